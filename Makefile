@@ -1,0 +1,156 @@
+# linnet: builds bin/train, bin/sample, bin/eval, bin/compare and bin/toy.
+#
+#   make            build                          make demo     train two models, look at both
+#   make test       every test                     make install  PREFIX=/usr/local DESTDIR=
+#   make deps       install what building needs    make clean    remove what building made
+#   make asan       tests under sanitizers         make lint     warnings, clang-tidy, format
+#   make format     lay the sources out
+
+PREFIX     ?= /usr/local
+DESTDIR    ?=
+CC         ?= cc
+PKG_CONFIG ?= pkg-config
+VERSION     = 0.1.0
+
+# The processor to build for; "make ARCH=" builds for any of its family.
+ARCH     ?= -march=native
+OPTIMISE ?= -O3 -g $(ARCH) -fno-math-errno -fno-trapping-math
+# Where a build goes; the sanitizers have one of their own.
+BUILD    ?= build
+BIN      ?= bin
+
+WARNINGS  = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+ifdef WERROR
+WARNINGS += -Werror
+endif
+PACKAGES  = openblas zlib jansson
+CPPFLAGS_ = -I. -D_GNU_SOURCE -DLINNET_VERSION='"$(VERSION)"' \
+            $$($(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS)
+CFLAGS_   = -std=c11 -pthread -fopenmp-simd -ffp-contract=fast $(WARNINGS) $(OPTIMISE) $(CFLAGS)
+LIBS      = $$($(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
+
+# --- what is built from what ---
+
+PROGRAMS = train sample eval compare toy
+main_of_train   = train/train
+main_of_sample  = eval/sample
+main_of_eval    = eval/eval
+main_of_compare = eval/compare
+main_of_toy     = data/toy_main
+MAINS    = $(foreach program,$(PROGRAMS),$(main_of_$(program)).c)
+SOURCES  = $(filter-out $(MAINS),$(wildcard src/*.c src/*/*.c data/*.c models/*.c eval/*.c train/*.c))
+TESTS    = $(wildcard tests/*.c)
+SHEETS   = $(wildcard $(foreach floor,src src/* data models eval train tests,$(floor)/*.[ch]))
+
+# The library is built twice: float for use, double for the checks of the gradients.
+OBJECTS        = $(SOURCES:%.c=$(BUILD)/float/%.o)
+DOUBLE_OBJECTS = $(SOURCES:%.c=$(BUILD)/double/%.o)
+
+all: $(PROGRAMS:%=$(BIN)/%)
+
+define program_rule
+$(BIN)/$(1): $(BUILD)/float/$(main_of_$(1)).o $(OBJECTS)
+	@mkdir -p $$(@D)
+	$$(CC) $$(CFLAGS_) $$(LDFLAGS) $$^ -o $$@ $$(LIBS)
+endef
+$(foreach program,$(PROGRAMS),$(eval $(call program_rule,$(program))))
+
+$(BUILD)/float/%.o: %.c | libraries
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_) $(CFLAGS_) -MMD -MP -c $< -o $@
+
+$(BUILD)/double/%.o: %.c | libraries
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_) -DLINNET_DOUBLE $(CFLAGS_) -MMD -MP -c $< -o $@
+
+$(BUILD)/tests-float: $(TESTS:%.c=$(BUILD)/float/%.o) $(OBJECTS)
+	$(CC) $(CFLAGS_) $(LDFLAGS) $^ -o $@ $(LIBS) $$($(PKG_CONFIG) --libs check)
+
+$(BUILD)/tests-double: $(TESTS:%.c=$(BUILD)/double/%.o) $(DOUBLE_OBJECTS)
+	$(CC) $(CFLAGS_) $(LDFLAGS) $^ -o $@ $(LIBS) $$($(PKG_CONFIG) --libs check)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+# A missing library is an error that names it, never a silent change of behaviour.
+libraries:
+	@$(PKG_CONFIG) --exists $(PACKAGES) && \
+	 echo '#include <stb/stb_ds.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || \
+	 { echo "A library is missing: linnet needs OpenBLAS, zlib, jansson and stb_ds." \
+	        "'make deps' installs them." >&2; exit 1; }
+
+# --- what it needs ---
+
+DEBIAN = gcc libc6-dev pkg-config libopenblas-dev zlib1g-dev libstb-dev libjansson-dev check
+SUDO   = $(if $(filter 0,$(shell id -u)),,sudo)
+
+deps:
+	@if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then \
+	   missing=; \
+	   for package in $(DEBIAN); do \
+	     dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || \
+	       missing="$$missing $$package"; \
+	   done; \
+	   if [ -n "$$missing" ]; then \
+	     echo "Installing$$missing"; \
+	     $(SUDO) apt-get update -q && \
+	     DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -q $$missing; \
+	   fi; \
+	 elif ! { command -v $(PKG_CONFIG) && $(PKG_CONFIG) --exists $(PACKAGES) check; } >/dev/null; then \
+	   echo "linnet needs these packages; please install them:"; \
+	   echo "  Debian, Ubuntu: $(DEBIAN)"; \
+	   echo "  dnf:            gcc pkgconf openblas-devel zlib-devel stb_ds-devel jansson-devel check-devel"; \
+	   echo "  pacman:         gcc pkgconf openblas zlib stb jansson check"; \
+	   echo "  Homebrew:       pkg-config openblas zlib jansson check, and stb_ds.h as stb/stb_ds.h"; \
+	   exit 1; \
+	 fi >&2
+
+# --- what people ask for ---
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@sh train/demo.sh
+
+test: deps
+	@$(MAKE) --no-print-directory check
+
+# The tests, for whoever has the packages already.
+check: all $(BUILD)/tests-float $(BUILD)/tests-double
+	$(BUILD)/tests-double
+	$(BUILD)/tests-float
+	sh tests/get-ptb.sh
+	sh tests/programs.sh $(BIN)
+
+asan: deps
+	@$(MAKE) --no-print-directory sanitized BUILD=build/asan BIN=build/asan/bin \
+	  OPTIMISE="-O1 -g $(ARCH) -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+
+sanitized: all $(BUILD)/tests-float $(BUILD)/tests-double
+	$(BUILD)/tests-double
+	$(BUILD)/tests-float
+	sh tests/programs.sh $(BIN)
+
+format:
+	clang-format -i $(SHEETS)
+
+lint:
+	@$(MAKE) --no-print-directory all WERROR=1 BUILD=build/lint BIN=build/lint/bin
+	clang-format --dry-run -Werror $(SHEETS)
+	clang-tidy --quiet $(SOURCES) $(MAINS) -- -std=c11 $(CPPFLAGS_)
+
+SHARE = $(DESTDIR)$(PREFIX)/share/linnet
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/models $(SHARE)/data
+	for program in $(PROGRAMS); do \
+	  install -m 755 $(BIN)/$$program $(DESTDIR)$(PREFIX)/bin/linnet-$$program || exit 1; \
+	done
+	install -m 644 models/*.conf $(SHARE)/models
+	install -m 755 data/get-ptb $(SHARE)/data
+
+uninstall:
+	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/linnet-%)
+	rm -rf $(SHARE)
+
+clean:
+	rm -rf $(BUILD) $(BIN)
+
+.PHONY: all libraries deps demo test check asan sanitized format lint install uninstall clean

@@ -1,0 +1,84 @@
+/* A window is a run of targets; its inputs are the same run, one token earlier. The order is
+ * drawn again only when the epoch changes, a few milliseconds for a million tokens. */
+#include "data/batches.h"
+#include "data/vocabulary.h"
+#include "src/memory.h"
+#include "src/random.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static size_t divide_up(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static void draw(Batches *batches, size_t epoch)
+{
+    enum { OFFSET, ORDER };
+    RandomKey key = random_key(batches->seed, RANDOM_WINDOWS, epoch);
+    batches->offset = (size_t)random_below(random_subkey(key, OFFSET), 0, batches->count);
+    random_permutation(random_subkey(key, ORDER), batches->order, batches->windows);
+    batches->epoch = epoch;
+}
+
+void batches_init(Batches *batches, const int32_t *ids, size_t count, size_t context,
+                  size_t batch, uint64_t seed)
+{
+    assert(count > 0 && context > 0 && batch > 0);
+    size_t windows = divide_up(count, context);
+    assert(windows <= UINT32_MAX);
+    *batches = (Batches){.ids = ids,
+                         .count = count,
+                         .context = context,
+                         .batch = batch,
+                         .seed = seed,
+                         .windows = windows};
+    batches->order = memory_take(windows, sizeof *batches->order, "the order of the windows");
+    draw(batches, 0);
+}
+
+void batches_free(Batches *batches)
+{
+    free(batches->order);
+    *batches = (Batches){0};
+}
+
+size_t batches_per_epoch(const Batches *batches)
+{
+    return divide_up(batches->windows, batches->batch);
+}
+
+/* How many targets the row-th row of a batch has. */
+static size_t row_length(const Batches *batches, size_t slot)
+{
+    if (slot >= batches->windows)
+        return 0;
+    size_t left = batches->count - batches->order[slot] * batches->context;
+    return left < batches->context ? left : batches->context;
+}
+
+size_t batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
+                    int32_t *targets)
+{
+    assert(index < batches_per_epoch(batches));
+    if (epoch != batches->epoch)
+        draw(batches, epoch);
+    size_t total = 0, count = batches->count;
+    for (size_t row = 0; row < batches->batch; row++) {
+        size_t slot = index * batches->batch + row, length = row_length(batches, slot);
+        size_t at = batches->offset;
+        if (length)
+            at = (at + batches->order[slot] * batches->context) % count;
+        int32_t last = batches->ids[(at ? at : count) - 1];
+        for (size_t t = 0; t < batches->context; t++) {
+            bool real_token = t < length;
+            *inputs++ = real_token ? last : 0;
+            *targets++ = real_token ? batches->ids[at] : TOKEN_NONE;
+            last = batches->ids[at];
+            at = at + 1 < count ? at + 1 : 0;
+        }
+        total += length;
+    }
+    return total;
+}

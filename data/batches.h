@@ -1,0 +1,36 @@
+/* Which tokens a training step sees, as a pure function of (seed, epoch, index).
+ *
+ * The training text of n tokens is a circle: the token before the first is the last one, a
+ * line end. Each epoch cuts it anew, at a random place, into ceil(n / context) windows, the
+ * last of them shorter, and serves these in a random order. So every token is the target
+ * exactly once per epoch, no epoch sees the same windows as another, and a run that is resumed
+ * in the middle of an epoch needs no saved state. */
+#ifndef LINNET_BATCHES_H
+#define LINNET_BATCHES_H
+
+#include "src/real.h"
+
+typedef struct Batches {
+    const int32_t *ids; /* (count), not owned */
+    size_t count, context, batch;
+    uint64_t seed;
+    size_t windows;  /* per epoch */
+    size_t epoch;    /* the one that order and offset are for */
+    uint32_t *order; /* (windows), owned: the window that is served n-th */
+    size_t offset;   /* where in the circle the first window begins */
+} Batches;
+
+/* The ids must outlive the batches; there is at least one, and fewer than 2^32 windows. */
+void batches_init(Batches *batches, const int32_t *ids, size_t count, size_t context,
+                  size_t batch, uint64_t seed);
+void batches_free(Batches *batches);
+
+size_t batches_per_epoch(const Batches *batches);
+
+/* Fills inputs and targets, (batch, context) each, and returns the number of targets. A place
+ * without a target, at the end of a short window or in a row without one, gets the input 0
+ * and the target -1. */
+size_t batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
+                    int32_t *targets);
+
+#endif

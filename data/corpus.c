@@ -1,0 +1,263 @@
+/* From a name to three runs of token ids.
+ *
+ * Every text is held whole in memory, read once, so that the vocabulary and the ids come from
+ * the same bytes. The three splits are views: into three files, or into the lines of one. The
+ * vocabulary is learned from the training text alone; what validation and test bring that is
+ * new becomes <unk> and is counted, because a perplexity with many unknown words flatters. */
+#include "data/corpus.h"
+#include "data/corpus_files.h"
+#include "data/reader.h"
+#include "data/toy.h"
+#include "data/utf8.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <string.h>
+#include <zlib.h>
+
+#define FIELD(name) offsetof(CorpusOptions, name)
+
+const Option corpus_option_rows[] = {
+    {.name = "valid",
+     .argument = "FILE",
+     .type = OPTION_TEXT,
+     .offset = FIELD(valid),
+     .fallback = "",
+     .stored = true,
+     .help = "validation text; else found beside the corpus, or split off it"},
+    {.name = "test",
+     .argument = "FILE",
+     .type = OPTION_TEXT,
+     .offset = FIELD(test),
+     .fallback = "",
+     .stored = true,
+     .help = "test text, likewise"},
+    {.name = "tokens",
+     .argument = "KIND",
+     .type = OPTION_CHOICE,
+     .offset = FIELD(tokenizer),
+     .fallback = "word",
+     .choice = tokenizer_name,
+     .stored = true,
+     .fixed = true,
+     .help = "what a token is"},
+    {.name = "vocab-size",
+     .argument = "N",
+     .type = OPTION_SIZE,
+     .offset = FIELD(vocab_size),
+     .low = 0,
+     .high = OPTION_MOST,
+     .fallback = "0",
+     .stored = true,
+     .fixed = true,
+     .help = "keep the N most frequent tokens, <eos> and <unk> among them; 0 keeps all"},
+    {.name = "min-count",
+     .argument = "N",
+     .type = OPTION_SIZE,
+     .offset = FIELD(min_count),
+     .low = 1,
+     .high = OPTION_MOST,
+     .fallback = "1",
+     .stored = true,
+     .fixed = true,
+     .help = "tokens that come fewer than N times become <unk>"},
+    /* Below 2^32 bytes, tokens and windows can be counted in 32 bits. */
+    {.name = "max-input-mb",
+     .argument = "N",
+     .type = OPTION_SIZE,
+     .offset = FIELD(max_input_mb),
+     .low = 1,
+     .high = 4000,
+     .fallback = "1000",
+     .help = "refuse a file that is larger, unpacked, than N megabytes"},
+};
+const size_t corpus_option_count = sizeof corpus_option_rows / sizeof *corpus_option_rows;
+
+/* One split's text. Owned is NULL when it is part of the training text's memory. */
+typedef struct Text {
+    const char *name; /* what errors call it */
+    char *bytes, *owned;
+    size_t size;
+} Text;
+
+typedef enum { TRAIN, VALID, TEST, SPLITS } Split;
+
+/* --- reading --- */
+
+static bool is_blank(const char *text, size_t size)
+{
+    for (size_t i = utf8_mark(text, size); i < size; i++)
+        if (text[i] != ' ' && (text[i] < '\t' || text[i] > '\r'))
+            return false;
+    return true;
+}
+
+static bool read_text(Text *text, const char *path, size_t most_mb, const Tokenizer *tokenizer,
+                      Error *error)
+{
+    text->name = reader_name(path);
+    if (!reader_read(path, most_mb, &text->owned, &text->size, error))
+        return false;
+    if (is_blank(text->owned, text->size))
+        return error_set(error, "%s: the corpus is empty", text->name);
+    if (text->owned[text->size - 1] != '\n') { /* the last line ends like the others */
+        text->owned = memory_resize(text->owned, text->size + 2, 1, text->name);
+        text->owned[text->size++] = '\n';
+        text->owned[text->size] = '\0';
+    }
+    text->bytes = text->owned;
+    return tokenizer_check(tokenizer, text->name, text->bytes, text->size, error);
+}
+
+static void write_toy(Text texts[SPLITS])
+{
+    static const size_t tokens[SPLITS] = {400000, 40000, 40000};
+    for (Split split = TRAIN; split < SPLITS; split++) {
+        if (texts[split].bytes) /* a file of its own */
+            continue;
+        char *text = toy_write(split + 1, tokens[split]);
+        texts[split] = (Text){"toy", text, text, strlen(text)};
+    }
+}
+
+/* --- splitting --- */
+
+static size_t count_lines(const char *text, size_t size)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < size; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+/* Moves the last lines of the training text into a split of their own. */
+static void cut_tail(Text *train, Text *tail, size_t lines)
+{
+    size_t cut = train->size;
+    while (lines) { /* each turn steps back over one line end to the end of the one before */
+        do
+            cut--;
+        while (cut > 0 && train->bytes[cut - 1] != '\n');
+        lines--;
+    }
+    *tail = (Text){.name = train->name, .bytes = train->bytes + cut, .size = train->size - cut};
+    train->size = cut;
+}
+
+/* Splits off what no file was found for, and adds to the source what became of the lines. */
+static bool split_off(Text texts[SPLITS], char **source, Error *error)
+{
+    enum { PERCENT = 5, WHOLE = 100 };
+    static const char *const titles[SPLITS] = {"training", "validation", "test"};
+    Text *train = &texts[TRAIN];
+    size_t all = count_lines(train->bytes, train->size), lines[SPLITS] = {all, 0, 0};
+    bool wanted[SPLITS] = {true, !texts[VALID].bytes, !texts[TEST].bytes};
+    if (!wanted[VALID] && !wanted[TEST])
+        return true;
+    for (Split split = TEST; split > TRAIN; split--) {
+        if (!wanted[split])
+            continue;
+        lines[split] = all * PERCENT / WHOLE ? all * PERCENT / WHOLE : 1;
+        if (lines[split] >= lines[TRAIN])
+            return error_set(error,
+                             "%s: %zu lines are too few to split a validation and a test text "
+                             "off; name files with --valid and --test",
+                             train->name, all);
+        lines[TRAIN] -= lines[split];
+        cut_tail(train, &texts[split], lines[split]);
+    }
+    text_append(source, ", split by lines");
+    for (Split split = TRAIN; split < SPLITS; split++)
+        if (wanted[split])
+            text_append(source, "%s %zu %% %s", split ? "," : ":",
+                        (lines[split] * WHOLE + all / 2) / all, titles[split]);
+    return true;
+}
+
+/* --- loading --- */
+
+static bool gather(Text texts[SPLITS], const CorpusFiles *files, const CorpusOptions *options,
+                   const Tokenizer *tokenizer, char **source, Error *error)
+{
+    const char *paths[SPLITS] = {files->train, files->valid, files->test};
+    for (Split split = TRAIN; split < SPLITS; split++)
+        if (paths[split] &&
+            !read_text(&texts[split], paths[split], options->max_input_mb, tokenizer, error))
+            return false;
+    *source = memory_copy_text(files->title);
+    if (!files->train)
+        write_toy(texts);
+    else if (!split_off(texts, source, error))
+        return false;
+    if (options->valid && *options->valid)
+        text_append(source, "; validation from %s", texts[VALID].name);
+    if (options->test && *options->test)
+        text_append(source, "; test from %s", texts[TEST].name);
+    return true;
+}
+
+static void encode(CorpusSplit *split, const Vocabulary *vocabulary, const Text *text)
+{
+    split->unknown = vocabulary->tokenizer->encode(vocabulary, text->bytes, text->size,
+                                                   &split->ids);
+    split->count = (size_t)arrlen(split->ids);
+    split->characters = utf8_count(text->bytes, text->size);
+    split->crc = (uint32_t)crc32_z(0, (const Bytef *)split->ids,
+                                   split->count * sizeof *split->ids);
+}
+
+static bool tokenize(Corpus *corpus, const Text texts[SPLITS], const Tokenizer *tokenizer,
+                     const CorpusOptions *options, const Vocabulary *known, Error *error)
+{
+    VocabularyLimits limits = {options->vocab_size, options->min_count};
+    if (known)
+        vocabulary_copy(&corpus->vocabulary, known);
+    else if (!vocabulary_learn(&corpus->vocabulary, tokenizer, texts[TRAIN].bytes,
+                               texts[TRAIN].size, &limits, error))
+        return false;
+    CorpusSplit *splits[SPLITS] = {&corpus->train, &corpus->valid, &corpus->test};
+    for (Split split = TRAIN; split < SPLITS; split++)
+        encode(splits[split], &corpus->vocabulary, &texts[split]);
+    return true;
+}
+
+/* The grammar's entropy is one of words, all of them; no other text has a known one. */
+static double find_floor(const Corpus *corpus, const CorpusFiles *files)
+{
+    bool toy = !files->train && !files->valid && !files->test;
+    bool words = corpus->vocabulary.tokenizer == tokenizer_find(TOKENIZER_WORD) &&
+                 !corpus->train.unknown;
+    return toy && words ? toy_entropy() : 0;
+}
+
+bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
+                 const Vocabulary *known, Error *error)
+{
+    *corpus = (Corpus){.train.name = "train", .valid.name = "valid", .test.name = "test"};
+    const Tokenizer *tokenizer = known ? known->tokenizer : tokenizer_find(options->tokenizer);
+    Text texts[SPLITS] = {0};
+    CorpusFiles files;
+    char *folder = corpus_data_folder();
+    bool good = corpus_files_find(&files, name, options->valid, options->test, folder, error) &&
+                gather(texts, &files, options, tokenizer, &corpus->source, error) &&
+                tokenize(corpus, texts, tokenizer, options, known, error);
+    if (good)
+        corpus->entropy_floor = find_floor(corpus, &files);
+    else
+        corpus_free(corpus);
+    for (Split split = TRAIN; split < SPLITS; split++)
+        free(texts[split].owned);
+    corpus_files_free(&files);
+    free(folder);
+    return good;
+}
+
+void corpus_free(Corpus *corpus)
+{
+    arrfree(corpus->train.ids);
+    arrfree(corpus->valid.ids);
+    arrfree(corpus->test.ids);
+    vocabulary_free(&corpus->vocabulary);
+    free(corpus->source);
+    *corpus = (Corpus){0};
+}

@@ -1,0 +1,215 @@
+/* People type `train ptb.txt` in bin/ or above it, and get-ptb leaves three files in data/. So
+ * a name is tried in two places, and in each as one file and as a triple. What was found is
+ * said in one sentence, and what was not found is said together with where it was looked for:
+ * a search that keeps silent is a search that finds the wrong file. */
+#include "data/corpus_files.h"
+#include "data/reader.h"
+#include "src/file.h"
+#include "src/memory.h"
+#include "src/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOY    "toy"
+#define PACKED ".gz"
+
+static bool is_file(const char *path)
+{
+    return file_exists(path) && !file_is_folder(path);
+}
+
+static bool is_given(const char *path)
+{
+    return path && *path;
+}
+
+/* Names may begin with a folder; a NULL folder leaves them as they are. Absolute names are
+ * never looked for elsewhere. NULL when there is no such file. */
+static char *find_file(const char *folder, const char *name)
+{
+    if (folder && name[0] == '/')
+        return NULL;
+    char *path = folder ? file_join(folder, name) : memory_copy_text(name);
+    if (is_file(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* "dir/ptb.txt.gz" and "valid" make "dir/ptb.valid.txt". */
+static char *triple_name(const char *name, const char *split)
+{
+    size_t length = strlen(name), packed = strlen(PACKED);
+    if (length > packed && strcmp(name + length - packed, PACKED) == 0)
+        length -= packed;
+    size_t stem = length;
+    for (size_t i = (size_t)(base_name(name) - name) + 1; i < length; i++)
+        if (name[i] == '.')
+            stem = i;
+    return text_format("%.*s.%s%.*s", (int)stem, name, split, (int)(length - stem),
+                       name + stem);
+}
+
+static char *find_member(const char *folder, const char *name, const char *split)
+{
+    char *plain = triple_name(name, split);
+    char *path = find_file(folder, plain);
+    if (!path) {
+        char *packed = text_format("%s" PACKED, plain);
+        path = find_file(folder, packed);
+        free(packed);
+    }
+    free(plain);
+    return path;
+}
+
+/* What people read: " in dir", or nothing for a plain name in the current folder. */
+static char *place_of(const char *folder, const char *name)
+{
+    int length = (int)(base_name(name) - name);
+    if (folder && length)
+        return text_format(" in ../data/%.*s", length - 1, name);
+    if (folder)
+        return memory_copy_text(" in ../data");
+    return length ? text_format(" in %.*s", length > 1 ? length - 1 : 1, name)
+                  : memory_copy_text("");
+}
+
+/* What is looked for, and what was found so far. */
+typedef struct Search {
+    const char *name, *valid, *test, *data_folder;
+    CorpusFiles *files;
+} Search;
+
+static bool missing_member(const Search *search, const char *folder, const char *split,
+                           Error *error)
+{
+    char *member = triple_name(search->name, split), *place = place_of(folder, search->name);
+    error_set(error, "%s: not found%s, though %s is; put it there, or use --%s FILE",
+              base_name(member), place, base_name(search->files->train), split);
+    free(member);
+    free(place);
+    return false;
+}
+
+static void add_member(const Search *search, const char *folder, const char *split, char **path)
+{
+    *path = find_member(folder, search->name, split);
+    if (*path)
+        text_append(&search->files->title, "%s%s", search->files->title ? ", " : "",
+                    base_name(*path));
+}
+
+/* Whether the folder holds the corpus. A triple that is not whole is one nevertheless, and
+ * *good says so: to look on for another one would hide the mistake. */
+static bool find_in(const Search *search, const char *folder, bool *good, Error *error)
+{
+    CorpusFiles *files = search->files;
+    files->train = find_file(folder, search->name);
+    if (files->train) {
+        files->title = memory_copy_text(base_name(files->train));
+    } else {
+        add_member(search, folder, "train", &files->train);
+        if (!files->train)
+            return false;
+        if (!is_given(search->valid))
+            add_member(search, folder, "valid", &files->valid);
+        if (!is_given(search->test))
+            add_member(search, folder, "test", &files->test);
+        if (!files->valid && !is_given(search->valid))
+            *good = missing_member(search, folder, "valid", error);
+        else if (!files->test && !is_given(search->test))
+            *good = missing_member(search, folder, "test", error);
+    }
+    char *place = place_of(folder, search->name);
+    text_append(&files->title, "%s", place);
+    free(place);
+    return true;
+}
+
+static bool find_train(const Search *search, Error *error)
+{
+    const char *name = search->name;
+    bool good = true;
+    if (find_in(search, NULL, &good, error) ||
+        find_in(search, search->data_folder, &good, error))
+        return good;
+    if (strcmp(name, TOY) == 0) {
+        search->files->title = memory_copy_text("the built-in toy grammar");
+        return true;
+    }
+    if (file_is_folder(name))
+        return error_set(error, "%s: is a folder; name a text file in it", name);
+    char *triple = triple_name(name, "train");
+    const char *elsewhere = name[0] == '/' ? NULL : search->data_folder;
+    error_set(error, "%s: no such file, nor %s%s%s (the corpus '" TOY "' is built in)", name,
+              triple, elsewhere ? "; looked for both as given and in " : "",
+              elsewhere ? elsewhere : "");
+    free(triple);
+    return false;
+}
+
+/* A file that was named on its own is looked for in the same places. */
+static bool find_given(const Search *search, const char *given, const char *option, char **path,
+                       Error *error)
+{
+    if (!is_given(given))
+        return true;
+    if (strcmp(given, READER_STANDARD_INPUT) == 0 || file_is_folder(given))
+        *path = memory_copy_text(given); /* of a folder, the reader knows what to say */
+    else if (!(*path = find_file(NULL, given)))
+        *path = find_file(search->data_folder, given);
+    return *path || error_set(error, "--%s %s: no such file, neither as given nor in %s",
+                              option, given, search->data_folder);
+}
+
+static bool check_standard_input(const CorpusFiles *files, Error *error)
+{
+    int times = 0;
+    const char *paths[] = {files->train, files->valid, files->test};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        times += paths[i] && strcmp(paths[i], READER_STANDARD_INPUT) == 0;
+    return times <= 1 ||
+           error_set(error, "standard input can be read only once, not %d times", times);
+}
+
+bool corpus_files_find(CorpusFiles *files, const char *name, const char *valid,
+                       const char *test, const char *data_folder, Error *error)
+{
+    *files = (CorpusFiles){0};
+    Search search = {name, valid, test, data_folder, files};
+    if (strcmp(name, READER_STANDARD_INPUT) == 0) {
+        files->train = memory_copy_text(name);
+        files->title = memory_copy_text(reader_name(name));
+    } else if (!find_train(&search, error)) {
+        return false;
+    }
+    return find_given(&search, valid, "valid", &files->valid, error) &&
+           find_given(&search, test, "test", &files->test, error) &&
+           check_standard_input(files, error);
+}
+
+void corpus_files_free(CorpusFiles *files)
+{
+    free(files->train);
+    free(files->valid);
+    free(files->test);
+    free(files->title);
+    *files = (CorpusFiles){0};
+}
+
+char *corpus_data_folder(void)
+{
+    char *program = file_program_folder(), *slash = strrchr(program, '/');
+    char *folder = slash ? text_format("%.*s/data", (int)(slash - program), program)
+                         : file_join(program, "../data");
+    free(program);
+    return folder;
+}

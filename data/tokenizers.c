@@ -1,0 +1,257 @@
+/* The three tokenizers.
+ *
+ * word and char differ only in where they cut, so they share one way to learn and one way to
+ * encode, and each brings a `cut` that finds the next token. The line end comes out of cut as
+ * the text "<eos>", which is why a word that the text itself spells "<eos>" is the same token.
+ *
+ * Learning counts in an stb_ds string map. Such a map keeps its entries in the order in which
+ * they came, so that an entry's index is its first occurrence, and ties need no second number.
+ * A token is copied once into a small buffer to end it with a zero, and hashed once. */
+#include "data/utf8.h"
+#include "data/vocabulary.h"
+#include "src/containers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- cutting --- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static size_t cut_line_end(const char **token)
+{
+    *token = TOKEN_EOS;
+    return sizeof TOKEN_EOS - 1;
+}
+
+static size_t cut_word(const char *text, size_t size, size_t *at, const char **token)
+{
+    size_t i = *at ? *at : utf8_mark(text, size);
+    while (i < size && is_space(text[i]))
+        if (text[i++] == '\n') {
+            *at = i;
+            return cut_line_end(token);
+        }
+    size_t start = i;
+    while (i < size && !is_space(text[i]))
+        i++;
+    *token = text + start;
+    *at = i;
+    return i - start;
+}
+
+static size_t cut_character(const char *text, size_t size, size_t *at, const char **token)
+{
+    size_t i = *at ? *at : utf8_mark(text, size);
+    if (i == size)
+        return 0;
+    size_t carriage = text[i] == '\r' &&
+                      i + 1 < size; /* part of the line end, if there is one */
+    if (text[i + carriage] == '\n') {
+        *at = i + carriage + 1;
+        return cut_line_end(token);
+    }
+    size_t length = utf8_length(text + i, size - i);
+    *token = text + i;
+    *at = i + (length ? length : 1);
+    return length ? length : 1;
+}
+
+/* --- learning and encoding, by cuts --- */
+
+/* The map needs words that end in a zero. A text that was not checked may hold tokens that
+ * no vocabulary has; they are turned into one that is never added, the empty one. */
+static const char *end_word(char *word, const char *token, size_t length)
+{
+    if (length > TOKEN_LONGEST || memchr(token, '\0', length))
+        length = 0;
+    memcpy(word, token, length);
+    word[length] = '\0';
+    return word;
+}
+
+typedef struct Tally {
+    char *key;
+    size_t value; /* how often it came */
+} Tally;
+
+static Tally *tally_take(const Tokenizer *tokenizer, const char *text, size_t size)
+{
+    Tally *tally = NULL;
+    char word[TOKEN_LONGEST + 1];
+    const char *token;
+    size_t at = 0, length;
+    while ((length = tokenizer->cut(text, size, &at, &token)) > 0) {
+        ptrdiff_t known = shgeti(tally, end_word(word, token, length));
+        if (known >= 0)
+            tally[known].value++;
+        else
+            shput(tally, memory_copy_text(word), 1);
+    }
+    return tally;
+}
+
+static void tally_free(Tally *tally)
+{
+    for (ptrdiff_t i = 0; i < shlen(tally); i++)
+        free(tally[i].key);
+    shfree(tally);
+}
+
+static int more_frequent_first(const void *a, const void *b)
+{
+    const Tally *x = *(const Tally *const *)a, *y = *(const Tally *const *)b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static bool learn_by_cuts(Vocabulary *vocabulary, const char *text, size_t size,
+                          const VocabularyLimits *limits, Error *error)
+{
+    enum { SPECIALS = 2 };
+    const char *unknown = vocabulary->tokenizer->unknown;
+    if (limits->size && limits->size < SPECIALS)
+        return error_set(error, "--vocab-size %zu: <eos> and <unk> alone are %d", limits->size,
+                         SPECIALS);
+    size_t room = limits->size ? limits->size - SPECIALS : SIZE_MAX;
+    Tally *tally = tally_take(vocabulary->tokenizer, text, size);
+    size_t count = (size_t)shlen(tally);
+    Tally **order = memory_take(count, sizeof *order, "the vocabulary");
+    for (size_t i = 0; i < count; i++)
+        order[i] = &tally[i];
+    qsort(order, count, sizeof *order, more_frequent_first);
+    /* The special tokens keep their place in the order, but no limit touches them. */
+    for (size_t i = 0; i < count; i++) {
+        const char *word = order[i]->key;
+        bool special = strcmp(word, TOKEN_EOS) == 0 || strcmp(word, unknown) == 0;
+        if (!special && (!room || order[i]->value < limits->min_count))
+            continue;
+        room -= !special;
+        vocabulary_add(vocabulary, word);
+    }
+    free(order);
+    tally_free(tally);
+    if (vocabulary_find(vocabulary, TOKEN_EOS) == TOKEN_NONE)
+        vocabulary_add(vocabulary, TOKEN_EOS);
+    if (vocabulary_find(vocabulary, unknown) == TOKEN_NONE)
+        vocabulary_add(vocabulary, unknown);
+    return true;
+}
+
+static size_t encode_by_cuts(const Vocabulary *vocabulary, const char *text, size_t size,
+                             int32_t **ids)
+{
+    size_t at = 0, length, missing = 0;
+    char word[TOKEN_LONGEST + 1];
+    const char *token;
+    while ((length = vocabulary->tokenizer->cut(text, size, &at, &token)) > 0) {
+        int32_t id = vocabulary_find(vocabulary, end_word(word, token, length));
+        missing += id == TOKEN_NONE;
+        arrput(*ids, id == TOKEN_NONE ? vocabulary->unk : id);
+    }
+    return missing;
+}
+
+/* --- bytes --- */
+
+static bool learn_bytes(Vocabulary *vocabulary, const char *text, size_t size,
+                        const VocabularyLimits *limits, Error *error)
+{
+    (void)text, (void)size;
+    if (limits->size || limits->min_count > 1)
+        return error_set(error,
+                         "--tokens byte always has %d tokens; drop --vocab-size and "
+                         "--min-count",
+                         TOKENS_OF_BYTE);
+    vocabulary_add_bytes(vocabulary);
+    return true;
+}
+
+static size_t encode_bytes(const Vocabulary *vocabulary, const char *text, size_t size,
+                           int32_t **ids)
+{
+    (void)vocabulary;
+    int32_t *next = arraddnptr(*ids, size);
+    for (size_t i = 0; i < size; i++)
+        next[i] = (unsigned char)text[i];
+    return 0;
+}
+
+/* --- the table --- */
+
+static const Tokenizer tokenizers[] = {
+    [TOKENIZER_WORD] = {.name = "word",
+                        .help = "words between white space, line ends as <eos>",
+                        .learn = learn_by_cuts,
+                        .encode = encode_by_cuts,
+                        .cut = cut_word,
+                        .separator = " ",
+                        .unknown = "<unk>"},
+    [TOKENIZER_CHAR] = {.name = "char",
+                        .help = "UTF-8 characters, line ends as <eos>",
+                        .learn = learn_by_cuts,
+                        .encode = encode_by_cuts,
+                        .cut = cut_character,
+                        .separator = "",
+                        .unknown = "\xEF\xBF\xBD"},
+    [TOKENIZER_BYTE] = {.name = "byte",
+                        .help = "the 256 bytes",
+                        .learn = learn_bytes,
+                        .encode = encode_bytes,
+                        .separator = ""},
+};
+
+const Tokenizer *tokenizer_find(size_t index)
+{
+    return index < sizeof tokenizers / sizeof *tokenizers ? &tokenizers[index] : NULL;
+}
+
+const char *tokenizer_name(size_t index)
+{
+    const Tokenizer *tokenizer = tokenizer_find(index);
+    return tokenizer ? tokenizer->name : NULL;
+}
+
+/* The next character that is not a plain visible one; most of a text is passed over here. */
+static size_t skip_plain(const char *text, size_t size, size_t at)
+{
+    while (at < size && text[at] > ' ' && text[at] <= '~')
+        at++;
+    return at;
+}
+
+bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *text,
+                     size_t size, Error *error)
+{
+    if (!tokenizer->cut)
+        return true;
+    size_t longest = *tokenizer->separator ? TOKEN_LONGEST : SIZE_MAX, line = 1, word = 0;
+    for (size_t at = skip_plain(text, size, 0);; at = skip_plain(text, size, at)) {
+        if (at - word > longest)
+            return error_set(error,
+                             "%s:%zu: a word is longer than the limit of %d bytes; use "
+                             "--tokens char for text without spaces",
+                             name, line, TOKEN_LONGEST);
+        if (at == size)
+            return true;
+        size_t length = utf8_length(text + at, size - at);
+        if (!length)
+            return error_set(error,
+                             "%s:%zu: invalid UTF-8 at byte %zu; convert the text to UTF-8, "
+                             "or use --tokens byte",
+                             name, line, at);
+        if (!text[at])
+            return error_set(error,
+                             "%s:%zu: binary data at byte %zu; a text has no zero bytes, and "
+                             "--tokens byte takes anything",
+                             name, line, at);
+        line += text[at] == '\n';
+        at += length;
+        if (is_space(text[at - 1]))
+            word = at;
+    }
+}

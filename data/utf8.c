@@ -1,0 +1,47 @@
+/* One table-free decoder. A character's first byte says how many follow; what the standard
+ * forbids shows in the second byte, which for four of the first bytes has a narrower range. */
+#include "data/utf8.h"
+
+#include <string.h>
+
+size_t utf8_length(const char *text, size_t size)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    if (size == 0)
+        return 0;
+    if (c[0] < 0x80)
+        return 1;
+    if (c[0] < 0xc2 || c[0] > 0xf4) /* a stray continuation, or an overlong or too large lead */
+        return 0;
+    size_t length = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    unsigned char low = 0x80, high = 0xbf;
+    if (c[0] == 0xe0)
+        low = 0xa0; /* below: overlong */
+    if (c[0] == 0xed)
+        high = 0x9f; /* above: surrogates */
+    if (c[0] == 0xf0)
+        low = 0x90; /* below: overlong */
+    if (c[0] == 0xf4)
+        high = 0x8f; /* above: beyond U+10FFFF */
+    if (size < length || c[1] < low || c[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+size_t utf8_mark(const char *text, size_t size)
+{
+    size_t length = sizeof UTF8_BYTE_ORDER_MARK - 1;
+    return size >= length && memcmp(text, UTF8_BYTE_ORDER_MARK, length) == 0 ? length : 0;
+}
+
+size_t utf8_count(const char *text, size_t size)
+{
+    size_t characters = 0;
+    for (size_t i = utf8_mark(text, size); i < size; i++)
+        characters += ((unsigned char)text[i] & 0xc0) != 0x80 &&
+                      !(text[i] == '\r' && i + 1 < size && text[i + 1] == '\n');
+    return characters;
+}

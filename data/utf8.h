@@ -1,0 +1,20 @@
+/* UTF-8, as strictly as RFC 3629 has it: no overlong forms, no surrogates, nothing beyond
+ * U+10FFFF. Two spellings of one character would be two tokens that look the same. */
+#ifndef LINNET_UTF8_H
+#define LINNET_UTF8_H
+
+#include <stddef.h>
+
+#define UTF8_BYTE_ORDER_MARK "\xEF\xBB\xBF" /* what some editors put at the start of a file */
+#define UTF8_LONGEST         4
+
+/* The bytes of the character that the text begins with, or 0 when it begins with none. */
+size_t utf8_length(const char *text, size_t size);
+
+/* The bytes to skip at the start of a text: 3 for a byte order mark, else 0. */
+size_t utf8_mark(const char *text, size_t size);
+
+/* How many characters a text has; "\r\n" is one, a byte order mark none. */
+size_t utf8_count(const char *text, size_t size);
+
+#endif

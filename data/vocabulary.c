@@ -1,0 +1,219 @@
+/* The list of tokens, and the form in which it is kept in a checkpoint.
+ *
+ * The stored form is plain lines, so that a person can read it and another program can use it.
+ * What would break the lines or a terminal is escaped: the char tokenizer really has tokens
+ * like a tab or a lone carriage return. Reading accepts exactly what writing makes, because a
+ * checkpoint may come from a stranger, and every place that prints tokens relies on it. */
+#include "data/vocabulary.h"
+#include "data/utf8.h"
+#include "src/containers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct WordEntry {
+    char *key; /* the same text as words[value], owned there */
+    int32_t value;
+} WordEntry;
+
+int32_t vocabulary_add(Vocabulary *vocabulary, const char *word)
+{
+    int32_t id = (int32_t)vocabulary->count++;
+    char *copy = memory_copy_text(word);
+    arrput(vocabulary->words, copy);
+    shput(vocabulary->map, copy, id);
+    if (strcmp(word, TOKEN_EOS) == 0)
+        vocabulary->eos = id;
+    else if (strcmp(word, vocabulary->tokenizer->unknown) == 0)
+        vocabulary->unk = id;
+    return id;
+}
+
+void vocabulary_add_bytes(Vocabulary *vocabulary)
+{
+    for (int byte = 0; byte < TOKENS_OF_BYTE; byte++) {
+        char *word = memory_take(2, 1, "the vocabulary");
+        word[0] = (char)byte;
+        arrput(vocabulary->words, word);
+    }
+    vocabulary->count = TOKENS_OF_BYTE;
+    vocabulary->eos = '\n';
+}
+
+static void begin(Vocabulary *vocabulary, const Tokenizer *tokenizer)
+{
+    *vocabulary = (Vocabulary){.tokenizer = tokenizer, .eos = TOKEN_NONE, .unk = TOKEN_NONE};
+}
+
+bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
+                      size_t size, const VocabularyLimits *limits, Error *error)
+{
+    begin(vocabulary, tokenizer);
+    return tokenizer_check(tokenizer, "the text", text, size, error) &&
+           tokenizer->learn(vocabulary, text, size, limits, error);
+}
+
+void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)
+{
+    begin(copy, vocabulary->tokenizer);
+    if (!vocabulary->map)
+        vocabulary_add_bytes(copy);
+    else
+        for (size_t i = 0; i < vocabulary->count; i++)
+            vocabulary_add(copy, vocabulary->words[i]);
+}
+
+void vocabulary_free(Vocabulary *vocabulary)
+{
+    for (size_t i = 0; i < vocabulary->count; i++)
+        free(vocabulary->words[i]);
+    arrfree(vocabulary->words);
+    shfree(vocabulary->map);
+    *vocabulary = (Vocabulary){0};
+}
+
+int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word)
+{
+    if (!vocabulary->words)
+        return TOKEN_NONE;
+    if (!vocabulary->map) /* bytes */
+        return word[0] && !word[1] ? (unsigned char)word[0] : TOKEN_NONE;
+    WordEntry *map = vocabulary->map; /* the macro assigns to it, though nothing moves */
+    ptrdiff_t index = shgeti(map, word);
+    return index < 0 ? TOKEN_NONE : map[index].value;
+}
+
+size_t vocabulary_piece(const Vocabulary *vocabulary, int32_t id, const char **piece)
+{
+    *piece = id == vocabulary->eos ? "\n" : vocabulary->words[id];
+    return vocabulary->map ? strlen(*piece) : 1;
+}
+
+/* --- the stored form --- */
+
+static bool is_control(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+/* Returns where the escaped word ends. */
+static char *escape(char *to, const char *word)
+{
+    for (const char *c = word; *c; c++) {
+        if (*c == '\\') {
+            *to++ = '\\';
+            *to++ = '\\';
+        } else if (is_control(*c)) {
+            to += sprintf(to, "\\x%02x", (unsigned)*c);
+        } else {
+            *to++ = *c;
+        }
+    }
+    return to;
+}
+
+char *vocabulary_write(const Vocabulary *vocabulary, size_t *size)
+{
+    enum { LONGEST_ESCAPE = 4 };
+    size_t most = 1, count = vocabulary->map ? vocabulary->count : 0;
+    for (size_t i = 0; i < count; i++)
+        most += LONGEST_ESCAPE * strlen(vocabulary->words[i]) + 1;
+    char *text = memory_take(most, 1, "the vocabulary"), *end = text;
+    for (size_t i = 0; i < count; i++) {
+        end = escape(end, vocabulary->words[i]);
+        *end++ = '\n';
+    }
+    *size = (size_t)(end - text);
+    return text;
+}
+
+static int digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Reads \\ or \xNN; a zero and a line end are never part of a word. Returns its length or 0. */
+static size_t unescape(const char *from, size_t left, char *to)
+{
+    if (left >= 2 && from[1] == '\\') {
+        *to = '\\';
+        return 2;
+    }
+    if (left < 4 || from[1] != 'x' || digit(from[2]) < 0 || digit(from[3]) < 0)
+        return 0;
+    *to = (char)(16 * digit(from[2]) + digit(from[3]));
+    return is_control(*to) && *to && *to != '\n' ? 4 : 0;
+}
+
+/* One line into word, which holds TOKEN_LONGEST and a zero. Says what is wrong, or NULL. */
+static const char *read_word(const char *line, size_t length, char *word)
+{
+    size_t size = 0;
+    for (size_t i = 0, step; i < length; i += step, size++) {
+        if (size == TOKEN_LONGEST)
+            return "a token is too long";
+        if (is_control(line[i]))
+            return "a control character";
+        word[size] = line[i];
+        step = line[i] == '\\' ? unescape(line + i, length - i, &word[size]) : 1;
+        if (!step)
+            return "an escape that nobody wrote";
+    }
+    word[size] = '\0';
+    return size ? NULL : "an empty token";
+}
+
+/* A token must be what the tokenizer would cut out of a text at this place. The place is not
+ * the start of a text, where a byte order mark is no token but further on it is one. */
+static const char *check_word(const Vocabulary *vocabulary, const char *word)
+{
+    char text[1 + TOKEN_LONGEST];
+    size_t size = strlen(word) + 1, at = 1;
+    text[0] = '\n';
+    memcpy(text + 1, word, size - 1);
+    Error ignored;
+    const char *token;
+    if (!tokenizer_check(vocabulary->tokenizer, "", text, size, &ignored))
+        return "invalid UTF-8";
+    if (strcmp(word, TOKEN_EOS) != 0 &&
+        vocabulary->tokenizer->cut(text, size, &at, &token) != size - 1)
+        return "not one token";
+    return vocabulary_find(vocabulary, word) == TOKEN_NONE ? NULL : "a token that came before";
+}
+
+static bool read_lines(Vocabulary *vocabulary, const char *text, size_t size, Error *error)
+{
+    char word[TOKEN_LONGEST + 1];
+    for (const char *line = text, *last = text + size; line < last;) {
+        const char *end = memchr(line, '\n', (size_t)(last - line));
+        const char *fault = "a line without an end";
+        if (end)
+            fault = read_word(line, (size_t)(end - line), word);
+        if (!fault)
+            fault = check_word(vocabulary, word);
+        if (fault)
+            return error_set(error, "the vocabulary:%zu: %s", vocabulary->count + 1, fault);
+        vocabulary_add(vocabulary, word);
+        line = end + 1;
+    }
+    if (vocabulary->eos == TOKEN_NONE || vocabulary->unk == TOKEN_NONE)
+        return error_set(error, "the vocabulary: <eos> or <unk> is missing");
+    return true;
+}
+
+bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
+                     size_t size, Error *error)
+{
+    begin(vocabulary, tokenizer);
+    if (!tokenizer->cut) {
+        if (size)
+            return error_set(error, "the vocabulary: bytes need none, but there is one");
+        vocabulary_add_bytes(vocabulary);
+        return true;
+    }
+    if (read_lines(vocabulary, text, size, error))
+        return true;
+    vocabulary_free(vocabulary);
+    return false;
+}

@@ -1,0 +1,259 @@
+#include "eval/rundata.h"
+#include "eval/terminal.h"
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* --- settings --- */
+
+/* Cuts the blanks off both ends. */
+static char *trim(char *text)
+{
+    static const char blanks[] = " \t\r";
+    text += strspn(text, blanks);
+    size_t length = strlen(text);
+    while (length > 0 && strchr(blanks, text[length - 1]))
+        length--;
+    text[length] = '\0';
+    return text;
+}
+
+/* What follows "# key: " in a comment, NULL if it is another comment. */
+static char *comment_value(char *comment, const char *key)
+{
+    char *text = trim(comment + 1);
+    size_t length = strlen(key);
+    if (strncmp(text, key, length) != 0 || text[length] != ':')
+        return NULL;
+    return trim(text + length + 1);
+}
+
+/* Facts about a run that are not settings stand in comments. Other comments are anyone's. */
+static void read_comment(RunData *run, char *comment)
+{
+    static const char unit[] = " nats";
+    char *value = comment_value(comment, "parameters");
+    if (value && !text_to_size(value, &run->parameters))
+        run->parameters = 0;
+    value = comment_value(comment, "entropy floor");
+    size_t length = value ? strlen(value) : 0, unit_length = strlen(unit);
+    if (length > unit_length && strcmp(value + length - unit_length, unit) == 0) {
+        value[length - unit_length] = '\0';
+        if (!text_to_double(trim(value), &run->entropy_floor))
+            run->entropy_floor = NAN;
+    }
+}
+
+static bool read_setting(RunData *run, char *line, const char *where, Error *error)
+{
+    char *name = trim(line), *equals = strchr(name, '=');
+    if (*name == '#')
+        read_comment(run, name);
+    if (*name == '#' || !*name)
+        return true;
+    if (!equals)
+        return error_set(error, "%s: '%.40s' is not of the form name = value", where, name);
+    *equals = '\0';
+    name = trim(name);
+    char **field = strcmp(name, "attn") == 0     ? &run->attn
+                   : strcmp(name, "corpus") == 0 ? &run->corpus
+                                                 : NULL;
+    if (field) {
+        free(*field);
+        *field = memory_copy_text(trim(equals + 1));
+    }
+    return true;
+}
+
+static bool read_settings(RunData *run, const char *path, Error *error)
+{
+    const size_t most = (size_t)1 << 20;
+    char *bytes;
+    size_t size, number = 1;
+    if (!file_read(path, most, &bytes, &size, error))
+        return false;
+    bool good = !memchr(bytes, '\0', size);
+    if (!good)
+        error_set(error, "%s: holds zero bytes, so it is not a file of settings", path);
+    for (char *line = bytes; good && line; number++) {
+        char *end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        char *where = text_format("%s:%zu", path, number);
+        good = read_setting(run, line, where, error);
+        free(where);
+        line = end ? end + 1 : NULL;
+    }
+    free(bytes);
+    return good;
+}
+
+/* --- the log --- */
+
+static int ascending(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median_speed(const RunLogRow *rows)
+{
+    double *speeds = NULL, median = NAN;
+    for (size_t i = 0; i < arrlenu(rows); i++)
+        if (isfinite(rows[i].tokens_per_second))
+            arrput(speeds, rows[i].tokens_per_second);
+    size_t count = arrlenu(speeds);
+    if (count > 0) {
+        qsort(speeds, count, sizeof *speeds, ascending);
+        median = speeds[(count - 1) / 2] / 2 + speeds[count / 2] / 2;
+    }
+    arrfree(speeds);
+    return median;
+}
+
+static void summarise(RunData *run)
+{
+    for (size_t i = 0; i < arrlenu(run->rows); i++) {
+        const RunLogRow *row = &run->rows[i];
+        run->validations += row->has_val_loss;
+        if (!row->has_val_loss || !isfinite(row->val_loss) ||
+            row->val_loss >= run->best_val_loss)
+            continue;
+        run->best_val_loss = row->val_loss;
+        run->best_epoch = row->epoch;
+        run->best_step = row->step;
+    }
+    if (arrlenu(run->rows) > 0) {
+        run->final_train_loss = arrlast(run->rows).train_loss;
+        run->seconds = arrlast(run->rows).seconds;
+    }
+    run->tokens_per_second = median_speed(run->rows);
+}
+
+/* --- the folder --- */
+
+static char *folder_name(const char *path)
+{
+    char *resolved = realpath(path, NULL); /* so that "." has a name too */
+    const char *slash = resolved ? strrchr(resolved, '/') : NULL;
+    char *name = memory_copy_text(slash && slash[1] ? slash + 1 : path);
+    free(resolved);
+    return name;
+}
+
+static bool check_folder(const char *path, const char *settings, const char *log, Error *error)
+{
+    if (!file_exists(path))
+        return error_set(error, "%s: %s", path, strerror(errno));
+    if (!file_is_folder(path))
+        return error_set(error, "%s: a file; give the folder of a run, such as runs/linear",
+                         path);
+    if (!file_exists(settings) || !file_exists(log))
+        return error_set(error, "%s: not the folder of a run: there is no %s in it", path,
+                         file_exists(settings) ? RUN_LOG : RUN_SETTINGS);
+    return true;
+}
+
+bool rundata_read(RunData *run, const char *path, Error *error)
+{
+    *run = (RunData){.path = memory_copy_text(path),
+                     .name = folder_name(path),
+                     .entropy_floor = NAN,
+                     .best_val_loss = NAN,
+                     .best_epoch = NAN,
+                     .final_train_loss = NAN,
+                     .tokens_per_second = NAN,
+                     .seconds = NAN};
+    char *settings = file_join(path, RUN_SETTINGS), *log = file_join(path, RUN_LOG);
+    bool good = check_folder(path, settings, log, error) &&
+                read_settings(run, settings, error) && runlog_read(log, &run->rows, error);
+    if (good)
+        summarise(run);
+    free(settings);
+    free(log);
+    return good;
+}
+
+void rundata_free(RunData *run)
+{
+    free(run->path);
+    free(run->name);
+    free(run->attn);
+    free(run->corpus);
+    arrfree(run->rows);
+    *run = (RunData){0};
+}
+
+/* --- JSON --- */
+
+static void append_name(char **text, const char *key, const char *value)
+{
+    text_append(text, "\"%s\": ", key);
+    char *safe = value ? terminal_safe_name(value, SIZE_MAX, true) : NULL;
+    if (safe)
+        text_append_json_string(text, safe);
+    else
+        text_append(text, "null");
+    text_append(text, ", ");
+    free(safe);
+}
+
+static void append_number(char **text, const char *key, double value, const char *after)
+{
+    text_append(text, "\"%s\": ", key);
+    text_append_json_number(text, value);
+    text_append(text, "%s", after);
+}
+
+/* Whole numbers are written as such: a double's nine digits would round them. */
+static void append_size(char **text, const char *key, size_t value, bool known)
+{
+    if (known)
+        text_append(text, "\"%s\": %zu, ", key, value);
+    else
+        text_append(text, "\"%s\": null, ", key);
+}
+
+static void print_point(FILE *stream, const RunLogRow *row)
+{
+    char *text = NULL;
+    append_size(&text, "step", row->step, true);
+    append_number(&text, "epoch", row->epoch, ", ");
+    append_size(&text, "tokens", row->tokens, true);
+    append_number(&text, "seconds", row->seconds, ", ");
+    append_number(&text, "val_loss", row->val_loss, "");
+    fprintf(stream, "{%s}", text);
+    free(text);
+}
+
+void rundata_print_json(FILE *stream, const RunData *run)
+{
+    char *text = NULL;
+    append_name(&text, "name", run->name);
+    append_name(&text, "path", run->path);
+    append_name(&text, "attn", run->attn);
+    append_size(&text, "parameters", run->parameters, run->parameters > 0);
+    append_number(&text, "entropy_floor", run->entropy_floor, ", ");
+    append_number(&text, "best_val_loss", run->best_val_loss, ", ");
+    append_number(&text, "best_val_perplexity", exp(run->best_val_loss), ", ");
+    append_number(&text, "best_epoch", run->best_epoch, ", ");
+    append_size(&text, "best_step", run->best_step, !isnan(run->best_val_loss));
+    append_number(&text, "final_train_loss", run->final_train_loss, ", ");
+    append_number(&text, "tokens_per_second", run->tokens_per_second, ", ");
+    append_number(&text, "seconds", run->seconds, ", ");
+    fprintf(stream, "{%s\"points\": [", text);
+    free(text);
+    const char *between = "\n  ";
+    for (size_t i = 0; i < arrlenu(run->rows); i++)
+        if (run->rows[i].has_val_loss) {
+            fputs(between, stream);
+            print_point(stream, &run->rows[i]);
+            between = ",\n  ";
+        }
+    fputs("]}", stream);
+}

@@ -1,0 +1,42 @@
+/* What a training run left in its folder, as far as comparing runs needs it.
+ *
+ * Only settings.conf and log.csv are read, both with suspicion: a folder may come from another
+ * machine, another version or another program. The checkpoints are left alone, so that runs can
+ * be compared while they train. */
+#ifndef LINNET_RUNDATA_H
+#define LINNET_RUNDATA_H
+
+#include "eval/runlog.h"
+
+#include <stdio.h>
+
+#define RUN_SETTINGS "settings.conf"
+#define RUN_LOG      "log.csv"
+
+typedef struct RunData {
+    char *path, *name; /* as given, and the folder's own name */
+    char *attn;        /* NULL when the settings do not say; so is corpus */
+    char *corpus;
+    size_t parameters;    /* 0 when the settings do not say */
+    double entropy_floor; /* nats per token that no model can save; NaN when not known */
+    RunLogRow *rows;      /* an array of stb_ds */
+
+    /* Drawn from the rows; NaN where there is nothing to draw from. */
+    size_t validations;
+    double best_val_loss, best_epoch; /* of the finite ones */
+    size_t best_step;
+    double final_train_loss;  /* may be a true NaN: the run went wrong */
+    double tokens_per_second; /* the median */
+    double seconds;           /* of the last row */
+} RunData;
+
+/* Reads a run's folder; the caller frees the run with rundata_free, after a failure too. */
+bool rundata_read(RunData *run, const char *path, Error *error);
+void rundata_free(RunData *run);
+
+/* Prints the run as one JSON object: what is above, and a point for every validation. Numbers
+ * that are unknown or not finite are null; names stand as terminals show them, so that they are
+ * always valid UTF-8. */
+void rundata_print_json(FILE *stream, const RunData *run);
+
+#endif

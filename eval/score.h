@@ -1,0 +1,32 @@
+/* How well a model predicts a text.
+ *
+ * The text is one stream, primed with a single line end, so that every token is scored. It is
+ * read through windows that each move on by a stride and score their last `stride` tokens (the
+ * first window: all of them); with the stride as long as the window, windows do not overlap.
+ * A smaller stride gives every token more context, costs more, and gives a lower loss: a
+ * figure means something only together with its window and stride. */
+#ifndef LINNET_SCORE_H
+#define LINNET_SCORE_H
+
+#include "data/corpus.h"
+#include "models/pass.h"
+
+typedef struct Score {
+    double nats; /* summed over all tokens, in double */
+    size_t tokens;
+} Score;
+
+static inline double score_loss(Score score)
+{
+    return score.nats / (double)score.tokens;
+}
+
+/* The token that primes a text: the end of the line before it. */
+int32_t score_prime(const Vocabulary *vocabulary);
+
+/* The window is the pass's length. Work memory: score_buffer_size(pass) ids. */
+size_t score_buffer_size(const Pass *pass);
+Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride,
+                 int32_t *buffer);
+
+#endif

@@ -1,0 +1,248 @@
+#include "models/checkpoint.h"
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOMENT_M "opt.m."
+#define MOMENT_V "opt.v."
+
+/* The settings that a model cannot do without: its own, and how its text is cut into tokens. */
+static char *settings_text(const ModelConfig *config, const CorpusOptions *corpus)
+{
+    const OptionGroup groups[] = {
+        {NULL, model_option_rows, model_option_count, (void *)config},
+        {NULL, corpus_option_rows, corpus_option_count, (void *)corpus}};
+    return options_write_text(groups, 2);
+}
+
+/* --- saving --- */
+
+static void add_tensors(TensorRecord **records, char ***names, const ParamTable *table,
+                        const char *prefix, const real *base)
+{
+    for (size_t i = 0; base && i < table->count; i++) {
+        const ParamRow *row = &table->rows[i];
+        char *name = text_format("%s%s", prefix, row->name);
+        TensorRecord record = {.name = name,
+                               .type = TENSOR_REAL,
+                               .rank = row->rank,
+                               .shape = {row->shape[0], row->shape[1]},
+                               .data = base + row->offset};
+        arrput(*names, name);
+        arrput(*records, record);
+    }
+}
+
+bool checkpoint_save(const char *path, const CheckpointContent *content, Error *error)
+{
+    const Model *model = content->model;
+    TensorRecord *records = NULL;
+    char **names = NULL;
+    add_tensors(&records, &names, &model->table, "", model->base);
+    add_tensors(&records, &names, &model->table, MOMENT_M, content->m);
+    add_tensors(&records, &names, &model->table, MOMENT_V, content->v);
+    size_t size;
+    char *words = vocabulary_write(content->vocabulary, &size);
+    TensorRecord vocabulary = {
+        .name = "vocab", .type = TENSOR_U8, .rank = 1, .shape = {size}, .data = words};
+    arrput(records, vocabulary);
+
+    char *settings = settings_text(&model->config, content->corpus);
+    MetadataPair *metadata = NULL;
+    MetadataPair version = {"linnet", LINNET_VERSION}, model_settings = {"settings", settings};
+    arrput(metadata, version);
+    arrput(metadata, model_settings);
+    for (size_t i = 0; i < content->extra_count; i++)
+        arrput(metadata, content->extra[i]);
+    bool good = safetensors_write(path, records, arrlenu(records), metadata, arrlenu(metadata),
+                                  error);
+
+    for (size_t i = 0; i < arrlenu(names); i++)
+        free(names[i]);
+    arrfree(names);
+    arrfree(records);
+    arrfree(metadata);
+    free(settings);
+    free(words);
+    return good;
+}
+
+/* --- opening --- */
+
+static bool read_settings(Checkpoint *c, Error *error)
+{
+    const OptionGroup groups[] = {{NULL, model_option_rows, model_option_count, &c->config},
+                                  {NULL, corpus_option_rows, corpus_option_count, &c->corpus}};
+    const char *settings = safetensors_metadata(&c->file, "settings");
+    if (!settings)
+        return error_set(error, "%s: a safetensors file, but not one of linnet's",
+                         c->file.path);
+    char *where = text_format("%s: settings", c->file.path);
+    options_set_defaults(groups, 2);
+    Error why;
+    bool good = options_read_text(groups, 2, settings, where, error);
+    free(where);
+    if (good && !config_check(&c->config, &why))
+        good = error_set(error, "%s: settings: %s", c->file.path, why.text);
+    return good;
+}
+
+static bool read_vocabulary(Checkpoint *c, Error *error)
+{
+    enum { MOST_BYTES = 1 << 30 };
+    const TensorEntry *entry = safetensors_find(&c->file, "vocab");
+    if (!entry || entry->type != TENSOR_U8 || entry->rank != 1 || entry->size > MOST_BYTES)
+        return error_set(error, "%s: no vocabulary in it", c->file.path);
+    char *words = memory_take(entry->size + 1, 1, "the vocabulary");
+    Error why;
+    bool good = safetensors_load(&c->file, "vocab", TENSOR_U8, 1, entry->shape, words, error);
+    if (good && !vocabulary_read(&c->vocabulary, tokenizer_find(c->corpus.tokenizer), words,
+                                 entry->size, &why))
+        good = error_set(error, "%s: vocabulary: %s", c->file.path, why.text);
+    free(words);
+    c->config.vocabulary = c->vocabulary.count;
+    return good;
+}
+
+/* The row of the table that a tensor's name means, moments included; NULL for a stranger. */
+static const ParamRow *row_of(const Checkpoint *c, const char *name)
+{
+    static const char *const prefixes[] = {"", MOMENT_M, MOMENT_V};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        size_t length = strlen(prefixes[i]);
+        if (strncmp(name, prefixes[i], length) == 0) {
+            const ParamRow *row = param_table_find(&c->table, name + length);
+            if (row)
+                return row;
+        }
+    }
+    return NULL;
+}
+
+/* With as many tensors as the table has rows, once or three times, and no stranger among them,
+ * none is missing: names are unique in a file. */
+static bool check_tensors(Checkpoint *c, Error *error)
+{
+    const SafetensorsHeader *header = &c->file.header;
+    size_t moments = 0;
+    for (size_t i = 0; i < header->tensor_count; i++) {
+        const TensorEntry *tensor = &header->tensors[i];
+        if (strcmp(tensor->name, "vocab") == 0)
+            continue;
+        if (!row_of(c, tensor->name))
+            return error_set(error, "%s: tensor %s has no place in this model", c->file.path,
+                             tensor_label(tensor->name).text);
+        moments += strncmp(tensor->name, "opt.", 4) == 0;
+    }
+    for (size_t i = 0; i < c->table.count; i++) {
+        const ParamRow *row = &c->table.rows[i];
+        const TensorEntry *tensor = safetensors_find(&c->file, row->name);
+        if (!tensor)
+            return error_set(error, "%s: tensor %s is missing", c->file.path, row->name);
+        if (tensor->rank != row->rank || tensor->shape[0] != row->shape[0] ||
+            (row->rank == 2 && tensor->shape[1] != row->shape[1]))
+            return error_set(error, "%s: tensor %s has the shape %s, the settings say %s",
+                             c->file.path, row->name,
+                             tensor_shape_label(tensor->rank, tensor->shape).text,
+                             tensor_shape_label(row->rank, row->shape).text);
+    }
+    c->has_moments = moments == 2 * c->table.count;
+    if (moments && !c->has_moments)
+        return error_set(error, "%s: some of the optimizer's moments are missing",
+                         c->file.path);
+    return true;
+}
+
+/* A model whose tensors are all in the file cannot be larger than the file, and one that is
+ * larger is not worth a table. */
+static bool check_size(const Checkpoint *c, Error *error)
+{
+    size_t rows_at_least = 12 * c->config.layers;
+    if (rows_at_least > c->file.header.tensor_count)
+        return error_set(error, "%s: %zu tensors cannot be a model of %zu layers", c->file.path,
+                         c->file.header.tensor_count, c->config.layers);
+    return true;
+}
+
+bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error)
+{
+    *checkpoint = (Checkpoint){0};
+    if (!safetensors_open(&checkpoint->file, path, error))
+        return false;
+    bool good = read_settings(checkpoint, error) && check_size(checkpoint, error) &&
+                read_vocabulary(checkpoint, error);
+    if (good) {
+        param_table_make(&checkpoint->table, &checkpoint->config);
+        good = check_tensors(checkpoint, error);
+    }
+    if (!good)
+        checkpoint_close(checkpoint);
+    return good;
+}
+
+void checkpoint_close(Checkpoint *checkpoint)
+{
+    const OptionGroup corpus = {NULL, corpus_option_rows, corpus_option_count,
+                                &checkpoint->corpus};
+    options_free_texts(&corpus, 1);
+    vocabulary_free(&checkpoint->vocabulary);
+    param_table_free(&checkpoint->table);
+    safetensors_close(&checkpoint->file);
+    *checkpoint = (Checkpoint){0};
+}
+
+/* --- loading --- */
+
+static bool load_tensors(const Checkpoint *c, const char *prefix, real *base, Error *error)
+{
+    bool good = true;
+    for (size_t i = 0; base && good && i < c->table.count; i++) {
+        const ParamRow *row = &c->table.rows[i];
+        char *name = text_format("%s%s", prefix, row->name);
+        good = safetensors_load(&c->file, name, TENSOR_REAL, row->rank, row->shape,
+                                base + row->offset, error);
+        free(name);
+    }
+    return good;
+}
+
+bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real *v,
+                     Error *error)
+{
+    if ((m || v) && !checkpoint->has_moments)
+        return error_set(error,
+                         "%s: holds weights only, training cannot continue from it; the run's "
+                         "last.safetensors can",
+                         checkpoint->file.path);
+    return load_tensors(checkpoint, "", weights, error) &&
+           load_tensors(checkpoint, MOMENT_M, m, error) &&
+           load_tensors(checkpoint, MOMENT_V, v, error);
+}
+
+const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key)
+{
+    return safetensors_metadata(&checkpoint->file, key);
+}
+
+char *checkpoint_path(const char *run, Error *error)
+{
+    if (!file_exists(run)) {
+        error_set(error, "%s: no such run folder or checkpoint", run);
+        return NULL;
+    }
+    if (!file_is_folder(run))
+        return memory_copy_text(run);
+    static const char *const names[] = {"best.safetensors", "last.safetensors"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path = file_join(run, names[i]);
+        if (file_exists(path))
+            return path;
+        free(path);
+    }
+    error_set(error, "%s: no checkpoint in this folder (best.safetensors, last.safetensors)",
+              run);
+    return NULL;
+}

@@ -1,0 +1,48 @@
+/* A model on disk: a safetensors file with the weights under GPT-2's names, the vocabulary as a
+ * tensor of bytes named "vocab", settings as text in the metadata, and in the checkpoints that
+ * training continues from, the optimizer's moments as "opt.m.NAME" and "opt.v.NAME". */
+#ifndef LINNET_CHECKPOINT_H
+#define LINNET_CHECKPOINT_H
+
+#include "data/corpus.h"
+#include "models/model.h"
+#include "models/safetensors.h"
+
+/* What is written. Borrowed throughout. */
+typedef struct CheckpointContent {
+    const Model *model;
+    const Vocabulary *vocabulary;
+    const CorpusOptions *corpus;
+    const real *m, *v;         /* laid out as the weights are; NULL: weights only */
+    const MetadataPair *extra; /* what the caller wants kept beside it */
+    size_t extra_count;
+} CheckpointContent;
+
+bool checkpoint_save(const char *path, const CheckpointContent *content, Error *error);
+
+typedef struct Checkpoint {
+    SafetensorsFile file;
+    ModelConfig config;
+    CorpusOptions corpus;
+    Vocabulary vocabulary;
+    ParamTable table;
+    bool has_moments;
+} Checkpoint;
+
+/* Reads and checks everything but the numbers: the settings make sense, the vocabulary is one,
+ * and the tensors are exactly those of such a model. */
+bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error);
+void checkpoint_close(Checkpoint *checkpoint);
+
+/* Copies the numbers into buffers of table.total reals; m and v may be NULL. */
+bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real *v,
+                     Error *error);
+
+/* What the saver put beside it, or NULL. */
+const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key);
+
+/* The checkpoint file that a name on a command line means: the file itself, or the best (else
+ * the last) checkpoint of a run folder. The caller frees. */
+char *checkpoint_path(const char *run, Error *error);
+
+#endif

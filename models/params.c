@@ -1,0 +1,152 @@
+#include "models/params.h"
+#include "src/containers.h"
+#include "src/random.h"
+#include "src/vector.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+typedef struct Visitor {
+    void (*visit)(void *context, real **field, const ParamRow *row);
+    void *context;
+    size_t offset; /* where the next tensor begins */
+} Visitor;
+
+/* What most rows have in common. */
+typedef struct Traits {
+    double spread;
+    real start;
+    bool decays;
+} Traits;
+
+static const Traits gain = {.start = 1}, zeros = {0};
+
+static void tensor(Visitor *visitor, real **field, Traits traits, size_t rows, size_t columns,
+                   const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* One tensor: (rows, columns), or a vector where columns is 0. */
+static void tensor(Visitor *visitor, real **field, Traits traits, size_t rows, size_t columns,
+                   const char *format, ...)
+{
+    ParamRow row = {.shape = {rows, columns},
+                    .rank = columns ? 2 : 1,
+                    .offset = visitor->offset,
+                    .spread = traits.spread,
+                    .start = traits.start,
+                    .decays = traits.decays};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(row.name, sizeof row.name, format, args);
+    va_end(args);
+    row.count = columns ? memory_product(rows, columns, row.name) : rows;
+    visitor->visit(visitor->context, field, &row);
+    visitor->offset += (row.count + 15) / 16 * 16; /* keeps every tensor 64-byte aligned */
+}
+
+static void norm(Visitor *visitor, Affine *affine, size_t width, const char *name)
+{
+    tensor(visitor, &affine->weight, gain, width, 0, "%s.weight", name);
+    tensor(visitor, &affine->bias, zeros, width, 0, "%s.bias", name);
+}
+
+static void linear(Visitor *visitor, Affine *affine, double spread, size_t in, size_t out,
+                   const char *name)
+{
+    Traits matrix = {.spread = spread, .decays = true};
+    tensor(visitor, &affine->weight, matrix, in, out, "%s.weight", name);
+    tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
+}
+
+static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)
+{
+    enum { NAME = 48 };
+    const double spread = 0.02;
+    /* A residual stream that sums 2L branches starts with the variance of one. */
+    const double branch = spread / sqrt(2.0 * (double)config->layers);
+    size_t width = config->dim, inner = config->ffn;
+    size_t gates = activation_find(config->activation)->inputs;
+    char name[NAME];
+#define NAMED(suffix) (snprintf(name, sizeof name, "h.%zu." suffix, layer), name)
+    norm(visitor, &h->ln_1, width, NAMED("ln_1"));
+    linear(visitor, &h->c_attn, spread, width, 3 * width, NAMED("attn.c_attn"));
+    linear(visitor, &h->attn_proj, branch, width, width, NAMED("attn.c_proj"));
+    norm(visitor, &h->ln_2, width, NAMED("ln_2"));
+    linear(visitor, &h->c_fc, spread, width, gates * inner, NAMED("mlp.c_fc"));
+    linear(visitor, &h->mlp_proj, branch, inner, width, NAMED("mlp.c_proj"));
+#undef NAMED
+}
+
+static void params_visit(Params *params, const ModelConfig *config, Visitor *visitor)
+{
+    const Traits matrix = {.spread = 0.02, .decays = true};
+    size_t width = config->dim, vocabulary = config->vocabulary;
+    tensor(visitor, &params->wte, matrix, vocabulary, width, "wte.weight");
+    if (config->positions == POSITIONS_LEARNED)
+        tensor(visitor, &params->wpe, matrix, config->context, width, "wpe.weight");
+    for (size_t layer = 0; layer < config->layers; layer++)
+        block(visitor, &params->h[layer], config, layer);
+    if (config->norm == NORM_PRE)
+        norm(visitor, &params->ln_f, width, "ln_f");
+    if (!config->tied)
+        tensor(visitor, &params->head_weight, matrix, vocabulary, width, "lm_head.weight");
+    if (config->head_bias)
+        tensor(visitor, &params->head_bias, zeros, vocabulary, 0, "lm_head.bias");
+}
+
+static void record(void *context, real **field, const ParamRow *row)
+{
+    (void)field;
+    ParamTable *table = context;
+    arrput(table->rows, *row);
+    table->parameters += row->count;
+}
+
+void param_table_make(ParamTable *table, const ModelConfig *config)
+{
+    *table = (ParamTable){0};
+    Params nowhere = {.h = memory_take(config->layers, sizeof *nowhere.h, "the layers")};
+    Visitor visitor = {.visit = record, .context = table};
+    params_visit(&nowhere, config, &visitor);
+    free(nowhere.h);
+    table->count = arrlenu(table->rows);
+    table->total = visitor.offset;
+}
+
+void param_table_free(ParamTable *table)
+{
+    arrfree(table->rows);
+    *table = (ParamTable){0};
+}
+
+const ParamRow *param_table_find(const ParamTable *table, const char *name)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].name, name) == 0)
+            return &table->rows[i];
+    return NULL;
+}
+
+static void bind(void *context, real **field, const ParamRow *row)
+{
+    real *base = context;
+    *field = base ? base + row->offset : NULL;
+}
+
+void params_bind(Params *params, const ModelConfig *config, real *base)
+{
+    Visitor visitor = {.visit = bind, .context = base};
+    params_visit(params, config, &visitor);
+}
+
+void params_initialise(const ParamTable *table, real *base, uint64_t seed)
+{
+    RandomKey key = random_key(seed, RANDOM_INIT, 0);
+    for (size_t r = 0; r < table->count; r++) {
+        const ParamRow *row = &table->rows[r];
+        RandomKey tensor_key = random_subkey(key, r);
+        for (size_t i = 0; i < row->count; i++)
+            base[row->offset + i] =
+                row->start +
+                (row->spread > 0 ? (real)(row->spread * random_normal(tensor_key, i)) : 0);
+    }
+}

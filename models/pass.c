@@ -1,0 +1,255 @@
+#include "models/pass.h"
+#include "src/layers/embedding.h"
+#include "src/layers/head.h"
+#include "src/layers/layernorm.h"
+#include "src/layers/linear.h"
+#include "src/layers/rotary.h"
+
+#include <assert.h>
+
+/* Where dropout strikes: the embedding, each sublayer's output, each layer's weights. */
+enum { SITE_EMBEDDING, SITE_BRANCH, SITE_WEIGHTS = 1 << 20 };
+
+/* --- what the formulas in pass.h name --- */
+
+/* The norm that turns r[place] into u[place]; NULL for the embedding of a post-norm model. */
+static Affine *norm_at(const ModelConfig *config, Params *params, size_t place)
+{
+    if (config->norm == NORM_PRE) {
+        if (place == 2 * config->layers)
+            return &params->ln_f;
+        return place % 2 ? &params->h[place / 2].ln_2 : &params->h[place / 2].ln_1;
+    }
+    if (place == 0)
+        return NULL;
+    return place % 2 ? &params->h[place / 2].ln_1 : &params->h[place / 2 - 1].ln_2;
+}
+
+static real *head_weight(const ModelConfig *config, const Params *params)
+{
+    return config->tied ? params->wte : params->head_weight;
+}
+
+static Dropout dropout_at(RandomKey key, size_t site, double rate)
+{
+    return (Dropout){random_subkey(key, site), (real)rate};
+}
+
+static AttentionSizes attention_sizes(const Pass *pass, Dropout dropout)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (AttentionSizes){.batch = pass->batch,
+                            .length = pass->capacity,
+                            .heads = config->heads,
+                            .width = config_head_width(config),
+                            .rotary = pass->model->kind->turns_itself ? pass->angles : NULL,
+                            .dropout = dropout};
+}
+
+/* u[place], which is r[0] itself where there is no norm. */
+static const real *normed(Pass *pass, size_t place, bool again)
+{
+    const Model *model = pass->model;
+    Affine *norm = norm_at(&model->config, (Params *)&model->at, place);
+    if (!norm)
+        return pass->stream[place];
+    if (again)
+        layernorm_again(pass->input, pass->stream[place], pass->mean[place], pass->rstd[place],
+                        norm->weight, norm->bias, pass->rows, model->config.dim);
+    else
+        layernorm_forward(pass->input, pass->mean[place], pass->rstd[place],
+                          pass->stream[place], norm->weight, norm->bias, pass->rows,
+                          model->config.dim);
+    return pass->input;
+}
+
+/* --- the attention sublayer --- */
+
+static void turn(Pass *pass, real *qkv, bool back)
+{
+    const Model *model = pass->model;
+    if (pass->angles && !model->kind->turns_itself)
+        rotary_turn_rows(qkv, pass->angles, pass->rows, pass->length, model->config.heads,
+                         config_head_width(&model->config), back);
+}
+
+static void attention_sublayer(Pass *pass, size_t layer, const real *u, Dropout dropout)
+{
+    const Model *model = pass->model;
+    const BlockParams *h = &model->at.h[layer];
+    size_t rows = pass->rows, width = model->config.dim;
+    AttentionSizes sizes = attention_sizes(pass, dropout);
+    linear_forward(pass->qkv[layer], u, h->c_attn.weight, h->c_attn.bias, rows, width,
+                   3 * width);
+    turn(pass, pass->qkv[layer], false);
+    if (pass->state_reals)
+        attention_step(model->kind, pass->attended[layer],
+                       pass->states + layer * pass->state_reals, pass->attention_scratch,
+                       pass->qkv[layer], pass->position, &sizes);
+    else
+        attention_forward(model->kind, pass->attended[layer], pass->saved[layer],
+                          pass->attention_scratch, pass->qkv[layer], &sizes);
+    linear_forward(pass->branch, pass->attended[layer], h->attn_proj.weight, h->attn_proj.bias,
+                   rows, width, width);
+}
+
+/* From the branch's gradient to that of u. */
+static void attention_sublayer_backward(Pass *pass, BlockParams *gradients, size_t layer,
+                                        const real *u, Dropout dropout)
+{
+    const Model *model = pass->model;
+    const BlockParams *h = &model->at.h[layer];
+    size_t rows = pass->rows, width = model->config.dim;
+    AttentionSizes sizes = attention_sizes(pass, dropout);
+    real *dattended = pass->dinput, *dqkv = pass->dwide;
+    linear_backward(dattended, gradients->attn_proj.weight, gradients->attn_proj.bias,
+                    pass->branch, pass->attended[layer], h->attn_proj.weight, rows, width,
+                    width);
+    attention_backward(model->kind, dqkv, dattended, pass->attended[layer], pass->saved[layer],
+                       pass->attention_scratch, pass->qkv[layer], &sizes);
+    turn(pass, dqkv, true);
+    linear_backward(pass->dinput, gradients->c_attn.weight, gradients->c_attn.bias, dqkv, u,
+                    h->c_attn.weight, rows, width, 3 * width);
+}
+
+/* --- the feed-forward sublayer --- */
+
+static void ffn_sublayer(Pass *pass, size_t layer, const real *u)
+{
+    const Model *model = pass->model;
+    const BlockParams *h = &model->at.h[layer];
+    size_t rows = pass->rows, width = model->config.dim, ffn = model->config.ffn;
+    linear_forward(pass->inner[layer], u, h->c_fc.weight, h->c_fc.bias, rows, width,
+                   model->activation->inputs * ffn);
+    activation_forward(model->activation, pass->active, pass->inner[layer], rows, ffn);
+    linear_forward(pass->branch, pass->active, h->mlp_proj.weight, h->mlp_proj.bias, rows, ffn,
+                   width);
+}
+
+static void ffn_sublayer_backward(Pass *pass, BlockParams *gradients, size_t layer,
+                                  const real *u)
+{
+    const Model *model = pass->model;
+    const BlockParams *h = &model->at.h[layer];
+    size_t rows = pass->rows, width = model->config.dim, ffn = model->config.ffn;
+    real *dactive = pass->active; /* once its weights have their gradient, it is free */
+    activation_forward(model->activation, pass->active, pass->inner[layer], rows, ffn);
+    linear_backward(dactive, gradients->mlp_proj.weight, gradients->mlp_proj.bias, pass->branch,
+                    pass->active, h->mlp_proj.weight, rows, ffn, width);
+    activation_backward(model->activation, pass->dwide, dactive, pass->inner[layer], rows, ffn);
+    linear_backward(pass->dinput, gradients->c_fc.weight, gradients->c_fc.bias, pass->dwide, u,
+                    h->c_fc.weight, rows, width, model->activation->inputs * ffn);
+}
+
+/* --- the whole --- */
+
+static const real *position_rows(const Pass *pass)
+{
+    const Model *model = pass->model;
+    if (model->config.positions == POSITIONS_LEARNED)
+        return model->at.wpe + pass->position * model->config.dim;
+    return pass->position_rows;
+}
+
+static const real *forward(Pass *pass, const int32_t *inputs, RandomKey key, bool dropping)
+{
+    const ModelConfig *config = &pass->model->config;
+    double rate = dropping ? config->dropout : 0;
+    double weights_rate = dropping ? config->attention_dropout : 0;
+    embedding_forward(pass->stream[0], pass->model->at.wte, position_rows(pass), inputs,
+                      dropout_at(key, SITE_EMBEDDING, rate), pass->rows, pass->length,
+                      config->dim);
+    for (size_t place = 0; place < 2 * config->layers; place++) {
+        const real *u = normed(pass, place, false);
+        if (place % 2)
+            ffn_sublayer(pass, place / 2, u);
+        else
+            attention_sublayer(pass, place / 2, u,
+                               dropout_at(key, SITE_WEIGHTS + place, weights_rate));
+        const real *base = config->norm == NORM_PRE ? pass->stream[place] : u;
+        dropout_add(pass->stream[place + 1], base, pass->branch,
+                    dropout_at(key, SITE_BRANCH + place, rate), pass->rows * config->dim);
+    }
+    return normed(pass, 2 * config->layers, false);
+}
+
+/* From the gradient of u[place] in dinput to that of r[place] in dstream. A pre-norm stream
+ * already carries the gradient that passed by the sublayer. */
+static void norm_backward(Pass *pass, Params *gradients, size_t place, bool carries)
+{
+    const Model *model = pass->model;
+    const Affine *norm = norm_at(&model->config, (Params *)&model->at, place);
+    const Affine *dnorm = norm_at(&model->config, gradients, place);
+    layernorm_backward(pass->dstream, carries ? 1 : 0, dnorm->weight, dnorm->bias, pass->dinput,
+                       pass->stream[place], pass->mean[place], pass->rstd[place], norm->weight,
+                       pass->rows, model->config.dim);
+}
+
+static void backward(Pass *pass, Params *gradients, const int32_t *inputs, RandomKey key)
+{
+    const ModelConfig *config = &pass->model->config;
+    size_t count = pass->rows * config->dim;
+    bool pre = config->norm == NORM_PRE;
+    norm_backward(pass, gradients, 2 * config->layers, false);
+    for (size_t place = 2 * config->layers; place-- > 0;) {
+        dropout_add(pass->branch, NULL, pass->dstream,
+                    dropout_at(key, SITE_BRANCH + place, config->dropout), count);
+        const real *u = normed(pass, place, true);
+        BlockParams *h = &gradients->h[place / 2];
+        if (place % 2)
+            ffn_sublayer_backward(pass, h, place / 2, u);
+        else
+            attention_sublayer_backward(
+                pass, h, place / 2, u,
+                dropout_at(key, SITE_WEIGHTS + place, config->attention_dropout));
+        if (!pre) /* u is on both ways: through the sublayer and past it */
+            dropout_add(pass->dinput, pass->dstream, pass->dinput, (Dropout){0}, count);
+        if (pre || place > 0)
+            norm_backward(pass, gradients, place, pre);
+    }
+    embedding_backward(gradients->wte, gradients->wpe, pre ? pass->dstream : pass->dinput,
+                       inputs, dropout_at(key, SITE_EMBEDDING, config->dropout), pass->rows,
+                       pass->length, config->dim);
+}
+
+static HeadSizes head_sizes(const Pass *pass)
+{
+    return (HeadSizes){pass->rows, pass->model->config.dim, pass->model->config.vocabulary};
+}
+
+const real *pass_forward(Pass *pass, const int32_t *inputs)
+{
+    return forward(pass, inputs, (RandomKey){0}, false);
+}
+
+double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets)
+{
+    const Model *model = pass->model;
+    const real *u = pass_forward(pass, inputs);
+    return head_loss(pass->row_loss, u, head_weight(&model->config, &model->at),
+                     model->at.head_bias, targets, head_sizes(pass), pass->head_scratch);
+}
+
+double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
+                      const int32_t *targets, RandomKey key)
+{
+    const Model *model = pass->model;
+    assert(pass->training);
+    const real *u = forward(pass, inputs, key, true);
+    double loss = head_gradients(
+        pass->row_loss, pass->dinput, head_weight(&model->config, gradients),
+        gradients->head_bias, u, head_weight(&model->config, &model->at), model->at.head_bias,
+        targets, head_sizes(pass), pass->head_scratch);
+    backward(pass, gradients, inputs, key);
+    return loss;
+}
+
+void pass_step(Pass *pass, real *logits, const int32_t *tokens)
+{
+    const Model *model = pass->model;
+    assert(pass->state_reals && pass->position < pass->capacity);
+    const real *u = pass_forward(pass, tokens);
+    head_logits(logits, u, head_weight(&model->config, &model->at), model->at.head_bias,
+                head_sizes(pass));
+    pass_advance(pass);
+}

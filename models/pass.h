@@ -1,0 +1,77 @@
+/* One batch through the model: forward for the loss, backward for the gradients, or one
+ * position at a time for decoding.
+ *
+ * The residual stream has 2L + 1 places r[0] .. r[2L]: the embedding, then the sum after each
+ * attention and each feed-forward sublayer. With u[k] the input of sublayer k,
+ *
+ *   pre-norm:   u[k] = norm(r[k]),   r[k+1] = r[k] + dropout(sublayer(u[k]))
+ *   post-norm:  u[k] = norm(r[k]),   r[k+1] = u[k] + dropout(sublayer(u[k])),   u[0] = r[0]
+ *
+ * and u[2L] goes into the vocabulary head. For the backward pass every r[k] is kept, and of
+ * the sublayers what would be dear to compute again: queries, keys, values, the attention's
+ * output, and the feed-forward layer before its activation. Norms, activations and dropout
+ * masks are computed again. */
+#ifndef LINNET_PASS_H
+#define LINNET_PASS_H
+
+#include "models/model.h"
+
+typedef struct Pass {
+    const Model *model;
+    size_t batch, length, rows;
+    bool training; /* keeps every layer's activations, and has room for gradients */
+
+    real **stream;       /* [2L+1] -> (rows, C) */
+    real **mean, **rstd; /* [2L+1] -> (rows) */
+    real **qkv;          /* [L] -> (rows, 3C) */
+    real **attended;     /* [L] -> (rows, C) */
+    real **saved;        /* [L] -> what the attention kind keeps */
+    real **inner;        /* [L] -> (rows, F), or (rows, 2F) with a gate */
+    real *input;         /* (rows, C) u[k] of the sublayer at work */
+    real *branch;        /* (rows, C) its output, or in the backward pass its gradient */
+    real *active;        /* (rows, F) behind the activation */
+    real *row_loss;      /* (rows) */
+    real *attention_scratch, *head_scratch;
+
+    real *dstream, *dinput; /* (rows, C) */
+    real *dwide;            /* (rows, max(3C, F or 2F)) */
+
+    real *position_rows; /* (length, C) sinusoids, if they are used */
+    real *angles;        /* (length, D) rotary angles, if they are used */
+
+    real *states;       /* decoding: what attention carries from position to position */
+    size_t state_reals; /* per layer */
+    size_t capacity;    /* positions that the states have room for */
+    size_t position;    /* the next one */
+} Pass;
+
+/* Tables of pointers, not yet memory. */
+void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, bool training);
+/* The same for decoding `batch` sequences in step, up to `capacity` positions. */
+void pass_make_decoder(Pass *pass, const Model *model, size_t batch, size_t capacity);
+void pass_free(Pass *pass);
+
+/* Takes the pass's memory from the arena: once to measure, once for good. */
+void pass_layout(Pass *pass, Arena *arena);
+/* Computes the position tables; once after the memory is there. */
+void pass_prepare(Pass *pass);
+
+/* u[2L] of every row, without dropout; inputs (rows). */
+const real *pass_forward(Pass *pass, const int32_t *inputs);
+
+/* The sum of the losses in nats over rows with a target >= 0; single ones in row_loss. */
+double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets);
+
+/* The same with dropout, adding the gradient of that sum to *gradients. The key is the step's
+ * own. */
+double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
+                      const int32_t *targets, RandomKey key);
+
+/* Decoding: one token for each sequence; writes logits (batch, V). */
+void pass_step(Pass *pass, real *logits, const int32_t *tokens);
+/* Forgets everything and starts at position 0. */
+void pass_restart(Pass *pass);
+/* Moves on to the next position; pass_step does it. */
+void pass_advance(Pass *pass);
+
+#endif

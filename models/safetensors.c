@@ -1,0 +1,140 @@
+/* What the reader and the writer of safetensors files share: the types and their sizes, the
+ * test for finite numbers, the checksums, and how names and shapes look in messages. */
+#include "models/safetensors.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "safetensors files are little-endian, and this code copies numbers as they are"
+#endif
+
+enum { BITS_PER_BYTE = 8 };
+
+static const struct {
+    const char *name;
+    size_t bits;
+} types[TENSOR_TYPE_COUNT] = {
+    [TENSOR_BOOL] = {"BOOL", 8},
+    [TENSOR_F4] = {"F4", 4},
+    [TENSOR_F6_E2M3] = {"F6_E2M3", 6},
+    [TENSOR_F6_E3M2] = {"F6_E3M2", 6},
+    [TENSOR_U8] = {"U8", 8},
+    [TENSOR_I8] = {"I8", 8},
+    [TENSOR_F8_E5M2] = {"F8_E5M2", 8},
+    [TENSOR_F8_E4M3] = {"F8_E4M3", 8},
+    [TENSOR_F8_E8M0] = {"F8_E8M0", 8},
+    [TENSOR_F8_E4M3FNUZ] = {"F8_E4M3FNUZ", 8},
+    [TENSOR_F8_E5M2FNUZ] = {"F8_E5M2FNUZ", 8},
+    [TENSOR_I16] = {"I16", 16},
+    [TENSOR_U16] = {"U16", 16},
+    [TENSOR_F16] = {"F16", 16},
+    [TENSOR_BF16] = {"BF16", 16},
+    [TENSOR_I32] = {"I32", 32},
+    [TENSOR_U32] = {"U32", 32},
+    [TENSOR_F32] = {"F32", 32},
+    [TENSOR_C64] = {"C64", 64},
+    [TENSOR_F64] = {"F64", 64},
+    [TENSOR_I64] = {"I64", 64},
+    [TENSOR_U64] = {"U64", 64},
+};
+
+const char *tensor_type_name(TensorType type)
+{
+    assert(type < TENSOR_TYPE_COUNT);
+    return types[type].name;
+}
+
+TensorType tensor_type_of(const char *name)
+{
+    TensorType type = 0;
+    while (type < TENSOR_TYPE_COUNT && strcmp(types[type].name, name) != 0)
+        type++;
+    return type;
+}
+
+bool tensor_bytes(TensorType type, size_t rank, const size_t *shape, size_t *bytes)
+{
+    assert(type < TENSOR_TYPE_COUNT);
+    size_t bits = types[type].bits;
+    bool empty = false;
+    for (size_t axis = 0; axis < rank; axis++) {
+        if (shape[axis] == 0)
+            empty = true;
+        else if (__builtin_mul_overflow(bits, shape[axis], &bits))
+            return false;
+    }
+    *bytes = empty ? 0 : bits / BITS_PER_BYTE;
+    return empty || bits % BITS_PER_BYTE == 0;
+}
+
+/* A float is NaN or infinite when every bit of its exponent is set. Looking at the bits needs
+ * no alignment, traps on nothing, and has no branch inside the loop. */
+bool tensor_is_finite(TensorType type, const void *data, size_t bytes)
+{
+    const uint32_t exponent_32 = 0x7f800000u;
+    const uint64_t exponent_64 = 0x7ff0000000000000u;
+    const char *next = data;
+    bool odd = false;
+    if (type == TENSOR_F32) {
+        for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
+            uint32_t bits;
+            memcpy(&bits, next + i, sizeof bits);
+            odd |= (bits & exponent_32) == exponent_32;
+        }
+    } else if (type == TENSOR_F64) {
+        for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+            uint64_t bits;
+            memcpy(&bits, next + i, sizeof bits);
+            odd |= (bits & exponent_64) == exponent_64;
+        }
+    }
+    return !odd;
+}
+
+ChecksumText checksum_text(unsigned long crc)
+{
+    ChecksumText text;
+    snprintf(text.digits, sizeof text.digits, "%08x", (unsigned)crc);
+    return text;
+}
+
+unsigned long safetensors_header_checksum(const char *json, size_t length)
+{
+    const size_t opening = strlen(SAFETENSORS_OPENING);
+    const ChecksumText zeros = checksum_text(0);
+    const size_t rest = opening + strlen(zeros.digits);
+    assert(length > rest);
+    unsigned long crc = crc32_z(0, (const Bytef *)json, opening);
+    crc = crc32_z(crc, (const Bytef *)zeros.digits, rest - opening);
+    return crc32_z(crc, (const Bytef *)json + rest, length - rest);
+}
+
+TensorLabel tensor_label(const char *name)
+{
+    static const char tail[] = "...";
+    enum { WIDEST = 4 /* \xNN */ };
+    TensorLabel label;
+    size_t used = 0;
+    const unsigned char *c = (const unsigned char *)name;
+    for (; *c && used + WIDEST + sizeof tail <= sizeof label.text; c++) {
+        bool plain = *c >= 0x20 && *c < 0x7f;
+        used += (size_t)snprintf(label.text + used, sizeof label.text - used,
+                                 plain ? "%c" : "\\x%02x", *c);
+    }
+    snprintf(label.text + used, sizeof label.text - used, "%s", *c ? tail : "");
+    return label;
+}
+
+TensorLabel tensor_shape_label(size_t rank, const size_t *shape)
+{
+    TensorLabel label = {"["};
+    size_t used = 1;
+    for (size_t axis = 0; axis < rank && axis < TENSOR_MOST_AXES; axis++)
+        used += (size_t)snprintf(label.text + used, sizeof label.text - used, "%s%zu",
+                                 axis ? ", " : "", shape[axis]);
+    snprintf(label.text + used, sizeof label.text - used, "]");
+    return label;
+}

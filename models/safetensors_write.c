@@ -1,0 +1,155 @@
+/* Writing safetensors files.
+ *
+ * The header is made first, which takes one walk over the numbers for their checksum, and is
+ * then given to the reader's own parser: what that refuses is never written, so that no run
+ * finds out on the day it resumes that its checkpoints cannot be read. */
+#include "models/safetensors.h"
+#include "src/file.h"
+#include "src/memory.h"
+#include "src/text.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { ALIGNMENT = 8 }; /* of the first number, and so of every one */
+
+typedef struct Plan {
+    const TensorRecord **records; /* in the order of the file */
+    size_t count;
+    size_t data_size;
+    unsigned long data_crc;
+    char *header;
+} Plan;
+
+static int compare_records(const void *left, const void *right)
+{
+    const TensorRecord *a = *(const TensorRecord *const *)left;
+    const TensorRecord *b = *(const TensorRecord *const *)right;
+    if (a->type != b->type)
+        return a->type > b->type ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static size_t record_bytes(const TensorRecord *record)
+{
+    size_t bytes;
+    bool possible = tensor_bytes(record->type, record->rank, record->shape, &bytes);
+    assert(possible); /* it is in memory, after all */
+    return possible ? bytes : 0;
+}
+
+static void plan_order(Plan *plan, const TensorRecord *records, size_t count)
+{
+    plan->records = memory_take(count, sizeof *plan->records, "a table of tensors");
+    plan->count = count;
+    for (size_t i = 0; i < count; i++) {
+        assert(records[i].rank <= TENSOR_MOST_AXES);
+        plan->records[i] = &records[i];
+    }
+    qsort(plan->records, count, sizeof *plan->records, compare_records);
+}
+
+static bool plan_numbers(Plan *plan, Error *error)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const TensorRecord *record = plan->records[i];
+        size_t bytes = record_bytes(record);
+        if (!tensor_is_finite(record->type, record->data, bytes))
+            return error_set(error, "%s holds a value that is not finite; not saved",
+                             tensor_label(record->name).text);
+        if (bytes > 0) /* zlib takes no bytes at NULL for a wish to start anew */
+            plan->data_crc = crc32_z(plan->data_crc, record->data, bytes);
+        plan->data_size += bytes;
+    }
+    return true;
+}
+
+static void append_pair(char **text, const char *key, const char *value)
+{
+    text_append(text, ",");
+    text_append_json_string(text, key);
+    text_append(text, ":");
+    text_append_json_string(text, value);
+}
+
+static void append_tensor(char **text, const TensorRecord *record, size_t begin)
+{
+    text_append(text, ",");
+    text_append_json_string(text, record->name);
+    text_append(text, ":{\"dtype\":\"%s\",\"shape\":[", tensor_type_name(record->type));
+    for (size_t axis = 0; axis < record->rank; axis++)
+        text_append(text, "%s%zu", axis ? "," : "", record->shape[axis]);
+    text_append(text, "],\"data_offsets\":[%zu,%zu]}", begin, begin + record_bytes(record));
+}
+
+static void plan_header(Plan *plan, const MetadataPair *metadata, size_t count)
+{
+    char **text = &plan->header;
+    text_append(text, SAFETENSORS_OPENING "%s\"", checksum_text(0).digits);
+    append_pair(text, "crc32", checksum_text(plan->data_crc).digits);
+    append_pair(text, "format", "pt"); /* some readers insist on it */
+    for (size_t i = 0; i < count; i++)
+        append_pair(text, metadata[i].key, metadata[i].value);
+    text_append(text, "}");
+    for (size_t i = 0, begin = 0; i < plan->count; i++) {
+        append_tensor(text, plan->records[i], begin);
+        begin += record_bytes(plan->records[i]);
+    }
+    text_append(text, "}");
+    while (strlen(*text) % ALIGNMENT != 0)
+        text_append(text, " ");
+    ChecksumText crc = checksum_text(safetensors_header_checksum(*text, strlen(*text)));
+    memcpy(*text + strlen(SAFETENSORS_OPENING), crc.digits, strlen(crc.digits));
+}
+
+static bool check_plan(const Plan *plan, Error *error)
+{
+    SafetensorsHeader header;
+    Error why;
+    if (plan->data_size >
+        SAFETENSORS_MOST_FILE - SAFETENSORS_MOST_HEADER - SAFETENSORS_LENGTH_BYTES)
+        return error_set(error, "%zu bytes of numbers are more than a file may hold; not saved",
+                         plan->data_size);
+    if (!safetensors_header_parse(&header, plan->header, strlen(plan->header), plan->data_size,
+                                  &why))
+        return error_set(error, "%s; not saved", why.text);
+    safetensors_header_free(&header);
+    return true;
+}
+
+static bool write_file(const Plan *plan, const char *path, Error *error)
+{
+    FileReplacement file;
+    uint64_t length = strlen(plan->header);
+    if (!file_replace_begin(&file, path, error) ||
+        !file_replace_write(&file, &length, sizeof length, error) ||
+        !file_replace_write(&file, plan->header, length, error))
+        return false;
+    for (size_t i = 0; i < plan->count; i++)
+        if (!file_replace_write(&file, plan->records[i]->data, record_bytes(plan->records[i]),
+                                error))
+            return false;
+    return file_replace_commit(&file, error);
+}
+
+bool safetensors_write(const char *path, const TensorRecord *records, size_t count,
+                       const MetadataPair *metadata, size_t metadata_count, Error *error)
+{
+    Plan plan = {0};
+    Error why;
+    plan_order(&plan, records, count);
+    bool good = plan_numbers(&plan, &why);
+    if (good) {
+        plan_header(&plan, metadata, metadata_count);
+        good = check_plan(&plan, &why);
+    }
+    if (!good)
+        error_set(error, "%s: %s", path, why.text);
+    else
+        good = write_file(&plan, path, error);
+    free(plan.records);
+    free(plan.header);
+    return good;
+}

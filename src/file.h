@@ -1,0 +1,39 @@
+/* Files: read whole and bounded; replaced whole or not at all.
+ *
+ * A replacement is written beside its target under a temporary name, synced, renamed over the
+ * target, and the folder synced, so that whoever looks sees the old file or the new one, after
+ * a crash too. On any failure the temporary file is removed and the target is untouched. */
+#ifndef LINNET_FILE_H
+#define LINNET_FILE_H
+
+#include "src/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Reads a regular file of at most `most` bytes; *bytes gets a terminating zero beyond *size,
+ * and is the caller's to free. */
+bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error *error);
+
+typedef struct FileReplacement {
+    char *path, *temporary;
+    int fd;
+} FileReplacement;
+
+bool file_replace_begin(FileReplacement *file, const char *path, Error *error);
+/* Each of these cleans up after itself when it fails. */
+bool file_replace_write(FileReplacement *file, const void *bytes, size_t size, Error *error);
+bool file_replace_commit(FileReplacement *file, Error *error);
+void file_replace_abort(FileReplacement *file);
+
+/* The three in one, for a text that is all there. */
+bool file_replace_text(const char *path, const char *text, Error *error);
+
+bool file_exists(const char *path);
+bool file_is_folder(const char *path);
+/* "folder/name", the caller's to free. */
+char *file_join(const char *folder, const char *name);
+/* The folder that the running program is in. */
+char *file_program_folder(void);
+
+#endif

@@ -1,0 +1,53 @@
+/* Matrix products: every call of BLAS in linnet is behind this file.
+ *
+ *   C = alpha A B + beta C      A: (m, k)   B: (k, n)   C: (m, n)
+ *
+ * Matrices are row-major with a stride from one row to the next. The library is held to one
+ * thread; gemm_team cuts C into tiles by its shape alone and gives them to the thread team, so
+ * the bits do not depend on the number of threads. */
+#ifndef LINNET_GEMM_H
+#define LINNET_GEMM_H
+
+#include "src/real.h"
+
+/* A factor: as it is stored, or its transpose. */
+typedef struct Factor {
+    const real *at;
+    size_t stride;
+    bool transposed;
+} Factor;
+
+static inline Factor plain(const real *at, size_t stride)
+{
+    return (Factor){at, stride, false};
+}
+
+static inline Factor transposed(const real *at, size_t stride)
+{
+    return (Factor){at, stride, true};
+}
+
+/* Chooses the library's kernels for this processor, as the library itself may be too old to
+ * know it. The choice must be made before the library loads, so this may start the program
+ * once more with OPENBLAS_CORETYPE set; a value that the user has set is left alone. Call it
+ * first in main. */
+void gemm_choose_kernels(char **argv);
+/* The kernels in use, by the library's name for them. */
+const char *gemm_kernels(void);
+
+/* On the calling thread. */
+void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, real beta, real *c,
+          size_t c_stride);
+
+/* A part of C that has just been computed, and is still in the cache. */
+typedef struct GemmTile {
+    real *c; /* its first element */
+    size_t c_stride, row, rows, column, columns;
+} GemmTile;
+
+/* On the team; not from inside a tile. Finish, unless NULL, is called for every tile. */
+void gemm_team(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, real beta, real *c,
+               size_t c_stride, void (*finish)(const GemmTile *tile, const void *context),
+               const void *context);
+
+#endif

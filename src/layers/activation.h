@@ -1,0 +1,29 @@
+/* The nonlinearity inside the feed-forward layer, as rows of a table.
+ *
+ *   gelu    x sigmoid(1.5957691 (x + 0.044715 x^3)), the usual tanh form of GELU
+ *   relu    max(x, 0)
+ *   relu2   max(x, 0)^2
+ *   swiglu  x sigmoid(x) u, where x and u are the two halves of a row of twice the width */
+#ifndef LINNET_ACTIVATION_H
+#define LINNET_ACTIVATION_H
+
+#include "src/real.h"
+
+typedef struct Activation {
+    const char *name;
+    size_t inputs; /* numbers that go in for one that comes out: 1, or 2 with a gate */
+    /* For the columns of one row: y and dy have `width`, x and dx `inputs * width`. */
+    void (*forward)(real *restrict y, const real *restrict x, size_t width);
+    void (*backward)(real *restrict dx, const real *restrict dy, const real *restrict x,
+                     size_t width);
+} Activation;
+
+const Activation *activation_find(size_t index); /* NULL after the last */
+const char *activation_name(size_t index);
+
+void activation_forward(const Activation *activation, real *y, const real *x, size_t rows,
+                        size_t width);
+void activation_backward(const Activation *activation, real *dx, const real *dy, const real *x,
+                         size_t rows, size_t width);
+
+#endif

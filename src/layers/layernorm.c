@@ -1,0 +1,139 @@
+#include "src/layers/layernorm.h"
+#include "src/team.h"
+#include "src/vector.h"
+
+#define EPSILON      ((real)1e-5)
+#define TILE_ROWS    ((size_t)64)
+#define TILE_COLUMNS ((size_t)32)
+
+typedef struct Job {
+    real *y, *mean, *rstd, *dx, *dgain, *dbias;
+    const real *x, *dy, *gain, *bias;
+    real keep;
+    bool again; /* the statistics are there already */
+    size_t rows, width;
+} Job;
+
+static void forward_row(const Job *job, size_t row)
+{
+    size_t width = job->width;
+    const real *x = job->x + row * width;
+    real *restrict y = job->y + row * width;
+    if (!job->again) {
+        real mean = vector_sum(x, width) / (real)width, variance = 0;
+#pragma omp simd reduction(+ : variance)
+        for (size_t i = 0; i < width; i++)
+            variance += (x[i] - mean) * (x[i] - mean);
+        job->mean[row] = mean;
+        job->rstd[row] = 1 / (real)sqrt(variance / (real)width + EPSILON);
+    }
+    real mean = job->mean[row], rstd = job->rstd[row];
+    for (size_t i = 0; i < width; i++)
+        y[i] = (x[i] - mean) * rstd * job->gain[i] + job->bias[i];
+}
+
+static void forward_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const Job *job = context;
+    size_t first = tile * TILE_ROWS, count = team_extent(job->rows, TILE_ROWS, tile);
+    for (size_t row = first; row < first + count; row++)
+        forward_row(job, row);
+}
+
+void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const real *gain,
+                       const real *bias, size_t rows, size_t width)
+{
+    Job job = {.y = y,
+               .mean = mean,
+               .rstd = rstd,
+               .x = x,
+               .gain = gain,
+               .bias = bias,
+               .rows = rows,
+               .width = width};
+    team_run(team_tiles(rows, TILE_ROWS), forward_tile, &job);
+}
+
+void layernorm_again(real *y, const real *x, const real *mean, const real *rstd,
+                     const real *gain, const real *bias, size_t rows, size_t width)
+{
+    Job job = {.y = y,
+               .mean = (real *)mean,
+               .rstd = (real *)rstd,
+               .x = x,
+               .gain = gain,
+               .bias = bias,
+               .again = true,
+               .rows = rows,
+               .width = width};
+    team_run(team_tiles(rows, TILE_ROWS), forward_tile, &job);
+}
+
+/* With n = (x - mean) rstd and g = dy gain:  dx = rstd (g - mean(g) - n mean(g n)) */
+static void backward_row(const Job *job, size_t row)
+{
+    size_t width = job->width;
+    const real *x = job->x + row * width, *dy = job->dy + row * width, *gain = job->gain;
+    real *dx = job->dx + row * width;
+    real mean = job->mean[row], rstd = job->rstd[row], keep = job->keep, sum = 0, product = 0;
+#pragma omp simd reduction(+ : sum, product)
+    for (size_t i = 0; i < width; i++) {
+        sum += dy[i] * gain[i];
+        product += dy[i] * gain[i] * (x[i] - mean) * rstd;
+    }
+    sum /= (real)width;
+    product /= (real)width;
+#pragma omp simd
+    for (size_t i = 0; i < width; i++) {
+        real gradient = rstd * (dy[i] * gain[i] - sum - (x[i] - mean) * rstd * product);
+        dx[i] = keep == 0 ? gradient : keep * dx[i] + gradient;
+    }
+}
+
+static void backward_input_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const Job *job = context;
+    size_t first = tile * TILE_ROWS, count = team_extent(job->rows, TILE_ROWS, tile);
+    for (size_t row = first; row < first + count; row++)
+        backward_row(job, row);
+}
+
+/* A tile owns some columns of dgain and dbias and adds up all rows in their order. */
+static void backward_parameters_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const Job *job = context;
+    size_t first = tile * TILE_COLUMNS, count = team_extent(job->width, TILE_COLUMNS, tile);
+    real *restrict dgain = job->dgain + first, *restrict dbias = job->dbias + first;
+    for (size_t row = 0; row < job->rows; row++) {
+        const real *x = job->x + row * job->width + first;
+        const real *dy = job->dy + row * job->width + first;
+        real mean = job->mean[row], rstd = job->rstd[row];
+        for (size_t i = 0; i < count; i++) {
+            dgain[i] += dy[i] * (x[i] - mean) * rstd;
+            dbias[i] += dy[i];
+        }
+    }
+}
+
+void layernorm_backward(real *dx, real keep, real *dgain, real *dbias, const real *dy,
+                        const real *x, const real *mean, const real *rstd, const real *gain,
+                        size_t rows, size_t width)
+{
+    Job job = {.dx = dx,
+               .keep = keep,
+               .dgain = dgain,
+               .dbias = dbias,
+               .dy = dy,
+               .x = x,
+               .mean = (real *)mean,
+               .rstd = (real *)rstd,
+               .gain = gain,
+               .rows = rows,
+               .width = width};
+    /* The parameters first: the inputs' gradient may overwrite dy. */
+    team_run(team_tiles(width, TILE_COLUMNS), backward_parameters_tile, &job);
+    team_run(team_tiles(rows, TILE_ROWS), backward_input_tile, &job);
+}

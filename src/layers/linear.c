@@ -1,0 +1,58 @@
+#include "src/layers/linear.h"
+#include "src/gemm.h"
+#include "src/team.h"
+
+#define TILE_COLUMNS ((size_t)32)
+
+static void add_bias(const GemmTile *tile, const void *context)
+{
+    const real *bias = (const real *)context + tile->column;
+    for (size_t i = 0; i < tile->rows; i++) {
+        real *restrict y = tile->c + i * tile->c_stride;
+        for (size_t j = 0; j < tile->columns; j++)
+            y[j] += bias[j];
+    }
+}
+
+void linear_forward(real *y, const real *x, const real *w, const real *b, size_t rows,
+                    size_t in, size_t out)
+{
+    /* Y = X W, and b added to each tile while it is in the cache */
+    gemm_team(rows, out, in, 1, plain(x, in), plain(w, out), 0, y, out, b ? add_bias : NULL, b);
+}
+
+typedef struct BiasJob {
+    real *db;
+    const real *dy;
+    size_t rows, width;
+} BiasJob;
+
+static void bias_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const BiasJob *job = context;
+    size_t first = tile * TILE_COLUMNS, count = team_extent(job->width, TILE_COLUMNS, tile);
+    real *restrict db = job->db + first;
+    for (size_t row = 0; row < job->rows; row++) {
+        const real *dy = job->dy + row * job->width + first;
+        for (size_t i = 0; i < count; i++)
+            db[i] += dy[i];
+    }
+}
+
+void linear_backward_bias(real *db, const real *dy, size_t rows, size_t out)
+{
+    BiasJob job = {db, dy, rows, out};
+    team_run(team_tiles(out, TILE_COLUMNS), bias_tile, &job);
+}
+
+void linear_backward(real *dx, real *dw, real *db, const real *dy, const real *x, const real *w,
+                     size_t rows, size_t in, size_t out)
+{
+    if (db)
+        linear_backward_bias(db, dy, rows, out);
+    /* dW += X^T dY */
+    gemm_team(in, out, rows, 1, transposed(x, in), plain(dy, out), 1, dw, out, NULL, NULL);
+    /* dX = dY W^T */
+    gemm_team(rows, in, out, 1, plain(dy, out), transposed(w, out), 0, dx, in, NULL, NULL);
+}

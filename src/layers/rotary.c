@@ -1,0 +1,43 @@
+#include "src/layers/rotary.h"
+#include "src/team.h"
+
+#include <math.h>
+
+#define TILE_ROWS ((size_t)64)
+
+void rotary_row(real *row, size_t position, size_t width)
+{
+    size_t half = width / 2;
+    for (size_t i = 0; i < half; i++) {
+        double angle = (double)position * pow(10000.0, -(double)(2 * i) / (double)width);
+        row[i] = (real)cos(angle);
+        row[half + i] = (real)sin(angle);
+    }
+}
+
+typedef struct Job {
+    real *qkv;
+    const real *table;
+    size_t rows, length, heads, width;
+    bool back;
+} Job;
+
+static void turn_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const Job *job = context;
+    size_t first = tile * TILE_ROWS, count = team_extent(job->rows, TILE_ROWS, tile);
+    for (size_t row = first; row < first + count; row++) {
+        real *qk = job->qkv + row * 3 * job->heads * job->width;
+        const real *angles = job->table + row % job->length * job->width;
+        for (size_t head = 0; head < 2 * job->heads; head++)
+            rotary_turn(qk + head * job->width, angles, job->width, job->back);
+    }
+}
+
+void rotary_turn_rows(real *qkv, const real *table, size_t rows, size_t length, size_t heads,
+                      size_t width, bool back)
+{
+    Job job = {qkv, table, rows, length, heads, width, back};
+    team_run(team_tiles(rows, TILE_ROWS), turn_tile, &job);
+}

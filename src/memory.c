@@ -1,0 +1,81 @@
+#include "src/memory.h"
+#include "src/error.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT ((size_t)64) /* a cache line, and the widest vector register */
+
+size_t memory_product(size_t a, size_t b, const char *what)
+{
+    size_t product;
+    if (__builtin_mul_overflow(a, b, &product))
+        die("%s: %zu times %zu is more than this machine can address", what, a, b);
+    return product;
+}
+
+static _Noreturn void out_of_memory(size_t bytes, const char *what)
+{
+    die("out of memory: %s needs %.1f MB", what, (double)bytes / 1e6);
+}
+
+void *memory_take(size_t count, size_t size, const char *what)
+{
+    size_t bytes = memory_product(count, size, what);
+    void *memory = calloc(1, bytes ? bytes : 1);
+    if (!memory)
+        out_of_memory(bytes, what);
+    return memory;
+}
+
+void *memory_resize(void *old, size_t count, size_t size, const char *what)
+{
+    size_t bytes = memory_product(count, size, what);
+    void *memory = realloc(old, bytes ? bytes : 1);
+    if (!memory)
+        out_of_memory(bytes, what);
+    return memory;
+}
+
+char *memory_copy_text(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    return memcpy(memory_take(size, 1, "a text"), text, size);
+}
+
+void *arena_bytes(Arena *arena, size_t count, size_t size)
+{
+    size_t bytes = memory_product(count, size, "the model");
+    size_t start = arena->used;
+    if (__builtin_add_overflow(start, bytes, &arena->used) ||
+        __builtin_add_overflow(arena->used, ALIGNMENT - 1, &arena->used))
+        die("the model: its sizes add up to more than this machine can address");
+    arena->used &= ~(ALIGNMENT - 1);
+    if (!arena->base)
+        return NULL;
+    assert(arena->used <= arena->size);
+    return arena->base + start;
+}
+
+real *arena_reals(Arena *arena, size_t count)
+{
+    return arena_bytes(arena, count, sizeof(real));
+}
+
+void arena_allocate(Arena *arena, const char *what)
+{
+    assert(!arena->base);
+    arena->size = arena->used ? arena->used : ALIGNMENT;
+    arena->base = aligned_alloc(ALIGNMENT, arena->size);
+    if (!arena->base)
+        out_of_memory(arena->size, what);
+    memset(arena->base, 0, arena->size);
+    arena->used = 0;
+}
+
+void arena_free(Arena *arena)
+{
+    free(arena->base);
+    *arena = (Arena){0};
+}

@@ -1,0 +1,48 @@
+#include "src/optim/schedule.h"
+
+#include <math.h>
+
+static double cosine(double progress, double floor)
+{
+    const double pi = 3.141592653589793;
+    return floor + (1 - floor) * 0.5 * (1 + cos(pi * progress));
+}
+
+static double linear(double progress, double floor)
+{
+    return 1 - (1 - floor) * progress;
+}
+
+static double constant(double progress, double floor)
+{
+    (void)progress;
+    (void)floor;
+    return 1;
+}
+
+static const Schedule schedules[] = {
+    {"cosine", cosine},
+    {"linear", linear},
+    {"constant", constant},
+};
+
+const Schedule *schedule_find(size_t index)
+{
+    return index < sizeof schedules / sizeof *schedules ? &schedules[index] : NULL;
+}
+
+const char *schedule_name(size_t index)
+{
+    const Schedule *schedule = schedule_find(index);
+    return schedule ? schedule->name : NULL;
+}
+
+double schedule_factor(const Schedule *schedule, size_t step, size_t warmup, size_t steps,
+                       double floor)
+{
+    if (step < warmup)
+        return (double)(step + 1) / (double)warmup;
+    if (steps <= warmup)
+        return 1;
+    return schedule->factor((double)(step - warmup) / (double)(steps - warmup), floor);
+}

@@ -1,0 +1,390 @@
+#include "src/options.h"
+#include "src/memory.h"
+#include "src/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *field(const OptionGroup *group, const Option *option)
+{
+    return (char *)group->target + option->offset;
+}
+
+const Option *option_find(const OptionGroup *groups, size_t count, const char *name,
+                          const OptionGroup **group)
+{
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g].count; i++)
+            if (strcmp(groups[g].options[i].name, name) == 0) {
+                if (group)
+                    *group = &groups[g];
+                return &groups[g].options[i];
+            }
+    return NULL;
+}
+
+static const char *nearest(const OptionGroup *groups, size_t count, const char *name)
+{
+    const char *best = NULL;
+    size_t least = strlen(name) / 2 + 1; /* further away it would be a guess, not a help */
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g].count; i++) {
+            size_t distance = text_distance(groups[g].options[i].name, name);
+            if (distance < least) {
+                least = distance;
+                best = groups[g].options[i].name;
+            }
+        }
+    return best;
+}
+
+static bool unknown(const OptionGroup *groups, size_t count, const char *where,
+                    const char *dashes, const char *name, Error *error)
+{
+    const char *near = nearest(groups, count, name);
+    if (near)
+        return error_set(error, "%sunknown option '%s%s'; did you mean '%s%s'?", where, dashes,
+                         name, dashes, near);
+    return error_set(error, "%sunknown option '%s%s'", where, dashes, name);
+}
+
+static bool set_choice(const Option *option, size_t *chosen, const char *value,
+                       const char *where, Error *error)
+{
+    char *names = NULL;
+    for (size_t i = 0; option->choice(i); i++) {
+        if (strcmp(option->choice(i), value) == 0) {
+            *chosen = i;
+            free(names);
+            return true;
+        }
+        text_append(&names, "%s%s", i ? ", " : "", option->choice(i));
+    }
+    error_set(error, "%s: '%s' is not one of: %s", where, value, names);
+    free(names);
+    return false;
+}
+
+static bool set_field(const OptionGroup *group, const Option *option, const char *value,
+                      const char *where, Error *error)
+{
+    void *target = field(group, option);
+    switch (option->type) {
+    case OPTION_SIZE: {
+        size_t number;
+        if (!text_to_size(value, &number) || (double)number < option->low ||
+            (double)number > option->high)
+            return error_set(error, "%s: '%s' is not a whole number from %.0f to %.0f", where,
+                             value, option->low, option->high);
+        *(size_t *)target = number;
+        return true;
+    }
+    case OPTION_REAL: {
+        double number;
+        if (!text_to_double(value, &number) || number < option->low || number > option->high)
+            return error_set(error, "%s: '%s' is not a number from %g to %g", where, value,
+                             option->low, option->high);
+        *(double *)target = number;
+        return true;
+    }
+    case OPTION_TEXT:
+        if (strpbrk(value, "\n\r"))
+            return error_set(error, "%s: a value cannot hold a line end", where);
+        free(*(char **)target);
+        *(char **)target = memory_copy_text(value);
+        return true;
+    case OPTION_FLAG:
+        if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+            return error_set(error, "%s: '%s' is neither yes nor no", where, value);
+        *(bool *)target = value[0] == 'y';
+        return true;
+    case OPTION_CHOICE:
+        return set_choice(option, target, value, where, error);
+    case OPTION_ACTION:
+        return true;
+    }
+    return true;
+}
+
+bool options_set(const OptionGroup *groups, size_t count, const char *name, const char *value,
+                 const char *where, Error *error)
+{
+    const OptionGroup *group;
+    const Option *option = option_find(groups, count, name, &group);
+    if (!option || option->type == OPTION_ACTION) {
+        char *place = text_format("%s: ", where);
+        unknown(groups, count, place, "", name, error);
+        free(place);
+        return false;
+    }
+    return set_field(group, option, value, where, error);
+}
+
+void options_free_texts(const OptionGroup *groups, size_t count)
+{
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g].count; i++)
+            if (groups[g].options[i].type == OPTION_TEXT) {
+                char **text = field(&groups[g], &groups[g].options[i]);
+                free(*text);
+                *text = NULL;
+            }
+}
+
+void options_set_defaults(const OptionGroup *groups, size_t count)
+{
+    options_free_texts(groups, count);
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g].count; i++) {
+            const Option *option = &groups[g].options[i];
+            Error error;
+            if (option->fallback &&
+                !set_field(&groups[g], option, option->fallback, option->name, &error))
+                die("a default of our own is wrong: %s", error.text);
+        }
+}
+
+/* --- command lines --- */
+
+static const Option *find_flag_to_clear(const OptionGroup *groups, size_t count,
+                                        const char *name)
+{
+    if (strncmp(name, "no-", 3) != 0)
+        return NULL;
+    const Option *option = option_find(groups, count, name + 3, NULL);
+    return option && option->type == OPTION_FLAG ? option : NULL;
+}
+
+/* One option, and its value from behind the = or from the next word. */
+static bool scan_option(const OptionGroup *groups, size_t count, char *word, char *next,
+                        OptionArgument *given, bool *took_next, Error *error)
+{
+    char *equals = strchr(word, '=');
+    char *name = text_format("%.*s", equals ? (int)(equals - word) : (int)strlen(word), word);
+    const Option *option = option_find(groups, count, name, NULL);
+    const Option *cleared = option ? NULL : find_flag_to_clear(groups, count, name);
+    bool has_value = option && option->type != OPTION_FLAG && option->type != OPTION_ACTION;
+    bool good = true;
+    *took_next = false;
+    given->option = option ? option : cleared;
+    if (!given->option) {
+        good = unknown(groups, count, "", "--", name, error);
+    } else if (has_value) {
+        given->value = equals ? equals + 1 : next;
+        *took_next = !equals;
+        if (!given->value)
+            good = error_set(error, "--%s needs a value: %s", name, option->argument);
+    } else if (equals) {
+        good = error_set(error, "--%s takes no value", name);
+    } else {
+        given->value = cleared ? "no" : "yes";
+    }
+    free(name);
+    return good;
+}
+
+bool options_scan(const OptionGroup *groups, size_t count, int argc, char **argv,
+                  CommandLine *line, Error *error)
+{
+    size_t words = argc > 0 ? (size_t)argc : 1;
+    *line = (CommandLine){
+        .given = memory_take(words, sizeof *line->given, "the command line"),
+        .operands = memory_take(words, sizeof *line->operands, "the command line")};
+    bool only_operands = false;
+    for (int i = 1; i < argc; i++) {
+        char *word = argv[i];
+        if (!only_operands && strcmp(word, "-h") == 0)
+            word = "--help";
+        if (only_operands || strncmp(word, "-", 1) != 0 || strcmp(word, "-") == 0) {
+            line->operands[line->operand_count++] = word;
+        } else if (strcmp(word, "--") == 0) {
+            only_operands = true;
+        } else if (strncmp(word, "--", 2) != 0) {
+            return error_set(error, "unknown option '%s'; options begin with two dashes", word);
+        } else {
+            bool took_next;
+            if (!scan_option(groups, count, word + 2, i + 1 < argc ? argv[i + 1] : NULL,
+                             &line->given[line->given_count], &took_next, error))
+                return false;
+            line->given_count++;
+            i += took_next;
+        }
+    }
+    return true;
+}
+
+void command_line_free(CommandLine *line)
+{
+    free(line->given);
+    free(line->operands);
+    *line = (CommandLine){0};
+}
+
+const char *command_line_value(const CommandLine *line, const char *name)
+{
+    for (size_t i = line->given_count; i-- > 0;)
+        if (strcmp(line->given[i].option->name, name) == 0)
+            return line->given[i].value;
+    return NULL;
+}
+
+bool options_apply(const OptionGroup *groups, size_t count, const CommandLine *line,
+                   Error *error)
+{
+    for (size_t i = 0; i < line->given_count; i++) {
+        const Option *option = line->given[i].option;
+        if (option->type == OPTION_ACTION)
+            continue;
+        char *where = text_format("--%s", option->name);
+        bool good = options_set(groups, count, option->name, line->given[i].value, where,
+                                error);
+        free(where);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+/* --- files of settings --- */
+
+static char *trim(char *text)
+{
+    text += strspn(text, " \t\r");
+    size_t length = strlen(text);
+    while (length && strchr(" \t\r", text[length - 1]))
+        length--;
+    text[length] = '\0';
+    return text;
+}
+
+static bool read_line(const OptionGroup *groups, size_t count, char *line, const char *where,
+                      Error *error)
+{
+    char *name = trim(line), *equals = strchr(name, '=');
+    if (!*name || *name == '#')
+        return true;
+    if (!equals)
+        return error_set(error, "%s: '%s' is not of the form name = value", where, name);
+    *equals = '\0';
+    return options_set(groups, count, trim(name), trim(equals + 1), where, error);
+}
+
+bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
+                       const char *where, Error *error)
+{
+    char *copy = memory_copy_text(text);
+    bool good = true;
+    size_t number = 1;
+    for (char *line = copy; good && line; number++) {
+        char *end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        char *place = text_format("%s:%zu", where, number);
+        good = read_line(groups, count, line, place, error);
+        free(place);
+        line = end ? end + 1 : NULL;
+    }
+    free(copy);
+    return good;
+}
+
+char *option_value(const OptionGroup *group, const Option *option)
+{
+    const void *source = field(group, option);
+    switch (option->type) {
+    case OPTION_SIZE:
+        return text_format("%zu", *(const size_t *)source);
+    case OPTION_REAL: {
+        /* The shortest text that reads back as the same number. */
+        double number = *(const double *)source;
+        for (int digits = 1; digits < 17; digits++) {
+            char *text = text_format("%.*g", digits, number);
+            if (strtod(text, NULL) == number)
+                return text;
+            free(text);
+        }
+        return text_format("%.17g", number);
+    }
+    case OPTION_TEXT: {
+        const char *text = *(char *const *)source;
+        return memory_copy_text(text ? text : "");
+    }
+    case OPTION_FLAG:
+        return memory_copy_text(*(const bool *)source ? "yes" : "no");
+    case OPTION_CHOICE:
+        return memory_copy_text(option->choice(*(const size_t *)source));
+    case OPTION_ACTION:
+        break;
+    }
+    return memory_copy_text("");
+}
+
+char *options_write_text(const OptionGroup *groups, size_t count)
+{
+    char *text = memory_copy_text("");
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g].count; i++) {
+            const Option *option = &groups[g].options[i];
+            if (!option->stored)
+                continue;
+            char *value = option_value(&groups[g], option);
+            if (*value)
+                text_append(&text, "%s = %s\n", option->name, value);
+            free(value);
+        }
+    return text;
+}
+
+/* --- help --- */
+
+static char *help_text(const Option *option)
+{
+    char *text = memory_copy_text(option->help);
+    if (option->type == OPTION_CHOICE) {
+        text_append(&text, ":");
+        for (size_t i = 0; option->choice(i); i++)
+            text_append(&text, "%s%s", i ? " | " : " ", option->choice(i));
+    }
+    if (option->type == OPTION_FLAG)
+        text_append(&text, " (default %s)", option->fallback);
+    else if (option->fallback && *option->fallback)
+        text_append(&text, " (%s)", option->fallback);
+    return text;
+}
+
+/* Breaks the text at spaces so that it stands in a column of its own. */
+static void print_wrapped(const char *text, int indent, size_t width)
+{
+    while (strlen(text) > width) {
+        size_t cut = width;
+        while (cut && text[cut] != ' ')
+            cut--;
+        if (!cut)
+            cut = strcspn(text, " ");
+        printf("%.*s\n%*s", (int)cut, text, indent, "");
+        text += cut + strspn(text + cut, " ");
+    }
+    printf("%s\n", text);
+}
+
+void options_print_help(const OptionGroup *groups, size_t count)
+{
+    enum { COLUMN = 26, WIDTH = 70 };
+    for (size_t g = 0; g < count; g++) {
+        printf("\n%s:\n", groups[g].title);
+        for (size_t i = 0; i < groups[g].count; i++) {
+            const Option *option = &groups[g].options[i];
+            bool on = option->type == OPTION_FLAG && strcmp(option->fallback, "yes") == 0;
+            int used = printf("  --%s%s%s%s", on ? "no-" : "", option->name,
+                              option->argument ? " " : "",
+                              option->argument ? option->argument : "");
+            printf("%*s", used < COLUMN - 1 ? COLUMN - used : 1, "");
+            if (used >= COLUMN)
+                printf("\n%*s", COLUMN, "");
+            char *text = help_text(option);
+            print_wrapped(text, COLUMN, WIDTH);
+            free(text);
+        }
+    }
+}

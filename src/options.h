@@ -1,0 +1,91 @@
+/* Options, described once.
+ *
+ * A floor that has settings keeps them in a struct and describes each field in one Option row:
+ * name, type, range, default, help. From the rows come the defaults, the reading of command
+ * lines and of "name = value" files, the help text, the echo of a run, the text stored in a
+ * checkpoint and the comparison on resume. A program hands a list of groups, one per floor. */
+#ifndef LINNET_OPTIONS_H
+#define LINNET_OPTIONS_H
+
+#include "src/error.h"
+#include "src/real.h"
+
+typedef enum OptionType {
+    OPTION_SIZE,   /* size_t, a whole number from low to high */
+    OPTION_REAL,   /* double from low to high */
+    OPTION_TEXT,   /* char *, owned by the struct */
+    OPTION_FLAG,   /* bool: --name or --no-name; "name = yes" in files */
+    OPTION_CHOICE, /* size_t, an index into the names that choice() lists */
+    OPTION_ACTION  /* no value, nothing stored: the program asks whether it was given */
+} OptionType;
+
+typedef struct Option {
+    const char *name;     /* what is typed after -- and stands in files */
+    const char *argument; /* what the help calls the value: "N", "FILE"; NULL for flags */
+    OptionType type;
+    size_t offset;                       /* of the field in the group's struct */
+    double low, high;                    /* the range of numbers, both ends included */
+    const char *fallback;                /* the default, as one would type it; NULL: nothing */
+    const char *(*choice)(size_t index); /* the index-th name, NULL after the last */
+    const char *help;
+    /* Stored settings travel with the run: its settings file and its checkpoints. Of these,
+     * the fixed ones make the run what it is, and cannot change when it is resumed. */
+    bool stored, fixed;
+} Option;
+
+typedef struct OptionGroup {
+    const char *title;
+    const Option *options;
+    size_t count;
+    void *target; /* the struct that the offsets point into */
+} OptionGroup;
+
+#define OPTION_MOST 9007199254740992.0 /* 2^53: the largest range that a double can state */
+
+/* What a command line said, before it means anything. */
+typedef struct OptionArgument {
+    const Option *option;
+    const char *value; /* points into argv; "no" for --no-flag */
+} OptionArgument;
+
+typedef struct CommandLine {
+    OptionArgument *given;
+    size_t given_count;
+    const char **operands; /* the words that are not options */
+    size_t operand_count;
+} CommandLine;
+
+/* Every field to its default; texts that were there are freed. */
+void options_set_defaults(const OptionGroup *groups, size_t count);
+void options_free_texts(const OptionGroup *groups, size_t count);
+
+/* Splits a command line; words after "--" are operands. Fails on options nobody described,
+ * naming the nearest, and on missing values. */
+bool options_scan(const OptionGroup *groups, size_t count, int argc, char **argv,
+                  CommandLine *line, Error *error);
+void command_line_free(CommandLine *line);
+/* Whether the option stood on the command line. */
+const char *command_line_value(const CommandLine *line, const char *name);
+
+/* Sets what was given, in the order it was given. */
+bool options_apply(const OptionGroup *groups, size_t count, const CommandLine *line,
+                   Error *error);
+/* Sets one field from text; where says who is speaking, such as "--lr" or "tiny.conf:3". */
+bool options_set(const OptionGroup *groups, size_t count, const char *name, const char *value,
+                 const char *where, Error *error);
+
+/* Reads "name = value" lines, and skips those that begin with #. Unknown names are errors. */
+bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
+                       const char *where, Error *error);
+/* Writes the stored settings in that form; the caller owns the text. */
+char *options_write_text(const OptionGroup *groups, size_t count);
+
+/* The value of one field as one would type it; the caller owns the text. */
+char *option_value(const OptionGroup *group, const Option *option);
+const Option *option_find(const OptionGroup *groups, size_t count, const char *name,
+                          const OptionGroup **group);
+
+/* Prints the help of all groups on stdout. */
+void options_print_help(const OptionGroup *groups, size_t count);
+
+#endif

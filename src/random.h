@@ -1,0 +1,54 @@
+/* Random numbers as a pure function of (seed, purpose, step, index).
+ *
+ * There is no generator to save, restore or disturb: initialisation, data order, dropout and
+ * sampling each name their purpose, and any number can be computed again at any time, on any
+ * thread. Resuming needs no state, and dropout masks are recomputed in the backward pass. */
+#ifndef LINNET_RANDOM_H
+#define LINNET_RANDOM_H
+
+#include "src/real.h"
+
+typedef enum RandomPurpose {
+    RANDOM_INIT,
+    RANDOM_WINDOWS,
+    RANDOM_DROPOUT,
+    RANDOM_SAMPLE,
+    RANDOM_TOY,
+    RANDOM_TEST
+} RandomPurpose;
+
+/* Names one stream of numbers. */
+typedef struct RandomKey {
+    uint64_t bits;
+} RandomKey;
+
+RandomKey random_key(uint64_t seed, RandomPurpose purpose, uint64_t step);
+/* A stream inside a stream: one per layer, per tensor, per site. */
+RandomKey random_subkey(RandomKey key, uint64_t index);
+
+uint64_t random_bits(RandomKey key, uint64_t index);
+/* In [0, 1), with 53 random bits. */
+double random_uniform(RandomKey key, uint64_t index);
+/* Standard normal; uses the bits of indexes 2i and 2i+1. */
+double random_normal(RandomKey key, uint64_t index);
+/* In [0, below), without bias worth naming: below / 2^64. */
+uint64_t random_below(RandomKey key, uint64_t index, uint64_t below);
+/* Fills order with a permutation of 0..count-1. */
+void random_permutation(RandomKey key, uint32_t *order, size_t count);
+
+/* 32 random bits in a form that compilers vectorise: dropout calls it for every element. */
+static inline uint32_t random_word(RandomKey key, uint32_t index)
+{
+    uint32_t x = index ^ (uint32_t)key.bits;
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x += (uint32_t)(key.bits >> 32);
+    x *= 0x846ca68bu;
+    x ^= x >> 16;
+    x *= 0x9e3779b1u;
+    x ^= x >> 15;
+    return x;
+}
+
+#endif

@@ -1,0 +1,124 @@
+#include "src/text.h"
+#include "src/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void append(char **text, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int more = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (more < 0)
+        return;
+    size_t length = *text ? strlen(*text) : 0;
+    *text = memory_resize(*text, length + (size_t)more + 1, 1, "a text");
+    vsnprintf(*text + length, (size_t)more + 1, format, args);
+}
+
+char *text_format(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    append(&text, format, args);
+    va_end(args);
+    return text;
+}
+
+void text_append(char **text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    append(text, format, args);
+    va_end(args);
+}
+
+void text_append_json_string(char **text, const char *value)
+{
+    /* Six bytes hold the longest escape, so one allocation serves. */
+    char *quoted = memory_take(strlen(value) * 6 + 3, 1, "a text"), *out = quoted;
+    *out++ = '"';
+    for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
+        if (*c == '"' || *c == '\\') {
+            *out++ = '\\';
+            *out++ = (char)*c;
+        } else if (*c < 0x20 || *c == 0x7f) {
+            out += sprintf(out, "\\u%04x", *c);
+        } else {
+            *out++ = (char)*c;
+        }
+    }
+    *out = '"';
+    text_append(text, "%s", quoted);
+    free(quoted);
+}
+
+void text_append_json_number(char **text, double value)
+{
+    if (isfinite(value))
+        text_append(text, "%.9g", value);
+    else
+        text_append(text, "null");
+}
+
+bool text_to_size(const char *text, size_t *value)
+{
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (errno || *end || number > SIZE_MAX)
+        return false;
+    *value = (size_t)number;
+    return true;
+}
+
+bool text_to_double(const char *text, double *value)
+{
+    if (!strchr("+-.0123456789", text[0]) || !text[0] || strpbrk(text, "xXnN"))
+        return false; /* neither blanks, nor hexadecimal, nor "nan" and "inf" */
+    char *end;
+    errno = 0;
+    double number = strtod(text, &end);
+    if (end == text || *end || !isfinite(number))
+        return false;
+    *value = number;
+    return true;
+}
+
+size_t text_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 63 };
+    size_t row[LONGEST + 1], n = strlen(b);
+    if (n > LONGEST || strlen(a) > LONGEST)
+        return LONGEST;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            row[j] = change < shift ? change : shift;
+        }
+    }
+    return row[n];
+}
+
+size_t text_columns(const char *text)
+{
+    size_t columns = 0;
+    for (const char *c = text; *c; c++)
+        columns += ((unsigned char)*c & 0xc0) != 0x80;
+    return columns;
+}

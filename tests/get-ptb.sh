@@ -1,0 +1,341 @@
+#!/bin/sh
+# Tests data/get-ptb against a server on this machine, with files made up here and their sums.
+# The server knows four folders: good/ has the files and can start in the middle of one, whole/
+# has them and cannot, bad/ has other bytes under the same names, page/ answers everything with
+# a page of its own, as hotels do. It writes a line "folder/name first-byte" per answer.
+set -eu
+
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+script=$top/data/get-ptb
+passed=0
+failed=0
+server=
+
+if ! command -v python3 >/dev/null 2>&1; then
+    echo 'skipped: the server of this test needs python3'
+    echo '0 passed, 0 failed'
+    exit 0
+fi
+
+# Whatever the caller has set must not reach the script, and no proxy may stand between.
+unset PTB_DIR PTB_URL PTB_SUMS CDPATH
+unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
+export no_proxy='*'
+
+work=$(mktemp -d)
+clean_up() {
+    [ -z "$server" ] || kill "$server" 2>/dev/null || true
+    rm -rf -- "$work"
+}
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+
+# --- what is served ---
+
+names='ptb.train.txt ptb.valid.txt ptb.test.txt'
+mkdir "$work/files"
+for name in $names; do
+    awk -v name="$name" 'BEGIN { for (i = 0; i < 9000; i++) print " made up line", i, name }' \
+        >"$work/files/$name"
+done
+if command -v sha256sum >/dev/null 2>&1; then
+    sum='sha256sum'
+else
+    sum='shasum -a 256'
+fi
+(cd "$work/files" && $sum ptb.train.txt ptb.valid.txt ptb.test.txt) >"$work/sums"
+export PTB_SUMS="$work/sums"
+
+cat >"$work/server.py" <<'END'
+import http.server, os, re, sys
+
+work = sys.argv[1]
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        folder, _, name = self.path.lstrip("/").partition("/")
+        path = os.path.join(work, "files", os.path.basename(name))
+        if folder not in ("good", "whole", "bad", "page") or not os.path.isfile(path):
+            return self.send_error(404)
+        with open(path, "rb") as file:
+            body = file.read()
+        if folder == "bad":
+            body = body.replace(b"made up", b"tampered")
+        if folder == "page":
+            body = b"<html>please log in</html>"
+        size, first = len(body), 0
+        asked = re.match(r"bytes=(\d+)-$", self.headers.get("Range", ""))
+        if asked and folder in ("good", "bad"):
+            first = int(asked.group(1))
+        if first >= size:
+            self.send_response(416)
+            self.send_header("Content-Range", "bytes */%d" % size)
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
+        self.send_response(206 if first else 200)
+        if first:
+            self.send_header("Content-Range", "bytes %d-%d/%d" % (first, size - 1, size))
+        self.send_header("Content-Length", str(size - first))
+        self.end_headers()
+        self.wfile.write(body[first:])
+        with open(os.path.join(work, "log"), "a") as log:
+            log.write("%s/%s %d\n" % (folder, name, first))
+
+    do_HEAD = None
+
+    def log_message(self, *arguments):
+        pass
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+with open(os.path.join(work, "port.part"), "w") as file:
+    file.write(str(server.server_address[1]))
+os.rename(os.path.join(work, "port.part"), os.path.join(work, "port"))
+server.serve_forever()
+END
+python3 "$work/server.py" "$work" 2>"$work/server.err" &
+server=$!
+tries=0
+while [ ! -f "$work/port" ]; do
+    tries=$((tries + 1))
+    if [ "$tries" -gt 100 ]; then
+        echo 'skipped: no server could be started on 127.0.0.1'
+        echo '0 passed, 0 failed'
+        exit 0
+    fi
+    sleep 0.1
+done
+url=http://127.0.0.1:$(cat "$work/port")
+dead=http://127.0.0.1:1 # nothing listens on port 1
+
+# --- how a case is written ---
+
+begin() { # TITLE; makes an empty folder to fetch into
+    title=$1
+    good=yes
+    to=$work/to
+    rm -rf -- "$to"
+    mkdir "$to"
+    : >"$work/log"
+}
+
+# Runs get-ptb with settings NAME=VALUE before the arguments, and expects an exit status.
+run() { # STATUS [NAME=VALUE]... -- [ARGUMENT]...
+    expected=$1
+    shift
+    assign=
+    while [ "$1" != -- ]; do
+        assign="$assign $1" # no value in this test has blanks
+        shift
+    done
+    shift
+    status=0
+    # shellcheck disable=SC2086
+    env $assign "$script" "$@" >"$work/out" 2>&1 || status=$?
+    check "exit status $status, not $expected" test "$status" -eq "$expected"
+}
+
+check() { # COMPLAINT COMMAND...
+    complaint=$1
+    shift
+    if ! "$@"; then
+        good=no
+        printf 'FAILED: %s: %s\n' "$title" "$complaint"
+        sed 's/^/    /' "$work/out"
+    fi
+}
+
+says() { check "does not say '$1'" grep -q -e "$1" "$work/out"; }
+
+served() { check "'$1' was not served" grep -q -x -e "$1" "$work/log"; }
+
+absent() { check "$1 is there" test ! -e "$to/$1"; }
+
+all_right() {
+    for name in $names; do
+        check "$name is not right" cmp -s "$work/files/$name" "$to/$name"
+    done
+    check 'something else was left' test "$(find "$to" -type f | wc -l)" -eq 3
+}
+
+end() {
+    if [ "$good" = yes ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+    fi
+}
+
+# A folder of links to the programs the script needs and those named: a PATH without the rest.
+only_tools() { # FOLDER TOOL...
+    links=$1
+    shift
+    mkdir "$links"
+    for tool in sh env cat rm mv dirname "$@"; do
+        ln -s "$(command -v "$tool")" "$links/$tool"
+    done
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# --- the cases ---
+
+begin 'help'
+run 0 -- --help
+says 'Usage: get-ptb'
+says 'Linguistic'
+end
+
+begin 'wrong usage'
+run 2 -- --frobnicate
+says "unknown option '--frobnicate'"
+run 2 -- "$to" "$to"
+run 1 -- "$work/nowhere"
+end
+
+begin 'copy from PTB_DIR'
+run 0 PTB_DIR="$work/files" PTB_URL="$dead" -- "$to"
+all_right
+check 'the server was asked' test ! -s "$work/log"
+end
+
+begin 'PTB_DIR without the files'
+run 1 PTB_DIR="$work" PTB_URL="$url/good" -- "$to"
+says 'missing or has the wrong'
+says 'licenses'
+absent ptb.train.txt
+end
+
+begin 'already there, and right'
+cp "$work"/files/* "$to"
+run 0 PTB_URL="$dead" -- "$to"
+says 'ptb.test.txt: already there'
+all_right
+end
+
+begin 'beside the script when no folder is given'
+mkdir "$to/data"
+cp "$script" "$to/data/get-ptb"
+script_kept=$script
+script=$to/data/get-ptb
+run 0 PTB_DIR="$work/files" --
+script=$script_kept
+for name in $names; do
+    check "$name is not right" cmp -s "$work/files/$name" "$to/data/$name"
+done
+end
+
+begin 'the sums inside are those of the real text'
+status=0
+env -u PTB_SUMS PTB_DIR="$work/files" "$script" "$to" >"$work/out" 2>&1 || status=$?
+check 'made-up files pass for the Penn Treebank' test "$status" -eq 1
+absent ptb.train.txt
+end
+
+only_tools "$work/neither" sha256sum
+begin 'neither curl nor wget'
+run 1 PATH="$work/neither" PTB_URL="$url/good" -- "$to"
+says 'neither curl nor wget'
+end
+
+only_tools "$work/sumless" curl
+begin 'nothing to check sums with'
+run 1 PATH="$work/sumless" PTB_DIR="$work/files" -- "$to"
+says 'neither sha256sum nor shasum'
+absent ptb.train.txt
+end
+
+# Everything about downloads, once with each program that downloads.
+download_cases() { # TOOL; with $path
+    begin "$1: download"
+    run 0 PATH="$path" PTB_URL="$url/good/" -- "$to"
+    served 'good/ptb.test.txt 0'
+    all_right
+    end
+
+    begin "$1: resume"
+    head -c 100000 "$work/files/ptb.train.txt" >"$to/ptb.train.txt.part"
+    run 0 PATH="$path" PTB_URL="$url/good" -- "$to"
+    served 'good/ptb.train.txt 100000'
+    all_right
+    end
+
+    begin "$1: the part is complete"
+    cp "$work/files/ptb.train.txt" "$to/ptb.train.txt.part"
+    run 0 PATH="$path" PTB_URL="$url/good" -- "$to"
+    check 'it was served again' test "$(grep -c train "$work/log")" -eq 0
+    all_right
+    end
+
+    begin "$1: the part is of another file"
+    head -c 100000 "$work/files/ptb.valid.txt" >"$to/ptb.train.txt.part"
+    run 0 PATH="$path" PTB_URL="$url/good" -- "$to"
+    all_right
+    end
+
+    begin "$1: the part is too long"
+    cat "$work/files/ptb.train.txt" "$work/files/ptb.train.txt" >"$to/ptb.train.txt.part"
+    run 0 PATH="$path" PTB_URL="$url/good" -- "$to"
+    all_right
+    end
+
+    begin "$1: a server that cannot resume"
+    head -c 100000 "$work/files/ptb.train.txt" >"$to/ptb.train.txt.part"
+    run 0 PATH="$path" PTB_URL="$url/whole" -- "$to"
+    all_right
+    end
+
+    begin "$1: corrupted files"
+    run 1 PATH="$path" PTB_URL="$url/bad" -- "$to"
+    says 'wrong SHA-256 sum'
+    says 'licenses'
+    check 'something was left' test "$(find "$to" -type f | wc -l)" -eq 0
+    end
+
+    begin "$1: a page instead of files"
+    head -c 100000 "$work/files/ptb.train.txt" >"$to/ptb.train.txt.part"
+    run 1 PATH="$path" PTB_URL="$url/page" -- "$to"
+    absent ptb.train.txt
+    end
+
+    begin "$1: the first three URLs are no good"
+    status=0
+    PATH="$path" PTB_URL="$dead $url/nowhere $url/bad $url/good" \
+        "$script" "$to" >"$work/out" 2>&1 || status=$?
+    check "exit status $status" test "$status" -eq 0
+    all_right
+    end
+
+    begin "$1: no network"
+    head -c 100000 "$work/files/ptb.train.txt" >"$to/ptb.train.txt.part"
+    run 1 PATH="$path" PTB_URL="$dead" -- "$to"
+    says 'no download succeeded'
+    says 'PTB_DIR'
+    says 'licenses'
+    absent ptb.train.txt
+    check 'the part was lost' test "$(wc -c <"$to/ptb.train.txt.part")" -eq 100000
+    end
+
+    begin "$1: there, but wrong"
+    cp "$work"/files/* "$to"
+    echo 'one line more' >>"$to/ptb.valid.txt"
+    cp "$to/ptb.valid.txt" "$work/wrong"
+    run 1 PATH="$path" PTB_URL="$url/bad" -- "$to"
+    says 'to be replaced'
+    check 'it was replaced unverified' cmp -s "$work/wrong" "$to/ptb.valid.txt"
+    run 0 PATH="$path" PTB_URL="$url/good" -- "$to"
+    all_right
+    end
+}
+
+for tool in curl wget; do
+    if has "$tool" && has sha256sum; then
+        only_tools "$work/$tool" sha256sum "$tool"
+        path=$work/$tool
+        download_cases "$tool"
+    else
+        echo "skipped: downloads with $tool, which is not installed"
+    fi
+done
+
+echo "$passed passed, $failed failed"
+test "$failed" -eq 0

@@ -1,0 +1,332 @@
+/* The whole model: gradients of every parameter, causality, decoding, threads, learning. */
+#include "models/pass.h"
+#include "src/layers/head.h"
+#include "src/optim/adamw.h"
+#include "src/team.h"
+#include "src/vector.h"
+#include "tests/tests.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A small model with a batch to run on. */
+typedef struct Rig {
+    Model model;
+    Pass pass;
+    Params gradients;
+    real *gradient_base;
+    int32_t *inputs, *targets;
+    Arena arena;
+} Rig;
+
+static const ModelConfig tiny = {.layers = 2,
+                                 .dim = 8,
+                                 .heads = 2,
+                                 .ffn = 12,
+                                 .context = 5,
+                                 .tied = true,
+                                 .dropout = 0.2,
+                                 .vocabulary = 11};
+
+static void rig_make(Rig *rig, ModelConfig config, size_t batch, double spread)
+{
+    *rig = (Rig){0};
+    Error error;
+    ck_assert_msg(config_check(&config, &error), "%s", error.text);
+    model_make(&rig->model, &config);
+    pass_make(&rig->pass, &rig->model, batch, config.context, true);
+    rig->gradients.h = memory_take(config.layers, sizeof *rig->gradients.h, "a test");
+    for (int measured = 0; measured < 2; measured++) {
+        model_layout(&rig->model, &rig->arena);
+        rig->gradient_base = arena_reals(&rig->arena, rig->model.table.total);
+        pass_layout(&rig->pass, &rig->arena);
+        if (!measured)
+            arena_allocate(&rig->arena, "a test");
+    }
+    params_bind(&rig->gradients, &config, rig->gradient_base);
+    params_initialise(&rig->model.table, rig->model.base, 1);
+    pass_prepare(&rig->pass);
+    for (size_t i = 0; i < rig->model.table.total && spread > 0; i++)
+        rig->model.base[i] += (real)(spread * random_normal(random_key(1, RANDOM_TEST, 1), i));
+    rig->inputs = memory_take(rig->pass.rows, sizeof *rig->inputs, "a test");
+    rig->targets = memory_take(rig->pass.rows, sizeof *rig->targets, "a test");
+    for (size_t i = 0; i < rig->pass.rows; i++) {
+        RandomKey key = random_key(1, RANDOM_TEST, 2);
+        rig->inputs[i] = (int32_t)random_below(key, 2 * i, config.vocabulary);
+        rig->targets[i] = (int32_t)random_below(key, 2 * i + 1, config.vocabulary);
+    }
+}
+
+static void rig_free(Rig *rig)
+{
+    pass_free(&rig->pass);
+    model_free(&rig->model);
+    free(rig->gradients.h);
+    free(rig->inputs);
+    free(rig->targets);
+    arena_free(&rig->arena);
+}
+
+static double rig_gradients(Rig *rig)
+{
+    vector_zero(rig->gradient_base, rig->model.table.total);
+    return pass_gradients(&rig->pass, &rig->gradients, rig->inputs, rig->targets,
+                          random_key(1, RANDOM_DROPOUT, 0));
+}
+
+#ifdef LINNET_DOUBLE
+/* Dropout masks depend on the key alone, so the loss is a smooth function of the weights. The
+ * gradients of a second buffer are thrown away. */
+static double loss_at(Rig *rig, Params *elsewhere)
+{
+    return pass_gradients(&rig->pass, elsewhere, rig->inputs, rig->targets,
+                          random_key(1, RANDOM_DROPOUT, 0));
+}
+
+static void check_gradients(ModelConfig config, size_t batch, size_t stride)
+{
+    const double step = 1e-5;
+    Rig rig;
+    rig_make(&rig, config, batch, 0.3);
+    if (rig.pass.rows > 2)
+        rig.targets[1] = -1; /* a row that does not count */
+    rig_gradients(&rig);
+    real *base = memory_take(rig.model.table.total, sizeof *base, "a test");
+    Params elsewhere = {.h = memory_take(config.layers, sizeof *elsewhere.h, "a test")};
+    params_bind(&elsewhere, &rig.model.config, base);
+    for (size_t r = 0; r < rig.model.table.count; r++) {
+        const ParamRow *row = &rig.model.table.rows[r];
+        for (size_t i = 0; i < row->count; i += stride) {
+            double *weight = rig.model.base + row->offset + i, kept = *weight;
+            *weight = kept + step;
+            double more = loss_at(&rig, &elsewhere);
+            *weight = kept - step;
+            double less = loss_at(&rig, &elsewhere);
+            *weight = kept;
+            double numeric = (more - less) / (2 * step);
+            double analytic = rig.gradient_base[row->offset + i];
+            ck_assert_msg(fabs(analytic - numeric) <= 1e-6 + 1e-5 * fabs(numeric),
+                          "%s, positions %zu, norm %zu, activation %zu: d %s[%zu] is %.9g, "
+                          "should be %.9g",
+                          rig.model.kind->name, config.positions, config.norm,
+                          config.activation, row->name, i, analytic, numeric);
+        }
+    }
+    free(base);
+    free(elsewhere.h);
+    rig_free(&rig);
+}
+
+START_TEST(every_gradient_agrees_with_central_differences)
+{
+    for (size_t kind = 0; attention_find(kind); kind++)
+        for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++)
+            for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE; positions++)
+                for (size_t activation = 0; activation_find(activation); activation++) {
+                    ModelConfig config = tiny;
+                    config.attention = kind;
+                    config.norm = norm;
+                    config.positions = positions;
+                    config.activation = activation;
+                    config.tied = positions % 2 == 0;
+                    config.head_bias = activation % 2 == 0;
+                    config.attention_dropout = attention_find(kind)->has_weights ? 0.1 : 0;
+                    check_gradients(config, 2, 1);
+                }
+}
+END_TEST
+
+START_TEST(gradients_agree_for_odd_sizes)
+{
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        ModelConfig one = {.attention = kind,
+                           .layers = 1,
+                           .dim = 1,
+                           .heads = 1,
+                           .ffn = 1,
+                           .context = 1,
+                           .vocabulary = 2};
+        check_gradients(one, 1, 1);
+        ModelConfig ragged = tiny;
+        ragged.attention = kind;
+        ragged.context = 67; /* no multiple of a chunk */
+        ragged.layers = 1;
+        ragged.heads = 1;
+        ragged.positions = POSITIONS_ROTARY;
+        check_gradients(ragged, 1, 3);
+        ModelConfig wide = tiny; /* several slices of the vocabulary, several blocks of rows */
+        wide.attention = kind;
+        wide.layers = 1;
+        wide.vocabulary = 300;
+        wide.context = 3;
+        check_gradients(wide, 3, 7);
+    }
+}
+END_TEST
+#endif
+
+/* u[2L] and then logits for all rows. */
+static real *all_logits(Rig *rig)
+{
+    const ModelConfig *config = &rig->model.config;
+    const real *u = pass_forward(&rig->pass, rig->inputs);
+    real *logits = memory_take(rig->pass.rows * config->vocabulary, sizeof *logits, "a test");
+    HeadSizes sizes = {rig->pass.rows, config->dim, config->vocabulary};
+    head_logits(logits, u, rig->model.at.wte, NULL, sizes);
+    return logits;
+}
+
+START_TEST(logits_do_not_see_later_tokens)
+{
+    for (size_t kind = 0; attention_find(kind); kind++)
+        for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE; positions++) {
+            ModelConfig config = tiny;
+            config.attention = kind;
+            config.positions = positions;
+            config.context = 70;
+            Rig rig;
+            rig_make(&rig, config, 1, 0.3);
+            static const size_t changes[] = {1, 5, 63, 64, 65, 69};
+            for (size_t c = 0; c < sizeof changes / sizeof *changes; c++) {
+                real *before = all_logits(&rig);
+                for (size_t t = changes[c]; t < config.context; t++)
+                    rig.inputs[t] = (rig.inputs[t] + 1) % (int32_t)config.vocabulary;
+                real *after = all_logits(&rig);
+                size_t row = config.vocabulary * sizeof(real);
+                ck_assert(memcmp(before, after, changes[c] * row) == 0);
+                ck_assert(memcmp(before, after, config.context * row) != 0);
+                free(before);
+                free(after);
+            }
+            rig_free(&rig);
+        }
+}
+END_TEST
+
+START_TEST(decoding_gives_the_logits_of_forward)
+{
+    for (size_t kind = 0; attention_find(kind); kind++)
+        for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++)
+            for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE;
+                 positions++) {
+                ModelConfig config = tiny;
+                config.attention = kind;
+                config.positions = positions;
+                config.norm = norm;
+                config.context = 70;
+                Rig rig;
+                rig_make(&rig, config, 1, 0.3);
+                real *expected = all_logits(&rig), logits[11];
+                Pass decoder;
+                Arena arena = {0};
+                pass_make_decoder(&decoder, &rig.model, 1, config.context);
+                pass_layout(&decoder, &arena);
+                arena_allocate(&arena, "a test");
+                pass_layout(&decoder, &arena);
+                pass_restart(&decoder);
+                for (size_t t = 0; t < config.context; t++) {
+                    pass_step(&decoder, logits, &rig.inputs[t]);
+                    for (size_t i = 0; i < config.vocabulary; i++)
+                        ck_assert_double_eq_tol((double)logits[i],
+                                                (double)expected[t * config.vocabulary + i],
+                                                1e-5);
+                }
+                free(expected);
+                pass_free(&decoder);
+                arena_free(&arena);
+                rig_free(&rig);
+            }
+}
+END_TEST
+
+START_TEST(any_number_of_threads_gives_the_same_bits)
+{
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        ModelConfig config = {.attention = kind,
+                              .layers = 2,
+                              .dim = 96,
+                              .heads = 3,
+                              .ffn = 384,
+                              .context = 100,
+                              .tied = true,
+                              .dropout = 0.1,
+                              .vocabulary = 1500};
+        real *first = NULL;
+        double first_loss = 0;
+        for (size_t threads = 1; threads <= 4; threads++) {
+            team_start(threads);
+            Rig rig;
+            rig_make(&rig, config, 5, 0);
+            double loss = rig_gradients(&rig);
+            size_t size = rig.model.table.total * sizeof(real);
+            if (!first) {
+                first = memcpy(memory_take(size, 1, "a test"), rig.gradient_base, size);
+                first_loss = loss;
+            }
+            ck_assert(loss == first_loss);
+            ck_assert(memcmp(first, rig.gradient_base, size) == 0);
+            rig_free(&rig);
+            team_stop();
+        }
+        free(first);
+    }
+}
+END_TEST
+
+START_TEST(a_fresh_model_knows_nothing)
+{
+    ModelConfig config = tiny;
+    config.dim = 32;
+    config.vocabulary = 500;
+    Rig rig;
+    rig_make(&rig, config, 4, 0);
+    double loss = pass_loss(&rig.pass, rig.inputs, rig.targets) / (double)rig.pass.rows;
+    ck_assert_double_eq_tol(loss, log(500.0), 0.1);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(one_batch_can_be_learned_by_heart)
+{
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        ModelConfig config = tiny;
+        config.attention = kind;
+        config.dim = 32;
+        config.context = 12;
+        config.dropout = 0;
+        Rig rig;
+        rig_make(&rig, config, 4, 0);
+        size_t total = rig.model.table.total;
+        real *m = memory_take(total, sizeof *m, "a test");
+        real *v = memory_take(total, sizeof *v, "a test");
+        double loss = 0;
+        for (uint64_t t = 1; t <= 300; t++) {
+            loss = rig_gradients(&rig) / (double)rig.pass.rows;
+            adamw_step(rig.model.base, m, v, rig.gradient_base, total, (AdamW){0.9, 0.99, 1e-8},
+                       t, 3e-3, 0, 1.0 / (double)rig.pass.rows);
+        }
+        ck_assert_msg(loss < 0.05, "%s: the loss is still %g", rig.model.kind->name, loss);
+        free(m);
+        free(v);
+        rig_free(&rig);
+    }
+}
+END_TEST
+
+Suite *model_suite(void)
+{
+    Suite *suite = suite_create("model");
+    TCase *tests = tcase_create("model");
+    tcase_set_timeout(tests, 240);
+#ifdef LINNET_DOUBLE
+    tcase_add_test(tests, every_gradient_agrees_with_central_differences);
+    tcase_add_test(tests, gradients_agree_for_odd_sizes);
+#endif
+    tcase_add_test(tests, logits_do_not_see_later_tokens);
+    tcase_add_test(tests, decoding_gives_the_logits_of_forward);
+    tcase_add_test(tests, any_number_of_threads_gives_the_same_bits);
+    tcase_add_test(tests, a_fresh_model_knows_nothing);
+    tcase_add_test(tests, one_batch_can_be_learned_by_heart);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,25 @@
+/* The training loop. */
+#ifndef LINNET_LOOP_H
+#define LINNET_LOOP_H
+
+#include "train/folder.h"
+#include "train/screen.h"
+
+typedef enum LoopEnd {
+    LOOP_FINISHED, /* all steps are done */
+    LOOP_PATIENCE, /* no best for too many validations */
+    LOOP_STOPPED,  /* --stop-after */
+    LOOP_SIGNAL,   /* loop_signal says which */
+    LOOP_FAILED    /* the error says why */
+} LoopEnd;
+
+/* Trains until one of these; in every case but the last the run is saved. */
+LoopEnd loop_run(Trainer *trainer, RunFolder *folder, Screen *screen, StopAfter stop,
+                 Error *error);
+
+/* From here on SIGINT, SIGTERM and SIGHUP end the loop after the step at hand; a second one
+ * ends the program at once. */
+void loop_catch_signals(void);
+int loop_signal(void);
+
+#endif

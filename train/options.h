@@ -1,0 +1,45 @@
+/* The settings of training, and their option rows. */
+#ifndef LINNET_TRAIN_OPTIONS_H
+#define LINNET_TRAIN_OPTIONS_H
+
+#include "data/corpus.h"
+#include "models/config.h"
+
+typedef struct TrainOptions {
+    char *corpus; /* the operand of the command line */
+    size_t batch, accumulate, epochs, steps, warmup, schedule, seed;
+    double lr, lr_floor, weight_decay, beta1, beta2, clip;
+    size_t eval_every, save_every, log_every, patience;
+} TrainOptions;
+
+/* What concerns this session and not the run: never stored. */
+typedef struct SessionOptions {
+    char *run, *resume, *preset, *stop_after;
+    size_t threads, max_mem;
+    bool quiet;
+} SessionOptions;
+
+typedef struct Settings {
+    ModelConfig model;
+    CorpusOptions corpus;
+    TrainOptions train;
+    SessionOptions session;
+} Settings;
+
+/* The groups of the program, in the order of its help; they point into *settings. */
+enum { GROUP_MODEL, GROUP_CORPUS, GROUP_TRAIN, GROUP_SESSION, GROUP_COUNT };
+void settings_groups(Settings *settings, OptionGroup groups[GROUP_COUNT]);
+
+/* Fills the settings from defaults, the preset or the resumed run's text, and the command line,
+ * in this order. Resuming, a fixed setting that the command line changes is an error. */
+bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
+                   Error *error);
+
+/* When this session is to end before the run does: after so many steps, or seconds. */
+typedef struct StopAfter {
+    size_t steps;
+    double seconds; /* 0, as for steps: no such limit */
+} StopAfter;
+bool stop_after_read(StopAfter *stop, const char *text, Error *error);
+
+#endif

@@ -1,0 +1,184 @@
+#include "train/screen.h"
+#include "eval/terminal.h"
+#include "src/gemm.h"
+#include "src/team.h"
+#include "src/text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REDRAW_SECONDS 0.1
+
+void screen_open(Screen *screen, const Trainer *trainer, bool quiet)
+{
+    *screen = (Screen){.trainer = trainer,
+                       .quiet = quiet,
+                       .live = terminal_is_interactive(STDERR_FILENO),
+                       .started = trainer->progress.seconds,
+                       .started_tokens = trainer->progress.tokens,
+                       .shown = -1};
+}
+
+/* --- the table --- */
+
+/* Settings of a group as "name value", flowing over as many lines as the width takes. */
+static void print_group(const OptionGroup *group, size_t width)
+{
+    enum { TITLE = 14 };
+    size_t column = TITLE;
+    fprintf(stderr, "%-*s", TITLE, group->title);
+    for (size_t i = 0; i < group->count; i++) {
+        const Option *option = &group->options[i];
+        char *value = option_value(group, option);
+        if (option->stored && *value) {
+            char *item = text_format("%s %s", option->name, value);
+            size_t columns = text_columns(item);
+            if (column > TITLE && column + columns + 2 > width) {
+                fprintf(stderr, "\n%*s", TITLE, "");
+                column = TITLE;
+            }
+            terminal_print_safe(stderr, item);
+            fputs("  ", stderr);
+            column += columns + 2;
+            free(item);
+        }
+        free(value);
+    }
+    fputc('\n', stderr);
+}
+
+static void print_corpus(const Trainer *t)
+{
+    const Corpus *corpus = &t->corpus;
+    fputs("              from ", stderr);
+    terminal_print_safe(stderr, corpus->source);
+    fprintf(stderr,
+            "\n              tokens %zu training, %zu validation, %zu test; vocabulary %zu\n",
+            corpus->train.count, corpus->valid.count, corpus->test.count,
+            corpus->vocabulary.count);
+    if (corpus->valid.unknown || corpus->test.unknown)
+        fprintf(stderr, "              unknown words: %.2f %% of validation, %.2f %% of test\n",
+                100.0 * (double)corpus->valid.unknown / (double)corpus->valid.count,
+                100.0 * (double)corpus->test.unknown / (double)corpus->test.count);
+    if (corpus->entropy_floor > 0)
+        fprintf(stderr,
+                "              entropy %.4f nats per token: no loss can stay below it "
+                "(perplexity %.2f)\n",
+                corpus->entropy_floor, exp(corpus->entropy_floor));
+}
+
+void screen_settings(const Screen *screen, const char *folder)
+{
+    const Trainer *t = screen->trainer;
+    if (screen->quiet)
+        return;
+    OptionGroup groups[GROUP_COUNT];
+    settings_groups((Settings *)&t->settings, groups);
+    size_t width = terminal_width(STDERR_FILENO);
+    print_group(&groups[GROUP_MODEL], width);
+    fprintf(stderr, "              parameters %zu\n", t->model.table.parameters);
+    print_group(&groups[GROUP_CORPUS], width);
+    print_corpus(t);
+    print_group(&groups[GROUP_TRAIN], width);
+    fprintf(stderr, "              steps %zu, %zu in an epoch\n", t->steps, t->steps_per_epoch);
+    fprintf(stderr, "This session  threads %zu  kernels %s  memory %.0f MB  run ", team_size(),
+            gemm_kernels(), (double)t->arena.size / 1e6);
+    terminal_print_safe(stderr, folder);
+    fputs("\n\n", stderr);
+}
+
+/* --- lines --- */
+
+static void close_line(Screen *screen)
+{
+    if (screen->line_open)
+        fputs("\r\033[K", stderr);
+    screen->line_open = false;
+}
+
+static void append_duration(char **text, double seconds)
+{
+    size_t whole = seconds > 0 && seconds < 1e9 ? (size_t)seconds : 0;
+    text_append(text, "%zu:%02zu:%02zu", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+static void append_bar(char **text, double share)
+{
+    enum { CELLS = 16 };
+    size_t full = (size_t)(share * CELLS);
+    text_append(text, "[");
+    for (size_t i = 0; i < CELLS; i++)
+        text_append(text, i < full ? "=" : i == full ? ">" : " ");
+    text_append(text, "] ");
+}
+
+/* "epoch 2/10  step 1234/9200  loss 5.123  lr 9.8e-04  12.3k tokens/s  0:03:21 left" */
+static char *step_line(const Screen *screen, const Step *step, double train_loss)
+{
+    const Trainer *t = screen->trainer;
+    const Progress *progress = &t->progress;
+    double here = progress->seconds - screen->started;
+    double speed = (double)(progress->tokens - screen->started_tokens) / here;
+    double left = (double)(t->steps - progress->step) *
+                  ((double)progress->tokens / (double)progress->step) / speed;
+    char *text = NULL;
+    if (screen->live)
+        append_bar(&text, (double)progress->step / (double)t->steps);
+    text_append(
+        &text, "epoch %.2f/%.4g  step %zu/%zu  loss %.4f  lr %.2e  norm %.2f  %.1fk tokens/s  ",
+        trainer_epoch(t, progress->step), trainer_epoch(t, t->steps), progress->step, t->steps,
+        train_loss, step->lr, step->gradient_norm, speed / 1000);
+    append_duration(&text, left);
+    text_append(&text, " left");
+    return text;
+}
+
+void screen_step(Screen *screen, const Step *step, double train_loss, bool logged)
+{
+    double now = screen->trainer->progress.seconds;
+    bool due = screen->live ? now - screen->shown >= REDRAW_SECONDS : logged;
+    if (screen->quiet || !due)
+        return;
+    char *line = step_line(screen, step, train_loss);
+    if (screen->live) {
+        size_t width = terminal_width(STDERR_FILENO); /* cut, so that it never wraps */
+        fprintf(stderr, "\r%.*s\033[K", (int)(width > 1 ? width - 1 : 1), line);
+        screen->line_open = true;
+        screen->shown = now;
+    } else {
+        fprintf(stderr, "%s\n", line);
+    }
+    free(line);
+}
+
+void screen_validation(Screen *screen, double train_loss, double val_loss, double seconds,
+                       bool best)
+{
+    const Trainer *t = screen->trainer;
+    if (screen->quiet)
+        return;
+    close_line(screen);
+    char *text = text_format("epoch %.4g  step %zu  train %.4f  validation %.4f  perplexity "
+                             "%.2f  %s  ",
+                             trainer_epoch(t, t->progress.step), t->progress.step, train_loss,
+                             val_loss, exp(val_loss), best ? "best" : "    ");
+    append_duration(&text, seconds);
+    fprintf(stderr, "%s\n", text);
+    free(text);
+}
+
+void screen_say(Screen *screen, const char *format, ...)
+{
+    if (screen->quiet)
+        return;
+    close_line(screen);
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}

@@ -1,0 +1,169 @@
+/* train: from a text to a trained model.
+ *
+ * main reads the command line, makes or loads the run, and hands it to the loop. */
+#include "eval/terminal.h"
+#include "src/file.h"
+#include "src/gemm.h"
+#include "src/team.h"
+#include "train/loop.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_help(const OptionGroup *groups)
+{
+    printf("Usage: %s [OPTIONS] CORPUS\n"
+           "       %s --resume DIR [OPTIONS]\n\n"
+           "Trains a small Transformer on a text. CORPUS is a file, plain or gzip, or - for\n"
+           "standard input; ptb.txt also stands for ptb.train.txt, ptb.valid.txt and\n"
+           "ptb.test.txt; toy is a language made up on the spot.\n\n"
+           "  %s --attn linear ptb.txt\n"
+           "  %s --attn softmax --layers 2 --epochs 3 --run runs/first toy\n"
+           "  %s --resume runs/first\n",
+           program_name, program_name, program_name, program_name, program_name);
+    options_print_help(groups, GROUP_COUNT);
+}
+
+static void print_kinds(void)
+{
+    for (size_t i = 0; attention_find(i); i++)
+        printf("  %-12s %s\n", attention_find(i)->name, attention_find(i)->help);
+}
+
+/* What is answered on the spot. */
+static void answer(const CommandLine *line, const OptionGroup *groups)
+{
+    const char *attention = command_line_value(line, "attn");
+    if (command_line_value(line, "help"))
+        print_help(groups);
+    else if (command_line_value(line, "version"))
+        printf("%s (linnet) %s\n", program_name, LINNET_VERSION);
+    else if (attention && strcmp(attention, "help") == 0)
+        print_kinds();
+    else
+        return;
+    exit(fflush(stdout) == 0 ? 0 : 1);
+}
+
+/* The checkpoint that a run continues from. */
+static Checkpoint open_run(const char *folder)
+{
+    Checkpoint checkpoint;
+    Error error;
+    if (!file_is_folder(folder))
+        die("--resume %s: no such run folder", folder);
+    char *path = file_join(folder, "last.safetensors");
+    if (!file_exists(path))
+        die("--resume %s: nothing has been saved in this folder yet", folder);
+    if (!checkpoint_open(&checkpoint, path, &error))
+        die("%s", error.text);
+    free(path);
+    return checkpoint;
+}
+
+static void read_settings(Settings *settings, const CommandLine *line,
+                          const Checkpoint *checkpoint)
+{
+    Error error;
+    const char *resumed = checkpoint ? checkpoint_extra(checkpoint, "training") : NULL;
+    if (checkpoint && !resumed)
+        die("%s: no training settings in it", checkpoint->file.path);
+    if (line->operand_count > 1)
+        die_usage("one corpus at a time, not '%s' and '%s'", line->operands[0],
+                  line->operands[1]);
+    if (!settings_read(settings, line, resumed, &error))
+        die_usage("%s", error.text);
+    if (!settings->train.corpus)
+        die_usage("a corpus is missing");
+    if (checkpoint && settings->session.run)
+        die_usage("--run and --resume do not go together: a run goes on in its own folder");
+}
+
+static void resume_hint(Screen *screen, const RunFolder *folder)
+{
+    screen_say(screen, "To go on: %s --resume %s", program_name, folder->path);
+}
+
+/* Says how it ended; returns the exit status. */
+static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const Error *error)
+{
+    const Progress *progress = &screen->trainer->progress;
+    if (end == LOOP_FAILED) {
+        screen_say(screen, "%s", ""); /* the live line gives way to the message */
+        warn("%s", error->text);
+        if (file_exists(folder->last))
+            warn("what was saved last is intact: %s --resume %s", program_name, folder->path);
+        return 1;
+    }
+    if (end == LOOP_PATIENCE)
+        screen_say(screen, "No better validation for %zu times: training ends here.",
+                   progress->stale);
+    if (isfinite(progress->best_loss))
+        screen_say(screen, "Best validation loss %.4f (perplexity %.2f) after step %zu: %s",
+                   progress->best_loss, exp(progress->best_loss), progress->best_step,
+                   folder->best);
+    if (end == LOOP_STOPPED || end == LOOP_SIGNAL)
+        resume_hint(screen, folder);
+    return end == LOOP_SIGNAL ? 128 + loop_signal() : 0;
+}
+
+int main(int argc, char **argv)
+{
+    gemm_choose_kernels(argv);
+    program_name_set(argv[0]);
+    Trainer trainer = {0};
+    RunFolder folder = {0};
+    OptionGroup groups[GROUP_COUNT];
+    CommandLine line;
+    Error error;
+    StopAfter stop;
+    settings_groups(&trainer.settings, groups);
+    if (!options_scan(groups, GROUP_COUNT, argc, argv, &line, &error))
+        die_usage("%s", error.text);
+    options_set_defaults(groups, GROUP_COUNT);
+    answer(&line, groups);
+
+    const char *resumed = command_line_value(&line, "resume");
+    Checkpoint checkpoint = {0};
+    if (resumed)
+        checkpoint = open_run(resumed);
+    read_settings(&trainer.settings, &line, resumed ? &checkpoint : NULL);
+    const SessionOptions *session = &trainer.settings.session;
+    if (!stop_after_read(&stop, session->stop_after, &error))
+        die_usage("%s", error.text);
+
+    team_start(session->threads ? session->threads : team_processors());
+    if (!trainer_make(&trainer, resumed ? &checkpoint.vocabulary : NULL, &error))
+        die("%s", error.text);
+    if (resumed) {
+        if (!trainer_load(&trainer, &checkpoint, &error) ||
+            !folder_reopen(&folder, resumed, &trainer, &error))
+            die("%s", error.text);
+        checkpoint_close(&checkpoint);
+    } else {
+        trainer_start(&trainer);
+        if (!folder_create(&folder, &trainer, &error))
+            die("%s", error.text);
+    }
+
+    Screen screen;
+    screen_open(&screen, &trainer, session->quiet);
+    screen_settings(&screen, folder.path);
+    loop_catch_signals();
+    LoopEnd end = LOOP_FINISHED;
+    if (trainer.progress.step >= trainer.steps)
+        screen_say(&screen, "Nothing to do: all %zu steps are done.", trainer.steps);
+    else
+        end = loop_run(&trainer, &folder, &screen, stop, &error);
+    if (!runlog_close(&folder.log, &error) && end != LOOP_FAILED)
+        end = LOOP_FAILED;
+    int status = farewell(end, &screen, &folder, &error);
+    team_stop();
+    trainer_free(&trainer);
+    folder_free(&folder);
+    command_line_free(&line);
+    return status;
+}

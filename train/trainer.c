@@ -1,0 +1,267 @@
+#include "train/trainer.h"
+#include "src/optim/adamw.h"
+#include "src/optim/schedule.h"
+#include "src/team.h"
+#include "src/text.h"
+#include "src/vector.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- making it --- */
+
+static void lay_out(Trainer *t)
+{
+    size_t total = t->model.table.total;
+    model_layout(&t->model, &t->arena);
+    t->gradient_base = arena_reals(&t->arena, total);
+    t->m = arena_reals(&t->arena, total);
+    t->v = arena_reals(&t->arena, total);
+    pass_layout(&t->pass, &t->arena);
+    t->inputs = arena_bytes(&t->arena, t->pass.rows, sizeof *t->inputs);
+    t->targets = arena_bytes(&t->arena, t->pass.rows, sizeof *t->targets);
+    t->score_buffer = arena_bytes(&t->arena, score_buffer_size(&t->pass),
+                                  sizeof *t->score_buffer);
+}
+
+/* Memory that can be had without pushing others out. */
+static double available_bytes(void)
+{
+    double pages = (double)sysconf(_SC_AVPHYS_PAGES), page = (double)sysconf(_SC_PAGESIZE);
+    return pages * page;
+}
+
+static bool check_memory(const Trainer *t, Error *error)
+{
+    const double megabyte = 1e6;
+    double need = (double)t->arena.used, limit = (double)t->settings.session.max_mem * megabyte;
+    if (limit == 0)
+        limit = 0.8 * available_bytes();
+    if (need <= limit)
+        return true;
+    return error_set(
+        error,
+        "training needs %.0f MB, the limit is %.0f MB; a lower --batch, --context, "
+        "--dim, --ffn or --layers needs less, --max-mem sets the limit",
+        need / megabyte, limit / megabyte);
+}
+
+bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
+{
+    const TrainOptions *train = &t->settings.train;
+    if (!corpus_load(&t->corpus, train->corpus, &t->settings.corpus, known, error))
+        return false;
+    size_t context = t->settings.model.context;
+    if (t->corpus.train.count < context + 1)
+        return error_set(error,
+                         "%s: %zu training tokens are too few for --context %zu; it takes one "
+                         "more than the context",
+                         train->corpus, t->corpus.train.count, context);
+    t->settings.model.vocabulary = t->corpus.vocabulary.count;
+    model_make(&t->model, &t->settings.model);
+    pass_make(&t->pass, &t->model, train->batch, context, true);
+    t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
+    lay_out(t);
+    if (!check_memory(t, error))
+        return false;
+    arena_allocate(&t->arena, "training");
+    lay_out(t);
+    params_bind(&t->gradients, &t->model.config, t->gradient_base);
+    pass_prepare(&t->pass);
+    batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count, context, train->batch,
+                 train->seed);
+    t->batches_per_epoch = batches_per_epoch(&t->batches);
+    t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
+    t->steps = train->steps ? train->steps : train->epochs * t->steps_per_epoch;
+    t->progress.best_loss = INFINITY;
+    return true;
+}
+
+void trainer_start(Trainer *t)
+{
+    params_initialise(&t->model.table, t->model.base, t->settings.train.seed);
+}
+
+void trainer_free(Trainer *t)
+{
+    OptionGroup groups[GROUP_COUNT];
+    settings_groups(&t->settings, groups);
+    options_free_texts(groups, GROUP_COUNT);
+    batches_free(&t->batches);
+    pass_free(&t->pass);
+    model_free(&t->model);
+    free(t->gradients.h);
+    arena_free(&t->arena);
+    corpus_free(&t->corpus);
+}
+
+/* --- training --- */
+
+double trainer_epoch(const Trainer *t, size_t steps)
+{
+    return (double)steps / (double)t->steps_per_epoch;
+}
+
+/* Sums the gradients of the step's batches. */
+static void compute_gradients(Trainer *t, Step *step)
+{
+    const TrainOptions *train = &t->settings.train;
+    size_t number = t->progress.step, epoch = number / t->steps_per_epoch;
+    size_t first = number % t->steps_per_epoch * train->accumulate;
+    RandomKey key = random_key(train->seed, RANDOM_DROPOUT, number);
+    vector_zero(t->gradient_base, t->model.table.total);
+    for (size_t i = 0; i < train->accumulate && first + i < t->batches_per_epoch; i++) {
+        step->tokens += batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets);
+        step->nats += pass_gradients(&t->pass, &t->gradients, t->inputs, t->targets,
+                                     random_subkey(key, i));
+    }
+}
+
+/* Gradients are of the sum over tokens; the optimizer wants those of the mean, shortened to the
+ * clip. */
+static void apply_gradients(Trainer *t, const Step *step)
+{
+    const TrainOptions *train = &t->settings.train;
+    AdamW adam = {train->beta1, train->beta2, 1e-8};
+    double scale = 1 / (double)step->tokens;
+    if (train->clip > 0 && step->gradient_norm > train->clip)
+        scale *= train->clip / step->gradient_norm;
+    for (size_t i = 0; i < t->model.table.count; i++) {
+        const ParamRow *row = &t->model.table.rows[i];
+        adamw_step(t->model.base + row->offset, t->m + row->offset, t->v + row->offset,
+                   t->gradient_base + row->offset, row->count, adam, t->progress.step + 1,
+                   step->lr, row->decays ? train->weight_decay : 0, scale);
+    }
+}
+
+bool trainer_step(Trainer *t, Step *step, Error *error)
+{
+    const TrainOptions *train = &t->settings.train;
+    Progress *progress = &t->progress;
+    *step = (Step){.lr = train->lr * schedule_factor(schedule_find(train->schedule),
+                                                     progress->step, train->warmup, t->steps,
+                                                     train->lr_floor)};
+    compute_gradients(t, step);
+    step->gradient_norm = sqrt(gradient_square_sum(t->gradient_base, t->model.table.total)) /
+                          (double)step->tokens;
+    if (!isfinite(step->nats) || !isfinite(step->gradient_norm))
+        return error_set(error,
+                         "step %zu: the %s is not finite, at learning rate %g; the weights are "
+                         "as they were before. A lower --lr, a lower --clip or a longer "
+                         "--warmup may help",
+                         progress->step + 1, isfinite(step->nats) ? "gradient" : "loss",
+                         step->lr);
+    apply_gradients(t, step);
+    progress->step++;
+    progress->tokens += step->tokens;
+    progress->log_nats += step->nats;
+    progress->log_tokens += step->tokens;
+    return true;
+}
+
+double trainer_validate(Trainer *t)
+{
+    Score score = score_text(&t->pass, t->corpus.valid.ids, t->corpus.valid.count,
+                             score_prime(&t->corpus.vocabulary), t->pass.length,
+                             t->score_buffer);
+    return score_loss(score);
+}
+
+/* --- saving and continuing --- */
+
+/* The fields of Progress, by the names under which a checkpoint keeps them. Times are not among
+ * them: two runs of the same settings leave the same bytes. They are in the log. */
+#define FIELD(name) offsetof(Progress, name)
+static const struct {
+    const char *name;
+    size_t offset;
+    bool is_size;
+} fields[] = {
+    {"step", FIELD(step), true},
+    {"tokens", FIELD(tokens), true},
+    {"best_loss", FIELD(best_loss), false},
+    {"best_step", FIELD(best_step), true},
+    {"last_loss", FIELD(last_loss), false},
+    {"last_step", FIELD(last_step), true},
+    {"stale", FIELD(stale), true},
+    {"log_nats", FIELD(log_nats), false},
+    {"log_tokens", FIELD(log_tokens), true},
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+#define CRC_KEY      "corpus_crc32"
+#define TRAINING_KEY "training"
+
+static char *field_text(const Progress *progress, size_t i)
+{
+    const char *at = (const char *)progress + fields[i].offset;
+    if (fields[i].is_size)
+        return text_format("%zu", *(const size_t *)(const void *)at);
+    return text_format("%a", *(const double *)(const void *)at); /* exact */
+}
+
+bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *error)
+{
+    OptionGroup groups[GROUP_COUNT];
+    settings_groups((Settings *)&t->settings, groups);
+    char *training = options_write_text(groups, GROUP_COUNT);
+    char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
+    MetadataPair extra[FIELDS + 2] = {{TRAINING_KEY, training}, {CRC_KEY, crc}};
+    size_t count = 2;
+    char *texts[FIELDS] = {NULL};
+    for (size_t i = 0; i < FIELDS; i++) {
+        texts[i] = field_text(&t->progress, i);
+        extra[count++] = (MetadataPair){fields[i].name, texts[i]};
+    }
+    CheckpointContent content = {.model = &t->model,
+                                 .vocabulary = &t->corpus.vocabulary,
+                                 .corpus = &t->settings.corpus,
+                                 .m = with_moments ? t->m : NULL,
+                                 .v = with_moments ? t->v : NULL,
+                                 .extra = extra,
+                                 .extra_count = count};
+    bool good = checkpoint_save(path, &content, error);
+    for (size_t i = 0; i < FIELDS; i++)
+        free(texts[i]);
+    free(training);
+    free(crc);
+    return good;
+}
+
+static bool read_progress(Progress *progress, const Checkpoint *checkpoint, Error *error)
+{
+    for (size_t i = 0; i < FIELDS; i++) {
+        const char *text = checkpoint_extra(checkpoint, fields[i].name);
+        char *at = (char *)progress + fields[i].offset, *end;
+        bool good = text != NULL;
+        if (good && fields[i].is_size) {
+            good = text_to_size(text, (size_t *)(void *)at);
+        } else if (good) {
+            *(double *)(void *)at = strtod(text, &end);
+            good = end != text && !*end;
+        }
+        if (!good)
+            return error_set(error,
+                             "%s: its '%s' cannot be read; training cannot continue "
+                             "from it",
+                             checkpoint->file.path, fields[i].name);
+    }
+    return true;
+}
+
+bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)
+{
+    char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
+    const char *trained_on = checkpoint_extra(checkpoint, CRC_KEY);
+    bool same = trained_on && strcmp(crc, trained_on) == 0;
+    if (!same)
+        error_set(error,
+                  "%s: not the training text of this run: its checksum is %s, the run's "
+                  "%s",
+                  t->settings.train.corpus, crc, trained_on ? trained_on : "missing");
+    free(crc);
+    return same && read_progress(&t->progress, checkpoint, error) &&
+           checkpoint_load(checkpoint, t->model.base, t->m, t->v, error);
+}

@@ -1,0 +1,67 @@
+/* A training run in memory: corpus, model, batches, optimizer, and how far it has come. */
+#ifndef LINNET_TRAINER_H
+#define LINNET_TRAINER_H
+
+#include "data/batches.h"
+#include "eval/score.h"
+#include "models/checkpoint.h"
+#include "train/options.h"
+
+/* How far a run has come: with the settings and the weights, all that resuming needs. Times
+ * aside, everything in it is a function of the settings and the step. */
+typedef struct Progress {
+    size_t step;      /* steps done */
+    size_t tokens;    /* trained on */
+    double seconds;   /* spent, validations and saving included */
+    double best_loss; /* of the validations; infinite before the first */
+    size_t best_step;
+    double last_loss; /* of the latest validation */
+    size_t last_step; /* after which it was taken; 0: none yet */
+    size_t stale;     /* validations since the best */
+    double log_nats;  /* training loss and tokens since the last row of the log */
+    size_t log_tokens;
+} Progress;
+
+typedef struct Trainer {
+    Settings settings;
+    Corpus corpus;
+    Model model;
+    Pass pass;
+    Batches batches;
+    Arena arena;
+    real *gradient_base, *m, *v;
+    Params gradients;
+    int32_t *inputs, *targets;
+    int32_t *score_buffer;
+    Progress progress;
+    size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
+} Trainer;
+
+/* Loads the corpus and lays everything out; a resumed run brings its vocabulary. The memory
+ * is refused before it is taken if there is not enough. */
+bool trainer_make(Trainer *trainer, const Vocabulary *known, Error *error);
+void trainer_free(Trainer *trainer);
+void trainer_start(Trainer *trainer); /* draws the weights of a new run */
+
+/* What one step came to. */
+typedef struct Step {
+    double nats;
+    size_t tokens;
+    double gradient_norm, lr;
+} Step;
+
+/* Computes the next step and applies it, unless its loss or gradient is not finite: then
+ * nothing is changed and the error says what happened. */
+bool trainer_step(Trainer *trainer, Step *step, Error *error);
+
+/* The validation loss, nats per token, over the whole split. */
+double trainer_validate(Trainer *trainer);
+
+/* Where in the run the given number of steps is: epochs and their fraction. */
+double trainer_epoch(const Trainer *trainer, size_t steps);
+
+bool trainer_save(const Trainer *trainer, const char *path, bool with_moments, Error *error);
+/* Continues where the checkpoint was made. */
+bool trainer_load(Trainer *trainer, const Checkpoint *checkpoint, Error *error);
+
+#endif
