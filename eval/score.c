@@ -2,11 +2,6 @@
 
 #include <assert.h>
 
-int32_t score_prime(const Vocabulary *vocabulary)
-{
-    return vocabulary->eos != TOKEN_NONE ? vocabulary->eos : 0;
-}
-
 size_t score_buffer_size(const Pass *pass)
 {
     return 2 * pass->rows;

@@ -21,10 +21,8 @@ static inline double score_loss(Score score)
     return score.nats / (double)score.tokens;
 }
 
-/* The token that primes a text: the end of the line before it. */
-int32_t score_prime(const Vocabulary *vocabulary);
-
-/* The window is the pass's length. Work memory: score_buffer_size(pass) ids. */
+/* The window is the pass's length, the prime the vocabulary's <eos>. The buffer is work memory
+ * for score_buffer_size(pass) ids. */
 size_t score_buffer_size(const Pass *pass);
 Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride,
                  int32_t *buffer);

@@ -164,7 +164,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
 double trainer_validate(Trainer *t)
 {
     Score score = score_text(&t->pass, t->corpus.valid.ids, t->corpus.valid.count,
-                             score_prime(&t->corpus.vocabulary), t->pass.length,
+                             t->corpus.vocabulary.eos, t->pass.length,
                              t->score_buffer);
     return score_loss(score);
 }

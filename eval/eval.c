@@ -1,0 +1,197 @@
+/* eval: how well a trained model predicts a text, by a protocol that the output states. */
+#include "eval/loaded.h"
+#include "eval/score.h"
+#include "src/gemm.h"
+#include "src/team.h"
+#include "src/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Settings {
+    size_t split, window, stride, batch, threads;
+    char *valid, *test;
+    bool json;
+} Settings;
+
+typedef enum SplitName { SPLIT_VALID, SPLIT_TEST, SPLIT_TRAIN } SplitName;
+
+static const char *split_name(size_t index)
+{
+    static const char *const names[] = {"valid", "test", "train"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
+#define FIELD(name) offsetof(Settings, name)
+/* clang-format off: a table reads best in rows */
+static const Option rows[] = {
+    {"split", "NAME", OPTION_CHOICE, FIELD(split), 0, 0, "valid", split_name,
+     "the part of the corpus", false, false},
+    {"window", "N", OPTION_SIZE, FIELD(window), 0, 65536, "0", NULL,
+     "tokens that are read together; 0: the context of training", false, false},
+    {"stride", "N", OPTION_SIZE, FIELD(stride), 0, 65536, "0", NULL,
+     "tokens from one window to the next, the last of each being scored; 0: the window, so "
+     "that "
+     "windows do not overlap",
+     false, false},
+    {"batch", "N", OPTION_SIZE, FIELD(batch), 1, 1e6, "16", NULL,
+     "windows that are computed together", false, false},
+    {"valid", "FILE", OPTION_TEXT, FIELD(valid), 0, 0, NULL, NULL, "validation text of its own",
+     false, false},
+    {"test", "FILE", OPTION_TEXT, FIELD(test), 0, 0, NULL, NULL, "test text of its own", false,
+     false},
+    {"threads", "N", OPTION_SIZE, FIELD(threads), 0, 1024, "0", NULL,
+     "threads; 0: one for each processor", false, false},
+    {"json", NULL, OPTION_FLAG, FIELD(json), 0, 0, "no", NULL, "print the same as JSON", false,
+     false},
+    {"help", NULL, OPTION_ACTION, 0, 0, 0, NULL, NULL, "this text", false, false},
+    {"version", NULL, OPTION_ACTION, 0, 0, 0, NULL, NULL, "what this is", false, false},
+};
+/* clang-format on */
+
+static void print_help(const OptionGroup *group)
+{
+    printf(
+        "Usage: %s [OPTIONS] RUN CORPUS\n\n"
+        "Measures how well a trained model predicts a text: the loss in nats per token,\n"
+        "perplexity, and bits per character. Every token is scored, line ends included. RUN\n"
+        "is the folder of a run, of which the best checkpoint is taken, or a checkpoint file;\n"
+        "CORPUS is named as for training.\n\n"
+        "  %s runs/linear-ptb ptb.txt --split test\n"
+        "  %s runs/linear-ptb ptb.txt --split test --stride 32\n",
+        program_name, program_name, program_name);
+    options_print_help(group, 1);
+}
+
+static void read_command_line(const OptionGroup *group, CommandLine *line, int argc,
+                              char **argv)
+{
+    Error error;
+    if (!options_scan(group, 1, argc, argv, line, &error))
+        die_usage("%s", error.text);
+    if (command_line_value(line, "help")) {
+        print_help(group);
+        exit(0);
+    }
+    if (command_line_value(line, "version")) {
+        printf("%s (linnet) %s\n", program_name, LINNET_VERSION);
+        exit(0);
+    }
+    options_set_defaults(group, 1);
+    if (!options_apply(group, 1, line, &error))
+        die_usage("%s", error.text);
+    if (line->operand_count != 2)
+        die_usage("it takes a run and a corpus");
+}
+
+static void settle_windows(Settings *settings, const ModelConfig *config)
+{
+    if (settings->window == 0)
+        settings->window = config->context;
+    if (settings->stride == 0)
+        settings->stride = settings->window;
+    if (settings->stride > settings->window)
+        die_usage("--stride %zu leaves gaps between windows of %zu", settings->stride,
+                  settings->window);
+    if (settings->window > config->context && config->positions == POSITIONS_LEARNED)
+        die_usage("--window %zu: this model learned positions for a context of %zu only",
+                  settings->window, config->context);
+}
+
+/* The split that was asked for, of a corpus that is found and cut as in training. */
+static const CorpusSplit *load_split(Corpus *corpus, const Settings *settings,
+                                     const LoadedModel *loaded, const char *name)
+{
+    Error error;
+    CorpusOptions options = loaded->checkpoint.corpus;
+    options.valid = settings->valid; /* files of today, not those of the training run */
+    options.test = settings->test;
+    if (!corpus_load(corpus, name, &options, &loaded->checkpoint.vocabulary, &error))
+        die("%s", error.text);
+    return settings->split == SPLIT_TRAIN  ? &corpus->train
+           : settings->split == SPLIT_TEST ? &corpus->test
+                                           : &corpus->valid;
+}
+
+static Score score_split(const Settings *settings, const Model *model, const CorpusSplit *split,
+                         int32_t prime)
+{
+    Pass pass;
+    Arena arena = {0};
+    pass_make(&pass, model, settings->batch, settings->window, false);
+    pass_layout(&pass, &arena);
+    arena_allocate(&arena, "scoring");
+    pass_layout(&pass, &arena);
+    pass_prepare(&pass);
+    int32_t *buffer = memory_take(score_buffer_size(&pass), sizeof *buffer, "scoring");
+    Score score = score_text(&pass, split->ids, split->count, prime, settings->stride, buffer);
+    free(buffer);
+    pass_free(&pass);
+    arena_free(&arena);
+    return score;
+}
+
+static void print_score(const Settings *settings, Score score, const CorpusSplit *split)
+{
+    double loss = score_loss(score), bits = score.nats / log(2) / (double)split->characters;
+    const char *name = split_name(settings->split);
+    if (!settings->json) {
+        printf("%s: loss %.4f nats per token, perplexity %.2f, %.4f bits per character\n"
+               "%zu tokens, %zu of them unknown; %zu characters; window %zu, stride %zu; "
+               "%.2f nats in all\n",
+               name, loss, exp(loss), bits, score.tokens, split->unknown, split->characters,
+               settings->window, settings->stride, score.nats);
+        return;
+    }
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {{"loss", loss},
+                   {"perplexity", exp(loss)},
+                   {"bits_per_character", bits},
+                   {"nats", score.nats},
+                   {"tokens", (double)score.tokens},
+                   {"unknown", (double)split->unknown},
+                   {"characters", (double)split->characters},
+                   {"window", (double)settings->window},
+                   {"stride", (double)settings->stride}};
+    char *json = text_format("{\"split\": \"%s\"", name);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        text_append(&json, ", \"%s\": ", numbers[i].key);
+        text_append_json_number(&json, numbers[i].value);
+    }
+    printf("%s}\n", json);
+    free(json);
+}
+
+int main(int argc, char **argv)
+{
+    gemm_choose_kernels(argv);
+    program_name_set(argv[0]);
+    Settings settings = {0};
+    const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
+    CommandLine line;
+    read_command_line(&group, &line, argc, argv);
+
+    LoadedModel loaded;
+    Corpus corpus;
+    Error error;
+    team_start(settings.threads ? settings.threads : team_processors());
+    if (!loaded_open(&loaded, line.operands[0], &error))
+        die("%s", error.text);
+    settle_windows(&settings, &loaded.model.config);
+    const CorpusSplit *split = load_split(&corpus, &settings, &loaded, line.operands[1]);
+    Score score = score_split(&settings, &loaded.model, split,
+                              loaded.checkpoint.vocabulary.eos);
+    print_score(&settings, score, split);
+    corpus_free(&corpus);
+    loaded_close(&loaded);
+    options_free_texts(&group, 1);
+    command_line_free(&line);
+    team_stop();
+    if (fflush(stdout) != 0)
+        die("cannot write the result");
+    return 0;
+}

@@ -1,0 +1,15 @@
+/* Derivations of a toy grammar: the proof that no text has two, and a count for one text. */
+#ifndef LINNET_TOY_AMBIGUITY_H
+#define LINNET_TOY_AMBIGUITY_H
+
+#include "data/toy_grammar.h"
+
+/* Whether some text has two derivations: from one root, where a pair names it twice, or one
+ * from either root of a pair. */
+bool toy_is_ambiguous(const ToyGrammar *grammar, const uint32_t (*roots)[2], size_t count);
+
+/* How many derivations from the root a row of word ids has. */
+size_t toy_count_derivations(const ToyGrammar *grammar, uint32_t root, const uint32_t *words,
+                             size_t count);
+
+#endif
