@@ -42,32 +42,38 @@ SOURCES  = $(filter-out $(MAINS),$(wildcard src/*.c src/*/*.c data/*.c models/*.
 TESTS    = $(wildcard tests/*.c)
 SHEETS   = $(wildcard $(foreach floor,src src/* data models eval train tests,$(floor)/*.[ch]))
 
-# The library is built twice: float for use, double for the checks of the gradients.
-OBJECTS        = $(SOURCES:%.c=$(BUILD)/float/%.o)
-DOUBLE_OBJECTS = $(SOURCES:%.c=$(BUILD)/double/%.o)
+# Short lines; "make V=1" shows the commands.
+Q = $(if $(V),,@)
+say = $(if $(V),,@echo "  $(1) $@")
 
 all: $(PROGRAMS:%=$(BIN)/%)
 
-define program_rule
-$(BIN)/$(1): $(BUILD)/float/$(main_of_$(1)).o $(OBJECTS)
+# Everything but the mains is one library, built twice: with real as float for use, and as
+# double for the checks of the gradients.
+define library_rules
+$(BUILD)/$(1)/%.o: %.c | libraries
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS_) $$(LDFLAGS) $$^ -o $$@ $$(LIBS)
+	$$(call say,CC)
+	$$(Q)$$(CC) $$(CPPFLAGS_) $(2) $$(CFLAGS_) -MMD -MP -c $$< -o $$@
+
+$(BUILD)/$(1)/liblinnet.a: $(SOURCES:%.c=$(BUILD)/$(1)/%.o)
+	$$(call say,AR)
+	$$(Q)rm -f $$@ && ar rcs $$@ $$^
+
+$(BUILD)/tests-$(1): $(TESTS:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/$(1)/liblinnet.a
+	$$(call say,LD)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS) $$^ -o $$@ $$(LIBS) $$$$($$(PKG_CONFIG) --libs check)
+endef
+$(eval $(call library_rules,float,))
+$(eval $(call library_rules,double,-DLINNET_DOUBLE))
+
+define program_rule
+$(BIN)/$(1): $(BUILD)/float/$(main_of_$(1)).o $(BUILD)/float/liblinnet.a
+	@mkdir -p $$(@D)
+	$$(call say,LD)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS) $$^ -o $$@ $$(LIBS)
 endef
 $(foreach program,$(PROGRAMS),$(eval $(call program_rule,$(program))))
-
-$(BUILD)/float/%.o: %.c | libraries
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_) $(CFLAGS_) -MMD -MP -c $< -o $@
-
-$(BUILD)/double/%.o: %.c | libraries
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_) -DLINNET_DOUBLE $(CFLAGS_) -MMD -MP -c $< -o $@
-
-$(BUILD)/tests-float: $(TESTS:%.c=$(BUILD)/float/%.o) $(OBJECTS)
-	$(CC) $(CFLAGS_) $(LDFLAGS) $^ -o $@ $(LIBS) $$($(PKG_CONFIG) --libs check)
-
-$(BUILD)/tests-double: $(TESTS:%.c=$(BUILD)/double/%.o) $(DOUBLE_OBJECTS)
-	$(CC) $(CFLAGS_) $(LDFLAGS) $^ -o $@ $(LIBS) $$($(PKG_CONFIG) --libs check)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
@@ -150,7 +156,9 @@ uninstall:
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/linnet-%)
 	rm -rf $(SHARE)
 
+# bin/ may hold runs of people who train there; only what was built goes.
 clean:
-	rm -rf $(BUILD) $(BIN)
+	rm -rf $(BUILD)
+	rm -f $(PROGRAMS:%=$(BIN)/%)
 
 .PHONY: all libraries deps demo test check asan sanitized format lint install uninstall clean

@@ -4,9 +4,9 @@
  * encode, and each brings a `cut` that finds the next token. The line end comes out of cut as
  * the text "<eos>", which is why a word that the text itself spells "<eos>" is the same token.
  *
- * Learning counts in an stb_ds string map. Such a map keeps its entries in the order in which
- * they came, so that an entry's index is its first occurrence, and ties need no second number.
- * A token is copied once into a small buffer to end it with a zero, and hashed once. */
+ * Learning counts in a vocabulary of all tokens, whose ids are the order in which they came, so
+ * that ties need no second number. A token is copied once into a small buffer, to end it with a
+ * zero. */
 #include "data/utf8.h"
 #include "data/vocabulary.h"
 #include "src/containers.h"
@@ -19,6 +19,12 @@
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* As utf8_length, which most characters do not need. */
+static size_t character_length(const char *text, size_t size)
+{
+    return size && (unsigned char)*text < 0x80 ? 1 : utf8_length(text, size);
 }
 
 static size_t cut_line_end(const char **token)
@@ -54,7 +60,7 @@ static size_t cut_character(const char *text, size_t size, size_t *at, const cha
         *at = i + carriage + 1;
         return cut_line_end(token);
     }
-    size_t length = utf8_length(text + i, size - i);
+    size_t length = character_length(text + i, size - i);
     *token = text + i;
     *at = i + (length ? length : 1);
     return length ? length : 1;
@@ -62,50 +68,55 @@ static size_t cut_character(const char *text, size_t size, size_t *at, const cha
 
 /* --- learning and encoding, by cuts --- */
 
-/* The map needs words that end in a zero. A text that was not checked may hold tokens that
- * no vocabulary has; they are turned into one that is never added, the empty one. */
+/* Look-ups need words that end in a zero. A text that was not checked may hold tokens that no
+ * vocabulary has; they are turned into one that is never added, the empty one. Tokens are
+ * short: a loop is done with one before memchr and memcpy have begun. */
 static const char *end_word(char *word, const char *token, size_t length)
 {
-    if (length > TOKEN_LONGEST || memchr(token, '\0', length))
-        length = 0;
-    memcpy(word, token, length);
-    word[length] = '\0';
+    bool good = length <= TOKEN_LONGEST;
+    for (size_t i = 0; good && i < length; i++) {
+        word[i] = token[i];
+        good = token[i] != '\0';
+    }
+    word[good ? length : 0] = '\0';
     return word;
 }
 
+/* All tokens of a text, by first occurrence, and how often each came. */
 typedef struct Tally {
-    char *key;
-    size_t value; /* how often it came */
+    Vocabulary tokens;
+    size_t *counts; /* by id, an stb_ds array */
 } Tally;
 
-static Tally *tally_take(const Tokenizer *tokenizer, const char *text, size_t size)
+static Tally tally_take(const Tokenizer *tokenizer, const char *text, size_t size)
 {
-    Tally *tally = NULL;
+    Tally tally = {.tokens = {.tokenizer = tokenizer}};
     char word[TOKEN_LONGEST + 1];
     const char *token;
     size_t at = 0, length;
     while ((length = tokenizer->cut(text, size, &at, &token)) > 0) {
-        ptrdiff_t known = shgeti(tally, end_word(word, token, length));
-        if (known >= 0)
-            tally[known].value++;
-        else
-            shput(tally, memory_copy_text(word), 1);
+        int32_t id = vocabulary_find(&tally.tokens, end_word(word, token, length));
+        if (id == TOKEN_NONE) {
+            id = vocabulary_add(&tally.tokens, word);
+            arrput(tally.counts, 0);
+        }
+        tally.counts[id]++;
     }
     return tally;
 }
 
 static void tally_free(Tally *tally)
 {
-    for (ptrdiff_t i = 0; i < shlen(tally); i++)
-        free(tally[i].key);
-    shfree(tally);
+    vocabulary_free(&tally->tokens);
+    arrfree(tally->counts);
 }
 
+/* Compares pointers into the counts: where they point tells what came first. */
 static int more_frequent_first(const void *a, const void *b)
 {
-    const Tally *x = *(const Tally *const *)a, *y = *(const Tally *const *)b;
-    if (x->value != y->value)
-        return x->value > y->value ? -1 : 1;
+    const size_t *x = *(const size_t *const *)a, *y = *(const size_t *const *)b;
+    if (*x != *y)
+        return *x > *y ? -1 : 1;
     return x < y ? -1 : x > y;
 }
 
@@ -118,23 +129,23 @@ static bool learn_by_cuts(Vocabulary *vocabulary, const char *text, size_t size,
         return error_set(error, "--vocab-size %zu: <eos> and <unk> alone are %d", limits->size,
                          SPECIALS);
     size_t room = limits->size ? limits->size - SPECIALS : SIZE_MAX;
-    Tally *tally = tally_take(vocabulary->tokenizer, text, size);
-    size_t count = (size_t)shlen(tally);
-    Tally **order = memory_take(count, sizeof *order, "the vocabulary");
+    Tally tally = tally_take(vocabulary->tokenizer, text, size);
+    size_t count = tally.tokens.count;
+    size_t **order = memory_take(count, sizeof *order, "the vocabulary");
     for (size_t i = 0; i < count; i++)
-        order[i] = &tally[i];
+        order[i] = &tally.counts[i];
     qsort(order, count, sizeof *order, more_frequent_first);
     /* The special tokens keep their place in the order, but no limit touches them. */
     for (size_t i = 0; i < count; i++) {
-        const char *word = order[i]->key;
+        const char *word = tally.tokens.words[order[i] - tally.counts];
         bool special = strcmp(word, TOKEN_EOS) == 0 || strcmp(word, unknown) == 0;
-        if (!special && (!room || order[i]->value < limits->min_count))
+        if (!special && (!room || *order[i] < limits->min_count))
             continue;
         room -= !special;
         vocabulary_add(vocabulary, word);
     }
     free(order);
-    tally_free(tally);
+    tally_free(&tally);
     if (vocabulary_find(vocabulary, TOKEN_EOS) == TOKEN_NONE)
         vocabulary_add(vocabulary, TOKEN_EOS);
     if (vocabulary_find(vocabulary, unknown) == TOKEN_NONE)
@@ -238,7 +249,7 @@ bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *t
                              name, line, TOKEN_LONGEST);
         if (at == size)
             return true;
-        size_t length = utf8_length(text + at, size - at);
+        size_t length = character_length(text + at, size - at);
         if (!length)
             return error_set(error,
                              "%s:%zu: invalid UTF-8 at byte %zu; convert the text to UTF-8, "

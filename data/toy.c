@@ -89,7 +89,8 @@ static void append_line(const ToyGrammar *grammar, const uint32_t *words, char *
         const char *next = i + 1 < arrlenu(words) ? grammar->words[words[i + 1]].key : "";
         if (strcmp(word, "a") == 0 && *next && strchr("aeiou", *next))
             word = "an";
-        append_text(text, i > 0 ? " " : "");
+        if (i > 0)
+            append_text(text, " ");
         append_text(text, word);
     }
     append_text(text, "\n");

@@ -3,7 +3,12 @@
  * The stored form is plain lines, so that a person can read it and another program can use it.
  * What would break the lines or a terminal is escaped: the char tokenizer really has tokens
  * like a tab or a lone carriage return. Reading accepts exactly what writing makes, because a
- * checkpoint may come from a stranger, and every place that prints tokens relies on it. */
+ * checkpoint may come from a stranger, and every place that prints tokens relies on it.
+ *
+ * Words are found through a map of stb_ds whose keys are hashes. The hash that stb_ds has for
+ * strings is weak: whoever writes a text can fill it with words of one hash, and make every
+ * look-up a search through them all. So words are hashed here, with numbers that are secret and
+ * new in each run. Ids and outputs do not depend on them: ids are the order of adding. */
 #include "data/vocabulary.h"
 #include "data/utf8.h"
 #include "src/containers.h"
@@ -11,18 +16,69 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+/* --- finding words --- */
+
+/* Entries stay in the order in which they came, so that a word's index is its id. */
 typedef struct WordEntry {
-    char *key; /* the same text as words[value], owned there */
-    int32_t value;
+    uint32_t key; /* the word's hash, or the first free number after it */
 } WordEntry;
+
+/* stb_ds would shift the highest bit of a key into the sign of an int. */
+#define KEY_BITS 0x7fffffffu
+
+static uint64_t secret[2];
+
+/* Before main, so that no look-up has to ask whether it is there. */
+__attribute__((constructor)) static void make_secret(void)
+{
+    if (getentropy(secret, sizeof secret) != 0)
+        secret[0] = secret[1] = (uint64_t)getpid(); /* a weak secret is better than none */
+    secret[1] |= 1;
+}
+
+/* Both halves of the product, folded into one. */
+static uint64_t multiply(uint64_t a, uint64_t b)
+{
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Eight bytes at a time, each time multiplied by what nobody knows. */
+static uint64_t hash_word(const char *word)
+{
+    uint64_t hash = secret[0], block = 0;
+    size_t size = 0;
+    while (word[size]) {
+        block = block << 8 | (unsigned char)word[size];
+        if (++size % sizeof block == 0) {
+            hash = multiply(hash ^ block, secret[1]);
+            block = 0;
+        }
+    }
+    return multiply(multiply(hash ^ block, secret[1]) ^ size, secret[1]);
+}
+
+/* The word's id or TOKEN_NONE; *entry is then the one to add. */
+static int32_t find(const Vocabulary *vocabulary, const char *word, WordEntry *entry)
+{
+    WordEntry *map = vocabulary->map; /* the macro assigns to it, though nothing moves */
+    entry->key = (uint32_t)hash_word(word) & KEY_BITS;
+    for (;; entry->key = (entry->key + 1) & KEY_BITS) {
+        ptrdiff_t id = map ? hmgeti(map, entry->key) : TOKEN_NONE;
+        if (id < 0 || strcmp(vocabulary->words[id], word) == 0)
+            return (int32_t)id;
+    }
+}
 
 int32_t vocabulary_add(Vocabulary *vocabulary, const char *word)
 {
     int32_t id = (int32_t)vocabulary->count++;
-    char *copy = memory_copy_text(word);
-    arrput(vocabulary->words, copy);
-    shput(vocabulary->map, copy, id);
+    WordEntry entry;
+    find(vocabulary, word, &entry);
+    hmputs(vocabulary->map, entry);
+    arrput(vocabulary->words, memory_copy_text(word));
     if (strcmp(word, TOKEN_EOS) == 0)
         vocabulary->eos = id;
     else if (strcmp(word, vocabulary->tokenizer->unknown) == 0)
@@ -69,7 +125,7 @@ void vocabulary_free(Vocabulary *vocabulary)
     for (size_t i = 0; i < vocabulary->count; i++)
         free(vocabulary->words[i]);
     arrfree(vocabulary->words);
-    shfree(vocabulary->map);
+    hmfree(vocabulary->map);
     *vocabulary = (Vocabulary){0};
 }
 
@@ -79,9 +135,8 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word)
         return TOKEN_NONE;
     if (!vocabulary->map) /* bytes */
         return word[0] && !word[1] ? (unsigned char)word[0] : TOKEN_NONE;
-    WordEntry *map = vocabulary->map; /* the macro assigns to it, though nothing moves */
-    ptrdiff_t index = shgeti(map, word);
-    return index < 0 ? TOKEN_NONE : map[index].value;
+    WordEntry ignored;
+    return find(vocabulary, word, &ignored);
 }
 
 size_t vocabulary_piece(const Vocabulary *vocabulary, int32_t id, const char **piece)

@@ -1,4 +1,6 @@
 #include "eval/chart.h"
+#include "eval/axis.h"
+#include "eval/canvas.h"
 #include "eval/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -8,19 +10,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- axes --- */
+static const char marks[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+static const unsigned char colours[] = {214, 74, 36, 175, 166, 227, 25};
+enum { MARK_COUNT = sizeof marks - 1, COLOUR_COUNT = sizeof colours };
+_Static_assert(sizeof marks - 1 <= CANVAS_OWNERS, "a cell tells apart what the marks do");
 
-typedef struct Axis {
-    double low, high;    /* what the first and the last dot stand for; low < high */
-    double step;         /* between ticks, which are its multiples: 1, 2 or 5 times 10^k */
-    double first, count; /* ticks from first * step on; small whole numbers */
-    double unit;         /* labels count in these */
-    const char *suffix;
-    int decimals;
-    bool scientific;
-} Axis;
+/* Braille tells series apart by colour alone. */
+static bool uses_braille(const Chart *chart)
+{
+    return chart->utf8 && chart->series_count <= (chart->colour ? COLOUR_COUNT : 1);
+}
 
-enum { TICK_LABEL = 32 };
+/* --- curves --- */
 
 static bool is_drawn(ChartPoint point)
 {
@@ -29,169 +30,23 @@ static bool is_drawn(ChartPoint point)
     return fabs(point.x) <= most && fabs(point.y) <= most;
 }
 
-static Axis axis_range(const Chart *chart, bool vertical)
+static Axis make_axis(const Chart *chart, bool vertical, size_t ticks)
 {
-    Axis axis = {.low = INFINITY, .high = -INFINITY};
+    double low = INFINITY, high = -INFINITY;
     for (size_t s = 0; s < chart->series_count; s++)
         for (size_t i = 0; i < chart->series[s].count; i++) {
             ChartPoint point = chart->series[s].points[i];
             double value = vertical ? point.y : point.x;
             if (!is_drawn(point))
                 continue;
-            axis.low = fmin(axis.low, value);
-            axis.high = fmax(axis.high, value);
+            low = fmin(low, value);
+            high = fmax(high, value);
         }
-    if (axis.low > axis.high)
-        return (Axis){.low = 0, .high = 1};
-    /* Values that agree in seven digits get a range around them, in which labels of seven
-     * digits can still differ. */
-    const double tiny = 1e-300, same = 1e-7, around = 0.1;
-    double largest = fmax(fabs(axis.low), fabs(axis.high));
-    if (axis.high - axis.low <= fmax(largest * same, tiny)) {
-        double middle = axis.low;
-        double half = largest > tiny / around ? largest * around : 1;
-        axis.low = middle - half;
-        axis.high = middle + half;
-    }
-    return axis;
+    return axis_make(low, high, ticks);
 }
 
-/* The smallest of 1, 2, 5 times a power of ten that is no smaller than least. */
-static double round_step(double least)
-{
-    double power = pow(10, floor(log10(least)));
-    if (power > least) /* log10 was rounded up */
-        power /= 10;
-    return power * (least <= power ? 1 : least <= 2 * power ? 2 : least <= 5 * power ? 5 : 10);
-}
-
-static void axis_choose_unit(Axis *axis)
-{
-    static const struct {
-        double from, unit;
-        const char *suffix;
-    } units[] = {
-        {1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}, {0, 1, ""}};
-    const double largest = fmax(fabs(axis->low), fabs(axis->high)), rounding = 1e-9;
-    size_t i = 0;
-    while (largest < units[i].from)
-        i++;
-    axis->unit = units[i].unit;
-    axis->suffix = units[i].suffix;
-    axis->scientific = largest >= 1e15 || largest < 1e-3;
-    double digits = axis->scientific
-                        ? floor(log10(largest)) - floor(log10(axis->step) + rounding)
-                        : -floor(log10(axis->step / axis->unit) + rounding);
-    axis->decimals = digits > 0 ? (int)digits : 0;
-}
-
-/* Chooses about so many ticks, and at least two. */
-static Axis axis_make(const Chart *chart, bool vertical, size_t ticks)
-{
-    const double rounding = 1e-9, to_next_smaller = 2.6; /* a little more than from 5 to 2 */
-    Axis axis = axis_range(chart, vertical);
-    axis.step = (axis.high - axis.low) / (ticks > 1 ? (double)ticks : 1) * to_next_smaller;
-    do {
-        axis.step = round_step(axis.step / to_next_smaller);
-        axis.first = ceil(axis.low / axis.step - rounding);
-        axis.count = floor(axis.high / axis.step + rounding) - axis.first + 1;
-    } while (axis.count < 2);
-    axis_choose_unit(&axis);
-    return axis;
-}
-
-static double axis_tick(const Axis *axis, double i)
-{
-    double tick = axis->first + i;
-    return tick == 0 ? 0 : tick * axis->step; /* never -0 */
-}
-
-static void axis_label(const Axis *axis, double value, char label[TICK_LABEL])
-{
-    if (value == 0)
-        snprintf(label, TICK_LABEL, "0");
-    else if (axis->scientific)
-        snprintf(label, TICK_LABEL, "%.*e", axis->decimals, value);
-    else
-        snprintf(label, TICK_LABEL, "%.*f%s", axis->decimals, value / axis->unit, axis->suffix);
-}
-
-/* Which of count places, side by side along the axis, the value falls on. */
-static size_t axis_place(const Axis *axis, double value, size_t count)
-{
-    double place = (value - axis->low) / (axis->high - axis->low) * (double)(count - 1) + 0.5;
-    return place < 0 ? 0 : place >= (double)count ? count - 1 : (size_t)place;
-}
-
-/* --- the canvas --- */
-
-typedef struct Cell {
-    uint64_t owners;     /* one bit for each series that passes */
-    unsigned char dots;  /* in the order of braille's code points */
-    unsigned char owner; /* the last of them, whose colour shows */
-} Cell;
-
-typedef struct Canvas {
-    Cell *cells;
-    size_t columns, rows;
-    size_t across, down; /* dots in a cell: 2 by 4, or 1 by 1 */
-} Canvas;
-
-static const char marks[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-static const unsigned char colours[] = {214, 74, 36, 175, 166, 227, 25};
-enum { MARK_COUNT = sizeof marks - 1, COLOUR_COUNT = sizeof colours };
-
-/* Braille tells series apart by colour alone. */
-static bool uses_braille(const Chart *chart)
-{
-    return chart->utf8 && chart->series_count <= (chart->colour ? COLOUR_COUNT : 1);
-}
-
-/* Dots count from the lower left corner. */
-static void canvas_dot(Canvas *canvas, long x, long y, size_t series)
-{
-    static const unsigned char bits[4][2] = {
-        {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
-    if (x < 0 || y < 0 || (size_t)x >= canvas->columns * canvas->across ||
-        (size_t)y >= canvas->rows * canvas->down)
-        return;
-    size_t row = canvas->rows * canvas->down - 1 - (size_t)y;
-    Cell *cell =
-        &canvas->cells[row / canvas->down * canvas->columns + (size_t)x / canvas->across];
-    cell->owner = (unsigned char)(series % MARK_COUNT);
-    cell->owners |= (uint64_t)1 << cell->owner;
-    cell->dots |= bits[row % canvas->down][(size_t)x % canvas->across];
-}
-
-/* Bresenham's line, both ends included. */
-static void canvas_line(Canvas *canvas, long x, long y, long to_x, long to_y, size_t series)
-{
-    long dx = labs(to_x - x), dy = -labs(to_y - y), error = dx + dy;
-    while (x != to_x || y != to_y) {
-        canvas_dot(canvas, x, y, series);
-        long twice = 2 * error;
-        if (twice >= dy) {
-            error += dy;
-            x += x < to_x ? 1 : -1;
-        }
-        if (twice <= dx) {
-            error += dx;
-            y += y < to_y ? 1 : -1;
-        }
-    }
-    canvas_dot(canvas, x, y, series);
-}
-
-/* A point without neighbours: in braille a small cross, since a single dot is easily missed. */
-static void canvas_lone_point(Canvas *canvas, long x, long y, size_t series)
-{
-    long arm = canvas->across > 1;
-    canvas_line(canvas, x - arm, y, x + arm, y, series);
-    canvas_line(canvas, x, y - arm, x, y + arm, series);
-}
-
-static void canvas_series(Canvas *canvas, const ChartSeries *series, size_t index,
-                          const Axis *x_axis, const Axis *y_axis)
+static void draw_series(Canvas *canvas, const ChartSeries *series, size_t owner,
+                        const Axis *x_axis, const Axis *y_axis)
 {
     bool connected = false;
     long last_x = 0, last_y = 0;
@@ -205,25 +60,16 @@ static void canvas_series(Canvas *canvas, const ChartSeries *series, size_t inde
         long y = (long)axis_place(y_axis, point.y, canvas->rows * canvas->down);
         bool alone = !connected && (i + 1 == series->count || !is_drawn(series->points[i + 1]));
         if (alone)
-            canvas_lone_point(canvas, x, y, index);
+            canvas_lone_point(canvas, x, y, owner);
         else
-            canvas_line(canvas, connected ? last_x : x, connected ? last_y : y, x, y, index);
+            canvas_line(canvas, connected ? last_x : x, connected ? last_y : y, x, y, owner);
         connected = true;
         last_x = x;
         last_y = y;
     }
 }
 
-/* Of the series in a cell, the one whose turn it is in this column. */
-static size_t owner_in_turn(uint64_t owners, size_t column)
-{
-    size_t turn = column % (size_t)__builtin_popcountll(owners);
-    for (; turn > 0; turn--)
-        owners &= owners - 1;
-    return (size_t)__builtin_ctzll(owners);
-}
-
-/* --- putting it together --- */
+/* --- lines of text --- */
 
 static void append_colour(char **text, const Chart *chart, size_t series)
 {
@@ -237,7 +83,7 @@ static void append_colour_end(char **text, const Chart *chart)
         text_append(text, "\x1b[0m");
 }
 
-static void append_cell(char **line, const Chart *chart, const Cell *cell, size_t owner)
+static void append_cell(char **line, const Chart *chart, const CanvasCell *cell, size_t owner)
 {
     if (!cell->owners)
         text_append(line, " ");
@@ -247,8 +93,8 @@ static void append_cell(char **line, const Chart *chart, const Cell *cell, size_
         text_append(line, "%c", marks[owner]);
 }
 
-static void append_plot_row(char **text, const Chart *chart, const Cell *cells, size_t columns,
-                            const char *label, size_t label_width)
+static void append_plot_row(char **text, const Chart *chart, const CanvasCell *cells,
+                            size_t columns, const char *label, size_t label_width)
 {
     const char *tick = chart->utf8 ? "┤" : "+", *side = chart->utf8 ? "│" : "|";
     char *line = text_format("%*s%s", (int)label_width, label, *label ? tick : side);
@@ -258,7 +104,7 @@ static void append_plot_row(char **text, const Chart *chart, const Cell *cells, 
     for (size_t i = 0; i < columns; i++) {
         size_t owner = uses_braille(chart) || !cells[i].owners
                            ? cells[i].owner
-                           : owner_in_turn(cells[i].owners, i);
+                           : canvas_owner_in_turn(&cells[i], i);
         if (cells[i].owners && owner != colour_of) {
             append_colour(&line, chart, owner);
             colour_of = owner;
@@ -280,7 +126,7 @@ static void append_x_axis(char **text, const Chart *chart, const Axis *axis, siz
          *labels = memory_take(width + 1, 1, "a chart");
     memset(labels, ' ', width);
     for (double i = 0; i < axis->count; i++) {
-        char label[TICK_LABEL];
+        char label[AXIS_LABEL];
         double value = axis_tick(axis, i);
         axis_label(axis, value, label);
         size_t place = axis_place(axis, value, columns), length = strlen(label);
@@ -359,8 +205,8 @@ static char **legend_lines(const Chart *chart, size_t most)
 static void append_plot(char **text, const Chart *chart, size_t rows)
 {
     enum { ROWS_PER_TICK = 2, COLUMNS_PER_TICK = 8 }; /* or more */
-    Axis y_axis = axis_make(chart, true, rows / ROWS_PER_TICK);
-    char(*labels)[TICK_LABEL] = memory_take(rows, sizeof *labels, "a chart");
+    Axis y_axis = make_axis(chart, true, rows / ROWS_PER_TICK);
+    char(*labels)[AXIS_LABEL] = memory_take(rows, sizeof *labels, "a chart");
     size_t label_width = 0;
     for (double i = 0; i < y_axis.count; i++) {
         double value = axis_tick(&y_axis, i);
@@ -370,20 +216,17 @@ static void append_plot(char **text, const Chart *chart, size_t rows)
             label_width = strlen(label);
     }
     bool braille = uses_braille(chart);
-    Canvas canvas = {.columns = chart->columns - label_width - 1, .rows = rows};
-    canvas.across = braille ? 2 : 1;
-    canvas.down = braille ? 4 : 1;
-    canvas.cells = memory_take(memory_product(canvas.columns, rows, "a chart"),
-                               sizeof *canvas.cells, "a chart");
-    Axis x_axis = axis_make(chart, false, canvas.columns / COLUMNS_PER_TICK);
+    Canvas canvas = canvas_make(chart->columns - label_width - 1, rows, braille ? 2 : 1,
+                                braille ? 4 : 1);
+    Axis x_axis = make_axis(chart, false, canvas.columns / COLUMNS_PER_TICK);
     for (size_t s = 0; s < chart->series_count; s++)
-        canvas_series(&canvas, &chart->series[s], s, &x_axis, &y_axis);
+        draw_series(&canvas, &chart->series[s], s % MARK_COUNT, &x_axis, &y_axis);
     for (size_t row = 0; row < rows; row++)
         append_plot_row(text, chart, canvas.cells + row * canvas.columns, canvas.columns,
                         labels[row], label_width);
     append_x_axis(text, chart, &x_axis, canvas.columns, label_width);
     append_label(text, chart, chart->x_label, label_width + 1, true);
-    free(canvas.cells);
+    canvas_free(&canvas);
     free(labels);
 }
 

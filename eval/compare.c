@@ -2,40 +2,28 @@
  *
  * It reads what the runs wrote down and computes nothing anew, so it works on runs that are
  * still training, on another machine, and without the corpus. */
-#include "eval/chart.h"
-#include "eval/rundata.h"
+#include "eval/compare_chart.h"
+#include "eval/compare_table.h"
+#include "eval/svg.h"
 #include "eval/terminal.h"
 #include "src/containers.h"
-#include "src/options.h"
-#include "src/text.h"
+#include "src/file.h"
+#include "src/program.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-typedef enum XAxis { X_EPOCH, X_STEP, X_TOKENS, X_SECONDS } XAxis;
-typedef enum YAxis { Y_LOSS, Y_PERPLEXITY } YAxis;
 typedef enum ColourWhen { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } ColourWhen;
 
 typedef struct Settings {
-    size_t x, y, color;   /* XAxis, YAxis, ColourWhen */
+    CompareAxes axes;
+    size_t color;         /* ColourWhen */
     size_t width, height; /* 0: fit the terminal */
-    bool train, json;
+    char *svg;            /* file to write, or NULL */
+    bool json;
 } Settings;
-
-static const char *x_name(size_t index)
-{
-    static const char *const names[] = {"epoch", "step", "tokens", "seconds", NULL};
-    return names[index];
-}
-
-static const char *y_name(size_t index)
-{
-    static const char *const names[] = {"loss", "perplexity", NULL};
-    return names[index];
-}
 
 static const char *colour_name(size_t index)
 {
@@ -46,15 +34,15 @@ static const char *colour_name(size_t index)
 enum { SIZE_MOST = 1000 };
 
 /* clang-format off */
-static const Option options[] = {
+static const Option rows[] = {
     {.name = "x", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "epoch",
-     .offset = offsetof(Settings, x), .choice = x_name,
+     .offset = offsetof(Settings, axes.x), .choice = compare_x_name,
      .help = "what the chart runs along"},
     {.name = "y", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "loss",
-     .offset = offsetof(Settings, y), .choice = y_name,
+     .offset = offsetof(Settings, axes.y), .choice = compare_y_name,
      .help = "what the chart shows"},
     {.name = "train", .type = OPTION_FLAG, .fallback = "no",
-     .offset = offsetof(Settings, train),
+     .offset = offsetof(Settings, axes.train),
      .help = "draw the losses on the training text as well"},
     {.name = "width", .argument = "N", .type = OPTION_SIZE, .low = CHART_COLUMNS_LEAST,
      .high = SIZE_MOST, .offset = offsetof(Settings, width),
@@ -65,15 +53,16 @@ static const Option options[] = {
     {.name = "color", .argument = "WHEN", .type = OPTION_CHOICE, .fallback = "auto",
      .offset = offsetof(Settings, color), .choice = colour_name,
      .help = "colours; auto looks at the terminal, TERM and NO_COLOR"},
+    {.name = "svg", .argument = "FILE", .type = OPTION_TEXT,
+     .offset = offsetof(Settings, svg),
+     .help = "write the chart to this file as well, as a picture"},
     {.name = "json", .type = OPTION_FLAG, .fallback = "no",
      .offset = offsetof(Settings, json),
      .help = "print the same as JSON, with every digit, instead"},
-    {.name = "help", .type = OPTION_ACTION, .help = "print this and leave"},
-    {.name = "version", .type = OPTION_ACTION, .help = "print the version and leave"},
 };
 /* clang-format on */
 
-static void print_help(const OptionGroup *group)
+static void print_usage(void)
 {
     printf(
         "Usage: %s [OPTIONS] RUN...\n\n"
@@ -84,213 +73,7 @@ static void print_help(const OptionGroup *group)
         "  %s runs/softmax runs/linear\n"
         "  %s --x seconds --y perplexity runs/*\n",
         program_name, program_name, program_name);
-    options_print_help(group, 1);
 }
-
-/* --- the table --- */
-
-enum { TABLE_COLUMNS = 9, TABLE_LEFT = 2, CELL = 32 };
-
-typedef char Cell[CELL];
-
-/* Four or so digits and a unit: "12.3k". */
-static void print_amount(Cell cell, double amount)
-{
-    static const char units[] = " kMGT";
-    size_t unit = 0;
-    for (; fabs(amount) >= 999.5 && unit + 2 < sizeof units; unit++)
-        amount /= 1000;
-    snprintf(cell, CELL, fabs(amount) < 9.995 && unit > 0 ? "%.2f%.*s" : "%.3g%.*s", amount,
-             unit > 0, units + unit);
-}
-
-static void print_time(Cell cell, double seconds)
-{
-    const double most = 1e9; /* thirty years; also what fits every integer type */
-    enum { MINUTE = 60, HOUR = 3600 };
-    if (!(seconds >= MINUTE && seconds < most)) {
-        snprintf(cell, CELL, "%.3gs", seconds);
-        return;
-    }
-    unsigned long whole = (unsigned long)(seconds + 0.5);
-    snprintf(cell, CELL, "%lu:%02lu:%02lu", whole / HOUR, whole % HOUR / MINUTE,
-             whole % MINUTE);
-}
-
-/* The numbers of one run; what is not known stays "-". */
-static void print_numbers(Cell *cells, const RunData *run)
-{
-    const double plain = 1e5; /* longer ones are written with an exponent */
-    double ppl = exp(run->best_val_loss);
-    if (run->parameters > 0)
-        print_amount(cells[2], (double)run->parameters);
-    if (!isnan(run->best_val_loss)) {
-        snprintf(cells[3], CELL, run->best_val_loss < plain ? "%.4f" : "%.4g",
-                 run->best_val_loss);
-        snprintf(cells[4], CELL, ppl < plain ? "%.2f" : "%.3g", ppl);
-        snprintf(cells[5], CELL, "%.4g", run->best_epoch);
-    }
-    if (arrlenu(run->rows) > 0) {
-        double loss = run->final_train_loss;
-        snprintf(cells[6], CELL, fabs(loss) < plain ? "%.4f" : "%.4g", loss);
-        print_time(cells[8], run->seconds);
-    }
-    if (!isnan(run->tokens_per_second))
-        print_amount(cells[7], run->tokens_per_second);
-}
-
-static void print_row(const char *name, const Cell *cells, const size_t *widths)
-{
-    for (size_t i = 0; i < TABLE_COLUMNS; i++) {
-        const char *text = i == 0 ? name : cells[i];
-        int blanks = (int)(widths[i] - text_columns(text));
-        if (i < TABLE_LEFT)
-            printf("%s%*s", text, blanks, "");
-        else
-            printf("  %*s%s", blanks, "", text);
-        if (i == 0)
-            printf("  ");
-    }
-    printf("\n");
-}
-
-typedef Cell Row[TABLE_COLUMNS];
-
-static const Row titles = {"run",   "attn",  "params", "best val", "ppl",
-                           "epoch", "train", "tok/s",  "time"};
-
-/* Every column takes what its longest cell takes, but names only what the others leave. */
-static void choose_widths(const Row *rows, size_t count, char *const *names, size_t width,
-                          size_t *widths)
-{
-    enum { GAP = 2, NAME_LEAST = 8 };
-    size_t others = 0;
-    for (size_t i = 0; i < TABLE_COLUMNS; i++) {
-        widths[i] = strlen(titles[i]);
-        for (size_t r = 0; r < count; r++) {
-            size_t columns = text_columns(i == 0 ? names[r] : rows[r][i]);
-            widths[i] = columns > widths[i] ? columns : widths[i];
-        }
-        others += i == 0 ? 0 : widths[i] + GAP;
-    }
-    size_t room = width > others + NAME_LEAST ? width - others : NAME_LEAST;
-    widths[0] = widths[0] < room ? widths[0] : room;
-}
-
-static void print_table(const RunData *runs, size_t count, char *const *names, size_t width,
-                        bool utf8)
-{
-    enum { ATTN_MOST = 16 };
-    Row *rows = memory_take(count, sizeof *rows, "the table");
-    for (size_t r = 0; r < count; r++) {
-        for (size_t i = 1; i < TABLE_COLUMNS; i++)
-            snprintf(rows[r][i], CELL, "-");
-        char *attn = terminal_safe_name(runs[r].attn ? runs[r].attn : "-", ATTN_MOST, false);
-        snprintf(rows[r][1], CELL, "%s", attn);
-        free(attn);
-        print_numbers(rows[r], &runs[r]);
-    }
-    size_t widths[TABLE_COLUMNS];
-    choose_widths(rows, count, names, width, widths);
-    print_row(titles[0], titles, widths);
-    for (size_t r = 0; r < count; r++) {
-        char *name = terminal_safe_name(names[r], widths[0], utf8);
-        print_row(name, rows[r], widths);
-        free(name);
-    }
-    free(rows);
-}
-
-/* --- the chart --- */
-
-static double row_x(const RunLogRow *row, size_t x)
-{
-    switch ((XAxis)x) {
-    case X_EPOCH:
-        return row->epoch;
-    case X_STEP:
-        return (double)row->step;
-    case X_TOKENS:
-        return (double)row->tokens;
-    case X_SECONDS:
-        return row->seconds;
-    }
-    return NAN;
-}
-
-static double loss_y(double loss, size_t y)
-{
-    return y == Y_PERPLEXITY ? exp(loss) : loss;
-}
-
-/* Adds one curve of a run to the array of series, unless it has no points. */
-static void add_series(ChartSeries **series, const RunData *run, const char *name, bool train,
-                       const Settings *settings)
-{
-    ChartPoint *points = NULL;
-    for (size_t i = 0; i < arrlenu(run->rows); i++) {
-        const RunLogRow *row = &run->rows[i];
-        double loss = train ? row->train_loss : row->val_loss;
-        if (!train && !row->has_val_loss)
-            continue;
-        ChartPoint point = {row_x(row, settings->x), loss_y(loss, settings->y)};
-        arrput(points, point);
-    }
-    if (!points)
-        return;
-    ChartSeries one = {text_format("%s%s", name, train ? " (train)" : ""), points,
-                       arrlenu(points)};
-    arrput(*series, one);
-}
-
-/* A level line from the first x to the last. */
-static void add_floor(ChartSeries **series, double entropy, const Settings *settings)
-{
-    double low = INFINITY, high = -INFINITY;
-    for (size_t s = 0; s < arrlenu(*series); s++)
-        for (size_t i = 0; i < (*series)[s].count; i++) {
-            low = fmin(low, (*series)[s].points[i].x);
-            high = fmax(high, (*series)[s].points[i].x);
-        }
-    ChartPoint *points = NULL;
-    arrput(points, ((ChartPoint){low, loss_y(entropy, settings->y)}));
-    arrput(points, ((ChartPoint){high, loss_y(entropy, settings->y)}));
-    ChartSeries one = {memory_copy_text("entropy of the corpus"), points, arrlenu(points)};
-    arrput(*series, one);
-}
-
-static void print_chart(const RunData *runs, size_t count, char *const *names, double entropy,
-                        const Settings *settings, Chart chart)
-{
-    static const char *const y_labels[][2] = {
-        {"validation loss (nats per token)", "loss (nats per token)"},
-        {"validation perplexity", "perplexity"}};
-    ChartSeries *series = NULL;
-    /* Training losses first: the validation curves, which count, are drawn over them. */
-    for (size_t r = 0; settings->train && r < count; r++)
-        add_series(&series, &runs[r], names[r], true, settings);
-    for (size_t r = 0; r < count; r++)
-        add_series(&series, &runs[r], names[r], false, settings);
-    if (series && !isnan(entropy))
-        add_floor(&series, entropy, settings);
-    if (series) {
-        char *text = memory_copy_text("\n");
-        chart.series = series;
-        chart.series_count = arrlenu(series);
-        chart.x_label = x_name(settings->x);
-        chart.y_label = y_labels[settings->y][settings->train];
-        chart_append(&text, &chart);
-        fputs(text, stdout);
-        free(text);
-    }
-    for (size_t s = 0; s < arrlenu(series); s++) {
-        arrfree(series[s].points);
-        free((char *)series[s].name);
-    }
-    arrfree(series);
-}
-
-/* --- the program --- */
 
 static void print_json(const RunData *runs, size_t count)
 {
@@ -355,27 +138,60 @@ static size_t chart_height(const Settings *settings, size_t runs)
     return height < MOST ? height : MOST;
 }
 
+static void print_chart(const Chart *chart)
+{
+    char *text = memory_copy_text("\n");
+    chart_append(&text, chart);
+    fputs(text, stdout);
+    free(text);
+}
+
+static void write_picture(const char *path, const Chart *chart)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    Error error;
+    if (!stream)
+        die("out of memory for the picture");
+    svg_print(stream, chart, "Loss curves");
+    if (fclose(stream) != 0)
+        die("out of memory for the picture");
+    if (!file_replace_text(path, text, &error))
+        die("%s", error.text);
+    free(text);
+}
+
+/* For people: the table, the chart, and the floor under it. */
+static void print_all(const RunData *runs, size_t count, char *const *names, bool utf8,
+                      const Settings *settings)
+{
+    size_t width = settings->width > 0 ? settings->width : terminal_width(STDOUT_FILENO);
+    double entropy = shared_entropy(runs, count);
+    compare_print_table(runs, count, names, width, utf8);
+    Chart chart = compare_chart_make(runs, count, names, entropy, &settings->axes);
+    chart.columns = width < SIZE_MOST ? width : SIZE_MOST;
+    chart.rows = chart_height(settings, count);
+    chart.utf8 = utf8;
+    chart.colour = settings->color == COLOUR_ALWAYS ||
+                   (settings->color == COLOUR_AUTO && terminal_has_colour(STDOUT_FILENO));
+    if (chart.series)
+        print_chart(&chart);
+    if (settings->svg)
+        write_picture(settings->svg, &chart);
+    compare_chart_free(&chart);
+    if (!isnan(entropy))
+        printf("The corpus cannot be predicted better than %.6g nats per token.\n", entropy);
+}
+
 static void show(const RunData *runs, size_t count, const Settings *settings)
 {
     bool utf8 = terminal_is_utf8();
-    bool colour = settings->color == COLOUR_ALWAYS ||
-                  (settings->color == COLOUR_AUTO && terminal_has_colour(STDOUT_FILENO));
-    size_t width = settings->width > 0 ? settings->width : terminal_width(STDOUT_FILENO);
-    double entropy = shared_entropy(runs, count);
     char **names = names_to_show(runs, count, utf8);
-    if (settings->json) {
+    if (settings->json)
         print_json(runs, count);
-    } else {
-        Chart chart = {.columns = width < SIZE_MOST ? width : SIZE_MOST,
-                       .rows = chart_height(settings, count),
-                       .utf8 = utf8,
-                       .colour = colour};
-        print_table(runs, count, names, width, utf8);
-        print_chart(runs, count, names, entropy, settings, chart);
-        if (!isnan(entropy))
-            printf("The corpus cannot be predicted better than %.6g nats per token.\n",
-                   entropy);
-    }
+    else
+        print_all(runs, count, names, utf8, settings);
     fflush(stdout);
     print_notes(runs, count, names);
     for (size_t r = 0; r < count; r++)
@@ -402,31 +218,19 @@ static RunData *read_runs(const CommandLine *line)
 
 int main(int argc, char **argv)
 {
-    program_name_set(argv[0]);
     Settings settings = {0};
-    const OptionGroup group = {"Options", options, sizeof options / sizeof options[0],
-                               &settings};
+    const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
     CommandLine line;
-    Error error;
-    options_set_defaults(&group, 1);
-    if (!options_scan(&group, 1, argc, argv, &line, &error) ||
-        !options_apply(&group, 1, &line, &error))
-        die_usage("%s", error.text);
-    if (command_line_value(&line, "help")) {
-        print_help(&group);
-    } else if (command_line_value(&line, "version")) {
-        printf("compare (linnet) 0.1.0\n");
-    } else if (line.operand_count == 0) {
+    program_read_command_line(&group, 1, print_usage, argc, argv, &line);
+    if (line.operand_count == 0)
         die_usage("which runs? give their folders, such as runs/linear");
-    } else {
-        RunData *runs = read_runs(&line);
-        show(runs, line.operand_count, &settings);
-        for (size_t r = 0; r < line.operand_count; r++)
-            rundata_free(&runs[r]);
-        free(runs);
-    }
+    RunData *runs = read_runs(&line);
+    show(runs, line.operand_count, &settings);
+    for (size_t r = 0; r < line.operand_count; r++)
+        rundata_free(&runs[r]);
+    free(runs);
+    options_free_texts(&group, 1);
     command_line_free(&line);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        die("cannot write to the standard output: %s", strerror(errno));
+    program_finish_output();
     return EXIT_SUCCESS;
 }

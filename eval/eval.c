@@ -2,6 +2,7 @@
 #include "eval/loaded.h"
 #include "eval/score.h"
 #include "src/gemm.h"
+#include "src/program.h"
 #include "src/team.h"
 #include "src/text.h"
 
@@ -25,33 +26,37 @@ static const char *split_name(size_t index)
 }
 
 #define FIELD(name) offsetof(Settings, name)
-/* clang-format off: a table reads best in rows */
+/* clang-format off */
 static const Option rows[] = {
-    {"split", "NAME", OPTION_CHOICE, FIELD(split), 0, 0, "valid", split_name,
-     "the part of the corpus", false, false},
-    {"window", "N", OPTION_SIZE, FIELD(window), 0, 65536, "0", NULL,
-     "tokens that are read together; 0: the context of training", false, false},
-    {"stride", "N", OPTION_SIZE, FIELD(stride), 0, 65536, "0", NULL,
-     "tokens from one window to the next, the last of each being scored; 0: the window, so "
-     "that "
-     "windows do not overlap",
-     false, false},
-    {"batch", "N", OPTION_SIZE, FIELD(batch), 1, 1e6, "16", NULL,
-     "windows that are computed together", false, false},
-    {"valid", "FILE", OPTION_TEXT, FIELD(valid), 0, 0, NULL, NULL, "validation text of its own",
-     false, false},
-    {"test", "FILE", OPTION_TEXT, FIELD(test), 0, 0, NULL, NULL, "test text of its own", false,
-     false},
-    {"threads", "N", OPTION_SIZE, FIELD(threads), 0, 1024, "0", NULL,
-     "threads; 0: one for each processor", false, false},
-    {"json", NULL, OPTION_FLAG, FIELD(json), 0, 0, "no", NULL, "print the same as JSON", false,
-     false},
-    {"help", NULL, OPTION_ACTION, 0, 0, 0, NULL, NULL, "this text", false, false},
-    {"version", NULL, OPTION_ACTION, 0, 0, 0, NULL, NULL, "what this is", false, false},
+    {.name = "split", .argument = "NAME", .type = OPTION_CHOICE,
+     .offset = FIELD(split), .fallback = "valid", .choice = split_name,
+     .help = "the part of the corpus"},
+    {.name = "window", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(window), .low = 0, .high = 65536, .fallback = "0",
+     .help = "tokens that are read together; 0: the context of training"},
+    {.name = "stride", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(stride), .low = 0, .high = 65536, .fallback = "0",
+     .help = "tokens from one window to the next, the last of each being scored; 0: the "
+             "window, so that windows do not overlap"},
+    {.name = "batch", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(batch), .low = 1, .high = 1e6, .fallback = "16",
+     .help = "windows that are computed together"},
+    {.name = "valid", .argument = "FILE", .type = OPTION_TEXT,
+     .offset = FIELD(valid),
+     .help = "validation text of its own"},
+    {.name = "test", .argument = "FILE", .type = OPTION_TEXT,
+     .offset = FIELD(test),
+     .help = "test text of its own"},
+    {.name = "threads", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "0",
+     .help = "threads; 0: one for each processor"},
+    {.name = "json", .type = OPTION_FLAG,
+     .offset = FIELD(json), .fallback = "no",
+     .help = "print the same as JSON"},
 };
 /* clang-format on */
 
-static void print_help(const OptionGroup *group)
+static void print_usage(void)
 {
     printf(
         "Usage: %s [OPTIONS] RUN CORPUS\n\n"
@@ -62,28 +67,6 @@ static void print_help(const OptionGroup *group)
         "  %s runs/linear-ptb ptb.txt --split test\n"
         "  %s runs/linear-ptb ptb.txt --split test --stride 32\n",
         program_name, program_name, program_name);
-    options_print_help(group, 1);
-}
-
-static void read_command_line(const OptionGroup *group, CommandLine *line, int argc,
-                              char **argv)
-{
-    Error error;
-    if (!options_scan(group, 1, argc, argv, line, &error))
-        die_usage("%s", error.text);
-    if (command_line_value(line, "help")) {
-        print_help(group);
-        exit(0);
-    }
-    if (command_line_value(line, "version")) {
-        printf("%s (linnet) %s\n", program_name, LINNET_VERSION);
-        exit(0);
-    }
-    options_set_defaults(group, 1);
-    if (!options_apply(group, 1, line, &error))
-        die_usage("%s", error.text);
-    if (line->operand_count != 2)
-        die_usage("it takes a run and a corpus");
 }
 
 static void settle_windows(Settings *settings, const ModelConfig *config)
@@ -169,11 +152,12 @@ static void print_score(const Settings *settings, Score score, const CorpusSplit
 int main(int argc, char **argv)
 {
     gemm_choose_kernels(argv);
-    program_name_set(argv[0]);
     Settings settings = {0};
     const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
     CommandLine line;
-    read_command_line(&group, &line, argc, argv);
+    program_read_command_line(&group, 1, print_usage, argc, argv, &line);
+    if (line.operand_count != 2)
+        die_usage("it takes a run and a corpus");
 
     LoadedModel loaded;
     Corpus corpus;
@@ -191,7 +175,6 @@ int main(int argc, char **argv)
     options_free_texts(&group, 1);
     command_line_free(&line);
     team_stop();
-    if (fflush(stdout) != 0)
-        die("cannot write the result");
+    program_finish_output();
     return 0;
 }

@@ -11,26 +11,14 @@
 
 /* --- settings --- */
 
-/* Cuts the blanks off both ends. */
-static char *trim(char *text)
-{
-    static const char blanks[] = " \t\r";
-    text += strspn(text, blanks);
-    size_t length = strlen(text);
-    while (length > 0 && strchr(blanks, text[length - 1]))
-        length--;
-    text[length] = '\0';
-    return text;
-}
-
 /* What follows "# key: " in a comment, NULL if it is another comment. */
 static char *comment_value(char *comment, const char *key)
 {
-    char *text = trim(comment + 1);
+    char *text = text_trim(comment + 1);
     size_t length = strlen(key);
     if (strncmp(text, key, length) != 0 || text[length] != ':')
         return NULL;
-    return trim(text + length + 1);
+    return text_trim(text + length + 1);
 }
 
 /* Facts about a run that are not settings stand in comments. Other comments are anyone's. */
@@ -44,14 +32,14 @@ static void read_comment(RunData *run, char *comment)
     size_t length = value ? strlen(value) : 0, unit_length = strlen(unit);
     if (length > unit_length && strcmp(value + length - unit_length, unit) == 0) {
         value[length - unit_length] = '\0';
-        if (!text_to_double(trim(value), &run->entropy_floor))
+        if (!text_to_double(text_trim(value), &run->entropy_floor))
             run->entropy_floor = NAN;
     }
 }
 
 static bool read_setting(RunData *run, char *line, const char *where, Error *error)
 {
-    char *name = trim(line), *equals = strchr(name, '=');
+    char *name = text_trim(line), *equals = strchr(name, '=');
     if (*name == '#')
         read_comment(run, name);
     if (*name == '#' || !*name)
@@ -59,13 +47,13 @@ static bool read_setting(RunData *run, char *line, const char *where, Error *err
     if (!equals)
         return error_set(error, "%s: '%.40s' is not of the form name = value", where, name);
     *equals = '\0';
-    name = trim(name);
+    name = text_trim(name);
     char **field = strcmp(name, "attn") == 0     ? &run->attn
                    : strcmp(name, "corpus") == 0 ? &run->corpus
                                                  : NULL;
     if (field) {
         free(*field);
-        *field = memory_copy_text(trim(equals + 1));
+        *field = memory_copy_text(text_trim(equals + 1));
     }
     return true;
 }

@@ -5,6 +5,7 @@
 #include "eval/terminal.h"
 #include "src/containers.h"
 #include "src/gemm.h"
+#include "src/program.h"
 #include "src/team.h"
 
 #include <errno.h>
@@ -17,45 +18,52 @@ typedef struct Settings {
     char *prompt;
     size_t length, count, seed, threads;
     SamplerOptions sampler;
-    bool greedy, no_unk;
+    bool greedy, unk;
 } Settings;
 
 #define FIELD(name) offsetof(Settings, name)
-/* clang-format off: a table reads best in rows */
+/* clang-format off */
 static const Option rows[] = {
-    {"prompt", "TEXT", OPTION_TEXT, FIELD(prompt), 0, 0, NULL, NULL,
-     "what the text begins with", false, false},
-    {"length", "N", OPTION_SIZE, FIELD(length), 0, 1e12, "100", NULL, "tokens to make", false,
-     false},
-    {"count", "N", OPTION_SIZE, FIELD(count), 1, 1e6, "1", NULL,
-     "texts to make; a line --- stands between them", false, false},
-    {"temperature", "X", OPTION_REAL, FIELD(sampler.temperature), 0, 100, "0.8", NULL,
-     "below 1 likely tokens are favoured, above 1 unlikely ones", false, false},
-    {"top-k", "N", OPTION_SIZE, FIELD(sampler.top_k), 0, 1e9, "0", NULL,
-     "choose among the N likeliest tokens; 0: all", false, false},
-    {"top-p", "P", OPTION_REAL, FIELD(sampler.top_p), 0, 1, "1", NULL,
-     "choose among the likeliest tokens that make up this probability", false, false},
-    {"greedy", NULL, OPTION_FLAG, FIELD(greedy), 0, 0, "no", NULL, "always the likeliest token",
-     false, false},
-    {"no-unk", NULL, OPTION_FLAG, FIELD(no_unk), 0, 0, "no", NULL,
-     "never the token for unknown words", false, false},
-    {"seed", "N", OPTION_SIZE, FIELD(seed), 0, OPTION_MOST, "1", NULL,
-     "another seed, another text", false, false},
-    {"threads", "N", OPTION_SIZE, FIELD(threads), 0, 1024, "1", NULL,
-     "threads; 0: one for each processor", false, false},
-    {"help", NULL, OPTION_ACTION, 0, 0, 0, NULL, NULL, "this text", false, false},
-    {"version", NULL, OPTION_ACTION, 0, 0, 0, NULL, NULL, "what this is", false, false},
+    {.name = "prompt", .argument = "TEXT", .type = OPTION_TEXT,
+     .offset = FIELD(prompt),
+     .help = "what the text begins with"},
+    {.name = "length", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(length), .low = 0, .high = 1e12, .fallback = "100",
+     .help = "tokens to make"},
+    {.name = "count", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(count), .low = 1, .high = 1e6, .fallback = "1",
+     .help = "texts to make; a line --- stands between them"},
+    {.name = "temperature", .argument = "X", .type = OPTION_REAL,
+     .offset = FIELD(sampler.temperature), .low = 0, .high = 100, .fallback = "0.8",
+     .help = "below 1 likely tokens are favoured, above 1 unlikely ones"},
+    {.name = "top-k", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(sampler.top_k), .low = 0, .high = 1e9, .fallback = "0",
+     .help = "choose among the N likeliest tokens; 0: all"},
+    {.name = "top-p", .argument = "P", .type = OPTION_REAL,
+     .offset = FIELD(sampler.top_p), .low = 0, .high = 1, .fallback = "1",
+     .help = "choose among the likeliest tokens that make up this probability"},
+    {.name = "greedy", .type = OPTION_FLAG,
+     .offset = FIELD(greedy), .fallback = "no",
+     .help = "always the likeliest token"},
+    {.name = "unk", .type = OPTION_FLAG,
+     .offset = FIELD(unk), .fallback = "yes",
+     .help = "the token for unknown words may come as well"},
+    {.name = "seed", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(seed), .low = 0, .high = OPTION_MOST, .fallback = "1",
+     .help = "another seed, another text"},
+    {.name = "threads", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "1",
+     .help = "threads; 0: one for each processor"},
 };
 /* clang-format on */
 
-static void print_help(const OptionGroup *group)
+static void print_usage(void)
 {
     printf("Usage: %s [OPTIONS] RUN\n\n"
            "Writes text from a trained model. RUN is the folder of a run, of which the best\n"
            "checkpoint is taken, or a checkpoint file.\n\n"
            "  %s --prompt 'the company said' --length 50 runs/linear-ptb\n",
            program_name, program_name);
-    options_print_help(group, 1);
 }
 
 /* --- writing --- */
@@ -68,13 +76,11 @@ typedef struct Writer {
     size_t pending_size;
 } Writer;
 
-static void check_output(void)
+static void flush(void)
 {
-    if (ferror(stdout)) {
-        if (errno == EPIPE)
-            exit(0); /* the reader has seen enough */
-        die("cannot write the text: %s", strerror(errno));
-    }
+    if ((fflush(stdout) != 0 || ferror(stdout)) && errno == EPIPE)
+        exit(EXIT_SUCCESS); /* the reader has seen enough */
+    program_finish_output();
 }
 
 /* A terminal gets whole characters, so that a safe print can tell text from rubbish. */
@@ -104,8 +110,7 @@ static void write_token(Writer *writer, int32_t id)
     else
         fwrite(piece, 1, size, stdout);
     writer->line_start = ends_line;
-    fflush(stdout);
-    check_output();
+    flush();
 }
 
 static void end_text(Writer *writer)
@@ -137,7 +142,7 @@ static void make_text(Generator *generator, Writer *writer, const Settings *sett
                       const int32_t *prompt, size_t number)
 {
     RandomKey key = random_key(settings->seed, RANDOM_SAMPLE, number);
-    int32_t banned = settings->no_unk ? writer->vocabulary->unk : TOKEN_NONE;
+    int32_t banned = settings->unk ? TOKEN_NONE : writer->vocabulary->unk;
     generator_restart(generator);
     generator_read(generator, writer->vocabulary->eos); /* a text begins behind a line end */
     for (size_t i = 0; i < arrlenu(prompt); i++) {
@@ -154,38 +159,18 @@ static void make_text(Generator *generator, Writer *writer, const Settings *sett
     end_text(writer);
 }
 
-static void read_command_line(const OptionGroup *group, CommandLine *line, int argc,
-                              char **argv)
-{
-    Error error;
-    if (!options_scan(group, 1, argc, argv, line, &error))
-        die_usage("%s", error.text);
-    if (command_line_value(line, "help")) {
-        print_help(group);
-        exit(0);
-    }
-    if (command_line_value(line, "version")) {
-        printf("%s (linnet) %s\n", program_name, LINNET_VERSION);
-        exit(0);
-    }
-    options_set_defaults(group, 1);
-    if (!options_apply(group, 1, line, &error))
-        die_usage("%s", error.text);
-    if (line->operand_count != 1)
-        die_usage(line->operand_count ? "one run at a time" : "a run is missing");
-}
-
 int main(int argc, char **argv)
 {
     gemm_choose_kernels(argv);
-    program_name_set(argv[0]);
-    signal(SIGPIPE, SIG_IGN);
     Settings settings = {0};
     const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
     CommandLine line;
-    read_command_line(&group, &line, argc, argv);
+    program_read_command_line(&group, 1, print_usage, argc, argv, &line);
+    if (line.operand_count != 1)
+        die_usage(line.operand_count ? "one run at a time" : "a run is missing");
     if (settings.greedy)
         settings.sampler.temperature = 0;
+    signal(SIGPIPE, SIG_IGN);
 
     LoadedModel loaded;
     Generator generator;
@@ -204,8 +189,7 @@ int main(int argc, char **argv)
             puts("---");
         make_text(&generator, &writer, &settings, prompt, i);
     }
-    fflush(stdout);
-    check_output();
+    flush();
     arrfree(prompt);
     generator_free(&generator);
     loaded_close(&loaded);

@@ -38,11 +38,16 @@ bool terminal_is_interactive(int fd)
     return isatty(fd) == 1;
 }
 
+bool terminal_can_redraw(int fd)
+{
+    const char *term = getenv("TERM");
+    return terminal_is_interactive(fd) && term && *term && strcmp(term, "dumb") != 0;
+}
+
 bool terminal_has_colour(int fd)
 {
-    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
-    return terminal_is_interactive(fd) && !(no_colour && *no_colour) && term && *term &&
-           strcmp(term, "dumb") != 0;
+    const char *no_colour = getenv("NO_COLOR");
+    return terminal_can_redraw(fd) && !(no_colour && *no_colour);
 }
 
 bool terminal_is_utf8(void)

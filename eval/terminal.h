@@ -14,7 +14,9 @@ size_t terminal_width(int fd);
 size_t terminal_height(int fd);
 
 bool terminal_is_interactive(int fd);
-/* A terminal that is not TERM=dumb, whose user has not set NO_COLOR. */
+/* A terminal that is not TERM=dumb: it can go back in a line and clear it. */
+bool terminal_can_redraw(int fd);
+/* The same, if the user has not set NO_COLOR. */
 bool terminal_has_colour(int fd);
 bool terminal_is_utf8(void);
 

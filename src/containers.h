@@ -9,6 +9,8 @@
 
 #define STBDS_REALLOC(context, pointer, size) memory_resize((pointer), (size), 1, "a table")
 #define STBDS_FREE(context, pointer)          free(pointer)
+/* Maps whose keys are numbers want typeof; strict C11 has it under its other name only. */
+#define typeof __typeof__
 #include <stb/stb_ds.h>
 
 #endif

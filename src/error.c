@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *program_name = "linnet";
+const char *program_name = "linnet", *program_command = "linnet";
 
 void program_name_set(const char *argv0)
 {
     const char *slash = argv0 ? strrchr(argv0, '/') : NULL;
-    if (argv0)
-        program_name = slash ? slash + 1 : argv0;
+    if (!argv0)
+        return;
+    program_command = argv0;
+    program_name = slash ? slash + 1 : argv0;
 }
 
 bool error_set(Error *error, const char *format, ...)
@@ -23,16 +25,25 @@ bool error_set(Error *error, const char *format, ...)
     return false;
 }
 
+/* How many bytes here are a character that terminals obey: of ASCII, or of Latin-1 as UTF-8. */
+static int obeyed(const unsigned char *c)
+{
+    if (c[0] < 0x20 || c[0] == 0x7f)
+        return 1;
+    return c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
+}
+
 static void say(const char *format, va_list args)
 {
     char text[2048];
     vsnprintf(text, sizeof text, format, args);
     fprintf(stderr, "%s: ", program_name);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c < 0x20 && *c != '\n')
-            fprintf(stderr, "\\x%02x", *c);
-        else
-            fputc(*c, stderr);
+    for (const unsigned char *c = (const unsigned char *)text; *c;) {
+        int escaped = obeyed(c);
+        if (!escaped)
+            fputc(*c++, stderr);
+        for (; escaped > 0; escaped--)
+            fprintf(stderr, "\\x%02x", *c++);
     }
     fputc('\n', stderr);
 }

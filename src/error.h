@@ -13,8 +13,9 @@ typedef struct Error {
     char text[1024];
 } Error;
 
-/* The name that messages begin with; main sets it once from argv[0]. */
-extern const char *program_name;
+/* The name that messages begin with, and the program as it was called, for commands that people
+ * may repeat; main sets them once from argv[0]. */
+extern const char *program_name, *program_command;
 void program_name_set(const char *argv0);
 
 /* Fills the error and returns false, so that a failing function can `return error_set(...)`. */

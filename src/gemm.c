@@ -40,8 +40,12 @@ void gemm_choose_kernels(char **argv)
     const char *best = best_kernels();
     if (!best || getenv("OPENBLAS_CORETYPE") || needs_no_help(gemm_kernels(), best))
         return;
-    if (setenv("OPENBLAS_CORETYPE", best, 1) == 0)
-        execv("/proc/self/exe", argv); /* if that fails, the slower kernels still serve */
+    char path[PATH_MAX]; /* the link itself would give the process the name "exe" */
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0 || setenv("OPENBLAS_CORETYPE", best, 1) != 0)
+        return;
+    path[length] = '\0';
+    execv(path, argv); /* if that fails, the slower kernels still serve */
 }
 #else
 void gemm_choose_kernels(char **argv)

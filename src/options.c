@@ -66,6 +66,15 @@ static bool set_choice(const Option *option, size_t *chosen, const char *value,
     return false;
 }
 
+/* Reading a file of settings would lose them. */
+static bool has_outer_blanks(const char *text)
+{
+    char *copy = memory_copy_text(text);
+    bool has = strcmp(text_trim(copy), text) != 0;
+    free(copy);
+    return has;
+}
+
 static bool set_field(const OptionGroup *group, const Option *option, const char *value,
                       const char *where, Error *error)
 {
@@ -91,6 +100,11 @@ static bool set_field(const OptionGroup *group, const Option *option, const char
     case OPTION_TEXT:
         if (strpbrk(value, "\n\r"))
             return error_set(error, "%s: a value cannot hold a line end", where);
+        if (option->stored && has_outer_blanks(value))
+            return error_set(error,
+                             "%s: '%s' begins or ends with a blank, which a file of "
+                             "settings cannot hold",
+                             where, value);
         free(*(char **)target);
         *(char **)target = memory_copy_text(value);
         return true;
@@ -248,26 +262,16 @@ bool options_apply(const OptionGroup *groups, size_t count, const CommandLine *l
 
 /* --- files of settings --- */
 
-static char *trim(char *text)
-{
-    text += strspn(text, " \t\r");
-    size_t length = strlen(text);
-    while (length && strchr(" \t\r", text[length - 1]))
-        length--;
-    text[length] = '\0';
-    return text;
-}
-
 static bool read_line(const OptionGroup *groups, size_t count, char *line, const char *where,
                       Error *error)
 {
-    char *name = trim(line), *equals = strchr(name, '=');
+    char *name = text_trim(line), *equals = strchr(name, '=');
     if (!*name || *name == '#')
         return true;
     if (!equals)
         return error_set(error, "%s: '%s' is not of the form name = value", where, name);
     *equals = '\0';
-    return options_set(groups, count, trim(name), trim(equals + 1), where, error);
+    return options_set(groups, count, text_trim(name), text_trim(equals + 1), where, error);
 }
 
 bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
@@ -347,7 +351,7 @@ static char *help_text(const Option *option)
             text_append(&text, "%s%s", i ? " | " : " ", option->choice(i));
     }
     if (option->type == OPTION_FLAG)
-        text_append(&text, " (default %s)", option->fallback);
+        text_append(&text, " (%s)", option->fallback);
     else if (option->fallback && *option->fallback)
         text_append(&text, " (%s)", option->fallback);
     return text;
@@ -375,9 +379,8 @@ void options_print_help(const OptionGroup *groups, size_t count)
         printf("\n%s:\n", groups[g].title);
         for (size_t i = 0; i < groups[g].count; i++) {
             const Option *option = &groups[g].options[i];
-            bool on = option->type == OPTION_FLAG && strcmp(option->fallback, "yes") == 0;
-            int used = printf("  --%s%s%s%s", on ? "no-" : "", option->name,
-                              option->argument ? " " : "",
+            int used = printf("  --%s%s%s%s", option->type == OPTION_FLAG ? "[no-]" : "",
+                              option->name, option->argument ? " " : "",
                               option->argument ? option->argument : "");
             printf("%*s", used < COLUMN - 1 ? COLUMN - used : 1, "");
             if (used >= COLUMN)

@@ -94,6 +94,17 @@ bool text_to_double(const char *text, double *value)
     return true;
 }
 
+char *text_trim(char *text)
+{
+    static const char blanks[] = " \t\r";
+    text += strspn(text, blanks);
+    size_t length = strlen(text);
+    while (length > 0 && strchr(blanks, text[length - 1]))
+        length--;
+    text[length] = '\0';
+    return text;
+}
+
 size_t text_distance(const char *a, const char *b)
 {
     enum { LONGEST = 63 };

@@ -18,6 +18,9 @@ void text_append_json_number(char **text, double value);
 bool text_to_size(const char *text, size_t *value);
 bool text_to_double(const char *text, double *value); /* finite only */
 
+/* Cuts blanks, tabs and carriage returns off both ends, in place; returns where it begins. */
+char *text_trim(char *text);
+
 /* How many letters must change to make one word the other: for "did you mean". */
 size_t text_distance(const char *a, const char *b);
 

@@ -13,12 +13,32 @@ int main(int argc, char **argv)
     program_name_set(argv[0]);
     SRunner *runner = srunner_create(attention_suite());
     srunner_add_suite(runner, model_suite());
+    srunner_add_suite(runner, numbers_suite());
+    srunner_add_suite(runner, learning_suite());
+    srunner_add_suite(runner, team_suite());
 #ifndef LINNET_DOUBLE
     srunner_add_suite(runner, core_suite());
-    srunner_add_suite(runner, data_suite());
+    srunner_add_suite(runner, file_suite());
+    srunner_add_suite(runner, options_suite());
+    srunner_add_suite(runner, reader_suite());
+    srunner_add_suite(runner, tokenizers_suite());
+    srunner_add_suite(runner, vocabulary_suite());
+    srunner_add_suite(runner, corpus_files_suite());
+    srunner_add_suite(runner, corpus_suite());
+    srunner_add_suite(runner, batches_suite());
+    srunner_add_suite(runner, toy_grammar_suite());
     srunner_add_suite(runner, toy_suite());
-    srunner_add_suite(runner, safetensors_suite());
+    srunner_add_suite(runner, safetensors_write_suite());
+    srunner_add_suite(runner, safetensors_read_suite());
+    srunner_add_suite(runner, safetensors_hostile_suite());
+    srunner_add_suite(runner, runlog_suite());
+    srunner_add_suite(runner, rundata_suite());
     srunner_add_suite(runner, chart_suite());
+    srunner_add_suite(runner, terminal_suite());
+    srunner_add_suite(runner, checkpoint_suite());
+    srunner_add_suite(runner, forgeries_suite());
+    srunner_add_suite(runner, training_suite());
+    srunner_add_suite(runner, use_suite());
 #endif
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

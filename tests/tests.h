@@ -7,9 +7,29 @@
 Suite *attention_suite(void);
 Suite *model_suite(void);
 Suite *core_suite(void);
-Suite *data_suite(void);
+Suite *file_suite(void);
+Suite *options_suite(void);
+Suite *numbers_suite(void);
+Suite *learning_suite(void);
+Suite *team_suite(void);
+Suite *checkpoint_suite(void);
+Suite *forgeries_suite(void);
+Suite *training_suite(void);
+Suite *use_suite(void);
+Suite *reader_suite(void);
+Suite *tokenizers_suite(void);
+Suite *vocabulary_suite(void);
+Suite *corpus_files_suite(void);
+Suite *corpus_suite(void);
+Suite *batches_suite(void);
+Suite *toy_grammar_suite(void);
 Suite *toy_suite(void);
-Suite *safetensors_suite(void);
+Suite *safetensors_write_suite(void);
+Suite *safetensors_read_suite(void);
+Suite *safetensors_hostile_suite(void);
+Suite *runlog_suite(void);
+Suite *rundata_suite(void);
 Suite *chart_suite(void);
+Suite *terminal_suite(void);
 
 #endif

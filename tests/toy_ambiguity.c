@@ -7,9 +7,6 @@
  * no text has. Depth is bounded, so the stacks are finitely many and the answer is a proof.
  * Tails of stacks are shared like those of lists, which keeps a stack as small as a number. */
 #include "tests/toy_ambiguity.h"
-
-/* stb_ds wants typeof for maps whose keys are numbers; strict C11 has the other spelling. */
-#define typeof __typeof__
 #include "src/containers.h"
 
 #define END UINT32_MAX /* the terminal behind the last word */

@@ -17,8 +17,8 @@ typedef enum LoopEnd {
 LoopEnd loop_run(Trainer *trainer, RunFolder *folder, Screen *screen, StopAfter stop,
                  Error *error);
 
-/* From here on SIGINT, SIGTERM and SIGHUP end the loop after the step at hand; a second one
- * ends the program at once. */
+/* From here on SIGINT, SIGTERM and SIGHUP (unless it was ignored) end the loop after the step
+ * at hand; a second one ends the program at once. */
 void loop_catch_signals(void);
 int loop_signal(void);
 

@@ -1,4 +1,5 @@
 #include "train/options.h"
+#include "data/utf8.h"
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/optim/schedule.h"
@@ -10,64 +11,100 @@
 #define TRAIN(name)   offsetof(TrainOptions, name)
 #define SESSION(name) offsetof(SessionOptions, name)
 
-/* clang-format off: a table reads best in rows */
+/* clang-format off */
 static const Option train_rows[] = {
-    {"corpus", "FILE", OPTION_TEXT, TRAIN(corpus), 0, 0, NULL, NULL,
-     "the text; the same as naming it without --corpus", true, false},
-    {"epochs", "N", OPTION_SIZE, TRAIN(epochs), 1, 1e6, "10", NULL,
-     "how often to go through the training text", true, true},
-    {"steps", "N", OPTION_SIZE, TRAIN(steps), 0, 1e12, "0", NULL,
-     "steps to train instead, where not 0", true, true},
-    {"batch", "N", OPTION_SIZE, TRAIN(batch), 1, 1e6, "16", NULL,
-     "windows that are computed together", true, true},
-    {"accumulate", "N", OPTION_SIZE, TRAIN(accumulate), 1, 1e6, "1", NULL,
-     "batches whose gradients make one step", true, true},
-    {"lr", "X", OPTION_REAL, TRAIN(lr), 0, 100, "1e-3", NULL, "learning rate at its highest",
-     true, true},
-    {"lr-floor", "X", OPTION_REAL, TRAIN(lr_floor), 0, 1, "0.1", NULL,
-     "share of it that the schedule ends at", true, true},
-    {"warmup", "N", OPTION_SIZE, TRAIN(warmup), 0, 1e9, "100", NULL,
-     "steps in which the learning rate rises", true, true},
-    {"schedule", "KIND", OPTION_CHOICE, TRAIN(schedule), 0, 0, "cosine", schedule_name,
-     "how the learning rate falls", true, true},
-    {"weight-decay", "X", OPTION_REAL, TRAIN(weight_decay), 0, 100, "0.1", NULL,
-     "decay of the matrices", true, true},
-    {"beta1", "X", OPTION_REAL, TRAIN(beta1), 0, 0.99999, "0.9", NULL, "memory of AdamW's mean",
-     true, true},
-    {"beta2", "X", OPTION_REAL, TRAIN(beta2), 0, 0.99999, "0.95", NULL,
-     "memory of AdamW's mean square", true, true},
-    {"clip", "X", OPTION_REAL, TRAIN(clip), 0, 1e9, "1", NULL,
-     "longest gradient that is not shortened; 0: never", true, true},
-    {"seed", "N", OPTION_SIZE, TRAIN(seed), 0, OPTION_MOST, "1", NULL, "of everything random",
-     true, true},
-    {"eval-every", "N", OPTION_SIZE, TRAIN(eval_every), 0, 1e12, "0", NULL,
-     "validate every so many steps, besides at the end of each epoch", true, false},
-    {"save-every", "N", OPTION_SIZE, TRAIN(save_every), 0, 1e12, "0", NULL,
-     "save every so many steps, besides at each validation", true, false},
-    {"log-every", "N", OPTION_SIZE, TRAIN(log_every), 1, 1e9, "20", NULL,
-     "write to the log every so many steps", true, false},
-    {"patience", "N", OPTION_SIZE, TRAIN(patience), 0, 1e6, "0", NULL,
-     "stop after so many validations without a best; 0: never", true, false},
+    {.name = "corpus", .argument = "FILE", .type = OPTION_TEXT,
+     .offset = TRAIN(corpus), .stored = true,
+     .help = "the text; the same as naming it without --corpus"},
+    {.name = "epochs", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(epochs), .low = 1, .high = 1e6, .fallback = "10", .stored = true,
+     .fixed = true,
+     .help = "how often to go through the training text"},
+    {.name = "steps", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(steps), .low = 0, .high = 1e12, .fallback = "0", .stored = true,
+     .fixed = true,
+     .help = "steps to train instead, where not 0"},
+    {.name = "batch", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(batch), .low = 1, .high = 1e6, .fallback = "16", .stored = true,
+     .fixed = true,
+     .help = "windows that are computed together"},
+    {.name = "accumulate", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(accumulate), .low = 1, .high = 1e6, .fallback = "1", .stored = true,
+     .fixed = true,
+     .help = "batches whose gradients make one step"},
+    {.name = "lr", .argument = "X", .type = OPTION_REAL,
+     .offset = TRAIN(lr), .low = 0, .high = 100, .fallback = "2e-3", .stored = true,
+     .fixed = true,
+     .help = "learning rate at its highest"},
+    {.name = "lr-floor", .argument = "X", .type = OPTION_REAL,
+     .offset = TRAIN(lr_floor), .low = 0, .high = 1, .fallback = "0.1", .stored = true,
+     .fixed = true,
+     .help = "share of it that the schedule ends at"},
+    {.name = "warmup", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(warmup), .low = 0, .high = 1e9, .fallback = "200", .stored = true,
+     .fixed = true,
+     .help = "steps in which the learning rate rises"},
+    {.name = "schedule", .argument = "KIND", .type = OPTION_CHOICE,
+     .offset = TRAIN(schedule), .fallback = "cosine", .choice = schedule_name, .stored = true,
+     .fixed = true,
+     .help = "how the learning rate falls"},
+    {.name = "weight-decay", .argument = "X", .type = OPTION_REAL,
+     .offset = TRAIN(weight_decay), .low = 0, .high = 100, .fallback = "0.1", .stored = true,
+     .fixed = true,
+     .help = "decay of the matrices"},
+    {.name = "beta1", .argument = "X", .type = OPTION_REAL,
+     .offset = TRAIN(beta1), .low = 0, .high = 0.99999, .fallback = "0.9", .stored = true,
+     .fixed = true,
+     .help = "memory of AdamW's mean"},
+    {.name = "beta2", .argument = "X", .type = OPTION_REAL,
+     .offset = TRAIN(beta2), .low = 0, .high = 0.99999, .fallback = "0.95", .stored = true,
+     .fixed = true,
+     .help = "memory of AdamW's mean square"},
+    {.name = "clip", .argument = "X", .type = OPTION_REAL,
+     .offset = TRAIN(clip), .low = 0, .high = 1e9, .fallback = "1", .stored = true,
+     .fixed = true,
+     .help = "longest gradient that is not shortened; 0: never"},
+    {.name = "seed", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(seed), .low = 0, .high = OPTION_MOST, .fallback = "1", .stored = true,
+     .fixed = true,
+     .help = "of everything random"},
+    {.name = "eval-every", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(eval_every), .low = 0, .high = 1e12, .fallback = "0", .stored = true,
+     .help = "validate every so many steps, besides at the end of each epoch"},
+    {.name = "save-every", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(save_every), .low = 0, .high = 1e12, .fallback = "0", .stored = true,
+     .help = "save every so many steps, besides at each validation"},
+    {.name = "log-every", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(log_every), .low = 1, .high = 1e9, .fallback = "20", .stored = true,
+     .help = "write to the log every so many steps"},
+    {.name = "patience", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(patience), .low = 0, .high = 1e6, .fallback = "0", .stored = true,
+     .help = "stop after so many validations without a best; 0: never"},
 };
 
 static const Option session_rows[] = {
-    {"run", "DIR", OPTION_TEXT, SESSION(run), 0, 0, NULL, NULL,
-     "folder to leave the run in; otherwise a new one in runs/", false, false},
-    {"resume", "DIR", OPTION_TEXT, SESSION(resume), 0, 0, NULL, NULL,
-     "go on with the run in this folder, to the same bits", false, false},
-    {"preset", "NAME", OPTION_TEXT, SESSION(preset), 0, 0, NULL, NULL,
-     "settings from models/NAME.conf, or from a file", false, false},
-    {"stop-after", "N", OPTION_TEXT, SESSION(stop_after), 0, 0, NULL, NULL,
-     "end this session after so many steps, or a time such as 90m; saved and resumable", false,
-     false},
-    {"threads", "N", OPTION_SIZE, SESSION(threads), 0, 1024, "0", NULL,
-     "threads; 0: one for each processor. The result is the same", false, false},
-    {"max-mem", "MB", OPTION_SIZE, SESSION(max_mem), 0, 1e9, "0", NULL,
-     "refuse to start if more memory is needed; 0: 80 % of what is free", false, false},
-    {"quiet", NULL, OPTION_FLAG, SESSION(quiet), 0, 0, "no", NULL, "only warnings and errors",
-     false, false},
-    {"help", NULL, OPTION_ACTION, 0, 0, 0, NULL, NULL, "this text", false, false},
-    {"version", NULL, OPTION_ACTION, 0, 0, 0, NULL, NULL, "what this is", false, false},
+    {.name = "run", .argument = "DIR", .type = OPTION_TEXT,
+     .offset = SESSION(run),
+     .help = "folder to leave the run in; otherwise a new one in runs/"},
+    {.name = "resume", .argument = "DIR", .type = OPTION_TEXT,
+     .offset = SESSION(resume),
+     .help = "go on with the run in this folder, to the same bits"},
+    {.name = "preset", .argument = "NAME", .type = OPTION_TEXT,
+     .offset = SESSION(preset),
+     .help = "settings from models/NAME.conf, or from a file"},
+    {.name = "stop-after", .argument = "N", .type = OPTION_TEXT,
+     .offset = SESSION(stop_after),
+     .help = "end this session after so many steps, or a time such as 90m; saved and "
+             "resumable"},
+    {.name = "threads", .argument = "N", .type = OPTION_SIZE,
+     .offset = SESSION(threads), .low = 0, .high = 1024, .fallback = "0",
+     .help = "threads; 0: one for each processor. The result is the same"},
+    {.name = "max-mem", .argument = "MB", .type = OPTION_SIZE,
+     .offset = SESSION(max_mem), .low = 0, .high = 1e9, .fallback = "0",
+     .help = "refuse to start if more memory is needed; 0: 80 % of what is free"},
+    {.name = "quiet", .type = OPTION_FLAG,
+     .offset = SESSION(quiet), .fallback = "no",
+     .help = "only warnings and errors"},
 };
 /* clang-format on */
 
@@ -141,6 +178,25 @@ static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
     return good;
 }
 
+/* Checkpoints keep the settings as JSON, which is UTF-8: better said now than after an epoch.
+ */
+static bool check_names(const Settings *settings, Error *error)
+{
+    const char *names[] = {settings->train.corpus, settings->corpus.valid,
+                           settings->corpus.test};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (const char *c = names[i]; c && *c;) {
+            size_t length = utf8_length(c, strlen(c));
+            if (length == 0)
+                return error_set(error,
+                                 "%s: this name is not UTF-8, and a checkpoint cannot keep it; "
+                                 "please rename the file",
+                                 names[i]);
+            c += length;
+        }
+    return true;
+}
+
 bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
                    Error *error)
 {
@@ -163,7 +219,7 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
     if (good && resumed)
         good = keeps_fixed(base_groups, groups, line, error);
     options_free_texts(base_groups, GROUP_COUNT);
-    return good && config_check(&settings->model, error);
+    return good && check_names(settings, error) && config_check(&settings->model, error);
 }
 
 bool stop_after_read(StopAfter *stop, const char *text, Error *error)

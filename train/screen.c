@@ -17,7 +17,7 @@ void screen_open(Screen *screen, const Trainer *trainer, bool quiet)
 {
     *screen = (Screen){.trainer = trainer,
                        .quiet = quiet,
-                       .live = terminal_is_interactive(STDERR_FILENO),
+                       .live = terminal_can_redraw(STDERR_FILENO),
                        .started = trainer->progress.seconds,
                        .started_tokens = trainer->progress.tokens,
                        .shown = -1};
@@ -93,7 +93,7 @@ void screen_settings(const Screen *screen, const char *folder)
 
 /* --- lines --- */
 
-static void close_line(Screen *screen)
+void screen_clear(Screen *screen)
 {
     if (screen->line_open)
         fputs("\r\033[K", stderr);
@@ -129,7 +129,7 @@ static char *step_line(const Screen *screen, const Step *step, double train_loss
     if (screen->live)
         append_bar(&text, (double)progress->step / (double)t->steps);
     text_append(
-        &text, "epoch %.2f/%.4g  step %zu/%zu  loss %.4f  lr %.2e  norm %.2f  %.1fk tokens/s  ",
+        &text, "epoch %.2f/%.3g  step %zu/%zu  loss %.4f  lr %.2e  norm %.2f  %.1fk tokens/s  ",
         trainer_epoch(t, progress->step), trainer_epoch(t, t->steps), progress->step, t->steps,
         train_loss, step->lr, step->gradient_norm, speed / 1000);
     append_duration(&text, left);
@@ -161,7 +161,7 @@ void screen_validation(Screen *screen, double train_loss, double val_loss, doubl
     const Trainer *t = screen->trainer;
     if (screen->quiet)
         return;
-    close_line(screen);
+    screen_clear(screen);
     char *text = text_format("epoch %.4g  step %zu  train %.4f  validation %.4f  perplexity "
                              "%.2f  %s  ",
                              trainer_epoch(t, t->progress.step), t->progress.step, train_loss,
@@ -175,7 +175,7 @@ void screen_say(Screen *screen, const char *format, ...)
 {
     if (screen->quiet)
         return;
-    close_line(screen);
+    screen_clear(screen);
     va_list args;
     va_start(args, format);
     vfprintf(stderr, format, args);

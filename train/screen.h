@@ -26,6 +26,9 @@ void screen_step(Screen *screen, const Step *step, double train_loss, bool logge
 void screen_validation(Screen *screen, double train_loss, double val_loss, double seconds,
                        bool best);
 
+/* Takes the live line away, before somebody else writes. */
+void screen_clear(Screen *screen);
+
 /* A lasting line of its own. */
 void screen_say(Screen *screen, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

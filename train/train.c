@@ -4,6 +4,7 @@
 #include "eval/terminal.h"
 #include "src/file.h"
 #include "src/gemm.h"
+#include "src/program.h"
 #include "src/team.h"
 #include "train/loop.h"
 
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_help(const OptionGroup *groups)
+static void print_usage(void)
 {
     printf("Usage: %s [OPTIONS] CORPUS\n"
            "       %s --resume DIR [OPTIONS]\n\n"
@@ -24,28 +25,14 @@ static void print_help(const OptionGroup *groups)
            "  %s --attn softmax --layers 2 --epochs 3 --run runs/first toy\n"
            "  %s --resume runs/first\n",
            program_name, program_name, program_name, program_name, program_name);
-    options_print_help(groups, GROUP_COUNT);
 }
 
-static void print_kinds(void)
+static _Noreturn void print_kinds_and_leave(void)
 {
     for (size_t i = 0; attention_find(i); i++)
         printf("  %-12s %s\n", attention_find(i)->name, attention_find(i)->help);
-}
-
-/* What is answered on the spot. */
-static void answer(const CommandLine *line, const OptionGroup *groups)
-{
-    const char *attention = command_line_value(line, "attn");
-    if (command_line_value(line, "help"))
-        print_help(groups);
-    else if (command_line_value(line, "version"))
-        printf("%s (linnet) %s\n", program_name, LINNET_VERSION);
-    else if (attention && strcmp(attention, "help") == 0)
-        print_kinds();
-    else
-        return;
-    exit(fflush(stdout) == 0 ? 0 : 1);
+    program_finish_output();
+    exit(EXIT_SUCCESS);
 }
 
 /* The checkpoint that a run continues from. */
@@ -84,7 +71,7 @@ static void read_settings(Settings *settings, const CommandLine *line,
 
 static void resume_hint(Screen *screen, const RunFolder *folder)
 {
-    screen_say(screen, "To go on: %s --resume %s", program_name, folder->path);
+    screen_say(screen, "To go on: %s --resume %s", program_command, folder->path);
 }
 
 /* Says how it ended; returns the exit status. */
@@ -92,10 +79,11 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
 {
     const Progress *progress = &screen->trainer->progress;
     if (end == LOOP_FAILED) {
-        screen_say(screen, "%s", ""); /* the live line gives way to the message */
+        screen_clear(screen);
         warn("%s", error->text);
         if (file_exists(folder->last))
-            warn("what was saved last is intact: %s --resume %s", program_name, folder->path);
+            warn("what was saved last is intact: %s --resume %s", program_command,
+                 folder->path);
         return 1;
     }
     if (end == LOOP_PATIENCE)
@@ -110,10 +98,27 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
     return end == LOOP_SIGNAL ? 128 + loop_signal() : 0;
 }
 
+/* A trainer and its folder, new or as the checkpoint left them. */
+static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed,
+                        Checkpoint *checkpoint)
+{
+    Error error;
+    bool good = trainer_make(trainer, resumed ? &checkpoint->vocabulary : NULL, &error);
+    if (good && resumed) {
+        good = trainer_load(trainer, checkpoint, &error) &&
+               folder_reopen(folder, resumed, trainer, &error);
+        checkpoint_close(checkpoint);
+    } else if (good) {
+        trainer_start(trainer);
+        good = folder_create(folder, trainer, &error);
+    }
+    if (!good)
+        die("%s", error.text);
+}
+
 int main(int argc, char **argv)
 {
     gemm_choose_kernels(argv);
-    program_name_set(argv[0]);
     Trainer trainer = {0};
     RunFolder folder = {0};
     OptionGroup groups[GROUP_COUNT];
@@ -121,10 +126,10 @@ int main(int argc, char **argv)
     Error error;
     StopAfter stop;
     settings_groups(&trainer.settings, groups);
-    if (!options_scan(groups, GROUP_COUNT, argc, argv, &line, &error))
-        die_usage("%s", error.text);
-    options_set_defaults(groups, GROUP_COUNT);
-    answer(&line, groups);
+    program_scan_command_line(groups, GROUP_COUNT, print_usage, argc, argv, &line);
+    const char *attention = command_line_value(&line, "attn");
+    if (attention && strcmp(attention, "help") == 0)
+        print_kinds_and_leave();
 
     const char *resumed = command_line_value(&line, "resume");
     Checkpoint checkpoint = {0};
@@ -136,18 +141,7 @@ int main(int argc, char **argv)
         die_usage("%s", error.text);
 
     team_start(session->threads ? session->threads : team_processors());
-    if (!trainer_make(&trainer, resumed ? &checkpoint.vocabulary : NULL, &error))
-        die("%s", error.text);
-    if (resumed) {
-        if (!trainer_load(&trainer, &checkpoint, &error) ||
-            !folder_reopen(&folder, resumed, &trainer, &error))
-            die("%s", error.text);
-        checkpoint_close(&checkpoint);
-    } else {
-        trainer_start(&trainer);
-        if (!folder_create(&folder, &trainer, &error))
-            die("%s", error.text);
-    }
+    prepare_run(&trainer, &folder, resumed, &checkpoint);
 
     Screen screen;
     screen_open(&screen, &trainer, session->quiet);

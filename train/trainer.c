@@ -6,6 +6,7 @@
 #include "src/vector.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,11 +27,21 @@ static void lay_out(Trainer *t)
                                   sizeof *t->score_buffer);
 }
 
-/* Memory that can be had without pushing others out. */
+/* Memory that can be had without pushing others out. What the kernel keeps of files, in case
+ * they are read again, it gives up for the asking; on a machine that has run for long that is
+ * most of it. */
 static double available_bytes(void)
 {
     double pages = (double)sysconf(_SC_AVPHYS_PAGES), page = (double)sysconf(_SC_PAGESIZE);
-    return pages * page;
+    double bytes = pages * page, kilobytes;
+    FILE *file = fopen("/proc/meminfo", "re");
+    char line[128];
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %lf kB", &kilobytes) == 1)
+            bytes = 1024 * kilobytes;
+    if (file)
+        fclose(file);
+    return bytes;
 }
 
 static bool check_memory(const Trainer *t, Error *error)
@@ -164,8 +175,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
 double trainer_validate(Trainer *t)
 {
     Score score = score_text(&t->pass, t->corpus.valid.ids, t->corpus.valid.count,
-                             t->corpus.vocabulary.eos, t->pass.length,
-                             t->score_buffer);
+                             t->corpus.vocabulary.eos, t->pass.length, t->score_buffer);
     return score_loss(score);
 }
 

@@ -1,0 +1,37 @@
+/* What the curves of a chart are drawn on: cells of a terminal, each of several dots or of one.
+ *
+ * A cell remembers every series that passes through it, so that where curves meet the chart can
+ * show them in turn, and none hides another. */
+#ifndef LINNET_CANVAS_H
+#define LINNET_CANVAS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CANVAS_OWNERS = 64 }; /* series that cells can tell apart */
+
+typedef struct CanvasCell {
+    uint64_t owners;     /* one bit for each series that passes */
+    unsigned char dots;  /* in the order of braille's code points */
+    unsigned char owner; /* the last of them, whose colour shows */
+} CanvasCell;
+
+typedef struct Canvas {
+    CanvasCell *cells; /* (rows, columns) */
+    size_t columns, rows;
+    size_t across, down; /* dots in a cell: 2 by 4, or 1 by 1 */
+} Canvas;
+
+/* canvas_free frees it. */
+Canvas canvas_make(size_t columns, size_t rows, size_t across, size_t down);
+void canvas_free(Canvas *canvas);
+
+/* Dots count from the lower left corner. Owners count from 0, below CANVAS_OWNERS. */
+void canvas_line(Canvas *canvas, long x, long y, long to_x, long to_y, size_t owner);
+/* A point without neighbours. */
+void canvas_lone_point(Canvas *canvas, long x, long y, size_t owner);
+
+/* Of the series in a cell, the one whose turn it is in this column. */
+size_t canvas_owner_in_turn(const CanvasCell *cell, size_t column);
+
+#endif

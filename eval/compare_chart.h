@@ -1,0 +1,24 @@
+/* The chart of compared runs: their validation curves, and what else is asked for. */
+#ifndef LINNET_COMPARE_CHART_H
+#define LINNET_COMPARE_CHART_H
+
+#include "eval/chart.h"
+#include "eval/rundata.h"
+
+typedef struct CompareAxes {
+    size_t x, y; /* of those that compare_x_name and compare_y_name list */
+    bool train;  /* the losses on the training text as well */
+} CompareAxes;
+
+/* For option rows; NULL after the last. */
+const char *compare_x_name(size_t index);
+const char *compare_y_name(size_t index);
+
+/* Makes the series and the labels of a chart, under the names given; a chart without series has
+ * no point to draw. The entropy of the corpus is a level line unless it is NaN. The size and
+ * the looks are the caller's to set, compare_chart_free frees. */
+Chart compare_chart_make(const RunData *runs, size_t count, char *const *names, double entropy,
+                         const CompareAxes *axes);
+void compare_chart_free(Chart *chart);
+
+#endif

@@ -1,0 +1,25 @@
+/* What every program does before and after its own work: it reads its command line, answers
+ * --help and --version, and makes sure that what it printed has arrived. Whatever goes wrong
+ * here ends the program with a message, so that a main begins with its own affairs. */
+#ifndef LINNET_PROGRAM_H
+#define LINNET_PROGRAM_H
+
+#include "src/options.h"
+
+/* Fills the targets of the groups: with the defaults, then with what was given. The rows of
+ * --help and --version are added here; print_usage prints what stands above the rows. The
+ * caller frees the line with command_line_free, and the texts with options_free_texts. */
+void program_read_command_line(const OptionGroup *groups, size_t count,
+                               void (*print_usage)(void), int argc, char **argv,
+                               CommandLine *line);
+
+/* The first half, for a program that has more to read before it applies what was given: names
+ * the program, scans, answers, and leaves the targets alone. */
+void program_scan_command_line(const OptionGroup *groups, size_t count,
+                               void (*print_usage)(void), int argc, char **argv,
+                               CommandLine *line);
+
+/* Waits until standard output has taken all that was printed: call it before leaving. */
+void program_finish_output(void);
+
+#endif

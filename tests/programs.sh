@@ -1,0 +1,565 @@
+#!/bin/sh
+# Tests the built programs as people call them: programs.sh BIN, where BIN is the folder that
+# they are in. Models are tiny and the text is made up here, so that all of it takes seconds.
+# Prints a line for each case that failed and, last, how many passed and failed.
+set -u
+
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+bin=$(CDPATH='' cd -- "${1:-$top/bin}" && pwd) || exit 1
+unset CDPATH NO_COLOR COLUMNS LINES
+export TERM=dumb
+
+work=$(mktemp -d)
+child=
+clean_up() {
+    [ -z "$child" ] || kill -9 "$child" 2>/dev/null
+    rm -rf -- "$work"
+}
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+cd -- "$work" || exit 1
+
+passed=0
+failed=0
+status=0
+
+# --- how a case is stated ---
+
+# Runs a command; its status, output and messages are there for the next cases.
+run() {
+    "$@" >out 2>err </dev/null
+    status=$?
+}
+
+# check NAME COMMAND...: the case holds if the command succeeds.
+check() {
+    name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "failed: $name (exit status $status, messages: $(head -c 300 err | tr '\n' '|'))"
+    fi
+}
+
+exits() { [ "$status" -eq "$1" ]; }
+fails() { ! "$@"; }
+says() { grep -q -e "$1" err; }
+prints() { grep -q -e "$1" out; }
+silent() { [ ! -s out ] && [ ! -s err ]; }
+lines() { [ "$(grep -c '' "$1")" -eq "$2" ]; }
+same() { cmp -s "$1" "$2"; }
+differ() { [ -f "$1" ] && [ -f "$2" ] && ! cmp -s "$1" "$2"; }
+
+# A command that must succeed, as one case.
+works() {
+    name=$1
+    shift
+    run "$@"
+    check "$name" exits 0
+}
+
+# refused NAME STATUS PHRASE COMMAND...: it ends with this status, prints nothing, explains
+# itself in one line (bad usage: and another that points to --help), and makes no run folder.
+refused() {
+    name=$1 wanted=$2 phrase=$3
+    shift 3
+    run "$@"
+    check "$name" well_refused
+}
+well_refused() {
+    exits "$wanted" && [ ! -s out ] && says "$phrase" && lines err "$wanted" &&
+        [ ! -e none ] && [ ! -e runs ]
+}
+
+# The numbers of a checkpoint, without the header that tells how it came about.
+numbers() {
+    header=$(od -A n -t u8 -N 8 "$1" | tr -d ' ')
+    tail -c "+$((header + 9))" "$1"
+}
+same_numbers() {
+    numbers "$1" >numbers.1 && numbers "$2" >numbers.2 && same numbers.1 numbers.2
+}
+# What a checkpoint says of itself.
+told() {
+    header=$(od -A n -t u8 -N 8 "$1" | tr -d ' ')
+    head -c "$((header + 8))" "$1" | grep -a -o "\"$2\":\"[^\"]*\"" | cut -d '"' -f 4
+}
+
+# The columns of a log that do not depend on the clock.
+timeless() { cut -d , -f 1,2,3,5,6,7,8 "$1/log.csv"; }
+same_logs() {
+    timeless "$1" >log.1 && timeless "$2" >log.2 && same log.1 log.2
+}
+# Two runs that left the same, byte for byte.
+same_runs() {
+    same "$1/best.safetensors" "$2/best.safetensors" &&
+        same "$1/last.safetensors" "$2/last.safetensors" && same_logs "$1" "$2"
+}
+
+# near A B SHARE: whether two numbers differ by no more than this share.
+near() {
+    awk -v a="$1" -v b="$2" -v share="$3" 'BEGIN {
+        d = a - b; if (d < 0) d = -d; if (b < 0) b = -b; exit !(a != "" && d <= share * b) }'
+}
+# field NAME: of the JSON in out.
+field() { sed -n "s/.*\"$1\": \([0-9.eE+-]*\).*/\1/p" out | head -n 1; }
+is_json() {
+    if command -v python3 >/dev/null 2>&1; then
+        python3 -c 'import json, sys; json.load(sys.stdin)' <out 2>/dev/null
+    else
+        [ "$(head -c 1 out)" = '{' ]
+    fi
+}
+escape=$(printf '\033')
+return=$(printf '\r')
+is_plain() { ! grep -q -e "$escape" -e "$return" out err; }
+
+# train NAME OPTIONS... CORPUS: a tiny run in the folder NAME.
+small='--layers 1 --dim 16 --heads 2 --context 16 --pos learned --batch 4'
+usual="$small --steps 40 --lr 0.01 --warmup 5 --log-every 5 --quiet"
+train() {
+    folder=$1
+    shift
+    # shellcheck disable=SC2086
+    run "$bin/train" $usual --run "$folder" "$@"
+}
+resume() {
+    folder=$1
+    shift
+    run "$bin/train" --quiet --resume "$folder" "$@"
+}
+
+# --- the text ---
+
+# Sentences of a few words, so that there is something to learn. $1 lines, $2 seed.
+make_text() {
+    awk -v lines="$1" -v seed="$2" 'BEGIN {
+        split("the a one this", first); split("linnet finch lark wren", bird)
+        split("sings sleeps eats flies", verb); split("here today again alone", last)
+        for (i = 0; i < lines; i++) {
+            seed = (seed * 1103 + 12345) % 65536; n = int(seed / 16)
+            print first[n % 4 + 1], bird[int(n / 4) % 4 + 1], verb[int(n / 16) % 4 + 1], \
+                last[(n + int(n / 64)) % 4 + 1]
+        }
+    }'
+}
+make_text 200 1 >text.txt
+
+# --- help ---
+
+for program in train sample eval compare toy; do
+    run "$bin/$program" --help
+    check "$program --help" exits 0
+    check "$program --help is printed" prints '^Usage: '
+    check "$program --help lists --version" prints '^  --version'
+    check "$program --help warns of nothing" [ ! -s err ]
+    check "$program --help fits 100 columns" fails grep -q '.\{101\}' out
+    run "$bin/$program" --version
+    check "$program --version" exits 0
+    check "$program --version is printed" prints "^$program (linnet) [0-9]"
+    check "$program --version is one line" lines out 1
+    run "$bin/$program" --hepl
+    check "$program --hepl" exits 2
+    check "$program --hepl has a suggestion" says "did you mean '--help'"
+done
+works 'train --attn help' "$bin/train" --attn help
+check 'train --attn help tells of both kinds' eval "prints '^ *softmax ' && prints '^ *linear '"
+
+# --- training ---
+
+for kind in softmax linear; do
+    train "$kind" --attn "$kind" text.txt
+    check "$kind: training" exits 0
+    check "$kind: --quiet prints nothing" silent
+    for file in settings.conf log.csv best.safetensors last.safetensors; do
+        check "$kind: it leaves $file" [ -s "$kind/$file" ]
+    done
+    check "$kind: it leaves nothing else" eval "[ \"\$(ls -A $kind | wc -l)\" -eq 4 ]"
+    check "$kind: the header of the log" [ "$(head -n 1 "$kind/log.csv")" = \
+        'step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second' ]
+    check "$kind: the rows of the log" [ "$(cut -d , -f 1 "$kind/log.csv" | tr '\n' ' ')" = \
+        'step 5 10 15 20 25 30 35 40 ' ]
+    check "$kind: the settings" grep -q "^attn = $kind\$" "$kind/settings.conf"
+    for threads in 1 2 3; do
+        train "$kind.$threads" --attn "$kind" --threads "$threads" text.txt
+        check "$kind: $threads threads make the same" same_runs "$kind" "$kind.$threads"
+    done
+    check "$kind: it learns" awk -F , 'NR == 2 { first = $6 } { last = $6 }
+        END { exit !(last < 0.9 * first) }' "$kind/log.csv"
+done
+
+cksum softmax/* >sums.before
+refused 'a run folder is not reused' 1 'exists already' \
+    "$bin/train" --run softmax text.txt
+cksum softmax/* >sums.after
+check 'and nothing in it changes' same sums.before sums.after
+
+train seed --seed 2 text.txt
+check 'another seed, another result' differ seed/last.safetensors softmax/last.safetensors
+check 'and other numbers' fails same_numbers seed/last.safetensors softmax/last.safetensors
+train eval-every --eval-every 3 text.txt
+check '--eval-every changes no weights' \
+    same_numbers eval-every/last.safetensors softmax/last.safetensors
+train log-every --log-every 1 text.txt
+check '--log-every changes no weights' \
+    same_numbers log-every/last.safetensors softmax/last.safetensors
+train save-every --save-every 3 text.txt
+check '--save-every changes no weights' \
+    same_numbers save-every/last.safetensors softmax/last.safetensors
+train patience --lr 0 --steps 400 --eval-every 2 --patience 3 text.txt
+check '--patience ends a run that learns nothing' \
+    [ "$(tail -n 1 patience/log.csv | cut -d , -f 1)" -lt 40 ]
+
+# --- what is seen ---
+
+# shellcheck disable=SC2086
+run "$bin/train" $small --steps 10 text.txt
+check 'a run without a name gets one' [ -s runs/softmax-text/last.safetensors ]
+check 'what it says is no control language' is_plain
+check 'it says where the run is' says 'runs/softmax-text'
+check 'it says what it trains on' says 'text.txt'
+# shellcheck disable=SC2086
+run "$bin/train" $small --steps 10 --quiet text.txt
+check 'the next one gets another' [ -s runs/softmax-text-2/last.safetensors ]
+rm -r runs
+if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
+    script -qec "TERM=dumb '$bin/train' $small --steps 10 --run dumb text.txt" /dev/null >out 2>err </dev/null
+    check 'a dumb terminal gets no escapes' fails grep -q "$escape" out
+    script -qec "TERM=xterm NO_COLOR=1 '$bin/compare' softmax linear" /dev/null >out 2>err \
+        </dev/null
+    check 'NO_COLOR gets no colours' fails grep -q "$escape" out
+fi
+
+# --- going on ---
+
+# resumes NAME FIRST OPTIONS...: stopping after FIRST steps changes nothing.
+resumes() {
+    name=$1 first=$2
+    shift 2
+    train straight --eval-every 7 "$@" text.txt
+    train parts --eval-every 7 --stop-after "$first" "$@" text.txt
+    check "$name: stopped" [ "$(told parts/last.safetensors step)" = "$first" ]
+    resume parts
+    check "$name: resumed" exits 0
+    check "$name: nothing differs" same_runs straight parts
+    rm -rf straight parts
+}
+resumes 'softmax in two parts' 20 --dropout 0.2 --attn-dropout 0.1
+resumes 'linear in two parts' 20 --attn linear --dropout 0.2
+resumes 'accumulating, mid-epoch' 11 --accumulate 2 --dropout 0.1
+resumes 'one step short' 39 --no-tied --pos rotary --norm post --act swiglu
+
+train parts --stop-after 13 --threads 1 text.txt
+resume parts --threads 3 --stop-after 9
+check 'stopped twice' [ "$(told parts/last.safetensors step)" = 22 ]
+resume parts --threads 2
+check 'three sessions with other threads make the same' same_runs softmax parts
+
+cksum softmax/last.safetensors softmax/log.csv >sums.before
+run "$bin/train" --resume softmax
+check 'a finished run has nothing to do' says 'Nothing to do'
+check 'and that is no error' exits 0
+cksum softmax/last.safetensors softmax/log.csv >sums.after
+check 'nor does it change' same sums.before sums.after
+
+train parts2 --stop-after 20 text.txt
+refused 'a run keeps its width' 2 '--dim 32.* 16' "$bin/train" --resume parts2 --dim 32
+works 'stating its width is fine' "$bin/train" --resume parts2 --dim 16 --stop-after 1 --quiet
+refused 'a run keeps its folder' 2 '--run and --resume' \
+    "$bin/train" --resume parts2 --run none
+cp text.txt kept.txt
+make_text 200 7 >text.txt
+refused 'a run keeps its text' 1 'not the training text' "$bin/train" --resume parts2
+rm text.txt
+refused 'a run wants its text' 1 'text.txt' "$bin/train" --resume parts2
+cp kept.txt text.txt
+resume parts2
+check 'refusals leave a run as it is' same_runs softmax parts2
+mkdir empty
+refused 'no run to resume' 1 'no such run' "$bin/train" --resume nowhere
+refused 'nothing to resume' 1 'nothing has been saved' "$bin/train" --resume empty
+cp -r softmax damaged
+head -c "$(($(wc -c <softmax/last.safetensors) - 1))" softmax/last.safetensors \
+    >damaged/last.safetensors
+refused 'a damaged checkpoint to resume' 1 'damaged/last.safetensors' \
+    "$bin/train" --resume damaged
+
+# --- signals ---
+
+# signalled NAME STATUS: a run is interrupted anywhere, goes on, and nobody can tell.
+endless="$small --steps 1000000 --eval-every 7 --log-every 1"
+signalled() {
+    rm -rf straight parts
+    # shellcheck disable=SC2086
+    "$bin/train" $endless --run parts text.txt >out 2>err </dev/null &
+    child=$!
+    waited=0
+    while [ "$waited" -lt 200 ] && ! [ "$(grep -c '' parts/log.csv 2>/dev/null)" -gt 5 ] 2>/dev/null
+    do
+        sleep 0.05
+        waited=$((waited + 1))
+    done
+    kill "-$1" "$child"
+    wait "$child"
+    status=$?
+    child=
+    check "$1 ends a run with $2" exits "$2"
+    check "$1: it says how to go on" says 'train --resume parts'
+    steps=$(told parts/last.safetensors step)
+    resume parts --stop-after 5
+    # shellcheck disable=SC2086
+    run "$bin/train" $endless --quiet --run straight \
+        --stop-after "$((${steps:-0} + 5))" text.txt
+    check "$1: the run that went on is the run" same_runs straight parts
+}
+signalled INT 130
+signalled TERM 143
+rm -rf straight parts
+# shellcheck disable=SC2086
+(trap '' HUP && exec "$bin/train" $endless --quiet --run parts text.txt) \
+    >out 2>err </dev/null &
+child=$!
+sleep 0.5
+kill -HUP "$child"
+sleep 0.3
+check 'under nohup a run outlives its terminal' kill -0 "$child"
+kill -TERM "$child"
+wait "$child"
+child=
+
+# --- wrong input ---
+
+# no NAME STATUS PHRASE OPTIONS: train refuses to begin.
+no() {
+    # shellcheck disable=SC2086
+    refused "$1" "$2" "$3" "$bin/train" $small --steps 2 --run none $4
+}
+: >empty.txt
+printf ' \n\n \n' >blank.txt
+head -c 3000 "$bin/train" >binary.txt
+head -n 5 text.txt >short.txt
+gzip -c text.txt >text.copy.gz && head -c 200 text.copy.gz >cut.txt.gz
+no 'no corpus' 2 'corpus' ''
+no 'two corpora' 2 'one corpus' 'text.txt kept.txt'
+no 'a missing corpus' 1 'missing.txt: no such file' missing.txt
+no 'an empty corpus' 1 'empty.txt: the corpus is empty' empty.txt
+no 'a blank corpus' 1 'blank.txt: the corpus is empty' blank.txt
+no 'a binary corpus' 1 'binary.txt' binary.txt
+no 'a corpus that is too short' 1 'short.txt' short.txt
+no 'a corpus that is a folder' 1 'empty: is a folder' empty
+no 'a gzip file that was cut' 1 'cut.txt.gz: .*breaks off' cut.txt.gz
+no 'a missing validation text' 1 '--valid missing.txt' '--valid missing.txt text.txt'
+no 'an unknown option' 2 "did you mean '--layers'" '--layer 3 text.txt'
+no 'an option without its value' 2 '--dim needs a value' 'text.txt --dim'
+no 'an unknown kind' 2 "'telepathy' is not one of: softmax, linear" '--attn telepathy text.txt'
+no 'heads that do not divide' 2 '--heads 3 does not divide --dim 16' '--heads 3 text.txt'
+no 'dropped weights that are none' 2 'no weights' '--attn linear --attn-dropout 0.1 text.txt'
+no 'a rate that is no number' 2 "--lr: 'nan'" '--lr nan text.txt'
+no 'a rate without end' 2 "--lr: '1e999'" '--lr 1e999 text.txt'
+no 'a negative rate' 2 "--lr: '-1'" '--lr -1 text.txt'
+no 'an empty batch' 2 "--batch: '0'" '--batch 0 text.txt'
+no 'a batch of nothing' 2 "--batch: ''" '--batch= text.txt'
+no 'a strange end' 2 "--stop-after: 'soon'" '--stop-after soon text.txt'
+no 'too much memory' 1 'the limit is 1 MB' '--max-mem 1 --dim 512 text.txt'
+no 'a folder that cannot be made' 1 'cannot make' '--run no/such/place text.txt'
+no 'an unknown preset' 2 '--preset unheard' '--preset unheard text.txt'
+run "$bin/train" --run none "no${escape}file.txt"
+check 'messages obey no escapes' eval 'exits 1 && is_plain'
+if latin=$(printf 'caf\351.txt') && cp text.txt "$latin" 2>/dev/null; then
+    refused 'a name that no checkpoint can hold' 2 'UTF-8' "$bin/train" --run none "$latin"
+fi
+
+head -c "$(($(wc -c <softmax/best.safetensors) / 2))" softmax/best.safetensors >cut.safetensors
+for program in sample eval; do
+    corpus=
+    [ "$program" = sample ] || corpus=text.txt
+    refused "$program: a checkpoint that was cut" 1 'cut.safetensors: ' \
+        "$bin/$program" cut.safetensors $corpus
+    refused "$program: a text for a checkpoint" 1 'text.txt: .*looks like text' \
+        "$bin/$program" text.txt $corpus
+    refused "$program: a folder without a checkpoint" 1 'empty: no checkpoint' \
+        "$bin/$program" empty $corpus
+    refused "$program: no such run" 1 'nowhere: no such run' "$bin/$program" nowhere $corpus
+    refused "$program: no run" 2 'run' "$bin/$program"
+    refused "$program: an unknown option" 2 "did you mean '--threads'" \
+        "$bin/$program" --thread 2 softmax
+done
+refused 'eval: a missing corpus' 1 'missing.txt' "$bin/eval" softmax missing.txt
+refused 'eval: gaps between windows' 2 '--stride 20' \
+    "$bin/eval" softmax text.txt --window 16 --stride 20
+refused 'eval: more positions than were learned' 2 '--window 17' \
+    "$bin/eval" softmax text.txt --window 17
+refused 'compare: no run' 2 'run' "$bin/compare"
+refused 'compare: a missing run' 1 'nowhere' "$bin/compare" softmax nowhere
+refused 'compare: an empty folder' 1 'empty' "$bin/compare" empty
+refused 'toy: a word too many' 2 'text.txt' "$bin/toy" text.txt
+
+# --- a full disk ---
+
+train full --stop-after 20 text.txt
+# The limit is far above what the log takes, and far below a checkpoint.
+(ulimit -f 16 && exec "$bin/train" --quiet --resume full) >out 2>err </dev/null
+status=$?
+check 'a full disk ends a run' exits 1
+check 'and it says so' says 'safetensors: cannot write'
+check 'and it says how to go on' says 'train --resume full'
+check 'it leaves no temporary file' eval '! ls full | grep -q tmp'
+works 'what was saved can be read' "$bin/sample" --length 3 full/last.safetensors
+resume full
+check 'and be resumed' same_runs softmax full
+if [ -c /dev/full ]; then
+    for command in "sample softmax" "eval softmax text.txt" "compare softmax" "toy" \
+        "train --help"; do
+        # shellcheck disable=SC2086
+        (set -- $command && program=$1 && shift && exec "$bin/$program" "$@") \
+            >/dev/full 2>err </dev/null
+        status=$?
+        check "$command: a full disk is an error" exits 1
+        check "$command: and explained" says 'cannot write'
+    done
+fi
+
+# --- sample ---
+
+sample() { run "$bin/sample" --length 30 "$@" softmax; }
+sample --seed 3 && cp out first
+check 'sample' exits 0
+check 'sample warns of nothing' [ ! -s err ]
+check 'sample makes so many tokens' \
+    eval '[ "$(awk "{ n += NF + 1 } END { print n }" first)" -ge 30 ]'
+check 'and no more' eval '[ "$(awk "{ n += NF + 1 } END { print n }" first)" -le 31 ]'
+sample --seed 3
+check 'the same seed, the same text' same out first
+sample --seed 3 --threads 2
+check 'with more threads too' same out first
+sample --seed 4
+check 'another seed, another text' differ out first
+sample --greedy && cp out greedy
+sample --greedy --seed 9
+check '--greedy knows no chance' same out greedy
+sample --top-k 1 --temperature 5
+check 'the likeliest is the greedy one' same out greedy
+sample --temperature 0
+check 'so is the coldest' same out greedy
+sample --top-p 0
+check 'so is the smallest share' same out greedy
+sample --prompt 'the linnet'
+check 'the prompt comes first' eval 'head -n 1 out | grep -q "^the linnet"'
+check 'and is known' [ ! -s err ]
+sample --prompt 'the cuckoo'
+check 'an unknown word is told' says '1 unknown token'
+run "$bin/sample" --length 0 --prompt 'one lark' softmax
+check 'nothing but the prompt' [ "$(cat out)" = 'one lark' ]
+sample --count 3
+check 'three texts' eval '[ "$(grep -c "^---\$" out)" -eq 2 ]'
+train rare --min-count 60 text.txt
+sample --seed 1 && run "$bin/sample" --length 300 --temperature 3 rare
+check 'a model of rare words says <unk>' prints '<unk>'
+run "$bin/sample" --length 300 --temperature 3 --no-unk rare
+check 'unless it must not' fails prints '<unk>'
+run "$bin/sample" --length 300 linear
+check 'far past the context' exits 0
+"$bin/sample" --length 100000 softmax 2>err </dev/null | head -c 10 >out
+check 'a reader that leaves is no trouble' [ ! -s err ]
+refused 'an empty prompt of bytes' 2 'prompt' \
+    "$bin/sample" --prompt "$(printf '\377')" softmax
+
+# --- eval ---
+
+eval_json() { run "$bin/eval" --json "$@"; }
+best=$(awk -F , '$7 != "" && (best == "" || $7 + 0 < best + 0) { best = $7 }
+    NR > 1 { next } { best = "" } END { print best }' softmax/log.csv)
+eval_json softmax text.txt && cp out first
+check 'eval' exits 0
+check 'eval --json is JSON' is_json
+for key in loss perplexity bits_per_character nats tokens unknown characters split window stride
+do
+    check "eval --json tells $key" prints "\"$key\": "
+done
+check 'the validation loss is that of the log' near "$(field loss)" "$best" 1e-4
+check 'the window is the context' [ "$(field window)" = 16 ]
+check 'the perplexity is that of the loss' near "$(field perplexity)" \
+    "$(awk -v loss="$(field loss)" 'BEGIN { printf "%.12g", exp(loss) }')" 1e-6
+eval_json softmax text.txt --threads 1 --batch 3
+check 'the batch does not matter' near "$(field loss)" "$best" 1e-4
+eval_json softmax/best.safetensors text.txt
+check 'a file is as good as its folder' same out first
+loss=$(field loss)
+eval_json softmax text.txt --stride 4
+check 'more context, no more loss' eval "near $(field loss) $loss 0.02"
+check 'and the stride is told' [ "$(field stride)" = 4 ]
+make_text 37 5 >other.txt
+tokens=$(awk '{ n += NF + 1 } END { print n }' other.txt)
+eval_json softmax text.txt --test other.txt --split test
+check 'every token counts, line ends too' [ "$(field tokens)" = "$tokens" ]
+check 'characters likewise' [ "$(field characters)" = "$(wc -m <other.txt | tr -d ' ')" ]
+eval_json softmax text.txt --split train
+check 'the training text is a split too' \
+    [ "$(field tokens)" = "$(awk 'NR <= 180 { n += NF + 1 } END { print n }' text.txt)" ]
+run "$bin/eval" softmax text.txt
+check 'for people, in words' prints 'nats per token'
+check 'and plain' is_plain
+
+# --- compare ---
+
+run "$bin/compare" softmax linear
+check 'compare' exits 0
+check 'both runs are in it' eval "prints '^softmax' && prints '^linear'"
+check 'and nothing but text' is_plain
+run "$bin/compare" --json softmax linear
+check 'compare --json is JSON' is_json
+check 'with both runs' eval "prints '\"softmax\"' && prints '\"linear\"'"
+check 'and the best loss' near "$(field best_val_loss)" "$best" 1e-6
+
+# --- where a text may come from ---
+
+same_as_text() { same_numbers "$1/last.safetensors" softmax/last.safetensors; }
+# shellcheck disable=SC2086
+"$bin/train" $usual --run stdin - <text.txt >out 2>err
+status=$?
+check 'standard input' eval 'exits 0 && same_as_text stdin'
+gzip -c text.txt >packed.txt.gz
+train packed packed.txt.gz
+check 'a gzip file' eval 'exits 0 && same_as_text packed'
+head -n 180 text.txt >three.train.txt
+sed -n '181,190p' text.txt >three.valid.txt
+tail -n 10 text.txt >three.test.txt
+train three three.txt
+check 'three files' eval 'exits 0 && same_as_text three && same_logs three softmax'
+train given --valid three.valid.txt --test three.test.txt three.train.txt
+check 'files given one by one' eval 'exits 0 && same_as_text given && same_logs given softmax'
+train toy --steps 2 toy
+check 'the toy' exits 0
+check 'and its floor' grep -q 'entropy floor' toy/settings.conf
+works 'toy prints a text' "$bin/toy" --tokens 50
+cp out first
+run "$bin/toy" --tokens 50
+check 'the same text each time' same out first
+run "$bin/toy" --tokens 50 --seed 2
+check 'and another one' differ out first
+works 'toy knows its entropy' "$bin/toy" --entropy
+for kind in char byte; do
+    train "$kind" --tokens "$kind" text.txt
+    check "$kind tokens" exits 0
+    works "$kind tokens: sample" "$bin/sample" --length 20 "$kind"
+    works "$kind tokens: eval" "$bin/eval" "$kind" text.txt
+done
+
+# --- presets ---
+
+preset=article
+[ -f "$bin/../models/article.conf" ] || preset=$top/models/article.conf
+train preset --preset "$preset" text.txt
+check 'a preset' exits 0
+check 'it says what nobody else did' grep -q '^beta2 = 0.95$' preset/settings.conf
+check 'the command line has the last word' grep -q '^dim = 16$' preset/settings.conf
+printf '# a bird\nlayers = 2\n\nwings = 2\n' >bird.conf
+no 'a preset with an unknown name' 2 "bird.conf:4: unknown option 'wings'" \
+    '--preset bird.conf text.txt'
+printf 'layers = many\n' >bird.conf
+no 'a preset with a wrong value' 2 "bird.conf:1: 'many'" '--preset bird.conf text.txt'
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

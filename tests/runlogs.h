@@ -1,0 +1,10 @@
+/* Pieces of a run's log, as bytes. */
+#ifndef LINNET_RUNLOGS_H
+#define LINNET_RUNLOGS_H
+
+#define HEADER "step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second\n"
+#define ROW_1  "1,0.5,10,0.25,0.001,3.5,,1,40\n"
+#define ROW_2  "2,1,20,0.5,0.001,3.25,3.125,1,40\n"
+#define ROW_3  "3,1.5,30,0.75,0.001,3,,1,60\n"
+
+#endif

@@ -1,0 +1,54 @@
+#include "tests/support.h"
+#include "src/file.h"
+#include "src/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool support_same_files(const char *a, const char *b)
+{
+    char *bytes_a, *bytes_b;
+    size_t size_a, size_b;
+    Error error;
+    ck_assert_msg(file_read(a, SIZE_MAX / 2, &bytes_a, &size_a, &error), "%s", error.text);
+    ck_assert_msg(file_read(b, SIZE_MAX / 2, &bytes_b, &size_b, &error), "%s", error.text);
+    bool same = size_a == size_b && memcmp(bytes_a, bytes_b, size_a) == 0;
+    free(bytes_a);
+    free(bytes_b);
+    return same;
+}
+
+void support_check_error(const Error *error, const char *about, const char *phrase)
+{
+    ck_assert_msg(strstr(error->text, about) != NULL, "'%s' does not name %s", error->text,
+                  about);
+    ck_assert_msg(strstr(error->text, phrase) != NULL, "'%s' does not say '%s'", error->text,
+                  phrase);
+    for (const char *c = error->text; *c; c++)
+        ck_assert_msg((unsigned char)*c >= ' ' && *c != 0x7f, "'%s' holds byte %d", error->text,
+                      *c);
+}
+
+void small_model_make(SmallModel *small, ModelConfig config, double spread)
+{
+    *small = (SmallModel){0};
+    Error error;
+    ck_assert_msg(config_check(&config, &error), "%s", error.text);
+    model_make(&small->model, &config);
+    model_layout(&small->model, &small->arena);
+    arena_allocate(&small->arena, "a test");
+    model_layout(&small->model, &small->arena);
+    params_initialise(&small->model.table, small->model.base, 1);
+    RandomKey key = random_key(1, RANDOM_TEST, 0);
+    for (size_t r = 0; r < small->model.table.count; r++) {
+        const ParamRow *row = &small->model.table.rows[r];
+        for (size_t i = row->offset; i < row->offset + row->count; i++)
+            small->model.base[i] += (real)(spread * random_normal(key, i));
+    }
+}
+
+void small_model_free(SmallModel *small)
+{
+    model_free(&small->model);
+    arena_free(&small->arena);
+}

@@ -1,0 +1,48 @@
+/* Tensor files for tests: good ones from the writer, and bad ones made by hand, one for each
+ * way of being bad, because no writer should be able to. They all stand at one path. */
+#ifndef LINNET_TENSOR_FILES_H
+#define LINNET_TENSOR_FILES_H
+
+#include "models/safetensors.h"
+#include "tests/scratch.h"
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+extern char *tensor_path;
+
+/* A group of tests in which tensor_path stands in a folder that every test finds empty. */
+TCase *tensor_files_case(Suite *suite);
+
+/* --- by hand --- */
+
+/* One entry of a header. */
+#define TENSOR_ENTRY(name, type, shape, begin, end)                                      \
+    "\"" name "\":{\"dtype\":\"" type "\",\"shape\":" shape ",\"data_offsets\":[" #begin \
+    "," #end "]}"
+
+void tensor_put_bytes(const void *bytes, size_t size);
+/* A length that may be wrong, the header, and zeros for data. */
+void tensor_put_length(uint64_t length, const void *header, size_t header_size,
+                       size_t data_size);
+void tensor_put(const char *header, size_t data_size);
+
+/* --- by the writer --- */
+
+enum { TENSOR_SAMPLES = 7, TENSOR_NOTES = 3, TENSOR_GOLDEN = 219 };
+extern const TensorRecord tensor_samples[TENSOR_SAMPLES];
+extern const MetadataPair tensor_notes[TENSOR_NOTES];
+void tensor_write_samples(void);
+
+/* A whole file, which the writer must make to the byte (and a zero). */
+extern const char tensor_golden[TENSOR_GOLDEN + 1];
+
+/* --- what becomes of them --- */
+
+/* An error names the path, in printable ASCII. */
+void tensor_check_message(const Error *error);
+bool tensor_opens(Error *error);
+/* The file is refused, and the message gives the reason. */
+void tensor_refused(const char *what, const char *reason);
+void tensor_refused_header(const char *header, size_t data_size, const char *reason);
+
+#endif

@@ -1,0 +1,111 @@
+/* What a training step sees: every token of an epoch once, in an order that the seed decides.
+ */
+#include "data/batches.h"
+#include "data/vocabulary.h"
+#include "src/memory.h"
+#include "tests/tests.h"
+
+#include <stdlib.h>
+#include <zlib.h>
+
+#define LARGEST ((size_t)64)
+
+/* Plays an epoch, in which ids[i] == i, and checks that each is the target once, each after
+ * the one before it on the circle. Returns a number that tells orders apart. */
+static uint32_t play_epoch(Batches *batches, size_t epoch)
+{
+    size_t places = batches->batch * batches->context, total = 0;
+    int32_t *inputs = memory_take(places, sizeof *inputs, "inputs");
+    int32_t *targets = memory_take(places, sizeof *targets, "targets");
+    size_t seen[LARGEST] = {0};
+    uint32_t crc = 0;
+    for (size_t index = 0; index < batches_per_epoch(batches); index++) {
+        size_t given = batches_fill(batches, epoch, index, inputs, targets), found = 0;
+        for (size_t i = 0; i < places; i++) {
+            if (targets[i] == TOKEN_NONE) {
+                ck_assert_int_eq(inputs[i], 0);
+                continue;
+            }
+            size_t target = (size_t)targets[i];
+            found++;
+            seen[target]++;
+            ck_assert_uint_eq((size_t)inputs[i],
+                              (target + batches->count - 1) % batches->count);
+            if (i % batches->context) /* a window runs on, and has no holes */
+                ck_assert_int_eq(inputs[i], targets[i - 1]);
+        }
+        ck_assert_uint_eq(found, given);
+        ck_assert_uint_gt(given, 0);
+        total += given;
+        crc = (uint32_t)crc32(crc, (const Bytef *)targets, (uInt)(places * sizeof *targets));
+    }
+    ck_assert_uint_eq(total, batches->count);
+    for (size_t i = 0; i < batches->count; i++)
+        ck_assert_uint_eq(seen[i], 1);
+    free(inputs);
+    free(targets);
+    return crc;
+}
+
+START_TEST(every_token_is_a_target_once)
+{
+    int32_t ids[LARGEST];
+    for (size_t i = 0; i < LARGEST; i++)
+        ids[i] = (int32_t)i;
+    for (size_t count = 1; count <= LARGEST; count = count * 3 / 2 + 1)
+        for (size_t context = 1; context <= 70; context += 1 + context / 2)
+            for (size_t batch = 1; batch <= 9; batch += 2) {
+                Batches batches;
+                batches_init(&batches, ids, count, context, batch, 7);
+                for (size_t epoch = 0; epoch < 3; epoch++)
+                    play_epoch(&batches, epoch);
+                batches_free(&batches);
+            }
+}
+END_TEST
+
+START_TEST(batches_depend_on_seed_and_epoch_alone)
+{
+    int32_t ids[LARGEST];
+    for (size_t i = 0; i < LARGEST; i++)
+        ids[i] = (int32_t)i;
+    Batches a, b;
+    batches_init(&a, ids, LARGEST, 5, 3, 1);
+    batches_init(&b, ids, LARGEST, 5, 3, 1);
+    uint32_t first = play_epoch(&a, 0), second = play_epoch(&a, 1);
+    ck_assert_uint_ne(first, second);
+    ck_assert_uint_eq(play_epoch(&b, 1), second); /* in another order of calls */
+    ck_assert_uint_eq(play_epoch(&b, 0), first);
+    ck_assert_uint_eq(play_epoch(&a, 0), first);
+    batches_free(&b);
+    batches_init(&b, ids, LARGEST, 5, 3, 2);
+    ck_assert_uint_ne(play_epoch(&b, 0), first);
+
+    /* The cuts move: over some epochs, every token begins a window at least once. */
+    bool begins[LARGEST] = {false};
+    int32_t inputs[15], targets[15];
+    for (size_t epoch = 0; epoch < 64; epoch++)
+        for (size_t index = 0; index < batches_per_epoch(&a); index++) {
+            batches_fill(&a, epoch, index, inputs, targets);
+            for (size_t row = 0; row < 3; row++)
+                if (targets[row * 5] != TOKEN_NONE)
+                    begins[targets[row * 5]] = true;
+        }
+    for (size_t i = 0; i < LARGEST; i++)
+        ck_assert(begins[i]);
+    batches_free(&a);
+    batches_free(&b);
+}
+END_TEST
+
+Suite *batches_suite(void)
+{
+    enum { PATIENCE = 60 }; /* seconds: sanitizers are slow */
+    Suite *suite = suite_create("batches");
+    TCase *tests = tcase_create("batches");
+    tcase_set_timeout(tests, PATIENCE);
+    tcase_add_test(tests, every_token_is_a_target_once);
+    tcase_add_test(tests, batches_depend_on_seed_and_epoch_alone);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

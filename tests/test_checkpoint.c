@@ -1,0 +1,217 @@
+/* Checkpoints: what is saved comes back to the bit, and what is damaged is refused. */
+#include "src/file.h"
+#include "src/memory.h"
+#include "tests/content.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* --- there and back --- */
+
+static void check_round_trip(ModelConfig config, bool with_moments)
+{
+    Content content;
+    Checkpoint checkpoint;
+    Error error;
+    content_make(&content, config);
+    content_save(&content, content.path, with_moments);
+    ck_assert_msg(checkpoint_open(&checkpoint, content.path, &error), "%s", error.text);
+    ck_assert_mem_eq(&checkpoint.config, &content.small.model.config, sizeof config);
+    ck_assert_uint_eq(checkpoint.corpus.vocab_size, content_corpus.vocab_size);
+    ck_assert_uint_eq(checkpoint.vocabulary.count, content.vocabulary.count);
+    for (size_t i = 0; i < content.vocabulary.count; i++)
+        ck_assert_str_eq(checkpoint.vocabulary.words[i], content.vocabulary.words[i]);
+    ck_assert_int_eq(checkpoint.vocabulary.eos, content.vocabulary.eos);
+    ck_assert_int_eq(checkpoint.vocabulary.unk, content.vocabulary.unk);
+    ck_assert_str_eq(checkpoint_extra(&checkpoint, "step"), "12");
+    ck_assert_str_eq(checkpoint_extra(&checkpoint, "note"), "two\nlines \"\\");
+    ck_assert_ptr_null(checkpoint_extra(&checkpoint, "nothing"));
+    ck_assert(checkpoint.has_moments == with_moments);
+
+    size_t total = content.small.model.table.total;
+    real *loaded = memory_take(3 * total, sizeof *loaded, "a test");
+    real *m = with_moments ? loaded + total : NULL, *v = with_moments ? m + total : NULL;
+    ck_assert_msg(checkpoint_load(&checkpoint, loaded, m, v, &error), "%s", error.text);
+    ck_assert_mem_eq(loaded, content.small.model.base, total * sizeof(real));
+    if (with_moments) {
+        ck_assert_mem_eq(m, content.m, total * sizeof(real));
+        ck_assert_mem_eq(v, content.v, total * sizeof(real));
+    }
+    free(loaded);
+    checkpoint_close(&checkpoint);
+    content_free(&content);
+}
+
+START_TEST(what_is_saved_comes_back_to_the_bit)
+{
+    for (size_t kind = 0; attention_find(kind); kind++)
+        for (int bits = 0; bits < 16; bits++) {
+            ModelConfig config = content_config;
+            config.attention = kind;
+            config.tied = bits & 1;
+            config.head_bias = bits & 2;
+            config.norm = bits & 4 ? NORM_POST : NORM_PRE;
+            config.positions = bits & 4 ? POSITIONS_ROTARY : POSITIONS_LEARNED;
+            config.activation = bits & 1;
+            config.dropout = 0.1 + 0.2; /* no round number */
+            check_round_trip(config, bits & 8);
+        }
+}
+END_TEST
+
+START_TEST(the_same_content_makes_the_same_bytes)
+{
+    Content content;
+    content_make(&content, content_config);
+    char *again = scratch_path("again.safetensors");
+    content_save(&content, content.path, true);
+    content_save(&content, again, true);
+    ck_assert(support_same_files(content.path, again));
+    free(again);
+    content_free(&content);
+}
+END_TEST
+
+START_TEST(weights_alone_do_not_continue_a_training)
+{
+    Content content;
+    Checkpoint checkpoint;
+    Error error;
+    content_make(&content, content_config);
+    content_save(&content, content.path, false);
+    ck_assert(checkpoint_open(&checkpoint, content.path, &error));
+    size_t total = checkpoint.table.total;
+    real *loaded = memory_take(3 * total, sizeof *loaded, "a test");
+    ck_assert(
+        !checkpoint_load(&checkpoint, loaded, loaded + total, loaded + 2 * total, &error));
+    support_check_error(&error, content.path, "weights only");
+    free(loaded);
+    checkpoint_close(&checkpoint);
+    content_free(&content);
+}
+END_TEST
+
+START_TEST(weights_that_are_not_finite_are_not_saved)
+{
+    Content content;
+    content_make(&content, content_config);
+    content_save(&content, content.path, false);
+    content.small.model.base[3] = (real)NAN;
+    CheckpointContent saved = {.model = &content.small.model,
+                               .vocabulary = &content.vocabulary,
+                               .corpus = &content_corpus};
+    Error error;
+    ck_assert(!checkpoint_save(content.path, &saved, &error));
+    support_check_error(&error, content.path, "not finite");
+    Checkpoint before;
+    ck_assert_msg(checkpoint_open(&before, content.path, &error), "%s", error.text);
+    checkpoint_close(&before);
+    content_free(&content);
+}
+END_TEST
+
+/* --- damage --- */
+
+START_TEST(what_is_no_checkpoint_is_refused)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } files[] = {{"", 0},
+                 {"{", 1},
+                 {"Once upon a time there was a linnet.\n", 37},
+                 {"\2\0\0\0\0\0\0\0{}", 10},
+                 {"PK\3\4 a zip archive", 18},
+                 {"\377\377\377\377\377\377\377\377{}", 10}};
+    char *path = scratch_path("file");
+    Error error;
+    for (size_t i = 0; i < COUNT(files); i++) {
+        scratch_write(path, files[i].bytes, files[i].size);
+        ck_assert(!content_use(path, &error));
+        support_check_error(&error, path, "");
+    }
+    free(path);
+}
+END_TEST
+
+START_TEST(a_file_that_is_cut_or_changed_is_refused)
+{
+    Content content;
+    Error error;
+    char *bytes, *path = scratch_path("broken.safetensors");
+    size_t size;
+    content_make(&content, content_config);
+    content_save(&content, content.path, true);
+    ck_assert(file_read(content.path, SIZE_MAX / 2, &bytes, &size, &error));
+    for (size_t i = 0; i < 40; i++) {
+        size_t cut = i < 20 ? size * i / 20 : i < 30 ? size - 1 - (i - 20) : i - 25;
+        scratch_write(path, bytes, cut);
+        ck_assert_msg(!content_use(path, &error), "cut to %zu of %zu bytes, it was taken", cut,
+                      size);
+        support_check_error(&error, path, "");
+    }
+    for (size_t i = 0; i < 60; i++) {
+        size_t at = size * i / 60;
+        bytes[at] ^= 4;
+        scratch_write(path, bytes, size);
+        ck_assert_msg(!content_use(path, &error), "with byte %zu changed it was taken", at);
+        support_check_error(&error, path, "");
+        bytes[at] ^= 4;
+    }
+    scratch_write(path, bytes, size);
+    ck_assert_msg(content_use(path, &error), "%s", error.text);
+    free(bytes);
+    free(path);
+    content_free(&content);
+}
+END_TEST
+
+START_TEST(a_run_folder_means_its_best_checkpoint)
+{
+    char *folder = scratch_path("run"), *best = scratch_path("run/best.safetensors");
+    char *last = scratch_path("run/last.safetensors"), *found;
+    Error error;
+    ck_assert_ptr_null(checkpoint_path(folder, &error));
+    support_check_error(&error, folder, "no such run folder");
+    mkdir(folder, 0700);
+    ck_assert_ptr_null(checkpoint_path(folder, &error));
+    support_check_error(&error, folder, "no checkpoint in this folder");
+    scratch_write(last, "x", strlen("x"));
+    found = checkpoint_path(folder, &error);
+    ck_assert_str_eq(found, last);
+    free(found);
+    scratch_write(best, "x", strlen("x"));
+    found = checkpoint_path(folder, &error);
+    ck_assert_str_eq(found, best);
+    free(found);
+    found = checkpoint_path(last, &error);
+    ck_assert_str_eq(found, last);
+    free(found);
+    free(folder);
+    free(best);
+    free(last);
+}
+END_TEST
+
+Suite *checkpoint_suite(void)
+{
+    Suite *suite = suite_create("checkpoint");
+    TCase *tests = tcase_create("checkpoint");
+    tcase_set_timeout(tests, 60);
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_checked_fixture(tests, scratch_empty, NULL);
+    tcase_add_test(tests, what_is_saved_comes_back_to_the_bit);
+    tcase_add_test(tests, the_same_content_makes_the_same_bytes);
+    tcase_add_test(tests, weights_alone_do_not_continue_a_training);
+    tcase_add_test(tests, weights_that_are_not_finite_are_not_saved);
+    tcase_add_test(tests, what_is_no_checkpoint_is_refused);
+    tcase_add_test(tests, a_file_that_is_cut_or_changed_is_refused);
+    tcase_add_test(tests, a_run_folder_means_its_best_checkpoint);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,289 @@
+/* The bottom of the house: texts, errors and memory. */
+#include "src/file.h"
+#include "src/memory.h"
+#include "src/text.h"
+#include "tests/scratch.h"
+#include "tests/support.h"
+#include "tests/tests.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* --- texts --- */
+
+START_TEST(texts_grow_by_what_printf_makes)
+{
+    char *text = NULL;
+    text_append(&text, "%s", "");
+    ck_assert_str_eq(text, "");
+    for (int i = 0; i < 1000; i++)
+        text_append(&text, "%d,", i % 10);
+    ck_assert_uint_eq(strlen(text), 2000);
+    ck_assert_str_eq(text + 1990, "5,6,7,8,9,");
+    free(text);
+    text = text_format("%zu-%s", (size_t)7, "x");
+    ck_assert_str_eq(text, "7-x");
+    free(text);
+}
+END_TEST
+
+START_TEST(json_pieces_are_json)
+{
+    char *text = NULL;
+    text_append_json_string(&text, "a\"b\\c\n\t\x01\x7f\xc3\xa9/");
+    ck_assert_str_eq(text, "\"a\\\"b\\\\c\\u000a\\u0009\\u0001\\u007f\xc3\xa9/\"");
+    free(text);
+    static const struct {
+        double value;
+        const char *text;
+    } numbers[] = {{0, "0"},        {-1.5, "-1.5"},          {1e300, "1e+300"},
+                   {NAN, "null"},   {INFINITY, "null"},      {-INFINITY, "null"},
+                   {1e-7, "1e-07"}, {123456789, "123456789"}};
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        text = NULL;
+        text_append_json_number(&text, numbers[i].value);
+        ck_assert_str_eq(text, numbers[i].text);
+        free(text);
+    }
+}
+END_TEST
+
+START_TEST(whole_numbers_are_read_strictly)
+{
+    size_t value = 0;
+    ck_assert(text_to_size("0", &value) && value == 0);
+    ck_assert(text_to_size("007", &value) && value == 7);
+    ck_assert(text_to_size("18446744073709551615", &value) && value == SIZE_MAX);
+    static const char *const wrong[] = {"",    " 1",  "1 ",   "+1",  "-1",
+                                        "1.0", "1e3", "0x10", "one", "18446744073709551616",
+                                        "1\n", "१"};
+    value = 42;
+    for (size_t i = 0; i < COUNT(wrong); i++)
+        ck_assert_msg(!text_to_size(wrong[i], &value), "'%s' was read", wrong[i]);
+    ck_assert_uint_eq(value, 42);
+}
+END_TEST
+
+START_TEST(numbers_are_read_strictly)
+{
+    static const struct {
+        const char *text;
+        double value;
+    } right[] = {{"0", 0},      {"-0.5", -0.5}, {".5", 0.5},  {"5.", 5},
+                 {"+1e3", 1e3}, {"1E-3", 1e-3}, {"1e-999", 0}};
+    double value = 0;
+    for (size_t i = 0; i < COUNT(right); i++) {
+        ck_assert_msg(text_to_double(right[i].text, &value), "%s", right[i].text);
+        ck_assert(value == right[i].value);
+    }
+    static const char *const wrong[] = {
+        "",      " 1",    "1 ",  "nan", "NaN", "inf", "-inf", "+nan", "1e999", "-1e999",
+        "0x1p3", "1e-3x", "1,5", ".",   "+",   "-",   "e5",   "1e",   "1.2.3", "--1"};
+    value = 42;
+    for (size_t i = 0; i < COUNT(wrong); i++)
+        ck_assert_msg(!text_to_double(wrong[i], &value), "'%s' was read", wrong[i]);
+    ck_assert(value == 42);
+}
+END_TEST
+
+START_TEST(distances_count_changed_letters)
+{
+    static const struct {
+        const char *a, *b;
+        size_t distance;
+    } pairs[] = {{"", "", 0},
+                 {"", "abc", 3},
+                 {"abc", "", 3},
+                 {"layers", "layers", 0},
+                 {"layer", "layers", 1},
+                 {"kitten", "sitting", 3},
+                 {"ab", "ba", 2}};
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        ck_assert_uint_eq(text_distance(pairs[i].a, pairs[i].b), pairs[i].distance);
+        ck_assert_uint_eq(text_distance(pairs[i].b, pairs[i].a), pairs[i].distance);
+    }
+    char longest[1000];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    ck_assert_uint_gt(text_distance(longest, "x"), 50); /* far off, whatever it is */
+    ck_assert_uint_gt(text_distance("x", longest), 50);
+}
+END_TEST
+
+START_TEST(columns_count_characters)
+{
+    ck_assert_uint_eq(text_columns(""), 0);
+    ck_assert_uint_eq(text_columns("linnet"), 6);
+    ck_assert_uint_eq(text_columns("h\xc3\xa4nfling \xe2\x82\xac \xf0\x9f\x90\xa6"), 12);
+}
+END_TEST
+
+/* --- errors --- */
+
+START_TEST(an_error_is_filled_and_cut_to_fit)
+{
+    Error error;
+    ck_assert(!error_set(&error, "%s:%d: wrong", "file", 12));
+    ck_assert_str_eq(error.text, "file:12: wrong");
+    char *long_name = memory_take(5000, 1, "a test");
+    memset(long_name, 'n', 4999);
+    ck_assert(!error_set(&error, "%s", long_name));
+    ck_assert_uint_eq(strlen(error.text), sizeof error.text - 1);
+    free(long_name);
+}
+END_TEST
+
+/* What a call of warn leaves on stderr; the caller frees. */
+static char *warned(const char *text)
+{
+    char *path = scratch_path("stderr"), *bytes;
+    size_t size;
+    Error error;
+    fflush(stderr);
+    int kept = dup(STDERR_FILENO);
+    ck_assert_ptr_nonnull(freopen(path, "w", stderr));
+    program_name_set("/usr/bin/train");
+    warn("%s", text);
+    fflush(stderr);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    ck_assert_msg(file_read(path, 100000, &bytes, &size, &error), "%s", error.text);
+    free(path);
+    return bytes;
+}
+
+START_TEST(warnings_do_not_command_the_terminal)
+{
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"plain \xc3\xa9", "train: plain \xc3\xa9\n"},
+        {"\x1b[31mred\x1b[0m", "train: \\x1b[31mred\\x1b[0m\n"},
+        {"bell\a tab\t return\r", "train: bell\\x07 tab\\x09 return\\x0d\n"},
+        {"delete\x7f", "train: delete\\x7f\n"},
+        {"two\nlines", "train: two\\x0alines\n"},
+        {"csi \xc2\x9b"
+         "2J",
+         "train: csi \\xc2\\x9b2J\n"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char *shown = warned(cases[i].text);
+        ck_assert_str_eq(shown, cases[i].shown);
+        free(shown);
+    }
+}
+END_TEST
+
+/* --- memory --- */
+
+START_TEST(products_that_fit_are_given)
+{
+    ck_assert_uint_eq(memory_product(0, SIZE_MAX, "a test"), 0);
+    ck_assert_uint_eq(memory_product(SIZE_MAX, 1, "a test"), SIZE_MAX);
+    ck_assert_uint_eq(memory_product(123456, 654321, "a test"), 80779853376u);
+}
+END_TEST
+
+/* What these say on their way out is not for whoever reads the results. */
+static void be_quiet(void)
+{
+    ck_assert_ptr_nonnull(freopen("/dev/null", "w", stderr));
+}
+
+START_TEST(a_product_that_does_not_fit_ends_the_program)
+{
+    memory_product(SIZE_MAX / 2 + 1, 2, "a test");
+}
+END_TEST
+
+START_TEST(memory_that_does_not_fit_ends_the_program)
+{
+    void *memory = memory_take(SIZE_MAX / 2, 4, "a test");
+    free(memory);
+}
+END_TEST
+
+START_TEST(an_arena_that_does_not_fit_ends_the_program)
+{
+    Arena arena = {0};
+    arena_bytes(&arena, SIZE_MAX - 100, 1);
+    arena_bytes(&arena, 100, 1);
+    arena_bytes(&arena, 100, 1);
+}
+END_TEST
+
+START_TEST(memory_comes_as_zeros_and_grows)
+{
+    unsigned char *bytes = memory_take(1000, 3, "a test");
+    for (size_t i = 0; i < 3000; i++)
+        ck_assert_uint_eq(bytes[i], 0);
+    memset(bytes, 7, 3000);
+    bytes = memory_resize(bytes, 5000, 3, "a test");
+    ck_assert(bytes[0] == 7 && bytes[2999] == 7);
+    free(bytes);
+    free(memory_take(0, 0, "a test"));
+    char *copy = memory_copy_text("linnet");
+    ck_assert_str_eq(copy, "linnet");
+    free(copy);
+}
+END_TEST
+
+START_TEST(an_arena_hands_out_what_it_measured)
+{
+    static const size_t counts[] = {1, 0, 17, 64, 63, 1000, 2};
+    Arena arena = {0};
+    for (size_t i = 0; i < COUNT(counts); i++)
+        ck_assert_ptr_null(i % 2 ? arena_bytes(&arena, counts[i], 3)
+                                 : (void *)arena_reals(&arena, counts[i]));
+    size_t measured = arena.used;
+    arena_allocate(&arena, "a test");
+    ck_assert_uint_eq(arena.size, measured);
+    ck_assert_uint_eq(arena.used, 0);
+    unsigned char *end = arena.base;
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        size_t size = i % 2 ? 3 : sizeof(real);
+        unsigned char *at = arena_bytes(&arena, counts[i], size);
+        ck_assert_uint_eq((uintptr_t)at % 64, 0);
+        ck_assert(at >= end); /* nobody shares */
+        for (size_t b = 0; b < counts[i] * size; b++)
+            ck_assert_uint_eq(at[b], 0);
+        memset(at, 0xff, counts[i] * size);
+        end = at + counts[i] * size;
+    }
+    ck_assert_uint_eq(arena.used, measured);
+    arena_free(&arena);
+    ck_assert_ptr_null(arena.base);
+}
+END_TEST
+
+Suite *core_suite(void)
+{
+    Suite *suite = suite_create("core");
+    TCase *tests = tcase_create("core");
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_checked_fixture(tests, scratch_empty, NULL);
+    tcase_add_test(tests, texts_grow_by_what_printf_makes);
+    tcase_add_test(tests, json_pieces_are_json);
+    tcase_add_test(tests, whole_numbers_are_read_strictly);
+    tcase_add_test(tests, numbers_are_read_strictly);
+    tcase_add_test(tests, distances_count_changed_letters);
+    tcase_add_test(tests, columns_count_characters);
+    tcase_add_test(tests, an_error_is_filled_and_cut_to_fit);
+    tcase_add_test(tests, warnings_do_not_command_the_terminal);
+    tcase_add_test(tests, products_that_fit_are_given);
+    tcase_add_test(tests, memory_comes_as_zeros_and_grows);
+    tcase_add_test(tests, an_arena_hands_out_what_it_measured);
+    suite_add_tcase(suite, tests);
+    TCase *ends = tcase_create("ends");
+    tcase_add_checked_fixture(ends, be_quiet, NULL);
+    tcase_add_exit_test(ends, a_product_that_does_not_fit_ends_the_program, 1);
+    tcase_add_exit_test(ends, memory_that_does_not_fit_ends_the_program, 1);
+    tcase_add_exit_test(ends, an_arena_that_does_not_fit_ends_the_program, 1);
+    suite_add_tcase(suite, ends);
+    return suite;
+}

@@ -1,0 +1,284 @@
+/* Loading a corpus: splitting, learning and encoding. It is the one input that people bring
+ * themselves, so that much of this is about what they may get wrong. */
+#include "data/corpus.h"
+#include "src/file.h"
+#include "src/memory.h"
+#include "src/text.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+#include "tests/vocabularies.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define MOST_MB ((size_t)8)
+
+static const CorpusOptions plain = {.min_count = 1, .max_input_mb = MOST_MB};
+
+static Corpus load(const char *name, const CorpusOptions *options)
+{
+    Corpus corpus;
+    Error error = {""};
+    ck_assert_msg(corpus_load(&corpus, name, options, NULL, &error), "%s", error.text);
+    return corpus;
+}
+
+static void expect_no_corpus(const char *name, const CorpusOptions *options, const char *part)
+{
+    Corpus corpus;
+    Error error = {""};
+    ck_assert_msg(!corpus_load(&corpus, name, options, NULL, &error), "%s was loaded", name);
+    ck_says(error, part);
+}
+
+/* The words of a split, as text. */
+static char *words_of(const Corpus *corpus, const CorpusSplit *split)
+{
+    char *text = memory_copy_text("");
+    for (size_t i = 0; i < split->count; i++)
+        text_append(&text, "%s ", corpus->vocabulary.words[split->ids[i]]);
+    return text;
+}
+
+static void expect_split(const Corpus *corpus, const CorpusSplit *split, const char *expected)
+{
+    char *words = words_of(corpus, split);
+    ck_assert_str_eq(words, expected);
+    uint32_t crc = (uint32_t)crc32(0, (const Bytef *)split->ids,
+                                   (uInt)(split->count * sizeof *split->ids));
+    ck_assert_uint_eq(split->crc, crc);
+    free(words);
+}
+
+START_TEST(one_file_is_split_by_lines)
+{
+    char *text = memory_copy_text(""), *path;
+    for (int i = 0; i < 40; i++)
+        text_append(&text, "l%d\n", i);
+    text[strlen(text) - 1] = '\0'; /* the last line end is added back */
+    path = scratch_put("forty.txt", text);
+    Corpus corpus = load(path, &plain);
+    ck_assert_uint_eq(corpus.train.count, 72);
+    ck_assert_uint_eq(corpus.vocabulary.count, 36 + 2);
+    ck_assert_uint_eq(corpus.train.unknown, 0);
+    ck_assert_uint_eq(corpus.valid.unknown, 2);
+    ck_assert_uint_eq(corpus.test.unknown, 2);
+    ck_assert_uint_eq(corpus.test.characters, 8);
+    expect_split(&corpus, &corpus.valid, "<unk> <eos> <unk> <eos> ");
+    ck_assert(strstr(corpus.source, "forty.txt in /tmp/"));
+    ck_assert(
+        strstr(corpus.source, ", split by lines: 90 % training, 5 % validation, 5 % test"));
+    ck_assert_double_eq(corpus.entropy_floor, 0);
+    corpus_free(&corpus);
+    free(path);
+    free(text);
+
+    path = scratch_put("three", "a\nb\na b\n");
+    corpus = load(path, &plain);
+    expect_split(&corpus, &corpus.train, "a <eos> ");
+    expect_split(&corpus, &corpus.valid, "<unk> <eos> ");
+    expect_split(&corpus, &corpus.test, "a <unk> <eos> ");
+    corpus_free(&corpus);
+    free(path);
+    path = scratch_put("two", "a\nb\n");
+    expect_no_corpus(path, &plain, "2 lines are too few");
+    free(path);
+}
+END_TEST
+
+START_TEST(files_of_their_own_come_first)
+{
+    char *path = scratch_put("main", "a\na\na\nb\n"), *own = scratch_put("own", "b a\n");
+    CorpusOptions options = plain;
+    options.valid = own;
+    Corpus corpus = load(path, &options);
+    expect_split(&corpus, &corpus.train, "a <eos> a <eos> a <eos> ");
+    expect_split(&corpus, &corpus.valid, "<unk> a <eos> ");
+    expect_split(&corpus, &corpus.test, "<unk> <eos> ");
+    ck_assert(strstr(corpus.source, "75 % training, 25 % test; validation from "));
+    corpus_free(&corpus);
+    options.test = own;
+    corpus = load(path, &options);
+    ck_assert_uint_eq(corpus.train.count, 8);
+    ck_assert(!strstr(corpus.source, "split"));
+    corpus_free(&corpus);
+    options.test = "-";
+    options.valid = "-";
+    expect_no_corpus(path, &options, "only once");
+    options.valid = "no-such-file";
+    expect_no_corpus(path, &options, "--valid no-such-file");
+    free(own);
+    own = scratch_path(".");
+    options.valid = own;
+    expect_no_corpus(path, &options, "folder");
+    free(own);
+    own = scratch_put("bad", "good\nb\xff\n");
+    options.valid = own;
+    options.test = own;
+    expect_no_corpus(path, &options, "bad:2: invalid UTF-8 at byte 6");
+    free(path);
+    free(own);
+}
+END_TEST
+
+START_TEST(empty_corpora_are_refused)
+{
+    static const char *const texts[] = {"", "\n\n\n\n", " \t\r\n \n\v\n", "\xEF\xBB\xBF\n"};
+    CorpusOptions options = plain;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (options.tokenizer = 0; tokenizer_find(options.tokenizer); options.tokenizer++) {
+            char *path = scratch_put("empty", texts[i]);
+            expect_no_corpus(path, &options, "the corpus is empty");
+            free(path);
+        }
+}
+END_TEST
+
+START_TEST(line_ends_of_every_kind_are_one_token)
+{
+    char *dos = scratch_put("dos", "\xEF\xBB\xBF"
+                                   "ab\r\nc\r\nab\r\nc");
+    char *unix_one = scratch_put("unix", "ab\nc\nab\nc\n");
+    for (size_t kind = TOKENIZER_WORD; kind <= TOKENIZER_CHAR; kind++) {
+        CorpusOptions options = plain;
+        options.tokenizer = kind;
+        Corpus a = load(dos, &options), b = load(unix_one, &options);
+        ck_assert_uint_eq(a.train.count, b.train.count);
+        ck_assert_uint_eq(a.train.crc, b.train.crc);
+        ck_assert_uint_eq(a.test.crc, b.test.crc);
+        ck_assert_uint_eq(a.train.characters, b.train.characters);
+        if (kind == TOKENIZER_CHAR)
+            ck_assert_uint_eq(a.train.characters, a.train.count);
+        corpus_free(&a);
+        corpus_free(&b);
+    }
+    free(dos);
+    free(unix_one);
+}
+END_TEST
+
+START_TEST(known_vocabularies_are_kept)
+{
+    char *path = scratch_put("new", "x y\nx\nold\n");
+    Vocabulary known = vocabulary_of(TOKENIZER_WORD, "old x\n", 0, 1);
+    Corpus corpus;
+    Error error;
+    CorpusOptions options = plain;
+    options.tokenizer = TOKENIZER_BYTE; /* the vocabulary knows better */
+    ck_assert(corpus_load(&corpus, path, &options, &known, &error));
+    ck_assert_uint_eq(corpus.vocabulary.count, known.count);
+    ck_assert_uint_eq(corpus.train.unknown, 1);
+    expect_split(&corpus, &corpus.train, "x <unk> <eos> ");
+    expect_split(&corpus, &corpus.test, "old <eos> ");
+    vocabulary_free(&known);
+    ck_assert_int_eq(vocabulary_find(&corpus.vocabulary, "old"), corpus.test.ids[0]);
+    corpus_free(&corpus);
+    free(path);
+}
+END_TEST
+
+START_TEST(triples_are_loaded)
+{
+    char *packed = NULL, *paths[3], *name;
+    size_t size = 0;
+    scratch_pack(&packed, &size, "a b\nb\n", 6);
+    paths[0] = scratch_put_bytes("t.train.txt.gz", packed, size);
+    paths[1] = scratch_put("t.valid.txt", "b c\n");
+    paths[2] = scratch_put("t.test.txt", "a\n");
+    name = scratch_path("t.txt");
+    Corpus corpus = load(name, &plain);
+    expect_split(&corpus, &corpus.train, "a b <eos> b <eos> ");
+    expect_split(&corpus, &corpus.valid, "b <unk> <eos> ");
+    expect_split(&corpus, &corpus.test, "a <eos> ");
+    ck_assert_uint_eq(corpus.valid.unknown, 1);
+    corpus_free(&corpus);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        free(paths[i]);
+    free(name);
+    free(packed);
+}
+END_TEST
+
+START_TEST(the_toy_is_built_in)
+{
+    Corpus corpus = load("toy", &plain);
+    ck_assert_uint_ge(corpus.train.count, 400000);
+    ck_assert_uint_ge(corpus.valid.count, 40000);
+    ck_assert_uint_ge(corpus.test.count, 40000);
+    ck_assert_uint_ne(corpus.valid.crc, corpus.test.crc);
+    ck_assert_double_gt(corpus.entropy_floor, 0);
+    corpus_free(&corpus);
+    CorpusOptions options = plain;
+    options.tokenizer = TOKENIZER_CHAR;
+    corpus = load("toy", &options);
+    ck_assert_double_eq(corpus.entropy_floor, 0);
+    corpus_free(&corpus);
+    options = plain;
+    options.vocab_size = 10;
+    corpus = load("toy", &options);
+    ck_assert_double_eq(corpus.entropy_floor, 0);
+    ck_assert_uint_eq(corpus.vocabulary.count, 10);
+    corpus_free(&corpus);
+}
+END_TEST
+
+START_TEST(the_option_rows_fit_the_struct)
+{
+    CorpusOptions options = {0};
+    OptionGroup group = {"Corpus", corpus_option_rows, corpus_option_count, &options};
+    Error error;
+    options_set_defaults(&group, 1);
+    ck_assert_uint_eq(options.min_count, 1);
+    ck_assert_uint_eq(options.max_input_mb, 1000);
+    ck_assert(options_set(&group, 1, "tokens", "char", "--tokens", &error));
+    ck_assert_uint_eq(options.tokenizer, TOKENIZER_CHAR);
+    ck_assert(options_set(&group, 1, "vocab-size", "77", "--vocab-size", &error));
+    ck_assert(options_set(&group, 1, "max-input-mb", "7", "--max-input-mb", &error));
+    ck_assert(!options_set(&group, 1, "max-input-mb", "4001", "--max-input-mb", &error));
+    ck_assert(!options_set(&group, 1, "min-count", "0", "--min-count", &error));
+    char *text = options_write_text(&group, 1);
+    ck_assert_str_eq(text, "tokens = char\nvocab-size = 77\nmin-count = 1\n");
+    free(text);
+    options_free_texts(&group, 1);
+}
+END_TEST
+
+/* Counts the published sizes of Penn Treebank; only where somebody has it. */
+START_TEST(penn_treebank_has_its_known_sizes)
+{
+    const char *place = getenv("PTB_DIR");
+    if (!place)
+        return;
+    char *name = file_join(place, "ptb.txt");
+    Corpus corpus = load(name, &plain);
+    ck_assert_uint_eq(corpus.train.count, 929589);
+    ck_assert_uint_eq(corpus.valid.count, 73760);
+    ck_assert_uint_eq(corpus.test.count, 82430);
+    ck_assert_uint_eq(corpus.vocabulary.count, 10000);
+    ck_assert_uint_eq(corpus.train.unknown + corpus.valid.unknown + corpus.test.unknown, 0);
+    vocabulary_expect_round_trip(&corpus.vocabulary);
+    corpus_free(&corpus);
+    free(name);
+}
+END_TEST
+
+Suite *corpus_suite(void)
+{
+    enum { PATIENCE = 60 }; /* seconds: sanitizers are slow */
+    Suite *suite = suite_create("corpus");
+    TCase *tests = tcase_create("corpus");
+    tcase_set_timeout(tests, PATIENCE);
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_test(tests, one_file_is_split_by_lines);
+    tcase_add_test(tests, files_of_their_own_come_first);
+    tcase_add_test(tests, empty_corpora_are_refused);
+    tcase_add_test(tests, line_ends_of_every_kind_are_one_token);
+    tcase_add_test(tests, known_vocabularies_are_kept);
+    tcase_add_test(tests, triples_are_loaded);
+    tcase_add_test(tests, the_toy_is_built_in);
+    tcase_add_test(tests, the_option_rows_fit_the_struct);
+    tcase_add_test(tests, penn_treebank_has_its_known_sizes);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

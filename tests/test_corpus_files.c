@@ -1,0 +1,76 @@
+/* From the name that somebody types to the files of a corpus. */
+#include "data/corpus_files.h"
+#include "src/text.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <stdlib.h>
+
+/* Finds `name` with the test's folder as the data folder; the parts of a title or an error. */
+static void expect_found(const char *name, const char *valid, const char *title)
+{
+    CorpusFiles files;
+    Error error = {""};
+    ck_assert_msg(corpus_files_find(&files, name, valid, NULL, scratch_folder(), &error), "%s",
+                  error.text);
+    ck_assert_str_eq(files.title, title);
+    corpus_files_free(&files);
+}
+
+static void expect_not_found(const char *name, const char *part)
+{
+    CorpusFiles files;
+    Error error = {""};
+    ck_assert(!corpus_files_find(&files, name, NULL, "", scratch_folder(), &error));
+    ck_says(error, part);
+    corpus_files_free(&files);
+}
+
+START_TEST(triples_are_found)
+{
+    char *paths[4], *expected;
+    expect_not_found("abc.txt", "abc.txt: no such file, nor abc.train.txt");
+    expect_not_found("abc.txt", scratch_folder());
+    expect_not_found("/abc.txt", "no such file, nor /abc.train.txt (");
+    paths[0] = scratch_put("abc.train.txt", "a\n");
+    expect_not_found("abc.txt", "abc.valid.txt: not found in ../data");
+    paths[1] = scratch_put("abc.valid.txt.gz", "b\n");
+    expect_not_found("abc.txt", "abc.test.txt: not found in ../data");
+    expect_not_found("abc.txt", "--test FILE");
+    paths[2] = scratch_put("abc.test.txt", "c\n");
+    expect_found("abc.txt", NULL, "abc.train.txt, abc.valid.txt.gz, abc.test.txt in ../data");
+    expect_found("abc.txt.gz", "", "abc.train.txt, abc.valid.txt.gz, abc.test.txt in ../data");
+    expect_found("abc.txt", paths[0], "abc.train.txt, abc.test.txt in ../data");
+    expect_not_found("abc", "abc: no such file, nor abc.train;");
+
+    expected = text_format("abc.train.txt, abc.valid.txt.gz, abc.test.txt in %s",
+                           scratch_folder());
+    char *given = scratch_path("abc.txt");
+    expect_found(given, NULL, expected);
+    paths[3] = scratch_put("abc.txt", "one file goes before three\n");
+    expect_found("abc.txt", NULL, "abc.txt in ../data");
+    expect_not_found("/abc.txt", "no such file"); /* absolute names are not searched for */
+    free(expected);
+    expected = text_format("abc.txt in %s", scratch_folder());
+    expect_found(given, NULL, expected);
+    free(expected);
+    free(given);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        free(paths[i]);
+    expect_not_found(scratch_folder(), "folder");
+    expect_found("-", NULL, "standard input");
+    expect_found("toy", NULL, "the built-in toy grammar");
+    free(scratch_put("toy", "a real file\n"));
+    expect_found("toy", NULL, "toy in ../data");
+}
+END_TEST
+
+Suite *corpus_files_suite(void)
+{
+    Suite *suite = suite_create("corpus files");
+    TCase *tests = tcase_create("corpus files");
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_test(tests, triples_are_found);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

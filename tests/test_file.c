@@ -1,0 +1,148 @@
+/* Files: read whole and bounded, replaced whole or not at all. */
+#include "src/file.h"
+#include "src/memory.h"
+#include "tests/scratch.h"
+#include "tests/support.h"
+#include "tests/tests.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static void check_content(const char *path, const char *content)
+{
+    char *bytes;
+    size_t size;
+    Error error;
+    ck_assert_msg(file_read(path, 1000000, &bytes, &size, &error), "%s", error.text);
+    ck_assert_str_eq(bytes, content);
+    ck_assert_uint_eq(size, strlen(content));
+    free(bytes);
+}
+
+START_TEST(files_are_read_whole_up_to_a_limit)
+{
+    char *path = scratch_path("file"), *bytes = NULL;
+    size_t size;
+    Error error;
+    scratch_write(path, "ab\0cd", 5);
+    ck_assert(file_read(path, 5, &bytes, &size, &error));
+    ck_assert_uint_eq(size, 5);
+    ck_assert_mem_eq(bytes, "ab\0cd", 6);
+    free(bytes);
+    ck_assert(!file_read(path, 4, &bytes, &size, &error));
+    ck_assert_ptr_null(bytes);
+    support_check_error(&error, path, "limit of 4");
+    scratch_write(path, "", 0);
+    ck_assert(file_read(path, 0, &bytes, &size, &error));
+    ck_assert_uint_eq(size, 0);
+    ck_assert_str_eq(bytes, "");
+    free(bytes);
+    free(path);
+}
+END_TEST
+
+START_TEST(only_regular_files_are_read)
+{
+    char *missing = scratch_path("missing"), *pipe = scratch_path("pipe"), *bytes;
+    char *here = scratch_path(".");
+    size_t size;
+    Error error;
+    ck_assert(!file_read(missing, 10, &bytes, &size, &error));
+    support_check_error(&error, missing, "No such file");
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    ck_assert(!file_read(pipe, 10, &bytes, &size, &error)); /* and nobody waits */
+    support_check_error(&error, pipe, "not a regular file");
+    ck_assert(!file_read(here, 1000000, &bytes, &size, &error));
+    support_check_error(&error, here, "not a regular file");
+    ck_assert(file_exists(pipe) && !file_exists(missing));
+    ck_assert(file_is_folder(here) && !file_is_folder(pipe));
+    free(missing);
+    free(pipe);
+    free(here);
+}
+END_TEST
+
+START_TEST(a_file_is_replaced_whole)
+{
+    char *path = scratch_path("file");
+    Error error;
+    ck_assert_msg(file_replace_text(path, "first", &error), "%s", error.text);
+    check_content(path, "first");
+    FileReplacement file;
+    ck_assert(file_replace_begin(&file, path, &error));
+    ck_assert(file_replace_write(&file, "sec", 3, &error));
+    check_content(path, "first"); /* until the last moment */
+    ck_assert(file_replace_write(&file, "ond", 3, &error));
+    ck_assert(file_replace_commit(&file, &error));
+    check_content(path, "second");
+    ck_assert(file_replace_begin(&file, path, &error));
+    ck_assert(file_replace_write(&file, "third", 5, &error));
+    file_replace_abort(&file);
+    check_content(path, "second");
+    ck_assert_uint_eq(scratch_count(), 1);
+    free(path);
+}
+END_TEST
+
+START_TEST(a_replacement_that_fails_leaves_nothing)
+{
+    char *lost = scratch_path("no/such/folder/file"), *taken = scratch_path("taken");
+    Error error;
+    ck_assert(!file_replace_text(lost, "text", &error));
+    support_check_error(&error, lost, "cannot create");
+    ck_assert_int_eq(mkdir(taken, 0700), 0);
+    ck_assert(!file_replace_text(taken, "text", &error));
+    support_check_error(&error, taken, "cannot replace");
+    ck_assert_uint_eq(scratch_count(), 1);
+    free(lost);
+    free(taken);
+}
+END_TEST
+
+/* The limit applies to the test runner's own files too, so it must not stay. */
+static bool replace_within(rlim_t most, const char *path, const char *text, Error *error)
+{
+    struct rlimit before, limit;
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit = before;
+    limit.rlim_cur = most;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    bool good = file_replace_text(path, text, error);
+    setrlimit(RLIMIT_FSIZE, &before);
+    return good;
+}
+
+START_TEST(a_full_disk_leaves_the_old_file)
+{
+    char *path = scratch_path("file");
+    Error error;
+    ck_assert(file_replace_text(path, "old", &error));
+    char *text = memory_take(5001, 1, "a test");
+    memset(text, 'x', 5000);
+    ck_assert(!replace_within(1000, path, text, &error));
+    support_check_error(&error, path, "cannot write");
+    support_check_error(&error, path, "untouched");
+    check_content(path, "old");
+    ck_assert_uint_eq(scratch_count(), 1);
+    free(text);
+    free(path);
+}
+END_TEST
+
+Suite *file_suite(void)
+{
+    Suite *suite = suite_create("file");
+    TCase *tests = tcase_create("file");
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_checked_fixture(tests, scratch_empty, NULL);
+    tcase_add_test(tests, files_are_read_whole_up_to_a_limit);
+    tcase_add_test(tests, only_regular_files_are_read);
+    tcase_add_test(tests, a_file_is_replaced_whole);
+    tcase_add_test(tests, a_replacement_that_fails_leaves_nothing);
+    tcase_add_test(tests, a_full_disk_leaves_the_old_file);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,195 @@
+/* Checkpoints that lie. They are forged with the writer of safetensors files, so that nothing
+ * about them is wrong but what they say; each is refused in one line that names the file. */
+#include "src/containers.h"
+#include "src/memory.h"
+#include "src/text.h"
+#include "tests/content.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+typedef struct Forgery {
+    const char *what, *phrase;  /* what is wrong, and what the error must say */
+    const char *more;           /* lines that follow the true settings, and so overrule them */
+    const char *only;           /* or stand in their place */
+    bool no_settings, moments;  /* of another program; with all moments */
+    const char *without, *with; /* tensors that are missing, or too many */
+    const char *turned;         /* a tensor whose axes are exchanged, or split in two */
+    const char *as_bytes;       /* a tensor of another type */
+    const char *words;          /* in place of the vocabulary */
+} Forgery;
+
+static bool is(const char *wanted, const char *name)
+{
+    return wanted && strcmp(wanted, name) == 0;
+}
+
+static void forge_tensor(TensorRecord **records, const Forgery *forgery, const char *name,
+                         TensorRecord record)
+{
+    if (is(forgery->without, name))
+        return;
+    record.name = name;
+    if (is(forgery->turned, name)) {
+        size_t first = record.shape[0];
+        record.shape[0] = record.rank == 2 ? record.shape[1] : 2;
+        record.shape[1] = record.rank == 2 ? first : first / 2;
+        record.rank = 2;
+    }
+    if (is(forgery->as_bytes, name))
+        record.type = TENSOR_U8;
+    arrput(*records, record);
+}
+
+static char *forged_settings(const Forgery *forgery, const ModelConfig *config)
+{
+    const OptionGroup groups[] = {
+        {NULL, model_option_rows, model_option_count, (void *)config},
+        {NULL, corpus_option_rows, corpus_option_count, (void *)&content_corpus}};
+    char *text = forgery->only ? memory_copy_text("") : options_write_text(groups, 2);
+    const char *lines = forgery->only ? forgery->only : forgery->more;
+    text_append(&text, "%s", lines ? lines : "");
+    return text;
+}
+
+static void forge(const Content *content, const Forgery *forgery)
+{
+    static const char *const prefixes[] = {"", "opt.m.", "opt.v."};
+    const Model *model = &content->small.model;
+    TensorRecord *records = NULL;
+    char *names[3][64] = {{NULL}}, *words, *settings;
+    size_t size;
+    for (size_t p = 0; p < (forgery->moments ? 3 : 1); p++)
+        for (size_t i = 0; i < model->table.count; i++) {
+            const ParamRow *row = &model->table.rows[i];
+            names[p][i] = text_format("%s%s", prefixes[p], row->name);
+            TensorRecord record = {.type = TENSOR_REAL,
+                                   .rank = row->rank,
+                                   .shape = {row->shape[0], row->shape[1]},
+                                   .data = model->base + row->offset};
+            forge_tensor(&records, forgery, names[p][i], record);
+        }
+    words = forgery->words ? memory_copy_text(forgery->words)
+                           : vocabulary_write(&content->vocabulary, &size);
+    if (forgery->words)
+        size = strlen(words);
+    TensorRecord vocabulary = {.type = TENSOR_U8, .rank = 1, .shape = {size}, .data = words};
+    forge_tensor(&records, forgery, "vocab", vocabulary);
+    if (forgery->with) {
+        TensorRecord stranger = {.name = forgery->with, .type = TENSOR_U8};
+        stranger.data = "x";
+        arrput(records, stranger);
+    }
+    settings = forged_settings(forgery, &model->config);
+    MetadataPair metadata = {forgery->no_settings ? "author" : "settings", settings};
+    Error error;
+    ck_assert_msg(
+        safetensors_write(content->path, records, arrlenu(records), &metadata, 1, &error), "%s",
+        error.text);
+    for (size_t p = 0; p < 3; p++)
+        for (size_t i = 0; i < model->table.count; i++)
+            free(names[p][i]);
+    arrfree(records);
+    free(words);
+    free(settings);
+}
+
+static const Forgery honest[] = {
+    {.what = "nothing"},
+    {.what = "nothing, moments", .moments = true},
+    {.what = "a comment", .more = "# written by hand\n"},
+};
+
+static const Forgery forgeries[] = {
+    {"a weight is missing", "h.1.mlp.c_fc.bias is missing", .without = "h.1.mlp.c_fc.bias"},
+    {"the embedding is missing", "wte.weight is missing", .without = "wte.weight"},
+    {"no vocabulary", "no vocabulary", .without = "vocab"},
+    {"a stranger", "stranger has no place", .with = "stranger"},
+    {"a stranger's moment", "opt.m.stranger has no place", .with = "opt.m.stranger"},
+    {"a layer too many", "h.2.ln_1.weight has no place", .with = "h.2.ln_1.weight"},
+    {"one moment", "some of the optimizer's moments", .with = "opt.m.wte.weight"},
+    {"a moment is missing", "moments are missing", .moments = true,
+     .without = "opt.v.wte.weight"},
+    {"a moment is turned", "opt.m.wte.weight", .moments = true, .turned = "opt.m.wte.weight"},
+    {"a turned matrix", "h.0.mlp.c_fc.weight has the shape [12, 8]",
+     .turned = "h.0.mlp.c_fc.weight"},
+    {"a vector as a matrix", "ln_f.bias has the shape [2, 4]", .turned = "ln_f.bias"},
+    {"another type", "ln_f.bias: dtype U8", .as_bytes = "ln_f.bias"},
+    {"another program", "not one of linnet's", .no_settings = true},
+    {"no settings in them", "tensor", .only = "\n"},
+    {"an unknown name", "unknown option 'wings'", .more = "wings = 2\n"},
+    {"a training option", "unknown option 'epochs'", .more = "epochs = 2\n"},
+    {"no such kind", "'telepathy' is not one of", .more = "attn = telepathy\n"},
+    {"heads that do not divide", "--heads 3 does not divide --dim 8", .more = "heads = 3\n"},
+    {"no heads", "'0' is not a whole number", .more = "heads = 0\n"},
+    {"another width", "wte.weight has the shape [6, 8], the settings say [6, 16]",
+     .more = "dim = 16\n"},
+    {"another ffn", "h.0.mlp.c_fc.weight has the shape [8, 12]", .more = "ffn = 13\n"},
+    {"another context", "wpe.weight has the shape [5, 8]", .more = "context = 6\n"},
+    {"other positions", "wpe.weight has no place", .more = "pos = none\n"},
+    {"another norm", "ln_f.bias has no place", .more = "norm = post\n"},
+    {"tied", "lm_head.weight has no place", .more = "tied = yes\n"},
+    {"a bias", "lm_head.bias is missing", .more = "head-bias = yes\n"},
+    {"fewer layers", "h.1.attn.c_attn.bias has no place", .more = "layers = 1\n"},
+    {"more layers", "cannot be a model of 3 layers", .more = "layers = 3\n"},
+    {"very many layers", "cannot be a model of 1000 layers", .more = "layers = 1000\n"},
+    {"endless layers", "'99999999999' is not a whole number", .more = "layers = 99999999999\n"},
+    {"a huge model", "the settings say [6, 65536]",
+     .more = "dim = 65536\nffn = 1048576\ncontext = 65536\n"},
+    {"half a line", "not of the form name = value", .more = "heads"},
+    {"no number", "is not a number", .more = "dropout = nan\n"},
+    {"dropped weights that are none", "no weights to drop",
+     .more = "attn = linear\nattn-dropout = 0.5\n"},
+    {"a shorter vocabulary", "wte.weight has the shape [6, 8], the settings say [5, 8]",
+     .words = "the\nlinnet\n<eos>\nsings\n<unk>\n"},
+    {"a longer vocabulary", "the settings say [7, 8]",
+     .words = "the\nlinnet\n<eos>\nsings\n<unk>\nand\nmore\n"},
+    {"no words at all", "vocabulary", .words = ""},
+    {"a word twice", "vocabulary: ", .words = "the\nthe\n<eos>\nsings\n<unk>\nx\n"},
+    {"a terminal's escape", "vocabulary: ", .words = "the\n\x1b[2J\n<eos>\nsings\n<unk>\nx\n"},
+    {"bytes that are no text", "vocabulary: ", .words = "the\n\xff\n<eos>\nsings\n<unk>\nx\n"},
+    {"a blank in a word", "vocabulary: ", .words = "the\na b\n<eos>\nsings\n<unk>\nx\n"},
+    {"no line end", "vocabulary: ", .words = "the\na\nb\nsings\n<unk>\nx\n"},
+    {"no unknown", "vocabulary: ", .words = "the\na\nb\nsings\n<eos>\nx\n"},
+    {"no last line end", "vocabulary: ", .words = "the\na\n<eos>\nsings\n<unk>\nx"},
+};
+
+START_TEST(an_honest_file_is_taken)
+{
+    Content content;
+    Error error;
+    content_make(&content, content_config);
+    forge(&content, &honest[_i]);
+    ck_assert_msg(content_use(content.path, &error), "%s: %s", honest[_i].what, error.text);
+    content_free(&content);
+}
+END_TEST
+
+START_TEST(a_forgery_is_refused)
+{
+    const Forgery *forgery = &forgeries[_i];
+    Content content;
+    Error error = {{0}};
+    content_make(&content, content_config);
+    forge(&content, forgery);
+    ck_assert_msg(!content_use(content.path, &error), "%s: it was taken", forgery->what);
+    support_check_error(&error, content.path, forgery->phrase);
+    content_free(&content);
+}
+END_TEST
+
+Suite *forgeries_suite(void)
+{
+    Suite *suite = suite_create("forgeries");
+    TCase *tests = tcase_create("forgeries");
+    tcase_set_timeout(tests, 60);
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_checked_fixture(tests, scratch_empty, NULL);
+    tcase_add_loop_test(tests, an_honest_file_is_taken, 0, COUNT(honest));
+    tcase_add_loop_test(tests, a_forgery_is_refused, 0, COUNT(forgeries));
+    suite_add_tcase(suite, tests);
+    return suite;
+}

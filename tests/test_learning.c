@@ -1,0 +1,275 @@
+/* What learning is made of: the optimizer, its schedules, and the loss of the head. */
+#include "src/layers/head.h"
+#include "src/memory.h"
+#include "src/optim/adamw.h"
+#include "src/optim/schedule.h"
+#include "src/random.h"
+#include "src/team.h"
+#include "tests/tests.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* --- the optimizer --- */
+
+typedef struct Slow { /* the formulas of adamw.h, as they stand there */
+    double w, m, v;
+} Slow;
+
+static void slow_step(Slow *s, double g, AdamW adam, double t, double rate, double decay)
+{
+    s->m = adam.beta1 * s->m + (1 - adam.beta1) * g;
+    s->v = adam.beta2 * s->v + (1 - adam.beta2) * g * g;
+    double m = s->m / (1 - pow(adam.beta1, t)), v = s->v / (1 - pow(adam.beta2, t));
+    s->w -= rate * (m / (sqrt(v) + adam.epsilon) + decay * s->w);
+}
+
+static void check_adamw(uint64_t first, double decay, double scale)
+{
+    enum { N = 70001, STEPS = 5 }; /* three tiles, the last one ragged */
+    const AdamW adam = {0.9, 0.95, 1e-8};
+    const double rate = 0.01;
+    static real w[N], m[N], v[N], g[N];
+    static Slow slow[N];
+    for (size_t i = 0; i < N; i++) {
+        RandomKey key = random_key(5, RANDOM_TEST, i);
+        w[i] = (real)random_normal(key, 0);
+        m[i] = first > 1 ? (real)random_normal(key, 1) : 0;
+        v[i] = first > 1 ? (real)random_uniform(key, 2) : 0;
+        slow[i] = (Slow){(double)w[i], (double)m[i], (double)v[i]};
+    }
+    for (uint64_t t = first; t < first + STEPS; t++) {
+        for (size_t i = 0; i < N; i++) {
+            g[i] = i % 1000 ? (real)random_normal(random_key(6, RANDOM_TEST, t), i) : 0;
+            slow_step(&slow[i], (double)g[i] * scale, adam, (double)t, rate, decay);
+        }
+        adamw_step(w, m, v, g, N, adam, t, rate, decay, scale);
+        double worst = 0; /* in units of a rounding error */
+        for (size_t i = 0; i < N; i++) {
+            double units[] = {fabs((double)w[i] - slow[i].w) / (1 + fabs(slow[i].w)),
+                              fabs((double)m[i] - slow[i].m),
+                              fabs((double)v[i] - slow[i].v) / (1 + slow[i].v)};
+            for (size_t u = 0; u < COUNT(units); u++)
+                worst = fmax(worst, isfinite(units[u]) ? units[u] / REAL_EPSILON : INFINITY);
+        }
+        ck_assert_msg(worst < 100, "step %zu is %g rounding errors off", (size_t)t, worst);
+    }
+}
+
+START_TEST(adamw_is_its_formula)
+{
+    for (size_t threads = 1; threads <= 3; threads += 2) {
+        team_start(threads);
+        check_adamw(1, 0, 1);
+        check_adamw(1, 0.1, 0.25);
+        check_adamw(1000000, 0, 1);
+        check_adamw(1000000, 0.5, 1);
+        team_stop();
+    }
+}
+END_TEST
+
+START_TEST(squares_are_summed_in_double)
+{
+    enum { N = 100000 };
+    static real g[N];
+    double sum = 0;
+    for (size_t i = 0; i < N; i++) {
+        g[i] = (real)random_normal(random_key(8, RANDOM_TEST, 0), i);
+        sum += (double)g[i] * (double)g[i];
+    }
+    ck_assert_double_eq_tol(gradient_square_sum(g, N), sum, 1e-9 * sum);
+    ck_assert(gradient_square_sum(g, 0) == 0);
+    g[N - 1] = (real)1e30; /* whose square no float can hold */
+    ck_assert_double_eq_tol(gradient_square_sum(g, N), 1e60, 1e54);
+    g[0] = (real)NAN;
+    ck_assert(isnan(gradient_square_sum(g, N)));
+    g[0] = (real)INFINITY;
+    ck_assert(isinf(gradient_square_sum(g, N)));
+}
+END_TEST
+
+START_TEST(schedules_rise_and_fall)
+{
+    static const struct {
+        const char *name;
+        double middle, end;
+    } expected[] = {{"cosine", 0.55, 0.1}, {"linear", 0.55, 0.1}, {"constant", 1, 1}};
+    for (size_t i = 0; i < COUNT(expected); i++) {
+        const Schedule *schedule = schedule_find(i);
+        ck_assert_str_eq(schedule_name(i), expected[i].name);
+        ck_assert_double_eq_tol(schedule_factor(schedule, 0, 10, 110, 0.1), 0.1, 1e-12);
+        ck_assert_double_eq_tol(schedule_factor(schedule, 4, 10, 110, 0.1), 0.5, 1e-12);
+        ck_assert_double_eq_tol(schedule_factor(schedule, 9, 10, 110, 0.1), 1, 1e-12);
+        ck_assert_double_eq_tol(schedule_factor(schedule, 10, 10, 110, 0.1), 1, 1e-12);
+        ck_assert_double_eq_tol(schedule_factor(schedule, 60, 10, 110, 0.1), expected[i].middle,
+                                1e-12);
+        ck_assert_double_eq_tol(schedule_factor(schedule, 110, 10, 110, 0.1), expected[i].end,
+                                1e-12);
+        ck_assert_double_eq_tol(schedule_factor(schedule, 0, 0, 1, 0.1), 1, 1e-12);
+        ck_assert_double_eq_tol(schedule_factor(schedule, 3, 5, 5, 0.1), 0.8, 1e-12);
+        double before = 1;
+        for (size_t step = 10; step < 110; step++) {
+            double factor = schedule_factor(schedule, step, 10, 110, 0.1);
+            ck_assert(factor <= before && factor >= 0.1 - 1e-12);
+            before = factor;
+        }
+    }
+    ck_assert_ptr_null(schedule_find(COUNT(expected)));
+    ck_assert_ptr_null(schedule_name(COUNT(expected)));
+}
+END_TEST
+
+/* --- the head --- */
+
+typedef struct HeadRig {
+    HeadSizes sizes;
+    real *x, *w, *b, *dx, *dw, *db, *loss, *scratch;
+    int32_t *targets;
+} HeadRig;
+
+/* With whole numbers for x, w and b, floats hold the logits exactly. */
+static void head_rig_make(HeadRig *rig, HeadSizes sizes, double reach)
+{
+    size_t xs = sizes.rows * sizes.width, ws = sizes.vocabulary * sizes.width;
+    *rig = (HeadRig){.sizes = sizes};
+    rig->x = memory_take(xs, sizeof *rig->x, "a test");
+    rig->dx = memory_take(xs, sizeof *rig->dx, "a test");
+    rig->w = memory_take(ws, sizeof *rig->w, "a test");
+    rig->dw = memory_take(ws, sizeof *rig->dw, "a test");
+    rig->b = memory_take(sizes.vocabulary, sizeof *rig->b, "a test");
+    rig->db = memory_take(sizes.vocabulary, sizeof *rig->db, "a test");
+    rig->loss = memory_take(sizes.rows, sizeof *rig->loss, "a test");
+    rig->scratch = memory_take(head_scratch_reals(sizes), sizeof *rig->scratch, "a test");
+    rig->targets = memory_take(sizes.rows, sizeof *rig->targets, "a test");
+    RandomKey key = random_key(9, RANDOM_TEST, 0);
+    for (size_t i = 0; i < xs; i++)
+        rig->x[i] = (real)round(reach * (2 * random_uniform(key, i) - 1));
+    for (size_t i = 0; i < ws; i++)
+        rig->w[i] = (real)round(reach * (2 * random_uniform(key, xs + i) - 1));
+    for (size_t i = 0; i < sizes.vocabulary; i++)
+        rig->b[i] = (real)((double)(i % 5) - 2);
+    for (size_t i = 0; i < sizes.rows; i++)
+        rig->targets[i] = i % 4 == 1 ? -1
+                                     : (int32_t)random_below(random_key(9, RANDOM_TEST, 1), i,
+                                                             sizes.vocabulary);
+    if (sizes.rows > 2)
+        rig->targets[2] = (int32_t)sizes.vocabulary - 1;
+}
+
+static void head_rig_free(HeadRig *rig)
+{
+    real *buffers[] = {rig->x, rig->w, rig->b, rig->dx, rig->dw, rig->db, rig->loss};
+    for (size_t i = 0; i < COUNT(buffers); i++)
+        free(buffers[i]);
+    free(rig->scratch);
+    free(rig->targets);
+}
+
+/* One row, slowly: writes the logits, returns log of the sum of exp. */
+static long double slow_logits(const HeadRig *rig, size_t row, const real *b, long double *z)
+{
+    size_t width = rig->sizes.width, vocabulary = rig->sizes.vocabulary;
+    long double most = -1e4000L, sum = 0;
+    for (size_t v = 0; v < vocabulary; v++) {
+        z[v] = b ? (long double)b[v] : 0;
+        for (size_t i = 0; i < width; i++)
+            z[v] += (long double)rig->x[row * width + i] * (long double)rig->w[v * width + i];
+        most = z[v] > most ? z[v] : most;
+    }
+    for (size_t v = 0; v < vocabulary; v++)
+        sum += expl(z[v] - most);
+    return most + logl(sum);
+}
+
+/* Losses of single rows, their sum, dX, and the bias's gradient, against the slow way. The
+ * tolerance is what rounding a logit costs. */
+static void check_head(HeadSizes sizes, double reach, bool with_bias)
+{
+    HeadRig rig;
+    head_rig_make(&rig, sizes, reach);
+    const real *b = with_bias ? rig.b : NULL;
+    double near = 8 * REAL_EPSILON * (10 + reach * reach * (double)sizes.width), total = 0;
+    double sum = head_gradients(rig.loss, rig.dx, rig.dw, with_bias ? rig.db : NULL, rig.x,
+                                rig.w, b, rig.targets, sizes, rig.scratch);
+    long double *z = memory_take(sizes.vocabulary, sizeof *z, "a test");
+    double *db = memory_take(sizes.vocabulary, sizeof *db, "a test");
+    for (size_t row = 0; row < sizes.rows; row++) {
+        int32_t target = rig.targets[row];
+        long double lse = slow_logits(&rig, row, b, z);
+        double loss = target < 0 ? 0 : (double)(lse - z[target]);
+        total += loss;
+        ck_assert_double_eq_tol((double)rig.loss[row], loss, near);
+        for (size_t i = 0; i < sizes.width; i++) {
+            long double dx = 0;
+            for (size_t v = 0; v < sizes.vocabulary && target >= 0; v++)
+                dx += (expl(z[v] - lse) - (v == (size_t)target)) *
+                      (long double)rig.w[v * sizes.width + i];
+            ck_assert_double_eq_tol((double)rig.dx[row * sizes.width + i], (double)dx,
+                                    near * (1 + reach));
+        }
+        for (size_t v = 0; v < sizes.vocabulary && target >= 0; v++)
+            db[v] += (double)expl(z[v] - lse) - (v == (size_t)target);
+    }
+    double rows = (double)sizes.rows;
+    ck_assert_double_eq_tol(sum, total, near * rows);
+    ck_assert(head_loss(rig.loss, rig.x, rig.w, b, rig.targets, sizes, rig.scratch) == sum);
+    for (size_t v = 0; v < sizes.vocabulary && with_bias; v++)
+        ck_assert_double_eq_tol((double)rig.db[v], db[v], near * rows);
+    free(z);
+    free(db);
+    head_rig_free(&rig);
+}
+
+START_TEST(the_loss_is_that_of_the_formula)
+{
+    check_head((HeadSizes){1, 1, 2}, 2, false);
+    check_head((HeadSizes){7, 3, 11}, 2, true);
+    check_head((HeadSizes){130, 5, 1500}, 1, true); /* several slices, several tiles of rows */
+    check_head((HeadSizes){1100, 2, 70}, 1, false); /* several blocks */
+}
+END_TEST
+
+START_TEST(huge_logits_neither_overflow_nor_vanish)
+{
+    check_head((HeadSizes){30, 1, 40}, 100, false); /* logits up to 1e4 and down to -1e4 */
+    check_head((HeadSizes){30, 2, 400}, 70, true);
+}
+END_TEST
+
+START_TEST(rows_without_a_target_leave_no_trace)
+{
+    HeadRig rig;
+    head_rig_make(&rig, (HeadSizes){8, 3, 20}, 2);
+    for (size_t row = 0; row < rig.sizes.rows; row++)
+        rig.targets[row] = -1;
+    memset(rig.dx, 0xff, rig.sizes.rows * rig.sizes.width * sizeof(real)); /* NaN */
+    ck_assert(head_gradients(rig.loss, rig.dx, rig.dw, rig.db, rig.x, rig.w, rig.b, rig.targets,
+                             rig.sizes, rig.scratch) == 0);
+    for (size_t i = 0; i < rig.sizes.rows * rig.sizes.width; i++)
+        ck_assert(rig.dx[i] == 0);
+    for (size_t i = 0; i < rig.sizes.vocabulary * rig.sizes.width; i++)
+        ck_assert(rig.dw[i] == 0);
+    for (size_t i = 0; i < rig.sizes.vocabulary; i++)
+        ck_assert(rig.db[i] == 0);
+    head_rig_free(&rig);
+}
+END_TEST
+
+Suite *learning_suite(void)
+{
+    Suite *suite = suite_create("learning");
+    TCase *tests = tcase_create("learning");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, adamw_is_its_formula);
+    tcase_add_test(tests, squares_are_summed_in_double);
+    tcase_add_test(tests, schedules_rise_and_fall);
+    tcase_add_test(tests, the_loss_is_that_of_the_formula);
+    tcase_add_test(tests, huge_logits_neither_overflow_nor_vanish);
+    tcase_add_test(tests, rows_without_a_target_leave_no_trace);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,310 @@
+/* Options: every type and its limits, command lines, files of settings, and the way back. */
+#include "src/memory.h"
+#include "src/options.h"
+#include "src/text.h"
+#include "tests/support.h"
+#include "tests/tests.h"
+#include "train/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+typedef struct Bird {
+    size_t eggs, colour;
+    double weight;
+    char *song;
+    bool flies, rings;
+} Bird;
+
+static const char *colour_name(size_t index)
+{
+    static const char *const names[] = {"brown", "red", "grey"};
+    return index < COUNT(names) ? names[index] : NULL;
+}
+
+#define FIELD(name) offsetof(Bird, name)
+/* clang-format off: a table reads best in rows */
+static const Option body_rows[] = {
+    {"eggs", "N", OPTION_SIZE, FIELD(eggs), 1, 12, "4", NULL, "in a nest", true, true},
+    {"weight", "X", OPTION_REAL, FIELD(weight), 0, 100, "1e-3", NULL, "in grams", true, false},
+    {"colour", "NAME", OPTION_CHOICE, FIELD(colour), 0, 0, "brown", colour_name, "of the back",
+     true, false},
+};
+static const Option voice_rows[] = {
+    {"song", "TEXT", OPTION_TEXT, FIELD(song), 0, 0, NULL, NULL, "what it sings", true, false},
+    {"flies", NULL, OPTION_FLAG, FIELD(flies), 0, 0, "yes", NULL, "or walks", true, false},
+    {"rings", NULL, OPTION_FLAG, FIELD(rings), 0, 0, "no", NULL, "on its legs", false, false},
+    {"help", NULL, OPTION_ACTION, 0, 0, 0, NULL, NULL, "this text", false, false},
+};
+/* clang-format on */
+
+static Bird bird;
+static const OptionGroup groups[] = {{"Body", body_rows, COUNT(body_rows), &bird},
+                                     {"Voice", voice_rows, COUNT(voice_rows), &bird}};
+#define GROUPS groups, COUNT(groups)
+
+static void hatch(void)
+{
+    options_set_defaults(GROUPS);
+}
+
+static void fly_off(void)
+{
+    options_free_texts(GROUPS);
+}
+
+START_TEST(defaults_are_what_the_rows_say)
+{
+    ck_assert_uint_eq(bird.eggs, 4);
+    ck_assert_uint_eq(bird.colour, 0);
+    ck_assert(bird.weight == 1e-3 && bird.flies && !bird.rings && !bird.song);
+    Error error;
+    ck_assert(options_set(GROUPS, "song", "twitter", "here", &error));
+    options_set_defaults(GROUPS);
+    ck_assert_ptr_null(bird.song);
+}
+END_TEST
+
+START_TEST(every_type_takes_what_is_in_its_range)
+{
+    Error error;
+    ck_assert(options_set(GROUPS, "eggs", "1", "here", &error) && bird.eggs == 1);
+    ck_assert(options_set(GROUPS, "eggs", "12", "here", &error) && bird.eggs == 12);
+    ck_assert(options_set(GROUPS, "weight", "0", "here", &error) && bird.weight == 0);
+    ck_assert(options_set(GROUPS, "weight", "1e2", "here", &error) && bird.weight == 100);
+    ck_assert(options_set(GROUPS, "colour", "grey", "here", &error) && bird.colour == 2);
+    ck_assert(options_set(GROUPS, "flies", "no", "here", &error) && !bird.flies);
+    ck_assert(options_set(GROUPS, "song", "", "here", &error));
+    ck_assert_str_eq(bird.song, "");
+    ck_assert(options_set(GROUPS, "song", "a = # b", "here", &error));
+    ck_assert_str_eq(bird.song, "a = # b");
+}
+END_TEST
+
+START_TEST(every_type_refuses_what_is_not)
+{
+    static const char *const wrong[][3] = {
+        {"eggs", "0", "whole number from 1 to 12"},
+        {"eggs", "13", "whole number from 1 to 12"},
+        {"eggs", "99999999999999999999", "whole number"},
+        {"eggs", "-1", "whole number"},
+        {"eggs", "4.0", "whole number"},
+        {"eggs", "", "whole number"},
+        {"weight", "nan", "number from 0 to 100"},
+        {"weight", "inf", "number from 0 to 100"},
+        {"weight", "-1", "number from 0 to 100"},
+        {"weight", "1e-3x", "number from 0 to 100"},
+        {"weight", "1e999", "number from 0 to 100"},
+        {"weight", "100.0001", "number from 0 to 100"},
+        {"weight", "", "number from 0 to 100"},
+        {"colour", "Red", "one of: brown, red, grey"},
+        {"colour", "", "one of: brown, red, grey"},
+        {"colour", "1", "one of: brown, red, grey"},
+        {"flies", "true", "neither yes nor no"},
+        {"song", "two\nlines", "line end"},
+        {"help", "yes", "unknown option 'help'"},
+        {"wings", "2", "unknown option 'wings'"},
+    };
+    Bird before = bird;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        Error error = {{0}};
+        ck_assert_msg(!options_set(GROUPS, wrong[i][0], wrong[i][1], "here:3", &error),
+                      "%s took '%s'", wrong[i][0], wrong[i][1]);
+        support_check_error(&error, "here:3: ", wrong[i][2]);
+        ck_assert_mem_eq(&bird, &before, sizeof bird);
+    }
+}
+END_TEST
+
+/* Scans the words and, if that went well, applies them. */
+static bool understand(CommandLine *line, Error *error, char **words)
+{
+    int count = 1;
+    while (words[count])
+        count++;
+    return options_scan(GROUPS, count, words, line, error) &&
+           options_apply(GROUPS, line, error);
+}
+
+#define WORDS(...)                \
+    (char *[])                    \
+    {                             \
+        "bird", __VA_ARGS__, NULL \
+    }
+
+START_TEST(command_lines_are_taken_apart)
+{
+    CommandLine line;
+    Error error;
+    char **words = WORDS("nest", "--eggs", "5", "--weight=2.5", "--no-flies", "--rings", "-",
+                         "--eggs=6", "--song", "--", "--", "--eggs", "-x");
+    ck_assert_msg(understand(&line, &error, words), "%s", error.text);
+    ck_assert(bird.eggs == 6 && bird.weight == 2.5 && !bird.flies && bird.rings);
+    ck_assert_str_eq(bird.song, "--"); /* a value may look like anything */
+    ck_assert_uint_eq(line.operand_count, 4);
+    static const char *const operands[] = {"nest", "-", "--eggs", "-x"};
+    for (size_t i = 0; i < COUNT(operands); i++)
+        ck_assert_str_eq(line.operands[i], operands[i]);
+    ck_assert_str_eq(command_line_value(&line, "eggs"), "6");
+    ck_assert_str_eq(command_line_value(&line, "flies"), "no");
+    ck_assert_ptr_null(command_line_value(&line, "help"));
+    command_line_free(&line);
+    ck_assert(understand(&line, &error, WORDS("-h", "--song=a=b")));
+    ck_assert_ptr_nonnull(command_line_value(&line, "help"));
+    ck_assert_str_eq(bird.song, "a=b");
+    command_line_free(&line);
+    ck_assert(options_scan(GROUPS, 0, NULL, &line, &error)); /* no name of a program even */
+    ck_assert_uint_eq(line.operand_count, 0);
+    command_line_free(&line);
+}
+END_TEST
+
+START_TEST(command_lines_that_make_no_sense_are_explained)
+{
+    static const struct {
+        char *words[4];
+        const char *about, *phrase;
+    } cases[] = {
+        {{"bird", "--egs", "3"}, "'--egs'", "did you mean '--eggs'?"},
+        {{"bird", "--colour=green"}, "--colour: 'green'", "brown, red, grey"},
+        {{"bird", "--zzzzzzzzzzzz"}, "unknown option", "'--zzzzzzzzzzzz'"},
+        {{"bird", "--eggs"}, "--eggs", "needs a value: N"},
+        {{"bird", "--rings=yes"}, "--rings", "takes no value"},
+        {{"bird", "--help=me"}, "--help", "takes no value"},
+        {{"bird", "--no-eggs"}, "unknown option", "'--no-eggs'"},
+        {{"bird", "--no-rings=no"}, "--no-rings", "takes no value"},
+        {{"bird", "-e", "3"}, "'-e'", "two dashes"},
+        {{"bird", "--eggs", "nan"}, "--eggs: ", "'nan'"},
+        {{"bird", "--=3"}, "unknown option", "'--'"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        CommandLine line;
+        Error error = {{0}};
+        char *words[4];
+        memcpy(words, cases[i].words, sizeof words);
+        ck_assert_msg(!understand(&line, &error, words), "%s was taken", words[1]);
+        support_check_error(&error, cases[i].about, cases[i].phrase);
+        command_line_free(&line);
+    }
+}
+END_TEST
+
+START_TEST(a_wild_guess_is_not_offered)
+{
+    CommandLine line;
+    Error error;
+    ck_assert(!understand(&line, &error, WORDS("--zzzzzzzzzzzz")));
+    ck_assert_ptr_null(strstr(error.text, "did you mean"));
+    command_line_free(&line);
+}
+END_TEST
+
+START_TEST(files_of_settings_are_read)
+{
+    Error error;
+    const char *text = "# a bird\n\n  eggs=7\r\n\tcolour = red  \nsong = la = la # no comment\n"
+                       "   # another\nflies = no";
+    ck_assert_msg(options_read_text(GROUPS, text, "bird.conf", &error), "%s", error.text);
+    ck_assert(bird.eggs == 7 && bird.colour == 1 && !bird.flies);
+    ck_assert_str_eq(bird.song, "la = la # no comment");
+    ck_assert(options_read_text(GROUPS, "", "bird.conf", &error));
+    static const char *const wrong[][3] = {
+        {"eggs = 3\n\nwings = 2\n", "bird.conf:3: ", "unknown option 'wings'"},
+        {"egs = 3", "bird.conf:1: ", "did you mean 'eggs'?"},
+        {"eggs\n", "bird.conf:1: ", "name = value"},
+        {"# x\neggs = many\n", "bird.conf:2: ", "'many'"},
+        {"= 3\n", "bird.conf:1: ", "unknown option ''"},
+        {"help = yes\n", "bird.conf:1: ", "unknown option 'help'"},
+        {"--eggs = 3\n", "bird.conf:1: ", "did you mean 'eggs'?"},
+    };
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        ck_assert_msg(!options_read_text(GROUPS, wrong[i][0], "bird.conf", &error), "%s",
+                      wrong[i][0]);
+        support_check_error(&error, wrong[i][1], wrong[i][2]);
+    }
+}
+END_TEST
+
+START_TEST(what_is_written_is_read_back)
+{
+    static const char *const weights[] = {"0.1", "1e-05", "0.30000000000000004", "100",
+                                          "3.0000000000000001e-20"};
+    Error error;
+    for (size_t i = 0; i < COUNT(weights); i++) {
+        ck_assert(options_set(GROUPS, "weight", weights[i], "here", &error));
+        ck_assert(options_set(GROUPS, "song", "tu \"wit\"\\ = \xc3\xa9 #", "here", &error));
+        ck_assert(options_set(GROUPS, "rings", "yes", "here", &error));
+        bird.eggs = i + 1;
+        bird.colour = 2;
+        bird.flies = false;
+        double weight = bird.weight;
+        char *text = options_write_text(GROUPS);
+        ck_assert_ptr_null(strstr(text, "rings")); /* what is not stored stays at home */
+        options_set_defaults(GROUPS);
+        ck_assert_msg(options_read_text(GROUPS, text, "here", &error), "%s", error.text);
+        ck_assert(bird.eggs == i + 1 && bird.colour == 2 && !bird.flies && !bird.rings);
+        ck_assert(bird.weight == weight);
+        ck_assert_str_eq(bird.song, "tu \"wit\"\\ = \xc3\xa9 #");
+        free(text);
+    }
+}
+END_TEST
+
+START_TEST(texts_that_a_settings_file_cannot_hold_are_refused)
+{
+    static const char *const wrong[] = {" blank before", "blank behind ", "tab\t", " "};
+    Error error;
+    for (size_t i = 0; i < COUNT(wrong); i++)
+        ck_assert_msg(!options_set(GROUPS, "song", wrong[i], "here", &error), "'%s' was taken",
+                      wrong[i]);
+}
+END_TEST
+
+START_TEST(the_programs_own_rows_make_sense)
+{
+    Settings settings = {0};
+    OptionGroup own[GROUP_COUNT];
+    settings_groups(&settings, own);
+    options_set_defaults(own, GROUP_COUNT); /* which would end the program */
+    for (size_t g = 0; g < GROUP_COUNT; g++)
+        for (size_t i = 0; i < own[g].count; i++) {
+            const Option *option = &own[g].options[i];
+            const OptionGroup *group;
+            ck_assert_ptr_eq(option_find(own, GROUP_COUNT, option->name, &group), option);
+            ck_assert_msg(!option->fixed || option->stored, "%s", option->name);
+            ck_assert_msg(strncmp(option->name, "no-", 3) != 0, "%s", option->name);
+            ck_assert_msg(option->type == OPTION_TEXT || option->type == OPTION_ACTION ||
+                              option->fallback,
+                          "%s has no default", option->name);
+        }
+    char *text = options_write_text(own, GROUP_COUNT);
+    Error error;
+    ck_assert_msg(options_read_text(own, GROUP_COUNT, text, "here", &error), "%s", error.text);
+    char *again = options_write_text(own, GROUP_COUNT);
+    ck_assert_str_eq(text, again);
+    free(text);
+    free(again);
+    options_free_texts(own, GROUP_COUNT);
+}
+END_TEST
+
+Suite *options_suite(void)
+{
+    Suite *suite = suite_create("options");
+    TCase *tests = tcase_create("options");
+    tcase_add_checked_fixture(tests, hatch, fly_off);
+    tcase_add_test(tests, defaults_are_what_the_rows_say);
+    tcase_add_test(tests, every_type_takes_what_is_in_its_range);
+    tcase_add_test(tests, every_type_refuses_what_is_not);
+    tcase_add_test(tests, command_lines_are_taken_apart);
+    tcase_add_test(tests, command_lines_that_make_no_sense_are_explained);
+    tcase_add_test(tests, a_wild_guess_is_not_offered);
+    tcase_add_test(tests, files_of_settings_are_read);
+    tcase_add_test(tests, what_is_written_is_read_back);
+    tcase_add_test(tests, texts_that_a_settings_file_cannot_hold_are_refused);
+    tcase_add_test(tests, the_programs_own_rows_make_sense);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

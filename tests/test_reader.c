@@ -1,0 +1,242 @@
+/* Reading whole files, plain or gzip: half of this is rubbish, because a damaged text must end
+ * in a sentence, not in slightly wrong numbers. */
+#include "data/reader.h"
+#include "src/memory.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MOST_MB ((size_t)8)
+
+static void expect_bytes(const char *path, const void *expected, size_t count)
+{
+    Error error = {""};
+    char *bytes;
+    size_t size;
+    ck_assert_msg(reader_read(path, MOST_MB, &bytes, &size, &error), "%s", error.text);
+    ck_assert_uint_eq(size, count);
+    ck_assert_mem_eq(bytes, expected, count);
+    ck_assert_int_eq(bytes[size], 0);
+    free(bytes);
+}
+
+static void expect_refusal(const char *path, size_t most_mb, const char *part)
+{
+    Error error = {""};
+    char *bytes;
+    size_t size;
+    ck_assert_msg(!reader_read(path, most_mb, &bytes, &size, &error), "%s was read", path);
+    ck_assert_ptr_null(bytes);
+    ck_says(error, part);
+    ck_says(error, reader_name(path));
+}
+
+START_TEST(reader_reads_plain_files)
+{
+    static const char *const texts[] = {"", "\x1f", "x", "two\nlines\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char *path = scratch_put("plain.gz", texts[i]); /* the name does not make it gzip */
+        expect_bytes(path, texts[i], strlen(texts[i]));
+        free(path);
+    }
+    char *path = scratch_put_bytes("zeros", "a\0b\0", 4);
+    expect_bytes(path, "a\0b\0", 4);
+    free(path);
+}
+END_TEST
+
+START_TEST(reader_unpacks_members_once)
+{
+    enum { LARGE = 300000 };
+    char *large = memory_take(LARGE, 1, "a text"), *packed = NULL, *path;
+    size_t size = 0, first;
+    for (size_t i = 0; i < LARGE; i++)
+        large[i] = (char)(i * i >> 7);
+    scratch_pack(&packed, &size, large, LARGE / 3);
+    first = size;
+    scratch_pack(&packed, &size, "", 0);
+    scratch_pack(&packed, &size, large + LARGE / 3, LARGE - LARGE / 3);
+    path = scratch_put_bytes("corpus.txt", packed, size);
+    expect_bytes(path, large, LARGE);
+    free(path);
+
+    char *nested = NULL;
+    size_t nested_size = 0;
+    scratch_pack(&nested, &nested_size, packed, first);
+    path = scratch_put_bytes("nested.gz", nested, nested_size);
+    expect_bytes(path, packed, first);
+    free(path);
+    free(nested);
+    free(packed);
+    free(large);
+}
+END_TEST
+
+START_TEST(reader_refuses_every_truncation)
+{
+    char *packed = NULL;
+    size_t size = 0, first;
+    scratch_pack(&packed, &size, "one line\n", 9);
+    first = size;
+    scratch_pack(&packed, &size, "and another\n", 12);
+    for (size_t length = 2; length < size; length++) {
+        char *path = scratch_put_bytes("cut.gz", packed, length);
+        if (length == first) /* here it is a whole file */
+            expect_bytes(path, "one line\n", 9);
+        else
+            expect_refusal(path, MOST_MB, length == first + 1 ? "not gzip" : "breaks off");
+        free(path);
+    }
+    /* Whatever the room for output was when the input ended: zeros fill it to the brim. */
+    enum { ROOM = 1 << 16, TAIL = 16 };
+    char *zeros = memory_take(ROOM, 1, "zeros");
+    size = 0;
+    scratch_pack(&packed, &size, zeros, ROOM);
+    for (size_t missing = 1; missing <= TAIL; missing++) {
+        char *path = scratch_put_bytes("cut.gz", packed, size - missing);
+        expect_refusal(path, MOST_MB, "breaks off");
+        free(path);
+    }
+    free(zeros);
+    free(packed);
+}
+END_TEST
+
+START_TEST(reader_refuses_damage)
+{
+    enum { CHECKSUM = 8, LENGTH = 4, METHOD = 2 };
+    char *packed = NULL, *path;
+    size_t size = 0;
+    scratch_pack(&packed, &size, "some text to be damaged\n", 24);
+    const size_t places[] = {METHOD, size / 2, size - CHECKSUM, size - LENGTH};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        packed[places[i]] ^= 0x55;
+        path = scratch_put_bytes("bad.gz", packed, size);
+        expect_refusal(path, MOST_MB, "gzip data");
+        packed[places[i]] ^= 0x55;
+        free(path);
+    }
+    static const char *const tails[] = {"garbage", "\x1f", "\x1f\x8b", "\n"};
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        char *whole = memory_take(size + strlen(tails[i]), 1, "a file");
+        memcpy(whole, packed, size);
+        memcpy(whole + size, tails[i], strlen(tails[i]));
+        path = scratch_put_bytes("tail.gz", whole, size + strlen(tails[i]));
+        expect_refusal(path, MOST_MB, i == 2 ? "breaks off" : "not gzip");
+        free(path);
+        free(whole);
+    }
+    char *zero = memory_take(size + 1, 1, "a file"); /* padding is garbage too */
+    memcpy(zero, packed, size);
+    path = scratch_put_bytes("padded.gz", zero, size + 1);
+    expect_refusal(path, MOST_MB, "not gzip");
+    free(path);
+    free(zero);
+    free(packed);
+}
+END_TEST
+
+START_TEST(reader_stops_at_the_cap)
+{
+    enum { MB = 1000000 };
+    char *zeros = memory_take(MB + 1, 1, "zeros"), *packed = NULL, *path;
+    size_t size = 0;
+    path = scratch_put_bytes("exact", zeros, MB);
+    char *bytes;
+    size_t count;
+    Error error;
+    ck_assert(reader_read(path, 1, &bytes, &count, &error));
+    ck_assert_uint_eq(count, MB);
+    free(bytes);
+    free(path);
+    path = scratch_put_bytes("above", zeros, MB + 1);
+    expect_refusal(path, 1, "--max-input-mb");
+    free(path);
+    scratch_pack(&packed, &size, zeros, MB); /* a thousand bytes that want to be many */
+    path = scratch_put_bytes("exact.gz", packed, size);
+    ck_assert(reader_read(path, 1, &bytes, &count, &error));
+    ck_assert_uint_eq(count, MB);
+    free(bytes);
+    free(path);
+    scratch_pack(&packed, &size, "x", 1);
+    path = scratch_put_bytes("bomb.gz", packed, size);
+    expect_refusal(path, 1, "more than 1 MB");
+    free(path);
+    expect_refusal("/dev/zero", 1, "--max-input-mb");
+    free(packed);
+    free(zeros);
+}
+END_TEST
+
+START_TEST(reader_refuses_what_is_no_file)
+{
+    expect_refusal(scratch_folder(), MOST_MB, "folder");
+    char *path = scratch_path("nowhere");
+    expect_refusal(path, MOST_MB, "No such file");
+    free(path);
+    path = scratch_put("secret", "x");
+    ck_assert_int_eq(chmod(path, 0), 0);
+    if (access(path, R_OK) != 0) /* root may read everything */
+        expect_refusal(path, MOST_MB, "ermission");
+    free(path);
+}
+END_TEST
+
+/* A child writes the text into fd, slowly enough to come in two pieces. */
+static pid_t write_in_child(const char *path, int fd)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        int to = path ? open(path, O_WRONLY) : fd;
+        bool good = write(to, "first ", 6) == 6 && usleep(20000) == 0;
+        _exit(good && write(to, "second\n", 7) == 7 ? 0 : 1);
+    }
+    return child;
+}
+
+START_TEST(reader_reads_pipes)
+{
+    int status, ends[2], before = dup(STDIN_FILENO);
+    char *path = scratch_path("fifo");
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    pid_t child = write_in_child(path, -1);
+    expect_bytes(path, "first second\n", 13);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    free(path);
+
+    ck_assert_int_eq(pipe(ends), 0);
+    child = write_in_child(NULL, ends[1]);
+    close(ends[1]);
+    dup2(ends[0], STDIN_FILENO);
+    expect_bytes("-", "first second\n", 13);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    dup2(before, STDIN_FILENO);
+    close(before);
+    close(ends[0]);
+}
+END_TEST
+
+Suite *reader_suite(void)
+{
+    enum { PATIENCE = 60 }; /* seconds: sanitizers are slow */
+    Suite *suite = suite_create("reader");
+    TCase *tests = tcase_create("reader");
+    tcase_set_timeout(tests, PATIENCE);
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_test(tests, reader_reads_plain_files);
+    tcase_add_test(tests, reader_unpacks_members_once);
+    tcase_add_test(tests, reader_refuses_every_truncation);
+    tcase_add_test(tests, reader_refuses_damage);
+    tcase_add_test(tests, reader_stops_at_the_cap);
+    tcase_add_test(tests, reader_refuses_what_is_no_file);
+    tcase_add_test(tests, reader_reads_pipes);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

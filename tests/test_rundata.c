@@ -1,0 +1,86 @@
+/* What is gathered from the folder of a run, which may be anyone's. */
+#include "eval/rundata.h"
+#include "tests/runlogs.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static Error error;
+
+START_TEST(test_rundata)
+{
+    RunData run;
+    free(scratch_put(RUN_SETTINGS,
+                     "# parameters: 1234567\n# entropy floor: 1.5 nats\r\n# hello\n\n"
+                     " attn=linear \ncorpus = a = b\ndim = 64"));
+    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50\n"
+                                                       "9,2,90,1.5,0,nan,3.5,1,nan\n"));
+    ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
+    ck_assert_str_eq(run.name, strrchr(scratch_folder(), '/') + 1);
+    ck_assert_str_eq(run.attn, "linear");
+    ck_assert_str_eq(run.corpus, "a = b");
+    ck_assert_uint_eq(run.parameters, 1234567);
+    ck_assert(run.entropy_floor == 1.5);
+    ck_assert_uint_eq(run.validations, 3);
+    ck_assert(run.best_val_loss == 3.125 && run.best_epoch == 1 && run.best_step == 2);
+    ck_assert(isnan(run.final_train_loss) && run.seconds == 1.5);
+    ck_assert(run.tokens_per_second == 45); /* between 40 and 50; nan is left out */
+    char *json = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&json, &size);
+    rundata_print_json(stream, &run);
+    fclose(stream);
+    ck_assert_ptr_nonnull(strstr(json, "\"attn\": \"linear\", \"parameters\": 1234567, "));
+    ck_assert_ptr_nonnull(strstr(json, "\"final_train_loss\": null, "));
+    ck_assert_ptr_nonnull(strstr(json, "{\"step\": 2, \"epoch\": 1, \"tokens\": 20, "
+                                       "\"seconds\": 0.5, \"val_loss\": 3.125},\n"));
+    free(json);
+    rundata_free(&run);
+}
+END_TEST
+
+static void check_no_run(const char *path, const char *message)
+{
+    RunData run;
+    ck_assert(!rundata_read(&run, path, &error));
+    ck_assert_msg(strstr(error.text, message), "%s", error.text);
+    rundata_free(&run);
+}
+
+START_TEST(test_rundata_refuses)
+{
+    check_no_run("/nowhere/at/all", "No such file");
+    check_no_run(scratch_folder(), "there is no settings.conf");
+    free(scratch_put(RUN_SETTINGS,
+                     "attn = linear\n# parameters: many\n# entropy floor: nan nats\n"));
+    check_no_run(scratch_folder(), "there is no log.csv");
+    char *settings = scratch_path(RUN_SETTINGS);
+    check_no_run(settings, "a file; give the folder");
+    free(settings);
+    free(scratch_put(RUN_LOG, HEADER));
+    RunData run;
+    ck_assert(rundata_read(&run, scratch_folder(), &error));
+    ck_assert(run.parameters == 0 && isnan(run.entropy_floor) && isnan(run.best_val_loss));
+    rundata_free(&run);
+    free(scratch_put(RUN_SETTINGS, "attn = linear\nfoo\n"));
+    check_no_run(scratch_folder(), "settings.conf:2: 'foo'");
+    free(scratch_put_bytes(RUN_SETTINGS, "a\0", 2));
+    check_no_run(scratch_folder(), "zero bytes");
+}
+END_TEST
+
+Suite *rundata_suite(void)
+{
+    Suite *suite = suite_create("rundata");
+    TCase *tests = tcase_create("rundata");
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_checked_fixture(tests, scratch_empty, NULL);
+    tcase_add_test(tests, test_rundata);
+    tcase_add_test(tests, test_rundata_refuses);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,249 @@
+/* The log of a run: whatever was written comes back exactly, and a log that is torn, damaged or
+ * another program's is told from a good one. */
+#include "eval/runlog.h"
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/text.h"
+#include "tests/runlogs.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <float.h>
+#include <math.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static char *log_path, *backup_path;
+static Error error;
+
+static void begin(void)
+{
+    scratch_empty();
+    log_path = scratch_path("log.csv");
+    backup_path = scratch_path("log.csv.bak");
+}
+
+static void end(void)
+{
+    unlink(log_path);
+    unlink(backup_path);
+    ck_assert_uint_eq(scratch_count(), 0); /* no temporary file was left behind */
+    free(log_path);
+    free(backup_path);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    scratch_write(path, text, strlen(text));
+}
+
+static void check_file(const char *path, const char *expected)
+{
+    char *bytes;
+    size_t size;
+    ck_assert_msg(file_read(path, 1 << 20, &bytes, &size, &error), "%s", error.text);
+    ck_assert_str_eq(bytes, expected);
+    free(bytes);
+}
+
+START_TEST(test_log_reads_back_exactly)
+{
+    const RunLogRow rows[] = {
+        {.step = 1, .epoch = 1.0f / 3, .train_loss = 0.1f, .lr = FLT_MIN, .grad_norm = FLT_MAX},
+        {.step = 1, .train_loss = NAN, .val_loss = NAN, .has_val_loss = true, .lr = 5e-324},
+        {.step = SIZE_MAX,
+         .tokens = SIZE_MAX - 1,
+         .train_loss = INFINITY,
+         .grad_norm = -NAN,
+         .val_loss = -INFINITY,
+         .has_val_loss = true,
+         .seconds = -0.0}};
+    const size_t count = sizeof rows / sizeof rows[0];
+    RunLog log;
+    RunLogRow *back;
+    ck_assert(runlog_create(&log, log_path, &error));
+    for (size_t i = 0; i < count; i++)
+        ck_assert(runlog_append(&log, &rows[i], &error));
+    ck_assert(runlog_close(&log, &error));
+    ck_assert_msg(runlog_read(log_path, &back, &error), "%s", error.text);
+    ck_assert_uint_eq(arrlenu(back), count);
+    ck_assert((float)back[0].epoch == 1.0f / 3 && (float)back[0].train_loss == 0.1f);
+    ck_assert((float)back[0].lr == FLT_MIN && (float)back[0].grad_norm == FLT_MAX);
+    ck_assert(!back[0].has_val_loss && isnan(back[0].val_loss));
+    ck_assert(back[1].has_val_loss && isnan(back[1].val_loss) && isnan(back[1].train_loss));
+    ck_assert(back[1].lr == 5e-324);
+    ck_assert(back[2].step == SIZE_MAX && back[2].tokens == SIZE_MAX - 1);
+    ck_assert(back[2].train_loss == INFINITY && back[2].val_loss == -INFINITY);
+    ck_assert(isnan(back[2].grad_norm));
+    arrfree(back);
+}
+END_TEST
+
+START_TEST(test_log_bytes)
+{
+    RunLog log;
+    const RunLogRow row = {.step = 7,
+                           .epoch = 1.25,
+                           .tokens = 700,
+                           .seconds = 0.5,
+                           .lr = 1e-3,
+                           .train_loss = 5.5,
+                           .grad_norm = NAN,
+                           .tokens_per_second = 1400};
+    ck_assert(runlog_create(&log, log_path, &error));
+    ck_assert(runlog_append(&log, &row, &error));
+    ck_assert(runlog_close(&log, &error));
+    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400\n");
+    ck_assert(!runlog_create(&log, log_path, &error));
+    ck_assert_ptr_nonnull(strstr(error.text, "there is a log already"));
+    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400\n");
+}
+END_TEST
+
+START_TEST(test_log_torn_anywhere)
+{
+    const char whole[] = HEADER ROW_1 ROW_2 ROW_3;
+    for (size_t size = 0; size < sizeof whole; size++) {
+        size_t lines = 0;
+        for (size_t i = 0; i < size; i++)
+            lines += whole[i] == '\n';
+        RunLogRow *rows;
+        scratch_write(log_path, whole, size);
+        ck_assert_msg(runlog_read(log_path, &rows, &error), "%zu: %s", size, error.text);
+        ck_assert_uint_eq(arrlenu(rows), lines > 0 ? lines - 1 : 0);
+        arrfree(rows);
+    }
+}
+END_TEST
+
+START_TEST(test_log_hostile)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"a,b\n1,2\n", ":1: not the log of a run"},
+        {"\n" HEADER, ":1: not the log"},
+        {HEADER "1,2,3\n", ":2: 3 values"},
+        {HEADER "\n", ":2: step: ''"},
+        {HEADER ROW_1 "2,1,20,0.5,0.001,3.25,3.125,1,40,9\n", ":3: more than the 9"},
+        {HEADER "1.5,1,20,0.5,0.001,3,3,1,40\n", ":2: step: '1.5' is not a whole number"},
+        {HEADER "-1,1,20,0.5,0.001,3,3,1,40\n", ":2: step: '-1'"},
+        {HEADER "99999999999999999999999,1,20,0.5,0,3,3,1,40\n", ":2: step: '99999"},
+        {HEADER "1, 1,20,0.5,0.001,3,3,1,40\n", ":2: epoch: ' 1'"},
+        {HEADER "1,0x10,20,0.5,0.001,3,3,1,40\n", ":2: epoch: '0x10'"},
+        {HEADER "1,1,20,0.5,1e999,3,3,1,40\n", ":2: lr: '1e999'"},
+        {HEADER "1,1,20,0.5,0,infinity,3,1,40\n", ":2: train_loss: 'infinity'"},
+        {HEADER "1,1,20,0.5,0,nan(7),3,1,40\n", ":2: train_loss: 'nan(7)'"},
+        {HEADER "1,1,20,0.5,0,-,3,1,40\n", ":2: train_loss: '-'"},
+        {HEADER "1,1,20,0.5,0,3,3,1,40\r\n", ":2: tokens_per_second: '40\r'"},
+        {HEADER ROW_2 ROW_1, ":3: step 1 comes after step 2"},
+    };
+    RunLogRow *rows;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        write_text(log_path, cases[i].text);
+        ck_assert(!runlog_read(log_path, &rows, &error));
+        ck_assert_ptr_null(rows);
+        ck_assert_msg(strstr(error.text, cases[i].message), "%zu: %s", i, error.text);
+    }
+    scratch_write(log_path, HEADER "1\0\n", sizeof HEADER "1\0\n" - 1);
+    ck_assert(!runlog_read(log_path, &rows, &error));
+    char *text = text_format(HEADER "%0600d,1,20,0.5,0,3,3,1,40\n", 1);
+    write_text(log_path, text);
+    ck_assert(!runlog_read(log_path, &rows, &error));
+    free(text);
+    ck_assert_ptr_nonnull(strstr(error.text, ":2: not a row"));
+    ck_assert(truncate(log_path, ((off_t)256 << 20) + 1) == 0);
+    ck_assert(!runlog_read(log_path, &rows, &error));
+    ck_assert(!runlog_read(scratch_folder(), &rows, &error));
+    ck_assert(!runlog_read(backup_path, &rows, &error)); /* there is none */
+}
+END_TEST
+
+static void reopen(size_t step)
+{
+    RunLog log;
+    ck_assert_msg(runlog_reopen(&log, log_path, step, &error), "%s", error.text);
+    ck_assert(runlog_close(&log, &error));
+}
+
+START_TEST(test_log_reopen)
+{
+    RunLog log;
+    const RunLogRow row = {.step = 2, .val_loss = 9, .has_val_loss = true};
+    write_text(log_path, HEADER ROW_1 ROW_2 ROW_3 "4,2,4");
+    reopen(3); /* nothing but the torn line goes */
+    check_file(log_path, HEADER ROW_1 ROW_2 ROW_3);
+    ck_assert(!file_exists(backup_path));
+    reopen(1000);
+    check_file(log_path, HEADER ROW_1 ROW_2 ROW_3);
+    ck_assert(runlog_reopen(&log, log_path, 1, &error));
+    check_file(log_path, HEADER ROW_1);
+    check_file(backup_path, HEADER ROW_2 ROW_3);
+    ck_assert(runlog_append(&log, &row, &error));
+    ck_assert(runlog_close(&log, &error));
+    check_file(log_path, HEADER ROW_1 "2,0,0,0,0,0,9,0,0\n");
+    reopen(0); /* the second time adds to what was kept aside */
+    check_file(log_path, HEADER);
+    check_file(backup_path, HEADER ROW_2 ROW_3 ROW_1 "2,0,0,0,0,0,9,0,0\n");
+}
+END_TEST
+
+START_TEST(test_log_reopen_damaged)
+{
+    RunLog log;
+    ck_assert(!runlog_reopen(&log, log_path, 1, &error));
+    write_text(log_path, "");
+    reopen(5);
+    check_file(log_path, HEADER);
+    write_text(log_path, "step,ep");
+    reopen(5);
+    check_file(log_path, HEADER);
+    write_text(log_path, "somebody else's file\n");
+    ck_assert(!runlog_reopen(&log, log_path, 1, &error));
+    ck_assert(runlog_close(&log, &error)); /* harmless after a failure */
+    check_file(log_path, "somebody else's file\n");
+}
+END_TEST
+
+START_TEST(test_log_full_disk)
+{
+    struct rlimit before, small;
+    RunLog log;
+    const RunLogRow row = {.step = 1};
+    ck_assert(runlog_create(&log, log_path, &error));
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = strlen(HEADER) + 5; /* a disk with room for a part of the row */
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    bool good = runlog_append(&log, &row, &error);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    ck_assert(!good);
+    check_file(log_path, HEADER);
+    ck_assert(runlog_append(&log, &row, &error));
+    ck_assert(runlog_close(&log, &error));
+    check_file(log_path, HEADER "1,0,0,0,0,0,,0,0\n");
+}
+END_TEST
+
+Suite *runlog_suite(void)
+{
+    Suite *suite = suite_create("runlog");
+    TCase *tests = tcase_create("runlog");
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, test_log_reads_back_exactly);
+    tcase_add_test(tests, test_log_bytes);
+    tcase_add_test(tests, test_log_torn_anywhere);
+    tcase_add_test(tests, test_log_hostile);
+    tcase_add_test(tests, test_log_reopen);
+    tcase_add_test(tests, test_log_reopen_damaged);
+    tcase_add_test(tests, test_log_full_disk);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,216 @@
+/* Headers that lie: each is refused for its own reason, before anything is allocated by it. */
+#include "src/memory.h"
+#include "src/text.h"
+#include "tests/tensor_files.h"
+#include "tests/tests.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+START_TEST(test_bad_json)
+{
+    static const struct {
+        const char *header, *reason;
+    } bad[] = {
+        {"", "byte 8: the header is not good JSON"},
+        {"{", "not good JSON"},
+        {"[]", "not a JSON object"},
+        {"[{}]", "not a JSON object"},
+        {"7", "not good JSON"},
+        {"{} {}", "not good JSON"},
+        {"{}x", "not good JSON"},
+        {"{\"\xff\":1}", "byte 10: the header is not good JSON: unable to decode byte 0xff"},
+        {"{\"a\xed\xa0\x80\":1}", "not good JSON"},
+        {"\xef\xbb\xbf{}", "not good JSON"},
+        {"{\"a\":\"\x1b[2J\"}", "not good JSON"},
+        {"{\"a\\u0000b\":1}", "not good JSON"},
+        {"{\"__metadata__\":{\"a\":\"b\\u0000c\"}}", "not good JSON"},
+        {"{\"__metadata__\":{\"a\\u0000\":\"b\"}}", "not good JSON"},
+        {"{\"__metadata__\":{},\"__metadata__\":{}}", "duplicate object key"},
+        {"{\"__metadata__\":{\"a\":\"b\",\"a\":\"b\"}}", "duplicate object key"},
+        {"{\"__metadata__\":[]}", "__metadata__ is not an object"},
+        {"{\"__metadata__\":\"x\"}", "__metadata__ is not an object"},
+        {"{\"__metadata__\":{\"a\":1}}", "__metadata__ a: not a text"},
+        {"{\"__metadata__\":{\"a\":{}}}", "__metadata__ a: not a text"},
+        {"{\"__metadata__\":{\"\\u001b\":\"\"}}", "\\x1b: control characters"},
+        {"{\"__metadata__\":{\"crc32\":\"00000000\"}}", "checksums"},
+        {"{\"__metadata__\":{\"header_crc32\":\"00000000\"}}", "checksums"},
+        {"{\"__metadata__\":{\"crc32\":\"\",\"header_crc32\":\"\"}}", "header is damaged"},
+        {"{\"__metadata__\":{\"header_crc32\":\"\",\"crc32\":\"\"}}", "header is damaged"},
+    };
+    for (size_t i = 0; i < COUNT(bad); i++)
+        tensor_refused_header(bad[i].header, 0, bad[i].reason);
+    tensor_put_length(3, "{}\0", 3, 0);
+    tensor_refused("a zero byte after the JSON", "not good JSON");
+}
+END_TEST
+
+START_TEST(test_bad_entries)
+{
+#define REST "\"shape\":[2],\"data_offsets\":[0,2]}}"
+    static const struct {
+        const char *header, *reason;
+    } bad[] = {
+        {"{\"a\":1}", "tensor a: not an object"},
+        {"{\"a\":[]}", "tensor a: not an object"},
+        {"{\"a\":{}}", "tensor a: no dtype"},
+        {"{\"a\":{\"dtype\":8," REST, "tensor a: no dtype"},
+        {"{\"a\":{\"dtype\":\"U9\"," REST, "tensor a: unknown dtype U9"},
+        {"{\"a\":{\"dtype\":\"u8\"," REST, "tensor a: unknown dtype u8"},
+        {"{\"a\":{\"dtype\":\"\\u001b[2J\"," REST, "unknown dtype \\x1b[2J"},
+        {"{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,2]}}", "its shape is not"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2]}}", "its data_offsets are not"},
+        {"{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\"," REST, "duplicate object key"},
+        {"{\"a\":{\"dtype\":\"U8\"," REST "x", "not good JSON"},
+        {"{" TENSOR_ENTRY("a", "U8", "2", 0, 2) "}", "its shape is not"},
+        {"{" TENSOR_ENTRY("a", "U8", "{}", 0, 2) "}", "its shape is not"},
+        {"{" TENSOR_ENTRY("a", "U8", "[\"2\"]", 0, 2) "}", "its shape is not"},
+        {"{" TENSOR_ENTRY("a", "U8", "[2.0]", 0, 2) "}", "its shape is not"},
+        {"{" TENSOR_ENTRY("a", "U8", "[1.5]", 0, 2) "}", "its shape is not"},
+        {"{" TENSOR_ENTRY("a", "U8", "[2e0]", 0, 2) "}", "its shape is not"},
+        {"{" TENSOR_ENTRY("a", "U8", "[-2]", 0, 2) "}", "its shape is not"},
+        {"{" TENSOR_ENTRY("a", "U8", "[null]", 0, 2) "}", "its shape is not"},
+        {"{" TENSOR_ENTRY("a", "U8", "[281474976710656]", 0, 2) "}", "its shape is not"},
+        {"{" TENSOR_ENTRY("a", "U8", "[1,1,1,1,1,1,1,1,2]", 0, 2) "}", "at most 8"},
+        {"{" TENSOR_ENTRY("a", "U8", "[2]", 0, 2.0) "}", "its data_offsets are not"},
+        {"{" TENSOR_ENTRY("a", "U8", "[2]", -2, 0) "}", "its data_offsets are not"},
+        {"{" TENSOR_ENTRY("a", "U8", "[2]", 0, 1e3) "}", "its data_offsets are not"},
+        {"{" TENSOR_ENTRY("a", "U8", "[2]", 0, 281474976710656) "}",
+         "its data_offsets are not"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0]}}", "its data_offsets"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,1,2]}}", "its data_off"},
+        {"{" TENSOR_ENTRY("a", "U8", "[2]", 2, 0) "}", "before it begins"},
+        {"{" TENSOR_ENTRY("a", "U8", "[3]", 0, 2) "}", "[3] of U8 takes 3 bytes, but it has 2"},
+        {"{" TENSOR_ENTRY("a", "F32", "[2]", 0, 2) "}", "takes 8 bytes, but it has 2"},
+        {"{" TENSOR_ENTRY("a", "U8", "[0]", 0, 2) "}", "takes 0 bytes, but it has 2"},
+        {"{" TENSOR_ENTRY("a", "F4", "[3]", 0, 2) "}", "no memory holds the shape [3] of F4"},
+        {"{" TENSOR_ENTRY("a\\u001b", "U8", "[2]", 0, 2) "}",
+         "tensor a\\x1b: control characters"},
+        {"{" TENSOR_ENTRY("a\\n", "U8", "[2]", 0, 2) "}", "tensor a\\x0a: control characters"},
+        {"{" TENSOR_ENTRY("a\\u007f", "U8", "[2]", 0, 2) "}", "control characters"},
+        {"{" TENSOR_ENTRY("a\\u009b", "U8", "[2]", 0, 2) "}", "control characters"},
+    };
+    for (size_t i = 0; i < COUNT(bad); i++)
+        tensor_refused_header(bad[i].header, 2, bad[i].reason);
+    tensor_put("{" TENSOR_ENTRY("caf\\u00e9 \\u00a0", "F4", "[4]", 0, 2) "}", 2);
+    Error error;
+    ck_assert_msg(tensor_opens(&error), "%s", error.text);
+    tensor_put("{\"a\":{\"more\":[{}],\"dtype\":\"U8\"," REST, 2); /* unknown keys are let be */
+    ck_assert_msg(tensor_opens(&error), "%s", error.text);
+}
+END_TEST
+
+START_TEST(test_huge_shapes)
+{
+    static const struct {
+        const char *shape, *reason;
+    } bad[] = {
+        {"[2,18446744073709551614]", "too big integer"},
+        {"[2,9223372036854775807]", "its shape is not"},
+        {"[4294967296,4294967296]", "no memory holds"},
+        {"[0,9223372036854775808]", "too big integer"},
+        {"[0,9223372036854775807]", "its shape is not"},
+        {"[0,281474976710655,65536]", "no memory holds"},
+        {"[281474976710655,65536,0]", "no memory holds"},
+        {"[281474976710655,8193]", "no memory holds"}, /* in bits it overflows */
+    };
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        char *header = text_format("{\"a\":{\"dtype\":\"U8\",\"shape\":%s,"
+                                   "\"data_offsets\":[0,0]}}",
+                                   bad[i].shape);
+        tensor_refused_header(header, 0, bad[i].reason);
+        free(header);
+    }
+}
+END_TEST
+
+START_TEST(test_bad_places)
+{
+#define A TENSOR_ENTRY("a", "U8", "[2]", 0, 2)
+    const char *two = "{" A "," TENSOR_ENTRY("b", "U8", "[2]", 2, 4) "}";
+    tensor_refused_header("{" A "," A "}", 2, "duplicate object key");
+    tensor_refused_header("{" A "," TENSOR_ENTRY("b", "U8", "[2]", 3, 5) "}", 5,
+                          "tensor b: begins at byte 3");
+    tensor_refused_header("{" A "," TENSOR_ENTRY("b", "U8", "[2]", 1, 3) "}", 3,
+                          "tensor b: begins at byte 1");
+    tensor_refused_header("{" A "," TENSOR_ENTRY("b", "U8", "[2]", 0, 2) "}", 2,
+                          "an overlap with");
+    tensor_refused_header("{" TENSOR_ENTRY("b", "U8", "[2]", 1, 3) "}", 3, "a hole after");
+    tensor_refused_header("{" A "," TENSOR_ENTRY("b", "U8", "[0]", 1, 1) "}", 2,
+                          "an overlap with");
+    tensor_refused_header("{" A "," TENSOR_ENTRY("b", "U8", "[0]", 3, 3) "}", 3,
+                          "a hole after");
+    tensor_refused_header(two, 5, "take 4 bytes, but 5 follow the header: too many");
+    tensor_refused_header(two, 3, "take 4 bytes, but 3 follow the header: the file was cut");
+    tensor_refused_header("{" A "}", 0, "the file was cut");
+    tensor_refused_header("{}", 28, "too many"); /* where a second format could hide */
+    tensor_put("{" TENSOR_ENTRY("b", "U8", "[2]", 2, 4) "," A "," TENSOR_ENTRY("c", "U8", "[0]",
+                                                                               2, 2) "}",
+               4);
+    Error error;
+    ck_assert_msg(tensor_opens(&error), "%s", error.text); /* any order in the JSON will do */
+}
+END_TEST
+
+START_TEST(test_bad_lengths)
+{
+    static const uint64_t lengths[] = {3,          100,        1 << 21,        100000000,
+                                       1ull << 32, 1ull << 63, UINT64_MAX - 7, UINT64_MAX};
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        tensor_put_length(lengths[i], "{}", 2, 0);
+        tensor_refused("a length", "byte 0: a header of");
+    }
+    tensor_put_length(100000000, "{", 1, 0);
+    ck_assert_int_eq(truncate(tensor_path, 8 + 100000000), 0);
+    tensor_refused("100 MB of header",
+                   "byte 0: a header of 100000000 bytes is more than the limit");
+    char *large = memory_take(1000000, 1, "a test");
+    memset(large, '[', 1000000);
+    tensor_put_length(1000000, large, 1000000, 0);
+    tensor_refused("a million brackets", "byte 16: the header has too many brackets");
+    for (size_t i = 0; i + 3 <= 1000000; i += 3)
+        memcpy(large + i, i ? ",{}" : "[{}", 3);
+    tensor_put_length(1000000, large, 1000000, 0);
+    tensor_refused("a third of a million objects", "too many brackets");
+    free(large);
+    tensor_put_bytes("\0\0\0\0\0\0\0", 7);
+    tensor_refused("seven bytes", "7 bytes hold no header");
+    tensor_put_bytes("", 0);
+    tensor_refused("an empty file", "0 bytes hold no header");
+}
+END_TEST
+
+START_TEST(test_too_many_tensors)
+{
+    const size_t widest = 96;
+    char *header = memory_take(SAFETENSORS_MOST_TENSORS + 1, widest, "a test");
+    char *end = header, *last = header;
+    for (size_t i = 0; i <= SAFETENSORS_MOST_TENSORS; i++) {
+        const char *entry = "%s\"%zx\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}";
+        last = end;
+        end += snprintf(end, widest, entry, i ? "," : "{\"__metadata__\":{},", i);
+    }
+    strcpy(end, "}");
+    tensor_refused_header(header, 0, "16385 tensors are more than the limit of 16384");
+    strcpy(last, "}");
+    tensor_put(header, 0);
+    Error error;
+    ck_assert_msg(tensor_opens(&error), "%s", error.text);
+    free(header);
+}
+END_TEST
+
+Suite *safetensors_hostile_suite(void)
+{
+    Suite *suite = suite_create("safetensors: hostile headers");
+    TCase *tests = tensor_files_case(suite);
+    tcase_add_test(tests, test_bad_json);
+    tcase_add_test(tests, test_bad_entries);
+    tcase_add_test(tests, test_huge_shapes);
+    tcase_add_test(tests, test_bad_places);
+    tcase_add_test(tests, test_bad_lengths);
+    tcase_add_test(tests, test_too_many_tensors);
+    return suite;
+}

@@ -1,0 +1,202 @@
+/* Reading tensor files: loading asks for exactly what is there, and files that were cut,
+ * damaged or never were tensor files are refused in one printable line. */
+#include "src/text.h"
+#include "tests/tensor_files.h"
+#include "tests/tests.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+START_TEST(test_load_mismatch)
+{
+    tensor_put("{" TENSOR_ENTRY("ln", "F32", "[64]", 0,
+                                256) "," TENSOR_ENTRY("f16", "F16", "[2]", 256, 260) "}",
+               260);
+    SafetensorsFile file;
+    Error error;
+    float back[128];
+    ck_assert(safetensors_open(&file, tensor_path, &error));
+    const struct {
+        const char *name, *reason;
+        TensorType type;
+        size_t rank, shape[2];
+    } asked[] = {
+        {"ln", ": ln: shape [64], expected [128]", TENSOR_F32, 1, {128}},
+        {"ln", ": ln: shape [64], expected [64, 1]", TENSOR_F32, 2, {64, 1}},
+        {"ln", ": ln: shape [64], expected []", TENSOR_F32, 0, {0}},
+        {"ln", ": ln: dtype F32, expected U8", TENSOR_U8, 1, {64}},
+        {"f16", ": f16: dtype F16, expected F32", TENSOR_F32, 1, {2}},
+        {"l", ": l: no such tensor", TENSOR_F32, 1, {64}},
+        {"\x1b[2J\xff", ": \\x1b[2J\\xff: no such tensor", TENSOR_F32, 1, {64}},
+    };
+    for (size_t i = 0; i < COUNT(asked); i++) {
+        ck_assert(!safetensors_load(&file, asked[i].name, asked[i].type, asked[i].rank,
+                                    asked[i].shape, back, &error));
+        tensor_check_message(&error);
+        ck_assert_str_eq(error.text + strlen(tensor_path), asked[i].reason);
+    }
+    ck_assert(safetensors_load(&file, "ln", TENSOR_F32, 1, (size_t[]){64}, back, &error));
+    safetensors_close(&file);
+}
+END_TEST
+
+START_TEST(test_not_finite)
+{
+    const char *header = "{" TENSOR_ENTRY("w", "F32", "[3]", 0,
+                                          12) "," TENSOR_ENTRY("d", "F64", "[1]", 12, 20) "}";
+    char bytes[256];
+    uint64_t length = strlen(header);
+    double bad_doubles[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    float bad_floats[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < COUNT(bad_floats); i++) {
+        float back[3] = {0};
+        double d;
+        Error error;
+        memcpy(bytes, &length, 8);
+        memcpy(bytes + 8, header, length);
+        memcpy(bytes + 8 + length, (float[]){1, 2, bad_floats[i]}, 12);
+        memcpy(bytes + 8 + length + 12, &bad_doubles[i], 8);
+        tensor_put_bytes(bytes, 8 + length + 20);
+        SafetensorsFile file;
+        ck_assert(safetensors_open(&file, tensor_path, &error));
+        ck_assert(!safetensors_load(&file, "w", TENSOR_F32, 1, (size_t[]){3}, back, &error));
+        ck_assert_ptr_nonnull(strstr(error.text, ": w: holds a value that is not finite"));
+        ck_assert(!safetensors_load(&file, "d", TENSOR_F64, 1, (size_t[]){1}, &d, &error));
+        safetensors_close(&file);
+    }
+}
+END_TEST
+
+START_TEST(test_shrinks_while_open)
+{
+    tensor_write_samples();
+    SafetensorsFile file;
+    Error error;
+    unsigned char back[6];
+    ck_assert(safetensors_open(&file, tensor_path, &error));
+    ck_assert_int_eq(truncate(tensor_path, (off_t)file.data_start + 3), 0);
+    ck_assert(!safetensors_load(&file, "vocab", TENSOR_U8, 1, (size_t[]){6}, back, &error));
+    ck_assert_ptr_nonnull(strstr(error.text, "became shorter"));
+    safetensors_close(&file);
+}
+END_TEST
+
+/* --- files that are not what they should be --- */
+
+START_TEST(test_other_kinds)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *kind;
+    } others[] = {
+        {"PK\3\4\0\0\0\0\0\0\0\0", 12, "a zip archive"},
+        {"\x80\2}q\0X\4\0\0\0step", 14, "a pickle"},
+        {"\x80\4\x95\x10\0\0\0\0\0\0\0}", 12, "a pickle"},
+        {"GGUF\3\0\0\0\0\0\0\0", 12, "GGUF"},
+        {"\x1f\x8b\x08\0\0\0\0\0\0\3abc", 13, "gzip"},
+        {"\x1f\x8b", 2, "gzip"},
+        {"\177ELF\2\1\1\0\0\0\0\0", 12, "an ELF program"},
+        {"The cat sat.\n", 13, "text"},
+        {"{\"a\":1}", 7, "text"},
+        {"dim = 64\n", 9, "text"},
+    };
+    for (size_t i = 0; i < COUNT(others); i++) {
+        char *expected = text_format("not a safetensors file (looks like %s)", others[i].kind);
+        tensor_put_bytes(others[i].bytes, others[i].size);
+        tensor_refused(others[i].kind, expected);
+        free(expected);
+    }
+    tensor_put_length(0x480, "{}", 2, 0); /* begins like a pickle, but JSON follows */
+    tensor_refused("a length of 1152", "it was cut");
+}
+END_TEST
+
+START_TEST(test_odd_paths)
+{
+    char *file = tensor_path;
+    tensor_path = scratch_path(".");
+    tensor_refused("a folder", "not a regular file");
+    free(tensor_path);
+    tensor_path = (char[]){"/dev/zero"};
+    tensor_refused("/dev/zero", "not a regular file");
+    tensor_path = file;
+    tensor_refused("a missing file", "No such file");
+    ck_assert_int_eq(mkfifo(tensor_path, 0600), 0);
+    tensor_refused("a pipe", "not a regular file");
+    unlink(tensor_path);
+    ck_assert_int_eq(symlink(tensor_path, tensor_path), 0);
+    tensor_refused("a link to itself", "symbolic links");
+    unlink(tensor_path);
+    tensor_put_bytes("{", 1);
+    ck_assert_int_eq(truncate(tensor_path, (off_t)10 << 30), 0);
+    tensor_refused("10 GiB of nothing", "more than the limit");
+}
+END_TEST
+
+/* --- damage --- */
+
+START_TEST(test_cut_anywhere)
+{
+    Error error;
+    tensor_put_bytes(tensor_golden, TENSOR_GOLDEN);
+    ck_assert_msg(tensor_opens(&error), "%s", error.text);
+    for (size_t size = 0; size < TENSOR_GOLDEN; size++) {
+        tensor_put_bytes(tensor_golden, size);
+        ck_assert_msg(!tensor_opens(&error), "accepted when cut to %zu bytes", size);
+    }
+}
+END_TEST
+
+START_TEST(test_flip_any_bit)
+{
+    char bytes[TENSOR_GOLDEN + 1];
+    for (size_t bit = 0; bit < 8 * TENSOR_GOLDEN; bit++) {
+        Error error;
+        memcpy(bytes, tensor_golden, sizeof tensor_golden);
+        bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
+        tensor_put_bytes(bytes, TENSOR_GOLDEN);
+        ck_assert_msg(!tensor_opens(&error), "accepted with bit %zu of byte %zu turned",
+                      bit % 8, bit / 8);
+    }
+}
+END_TEST
+
+/* Without checksums a turned bit may make another good file, but never a crash. */
+START_TEST(test_flip_any_bit_unchecked)
+{
+    static const char header[] = "{" TENSOR_ENTRY("a", "U8", "[2]", 0, 2) "," TENSOR_ENTRY(
+        "b", "F32", "[1,1]", 2, 6) "} ";
+    char bytes[8 + sizeof header + 6] = {sizeof header - 1};
+    size_t size = sizeof bytes - 1, accepted = 0;
+    memcpy(bytes + 8, header, sizeof header - 1);
+    for (size_t bit = 0; bit < 8 * size; bit++) {
+        Error error;
+        bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
+        tensor_put_bytes(bytes, size);
+        accepted += tensor_opens(&error);
+        bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
+    }
+    /* The numbers' 48 bits, a few letters of the names, U8 that turns to I8... */
+    ck_assert_uint_ge(accepted, 48);
+    ck_assert_uint_le(accepted, 72);
+}
+END_TEST
+
+Suite *safetensors_read_suite(void)
+{
+    Suite *suite = suite_create("safetensors: reading");
+    TCase *tests = tensor_files_case(suite);
+    tcase_add_test(tests, test_load_mismatch);
+    tcase_add_test(tests, test_not_finite);
+    tcase_add_test(tests, test_shrinks_while_open);
+    tcase_add_test(tests, test_other_kinds);
+    tcase_add_test(tests, test_odd_paths);
+    tcase_add_test(tests, test_cut_anywhere);
+    tcase_add_test(tests, test_flip_any_bit);
+    tcase_add_test(tests, test_flip_any_bit_unchecked);
+    return suite;
+}

@@ -1,0 +1,269 @@
+/* The team, and the matrix products that it makes: every tile once, the same bits always. */
+#include "src/gemm.h"
+#include "src/memory.h"
+#include "src/random.h"
+#include "src/team.h"
+#include "tests/tests.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* --- the team --- */
+
+enum { TILES = 100 };
+
+typedef struct Tally {
+    atomic_uint times[TILES];
+    atomic_bool stranger; /* somebody who is not on the team */
+} Tally;
+
+static void count_tile(void *job, size_t tile, size_t worker)
+{
+    Tally *tally = job;
+    atomic_fetch_add(&tally->times[tile], 1);
+    if (worker >= team_size())
+        atomic_store(&tally->stranger, true);
+}
+
+static void check_rounds(size_t rounds)
+{
+    for (size_t round = 0; round < rounds; round++) {
+        Tally tally = {0};
+        size_t tiles = round % (TILES + 1);
+        team_run(tiles, count_tile, &tally);
+        for (size_t i = 0; i < TILES; i++)
+            if (atomic_load(&tally.times[i]) != (i < tiles))
+                ck_abort_msg("tile %zu of %zu was done %u times", i, tiles,
+                             atomic_load(&tally.times[i]));
+        if (atomic_load(&tally.stranger))
+            ck_abort_msg("a worker who is not on the team took a tile");
+    }
+}
+
+START_TEST(every_tile_is_done_once)
+{
+    static const size_t sizes[] = {1, 2, 3, 8};
+    check_rounds(10); /* before anybody has started a team */
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        team_start(sizes[i]);
+        ck_assert_uint_eq(team_size(), sizes[i]);
+        check_rounds(3000);
+        team_stop();
+    }
+    ck_assert_uint_eq(team_size(), 1);
+    check_rounds(10); /* nor does it take one afterwards */
+}
+END_TEST
+
+START_TEST(teams_come_and_go)
+{
+    for (size_t i = 0; i < 200; i++) {
+        team_start(1 + i % 5);
+        check_rounds(i % 3);
+        if (i % 2) /* starting anew stops the old team */
+            team_stop();
+    }
+    team_stop();
+    team_stop();
+    ck_assert_uint_ge(team_processors(), 1);
+}
+END_TEST
+
+START_TEST(tiles_cover_the_whole)
+{
+    for (size_t whole = 0; whole <= 40; whole++)
+        for (size_t extent = 1; extent <= 45; extent++) {
+            size_t covered = 0, tiles = team_tiles(whole, extent);
+            for (size_t tile = 0; tile < tiles; tile++) {
+                ck_assert_uint_ge(team_extent(whole, extent, tile), 1);
+                covered += team_extent(whole, extent, tile);
+            }
+            ck_assert_uint_eq(covered, whole);
+        }
+}
+END_TEST
+
+/* --- products --- */
+
+typedef struct Shape {
+    size_t m, n, k;
+} Shape;
+
+static const Shape shapes[] = {{1, 1, 1},    {3, 5, 7},       {17, 300, 33}, {130, 257, 65},
+                               {64, 64, 64}, {2050, 530, 12}, {1, 1000, 40}, {700, 1, 3}};
+
+/* Matrices that lie in wider ones: the strides are a few more than the widths. */
+typedef struct ProductRig {
+    Shape shape;
+    Factor a, b;
+    real *a_memory, *b_memory, *c, *start;
+    size_t c_stride, c_size;
+} ProductRig;
+
+static real *random_reals(size_t count, uint64_t stream)
+{
+    real *reals = memory_take(count, sizeof *reals, "a test");
+    for (size_t i = 0; i < count; i++)
+        reals[i] = (real)(2 * random_uniform(random_key(1, RANDOM_TEST, stream), i) - 1);
+    return reals;
+}
+
+static void product_rig_make(ProductRig *rig, Shape shape, bool a_turned, bool b_turned)
+{
+    size_t a_rows = a_turned ? shape.k : shape.m, b_rows = b_turned ? shape.n : shape.k;
+    size_t a_stride = (a_turned ? shape.m : shape.k) + 3;
+    size_t b_stride = (b_turned ? shape.k : shape.n) + 5;
+    *rig = (ProductRig){.shape = shape, .c_stride = shape.n + 2};
+    rig->a_memory = random_reals(a_rows * a_stride, 1);
+    rig->b_memory = random_reals(b_rows * b_stride, 2);
+    rig->a = (Factor){rig->a_memory, a_stride, a_turned};
+    rig->b = (Factor){rig->b_memory, b_stride, b_turned};
+    rig->c_size = shape.m * rig->c_stride;
+    rig->c = random_reals(rig->c_size, 3);
+    rig->start = random_reals(rig->c_size, 3);
+}
+
+static void product_rig_free(ProductRig *rig)
+{
+    free(rig->a_memory);
+    free(rig->b_memory);
+    free(rig->c);
+    free(rig->start);
+}
+
+static double at(Factor f, size_t row, size_t column)
+{
+    return (double)(f.transposed ? f.at[column * f.stride + row]
+                                 : f.at[row * f.stride + column]);
+}
+
+static void check_product(const ProductRig *rig, const real *c, double alpha, double beta)
+{
+    double near = REAL_EPSILON * 2 * (4 + (double)rig->shape.k);
+    for (size_t i = 0; i < rig->shape.m; i++)
+        for (size_t j = 0; j < rig->c_stride; j++) {
+            size_t index = i * rig->c_stride + j;
+            double before = (double)rig->start[index], sum = 0;
+            for (size_t l = 0; l < rig->shape.k && j < rig->shape.n; l++)
+                sum += at(rig->a, i, l) * at(rig->b, l, j);
+            double expected = alpha * sum + beta * before;
+            if (j >= rig->shape.n && c[index] != rig->start[index])
+                ck_abort_msg("row %zu: element %zu between the rows was written", i, j);
+            if (j < rig->shape.n && !(fabs((double)c[index] - expected) <= near))
+                ck_abort_msg("element (%zu, %zu) is %.9g, should be %.9g", i, j,
+                             (double)c[index], expected);
+        }
+}
+
+START_TEST(products_are_those_of_three_loops)
+{
+    for (size_t s = 0; s < COUNT(shapes); s++)
+        for (int turned = 0; turned < 4; turned++) {
+            ProductRig rig;
+            product_rig_make(&rig, shapes[s], turned & 1, turned & 2);
+            real alpha = s % 2 ? 1 : (real)0.5, beta = turned % 2 ? 1 : (real)0.25;
+            gemm(rig.shape.m, rig.shape.n, rig.shape.k, alpha, rig.a, rig.b, beta, rig.c,
+                 rig.c_stride);
+            check_product(&rig, rig.c, (double)alpha, (double)beta);
+            product_rig_free(&rig);
+        }
+}
+END_TEST
+
+START_TEST(team_products_have_the_same_bits_for_any_team)
+{
+    for (size_t s = 0; s < COUNT(shapes); s++)
+        for (int turned = 0; turned < 4; turned++) {
+            ProductRig rig;
+            product_rig_make(&rig, shapes[s], turned & 1, turned & 2);
+            size_t bytes = rig.c_size * sizeof(real);
+            real *first = memory_take(bytes, 1, "a test");
+            for (size_t threads = 1; threads <= 4; threads++) {
+                team_start(threads);
+                memcpy(rig.c, rig.start, bytes);
+                gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, 1, rig.a, rig.b, 1, rig.c,
+                          rig.c_stride, NULL, NULL);
+                team_stop();
+                if (threads == 1)
+                    memcpy(first, rig.c, bytes);
+                ck_assert_mem_eq(rig.c, first, bytes);
+            }
+            check_product(&rig, first, 1, 1);
+            free(first);
+            product_rig_free(&rig);
+        }
+}
+END_TEST
+
+START_TEST(a_product_with_beta_0_forgets_what_was_there)
+{
+    ProductRig rig;
+    product_rig_make(&rig, shapes[3], false, true);
+    for (size_t i = 0; i < rig.c_size; i++)
+        rig.c[i] = i % rig.c_stride < rig.shape.n ? (real)NAN : rig.start[i];
+    gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, 1, rig.a, rig.b, 0, rig.c, rig.c_stride,
+              NULL, NULL);
+    check_product(&rig, rig.c, 1, 0);
+    product_rig_free(&rig);
+}
+END_TEST
+
+typedef struct Finished {
+    const ProductRig *rig;
+    unsigned char *times; /* (m, n), each touched by one tile, if all is well */
+} Finished;
+
+static void mark(const GemmTile *tile, const void *context)
+{
+    const Finished *finished = context;
+    const ProductRig *rig = finished->rig;
+    if (tile->c != rig->c + tile->row * tile->c_stride + tile->column)
+        ck_abort_msg("a tile is not where it says");
+    for (size_t i = 0; i < tile->rows; i++)
+        for (size_t j = 0; j < tile->columns; j++) {
+            finished->times[(tile->row + i) * rig->shape.n + tile->column + j]++;
+            tile->c[i * tile->c_stride + j] *= 2;
+        }
+}
+
+START_TEST(every_element_is_finished_once_after_it_is_there)
+{
+    team_start(3);
+    for (size_t s = 0; s < COUNT(shapes); s++) {
+        ProductRig rig;
+        product_rig_make(&rig, shapes[s], false, false);
+        size_t elements = rig.shape.m * rig.shape.n;
+        Finished finished = {&rig, memory_take(elements, 1, "a test")};
+        gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, 1, rig.a, rig.b, 0, rig.c,
+                  rig.c_stride, mark, &finished);
+        for (size_t i = 0; i < elements; i++)
+            if (finished.times[i] != 1)
+                ck_abort_msg("element %zu was finished %u times", i, finished.times[i]);
+        check_product(&rig, rig.c, 2, 0);
+        free(finished.times);
+        product_rig_free(&rig);
+    }
+    team_stop();
+}
+END_TEST
+
+Suite *team_suite(void)
+{
+    Suite *suite = suite_create("team");
+    TCase *tests = tcase_create("team");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, every_tile_is_done_once);
+    tcase_add_test(tests, teams_come_and_go);
+    tcase_add_test(tests, tiles_cover_the_whole);
+    tcase_add_test(tests, products_are_those_of_three_loops);
+    tcase_add_test(tests, team_products_have_the_same_bits_for_any_team);
+    tcase_add_test(tests, a_product_with_beta_0_forgets_what_was_there);
+    tcase_add_test(tests, every_element_is_finished_once_after_it_is_there);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,132 @@
+/* What terminals can show, and what must not reach them. */
+#include "eval/terminal.h"
+#include "tests/tests.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static void check_safe(const char *text, const char *expected)
+{
+    char *shown = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&shown, &size);
+    terminal_print_safe(stream, text);
+    fclose(stream);
+    ck_assert_str_eq(shown, expected);
+    free(shown);
+}
+
+START_TEST(test_print_safe)
+{
+    check_safe("", "");
+    check_safe("plain\ntext ä € 😀", "plain\ntext ä € 😀");
+    check_safe("\x1b[31mred\a\t\r\x7f", "\\x1b[31mred\\x07\\x09\\x0d\\x7f");
+    check_safe("\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0", "\\u0080\\u009b\\u009f\xc2\xa0");
+    check_safe("\u202a\u202e\u2066\u2069", "\\u202a\\u202e\\u2066\\u2069");
+    check_safe("\u2029\u202f\u2065\u206a", "\u2029\u202f\u2065\u206a");
+    check_safe("\xff\x80z\xc3", "\\xff\\x80z\\xc3");
+    check_safe("\xc0\xaf", "\\xc0\\xaf");                   /* too long a form */
+    check_safe("\xe0\x9f\xbf", "\\xe0\\x9f\\xbf");          /* the same */
+    check_safe("\xed\xa0\x80", "\\xed\\xa0\\x80");          /* half a surrogate pair */
+    check_safe("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"); /* beyond the last */
+    check_safe("\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80");
+    check_safe("\xe2\x82", "\\xe2\\x82"); /* cut off */
+}
+END_TEST
+
+static void check_name(const char *name, size_t columns, bool utf8, const char *expected)
+{
+    char *shown = terminal_safe_name(name, columns, utf8);
+    ck_assert_str_eq(shown, expected);
+    free(shown);
+}
+
+START_TEST(test_safe_name)
+{
+    check_name("linear", 6, false, "linear");
+    check_name("a\nb", 80, true, "a\\x0ab");
+    check_name("näh", 80, true, "näh");
+    check_name("näh", 80, false, "n\\xc3\\xa4h");
+    check_name("abcdefghij", 7, true, "abc…hij");
+    check_name("abcdefghij", 6, false, "abc~ij");
+    check_name("äöüäöüß", 4, true, "äö…ß");
+    check_name("abc", 2, false, "a~");
+    check_name("abc", 1, false, "~");
+    check_name("abc", 0, false, "");
+    check_name("", 0, false, "");
+}
+END_TEST
+
+static void set_locale(const char *all, const char *ctype, const char *lang)
+{
+    setenv("LC_ALL", all, 1);
+    setenv("LC_CTYPE", ctype, 1);
+    setenv("LANG", lang, 1);
+}
+
+START_TEST(test_terminal)
+{
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    setenv("COLUMNS", "123", 1);
+    setenv("LINES", "45", 1);
+    ck_assert_uint_eq(terminal_width(ends[1]), 123);
+    ck_assert_uint_eq(terminal_height(ends[1]), 45);
+    setenv("COLUMNS", "wide", 1);
+    setenv("LINES", "0", 1);
+    ck_assert_uint_eq(terminal_width(ends[1]), 80);
+    ck_assert_uint_eq(terminal_height(ends[1]), 24);
+    unsetenv("NO_COLOR");
+    setenv("TERM", "xterm", 1);
+    ck_assert(!terminal_is_interactive(ends[1]) && !terminal_has_colour(ends[1]));
+    close(ends[0]);
+    close(ends[1]);
+    set_locale("", "", "en_GB.UTF-8");
+    ck_assert(terminal_is_utf8());
+    set_locale("", "C.utf8", "C");
+    ck_assert(terminal_is_utf8());
+    set_locale("C", "C.utf8", "C.utf8");
+    ck_assert(!terminal_is_utf8());
+    set_locale("", "", "");
+    ck_assert(!terminal_is_utf8());
+}
+END_TEST
+
+/* Colours are for terminals only, so the test needs one: a pseudo-terminal. */
+START_TEST(test_terminal_colour)
+{
+    int controller = posix_openpt(O_RDWR | O_NOCTTY);
+    if (controller < 0 || grantpt(controller) != 0 || unlockpt(controller) != 0)
+        return; /* a machine without pseudo-terminals cannot be asked */
+    int fd = open(ptsname(controller), O_RDWR | O_NOCTTY);
+    const struct winsize window = {.ws_col = 99, .ws_row = 33};
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ioctl(fd, TIOCSWINSZ, &window), 0);
+    ck_assert_uint_eq(terminal_width(fd), 99);
+    ck_assert_uint_eq(terminal_height(fd), 33);
+    setenv("TERM", "xterm", 1);
+    setenv("NO_COLOR", "", 1);
+    ck_assert(terminal_has_colour(fd));
+    setenv("NO_COLOR", "1", 1);
+    ck_assert(!terminal_has_colour(fd));
+    unsetenv("NO_COLOR");
+    setenv("TERM", "dumb", 1);
+    ck_assert(!terminal_has_colour(fd));
+    close(fd);
+    close(controller);
+}
+END_TEST
+
+Suite *terminal_suite(void)
+{
+    Suite *suite = suite_create("terminal");
+    TCase *tests = tcase_create("terminal");
+    tcase_add_test(tests, test_print_safe);
+    tcase_add_test(tests, test_safe_name);
+    tcase_add_test(tests, test_terminal);
+    tcase_add_test(tests, test_terminal_colour);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,435 @@
+/* Training in memory: what a step sees, resuming to the bit, and refusing to go astray. */
+#include "src/memory.h"
+#include "src/random.h"
+#include "src/text.h"
+#include "tests/scratch.h"
+#include "tests/support.h"
+#include "tests/tests.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static char *corpus_path;
+
+/* A text of 60 lines in 20 words; another seed gives another text in the same words. */
+static void write_corpus(uint64_t seed)
+{
+    char *text = NULL;
+    for (size_t i = 0; i < 60; i++)
+        for (size_t j = 0; j < 8; j++)
+            text_append(&text, "w%zu%s",
+                        i == 0 ? j
+                               : (size_t)random_below(random_key(seed, RANDOM_TEST, i), j, 20),
+                        j < 7 ? " " : "\n");
+    scratch_write(corpus_path, text, strlen(text));
+    free(text);
+}
+
+static void set_up(void)
+{
+    corpus_path = scratch_path("words.txt");
+    write_corpus(1);
+}
+
+static void tear_down(void)
+{
+    free(corpus_path);
+}
+
+/* Small, and with all that could break resuming: dropout, accumulation, epochs that end within
+ * the few steps taken. */
+static const char recipe[] = "layers = 2\ndim = 8\nheads = 2\ncontext = 8\nbatch = 4\n"
+                             "accumulate = 2\ndropout = 0.2\nwarmup = 3\nlr = 0.01\n"
+                             "epochs = 1\nlog-every = 1\n";
+
+/* Reads the settings as the program does; the corpus is the one above. */
+static void settle(Trainer *trainer, size_t kind, const char *more)
+{
+    *trainer = (Trainer){0};
+    OptionGroup groups[GROUP_COUNT];
+    Error error;
+    char *text = text_format("%sattn = %s\ncorpus = %s\n%s", recipe, attention_name(kind),
+                             corpus_path, more);
+    if (attention_find(kind)->has_weights)
+        text_append(&text, "attn-dropout = 0.1\n");
+    settings_groups(&trainer->settings, groups);
+    options_set_defaults(groups, GROUP_COUNT);
+    ck_assert_msg(options_read_text(groups, GROUP_COUNT, text, "here", &error), "%s",
+                  error.text);
+    ck_assert_msg(config_check(&trainer->settings.model, &error), "%s", error.text);
+    free(text);
+}
+
+static void begin(Trainer *trainer, size_t kind, const char *more)
+{
+    Error error;
+    settle(trainer, kind, more);
+    ck_assert_msg(trainer_make(trainer, NULL, &error), "%s", error.text);
+    trainer_start(trainer);
+}
+
+/* A fresh trainer that goes on where the file was saved. */
+static void resume(Trainer *trainer, size_t kind, const char *more, const char *path)
+{
+    Checkpoint checkpoint;
+    Error error;
+    settle(trainer, kind, more);
+    ck_assert_msg(checkpoint_open(&checkpoint, path, &error), "%s", error.text);
+    ck_assert_msg(trainer_make(trainer, &checkpoint.vocabulary, &error), "%s", error.text);
+    ck_assert_msg(trainer_load(trainer, &checkpoint, &error), "%s", error.text);
+    checkpoint_close(&checkpoint);
+}
+
+static void go(Trainer *trainer, size_t steps)
+{
+    Step step;
+    Error error;
+    for (size_t i = 0; i < steps; i++)
+        ck_assert_msg(trainer_step(trainer, &step, &error), "%s", error.text);
+}
+
+static void check_same(const Trainer *a, const Trainer *b)
+{
+    size_t bytes = a->model.table.total * sizeof(real);
+    ck_assert_mem_eq(a->model.base, b->model.base, bytes);
+    ck_assert_mem_eq(a->m, b->m, bytes);
+    ck_assert_mem_eq(a->v, b->v, bytes);
+    ck_assert_mem_eq(&a->progress, &b->progress, sizeof a->progress);
+}
+
+/* --- what a step sees --- */
+
+START_TEST(an_epoch_trains_on_every_token_once)
+{
+    for (size_t accumulate = 1; accumulate <= 5; accumulate++) {
+        Trainer trainer;
+        char *more = text_format("accumulate = %zu\nepochs = 2\n", accumulate);
+        begin(&trainer, 0, more);
+        size_t count = trainer.corpus.train.count;
+        ck_assert_uint_eq(trainer.batches_per_epoch, (count + 31) / 32);
+        ck_assert_uint_eq(trainer.steps, 2 * trainer.steps_per_epoch);
+        go(&trainer, trainer.steps_per_epoch);
+        ck_assert_uint_eq(trainer.progress.tokens, count);
+        ck_assert(trainer_epoch(&trainer, trainer.progress.step) == 1);
+        go(&trainer, trainer.steps_per_epoch);
+        ck_assert_uint_eq(trainer.progress.tokens, 2 * count);
+        free(more);
+        trainer_free(&trainer);
+    }
+}
+END_TEST
+
+START_TEST(two_half_batches_make_one_step)
+{
+    Trainer whole, halves;
+    const char *plain =
+        "dropout = 0\nattn-dropout = 0\nlayers = 1\nbatch = 4\naccumulate = 1\n";
+    settle(&whole, 0, plain);
+    settle(&halves, 0, "dropout = 0\nlayers = 1\nbatch = 2\naccumulate = 2\n");
+    whole.settings.model.attention_dropout = halves.settings.model.attention_dropout = 0;
+    Step a, b;
+    Error error;
+    ck_assert(trainer_make(&whole, NULL, &error) && trainer_make(&halves, NULL, &error));
+    trainer_start(&whole);
+    trainer_start(&halves);
+    ck_assert(trainer_step(&whole, &a, &error) && trainer_step(&halves, &b, &error));
+    ck_assert_uint_eq(a.tokens, b.tokens);
+    ck_assert_double_eq_tol(a.nats, b.nats, 1e-5 * a.nats);
+    ck_assert_double_eq_tol(a.gradient_norm, b.gradient_norm, 1e-4 * a.gradient_norm);
+    trainer_free(&whole);
+    trainer_free(&halves);
+}
+END_TEST
+
+START_TEST(the_same_settings_give_the_same_bits)
+{
+    Trainer a, b, other;
+    begin(&a, 0, "");
+    begin(&b, 0, "");
+    begin(&other, 0, "seed = 2\n");
+    go(&a, 4);
+    go(&b, 2);
+    double loss = trainer_validate(&b); /* looking does not disturb */
+    ck_assert(loss > 0 && isfinite(loss));
+    go(&b, 2);
+    go(&other, 4);
+    check_same(&a, &b);
+    ck_assert_mem_ne(a.model.base, other.model.base, 100 * sizeof(real));
+    ck_assert(trainer_validate(&a) == trainer_validate(&b));
+    trainer_free(&a);
+    trainer_free(&b);
+    trainer_free(&other);
+}
+END_TEST
+
+/* AdamW's first step is as long as the learning rate, whatever the gradient; decay adds its
+ * share for matrices alone. */
+START_TEST(the_first_step_is_as_long_as_the_rate)
+{
+    const double rate = 0.01 / 3, decay = 0.5; /* the first of three steps of warm-up */
+    Trainer trainer;
+    begin(&trainer, 0, "weight-decay = 0.5\nclip = 0\n");
+    size_t total = trainer.model.table.total;
+    real *before = memory_take(total, sizeof *before, "a test");
+    memcpy(before, trainer.model.base, total * sizeof *before);
+    go(&trainer, 1);
+    for (size_t r = 0; r < trainer.model.table.count; r++) {
+        const ParamRow *row = &trainer.model.table.rows[r];
+        double longest = 0;
+        for (size_t i = row->offset; i < row->offset + row->count; i++) {
+            double start = (double)before[i] * (row->decays ? 1 - rate * decay : 1);
+            longest = fmax(longest, fabs((double)trainer.model.base[i] - start));
+        }
+        ck_assert_msg(fabs(longest - rate) < 1e-3 * rate, "%s moved by %g, not %g", row->name,
+                      longest, rate);
+    }
+    free(before);
+    trainer_free(&trainer);
+}
+END_TEST
+
+/* --- going on --- */
+
+static void check_resuming(size_t kind, const char *more, size_t first, size_t second)
+{
+    Trainer straight, before, after;
+    Error error;
+    char *path = scratch_path("last.safetensors"), *straight_path = scratch_path("straight");
+    begin(&straight, kind, more);
+    go(&straight, first + second);
+    begin(&before, kind, more);
+    go(&before, first);
+    ck_assert_msg(trainer_save(&before, path, true, &error), "%s", error.text);
+    trainer_free(&before);
+    resume(&after, kind, more, path);
+    ck_assert_uint_eq(after.progress.step, first);
+    go(&after, second);
+    check_same(&straight, &after);
+    ck_assert(trainer_save(&straight, straight_path, true, &error));
+    ck_assert(trainer_save(&after, path, true, &error));
+    ck_assert(support_same_files(path, straight_path));
+    trainer_free(&straight);
+    trainer_free(&after);
+    free(path);
+    free(straight_path);
+}
+
+START_TEST(a_resumed_run_is_the_run)
+{
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        check_resuming(kind, "", 3, 3);
+        check_resuming(kind, "epochs = 3\n", 1, 14); /* and over the ends of two epochs */
+        check_resuming(kind, "epochs = 3\n", 7, 1);
+        check_resuming(kind, "pos = rotary\nnorm = post\nact = swiglu\ntied = no\n", 2, 2);
+        check_resuming(kind, "clip = 0.01\nweight-decay = 0.5\nschedule = linear\n", 2, 2);
+    }
+}
+END_TEST
+
+START_TEST(progress_survives_to_the_bit)
+{
+    Trainer before, after;
+    Error error;
+    char *path = scratch_path("last.safetensors");
+    begin(&before, 0, "");
+    go(&before, 2);
+    before.progress.best_loss = 1.0 / 3;
+    before.progress.best_step = 1;
+    before.progress.last_loss = (double)NAN;
+    before.progress.last_step = 2;
+    before.progress.stale = 5;
+    ck_assert_msg(trainer_save(&before, path, true, &error), "%s", error.text);
+    resume(&after, 0, "", path);
+    ck_assert(after.progress.best_loss == 1.0 / 3 && isnan(after.progress.last_loss));
+    ck_assert(after.progress.best_step == 1 && after.progress.last_step == 2);
+    ck_assert(after.progress.stale == 5 && after.progress.log_nats == before.progress.log_nats);
+    ck_assert_uint_eq(after.progress.log_tokens, before.progress.log_tokens);
+    trainer_free(&before);
+    trainer_free(&after);
+    free(path);
+}
+END_TEST
+
+/* Tries to go on from the file; fills the error. */
+static bool try_resume(const char *path, Error *error)
+{
+    Trainer trainer;
+    Checkpoint checkpoint;
+    settle(&trainer, 0, "");
+    ck_assert_msg(checkpoint_open(&checkpoint, path, error), "%s", error->text);
+    bool good = trainer_make(&trainer, &checkpoint.vocabulary, error) &&
+                trainer_load(&trainer, &checkpoint, error);
+    checkpoint_close(&checkpoint);
+    trainer_free(&trainer);
+    return good;
+}
+
+START_TEST(a_run_goes_on_with_its_own_text_only)
+{
+    Trainer trainer;
+    Error error;
+    char *path = scratch_path("last.safetensors");
+    begin(&trainer, 0, "");
+    go(&trainer, 1);
+    ck_assert(trainer_save(&trainer, path, true, &error));
+    trainer_free(&trainer);
+    ck_assert_msg(try_resume(path, &error), "%s", error.text);
+    write_corpus(2);
+    ck_assert(!try_resume(path, &error));
+    support_check_error(&error, corpus_path, "not the training text of this run");
+    free(path);
+}
+END_TEST
+
+START_TEST(a_run_goes_on_from_a_whole_checkpoint_only)
+{
+    Trainer trainer;
+    Error error;
+    char *weights = scratch_path("best.safetensors"), *bare = scratch_path("bare.safetensors");
+    begin(&trainer, 0, "");
+    go(&trainer, 1);
+    ck_assert(trainer_save(&trainer, weights, false, &error));
+    char *crc = text_format("%08x", (unsigned)trainer.corpus.train.crc);
+    MetadataPair extra = {"corpus_crc32", crc};
+    CheckpointContent content = {.model = &trainer.model,
+                                 .vocabulary = &trainer.corpus.vocabulary,
+                                 .corpus = &trainer.settings.corpus,
+                                 .m = trainer.m,
+                                 .v = trainer.v,
+                                 .extra = &extra,
+                                 .extra_count = 1};
+    ck_assert(checkpoint_save(bare, &content, &error));
+    trainer_free(&trainer);
+    ck_assert(!try_resume(weights, &error));
+    support_check_error(&error, weights, "weights only");
+    ck_assert(!try_resume(bare, &error));
+    support_check_error(&error, bare, "'step' cannot be read");
+    free(weights);
+    free(bare);
+    free(crc);
+}
+END_TEST
+
+/* --- going astray --- */
+
+static real *weight(const Trainer *trainer, const char *name)
+{
+    return trainer->model.base + param_table_find(&trainer->model.table, name)->offset;
+}
+
+/* The loss stays finite, as the embedding does not look at the huge feature; its gradient does
+ * not. */
+static void overflow_gradient(const Trainer *trainer)
+{
+    size_t width = trainer->model.config.dim;
+    weight(trainer, "ln_f.bias")[0] = (real)3e38;
+    for (size_t i = 0; i < trainer->model.config.vocabulary; i++)
+        weight(trainer, "wte.weight")[i * width] = 0;
+}
+
+/* Weights and moments in one piece; the caller frees. */
+static real *copy_of(const Trainer *trainer)
+{
+    size_t total = trainer->model.table.total, bytes = total * sizeof(real);
+    real *copy = memory_take(3, bytes, "a test");
+    memcpy(copy, trainer->model.base, bytes);
+    memcpy(copy + total, trainer->m, bytes);
+    memcpy(copy + 2 * total, trainer->v, bytes);
+    return copy;
+}
+
+static void check_refusal(Trainer *trainer, const char *phrase)
+{
+    Step step;
+    Error error;
+    Progress progress = trainer->progress;
+    real *before = copy_of(trainer);
+    ck_assert(!trainer_step(trainer, &step, &error));
+    support_check_error(&error, "step 3", phrase);
+    real *after = copy_of(trainer);
+    ck_assert_mem_eq(before, after, 3 * trainer->model.table.total * sizeof(real));
+    ck_assert_mem_eq(&progress, &trainer->progress, sizeof progress);
+    free(before);
+    free(after);
+}
+
+START_TEST(a_step_that_is_not_finite_is_not_taken)
+{
+    for (int poison = 0; poison < 3; poison++) {
+        Trainer trainer;
+        begin(&trainer, 0, "tied = yes\n");
+        go(&trainer, 2);
+        if (poison == 2)
+            overflow_gradient(&trainer);
+        else
+            *weight(&trainer, "ln_f.weight") = (real)(poison ? INFINITY : NAN);
+        check_refusal(&trainer, poison == 2 ? "the gradient is not finite" : "not finite");
+        trainer_free(&trainer);
+    }
+}
+END_TEST
+
+START_TEST(a_run_that_cannot_be_is_refused)
+{
+    static const char *const wrong[][2] = {
+        {"context = 1000\n", "too few for --context 1000"},
+        {"dim = 4096\ncontext = 400\nlayers = 1000\nbatch = 100000\n", "training needs"},
+        {"corpus = /nowhere/at/all.txt\n", "no such file"},
+        {"vocab-size = 1\n", ""},
+    };
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        Trainer trainer;
+        Error error;
+        settle(&trainer, 0, wrong[i][0]);
+        trainer.settings.session.max_mem = 100;
+        ck_assert_msg(!trainer_make(&trainer, NULL, &error), "%s", wrong[i][0]);
+        support_check_error(&error, "", wrong[i][1]);
+        trainer_free(&trainer);
+    }
+}
+END_TEST
+
+START_TEST(training_learns)
+{
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        Trainer trainer;
+        scratch_write(corpus_path, "a b c d\n", strlen("a b c d\n"));
+        char *text = NULL;
+        for (size_t i = 0; i < 200; i++)
+            text_append(&text, "a b c d e f g h\n");
+        scratch_write(corpus_path, text, strlen(text));
+        begin(&trainer, kind, "steps = 150\ndropout = 0\n");
+        go(&trainer, 150);
+        double loss = trainer_validate(&trainer);
+        ck_assert_msg(loss < 0.5, "%s: the loss is still %g", attention_name(kind), loss);
+        free(text);
+        trainer_free(&trainer);
+    }
+}
+END_TEST
+
+Suite *training_suite(void)
+{
+    Suite *suite = suite_create("training");
+    TCase *tests = tcase_create("training");
+    tcase_set_timeout(tests, 60);
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, an_epoch_trains_on_every_token_once);
+    tcase_add_test(tests, two_half_batches_make_one_step);
+    tcase_add_test(tests, the_same_settings_give_the_same_bits);
+    tcase_add_test(tests, the_first_step_is_as_long_as_the_rate);
+    tcase_add_test(tests, a_resumed_run_is_the_run);
+    tcase_add_test(tests, progress_survives_to_the_bit);
+    tcase_add_test(tests, a_run_goes_on_with_its_own_text_only);
+    tcase_add_test(tests, a_run_goes_on_from_a_whole_checkpoint_only);
+    tcase_add_test(tests, a_step_that_is_not_finite_is_not_taken);
+    tcase_add_test(tests, a_run_that_cannot_be_is_refused);
+    tcase_add_test(tests, training_learns);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,388 @@
+/* Using a model: choosing tokens, generating past the context, and scoring a text. */
+#include "eval/generator.h"
+#include "eval/sampler.h"
+#include "eval/score.h"
+#include "src/layers/head.h"
+#include "tests/support.h"
+#include "tests/tests.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* --- choosing --- */
+
+enum { WORDS = 5 };
+/* Probabilities 0.1, 0.4, 0.2, 0, 0.3 times a constant. */
+static real word_logits[WORDS];
+static const double word_weights[WORDS] = {0.1, 0.4, 0.2, 0, 0.3};
+static const SamplerOptions as_it_is = {.temperature = 1, .top_k = 0, .top_p = 1};
+
+static void set_logits(void)
+{
+    for (size_t i = 0; i < WORDS; i++)
+        word_logits[i] = (real)(word_weights[i] > 0 ? log(word_weights[i]) + 3 : -INFINITY);
+}
+
+/* Picks for evenly spread numbers must come as often as the weights say. */
+static void check_shares(SamplerOptions options, const double *weights)
+{
+    enum { N = 10000 };
+    size_t counts[WORDS] = {0};
+    double all = 0;
+    Candidate candidates[WORDS];
+    for (size_t i = 0; i < N; i++) {
+        int32_t id = sampler_pick(word_logits, WORDS, &options, ((double)i + 0.5) / N,
+                                  candidates);
+        ck_assert(id >= 0 && id < WORDS);
+        counts[id]++;
+    }
+    for (size_t i = 0; i < WORDS; i++)
+        all += weights[i];
+    for (size_t i = 0; i < WORDS; i++) {
+        ck_assert_double_eq_tol((double)counts[i] / N, weights[i] / all, 2.0 / N);
+        ck_assert(weights[i] > 0 || counts[i] == 0);
+    }
+}
+
+START_TEST(words_come_as_often_as_they_are_likely)
+{
+    check_shares(as_it_is, word_weights);
+    double hot[WORDS], cold[WORDS];
+    for (size_t i = 0; i < WORDS; i++) {
+        hot[i] = sqrt(word_weights[i]);
+        cold[i] = word_weights[i] * word_weights[i];
+    }
+    check_shares((SamplerOptions){2, 0, 1}, hot);
+    check_shares((SamplerOptions){0.5, 0, 1}, cold);
+}
+END_TEST
+
+START_TEST(temperatures_have_sensible_ends)
+{
+    static const double only_best[WORDS] = {0, 1, 0, 0, 0}, equal[WORDS] = {1, 1, 1, 0, 1};
+    check_shares((SamplerOptions){0, 0, 1}, only_best);
+    check_shares((SamplerOptions){0, 3, 0.5}, only_best);
+    check_shares((SamplerOptions){1e-9, 0, 1}, only_best);
+    check_shares((SamplerOptions){5e-324, 0, 1}, only_best);
+    check_shares((SamplerOptions){1e9, 0, 1}, equal); /* and never the impossible one */
+}
+END_TEST
+
+START_TEST(top_k_keeps_the_likeliest)
+{
+    static const double two[WORDS] = {0, 0.4, 0, 0, 0.3}, one[WORDS] = {0, 1, 0, 0, 0};
+    check_shares((SamplerOptions){1, 1, 1}, one);
+    check_shares((SamplerOptions){1, 2, 1}, two);
+    check_shares((SamplerOptions){1, 4, 1}, word_weights);
+    check_shares((SamplerOptions){1, WORDS, 1}, word_weights);
+    check_shares((SamplerOptions){1, 1000000, 1}, word_weights);
+}
+END_TEST
+
+START_TEST(top_p_keeps_what_makes_up_its_share)
+{
+    static const double one[WORDS] = {0, 1, 0, 0, 0}, two[WORDS] = {0, 0.4, 0, 0, 0.3},
+                        three[WORDS] = {0, 0.4, 0.2, 0, 0.3};
+    check_shares((SamplerOptions){1, 0, 0}, one);
+    check_shares((SamplerOptions){1, 0, 0.39}, one);
+    check_shares((SamplerOptions){1, 0, 0.41}, two);
+    check_shares((SamplerOptions){1, 0, 0.69}, two);
+    check_shares((SamplerOptions){1, 0, 0.71}, three);
+    check_shares((SamplerOptions){1, 0, 0.9999}, word_weights);
+    check_shares((SamplerOptions){1, 2, 0.9999}, two); /* the stricter of both */
+    check_shares((SamplerOptions){1, 4, 0.5}, two);
+}
+END_TEST
+
+START_TEST(among_equals_the_first_is_taken)
+{
+    real equal[WORDS] = {2, 2, 2, 2, 2};
+    Candidate candidates[WORDS];
+    SamplerOptions greedy = {0, 0, 1}, first_two = {1, 2, 1}, share = {1, 0, 0.4};
+    ck_assert_int_eq(sampler_pick(equal, WORDS, &greedy, 0.9, candidates), 0);
+    ck_assert_int_eq(sampler_pick(equal, WORDS, &first_two, 0.4, candidates), 0);
+    ck_assert_int_eq(sampler_pick(equal, WORDS, &first_two, 0.999, candidates), 1);
+    ck_assert_int_eq(sampler_pick(equal, WORDS, &share, 0.999, candidates), 1);
+}
+END_TEST
+
+START_TEST(banned_words_are_never_picked)
+{
+    real logits[WORDS] = {(real)-INFINITY, 1, (real)-INFINITY, 50, (real)-INFINITY};
+    static const double ends[] = {0, 1e-17, 0.5, 0.9999999999999999};
+    Candidate candidates[WORDS];
+    for (size_t i = 0; i < COUNT(ends); i++)
+        for (size_t top_k = 0; top_k <= WORDS; top_k++) {
+            SamplerOptions options = {100, top_k, 1};
+            int32_t id = sampler_pick(logits, WORDS, &options, ends[i], candidates);
+            ck_assert(id == 1 || id == 3);
+        }
+}
+END_TEST
+
+/* --- generating --- */
+
+static const ModelConfig tiny = {
+    .layers = 2, .dim = 8, .heads = 2, .context = 6, .tied = true, .vocabulary = 11};
+
+enum { TEXT = 40 };
+
+static int32_t text_token(size_t i)
+{
+    return (int32_t)random_below(random_key(4, RANDOM_TEST, 0), i, tiny.vocabulary);
+}
+
+static void check_logits(const real *a, const real *b, const char *kind, size_t positions,
+                         size_t at)
+{
+    for (size_t i = 0; i < tiny.vocabulary; i++)
+        ck_assert_msg(fabs((double)(a[i] - b[i])) < 1e-5,
+                      "%s, positions %zu: logit %zu after token %zu is %g, should be %g", kind,
+                      positions, i, at, (double)a[i], (double)b[i]);
+}
+
+/* Logits after each token of the text, by one pass over all of it. */
+static real *forward_logits(const Model *model)
+{
+    Pass pass;
+    Arena arena = {0};
+    int32_t inputs[TEXT];
+    pass_make(&pass, model, 1, TEXT, false);
+    pass_layout(&pass, &arena);
+    arena_allocate(&arena, "a test");
+    pass_layout(&pass, &arena);
+    pass_prepare(&pass);
+    for (size_t i = 0; i < TEXT; i++)
+        inputs[i] = text_token(i);
+    const real *u = pass_forward(&pass, inputs);
+    real *logits = memory_take(TEXT * tiny.vocabulary, sizeof *logits, "a test");
+    head_logits(logits, u, model->at.wte, NULL, (HeadSizes){TEXT, tiny.dim, tiny.vocabulary});
+    pass_free(&pass);
+    arena_free(&arena);
+    return logits;
+}
+
+/* Never ending, its logits are those of one long pass. */
+static void check_endless(Generator *generator, const Model *model)
+{
+    real *expected = forward_logits(model);
+    for (size_t i = 0; i < TEXT; i++) {
+        generator_read(generator, text_token(i));
+        check_logits(generator->logits, expected + i * tiny.vocabulary, model->kind->name,
+                     model->config.positions, i);
+    }
+    free(expected);
+}
+
+/* Ending at the context, its logits are those of a reader who begins with the half that is
+ * kept. */
+static void check_windowed(Generator *generator, const Model *model)
+{
+    size_t context = model->config.context, begin = 0;
+    Generator fresh;
+    generator_make(&fresh, model);
+    for (size_t i = 0; i < TEXT; i++) {
+        if (i - begin == context) {
+            begin = i - context / 2;
+            generator_restart(&fresh);
+            for (size_t j = begin; j < i; j++)
+                generator_read(&fresh, text_token(j));
+        }
+        generator_read(&fresh, text_token(i));
+        generator_read(generator, text_token(i));
+        ck_assert_uint_le(generator->read, context);
+        check_logits(generator->logits, fresh.logits, model->kind->name,
+                     model->config.positions, i);
+    }
+    generator_free(&fresh);
+}
+
+static void check_generator(ModelConfig config)
+{
+    SmallModel small;
+    Generator generator;
+    small_model_make(&small, config, 0.3);
+    generator_make(&generator, &small.model);
+    bool endless = small.model.kind->finite_state && config.positions != POSITIONS_LEARNED;
+    ck_assert(generator.endless == endless);
+    for (size_t text = 0; text < 2; text++) { /* the second text knows nothing of the first */
+        generator_restart(&generator);
+        if (endless)
+            check_endless(&generator, &small.model);
+        else
+            check_windowed(&generator, &small.model);
+    }
+    generator_free(&generator);
+    small_model_free(&small);
+}
+
+START_TEST(generating_goes_on_past_the_context)
+{
+    for (size_t kind = 0; attention_find(kind); kind++)
+        for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE; positions++)
+            for (size_t context = 1; context <= 6; context++) {
+                ModelConfig config = tiny;
+                config.attention = kind;
+                config.positions = positions;
+                config.context = context;
+                config.norm = context % 2;
+                check_generator(config);
+            }
+}
+END_TEST
+
+START_TEST(a_generator_bans_and_obeys)
+{
+    SmallModel small;
+    Generator generator;
+    small_model_make(&small, tiny, 0.3);
+    generator_make(&generator, &small.model);
+    generator_restart(&generator);
+    generator_read(&generator, 0);
+    SamplerOptions greedy = {0, 0, 1};
+    int32_t best = generator_pick(&generator, &greedy, 0, -1);
+    ck_assert_int_ne(generator_pick(&generator, &greedy, 0, best), best);
+    for (double u = 0; u < 1; u += 0.001)
+        ck_assert_int_ne(generator_pick(&generator, &as_it_is, u, best), best);
+    generator_free(&generator);
+    small_model_free(&small);
+}
+END_TEST
+
+/* --- scoring --- */
+
+typedef struct ScoreRig {
+    SmallModel small;
+    Pass pass;
+    Arena arena;
+    int32_t *buffer;
+} ScoreRig;
+
+static void score_rig_make(ScoreRig *rig, size_t batch, size_t window, double spread)
+{
+    ModelConfig config = tiny;
+    config.positions = POSITIONS_ROTARY;
+    *rig = (ScoreRig){0};
+    small_model_make(&rig->small, config, spread);
+    if (spread == 0) /* a model that takes every token for equally likely */
+        memset(rig->small.model.base, 0, rig->small.model.table.total * sizeof(real));
+    pass_make(&rig->pass, &rig->small.model, batch, window, false);
+    pass_layout(&rig->pass, &rig->arena);
+    arena_allocate(&rig->arena, "a test");
+    pass_layout(&rig->pass, &rig->arena);
+    pass_prepare(&rig->pass);
+    rig->buffer = memory_take(score_buffer_size(&rig->pass), sizeof *rig->buffer, "a test");
+}
+
+static void score_rig_free(ScoreRig *rig)
+{
+    free(rig->buffer);
+    pass_free(&rig->pass);
+    arena_free(&rig->arena);
+    small_model_free(&rig->small);
+}
+
+enum { PRIME = 3 };
+
+/* Token by token: each with the window that covers it first, all by itself. */
+static double slow_score(ScoreRig *rig, const int32_t *ids, size_t count, size_t stride)
+{
+    size_t window = rig->pass.length;
+    int32_t inputs[TEXT], targets[TEXT];
+    double nats = 0;
+    for (size_t t = 0; t < count; t++) {
+        size_t number = t < window ? 0 : (t - window) / stride + 1, start = number * stride;
+        for (size_t i = 0; i < window; i++) {
+            inputs[i] = start + i > t ? 0 : start + i ? ids[start + i - 1] : PRIME;
+            targets[i] = start + i == t ? ids[t] : -1;
+        }
+        nats += pass_loss(&rig->pass, inputs, targets);
+    }
+    return nats;
+}
+
+START_TEST(a_score_is_the_sum_over_single_windows)
+{
+    enum { WINDOW = 7 };
+    int32_t ids[TEXT];
+    ScoreRig rig;
+    for (size_t i = 0; i < TEXT; i++)
+        ids[i] = text_token(i);
+    score_rig_make(&rig, 1, WINDOW, 0.3);
+    for (size_t count = 1; count <= TEXT; count++)
+        for (size_t stride = 1; stride <= WINDOW; stride++) {
+            Score score = score_text(&rig.pass, ids, count, PRIME, stride, rig.buffer);
+            double expected = slow_score(&rig, ids, count, stride);
+            ck_assert_uint_eq(score.tokens, count);
+            ck_assert_msg(fabs(score.nats - expected) < 1e-5 * expected,
+                          "%zu tokens, stride %zu: %.9g, should be %.9g", count, stride,
+                          score.nats, expected);
+            ck_assert_double_eq_tol(score_loss(score), expected / (double)count, 1e-5);
+        }
+    score_rig_free(&rig);
+}
+END_TEST
+
+START_TEST(every_token_is_scored_once)
+{
+    int32_t ids[TEXT];
+    for (size_t i = 0; i < TEXT; i++)
+        ids[i] = text_token(i);
+    for (size_t batch = 1; batch <= 4; batch++)
+        for (size_t window = 1; window <= 9; window++) {
+            ScoreRig rig;
+            score_rig_make(&rig, batch, window, 0);
+            for (size_t stride = 1; stride <= window; stride++)
+                for (size_t count = 1; count <= TEXT; count += 3) {
+                    Score score = score_text(&rig.pass, ids, count, PRIME, stride, rig.buffer);
+                    double each = log((double)tiny.vocabulary);
+                    ck_assert_double_eq_tol(score.nats, each * (double)count, 1e-3);
+                }
+            score_rig_free(&rig);
+        }
+}
+END_TEST
+
+START_TEST(a_score_does_not_depend_on_the_batch)
+{
+    int32_t ids[TEXT];
+    double first[6] = {0};
+    for (size_t i = 0; i < TEXT; i++)
+        ids[i] = text_token(i);
+    for (size_t batch = 1; batch <= 50; batch += batch < 4 ? 1 : 23) {
+        ScoreRig rig;
+        score_rig_make(&rig, batch, 5, 0.3);
+        for (size_t stride = 1; stride <= 5; stride++) {
+            double nats = score_text(&rig.pass, ids, TEXT, PRIME, stride, rig.buffer).nats;
+            if (batch == 1)
+                first[stride] = nats;
+            ck_assert_double_eq_tol(nats, first[stride], 1e-5 * first[stride]);
+        }
+        score_rig_free(&rig);
+    }
+}
+END_TEST
+
+Suite *use_suite(void)
+{
+    Suite *suite = suite_create("use");
+    TCase *tests = tcase_create("use");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_logits, NULL);
+    tcase_add_test(tests, words_come_as_often_as_they_are_likely);
+    tcase_add_test(tests, temperatures_have_sensible_ends);
+    tcase_add_test(tests, top_k_keeps_the_likeliest);
+    tcase_add_test(tests, top_p_keeps_what_makes_up_its_share);
+    tcase_add_test(tests, among_equals_the_first_is_taken);
+    tcase_add_test(tests, banned_words_are_never_picked);
+    tcase_add_test(tests, generating_goes_on_past_the_context);
+    tcase_add_test(tests, a_generator_bans_and_obeys);
+    tcase_add_test(tests, a_score_is_the_sum_over_single_windows);
+    tcase_add_test(tests, every_token_is_scored_once);
+    tcase_add_test(tests, a_score_does_not_depend_on_the_batch);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,17 @@
+/* Vocabularies for tests. */
+#ifndef LINNET_VOCABULARIES_H
+#define LINNET_VOCABULARIES_H
+
+#include "data/vocabulary.h"
+
+/* Learned from a text that has to be good, with at most `size` tokens (0: all). */
+Vocabulary vocabulary_of(size_t tokenizer, const char *text, size_t size, size_t min_count);
+
+/* Its tokens, in order and with a space after each, must be these. */
+void vocabulary_expect_words(size_t tokenizer, const char *text, size_t size, size_t min_count,
+                             const char *expected);
+
+/* Writing, reading and copying must give the same vocabulary again. */
+void vocabulary_expect_round_trip(const Vocabulary *vocabulary);
+
+#endif

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Two models, one minute each: softmax against linear attention on the same text, their curves,
+# and a sample of what each has learned to write. "make demo" runs it.
+set -eu
+cd "$(dirname "$0")/.."
+
+if [ -f data/ptb.train.txt ]; then
+    corpus=ptb.txt steps=500
+else
+    echo "The Penn Treebank is not in data/ (data/get-ptb puts it there);"
+    echo "the demo takes the toy language instead."
+    corpus=toy steps=1500
+fi
+
+folder=runs/demo number=2
+while [ -e "$folder" ]; do
+    folder=runs/demo-$number number=$((number + 1))
+done
+mkdir -p "$folder"
+
+for kind in softmax linear; do
+    printf '\n== %s attention\n' "$kind"
+    bin/train --preset demo --attn "$kind" --steps "$steps" --run "$folder/$kind" "$corpus"
+done
+printf '\n== Both\n'
+bin/compare "$folder/softmax" "$folder/linear"
+for kind in softmax linear; do
+    printf '\n== What the %s model writes\n' "$kind"
+    bin/sample --length 100 --no-unk --seed 3 "$folder/$kind"
+done
+printf '\nThe runs are in %s. To write more: bin/sample --prompt "the" %s/linear\n' \
+    "$folder" "$folder"
