@@ -9,7 +9,7 @@ if [ -f data/ptb.train.txt ]; then
 else
     echo "The Penn Treebank is not in data/ (data/get-ptb puts it there);"
     echo "the demo takes the toy language instead."
-    corpus=toy steps=1500
+    corpus=toy steps=1200
 fi
 
 folder=runs/demo number=2
