@@ -34,6 +34,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, runlog_suite());
     srunner_add_suite(runner, rundata_suite());
     srunner_add_suite(runner, chart_suite());
+    srunner_add_suite(runner, svg_suite());
     srunner_add_suite(runner, terminal_suite());
     srunner_add_suite(runner, checkpoint_suite());
     srunner_add_suite(runner, forgeries_suite());

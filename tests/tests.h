@@ -30,6 +30,7 @@ Suite *safetensors_hostile_suite(void);
 Suite *runlog_suite(void);
 Suite *rundata_suite(void);
 Suite *chart_suite(void);
+Suite *svg_suite(void);
 Suite *terminal_suite(void);
 
 #endif

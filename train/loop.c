@@ -27,8 +27,6 @@ void loop_catch_signals(void)
     struct sigaction before;
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL); /* nohup asked for a run that outlives its terminal */
-    signal(SIGPIPE, SIG_IGN); /* a reader of our messages may leave; the training goes on */
-    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error with a message, like any */
 }
 
 int loop_signal(void)

@@ -119,6 +119,8 @@ static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed
 int main(int argc, char **argv)
 {
     gemm_choose_kernels(argv);
+    signal(SIGPIPE, SIG_IGN); /* a reader of our messages may leave; the training goes on */
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error with a message, like any */
     Trainer trainer = {0};
     RunFolder folder = {0};
     OptionGroup groups[GROUP_COUNT];
