@@ -14,7 +14,9 @@ VERSION     = 0.1.0
 
 # The processor to build for; "make ARCH=" builds for any of its family.
 ARCH     ?= -march=native
-OPTIMISE ?= -O3 -g $(ARCH) -fno-math-errno -fno-trapping-math
+# Jump threading would compute, in every vector, also what a clamped argument gives: ten times
+# the time for GELU, whose clamped end is a denormal number.
+OPTIMISE ?= -O3 -g $(ARCH) -fno-math-errno -fno-trapping-math -fno-thread-jumps
 # Where a build goes; the sanitizers have one of their own.
 BUILD    ?= build
 BIN      ?= bin
@@ -135,13 +137,17 @@ sanitized: all $(BUILD)/tests-float $(BUILD)/tests-double
 	$(BUILD)/tests-float
 	sh tests/programs.sh $(BIN)
 
+# Two checks are off: one wants Annex K's functions, which no C library here has, and one does
+# not know va_start.
+TIDY = -clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling,-clang-analyzer-valist.Uninitialized
+
 format:
 	clang-format -i $(SHEETS)
 
 lint:
 	@$(MAKE) --no-print-directory all WERROR=1 BUILD=build/lint BIN=build/lint/bin
 	clang-format --dry-run -Werror $(SHEETS)
-	clang-tidy --quiet $(SOURCES) $(MAINS) -- -std=c11 $(CPPFLAGS_)
+	clang-tidy --quiet --checks='$(TIDY)' $(SOURCES) $(MAINS) -- -std=c11 $(CPPFLAGS_)
 
 SHARE = $(DESTDIR)$(PREFIX)/share/linnet
 install: all

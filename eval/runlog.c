@@ -151,7 +151,7 @@ static bool cut_back(const char *path, const char *bytes, size_t size, size_t st
 bool runlog_reopen(RunLog *log, const char *path, size_t step, Error *error)
 {
     char *bytes;
-    size_t size, kept;
+    size_t size, kept = 0;
     *log = (RunLog){.fd = -1};
     if (!file_read(path, MOST_BYTES, &bytes, &size, error))
         return false;

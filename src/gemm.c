@@ -1,68 +1,66 @@
 #include "src/gemm.h"
+#include "src/kernel.h"
 #include "src/team.h"
 
 #include <assert.h>
 #include <cblas.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* --- kernels --- */
+/* --- whose kernels --- */
 
-#if defined(__x86_64__)
-/* OpenBLAS knows processors by model, and takes slow generic kernels for one that is younger
- * than itself. What a kernel needs is instructions, so ask for those. */
-static const char *best_kernels(void)
-{
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return "SkylakeX";
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return "Haswell";
-    return NULL;
-}
+/* OpenBLAS's own variable: a user who sets it wants the library, with the kernels named. */
+#define LIBRARY_VARIABLE "OPENBLAS_CORETYPE"
 
-/* Kernel sets that are as good as the one asked for, or made for one particular processor. */
-static bool needs_no_help(const char *loaded, const char *best)
+static bool uses_library(void)
 {
-    static const char *const made_for_avx512[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
-    for (size_t i = 0; i < sizeof made_for_avx512 / sizeof *made_for_avx512; i++)
-        if (strcasecmp(loaded, made_for_avx512[i]) == 0)
-            return true;
-    return strcmp(best, "Haswell") == 0 &&
-           (strcasecmp(loaded, "Haswell") == 0 || strcasecmp(loaded, "Zen") == 0);
+    static atomic_int answer; /* 0: not asked yet */
+    if (answer == 0)
+        answer = kernel_exists() && !getenv(LIBRARY_VARIABLE) ? 1 : 2;
+    return answer == 2;
 }
-
-void gemm_choose_kernels(char **argv)
-{
-    const char *best = best_kernels();
-    if (!best || getenv("OPENBLAS_CORETYPE") || needs_no_help(gemm_kernels(), best))
-        return;
-    char path[PATH_MAX]; /* the link itself would give the process the name "exe" */
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (length <= 0 || setenv("OPENBLAS_CORETYPE", best, 1) != 0)
-        return;
-    path[length] = '\0';
-    execv(path, argv); /* if that fails, the slower kernels still serve */
-}
-#else
-void gemm_choose_kernels(char **argv)
-{
-    (void)argv; /* elsewhere the library's own choice is good */
-}
-#endif
 
 const char *gemm_kernels(void)
 {
-    return openblas_get_corename();
+    return uses_library() ? openblas_get_corename() : "linnet-avx512";
+}
+
+void gemm_choose_kernels(char **argv)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    static const char wanted[] = "Haswell";
+    static const char *const as_good[] = {"Haswell", "Zen", "SkylakeX", "Cooperlake"};
+    bool useful = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    for (size_t i = 0; i < sizeof as_good / sizeof *as_good; i++)
+        useful = useful && strcasecmp(openblas_get_corename(), as_good[i]) != 0;
+    if (!useful || !uses_library() || getenv(LIBRARY_VARIABLE))
+        return;
+    char path[PATH_MAX]; /* the link itself would give the process the name "exe" */
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0 || setenv(LIBRARY_VARIABLE, wanted, 1) != 0)
+        return;
+    path[length] = '\0';
+    execv(path, argv); /* if that fails, the slower kernels still serve */
+#else
+    (void)argv; /* elsewhere the library's own choice is good */
+#endif
 }
 
 /* --- products --- */
 
-void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, real beta, real *c,
-          size_t c_stride)
+/* The factor without its first rows and columns. */
+static Factor part_of(Factor whole, size_t row, size_t column)
+{
+    whole.at += whole.transposed ? column * whole.stride + row : row * whole.stride + column;
+    return whole;
+}
+
+static void multiply_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
+                                bool add, real *c, size_t c_stride)
 {
     static _Thread_local bool single;
     if (!single) { /* the threads are ours: the library's own would change the bits */
@@ -77,13 +75,78 @@ void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, real bet
 #endif
     cblas_gemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
                b.transposed ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a.at,
-               (int)a.stride, b.at, (int)b.stride, beta, c, (int)c_stride);
+               (int)a.stride, b.at, (int)b.stride, add, c, (int)c_stride);
+}
+
+#ifdef LINNET_DOUBLE
+static void multiply_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
+                               bool add, real *c, size_t c_stride)
+{
+    multiply_by_library(m, n, k, alpha, a, b, add, c, c_stride); /* there is none for double */
+}
+#else
+/* A product is done in blocks: DEPTH by WIDTH numbers of B, packed, and HEIGHT rows of A, which
+ * together stay in a core's own cache. The height is a multiple of the kernel's. */
+enum { DEPTH = 256, WIDTH = 256, HEIGHT = 252, GAP = 16 };
+
+/* Caches find a line's place by the low bits of its address. Rows at a distance of 2048 bytes
+ * or its multiples fall into the same few places and push each other out, so those of A are
+ * copied to a better distance first. */
+static bool is_awkward(Factor a)
+{
+    enum { PERIOD = 2048 };
+    return a.stride * sizeof *a.at % PERIOD == 0;
+}
+
+static Factor copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
+{
+    size_t lines = a.transposed ? depth : rows, length = a.transposed ? rows : depth;
+    size_t stride = (a.transposed ? HEIGHT : DEPTH) + GAP;
+    for (size_t i = 0; i < lines; i++)
+        memcpy(copy + i * stride, a.at + i * a.stride, length * sizeof *copy);
+    return (Factor){copy, stride, a.transposed};
+}
+
+static void multiply_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
+                               bool add, real *c, size_t c_stride)
+{
+    static _Thread_local _Alignas(64) float panels[DEPTH * WIDTH];
+    static _Thread_local _Alignas(64) float copy[(DEPTH + GAP) * (HEIGHT + GAP)];
+    bool awkward = is_awkward(a);
+    for (size_t column = 0; column < n; column += WIDTH)
+        for (size_t depth = 0; depth < k; depth += DEPTH) {
+            size_t columns = n - column < WIDTH ? n - column : WIDTH;
+            size_t depths = k - depth < DEPTH ? k - depth : DEPTH;
+            Factor b_part = part_of(b, depth, column);
+            kernel_pack(panels, b_part.at, b.transposed ? 1 : b.stride,
+                        b.transposed ? b.stride : 1, depths, columns);
+            for (size_t row = 0; row < m; row += HEIGHT) {
+                size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
+                Factor a_part = part_of(a, row, depth);
+                if (awkward)
+                    a_part = copy_compactly(copy, a_part, rows, depths);
+                kernel_multiply(rows, columns, depths, alpha, a_part.at,
+                                a.transposed ? 1 : a_part.stride,
+                                a.transposed ? a_part.stride : 1, panels, add || depth > 0,
+                                c + row * c_stride + column, c_stride);
+            }
+        }
+}
+#endif
+
+void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto into, real *c,
+          size_t c_stride)
+{
+    if (uses_library())
+        multiply_by_library(m, n, k, alpha, a, b, into == GEMM_ADD, c, c_stride);
+    else
+        multiply_by_kernel(m, n, k, alpha, a, b, into == GEMM_ADD, c, c_stride);
 }
 
 typedef struct Product {
     size_t m, n, k;
-    real alpha, beta;
     Factor a, b;
+    GemmInto into;
     real *c;
     size_t c_stride;
     void (*finish)(const GemmTile *tile, const void *context);
@@ -101,43 +164,33 @@ static void do_tile(void *job, size_t index, size_t worker)
                      .rows = team_extent(p->m, p->tile_rows, down),
                      .column = right * p->tile_columns,
                      .columns = team_extent(p->n, p->tile_columns, right)};
-    Factor a = p->a, b = p->b;
-    a.at += a.transposed ? tile.row : tile.row * a.stride;
-    b.at += b.transposed ? tile.column * b.stride : tile.column;
     tile.c = p->c + tile.row * p->c_stride + tile.column;
-    gemm(tile.rows, tile.columns, p->k, p->alpha, a, b, p->beta, tile.c, p->c_stride);
+    gemm(tile.rows, tile.columns, p->k, 1, part_of(p->a, tile.row, 0),
+         part_of(p->b, 0, tile.column), p->into, tile.c, p->c_stride);
     if (p->finish)
         p->finish(&tile, p->context);
 }
 
-/* About equal pieces, none above `most`. */
+/* About equal pieces, none much above `most`. */
 static size_t tile_extent(size_t whole, size_t most)
 {
     size_t extent = team_tiles(whole, team_tiles(whole, most));
-    return (extent + 15) / 16 * 16;
+    return (extent + KERNEL_COLUMNS - 1) / KERNEL_COLUMNS * KERNEL_COLUMNS;
 }
 
-void gemm_team(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, real beta, real *c,
+void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                size_t c_stride, void (*finish)(const GemmTile *tile, const void *context),
                const void *context)
 {
     /* Large tiles cost little to pack; a small product needs small ones to be shared out. */
-    enum { LARGE = 512, SMALL = 128 };
+    enum { LARGE = 512, MIDDLE = 256, SMALL = 128 };
     bool tall = m >= 4 * LARGE;
-    Product product = {m,
-                       n,
-                       k,
-                       alpha,
-                       beta,
-                       a,
-                       b,
-                       c,
-                       c_stride,
-                       finish,
-                       context,
-                       tile_extent(m, tall ? LARGE : SMALL),
-                       tile_extent(n, tall ? LARGE : 2 * SMALL),
-                       0};
+    Product product = {.m = m, .n = n, .k = k, .a = a, .b = b, .into = into, .c = c};
+    product.c_stride = c_stride;
+    product.finish = finish;
+    product.context = context;
+    product.tile_rows = tile_extent(m, tall ? LARGE : MIDDLE);
+    product.tile_columns = tile_extent(n, tall ? LARGE : SMALL);
     product.across = team_tiles(n, product.tile_columns);
     team_run(team_tiles(m, product.tile_rows) * product.across, do_tile, &product);
 }

@@ -1,6 +1,6 @@
 /* Matrix products: every call of BLAS in linnet is behind this file.
  *
- *   C = alpha A B + beta C      A: (m, k)   B: (k, n)   C: (m, n)
+ *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
  * Matrices are row-major with a stride from one row to the next. The library is held to one
  * thread; gemm_team cuts C into tiles by its shape alone and gives them to the thread team, so
@@ -35,8 +35,11 @@ void gemm_choose_kernels(char **argv);
 /* The kernels in use, by the library's name for them. */
 const char *gemm_kernels(void);
 
+/* Whether the product becomes C, or is added to it. */
+typedef enum GemmInto { GEMM_SET, GEMM_ADD } GemmInto;
+
 /* On the calling thread. */
-void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, real beta, real *c,
+void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto into, real *c,
           size_t c_stride);
 
 /* A part of C that has just been computed, and is still in the cache. */
@@ -46,7 +49,7 @@ typedef struct GemmTile {
 } GemmTile;
 
 /* On the team; not from inside a tile. Finish, unless NULL, is called for every tile. */
-void gemm_team(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, real beta, real *c,
+void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                size_t c_stride, void (*finish)(const GemmTile *tile, const void *context),
                const void *context);
 

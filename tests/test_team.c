@@ -142,7 +142,7 @@ static double at(Factor f, size_t row, size_t column)
                                  : f.at[row * f.stride + column]);
 }
 
-static void check_product(const ProductRig *rig, const real *c, double alpha, double beta)
+static void check_product(const ProductRig *rig, const real *c, double alpha, GemmInto into)
 {
     double near = REAL_EPSILON * 2 * (4 + (double)rig->shape.k);
     for (size_t i = 0; i < rig->shape.m; i++)
@@ -151,7 +151,7 @@ static void check_product(const ProductRig *rig, const real *c, double alpha, do
             double before = (double)rig->start[index], sum = 0;
             for (size_t l = 0; l < rig->shape.k && j < rig->shape.n; l++)
                 sum += at(rig->a, i, l) * at(rig->b, l, j);
-            double expected = alpha * sum + beta * before;
+            double expected = alpha * sum + (into == GEMM_ADD ? before : 0);
             if (j >= rig->shape.n && c[index] != rig->start[index])
                 ck_abort_msg("row %zu: element %zu between the rows was written", i, j);
             if (j < rig->shape.n && !(fabs((double)c[index] - expected) <= near))
@@ -166,10 +166,11 @@ START_TEST(products_are_those_of_three_loops)
         for (int turned = 0; turned < 4; turned++) {
             ProductRig rig;
             product_rig_make(&rig, shapes[s], turned & 1, turned & 2);
-            real alpha = s % 2 ? 1 : (real)0.5, beta = turned % 2 ? 1 : (real)0.25;
-            gemm(rig.shape.m, rig.shape.n, rig.shape.k, alpha, rig.a, rig.b, beta, rig.c,
+            real alpha = s % 2 ? 1 : (real)0.5;
+            GemmInto into = turned % 2 ? GEMM_ADD : GEMM_SET;
+            gemm(rig.shape.m, rig.shape.n, rig.shape.k, alpha, rig.a, rig.b, into, rig.c,
                  rig.c_stride);
-            check_product(&rig, rig.c, (double)alpha, (double)beta);
+            check_product(&rig, rig.c, (double)alpha, into);
             product_rig_free(&rig);
         }
 }
@@ -186,29 +187,29 @@ START_TEST(team_products_have_the_same_bits_for_any_team)
             for (size_t threads = 1; threads <= 4; threads++) {
                 team_start(threads);
                 memcpy(rig.c, rig.start, bytes);
-                gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, 1, rig.a, rig.b, 1, rig.c,
+                gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_ADD, rig.c,
                           rig.c_stride, NULL, NULL);
                 team_stop();
                 if (threads == 1)
                     memcpy(first, rig.c, bytes);
                 ck_assert_mem_eq(rig.c, first, bytes);
             }
-            check_product(&rig, first, 1, 1);
+            check_product(&rig, first, 1, GEMM_ADD);
             free(first);
             product_rig_free(&rig);
         }
 }
 END_TEST
 
-START_TEST(a_product_with_beta_0_forgets_what_was_there)
+START_TEST(a_product_that_sets_forgets_what_was_there)
 {
     ProductRig rig;
     product_rig_make(&rig, shapes[3], false, true);
     for (size_t i = 0; i < rig.c_size; i++)
         rig.c[i] = i % rig.c_stride < rig.shape.n ? (real)NAN : rig.start[i];
-    gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, 1, rig.a, rig.b, 0, rig.c, rig.c_stride,
-              NULL, NULL);
-    check_product(&rig, rig.c, 1, 0);
+    gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_SET, rig.c,
+              rig.c_stride, NULL, NULL);
+    check_product(&rig, rig.c, 1, GEMM_SET);
     product_rig_free(&rig);
 }
 END_TEST
@@ -239,7 +240,7 @@ START_TEST(every_element_is_finished_once_after_it_is_there)
         product_rig_make(&rig, shapes[s], false, false);
         size_t elements = rig.shape.m * rig.shape.n;
         Finished finished = {&rig, memory_take(elements, 1, "a test")};
-        gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, 1, rig.a, rig.b, 0, rig.c,
+        gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_SET, rig.c,
                   rig.c_stride, mark, &finished);
         for (size_t i = 0; i < elements; i++)
             if (finished.times[i] != 1)
@@ -262,7 +263,7 @@ Suite *team_suite(void)
     tcase_add_test(tests, tiles_cover_the_whole);
     tcase_add_test(tests, products_are_those_of_three_loops);
     tcase_add_test(tests, team_products_have_the_same_bits_for_any_team);
-    tcase_add_test(tests, a_product_with_beta_0_forgets_what_was_there);
+    tcase_add_test(tests, a_product_that_sets_forgets_what_was_there);
     tcase_add_test(tests, every_element_is_finished_once_after_it_is_there);
     suite_add_tcase(suite, tests);
     return suite;

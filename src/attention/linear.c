@@ -120,7 +120,8 @@ static void load_features(Chunk *c, size_t start, const real *q, const real *k,
 static void masked_product(real *m, const real *a, size_t a_stride, const real *b,
                            size_t b_stride, const Chunk *c, size_t width)
 {
-    gemm(c->rows, c->rows, width, 1, plain(a, a_stride), transposed(b, b_stride), 0, m, CHUNK);
+    gemm(c->rows, c->rows, width, 1, plain(a, a_stride), transposed(b, b_stride), GEMM_SET, m,
+         CHUNK);
     for (size_t i = 0; i < c->rows; i++)
         vector_zero(m + i * CHUNK + i + 1, c->rows - i - 1);
 }
@@ -156,14 +157,14 @@ static void forward(real *out, real *saved_memory, real *scratch, const real *q,
         real *o = out + start * head->out_stride;
         masked_product(c.p, c.q_turned, width, c.k_turned, width, &c, width);
         /* O = P V */
-        gemm(c.rows, width, c.rows, 1, plain(c.p, CHUNK), plain(v_chunk, head->stride), 0, o,
-             head->out_stride);
+        gemm(c.rows, width, c.rows, 1, plain(c.p, CHUNK), plain(v_chunk, head->stride),
+             GEMM_SET, o, head->out_stride);
         /* O += Q S */
-        gemm(c.rows, width, width, 1, plain(c.q_turned, width), plain(s, width), 1, o,
+        gemm(c.rows, width, width, 1, plain(c.q_turned, width), plain(s, width), GEMM_ADD, o,
              head->out_stride);
         /* S += K^T V */
         gemm(width, width, c.rows, 1, transposed(c.k_turned, width),
-             plain(v_chunk, head->stride), 1, s, width);
+             plain(v_chunk, head->stride), GEMM_ADD, s, width);
         divide(out, saved.denominators, z, &c, head);
     }
 }
@@ -192,20 +193,23 @@ static void products_backward(const Chunk *c, real *dq, real *dk, real *dv, real
     masked_product(c->p, c->q_turned, width, c->k_turned, width, c, width);
     masked_product(c->a, c->dout, width, v, stride, c, width);
     /* dQ = A K + dO S^T */
-    gemm(c->rows, width, c->rows, 1, plain(c->a, CHUNK), plain(c->k_turned, width), 0, dq,
+    gemm(c->rows, width, c->rows, 1, plain(c->a, CHUNK), plain(c->k_turned, width), GEMM_SET,
+         dq, stride);
+    gemm(c->rows, width, width, 1, plain(c->dout, width), transposed(s, width), GEMM_ADD, dq,
          stride);
-    gemm(c->rows, width, width, 1, plain(c->dout, width), transposed(s, width), 1, dq, stride);
     /* dK = A^T Q + V dS^T */
-    gemm(c->rows, width, c->rows, 1, transposed(c->a, CHUNK), plain(c->q_turned, width), 0, dk,
+    gemm(c->rows, width, c->rows, 1, transposed(c->a, CHUNK), plain(c->q_turned, width),
+         GEMM_SET, dk, stride);
+    gemm(c->rows, width, width, 1, plain(v, stride), transposed(ds, width), GEMM_ADD, dk,
          stride);
-    gemm(c->rows, width, width, 1, plain(v, stride), transposed(ds, width), 1, dk, stride);
     /* dV = P^T dO + K dS */
-    gemm(c->rows, width, c->rows, 1, transposed(c->p, CHUNK), plain(c->dout, width), 0, dv,
+    gemm(c->rows, width, c->rows, 1, transposed(c->p, CHUNK), plain(c->dout, width), GEMM_SET,
+         dv, stride);
+    gemm(c->rows, width, width, 1, plain(c->k_turned, width), plain(ds, width), GEMM_ADD, dv,
          stride);
-    gemm(c->rows, width, width, 1, plain(c->k_turned, width), plain(ds, width), 1, dv, stride);
     /* dS += Q^T dO */
-    gemm(width, width, c->rows, 1, transposed(c->q_turned, width), plain(c->dout, width), 1, ds,
-         width);
+    gemm(width, width, c->rows, 1, transposed(c->q_turned, width), plain(c->dout, width),
+         GEMM_ADD, ds, width);
 }
 
 /* n_i = q_i . z_i with z_i the sum of k_j up to i:  dq_i += dn_i z_i, and k_j gets the sum of

@@ -43,7 +43,7 @@ static void scores(real *s, const real *q, const real *k, size_t rows, size_t ke
                    const AttentionHead *head)
 {
     gemm(rows, keys, head->width, score_scale(head), plain(q, head->stride),
-         transposed(k, head->stride), 0, s, head->length);
+         transposed(k, head->stride), GEMM_SET, s, head->length);
 }
 
 /* The mask of dropout, for the weight of key j at query i. */
@@ -80,7 +80,8 @@ static void forward(real *out, real *lse, real *scratch, const real *q, const re
         }
         /* O = P V */
         gemm(end - start, head->width, end, 1, plain(panel, head->length),
-             plain(v, head->stride), 0, out + start * head->out_stride, head->out_stride);
+             plain(v, head->stride), GEMM_SET, out + start * head->out_stride,
+             head->out_stride);
     }
 }
 
@@ -117,8 +118,8 @@ static void backward(real *dq, real *dk, real *dv, const real *dout, const real 
         const real *dout_tile = dout + start * head->out_stride;
         scores(p, q + start * stride, k, rows, end, head);
         /* dP = dO V^T */
-        gemm(rows, end, width, 1, plain(dout_tile, head->out_stride), transposed(v, stride), 0,
-             dp, length);
+        gemm(rows, end, width, 1, plain(dout_tile, head->out_stride), transposed(v, stride),
+             GEMM_SET, dp, length);
         for (size_t i = start; i < end; i++) {
             real product = vector_dot(dout + i * head->out_stride, out + i * head->out_stride,
                                       width);
@@ -126,14 +127,14 @@ static void backward(real *dq, real *dk, real *dv, const real *dout, const real 
                          i, end, head);
         }
         /* dV += P^T dO */
-        gemm(end, width, rows, 1, transposed(p, length), plain(dout_tile, head->out_stride), 1,
-             dv, stride);
+        gemm(end, width, rows, 1, transposed(p, length), plain(dout_tile, head->out_stride),
+             GEMM_ADD, dv, stride);
         /* dQ = dS K / sqrt(D) */
-        gemm(rows, width, end, scale, plain(dp, length), plain(k, stride), 0,
+        gemm(rows, width, end, scale, plain(dp, length), plain(k, stride), GEMM_SET,
              dq + start * stride, stride);
         /* dK += dS^T Q / sqrt(D) */
         gemm(end, width, rows, scale, transposed(dp, length), plain(q + start * stride, stride),
-             1, dk, stride);
+             GEMM_ADD, dk, stride);
     }
 }
 

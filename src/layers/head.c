@@ -83,7 +83,7 @@ static void logits_tile(void *context, size_t tile, size_t worker)
     size_t width = job->sizes.width;
     /* Z = X W_slice^T */
     gemm(job->count, slice.columns, width, 1, plain(job->x + job->first * width, width),
-         transposed(job->w + slice.first * width, width), 0, slice.e, job->slice);
+         transposed(job->w + slice.first * width, width), GEMM_SET, slice.e, job->slice);
     for (size_t row = 0; row < job->count; row++) {
         real *restrict z = slice.e + row * job->slice;
         if (job->b)
@@ -143,10 +143,11 @@ static void gradient_tile(void *context, size_t tile, size_t worker)
     }
     /* dW_slice += P^T X */
     gemm(slice.columns, width, job->count, 1, transposed(slice.e, job->slice),
-         plain(job->x + job->first * width, width), 1, job->dw + slice.first * width, width);
+         plain(job->x + job->first * width, width), GEMM_ADD, job->dw + slice.first * width,
+         width);
     /* dX = P W_slice */
     gemm(job->count, width, slice.columns, 1, plain(slice.e, job->slice),
-         plain(job->w + slice.first * width, width), 0, slice.partial, width);
+         plain(job->w + slice.first * width, width), GEMM_SET, slice.partial, width);
 }
 
 /* Step 4. */
@@ -206,8 +207,8 @@ double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, c
 void head_logits(real *logits, const real *x, const real *w, const real *b, HeadSizes sizes)
 {
     /* Z = X W^T + b */
-    gemm_team(sizes.rows, sizes.vocabulary, sizes.width, 1, plain(x, sizes.width),
-              transposed(w, sizes.width), 0, logits, sizes.vocabulary, NULL, NULL);
+    gemm_team(sizes.rows, sizes.vocabulary, sizes.width, plain(x, sizes.width),
+              transposed(w, sizes.width), GEMM_SET, logits, sizes.vocabulary, NULL, NULL);
     for (size_t row = 0; b && row < sizes.rows; row++)
         vector_add_scaled(logits + row * sizes.vocabulary, b, 1, sizes.vocabulary);
 }

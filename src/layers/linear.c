@@ -18,7 +18,8 @@ void linear_forward(real *y, const real *x, const real *w, const real *b, size_t
                     size_t in, size_t out)
 {
     /* Y = X W, and b added to each tile while it is in the cache */
-    gemm_team(rows, out, in, 1, plain(x, in), plain(w, out), 0, y, out, b ? add_bias : NULL, b);
+    gemm_team(rows, out, in, plain(x, in), plain(w, out), GEMM_SET, y, out, b ? add_bias : NULL,
+              b);
 }
 
 typedef struct BiasJob {
@@ -52,7 +53,7 @@ void linear_backward(real *dx, real *dw, real *db, const real *dy, const real *x
     if (db)
         linear_backward_bias(db, dy, rows, out);
     /* dW += X^T dY */
-    gemm_team(in, out, rows, 1, transposed(x, in), plain(dy, out), 1, dw, out, NULL, NULL);
+    gemm_team(in, out, rows, transposed(x, in), plain(dy, out), GEMM_ADD, dw, out, NULL, NULL);
     /* dX = dY W^T */
-    gemm_team(rows, in, out, 1, plain(dy, out), transposed(w, out), 0, dx, in, NULL, NULL);
+    gemm_team(rows, in, out, plain(dy, out), transposed(w, out), GEMM_SET, dx, in, NULL, NULL);
 }
