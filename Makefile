@@ -1,4 +1,4 @@
-# linnet: builds bin/train, bin/sample, bin/eval, bin/compare and bin/toy.
+# linnet: builds bin/train, bin/sample, bin/eval, bin/compare, bin/bench and bin/toy.
 #
 #   make            build                          make demo     train two models, look at both
 #   make test       every test                     make install  PREFIX=/usr/local DESTDIR=
@@ -15,8 +15,10 @@ VERSION     = 0.1.0
 # The processor to build for; "make ARCH=" builds for any of its family.
 ARCH     ?= -march=native
 # Jump threading would compute, in every vector, also what a clamped argument gives: ten times
-# the time for GELU, whose clamped end is a denormal number.
-OPTIMISE ?= -O3 -g $(ARCH) -fno-math-errno -fno-trapping-math -fno-thread-jumps
+# the time for GELU, whose clamped end is a denormal number. Not every compiler has the flag.
+THREADING = $(shell $(CC) -Werror -fno-thread-jumps -x c -fsyntax-only /dev/null 2>/dev/null && \
+                    echo -fno-thread-jumps)
+OPTIMISE ?= -O3 -g $(ARCH) -fno-math-errno -fno-trapping-math $(THREADING)
 # Where a build goes; the sanitizers have one of their own.
 BUILD    ?= build
 BIN      ?= bin
@@ -33,11 +35,12 @@ LIBS      = $$($(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
 
 # --- what is built from what ---
 
-PROGRAMS = train sample eval compare toy
+PROGRAMS = train sample eval compare bench toy
 main_of_train   = train/train
 main_of_sample  = eval/sample
 main_of_eval    = eval/eval
 main_of_compare = eval/compare
+main_of_bench   = eval/bench
 main_of_toy     = data/toy_main
 MAINS    = $(foreach program,$(PROGRAMS),$(main_of_$(program)).c)
 SOURCES  = $(filter-out $(MAINS),$(wildcard src/*.c src/*/*.c data/*.c models/*.c eval/*.c train/*.c))
@@ -53,7 +56,7 @@ all: $(PROGRAMS:%=$(BIN)/%)
 # Everything but the mains is one library, built twice: with real as float for use, and as
 # double for the checks of the gradients.
 define library_rules
-$(BUILD)/$(1)/%.o: %.c | libraries
+$(BUILD)/$(1)/%.o: %.c $(BUILD)/flags | libraries
 	@mkdir -p $$(@D)
 	$$(call say,CC)
 	$$(Q)$$(CC) $$(CPPFLAGS_) $(2) $$(CFLAGS_) -MMD -MP -c $$< -o $$@
@@ -68,6 +71,13 @@ $(BUILD)/tests-$(1): $(TESTS:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/$(1)/liblinnet.a
 endef
 $(eval $(call library_rules,float,))
 $(eval $(call library_rules,double,-DLINNET_DOUBLE))
+
+# Other flags, other objects.
+FLAGS = $(CC) $(CPPFLAGS_) $(CFLAGS_)
+$(BUILD)/flags: always
+	@mkdir -p $(@D)
+	@echo '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS))' > $@
+always:
 
 define program_rule
 $(BIN)/$(1): $(BUILD)/float/$(main_of_$(1)).o $(BUILD)/float/liblinnet.a
@@ -167,4 +177,4 @@ clean:
 	rm -rf $(BUILD)
 	rm -f $(PROGRAMS:%=$(BIN)/%)
 
-.PHONY: all libraries deps demo test check asan sanitized format lint install uninstall clean
+.PHONY: all always libraries deps demo test check asan sanitized format lint install uninstall clean

@@ -75,9 +75,9 @@ static char *place_of(const char *folder, const char *name)
 {
     int length = (int)(base_name(name) - name);
     if (folder && length)
-        return text_format(" in ../data/%.*s", length - 1, name);
+        return text_format(" in %.*s of the data folder", length - 1, name);
     if (folder)
-        return memory_copy_text(" in ../data");
+        return memory_copy_text(" in the data folder");
     return length ? text_format(" in %.*s", length > 1 ? length - 1 : 1, name)
                   : memory_copy_text("");
 }
@@ -207,9 +207,15 @@ void corpus_files_free(CorpusFiles *files)
 
 char *corpus_data_folder(void)
 {
-    char *program = file_program_folder(), *slash = strrchr(program, '/');
-    char *folder = slash ? text_format("%.*s/data", (int)(slash - program), program)
-                         : file_join(program, "../data");
+    static const char *const places[] = {"data", "share/linnet/data"};
+    char *program = file_program_folder(), *slash = strrchr(program, '/'), *folder = NULL;
+    int length = slash ? (int)(slash - program) : 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        free(folder);
+        folder = text_format("%.*s/%s", length, program, places[i]);
+        if (file_is_folder(folder))
+            break;
+    }
     free(program);
     return folder;
 }

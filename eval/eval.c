@@ -12,7 +12,7 @@
 #include <string.h>
 
 typedef struct Settings {
-    size_t split, window, stride, batch, threads;
+    size_t split, window, stride, batch, threads, max_input_mb;
     char *valid, *test;
     bool json;
 } Settings;
@@ -47,6 +47,9 @@ static const Option rows[] = {
     {.name = "test", .argument = "FILE", .type = OPTION_TEXT,
      .offset = FIELD(test),
      .help = "test text of its own"},
+    {.name = "max-input-mb", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(max_input_mb), .low = 1, .high = 4000, .fallback = "1000",
+     .help = "refuse a file that is larger, unpacked, than N megabytes"},
     {.name = "threads", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "0",
      .help = "threads; 0: one for each processor"},
@@ -89,10 +92,14 @@ static const CorpusSplit *load_split(Corpus *corpus, const Settings *settings,
 {
     Error error;
     CorpusOptions options = loaded->checkpoint.corpus;
-    options.valid = settings->valid; /* files of today, not those of the training run */
-    options.test = settings->test;
+    options.max_input_mb = settings->max_input_mb;
+    if (settings->valid) /* else as in training, whose text must not be scored unseen */
+        options.valid = settings->valid;
+    if (settings->test)
+        options.test = settings->test;
     if (!corpus_load(corpus, name, &options, &loaded->checkpoint.vocabulary, &error))
         die("%s", error.text);
+    warn("the text is %s", corpus->source);
     return settings->split == SPLIT_TRAIN  ? &corpus->train
            : settings->split == SPLIT_TEST ? &corpus->test
                                            : &corpus->valid;

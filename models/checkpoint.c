@@ -122,8 +122,7 @@ static const ParamRow *row_of(const Checkpoint *c, const char *name)
     return NULL;
 }
 
-/* With as many tensors as the table has rows, once or three times, and no stranger among them,
- * none is missing: names are unique in a file. */
+/* No stranger, none missing, every shape as the settings say; moments for all or for none. */
 static bool check_tensors(Checkpoint *c, Error *error)
 {
     const SafetensorsHeader *header = &c->file.header;
@@ -156,8 +155,7 @@ static bool check_tensors(Checkpoint *c, Error *error)
     return true;
 }
 
-/* A model whose tensors are all in the file cannot be larger than the file, and one that is
- * larger is not worth a table. */
+/* Before the table is made: no more layers than the file can have tensors for. */
 static bool check_size(const Checkpoint *c, Error *error)
 {
     size_t rows_at_least = 12 * c->config.layers;

@@ -30,7 +30,7 @@ typedef struct Checkpoint {
 } Checkpoint;
 
 /* Reads and checks everything but the numbers: the settings make sense, the vocabulary is one,
- * and the tensors are exactly those of such a model. */
+ * and the tensors are those of such a model. */
 bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error);
 void checkpoint_close(Checkpoint *checkpoint);
 

@@ -21,7 +21,7 @@ const Option model_option_rows[] = {
      .stored = true, .fixed = true,
      .help = "attention kind; 'help' tells about each"},
     {.name = "layers", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(layers), .low = 1, .high = 1000, .fallback = "4", .stored = true,
+     .offset = FIELD(layers), .low = 1, .high = 256, .fallback = "4", .stored = true,
      .fixed = true,
      .help = "blocks of attention and feed-forward"},
     {.name = "dim", .argument = "N", .type = OPTION_SIZE,

@@ -4,6 +4,7 @@
 #include "src/layers/layernorm.h"
 #include "src/layers/linear.h"
 #include "src/layers/rotary.h"
+#include "src/phase.h"
 
 #include <assert.h>
 
@@ -51,6 +52,7 @@ static const real *normed(Pass *pass, size_t place, bool again)
 {
     const Model *model = pass->model;
     Affine *norm = norm_at(&model->config, (Params *)&model->at, place);
+    phase_enter(PHASE_NORMS);
     if (!norm)
         return pass->stream[place];
     if (again)
@@ -79,8 +81,10 @@ static void attention_sublayer(Pass *pass, size_t layer, const real *u, Dropout 
     const BlockParams *h = &model->at.h[layer];
     size_t rows = pass->rows, width = model->config.dim;
     AttentionSizes sizes = attention_sizes(pass, dropout);
+    phase_enter(PHASE_PROJECTIONS);
     linear_forward(pass->qkv[layer], u, h->c_attn.weight, h->c_attn.bias, rows, width,
                    3 * width);
+    phase_enter(PHASE_ATTENTION);
     turn(pass, pass->qkv[layer], false);
     if (pass->state_reals)
         attention_step(model->kind, pass->attended[layer],
@@ -89,6 +93,7 @@ static void attention_sublayer(Pass *pass, size_t layer, const real *u, Dropout 
     else
         attention_forward(model->kind, pass->attended[layer], pass->saved[layer],
                           pass->attention_scratch, pass->qkv[layer], &sizes);
+    phase_enter(PHASE_PROJECTIONS);
     linear_forward(pass->branch, pass->attended[layer], h->attn_proj.weight, h->attn_proj.bias,
                    rows, width, width);
 }
@@ -102,12 +107,15 @@ static void attention_sublayer_backward(Pass *pass, BlockParams *gradients, size
     size_t rows = pass->rows, width = model->config.dim;
     AttentionSizes sizes = attention_sizes(pass, dropout);
     real *dattended = pass->dinput, *dqkv = pass->dwide;
+    phase_enter(PHASE_PROJECTIONS);
     linear_backward(dattended, gradients->attn_proj.weight, gradients->attn_proj.bias,
                     pass->branch, pass->attended[layer], h->attn_proj.weight, rows, width,
                     width);
+    phase_enter(PHASE_ATTENTION);
     attention_backward(model->kind, dqkv, dattended, pass->attended[layer], pass->saved[layer],
                        pass->attention_scratch, pass->qkv[layer], &sizes);
     turn(pass, dqkv, true);
+    phase_enter(PHASE_PROJECTIONS);
     linear_backward(pass->dinput, gradients->c_attn.weight, gradients->c_attn.bias, dqkv, u,
                     h->c_attn.weight, rows, width, 3 * width);
 }
@@ -119,6 +127,7 @@ static void ffn_sublayer(Pass *pass, size_t layer, const real *u)
     const Model *model = pass->model;
     const BlockParams *h = &model->at.h[layer];
     size_t rows = pass->rows, width = model->config.dim, ffn = model->config.ffn;
+    phase_enter(PHASE_FFN);
     linear_forward(pass->inner[layer], u, h->c_fc.weight, h->c_fc.bias, rows, width,
                    model->activation->inputs * ffn);
     activation_forward(model->activation, pass->active, pass->inner[layer], rows, ffn);
@@ -133,6 +142,7 @@ static void ffn_sublayer_backward(Pass *pass, BlockParams *gradients, size_t lay
     const BlockParams *h = &model->at.h[layer];
     size_t rows = pass->rows, width = model->config.dim, ffn = model->config.ffn;
     real *dactive = pass->active; /* once its weights have their gradient, it is free */
+    phase_enter(PHASE_FFN);
     activation_forward(model->activation, pass->active, pass->inner[layer], rows, ffn);
     linear_backward(dactive, gradients->mlp_proj.weight, gradients->mlp_proj.bias, pass->branch,
                     pass->active, h->mlp_proj.weight, rows, ffn, width);
@@ -156,6 +166,7 @@ static const real *forward(Pass *pass, const int32_t *inputs, RandomKey key, boo
     const ModelConfig *config = &pass->model->config;
     double rate = dropping ? config->dropout : 0;
     double weights_rate = dropping ? config->attention_dropout : 0;
+    phase_enter(PHASE_EMBEDDING);
     embedding_forward(pass->stream[0], pass->model->at.wte, position_rows(pass), inputs,
                       dropout_at(key, SITE_EMBEDDING, rate), pass->rows, pass->length,
                       config->dim);
@@ -167,6 +178,7 @@ static const real *forward(Pass *pass, const int32_t *inputs, RandomKey key, boo
             attention_sublayer(pass, place / 2, u,
                                dropout_at(key, SITE_WEIGHTS + place, weights_rate));
         const real *base = config->norm == NORM_PRE ? pass->stream[place] : u;
+        phase_enter(PHASE_NORMS);
         dropout_add(pass->stream[place + 1], base, pass->branch,
                     dropout_at(key, SITE_BRANCH + place, rate), pass->rows * config->dim);
     }
@@ -180,6 +192,7 @@ static void norm_backward(Pass *pass, Params *gradients, size_t place, bool carr
     const Model *model = pass->model;
     const Affine *norm = norm_at(&model->config, (Params *)&model->at, place);
     const Affine *dnorm = norm_at(&model->config, gradients, place);
+    phase_enter(PHASE_NORMS);
     layernorm_backward(pass->dstream, carries ? 1 : 0, dnorm->weight, dnorm->bias, pass->dinput,
                        pass->stream[place], pass->mean[place], pass->rstd[place], norm->weight,
                        pass->rows, model->config.dim);
@@ -202,11 +215,13 @@ static void backward(Pass *pass, Params *gradients, const int32_t *inputs, Rando
             attention_sublayer_backward(
                 pass, h, place / 2, u,
                 dropout_at(key, SITE_WEIGHTS + place, config->attention_dropout));
+        phase_enter(PHASE_NORMS);
         if (!pre) /* u is on both ways: through the sublayer and past it */
             dropout_add(pass->dinput, pass->dstream, pass->dinput, (Dropout){0}, count);
         if (pre || place > 0)
             norm_backward(pass, gradients, place, pre);
     }
+    phase_enter(PHASE_EMBEDDING);
     embedding_backward(gradients->wte, gradients->wpe, pre ? pass->dstream : pass->dinput,
                        inputs, dropout_at(key, SITE_EMBEDDING, config->dropout), pass->rows,
                        pass->length, config->dim);
@@ -226,8 +241,11 @@ double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets)
 {
     const Model *model = pass->model;
     const real *u = pass_forward(pass, inputs);
-    return head_loss(pass->row_loss, u, head_weight(&model->config, &model->at),
-                     model->at.head_bias, targets, head_sizes(pass), pass->head_scratch);
+    phase_enter(PHASE_HEAD);
+    double loss = head_loss(pass->row_loss, u, head_weight(&model->config, &model->at),
+                            model->at.head_bias, targets, head_sizes(pass), pass->head_scratch);
+    phase_enter(PHASE_REST);
+    return loss;
 }
 
 double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
@@ -236,11 +254,13 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
     const Model *model = pass->model;
     assert(pass->training);
     const real *u = forward(pass, inputs, key, true);
+    phase_enter(PHASE_HEAD);
     double loss = head_gradients(
         pass->row_loss, pass->dinput, head_weight(&model->config, gradients),
         gradients->head_bias, u, head_weight(&model->config, &model->at), model->at.head_bias,
         targets, head_sizes(pass), pass->head_scratch);
     backward(pass, gradients, inputs, key);
+    phase_enter(PHASE_REST);
     return loss;
 }
 
@@ -249,7 +269,9 @@ void pass_step(Pass *pass, real *logits, const int32_t *tokens)
     const Model *model = pass->model;
     assert(pass->state_reals && pass->position < pass->capacity);
     const real *u = pass_forward(pass, tokens);
+    phase_enter(PHASE_HEAD);
     head_logits(logits, u, head_weight(&model->config, &model->at), model->at.head_bias,
                 head_sizes(pass));
+    phase_enter(PHASE_REST);
     pass_advance(pass);
 }

@@ -83,7 +83,7 @@ static bool fail(FileReplacement *file, const char *verb, Error *error)
 bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
 {
     file->path = memory_copy_text(path);
-    file->temporary = text_format("%s.%ld.tmp", path, (long)getpid());
+    file->temporary = text_format("%s.tmp", path);
     file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file->fd < 0) {
         error_set(error, "%s: cannot create: %s", path, strerror(errno));
@@ -119,8 +119,9 @@ static int sync_folder_of(const char *path)
     free(folder);
     if (fd < 0)
         return -1;
-    int result = fsync(fd);
+    int result = fsync(fd), reason = errno;
     close(fd);
+    errno = reason;
     return result;
 }
 
@@ -134,10 +135,12 @@ bool file_replace_commit(FileReplacement *file, Error *error)
         return fail(file, "close", error);
     if (rename(file->temporary, file->path) != 0)
         return fail(file, "replace", error);
-    if (sync_folder_of(file->path) != 0)
-        return fail(file, "sync the folder of", error);
+    bool synced = sync_folder_of(file->path) == 0 || errno == EINVAL || errno == ENOTSUP;
+    if (!synced) /* EINVAL, ENOTSUP: a file system that knows no such thing */
+        error_set(error, "%s: written, but it may not outlive a crash: %s", file->path,
+                  strerror(errno));
     forget(file);
-    return true;
+    return synced;
 }
 
 bool file_replace_text(const char *path, const char *text, Error *error)

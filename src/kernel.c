@@ -142,8 +142,9 @@ INLINE void strip(size_t rows, size_t columns, size_t k, float alpha, const floa
         strip(rows, columns, k, alpha, a, a_row, a_next, panel, add, c, c_row);              \
     }
 STRIP(1)
-STRIP(2) STRIP(3) STRIP(4) STRIP(5) STRIP(6) STRIP(7) STRIP(8) STRIP(9) STRIP(10) STRIP(11)
-    STRIP(12) STRIP(13) STRIP(14)
+STRIP(2)
+STRIP(3) STRIP(4) STRIP(5) STRIP(6) STRIP(7) STRIP(8) STRIP(9) STRIP(10) STRIP(11) STRIP(12)
+    STRIP(13) STRIP(14)
 
         WIDE void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a,
                                   size_t a_row, size_t a_next, const float *panels, bool add,

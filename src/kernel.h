@@ -26,7 +26,8 @@ bool kernel_exists(void);
 void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, size_t k,
                  size_t n);
 
-/* A likewise has two distances, here without a rule. With add, C is added to. */
+/* A may be strided both ways: a_row from row to row, a_next along a row. With add, the product
+ * is added to C. */
 
 void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
                      size_t a_next, const float *panels, bool add, float *c, size_t c_row);

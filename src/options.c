@@ -374,7 +374,7 @@ static void print_wrapped(const char *text, int indent, size_t width)
 
 void options_print_help(const OptionGroup *groups, size_t count)
 {
-    enum { COLUMN = 26, WIDTH = 70 };
+    enum { COLUMN = 26, WIDTH = 53 };
     for (size_t g = 0; g < count; g++) {
         printf("\n%s:\n", groups[g].title);
         for (size_t i = 0; i < groups[g].count; i++) {

@@ -64,7 +64,7 @@ void options_free_texts(const OptionGroup *groups, size_t count);
 bool options_scan(const OptionGroup *groups, size_t count, int argc, char **argv,
                   CommandLine *line, Error *error);
 void command_line_free(CommandLine *line);
-/* Whether the option stood on the command line. */
+/* What the option's last use on the command line said; NULL if it was not used. */
 const char *command_line_value(const CommandLine *line, const char *name);
 
 /* Sets what was given, in the order it was given. */

@@ -40,6 +40,20 @@ void text_append(char **text, const char *format, ...)
     va_end(args);
 }
 
+void text_append_shell_word(char **text, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+=./,:@%";
+    if (*word && !word[strspn(word, plain)]) {
+        text_append(text, "%s", word);
+        return;
+    }
+    text_append(text, "'");
+    for (; *word; word++)
+        text_append(text, *word == '\'' ? "'\\''" : "%c", *word);
+    text_append(text, "'");
+}
+
 void text_append_json_string(char **text, const char *value)
 {
     /* Six bytes hold the longest escape, so one allocation serves. */

@@ -10,6 +10,9 @@ char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* Appends to *text, which may be NULL; the caller owns *text throughout. */
 void text_append(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Appends a word as a shell would need it: in quotes unless it is plain. */
+void text_append_shell_word(char **text, const char *word);
+
 /* JSON pieces, appended the same way: a quoted string, and a number (null if not finite). */
 void text_append_json_string(char **text, const char *value);
 void text_append_json_number(char **text, double value);

@@ -33,14 +33,16 @@ START_TEST(triples_are_found)
     expect_not_found("abc.txt", scratch_folder());
     expect_not_found("/abc.txt", "no such file, nor /abc.train.txt (");
     paths[0] = scratch_put("abc.train.txt", "a\n");
-    expect_not_found("abc.txt", "abc.valid.txt: not found in ../data");
+    expect_not_found("abc.txt", "abc.valid.txt: not found in the data folder");
     paths[1] = scratch_put("abc.valid.txt.gz", "b\n");
-    expect_not_found("abc.txt", "abc.test.txt: not found in ../data");
+    expect_not_found("abc.txt", "abc.test.txt: not found in the data folder");
     expect_not_found("abc.txt", "--test FILE");
     paths[2] = scratch_put("abc.test.txt", "c\n");
-    expect_found("abc.txt", NULL, "abc.train.txt, abc.valid.txt.gz, abc.test.txt in ../data");
-    expect_found("abc.txt.gz", "", "abc.train.txt, abc.valid.txt.gz, abc.test.txt in ../data");
-    expect_found("abc.txt", paths[0], "abc.train.txt, abc.test.txt in ../data");
+    expect_found("abc.txt", NULL,
+                 "abc.train.txt, abc.valid.txt.gz, abc.test.txt in the data folder");
+    expect_found("abc.txt.gz", "",
+                 "abc.train.txt, abc.valid.txt.gz, abc.test.txt in the data folder");
+    expect_found("abc.txt", paths[0], "abc.train.txt, abc.test.txt in the data folder");
     expect_not_found("abc", "abc: no such file, nor abc.train;");
 
     expected = text_format("abc.train.txt, abc.valid.txt.gz, abc.test.txt in %s",
@@ -48,7 +50,7 @@ START_TEST(triples_are_found)
     char *given = scratch_path("abc.txt");
     expect_found(given, NULL, expected);
     paths[3] = scratch_put("abc.txt", "one file goes before three\n");
-    expect_found("abc.txt", NULL, "abc.txt in ../data");
+    expect_found("abc.txt", NULL, "abc.txt in the data folder");
     expect_not_found("/abc.txt", "no such file"); /* absolute names are not searched for */
     free(expected);
     expected = text_format("abc.txt in %s", scratch_folder());
@@ -61,7 +63,7 @@ START_TEST(triples_are_found)
     expect_found("-", NULL, "standard input");
     expect_found("toy", NULL, "the built-in toy grammar");
     free(scratch_put("toy", "a real file\n"));
-    expect_found("toy", NULL, "toy in ../data");
+    expect_found("toy", NULL, "toy in the data folder");
 }
 END_TEST
 

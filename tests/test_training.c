@@ -377,7 +377,7 @@ START_TEST(a_run_that_cannot_be_is_refused)
 {
     static const char *const wrong[][2] = {
         {"context = 1000\n", "too few for --context 1000"},
-        {"dim = 4096\ncontext = 400\nlayers = 1000\nbatch = 100000\n", "training needs"},
+        {"dim = 4096\ncontext = 400\nlayers = 250\nbatch = 100000\n", "training needs"},
         {"corpus = /nowhere/at/all.txt\n", "no such file"},
         {"vocab-size = 1\n", ""},
     };

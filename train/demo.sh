@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-if [ -f data/ptb.train.txt ]; then
+if [ -f data/ptb.train.txt ] || [ -f data/ptb.train.txt.gz ]; then
     corpus=ptb.txt steps=500
 else
     echo "The Penn Treebank is not in data/ (data/get-ptb puts it there);"

@@ -1,10 +1,10 @@
 /* One loop that a reader can hold in the head: step, log, validate, save, stop. */
 #include "train/loop.h"
+#include "src/phase.h"
 
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* --- signals --- */
@@ -46,15 +46,9 @@ typedef struct Loop {
     size_t last_tokens;
     size_t first_step; /* of this session */
     double first_seconds;
+    size_t saved_step; /* of the last checkpoint that this session wrote */
     double shown_loss; /* the training loss, smoothed for the eye */
 } Loop;
-
-static double monotonic(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static double mean_training_loss(const Progress *progress)
 {
@@ -91,7 +85,7 @@ static bool validate(Loop *loop, Error *error)
     Progress *progress = &t->progress;
     progress->last_loss = trainer_validate(t);
     progress->last_step = progress->step;
-    progress->seconds = monotonic() - loop->clock;
+    progress->seconds = clock_seconds() - loop->clock;
     bool best = progress->last_loss < progress->best_loss;
     progress->stale = best ? 0 : progress->stale + 1;
     if (best) {
@@ -114,6 +108,11 @@ static bool out_of_patience(const Trainer *t)
     return patience > 0 && t->progress.stale >= patience;
 }
 
+bool loop_is_over(const Trainer *trainer)
+{
+    return trainer->progress.step >= trainer->steps || out_of_patience(trainer);
+}
+
 static bool time_to_stop(const Loop *loop)
 {
     const Progress *progress = &loop->trainer->progress;
@@ -121,6 +120,12 @@ static bool time_to_stop(const Loop *loop)
         return true;
     return loop->stop.seconds > 0 &&
            progress->seconds - loop->first_seconds >= loop->stop.seconds;
+}
+
+static bool save(Loop *loop, Error *error)
+{
+    loop->saved_step = loop->trainer->progress.step;
+    return trainer_save(loop->trainer, loop->folder->last, true, error);
 }
 
 /* A step and all that is due after it. Saving comes last, so that a resumed run starts behind
@@ -133,7 +138,7 @@ static bool do_step(Loop *loop, Error *error)
     if (!trainer_step(t, &step, error))
         return false;
     size_t done = t->progress.step;
-    t->progress.seconds = monotonic() - loop->clock;
+    t->progress.seconds = clock_seconds() - loop->clock;
     double loss = step.nats / (double)step.tokens;
     loop->shown_loss = loop->shown_loss > 0 ? 0.95 * loop->shown_loss + 0.05 * loss : loss;
     bool validates = done % t->steps_per_epoch == 0 || done == t->steps ||
@@ -145,7 +150,7 @@ static bool do_step(Loop *loop, Error *error)
     if (logs && !log_row(loop, &step, validates, error))
         return false;
     if (validates || every(done, train->save_every))
-        return trainer_save(t, loop->folder->last, true, error);
+        return save(loop, error);
     return true;
 }
 
@@ -157,23 +162,17 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, Screen *screen, StopAfter 
                  .folder = folder,
                  .screen = screen,
                  .stop = stop,
-                 .clock = monotonic() - progress->seconds,
+                 .clock = clock_seconds() - progress->seconds,
                  .last_seconds = progress->seconds,
-                 .last_tokens = progress->tokens - progress->log_tokens,
+                 .last_tokens = progress->tokens,
                  .first_step = progress->step,
                  .first_seconds = progress->seconds};
-    LoopEnd end = LOOP_FINISHED;
-    while (progress->step < trainer->steps) {
+    while (!loop_is_over(trainer) && !caught && !time_to_stop(&loop))
         if (!do_step(&loop, error))
             return LOOP_FAILED;
-        if (caught)
-            end = LOOP_SIGNAL;
-        else if (out_of_patience(trainer))
-            end = LOOP_PATIENCE;
-        else if (progress->step < trainer->steps && time_to_stop(&loop))
-            end = LOOP_STOPPED;
-        if (end != LOOP_FINISHED)
-            break;
-    }
-    return trainer_save(trainer, folder->last, true, error) ? end : LOOP_FAILED;
+    if (loop.saved_step != progress->step && !save(&loop, error))
+        return LOOP_FAILED;
+    if (loop_is_over(trainer)) /* whatever else happened: there is nothing to go on with */
+        return out_of_patience(trainer) ? LOOP_PATIENCE : LOOP_FINISHED;
+    return caught ? LOOP_SIGNAL : LOOP_STOPPED;
 }

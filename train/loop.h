@@ -13,6 +13,9 @@ typedef enum LoopEnd {
     LOOP_FAILED    /* the error says why */
 } LoopEnd;
 
+/* Whether all steps are done, or patience is at its end. */
+bool loop_is_over(const Trainer *trainer);
+
 /* Trains until one of these; in every case but the last the run is saved. */
 LoopEnd loop_run(Trainer *trainer, RunFolder *folder, Screen *screen, StopAfter stop,
                  Error *error);

@@ -175,10 +175,12 @@ void screen_say(Screen *screen, const char *format, ...)
 {
     if (screen->quiet)
         return;
-    screen_clear(screen);
+    char text[2048]; /* longer than any path and a sentence around it */
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    screen_clear(screen);
+    terminal_print_safe(stderr, text);
     fputc('\n', stderr);
 }

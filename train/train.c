@@ -6,6 +6,7 @@
 #include "src/gemm.h"
 #include "src/program.h"
 #include "src/team.h"
+#include "src/text.h"
 #include "train/loop.h"
 
 #include <math.h>
@@ -35,6 +36,23 @@ static _Noreturn void print_kinds_and_leave(void)
     exit(EXIT_SUCCESS);
 }
 
+/* A checkpoint whose settings this program does not know, from another version perhaps, is a
+ * fault of the file and not of the command line. */
+static void check_stored_settings(const Checkpoint *checkpoint)
+{
+    Settings stored = {0};
+    OptionGroup groups[GROUP_COUNT];
+    Error error;
+    const char *text = checkpoint_extra(checkpoint, "training");
+    settings_groups(&stored, groups);
+    options_set_defaults(groups, GROUP_COUNT);
+    if (!text)
+        die("%s: no training settings in it", checkpoint->file.path);
+    if (!options_read_text(groups, GROUP_COUNT, text, checkpoint->file.path, &error))
+        die("%s", error.text);
+    options_free_texts(groups, GROUP_COUNT);
+}
+
 /* The checkpoint that a run continues from. */
 static Checkpoint open_run(const char *folder)
 {
@@ -47,6 +65,7 @@ static Checkpoint open_run(const char *folder)
         die("--resume %s: nothing has been saved in this folder yet", folder);
     if (!checkpoint_open(&checkpoint, path, &error))
         die("%s", error.text);
+    check_stored_settings(&checkpoint);
     free(path);
     return checkpoint;
 }
@@ -56,8 +75,6 @@ static void read_settings(Settings *settings, const CommandLine *line,
 {
     Error error;
     const char *resumed = checkpoint ? checkpoint_extra(checkpoint, "training") : NULL;
-    if (checkpoint && !resumed)
-        die("%s: no training settings in it", checkpoint->file.path);
     if (line->operand_count > 1)
         die_usage("one corpus at a time, not '%s' and '%s'", line->operands[0],
                   line->operands[1]);
@@ -67,35 +84,42 @@ static void read_settings(Settings *settings, const CommandLine *line,
         die_usage("a corpus is missing");
     if (checkpoint && settings->session.run)
         die_usage("--run and --resume do not go together: a run goes on in its own folder");
+    if (checkpoint && settings->session.preset)
+        die_usage("--preset and --resume do not go together: a run keeps its settings");
 }
 
-static void resume_hint(Screen *screen, const RunFolder *folder)
+/* What to type to go on with the run; the caller frees. */
+static char *resume_command(const RunFolder *folder)
 {
-    screen_say(screen, "To go on: %s --resume %s", program_command, folder->path);
+    char *command = NULL;
+    text_append_shell_word(&command, program_command);
+    text_append(&command, " --resume ");
+    text_append_shell_word(&command, folder->path);
+    return command;
 }
 
 /* Says how it ended; returns the exit status. */
 static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const Error *error)
 {
     const Progress *progress = &screen->trainer->progress;
+    char *command = resume_command(folder);
     if (end == LOOP_FAILED) {
         screen_clear(screen);
         warn("%s", error->text);
         if (file_exists(folder->last))
-            warn("what was saved last is intact: %s --resume %s", program_command,
-                 folder->path);
-        return 1;
+            warn("what was saved last is intact: %s", command);
     }
     if (end == LOOP_PATIENCE)
         screen_say(screen, "No better validation for %zu times: training ends here.",
                    progress->stale);
-    if (isfinite(progress->best_loss))
+    if (end != LOOP_FAILED && isfinite(progress->best_loss))
         screen_say(screen, "Best validation loss %.4f (perplexity %.2f) after step %zu: %s",
                    progress->best_loss, exp(progress->best_loss), progress->best_step,
                    folder->best);
     if (end == LOOP_STOPPED || end == LOOP_SIGNAL)
-        resume_hint(screen, folder);
-    return end == LOOP_SIGNAL ? 128 + loop_signal() : 0;
+        screen_say(screen, "To go on: %s", command);
+    free(command);
+    return end == LOOP_FAILED ? 1 : end == LOOP_SIGNAL ? 128 + loop_signal() : 0;
 }
 
 /* A trainer and its folder, new or as the checkpoint left them. */
@@ -150,8 +174,9 @@ int main(int argc, char **argv)
     screen_settings(&screen, folder.path);
     loop_catch_signals();
     LoopEnd end = LOOP_FINISHED;
-    if (trainer.progress.step >= trainer.steps)
-        screen_say(&screen, "Nothing to do: all %zu steps are done.", trainer.steps);
+    if (loop_is_over(&trainer))
+        screen_say(&screen, "Nothing to do: the run ended after step %zu.",
+                   trainer.progress.step);
     else
         end = loop_run(&trainer, &folder, &screen, stop, &error);
     if (!runlog_close(&folder.log, &error) && end != LOOP_FAILED)

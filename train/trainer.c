@@ -1,5 +1,5 @@
 #include "train/trainer.h"
-#include "src/optim/adamw.h"
+#include "models/update.h"
 #include "src/optim/schedule.h"
 #include "src/team.h"
 #include "src/text.h"
@@ -130,21 +130,15 @@ static void compute_gradients(Trainer *t, Step *step)
     }
 }
 
-/* Gradients are of the sum over tokens; the optimizer wants those of the mean, shortened to the
- * clip. */
 static void apply_gradients(Trainer *t, const Step *step)
 {
     const TrainOptions *train = &t->settings.train;
-    AdamW adam = {train->beta1, train->beta2, 1e-8};
-    double scale = 1 / (double)step->tokens;
-    if (train->clip > 0 && step->gradient_norm > train->clip)
-        scale *= train->clip / step->gradient_norm;
-    for (size_t i = 0; i < t->model.table.count; i++) {
-        const ParamRow *row = &t->model.table.rows[i];
-        adamw_step(t->model.base + row->offset, t->m + row->offset, t->v + row->offset,
-                   t->gradient_base + row->offset, row->count, adam, t->progress.step + 1,
-                   step->lr, row->decays ? train->weight_decay : 0, scale);
-    }
+    Update update = {.adam = {train->beta1, train->beta2, 1e-8},
+                     .learning_rate = step->lr,
+                     .weight_decay = train->weight_decay,
+                     .clip = train->clip};
+    update_apply(&t->model, t->m, t->v, t->gradient_base, &update, t->progress.step + 1,
+                 step->gradient_norm, step->tokens);
 }
 
 bool trainer_step(Trainer *t, Step *step, Error *error)
@@ -155,13 +149,12 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
                                                      progress->step, train->warmup, t->steps,
                                                      train->lr_floor)};
     compute_gradients(t, step);
-    step->gradient_norm = sqrt(gradient_square_sum(t->gradient_base, t->model.table.total)) /
-                          (double)step->tokens;
+    step->gradient_norm = update_gradient_norm(&t->model, t->gradient_base, step->tokens);
     if (!isfinite(step->nats) || !isfinite(step->gradient_norm))
         return error_set(error,
                          "step %zu: the %s is not finite, at learning rate %g; the weights are "
-                         "as they were before. A lower --lr, a lower --clip or a longer "
-                         "--warmup may help",
+                         "as they were before. A new run with a lower --lr, a lower --clip or "
+                         "a longer --warmup may do better",
                          progress->step + 1, isfinite(step->nats) ? "gradient" : "loss",
                          step->lr);
     apply_gradients(t, step);

@@ -32,6 +32,9 @@ typedef struct AttentionKind {
     size_t (*scratch_reals)(const AttentionHead *head);
     size_t (*state_reals)(const AttentionHead *head);
 
+    /* Floating-point operations of forward, as one would count them on paper. */
+    double (*flop)(const AttentionHead *head);
+
     /* out, dq, dk and dv are written whole. */
     void (*forward)(real *out, real *saved, real *scratch, const real *q, const real *k,
                     const real *v, const AttentionHead *head);

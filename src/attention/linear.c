@@ -282,6 +282,13 @@ static void step(real *out, real *state, real *scratch, const real *q, const rea
     }
 }
 
+/* For each position: two products inside its chunk, and the state read and written. */
+static double flop(const AttentionHead *head)
+{
+    double width = (double)head->width;
+    return (double)head->length * (4 * (double)CHUNK * width + 4 * width * width);
+}
+
 const AttentionKind attention_linear = {
     .name = "linear",
     .help = "features elu(x)+1 instead of the exponential; time grows with the length",
@@ -290,6 +297,7 @@ const AttentionKind attention_linear = {
     .saved_reals = saved_reals,
     .scratch_reals = scratch_reals,
     .state_reals = state_size,
+    .flop = flop,
     .forward = forward,
     .backward = backward,
     .step = step,

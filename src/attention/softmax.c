@@ -164,6 +164,12 @@ static void step(real *out, real *state, real *scratch, const real *q, const rea
         out[i] /= sum;
 }
 
+/* Two products over the causal half of the pairs. */
+static double flop(const AttentionHead *head)
+{
+    return 2 * (double)head->length * (double)head->length * (double)head->width;
+}
+
 const AttentionKind attention_softmax = {
     .name = "softmax",
     .help = "exact softmax attention; time grows with the square of the length",
@@ -171,6 +177,7 @@ const AttentionKind attention_softmax = {
     .saved_reals = saved_reals,
     .scratch_reals = scratch_reals,
     .state_reals = state_reals,
+    .flop = flop,
     .forward = forward,
     .backward = backward,
     .step = step,

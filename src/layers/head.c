@@ -4,7 +4,7 @@
 #include "src/team.h"
 #include "src/vector.h"
 
-#define BLOCK_LOGITS ((size_t)5000000) /* logits of one block, at most: 20 MB of floats */
+#define BLOCK_LOGITS ((size_t)5000000) /* logits of one block: 20 MB of floats */
 #define BLOCK_ROWS   ((size_t)1024)
 #define ROW_TILE     ((size_t)64)
 #define SLICES       ((size_t)16)

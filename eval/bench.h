@@ -1,0 +1,35 @@
+/* The benchmark: each command measures one thing, says what it did, and holds it against the
+ * rate at which this machine multiplies matrices, measured in the same run. */
+#ifndef LINNET_BENCH_H
+#define LINNET_BENCH_H
+
+#include "models/config.h"
+
+typedef struct BenchOptions {
+    ModelConfig model; /* its vocabulary is an option here */
+    size_t batch, threads, repeats;
+    char *kinds, *n, *positions; /* lists with commas */
+    char *csv, *svg;
+    bool json;
+} BenchOptions;
+
+/* Several measurements of the same thing. */
+typedef struct Timing {
+    double median, low, high; /* seconds */
+} Timing;
+
+/* Calls the work once to warm up, then times it so often. */
+Timing bench_time(void (*work)(void *context), void *context, size_t repeats);
+
+/* The machine's rate: the best that any large product reaches on the team, in FLOP a second. */
+double bench_roof(size_t repeats);
+
+/* Numbers from "128,1024,6000": an stb_ds array, the caller's. */
+size_t *bench_list(const char *text, const char *option);
+
+void bench_gemm(const BenchOptions *options);
+void bench_train(const BenchOptions *options);
+void bench_attention(const BenchOptions *options);
+void bench_decode(const BenchOptions *options);
+
+#endif
