@@ -92,8 +92,8 @@ static bool validate(Loop *loop, Error *error)
         progress->best_loss = progress->last_loss;
         progress->best_step = progress->step;
     }
-    screen_validation(loop->screen, mean_training_loss(progress), progress->last_loss,
-                      progress->seconds, best);
+    screen_validation(loop->screen, loop->shown_loss, progress->last_loss, progress->seconds,
+                      best);
     return !best || trainer_save(t, loop->folder->best, false, error);
 }
 
