@@ -149,7 +149,7 @@ make_text 200 1 >text.txt
 
 # --- help ---
 
-for program in train sample eval compare toy; do
+for program in train sample eval compare bench toy; do
     run "$bin/$program" --help
     check "$program --help" exits 0
     check "$program --help is printed" prints '^Usage: '
@@ -211,6 +211,23 @@ check '--save-every changes no weights' \
 train patience --lr 0 --steps 400 --eval-every 2 --patience 3 text.txt
 check '--patience ends a run that learns nothing' \
     [ "$(tail -n 1 patience/log.csv | cut -d , -f 1)" -lt 40 ]
+cksum patience/* >sums.before
+run "$bin/train" --resume patience
+check 'a run that patience ended stays ended' says 'Nothing to do'
+cksum patience/* >sums.after
+check 'and as it was' same sums.before sums.after
+
+# --- speed ---
+
+run "$bin/bench" gemm --json --dim 32 --heads 2 --batch 2 --repeats 1
+check 'bench gemm knows the roof' prints '"roof_gflops": .*"kernel": '
+run "$bin/bench" train --json --dim 32 --heads 2 --layers 1 --batch 2 --vocab 100 --repeats 1
+check 'bench train knows the phases' prints '"phases": {"rest"'
+run "$bin/bench" attention --json --n 16,70 --batch 2 --repeats 1
+check 'bench attention has its rows' prints '"ratio_to_softmax"'
+run "$bin/bench" decode --json --positions 3,9 --dim 32 --heads 2 --layers 1 --repeats 1
+check 'bench decode has its rows' prints '"state_bytes"'
+refused 'bench has four commands' 2 "no command 'dance'" "$bin/bench" dance
 
 # --- what is seen ---
 
