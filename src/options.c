@@ -2,11 +2,10 @@
 #include "src/memory.h"
 #include "src/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void *field(const OptionGroup *group, const Option *option)
+void *option_field(const OptionGroup *group, const Option *option)
 {
     return (char *)group->target + option->offset;
 }
@@ -78,7 +77,7 @@ static bool has_outer_blanks(const char *text)
 static bool set_field(const OptionGroup *group, const Option *option, const char *value,
                       const char *where, Error *error)
 {
-    void *target = field(group, option);
+    void *target = option_field(group, option);
     switch (option->type) {
     case OPTION_SIZE: {
         size_t number;
@@ -140,7 +139,7 @@ void options_free_texts(const OptionGroup *groups, size_t count)
     for (size_t g = 0; g < count; g++)
         for (size_t i = 0; i < groups[g].count; i++)
             if (groups[g].options[i].type == OPTION_TEXT) {
-                char **text = field(&groups[g], &groups[g].options[i]);
+                char **text = option_field(&groups[g], &groups[g].options[i]);
                 free(*text);
                 *text = NULL;
             }
@@ -258,136 +257,4 @@ bool options_apply(const OptionGroup *groups, size_t count, const CommandLine *l
             return false;
     }
     return true;
-}
-
-/* --- files of settings --- */
-
-static bool read_line(const OptionGroup *groups, size_t count, char *line, const char *where,
-                      Error *error)
-{
-    char *name = text_trim(line), *equals = strchr(name, '=');
-    if (!*name || *name == '#')
-        return true;
-    if (!equals)
-        return error_set(error, "%s: '%s' is not of the form name = value", where, name);
-    *equals = '\0';
-    return options_set(groups, count, text_trim(name), text_trim(equals + 1), where, error);
-}
-
-bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
-                       const char *where, Error *error)
-{
-    char *copy = memory_copy_text(text);
-    bool good = true;
-    size_t number = 1;
-    for (char *line = copy; good && line; number++) {
-        char *end = strchr(line, '\n');
-        if (end)
-            *end = '\0';
-        char *place = text_format("%s:%zu", where, number);
-        good = read_line(groups, count, line, place, error);
-        free(place);
-        line = end ? end + 1 : NULL;
-    }
-    free(copy);
-    return good;
-}
-
-char *option_value(const OptionGroup *group, const Option *option)
-{
-    const void *source = field(group, option);
-    switch (option->type) {
-    case OPTION_SIZE:
-        return text_format("%zu", *(const size_t *)source);
-    case OPTION_REAL: {
-        /* The shortest text that reads back as the same number. */
-        double number = *(const double *)source;
-        for (int digits = 1; digits < 17; digits++) {
-            char *text = text_format("%.*g", digits, number);
-            if (strtod(text, NULL) == number)
-                return text;
-            free(text);
-        }
-        return text_format("%.17g", number);
-    }
-    case OPTION_TEXT: {
-        const char *text = *(char *const *)source;
-        return memory_copy_text(text ? text : "");
-    }
-    case OPTION_FLAG:
-        return memory_copy_text(*(const bool *)source ? "yes" : "no");
-    case OPTION_CHOICE:
-        return memory_copy_text(option->choice(*(const size_t *)source));
-    case OPTION_ACTION:
-        break;
-    }
-    return memory_copy_text("");
-}
-
-char *options_write_text(const OptionGroup *groups, size_t count)
-{
-    char *text = memory_copy_text("");
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            if (!option->stored)
-                continue;
-            char *value = option_value(&groups[g], option);
-            if (*value)
-                text_append(&text, "%s = %s\n", option->name, value);
-            free(value);
-        }
-    return text;
-}
-
-/* --- help --- */
-
-static char *help_text(const Option *option)
-{
-    char *text = memory_copy_text(option->help);
-    if (option->type == OPTION_CHOICE) {
-        text_append(&text, ":");
-        for (size_t i = 0; option->choice(i); i++)
-            text_append(&text, "%s%s", i ? " | " : " ", option->choice(i));
-    }
-    if (option->type == OPTION_FLAG)
-        text_append(&text, " (%s)", option->fallback);
-    else if (option->fallback && *option->fallback)
-        text_append(&text, " (%s)", option->fallback);
-    return text;
-}
-
-/* Breaks the text at spaces so that it stands in a column of its own. */
-static void print_wrapped(const char *text, int indent, size_t width)
-{
-    while (strlen(text) > width) {
-        size_t cut = width;
-        while (cut && text[cut] != ' ')
-            cut--;
-        if (!cut)
-            cut = strcspn(text, " ");
-        printf("%.*s\n%*s", (int)cut, text, indent, "");
-        text += cut + strspn(text + cut, " ");
-    }
-    printf("%s\n", text);
-}
-
-void options_print_help(const OptionGroup *groups, size_t count)
-{
-    enum { COLUMN = 26, WIDTH = 53 };
-    for (size_t g = 0; g < count; g++) {
-        printf("\n%s:\n", groups[g].title);
-        for (size_t i = 0; i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            int used = printf("  --%s%s%s%s", option->type == OPTION_FLAG ? "[no-]" : "",
-                              option->name, option->argument ? " " : "",
-                              option->argument ? option->argument : "");
-            printf("%*s", used < COLUMN - 1 ? COLUMN - used : 1, "");
-            if (used >= COLUMN)
-                printf("\n%*s", COLUMN, "");
-            char *text = help_text(option);
-            print_wrapped(text, COLUMN, WIDTH);
-            free(text);
-        }
-    }
 }

@@ -82,6 +82,8 @@ char *options_write_text(const OptionGroup *groups, size_t count);
 
 /* The value of one field as one would type it; the caller owns the text. */
 char *option_value(const OptionGroup *group, const Option *option);
+/* The field that a row describes. */
+void *option_field(const OptionGroup *group, const Option *option);
 const Option *option_find(const OptionGroup *groups, size_t count, const char *name,
                           const OptionGroup **group);
 
