@@ -17,7 +17,8 @@ bool kernel_exists(void)
 
 INLINE __mmask16 first_lanes(size_t count)
 {
-    return count >= LANES ? 0xffff : (__mmask16)((1u << count) - 1);
+    unsigned lanes = count >= LANES ? 0xffff : (1u << count) - 1;
+    return (__mmask16)lanes;
 }
 
 /* --- packing --- */
@@ -141,14 +142,14 @@ INLINE void strip(size_t rows, size_t columns, size_t k, float alpha, const floa
     {                                                                                        \
         strip(rows, columns, k, alpha, a, a_row, a_next, panel, add, c, c_row);              \
     }
-STRIP(1)
-STRIP(2)
-STRIP(3) STRIP(4) STRIP(5) STRIP(6) STRIP(7) STRIP(8) STRIP(9) STRIP(10) STRIP(11) STRIP(12)
-    STRIP(13) STRIP(14)
+/* clang-format off */
+STRIP(1) STRIP(2) STRIP(3) STRIP(4) STRIP(5) STRIP(6) STRIP(7)
+STRIP(8) STRIP(9) STRIP(10) STRIP(11) STRIP(12) STRIP(13) STRIP(14)
+    /* clang-format on */
 
-        WIDE void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a,
-                                  size_t a_row, size_t a_next, const float *panels, bool add,
-                                  float *c, size_t c_row)
+    WIDE void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a,
+                              size_t a_row, size_t a_next, const float *panels, bool add,
+                              float *c, size_t c_row)
 {
     static void (*const strips[])(size_t, size_t, float, const float *, size_t, size_t,
                                   const float *, bool, float *, size_t) = {

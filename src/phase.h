@@ -1,8 +1,8 @@
 /* Where the time goes: a stopwatch for the phases of a training step.
  *
  * The thread that runs the model enters a phase and thereby leaves the one before; what it
- * waits for its team belongs to the phase. Each change costs one reading of a clock, some ten of
- * them a layer, so it is always on; and the phases sum to the whole by construction. */
+ * waits for its team belongs to the phase. Each change costs one reading of a clock, some ten
+ * of them a layer, so it is always on; and the phases sum to the whole by construction. */
 #ifndef LINNET_PHASE_H
 #define LINNET_PHASE_H
 
