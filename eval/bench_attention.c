@@ -148,13 +148,6 @@ static void print_json(const Row *rows, double roof)
     free(json);
 }
 
-static void write_file(const char *path, const char *text)
-{
-    Error error;
-    if (!file_replace_text(path, text, &error))
-        die("%s", error.text);
-}
-
 static void write_csv(const Row *rows, const char *path)
 {
     char *csv = memory_copy_text("kind,n,batch,forward_ms,backward_ms,forward_utilisation,"
@@ -164,7 +157,9 @@ static void write_csv(const Row *rows, const char *path)
                     rows[i].n, rows[i].batch, rows[i].forward.median * 1e3,
                     rows[i].backward.median * 1e3, rows[i].utilisation, rows[i].ratio,
                     rows[i].megabytes);
-    write_file(path, csv);
+    Error error;
+    if (!file_replace_text(path, csv, &error))
+        die("%s", error.text);
     free(csv);
 }
 
@@ -187,16 +182,9 @@ static void write_svg(const Row *rows, const AttentionKind **kinds, const char *
                    .series_count = arrlenu(series),
                    .x_label = "log10 of the length",
                    .y_label = "log10 of the milliseconds, forward"};
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream)
-        die("out of memory for the picture");
-    svg_print(stream, &chart, "Causal attention: time against length");
-    if (fclose(stream) != 0)
-        die("out of memory for the picture");
-    write_file(path, text);
-    free(text);
+    Error error;
+    if (!svg_write(path, &chart, "Causal attention: time against length", &error))
+        die("%s", error.text);
     for (size_t k = 0; k < arrlenu(series); k++) {
         ChartPoint *points = (ChartPoint *)series[k].points;
         arrfree(points);

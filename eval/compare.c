@@ -7,7 +7,6 @@
 #include "eval/svg.h"
 #include "eval/terminal.h"
 #include "src/containers.h"
-#include "src/file.h"
 #include "src/program.h"
 
 #include <math.h>
@@ -146,22 +145,6 @@ static void print_chart(const Chart *chart)
     free(text);
 }
 
-static void write_picture(const char *path, const Chart *chart)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    Error error;
-    if (!stream)
-        die("out of memory for the picture");
-    svg_print(stream, chart, "Loss curves");
-    if (fclose(stream) != 0)
-        die("out of memory for the picture");
-    if (!file_replace_text(path, text, &error))
-        die("%s", error.text);
-    free(text);
-}
-
 /* For people: the table, the chart, and the floor under it. */
 static void print_all(const RunData *runs, size_t count, char *const *names, bool utf8,
                       const Settings *settings)
@@ -177,8 +160,9 @@ static void print_all(const RunData *runs, size_t count, char *const *names, boo
                    (settings->color == COLOUR_AUTO && terminal_has_colour(STDOUT_FILENO));
     if (chart.series)
         print_chart(&chart);
-    if (settings->svg)
-        write_picture(settings->svg, &chart);
+    Error error;
+    if (settings->svg && !svg_write(settings->svg, &chart, "Loss curves", &error))
+        die("%s", error.text);
     compare_chart_free(&chart);
     if (!isnan(entropy))
         printf("The corpus cannot be predicted better than %.6g nats per token.\n", entropy);

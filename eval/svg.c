@@ -1,6 +1,7 @@
 #include "eval/svg.h"
 #include "eval/axis.h"
 #include "eval/terminal.h"
+#include "src/file.h"
 #include "src/memory.h"
 #include "src/text.h"
 
@@ -204,4 +205,19 @@ void svg_print(FILE *out, const Chart *chart, const char *title)
     for (size_t s = 0; s < chart->series_count; s++)
         print_dots(out, &plane, &chart->series[s], colours[s % COLOURS]);
     fprintf(out, "</svg>\n");
+}
+
+bool svg_write(const char *path, const Chart *chart, const char *title, Error *error)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return error_set(error, "%s: out of memory for the picture", path);
+    svg_print(stream, chart, title);
+    bool good = fclose(stream) == 0
+                    ? file_replace_text(path, text, error)
+                    : error_set(error, "%s: out of memory for the picture", path);
+    free(text);
+    return good;
 }

@@ -8,11 +8,14 @@
 #define LINNET_SVG_H
 
 #include "eval/chart.h"
+#include "src/error.h"
 
 #include <stdio.h>
 
 /* Prints a whole document; of the chart's fields, columns, rows, utf8 and colour do not count.
  */
 void svg_print(FILE *stream, const Chart *chart, const char *title);
+/* The same into a file, whole or not at all. */
+bool svg_write(const char *path, const Chart *chart, const char *title, Error *error);
 
 #endif

@@ -1,4 +1,5 @@
-/* Matrix products: every call of BLAS in linnet is behind this file.
+/* Matrix products: the kernel of kernel.h where the processor has it, else BLAS, of which every
+ * call in linnet is behind this file. A user who sets OPENBLAS_CORETYPE gets the library.
  *
  *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
@@ -27,12 +28,12 @@ static inline Factor transposed(const real *at, size_t stride)
     return (Factor){at, stride, true};
 }
 
-/* Chooses the library's kernels for this processor, as the library itself may be too old to
- * know it. The choice must be made before the library loads, so this may start the program
+/* Where the library will be used, chooses its kernels for this processor, as it may be too old
+ * to know it. The choice must be made before the library loads, so this may start the program
  * once more with OPENBLAS_CORETYPE set; a value that the user has set is left alone. Call it
  * first in main. */
 void gemm_choose_kernels(char **argv);
-/* The kernels in use, by the library's name for them. */
+/* The kernels in use: our own, or the library's by its name for them. */
 const char *gemm_kernels(void);
 
 /* Whether the product becomes C, or is added to it. */
