@@ -14,11 +14,12 @@ VERSION     = 0.1.0
 
 # The processor to build for; "make ARCH=" builds for any of its family.
 ARCH     ?= -march=native
-# Jump threading would compute, in every vector, also what a clamped argument gives: ten times
-# the time for GELU, whose clamped end is a denormal number. Not every compiler has the flag.
-THREADING = $(shell $(CC) -Werror -fno-thread-jumps -x c -fsyntax-only /dev/null 2>/dev/null && \
-                    echo -fno-thread-jumps)
-OPTIMISE ?= -O3 -g $(ARCH) -fno-math-errno -fno-trapping-math $(THREADING)
+# Flags that not every compiler has. Jump threading would compute, in every vector, also what a
+# clamped argument gives: ten times the time for GELU, whose clamped end is a denormal number.
+# And compilers think that processors with long vectors would rather use half of them.
+if_known  = $(shell $(CC) -Werror $(1) -x c -fsyntax-only /dev/null 2>/dev/null && echo $(1))
+KNOWN    := $(call if_known,-fno-thread-jumps) $(call if_known,-mprefer-vector-width=512)
+OPTIMISE ?= -O3 -g $(ARCH) -fno-math-errno -fno-trapping-math $(KNOWN)
 # Where a build goes; the sanitizers have one of their own.
 BUILD    ?= build
 BIN      ?= bin

@@ -4,8 +4,12 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define ALIGNMENT ((size_t)64) /* a cache line, and the widest vector register */
+
+/* Processors remember where a few thousand pages lie. Of large ones, that is all our memory. */
+#define LARGE_PAGE ((size_t)2 << 20)
 
 size_t memory_product(size_t a, size_t b, const char *what)
 {
@@ -67,9 +71,11 @@ void arena_allocate(Arena *arena, const char *what)
 {
     assert(!arena->base);
     arena->size = arena->used ? arena->used : ALIGNMENT;
-    arena->base = aligned_alloc(ALIGNMENT, arena->size);
+    arena->base = aligned_alloc(arena->size < LARGE_PAGE ? ALIGNMENT : LARGE_PAGE, arena->size);
     if (!arena->base)
         out_of_memory(arena->size, what);
+    if (arena->size >= LARGE_PAGE)
+        madvise(arena->base, arena->size, MADV_HUGEPAGE); /* a wish: it may be refused */
     memset(arena->base, 0, arena->size);
     arena->used = 0;
 }

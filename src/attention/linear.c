@@ -18,11 +18,12 @@
  * through the backward pass, easy to forget. Rotary angles turn the features in the numerator
  * only: turned features can have negative products, and a denominator must not. */
 #include "src/attention/attention.h"
-#include "src/gemm.h"
+#include "src/attention/triangle.h"
 #include "src/layers/rotary.h"
 #include "src/vector.h"
 
 #define CHUNK   ((size_t)64)
+#define SPAN    (4 * CHUNK)
 #define EPSILON ((real)1e-6)
 
 /* --- features --- */
@@ -30,7 +31,7 @@
 static void feature_forward(real *restrict y, const real *restrict x, size_t width)
 {
     for (size_t i = 0; i < width; i++)
-        y[i] = x[i] > 0 ? x[i] + 1 : vector_exp(x[i]);
+        y[i] = vector_exp(x[i] > 0 ? 0 : x[i]) + (x[i] > 0 ? x[i] : 0);
 }
 
 /* f'(x) is 1 where y > 1, and y itself elsewhere. */
@@ -42,10 +43,12 @@ static void feature_backward(real *restrict dx, const real *restrict y, size_t w
 
 /* --- memory --- */
 
-/* Forward leaves every denominator, and S and z as they are at the start of each chunk. */
+/* Forward leaves every denominator, and S and z as they are at the start of each span of chunks
+ * but the first, where they are zero. Backward computes the states inside a span again, which
+ * costs less than to fetch them from far memory. */
 typedef struct Saved {
     real *denominators; /* (T) */
-    real *states;       /* (chunks, D*D + D) */
+    real *states;       /* (spans - 1, D*D + D) */
 } Saved;
 
 static size_t state_size(const AttentionHead *head)
@@ -53,9 +56,14 @@ static size_t state_size(const AttentionHead *head)
     return head->width * head->width + head->width;
 }
 
+static size_t later_spans(const AttentionHead *head)
+{
+    return head->length ? (head->length - 1) / SPAN : 0;
+}
+
 static size_t saved_reals(const AttentionHead *head)
 {
-    return head->length + (head->length + CHUNK - 1) / CHUNK * state_size(head);
+    return head->length + later_spans(head) * state_size(head);
 }
 
 static Saved saved_of(real *saved, const AttentionHead *head)
@@ -68,16 +76,18 @@ typedef struct Chunk {
     size_t start, rows;
     real *q, *k;               /* (rows, D) features */
     real *q_turned, *k_turned; /* the same memory when there are no angles */
-    real *p, *a;               /* (rows, rows) */
+    Triangle p, a;             /* (rows, rows) */
     real *dout;                /* (rows, D) gradient before the division */
     real *dn;                  /* (rows) gradient of the denominators */
-    real *state;               /* running S and z, or dS and dz */
-    real *z;                   /* (D) a running z for backward */
+    real *z;                   /* (D) up to the row at hand */
+    real *states;              /* (1 or chunks of a span, D*D + D) S and z at a chunk's start */
+    real *dstate;              /* dS and dz at a chunk's end */
 } Chunk;
 
 static size_t scratch_reals(const AttentionHead *head)
 {
-    return 5 * CHUNK * head->width + 2 * CHUNK * CHUNK + CHUNK + state_size(head) + head->width;
+    return 5 * CHUNK * head->width + 2 * CHUNK * CHUNK + CHUNK + head->width +
+           (SPAN / CHUNK + 1) * state_size(head);
 }
 
 static Chunk chunk_of(real *scratch, const AttentionHead *head)
@@ -87,59 +97,77 @@ static Chunk chunk_of(real *scratch, const AttentionHead *head)
     c.q_turned = head->rotary ? c.k + block : c.q;
     c.k_turned = head->rotary ? c.k + 2 * block : c.k;
     c.dout = c.k + 3 * block;
-    c.p = c.dout + block;
-    c.a = c.p + CHUNK * CHUNK;
-    c.dn = c.a + CHUNK * CHUNK;
-    c.state = c.dn + CHUNK;
-    c.z = c.state + state_size(head);
+    c.p = (Triangle){.at = c.dout + block, .stride = CHUNK};
+    c.a = (Triangle){.at = c.p.at + CHUNK * CHUNK, .stride = CHUNK};
+    c.dn = c.a.at + CHUNK * CHUNK;
+    c.z = c.dn + CHUNK;
+    c.dstate = c.z + head->width;
+    c.states = c.dstate + state_size(head);
     return c;
 }
 
-static void load_features(Chunk *c, size_t start, const real *q, const real *k,
-                          const AttentionHead *head)
+static void move_to(Chunk *c, size_t start, const AttentionHead *head)
 {
-    size_t width = head->width, left = head->length - start;
+    size_t left = head->length - start;
     c->start = start;
-    c->rows = left < CHUNK ? left : CHUNK;
-    for (size_t i = 0; i < c->rows; i++) {
-        feature_forward(c->q + i * width, q + (start + i) * head->stride, width);
-        feature_forward(c->k + i * width, k + (start + i) * head->stride, width);
-    }
-    if (!head->rotary)
-        return;
-    memcpy(c->q_turned, c->q, c->rows * width * sizeof(real));
-    memcpy(c->k_turned, c->k, c->rows * width * sizeof(real));
-    for (size_t i = 0; i < c->rows; i++) {
-        const real *angles = head->rotary + (start + i) * width;
-        rotary_turn(c->q_turned + i * width, angles, width, false);
-        rotary_turn(c->k_turned + i * width, angles, width, false);
-    }
+    c->rows = c->p.rows = c->a.rows = left < CHUNK ? left : CHUNK;
 }
 
-/* M = tril(A B^T): inside a chunk, of what a position meets at or before itself. */
-static void masked_product(real *m, const real *a, size_t a_stride, const real *b,
-                           size_t b_stride, const Chunk *c, size_t width)
+/* Asks for a row of the next chunk, to be there when its turn comes. */
+static void fetch(const real *x, size_t row, const AttentionHead *head)
 {
-    gemm(c->rows, c->rows, width, 1, plain(a, a_stride), transposed(b, b_stride), GEMM_SET, m,
-         CHUNK);
-    for (size_t i = 0; i < c->rows; i++)
-        vector_zero(m + i * CHUNK + i + 1, c->rows - i - 1);
+    enum { LINE = 64 / sizeof(real) };
+    for (size_t i = 0; row < head->length && i < head->width; i += LINE)
+        __builtin_prefetch(x + row * head->stride + i);
+}
+
+/* The chunk's rows of q or k as features, and turned where there are angles. */
+static void load_features(real *features, real *turned, const real *x, const Chunk *c,
+                          const AttentionHead *head)
+{
+    size_t width = head->width;
+    for (size_t i = 0; i < c->rows; i++) {
+        size_t row = c->start + i;
+        fetch(x, row + CHUNK, head);
+        feature_forward(features + i * width, x + row * head->stride, width);
+        if (!head->rotary)
+            continue;
+        memcpy(turned + i * width, features + i * width, width * sizeof(real));
+        rotary_turn(turned + i * width, head->rotary + row * width, width, false);
+    }
 }
 
 /* --- forward --- */
 
-static void divide(real *out, real *denominators, real *z, const Chunk *c,
+static void divide(real *out, real *denominators, const real *z_at_start, const real *v, const Chunk *c,
                    const AttentionHead *head)
 {
     size_t width = head->width;
+    memcpy(c->z, z_at_start, width * sizeof(real));
     for (size_t i = 0; i < c->rows; i++) {
-        vector_add_scaled(z, c->k + i * width, 1, width);
-        real denominator = vector_dot(c->q + i * width, z, width) + EPSILON;
-        real *restrict y = out + (c->start + i) * head->out_stride;
+        fetch(v, c->start + i + CHUNK, head);
+        vector_add_scaled(c->z, c->k + i * width, 1, width);
+        real denominator = vector_dot(c->q + i * width, c->z, width) + EPSILON;
+        real inverse = 1 / denominator;
+        real *restrict y = out + i * head->out_stride;
         for (size_t j = 0; j < width; j++)
-            y[j] /= denominator;
+            y[j] *= inverse;
         denominators[c->start + i] = denominator;
     }
+}
+
+/* From the state at the chunk's start to that at its end, which may be the same memory:
+ * S += K^T V, z += the sum of K. */
+static void advance(real *end, const real *start, const Chunk *c, const real *v,
+                    const AttentionHead *head)
+{
+    size_t width = head->width;
+    if (end != start)
+        memcpy(end, start, state_size(head) * sizeof(real));
+    gemm(width, width, c->rows, 1, transposed(c->k_turned, width), plain(v, head->stride),
+         GEMM_ADD, end, width);
+    for (size_t i = 0; i < c->rows; i++)
+        vector_add_scaled(end + width * width, c->k + i * width, 1, width);
 }
 
 static void forward(real *out, real *saved_memory, real *scratch, const real *q, const real *k,
@@ -148,24 +176,24 @@ static void forward(real *out, real *saved_memory, real *scratch, const real *q,
     size_t width = head->width, size = state_size(head);
     Saved saved = saved_of(saved_memory, head);
     Chunk c = chunk_of(scratch, head);
-    real *s = c.state, *z = c.state + width * width;
-    vector_zero(c.state, size);
+    real *s = c.states, *z = s + width * width;
+    vector_zero(s, size);
     for (size_t start = 0; start < head->length; start += CHUNK) {
-        load_features(&c, start, q, k, head);
-        memcpy(saved.states + start / CHUNK * size, c.state, size * sizeof(real));
+        move_to(&c, start, head);
+        load_features(c.q, c.q_turned, q, &c, head);
+        load_features(c.k, c.k_turned, k, &c, head);
+        if (start > 0 && start % SPAN == 0)
+            memcpy(saved.states + (start / SPAN - 1) * size, s, size * sizeof(real));
         const real *v_chunk = v + start * head->stride;
         real *o = out + start * head->out_stride;
-        masked_product(c.p, c.q_turned, width, c.k_turned, width, &c, width);
-        /* O = P V */
-        gemm(c.rows, width, c.rows, 1, plain(c.p, CHUNK), plain(v_chunk, head->stride),
-             GEMM_SET, o, head->out_stride);
-        /* O += Q S */
-        gemm(c.rows, width, width, 1, plain(c.q_turned, width), plain(s, width), GEMM_ADD, o,
+        triangle_product(c.p, plain(c.q_turned, width), plain(c.k_turned, width), width);
+        /* O = Q S */
+        gemm(c.rows, width, width, 1, plain(c.q_turned, width), plain(s, width), GEMM_SET, o,
              head->out_stride);
-        /* S += K^T V */
-        gemm(width, width, c.rows, 1, transposed(c.k_turned, width),
-             plain(v_chunk, head->stride), GEMM_ADD, s, width);
-        divide(out, saved.denominators, z, &c, head);
+        /* O += P V */
+        triangle_add(o, head->out_stride, c.p, plain(v_chunk, head->stride), width);
+        divide(o, saved.denominators, z, v, &c, head);
+        advance(s, s, &c, v_chunk, head);
     }
 }
 
@@ -180,44 +208,43 @@ static void divide_backward(Chunk *c, const real *dout, const real *out,
         size_t row = c->start + i;
         const real *dy = dout + row * head->out_stride, *y = out + row * head->out_stride;
         real *restrict gradient = c->dout + i * width;
+        real inverse = 1 / denominators[row];
         for (size_t j = 0; j < width; j++)
-            gradient[j] = dy[j] / denominators[row];
-        c->dn[i] = -vector_dot(dy, y, width) / denominators[row];
+            gradient[j] = dy[j] * inverse;
+        c->dn[i] = -vector_dot(dy, y, width) * inverse;
     }
 }
 
-static void products_backward(const Chunk *c, real *dq, real *dk, real *dv, real *ds,
-                              const real *s, const real *v, const AttentionHead *head)
+static void products_backward(const Chunk *c, real *dq, real *dk, real *dv, const real *s,
+                              const real *v, const AttentionHead *head)
 {
     size_t width = head->width, stride = head->stride;
-    masked_product(c->p, c->q_turned, width, c->k_turned, width, c, width);
-    masked_product(c->a, c->dout, width, v, stride, c, width);
-    /* dQ = A K + dO S^T */
-    gemm(c->rows, width, c->rows, 1, plain(c->a, CHUNK), plain(c->k_turned, width), GEMM_SET,
-         dq, stride);
-    gemm(c->rows, width, width, 1, plain(c->dout, width), transposed(s, width), GEMM_ADD, dq,
+    real *ds = c->dstate;
+    Factor q = plain(c->q_turned, width), k = plain(c->k_turned, width);
+    Factor dout = plain(c->dout, width);
+    triangle_product(c->p, q, k, width);
+    triangle_product(c->a, dout, plain(v, stride), width);
+    /* dQ = dO S^T + A K */
+    gemm(c->rows, width, width, 1, dout, transposed(s, width), GEMM_SET, dq, stride);
+    triangle_add(dq, stride, c->a, k, width);
+    /* dK = V dS^T + A^T Q */
+    gemm(c->rows, width, width, 1, plain(v, stride), transposed(ds, width), GEMM_SET, dk,
          stride);
-    /* dK = A^T Q + V dS^T */
-    gemm(c->rows, width, c->rows, 1, transposed(c->a, CHUNK), plain(c->q_turned, width),
-         GEMM_SET, dk, stride);
-    gemm(c->rows, width, width, 1, plain(v, stride), transposed(ds, width), GEMM_ADD, dk,
-         stride);
-    /* dV = P^T dO + K dS */
-    gemm(c->rows, width, c->rows, 1, transposed(c->p, CHUNK), plain(c->dout, width), GEMM_SET,
-         dv, stride);
-    gemm(c->rows, width, width, 1, plain(c->k_turned, width), plain(ds, width), GEMM_ADD, dv,
-         stride);
+    triangle_transposed_add(dk, stride, c->a, q, width);
+    /* dV = K dS + P^T dO */
+    gemm(c->rows, width, width, 1, k, plain(ds, width), GEMM_SET, dv, stride);
+    triangle_transposed_add(dv, stride, c->p, dout, width);
     /* dS += Q^T dO */
-    gemm(width, width, c->rows, 1, transposed(c->q_turned, width), plain(c->dout, width),
-         GEMM_ADD, ds, width);
+    gemm(width, width, c->rows, 1, transposed(c->q_turned, width), dout, GEMM_ADD, ds, width);
 }
 
 /* n_i = q_i . z_i with z_i the sum of k_j up to i:  dq_i += dn_i z_i, and k_j gets the sum of
  * dn_i q_i from j on, which runs backwards across chunks in dz. */
-static void denominator_backward(const Chunk *c, real *dq, real *dk, real *dz,
-                                 const real *z_at_start, const AttentionHead *head)
+static void denominator_backward(const Chunk *c, real *dq, real *dk, const real *z_at_start,
+                                 const AttentionHead *head)
 {
     size_t width = head->width;
+    real *dz = c->dstate + width * width;
     memcpy(c->z, z_at_start, width * sizeof(real));
     for (size_t i = 0; i < c->rows; i++) {
         vector_add_scaled(c->z, c->k + i * width, 1, width);
@@ -229,32 +256,60 @@ static void denominator_backward(const Chunk *c, real *dq, real *dk, real *dz,
     }
 }
 
+/* The states at the starts of a span's chunks, from the one that forward has left. */
+static void compute_states(Chunk *c, size_t first, size_t end, Saved saved, const real *k,
+                           const real *v, const AttentionHead *head)
+{
+    size_t size = state_size(head);
+    if (first == 0)
+        vector_zero(c->states, size);
+    else
+        memcpy(c->states, saved.states + (first / SPAN - 1) * size, size * sizeof(real));
+    real *state = c->states;
+    for (size_t start = first; start + CHUNK < end; start += CHUNK, state += size) {
+        move_to(c, start, head);
+        load_features(c->k, c->k_turned, k, c, head);
+        advance(state + size, state, c, v + start * head->stride, head);
+    }
+}
+
+static void chunk_backward(Chunk *c, real *dq, real *dk, real *dv, const real *state,
+                           const real *v, const AttentionHead *head)
+{
+    size_t width = head->width, stride = head->stride;
+    products_backward(c, dq, dk, dv, state, v, head);
+    for (size_t i = 0; head->rotary && i < c->rows; i++) {
+        const real *angles = head->rotary + (c->start + i) * width;
+        rotary_turn(dq + i * stride, angles, width, true);
+        rotary_turn(dk + i * stride, angles, width, true);
+    }
+    denominator_backward(c, dq, dk, state + width * width, head);
+    for (size_t i = 0; i < c->rows; i++) {
+        feature_backward(dq + i * stride, c->q + i * width, width);
+        feature_backward(dk + i * stride, c->k + i * width, width);
+    }
+}
+
 static void backward(real *dq, real *dk, real *dv, const real *dout, const real *out,
                      const real *saved_memory, real *scratch, const real *q, const real *k,
                      const real *v, const AttentionHead *head)
 {
-    size_t width = head->width, stride = head->stride, size = state_size(head);
+    size_t size = state_size(head);
     Saved saved = saved_of((real *)saved_memory, head);
     Chunk c = chunk_of(scratch, head);
-    real *ds = c.state, *dz = c.state + width * width;
-    vector_zero(c.state, size);
-    for (size_t chunk = (head->length + CHUNK - 1) / CHUNK; chunk-- > 0;) {
-        const real *s = saved.states + chunk * size, *z = s + width * width;
-        size_t start = chunk * CHUNK;
-        real *dq_chunk = dq + start * stride, *dk_chunk = dk + start * stride;
-        load_features(&c, start, q, k, head);
-        divide_backward(&c, dout, out, saved.denominators, head);
-        products_backward(&c, dq_chunk, dk_chunk, dv + start * stride, ds, s,
-                          v + start * stride, head);
-        for (size_t i = 0; head->rotary && i < c.rows; i++) {
-            const real *angles = head->rotary + (start + i) * width;
-            rotary_turn(dq_chunk + i * stride, angles, width, true);
-            rotary_turn(dk_chunk + i * stride, angles, width, true);
-        }
-        denominator_backward(&c, dq_chunk, dk_chunk, dz, z, head);
-        for (size_t i = 0; i < c.rows; i++) {
-            feature_backward(dq_chunk + i * stride, c.q + i * width, width);
-            feature_backward(dk_chunk + i * stride, c.k + i * width, width);
+    vector_zero(c.dstate, size);
+    for (size_t span = later_spans(head) + 1; span-- > 0;) {
+        size_t first = span * SPAN;
+        size_t end = first + SPAN < head->length ? first + SPAN : head->length;
+        compute_states(&c, first, end, saved, k, v, head);
+        for (size_t chunk = (end - first + CHUNK - 1) / CHUNK; chunk-- > 0;) {
+            size_t start = first + chunk * CHUNK, at = start * head->stride;
+            move_to(&c, start, head);
+            load_features(c.q, c.q_turned, q, &c, head);
+            load_features(c.k, c.k_turned, k, &c, head);
+            divide_backward(&c, dout, out, saved.denominators, head);
+            chunk_backward(&c, dq + at, dk + at, dv + at, c.states + chunk * size, v + at,
+                           head);
         }
     }
 }

@@ -1,0 +1,25 @@
+/* Products with the lower triangle of a square matrix: what the positions of a chunk have to do
+ * with those before them, and with themselves. The triangle is taken in bands, so that most of
+ * the empty half costs nothing.
+ *
+ * The triangle is (rows, rows) with a stride of its own; X and Y are (rows, width). What lies
+ * above the diagonal is zero inside a band's own square, and is neither written nor read beyond
+ * it. */
+#ifndef LINNET_TRIANGLE_H
+#define LINNET_TRIANGLE_H
+
+#include "src/gemm.h"
+
+typedef struct Triangle {
+    real *at;
+    size_t rows, stride;
+} Triangle;
+
+/* M = tril(A B^T), A and B (rows, width). */
+void triangle_product(Triangle m, Factor a, Factor b, size_t width);
+
+/* Y += M X      and      Y += M^T X */
+void triangle_add(real *y, size_t y_stride, Triangle m, Factor x, size_t width);
+void triangle_transposed_add(real *y, size_t y_stride, Triangle m, Factor x, size_t width);
+
+#endif
