@@ -1,5 +1,6 @@
 /* bench: how fast linnet is on this machine, against what the machine can do. */
 #include "eval/bench.h"
+#include "models/preset.h"
 #include "src/gemm.h"
 #include "src/program.h"
 #include "src/team.h"
@@ -22,6 +23,8 @@ static const struct {
 #define FIELD(name) offsetof(BenchOptions, name)
 /* clang-format off */
 static const Option rows[] = {
+    {.name = "preset", .argument = "NAME", .type = OPTION_TEXT, .offset = FIELD(preset),
+     .help = "sizes from models/NAME.conf, or from a file"},
     {.name = "vocab", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(model.vocabulary), .low = 2, .high = 1e7, .fallback = "10000",
      .help = "tokens in the vocabulary"},
@@ -42,6 +45,8 @@ static const Option rows[] = {
     {.name = "threads", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "0",
      .help = "threads; 0: one for each processor"},
+    {.name = "recompute", .type = OPTION_FLAG, .offset = FIELD(recompute), .fallback = "no",
+     .help = "train: with less memory, computing activations again"},
     {.name = "csv", .argument = "FILE", .type = OPTION_TEXT, .offset = FIELD(csv),
      .help = "attention: write the table to this file as well"},
     {.name = "svg", .argument = "FILE", .type = OPTION_TEXT, .offset = FIELD(svg),
@@ -60,6 +65,24 @@ static void print_usage(void)
            program_name);
 }
 
+/* What of a preset concerns the benchmark stands between the defaults and the command line. */
+static void read_settings(const OptionGroup groups[2], int argc, char **argv, CommandLine *line)
+{
+    Error error;
+    program_scan_command_line(groups, 2, print_usage, argc, argv, line);
+    options_set_defaults(groups, 2);
+    const char *preset = command_line_value(line, "preset");
+    char *path, *text = preset ? preset_text(preset, &path, &error) : NULL;
+    if (preset && (!text || !options_read_known(groups, 2, text, path, &error)))
+        die_usage("%s", error.text);
+    if (preset) {
+        free(text);
+        free(path);
+    }
+    if (!options_apply(groups, 2, line, &error))
+        die_usage("%s", error.text);
+}
+
 int main(int argc, char **argv)
 {
     gemm_choose_kernels(argv);
@@ -69,7 +92,7 @@ int main(int argc, char **argv)
         {"The benchmark", rows, sizeof rows / sizeof *rows, &options}};
     CommandLine line;
     Error error;
-    program_read_command_line(groups, 2, print_usage, argc, argv, &line);
+    read_settings(groups, argc, argv, &line);
     if (!config_check(&options.model, &error))
         die_usage("%s", error.text);
     if (line.operand_count != 1)

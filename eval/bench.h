@@ -8,9 +8,10 @@
 typedef struct BenchOptions {
     ModelConfig model; /* its vocabulary is an option here */
     size_t batch, threads, repeats;
+    char *preset;
     char *kinds, *n, *positions; /* lists with commas */
     char *csv, *svg;
-    bool json;
+    bool recompute, json;
 } BenchOptions;
 
 /* Several measurements of the same thing. */

@@ -1,9 +1,12 @@
-/* bench decode: tokens per second, one at a time, at given positions, and the bytes of state
- * that decoding carries. */
+/* bench decode: tokens per second at given positions, and the bytes of state that decoding
+ * carries, against the rate at which the machine can read the weights: a step needs them all.
+ */
 #include "eval/bench.h"
 #include "models/pass.h"
 #include "src/containers.h"
 #include "src/phase.h"
+#include "src/team.h"
+#include "src/vector.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +26,42 @@ static void decode(void *context)
         job->pass.position = job->position;
         pass_step(&job->pass, job->logits, job->tokens);
     }
+}
+
+#define READ_TILE ((size_t)16384)
+
+typedef struct ReadJob {
+    const real *at;
+    size_t count;
+    real *sums; /* one for each tile */
+} ReadJob;
+
+static void read_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    ReadJob *job = context;
+    job->sums[tile] = vector_sum(job->at + tile * READ_TILE,
+                                 team_extent(job->count, READ_TILE, tile));
+}
+
+/* Often enough that waking the team does not count. */
+enum { READINGS = 20 };
+
+static void read_all(void *context)
+{
+    ReadJob *job = context;
+    for (int i = 0; i < READINGS; i++)
+        team_run(team_tiles(job->count, READ_TILE), read_tile, job);
+}
+
+/* How often a second the team can read all weights. */
+static double readings_per_second(const Model *model, size_t repeats)
+{
+    ReadJob job = {.at = model->base, .count = model->table.total};
+    job.sums = memory_take(team_tiles(job.count, READ_TILE), sizeof(real), "the benchmark");
+    Timing timing = bench_time(read_all, &job, repeats);
+    free(job.sums);
+    return READINGS / timing.median;
 }
 
 static void lay_out(Job *job, Model *model, Arena *arena)
@@ -51,19 +90,30 @@ void bench_decode(const BenchOptions *options)
     params_initialise(&model.table, model.base, 1);
     pass_restart(&job.pass);
     size_t bytes = config.layers * job.pass.state_reals * sizeof(real);
-    printf(options->json ? "{\"rows\": [" : "%s, %zu at a time, state for %zu positions\n",
-           model.kind->name, options->batch, last + 1);
+    double weights = (double)(model.table.total * sizeof(real));
+    double readings = readings_per_second(&model, options->repeats);
+    if (options->json)
+        printf("{\"weights_bytes\": %.0f, \"weights_readings_per_second\": %.6g, \"rows\": [",
+               weights, readings);
+    else
+        printf("%s, %zu at a time, state for %zu positions\n"
+               "weights of %.1f MB, read %.0f times a second (%.1f GB/s)\n",
+               model.kind->name, options->batch, last + 1, weights / 1e6, readings,
+               weights * readings / 1e9);
     for (size_t i = 0; i < arrlenu(positions); i++) {
         job.position = positions[i];
-        Timing timing = bench_time(decode, &job, options->repeats);
-        double speed = (double)(job.steps * options->batch) / timing.median;
+        double steps = (double)job.steps / bench_time(decode, &job, options->repeats).median;
+        double speed = steps * (double)options->batch;
         if (options->json)
             printf("%s{\"kind\": \"%s\", \"position\": %zu, \"tokens_per_second\": %.6g, "
-                   "\"state_bytes\": %zu}",
-                   i ? ", " : "", model.kind->name, positions[i], speed, bytes);
+                   "\"state_bytes\": %zu, \"of_reading_the_weights\": %.6g}",
+                   i ? ", " : "", model.kind->name, positions[i], speed, bytes,
+                   steps / readings);
         else
-            printf("  position %6zu  %9.0f tokens/s  %zu bytes of state\n", positions[i], speed,
-                   bytes);
+            printf(
+                "  position %6zu  %9.0f tokens/s  %zu bytes of state  %5.1f %% of reading the "
+                "weights\n",
+                positions[i], speed, bytes, 100 * steps / readings);
     }
     if (options->json)
         printf("]}\n");

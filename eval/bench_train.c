@@ -33,11 +33,13 @@ static void lay_out(Rig *rig)
 }
 
 /* A model and a batch of made-up text. */
-static void rig_make(Rig *rig, const ModelConfig *config, size_t batch)
+static void rig_make(Rig *rig, const BenchOptions *options)
 {
+    const ModelConfig *config = &options->model;
     *rig = (Rig){0};
     model_make(&rig->model, config);
-    pass_make(&rig->pass, &rig->model, batch, config->context, true);
+    pass_make(&rig->pass, &rig->model, options->batch, config->context,
+              options->recompute ? PASS_RECOMPUTE : PASS_TRAIN);
     rig->gradients.h = memory_take(config->layers, sizeof *rig->gradients.h, "the layers");
     lay_out(rig);
     arena_allocate(&rig->arena, "the benchmark");
@@ -74,6 +76,12 @@ static void train_step(void *context)
                  rig->pass.rows);
 }
 
+static void evaluate(void *context)
+{
+    Rig *rig = context;
+    pass_loss(&rig->pass, rig->inputs, rig->targets);
+}
+
 /* Useful work for one token: 6 for each weight of a matrix product, forward and backward, and
  * the causal half of softmax attention, which other kinds are held against too. */
 static double flop_per_token(const ModelConfig *config)
@@ -89,7 +97,7 @@ static double peak_megabytes(void)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    return (double)usage.ru_maxrss / 1000;
+    return (double)usage.ru_maxrss * 1024 / 1e6;
 }
 
 static void print_phases(const BenchOptions *options, double total)
@@ -106,21 +114,24 @@ static void print_phases(const BenchOptions *options, double total)
 void bench_train(const BenchOptions *options)
 {
     Rig rig;
-    rig_make(&rig, &options->model, options->batch);
+    rig_make(&rig, options);
     train_step(&rig); /* touches all memory, before the peak is read */
     double peak = peak_megabytes();
     double roof = bench_roof(5);
+    double tokens = (double)rig.pass.rows;
+    double evaluated = tokens / bench_time(evaluate, &rig, options->repeats).median;
     phase_reset();
     double start = clock_seconds();
     Timing timing = bench_time(train_step, &rig, options->repeats);
     phase_enter(PHASE_REST);
-    double total = clock_seconds() - start, tokens = (double)rig.pass.rows;
+    double total = clock_seconds() - start;
     double speed = tokens / timing.median;
     double utilisation = speed * flop_per_token(&options->model) / roof;
     if (options->json) {
         printf("{\"tokens_per_second\": %.6g, \"utilisation\": %.6g, \"roof_gflops\": %.6g, "
+               "\"evaluation_tokens_per_second\": %.6g, "
                "\"peak_rss_mb\": %.6g, \"attn\": \"%s\", \"phases\": {",
-               speed, utilisation, roof / 1e9, peak, rig.model.kind->name);
+               speed, utilisation, roof / 1e9, evaluated, peak, rig.model.kind->name);
         print_phases(options, total);
         printf("}}\n");
     } else {
@@ -132,6 +143,8 @@ void bench_train(const BenchOptions *options)
                flop_per_token(&options->model) / 1e6);
         printf("%.1f %% of the roof of %.0f GFLOP/s, peak memory %.0f MB\n", 100 * utilisation,
                roof / 1e9, peak);
+        printf("evaluation: %.0f tokens/s, %.2f times the rate of training\n", evaluated,
+               evaluated / speed);
         print_phases(options, total);
     }
     rig_free(&rig);

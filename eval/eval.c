@@ -110,7 +110,7 @@ static Score score_split(const Settings *settings, const Model *model, const Cor
 {
     Pass pass;
     Arena arena = {0};
-    pass_make(&pass, model, settings->batch, settings->window, false);
+    pass_make(&pass, model, settings->batch, settings->window, PASS_EVALUATE);
     pass_layout(&pass, &arena);
     arena_allocate(&arena, "scoring");
     pass_layout(&pass, &arena);

@@ -6,25 +6,33 @@
 /* More positions than anybody will wait for. */
 #define ENDLESS ((size_t)1 << 40)
 
-static void lay_out(Generator *g, const Model *model)
+static void lay_out(Generator *g)
 {
-    size_t vocabulary = model->config.vocabulary;
+    const ModelConfig *config = &g->pass.model->config;
+    size_t texts = g->pass.batch;
     pass_layout(&g->pass, &g->arena);
-    g->logits = arena_reals(&g->arena, vocabulary);
-    g->candidates = arena_bytes(&g->arena, vocabulary, sizeof *g->candidates);
-    g->history = arena_bytes(&g->arena, model->config.context, sizeof *g->history);
+    g->logits = arena_reals(&g->arena,
+                            memory_product(texts, config->vocabulary, "the generator"));
+    g->candidates = arena_bytes(&g->arena, config->vocabulary, sizeof *g->candidates);
+    g->history = arena_bytes(&g->arena, memory_product(config->context, texts, "the generator"),
+                             sizeof *g->history);
 }
 
-void generator_make(Generator *generator, const Model *model)
+/* All but the memory, which is only measured. */
+static void measure(Generator *g, const Model *model, size_t texts)
 {
     const ModelConfig *config = &model->config;
-    *generator = (Generator){.endless = model->kind->finite_state &&
-                                        config->positions != POSITIONS_LEARNED};
-    pass_make_decoder(&generator->pass, model, 1,
-                      generator->endless ? ENDLESS : config->context);
-    lay_out(generator, model);
+    *g = (Generator){.endless = model->kind->finite_state &&
+                                config->positions != POSITIONS_LEARNED};
+    pass_make_decoder(&g->pass, model, texts, g->endless ? ENDLESS : config->context);
+    lay_out(g);
+}
+
+void generator_make(Generator *generator, const Model *model, size_t texts)
+{
+    measure(generator, model, texts);
     arena_allocate(&generator->arena, "the generator");
-    lay_out(generator, model);
+    lay_out(generator);
     pass_restart(&generator->pass);
 }
 
@@ -32,6 +40,15 @@ void generator_free(Generator *generator)
 {
     pass_free(&generator->pass);
     arena_free(&generator->arena);
+}
+
+size_t generator_bytes(const Model *model)
+{
+    Generator one;
+    measure(&one, model, 1);
+    size_t bytes = one.arena.used;
+    pass_free(&one.pass);
+    return bytes;
 }
 
 void generator_restart(Generator *generator)
@@ -42,31 +59,33 @@ void generator_restart(Generator *generator)
 
 static void forget_half(Generator *g, size_t context)
 {
-    size_t kept = context / 2;
-    memmove(g->history, g->history + g->read - kept, kept * sizeof *g->history);
+    size_t texts = g->pass.batch, kept = context / 2;
+    memmove(g->history, g->history + (g->read - kept) * texts,
+            kept * texts * sizeof *g->history);
     pass_restart(&g->pass);
     for (size_t i = 0; i < kept; i++)
-        pass_step(&g->pass, g->logits, &g->history[i]);
+        pass_step(&g->pass, g->logits, g->history + i * texts);
     g->read = kept;
 }
 
-void generator_read(Generator *generator, int32_t token)
+void generator_read(Generator *generator, const int32_t *tokens)
 {
-    size_t context = generator->pass.model->config.context;
+    size_t context = generator->pass.model->config.context, texts = generator->pass.batch;
     if (!generator->endless) {
         if (generator->read == context)
             forget_half(generator, context);
-        generator->history[generator->read] = token;
+        memcpy(generator->history + generator->read * texts, tokens, texts * sizeof *tokens);
     }
     generator->read++;
-    pass_step(&generator->pass, generator->logits, &token);
+    pass_step(&generator->pass, generator->logits, tokens);
 }
 
-int32_t generator_pick(Generator *generator, const SamplerOptions *options, double uniform,
-                       int32_t banned)
+int32_t generator_pick(Generator *generator, size_t text, const SamplerOptions *options,
+                       double uniform, int32_t banned)
 {
+    size_t vocabulary = generator->pass.model->config.vocabulary;
+    real *logits = generator->logits + text * vocabulary;
     if (banned >= 0)
-        generator->logits[banned] = -INFINITY;
-    return sampler_pick(generator->logits, generator->pass.model->config.vocabulary, options,
-                        uniform, generator->candidates);
+        logits[banned] = -INFINITY;
+    return sampler_pick(logits, vocabulary, options, uniform, generator->candidates);
 }

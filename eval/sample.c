@@ -1,4 +1,5 @@
-/* sample: text from a trained model, written as it is made. */
+/* sample: text from a trained model, written as it is made; of several, which are made
+ * together, the first. */
 #include "data/utf8.h"
 #include "eval/generator.h"
 #include "eval/loaded.h"
@@ -110,7 +111,12 @@ static void write_token(Writer *writer, int32_t id)
     else
         fwrite(piece, 1, size, stdout);
     writer->line_start = ends_line;
-    flush();
+}
+
+static void begin_text(size_t number)
+{
+    if (number > 0)
+        puts("---");
 }
 
 static void end_text(Writer *writer)
@@ -123,12 +129,15 @@ static void end_text(Writer *writer)
 
 /* --- making --- */
 
-static int32_t *encode_prompt(const Vocabulary *vocabulary, const char *prompt)
+/* What every text begins with: the line end in front of it, which is read and not written, and
+ * the prompt. */
+static int32_t *encode_beginning(const Vocabulary *vocabulary, const char *prompt)
 {
     Error error;
     int32_t *ids = NULL;
+    arrput(ids, vocabulary->eos);
     if (!prompt)
-        return NULL;
+        return ids;
     if (!tokenizer_check(vocabulary->tokenizer, "--prompt", prompt, strlen(prompt), &error))
         die_usage("%s", error.text);
     size_t unknown = vocabulary->tokenizer->encode(vocabulary, prompt, strlen(prompt), &ids);
@@ -138,25 +147,72 @@ static int32_t *encode_prompt(const Vocabulary *vocabulary, const char *prompt)
     return ids;
 }
 
-static void make_text(Generator *generator, Writer *writer, const Settings *settings,
-                      const int32_t *prompt, size_t number)
+/* More texts would hardly gain speed, and their states, which may grow with the context, must
+ * not fill the machine. */
+#define BATCH_TEXTS ((size_t)64)
+#define BATCH_BYTES ((size_t)256 << 20)
+
+/* Texts that are made in step. The first is written as it is made, the others are kept until
+ * it is complete. */
+typedef struct Batch {
+    Generator generator;
+    size_t texts;
+    size_t rows;     /* of tokens: all positions; one where a text is alone, as none is kept */
+    int32_t *tokens; /* (rows, texts) */
+} Batch;
+
+static void batch_make(Batch *batch, const Model *model, size_t count, size_t positions)
 {
-    RandomKey key = random_key(settings->seed, RANDOM_SAMPLE, number);
+    size_t each = generator_bytes(model) + positions * sizeof *batch->tokens;
+    size_t most = BATCH_BYTES / each;
+    most = most < 1 ? 1 : most > BATCH_TEXTS ? BATCH_TEXTS : most;
+    /* About equal batches: the last makes texts that nobody wants, but few. */
+    batch->texts = team_tiles(count, team_tiles(count, most));
+    batch->rows = batch->texts > 1 ? positions : 1;
+    batch->tokens = memory_take(memory_product(batch->rows, batch->texts, "the texts"),
+                                sizeof *batch->tokens, "the texts");
+    generator_make(&batch->generator, model, batch->texts);
+}
+
+static void batch_free(Batch *batch)
+{
+    generator_free(&batch->generator);
+    free(batch->tokens);
+}
+
+/* Text `number` is the first of the batch. */
+static void make_texts(Batch *batch, Writer *writer, const Settings *settings,
+                       const int32_t *beginning, size_t number)
+{
     int32_t banned = settings->unk ? TOKEN_NONE : writer->vocabulary->unk;
-    generator_restart(generator);
-    generator_read(generator, writer->vocabulary->eos); /* a text begins behind a line end */
-    for (size_t i = 0; i < arrlenu(prompt); i++) {
-        generator_read(generator, prompt[i]);
-        write_token(writer, prompt[i]);
-    }
-    for (size_t i = 0; i < settings->length; i++) {
-        int32_t id = generator_pick(generator, &settings->sampler, random_uniform(key, i),
-                                    banned);
-        write_token(writer, id);
-        if (i + 1 < settings->length)
-            generator_read(generator, id);
+    size_t given = arrlenu(beginning), end = given + settings->length;
+    begin_text(number);
+    generator_restart(&batch->generator);
+    for (size_t i = 0; i < end; i++) {
+        int32_t *row = batch->tokens + i % batch->rows * batch->texts;
+        for (size_t text = 0; text < batch->texts; text++) {
+            RandomKey key = random_key(settings->seed, RANDOM_SAMPLE, number + text);
+            row[text] = i < given ? beginning[i]
+                                  : generator_pick(&batch->generator, text, &settings->sampler,
+                                                   random_uniform(key, i - given), banned);
+        }
+        if (i > 0) {
+            write_token(writer, row[0]);
+            flush();
+        }
+        if (i + 1 < end)
+            generator_read(&batch->generator, row);
     }
     end_text(writer);
+}
+
+static void write_kept_text(const Batch *batch, Writer *writer, size_t text, size_t number)
+{
+    begin_text(number);
+    for (size_t i = 1; i < batch->rows; i++)
+        write_token(writer, batch->tokens[i * batch->texts + text]);
+    end_text(writer);
+    flush();
 }
 
 int main(int argc, char **argv)
@@ -173,25 +229,25 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
 
     LoadedModel loaded;
-    Generator generator;
+    Batch batch;
     Error error;
     team_start(settings.threads ? settings.threads : team_processors());
     if (!loaded_open(&loaded, line.operands[0], &error))
         die("%s", error.text);
     const Vocabulary *vocabulary = &loaded.checkpoint.vocabulary;
-    generator_make(&generator, &loaded.model);
-    int32_t *prompt = encode_prompt(vocabulary, settings.prompt);
+    int32_t *beginning = encode_beginning(vocabulary, settings.prompt);
+    batch_make(&batch, &loaded.model, settings.count, arrlenu(beginning) + settings.length);
     Writer writer = {.vocabulary = vocabulary,
                      .safe = terminal_is_interactive(STDOUT_FILENO),
                      .line_start = true};
-    for (size_t i = 0; i < settings.count; i++) {
-        if (i > 0)
-            puts("---");
-        make_text(&generator, &writer, &settings, prompt, i);
+    for (size_t first = 0; first < settings.count; first += batch.texts) {
+        make_texts(&batch, &writer, &settings, beginning, first);
+        for (size_t i = 1; i < batch.texts && first + i < settings.count; i++)
+            write_kept_text(&batch, &writer, i, first + i);
     }
     flush();
-    arrfree(prompt);
-    generator_free(&generator);
+    arrfree(beginning);
+    batch_free(&batch);
     loaded_close(&loaded);
     options_free_texts(&group, 1);
     command_line_free(&line);

@@ -65,7 +65,23 @@ static const real *normed(Pass *pass, size_t place, bool again)
     return pass->input;
 }
 
+/* The gradient of the branch that was added to the stream behind r[place]. */
+static const real *branch_gradient(Pass *pass, size_t place, RandomKey key)
+{
+    const ModelConfig *config = &pass->model->config;
+    phase_enter(PHASE_NORMS);
+    dropout_add(pass->input, NULL, pass->dstream,
+                dropout_at(key, SITE_BRANCH + place, config->dropout),
+                pass->rows * config->dim);
+    return pass->input;
+}
+
 /* --- the attention sublayer --- */
+
+static Dropout weights_dropout(const Pass *pass, size_t place, RandomKey key)
+{
+    return dropout_at(key, SITE_WEIGHTS + place, pass->model->config.attention_dropout);
+}
 
 static void turn(Pass *pass, real *qkv, bool back)
 {
@@ -75,15 +91,14 @@ static void turn(Pass *pass, real *qkv, bool back)
                          config_head_width(&model->config), back);
 }
 
-static void attention_sublayer(Pass *pass, size_t layer, const real *u, Dropout dropout)
+static void attend(Pass *pass, size_t layer, const real *u, Dropout dropout)
 {
     const Model *model = pass->model;
     const BlockParams *h = &model->at.h[layer];
-    size_t rows = pass->rows, width = model->config.dim;
     AttentionSizes sizes = attention_sizes(pass, dropout);
     phase_enter(PHASE_PROJECTIONS);
-    linear_forward(pass->qkv[layer], u, h->c_attn.weight, h->c_attn.bias, rows, width,
-                   3 * width);
+    linear_forward(pass->qkv[layer], u, h->c_attn.weight, h->c_attn.bias, pass->rows,
+                   model->config.dim, 3 * model->config.dim);
     phase_enter(PHASE_ATTENTION);
     turn(pass, pass->qkv[layer], false);
     if (pass->state_reals)
@@ -93,61 +108,86 @@ static void attention_sublayer(Pass *pass, size_t layer, const real *u, Dropout 
     else
         attention_forward(model->kind, pass->attended[layer], pass->saved[layer],
                           pass->attention_scratch, pass->qkv[layer], &sizes);
-    phase_enter(PHASE_PROJECTIONS);
-    linear_forward(pass->branch, pass->attended[layer], h->attn_proj.weight, h->attn_proj.bias,
-                   rows, width, width);
 }
 
-/* From the branch's gradient to that of u. */
-static void attention_sublayer_backward(Pass *pass, BlockParams *gradients, size_t layer,
-                                        const real *u, Dropout dropout)
+static void attention_sublayer(Pass *pass, size_t layer, const real *u, Dropout dropout)
+{
+    const BlockParams *h = &pass->model->at.h[layer];
+    size_t width = pass->model->config.dim;
+    attend(pass, layer, u, dropout);
+    phase_enter(PHASE_PROJECTIONS);
+    linear_forward(pass->branch, pass->attended[layer], h->attn_proj.weight, h->attn_proj.bias,
+                   pass->rows, width, width);
+}
+
+/* From the gradient of r[place + 1] to that of u[place]. */
+static void attention_sublayer_backward(Pass *pass, BlockParams *gradients, size_t place,
+                                        RandomKey key)
 {
     const Model *model = pass->model;
+    size_t rows = pass->rows, width = model->config.dim, layer = place / 2;
     const BlockParams *h = &model->at.h[layer];
-    size_t rows = pass->rows, width = model->config.dim;
+    Dropout dropout = weights_dropout(pass, place, key);
     AttentionSizes sizes = attention_sizes(pass, dropout);
-    real *dattended = pass->dinput, *dqkv = pass->dwide;
+    real *dattended = pass->branch, *dqkv = pass->wide;
+    if (pass->use == PASS_RECOMPUTE)
+        attend(pass, layer, normed(pass, place, true), dropout);
+    const real *dbranch = branch_gradient(pass, place, key);
     phase_enter(PHASE_PROJECTIONS);
-    linear_backward(dattended, gradients->attn_proj.weight, gradients->attn_proj.bias,
-                    pass->branch, pass->attended[layer], h->attn_proj.weight, rows, width,
-                    width);
+    linear_backward(dattended, gradients->attn_proj.weight, gradients->attn_proj.bias, dbranch,
+                    pass->attended[layer], h->attn_proj.weight, rows, width, width);
     phase_enter(PHASE_ATTENTION);
     attention_backward(model->kind, dqkv, dattended, pass->attended[layer], pass->saved[layer],
                        pass->attention_scratch, pass->qkv[layer], &sizes);
     turn(pass, dqkv, true);
+    const real *u = normed(pass, place, true);
     phase_enter(PHASE_PROJECTIONS);
-    linear_backward(pass->dinput, gradients->c_attn.weight, gradients->c_attn.bias, dqkv, u,
+    linear_backward(pass->branch, gradients->c_attn.weight, gradients->c_attn.bias, dqkv, u,
                     h->c_attn.weight, rows, width, 3 * width);
 }
 
 /* --- the feed-forward sublayer --- */
+
+static void widen(Pass *pass, size_t layer, const real *u)
+{
+    const Model *model = pass->model;
+    const BlockParams *h = &model->at.h[layer];
+    phase_enter(PHASE_FFN);
+    linear_forward(pass->inner[layer], u, h->c_fc.weight, h->c_fc.bias, pass->rows,
+                   model->config.dim, model->activation->inputs * model->config.ffn);
+}
 
 static void ffn_sublayer(Pass *pass, size_t layer, const real *u)
 {
     const Model *model = pass->model;
     const BlockParams *h = &model->at.h[layer];
     size_t rows = pass->rows, width = model->config.dim, ffn = model->config.ffn;
-    phase_enter(PHASE_FFN);
-    linear_forward(pass->inner[layer], u, h->c_fc.weight, h->c_fc.bias, rows, width,
-                   model->activation->inputs * ffn);
-    activation_forward(model->activation, pass->active, pass->inner[layer], rows, ffn);
-    linear_forward(pass->branch, pass->active, h->mlp_proj.weight, h->mlp_proj.bias, rows, ffn,
+    widen(pass, layer, u);
+    activation_forward(model->activation, pass->wide, pass->inner[layer], rows, ffn);
+    linear_forward(pass->branch, pass->wide, h->mlp_proj.weight, h->mlp_proj.bias, rows, ffn,
                    width);
 }
 
-static void ffn_sublayer_backward(Pass *pass, BlockParams *gradients, size_t layer,
-                                  const real *u)
+/* The same; gradients take the place of what they belong to, once that has served. */
+static void ffn_sublayer_backward(Pass *pass, BlockParams *gradients, size_t place,
+                                  RandomKey key)
 {
     const Model *model = pass->model;
-    const BlockParams *h = &model->at.h[layer];
     size_t rows = pass->rows, width = model->config.dim, ffn = model->config.ffn;
-    real *dactive = pass->active; /* once its weights have their gradient, it is free */
+    size_t layer = place / 2;
+    const BlockParams *h = &model->at.h[layer];
+    real *active = pass->wide, *inner = pass->inner[layer];
+    if (pass->use == PASS_RECOMPUTE)
+        widen(pass, layer, normed(pass, place, true));
+    const real *dbranch = branch_gradient(pass, place, key);
     phase_enter(PHASE_FFN);
-    activation_forward(model->activation, pass->active, pass->inner[layer], rows, ffn);
-    linear_backward(dactive, gradients->mlp_proj.weight, gradients->mlp_proj.bias, pass->branch,
-                    pass->active, h->mlp_proj.weight, rows, ffn, width);
-    activation_backward(model->activation, pass->dwide, dactive, pass->inner[layer], rows, ffn);
-    linear_backward(pass->dinput, gradients->c_fc.weight, gradients->c_fc.bias, pass->dwide, u,
+    activation_forward(model->activation, active, inner, rows, ffn);
+    linear_backward(active, gradients->mlp_proj.weight, gradients->mlp_proj.bias, dbranch,
+                    active, h->mlp_proj.weight, rows, ffn, width);
+    activation_backward(model->activation, inner, active, inner, rows, ffn);
+    const real *u = normed(pass, place, true);
+    phase_enter(PHASE_FFN);
+    linear_backward(pass->branch, gradients->c_fc.weight, gradients->c_fc.bias, inner, u,
                     h->c_fc.weight, rows, width, model->activation->inputs * ffn);
 }
 
@@ -165,7 +205,6 @@ static const real *forward(Pass *pass, const int32_t *inputs, RandomKey key, boo
 {
     const ModelConfig *config = &pass->model->config;
     double rate = dropping ? config->dropout : 0;
-    double weights_rate = dropping ? config->attention_dropout : 0;
     phase_enter(PHASE_EMBEDDING);
     embedding_forward(pass->stream[0], pass->model->at.wte, position_rows(pass), inputs,
                       dropout_at(key, SITE_EMBEDDING, rate), pass->rows, pass->length,
@@ -176,7 +215,7 @@ static const real *forward(Pass *pass, const int32_t *inputs, RandomKey key, boo
             ffn_sublayer(pass, place / 2, u);
         else
             attention_sublayer(pass, place / 2, u,
-                               dropout_at(key, SITE_WEIGHTS + place, weights_rate));
+                               dropping ? weights_dropout(pass, place, key) : (Dropout){0});
         const real *base = config->norm == NORM_PRE ? pass->stream[place] : u;
         phase_enter(PHASE_NORMS);
         dropout_add(pass->stream[place + 1], base, pass->branch,
@@ -185,7 +224,7 @@ static const real *forward(Pass *pass, const int32_t *inputs, RandomKey key, boo
     return normed(pass, 2 * config->layers, false);
 }
 
-/* From the gradient of u[place] in dinput to that of r[place] in dstream. A pre-norm stream
+/* From the gradient of u[place] in branch to that of r[place] in dstream. A pre-norm stream
  * already carries the gradient that passed by the sublayer. */
 static void norm_backward(Pass *pass, Params *gradients, size_t place, bool carries)
 {
@@ -193,7 +232,7 @@ static void norm_backward(Pass *pass, Params *gradients, size_t place, bool carr
     const Affine *norm = norm_at(&model->config, (Params *)&model->at, place);
     const Affine *dnorm = norm_at(&model->config, gradients, place);
     phase_enter(PHASE_NORMS);
-    layernorm_backward(pass->dstream, carries ? 1 : 0, dnorm->weight, dnorm->bias, pass->dinput,
+    layernorm_backward(pass->dstream, carries ? 1 : 0, dnorm->weight, dnorm->bias, pass->branch,
                        pass->stream[place], pass->mean[place], pass->rstd[place], norm->weight,
                        pass->rows, model->config.dim);
 }
@@ -205,24 +244,19 @@ static void backward(Pass *pass, Params *gradients, const int32_t *inputs, Rando
     bool pre = config->norm == NORM_PRE;
     norm_backward(pass, gradients, 2 * config->layers, false);
     for (size_t place = 2 * config->layers; place-- > 0;) {
-        dropout_add(pass->branch, NULL, pass->dstream,
-                    dropout_at(key, SITE_BRANCH + place, config->dropout), count);
-        const real *u = normed(pass, place, true);
         BlockParams *h = &gradients->h[place / 2];
         if (place % 2)
-            ffn_sublayer_backward(pass, h, place / 2, u);
+            ffn_sublayer_backward(pass, h, place, key);
         else
-            attention_sublayer_backward(
-                pass, h, place / 2, u,
-                dropout_at(key, SITE_WEIGHTS + place, config->attention_dropout));
+            attention_sublayer_backward(pass, h, place, key);
         phase_enter(PHASE_NORMS);
         if (!pre) /* u is on both ways: through the sublayer and past it */
-            dropout_add(pass->dinput, pass->dstream, pass->dinput, (Dropout){0}, count);
+            dropout_add(pass->branch, pass->dstream, pass->branch, (Dropout){0}, count);
         if (pre || place > 0)
             norm_backward(pass, gradients, place, pre);
     }
     phase_enter(PHASE_EMBEDDING);
-    embedding_backward(gradients->wte, gradients->wpe, pre ? pass->dstream : pass->dinput,
+    embedding_backward(gradients->wte, gradients->wpe, pre ? pass->dstream : pass->branch,
                        inputs, dropout_at(key, SITE_EMBEDDING, config->dropout), pass->rows,
                        pass->length, config->dim);
 }
@@ -252,11 +286,11 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
                       const int32_t *targets, RandomKey key)
 {
     const Model *model = pass->model;
-    assert(pass->training);
+    assert(pass->use != PASS_EVALUATE);
     const real *u = forward(pass, inputs, key, true);
     phase_enter(PHASE_HEAD);
     double loss = head_gradients(
-        pass->row_loss, pass->dinput, head_weight(&model->config, gradients),
+        pass->row_loss, pass->branch, head_weight(&model->config, gradients),
         gradients->head_bias, u, head_weight(&model->config, &model->at), model->at.head_bias,
         targets, head_sizes(pass), pass->head_scratch);
     backward(pass, gradients, inputs, key);

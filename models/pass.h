@@ -10,16 +10,19 @@
  * and u[2L] goes into the vocabulary head. For the backward pass every r[k] is kept, and of
  * the sublayers what would be dear to compute again: queries, keys, values, the attention's
  * output, and the feed-forward layer before its activation. Norms, activations and dropout
- * masks are computed again. */
+ * masks are computed again. With PASS_RECOMPUTE those of the sublayers are computed again too,
+ * and all layers share the memory of one. */
 #ifndef LINNET_PASS_H
 #define LINNET_PASS_H
 
 #include "models/model.h"
 
+typedef enum PassUse { PASS_EVALUATE, PASS_TRAIN, PASS_RECOMPUTE } PassUse;
+
 typedef struct Pass {
     const Model *model;
     size_t batch, length, rows;
-    bool training; /* keeps every layer's activations, and has room for gradients */
+    PassUse use;
 
     real **stream;       /* [2L+1] -> (rows, C) */
     real **mean, **rstd; /* [2L+1] -> (rows) */
@@ -27,14 +30,12 @@ typedef struct Pass {
     real **attended;     /* [L] -> (rows, C) */
     real **saved;        /* [L] -> what the attention kind keeps */
     real **inner;        /* [L] -> (rows, F), or (rows, 2F) with a gate */
-    real *input;         /* (rows, C) u[k] of the sublayer at work */
-    real *branch;        /* (rows, C) its output, or in the backward pass its gradient */
-    real *active;        /* (rows, F) behind the activation */
-    real *row_loss;      /* (rows) */
+    real *input;         /* (rows, C) u[k]; going backward, first the gradient of the branch */
+    real *branch;   /* (rows, C) the sublayer's output; going backward, the gradient of u */
+    real *wide;     /* (rows, F) behind the activation, or (rows, 3C) gradient of qkv */
+    real *dstream;  /* (rows, C) gradient of r[k] */
+    real *row_loss; /* (rows) */
     real *attention_scratch, *head_scratch;
-
-    real *dstream, *dinput; /* (rows, C) */
-    real *dwide;            /* (rows, max(3C, F or 2F)) */
 
     real *position_rows; /* (length, C) sinusoids, if they are used */
     real *angles;        /* (length, D) rotary angles, if they are used */
@@ -46,7 +47,7 @@ typedef struct Pass {
 } Pass;
 
 /* Tables of pointers, not yet memory. */
-void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, bool training);
+void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, PassUse use);
 /* The same for decoding `batch` sequences in step, up to `capacity` positions. */
 void pass_make_decoder(Pass *pass, const Model *model, size_t batch, size_t capacity);
 void pass_free(Pass *pass);

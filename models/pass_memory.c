@@ -7,13 +7,13 @@
 
 #include <stdlib.h>
 
-void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, bool training)
+void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, PassUse use)
 {
     size_t layers = model->config.layers, places = 2 * layers + 1;
     *pass = (Pass){.model = model,
                    .batch = batch,
                    .length = length,
-                   .training = training,
+                   .use = use,
                    .rows = memory_product(batch, length, "the batch"),
                    .capacity = length};
     real **tables = memory_take(3 * places + 4 * layers, sizeof *tables, "the layers");
@@ -28,7 +28,7 @@ void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, bool
 
 void pass_make_decoder(Pass *pass, const Model *model, size_t batch, size_t capacity)
 {
-    pass_make(pass, model, batch, 1, false);
+    pass_make(pass, model, batch, 1, PASS_EVALUATE);
     pass->capacity = capacity;
     AttentionSizes sizes = {.batch = batch,
                             .length = capacity,
@@ -43,30 +43,35 @@ void pass_free(Pass *pass)
     *pass = (Pass){0};
 }
 
-/* Without a backward pass, layers may share their memory: table[i] = table[i - period]. */
-static void lay_out_each(Pass *pass, real **table, size_t count, size_t period, size_t reals,
-                         Arena *arena)
+/* Memory for each place of a table, or for `period` of them, in turn, if the others may forget:
+ * table[i] = table[i - period]. */
+static void lay_out_each(real **table, size_t count, size_t period, size_t reals, Arena *arena)
 {
     for (size_t i = 0; i < count; i++)
-        table[i] = pass->training || i < period ? arena_reals(arena, reals) : table[i - period];
+        table[i] = i < period ? arena_reals(arena, reals) : table[i - period];
 }
 
-/* The layers' scratch and the head's are never in use together. */
-static void lay_out_scratch(Pass *pass, Arena *arena)
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What the layers use while they work, forward and backward, the head does not need while it
+ * works, and the other way round. */
+static void lay_out_scratch(Pass *pass, const AttentionSizes *sizes, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
-    size_t rows = pass->rows, start = arena->used;
-    size_t wide = pass->model->activation->inputs * config->ffn;
-    pass->active = arena_reals(arena, rows * config->ffn);
-    if (pass->training)
-        pass->dwide = arena_reals(arena,
-                                  rows * (wide > 3 * config->dim ? wide : 3 * config->dim));
+    bool evaluating = pass->use == PASS_EVALUATE;
+    size_t rows = pass->rows, width = config->dim, start = arena->used;
+    size_t wide = evaluating ? config->ffn : most(config->ffn, 3 * width);
+    pass->wide = arena_reals(arena, rows * wide);
+    pass->attention_scratch = arena_reals(arena,
+                                          attention_scratch_reals(pass->model->kind, sizes));
     size_t layers_end = arena->used;
     arena->used = start;
-    HeadSizes head = {rows, config->dim, config->vocabulary};
+    HeadSizes head = {rows, width, config->vocabulary};
     pass->head_scratch = arena_reals(arena, head_scratch_reals(head));
-    if (arena->used < layers_end)
-        arena->used = layers_end;
+    arena->used = most(arena->used, layers_end);
 }
 
 void pass_layout(Pass *pass, Arena *arena)
@@ -81,30 +86,28 @@ void pass_layout(Pass *pass, Arena *arena)
     size_t stream = memory_product(rows, width, "the batch");
     size_t inner = memory_product(rows, pass->model->activation->inputs * config->ffn,
                                   "the batch");
-    lay_out_each(pass, pass->stream, 2 * layers + 1, 2, stream, arena);
-    lay_out_each(pass, pass->mean, 2 * layers + 1, 1, rows, arena);
-    lay_out_each(pass, pass->rstd, 2 * layers + 1, 1, rows, arena);
-    lay_out_each(pass, pass->qkv, layers, 1, 3 * stream, arena);
-    lay_out_each(pass, pass->attended, layers, 1, stream, arena);
-    lay_out_each(pass, pass->inner, layers, 1, inner, arena);
+    bool evaluating = pass->use == PASS_EVALUATE;
+    size_t places = 2 * layers + 1, kept_layers = pass->use == PASS_TRAIN ? layers : 1;
+    lay_out_each(pass->stream, places, evaluating ? 2 : places, stream, arena);
+    pass->dstream =
+        pass->stream[2 * layers]; /* the last norm's input gives way to its gradient */
+    lay_out_each(pass->mean, places, evaluating ? 1 : places, rows, arena);
+    lay_out_each(pass->rstd, places, evaluating ? 1 : places, rows, arena);
+    lay_out_each(pass->qkv, layers, kept_layers, 3 * stream, arena);
+    lay_out_each(pass->attended, layers, kept_layers, stream, arena);
+    lay_out_each(pass->inner, layers, kept_layers, inner, arena);
     if (!pass->state_reals)
-        lay_out_each(pass, pass->saved, layers, 1,
+        lay_out_each(pass->saved, layers, kept_layers,
                      attention_saved_reals(pass->model->kind, &sizes), arena);
     pass->states = arena_reals(arena, layers * pass->state_reals);
     pass->input = arena_reals(arena, stream);
     pass->branch = arena_reals(arena, stream);
     pass->row_loss = arena_reals(arena, rows);
-    pass->attention_scratch = arena_reals(arena,
-                                          attention_scratch_reals(pass->model->kind, &sizes));
-    if (pass->training) {
-        pass->dstream = arena_reals(arena, stream);
-        pass->dinput = arena_reals(arena, stream);
-    }
     if (config->positions == POSITIONS_SINUSOIDAL)
         pass->position_rows = arena_reals(arena, pass->length * width);
     if (config->positions == POSITIONS_ROTARY)
         pass->angles = arena_reals(arena, pass->length * config_head_width(config));
-    lay_out_scratch(pass, arena);
+    lay_out_scratch(pass, &sizes, arena);
 }
 
 /* Rows of the tables for the positions from `first` on. */

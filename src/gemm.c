@@ -107,29 +107,47 @@ static Factor copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
     return (Factor){copy, stride, a.transposed};
 }
 
+/* Some rows of A, (rows, depths), with all the columns that are in `panels`. */
+static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, Factor a,
+                          const float *panels, size_t panel_row, bool add, float *c,
+                          size_t c_stride)
+{
+    static _Thread_local _Alignas(64) float copy[(DEPTH + GAP) * (HEIGHT + GAP)];
+    bool awkward = is_awkward(a) && m > GEMM_FEW;
+    for (size_t row = 0; row < m; row += HEIGHT) {
+        size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
+        Factor part = part_of(a, row, 0);
+        if (awkward)
+            part = copy_compactly(copy, part, rows, depths);
+        kernel_multiply(rows, columns, depths, alpha, part.at, a.transposed ? 1 : part.stride,
+                        a.transposed ? part.stride : 1, panels, panel_row, add,
+                        c + row * c_stride, c_stride);
+    }
+}
+
+/* Few rows do not pay for packing B, so it is read as it lies where that can be. */
 static void multiply_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
                                bool add, real *c, size_t c_stride)
 {
     static _Thread_local _Alignas(64) float panels[DEPTH * WIDTH];
-    static _Thread_local _Alignas(64) float copy[(DEPTH + GAP) * (HEIGHT + GAP)];
-    bool awkward = is_awkward(a);
-    for (size_t column = 0; column < n; column += WIDTH)
+    bool few = m <= GEMM_FEW;
+    if (few && b.transposed && !a.transposed) {
+        kernel_dots(m, n, k, alpha, a.at, a.stride, b.at, b.stride, add, c, c_stride);
+        return;
+    }
+    size_t width = few ? KERNEL_COLUMNS : WIDTH;
+    for (size_t column = 0; column < n; column += width)
         for (size_t depth = 0; depth < k; depth += DEPTH) {
-            size_t columns = n - column < WIDTH ? n - column : WIDTH;
+            size_t columns = n - column < width ? n - column : width;
             size_t depths = k - depth < DEPTH ? k - depth : DEPTH;
-            Factor b_part = part_of(b, depth, column);
-            kernel_pack(panels, b_part.at, b.transposed ? 1 : b.stride,
-                        b.transposed ? b.stride : 1, depths, columns);
-            for (size_t row = 0; row < m; row += HEIGHT) {
-                size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
-                Factor a_part = part_of(a, row, depth);
-                if (awkward)
-                    a_part = copy_compactly(copy, a_part, rows, depths);
-                kernel_multiply(rows, columns, depths, alpha, a_part.at,
-                                a.transposed ? 1 : a_part.stride,
-                                a.transposed ? a_part.stride : 1, panels, add || depth > 0,
-                                c + row * c_stride + column, c_stride);
-            }
+            Factor a_part = part_of(a, 0, depth), b_part = part_of(b, depth, column);
+            bool ready = few && !b.transposed && columns == KERNEL_COLUMNS;
+            if (!ready)
+                kernel_pack(panels, b_part.at, b.transposed ? 1 : b.stride,
+                            b.transposed ? b.stride : 1, depths, columns);
+            multiply_rows(m, columns, depths, alpha, a_part, ready ? b_part.at : panels,
+                          ready ? b.stride : KERNEL_COLUMNS, add || depth > 0, c + column,
+                          c_stride);
         }
 }
 #endif
@@ -178,19 +196,26 @@ static size_t tile_extent(size_t whole, size_t most)
     return (extent + KERNEL_COLUMNS - 1) / KERNEL_COLUMNS * KERNEL_COLUMNS;
 }
 
+/* Large tiles cost little to pack; a small product needs small ones to be shared out. With few
+ * rows nothing is packed ahead, and every worker should read an equal share of B. */
+static void choose_tiles(Product *p)
+{
+    enum { LARGE = 512, MIDDLE = 256, SMALL = 128, SHARES = 16 };
+    size_t share = p->n / SHARES < MIDDLE ? p->n / SHARES + 1 : MIDDLE;
+    bool few = p->m <= GEMM_FEW, tall = p->m >= 4 * LARGE;
+    p->tile_rows = tile_extent(p->m, tall ? LARGE : MIDDLE);
+    p->tile_columns = tile_extent(p->n, few ? share : tall ? LARGE : SMALL);
+    p->across = team_tiles(p->n, p->tile_columns);
+}
+
 void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                size_t c_stride, void (*finish)(const GemmTile *tile, const void *context),
                const void *context)
 {
-    /* Large tiles cost little to pack; a small product needs small ones to be shared out. */
-    enum { LARGE = 512, MIDDLE = 256, SMALL = 128 };
-    bool tall = m >= 4 * LARGE;
     Product product = {.m = m, .n = n, .k = k, .a = a, .b = b, .into = into, .c = c};
     product.c_stride = c_stride;
     product.finish = finish;
     product.context = context;
-    product.tile_rows = tile_extent(m, tall ? LARGE : MIDDLE);
-    product.tile_columns = tile_extent(n, tall ? LARGE : SMALL);
-    product.across = team_tiles(n, product.tile_columns);
+    choose_tiles(&product);
     team_run(team_tiles(m, product.tile_rows) * product.across, do_tile, &product);
 }

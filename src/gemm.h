@@ -39,6 +39,10 @@ const char *gemm_kernels(void);
 /* Whether the product becomes C, or is added to it. */
 typedef enum GemmInto { GEMM_SET, GEMM_ADD } GemmInto;
 
+/* With at most so many rows of A, products take a way of their own, for decoding. It sums in
+ * another order: numbers that must agree to the bit should all go this way. */
+enum { GEMM_FEW = 14 };
+
 /* On the calling thread. */
 void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto into, real *c,
           size_t c_stride);

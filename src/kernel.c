@@ -104,15 +104,15 @@ WIDE void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next
 
 /* `rows` is known to the compiler in every copy of this, so that all sums live in registers. */
 INLINE void strip(size_t rows, size_t columns, size_t k, float alpha, const float *a,
-                  size_t a_row, size_t a_next, const float *panel, bool add, float *c,
-                  size_t c_row)
+                  size_t a_row, size_t a_next, const float *panel, size_t panel_row, bool add,
+                  float *c, size_t c_row)
 {
     __m512 sum[KERNEL_ROWS][2];
 #pragma GCC unroll 14
     for (size_t i = 0; i < rows; i++)
         sum[i][0] = sum[i][1] = _mm512_setzero_ps();
     for (size_t p = 0; p < k; p++) {
-        __m512 left = _mm512_load_ps(panel), right = _mm512_load_ps(panel + LANES);
+        __m512 left = _mm512_loadu_ps(panel), right = _mm512_loadu_ps(panel + LANES);
 #pragma GCC unroll 14
         for (size_t i = 0; i < rows; i++) {
             __m512 one = _mm512_set1_ps(a[i * a_row]);
@@ -120,7 +120,7 @@ INLINE void strip(size_t rows, size_t columns, size_t k, float alpha, const floa
             sum[i][1] = _mm512_fmadd_ps(one, right, sum[i][1]);
         }
         a += a_next;
-        panel += KERNEL_COLUMNS;
+        panel += panel_row;
     }
     __mmask16 left = first_lanes(columns);
     __mmask16 right = columns > LANES ? first_lanes(columns - LANES) : 0;
@@ -135,12 +135,12 @@ INLINE void strip(size_t rows, size_t columns, size_t k, float alpha, const floa
     }
 }
 
-#define STRIP(rows)                                                                          \
-    WIDE static void strip_##rows(size_t columns, size_t k, float alpha, const float *a,     \
-                                  size_t a_row, size_t a_next, const float *panel, bool add, \
-                                  float *c, size_t c_row)                                    \
-    {                                                                                        \
-        strip(rows, columns, k, alpha, a, a_row, a_next, panel, add, c, c_row);              \
+#define STRIP(rows)                                                                        \
+    WIDE static void strip_##rows(size_t columns, size_t k, float alpha, const float *a,   \
+                                  size_t a_row, size_t a_next, const float *panel,         \
+                                  size_t panel_row, bool add, float *c, size_t c_row)      \
+    {                                                                                      \
+        strip(rows, columns, k, alpha, a, a_row, a_next, panel, panel_row, add, c, c_row); \
     }
 /* clang-format off */
 STRIP(1) STRIP(2) STRIP(3) STRIP(4) STRIP(5) STRIP(6) STRIP(7)
@@ -148,21 +148,65 @@ STRIP(8) STRIP(9) STRIP(10) STRIP(11) STRIP(12) STRIP(13) STRIP(14)
     /* clang-format on */
 
     WIDE void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a,
-                              size_t a_row, size_t a_next, const float *panels, bool add,
-                              float *c, size_t c_row)
+                              size_t a_row, size_t a_next, const float *panels,
+                              size_t panel_row, bool add, float *c, size_t c_row)
 {
     static void (*const strips[])(size_t, size_t, float, const float *, size_t, size_t,
-                                  const float *, bool, float *, size_t) = {
+                                  const float *, size_t, bool, float *, size_t) = {
         strip_1, strip_2, strip_3,  strip_4,  strip_5,  strip_6,  strip_7,
         strip_8, strip_9, strip_10, strip_11, strip_12, strip_13, strip_14};
     for (size_t column = 0; column < n; column += KERNEL_COLUMNS) {
         size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
         for (size_t row = 0; row < m; row += KERNEL_ROWS) {
             size_t rows = m - row < KERNEL_ROWS ? m - row : KERNEL_ROWS;
-            strips[rows - 1](columns, k, alpha, a + row * a_row, a_row, a_next, panels, add,
-                             c + row * c_row + column, c_row);
+            strips[rows - 1](columns, k, alpha, a + row * a_row, a_row, a_next, panels,
+                             panel_row, add, c + row * c_row + column, c_row);
         }
-        panels += k * KERNEL_COLUMNS;
+        panels += k * panel_row;
+    }
+}
+
+/* --- inner products --- */
+
+/* One row of A with 16 rows of B; where there are fewer, the last stands in for the rest. */
+WIDE static __m512 dots(size_t k, const float *a, const float *b, size_t b_row, size_t rows)
+{
+    __m512 sum[LANES];
+    const float *row[LANES];
+#pragma GCC unroll 16
+    for (size_t i = 0; i < LANES; i++) {
+        sum[i] = _mm512_setzero_ps();
+        row[i] = b + (i < rows ? i : rows - 1) * b_row;
+    }
+    for (size_t p = 0; p < k; p += LANES) {
+        __mmask16 lanes = first_lanes(k - p);
+        __m512 one = _mm512_maskz_loadu_ps(lanes, a + p);
+#pragma GCC unroll 16
+        for (size_t i = 0; i < LANES; i++)
+            sum[i] = _mm512_fmadd_ps(one, _mm512_maskz_loadu_ps(lanes, row[i] + p), sum[i]);
+    }
+    transpose(sum);
+#pragma GCC unroll 4
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+        for (size_t i = 0; i < half; i++)
+            sum[i] = _mm512_add_ps(sum[i], sum[i + half]);
+    return sum[0];
+}
+
+WIDE void kernel_dots(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
+                      const float *b, size_t b_row, bool add, float *c, size_t c_row)
+{
+    __m512 factor = _mm512_set1_ps(alpha);
+    for (size_t column = 0; column < n; column += LANES) {
+        size_t columns = n - column < LANES ? n - column : LANES;
+        __mmask16 lanes = first_lanes(columns);
+        for (size_t row = 0; row < m; row++) {
+            float *at = c + row * c_row + column;
+            __m512 sum = dots(k, a + row * a_row, b + column * b_row, b_row, columns);
+            __m512 old = add ? _mm512_maskz_loadu_ps(lanes, at) : _mm512_setzero_ps();
+            _mm512_mask_storeu_ps(at, lanes, _mm512_fmadd_ps(factor, sum, old));
+        }
     }
 }
 
@@ -182,9 +226,19 @@ void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, siz
 }
 
 void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                     size_t a_next, const float *panels, bool add, float *c, size_t c_row)
+                     size_t a_next, const float *panels, size_t panel_row, bool add, float *c,
+                     size_t c_row)
 {
-    (void)m, (void)n, (void)k, (void)alpha, (void)a, (void)a_row, (void)a_next, (void)panels;
+    (void)panel_row, (void)m, (void)n, (void)k, (void)alpha, (void)a, (void)a_row, (void)a_next,
+        (void)panels;
+    (void)add, (void)c, (void)c_row;
+    assert(false);
+}
+
+void kernel_dots(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
+                 const float *b, size_t b_row, bool add, float *c, size_t c_row)
+{
+    (void)m, (void)n, (void)k, (void)alpha, (void)a, (void)a_row, (void)b, (void)b_row;
     (void)add, (void)c, (void)c_row;
     assert(false);
 }

@@ -71,7 +71,8 @@ void arena_allocate(Arena *arena, const char *what)
 {
     assert(!arena->base);
     arena->size = arena->used ? arena->used : ALIGNMENT;
-    arena->base = aligned_alloc(arena->size < LARGE_PAGE ? ALIGNMENT : LARGE_PAGE, arena->size);
+    size_t unit = arena->size < LARGE_PAGE ? ALIGNMENT : LARGE_PAGE;
+    arena->base = aligned_alloc(unit, (arena->size + unit - 1) / unit * unit);
     if (!arena->base)
         out_of_memory(arena->size, what);
     if (arena->size >= LARGE_PAGE)

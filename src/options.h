@@ -77,6 +77,9 @@ bool options_set(const OptionGroup *groups, size_t count, const char *name, cons
 /* Reads "name = value" lines, and skips those that begin with #. Unknown names are errors. */
 bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
                        const char *where, Error *error);
+/* The same for a program that has only some of the settings: others' names are passed over. */
+bool options_read_known(const OptionGroup *groups, size_t count, const char *text,
+                        const char *where, Error *error);
 /* Writes the stored settings in that form; the caller owns the text. */
 char *options_write_text(const OptionGroup *groups, size_t count);
 

@@ -6,20 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_line(const OptionGroup *groups, size_t count, char *line, const char *where,
-                      Error *error)
+static bool read_line(const OptionGroup *groups, size_t count, bool known_only, char *line,
+                      const char *where, Error *error)
 {
+    const OptionGroup *group;
     char *name = text_trim(line), *equals = strchr(name, '=');
     if (!*name || *name == '#')
         return true;
     if (!equals)
         return error_set(error, "%s: '%s' is not of the form name = value", where, name);
     *equals = '\0';
-    return options_set(groups, count, text_trim(name), text_trim(equals + 1), where, error);
+    name = text_trim(name);
+    if (known_only && !option_find(groups, count, name, &group))
+        return true;
+    return options_set(groups, count, name, text_trim(equals + 1), where, error);
 }
 
-bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
-                       const char *where, Error *error)
+static bool read_lines(const OptionGroup *groups, size_t count, bool known_only,
+                       const char *text, const char *where, Error *error)
 {
     char *copy = memory_copy_text(text);
     bool good = true;
@@ -29,12 +33,24 @@ bool options_read_text(const OptionGroup *groups, size_t count, const char *text
         if (end)
             *end = '\0';
         char *place = text_format("%s:%zu", where, number);
-        good = read_line(groups, count, line, place, error);
+        good = read_line(groups, count, known_only, line, place, error);
         free(place);
         line = end ? end + 1 : NULL;
     }
     free(copy);
     return good;
+}
+
+bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
+                       const char *where, Error *error)
+{
+    return read_lines(groups, count, false, text, where, error);
+}
+
+bool options_read_known(const OptionGroup *groups, size_t count, const char *text,
+                        const char *where, Error *error)
+{
+    return read_lines(groups, count, true, text, where, error);
 }
 
 char *option_value(const OptionGroup *group, const Option *option)

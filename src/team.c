@@ -12,24 +12,34 @@
  * next one looks out for it this many times before it lies down to sleep. */
 #define PATIENCE 20000
 
+/* A round is one call of team_run. Workers come in while its gate is open, and the round ends
+ * when the gate is shut and everybody is out: a worker that the system keeps from running does
+ * not come in, and nobody waits for it. The gate is one number: the round's in the upper half,
+ * twice the count of workers inside, and whether it is open. */
+typedef uint64_t Gate;
+#define OPEN       ((Gate)1)
+#define ONE_INSIDE ((Gate)2)
+#define NEXT_ROUND ((Gate)1 << 32)
+#define INSIDE     (NEXT_ROUND - ONE_INSIDE)
+
 static struct {
     pthread_t *threads;
     size_t size;  /* workers, the calling thread included; 0 before the start */
     int patience; /* none when there are more threads than processors */
 
+    _Atomic Gate gate;
     pthread_mutex_t lock;
-    pthread_cond_t started, finished;
-    atomic_uint round;    /* counts the calls of team_run; bumping it wakes the workers */
-    atomic_size_t active; /* workers that have not finished this round */
-    bool stopping;
+    pthread_cond_t opened, empty;
+    atomic_size_t sleepers; /* workers that wait for `opened` */
+    atomic_bool stopping;
 
     TeamWork work;
     void *job;
     size_t tiles;
     atomic_size_t next; /* the first tile that nobody has taken */
 } team = {.lock = PTHREAD_MUTEX_INITIALIZER,
-          .started = PTHREAD_COND_INITIALIZER,
-          .finished = PTHREAD_COND_INITIALIZER};
+          .opened = PTHREAD_COND_INITIALIZER,
+          .empty = PTHREAD_COND_INITIALIZER};
 
 static void relax(void)
 {
@@ -50,54 +60,90 @@ static void take_tiles(size_t worker)
     }
 }
 
-static void await_round_after(unsigned last)
+/* Into a round that is not the last one this worker was in. */
+static bool enter(Gate *last)
+{
+    Gate gate = atomic_load(&team.gate);
+    while ((gate & OPEN) && gate / NEXT_ROUND != *last)
+        if (atomic_compare_exchange_weak(&team.gate, &gate, gate + ONE_INSIDE)) {
+            *last = gate / NEXT_ROUND;
+            return true;
+        }
+    return false;
+}
+
+static void leave(void)
+{
+    Gate before = atomic_fetch_sub(&team.gate, ONE_INSIDE);
+    if ((before & OPEN) || (before & INSIDE) != ONE_INSIDE)
+        return;
+    pthread_mutex_lock(&team.lock);
+    pthread_cond_signal(&team.empty);
+    pthread_mutex_unlock(&team.lock);
+}
+
+/* False when there will be no more rounds. */
+static bool await_round(Gate *last)
 {
     for (int i = 0; i < team.patience; i++) {
-        if (atomic_load(&team.round) != last)
-            return;
+        if (enter(last))
+            return true;
+        if (atomic_load(&team.stopping))
+            return false;
         relax();
     }
+    bool entered = false;
     pthread_mutex_lock(&team.lock);
-    while (atomic_load(&team.round) == last)
-        pthread_cond_wait(&team.started, &team.lock);
+    atomic_fetch_add(&team.sleepers, 1);
+    while (!(entered = enter(last)) && !atomic_load(&team.stopping))
+        pthread_cond_wait(&team.opened, &team.lock);
+    atomic_fetch_sub(&team.sleepers, 1);
     pthread_mutex_unlock(&team.lock);
+    return entered;
 }
 
 static void *worker_main(void *argument)
 {
     size_t worker = (size_t)(uintptr_t)argument;
-    for (unsigned round = 0;; round++) {
-        await_round_after(round);
-        if (team.stopping)
-            return NULL;
+    Gate last = 0;
+    while (await_round(&last)) {
         take_tiles(worker);
-        if (atomic_fetch_sub(&team.active, 1) == 1) {
-            pthread_mutex_lock(&team.lock);
-            pthread_cond_signal(&team.finished);
-            pthread_mutex_unlock(&team.lock);
-        }
+        leave();
     }
+    return NULL;
 }
 
-static void begin_round(void)
+static void wake_sleepers(void)
 {
-    atomic_store(&team.active, team.size - 1);
+    if (atomic_load(&team.sleepers) == 0)
+        return;
     pthread_mutex_lock(&team.lock);
-    atomic_fetch_add(&team.round, 1);
-    pthread_cond_broadcast(&team.started);
+    pthread_cond_broadcast(&team.opened);
     pthread_mutex_unlock(&team.lock);
 }
 
-static void await_workers(void)
+/* Nobody is inside, and the number of the round changes: it never is 0, which no worker has
+ * been in. */
+static void open_gate(void)
 {
+    Gate round = atomic_load(&team.gate) / NEXT_ROUND + 1;
+    if (round == NEXT_ROUND)
+        round = 1;
+    atomic_store(&team.gate, round * NEXT_ROUND + OPEN);
+    wake_sleepers();
+}
+
+static void shut_gate(void)
+{
+    atomic_fetch_and(&team.gate, ~OPEN);
     for (int i = 0; i < team.patience; i++) {
-        if (atomic_load(&team.active) == 0)
+        if ((atomic_load(&team.gate) & INSIDE) == 0)
             return;
         relax();
     }
     pthread_mutex_lock(&team.lock);
-    while (atomic_load(&team.active) != 0)
-        pthread_cond_wait(&team.finished, &team.lock);
+    while ((atomic_load(&team.gate) & INSIDE) != 0)
+        pthread_cond_wait(&team.empty, &team.lock);
     pthread_mutex_unlock(&team.lock);
 }
 
@@ -116,8 +162,8 @@ void team_start(size_t threads)
     team_stop();
     team.threads = memory_take(threads, sizeof *team.threads, "the threads");
     team.patience = threads <= team_processors() ? PATIENCE : 0;
-    team.stopping = false;
-    atomic_store(&team.round, 0);
+    atomic_store(&team.stopping, false);
+    atomic_store(&team.gate, 0);
     team.size = 1;
     while (team.size < threads) {
         if (pthread_create(&team.threads[team.size], NULL, worker_main,
@@ -132,8 +178,8 @@ void team_start(size_t threads)
 void team_stop(void)
 {
     if (team.size > 1) {
-        team.stopping = true;
-        begin_round();
+        atomic_store(&team.stopping, true);
+        wake_sleepers();
         for (size_t i = 1; i < team.size; i++)
             pthread_join(team.threads[i], NULL);
     }
@@ -158,7 +204,7 @@ void team_run(size_t tiles, TeamWork work, void *job)
     team.job = job;
     team.tiles = tiles;
     atomic_store(&team.next, 0);
-    begin_round();
+    open_gate();
     take_tiles(0);
-    await_workers();
+    shut_gate();
 }

@@ -49,6 +49,7 @@ says() { grep -q -e "$1" err; }
 prints() { grep -q -e "$1" out; }
 silent() { [ ! -s out ] && [ ! -s err ]; }
 lines() { [ "$(grep -c '' "$1")" -eq "$2" ]; }
+begins() { head -c "$(wc -c <"$2")" "$1" | cmp -s - "$2"; }
 same() { cmp -s "$1" "$2"; }
 differ() { [ -f "$1" ] && [ -f "$2" ] && ! cmp -s "$1" "$2"; }
 
@@ -469,8 +470,16 @@ sample --prompt 'the cuckoo'
 check 'an unknown word is told' says '1 unknown token'
 run "$bin/sample" --length 0 --prompt 'one lark' softmax
 check 'nothing but the prompt' [ "$(cat out)" = 'one lark' ]
-sample --count 3
-check 'three texts' eval '[ "$(grep -c "^---\$" out)" -eq 2 ]'
+sample --count 3 && cp out few
+check 'three texts' eval '[ "$(grep -c "^---\$" few)" -eq 2 ]'
+sample --count 1
+check 'the first is the one that is made alone' begins few out
+# As many as that are not made at once.
+sample --count 71 && cp out many
+check 'many texts' eval '[ "$(grep -c "^---\$" many)" -eq 70 ]'
+check 'a text does not depend on how many there are' begins many few
+sample --count 3 --threads 2
+check 'nor on the threads' same out few
 train rare --min-count 60 text.txt
 sample --seed 1 && run "$bin/sample" --length 300 --temperature 3 rare
 check 'a model of rare words says <unk>' prints '<unk>'
@@ -480,6 +489,8 @@ run "$bin/sample" --length 300 linear
 check 'far past the context' exits 0
 "$bin/sample" --length 100000 softmax 2>err </dev/null | head -c 10 >out
 check 'a reader that leaves is no trouble' [ ! -s err ]
+"$bin/sample" --length 1000000000000 --count 3 linear 2>err </dev/null | head -c 10 >out
+check 'nor are texts that nothing could keep' eval '[ ! -s err ] && [ -s out ]'
 refused 'an empty prompt of bytes' 2 'prompt' \
     "$bin/sample" --prompt "$(printf '\377')" softmax
 

@@ -28,13 +28,13 @@ static const ModelConfig tiny = {.layers = 2,
                                  .dropout = 0.2,
                                  .vocabulary = 11};
 
-static void rig_make(Rig *rig, ModelConfig config, size_t batch, double spread)
+static void rig_make_for(Rig *rig, ModelConfig config, size_t batch, double spread, PassUse use)
 {
     *rig = (Rig){0};
     Error error;
     ck_assert_msg(config_check(&config, &error), "%s", error.text);
     model_make(&rig->model, &config);
-    pass_make(&rig->pass, &rig->model, batch, config.context, true);
+    pass_make(&rig->pass, &rig->model, batch, config.context, use);
     rig->gradients.h = memory_take(config.layers, sizeof *rig->gradients.h, "a test");
     for (int measured = 0; measured < 2; measured++) {
         model_layout(&rig->model, &rig->arena);
@@ -55,6 +55,11 @@ static void rig_make(Rig *rig, ModelConfig config, size_t batch, double spread)
         rig->inputs[i] = (int32_t)random_below(key, 2 * i, config.vocabulary);
         rig->targets[i] = (int32_t)random_below(key, 2 * i + 1, config.vocabulary);
     }
+}
+
+static void rig_make(Rig *rig, ModelConfig config, size_t batch, double spread)
+{
+    rig_make_for(rig, config, batch, spread, PASS_TRAIN);
 }
 
 static void rig_free(Rig *rig)
@@ -273,6 +278,28 @@ START_TEST(any_number_of_threads_gives_the_same_bits)
 }
 END_TEST
 
+START_TEST(recomputing_gives_the_same_bits)
+{
+    for (size_t k = 0; attention_find(k); k++)
+        for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++) {
+            ModelConfig config = tiny;
+            config.attention = k;
+            config.norm = norm;
+            config.positions = POSITIONS_ROTARY;
+            config.attention_dropout = attention_find(k)->has_weights ? 0.1 : 0;
+            Rig kept, again;
+            rig_make_for(&kept, config, 2, 0.1, PASS_TRAIN);
+            rig_make_for(&again, config, 2, 0.1, PASS_RECOMPUTE);
+            ck_assert(again.arena.size < kept.arena.size);
+            ck_assert(rig_gradients(&kept) == rig_gradients(&again));
+            ck_assert(memcmp(kept.gradient_base, again.gradient_base,
+                             kept.model.table.total * sizeof(real)) == 0);
+            rig_free(&kept);
+            rig_free(&again);
+        }
+}
+END_TEST
+
 START_TEST(a_fresh_model_knows_nothing)
 {
     ModelConfig config = tiny;
@@ -325,6 +352,7 @@ Suite *model_suite(void)
     tcase_add_test(tests, logits_do_not_see_later_tokens);
     tcase_add_test(tests, decoding_gives_the_logits_of_forward);
     tcase_add_test(tests, any_number_of_threads_gives_the_same_bits);
+    tcase_add_test(tests, recomputing_gives_the_same_bits);
     tcase_add_test(tests, a_fresh_model_knows_nothing);
     tcase_add_test(tests, one_batch_can_be_learned_by_heart);
     suite_add_tcase(suite, tests);

@@ -1,6 +1,6 @@
 #include "train/options.h"
 #include "data/utf8.h"
-#include "src/file.h"
+#include "models/preset.h"
 #include "src/memory.h"
 #include "src/optim/schedule.h"
 #include "src/text.h"
@@ -102,6 +102,10 @@ static const Option session_rows[] = {
     {.name = "max-mem", .argument = "MB", .type = OPTION_SIZE,
      .offset = SESSION(max_mem), .low = 0, .high = 1e9, .fallback = "0",
      .help = "refuse to start if more memory is needed; 0: 80 % of what is free"},
+    {.name = "recompute", .type = OPTION_FLAG,
+     .offset = SESSION(recompute), .fallback = "no",
+     .help = "keep less for the backward pass and compute it again: slower, less memory, "
+             "the same result"},
     {.name = "quiet", .type = OPTION_FLAG,
      .offset = SESSION(quiet), .fallback = "no",
      .help = "only warnings and errors"},
@@ -121,35 +125,10 @@ void settings_groups(Settings *settings, OptionGroup groups[GROUP_COUNT])
                                           &settings->session};
 }
 
-/* A file as named, else NAME.conf in the models folder beside the program's. */
-static char *find_preset(const char *name, Error *error)
-{
-    if (file_exists(name) && !file_is_folder(name))
-        return memory_copy_text(name);
-    static const char *const places[] = {"../models", "../share/linnet/models"};
-    char *folder = file_program_folder();
-    char *found = NULL;
-    for (size_t i = 0; !found && i < sizeof places / sizeof *places; i++) {
-        char *path = text_format("%s/%s/%s.conf", folder, places[i], name);
-        if (file_exists(path))
-            found = path;
-        else
-            free(path);
-    }
-    if (!found)
-        error_set(error, "--preset %s: no such file, and no %s.conf in %s/../models", name,
-                  name, folder);
-    free(folder);
-    return found;
-}
-
 static bool read_preset(const OptionGroup *groups, const char *name, Error *error)
 {
-    enum { MOST = 1 << 20 };
-    char *path = find_preset(name, error), *text = NULL;
-    size_t size;
-    bool good = path && file_read(path, MOST, &text, &size, error) &&
-                options_read_text(groups, GROUP_COUNT, text, path, error);
+    char *path, *text = preset_text(name, &path, error);
+    bool good = text && options_read_text(groups, GROUP_COUNT, text, path, error);
     free(text);
     free(path);
     return good;

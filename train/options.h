@@ -16,7 +16,7 @@ typedef struct TrainOptions {
 typedef struct SessionOptions {
     char *run, *resume, *preset, *stop_after;
     size_t threads, max_mem;
-    bool quiet;
+    bool recompute, quiet;
 } SessionOptions;
 
 typedef struct Settings {

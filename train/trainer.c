@@ -55,7 +55,8 @@ static bool check_memory(const Trainer *t, Error *error)
     return error_set(
         error,
         "training needs %.0f MB, the limit is %.0f MB; a lower --batch, --context, "
-        "--dim, --ffn or --layers needs less, --max-mem sets the limit",
+        "--dim, --ffn or --layers needs less, and so does --recompute; --max-mem sets the "
+        "limit",
         need / megabyte, limit / megabyte);
 }
 
@@ -72,7 +73,8 @@ bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
                          train->corpus, t->corpus.train.count, context);
     t->settings.model.vocabulary = t->corpus.vocabulary.count;
     model_make(&t->model, &t->settings.model);
-    pass_make(&t->pass, &t->model, train->batch, context, true);
+    pass_make(&t->pass, &t->model, train->batch, context,
+              t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
     t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
     lay_out(t);
     if (!check_memory(t, error))

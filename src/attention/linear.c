@@ -139,8 +139,8 @@ static void load_features(real *features, real *turned, const real *x, const Chu
 
 /* --- forward --- */
 
-static void divide(real *out, real *denominators, const real *z_at_start, const real *v, const Chunk *c,
-                   const AttentionHead *head)
+static void divide(real *out, real *denominators, const real *z_at_start, const real *v,
+                   const Chunk *c, const AttentionHead *head)
 {
     size_t width = head->width;
     memcpy(c->z, z_at_start, width * sizeof(real));

@@ -14,9 +14,9 @@ static void gelu_forward(real *restrict y, const real *restrict x, size_t width)
         y[i] = x[i] * vector_sigmoid(GELU_SLOPE * (x[i] + GELU_CUBIC * x[i] * x[i] * x[i]));
 }
 
-static void gelu_backward(real *restrict dx, const real *restrict dy, const real *restrict x,
-                          size_t width)
+static void gelu_backward(real *dx, const real *dy, const real *x, size_t width)
 {
+#pragma omp simd
     for (size_t i = 0; i < width; i++) {
         real square = x[i] * x[i];
         real s = vector_sigmoid(GELU_SLOPE * x[i] * (1 + GELU_CUBIC * square));
@@ -31,9 +31,9 @@ static void relu_forward(real *restrict y, const real *restrict x, size_t width)
         y[i] = x[i] > 0 ? x[i] : 0;
 }
 
-static void relu_backward(real *restrict dx, const real *restrict dy, const real *restrict x,
-                          size_t width)
+static void relu_backward(real *dx, const real *dy, const real *x, size_t width)
 {
+#pragma omp simd
     for (size_t i = 0; i < width; i++)
         dx[i] = x[i] > 0 ? dy[i] : 0;
 }
@@ -44,9 +44,9 @@ static void relu2_forward(real *restrict y, const real *restrict x, size_t width
         y[i] = x[i] > 0 ? x[i] * x[i] : 0;
 }
 
-static void relu2_backward(real *restrict dx, const real *restrict dy, const real *restrict x,
-                           size_t width)
+static void relu2_backward(real *dx, const real *dy, const real *x, size_t width)
 {
+#pragma omp simd
     for (size_t i = 0; i < width; i++)
         dx[i] = x[i] > 0 ? 2 * x[i] * dy[i] : 0;
 }
@@ -58,15 +58,16 @@ static void swiglu_forward(real *restrict y, const real *restrict x, size_t widt
         y[i] = x[i] * vector_sigmoid(x[i]) * up[i];
 }
 
-static void swiglu_backward(real *restrict dx, const real *restrict dy, const real *restrict x,
-                            size_t width)
+static void swiglu_backward(real *dx, const real *dy, const real *x, size_t width)
 {
     const real *up = x + width;
-    real *restrict dup = dx + width;
+    real *dup = dx + width;
+#pragma omp simd
     for (size_t i = 0; i < width; i++) {
         real s = vector_sigmoid(x[i]);
+        real dgate = dy[i] * up[i] * s * (1 + x[i] * (1 - s));
         dup[i] = dy[i] * x[i] * s;
-        dx[i] = dy[i] * up[i] * s * (1 + x[i] * (1 - s));
+        dx[i] = dgate;
     }
 }
 

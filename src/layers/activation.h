@@ -12,10 +12,10 @@
 typedef struct Activation {
     const char *name;
     size_t inputs; /* numbers that go in for one that comes out: 1, or 2 with a gate */
-    /* For the columns of one row: y and dy have `width`, x and dx `inputs * width`. */
+    /* For the columns of one row: y and dy have `width`, x and dx `inputs * width`. The
+     * gradient may take the place of x. */
     void (*forward)(real *restrict y, const real *restrict x, size_t width);
-    void (*backward)(real *restrict dx, const real *restrict dy, const real *restrict x,
-                     size_t width);
+    void (*backward)(real *dx, const real *dy, const real *x, size_t width);
 } Activation;
 
 const Activation *activation_find(size_t index); /* NULL after the last */

@@ -4,9 +4,9 @@
 #include "src/team.h"
 #include "src/vector.h"
 
-#define BLOCK_LOGITS ((size_t)5000000) /* logits of one block: 20 MB of floats */
+#define BLOCK_LOGITS ((size_t)1650000) /* logits of one block: 20 MB of floats */
 #define BLOCK_ROWS   ((size_t)1024)
-#define ROW_TILE     ((size_t)64)
+#define ROW_TILE     ((size_t)32)
 #define SLICES       ((size_t)16)
 
 typedef struct Job {
@@ -206,9 +206,12 @@ double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, c
 
 void head_logits(real *logits, const real *x, const real *w, const real *b, HeadSizes sizes)
 {
-    /* Z = X W^T + b */
-    gemm_team(sizes.rows, sizes.vocabulary, sizes.width, plain(x, sizes.width),
-              transposed(w, sizes.width), GEMM_SET, logits, sizes.vocabulary, NULL, NULL);
+    /* Z = X W^T + b, in groups of rows, so that a row's logits are the same in any company. */
+    for (size_t row = 0; row < sizes.rows; row += GEMM_FEW)
+        gemm_team(team_extent(sizes.rows, GEMM_FEW, row / GEMM_FEW), sizes.vocabulary,
+                  sizes.width, plain(x + row * sizes.width, sizes.width),
+                  transposed(w, sizes.width), GEMM_SET, logits + row * sizes.vocabulary,
+                  sizes.vocabulary, NULL, NULL);
     for (size_t row = 0; b && row < sizes.rows; row++)
         vector_add_scaled(logits + row * sizes.vocabulary, b, 1, sizes.vocabulary);
 }

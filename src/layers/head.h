@@ -7,8 +7,8 @@
  *   1. every slice:  z = X W_slice^T + b_slice, its row maxima m and sums of e = exp(z - m)
  *   2. every row:    lse = log of the sum over slices, loss = lse - z_target
  *   3. every slice:  p = e exp(m - lse), minus one at the target: the gradient of the loss;
- *                    dW_slice += p^T X,  db_slice += sum of p,  dX (of this slice) = p W_slice
- *   4. every row:    dX = the sum over slices, in order
+ *                    dW_slice += p^T X,  db_slice += sum of p
+ *   4. the block:    dX = p W
  *
  * Rows whose target is negative do not count. Losses are in nats; gradients are those of the
  * SUM of the losses, so that steps made of several parts need not know each other's sizes. */

@@ -19,7 +19,8 @@ void layernorm_forward(real *y,                            /* (rows, width) */
 void layernorm_again(real *y, const real *x, const real *mean, const real *rstd,
                      const real *gain, const real *bias, size_t rows, size_t width);
 
-/* Adds to dgain and dbias; dx is dx * keep + the gradient, and may be the same memory as dy. */
+/* Adds to dgain and dbias; dx is dx * keep + the gradient, and may take the place of dy, or,
+ * with nothing to keep, of x. */
 void layernorm_backward(real *dx, real keep, real *dgain, real *dbias, const real *dy,
                         const real *x, const real *mean, const real *rstd, const real *gain,
                         size_t rows, size_t width);
