@@ -114,11 +114,11 @@ static void move_to(Chunk *c, size_t start, const AttentionHead *head)
 }
 
 /* Asks for a row of the next chunk, to be there when its turn comes. */
-static void fetch(const real *x, size_t row, const AttentionHead *head)
+static void fetch(const real *x, size_t row, size_t stride, const AttentionHead *head)
 {
     enum { LINE = 64 / sizeof(real) };
     for (size_t i = 0; row < head->length && i < head->width; i += LINE)
-        __builtin_prefetch(x + row * head->stride + i);
+        __builtin_prefetch(x + row * stride + i);
 }
 
 /* The chunk's rows of q or k as features, and turned where there are angles. */
@@ -128,7 +128,7 @@ static void load_features(real *features, real *turned, const real *x, const Chu
     size_t width = head->width;
     for (size_t i = 0; i < c->rows; i++) {
         size_t row = c->start + i;
-        fetch(x, row + CHUNK, head);
+        fetch(x, row + CHUNK, head->stride, head);
         feature_forward(features + i * width, x + row * head->stride, width);
         if (!head->rotary)
             continue;
@@ -139,35 +139,43 @@ static void load_features(real *features, real *turned, const real *x, const Chu
 
 /* --- forward --- */
 
-static void divide(real *out, real *denominators, const real *z_at_start, const real *v,
-                   const Chunk *c, const AttentionHead *head)
+/* z += k;  f(q) . z */
+static real next_denominator(real *restrict z, const real *restrict k, const real *restrict q,
+                             size_t width)
+{
+    real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < width; i++) {
+        z[i] += k[i];
+        sum += q[i] * z[i];
+    }
+    return sum + EPSILON;
+}
+
+/* Takes z from the chunk's start to its end. */
+static void divide(real *out, real *denominators, real *z, const real *v, const Chunk *c,
+                   const AttentionHead *head)
 {
     size_t width = head->width;
-    memcpy(c->z, z_at_start, width * sizeof(real));
     for (size_t i = 0; i < c->rows; i++) {
-        fetch(v, c->start + i + CHUNK, head);
-        vector_add_scaled(c->z, c->k + i * width, 1, width);
-        real denominator = vector_dot(c->q + i * width, c->z, width) + EPSILON;
+        size_t row = c->start + i;
+        fetch(v, row + CHUNK, head->stride, head);
+        fetch(out, row + CHUNK, head->out_stride, head);
+        real denominator = next_denominator(z, c->k + i * width, c->q + i * width, width);
         real inverse = 1 / denominator;
-        real *restrict y = out + i * head->out_stride;
+        real *restrict y = out + row * head->out_stride;
         for (size_t j = 0; j < width; j++)
             y[j] *= inverse;
-        denominators[c->start + i] = denominator;
+        denominators[row] = denominator;
     }
 }
 
-/* From the state at the chunk's start to that at its end, which may be the same memory:
- * S += K^T V, z += the sum of K. */
-static void advance(real *end, const real *start, const Chunk *c, const real *v,
-                    const AttentionHead *head)
+/* Takes S from the chunk's start to its end: S += K^T V. */
+static void advance(real *s, const Chunk *c, const real *v, const AttentionHead *head)
 {
     size_t width = head->width;
-    if (end != start)
-        memcpy(end, start, state_size(head) * sizeof(real));
     gemm(width, width, c->rows, 1, transposed(c->k_turned, width), plain(v, head->stride),
-         GEMM_ADD, end, width);
-    for (size_t i = 0; i < c->rows; i++)
-        vector_add_scaled(end + width * width, c->k + i * width, 1, width);
+         GEMM_ADD, s, width);
 }
 
 static void forward(real *out, real *saved_memory, real *scratch, const real *q, const real *k,
@@ -192,8 +200,8 @@ static void forward(real *out, real *saved_memory, real *scratch, const real *q,
              head->out_stride);
         /* O += P V */
         triangle_add(o, head->out_stride, c.p, plain(v_chunk, head->stride), width);
-        divide(o, saved.denominators, z, v, &c, head);
-        advance(s, s, &c, v_chunk, head);
+        divide(out, saved.denominators, z, v, &c, head);
+        advance(s, &c, v_chunk, head);
     }
 }
 
@@ -269,7 +277,11 @@ static void compute_states(Chunk *c, size_t first, size_t end, Saved saved, cons
     for (size_t start = first; start + CHUNK < end; start += CHUNK, state += size) {
         move_to(c, start, head);
         load_features(c->k, c->k_turned, k, c, head);
-        advance(state + size, state, c, v + start * head->stride, head);
+        memcpy(state + size, state, size * sizeof(real));
+        advance(state + size, c, v + start * head->stride, head);
+        for (size_t i = 0; i < c->rows; i++)
+            vector_add_scaled(state + 2 * size - head->width, c->k + i * head->width, 1,
+                              head->width);
     }
 }
 
