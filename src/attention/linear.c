@@ -349,11 +349,11 @@ static void step(real *out, real *state, real *scratch, const real *q, const rea
     }
 }
 
-/* For each position: two products inside its chunk, and the state read and written. */
+/* For each position: two products with half a chunk, and the state read and written. */
 static double flop(const AttentionHead *head)
 {
     double width = (double)head->width;
-    return (double)head->length * (4 * (double)CHUNK * width + 4 * width * width);
+    return (double)head->length * (2 * (double)CHUNK * width + 4 * width * width);
 }
 
 const AttentionKind attention_linear = {
