@@ -24,31 +24,72 @@ typedef struct Row {
 typedef struct Job {
     const AttentionKind *kind;
     AttentionSizes sizes;
-    real *qkv, *dqkv, *out, *dout, *saved, *scratch;
+    real *qkv, *gates, *own, *out, *dout, *saved, *scratch, *dqkv, *dgates, *down;
 } Job;
+
+static AttentionBatch batch_of(const Job *job)
+{
+    return (AttentionBatch){.qkv = job->qkv,
+                            .gates = job->gates,
+                            .own = job->own,
+                            .out = job->out,
+                            .saved = job->saved,
+                            .scratch = job->scratch};
+}
 
 static void run_forward(void *context)
 {
     Job *job = context;
-    attention_forward(job->kind, job->out, job->saved, job->scratch, job->qkv, &job->sizes);
+    AttentionBatch batch = batch_of(job);
+    attention_forward(job->kind, &batch, &job->sizes);
 }
 
 static void run_backward(void *context)
 {
     Job *job = context;
-    attention_backward(job->kind, job->dqkv, job->dout, job->out, job->saved, job->scratch,
-                       job->qkv, &job->sizes);
+    AttentionBatch batch = batch_of(job);
+    batch.dout = job->dout;
+    batch.dqkv = job->dqkv;
+    batch.dgates = job->dgates;
+    batch.down = job->down;
+    attention_backward(job->kind, &batch, &job->sizes);
 }
 
 static void lay_out(Job *job, Arena *arena)
 {
-    size_t positions = job->sizes.batch * job->sizes.length * job->sizes.heads;
-    job->qkv = arena_reals(arena, positions * 3 * job->sizes.width);
-    job->dqkv = arena_reals(arena, positions * 3 * job->sizes.width);
-    job->out = arena_reals(arena, positions * job->sizes.width);
-    job->dout = arena_reals(arena, positions * job->sizes.width);
+    size_t rows = job->sizes.batch * job->sizes.length,
+           all = job->sizes.heads * job->sizes.width;
+    size_t gates = rows * attention_gates(job->kind, &job->sizes);
+    size_t own = attention_own_reals(job->kind, &job->sizes);
+    job->qkv = arena_reals(arena, rows * 3 * all);
+    job->dqkv = arena_reals(arena, rows * 3 * all);
+    job->out = arena_reals(arena, rows * all);
+    job->dout = arena_reals(arena, rows * all);
+    job->gates = arena_reals(arena, gates);
+    job->dgates = arena_reals(arena, gates);
+    job->own = arena_reals(arena, own);
+    job->down = arena_reals(arena, own);
     job->saved = arena_reals(arena, attention_saved_reals(job->kind, &job->sizes));
     job->scratch = arena_reals(arena, attention_scratch_reals(job->kind, &job->sizes));
+}
+
+static void fill(Job *job)
+{
+    size_t rows = job->sizes.batch * job->sizes.length,
+           all = job->sizes.heads * job->sizes.width;
+    size_t gates = rows * attention_gates(job->kind, &job->sizes);
+    size_t own = attention_own_reals(job->kind, &job->sizes) / job->sizes.heads;
+    RandomKey key = random_key(1, RANDOM_TEST, 0);
+    for (size_t i = 0; i < rows * 3 * all; i++)
+        job->qkv[i] = (real)(random_uniform(key, i) - 0.5);
+    for (size_t i = 0; i < rows * all; i++)
+        job->dout[i] = (real)(random_uniform(key, i) - 0.5);
+    for (size_t i = 0; i < gates; i++)
+        job->gates[i] = (real)random_normal(key, i);
+    for (size_t i = 0; own > 0 && i < job->sizes.heads; i++) {
+        AttentionHead head = attention_head(job->kind, &job->sizes, i);
+        job->kind->start_own(job->own + i * own, &head, random_subkey(key, i));
+    }
 }
 
 static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *options,
@@ -58,24 +99,20 @@ static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *opti
                .sizes = {.batch = options->batch,
                          .length = n,
                          .heads = options->model.heads,
-                         .width = config_head_width(&options->model)}};
+                         .width = config_head_width(&options->model),
+                         .options = &options->model.own}};
     Arena arena = {0};
     lay_out(&job, &arena);
     arena_allocate(&arena, "the benchmark");
     lay_out(&job, &arena);
-    size_t positions = job.sizes.batch * n * job.sizes.heads, width = job.sizes.width;
-    RandomKey key = random_key(1, RANDOM_TEST, 0);
-    for (size_t i = 0; i < positions * 3 * width; i++)
-        job.qkv[i] = (real)(random_uniform(key, i) - 0.5);
-    for (size_t i = 0; i < positions * width; i++)
-        job.dout[i] = (real)(random_uniform(key, i) - 0.5);
+    fill(&job);
     Row row = {.kind = kind,
                .n = n,
                .batch = job.sizes.batch,
                .ratio = (double)NAN,
                .forward = bench_time(run_forward, &job, options->repeats),
                .backward = bench_time(run_backward, &job, options->repeats)};
-    AttentionHead head = {.length = n, .width = width};
+    AttentionHead head = attention_head(kind, &job.sizes, 0);
     double flop = kind->flop(&head) * (double)(job.sizes.batch * job.sizes.heads);
     row.utilisation = flop / row.forward.median / roof;
     row.megabytes = (double)(attention_saved_reals(kind, &job.sizes) * sizeof(real)) / 1e6;

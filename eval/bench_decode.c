@@ -2,7 +2,7 @@
  * carries, against the rate at which the machine can read the weights: a step needs them all.
  */
 #include "eval/bench.h"
-#include "models/pass.h"
+#include "models/mixer.h"
 #include "src/containers.h"
 #include "src/phase.h"
 #include "src/team.h"
@@ -87,9 +87,12 @@ void bench_decode(const BenchOptions *options)
     lay_out(&job, &model, &arena);
     arena_allocate(&arena, "the benchmark");
     lay_out(&job, &model, &arena);
-    params_initialise(&model.table, model.base, 1);
+    params_initialise(&model.table, &model.config, model.base, 1);
     pass_restart(&job.pass);
-    size_t bytes = config.layers * job.pass.state_reals * sizeof(real);
+    size_t bytes = 0;
+    for (size_t layer = 0; layer < config.layers; layer++)
+        bytes += mixer_state_reals(&job.pass, layer) * sizeof(real);
+    char *attention = model_attention(&model);
     double weights = (double)(model.table.total * sizeof(real));
     double readings = readings_per_second(&model, options->repeats);
     if (options->json)
@@ -98,7 +101,7 @@ void bench_decode(const BenchOptions *options)
     else
         printf("%s, %zu at a time, state for %zu positions\n"
                "weights of %.1f MB, read %.0f times a second (%.1f GB/s)\n",
-               model.kind->name, options->batch, last + 1, weights / 1e6, readings,
+               attention, options->batch, last + 1, weights / 1e6, readings,
                weights * readings / 1e9);
     for (size_t i = 0; i < arrlenu(positions); i++) {
         job.position = positions[i];
@@ -107,8 +110,7 @@ void bench_decode(const BenchOptions *options)
         if (options->json)
             printf("%s{\"kind\": \"%s\", \"position\": %zu, \"tokens_per_second\": %.6g, "
                    "\"state_bytes\": %zu, \"of_reading_the_weights\": %.6g}",
-                   i ? ", " : "", model.kind->name, positions[i], speed, bytes,
-                   steps / readings);
+                   i ? ", " : "", attention, positions[i], speed, bytes, steps / readings);
         else
             printf(
                 "  position %6zu  %9.0f tokens/s  %zu bytes of state  %5.1f %% of reading the "
@@ -117,6 +119,7 @@ void bench_decode(const BenchOptions *options)
     }
     if (options->json)
         printf("]}\n");
+    free(attention);
     pass_free(&job.pass);
     model_free(&model);
     arena_free(&arena);

@@ -45,7 +45,7 @@ static void rig_make(Rig *rig, const BenchOptions *options)
     arena_allocate(&rig->arena, "the benchmark");
     lay_out(rig);
     params_bind(&rig->gradients, config, rig->gradient_base);
-    params_initialise(&rig->model.table, rig->model.base, 1);
+    params_initialise(&rig->model.table, &rig->model.config, rig->model.base, 1);
     pass_prepare(&rig->pass);
     RandomKey key = random_key(1, RANDOM_TEST, 0);
     for (size_t i = 0; i < rig->pass.rows; i++) {
@@ -115,6 +115,7 @@ void bench_train(const BenchOptions *options)
 {
     Rig rig;
     rig_make(&rig, options);
+    char *attention = model_attention(&rig.model);
     train_step(&rig); /* touches all memory, before the peak is read */
     double peak = peak_megabytes();
     double roof = bench_roof(5);
@@ -131,11 +132,11 @@ void bench_train(const BenchOptions *options)
         printf("{\"tokens_per_second\": %.6g, \"utilisation\": %.6g, \"roof_gflops\": %.6g, "
                "\"evaluation_tokens_per_second\": %.6g, "
                "\"peak_rss_mb\": %.6g, \"attn\": \"%s\", \"phases\": {",
-               speed, utilisation, roof / 1e9, evaluated, peak, rig.model.kind->name);
+               speed, utilisation, roof / 1e9, evaluated, peak, attention);
         print_phases(options, total);
         printf("}}\n");
     } else {
-        printf("%s, %zu parameters, %zu x %zu tokens a step, %zu steps\n", rig.model.kind->name,
+        printf("%s, %zu parameters, %zu x %zu tokens a step, %zu steps\n", attention,
                rig.model.table.parameters, options->batch, options->model.context,
                options->repeats);
         printf("%.0f tokens/s (steps of %.0f to %.0f tokens/s), %.1f MFLOP a token\n", speed,
@@ -147,5 +148,6 @@ void bench_train(const BenchOptions *options)
                evaluated / speed);
         print_phases(options, total);
     }
+    free(attention);
     rig_free(&rig);
 }

@@ -22,8 +22,7 @@ static void lay_out(Generator *g)
 static void measure(Generator *g, const Model *model, size_t texts)
 {
     const ModelConfig *config = &model->config;
-    *g = (Generator){.endless = model->kind->finite_state &&
-                                config->positions != POSITIONS_LEARNED};
+    *g = (Generator){.endless = model_is_endless(model)};
     pass_make_decoder(&g->pass, model, texts, g->endless ? ENDLESS : config->context);
     lay_out(g);
 }

@@ -10,13 +10,19 @@ typedef enum Positions {
     POSITIONS_LEARNED,
     POSITIONS_SINUSOIDAL,
     POSITIONS_ROTARY,
-    POSITIONS_NONE
+    POSITIONS_NONE,
+    POSITIONS_AUTO /* what suits the kinds; config_check decides */
 } Positions;
 
 typedef enum NormPlace { NORM_PRE, NORM_POST } NormPlace;
 
+/* Something around the attention kind: as the kind would have it, or not. */
+typedef enum Wish { WISH_AUTO, WISH_NO, WISH_YES } Wish;
+
 typedef struct ModelConfig {
-    size_t attention; /* index into the table of kinds */
+    Choices attention;    /* indexes into the table of kinds, repeated over the layers */
+    AttentionOptions own; /* of the kinds */
+    size_t convolution, head_norm, gate; /* Wish */
     size_t layers, dim, heads, ffn, context;
     size_t positions, norm, activation; /* Positions, NormPlace, index into the table */
     bool tied, head_bias;
@@ -27,8 +33,8 @@ typedef struct ModelConfig {
 extern const Option model_option_rows[];
 extern const size_t model_option_count;
 
-/* What single ranges cannot say: heads divide the width, and so on. Fills in what 0 leaves
- * open (ffn: four times the width). */
+/* What single ranges cannot say: heads divide the width, and so on. Fills in what is left open:
+ * ffn 0 is four times the width, the positions are what suits the kinds. */
 bool config_check(ModelConfig *config, Error *error);
 
 static inline size_t config_head_width(const ModelConfig *config)
@@ -36,9 +42,19 @@ static inline size_t config_head_width(const ModelConfig *config)
     return config->dim / config->heads;
 }
 
-static inline const AttentionKind *config_kind(const ModelConfig *config)
-{
-    return attention_find(config->attention);
-}
+const AttentionKind *config_kind(const ModelConfig *config, size_t layer);
+/* What stands around the kind of a layer. */
+bool config_convolves(const ModelConfig *config, size_t layer);
+bool config_norms_heads(const ModelConfig *config, size_t layer);
+bool config_gates_output(const ModelConfig *config, size_t layer);
+
+/* Whether the kinds at hand have every option of their own that was changed. */
+bool config_check_own(const ModelConfig *config, Error *error);
+
+/* Whether a row is an option of the kinds' own; whether a kind has the option; and whether a
+ * model has it: those that are nobody's own, and those of its kinds. */
+bool config_is_own(const Option *option);
+bool config_kind_uses(const AttentionKind *kind, const char *name);
+bool config_has_option(const ModelConfig *config, const Option *option);
 
 #endif

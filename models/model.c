@@ -4,9 +4,7 @@
 
 void model_make(Model *model, const ModelConfig *config)
 {
-    *model = (Model){.config = *config,
-                     .kind = config_kind(config),
-                     .activation = activation_find(config->activation)};
+    *model = (Model){.config = *config, .activation = activation_find(config->activation)};
     param_table_make(&model->table, config);
     model->at.h = memory_take(config->layers, sizeof *model->at.h, "the layers");
 }
@@ -16,6 +14,22 @@ void model_free(Model *model)
     param_table_free(&model->table);
     free(model->at.h);
     *model = (Model){0};
+}
+
+char *model_attention(const Model *model)
+{
+    const OptionGroup group = {NULL, model_option_rows, model_option_count,
+                               (void *)&model->config};
+    return option_value(&group, option_find(&group, 1, "attn", NULL));
+}
+
+bool model_is_endless(const Model *model)
+{
+    const ModelConfig *config = &model->config;
+    for (size_t k = 0; k < config->attention.count; k++)
+        if (!config_kind(config, k)->finite_state)
+            return false;
+    return config->positions != POSITIONS_LEARNED;
 }
 
 void model_layout(Model *model, Arena *arena)

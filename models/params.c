@@ -17,6 +17,9 @@ typedef struct Traits {
     double spread;
     real start;
     bool decays;
+    ParamStart starter;
+    size_t layer;
+    bool drawn;
 } Traits;
 
 static const Traits gain = {.start = 1}, zeros = {0};
@@ -33,7 +36,10 @@ static void tensor(Visitor *visitor, real **field, Traits traits, size_t rows, s
                     .offset = visitor->offset,
                     .spread = traits.spread,
                     .start = traits.start,
-                    .decays = traits.decays};
+                    .decays = traits.decays,
+                    .starter = traits.starter,
+                    .layer = traits.layer,
+                    .drawn = traits.drawn};
     va_list args;
     va_start(args, format);
     vsnprintf(row.name, sizeof row.name, format, args);
@@ -57,6 +63,44 @@ static void linear(Visitor *visitor, Affine *affine, double spread, size_t in, s
     tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
 }
 
+static AttentionSizes attention_sizes(const ModelConfig *config)
+{
+    return (AttentionSizes){
+        .heads = config->heads, .width = config_head_width(config), .options = &config->own};
+}
+
+/* What the attention kind of a layer has, or what stands around it. */
+static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)
+{
+    enum { NAME = 48 };
+    const AttentionKind *kind = config_kind(config, layer);
+    const Traits matrix = {.spread = 0.02, .decays = true}, taps = {.spread = 0.3};
+    const Traits biases = {.starter = kind->start_gates ? START_GATES : START_AT_RANDOM,
+                           .layer = layer};
+    const Traits own = {.starter = START_OWN, .layer = layer, .drawn = kind->own_is_drawn};
+    AttentionSizes sizes = attention_sizes(config);
+    size_t width = config->dim, gates = attention_gates(kind, &sizes);
+    size_t own_reals = attention_own_reals(kind, &sizes);
+    char name[NAME];
+    snprintf(name, sizeof name, "h.%zu.attn", layer);
+    if (config_convolves(config, layer))
+        tensor(visitor, &h->convolution, taps, CONVOLUTION_TAPS, 3 * width, "%s.conv.weight",
+               name);
+    if (gates && kind->gate_rank)
+        tensor(visitor, &h->gate_in, matrix, width, kind->gate_rank, "%s.gate_in.weight", name);
+    if (gates) {
+        tensor(visitor, &h->gates.weight, matrix, kind->gate_rank ? kind->gate_rank : width,
+               gates, "%s.gate.weight", name);
+        tensor(visitor, &h->gates.bias, biases, gates, 0, "%s.gate.bias", name);
+    }
+    if (own_reals)
+        tensor(visitor, &h->own, own, config->heads, own_reals / config->heads, "%s.own", name);
+    if (config_norms_heads(config, layer))
+        tensor(visitor, &h->head_norm, gain, width, 0, "%s.norm.weight", name);
+    if (config_gates_output(config, layer))
+        tensor(visitor, &h->out_gate, matrix, width, width, "%s.out_gate.weight", name);
+}
+
 static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)
 {
     enum { NAME = 48 };
@@ -69,6 +113,7 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
 #define NAMED(suffix) (snprintf(name, sizeof name, "h.%zu." suffix, layer), name)
     norm(visitor, &h->ln_1, width, NAMED("ln_1"));
     linear(visitor, &h->c_attn, spread, width, 3 * width, NAMED("attn.c_attn"));
+    mixer(visitor, h, config, layer);
     linear(visitor, &h->attn_proj, branch, width, width, NAMED("attn.c_proj"));
     norm(visitor, &h->ln_2, width, NAMED("ln_2"));
     linear(visitor, &h->c_fc, spread, width, gates * inner, NAMED("mlp.c_fc"));
@@ -98,7 +143,6 @@ static void record(void *context, real **field, const ParamRow *row)
     (void)field;
     ParamTable *table = context;
     arrput(table->rows, *row);
-    table->parameters += row->count;
 }
 
 void param_table_make(ParamTable *table, const ModelConfig *config)
@@ -110,6 +154,8 @@ void param_table_make(ParamTable *table, const ModelConfig *config)
     free(nowhere.h);
     table->count = arrlenu(table->rows);
     table->total = visitor.offset;
+    for (size_t i = 0; i < table->count; i++)
+        table->parameters += table->rows[i].drawn ? 0 : table->rows[i].count;
 }
 
 void param_table_free(ParamTable *table)
@@ -138,15 +184,46 @@ void params_bind(Params *params, const ModelConfig *config, real *base)
     params_visit(params, config, &visitor);
 }
 
-void params_initialise(const ParamTable *table, real *base, uint64_t seed)
+/* Every head of a layer from its kind. */
+static void start_heads(const ParamRow *row, const ModelConfig *config, real *values,
+                        RandomKey key)
+{
+    const AttentionKind *kind = config_kind(config, row->layer);
+    AttentionSizes sizes = attention_sizes(config);
+    size_t each = row->count / config->heads;
+    for (size_t i = 0; i < config->heads; i++) {
+        AttentionHead head = attention_head(kind, &sizes, i);
+        if (row->starter == START_OWN)
+            kind->start_own(values + i * each, &head, random_subkey(key, i));
+        else
+            kind->start_gates(values + i * each, &head, random_subkey(key, i));
+    }
+}
+
+static void start(const ParamRow *row, const ModelConfig *config, real *values, RandomKey key)
+{
+    if (row->starter != START_AT_RANDOM) {
+        start_heads(row, config, values, key);
+        return;
+    }
+    for (size_t i = 0; i < row->count; i++)
+        values[i] = row->start +
+                    (row->spread > 0 ? (real)(row->spread * random_normal(key, i)) : 0);
+}
+
+void params_initialise(const ParamTable *table, const ModelConfig *config, real *base,
+                       uint64_t seed)
 {
     RandomKey key = random_key(seed, RANDOM_INIT, 0);
-    for (size_t r = 0; r < table->count; r++) {
-        const ParamRow *row = &table->rows[r];
-        RandomKey tensor_key = random_subkey(key, r);
-        for (size_t i = 0; i < row->count; i++)
-            base[row->offset + i] =
-                row->start +
-                (row->spread > 0 ? (real)(row->spread * random_normal(tensor_key, i)) : 0);
-    }
+    for (size_t r = 0; r < table->count; r++)
+        start(&table->rows[r], config, base + table->rows[r].offset, random_subkey(key, r));
+}
+
+void params_redraw(const ParamTable *table, const ModelConfig *config, real *base,
+                   uint64_t seed, uint64_t step)
+{
+    RandomKey key = random_key(seed, RANDOM_INIT, step);
+    for (size_t r = 0; r < table->count; r++)
+        if (table->rows[r].drawn)
+            start(&table->rows[r], config, base + table->rows[r].offset, random_subkey(key, r));
 }

@@ -15,7 +15,16 @@ typedef struct Affine {
 
 typedef struct BlockParams {
     Affine ln_1, c_attn, attn_proj, ln_2, c_fc, mlp_proj;
+    /* Of the attention kinds that have them, else NULL: */
+    real *convolution; /* (CONVOLUTION_TAPS, 3C) */
+    real *gate_in;     /* (C, rank) the bottleneck of the gates */
+    Affine gates;      /* (C or rank, H * gates of a head) */
+    real *own;         /* (H, parameters of a head) */
+    real *head_norm;   /* (C) gains */
+    real *out_gate;    /* (C, C) */
 } BlockParams;
+
+enum { CONVOLUTION_TAPS = 4 };
 
 typedef struct Params {
     real *wte;         /* (V, C) */
@@ -26,6 +35,9 @@ typedef struct Params {
     real *head_bias;   /* (V) or NULL */
 } Params;
 
+/* Who draws a tensor's first values: chance, or the attention kind of its layer. */
+typedef enum ParamStart { START_AT_RANDOM, START_OWN, START_GATES } ParamStart;
+
 typedef struct ParamRow {
     char name[64];
     size_t shape[2], rank, count; /* count: the product of the shape */
@@ -33,6 +45,9 @@ typedef struct ParamRow {
     double spread;                /* standard deviation at the start */
     real start;                   /* added to it: 1 for the gains of norms */
     bool decays;
+    ParamStart starter;
+    size_t layer; /* of those that a kind starts */
+    bool drawn;   /* drawn by its kind, and never trained */
 } ParamRow;
 
 typedef struct ParamTable {
@@ -51,6 +66,12 @@ const ParamRow *param_table_find(const ParamTable *table, const char *name);
 void params_bind(Params *params, const ModelConfig *config, real *base);
 
 /* Draws the initial weights: a pure function of the seed and each tensor's place. */
-void params_initialise(const ParamTable *table, real *base, uint64_t seed);
+void params_initialise(const ParamTable *table, const ModelConfig *config, real *base,
+                       uint64_t seed);
+
+/* Draws anew what the kinds of some layers draw and never train: a pure function of the seed
+ * and the step. */
+void params_redraw(const ParamTable *table, const ModelConfig *config, real *base,
+                   uint64_t seed, uint64_t step);
 
 #endif

@@ -1,9 +1,8 @@
-#include "models/pass.h"
+#include "models/mixer.h"
 #include "src/layers/embedding.h"
 #include "src/layers/head.h"
 #include "src/layers/layernorm.h"
 #include "src/layers/linear.h"
-#include "src/layers/rotary.h"
 #include "src/phase.h"
 
 #include <assert.h>
@@ -34,17 +33,6 @@ static real *head_weight(const ModelConfig *config, const Params *params)
 static Dropout dropout_at(RandomKey key, size_t site, double rate)
 {
     return (Dropout){random_subkey(key, site), (real)rate};
-}
-
-static AttentionSizes attention_sizes(const Pass *pass, Dropout dropout)
-{
-    const ModelConfig *config = &pass->model->config;
-    return (AttentionSizes){.batch = pass->batch,
-                            .length = pass->capacity,
-                            .heads = config->heads,
-                            .width = config_head_width(config),
-                            .rotary = pass->model->kind->turns_itself ? pass->angles : NULL,
-                            .dropout = dropout};
 }
 
 /* u[place], which is r[0] itself where there is no norm. */
@@ -83,67 +71,22 @@ static Dropout weights_dropout(const Pass *pass, size_t place, RandomKey key)
     return dropout_at(key, SITE_WEIGHTS + place, pass->model->config.attention_dropout);
 }
 
-static void turn(Pass *pass, real *qkv, bool back)
-{
-    const Model *model = pass->model;
-    if (pass->angles && !model->kind->turns_itself)
-        rotary_turn_rows(qkv, pass->angles, pass->rows, pass->length, model->config.heads,
-                         config_head_width(&model->config), back);
-}
-
-static void attend(Pass *pass, size_t layer, const real *u, Dropout dropout)
-{
-    const Model *model = pass->model;
-    const BlockParams *h = &model->at.h[layer];
-    AttentionSizes sizes = attention_sizes(pass, dropout);
-    phase_enter(PHASE_PROJECTIONS);
-    linear_forward(pass->qkv[layer], u, h->c_attn.weight, h->c_attn.bias, pass->rows,
-                   model->config.dim, 3 * model->config.dim);
-    phase_enter(PHASE_ATTENTION);
-    turn(pass, pass->qkv[layer], false);
-    if (pass->state_reals)
-        attention_step(model->kind, pass->attended[layer],
-                       pass->states + layer * pass->state_reals, pass->attention_scratch,
-                       pass->qkv[layer], pass->position, &sizes);
-    else
-        attention_forward(model->kind, pass->attended[layer], pass->saved[layer],
-                          pass->attention_scratch, pass->qkv[layer], &sizes);
-}
-
 static void attention_sublayer(Pass *pass, size_t layer, const real *u, Dropout dropout)
 {
-    const BlockParams *h = &pass->model->at.h[layer];
-    size_t width = pass->model->config.dim;
-    attend(pass, layer, u, dropout);
-    phase_enter(PHASE_PROJECTIONS);
-    linear_forward(pass->branch, pass->attended[layer], h->attn_proj.weight, h->attn_proj.bias,
-                   pass->rows, width, width);
+    mixer_mix(pass, layer, u, dropout);
+    mixer_project(pass, layer);
 }
 
 /* From the gradient of r[place + 1] to that of u[place]. */
 static void attention_sublayer_backward(Pass *pass, BlockParams *gradients, size_t place,
                                         RandomKey key)
 {
-    const Model *model = pass->model;
-    size_t rows = pass->rows, width = model->config.dim, layer = place / 2;
-    const BlockParams *h = &model->at.h[layer];
+    size_t layer = place / 2;
     Dropout dropout = weights_dropout(pass, place, key);
-    AttentionSizes sizes = attention_sizes(pass, dropout);
-    real *dattended = pass->branch, *dqkv = pass->wide;
     if (pass->use == PASS_RECOMPUTE)
-        attend(pass, layer, normed(pass, place, true), dropout);
-    const real *dbranch = branch_gradient(pass, place, key);
-    phase_enter(PHASE_PROJECTIONS);
-    linear_backward(dattended, gradients->attn_proj.weight, gradients->attn_proj.bias, dbranch,
-                    pass->attended[layer], h->attn_proj.weight, rows, width, width);
-    phase_enter(PHASE_ATTENTION);
-    attention_backward(model->kind, dqkv, dattended, pass->attended[layer], pass->saved[layer],
-                       pass->attention_scratch, pass->qkv[layer], &sizes);
-    turn(pass, dqkv, true);
-    const real *u = normed(pass, place, true);
-    phase_enter(PHASE_PROJECTIONS);
-    linear_backward(pass->branch, gradients->c_attn.weight, gradients->c_attn.bias, dqkv, u,
-                    h->c_attn.weight, rows, width, 3 * width);
+        mixer_mix(pass, layer, normed(pass, place, true), dropout);
+    mixer_backward(pass, gradients, layer, branch_gradient(pass, place, key), dropout);
+    mixer_backward_input(pass, gradients, layer, normed(pass, place, true));
 }
 
 /* --- the feed-forward sublayer --- */
@@ -182,13 +125,13 @@ static void ffn_sublayer_backward(Pass *pass, BlockParams *gradients, size_t pla
     const real *dbranch = branch_gradient(pass, place, key);
     phase_enter(PHASE_FFN);
     activation_forward(model->activation, active, inner, rows, ffn);
-    linear_backward(active, gradients->mlp_proj.weight, gradients->mlp_proj.bias, dbranch,
-                    active, h->mlp_proj.weight, rows, ffn, width);
+    linear_backward(active, GEMM_SET, gradients->mlp_proj.weight, gradients->mlp_proj.bias,
+                    dbranch, active, h->mlp_proj.weight, rows, ffn, width);
     activation_backward(model->activation, inner, active, inner, rows, ffn);
     const real *u = normed(pass, place, true);
     phase_enter(PHASE_FFN);
-    linear_backward(pass->branch, gradients->c_fc.weight, gradients->c_fc.bias, inner, u,
-                    h->c_fc.weight, rows, width, model->activation->inputs * ffn);
+    linear_backward(pass->branch, GEMM_SET, gradients->c_fc.weight, gradients->c_fc.bias, inner,
+                    u, h->c_fc.weight, rows, width, model->activation->inputs * ffn);
 }
 
 /* --- the whole --- */
@@ -301,7 +244,7 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
 void pass_step(Pass *pass, real *logits, const int32_t *tokens)
 {
     const Model *model = pass->model;
-    assert(pass->state_reals && pass->position < pass->capacity);
+    assert(pass->decoding && pass->position < pass->capacity);
     const real *u = pass_forward(pass, tokens);
     phase_enter(PHASE_HEAD);
     head_logits(logits, u, head_weight(&model->config, &model->at), model->at.head_bias,

@@ -7,17 +7,36 @@
  *   pre-norm:   u[k] = norm(r[k]),   r[k+1] = r[k] + dropout(sublayer(u[k]))
  *   post-norm:  u[k] = norm(r[k]),   r[k+1] = u[k] + dropout(sublayer(u[k])),   u[0] = r[0]
  *
- * and u[2L] goes into the vocabulary head. For the backward pass every r[k] is kept, and of
- * the sublayers what would be dear to compute again: queries, keys, values, the attention's
- * output, and the feed-forward layer before its activation. Norms, activations and dropout
- * masks are computed again. With PASS_RECOMPUTE those of the sublayers are computed again too,
- * and all layers share the memory of one. */
+ * and u[2L] goes into the vocabulary head. The attention sublayer is mixer.c's. For the
+ * backward pass every r[k] is kept, and of the sublayers what would be dear to compute again:
+ * queries, keys, values, the attention's output, and the feed-forward layer before its
+ * activation. Norms, activations and dropout masks are computed again. With PASS_RECOMPUTE
+ * those of the sublayers are computed again too, and all layers share the memory of one. */
 #ifndef LINNET_PASS_H
 #define LINNET_PASS_H
 
 #include "models/model.h"
 
 typedef enum PassUse { PASS_EVALUATE, PASS_TRAIN, PASS_RECOMPUTE } PassUse;
+
+/* What the attention sublayer of a layer keeps for its backward pass; NULL where it has none.
+ */
+typedef enum MixerPart {
+    MIXER_RAW,      /* (rows, 3C) before the convolution */
+    MIXER_QKV,      /* (rows, 3C) */
+    MIXER_HIDDEN,   /* (rows, rank) in the bottleneck of the gates */
+    MIXER_GATES,    /* (rows, gates of all heads) */
+    MIXER_SAVED,    /* what the kind wants */
+    MIXER_MIXED,    /* (rows, C) the kind's output */
+    MIXER_Z,        /* (rows, C) the output's gate before its sigmoid */
+    MIXER_FINISHED, /* (rows, C) normed and gated */
+    MIXER_PARTS
+} MixerPart;
+
+typedef struct Mixer {
+    real *part[MIXER_PARTS];
+    real *state; /* decoding: what is carried from position to position */
+} Mixer;
 
 typedef struct Pass {
     const Model *model;
@@ -26,24 +45,22 @@ typedef struct Pass {
 
     real **stream;       /* [2L+1] -> (rows, C) */
     real **mean, **rstd; /* [2L+1] -> (rows) */
-    real **qkv;          /* [L] -> (rows, 3C) */
-    real **attended;     /* [L] -> (rows, C) */
-    real **saved;        /* [L] -> what the attention kind keeps */
     real **inner;        /* [L] -> (rows, F), or (rows, 2F) with a gate */
+    Mixer *mixer;        /* [L] */
     real *input;         /* (rows, C) u[k]; going backward, first the gradient of the branch */
     real *branch;   /* (rows, C) the sublayer's output; going backward, the gradient of u */
     real *wide;     /* (rows, F) behind the activation, or (rows, 3C) gradient of qkv */
     real *dstream;  /* (rows, C) gradient of r[k] */
     real *row_loss; /* (rows) */
     real *attention_scratch, *head_scratch;
+    real *dgates, *dhidden; /* gradients of the widest MIXER_GATES and MIXER_HIDDEN */
 
     real *position_rows; /* (length, C) sinusoids, if they are used */
     real *angles;        /* (length, D) rotary angles, if they are used */
 
-    real *states;       /* decoding: what attention carries from position to position */
-    size_t state_reals; /* per layer */
-    size_t capacity;    /* positions that the states have room for */
-    size_t position;    /* the next one */
+    bool decoding;
+    size_t capacity; /* positions that the states have room for */
+    size_t position; /* the next one */
 } Pass;
 
 /* Tables of pointers, not yet memory. */

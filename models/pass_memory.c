@@ -1,5 +1,5 @@
 /* Where a pass keeps its numbers. */
-#include "models/pass.h"
+#include "models/mixer.h"
 #include "src/layers/embedding.h"
 #include "src/layers/head.h"
 #include "src/layers/rotary.h"
@@ -16,30 +16,25 @@ void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, Pass
                    .use = use,
                    .rows = memory_product(batch, length, "the batch"),
                    .capacity = length};
-    real **tables = memory_take(3 * places + 4 * layers, sizeof *tables, "the layers");
+    real **tables = memory_take(3 * places + layers, sizeof *tables, "the layers");
+    pass->mixer = memory_take(layers, sizeof *pass->mixer, "the layers");
     pass->stream = tables;
     pass->mean = pass->stream + places;
     pass->rstd = pass->mean + places;
-    pass->qkv = pass->rstd + places;
-    pass->attended = pass->qkv + layers;
-    pass->saved = pass->attended + layers;
-    pass->inner = pass->saved + layers;
+    pass->inner = pass->rstd + places;
 }
 
 void pass_make_decoder(Pass *pass, const Model *model, size_t batch, size_t capacity)
 {
     pass_make(pass, model, batch, 1, PASS_EVALUATE);
     pass->capacity = capacity;
-    AttentionSizes sizes = {.batch = batch,
-                            .length = capacity,
-                            .heads = model->config.heads,
-                            .width = config_head_width(&model->config)};
-    pass->state_reals = attention_state_reals(model->kind, &sizes);
+    pass->decoding = true;
 }
 
 void pass_free(Pass *pass)
 {
     free(pass->stream);
+    free(pass->mixer);
     *pass = (Pass){0};
 }
 
@@ -56,17 +51,55 @@ static size_t most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* The most that any layer needs, where layers may be of different kinds. */
+static size_t most_of_layers(const Pass *pass,
+                             size_t (*reals)(const Pass *pass, size_t layer, MixerPart part),
+                             MixerPart part)
+{
+    size_t needed = 0;
+    for (size_t layer = 0; layer < pass->model->config.layers; layer++)
+        needed = most(needed, reals(pass, layer, part));
+    return needed;
+}
+
+static size_t scratch_reals(const Pass *pass, size_t layer, MixerPart part)
+{
+    (void)part;
+    return mixer_scratch_reals(pass, layer);
+}
+
+static void lay_out_mixers(Pass *pass, Arena *arena)
+{
+    for (MixerPart part = 0; part < MIXER_PARTS; part++) {
+        bool shared = pass->use != PASS_TRAIN;
+        real *common = NULL;
+        if (shared)
+            common = arena_reals(arena, most_of_layers(pass, mixer_part_reals, part));
+        for (size_t layer = 0; layer < pass->model->config.layers; layer++) {
+            size_t reals = mixer_part_reals(pass, layer, part);
+            real *own = shared || reals == 0 ? common : arena_reals(arena, reals);
+            pass->mixer[layer].part[part] = reals ? own : NULL;
+        }
+    }
+    for (size_t layer = 0; pass->decoding && layer < pass->model->config.layers; layer++)
+        pass->mixer[layer].state = arena_reals(arena, mixer_state_reals(pass, layer));
+}
+
 /* What the layers use while they work, forward and backward, the head does not need while it
  * works, and the other way round. */
-static void lay_out_scratch(Pass *pass, const AttentionSizes *sizes, Arena *arena)
+static void lay_out_scratch(Pass *pass, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
     bool evaluating = pass->use == PASS_EVALUATE;
     size_t rows = pass->rows, width = config->dim, start = arena->used;
     size_t wide = evaluating ? config->ffn : most(config->ffn, 3 * width);
     pass->wide = arena_reals(arena, rows * wide);
-    pass->attention_scratch = arena_reals(arena,
-                                          attention_scratch_reals(pass->model->kind, sizes));
+    pass->attention_scratch = arena_reals(arena, most_of_layers(pass, scratch_reals, 0));
+    if (!evaluating) {
+        pass->dgates = arena_reals(arena, most_of_layers(pass, mixer_part_reals, MIXER_GATES));
+        pass->dhidden = arena_reals(arena,
+                                    most_of_layers(pass, mixer_part_reals, MIXER_HIDDEN));
+    }
     size_t layers_end = arena->used;
     arena->used = start;
     HeadSizes head = {rows, width, config->vocabulary};
@@ -78,28 +111,17 @@ void pass_layout(Pass *pass, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
     size_t rows = pass->rows, width = config->dim, layers = config->layers;
-    AttentionSizes sizes = {.batch = pass->batch,
-                            .length = pass->capacity,
-                            .heads = config->heads,
-                            .width = config_head_width(config),
-                            .rotary = NULL};
     size_t stream = memory_product(rows, width, "the batch");
     size_t inner = memory_product(rows, pass->model->activation->inputs * config->ffn,
                                   "the batch");
     bool evaluating = pass->use == PASS_EVALUATE;
     size_t places = 2 * layers + 1, kept_layers = pass->use == PASS_TRAIN ? layers : 1;
     lay_out_each(pass->stream, places, evaluating ? 2 : places, stream, arena);
-    pass->dstream =
-        pass->stream[2 * layers]; /* the last norm's input gives way to its gradient */
+    pass->dstream = pass->stream[2 * layers]; /* the last norm's input gives way */
     lay_out_each(pass->mean, places, evaluating ? 1 : places, rows, arena);
     lay_out_each(pass->rstd, places, evaluating ? 1 : places, rows, arena);
-    lay_out_each(pass->qkv, layers, kept_layers, 3 * stream, arena);
-    lay_out_each(pass->attended, layers, kept_layers, stream, arena);
     lay_out_each(pass->inner, layers, kept_layers, inner, arena);
-    if (!pass->state_reals)
-        lay_out_each(pass->saved, layers, kept_layers,
-                     attention_saved_reals(pass->model->kind, &sizes), arena);
-    pass->states = arena_reals(arena, layers * pass->state_reals);
+    lay_out_mixers(pass, arena);
     pass->input = arena_reals(arena, stream);
     pass->branch = arena_reals(arena, stream);
     pass->row_loss = arena_reals(arena, rows);
@@ -107,7 +129,7 @@ void pass_layout(Pass *pass, Arena *arena)
         pass->position_rows = arena_reals(arena, pass->length * width);
     if (config->positions == POSITIONS_ROTARY)
         pass->angles = arena_reals(arena, pass->length * config_head_width(config));
-    lay_out_scratch(pass, &sizes, arena);
+    lay_out_scratch(pass, arena);
 }
 
 /* Rows of the tables for the positions from `first` on. */
@@ -129,7 +151,8 @@ void pass_prepare(Pass *pass)
 
 void pass_restart(Pass *pass)
 {
-    vector_zero(pass->states, pass->model->config.layers * pass->state_reals);
+    for (size_t layer = 0; layer < pass->model->config.layers; layer++)
+        vector_zero(pass->mixer[layer].state, mixer_state_reals(pass, layer));
     pass->position = 0;
     fill_position_tables(pass, 0);
 }

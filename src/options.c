@@ -65,6 +65,22 @@ static bool set_choice(const Option *option, size_t *chosen, const char *value,
     return false;
 }
 
+static bool set_choices(const Option *option, Choices *chosen, const char *value,
+                        const char *where, Error *error)
+{
+    char *copy = memory_copy_text(value), *rest = copy;
+    bool good = true;
+    chosen->count = 0;
+    for (char *word; good && (word = strsep(&rest, "+"));) {
+        if (chosen->count == CHOICES_MOST)
+            good = error_set(error, "%s: more than %d are joined here", where, CHOICES_MOST);
+        else
+            good = set_choice(option, &chosen->at[chosen->count++], word, where, error);
+    }
+    free(copy);
+    return good;
+}
+
 /* Reading a file of settings would lose them. */
 static bool has_outer_blanks(const char *text)
 {
@@ -114,6 +130,8 @@ static bool set_field(const OptionGroup *group, const Option *option, const char
         return true;
     case OPTION_CHOICE:
         return set_choice(option, target, value, where, error);
+    case OPTION_CHOICES:
+        return set_choices(option, target, value, where, error);
     case OPTION_ACTION:
         return true;
     }

@@ -11,13 +11,20 @@
 #include "src/real.h"
 
 typedef enum OptionType {
-    OPTION_SIZE,   /* size_t, a whole number from low to high */
-    OPTION_REAL,   /* double from low to high */
-    OPTION_TEXT,   /* char *, owned by the struct */
-    OPTION_FLAG,   /* bool: --name or --no-name; "name = yes" in files */
-    OPTION_CHOICE, /* size_t, an index into the names that choice() lists */
-    OPTION_ACTION  /* no value, nothing stored: the program asks whether it was given */
+    OPTION_SIZE,    /* size_t, a whole number from low to high */
+    OPTION_REAL,    /* double from low to high */
+    OPTION_TEXT,    /* char *, owned by the struct */
+    OPTION_FLAG,    /* bool: --name or --no-name; "name = yes" in files */
+    OPTION_CHOICE,  /* size_t, an index into the names that choice() lists */
+    OPTION_CHOICES, /* Choices, several of them, joined by + */
+    OPTION_ACTION   /* no value, nothing stored: the program asks whether it was given */
 } OptionType;
+
+/* Indexes into the names of an option, in the order given. */
+enum { CHOICES_MOST = 16 };
+typedef struct Choices {
+    size_t count, at[CHOICES_MOST];
+} Choices;
 
 typedef struct Option {
     const char *name;     /* what is typed after -- and stands in files */

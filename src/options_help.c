@@ -10,7 +10,7 @@
 static char *help_text(const Option *option)
 {
     char *text = memory_copy_text(option->help);
-    if (option->type == OPTION_CHOICE) {
+    if (option->type == OPTION_CHOICE || option->type == OPTION_CHOICES) {
         text_append(&text, ":");
         for (size_t i = 0; option->choice(i); i++)
             text_append(&text, "%s%s", i ? " | " : " ", option->choice(i));

@@ -78,6 +78,13 @@ char *option_value(const OptionGroup *group, const Option *option)
         return memory_copy_text(*(const bool *)source ? "yes" : "no");
     case OPTION_CHOICE:
         return memory_copy_text(option->choice(*(const size_t *)source));
+    case OPTION_CHOICES: {
+        const Choices *chosen = source;
+        char *text = memory_copy_text("");
+        for (size_t i = 0; i < chosen->count; i++)
+            text_append(&text, "%s%s", i ? "+" : "", option->choice(chosen->at[i]));
+        return text;
+    }
     case OPTION_ACTION:
         break;
     }

@@ -2,7 +2,8 @@
  *
  * In float, exp is a polynomial of degree 6 on [-ln 2 / 2, ln 2 / 2] scaled by a power of two;
  * its relative error is below 2e-7 (tests/test_core.c measures it). Arguments are held to the
- * range in which the result is a normal number, and NaN goes through. The double build takes
+ * range in which the result is a normal number, and NaN goes through. log(1 + x) is x times a
+ * polynomial of degree 8 on [0, 1]; its relative error is below 3e-7. The double build takes
  * the C library's, as it wants digits and not speed. */
 #ifndef LINNET_VECTOR_H
 #define LINNET_VECTOR_H
@@ -13,12 +14,19 @@
 #include <string.h>
 
 #ifdef LINNET_DOUBLE
-static inline real vector_exp(real x)
+/* exp(x) 2^power, rounded as exp(x) is; the result has to be a normal number. */
+static inline real vector_exp_scaled(real x, int32_t power)
 {
-    return exp(x);
+    return ldexp(exp(x), power);
+}
+
+/* log(1 + x) for x from 0 to 1. */
+static inline real vector_log1p(real x)
+{
+    return log1p(x);
 }
 #else
-static inline real vector_exp(real x)
+static inline real vector_exp_scaled(real x, int32_t power)
 {
     const float log2_e = 1.44269504f, ln_2_high = 0.693359375f, ln_2_low = -2.12194440e-4f;
     const float rounder = 12582912.0f; /* 1.5 * 2^23: adding it leaves a rounded integer */
@@ -37,16 +45,46 @@ static inline real vector_exp(real x)
     /* The low bits of `rounded` hold n; moved into the exponent they are 2^n. */
     uint32_t bits;
     memcpy(&bits, &rounded, sizeof bits);
-    bits = (bits + 127u) << 23;
+    bits = (bits + 127u + (uint32_t)power) << 23;
     float scale;
     memcpy(&scale, &bits, sizeof scale);
     return p * scale;
 }
+
+static inline real vector_log1p(real x)
+{
+    float p = 5.651242206e-3f;
+    p = p * x - 3.119071936e-2f;
+    p = p * x + 8.099773785e-2f;
+    p = p * x - 1.390243776e-1f;
+    p = p * x + 1.922172864e-1f;
+    p = p * x - 2.487398959e-1f;
+    p = p * x + 3.332332638e-1f;
+    p = p * x - 4.999973127e-1f;
+    return x * (x * p) + x;
+}
 #endif
+
+static inline real vector_exp(real x)
+{
+    return vector_exp_scaled(x, 0);
+}
 
 static inline real vector_sigmoid(real x)
 {
     return 1 / (1 + vector_exp(-x));
+}
+
+/* log(1 + exp(x)), whose derivative is the sigmoid of x */
+static inline real vector_softplus(real x)
+{
+    return (x > 0 ? x : 0) + vector_log1p(vector_exp(x > 0 ? -x : x));
+}
+
+/* The logarithm of the sigmoid; its derivative is the sigmoid of -x. */
+static inline real vector_log_sigmoid(real x)
+{
+    return -vector_softplus(-x);
 }
 
 /* The largest, the sum and the inner product of n numbers; the order of summation is fixed when

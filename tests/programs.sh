@@ -371,7 +371,7 @@ no 'a gzip file that was cut' 1 'cut.txt.gz: .*breaks off' cut.txt.gz
 no 'a missing validation text' 1 '--valid missing.txt' '--valid missing.txt text.txt'
 no 'an unknown option' 2 "did you mean '--layers'" '--layer 3 text.txt'
 no 'an option without its value' 2 '--dim needs a value' 'text.txt --dim'
-no 'an unknown kind' 2 "'telepathy' is not one of: softmax, linear" '--attn telepathy text.txt'
+no 'an unknown kind' 2 "'telepathy' is not one of: softmax, " '--attn telepathy text.txt'
 no 'heads that do not divide' 2 '--heads 3 does not divide --dim 16' '--heads 3 text.txt'
 no 'dropped weights that are none' 2 'no weights' '--attn linear --attn-dropout 0.1 text.txt'
 no 'a rate that is no number' 2 "--lr: 'nan'" '--lr nan text.txt'

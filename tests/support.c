@@ -29,6 +29,17 @@ void support_check_error(const Error *error, const char *about, const char *phra
                       *c);
 }
 
+Choices one_kind(size_t kind)
+{
+    return (Choices){1, {kind}};
+}
+
+size_t positions_for(size_t kind, size_t wanted)
+{
+    return wanted == POSITIONS_ROTARY && attention_find(kind)->no_rotary ? POSITIONS_NONE
+                                                                         : wanted;
+}
+
 void small_model_make(SmallModel *small, ModelConfig config, double spread)
 {
     *small = (SmallModel){0};
@@ -38,7 +49,7 @@ void small_model_make(SmallModel *small, ModelConfig config, double spread)
     model_layout(&small->model, &small->arena);
     arena_allocate(&small->arena, "a test");
     model_layout(&small->model, &small->arena);
-    params_initialise(&small->model.table, small->model.base, 1);
+    params_initialise(&small->model.table, &small->model.config, small->model.base, 1);
     RandomKey key = random_key(1, RANDOM_TEST, 0);
     for (size_t r = 0; r < small->model.table.count; r++) {
         const ParamRow *row = &small->model.table.rows[r];

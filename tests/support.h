@@ -13,6 +13,10 @@ bool support_same_files(const char *a, const char *b);
 /* An error has to be one line for people that names what it is about and holds a phrase. */
 void support_check_error(const Error *error, const char *about, const char *phrase);
 
+/* One kind for all layers, and positions that it can do with. */
+Choices one_kind(size_t kind);
+size_t positions_for(size_t kind, size_t wanted);
+
 /* A model with weights; spread above 0 moves them far enough apart to matter. */
 typedef struct SmallModel {
     Model model;

@@ -224,7 +224,7 @@ START_TEST(a_resumed_run_is_the_run)
         check_resuming(kind, "", 3, 3);
         check_resuming(kind, "epochs = 3\n", 1, 14); /* and over the ends of two epochs */
         check_resuming(kind, "epochs = 3\n", 7, 1);
-        check_resuming(kind, "pos = rotary\nnorm = post\nact = swiglu\ntied = no\n", 2, 2);
+        check_resuming(kind, "pos = auto\nnorm = post\nact = swiglu\ntied = no\n", 2, 2);
         check_resuming(kind, "clip = 0.01\nweight-decay = 0.5\nschedule = linear\n", 2, 2);
     }
 }

@@ -5,6 +5,8 @@
 #include <check.h>
 
 Suite *attention_suite(void);
+Suite *panel_suite(void);
+Suite *mixer_layers_suite(void);
 Suite *model_suite(void);
 Suite *core_suite(void);
 Suite *file_suite(void);

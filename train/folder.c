@@ -59,8 +59,9 @@ static char *make_free_name(const Trainer *trainer, Error *error)
         return NULL;
     }
     char *stem = corpus_stem(trainer->settings.train.corpus), *path = NULL;
+    char *attention = model_attention(&trainer->model);
     for (size_t number = 1;; number++) {
-        path = text_format("runs/%s-%s", trainer->model.kind->name, stem);
+        path = text_format("runs/%s-%s", attention, stem);
         if (number > 1)
             text_append(&path, "-%zu", number);
         if (mkdir(path, 0777) == 0)
@@ -75,6 +76,7 @@ static char *make_free_name(const Trainer *trainer, Error *error)
         free(path);
     }
     free(stem);
+    free(attention);
     return path;
 }
 

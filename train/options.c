@@ -198,7 +198,8 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
     if (good && resumed)
         good = keeps_fixed(base_groups, groups, line, error);
     options_free_texts(base_groups, GROUP_COUNT);
-    return good && check_names(settings, error) && config_check(&settings->model, error);
+    return good && check_names(settings, error) && config_check(&settings->model, error) &&
+           config_check_own(&settings->model, error);
 }
 
 bool stop_after_read(StopAfter *stop, const char *text, Error *error)

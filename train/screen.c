@@ -25,6 +25,13 @@ void screen_open(Screen *screen, const Trainer *trainer, bool quiet)
 
 /* --- the table --- */
 
+/* Of the model's settings, only those that its attention kinds have. */
+static bool matters(const OptionGroup *group, const Option *option)
+{
+    return option->stored &&
+           (group->options != model_option_rows || config_has_option(group->target, option));
+}
+
 /* Settings of a group as "name value", flowing over as many lines as the width takes. */
 static void print_group(const OptionGroup *group, size_t width)
 {
@@ -34,7 +41,7 @@ static void print_group(const OptionGroup *group, size_t width)
     for (size_t i = 0; i < group->count; i++) {
         const Option *option = &group->options[i];
         char *value = option_value(group, option);
-        if (option->stored && *value) {
+        if (matters(group, option) && *value) {
             char *item = text_format("%s %s", option->name, value);
             size_t columns = text_columns(item);
             if (column > TITLE && column + columns + 2 > width) {

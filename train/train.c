@@ -8,6 +8,7 @@
 #include "src/team.h"
 #include "src/text.h"
 #include "train/loop.h"
+#include "train/series.h"
 
 #include <math.h>
 #include <signal.h>
@@ -28,10 +29,48 @@ static void print_usage(void)
            program_name, program_name, program_name, program_name, program_name);
 }
 
+/* The options of its own that a kind has. */
+static void print_kind_options(const AttentionKind *kind)
+{
+    for (size_t i = 0; i < model_option_count; i++) {
+        const Option *option = &model_option_rows[i];
+        if (config_is_own(option) && config_kind_uses(kind, option->name))
+            printf("%14s--%s%s%s: %s (%s)\n", "", option->name, option->argument ? " " : "",
+                   option->argument ? option->argument : "", option->help, option->fallback);
+    }
+}
+
+static void print_kind(const AttentionKind *kind)
+{
+    const struct {
+        bool has;
+        const char *what;
+    } needs[] = {{kind->wants_convolution, "a short convolution (--conv)"},
+                 {kind->wants_norm, "a norm of each head (--head-norm)"},
+                 {kind->wants_gate, "a gate on its output (--out-gate)"},
+                 {kind->has_decay, "no positions"},
+                 {kind->no_rotary, "learned positions"}};
+    printf("%-13s %s\n%14sa token costs %s a head; decoding carries %s\n", kind->name,
+           kind->help, "", kind->cost,
+           kind->finite_state ? "a state of fixed size" : "what it has read");
+    bool first = true;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (needs[i].has) {
+            printf("%*s%s", first ? 14 : 0, "", first ? "comes with " : ", ");
+            printf("%s", needs[i].what);
+            first = false;
+        }
+    printf("%s", first ? "" : "\n");
+    print_kind_options(kind);
+}
+
 static _Noreturn void print_kinds_and_leave(void)
 {
+    printf("Attention kinds, T the length and D the width of a head:\n\n");
     for (size_t i = 0; attention_find(i); i++)
-        printf("  %-12s %s\n", attention_find(i)->name, attention_find(i)->help);
+        print_kind(attention_find(i));
+    printf("\nJoined by +, kinds take the layers in turn; with commas between, one model after "
+           "the\nother is trained and then compared.\n");
     program_finish_output();
     exit(EXIT_SUCCESS);
 }
@@ -140,34 +179,26 @@ static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed
         die("%s", error.text);
 }
 
-int main(int argc, char **argv)
+/* One run, from its settings to its end; returns the exit status, and the folder's path, the
+ * caller's. */
+static int train_one(const CommandLine *line, char **path)
 {
-    gemm_choose_kernels(argv);
-    signal(SIGPIPE, SIG_IGN); /* a reader of our messages may leave; the training goes on */
-    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error with a message, like any */
     Trainer trainer = {0};
     RunFolder folder = {0};
-    OptionGroup groups[GROUP_COUNT];
-    CommandLine line;
     Error error;
     StopAfter stop;
-    settings_groups(&trainer.settings, groups);
-    program_scan_command_line(groups, GROUP_COUNT, print_usage, argc, argv, &line);
-    const char *attention = command_line_value(&line, "attn");
-    if (attention && strcmp(attention, "help") == 0)
-        print_kinds_and_leave();
-
-    const char *resumed = command_line_value(&line, "resume");
+    const char *resumed = command_line_value(line, "resume");
     Checkpoint checkpoint = {0};
     if (resumed)
         checkpoint = open_run(resumed);
-    read_settings(&trainer.settings, &line, resumed ? &checkpoint : NULL);
+    read_settings(&trainer.settings, line, resumed ? &checkpoint : NULL);
     const SessionOptions *session = &trainer.settings.session;
     if (!stop_after_read(&stop, session->stop_after, &error))
         die_usage("%s", error.text);
 
     team_start(session->threads ? session->threads : team_processors());
     prepare_run(&trainer, &folder, resumed, &checkpoint);
+    *path = memory_copy_text(folder.path);
 
     Screen screen;
     screen_open(&screen, &trainer, session->quiet);
@@ -185,6 +216,26 @@ int main(int argc, char **argv)
     team_stop();
     trainer_free(&trainer);
     folder_free(&folder);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    gemm_choose_kernels(argv);
+    signal(SIGPIPE, SIG_IGN); /* a reader of our messages may leave; the training goes on */
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error with a message, like any */
+    Settings settings = {0};
+    OptionGroup groups[GROUP_COUNT];
+    CommandLine line;
+    char *path = NULL;
+    settings_groups(&settings, groups);
+    program_scan_command_line(groups, GROUP_COUNT, print_usage, argc, argv, &line);
+    const char *attention = command_line_value(&line, "attn");
+    if (attention && strcmp(attention, "help") == 0)
+        print_kinds_and_leave();
+    int status = attention && strchr(attention, ',') ? series_train(&line, train_one)
+                                                     : train_one(&line, &path);
+    free(path);
     command_line_free(&line);
     return status;
 }

@@ -94,7 +94,7 @@ bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
 
 void trainer_start(Trainer *t)
 {
-    params_initialise(&t->model.table, t->model.base, t->settings.train.seed);
+    params_initialise(&t->model.table, &t->model.config, t->model.base, t->settings.train.seed);
 }
 
 void trainer_free(Trainer *t)
@@ -143,6 +143,16 @@ static void apply_gradients(Trainer *t, const Step *step)
                  step->gradient_norm, step->tokens);
 }
 
+/* Random features that are drawn again from time to time, but not in the last fifth of the
+ * training, when the model settles. */
+static void redraw_features(Trainer *t)
+{
+    size_t every = t->settings.model.own.redraw, step = t->progress.step;
+    if (every > 0 && step % every == 0 && step < t->steps - t->steps / 5)
+        params_redraw(&t->model.table, &t->model.config, t->model.base, t->settings.train.seed,
+                      step);
+}
+
 bool trainer_step(Trainer *t, Step *step, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
@@ -161,6 +171,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
                          step->lr);
     apply_gradients(t, step);
     progress->step++;
+    redraw_features(t);
     progress->tokens += step->tokens;
     progress->log_nats += step->nats;
     progress->log_tokens += step->tokens;

@@ -1,23 +1,38 @@
 #include "src/attention/attention.h"
 #include "src/team.h"
+#include "src/vector.h"
 
-typedef struct Job {
-    const AttentionKind *kind;
-    const AttentionSizes *sizes;
-    real *out, *saved, *scratch, *dqkv, *states;
-    const real *qkv, *dout;
-    size_t saved_each, scratch_each, state_each, position;
-} Job;
-
-static AttentionHead head_of(const AttentionSizes *sizes)
+AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
+                             size_t index)
 {
     size_t all = sizes->heads * sizes->width;
-    return (AttentionHead){.length = sizes->length,
-                           .width = sizes->width,
-                           .stride = 3 * all,
-                           .out_stride = all,
-                           .rotary = sizes->rotary,
-                           .dropout = sizes->dropout};
+    AttentionHead head = {.kind = kind,
+                          .options = sizes->options,
+                          .length = sizes->length,
+                          .width = sizes->width,
+                          .index = index,
+                          .stride = 3 * all,
+                          .out_stride = all,
+                          .rotary = sizes->rotary,
+                          .dropout = sizes->dropout};
+    head.gates_stride = kind->gates ? sizes->heads * kind->gates(&head) : 0;
+    return head;
+}
+
+size_t attention_gates(const AttentionKind *kind, const AttentionSizes *sizes)
+{
+    return attention_head(kind, sizes, 0).gates_stride;
+}
+
+static size_t own_reals(const AttentionHead *head)
+{
+    return head->kind->own_reals ? head->kind->own_reals(head) : 0;
+}
+
+size_t attention_own_reals(const AttentionKind *kind, const AttentionSizes *sizes)
+{
+    AttentionHead head = attention_head(kind, sizes, 0);
+    return sizes->heads * own_reals(&head);
 }
 
 /* Regions of different heads and workers must not share a cache line. */
@@ -26,14 +41,25 @@ static size_t padded(size_t reals)
     return (reals + 15) / 16 * 16;
 }
 
+typedef struct Job {
+    const AttentionKind *kind;
+    const AttentionSizes *sizes;
+    const AttentionBatch *batch;
+    void (*work)(const AttentionData *data, const AttentionHead *head);
+    size_t saved_each, scratch_each, state_each, own_each, gates_each, position;
+    real *down_parts; /* (B, H, own_each) */
+} Job;
+
 static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes)
 {
-    AttentionHead head = head_of(sizes);
+    AttentionHead head = attention_head(kind, sizes, 0);
     return (Job){.kind = kind,
                  .sizes = sizes,
                  .saved_each = padded(kind->saved_reals(&head)),
                  .scratch_each = padded(kind->scratch_reals(&head)),
-                 .state_each = padded(kind->state_reals(&head))};
+                 .state_each = padded(kind->state_reals(&head)),
+                 .own_each = own_reals(&head),
+                 .gates_each = head.gates_stride / sizes->heads};
 }
 
 size_t attention_saved_reals(const AttentionKind *kind, const AttentionSizes *sizes)
@@ -41,9 +67,16 @@ size_t attention_saved_reals(const AttentionKind *kind, const AttentionSizes *si
     return job_of(kind, sizes).saved_each * sizes->batch * sizes->heads;
 }
 
+/* Behind the workers' scratch: the gradient of a head's parameters, from each sequence. */
+static size_t down_parts_reals(const Job *job)
+{
+    return job->kind->own_is_drawn ? 0 : job->own_each * job->sizes->batch * job->sizes->heads;
+}
+
 size_t attention_scratch_reals(const AttentionKind *kind, const AttentionSizes *sizes)
 {
-    return job_of(kind, sizes).scratch_each * team_size();
+    Job job = job_of(kind, sizes);
+    return job.scratch_each * team_size() + down_parts_reals(&job);
 }
 
 size_t attention_state_reals(const AttentionKind *kind, const AttentionSizes *sizes)
@@ -52,72 +85,89 @@ size_t attention_state_reals(const AttentionKind *kind, const AttentionSizes *si
 }
 
 /* A tile is one head of one sequence. */
+static AttentionData data_of(const Job *job, const AttentionHead *head, size_t sequence,
+                             size_t worker)
+{
+    const AttentionBatch *batch = job->batch;
+    size_t row = sequence * head->length, tile = sequence * job->sizes->heads + head->index;
+    size_t in = row * head->stride + head->index * head->width;
+    size_t out = row * head->out_stride + head->index * head->width;
+    size_t gates = row * head->gates_stride + head->index * job->gates_each;
+    AttentionData data = {.q = batch->qkv + in,
+                          .k = batch->qkv + in + head->out_stride,
+                          .v = batch->qkv + in + 2 * head->out_stride,
+                          .out = batch->out + out,
+                          .scratch = batch->scratch + worker * job->scratch_each};
+    if (job->gates_each)
+        data.gates = batch->gates + gates;
+    if (job->own_each)
+        data.own = batch->own + head->index * job->own_each;
+    if (batch->saved)
+        data.saved = batch->saved + tile * job->saved_each;
+    if (batch->states)
+        data.carry = batch->states + tile * job->state_each;
+    if (!batch->dqkv)
+        return data;
+    data.dout = batch->dout + out;
+    data.dq = batch->dqkv + in;
+    data.dk = data.dq + head->out_stride;
+    data.dv = data.dk + head->out_stride;
+    if (job->gates_each)
+        data.dgates = batch->dgates + gates;
+    if (job->down_parts)
+        data.down = job->down_parts + tile * job->own_each;
+    return data;
+}
+
 static void do_tile(void *context, size_t tile, size_t worker)
 {
     const Job *job = context;
-    const AttentionSizes *sizes = job->sizes;
-    AttentionHead head = head_of(sizes);
-    head.dropout.key = random_subkey(sizes->dropout.key, tile);
-    size_t sequence = tile / sizes->heads, column = tile % sizes->heads * head.width;
-    size_t in = sequence * head.length * head.stride + column;
-    size_t out = sequence * head.length * head.out_stride + column;
-    const real *q = job->qkv + in, *k = q + head.out_stride, *v = k + head.out_stride;
-    real *saved = job->saved + tile * job->saved_each;
-    real *scratch = job->scratch + worker * job->scratch_each;
-    if (job->dqkv) {
-        real *dq = job->dqkv + in, *dk = dq + head.out_stride, *dv = dk + head.out_stride;
-        job->kind->backward(dq, dk, dv, job->dout + out, job->out + out, saved, scratch, q, k,
-                            v, &head);
-    } else {
-        job->kind->forward(job->out + out, saved, scratch, q, k, v, &head);
-    }
+    AttentionHead head = attention_head(job->kind, job->sizes, tile % job->sizes->heads);
+    head.dropout.key = random_subkey(job->sizes->dropout.key, tile);
+    AttentionData data = data_of(job, &head, tile / job->sizes->heads, worker);
+    job->work(&data, &head);
 }
 
-void attention_forward(const AttentionKind *kind, real *out, real *saved, real *scratch,
-                       const real *qkv, const AttentionSizes *sizes)
+void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,
+                       const AttentionSizes *sizes)
 {
     Job job = job_of(kind, sizes);
-    job.out = out;
-    job.saved = saved;
-    job.scratch = scratch;
-    job.qkv = qkv;
+    job.batch = batch;
+    job.work = kind->forward;
     team_run(sizes->batch * sizes->heads, do_tile, &job);
 }
 
-void attention_backward(const AttentionKind *kind, real *dqkv, const real *dout,
-                        const real *out, const real *saved, real *scratch, const real *qkv,
+void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
                         const AttentionSizes *sizes)
 {
     Job job = job_of(kind, sizes);
-    job.dqkv = dqkv;
-    job.dout = dout;
-    job.out = (real *)out;     /* read only when there is a dqkv */
-    job.saved = (real *)saved; /* the same */
-    job.scratch = scratch;
-    job.qkv = qkv;
+    size_t parts = down_parts_reals(&job), all = sizes->heads * job.own_each;
+    job.batch = batch;
+    job.work = kind->backward;
+    if (parts) {
+        job.down_parts = batch->scratch + team_size() * job.scratch_each;
+        vector_zero(job.down_parts, parts);
+    }
     team_run(sizes->batch * sizes->heads, do_tile, &job);
+    for (size_t sequence = 0; parts && sequence < sizes->batch; sequence++)
+        vector_add_scaled(batch->down, job.down_parts + sequence * all, 1, all);
 }
 
 static void step_tile(void *context, size_t tile, size_t worker)
 {
     const Job *job = context;
-    AttentionHead head = head_of(job->sizes);
-    size_t sequence = tile / job->sizes->heads, column = tile % job->sizes->heads * head.width;
-    const real *q = job->qkv + sequence * head.stride + column, *k = q + head.out_stride;
-    job->kind->step(job->out + sequence * head.out_stride + column,
-                    job->states + tile * job->state_each,
-                    job->scratch + worker * job->scratch_each, q, k, k + head.out_stride,
-                    job->position, &head);
+    AttentionHead head = attention_head(job->kind, job->sizes, tile % job->sizes->heads);
+    AttentionHead one = head; /* the rows of a batch lie as those of one position */
+    one.length = 1;
+    AttentionData data = data_of(job, &one, tile / job->sizes->heads, worker);
+    job->kind->step(&data, data.carry, job->position, &head);
 }
 
-void attention_step(const AttentionKind *kind, real *out, real *states, real *scratch,
-                    const real *qkv, size_t position, const AttentionSizes *sizes)
+void attention_step(const AttentionKind *kind, const AttentionBatch *batch, size_t position,
+                    const AttentionSizes *sizes)
 {
     Job job = job_of(kind, sizes);
-    job.out = out;
-    job.states = states;
-    job.scratch = scratch;
-    job.qkv = qkv;
+    job.batch = batch;
     job.position = position;
     team_run(sizes->batch * sizes->heads, step_tile, &job);
 }

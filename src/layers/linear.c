@@ -1,5 +1,4 @@
 #include "src/layers/linear.h"
-#include "src/gemm.h"
 #include "src/team.h"
 
 #define TILE_COLUMNS ((size_t)32)
@@ -47,13 +46,13 @@ void linear_backward_bias(real *db, const real *dy, size_t rows, size_t out)
     team_run(team_tiles(out, TILE_COLUMNS), bias_tile, &job);
 }
 
-void linear_backward(real *dx, real *dw, real *db, const real *dy, const real *x, const real *w,
-                     size_t rows, size_t in, size_t out)
+void linear_backward(real *dx, GemmInto into, real *dw, real *db, const real *dy, const real *x,
+                     const real *w, size_t rows, size_t in, size_t out)
 {
     if (db)
         linear_backward_bias(db, dy, rows, out);
     /* dW += X^T dY */
     gemm_team(in, out, rows, transposed(x, in), plain(dy, out), GEMM_ADD, dw, out, NULL, NULL);
-    /* dX = dY W^T */
-    gemm_team(rows, in, out, plain(dy, out), transposed(w, out), GEMM_SET, dx, in, NULL, NULL);
+    /* dX = dY W^T, or added */
+    gemm_team(rows, in, out, plain(dy, out), transposed(w, out), into, dx, in, NULL, NULL);
 }

@@ -2,16 +2,16 @@
 #ifndef LINNET_LINEAR_H
 #define LINNET_LINEAR_H
 
-#include "src/real.h"
+#include "src/gemm.h"
 
 void linear_forward(real *y,                      /* (rows, out) */
                     const real *x,                /* (rows, in) */
                     const real *w, const real *b, /* (in, out), (out) or NULL */
                     size_t rows, size_t in, size_t out);
 
-/* Adds to dw and db; writes dx. */
-void linear_backward(real *dx, real *dw, real *db, const real *dy, const real *x, const real *w,
-                     size_t rows, size_t in, size_t out);
+/* Adds to dw and, unless NULL, db; sets dx, or adds to it. */
+void linear_backward(real *dx, GemmInto into, real *dw, real *db, const real *dy, const real *x,
+                     const real *w, size_t rows, size_t in, size_t out);
 
 /* db += the sum of the rows of dy */
 void linear_backward_bias(real *db, const real *dy, size_t rows, size_t out);

@@ -1,0 +1,228 @@
+#include "models/mixer.h"
+#include "src/layers/convolution.h"
+#include "src/layers/headnorm.h"
+#include "src/layers/linear.h"
+#include "src/layers/rotary.h"
+#include "src/phase.h"
+
+static const AttentionKind *kind_of(const Pass *pass, size_t layer)
+{
+    return config_kind(&pass->model->config, layer);
+}
+
+static AttentionSizes sizes_of(const Pass *pass, size_t layer, Dropout dropout)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (AttentionSizes){.batch = pass->batch,
+                            .length = pass->capacity,
+                            .heads = config->heads,
+                            .width = config_head_width(config),
+                            .options = &config->own,
+                            .rotary = kind_of(pass, layer)->turns_itself ? pass->angles : NULL,
+                            .dropout = dropout};
+}
+
+/* --- memory --- */
+
+/* Sizes do not depend on whether there are angles, which may have no memory yet. */
+static AttentionSizes sizes_alone(const Pass *pass, size_t layer)
+{
+    AttentionSizes sizes = sizes_of(pass, layer, (Dropout){0});
+    sizes.rotary = NULL;
+    return sizes;
+}
+
+size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
+{
+    const ModelConfig *config = &pass->model->config;
+    const AttentionKind *kind = kind_of(pass, layer);
+    AttentionSizes sizes = sizes_alone(pass, layer);
+    size_t rows = pass->rows, width = config->dim;
+    bool gated = config_gates_output(config, layer);
+    bool finished = gated || config_norms_heads(config, layer);
+    switch (part) {
+    case MIXER_RAW:
+        return config_convolves(config, layer) ? rows * 3 * width : 0;
+    case MIXER_QKV:
+        return rows * 3 * width;
+    case MIXER_HIDDEN:
+        return rows * kind->gate_rank;
+    case MIXER_GATES:
+        return rows * attention_gates(kind, &sizes);
+    case MIXER_SAVED:
+        return pass->decoding ? 0 : attention_saved_reals(kind, &sizes);
+    case MIXER_MIXED:
+        return rows * width;
+    case MIXER_Z:
+        return gated ? rows * width : 0;
+    case MIXER_FINISHED:
+        return finished ? rows * width : 0;
+    case MIXER_PARTS:
+        break;
+    }
+    return 0;
+}
+
+size_t mixer_scratch_reals(const Pass *pass, size_t layer)
+{
+    AttentionSizes sizes = sizes_alone(pass, layer);
+    return attention_scratch_reals(kind_of(pass, layer), &sizes);
+}
+
+static size_t kind_state_reals(const Pass *pass, size_t layer)
+{
+    AttentionSizes sizes = sizes_alone(pass, layer);
+    return attention_state_reals(kind_of(pass, layer), &sizes);
+}
+
+size_t mixer_state_reals(const Pass *pass, size_t layer)
+{
+    const ModelConfig *config = &pass->model->config;
+    size_t taps = (CONVOLUTION_TAPS - 1) * 3 * config->dim * pass->batch;
+    return kind_state_reals(pass, layer) + (config_convolves(config, layer) ? taps : 0);
+}
+
+/* --- forward --- */
+
+static const BlockParams *block_of(const Pass *pass, size_t layer)
+{
+    return &pass->model->at.h[layer];
+}
+
+/* What is computed from u: q, k and v, gates, the output's gate. */
+static void read_input(Pass *pass, size_t layer, const real *u)
+{
+    const BlockParams *h = block_of(pass, layer);
+    const AttentionKind *kind = kind_of(pass, layer);
+    AttentionSizes sizes = sizes_alone(pass, layer);
+    real **part = pass->mixer[layer].part, *hidden = part[MIXER_HIDDEN];
+    size_t rows = pass->rows, width = pass->model->config.dim;
+    size_t gates = attention_gates(kind, &sizes);
+    phase_enter(PHASE_PROJECTIONS);
+    linear_forward(h->convolution ? part[MIXER_RAW] : part[MIXER_QKV], u, h->c_attn.weight,
+                   h->c_attn.bias, rows, width, 3 * width);
+    if (h->gate_in)
+        linear_forward(hidden, u, h->gate_in, NULL, rows, width, kind->gate_rank);
+    if (gates)
+        linear_forward(part[MIXER_GATES], h->gate_in ? hidden : u, h->gates.weight,
+                       h->gates.bias, rows, h->gate_in ? kind->gate_rank : width, gates);
+    if (h->out_gate)
+        linear_forward(part[MIXER_Z], u, h->out_gate, NULL, rows, width, width);
+}
+
+static void turn(Pass *pass, size_t layer, real *qkv, bool back)
+{
+    const ModelConfig *config = &pass->model->config;
+    if (pass->angles && !kind_of(pass, layer)->turns_itself)
+        rotary_turn_rows(qkv, pass->angles, pass->rows, pass->length, config->heads,
+                         config_head_width(config), back);
+}
+
+static AttentionBatch batch_of(const Pass *pass, size_t layer)
+{
+    real *const *part = pass->mixer[layer].part;
+    return (AttentionBatch){.qkv = part[MIXER_QKV],
+                            .gates = part[MIXER_GATES],
+                            .own = block_of(pass, layer)->own,
+                            .out = part[MIXER_MIXED],
+                            .saved = part[MIXER_SAVED],
+                            .scratch = pass->attention_scratch,
+                            .states = pass->mixer[layer].state};
+}
+
+void mixer_mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
+{
+    const ModelConfig *config = &pass->model->config;
+    const BlockParams *h = block_of(pass, layer);
+    AttentionSizes sizes = sizes_of(pass, layer, dropout);
+    real **part = pass->mixer[layer].part, *state = pass->mixer[layer].state;
+    read_input(pass, layer, u);
+    phase_enter(PHASE_ATTENTION);
+    if (h->convolution)
+        convolution_forward(part[MIXER_QKV], part[MIXER_RAW], h->convolution, pass->batch,
+                            pass->length, 3 * config->dim, CONVOLUTION_TAPS,
+                            state ? state + kind_state_reals(pass, layer) : NULL);
+    turn(pass, layer, part[MIXER_QKV], false);
+    AttentionBatch batch = batch_of(pass, layer);
+    if (pass->decoding)
+        attention_step(kind_of(pass, layer), &batch, pass->position, &sizes);
+    else
+        attention_forward(kind_of(pass, layer), &batch, &sizes);
+    if (part[MIXER_FINISHED])
+        headnorm_forward(part[MIXER_FINISHED], part[MIXER_MIXED], h->head_norm, part[MIXER_Z],
+                         pass->rows, config->heads, config_head_width(config));
+}
+
+static const real *finished(const Pass *pass, size_t layer)
+{
+    real *const *part = pass->mixer[layer].part;
+    return part[MIXER_FINISHED] ? part[MIXER_FINISHED] : part[MIXER_MIXED];
+}
+
+void mixer_project(Pass *pass, size_t layer)
+{
+    const BlockParams *h = block_of(pass, layer);
+    size_t width = pass->model->config.dim;
+    phase_enter(PHASE_PROJECTIONS);
+    linear_forward(pass->branch, finished(pass, layer), h->attn_proj.weight, h->attn_proj.bias,
+                   pass->rows, width, width);
+}
+
+/* --- backward --- */
+
+/* Gradients take the place of what has served: those of the kind's output are in branch, that
+ * of the output's gate in the gate, that of what went into the convolution in qkv. */
+void mixer_backward(Pass *pass, BlockParams *gradients, size_t layer, const real *dbranch,
+                    Dropout dropout)
+{
+    const ModelConfig *config = &pass->model->config;
+    const BlockParams *h = block_of(pass, layer);
+    AttentionSizes sizes = sizes_of(pass, layer, dropout);
+    real **part = pass->mixer[layer].part, *dmixed = pass->branch;
+    size_t rows = pass->rows, width = config->dim;
+    phase_enter(PHASE_PROJECTIONS);
+    linear_backward(dmixed, GEMM_SET, gradients->attn_proj.weight, gradients->attn_proj.bias,
+                    dbranch, finished(pass, layer), h->attn_proj.weight, rows, width, width);
+    phase_enter(PHASE_ATTENTION);
+    if (part[MIXER_FINISHED])
+        headnorm_backward(dmixed, gradients->head_norm, part[MIXER_Z], dmixed,
+                          part[MIXER_MIXED], h->head_norm, part[MIXER_Z], rows, config->heads,
+                          config_head_width(config));
+    AttentionBatch batch = batch_of(pass, layer);
+    batch.dout = dmixed;
+    batch.dqkv = pass->wide;
+    batch.dgates = pass->dgates;
+    batch.down = gradients->own;
+    attention_backward(kind_of(pass, layer), &batch, &sizes);
+    turn(pass, layer, pass->wide, true);
+    if (h->convolution)
+        convolution_backward(part[MIXER_QKV], gradients->convolution, pass->wide,
+                             part[MIXER_RAW], h->convolution, pass->batch, pass->length,
+                             3 * width, CONVOLUTION_TAPS);
+}
+
+void mixer_backward_input(Pass *pass, BlockParams *gradients, size_t layer, const real *u)
+{
+    const BlockParams *h = block_of(pass, layer);
+    const AttentionKind *kind = kind_of(pass, layer);
+    AttentionSizes sizes = sizes_alone(pass, layer);
+    real **part = pass->mixer[layer].part, *du = pass->branch;
+    size_t rows = pass->rows, width = pass->model->config.dim;
+    size_t gates = attention_gates(kind, &sizes), rank = kind->gate_rank;
+    phase_enter(PHASE_PROJECTIONS);
+    linear_backward(du, GEMM_SET, gradients->c_attn.weight, gradients->c_attn.bias,
+                    h->convolution ? part[MIXER_QKV] : pass->wide, u, h->c_attn.weight, rows,
+                    width, 3 * width);
+    if (gates && h->gate_in) {
+        linear_backward(pass->dhidden, GEMM_SET, gradients->gates.weight, gradients->gates.bias,
+                        pass->dgates, part[MIXER_HIDDEN], h->gates.weight, rows, rank, gates);
+        linear_backward(du, GEMM_ADD, gradients->gate_in, NULL, pass->dhidden, u, h->gate_in,
+                        rows, width, rank);
+    } else if (gates) {
+        linear_backward(du, GEMM_ADD, gradients->gates.weight, gradients->gates.bias,
+                        pass->dgates, u, h->gates.weight, rows, width, gates);
+    }
+    if (h->out_gate)
+        linear_backward(du, GEMM_ADD, gradients->out_gate, NULL, part[MIXER_Z], u, h->out_gate,
+                        rows, width, width);
+}

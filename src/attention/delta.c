@@ -1,0 +1,92 @@
+/* The delta rule (Schlag et al. 2021; Yang et al. 2024): before a position writes, it looks up
+ * what its key stands for already, and writes only what the value has more than that,
+ *
+ *   S_i = S_(i-1) + b_i k_i^T (v_i - k_i S_(i-1)),    o_i = q_i S_i,    b_i = sigmoid(gate)
+ *
+ * with queries and keys of length 1: with b = 1, a key that is read again, and all others being
+ * at right angles to it, returns its last value and nothing else. No scale is needed for that.
+ *
+ * Gated, the state fades too, as in Mamba-2 (Dao and Gu 2024; Yang et al. 2024b): by
+ * a_i = exp(-A softplus(gate')), in both places where S_(i-1) stands. A is a parameter of the
+ * head, of which we keep the logarithm, as A is positive; gate' is thought of as the length of
+ * a step in time, and its bias starts such that steps lie between 0.001 and 0.1. */
+#include "src/attention/decay.h"
+#include "src/vector.h"
+
+static const DecayRule rule = {.delta = true};
+
+const AttentionKind attention_delta = {
+    DECAY_KIND(rule),
+    .name = "delta",
+    .help = "the delta rule: a key's new value takes the place of the old one",
+    .wants_convolution = true,
+    .gates = decay_one_gate,
+};
+
+/* --- gated --- */
+
+#define MOST_A     16.0
+#define LEAST_STEP 1e-3
+#define MOST_STEP  0.1
+
+static void logarithms(real *g, const real *raw, const real *own, size_t count)
+{
+    real a = (real)exp((double)own[0]);
+    for (size_t i = 0; i < count; i++)
+        g[i] = -a * vector_softplus(raw[i]);
+}
+
+/* g is proportional to A, so dlog A is the sum of dg g. */
+static void logarithms_backward(real *dg, const real *raw, const real *own, real *down,
+                                size_t count)
+{
+    real a = (real)exp((double)own[0]), sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < count; i++) {
+        sum -= dg[i] * a * vector_softplus(raw[i]);
+        dg[i] *= -a * vector_sigmoid(raw[i]);
+    }
+    down[0] += sum;
+}
+
+static size_t two_gates(const AttentionHead *head)
+{
+    (void)head;
+    return 2;
+}
+
+/* Beta begins at a half; steps are spread evenly by their logarithm. */
+static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
+{
+    double share = random_uniform(random_subkey(key, head->index), 1);
+    double length = LEAST_STEP * pow(MOST_STEP / LEAST_STEP, share);
+    bias[0] = 0;
+    bias[1] = (real)log(expm1(length)); /* whose softplus is the length */
+}
+
+static size_t one_parameter(const AttentionHead *head)
+{
+    (void)head;
+    return 1;
+}
+
+static void start_own(real *own, const AttentionHead *head, RandomKey key)
+{
+    own[0] = (real)log(MOST_A * (1 - random_uniform(random_subkey(key, head->index), 0)));
+}
+
+static const DecayRule gated_rule = {
+    .delta = true, .logarithms = logarithms, .logarithms_backward = logarithms_backward};
+
+const AttentionKind attention_gated_delta = {
+    DECAY_KIND(gated_rule),
+    .name = "gated-delta",
+    .help = "the delta rule in a state that fades as fast as each position says",
+    .has_decay = true,
+    .wants_convolution = true,
+    .wants_gate = true,
+    .gates = two_gates,
+    .start_gates = start_gates,
+    .own_reals = one_parameter,
+    .start_own = start_own,
+};

@@ -1,0 +1,73 @@
+/* Causal Efficient Attention (after Shen et al. 2018). There, every feature of the keys goes
+ * through a softmax over the whole text; to be causal, that softmax must end at the position
+ * that looks, separately for each feature c:
+ *
+ *   p_i = softmax(q_i) over its features,   E_jc = exp(k_jc),   z_ic = sum over j <= i of E_jc
+ *   o_i = sum over c of p_ic (sum over j <= i of E_jc v_j) / z_ic
+ *
+ * The shares p_i / z_i, feature by feature, are queries for the engine in features.c, with keys
+ * E; the weights sum to 1 and nothing is left to divide by. With s the shares, backward is
+ *
+ *   dp = ds / z,    dz = -ds s / z,    and dE_j gets the sum of dz_i from j on.
+ *
+ * Angles would break it: turned shares and keys are no longer shares of anything. */
+#include "src/attention/features.h"
+
+static void forward(const FeatureRows *rows)
+{
+    if (rows->keys)
+        feature_forward_rows(rows, 1, feature_exp);
+    else
+        feature_forward_rows(rows, 1, feature_softmax);
+}
+
+static void backward(const FeatureRows *rows)
+{
+    if (rows->keys)
+        feature_backward_rows(rows, 1, feature_exp_backward);
+    else
+        feature_backward_rows(rows, 1, feature_softmax_backward);
+}
+
+/* z += k,  s = q / z */
+static void share(real *restrict shares, real *restrict z, const real *restrict q,
+                  const real *restrict k, size_t rows, size_t width)
+{
+    for (size_t at = 0; at < rows * width; at += width)
+        for (size_t i = 0; i < width; i++) {
+            z[i] += k[at + i];
+            shares[at + i] = q[at + i] / z[i];
+        }
+}
+
+static void share_backward(real *restrict dq, real *restrict dk, real *restrict dz,
+                           real *restrict shares, real *restrict z, const real *restrict k,
+                           size_t rows, size_t width)
+{
+    for (size_t at = 0; at < rows * width; at += width)
+        for (size_t i = 0; i < width; i++) {
+            z[i] += k[at + i];
+            real gradient = dq[at + i] / z[i];
+            dq[at + i] = gradient;
+            shares[at + i] *= -gradient; /* and is the row's dz from here on */
+        }
+    for (size_t at = rows * width; at > 0;) {
+        at -= width;
+        for (size_t i = 0; i < width; i++) {
+            dz[i] += shares[at + i];
+            dk[at + i] += dz[i];
+        }
+    }
+}
+
+static const FeatureMap map = {
+    .forward = forward, .backward = backward, .share = share, .share_backward = share_backward};
+
+const AttentionKind attention_efficient = {
+    .name = "efficient",
+    .help = "Efficient Attention made causal: each feature is divided by its own sum so far",
+    .cost = "D^2",
+    .no_rotary = true,
+    .flop = features_flop,
+    FEATURES_KIND(map),
+};

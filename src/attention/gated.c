@@ -1,0 +1,38 @@
+/* Gated linear attention with one gate for a head: how much of the state stays is for each
+ * position to say,
+ *
+ *   S_i = a_i S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D),    a_i = sigmoid(gate)^(1/16)
+ *
+ * The root keeps decays near 1 where the gate is undecided: 0.958, of which half is left after
+ * 16 positions. */
+#include "src/attention/decay.h"
+#include "src/vector.h"
+
+#define ROOT ((real)16)
+
+static void logarithms(real *g, const real *raw, const real *own, size_t count)
+{
+    (void)own;
+    for (size_t i = 0; i < count; i++)
+        g[i] = vector_log_sigmoid(raw[i]) / ROOT;
+}
+
+static void logarithms_backward(real *dg, const real *raw, const real *own, real *down,
+                                size_t count)
+{
+    (void)own, (void)down;
+    for (size_t i = 0; i < count; i++)
+        dg[i] *= vector_sigmoid(-raw[i]) / ROOT;
+}
+
+static const DecayRule rule = {.logarithms = logarithms,
+                               .logarithms_backward = logarithms_backward};
+
+const AttentionKind attention_gated = {
+    DECAY_KIND(rule),
+    .name = "gated",
+    .help = "a linear state that fades as fast as each position says",
+    .has_decay = true,
+    .wants_gate = true,
+    .gates = decay_one_gate,
+};

@@ -1,0 +1,430 @@
+/* Gated linear attention (Yang et al. 2023): each feature of the keys fades at a rate of its
+ * own, which each position chooses. The row of D decays a_i multiplies the rows of the state,
+ *
+ *   S_i = a_i S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D),    a_i = sigmoid(gates)^(1/16)
+ *
+ * Positions are taken in chunks of 32. Let G_i be the sum of log a from the chunk's start up to
+ * i, for each feature. The weight of a pair is the sum over features of q_i k_j exp(G_i - G_j);
+ * with a reference R for each feature it becomes a product again, of
+ *
+ *   Q' = Q exp(G - R) / sqrt(D)      K' = K exp(R - G)
+ *
+ *   forward:   P = tril(Q' K'^T)     O = P V + (Q' e^R) S     S = e^G_last S + (K'
+ * e^(G_last-R))^T V
+ *
+ *   backward:  A = tril(dO V^T)      dQ' = A K' + (dO S^T) e^R      dS = e^G_last dS + (Q'
+ * e^R)^T dO dK' = A^T Q' + (V dS^T) e^(G_last-R)      dV = P^T dO + (K' e^(G_last-R)) dS
+ *
+ *   dlog a_i = <S, dS> at the chunk's end + sum over j >= i of Q'_j dQ'_j - K'_j dK'_j
+ *
+ * for each feature; decay.c says where the last line comes from. With R in the middle of the
+ * chunk and log a held to -2.5 at the least, no exponent is beyond 40, and those of pairs that
+ * do not exist, above the diagonal, stay below 80. But the middle lies in the future of the
+ * first half. So R is taken as a whole power of two: then all it does to Q' and K' is to move
+ * their exponents, products come out the same to the last bit whatever it is, and no position
+ * learns anything of a later one. */
+#include "src/attention/attention.h"
+#include "src/attention/features.h"
+#include "src/attention/rows.h"
+#include "src/attention/triangle.h"
+
+#define CHUNK  ((size_t)32)
+#define CHUNKS ((size_t)8) /* of a span */
+#define SPAN   (CHUNKS * CHUNK)
+
+#define ROOT ((real)16)
+/* Below, gates count as this, and have no gradient: log a is then 16 times less, -2.5. */
+#define LEAST_GATE ((real)-40)
+
+/* --- memory --- */
+
+/* One chunk at work. */
+typedef struct Chunk {
+    const AttentionData *data;
+    const AttentionHead *head;
+    size_t start, rows;
+    bool fresh;       /* the head's first chunk starts from zeros */
+    real *sums;       /* (rows, D) G */
+    real *up, *down;  /* (rows, D) exp(G - R) / sqrt(D), exp(R - G) */
+    real *q, *k;      /* (rows, D) Q' and K' */
+    real *scaled;     /* (rows, D) any rows times any numbers */
+    real *powers;     /* (D) the whole power of two that e^R is */
+    real *in;         /* (D) e^R */
+    real *out;        /* (D) e^(G_last - R) */
+    real *whole;      /* (D) e^G_last */
+    real *dlog;       /* (D) what the sum of the last equation has come to */
+    Triangle p, a;    /* (rows, rows) */
+    real *states, *s; /* S at the start of each chunk of a span, and of this one */
+    real *dstate;     /* dS at its end */
+} Chunk;
+
+static size_t state_reals(const AttentionHead *head)
+{
+    return head->width * head->width;
+}
+
+static Chunk chunk_of(Supply *supply, const AttentionHead *head)
+{
+    size_t block = CHUNK * head->width;
+    Chunk c = {.head = head};
+    real **const blocks[] = {&c.sums, &c.up, &c.down, &c.q, &c.k, &c.scaled};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        *blocks[i] = supply_take(supply, block);
+    real **const rows[] = {&c.powers, &c.in, &c.out, &c.whole, &c.dlog};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        *rows[i] = supply_take(supply, head->width);
+    c.p = (Triangle){.at = supply_take(supply, CHUNK * CHUNK), .stride = CHUNK};
+    c.a = (Triangle){.at = supply_take(supply, CHUNK * CHUNK), .stride = CHUNK};
+    c.dstate = supply_take(supply, state_reals(head));
+    c.states = supply_take(supply, CHUNKS * state_reals(head));
+    return c;
+}
+
+static size_t scratch_reals(const AttentionHead *head)
+{
+    Supply nothing = {0};
+    chunk_of(&nothing, head);
+    return nothing.used;
+}
+
+static size_t span_count(const AttentionHead *head)
+{
+    return (head->length + SPAN - 1) / SPAN;
+}
+
+/* Forward leaves the state at the start of each span of chunks. */
+static size_t saved_reals(const AttentionHead *head)
+{
+    return span_count(head) * state_reals(head);
+}
+
+/* The slot is the chunk's place among those of a span. */
+static void move_to(Chunk *c, size_t start, size_t slot)
+{
+    size_t left = c->head->length - start;
+    c->start = start;
+    c->rows = c->p.rows = c->a.rows = left < CHUNK ? left : CHUNK;
+    c->s = c->states + slot * state_reals(c->head);
+}
+
+static bool starts_from_zeros(const Chunk *c)
+{
+    return c->fresh && c->start == 0;
+}
+
+/* --- gates, queries and keys --- */
+
+static const real *gates_of(const Chunk *c, size_t row)
+{
+    return c->data->gates + (c->start + row) * c->head->gates_stride;
+}
+
+static real log_decay(real gate)
+{
+    return vector_log_sigmoid(gate < LEAST_GATE ? LEAST_GATE : gate) / ROOT;
+}
+
+static void load_sums(Chunk *c)
+{
+    const AttentionHead *head = c->head;
+    size_t width = head->width;
+    for (size_t i = 0; i < c->rows; i++) {
+        const real *gates = gates_of(c, i);
+        real *restrict sums = c->sums + i * width;
+        if (c->start + i + CHUNK < head->length)
+            feature_fetch(gates + CHUNK * head->gates_stride, width);
+        for (size_t j = 0; j < width; j++)
+            sums[j] = log_decay(gates[j]);
+        if (i > 0)
+            vector_add_scaled(sums, sums - width, 1, width);
+    }
+}
+
+static void load_reference(Chunk *c)
+{
+    const real log2_e = (real)1.4426950408889634;
+    size_t width = c->head->width;
+    const real *middle = c->sums + c->rows / 2 * width;
+    const real *last = c->sums + (c->rows - 1) * width;
+#pragma omp simd
+    for (size_t j = 0; j < width; j++) {
+        int32_t power = (int32_t)(middle[j] * log2_e);
+        c->powers[j] = (real)power;
+        c->in[j] = vector_exp_scaled(0, power);
+        c->out[j] = vector_exp_scaled(last[j], -power);
+        c->whole[j] = vector_exp(last[j]);
+    }
+}
+
+/* The chunk's rows of q or k as features: factors = scale exp(sign (G - R)). */
+static void load_rows(real *restrict features, real *restrict factors, const real *x,
+                      real scale, real sign, const Chunk *c)
+{
+    const AttentionHead *head = c->head;
+    size_t width = head->width;
+    for (size_t i = 0; i < c->rows; i++) {
+        const real *from = x + (c->start + i) * head->stride, *sums = c->sums + i * width;
+        if (c->start + i + CHUNK < head->length)
+            feature_fetch(from + CHUNK * head->stride, width);
+        for (size_t j = 0; j < width; j++) {
+            int32_t power = (int32_t)(-sign * c->powers[j]);
+            real factor = scale * vector_exp_scaled(sign * sums[j], power);
+            factors[i * width + j] = factor;
+            features[i * width + j] = from[j] * factor;
+        }
+    }
+}
+
+static void load_queries(Chunk *c)
+{
+    load_rows(c->q, c->up, c->data->q, 1 / (real)sqrt((double)c->head->width), 1, c);
+}
+
+static void load_keys(Chunk *c)
+{
+    load_sums(c);
+    load_reference(c);
+    load_rows(c->k, c->down, c->data->k, 1, -1, c);
+}
+
+/* --- products --- */
+
+/* Y = X f, column by column */
+static void scale_columns(real *y, size_t y_stride, const real *x, size_t x_stride,
+                          const real *restrict factors, const Chunk *c)
+{
+    for (size_t i = 0; i < c->rows; i++)
+        for (size_t j = 0; j < c->head->width; j++)
+            y[i * y_stride + j] = x[i * x_stride + j] * factors[j];
+}
+
+/* Y = X M, where M is a state or the gradient of one, and may be known to be zero. */
+static void through(real *y, size_t y_stride, Factor x, Factor m, bool zero, const Chunk *c)
+{
+    size_t width = c->head->width;
+    if (zero)
+        rows_zero(y, y_stride, c->rows, width);
+    else
+        gemm(c->rows, width, width, 1, x, m, GEMM_SET, y, y_stride);
+}
+
+/* M = e^G_last M + (X f)^T Y */
+static void into(real *m, const real *x, const real *factors, Factor y, const Chunk *c)
+{
+    size_t width = c->head->width;
+    rows_scale(m, width, c->whole, width, width);
+    scale_columns(c->scaled, width, x, width, factors, c);
+    gemm(width, width, c->rows, 1, transposed(c->scaled, width), y, GEMM_ADD, m, width);
+}
+
+static Factor values_of(const Chunk *c)
+{
+    return plain(c->data->v + c->start * c->head->stride, c->head->stride);
+}
+
+/* --- forward --- */
+
+/* P = tril(Q' K'^T)    O = (Q' e^R) S + P V */
+static void read_state(Chunk *c)
+{
+    size_t width = c->head->width, stride = c->head->out_stride;
+    real *out = c->data->out + c->start * stride;
+    triangle_product(c->p, plain(c->q, width), plain(c->k, width), width);
+    scale_columns(c->scaled, width, c->q, width, c->in, c);
+    through(out, stride, plain(c->scaled, width), plain(c->s, width), starts_from_zeros(c), c);
+    triangle_add(out, stride, c->p, values_of(c), width);
+}
+
+static void forward(const AttentionData *data, const AttentionHead *head)
+{
+    size_t size = state_reals(head);
+    Supply supply = {.base = data->scratch};
+    Chunk c = chunk_of(&supply, head);
+    c.data = data;
+    real *s = c.states;
+    if (data->carry)
+        memcpy(s, data->carry, size * sizeof *s);
+    else
+        vector_zero(s, size);
+    c.fresh = row_is_zero(s, size);
+    for (size_t start = 0; start < head->length; start += CHUNK) {
+        move_to(&c, start, 0);
+        if (start % SPAN == 0)
+            memcpy(data->saved + start / SPAN * size, s, size * sizeof *s);
+        load_keys(&c);
+        load_queries(&c);
+        read_state(&c);
+        into(s, c.k, c.out, values_of(&c), &c);
+    }
+    if (data->carry)
+        memcpy(data->carry, s, size * sizeof *s);
+}
+
+/* --- backward --- */
+
+/* Where a chunk's gradients go. */
+typedef struct Gradients {
+    real *dq, *dk, *dv;
+    Factor dout;
+} Gradients;
+
+/* <S, dS> at the chunk's end, for each feature: S there is what is left of the one at the
+ * start, and what was written, whose part is in dk so far. */
+static void start_dlog(Chunk *c, const real *dk)
+{
+    size_t width = c->head->width;
+    for (size_t j = 0; j < width; j++)
+        c->dlog[j] = c->whole[j] * vector_dot(c->s + j * width, c->dstate + j * width, width);
+    for (size_t i = 0; i < c->rows; i++)
+        for (size_t j = 0; j < width; j++)
+            c->dlog[j] += c->k[i * width + j] * dk[i * c->head->stride + j];
+}
+
+static void products_backward(Chunk *c, const Gradients *to)
+{
+    size_t width = c->head->width, stride = c->head->stride;
+    bool unread = c->start + c->rows == c->head->length; /* dS is zero */
+    real *ds = c->dstate, *s = c->s;
+    Factor q = plain(c->q, width), k = plain(c->k, width);
+    triangle_product(c->p, q, k, width);
+    triangle_product(c->a, to->dout, values_of(c), width);
+    /* dK' = (V dS^T) e^(G_last-R) + A^T Q' */
+    through(to->dk, stride, values_of(c), transposed(ds, width), unread, c);
+    scale_columns(to->dk, stride, to->dk, stride, c->out, c);
+    start_dlog(c, to->dk);
+    triangle_transposed_add(to->dk, stride, c->a, q, width);
+    /* dV = (K' e^(G_last-R)) dS + P^T dO */
+    scale_columns(c->scaled, width, c->k, width, c->out, c);
+    through(to->dv, stride, plain(c->scaled, width), plain(ds, width), unread, c);
+    triangle_transposed_add(to->dv, stride, c->p, to->dout, width);
+    /* dQ' = (dO S^T) e^R + A K' */
+    through(to->dq, stride, to->dout, transposed(s, width), starts_from_zeros(c), c);
+    scale_columns(to->dq, stride, to->dq, stride, c->in, c);
+    triangle_add(to->dq, stride, c->a, k, width);
+    /* dS = e^G_last dS + (Q' e^R)^T dO */
+    into(ds, c->q, c->in, to->dout, c);
+}
+
+/* From the gradients of features to those of what they are made of. */
+static void rows_backward(Chunk *c, const Gradients *to)
+{
+    size_t width = c->head->width;
+    real *restrict dlog = c->dlog;
+    for (size_t i = c->rows; i-- > 0;) {
+        const real *q = c->q + i * width, *k = c->k + i * width, *gates = gates_of(c, i);
+        const real *up = c->up + i * width, *down = c->down + i * width;
+        real *restrict dq = to->dq + i * c->head->stride;
+        real *restrict dk = to->dk + i * c->head->stride;
+        real *restrict dgates = c->data->dgates + (c->start + i) * c->head->gates_stride;
+#pragma omp simd
+        for (size_t j = 0; j < width; j++) {
+            dlog[j] += q[j] * dq[j] - k[j] * dk[j];
+            real slope = vector_sigmoid(-gates[j]) / ROOT;
+            dgates[j] = gates[j] < LEAST_GATE ? 0 : dlog[j] * slope;
+            dq[j] *= up[j];
+            dk[j] *= down[j];
+        }
+    }
+}
+
+static void chunk_backward(Chunk *c)
+{
+    const AttentionHead *head = c->head;
+    const AttentionData *data = c->data;
+    size_t at = c->start * head->stride;
+    Gradients to = {data->dq + at, data->dk + at, data->dv + at,
+                    plain(data->dout + c->start * head->out_stride, head->out_stride)};
+    products_backward(c, &to);
+    rows_backward(c, &to);
+}
+
+/* The states at the starts of a span's chunks, from the one that forward has left; the last
+ * chunk's keys stay loaded. */
+static void compute_states(Chunk *c, size_t first, size_t end)
+{
+    size_t size = state_reals(c->head);
+    memcpy(c->states, c->data->saved + first / SPAN * size, size * sizeof(real));
+    for (size_t start = first, slot = 0; start < end; start += CHUNK, slot++) {
+        move_to(c, start, slot);
+        load_keys(c);
+        if (start + CHUNK >= end)
+            return;
+        memcpy(c->s + size, c->s, size * sizeof(real));
+        into(c->s + size, c->k, c->out, values_of(c), c);
+    }
+}
+
+static void backward(const AttentionData *data, const AttentionHead *head)
+{
+    size_t size = state_reals(head);
+    Supply supply = {.base = data->scratch};
+    Chunk c = chunk_of(&supply, head);
+    c.data = data;
+    c.fresh = row_is_zero(data->saved, size);
+    vector_zero(c.dstate, size);
+    for (size_t span = span_count(head); span-- > 0;) {
+        size_t first = span * SPAN;
+        size_t end = first + SPAN < head->length ? first + SPAN : head->length;
+        compute_states(&c, first, end);
+        for (size_t slot = (end - first + CHUNK - 1) / CHUNK; slot-- > 0;) {
+            if (first + slot * CHUNK != c.start) {
+                move_to(&c, first + slot * CHUNK, slot);
+                load_keys(&c);
+            }
+            load_queries(&c);
+            chunk_backward(&c);
+        }
+    }
+}
+
+/* --- decoding: the recurrent form --- */
+
+static void step(const AttentionData *data, real *state, size_t position,
+                 const AttentionHead *head)
+{
+    (void)position;
+    size_t width = head->width;
+    real scale = 1 / (real)sqrt((double)width);
+    vector_zero(data->out, width);
+    for (size_t i = 0; i < width; i++) {
+        real *restrict s = state + i * width;
+        real decay = vector_exp(log_decay(data->gates[i]));
+        for (size_t j = 0; j < width; j++)
+            s[j] = decay * s[j] + data->k[i] * data->v[j];
+        vector_add_scaled(data->out, s, scale * data->q[i], width);
+    }
+}
+
+/* --- sizes --- */
+
+static size_t gates(const AttentionHead *head)
+{
+    return head->width;
+}
+
+/* For each position: two products with half a chunk, and the state read and written. */
+static double flop(const AttentionHead *head)
+{
+    double width = (double)head->width;
+    return (double)head->length * (2 * (double)CHUNK * width + 4 * width * width);
+}
+
+const AttentionKind attention_gla = {
+    .name = "gla",
+    .help = "a linear state, each feature of which fades as fast as each position says",
+    .cost = "D^2",
+    .has_decay = true,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .wants_norm = true,
+    .wants_gate = true,
+    .saved_reals = saved_reals,
+    .scratch_reals = scratch_reals,
+    .state_reals = state_reals,
+    .gates = gates,
+    .gate_rank = 16,
+    .flop = flop,
+    .forward = forward,
+    .backward = backward,
+    .step = step,
+};

@@ -1,0 +1,300 @@
+/* Linformer (Wang et al. 2020) in a causal form. The original compresses the keys and values of
+ * the whole text to r rows, which lets the past see the future. Here the text is cut into
+ * blocks of B positions, and every completed block c leaves r entries,
+ *
+ *   K~_c = E K_c      V~_c = F V_c      E, F: (r, B), parameters of the head
+ *
+ * and a query in block b sees, in one softmax, the positions of its own block up to itself and
+ * the entries of all blocks before b. Their scores get log(B / r) more, so that an entry weighs
+ * like the B / r positions that it stands for; E and F start as the means of so many positions
+ * each, with some noise. The gradients:
+ *
+ *   dE += dK~_c K_c^T      dK_c += E^T dK~_c      and the same of F, V
+ *
+ * Pooled attention is the same with r = 1 and plain means: no parameters.
+ *
+ * Keys of different positions cannot be compressed once they are turned by different angles, so
+ * rotary angles turn the entries, all of them as if they were at the block's last position. */
+#include "src/attention/panel.h"
+#include "src/attention/rows.h"
+#include "src/gemm.h"
+#include "src/layers/rotary.h"
+
+static bool learns(const AttentionHead *head)
+{
+    return head->kind->own_reals != NULL;
+}
+
+static size_t rank(const AttentionHead *head)
+{
+    return learns(head) ? head->options->rank : 1;
+}
+
+static PanelReach reach(const AttentionHead *head)
+{
+    size_t segment = head->options->segment;
+    return (PanelReach){.window = PANEL_ALL,
+                        .block = segment,
+                        .entries = rank(head),
+                        .bias = (real)log((double)segment / (double)rank(head))};
+}
+
+/* --- the compressing matrices --- */
+
+static size_t matrices_reals(const AttentionHead *head)
+{
+    return 2 * rank(head) * head->options->segment;
+}
+
+/* Entry a takes its share of the segment's positions, at least one. */
+static void fill_means(real *matrix, size_t entries, size_t segment)
+{
+    vector_zero(matrix, entries * segment);
+    for (size_t a = 0; a < entries; a++) {
+        size_t begin = a * segment / entries, end = (a + 1) * segment / entries;
+        size_t count = end > begin ? end - begin : 1;
+        for (size_t i = begin; i < begin + count; i++)
+            matrix[a * segment + i] = 1 / (real)count;
+    }
+}
+
+/* The noise is a tenth of what the mean of random vectors would be. */
+static void start_matrices(real *own, const AttentionHead *head, RandomKey key)
+{
+    size_t segment = head->options->segment, half = rank(head) * segment;
+    double noise = 0.1 * sqrt((double)rank(head)) / (double)segment;
+    fill_means(own, rank(head), segment);
+    fill_means(own + half, rank(head), segment);
+    for (size_t i = 0; i < 2 * half; i++)
+        own[i] += (real)(noise * random_normal(key, i));
+}
+
+/* --- memory --- */
+
+static size_t blocks(const AttentionHead *head)
+{
+    return panel_entries(head) / rank(head);
+}
+
+/* Behind the engine's scratch. */
+typedef struct Memory {
+    real *q, *k;             /* (T, D) turned */
+    real *entry_k, *entry_v; /* (blocks, r, D), k turned */
+    real *entry_dk, *entry_dv;
+    real *means;       /* (B), for pooled attention */
+    const real *e, *f; /* (r, B) */
+    size_t used;
+} Memory;
+
+static Memory memory_at(real *scratch, const AttentionHead *head)
+{
+    size_t text = head->length * head->width, entries = panel_entries(head) * head->width;
+    Supply supply = {.base = scratch};
+    supply_take(&supply, panel_scratch_reals(head));
+    Memory m = {.q = supply_take(&supply, text), .k = supply_take(&supply, text)};
+    m.entry_k = supply_take(&supply, entries);
+    m.entry_v = supply_take(&supply, entries);
+    m.entry_dk = supply_take(&supply, entries);
+    m.entry_dv = supply_take(&supply, entries);
+    m.means = supply_take(&supply, head->options->segment);
+    m.used = supply.used;
+    return m;
+}
+
+static size_t scratch_reals(const AttentionHead *head)
+{
+    return memory_at(NULL, head).used;
+}
+
+static Memory memory_of(const AttentionData *data, const AttentionHead *head)
+{
+    Memory m = memory_at(data->scratch, head);
+    size_t segment = head->options->segment;
+    m.e = learns(head) ? data->own : m.means;
+    m.f = learns(head) ? data->own + rank(head) * segment : m.means;
+    if (!learns(head))
+        fill_means(m.means, 1, segment);
+    return m;
+}
+
+/* --- forward --- */
+
+/* X~_c = M X_c */
+static void compress(real *entries, const real *matrix, const real *x,
+                     const AttentionHead *head)
+{
+    size_t segment = head->options->segment, r = rank(head), width = head->width;
+    for (size_t c = 0; c < blocks(head); c++)
+        gemm(r, width, segment, 1, plain(matrix, segment),
+             plain(x + c * segment * head->stride, head->stride), GEMM_SET,
+             entries + c * r * width, width);
+}
+
+/* By the angles of the last position of each entry's block. */
+static void turn_entries(real *entries, bool back, const AttentionHead *head)
+{
+    size_t segment = head->options->segment, width = head->width;
+    for (size_t i = 0; i < panel_entries(head); i++) {
+        size_t last = i / rank(head) * segment + segment - 1;
+        rotary_turn(entries + i * width, head->rotary + last * width, width, back);
+    }
+}
+
+static void turn_text(real *turned, const real *x, const AttentionHead *head)
+{
+    size_t width = head->width;
+    for (size_t i = 0; i < head->length; i++) {
+        memcpy(turned + i * width, x + i * head->stride, width * sizeof(real));
+        rotary_turn(turned + i * width, head->rotary + i * width, width, false);
+    }
+}
+
+static PanelSource prepare(const Memory *m, const AttentionData *data,
+                           const AttentionHead *head)
+{
+    PanelSource source = {.q = data->q,
+                          .k = data->k,
+                          .stride = head->stride,
+                          .entry_k = m->entry_k,
+                          .entry_v = m->entry_v,
+                          .entry_dk = m->entry_dk,
+                          .entry_dv = m->entry_dv};
+    compress(m->entry_k, m->e, data->k, head);
+    compress(m->entry_v, m->f, data->v, head);
+    if (head->rotary) {
+        turn_entries(m->entry_k, false, head);
+        turn_text(m->q, data->q, head);
+        turn_text(m->k, data->k, head);
+        source.q = m->q;
+        source.k = m->k;
+        source.stride = head->width;
+    }
+    return source;
+}
+
+static void forward(const AttentionData *data, const AttentionHead *head)
+{
+    Memory m = memory_of(data, head);
+    PanelSource source = prepare(&m, data, head);
+    panel_source_forward(&source, data, head);
+}
+
+/* --- backward --- */
+
+static void compress_backward(real *dx, real *dmatrix, const real *dentries, const real *matrix,
+                              const real *x, const AttentionHead *head)
+{
+    size_t segment = head->options->segment, r = rank(head), width = head->width;
+    for (size_t c = 0; c < blocks(head); c++) {
+        size_t at = c * segment * head->stride;
+        Factor dentry = plain(dentries + c * r * width, width);
+        /* dX_c += M^T dX~_c */
+        gemm(segment, width, r, 1, transposed(matrix, segment), dentry, GEMM_ADD, dx + at,
+             head->stride);
+        /* dM += dX~_c X_c^T */
+        if (dmatrix)
+            gemm(r, segment, width, 1, dentry, transposed(x + at, head->stride), GEMM_ADD,
+                 dmatrix, segment);
+    }
+}
+
+static void turn_back(real *dx, const AttentionHead *head)
+{
+    for (size_t i = 0; i < head->length; i++)
+        rotary_turn(dx + i * head->stride, head->rotary + i * head->width, head->width, true);
+}
+
+static void backward(const AttentionData *data, const AttentionHead *head)
+{
+    Memory m = memory_of(data, head);
+    PanelSource source = prepare(&m, data, head);
+    real *de = learns(head) ? data->down : NULL;
+    real *df = de ? de + rank(head) * head->options->segment : NULL;
+    panel_source_backward(&source, data, head);
+    if (head->rotary) {
+        turn_back(data->dq, head);
+        turn_back(data->dk, head);
+        turn_entries(m.entry_dk, true, head);
+    }
+    compress_backward(data->dk, de, m.entry_dk, m.e, data->k, head);
+    compress_backward(data->dv, df, m.entry_dv, m.f, data->v, head);
+}
+
+/* --- decoding --- */
+
+/* Adds a position's share to the entries of its block, which are complete, and turned, when it
+ * is the last. */
+static void add_to_entries(const AttentionData *data, const Memory *m, PanelState s,
+                           size_t position, const AttentionHead *head)
+{
+    size_t segment = head->options->segment, width = head->width, place = position % segment;
+    for (size_t a = 0; a < rank(head); a++) {
+        size_t at = (position / segment * rank(head) + a) * width;
+        vector_add_scaled(s.entry_k + at, data->k, m->e[a * segment + place], width);
+        vector_add_scaled(s.entry_v + at, data->v, m->f[a * segment + place], width);
+        if (head->rotary && place == segment - 1)
+            rotary_turn(s.entry_k + at, head->rotary, width, false);
+    }
+}
+
+static void step(const AttentionData *data, real *state, size_t position,
+                 const AttentionHead *head)
+{
+    Memory m = memory_of(data, head);
+    AttentionData turned = *data;
+    if (head->rotary) {
+        memcpy(m.q, data->q, head->width * sizeof(real));
+        memcpy(m.k, data->k, head->width * sizeof(real));
+        rotary_turn(m.q, head->rotary, head->width, false);
+        rotary_turn(m.k, head->rotary, head->width, false);
+        turned.q = m.q;
+        turned.k = m.k;
+    }
+    panel_step(&turned, state, position, head);
+    add_to_entries(data, &m, panel_state(state, head), position, head);
+}
+
+/* The pairs, and a product of E with the keys and one of F with the values. */
+static double flop(const AttentionHead *head)
+{
+    double compressed = (double)(blocks(head) * head->options->segment);
+    return panel_flop(head) + 4 * compressed * (double)(rank(head) * head->width);
+}
+
+/* Not normalised: the rows of F are free to sum to anything. */
+const AttentionKind attention_linformer = {
+    .name = "linformer",
+    .help = "softmax attention over the own segment and learned summaries of those before",
+    .cost = "(B + T r/B) D",
+    .uses = "segment rank",
+    .has_weights = true,
+    .turns_itself = true,
+    .saved_reals = panel_saved_reals,
+    .scratch_reals = scratch_reals,
+    .state_reals = panel_state_reals,
+    .own_reals = matrices_reals,
+    .start_own = start_matrices,
+    .flop = flop,
+    .forward = forward,
+    .backward = backward,
+    .step = step,
+    .detail = &(const PanelKind){.reach = reach},
+};
+
+const AttentionKind attention_pooled = {
+    .name = "pooled",
+    .help = "softmax attention over the own segment and the means of those before",
+    .cost = "(B + T/B) D",
+    .uses = "segment",
+    .has_weights = true,
+    .normalised = true,
+    .turns_itself = true,
+    .saved_reals = panel_saved_reals,
+    .scratch_reals = scratch_reals,
+    .state_reals = panel_state_reals,
+    .flop = flop,
+    .forward = forward,
+    .backward = backward,
+    .step = step,
+    .detail = &(const PanelKind){.reach = reach},
+};

@@ -1,0 +1,504 @@
+/* Softmax over what a query sees:
+ *
+ *   s_ij = q_i . k_j / sqrt(D),   o_i = sum over j of exp(s_ij) v_j / sum over j of exp(s_ij)
+ *
+ * Queries are taken in tiles, and for each tile the keys in blocks, from the first that the
+ * tile's first query sees up to the tile's own end, so that what no query of it sees is
+ * skipped; then the entries, if there are any, which are keys like others. One panel of scores,
+ * a tile by a block, is all the memory there is to it, however long the text. Between blocks a
+ * row carries the largest score so far and the sum of the exponentials under it; when a block
+ * brings a larger one, what was summed is scaled down. Forward saves the logarithm of each
+ * row's sum; backward computes the weights again from it:
+ *
+ *   p = exp(s - lse)        dv = p^T do        dp = do v^T
+ *   ds = p (dp - do . o)    dq = ds k / sqrt(D)    dk = ds^T q / sqrt(D)
+ *
+ * (do . o is the sum over j of p dp: the output already is the sum of p v.) Dropout multiplies
+ * p by a mask m wherever it meets v, and the same identities hold. A sink is a key more, whose
+ * score is b for every query and whose value is zero: a row starts with b as its largest score
+ * and 1 as its sum, and
+ *
+ *   db = - sum over i of exp(b - lse_i) do_i . o_i
+ */
+#include "src/attention/panel.h"
+#include "src/attention/rows.h"
+#include "src/gemm.h"
+
+/* Long reaches want large tiles, for which packing keys and values costs little; short ones
+ * want small tiles, which waste less on the diagonal, and smaller ones still where the past has
+ * an edge too. */
+enum { SHORT_REACH = 128, LONG_REACH = 512 };
+enum { SMALL_TILE = 32, MIDDLE_TILE = 64, LARGE_TILE = 256, BLOCK = 512 };
+/* The panel's rows lie further apart than a block, as distances of 2048 bytes suit no cache. */
+enum { STRIDE = BLOCK + 16 };
+
+/* --- what a query sees --- */
+
+static PanelReach reach_of(const AttentionHead *head)
+{
+    const PanelKind *kind = head->kind->detail;
+    if (kind->reach)
+        return kind->reach(head);
+    return (PanelReach){.window = PANEL_ALL, .block = PANEL_ALL};
+}
+
+static size_t first_seen(const PanelReach *reach, size_t query)
+{
+    size_t first = query >= reach->window ? query - reach->window + 1 : 0;
+    if (reach->block == PANEL_ALL)
+        return first;
+    size_t start = query / reach->block * reach->block + reach->skipped;
+    start = start < query ? start : query;
+    return start > first ? start : first;
+}
+
+static size_t entries_seen(const PanelReach *reach, size_t query)
+{
+    return reach->entries ? query / reach->block * reach->entries : 0;
+}
+
+size_t panel_entries(const AttentionHead *head)
+{
+    PanelReach reach = reach_of(head);
+    return head->length ? entries_seen(&reach, head->length - 1) : 0;
+}
+
+/* Positions back to which any query sees, itself included. */
+static size_t kept(const AttentionHead *head)
+{
+    PanelReach reach = reach_of(head);
+    size_t most = reach.window < reach.block ? reach.window : reach.block;
+    return head->length < most ? head->length : most;
+}
+
+static size_t tile_rows(const AttentionHead *head)
+{
+    size_t reach = kept(head), most = reach > LONG_REACH ? LARGE_TILE : MIDDLE_TILE;
+    if (reach <= SHORT_REACH && reach < head->length)
+        most = SMALL_TILE;
+    return head->length < most ? head->length : most;
+}
+
+static real score_scale(const AttentionHead *head)
+{
+    return 1 / (real)sqrt((double)head->width);
+}
+
+/* --- memory --- */
+
+size_t panel_saved_reals(const AttentionHead *head)
+{
+    return head->length; /* lse */
+}
+
+size_t panel_scratch_reals(const AttentionHead *head)
+{
+    size_t panels = tile_rows(head) * (2 * STRIDE + 1);
+    size_t step = kept(head) + panel_entries(head);
+    return panels > step ? panels : step;
+}
+
+/* Keys, or entries, with their values and gradients. */
+typedef struct Keys {
+    const real *k, *v;
+    real *dk, *dv;
+    size_t k_stride, stride; /* of k, and of the others */
+    real bias;               /* of their scores */
+    size_t column;           /* of the first, as dropout counts the pairs of a query */
+} Keys;
+
+enum { OWN, ENTRIES };
+
+/* One head at work. */
+typedef struct Work {
+    const AttentionData *data;
+    const AttentionHead *head;
+    const real *q;
+    size_t q_stride;
+    Keys keys[2]; /* OWN, ENTRIES */
+    PanelReach reach;
+    size_t columns; /* keys and entries of the whole text */
+    bool has_sink;
+    real sink;
+    real *p, *dp;   /* (tile, STRIDE) */
+    real *max;      /* (tile) of the rows' scores so far */
+    real *products; /* (tile) do . o, in backward, where there is no max */
+} Work;
+
+static Work work_of(const PanelSource *source, const AttentionData *data,
+                    const AttentionHead *head)
+{
+    const PanelKind *kind = head->kind->detail;
+    Work work = {.data = data,
+                 .head = head,
+                 .q = source->q,
+                 .q_stride = source->stride,
+                 .reach = reach_of(head),
+                 .columns = head->length + panel_entries(head),
+                 .has_sink = kind->has_sink,
+                 .sink = kind->has_sink && data->own ? data->own[0] : 0,
+                 .p = data->scratch};
+    work.keys[OWN] = (Keys){.k = source->k,
+                            .v = data->v,
+                            .dk = data->dk,
+                            .dv = data->dv,
+                            .k_stride = source->stride,
+                            .stride = head->stride};
+    work.keys[ENTRIES] = (Keys){.k = source->entry_k,
+                                .v = source->entry_v,
+                                .dk = source->entry_dk,
+                                .dv = source->entry_dv,
+                                .k_stride = head->width,
+                                .stride = head->width,
+                                .bias = work.reach.bias,
+                                .column = head->length};
+    work.dp = work.p + tile_rows(head) * STRIDE;
+    work.max = work.products = work.dp + tile_rows(head) * STRIDE;
+    return work;
+}
+
+/* --- panels --- */
+
+/* A tile of queries and a block of keys. */
+typedef struct Panel {
+    const Work *work;
+    const Keys *of;
+    size_t query, rows; /* the first query, and how many */
+    size_t key, keys;   /* the first key, and how many; 0: the tile is done */
+    bool first;         /* of the tile */
+} Panel;
+
+static void set_block(Panel *panel, size_t key, size_t end)
+{
+    panel->key = key;
+    panel->keys = end - key < BLOCK ? end - key : BLOCK;
+}
+
+static Panel first_panel(const Work *work, size_t query)
+{
+    size_t left = work->head->length - query, rows = tile_rows(work->head);
+    Panel panel = {.work = work, .of = &work->keys[OWN], .query = query, .first = true};
+    panel.rows = left < rows ? left : rows;
+    set_block(&panel, first_seen(&work->reach, query), query + panel.rows);
+    return panel;
+}
+
+static void next_panel(Panel *panel)
+{
+    const Work *work = panel->work;
+    size_t next = panel->key + panel->keys, end = panel->query + panel->rows;
+    if (panel->of == &work->keys[OWN] && next == end) {
+        panel->of = &work->keys[ENTRIES];
+        next = 0;
+    }
+    if (panel->of == &work->keys[ENTRIES])
+        end = entries_seen(&work->reach, end - 1);
+    set_block(panel, next, end);
+    panel->first = false;
+}
+
+/* Which keys of the block a row sees. */
+typedef struct Range {
+    size_t begin, end;
+} Range;
+
+static size_t inside(const Panel *panel, size_t key)
+{
+    if (key <= panel->key)
+        return 0;
+    return key - panel->key < panel->keys ? key - panel->key : panel->keys;
+}
+
+static Range seen_by(const Panel *panel, size_t row)
+{
+    const PanelReach *reach = &panel->work->reach;
+    size_t query = panel->query + row;
+    if (panel->of == &panel->work->keys[ENTRIES])
+        return (Range){0, inside(panel, entries_seen(reach, query))};
+    return (Range){inside(panel, first_seen(reach, query)), inside(panel, query + 1)};
+}
+
+/* Zeros for the keys that the row does not see. */
+static void mask(real *p, Range seen, const Panel *panel)
+{
+    if (seen.begin > 0)
+        vector_zero(p, seen.begin);
+    vector_zero(p + seen.end, panel->keys - seen.end);
+}
+
+/* S = Q K^T / sqrt(D) */
+static void scores(const Panel *panel)
+{
+    const Work *work = panel->work;
+    const Keys *of = panel->of;
+    gemm(panel->rows, panel->keys, work->head->width, score_scale(work->head),
+         plain(work->q + panel->query * work->q_stride, work->q_stride),
+         transposed(of->k + panel->key * of->k_stride, of->k_stride), GEMM_SET, work->p,
+         STRIDE);
+}
+
+/* The mask of dropout, for the weights of a row. */
+static void drop(real *p, const Panel *panel, size_t row, Range seen)
+{
+    const Dropout *dropout = &panel->work->head->dropout;
+    uint32_t threshold = dropout_threshold(dropout->rate);
+    real scale = 1 / (1 - dropout->rate);
+    uint32_t first = (uint32_t)((panel->query + row) * panel->work->columns +
+                                panel->of->column + panel->key);
+    for (size_t j = seen.begin; j < seen.end; j++)
+        p[j] *= dropout_factor(dropout->key, first + (uint32_t)j, threshold, scale);
+}
+
+/* --- forward --- */
+
+/* Of the tile's first panel nothing is in the output yet. */
+static void scale_down(real *restrict out, real *sum, real factor, const Panel *panel)
+{
+    size_t width = panel->first ? 0 : panel->work->head->width;
+    *sum *= factor;
+    for (size_t i = 0; i < width; i++)
+        out[i] *= factor;
+}
+
+/* Turns a row of scores into weights under the largest score so far, and brings what the row
+ * has summed of earlier blocks under the same. */
+static void absorb_row(real *restrict p, real *max, real *sum, real *out, const Panel *panel,
+                       size_t row)
+{
+    Range seen = seen_by(panel, row);
+    mask(p, seen, panel);
+    if (seen.begin == seen.end)
+        return;
+    real bias = panel->of->bias;
+    real most = vector_max(p + seen.begin, seen.end - seen.begin) + bias;
+    if (most > *max) {
+        if (*sum > 0)
+            scale_down(out, sum, vector_exp(*max - most), panel);
+        *max = most;
+    }
+    real top = *max - bias, part = 0;
+#pragma omp simd reduction(+ : part)
+    for (size_t j = seen.begin; j < seen.end; j++) {
+        p[j] = vector_exp(p[j] - top);
+        part += p[j];
+    }
+    *sum += part;
+    if (panel->work->head->dropout.rate > 0)
+        drop(p, panel, row, seen);
+}
+
+/* Divides the rows of a tile, and leaves the lse where the sums were. */
+static void finish(const Work *work, size_t query, size_t rows)
+{
+    const AttentionHead *head = work->head;
+    real *sum = work->data->saved + query;
+    for (size_t i = 0; i < rows; i++) {
+        real *row = work->data->out + (query + i) * head->out_stride, share = 1 / sum[i];
+        for (size_t j = 0; j < head->width; j++)
+            row[j] *= share;
+        sum[i] = work->max[i] + (real)log(sum[i]);
+    }
+}
+
+void panel_source_forward(const PanelSource *source, const AttentionData *data,
+                          const AttentionHead *head)
+{
+    Work work = work_of(source, data, head);
+    size_t rows = tile_rows(head);
+    for (size_t query = 0; query < head->length; query += rows) {
+        real *sum = data->saved + query, *out = data->out + query * head->out_stride;
+        Panel panel = first_panel(&work, query);
+        for (size_t i = 0; i < panel.rows; i++) {
+            work.max[i] = work.has_sink ? work.sink : -(real)INFINITY;
+            sum[i] = work.has_sink ? 1 : 0;
+        }
+        for (; panel.keys > 0; next_panel(&panel)) {
+            const Keys *of = panel.of;
+            scores(&panel);
+            for (size_t i = 0; i < panel.rows; i++)
+                absorb_row(work.p + i * STRIDE, &work.max[i], &sum[i],
+                           out + i * head->out_stride, &panel, i);
+            /* O += P V */
+            gemm(panel.rows, head->width, panel.keys, 1, plain(work.p, STRIDE),
+                 plain(of->v + panel.key * of->stride, of->stride),
+                 panel.first ? GEMM_SET : GEMM_ADD, out, head->out_stride);
+        }
+        finish(&work, query, panel.rows);
+    }
+}
+
+/* --- backward --- */
+
+/* From scores and dp (which holds do v^T) to the weights as they met v, and ds. */
+static void backward_row(real *restrict p, real *restrict dp, real lse, real output_product,
+                         const Panel *panel, size_t row)
+{
+    Range seen = seen_by(panel, row);
+    bool dropping = panel->work->head->dropout.rate > 0;
+    real top = lse - panel->of->bias;
+    for (size_t j = seen.begin; j < seen.end; j++)
+        p[j] = vector_exp(p[j] - top);
+    if (dropping)
+        drop(dp, panel, row, seen);
+    for (size_t j = seen.begin; j < seen.end; j++)
+        dp[j] = p[j] * (dp[j] - output_product);
+    if (dropping)
+        drop(p, panel, row, seen);
+    mask(p, seen, panel);
+    mask(dp, seen, panel);
+}
+
+/* What one block adds to dQ of the tile and to dK and dV of the block. */
+static void products_backward(const Panel *panel)
+{
+    const Work *work = panel->work;
+    const AttentionHead *head = work->head;
+    const Keys *of = panel->of;
+    size_t width = head->width, out_stride = head->out_stride, key = panel->key * of->stride;
+    real scale = score_scale(head);
+    /* dV += P^T dO */
+    gemm(panel->keys, width, panel->rows, 1, transposed(work->p, STRIDE),
+         plain(work->data->dout + panel->query * out_stride, out_stride), GEMM_ADD,
+         of->dv + key, of->stride);
+    /* dQ += dS K / sqrt(D) */
+    gemm(panel->rows, width, panel->keys, scale, plain(work->dp, STRIDE),
+         plain(of->k + panel->key * of->k_stride, of->k_stride),
+         panel->first ? GEMM_SET : GEMM_ADD, work->data->dq + panel->query * head->stride,
+         head->stride);
+    /* dK += dS^T Q / sqrt(D) */
+    gemm(panel->keys, width, panel->rows, scale, transposed(work->dp, STRIDE),
+         plain(work->q + panel->query * work->q_stride, work->q_stride), GEMM_ADD, of->dk + key,
+         of->stride);
+}
+
+static void tile_backward(const Work *work, size_t query)
+{
+    const AttentionData *data = work->data;
+    const AttentionHead *head = work->head;
+    const real *lse = data->saved + query;
+    const real *dout = data->dout + query * head->out_stride;
+    Panel panel = first_panel(work, query);
+    for (size_t i = 0; i < panel.rows; i++)
+        work->products[i] = vector_dot(dout + i * head->out_stride,
+                                       data->out + (query + i) * head->out_stride, head->width);
+    for (size_t i = 0; work->has_sink && data->down && i < panel.rows; i++)
+        data->down[0] -= vector_exp(work->sink - lse[i]) * work->products[i];
+    for (; panel.keys > 0; next_panel(&panel)) {
+        const Keys *of = panel.of;
+        scores(&panel);
+        /* dP = dO V^T */
+        gemm(panel.rows, panel.keys, head->width, 1, plain(dout, head->out_stride),
+             transposed(of->v + panel.key * of->stride, of->stride), GEMM_SET, work->dp,
+             STRIDE);
+        for (size_t i = 0; i < panel.rows; i++)
+            backward_row(work->p + i * STRIDE, work->dp + i * STRIDE, lse[i], work->products[i],
+                         &panel, i);
+        products_backward(&panel);
+    }
+}
+
+void panel_source_backward(const PanelSource *source, const AttentionData *data,
+                           const AttentionHead *head)
+{
+    Work work = work_of(source, data, head);
+    rows_zero(data->dk, head->stride, head->length, head->width);
+    rows_zero(data->dv, head->stride, head->length, head->width);
+    if (source->entry_dk) {
+        vector_zero(source->entry_dk, panel_entries(head) * head->width);
+        vector_zero(source->entry_dv, panel_entries(head) * head->width);
+    }
+    for (size_t query = 0; query < head->length; query += tile_rows(head))
+        tile_backward(&work, query);
+}
+
+/* --- rows without entries --- */
+
+static PanelSource plain_source(const AttentionData *data, const AttentionHead *head)
+{
+    return (PanelSource){.q = data->q, .k = data->k, .stride = head->stride};
+}
+
+void panel_forward(const AttentionData *data, const AttentionHead *head)
+{
+    PanelSource source = plain_source(data, head);
+    panel_source_forward(&source, data, head);
+}
+
+void panel_backward(const AttentionData *data, const AttentionHead *head)
+{
+    PanelSource source = plain_source(data, head);
+    panel_source_backward(&source, data, head);
+}
+
+/* --- decoding --- */
+
+/* Entries are also begun for the last block, which nobody will see. */
+static size_t entries_begun(const AttentionHead *head)
+{
+    return panel_entries(head) + reach_of(head).entries;
+}
+
+size_t panel_state_reals(const AttentionHead *head)
+{
+    return 2 * (kept(head) + entries_begun(head)) * head->width;
+}
+
+PanelState panel_state(real *state, const AttentionHead *head)
+{
+    size_t own = kept(head) * head->width;
+    PanelState s = {.keys = state, .values = state + own};
+    s.entry_k = s.values + own;
+    s.entry_v = s.entry_k + entries_begun(head) * head->width;
+    return s;
+}
+
+/* out += exp(p - top) V;  gives the sum of the exponentials. */
+static real absorb_values(real *out, const real *p, real top, const real *values, size_t count,
+                          size_t width)
+{
+    real sum = 0;
+    for (size_t j = 0; j < count; j++) {
+        real e = vector_exp(p[j] - top);
+        sum += e;
+        vector_add_scaled(out, values + j * width, e, width);
+    }
+    return sum;
+}
+
+/* What is seen lies together: when the rows that are kept are full of it, all of them; before
+ * that a block's rows begin where the first of them lies. */
+void panel_step(const AttentionData *data, real *state, size_t position,
+                const AttentionHead *head)
+{
+    const PanelKind *kind = head->kind->detail;
+    PanelReach reach = reach_of(head);
+    PanelState s = panel_state(state, head);
+    size_t width = head->width, rows = kept(head), first = first_seen(&reach, position);
+    size_t own = position + 1 - first, entries = entries_seen(&reach, position);
+    size_t at = own == rows ? 0 : first % rows * width;
+    real *p = data->scratch, scale = score_scale(head);
+    memcpy(s.keys + position % rows * width, data->k, width * sizeof(real));
+    memcpy(s.values + position % rows * width, data->v, width * sizeof(real));
+    for (size_t j = 0; j < own; j++)
+        p[j] = vector_dot(data->q, s.keys + at + j * width, width) * scale;
+    for (size_t j = 0; j < entries; j++)
+        p[own + j] = vector_dot(data->q, s.entry_k + j * width, width) * scale + reach.bias;
+    real sink = kind->has_sink && data->own ? data->own[0] : 0;
+    real max = vector_max(p, own + entries);
+    max = kind->has_sink && sink > max ? sink : max;
+    vector_zero(data->out, width);
+    real sum = kind->has_sink ? vector_exp(sink - max) : 0;
+    sum += absorb_values(data->out, p, max, s.values + at, own, width);
+    sum += absorb_values(data->out, p + own, max, s.entry_v, entries, width);
+    for (size_t i = 0; i < width; i++)
+        data->out[i] /= sum;
+}
+
+double panel_flop(const AttentionHead *head)
+{
+    PanelReach reach = reach_of(head);
+    double pairs = 0;
+    for (size_t i = 0; i < head->length; i++)
+        pairs += (double)(i + 1 - first_seen(&reach, i) + entries_seen(&reach, i));
+    return 4 * pairs * (double)head->width;
+}

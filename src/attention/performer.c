@@ -1,0 +1,168 @@
+/* The Performer (Choromanski et al. 2020): random features whose products are, on average, the
+ * exponential itself. With u = x / D^(1/4) and random directions w_1 .. w_m,
+ *
+ *   f(x)_r = exp(w_r . u - |u|^2 / 2)          E[f(q) . f(k)] / m = exp(q . k / sqrt(D))
+ *
+ * (a factor 1 / sqrt(m) of the features cancels in the division, so it is left out). Directions
+ * come in blocks of D that are orthogonal to each other, each with the length of a Gaussian
+ * vector: the estimate is better, and as unbiased. They are drawn, not trained.
+ *
+ * A common factor of all features of a query cancels as well: |q|^2 is left out, and the
+ * largest feature of a query becomes 1, whatever the others. That cannot be had for keys, as a
+ * maximum over them would let the future look back. Nothing is subtracted there but |u|^2 / 2,
+ * which bounds the exponent by |w|^2 / 2, about D / 2; it is held to 60 for the sake of wide
+ * heads. A key of great length could lose all its features to underflow: they have 1e-12 added,
+ * and texts of nothing else are weighed evenly. That keeps denominators from zero without an
+ * epsilon that short keys would feel. */
+#include "src/attention/features.h"
+#include "src/gemm.h"
+
+#define MOST_EXPONENT ((real)60)
+#define FLOOR         ((real)1e-12)
+
+/* m */
+static size_t features_of(const AttentionHead *head)
+{
+    return head->options->features ? head->options->features : 2 * head->width;
+}
+
+/* --- directions --- */
+
+static size_t own_reals(const AttentionHead *head)
+{
+    return features_of(head) * head->width; /* (m, D) */
+}
+
+static double product(const real *x, const real *y, size_t width)
+{
+    double sum = 0;
+    for (size_t i = 0; i < width; i++)
+        sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
+static void scale_to(real *x, double length, size_t width)
+{
+    double scale = length / sqrt(product(x, x, width));
+    for (size_t i = 0; i < width; i++)
+        x[i] = (real)(scale * (double)x[i]);
+}
+
+/* Takes from the last of the rows what it has of those before it: Gram-Schmidt. One run leaves
+ * rounding behind that a second removes. */
+static void make_orthogonal(real *rows, size_t last, size_t width)
+{
+    real *x = rows + last * width;
+    for (int run = 0; run < 2; run++)
+        for (size_t i = 0; i < last; i++) {
+            const real *other = rows + i * width;
+            double along = product(x, other, width) / product(other, other, width);
+            for (size_t j = 0; j < width; j++)
+                x[j] = (real)((double)x[j] - along * (double)other[j]);
+        }
+}
+
+/* The length of a Gaussian vector does not depend on its direction, so each row keeps its own.
+ */
+static void start_own(real *own, const AttentionHead *head, RandomKey key)
+{
+    size_t width = head->width;
+    for (size_t i = 0; i < own_reals(head); i++)
+        own[i] = (real)random_normal(key, i);
+    for (size_t row = 0; row < features_of(head); row++) {
+        real *x = own + row * width;
+        double length = sqrt(product(x, x, width));
+        make_orthogonal(own + (row - row % width) * width, row % width, width);
+        scale_to(x, length, width);
+    }
+}
+
+/* --- features --- */
+
+/* Of a query: the largest is 1. */
+static void query_row(real *restrict y, size_t features)
+{
+    real most = vector_max(y, features);
+    for (size_t i = 0; i < features; i++)
+        y[i] = vector_exp(y[i] - most);
+}
+
+static void key_row(real *restrict y, real shift, size_t features)
+{
+    for (size_t i = 0; i < features; i++) {
+        real a = y[i] - shift;
+        y[i] = vector_exp(a < MOST_EXPONENT ? a : MOST_EXPONENT) + FLOOR;
+    }
+}
+
+static void forward(const FeatureRows *rows)
+{
+    const AttentionHead *head = rows->head;
+    size_t width = head->width, features = features_of(head);
+    real scale = feature_half_scale(head);
+    /* Y = U W^T */
+    gemm(rows->rows, features, width, scale, plain(rows->x, head->stride),
+         transposed(rows->own, width), GEMM_SET, rows->y, features);
+    for (size_t i = 0; i < rows->rows; i++) {
+        const real *x = rows->x + i * head->stride;
+        feature_fetch_next(rows, i);
+        if (rows->keys)
+            key_row(rows->y + i * features, scale * scale * vector_dot(x, x, width) / 2,
+                    features);
+        else
+            query_row(rows->y + i * features, features);
+    }
+}
+
+/* dy becomes the gradient of the exponents; returns its sum. */
+static real exponents_backward(real *restrict dy, const real *restrict y, bool keys,
+                               size_t features)
+{
+    real floor = keys ? FLOOR : 0, most = vector_exp(MOST_EXPONENT), sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < features; i++) {
+        real e = y[i] - floor;
+        dy[i] *= e < most ? e : 0;
+        sum += dy[i];
+    }
+    return sum;
+}
+
+static void backward(const FeatureRows *rows)
+{
+    const AttentionHead *head = rows->head;
+    size_t width = head->width, features = features_of(head);
+    real scale = feature_half_scale(head);
+    for (size_t i = 0; i < rows->rows; i++) {
+        real *dx = rows->dx + i * head->stride;
+        const real *x = rows->x + i * head->stride;
+        real sum = exponents_backward(rows->dy + i * features, rows->y + i * features,
+                                      rows->keys, features);
+        real along = rows->keys ? -scale * scale * sum : 0; /* from |u|^2 / 2 */
+        for (size_t j = 0; j < width; j++)
+            dx[j] = along * x[j];
+    }
+    /* dU += dY W */
+    gemm(rows->rows, width, features, scale, plain(rows->dy, features), plain(rows->own, width),
+         GEMM_ADD, rows->dx, head->stride);
+}
+
+/* Besides the engine's work, q and k are multiplied by the directions. */
+static double flop(const AttentionHead *head)
+{
+    return features_flop(head) + 4 * (double)head->length * (double)own_reals(head);
+}
+
+static const FeatureMap map = {.width = features_of, .forward = forward, .backward = backward};
+
+const AttentionKind attention_performer = {
+    .name = "performer",
+    .help = "random features whose products are the exponential on average (FAVOR+)",
+    .cost = "features D",
+    .uses = "features redraw",
+    .own_reals = own_reals,
+    .start_own = start_own,
+    .own_is_drawn = true,
+    .flop = flop,
+    FEATURES_KIND(map),
+};

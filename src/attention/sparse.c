@@ -1,0 +1,262 @@
+/* Sparse Transformers (Child et al. 2019): two kinds of heads by turns, those with an even
+ * index for what is near and those with an odd one for what is far, softmax attention over
+ *
+ *              even heads             odd heads
+ *   strided    i - j < l              i - j a multiple of l
+ *   fixed      j in the block of i    j among the last c positions of its block, or j = i
+ *
+ * for j <= i; l is the period, and the blocks of fixed are l long. Two layers together reach
+ * everything; with l near sqrt(T) a query sees about sqrt(T) keys.
+ *
+ * The far head of strided falls apart into l texts that do not see each other: the positions r,
+ * r + l, r + 2 l and so on, each with plain softmax attention over T / l positions, for which
+ * only the strides are l times as large. For the far head of fixed the summaries, the last c
+ * positions of each earlier block, are gathered into entries; of its own block a query sees the
+ * range that begins with the summary, or with itself if that is earlier. */
+#include "src/attention/panel.h"
+#include "src/vector.h"
+
+static bool is_far(const AttentionHead *head)
+{
+    return head->index % 2 == 1;
+}
+
+/* Sizes have to serve every head of a kind. */
+static AttentionHead with_index(const AttentionHead *head, size_t index)
+{
+    AttentionHead other = *head;
+    other.index = index;
+    return other;
+}
+
+/* --- strided --- */
+
+static PanelReach strided_reach(const AttentionHead *head)
+{
+    return (PanelReach){.window = is_far(head) ? PANEL_ALL : head->options->period,
+                        .block = PANEL_ALL};
+}
+
+static size_t texts(const AttentionHead *head)
+{
+    return head->length < head->options->period ? head->length : head->options->period;
+}
+
+/* The text of every l-th position from `first` on, for a far head. */
+static AttentionHead text_head(const AttentionHead *head, size_t first)
+{
+    size_t period = head->options->period;
+    AttentionHead text = with_index(head, 1);
+    text.length = (head->length - first + period - 1) / period;
+    text.stride *= period;
+    text.out_stride *= period;
+    text.dropout.key = random_subkey(head->dropout.key, first);
+    return text;
+}
+
+static size_t strided_scratch_reals(const AttentionHead *head)
+{
+    AttentionHead near = with_index(head, 0), far = text_head(head, 0);
+    size_t a = panel_scratch_reals(&near), b = panel_scratch_reals(&far);
+    return a > b ? a : b;
+}
+
+static size_t strided_state_reals(const AttentionHead *head)
+{
+    AttentionHead longest = text_head(head, 0);
+    return texts(head) * panel_state_reals(&longest);
+}
+
+/* Calls work for every text of a far head, which leaves the lse of one behind another's. */
+static void for_texts(const AttentionData *data, const AttentionHead *head,
+                      void (*work)(const AttentionData *data, const AttentionHead *head))
+{
+    real *saved = data->saved;
+    for (size_t first = 0; first < texts(head); first++) {
+        AttentionHead text = text_head(head, first);
+        AttentionData part = *data;
+        size_t in = first * head->stride, out = first * head->out_stride;
+        part.q += in;
+        part.k += in;
+        part.v += in;
+        part.out += out;
+        part.saved = saved;
+        if (data->dq) {
+            part.dq += in;
+            part.dk += in;
+            part.dv += in;
+            part.dout += out;
+        }
+        work(&part, &text);
+        saved += text.length;
+    }
+}
+
+static void strided_forward(const AttentionData *data, const AttentionHead *head)
+{
+    if (is_far(head))
+        for_texts(data, head, panel_forward);
+    else
+        panel_forward(data, head);
+}
+
+static void strided_backward(const AttentionData *data, const AttentionHead *head)
+{
+    if (is_far(head))
+        for_texts(data, head, panel_backward);
+    else
+        panel_backward(data, head);
+}
+
+static void strided_step(const AttentionData *data, real *state, size_t position,
+                         const AttentionHead *head)
+{
+    size_t period = head->options->period;
+    if (!is_far(head)) {
+        panel_step(data, state, position, head);
+        return;
+    }
+    AttentionHead longest = text_head(head, 0);
+    real *own = state + position % period * panel_state_reals(&longest);
+    panel_step(data, own, position / period, &longest);
+}
+
+/* A near and a far head make one on average. */
+static double strided_flop(const AttentionHead *head)
+{
+    AttentionHead near = with_index(head, 0);
+    double sum = panel_flop(&near);
+    for (size_t first = 0; first < texts(head); first++) {
+        AttentionHead text = text_head(head, first);
+        sum += panel_flop(&text);
+    }
+    return sum / 2;
+}
+
+const AttentionKind attention_strided = {
+    .name = "strided",
+    .help = "heads see by turns the last positions and every l-th one",
+    .cost = "sqrt(T) D",
+    .uses = "period",
+    .has_weights = true,
+    .normalised = true,
+    .saved_reals = panel_saved_reals,
+    .scratch_reals = strided_scratch_reals,
+    .state_reals = strided_state_reals,
+    .flop = strided_flop,
+    .forward = strided_forward,
+    .backward = strided_backward,
+    .step = strided_step,
+    .detail = &(const PanelKind){.reach = strided_reach},
+};
+
+/* --- fixed --- */
+
+static size_t summary(const AttentionHead *head)
+{
+    const AttentionOptions *options = head->options;
+    return options->summary < options->period ? options->summary : options->period;
+}
+
+static PanelReach fixed_reach(const AttentionHead *head)
+{
+    PanelReach reach = {.window = PANEL_ALL, .block = head->options->period};
+    if (is_far(head)) {
+        reach.skipped = head->options->period - summary(head);
+        reach.entries = summary(head);
+    }
+    return reach;
+}
+
+/* The position that an entry of a far head stands for. */
+static size_t position_of(size_t entry, const AttentionHead *head)
+{
+    size_t period = head->options->period, count = summary(head);
+    return entry / count * period + period - count + entry % count;
+}
+
+static size_t fixed_scratch_reals(const AttentionHead *head)
+{
+    AttentionHead far = with_index(head, 1);
+    return panel_scratch_reals(&far) + 4 * panel_entries(&far) * head->width;
+}
+
+static size_t fixed_state_reals(const AttentionHead *head)
+{
+    AttentionHead far = with_index(head, 1);
+    return panel_state_reals(&far);
+}
+
+/* Entries and their gradients lie behind the engine's scratch. */
+static PanelSource gather(const AttentionData *data, const AttentionHead *head)
+{
+    size_t width = head->width, entries = panel_entries(head), stride = head->stride;
+    real *k = data->scratch + panel_scratch_reals(head), *v = k + entries * width;
+    for (size_t i = 0; i < entries; i++) {
+        size_t at = position_of(i, head) * stride;
+        memcpy(k + i * width, data->k + at, width * sizeof(real));
+        memcpy(v + i * width, data->v + at, width * sizeof(real));
+    }
+    return (PanelSource){.q = data->q,
+                         .k = data->k,
+                         .stride = stride,
+                         .entry_k = k,
+                         .entry_v = v,
+                         .entry_dk = v + entries * width,
+                         .entry_dv = v + 2 * entries * width};
+}
+
+static void fixed_forward(const AttentionData *data, const AttentionHead *head)
+{
+    PanelSource source = gather(data, head);
+    panel_source_forward(&source, data, head);
+}
+
+static void fixed_backward(const AttentionData *data, const AttentionHead *head)
+{
+    PanelSource source = gather(data, head);
+    size_t width = head->width;
+    panel_source_backward(&source, data, head);
+    for (size_t i = 0; i < panel_entries(head); i++) {
+        size_t at = position_of(i, head) * head->stride;
+        vector_add_scaled(data->dk + at, source.entry_dk + i * width, 1, width);
+        vector_add_scaled(data->dv + at, source.entry_dv + i * width, 1, width);
+    }
+}
+
+static void fixed_step(const AttentionData *data, real *state, size_t position,
+                       const AttentionHead *head)
+{
+    size_t period = head->options->period, place = position % period, width = head->width;
+    panel_step(data, state, position, head);
+    size_t begin = period - summary(head);
+    if (!is_far(head) || place < begin)
+        return;
+    PanelState s = panel_state(state, head);
+    size_t entry = position / period * summary(head) + place - begin;
+    memcpy(s.entry_k + entry * width, data->k, width * sizeof(real));
+    memcpy(s.entry_v + entry * width, data->v, width * sizeof(real));
+}
+
+static double fixed_flop(const AttentionHead *head)
+{
+    AttentionHead near = with_index(head, 0), far = with_index(head, 1);
+    return (panel_flop(&near) + panel_flop(&far)) / 2;
+}
+
+const AttentionKind attention_fixed = {
+    .name = "fixed",
+    .help = "heads see by turns their block and the last positions of every block",
+    .cost = "sqrt(T) D",
+    .uses = "period summary",
+    .has_weights = true,
+    .normalised = true,
+    .saved_reals = panel_saved_reals,
+    .scratch_reals = fixed_scratch_reals,
+    .state_reals = fixed_state_reals,
+    .flop = fixed_flop,
+    .forward = fixed_forward,
+    .backward = fixed_backward,
+    .step = fixed_step,
+    .detail = &(const PanelKind){.reach = fixed_reach},
+};

@@ -1,0 +1,275 @@
+/* Linear attention with the first terms of the exponential's Taylor series.
+ *
+ *   taylor    1 + tau cos(q, k): the first order, of rows of length 1. With tau below 1 no
+ *             weight can vanish, and no denominator.
+ *   taylor2   1 + s + s^2 / 2,  s = q . k / sqrt(d): the second order, never below 1/2.
+ *
+ * Either weight is a product of features, those of taylor being sqrt(tau) x / |x| and 1. With
+ * u = x / d^(1/4), those of taylor2 are u, all products u_a u_b of two different numbers, all
+ * squares u_a^2 / sqrt(2), and 1: 153 for d = 16, which is why d is never larger. Of wider
+ * heads 16 numbers of q and k are taken, evenly spaced in both halves, so that they still are
+ * whole planes of the rotary angles, and v keeps its width. Features of long rows cancel where
+ * s is small, and what is left is rounding; so u is shortened to a length of 6, which scores up
+ * to 36 do not need to exceed.
+ *
+ * Inside a chunk pairs are weighed by their few leading features, x / |x| or u, and the series
+ * itself; only what comes through the state needs them all. Rows of features are filled up with
+ * zeros to a multiple of 8. */
+#include "src/attention/features.h"
+
+static size_t padded(size_t features)
+{
+    return (features + 7) / 8 * 8;
+}
+
+/* The feature that is 1, and zeros to the row's end. */
+static void end_row(real *y, size_t at, size_t features)
+{
+    y[at] = 1;
+    vector_zero(y + at + 1, features - at - 1);
+}
+
+/* --- first order --- */
+
+static size_t first_leading(const AttentionHead *head)
+{
+    return head->width;
+}
+
+static size_t first_features(const AttentionHead *head)
+{
+    return padded(head->width + 1);
+}
+
+static real slope_root(const FeatureRows *rows)
+{
+    return (real)sqrt(rows->head->options->tau);
+}
+
+static void first_forward(const FeatureRows *rows)
+{
+    size_t width = rows->head->width, features = first_features(rows->head);
+    real slope = slope_root(rows);
+    for (size_t i = 0; i < rows->rows; i++) {
+        const real *x = rows->x + i * rows->head->stride;
+        real *restrict y = rows->y + i * features;
+        feature_fetch_next(rows, i);
+        real scale = slope * feature_unit(x, width);
+        for (size_t j = 0; j < width; j++)
+            y[j] = scale * x[j];
+        end_row(y, width, features);
+    }
+}
+
+static void first_backward(const FeatureRows *rows)
+{
+    size_t width = rows->head->width, features = first_features(rows->head);
+    real slope = slope_root(rows);
+    for (size_t i = 0; i < rows->rows; i++) {
+        const real *x = rows->x + i * rows->head->stride, *dy = rows->dy + i * features;
+        real *restrict dx = rows->dx + i * rows->head->stride;
+        for (size_t j = 0; j < width; j++)
+            dx[j] = slope * dy[j];
+        feature_unit_backward(dx, x, feature_unit(x, width), width);
+    }
+}
+
+/* p = 1 + s */
+static real first_weigh(real *p, size_t count)
+{
+    real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t j = 0; j < count; j++) {
+        p[j] += 1;
+        sum += p[j];
+    }
+    return sum;
+}
+
+/* ds = dp */
+static void first_weigh_backward(real *restrict p, real *restrict a, real dn, size_t count)
+{
+    for (size_t j = 0; j < count; j++) {
+        p[j] += 1;
+        a[j] += dn;
+    }
+}
+
+static const FeatureMap first_map = {.width = first_features,
+                                     .forward = first_forward,
+                                     .backward = first_backward,
+                                     .epsilon = (real)1e-6,
+                                     .leading = first_leading,
+                                     .weigh = first_weigh,
+                                     .weigh_backward = first_weigh_backward};
+
+const AttentionKind attention_taylor = {
+    .name = "taylor",
+    .help = "weights 1 + tau cos(q,k): the exponential's first two terms, almost uniform",
+    .cost = "D^2",
+    .uses = "tau",
+    .flop = features_flop,
+    FEATURES_KIND(first_map),
+};
+
+/* --- second order --- */
+
+enum { MOST_NUMBERS = 16 };
+
+/* d, how many numbers of a row count. */
+static size_t numbers_of(const AttentionHead *head)
+{
+    return head->width < MOST_NUMBERS ? head->width : MOST_NUMBERS;
+}
+
+static size_t second_features(const AttentionHead *head)
+{
+    size_t d = numbers_of(head);
+    return padded(d + d * (d + 1) / 2 + 1);
+}
+
+/* Which numbers these are, and the scale that makes them u. Planes of angles are made of a
+ * number from each half. */
+typedef struct Numbers {
+    size_t d, chosen[MOST_NUMBERS];
+    real scale;
+} Numbers;
+
+static Numbers choose_numbers(const AttentionHead *head)
+{
+    size_t d = numbers_of(head), half = head->width / 2;
+    Numbers numbers = {.d = d, .scale = 1 / (real)sqrt(sqrt((double)d))};
+    for (size_t i = 0; i < d; i++)
+        numbers.chosen[i] = head->width <= MOST_NUMBERS ? i
+                            : i < d / 2                 ? i * half / (d / 2)
+                                                        : half + (i - d / 2) * half / (d / 2);
+    return numbers;
+}
+
+/* Products of two numbers lie in the order of their distance e in the row, the longest first:
+ * u_a u_(a+e) for all a that have a partner. Loops run over the whole row nevertheless, as
+ * there are zeros around u: what is written too far the next distance overwrites, and what is
+ * read too far is multiplied by zero. The last distance, 0, is as long as the row. */
+#define HALF_ROOT ((real)0.70710678118654752)
+
+static inline void products(real *restrict y, const real *restrict u, size_t d)
+{
+    for (size_t e = d; e-- > 1; y += d - e)
+#pragma omp simd
+        for (size_t a = 0; a < d; a++)
+            y[a] = u[a] * u[a + e];
+    for (size_t a = 0; a < d; a++)
+        y[a] = HALF_ROOT * u[a] * u[a];
+}
+
+/* du += */
+static inline void products_backward(real *restrict du, const real *restrict dy,
+                                     const real *restrict u, size_t d)
+{
+    for (size_t e = d; e-- > 1; dy += d - e)
+        for (size_t a = 0; a < d; a++)
+            du[a] += dy[a] * u[a + e] + (dy - e)[a] * (u - e)[a];
+    for (size_t a = 0; a < d; a++)
+        du[a] += 2 * HALF_ROOT * dy[a] * u[a];
+}
+#define LONGEST ((real)6)
+
+/* u before it is shortened, and what shortens it where that is below 1. */
+static inline real load_row(real *restrict u, const real *restrict x, const Numbers *numbers)
+{
+    for (size_t a = 0; a < numbers->d; a++)
+        u[a] = numbers->scale * x[numbers->chosen[a]];
+    return LONGEST / (real)sqrt((double)vector_dot(u, u, numbers->d));
+}
+
+static void second_forward(const FeatureRows *rows)
+{
+    const AttentionHead *head = rows->head;
+    const Numbers numbers = choose_numbers(head);
+    size_t d = numbers.d, features = second_features(head);
+    real zeros_around[3 * MOST_NUMBERS] = {0}, *u = zeros_around + MOST_NUMBERS;
+    for (size_t i = 0; i < rows->rows; i++) {
+        real *y = rows->y + i * features;
+        feature_fetch_next(rows, i);
+        real limit = load_row(u, rows->x + i * head->stride, &numbers);
+        limit = limit < 1 ? limit : 1;
+        for (size_t a = 0; a < d; a++)
+            y[a] = u[a] *= limit;
+        if (d == MOST_NUMBERS) /* a length that the compiler knows */
+            products(y + MOST_NUMBERS, u, MOST_NUMBERS);
+        else
+            products(y + d, u, d);
+        end_row(y, d + d * (d + 1) / 2, features);
+    }
+}
+
+/* From the gradient of u, once shortened, to that of x. */
+static void row_backward(real *restrict dx, real *restrict du, const real *restrict x,
+                         const Numbers *numbers, size_t width)
+{
+    real u[MOST_NUMBERS], limit = load_row(u, x, numbers);
+    if (limit < 1) {
+        for (size_t a = 0; a < numbers->d; a++)
+            du[a] *= LONGEST;
+        feature_unit_backward(du, u, limit / LONGEST, numbers->d);
+    }
+    vector_zero(dx, width);
+    for (size_t a = 0; a < numbers->d; a++)
+        dx[numbers->chosen[a]] = numbers->scale * du[a];
+}
+
+static void second_backward(const FeatureRows *rows)
+{
+    const AttentionHead *head = rows->head;
+    const Numbers numbers = choose_numbers(head);
+    size_t d = numbers.d, features = second_features(head);
+    real zeros_around[3 * MOST_NUMBERS] = {0}, *u = zeros_around + MOST_NUMBERS;
+    for (size_t i = 0; i < rows->rows; i++) {
+        const real *dy = rows->dy + i * features;
+        real du[MOST_NUMBERS];
+        memcpy(u, rows->y + i * features, d * sizeof *u);
+        memcpy(du, dy, d * sizeof *du);
+        if (d == MOST_NUMBERS)
+            products_backward(du, dy + MOST_NUMBERS, u, MOST_NUMBERS);
+        else
+            products_backward(du, dy + d, u, d);
+        row_backward(rows->dx + i * head->stride, du, rows->x + i * head->stride, &numbers,
+                     head->width);
+    }
+}
+
+/* p = 1 + s + s^2 / 2 */
+static real second_weigh(real *p, size_t count)
+{
+    real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t j = 0; j < count; j++) {
+        p[j] = 1 + p[j] * (1 + p[j] / 2);
+        sum += p[j];
+    }
+    return sum;
+}
+
+/* ds = dp (1 + s) */
+static void second_weigh_backward(real *restrict p, real *restrict a, real dn, size_t count)
+{
+    for (size_t j = 0; j < count; j++) {
+        a[j] = (a[j] + dn) * (1 + p[j]);
+        p[j] = 1 + p[j] * (1 + p[j] / 2);
+    }
+}
+
+static const FeatureMap second_map = {.width = second_features,
+                                      .forward = second_forward,
+                                      .backward = second_backward,
+                                      .leading = numbers_of,
+                                      .weigh = second_weigh,
+                                      .weigh_backward = second_weigh_backward};
+
+const AttentionKind attention_taylor2 = {
+    .name = "taylor2",
+    .help = "weights 1 + s + s^2/2 of the scores s; of q and k at most 16 numbers count",
+    .cost = "160 D",
+    .flop = features_flop,
+    FEATURES_KIND(second_map),
+};

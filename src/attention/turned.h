@@ -1,0 +1,25 @@
+/* Rows as the rotary angles turn them, if there are any, for kinds that turn q and k
+ * themselves. The angles are a row of head->rotary: in a step, which has only its own, row 0.
+ */
+#ifndef LINNET_TURNED_H
+#define LINNET_TURNED_H
+
+#include "src/attention/attention.h"
+#include "src/layers/rotary.h"
+#include "src/vector.h"
+
+static inline void turned_copy(real *to, const real *x, size_t angles,
+                               const AttentionHead *head)
+{
+    memcpy(to, x, head->width * sizeof(real));
+    if (head->rotary)
+        rotary_turn(to, head->rotary + angles * head->width, head->width, false);
+}
+
+static inline void turn_back(real *x, size_t angles, const AttentionHead *head)
+{
+    if (head->rotary)
+        rotary_turn(x, head->rotary + angles * head->width, head->width, true);
+}
+
+#endif

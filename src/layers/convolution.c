@@ -1,0 +1,189 @@
+#include "src/layers/convolution.h"
+#include "src/layers/silu.h"
+#include "src/team.h"
+
+#include <assert.h>
+
+/* A tile of the forward pass is some channels of one sequence; one of the backward pass, the
+ * same channels of all sequences, as it adds up their dw. */
+#define TILE_CHANNELS ((size_t)64)
+#define AHEAD         ((size_t)8) /* rows that are asked for before their turn */
+
+/* Fewer taps are the last of these, and the others meet zeros. */
+enum { TAPS = CONVOLUTION_MOST_TAPS };
+
+static const real zeros[TILE_CHANNELS];
+
+typedef struct Job {
+    real *y, *state, *dx, *dw;
+    const real *x, *w, *dy;
+    size_t batch, length, channels, taps;
+} Job;
+
+/* Some channels of one sequence. */
+typedef struct Strip {
+    size_t at;     /* of its first row, in x, y and their gradients, */
+    size_t column; /* and in w */
+    size_t count;
+    size_t channels, taps;
+    const real *x; /* its first row */
+    real *state;   /* or NULL */
+    const real *w[TAPS];
+} Strip;
+
+static Strip strip_of(const Job *job, size_t sequence, size_t tile)
+{
+    size_t column = tile * TILE_CHANNELS, unused = TAPS - job->taps;
+    Strip s = {.at = sequence * job->length * job->channels + column,
+               .column = column,
+               .count = team_extent(job->channels, TILE_CHANNELS, tile),
+               .channels = job->channels,
+               .taps = job->taps};
+    s.x = job->x + s.at;
+    if (job->state)
+        s.state = job->state + sequence * (job->taps - 1) * job->channels + column;
+    for (size_t tap = 0; tap < TAPS; tap++)
+        s.w[tap] = tap < unused ? zeros : job->w + (tap - unused) * job->channels + column;
+    return s;
+}
+
+/* The row that is `back` positions before t. */
+static const real *earlier_row(const Strip *s, size_t t, size_t back)
+{
+    if (t >= back)
+        return s->x + (t - back) * s->channels;
+    if (!s->state || back >= s->taps)
+        return zeros;
+    return s->state + (s->taps - 1 + t - back) * s->channels;
+}
+
+static inline void seen_rows(const real *rows[TAPS], const Strip *s, size_t t)
+{
+    for (size_t tap = 0; tap < TAPS; tap++)
+        rows[tap] = earlier_row(s, t, TAPS - 1 - tap);
+}
+
+/* h of channel i */
+static inline real convolved(const real *const w[TAPS], const real *const x[TAPS], size_t i)
+{
+    return w[0][i] * x[0][i] + w[1][i] * x[1][i] + w[2][i] * x[2][i] + w[3][i] * x[3][i];
+}
+
+/* Rows of a strip lie too far apart for the processor to guess the next. */
+static inline void fetch(const real *row, size_t count)
+{
+    enum { LINE = 64 / sizeof(real) };
+    for (size_t i = 0; i < count; i += LINE)
+        __builtin_prefetch(row + i);
+}
+
+/* --- forward --- */
+
+static void keep_last_rows(const Strip *s, size_t length)
+{
+    for (size_t row = 0; row + 1 < s->taps; row++)
+        memmove(s->state + row * s->channels, earlier_row(s, length, s->taps - 1 - row),
+                s->count * sizeof(real));
+}
+
+static void forward_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const Job *job = context;
+    size_t tiles = team_tiles(job->channels, TILE_CHANNELS);
+    const Strip s = strip_of(job, tile / tiles, tile % tiles);
+    for (size_t t = 0; t < job->length; t++) {
+        const real *x[TAPS];
+        real *restrict y = job->y + s.at + t * s.channels;
+        seen_rows(x, &s, t);
+        if (t + AHEAD < job->length) {
+            fetch(earlier_row(&s, t + AHEAD, 0), s.count);
+            fetch(y + AHEAD * s.channels, s.count);
+        }
+        for (size_t i = 0; i < s.count; i++)
+            y[i] = silu(convolved(s.w, x, i));
+    }
+    if (s.state)
+        keep_last_rows(&s, job->length);
+}
+
+void convolution_forward(real *y, const real *x, const real *w, size_t batch, size_t length,
+                         size_t channels, size_t taps, real *state)
+{
+    assert(taps >= 1 && taps <= TAPS);
+    Job job = {.y = y,
+               .state = state,
+               .x = x,
+               .w = w,
+               .batch = batch,
+               .length = length,
+               .channels = channels,
+               .taps = taps};
+    team_run(batch * team_tiles(channels, TILE_CHANNELS), forward_tile, &job);
+}
+
+/* --- backward --- */
+
+/* From the last position to the first, with dh_t = dy_t silu'(h_t):
+ *
+ *   dx_t = sum over i of w_i dh_(t + taps - 1 - i)      dw_i += dh_t x_(t - taps + 1 + i)
+ *
+ * `behind` keeps dh of this position and of those behind it that see the same row of x. */
+static void backward_position(const Job *job, const Strip *s, size_t t,
+                              real behind[TAPS][TILE_CHANNELS], real dw[TAPS][TILE_CHANNELS])
+{
+    const real *x[TAPS], *dy = job->dy + s->at + t * s->channels;
+    real *dx = job->dx + s->at + t * s->channels;
+    real *dh = behind[t % TAPS];
+    const real *dh_1 = behind[(t + 1) % TAPS], *dh_2 = behind[(t + 2) % TAPS];
+    const real *dh_3 = behind[(t + 3) % TAPS];
+    seen_rows(x, s, t);
+    if (t >= AHEAD) {
+        size_t distance = AHEAD * s->channels;
+        fetch(earlier_row(s, t, AHEAD), s->count);
+        fetch(dy - distance, s->count);
+        fetch(dx - distance, s->count);
+    }
+#pragma omp simd
+    for (size_t i = 0; i < s->count; i++) {
+        real gradient = dy[i] * silu_slope(convolved(s->w, x, i));
+        dh[i] = gradient;
+        dx[i] = s->w[3][i] * gradient + s->w[2][i] * dh_1[i] + s->w[1][i] * dh_2[i] +
+                s->w[0][i] * dh_3[i];
+        for (size_t tap = 0; tap < TAPS; tap++)
+            dw[tap][i] += gradient * x[tap][i];
+    }
+}
+
+static void backward_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const Job *job = context;
+    real dw[TAPS][TILE_CHANNELS] = {{0}};
+    Strip s = {0};
+    for (size_t sequence = 0; sequence < job->batch; sequence++) {
+        real behind[TAPS][TILE_CHANNELS] = {{0}};
+        s = strip_of(job, sequence, tile);
+        for (size_t t = job->length; t-- > 0;)
+            backward_position(job, &s, t, behind, dw);
+    }
+    for (size_t tap = 0; tap < s.taps; tap++)
+        vector_add_scaled(job->dw + tap * s.channels + s.column, dw[TAPS - s.taps + tap], 1,
+                          s.count);
+}
+
+void convolution_backward(real *dx, real *dw, const real *dy, const real *x, const real *w,
+                          size_t batch, size_t length, size_t channels, size_t taps)
+{
+    assert(taps >= 1 && taps <= TAPS);
+    Job job = {.dx = dx,
+               .dw = dw,
+               .x = x,
+               .w = w,
+               .dy = dy,
+               .batch = batch,
+               .length = length,
+               .channels = channels,
+               .taps = taps};
+    team_run(team_tiles(channels, TILE_CHANNELS), backward_tile, &job);
+}

@@ -1,0 +1,25 @@
+/* A short causal convolution over positions, each channel with weights of its own, and SiLU:
+ *
+ *   h_t = sum over i < taps of w_i * x_(t - taps + 1 + i),      y_t = h_t sigmoid(h_t)
+ *
+ * Before a sequence's start there are zeros, or the last taps - 1 rows of what came before. */
+#ifndef LINNET_CONVOLUTION_H
+#define LINNET_CONVOLUTION_H
+
+#include "src/real.h"
+
+enum { CONVOLUTION_MOST_TAPS = 4 };
+
+void convolution_forward(real *y,       /* (batch * length, channels), not in the place of x */
+                         const real *x, /* (batch * length, channels) */
+                         const real *w, /* (taps, channels) */
+                         size_t batch, size_t length, size_t channels, size_t taps,
+                         real *state); /* (batch, taps - 1, channels): the rows before, and
+                                        * afterwards the last ones; or NULL */
+
+/* Adds to dw and writes dx, which must not take the place of dy or x; h is computed again. Only
+ * for sequences that began without a state. */
+void convolution_backward(real *dx, real *dw, const real *dy, const real *x, const real *w,
+                          size_t batch, size_t length, size_t channels, size_t taps);
+
+#endif

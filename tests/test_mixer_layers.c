@@ -1,0 +1,388 @@
+/* The layers around the attention: the short convolution before, the norm and gate behind. */
+#include "src/layers/convolution.h"
+#include "src/layers/headnorm.h"
+#include "src/memory.h"
+#include "src/random.h"
+#include "src/team.h"
+#include "tests/tests.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static const double near = 100 * REAL_EPSILON;
+
+static real *draw(size_t count, uint64_t seed)
+{
+    real *x = memory_take(count, sizeof *x, "a test");
+    for (size_t i = 0; i < count; i++)
+        x[i] = (real)random_normal(random_key(seed, RANDOM_TEST, 0), i);
+    return x;
+}
+
+static real *blank(size_t count)
+{
+    real *x = memory_take(count, sizeof *x, "a test");
+    for (size_t i = 0; i < count; i++)
+        x[i] = (real)NAN;
+    return x;
+}
+
+static double slow_silu(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+/* --- the convolution --- */
+
+typedef struct Convolution {
+    size_t batch, length, channels, taps;
+    real *x, *w, *dy, *y, *dx, *dw;
+} Convolution;
+
+/* Below, at and beyond the number of taps, and tiles that are full, ragged and several. */
+static const size_t shapes[][4] = {{1, 1, 1, 1},   {2, 1, 3, 4},   {3, 2, 5, 4},
+                                   {2, 3, 32, 4},  {1, 5, 1, 2},   {2, 17, 40, 4},
+                                   {1, 6, 131, 4}, {1, 30, 260, 3}};
+
+static Convolution convolution_make(const size_t shape[4])
+{
+    Convolution c = {shape[0], shape[1], shape[2], shape[3], 0, 0, 0, 0, 0, 0};
+    size_t all = c.batch * c.length * c.channels, weights = c.taps * c.channels;
+    c.x = draw(all, 1);
+    c.w = draw(weights, 2);
+    c.dy = draw(all, 3);
+    c.dw = draw(weights, 4);
+    c.y = blank(all);
+    c.dx = blank(all);
+    return c;
+}
+
+static void convolution_free(Convolution *c)
+{
+    real *all[] = {c->x, c->w, c->dy, c->y, c->dx, c->dw};
+    for (size_t i = 0; i < COUNT(all); i++)
+        free(all[i]);
+}
+
+static double slow_convolution(const Convolution *c, size_t sequence, size_t t, size_t channel)
+{
+    double h = 0;
+    for (size_t tap = 0; tap < c->taps; tap++)
+        if (t + tap + 1 >= c->taps) {
+            size_t row = sequence * c->length + t + tap + 1 - c->taps;
+            h += (double)c->w[tap * c->channels + channel] *
+                 (double)c->x[row * c->channels + channel];
+        }
+    return slow_silu(h);
+}
+
+START_TEST(the_convolution_is_its_formula)
+{
+    for (size_t s = 0; s < COUNT(shapes); s++) {
+        Convolution c = convolution_make(shapes[s]);
+        convolution_forward(c.y, c.x, c.w, c.batch, c.length, c.channels, c.taps, NULL);
+        for (size_t i = 0; i < c.batch * c.length * c.channels; i++) {
+            size_t row = i / c.channels;
+            double expected = slow_convolution(&c, row / c.length, row % c.length,
+                                               i % c.channels);
+            ck_assert_double_eq_tol((double)c.y[i], expected, near * (1 + fabs(expected)));
+        }
+        convolution_free(&c);
+    }
+}
+END_TEST
+
+/* Calls forward with the rows of a sequence in parts of a length, and the state between. */
+static void in_parts(const Convolution *c, size_t most, real *y, real *state)
+{
+    real *part_x = memory_take(c->batch * most * c->channels, sizeof(real), "a test");
+    real *part_y = blank(c->batch * most * c->channels);
+    for (size_t start = 0; start < c->length; start += most) {
+        size_t rows = c->length - start < most ? c->length - start : most;
+        size_t part = rows * c->channels, whole = c->length * c->channels;
+        for (size_t b = 0; b < c->batch; b++)
+            memcpy(part_x + b * part, c->x + b * whole + start * c->channels,
+                   part * sizeof(real));
+        convolution_forward(part_y, part_x, c->w, c->batch, rows, c->channels, c->taps, state);
+        for (size_t b = 0; b < c->batch; b++)
+            memcpy(y + b * whole + start * c->channels, part_y + b * part, part * sizeof(real));
+    }
+    free(part_x);
+    free(part_y);
+}
+
+START_TEST(a_state_goes_on_to_the_bit)
+{
+    for (size_t s = 0; s < COUNT(shapes); s++)
+        for (size_t most = 1; most <= 6; most += most == 4 ? 2 : 1) {
+            Convolution c = convolution_make(shapes[s]);
+            size_t all = c.batch * c.length * c.channels;
+            real *y = blank(all);
+            real *state = memory_take(c.batch * (c.taps - 1) * c.channels, sizeof(real), "");
+            convolution_forward(c.y, c.x, c.w, c.batch, c.length, c.channels, c.taps, NULL);
+            in_parts(&c, most, y, state);
+            ck_assert(memcmp(y, c.y, all * sizeof(real)) == 0);
+            free(y);
+            free(state);
+            convolution_free(&c);
+        }
+}
+END_TEST
+
+static void convolution_back(const Convolution *c)
+{
+    convolution_backward(c->dx, c->dw, c->dy, c->x, c->w, c->batch, c->length, c->channels,
+                         c->taps);
+}
+
+/* --- the norm and the gate --- */
+
+typedef struct Headnorm {
+    size_t rows, heads, width;
+    real *x, *gain, *z, *dy, *y, *dx, *dgain, *dz;
+} Headnorm;
+
+static const size_t head_shapes[][3] = {{1, 1, 1}, {3, 2, 5}, {66, 2, 6}, {65, 1, 17}};
+
+static Headnorm headnorm_make(const size_t shape[3], bool norm, bool gate)
+{
+    Headnorm h = {.rows = shape[0], .heads = shape[1], .width = shape[2]};
+    size_t columns = h.heads * h.width, all = h.rows * columns;
+    h.x = draw(all, 5);
+    h.dy = draw(all, 6);
+    h.y = blank(all);
+    h.dx = blank(all);
+    h.gain = norm ? draw(columns, 7) : NULL;
+    h.dgain = norm ? draw(columns, 8) : NULL;
+    h.z = gate ? draw(all, 9) : NULL;
+    h.dz = gate ? blank(all) : NULL;
+    return h;
+}
+
+static void headnorm_free(Headnorm *h)
+{
+    real *all[] = {h->x, h->gain, h->z, h->dy, h->y, h->dx, h->dgain, h->dz};
+    for (size_t i = 0; i < COUNT(all); i++)
+        free(all[i]);
+}
+
+static void headnorm_go(const Headnorm *h)
+{
+    headnorm_forward(h->y, h->x, h->gain, h->z, h->rows, h->heads, h->width);
+}
+
+static void headnorm_back(const Headnorm *h)
+{
+    headnorm_backward(h->dx, h->dgain, h->dz, h->dy, h->x, h->gain, h->z, h->rows, h->heads,
+                      h->width);
+}
+
+static void for_every_headnorm(void (*test)(Headnorm *h))
+{
+    for (size_t s = 0; s < COUNT(head_shapes); s++)
+        for (int parts = 1; parts <= 3; parts++) {
+            Headnorm h = headnorm_make(head_shapes[s], parts & 1, parts & 2);
+            test(&h);
+            headnorm_free(&h);
+        }
+}
+
+static void check_headnorm(Headnorm *h)
+{
+    headnorm_go(h);
+    for (size_t i = 0; i < h->rows * h->heads * h->width; i++) {
+        const real *head = h->x + i / h->width * h->width;
+        double square = 0, expected = (double)h->x[i];
+        for (size_t j = 0; j < h->width; j++)
+            square += (double)head[j] * (double)head[j];
+        if (h->gain)
+            expected *= (double)h->gain[i % (h->heads * h->width)] /
+                        sqrt(square / (double)h->width + 1e-5);
+        if (h->z)
+            expected *= slow_silu((double)h->z[i]);
+        ck_assert_double_eq_tol((double)h->y[i], expected, near * (1 + fabs(expected)));
+    }
+}
+
+START_TEST(norm_and_gate_are_their_formulas)
+{
+    for_every_headnorm(check_headnorm);
+}
+END_TEST
+
+static void check_in_place(Headnorm *h)
+{
+    size_t all = h->rows * h->heads * h->width;
+    headnorm_back(h);
+    Headnorm in_place = *h;
+    in_place.dx = in_place.dy;
+    in_place.dz = in_place.z;
+    headnorm_back(&in_place);
+    ck_assert(memcmp(h->dx, h->dy, all * sizeof(real)) == 0);
+    ck_assert(!h->z || memcmp(h->dz, h->z, all * sizeof(real)) == 0);
+}
+
+START_TEST(gradients_may_take_the_place_of_what_they_came_from)
+{
+    for_every_headnorm(check_in_place);
+}
+END_TEST
+
+START_TEST(extreme_numbers_stay_finite)
+{
+    static const real extremes[] = {0, (real)1e-20, (real)-1e4, (real)1e4};
+    for (size_t e = 0; e < COUNT(extremes); e++) {
+        Headnorm h = headnorm_make((size_t[]){4, 2, 8}, true, true);
+        for (size_t i = 0; i < 4 * 2 * 8; i++)
+            h.x[i] = h.z[i] = extremes[e];
+        headnorm_go(&h);
+        headnorm_back(&h);
+        for (size_t i = 0; i < 4 * 2 * 8; i++)
+            ck_assert(isfinite(h.y[i]) && isfinite(h.dx[i]) && isfinite(h.dz[i]));
+        headnorm_free(&h);
+    }
+}
+END_TEST
+
+/* --- gradients --- */
+
+#ifdef LINNET_DOUBLE
+/* Something a loss depends on, and its gradient, which was added to `before` where that is. */
+typedef struct Variable {
+    const char *name;
+    real *at;
+    const real *gradient, *before;
+    size_t count;
+} Variable;
+
+static void check_slopes(Variable x, double (*loss)(const void *layer), const void *layer)
+{
+    const double step = 1e-5;
+    for (size_t i = 0; i < x.count; i++) {
+        real kept = x.at[i];
+        x.at[i] = kept + step;
+        double more = loss(layer);
+        x.at[i] = kept - step;
+        double less = loss(layer);
+        x.at[i] = kept;
+        double numeric = (more - less) / (2 * step);
+        double analytic = x.gradient[i] - (x.before ? x.before[i] : 0);
+        ck_assert_msg(fabs(analytic - numeric) <= 1e-7 + 1e-6 * fabs(numeric),
+                      "d%s[%zu] of %zu is %.9g, should be %.9g", x.name, i, x.count, analytic,
+                      numeric);
+    }
+}
+
+static double product(const real *y, const real *dy, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += y[i] * dy[i];
+    return sum;
+}
+
+static double convolution_loss(const void *layer)
+{
+    const Convolution *c = layer;
+    convolution_forward(c->y, c->x, c->w, c->batch, c->length, c->channels, c->taps, NULL);
+    return product(c->y, c->dy, c->batch * c->length * c->channels);
+}
+
+START_TEST(gradients_of_the_convolution)
+{
+    for (size_t s = 0; s + 1 < COUNT(shapes); s++) {
+        Convolution c = convolution_make(shapes[s]);
+        size_t all = c.batch * c.length * c.channels, weights = c.taps * c.channels;
+        real *before = draw(weights, 4);
+        convolution_back(&c);
+        check_slopes((Variable){"x", c.x, c.dx, NULL, all}, convolution_loss, &c);
+        check_slopes((Variable){"w", c.w, c.dw, before, weights}, convolution_loss, &c);
+        free(before);
+        convolution_free(&c);
+    }
+}
+END_TEST
+
+static double headnorm_loss(const void *layer)
+{
+    const Headnorm *h = layer;
+    headnorm_go(h);
+    return product(h->y, h->dy, h->rows * h->heads * h->width);
+}
+
+static void check_headnorm_gradients(Headnorm *h)
+{
+    size_t columns = h->heads * h->width, all = h->rows * columns;
+    real *before = draw(columns, 8);
+    headnorm_back(h);
+    check_slopes((Variable){"x", h->x, h->dx, NULL, all}, headnorm_loss, h);
+    if (h->gain)
+        check_slopes((Variable){"gain", h->gain, h->dgain, before, columns}, headnorm_loss, h);
+    if (h->z)
+        check_slopes((Variable){"z", h->z, h->dz, NULL, all}, headnorm_loss, h);
+    free(before);
+}
+
+START_TEST(gradients_of_norm_and_gate)
+{
+    for_every_headnorm(check_headnorm_gradients);
+}
+END_TEST
+#endif
+
+/* --- threads --- */
+
+static void check_same(const real *a, const real *b, size_t count)
+{
+    ck_assert(memcmp(a, b, count * sizeof *a) == 0);
+}
+
+START_TEST(the_bits_do_not_depend_on_the_threads)
+{
+    Convolution c[2];
+    Headnorm h[2];
+    for (size_t i = 0; i < 2; i++) {
+        team_start(i ? 3 : 1);
+        c[i] = convolution_make((size_t[]){3, 50, 300, 4});
+        h[i] = headnorm_make((size_t[]){300, 4, 32}, true, true);
+        convolution_forward(c[i].y, c[i].x, c[i].w, 3, 50, 300, 4, NULL);
+        convolution_back(&c[i]);
+        headnorm_go(&h[i]);
+        headnorm_back(&h[i]);
+        team_stop();
+    }
+    check_same(c[0].y, c[1].y, (size_t)3 * 50 * 300);
+    check_same(c[0].dx, c[1].dx, (size_t)3 * 50 * 300);
+    check_same(c[0].dw, c[1].dw, (size_t)4 * 300);
+    check_same(h[0].y, h[1].y, (size_t)300 * 4 * 32);
+    check_same(h[0].dx, h[1].dx, (size_t)300 * 4 * 32);
+    check_same(h[0].dz, h[1].dz, (size_t)300 * 4 * 32);
+    check_same(h[0].dgain, h[1].dgain, (size_t)4 * 32);
+    for (size_t i = 0; i < 2; i++) {
+        convolution_free(&c[i]);
+        headnorm_free(&h[i]);
+    }
+}
+END_TEST
+
+Suite *mixer_layers_suite(void)
+{
+    Suite *suite = suite_create("mixer layers");
+    TCase *tests = tcase_create("mixer layers");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, the_convolution_is_its_formula);
+    tcase_add_test(tests, a_state_goes_on_to_the_bit);
+    tcase_add_test(tests, norm_and_gate_are_their_formulas);
+    tcase_add_test(tests, gradients_may_take_the_place_of_what_they_came_from);
+    tcase_add_test(tests, extreme_numbers_stay_finite);
+#ifdef LINNET_DOUBLE
+    tcase_add_test(tests, gradients_of_the_convolution);
+    tcase_add_test(tests, gradients_of_norm_and_gate);
+#endif
+    tcase_add_test(tests, the_bits_do_not_depend_on_the_threads);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
