@@ -372,6 +372,10 @@ no 'a missing validation text' 1 '--valid missing.txt' '--valid missing.txt text
 no 'an unknown option' 2 "did you mean '--layers'" '--layer 3 text.txt'
 no 'an option without its value' 2 '--dim needs a value' 'text.txt --dim'
 no 'an unknown kind' 2 "'telepathy' is not one of: softmax, " '--attn telepathy text.txt'
+no 'an unknown kind at the end of a list' 2 "'telepathy'" '--attn linear,telepathy text.txt'
+no 'more kinds than layers' 2 'only 1 layers' '--attn linear+softmax --layers 1 text.txt'
+no "another kind's option" 2 "'softmax' attention does not use it" '--window 3 text.txt'
+no 'angles where they do harm' 2 '--pos rotary' '--attn efficient --pos rotary text.txt'
 no 'heads that do not divide' 2 '--heads 3 does not divide --dim 16' '--heads 3 text.txt'
 no 'dropped weights that are none' 2 'no weights' '--attn linear --attn-dropout 0.1 text.txt'
 no 'a rate that is no number' 2 "--lr: 'nan'" '--lr nan text.txt'
@@ -487,6 +491,15 @@ run "$bin/sample" --length 300 --temperature 3 --no-unk rare
 check 'unless it must not' fails prints '<unk>'
 run "$bin/sample" --length 300 linear
 check 'far past the context' exits 0
+works 'kinds in turn over the layers' "$bin/train" $small --layers 2 --pos auto \
+    --attn window+gated-delta --window 4 --steps 3 --run hybrid text.txt
+works 'and they write' "$bin/sample" --length 40 hybrid
+works 'one model after another' "$bin/train" $small --attn softmax,linear --steps 2 \
+    --run series text.txt
+check 'ends with their comparison' prints '^linear  *linear '
+check 'and leaves both' [ -f series/softmax/best.safetensors -a -f series/linear/last.safetensors ]
+works 'the kinds explain themselves' "$bin/train" --attn help
+check 'all of them' prints '^gated-delta '
 "$bin/sample" --length 100000 softmax 2>err </dev/null | head -c 10 >out
 check 'a reader that leaves is no trouble' [ ! -s err ]
 "$bin/sample" --length 1000000000000 --count 3 linear 2>err </dev/null | head -c 10 >out

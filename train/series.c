@@ -1,4 +1,5 @@
 #include "train/series.h"
+#include "train/options.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The line of one model of the series. A folder that was named holds one folder for each. */
@@ -47,19 +49,46 @@ static void compare(char **paths)
     die("%s: %s", name, strerror(errno));
 }
 
+/* Every model's settings are looked at before the first is trained. */
+static void check(const CommandLine *line, char **kinds)
+{
+    char *run = NULL;
+    for (size_t i = 0; i < arrlenu(kinds); i++) {
+        Settings settings = {0};
+        OptionGroup groups[GROUP_COUNT];
+        Error error;
+        CommandLine one = line_of(line, kinds[i], &run);
+        if (!settings_read(&settings, &one, NULL, &error))
+            die_usage("%s", error.text);
+        settings_groups(&settings, groups);
+        options_free_texts(groups, GROUP_COUNT);
+        free(one.given);
+    }
+    free(run);
+}
+
+static void make_folder(const char *run)
+{
+    if (run && mkdir(run, 0777) != 0 && errno != EEXIST)
+        die("%s: cannot make this folder: %s", run, strerror(errno));
+}
+
 int series_train(const CommandLine *line,
                  int (*train_one)(const CommandLine *line, char **path))
 {
     if (command_line_value(line, "resume"))
-        die_usage(
-            "--attn: a run that is resumed is of one kind; resume the others by themselves");
-    char *kinds = memory_copy_text(command_line_value(line, "attn")), *rest = kinds;
-    char **paths = NULL, *run = NULL;
+        die_usage("--attn: a run that is resumed is of one kind; resume the others alone");
+    char *copy = memory_copy_text(command_line_value(line, "attn")), *rest = copy;
+    char **kinds = NULL, **paths = NULL, *run = NULL;
+    for (char *kind; (kind = strsep(&rest, ","));)
+        arrput(kinds, kind);
+    check(line, kinds);
+    make_folder(command_line_value(line, "run"));
     int status = EXIT_SUCCESS;
-    for (char *kind; status == EXIT_SUCCESS && (kind = strsep(&rest, ","));) {
-        CommandLine one = line_of(line, kind, &run);
+    for (size_t i = 0; status == EXIT_SUCCESS && i < arrlenu(kinds); i++) {
+        CommandLine one = line_of(line, kinds[i], &run);
         char *path = NULL;
-        printf("%s== %s\n", arrlenu(paths) ? "\n" : "", kind);
+        printf("%s== %s\n", i ? "\n" : "", kinds[i]);
         fflush(stdout);
         status = train_one(&one, &path);
         arrput(paths, path);
@@ -70,7 +99,8 @@ int series_train(const CommandLine *line,
     for (size_t i = 0; i < arrlenu(paths); i++)
         free(paths[i]);
     arrfree(paths);
+    arrfree(kinds);
     free(run);
-    free(kinds);
+    free(copy);
     return status;
 }

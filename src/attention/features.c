@@ -106,7 +106,7 @@ typedef struct Chunk {
     size_t start, rows;
     size_t next, next_rows;  /* where work goes on: fetched meanwhile */
     real *q, *k;             /* (rows, F) features */
-    real *q_above, *k_above; /* those of the numerator: the same memory if they are the same */
+    real *q_above, *k_above; /* those above the fraction bar; the same memory if they can be */
     real *dq, *dk;           /* (rows, F) */
     real *dout;              /* (rows, D) gradient before the division */
     Triangle p, a;           /* (rows, rows) */
@@ -116,7 +116,7 @@ typedef struct Chunk {
     real *states;            /* (1 or chunks of a span, F*D + F) S and z at a chunk's start */
 } Chunk;
 
-/* Backward needs the features turned and not. */
+/* `both`: the features are needed as they are, and as they are above the bar. */
 static Chunk chunk_of(real *scratch, const AttentionHead *head, bool both)
 {
     Chunk c = {.head = head, .map = map_of(head), .width = head->width};
@@ -198,8 +198,7 @@ static void load(const Chunk *c, const AttentionData *data, bool keys)
     c->map->forward(&rows);
 }
 
-/* Where there are angles, the numerator's features are turned, in a place of their own or not.
- */
+/* Where there are angles, turns features for the numerator, in place or as a copy. */
 static void turn(const Chunk *c, real *above, const real *x)
 {
     if (!c->angles)

@@ -641,7 +641,7 @@ static double flop(const AttentionHead *head)
 const AttentionKind attention_nystrom = {
     .name = "nystrom",
     .help = "the own segment exactly, earlier ones through their means and a pseudoinverse",
-    .cost = "(segment + T / segment) D",
+    .cost = "(segment + T / segment) D + T^3 / segment^4",
     .uses = "segment",
     .turns_itself = true,
     .carry = CARRY_NEVER,

@@ -62,8 +62,7 @@ static void make_orthogonal(real *rows, size_t last, size_t width)
         }
 }
 
-/* The length of a Gaussian vector does not depend on its direction, so each row keeps its own.
- */
+/* A Gaussian vector's length does not depend on its direction, so each row keeps its own. */
 static void start_own(real *own, const AttentionHead *head, RandomKey key)
 {
     size_t width = head->width;
@@ -134,7 +133,7 @@ static void backward(const FeatureRows *rows)
     size_t width = head->width, features = features_of(head);
     real scale = feature_half_scale(head);
     for (size_t i = 0; i < rows->rows; i++) {
-        real *dx = rows->dx + i * head->stride;
+        real *restrict dx = rows->dx + i * head->stride;
         const real *x = rows->x + i * head->stride;
         real sum = exponents_backward(rows->dy + i * features, rows->y + i * features,
                                       rows->keys, features);

@@ -146,12 +146,21 @@ static Numbers choose_numbers(const AttentionHead *head)
     return numbers;
 }
 
+#define LONGEST   ((real)6)
+#define HALF_ROOT ((real)0.70710678118654752)
+
+/* u before it is shortened, and what shortens it where that is below 1. */
+static inline real load_row(real *restrict u, const real *restrict x, const Numbers *numbers)
+{
+    for (size_t a = 0; a < numbers->d; a++)
+        u[a] = numbers->scale * x[numbers->chosen[a]];
+    return LONGEST / (real)sqrt((double)vector_dot(u, u, numbers->d));
+}
+
 /* Products of two numbers lie in the order of their distance e in the row, the longest first:
  * u_a u_(a+e) for all a that have a partner. Loops run over the whole row nevertheless, as
  * there are zeros around u: what is written too far the next distance overwrites, and what is
  * read too far is multiplied by zero. The last distance, 0, is as long as the row. */
-#define HALF_ROOT ((real)0.70710678118654752)
-
 static inline void products(real *restrict y, const real *restrict u, size_t d)
 {
     for (size_t e = d; e-- > 1; y += d - e)
@@ -171,15 +180,6 @@ static inline void products_backward(real *restrict du, const real *restrict dy,
             du[a] += dy[a] * u[a + e] + (dy - e)[a] * (u - e)[a];
     for (size_t a = 0; a < d; a++)
         du[a] += 2 * HALF_ROOT * dy[a] * u[a];
-}
-#define LONGEST ((real)6)
-
-/* u before it is shortened, and what shortens it where that is below 1. */
-static inline real load_row(real *restrict u, const real *restrict x, const Numbers *numbers)
-{
-    for (size_t a = 0; a < numbers->d; a++)
-        u[a] = numbers->scale * x[numbers->chosen[a]];
-    return LONGEST / (real)sqrt((double)vector_dot(u, u, numbers->d));
 }
 
 static void second_forward(const FeatureRows *rows)
@@ -268,8 +268,8 @@ static const FeatureMap second_map = {.width = second_features,
 
 const AttentionKind attention_taylor2 = {
     .name = "taylor2",
-    .help = "weights 1 + s + s^2/2 of the scores s; of q and k at most 16 numbers count",
-    .cost = "160 D",
+    .help = "weights 1 + s + s^2/2 of scores s; only 16 numbers of q and k count, all of v",
+    .cost = "153 D",
     .flop = features_flop,
     FEATURES_KIND(second_map),
 };
