@@ -12,6 +12,7 @@ int main(int argc, char **argv)
     gemm_choose_kernels(argv);
     program_name_set(argv[0]);
     SRunner *runner = srunner_create(attention_suite());
+    srunner_add_suite(runner, decay_suite());
     srunner_add_suite(runner, panel_suite());
     srunner_add_suite(runner, mixer_layers_suite());
     srunner_add_suite(runner, model_suite());

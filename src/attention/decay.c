@@ -8,18 +8,18 @@
  *
  *   u_i = b_i (v_i - k_i a_i S_(i-1)),    b_i = sigmoid(gate)
  *
- * Positions are taken in chunks of 64. With D_ij the product of the decays after j up to i (1
+ * Positions are taken in chunks of 64. With W_ij the product of the decays after j up to i (1
  * on the diagonal, 0 above it), F_i that of the decays from the chunk's start up to i, and R_i
  * that of those after i up to its end, a chunk is, all positions at once,
  *
- *   forward:   U = V    or    (I + L) U = b (V - F (K S)),    L = b stril(K K^T) D
- *              P = tril(Q K^T) D      O = P U + F (Q S)       S = F_last S + (R K)^T U
+ *   forward:   U = V    or    (I + L) U = b (V - F (K S)),    L = b stril(K K^T) W
+ *              P = tril(Q K^T) W      O = P U + F (Q S)       S = F_last S + (R K)^T U
  *
- * where a vector before a matrix multiplies its rows, and D goes entry by entry. U solves a
+ * where a vector before a matrix multiplies its rows, and W goes entry by entry. U solves a
  * triangular system, since each position sees what those before it have written.
  *
  *   backward:  dK = R (U dS^T)        dU = P^T dO + R (K dS)        dS = F_last dS
- *              A = tril(dO U^T) D     dQ = A K + F (dO S^T)
+ *              A = tril(dO U^T) W     dQ = A K + F (dO S^T)
  *                                     dK += A^T Q                   dS += (F Q)^T dO
  *
  * That is all without the delta rule, and dU is dV. With it, keys read too, namely what they
@@ -66,7 +66,7 @@ typedef struct Chunk {
     real *decay;            /* (rows) */
     real *from_start;       /* (rows) F */
     real *to_end;           /* (rows) R */
-    real *between;          /* (CHUNK, CHUNK) D */
+    real *between;          /* (CHUNK, CHUNK) W */
     Triangle p;             /* P, then A */
     real *scaled;           /* (rows, D) any rows times any numbers */
     real *states, *s;       /* S at the start of each chunk of a span, and of this one */
@@ -188,7 +188,7 @@ static real clean(real decay)
     return decay < LEAST_DECAY ? 0 : decay;
 }
 
-/* Row after row: D_ij = a_i D_(i-1)j. */
+/* Row after row: W_ij = a_i W_(i-1)j. */
 static void compute_between(Chunk *c, size_t rows)
 {
     vector_zero(c->between, CHUNK);
@@ -256,8 +256,8 @@ static void load_gates(Chunk *c)
 
 /* --- products --- */
 
-/* M = M D. A row goes on to the end of its cache line, where D is zero and M is finite or will
- * not be read. */
+/* M = M W, entry by entry. A row goes on to the end of its cache line, where W is zero and M is
+ * finite or will not be read. */
 static void fade(Triangle m, const Chunk *c)
 {
     enum { LINE = 16 };
@@ -313,7 +313,7 @@ static void compute_writing(Chunk *c)
     const real *v = c->data->v + c->start * stride;
     real *u = c->write;
     Factor k = plain(c->k, width);
-    /* L = b stril(K K^T) D */
+    /* L = b stril(K K^T) W */
     triangle_product(c->l, k, k, width);
     fade(c->l, c);
     rows_scale(c->l.at, CHUNK, c->beta, c->rows, CHUNK);
@@ -346,7 +346,7 @@ static void read_state(Chunk *c)
     size_t width = c->head->width, stride = c->head->out_stride;
     real *out = c->data->out + c->start * stride;
     Factor q = plain(c->q, width);
-    /* P = tril(Q K^T) D */
+    /* P = tril(Q K^T) W */
     triangle_product(c->p, q, plain(c->k, width), width);
     fade(c->p, c);
     /* O = F (Q S) + P U */
@@ -374,7 +374,8 @@ void decay_forward(const AttentionData *data, const AttentionHead *head)
         load(&c);
         load_rows(c.q, c.q_unit, data->q, query_scale(head), &c);
         read_state(&c);
-        advance(s, &c);
+        if (data->carry || !ends_unread(&c))
+            advance(s, &c);
     }
     if (data->carry)
         memcpy(data->carry, s, size * sizeof *s);
@@ -404,20 +405,21 @@ static void write_backward(Chunk *c)
     fade_state(ds, c);
 }
 
-/* Of what X has read, queries or keys, with R the gradient of that:
+/* Of queries or keys X, from the gradient G of what they have read:
  *
- *   A = tril(R U^T) D    dX = F (R S^T) + A K    dK += A^T X    dS += (F X)^T R */
-static void read_backward(Chunk *c, real *dx, size_t dx_stride, const real *x, Factor r)
+ *   A = tril(G U^T) W    dX = F (G S^T) + A K    dK += A^T X    dS += (F X)^T G */
+static void read_backward(Chunk *c, real *dx, size_t dx_stride, const real *x, Factor g)
 {
     size_t width = c->head->width;
-    triangle_product(c->p, r, c->u, width);
+    triangle_product(c->p, g, c->u, width);
     fade(c->p, c);
     for (size_t i = 0; x == c->k && i < c->rows; i++)
         c->p.at[i * CHUNK + i] = 0; /* a key reads from before its own position */
-    through(dx, dx_stride, r, transposed(c->s, width), starts_from_zeros(c), c->from_start, c);
+    through(dx, dx_stride, g, transposed(c->s, width), starts_from_zeros(c), c->from_start, c);
     triangle_add(dx, dx_stride, c->p, plain(c->k, width), width);
     triangle_transposed_add(c->dk, c->head->stride, c->p, plain(x, width), width);
-    into(c->dstate, c->from_start, x, r, c);
+    if (c->start > 0)
+        into(c->dstate, c->from_start, x, g, c);
 }
 
 /* From dU to dV, to beta's gate and to the keys as readers. */

@@ -9,11 +9,13 @@
  *
  *   Q' = Q exp(G - R) / sqrt(D)      K' = K exp(R - G)
  *
- *   forward:   P = tril(Q' K'^T)     O = P V + (Q' e^R) S     S = e^G_last S + (K'
- * e^(G_last-R))^T V
+ * Let B = exp(R), E = exp(G_last - R) and W = exp(G_last); behind a matrix they multiply its
+ * columns, before it its rows.
  *
- *   backward:  A = tril(dO V^T)      dQ' = A K' + (dO S^T) e^R      dS = e^G_last dS + (Q'
- * e^R)^T dO dK' = A^T Q' + (V dS^T) e^(G_last-R)      dV = P^T dO + (K' e^(G_last-R)) dS
+ *   forward:   P = tril(Q' K'^T)     O = P V + (Q' B) S          S = W S + (K' E)^T V
+ *
+ *   backward:  A = tril(dO V^T)      dQ' = A K' + (dO S^T) B     dV = P^T dO + (K' E) dS
+ *                                    dK' = A^T Q' + (V dS^T) E   dS = W dS + (Q' B)^T dO
  *
  *   dlog a_i = <S, dS> at the chunk's end + sum over j >= i of Q'_j dQ'_j - K'_j dK'_j
  *
@@ -48,10 +50,10 @@ typedef struct Chunk {
     real *up, *down;  /* (rows, D) exp(G - R) / sqrt(D), exp(R - G) */
     real *q, *k;      /* (rows, D) Q' and K' */
     real *scaled;     /* (rows, D) any rows times any numbers */
-    real *powers;     /* (D) the whole power of two that e^R is */
-    real *in;         /* (D) e^R */
-    real *out;        /* (D) e^(G_last - R) */
-    real *whole;      /* (D) e^G_last */
+    real *powers;     /* (D) the whole power of two that B is */
+    real *in;         /* (D) B */
+    real *out;        /* (D) E */
+    real *whole;      /* (D) W */
     real *dlog;       /* (D) what the sum of the last equation has come to */
     Triangle p, a;    /* (rows, rows) */
     real *states, *s; /* S at the start of each chunk of a span, and of this one */
@@ -110,6 +112,12 @@ static void move_to(Chunk *c, size_t start, size_t slot)
 static bool starts_from_zeros(const Chunk *c)
 {
     return c->fresh && c->start == 0;
+}
+
+/* Nothing behind the head's last chunk reads its state: dS is zero there. */
+static bool ends_unread(const Chunk *c)
+{
+    return c->start + c->rows == c->head->length;
 }
 
 /* --- gates, queries and keys --- */
@@ -208,7 +216,7 @@ static void through(real *y, size_t y_stride, Factor x, Factor m, bool zero, con
         gemm(c->rows, width, width, 1, x, m, GEMM_SET, y, y_stride);
 }
 
-/* M = e^G_last M + (X f)^T Y */
+/* M = W M + (X f)^T Y */
 static void into(real *m, const real *x, const real *factors, Factor y, const Chunk *c)
 {
     size_t width = c->head->width;
@@ -224,7 +232,7 @@ static Factor values_of(const Chunk *c)
 
 /* --- forward --- */
 
-/* P = tril(Q' K'^T)    O = (Q' e^R) S + P V */
+/* P = tril(Q' K'^T)    O = (Q' B) S + P V */
 static void read_state(Chunk *c)
 {
     size_t width = c->head->width, stride = c->head->out_stride;
@@ -254,7 +262,8 @@ static void forward(const AttentionData *data, const AttentionHead *head)
         load_keys(&c);
         load_queries(&c);
         read_state(&c);
-        into(s, c.k, c.out, values_of(&c), &c);
+        if (data->carry || !ends_unread(&c))
+            into(s, c.k, c.out, values_of(&c), &c);
     }
     if (data->carry)
         memcpy(data->carry, s, size * sizeof *s);
@@ -283,26 +292,27 @@ static void start_dlog(Chunk *c, const real *dk)
 static void products_backward(Chunk *c, const Gradients *to)
 {
     size_t width = c->head->width, stride = c->head->stride;
-    bool unread = c->start + c->rows == c->head->length; /* dS is zero */
+    bool unread = ends_unread(c);
     real *ds = c->dstate, *s = c->s;
     Factor q = plain(c->q, width), k = plain(c->k, width);
     triangle_product(c->p, q, k, width);
     triangle_product(c->a, to->dout, values_of(c), width);
-    /* dK' = (V dS^T) e^(G_last-R) + A^T Q' */
+    /* dK' = (V dS^T) E + A^T Q' */
     through(to->dk, stride, values_of(c), transposed(ds, width), unread, c);
     scale_columns(to->dk, stride, to->dk, stride, c->out, c);
     start_dlog(c, to->dk);
     triangle_transposed_add(to->dk, stride, c->a, q, width);
-    /* dV = (K' e^(G_last-R)) dS + P^T dO */
+    /* dV = (K' E) dS + P^T dO */
     scale_columns(c->scaled, width, c->k, width, c->out, c);
     through(to->dv, stride, plain(c->scaled, width), plain(ds, width), unread, c);
     triangle_transposed_add(to->dv, stride, c->p, to->dout, width);
-    /* dQ' = (dO S^T) e^R + A K' */
+    /* dQ' = (dO S^T) B + A K' */
     through(to->dq, stride, to->dout, transposed(s, width), starts_from_zeros(c), c);
     scale_columns(to->dq, stride, to->dq, stride, c->in, c);
     triangle_add(to->dq, stride, c->a, k, width);
-    /* dS = e^G_last dS + (Q' e^R)^T dO */
-    into(ds, c->q, c->in, to->dout, c);
+    /* dS = W dS + (Q' B)^T dO */
+    if (c->start > 0)
+        into(ds, c->q, c->in, to->dout, c);
 }
 
 /* From the gradients of features to those of what they are made of. */

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Trains a model of each attention kind under equal conditions and prints one table of what came
+# out. About eight minutes a kind on two cores; a kind whose run is complete is not trained again.
+#
+#   eval/kinds.sh [CORPUS [FOLDER [KIND...]]]      otherwise ptb.txt, runs/kinds, and all kinds
+set -eu
+bin=$(CDPATH='' cd -- "$(dirname -- "$0")/../bin" && pwd)
+corpus=${1:-ptb.txt} folder=${2:-runs/kinds}
+[ $# -gt 0 ] && shift
+[ $# -gt 0 ] && shift
+kinds=${*:-$("$bin/train" --attn help | sed -n 's/^\([a-z][a-z0-9-]*\)  .*/\1/p')}
+sizes='--layers 2 --dim 128 --heads 4 --context 128'
+
+# A number from a program's JSON, by its key.
+number() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" | head -n 1; }
+decode_rate() {
+    "$bin/bench" decode --attn "$1" $sizes --positions "$2" --repeats 5 --json |
+        number tokens_per_second
+}
+
+mkdir -p "$folder"
+echo '| kind | validation | test | tokens/s | memory MB | decode at 10 | at 4,000 | parameters |'
+echo '|---|---|---|---|---|---|---|---|'
+for kind in $kinds; do
+    run=$folder/$kind
+    if [ ! -f "$run/done" ]; then
+        if [ -d "$run" ]; then
+            "$bin/train" --quiet --resume "$run" >&2
+        else
+            "$bin/train" --quiet --attn "$kind" $sizes --run "$run" "$corpus" >&2
+        fi
+        : >"$run/done"
+    fi
+    summary=$("$bin/compare" --json "$run")
+    test_score=$("$bin/eval" "$run" "$corpus" --split test --json)
+    memory=$("$bin/bench" train --attn "$kind" $sizes --repeats 1 --json | number peak_rss_mb)
+    loss=$(echo "$summary" | number best_val_loss)
+    printf '| %s | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f | %s |\n' "$kind" \
+        "$(awk -v x="$loss" 'BEGIN { print exp(x) }')" \
+        "$(echo "$test_score" | number perplexity)" \
+        "$(echo "$summary" | number tokens_per_second)" "$memory" \
+        "$(decode_rate "$kind" 10)" "$(decode_rate "$kind" 4000)" \
+        "$(echo "$summary" | number parameters)"
+done
