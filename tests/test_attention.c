@@ -227,6 +227,7 @@ static Case case_make(const AttentionKind *kind, size_t length, size_t width, Va
         .width = width,
         .options = &small_options,
         .rotary = variant.rotary ? c.angles : NULL,
+        .carries = variant.carries,
         .dropout = {random_key(7, RANDOM_TEST, 0), variant.dropout ? (real)0.3 : 0}};
     c.head = attention_head(kind, &sizes, INDEX);
     c.decoder = c.head;

@@ -14,6 +14,7 @@ AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *si
                           .stride = 3 * all,
                           .out_stride = all,
                           .rotary = sizes->rotary,
+                          .carries = sizes->carries,
                           .dropout = sizes->dropout};
     head.gates_stride = kind->gates ? sizes->heads * kind->gates(&head) : 0;
     return head;

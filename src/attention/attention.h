@@ -39,6 +39,7 @@ typedef struct AttentionHead {
     size_t out_stride;   /* of the output, */
     size_t gates_stride; /* and of the gates */
     const real *rotary;  /* (T, D) angles, for kinds that turn their features; or NULL */
+    bool carries;        /* the text goes on from a state: there is a data->carry */
     Dropout dropout;     /* of the attention weights, for kinds that have them */
 } AttentionHead;
 
@@ -125,6 +126,7 @@ typedef struct AttentionSizes {
     size_t batch, length, heads, width;
     const AttentionOptions *options;
     const real *rotary;
+    bool carries;
     Dropout dropout;
 } AttentionSizes;
 

@@ -62,7 +62,8 @@ static size_t spans(const AttentionHead *head)
 
 size_t features_saved_reals(const AttentionHead *head)
 {
-    return 1 + head->length + spans(head) * features_state_reals(head);
+    size_t kept = spans(head) - (head->carries ? 0 : 1);
+    return head->length + kept * features_state_reals(head);
 }
 
 size_t features_scratch_reals(const AttentionHead *head)
@@ -83,17 +84,22 @@ double features_flop(const AttentionHead *head)
 /* --- memory --- */
 
 /* Forward leaves every denominator, and S and z as they are at the start of each span of
- * chunks; the first is not written where it is zero. Backward computes the states inside a span
- * again, which costs less than to fetch them from far memory. */
+ * chunks, but for the first where it is zero. Backward computes the states inside a span again,
+ * which costs less than to fetch them from far memory. */
 typedef struct Saved {
-    real *carried;      /* whether the first state is written */
     real *denominators; /* (T) */
-    real *states;       /* (spans, F*D + F) */
+    real *states;       /* (spans, or one less, F*D + F) */
 } Saved;
 
 static Saved saved_of(real *saved, const AttentionHead *head)
 {
-    return (Saved){saved, saved + 1, saved + 1 + head->length};
+    return (Saved){saved, saved + head->length};
+}
+
+static real *span_state(Saved saved, const AttentionHead *head, size_t start)
+{
+    size_t place = start / SPAN - (head->carries ? 0 : 1);
+    return saved.states + place * features_state_reals(head);
 }
 
 /* One chunk at work. */
@@ -119,7 +125,8 @@ typedef struct Chunk {
 /* `both`: the features are needed as they are, and as they are above the bar. */
 static Chunk chunk_of(real *scratch, const AttentionHead *head, bool both)
 {
-    Chunk c = {.head = head, .map = map_of(head), .width = head->width};
+    Chunk c = {
+        .head = head, .map = map_of(head), .width = head->width, .carried = head->carries};
     c.features = features_of(head);
     c.leading = leading_of(head);
     c.angles = head->kind->turns_itself ? head->rotary : NULL;
@@ -311,8 +318,6 @@ void features_forward(const AttentionData *data, const AttentionHead *head)
     size_t size = features_state_reals(head);
     Saved saved = saved_of(data->saved, head);
     Chunk c = chunk_of(data->scratch, head, false);
-    c.carried = data->carry;
-    *saved.carried = c.carried;
     if (c.carried)
         memcpy(c.states, data->carry, size * sizeof(real));
     else
@@ -320,7 +325,7 @@ void features_forward(const AttentionData *data, const AttentionHead *head)
     for (size_t start = 0; start < head->length; start += CHUNK) {
         move_to(&c, start, start_after(&c, start));
         if (start % SPAN == 0 && !begins_text(&c))
-            memcpy(saved.states + start / SPAN * size, c.states, size * sizeof(real));
+            memcpy(span_state(saved, head, start), c.states, size * sizeof(real));
         chunk_forward(&c, data, saved.denominators + start);
     }
     if (c.carried)
@@ -459,7 +464,7 @@ static void compute_states(Chunk *c, const AttentionData *data, Saved saved, siz
     if (first == 0 && !c->carried)
         vector_zero(state, size);
     else
-        memcpy(state, saved.states + first / SPAN * size, size * sizeof(real));
+        memcpy(state, span_state(saved, c->head, first), size * sizeof(real));
     for (size_t start = first; start + CHUNK < end; start += CHUNK, state += size) {
         move_to(c, start, start_after(c, start));
         load(c, data, true);
@@ -475,7 +480,6 @@ void features_backward(const AttentionData *data, const AttentionHead *head)
     size_t size = features_state_reals(head);
     Saved saved = saved_of(data->saved, head);
     Chunk c = chunk_of(data->scratch, head, true);
-    c.carried = *saved.carried > 0;
     vector_zero(c.dstate, size);
     for (size_t span = spans(head); span-- > 0;) {
         size_t first = span * SPAN;
