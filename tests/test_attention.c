@@ -257,8 +257,12 @@ static const struct {
 } sizes[] = {{1, 1},  {1, 4},  {2, 3},   {7, 6},   {23, 5},
              {64, 2}, {65, 4}, {40, 16}, {131, 4}, {777, 2}};
 
-/* Settings for short texts can make long ones all but endless. */
+/* Settings for short texts can make long ones all but endless; and sanitizers are slow. */
+#ifdef __SANITIZE_ADDRESS__
+static const double MOST_FLOP = 3e4;
+#else
 static const double MOST_FLOP = 1e8;
+#endif
 
 static void for_every_variant(const AttentionKind *kind, size_t length, size_t width,
                               void (*test)(Case *c))
