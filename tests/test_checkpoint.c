@@ -56,7 +56,8 @@ START_TEST(what_is_saved_comes_back_to_the_bit)
             config.tied = bits & 1;
             config.head_bias = bits & 2;
             config.norm = bits & 4 ? NORM_POST : NORM_PRE;
-            config.positions = positions_for(kind, bits & 4 ? POSITIONS_ROTARY : POSITIONS_LEARNED);
+            config.positions = positions_for(kind,
+                                             bits & 4 ? POSITIONS_ROTARY : POSITIONS_LEARNED);
             config.activation = bits & 1;
             config.dropout = 0.1 + 0.2; /* no round number */
             check_round_trip(config, bits & 8);
