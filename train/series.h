@@ -5,8 +5,8 @@
 
 #include "src/options.h"
 
-/* Calls train_one for each kind of the line's --attn; it returns an exit status and the folder of
- * its run. Stops at the first that does not end well. Returns the exit status. */
+/* Calls train_one for each kind of the line's --attn; it returns an exit status and the folder
+ * of its run. Stops at the first that does not end well. Returns the exit status. */
 int series_train(const CommandLine *line,
                  int (*train_one)(const CommandLine *line, char **path));
 
