@@ -42,6 +42,7 @@
 #include "src/attention/features.h"
 #include "src/attention/rows.h"
 #include "src/attention/solve.h"
+#include "src/attention/span.h"
 
 #define CHUNK  ((size_t)64)
 #define CHUNKS ((size_t)4) /* of a span */
@@ -58,7 +59,6 @@ typedef struct Chunk {
     const AttentionHead *head;
     const DecayRule *rule;
     size_t start, rows;
-    bool fresh;             /* the head's first chunk starts from zeros */
     real *q, *k;            /* (rows, D) scaled queries, and keys; or both of length 1 */
     real *q_unit, *k_unit;  /* (rows) what made the length 1 */
     real *beta;             /* (rows) */
@@ -119,16 +119,16 @@ size_t decay_state_reals(const AttentionHead *head)
     return head->width * head->width;
 }
 
-static size_t span_count(const AttentionHead *head)
+static Spans spans_of(real *kept, const AttentionHead *head)
 {
-    return (head->length + SPAN - 1) / SPAN;
+    return (Spans){head, SPAN, decay_state_reals(head), kept};
 }
 
-/* Forward leaves the state at the start of each span of chunks. Backward computes those inside
- * a span again, and what was written, which is cheaper than to keep it in far memory. */
+/* What was written is computed again too, which is cheaper than to keep it in far memory. */
 size_t decay_saved_reals(const AttentionHead *head)
 {
-    return span_count(head) * decay_state_reals(head);
+    Spans spans = spans_of(NULL, head);
+    return spans_kept_reals(&spans);
 }
 
 /* The slot is the chunk's place among those of a span. */
@@ -148,7 +148,7 @@ static void move_to(Chunk *c, size_t start, size_t slot)
 
 static bool starts_from_zeros(const Chunk *c)
 {
-    return c->fresh && c->start == 0;
+    return c->start == 0 && !c->head->carries;
 }
 
 /* Nothing behind the head's last chunk reads its state: dS is zero there. */
@@ -356,29 +356,22 @@ static void read_state(Chunk *c)
 
 void decay_forward(const AttentionData *data, const AttentionHead *head)
 {
-    size_t size = decay_state_reals(head);
     Supply supply = {.base = data->scratch};
     Chunk c = chunk_of(&supply, head);
+    Spans spans = spans_of(data->saved, head);
     c.data = data;
-    real *s = c.states;
-    if (data->carry)
-        memcpy(s, data->carry, size * sizeof *s);
-    else
-        vector_zero(s, size);
-    c.fresh = row_is_zero(s, size);
+    spans_carry_in(&spans, data, c.states);
     load_constants(&c);
     for (size_t start = 0; start < head->length; start += CHUNK) {
         move_to(&c, start, 0);
-        if (start % SPAN == 0)
-            memcpy(data->saved + start / SPAN * size, s, size * sizeof *s);
+        spans_keep(&spans, start, c.states);
         load(&c);
         load_rows(c.q, c.q_unit, data->q, query_scale(head), &c);
         read_state(&c);
-        if (data->carry || !ends_unread(&c))
-            advance(s, &c);
+        if (head->carries || !ends_unread(&c))
+            advance(c.states, &c);
     }
-    if (data->carry)
-        memcpy(data->carry, s, size * sizeof *s);
+    spans_carry_out(&spans, data, c.states);
 }
 
 /* --- backward --- */
@@ -495,10 +488,10 @@ static void chunk_backward(Chunk *c)
 
 /* The states at the starts of a span's chunks, from the one that forward has left, and what is
  * written in each; the chunks are loaded one after another, the last one stays. */
-static void compute_span(Chunk *c, size_t first, size_t end)
+static void compute_span(Chunk *c, const Spans *spans, size_t first, size_t end)
 {
-    size_t size = decay_state_reals(c->head);
-    memcpy(c->states, c->data->saved + first / SPAN * size, size * sizeof(real));
+    size_t size = spans->state;
+    spans_fetch(spans, first, c->states);
     for (size_t start = first, slot = 0; start < end; start += CHUNK, slot++) {
         move_to(c, start, slot);
         load(c);
@@ -511,17 +504,16 @@ static void compute_span(Chunk *c, size_t first, size_t end)
 
 void decay_backward(const AttentionData *data, const AttentionHead *head)
 {
-    size_t size = decay_state_reals(head);
     Supply supply = {.base = data->scratch};
     Chunk c = chunk_of(&supply, head);
+    Spans spans = spans_of(data->saved, head);
     c.data = data;
-    c.fresh = row_is_zero(data->saved, size);
     load_constants(&c);
-    vector_zero(c.dstate, size);
-    for (size_t span = span_count(head); span-- > 0;) {
+    vector_zero(c.dstate, spans.state);
+    for (size_t span = spans_count(&spans); span-- > 0;) {
         size_t first = span * SPAN;
         size_t end = first + SPAN < head->length ? first + SPAN : head->length;
-        compute_span(&c, first, end);
+        compute_span(&c, &spans, first, end);
         for (size_t slot = (end - first + CHUNK - 1) / CHUNK; slot-- > 0;) {
             if (first + slot * CHUNK != c.start) {
                 move_to(&c, first + slot * CHUNK, slot);

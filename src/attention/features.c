@@ -25,6 +25,7 @@
  *   denominator share their rounding, which matters where the other features cancel.
  * - Where every feature has a denominator of its own, queries are divided beforehand. */
 #include "src/attention/features.h"
+#include "src/attention/span.h"
 #include "src/attention/triangle.h"
 #include "src/layers/rotary.h"
 
@@ -55,15 +56,15 @@ size_t features_state_reals(const AttentionHead *head)
     return features_of(head) * head->width + features_of(head);
 }
 
-static size_t spans(const AttentionHead *head)
+static Spans spans_of(real *kept, const AttentionHead *head)
 {
-    return (head->length + SPAN - 1) / SPAN;
+    return (Spans){head, SPAN, features_state_reals(head), kept};
 }
 
 size_t features_saved_reals(const AttentionHead *head)
 {
-    size_t kept = spans(head) - (head->carries ? 0 : 1);
-    return head->length + kept * features_state_reals(head);
+    Spans spans = spans_of(NULL, head);
+    return head->length + spans_kept_reals(&spans);
 }
 
 size_t features_scratch_reals(const AttentionHead *head)
@@ -83,23 +84,16 @@ double features_flop(const AttentionHead *head)
 
 /* --- memory --- */
 
-/* Forward leaves every denominator, and S and z as they are at the start of each span of
- * chunks, but for the first where it is zero. Backward computes the states inside a span again,
- * which costs less than to fetch them from far memory. */
+/* Forward leaves every denominator, and S and z at the start of each span of chunks. To compute
+ * those inside again costs less than to fetch them from far memory. */
 typedef struct Saved {
     real *denominators; /* (T) */
-    real *states;       /* (spans, or one less, F*D + F) */
+    Spans states;       /* each F*D + F */
 } Saved;
 
 static Saved saved_of(real *saved, const AttentionHead *head)
 {
-    return (Saved){saved, saved + head->length};
-}
-
-static real *span_state(Saved saved, const AttentionHead *head, size_t start)
-{
-    size_t place = start / SPAN - (head->carries ? 0 : 1);
-    return saved.states + place * features_state_reals(head);
+    return (Saved){saved, spans_of(saved + head->length, head)};
 }
 
 /* One chunk at work. */
@@ -108,7 +102,6 @@ typedef struct Chunk {
     const FeatureMap *map;
     size_t width, features, leading; /* D, F, and how many weigh a pair */
     const real *angles;              /* that turn the numerator's features; or NULL */
-    bool carried;                    /* the text has begun before the first position */
     size_t start, rows;
     size_t next, next_rows;  /* where work goes on: fetched meanwhile */
     real *q, *k;             /* (rows, F) features */
@@ -125,8 +118,7 @@ typedef struct Chunk {
 /* `both`: the features are needed as they are, and as they are above the bar. */
 static Chunk chunk_of(real *scratch, const AttentionHead *head, bool both)
 {
-    Chunk c = {
-        .head = head, .map = map_of(head), .width = head->width, .carried = head->carries};
+    Chunk c = {.head = head, .map = map_of(head), .width = head->width};
     c.features = features_of(head);
     c.leading = leading_of(head);
     c.angles = head->kind->turns_itself ? head->rotary : NULL;
@@ -169,7 +161,7 @@ static void move_to(Chunk *c, size_t start, size_t next)
 /* Whether S is known to be zero at the chunk's start, and dS at its end. */
 static bool begins_text(const Chunk *c)
 {
-    return c->start == 0 && !c->carried;
+    return c->start == 0 && !c->head->carries;
 }
 
 static bool ends_text(const Chunk *c)
@@ -309,27 +301,21 @@ static void chunk_forward(const Chunk *c, const AttentionData *data, real *n)
                  plain(data->v + c->start * head->stride, head->stride), width);
     if (!map->share)
         divide(c, data, n);
-    if (!ends_text(c) || c->carried)
+    if (!ends_text(c) || c->head->carries)
         advance(s, c, data);
 }
 
 void features_forward(const AttentionData *data, const AttentionHead *head)
 {
-    size_t size = features_state_reals(head);
     Saved saved = saved_of(data->saved, head);
     Chunk c = chunk_of(data->scratch, head, false);
-    if (c.carried)
-        memcpy(c.states, data->carry, size * sizeof(real));
-    else
-        vector_zero(c.states, size);
+    spans_carry_in(&saved.states, data, c.states);
     for (size_t start = 0; start < head->length; start += CHUNK) {
         move_to(&c, start, start_after(&c, start));
-        if (start % SPAN == 0 && !begins_text(&c))
-            memcpy(span_state(saved, head, start), c.states, size * sizeof(real));
+        spans_keep(&saved.states, start, c.states);
         chunk_forward(&c, data, saved.denominators + start);
     }
-    if (c.carried)
-        memcpy(data->carry, c.states, size * sizeof(real));
+    spans_carry_out(&saved.states, data, c.states);
 }
 
 /* --- backward --- */
@@ -456,15 +442,12 @@ static void chunk_backward(const Chunk *c, const AttentionData *data, const real
 }
 
 /* The states at the starts of a span's chunks, from the one that forward has left. */
-static void compute_states(Chunk *c, const AttentionData *data, Saved saved, size_t first,
-                           size_t end)
+static void compute_states(Chunk *c, const AttentionData *data, const Spans *spans,
+                           size_t first, size_t end)
 {
-    size_t size = features_state_reals(c->head);
+    size_t size = spans->state;
     real *state = c->states;
-    if (first == 0 && !c->carried)
-        vector_zero(state, size);
-    else
-        memcpy(state, span_state(saved, c->head, first), size * sizeof(real));
+    spans_fetch(spans, first, state);
     for (size_t start = first; start + CHUNK < end; start += CHUNK, state += size) {
         move_to(c, start, start_after(c, start));
         load(c, data, true);
@@ -481,10 +464,10 @@ void features_backward(const AttentionData *data, const AttentionHead *head)
     Saved saved = saved_of(data->saved, head);
     Chunk c = chunk_of(data->scratch, head, true);
     vector_zero(c.dstate, size);
-    for (size_t span = spans(head); span-- > 0;) {
+    for (size_t span = spans_count(&saved.states); span-- > 0;) {
         size_t first = span * SPAN;
         size_t end = first + SPAN < head->length ? first + SPAN : head->length;
-        compute_states(&c, data, saved, first, end);
+        compute_states(&c, data, &saved.states, first, end);
         for (size_t chunk = (end - first + CHUNK - 1) / CHUNK; chunk-- > 0;) {
             size_t start = first + chunk * CHUNK;
             move_to(&c, start, start ? start - CHUNK : head->length);

@@ -28,6 +28,7 @@
 #include "src/attention/attention.h"
 #include "src/attention/features.h"
 #include "src/attention/rows.h"
+#include "src/attention/span.h"
 #include "src/attention/triangle.h"
 
 #define CHUNK  ((size_t)32)
@@ -45,7 +46,6 @@ typedef struct Chunk {
     const AttentionData *data;
     const AttentionHead *head;
     size_t start, rows;
-    bool fresh;       /* the head's first chunk starts from zeros */
     real *sums;       /* (rows, D) G */
     real *up, *down;  /* (rows, D) exp(G - R) / sqrt(D), exp(R - G) */
     real *q, *k;      /* (rows, D) Q' and K' */
@@ -89,15 +89,15 @@ static size_t scratch_reals(const AttentionHead *head)
     return nothing.used;
 }
 
-static size_t span_count(const AttentionHead *head)
+static Spans spans_of(real *kept, const AttentionHead *head)
 {
-    return (head->length + SPAN - 1) / SPAN;
+    return (Spans){head, SPAN, state_reals(head), kept};
 }
 
-/* Forward leaves the state at the start of each span of chunks. */
 static size_t saved_reals(const AttentionHead *head)
 {
-    return span_count(head) * state_reals(head);
+    Spans spans = spans_of(NULL, head);
+    return spans_kept_reals(&spans);
 }
 
 /* The slot is the chunk's place among those of a span. */
@@ -111,7 +111,7 @@ static void move_to(Chunk *c, size_t start, size_t slot)
 
 static bool starts_from_zeros(const Chunk *c)
 {
-    return c->fresh && c->start == 0;
+    return c->start == 0 && !c->head->carries;
 }
 
 /* Nothing behind the head's last chunk reads its state: dS is zero there. */
@@ -245,28 +245,21 @@ static void read_state(Chunk *c)
 
 static void forward(const AttentionData *data, const AttentionHead *head)
 {
-    size_t size = state_reals(head);
     Supply supply = {.base = data->scratch};
     Chunk c = chunk_of(&supply, head);
+    Spans spans = spans_of(data->saved, head);
     c.data = data;
-    real *s = c.states;
-    if (data->carry)
-        memcpy(s, data->carry, size * sizeof *s);
-    else
-        vector_zero(s, size);
-    c.fresh = row_is_zero(s, size);
+    spans_carry_in(&spans, data, c.states);
     for (size_t start = 0; start < head->length; start += CHUNK) {
         move_to(&c, start, 0);
-        if (start % SPAN == 0)
-            memcpy(data->saved + start / SPAN * size, s, size * sizeof *s);
+        spans_keep(&spans, start, c.states);
         load_keys(&c);
         load_queries(&c);
         read_state(&c);
-        if (data->carry || !ends_unread(&c))
-            into(s, c.k, c.out, values_of(&c), &c);
+        if (head->carries || !ends_unread(&c))
+            into(c.states, c.k, c.out, values_of(&c), &c);
     }
-    if (data->carry)
-        memcpy(data->carry, s, size * sizeof *s);
+    spans_carry_out(&spans, data, c.states);
 }
 
 /* --- backward --- */
@@ -350,10 +343,10 @@ static void chunk_backward(Chunk *c)
 
 /* The states at the starts of a span's chunks, from the one that forward has left; the last
  * chunk's keys stay loaded. */
-static void compute_states(Chunk *c, size_t first, size_t end)
+static void compute_states(Chunk *c, const Spans *spans, size_t first, size_t end)
 {
-    size_t size = state_reals(c->head);
-    memcpy(c->states, c->data->saved + first / SPAN * size, size * sizeof(real));
+    size_t size = spans->state;
+    spans_fetch(spans, first, c->states);
     for (size_t start = first, slot = 0; start < end; start += CHUNK, slot++) {
         move_to(c, start, slot);
         load_keys(c);
@@ -366,16 +359,15 @@ static void compute_states(Chunk *c, size_t first, size_t end)
 
 static void backward(const AttentionData *data, const AttentionHead *head)
 {
-    size_t size = state_reals(head);
     Supply supply = {.base = data->scratch};
     Chunk c = chunk_of(&supply, head);
+    Spans spans = spans_of(data->saved, head);
     c.data = data;
-    c.fresh = row_is_zero(data->saved, size);
-    vector_zero(c.dstate, size);
-    for (size_t span = span_count(head); span-- > 0;) {
+    vector_zero(c.dstate, spans.state);
+    for (size_t span = spans_count(&spans); span-- > 0;) {
         size_t first = span * SPAN;
         size_t end = first + SPAN < head->length ? first + SPAN : head->length;
-        compute_states(&c, first, end);
+        compute_states(&c, &spans, first, end);
         for (size_t slot = (end - first + CHUNK - 1) / CHUNK; slot-- > 0;) {
             if (first + slot * CHUNK != c.start) {
                 move_to(&c, first + slot * CHUNK, slot);

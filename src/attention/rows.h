@@ -35,10 +35,4 @@ static inline void rows_zero(real *x, size_t stride, size_t rows, size_t width)
         vector_zero(x + i * stride, width);
 }
 
-/* Whether there are only zeros: the first is one, and each is the same as the one before. */
-static inline bool row_is_zero(const real *x, size_t width)
-{
-    return x[0] == 0 && memcmp(x, x + 1, (width - 1) * sizeof *x) == 0;
-}
-
 #endif
