@@ -49,12 +49,21 @@ size_t batches_per_epoch(const Batches *batches)
     return divide_up(batches->windows, batches->batch);
 }
 
-/* How many targets the row-th row of a batch has. */
-static size_t row_length(const Batches *batches, size_t slot)
+/* The window in a row of a batch; past the last one if the row has none. */
+static size_t window_of(const Batches *batches, size_t index, size_t row)
 {
-    if (slot >= batches->windows)
+    if (batches->streams)
+        return row * batches_per_epoch(batches) + index;
+    size_t slot = index * batches->batch + row;
+    return slot < batches->windows ? batches->order[slot] : batches->windows;
+}
+
+/* How many targets it has. */
+static size_t window_length(const Batches *batches, size_t window)
+{
+    if (window >= batches->windows)
         return 0;
-    size_t left = batches->count - batches->order[slot] * batches->context;
+    size_t left = batches->count - window * batches->context;
     return left < batches->context ? left : batches->context;
 }
 
@@ -66,10 +75,10 @@ size_t batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *input
         draw(batches, epoch);
     size_t total = 0, count = batches->count;
     for (size_t row = 0; row < batches->batch; row++) {
-        size_t slot = index * batches->batch + row, length = row_length(batches, slot);
+        size_t window = window_of(batches, index, row), length = window_length(batches, window);
         size_t at = batches->offset;
         if (length)
-            at = (at + batches->order[slot] * batches->context) % count;
+            at = (at + window * batches->context) % count;
         int32_t last = batches->ids[(at ? at : count) - 1];
         for (size_t t = 0; t < batches->context; t++) {
             bool real_token = t < length;

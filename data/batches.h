@@ -4,7 +4,10 @@
  * line end. Each epoch cuts it anew, at a random place, into ceil(n / context) windows, the
  * last of them shorter, and serves these in a random order. So every token is the target
  * exactly once per epoch, no epoch sees the same windows as another, and a run that is resumed
- * in the middle of an epoch needs no saved state. */
+ * in the middle of an epoch needs no saved state.
+ *
+ * For models that carry a state the windows are served as streams instead: each row of a batch
+ * goes on where the same row of the batch before it ended, from the epoch's first batch on. */
 #ifndef LINNET_BATCHES_H
 #define LINNET_BATCHES_H
 
@@ -14,13 +17,15 @@ typedef struct Batches {
     const int32_t *ids; /* (count), not owned */
     size_t count, context, batch;
     uint64_t seed;
+    bool streams;    /* for a model that carries its state */
     size_t windows;  /* per epoch */
     size_t epoch;    /* the one that order and offset are for */
     uint32_t *order; /* (windows), owned: the window that is served n-th */
     size_t offset;   /* where in the circle the first window begins */
 } Batches;
 
-/* The ids must outlive the batches; there is at least one, and fewer than 2^32 windows. */
+/* The ids must outlive the batches; there is at least one, and fewer than 2^32 windows. Who
+ * wants streams sets it afterwards. */
 void batches_init(Batches *batches, const int32_t *ids, size_t count, size_t context,
                   size_t batch, uint64_t seed);
 void batches_free(Batches *batches);

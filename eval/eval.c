@@ -12,7 +12,7 @@
 #include <string.h>
 
 typedef struct Settings {
-    size_t split, window, stride, batch, threads, max_input_mb;
+    size_t split, window, stride, batch, carry_state, threads, max_input_mb;
     char *valid, *test;
     bool json;
 } Settings;
@@ -39,8 +39,12 @@ static const Option rows[] = {
      .help = "tokens from one window to the next, the last of each being scored; 0: the "
              "window, so that windows do not overlap"},
     {.name = "batch", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(batch), .low = 1, .high = 1e6, .fallback = "16",
-     .help = "windows that are computed together"},
+     .offset = FIELD(batch), .low = 0, .high = 1e6, .fallback = "0",
+     .help = "windows that are computed together; 0: 16, or 1 where a state is carried"},
+    {.name = "carry-state", .argument = "WHEN", .type = OPTION_CHOICE,
+     .offset = FIELD(carry_state), .fallback = "auto", .choice = wish_name,
+     .help = "let each window go on from the state that the one before it left, in as many "
+             "streams as --batch says; auto: as the model was trained"},
     {.name = "valid", .argument = "FILE", .type = OPTION_TEXT,
      .offset = FIELD(valid),
      .help = "validation text of its own"},
@@ -72,8 +76,16 @@ static void print_usage(void)
         program_name, program_name, program_name);
 }
 
-static void settle_windows(Settings *settings, const ModelConfig *config)
+/* How the text is to be read; the model carries its state from then on, or does not. */
+static void settle_windows(Settings *settings, ModelConfig *config)
 {
+    Error error;
+    if (settings->carry_state != WISH_AUTO)
+        config->carry_state = settings->carry_state == WISH_YES;
+    if (config->carry_state && !config_check_carrying(config, &error))
+        die_usage("%s", error.text);
+    if (settings->batch == 0)
+        settings->batch = config->carry_state ? 1 : 16;
     if (settings->window == 0)
         settings->window = config->context;
     if (settings->stride == 0)
@@ -81,6 +93,10 @@ static void settle_windows(Settings *settings, const ModelConfig *config)
     if (settings->stride > settings->window)
         die_usage("--stride %zu leaves gaps between windows of %zu", settings->stride,
                   settings->window);
+    if (settings->stride < settings->window && config->carry_state)
+        die_usage(
+            "--stride %zu: a state that is carried has read each window once; leave it out",
+            settings->stride);
     if (settings->window > config->context && config->positions == POSITIONS_LEARNED)
         die_usage("--window %zu: this model learned positions for a context of %zu only",
                   settings->window, config->context);
@@ -123,16 +139,28 @@ static Score score_split(const Settings *settings, const Model *model, const Cor
     return score;
 }
 
-static void print_score(const Settings *settings, Score score, const CorpusSplit *split)
+static char *protocol_text(const Settings *settings, size_t streams)
+{
+    char *text = text_format("window %zu, stride %zu", settings->window, settings->stride);
+    if (streams)
+        text_append(&text, ", state carried through %zu stream%s", streams,
+                    streams == 1 ? "" : "s");
+    return text;
+}
+
+/* Streams: 0 if no state is carried. */
+static void print_score(const Settings *settings, Score score, const CorpusSplit *split,
+                        size_t streams)
 {
     double loss = score_loss(score), bits = score.nats / log(2) / (double)split->characters;
     const char *name = split_name(settings->split);
     if (!settings->json) {
+        char *protocol = protocol_text(settings, streams);
         printf("%s: loss %.4f nats per token, perplexity %.2f, %.4f bits per character\n"
-               "%zu tokens, %zu of them unknown; %zu characters; window %zu, stride %zu; "
-               "%.2f nats in all\n",
+               "%zu tokens, %zu of them unknown; %zu characters; %s; %.2f nats in all\n",
                name, loss, exp(loss), bits, score.tokens, split->unknown, split->characters,
-               settings->window, settings->stride, score.nats);
+               protocol, score.nats);
+        free(protocol);
         return;
     }
     const struct {
@@ -146,7 +174,8 @@ static void print_score(const Settings *settings, Score score, const CorpusSplit
                    {"unknown", (double)split->unknown},
                    {"characters", (double)split->characters},
                    {"window", (double)settings->window},
-                   {"stride", (double)settings->stride}};
+                   {"stride", (double)settings->stride},
+                   {"carried_streams", (double)streams}};
     char *json = text_format("{\"split\": \"%s\"", name);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         text_append(&json, ", \"%s\": ", numbers[i].key);
@@ -176,7 +205,7 @@ int main(int argc, char **argv)
     const CorpusSplit *split = load_split(&corpus, &settings, &loaded, line.operands[1]);
     Score score = score_split(&settings, &loaded.model, split,
                               loaded.checkpoint.vocabulary.eos);
-    print_score(&settings, score, split);
+    print_score(&settings, score, split, loaded.model.config.carry_state ? settings.batch : 0);
     corpus_free(&corpus);
     loaded_close(&loaded);
     options_free_texts(&group, 1);

@@ -1,4 +1,5 @@
 #include "eval/score.h"
+#include "src/team.h"
 
 #include <assert.h>
 
@@ -32,6 +33,12 @@ static void fill_window(const Windows *w, size_t index, int32_t *inputs, int32_t
     }
 }
 
+/* Rows of a pass beside each other in the text, or, if states are carried, batches. */
+static size_t window_of(const Pass *pass, size_t batches, size_t batch, size_t row)
+{
+    return pass->carries ? row * batches + batch : batch * pass->batch + row;
+}
+
 Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride,
                  int32_t *buffer)
 {
@@ -39,18 +46,14 @@ Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, si
     int32_t *inputs = buffer, *targets = buffer + pass->rows;
     size_t windows = count <= w.window ? 1 : 1 + (count - w.window + stride - 1) / stride;
     Score score = {.tokens = count};
-    assert(stride >= 1 && stride <= w.window);
-    for (size_t first = 0; first < windows; first += pass->batch) {
-        for (size_t b = 0; b < pass->batch; b++) {
-            int32_t *in = inputs + b * w.window, *out = targets + b * w.window;
-            if (first + b < windows)
-                fill_window(&w, first + b, in, out);
-            else
-                for (size_t i = 0; i < w.window; i++) {
-                    in[i] = 0;
-                    out[i] = -1;
-                }
-        }
+    size_t batches = team_tiles(windows, pass->batch);
+    assert(stride >= 1 && stride <= w.window && (!pass->carries || stride == w.window));
+    if (pass->carries)
+        pass_restart(pass);
+    for (size_t batch = 0; batch < batches; batch++) {
+        for (size_t row = 0; row < pass->batch; row++)
+            fill_window(&w, window_of(pass, batches, batch, row), inputs + row * w.window,
+                        targets + row * w.window);
         score.nats += pass_loss(pass, inputs, targets);
     }
     return score;

@@ -4,7 +4,11 @@
  * read through windows that each move on by a stride and score their last `stride` tokens (the
  * first window: all of them); with the stride as long as the window, windows do not overlap.
  * A smaller stride gives every token more context, costs more, and gives a lower loss: a
- * figure means something only together with its window and stride. */
+ * figure means something only together with its window and stride.
+ *
+ * Where the pass carries a state, the text is cut into as many streams as the pass has rows,
+ * and each window goes on where the one before it in its stream ended; the stride is the
+ * window. */
 #ifndef LINNET_SCORE_H
 #define LINNET_SCORE_H
 

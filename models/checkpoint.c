@@ -8,6 +8,8 @@
 
 #define MOMENT_M "opt.m."
 #define MOMENT_V "opt.v."
+#define CARRIED  "carried"
+#define WORDS    "vocab"
 
 /* The settings that a model cannot do without: its own, and how its text is cut into tokens. */
 static char *settings_text(const ModelConfig *config, const CorpusOptions *corpus)
@@ -47,8 +49,16 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
     size_t size;
     char *words = vocabulary_write(content->vocabulary, &size);
     TensorRecord vocabulary = {
-        .name = "vocab", .type = TENSOR_U8, .rank = 1, .shape = {size}, .data = words};
+        .name = WORDS, .type = TENSOR_U8, .rank = 1, .shape = {size}, .data = words};
     arrput(records, vocabulary);
+    if (content->carried) {
+        TensorRecord carried = {.name = CARRIED,
+                                .type = TENSOR_REAL,
+                                .rank = 1,
+                                .shape = {content->carried_reals},
+                                .data = content->carried};
+        arrput(records, carried);
+    }
 
     char *settings = settings_text(&model->config, content->corpus);
     MetadataPair *metadata = NULL;
@@ -93,12 +103,12 @@ static bool read_settings(Checkpoint *c, Error *error)
 static bool read_vocabulary(Checkpoint *c, Error *error)
 {
     enum { MOST_BYTES = 1 << 30 };
-    const TensorEntry *entry = safetensors_find(&c->file, "vocab");
+    const TensorEntry *entry = safetensors_find(&c->file, WORDS);
     if (!entry || entry->type != TENSOR_U8 || entry->rank != 1 || entry->size > MOST_BYTES)
         return error_set(error, "%s: no vocabulary in it", c->file.path);
     char *words = memory_take(entry->size + 1, 1, "the vocabulary");
     Error why;
-    bool good = safetensors_load(&c->file, "vocab", TENSOR_U8, 1, entry->shape, words, error);
+    bool good = safetensors_load(&c->file, WORDS, TENSOR_U8, 1, entry->shape, words, error);
     if (good && !vocabulary_read(&c->vocabulary, tokenizer_find(c->corpus.tokenizer), words,
                                  entry->size, &why))
         good = error_set(error, "%s: vocabulary: %s", c->file.path, why.text);
@@ -129,7 +139,8 @@ static bool check_tensors(Checkpoint *c, Error *error)
     size_t moments = 0;
     for (size_t i = 0; i < header->tensor_count; i++) {
         const TensorEntry *tensor = &header->tensors[i];
-        if (strcmp(tensor->name, "vocab") == 0)
+        if (strcmp(tensor->name, WORDS) == 0 ||
+            (c->config.carry_state && strcmp(tensor->name, CARRIED) == 0))
             continue;
         if (!row_of(c, tensor->name))
             return error_set(error, "%s: tensor %s has no place in this model", c->file.path,
@@ -218,6 +229,12 @@ bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real 
     return load_tensors(checkpoint, "", weights, error) &&
            load_tensors(checkpoint, MOMENT_M, m, error) &&
            load_tensors(checkpoint, MOMENT_V, v, error);
+}
+
+bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,
+                             Error *error)
+{
+    return safetensors_load(&checkpoint->file, CARRIED, TENSOR_REAL, 1, &reals, carried, error);
 }
 
 const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key)

@@ -1,6 +1,7 @@
 /* A model on disk: a safetensors file with the weights under GPT-2's names, the vocabulary as a
  * tensor of bytes named "vocab", settings as text in the metadata, and in the checkpoints that
- * training continues from, the optimizer's moments as "opt.m.NAME" and "opt.v.NAME". */
+ * training continues from, the optimizer's moments as "opt.m.NAME" and "opt.v.NAME" and, where
+ * the model carries a state from batch to batch, that as "carried". */
 #ifndef LINNET_CHECKPOINT_H
 #define LINNET_CHECKPOINT_H
 
@@ -13,7 +14,9 @@ typedef struct CheckpointContent {
     const Model *model;
     const Vocabulary *vocabulary;
     const CorpusOptions *corpus;
-    const real *m, *v;         /* laid out as the weights are; NULL: weights only */
+    const real *m, *v;   /* laid out as the weights are; NULL: weights only */
+    const real *carried; /* carried_reals of them; NULL: none */
+    size_t carried_reals;
     const MetadataPair *extra; /* what the caller wants kept beside it */
     size_t extra_count;
 } CheckpointContent;
@@ -37,6 +40,10 @@ void checkpoint_close(Checkpoint *checkpoint);
 /* Copies the numbers into buffers of table.total reals; m and v may be NULL. */
 bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real *v,
                      Error *error);
+
+/* Copies the carried state, which has to be there and of this size. */
+bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,
+                             Error *error);
 
 /* What the saver put beside it, or NULL. */
 const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key);

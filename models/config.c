@@ -9,7 +9,7 @@ static const char *position_name(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
-static const char *wish_name(size_t index)
+const char *wish_name(size_t index)
 {
     static const char *const names[] = {"auto", "no", "yes"};
     return index < sizeof names / sizeof *names ? names[index] : NULL;
@@ -87,6 +87,10 @@ const Option model_option_rows[] = {
      .offset = FIELD(gate), .fallback = "auto", .choice = wish_name, .stored = true,
      .fixed = true,
      .help = "a gate on the attention's output"},
+    {.name = "carry-state", .type = OPTION_FLAG,
+     .offset = FIELD(carry_state), .fallback = "no", .stored = true, .fixed = true,
+     .help = "read the text in streams, each window going on from the state that the one "
+             "before it left; for kinds that forget"},
     {.name = "window", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.window), .low = 1, .high = 65536, .fallback = "64", .stored = true,
      .fixed = true,
@@ -251,6 +255,29 @@ static bool check_kind(const ModelConfig *config, const AttentionKind *kind, Err
     return true;
 }
 
+bool config_check_carrying(const ModelConfig *config, Error *error)
+{
+    for (size_t k = 0; k < config->attention.count; k++) {
+        const AttentionKind *kind = config_kind(config, k);
+        if (kind->carry == CARRY_NEVER)
+            return error_set(error,
+                             "--carry-state: '%s' attention has no state of fixed size that "
+                             "could go on into the next window",
+                             kind->name);
+        if (kind->carry == CARRY_DIVERGES)
+            return error_set(error,
+                             "--carry-state: the state of '%s' attention is a sum that forgets "
+                             "nothing; it grows from window to window until it drowns what is "
+                             "new, and the loss diverges. Kinds with a decay or the delta rule "
+                             "can be carried",
+                             kind->name);
+    }
+    if (config->positions == POSITIONS_LEARNED)
+        return error_set(error, "--carry-state: learned positions end with the window; use "
+                                "--pos rotary, sinusoidal or none");
+    return true;
+}
+
 bool config_check(ModelConfig *config, Error *error)
 {
     fill_open(config);
@@ -274,5 +301,5 @@ bool config_check(ModelConfig *config, Error *error)
     for (size_t k = 0; k < config->attention.count; k++)
         if (!check_kind(config, config_kind(config, k), error))
             return false;
-    return true;
+    return !config->carry_state || config_check_carrying(config, error);
 }

@@ -18,6 +18,7 @@ typedef enum NormPlace { NORM_PRE, NORM_POST } NormPlace;
 
 /* Something around the attention kind: as the kind would have it, or not. */
 typedef enum Wish { WISH_AUTO, WISH_NO, WISH_YES } Wish;
+const char *wish_name(size_t index);
 
 typedef struct ModelConfig {
     Choices attention;    /* indexes into the table of kinds, repeated over the layers */
@@ -26,6 +27,7 @@ typedef struct ModelConfig {
     size_t layers, dim, heads, ffn, context;
     size_t positions, norm, activation; /* Positions, NormPlace, index into the table */
     bool tied, head_bias;
+    bool carry_state; /* from each window of a text into the next */
     double dropout, attention_dropout;
     size_t vocabulary; /* not an option: the corpus decides */
 } ModelConfig;
@@ -47,6 +49,9 @@ const AttentionKind *config_kind(const ModelConfig *config, size_t layer);
 bool config_convolves(const ModelConfig *config, size_t layer);
 bool config_norms_heads(const ModelConfig *config, size_t layer);
 bool config_gates_output(const ModelConfig *config, size_t layer);
+
+/* Whether the model's state can go on from window to window; config_check asks if it is to. */
+bool config_check_carrying(const ModelConfig *config, Error *error);
 
 /* Whether the kinds at hand have every option of their own that was changed. */
 bool config_check_own(const ModelConfig *config, Error *error);

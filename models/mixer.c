@@ -4,6 +4,7 @@
 #include "src/layers/linear.h"
 #include "src/layers/rotary.h"
 #include "src/phase.h"
+#include "src/vector.h"
 
 static const AttentionKind *kind_of(const Pass *pass, size_t layer)
 {
@@ -19,6 +20,8 @@ static AttentionSizes sizes_of(const Pass *pass, size_t layer, Dropout dropout)
                             .width = config_head_width(config),
                             .options = &config->own,
                             .rotary = kind_of(pass, layer)->turns_itself ? pass->angles : NULL,
+                            .carries = pass->carries,
+                            .position = pass->position,
                             .dropout = dropout};
 }
 
@@ -79,7 +82,8 @@ size_t mixer_state_reals(const Pass *pass, size_t layer)
 {
     const ModelConfig *config = &pass->model->config;
     size_t taps = (CONVOLUTION_TAPS - 1) * 3 * config->dim * pass->batch;
-    return kind_state_reals(pass, layer) + (config_convolves(config, layer) ? taps : 0);
+    size_t reals = kind_state_reals(pass, layer) + (config_convolves(config, layer) ? taps : 0);
+    return (reals + 15) / 16 * 16; /* layers share no cache line */
 }
 
 /* --- forward --- */
@@ -130,18 +134,24 @@ static AttentionBatch batch_of(const Pass *pass, size_t layer)
                             .states = pass->mixer[layer].state};
 }
 
+/* The convolution's part of a layer's state. */
+static real *rows_before(const Pass *pass, size_t layer, real *state)
+{
+    return state ? state + kind_state_reals(pass, layer) : NULL;
+}
+
 void mixer_mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
 {
     const ModelConfig *config = &pass->model->config;
     const BlockParams *h = block_of(pass, layer);
     AttentionSizes sizes = sizes_of(pass, layer, dropout);
-    real **part = pass->mixer[layer].part, *state = pass->mixer[layer].state;
+    real **part = pass->mixer[layer].part;
     read_input(pass, layer, u);
     phase_enter(PHASE_ATTENTION);
     if (h->convolution)
         convolution_forward(part[MIXER_QKV], part[MIXER_RAW], h->convolution, pass->batch,
                             pass->length, 3 * config->dim, CONVOLUTION_TAPS,
-                            state ? state + kind_state_reals(pass, layer) : NULL);
+                            rows_before(pass, layer, pass->mixer[layer].state));
     turn(pass, layer, part[MIXER_QKV], false);
     AttentionBatch batch = batch_of(pass, layer);
     if (pass->decoding)
@@ -151,6 +161,14 @@ void mixer_mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
     if (part[MIXER_FINISHED])
         headnorm_forward(part[MIXER_FINISHED], part[MIXER_MIXED], h->head_norm, part[MIXER_Z],
                          pass->rows, config->heads, config_head_width(config));
+}
+
+void mixer_mix_again(Pass *pass, size_t layer, const real *u, Dropout dropout)
+{
+    const Mixer *mixer = &pass->mixer[layer];
+    if (pass->carries)
+        memcpy(mixer->state, mixer->begun, mixer_state_reals(pass, layer) * sizeof(real));
+    mixer_mix(pass, layer, u, dropout);
 }
 
 static const real *finished(const Pass *pass, size_t layer)
@@ -198,7 +216,8 @@ void mixer_backward(Pass *pass, BlockParams *gradients, size_t layer, const real
     if (h->convolution)
         convolution_backward(part[MIXER_QKV], gradients->convolution, pass->wide,
                              part[MIXER_RAW], h->convolution, pass->batch, pass->length,
-                             3 * width, CONVOLUTION_TAPS);
+                             3 * width, CONVOLUTION_TAPS,
+                             rows_before(pass, layer, pass->mixer[layer].begun));
 }
 
 void mixer_backward_input(Pass *pass, BlockParams *gradients, size_t layer, const real *u)

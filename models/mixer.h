@@ -14,6 +14,8 @@
 
 /* Up to y, and from y on. */
 void mixer_mix(Pass *pass, size_t layer, const real *u, Dropout dropout);
+/* The first once more for the backward pass, from the state with which it began. */
+void mixer_mix_again(Pass *pass, size_t layer, const real *u, Dropout dropout);
 void mixer_project(Pass *pass, size_t layer);
 
 /* From the branch's gradient to those of what is computed from u; and from these to that of u,

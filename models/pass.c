@@ -4,6 +4,7 @@
 #include "src/layers/layernorm.h"
 #include "src/layers/linear.h"
 #include "src/phase.h"
+#include "src/vector.h"
 
 #include <assert.h>
 
@@ -84,7 +85,7 @@ static void attention_sublayer_backward(Pass *pass, BlockParams *gradients, size
     size_t layer = place / 2;
     Dropout dropout = weights_dropout(pass, place, key);
     if (pass->use == PASS_RECOMPUTE)
-        mixer_mix(pass, layer, normed(pass, place, true), dropout);
+        mixer_mix_again(pass, layer, normed(pass, place, true), dropout);
     mixer_backward(pass, gradients, layer, branch_gradient(pass, place, key), dropout);
     mixer_backward_input(pass, gradients, layer, normed(pass, place, true));
 }
@@ -148,6 +149,8 @@ static const real *forward(Pass *pass, const int32_t *inputs, RandomKey key, boo
 {
     const ModelConfig *config = &pass->model->config;
     double rate = dropping ? config->dropout : 0;
+    if (pass->begun)
+        memcpy(pass->begun, pass->states, pass->states_reals * sizeof(real));
     phase_enter(PHASE_EMBEDDING);
     embedding_forward(pass->stream[0], pass->model->at.wte, position_rows(pass), inputs,
                       dropout_at(key, SITE_EMBEDDING, rate), pass->rows, pass->length,
@@ -214,6 +217,13 @@ const real *pass_forward(Pass *pass, const int32_t *inputs)
     return forward(pass, inputs, (RandomKey){0}, false);
 }
 
+static void finish_batch(Pass *pass)
+{
+    phase_enter(PHASE_REST);
+    if (pass->carries)
+        pass_advance(pass);
+}
+
 double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets)
 {
     const Model *model = pass->model;
@@ -221,7 +231,7 @@ double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets)
     phase_enter(PHASE_HEAD);
     double loss = head_loss(pass->row_loss, u, head_weight(&model->config, &model->at),
                             model->at.head_bias, targets, head_sizes(pass), pass->head_scratch);
-    phase_enter(PHASE_REST);
+    finish_batch(pass);
     return loss;
 }
 
@@ -237,7 +247,7 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
         gradients->head_bias, u, head_weight(&model->config, &model->at), model->at.head_bias,
         targets, head_sizes(pass), pass->head_scratch);
     backward(pass, gradients, inputs, key);
-    phase_enter(PHASE_REST);
+    finish_batch(pass);
     return loss;
 }
 

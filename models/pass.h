@@ -35,7 +35,8 @@ typedef enum MixerPart {
 
 typedef struct Mixer {
     real *part[MIXER_PARTS];
-    real *state; /* decoding: what is carried from position to position */
+    real *state; /* what is carried, if anything is */
+    real *begun; /* that, as it was before this batch; for the backward pass */
 } Mixer;
 
 typedef struct Pass {
@@ -55,12 +56,19 @@ typedef struct Pass {
     real *attention_scratch, *head_scratch;
     real *dgates, *dhidden; /* gradients of the widest MIXER_GATES and MIXER_HIDDEN */
 
+    /* Of all layers. What is carried goes from position to position in decoding, and from batch
+     * to batch where the model carries its state: then row b of a batch goes on where row b of
+     * the one before it ended. */
+    real *states, *begun;
+    size_t states_reals;
+
     real *position_rows; /* (length, C) sinusoids, if they are used */
     real *angles;        /* (length, D) rotary angles, if they are used */
 
     bool decoding;
+    bool carries;    /* from batch to batch */
     size_t capacity; /* positions that the states have room for */
-    size_t position; /* the next one */
+    size_t position; /* the next one; the first of the next batch */
 } Pass;
 
 /* Tables of pointers, not yet memory. */
@@ -87,9 +95,12 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
 
 /* Decoding: one token for each sequence; writes logits (batch, V). */
 void pass_step(Pass *pass, real *logits, const int32_t *tokens);
-/* Forgets everything and starts at position 0. */
+
+/* For passes that carry something. Forgets everything and starts at position 0. */
 void pass_restart(Pass *pass);
-/* Moves on to the next position; pass_step does it. */
+/* Moves on behind what has been read; all of the above do it. */
 void pass_advance(Pass *pass);
+/* To a position whose states the caller sees to. */
+void pass_move(Pass *pass, size_t position);
 
 #endif

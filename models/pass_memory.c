@@ -15,7 +15,8 @@ void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, Pass
                    .length = length,
                    .use = use,
                    .rows = memory_product(batch, length, "the batch"),
-                   .capacity = length};
+                   .capacity = length,
+                   .carries = model->config.carry_state};
     real **tables = memory_take(3 * places + layers, sizeof *tables, "the layers");
     pass->mixer = memory_take(layers, sizeof *pass->mixer, "the layers");
     pass->stream = tables;
@@ -29,6 +30,7 @@ void pass_make_decoder(Pass *pass, const Model *model, size_t batch, size_t capa
     pass_make(pass, model, batch, 1, PASS_EVALUATE);
     pass->capacity = capacity;
     pass->decoding = true;
+    pass->carries = false;
 }
 
 void pass_free(Pass *pass)
@@ -81,8 +83,22 @@ static void lay_out_mixers(Pass *pass, Arena *arena)
             pass->mixer[layer].part[part] = reals ? own : NULL;
         }
     }
-    for (size_t layer = 0; pass->decoding && layer < pass->model->config.layers; layer++)
-        pass->mixer[layer].state = arena_reals(arena, mixer_state_reals(pass, layer));
+}
+
+static void lay_out_states(Pass *pass, Arena *arena)
+{
+    size_t layers = pass->model->config.layers, first = 0;
+    pass->states_reals = 0;
+    for (size_t layer = 0; layer < layers; layer++)
+        pass->states_reals += mixer_state_reals(pass, layer);
+    pass->states = arena_reals(arena, pass->states_reals);
+    pass->begun = pass->use == PASS_EVALUATE ? NULL : arena_reals(arena, pass->states_reals);
+    for (size_t layer = 0; layer < layers; layer++) {
+        Mixer *mixer = &pass->mixer[layer];
+        mixer->state = pass->states + first;
+        mixer->begun = pass->begun ? pass->begun + first : NULL;
+        first += mixer_state_reals(pass, layer);
+    }
 }
 
 /* What the layers use while they work, forward and backward, the head does not need while it
@@ -122,6 +138,8 @@ void pass_layout(Pass *pass, Arena *arena)
     lay_out_each(pass->rstd, places, evaluating ? 1 : places, rows, arena);
     lay_out_each(pass->inner, layers, kept_layers, inner, arena);
     lay_out_mixers(pass, arena);
+    if (pass->decoding || pass->carries)
+        lay_out_states(pass, arena);
     pass->input = arena_reals(arena, stream);
     pass->branch = arena_reals(arena, stream);
     pass->row_loss = arena_reals(arena, rows);
@@ -151,14 +169,17 @@ void pass_prepare(Pass *pass)
 
 void pass_restart(Pass *pass)
 {
-    for (size_t layer = 0; layer < pass->model->config.layers; layer++)
-        vector_zero(pass->mixer[layer].state, mixer_state_reals(pass, layer));
-    pass->position = 0;
-    fill_position_tables(pass, 0);
+    vector_zero(pass->states, pass->states_reals);
+    pass_move(pass, 0);
 }
 
 void pass_advance(Pass *pass)
 {
-    pass->position++;
-    fill_position_tables(pass, pass->position);
+    pass_move(pass, pass->position + pass->length);
+}
+
+void pass_move(Pass *pass, size_t position)
+{
+    pass->position = position;
+    fill_position_tables(pass, position);
 }

@@ -16,6 +16,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, panel_suite());
     srunner_add_suite(runner, mixer_layers_suite());
     srunner_add_suite(runner, model_suite());
+    srunner_add_suite(runner, carry_suite());
     srunner_add_suite(runner, numbers_suite());
     srunner_add_suite(runner, learning_suite());
     srunner_add_suite(runner, team_suite());

@@ -170,12 +170,23 @@ static void start_state(Case *c)
     memcpy(c->at[STATE], c->at[START], c->count[STATE] * sizeof(real));
 }
 
+/* The rows [from, end), of a text of which those before have been read. */
+static void forward_part(Case *c, size_t from, size_t end)
+{
+    AttentionData data = case_data(c, from);
+    AttentionHead head = c->head;
+    head.length = end - from;
+    head.position += from;
+    if (head.rotary)
+        head.rotary += from * head.width;
+    c->kind->forward(&data, &head);
+}
+
 static void case_forward(Case *c)
 {
-    AttentionData data = case_data(c, 0);
     if (c->carries)
         start_state(c);
-    c->kind->forward(&data, &c->head);
+    forward_part(c, 0, c->head.length);
 }
 
 /* The parameters' gradient is added to what is there: to 1. */
@@ -204,6 +215,7 @@ static void make_start(Case *c)
         return;
     draw_inputs(c, 6);
     case_forward(c);
+    c->head.position = c->head.length;
     memcpy(c->at[START], c->at[STATE], c->count[START] * sizeof(real));
     soil(c, OUT);
     soil(c, SAVED);
@@ -538,16 +550,6 @@ START_TEST(decoding_steps_equal_forward)
     for_every_case(_i, check_steps);
 }
 END_TEST
-
-static void forward_part(Case *c, size_t from, size_t end)
-{
-    AttentionData data = case_data(c, from);
-    AttentionHead head = c->head;
-    head.length = end - from;
-    if (head.rotary)
-        head.rotary += from * head.width;
-    c->kind->forward(&data, &head);
-}
 
 /* The whole at once; in two parts; and the second part of these in steps. */
 static void check_parts(Case *c, size_t half)

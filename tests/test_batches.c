@@ -47,6 +47,26 @@ static uint32_t play_epoch(Batches *batches, size_t epoch)
     return crc;
 }
 
+/* Each row of a batch goes on where it ended in the batch before. */
+static void check_streams(Batches *batches, size_t epoch)
+{
+    size_t context = batches->context, places = batches->batch * context;
+    int32_t *inputs = memory_take(places, sizeof *inputs, "inputs");
+    int32_t *targets = memory_take(places, sizeof *targets, "targets");
+    int32_t *last = memory_take(batches->batch, sizeof *last, "the rows' last targets");
+    for (size_t index = 0; index < batches_per_epoch(batches); index++) {
+        batches_fill(batches, epoch, index, inputs, targets);
+        for (size_t row = 0; row < batches->batch; row++) {
+            if (index > 0 && targets[row * context] != TOKEN_NONE)
+                ck_assert_int_eq(inputs[row * context], last[row]);
+            last[row] = targets[(row + 1) * context - 1];
+        }
+    }
+    free(inputs);
+    free(targets);
+    free(last);
+}
+
 START_TEST(every_token_is_a_target_once)
 {
     int32_t ids[LARGEST];
@@ -59,6 +79,11 @@ START_TEST(every_token_is_a_target_once)
                 batches_init(&batches, ids, count, context, batch, 7);
                 for (size_t epoch = 0; epoch < 3; epoch++)
                     play_epoch(&batches, epoch);
+                batches.streams = true;
+                for (size_t epoch = 0; epoch < 3; epoch++) {
+                    play_epoch(&batches, epoch);
+                    check_streams(&batches, epoch);
+                }
                 batches_free(&batches);
             }
 }

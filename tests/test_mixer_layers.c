@@ -135,7 +135,7 @@ END_TEST
 static void convolution_back(const Convolution *c)
 {
     convolution_backward(c->dx, c->dw, c->dy, c->x, c->w, c->batch, c->length, c->channels,
-                         c->taps);
+                         c->taps, NULL);
 }
 
 /* --- the norm and the gate --- */

@@ -230,6 +230,41 @@ START_TEST(a_resumed_run_is_the_run)
 }
 END_TEST
 
+START_TEST(a_resumed_run_goes_on_from_its_carried_state)
+{
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        if (attention_find(kind)->carry != CARRY_WHOLLY)
+            continue;
+        const char *more = "epochs = 3\npos = none\ncarry-state = yes\n";
+        check_resuming(kind, more, 3, 3);
+        check_resuming(kind, more, 1, 14);
+        check_resuming(kind, more, 7, 1);
+    }
+}
+END_TEST
+
+/* Validation reads another text, in streams of its own. */
+START_TEST(validating_does_not_touch_what_training_carries)
+{
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        if (attention_find(kind)->carry != CARRY_WHOLLY)
+            continue;
+        Trainer a, b;
+        const char *more = "epochs = 3\npos = sinusoidal\ncarry-state = yes\n";
+        begin(&a, kind, more);
+        begin(&b, kind, more);
+        for (size_t i = 0; i < 9; i++) {
+            go(&a, 1);
+            go(&b, 1);
+            ck_assert(trainer_validate(&b) == trainer_validate(&b));
+        }
+        check_same(&a, &b);
+        trainer_free(&a);
+        trainer_free(&b);
+    }
+}
+END_TEST
+
 START_TEST(progress_survives_to_the_bit)
 {
     Trainer before, after;
@@ -424,6 +459,8 @@ Suite *training_suite(void)
     tcase_add_test(tests, the_same_settings_give_the_same_bits);
     tcase_add_test(tests, the_first_step_is_as_long_as_the_rate);
     tcase_add_test(tests, a_resumed_run_is_the_run);
+    tcase_add_test(tests, a_resumed_run_goes_on_from_its_carried_state);
+    tcase_add_test(tests, validating_does_not_touch_what_training_carries);
     tcase_add_test(tests, progress_survives_to_the_bit);
     tcase_add_test(tests, a_run_goes_on_with_its_own_text_only);
     tcase_add_test(tests, a_run_goes_on_from_a_whole_checkpoint_only);

@@ -9,6 +9,7 @@ Suite *decay_suite(void);
 Suite *panel_suite(void);
 Suite *mixer_layers_suite(void);
 Suite *model_suite(void);
+Suite *carry_suite(void);
 Suite *core_suite(void);
 Suite *file_suite(void);
 Suite *options_suite(void);

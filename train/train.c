@@ -50,9 +50,10 @@ static void print_kind(const AttentionKind *kind)
                  {kind->wants_gate, "a gate on its output (--out-gate)"},
                  {kind->has_decay, "no positions"},
                  {kind->no_rotary, "learned positions"}};
-    printf("%-13s %s\n%14sa token costs %s a head; decoding carries %s\n", kind->name,
+    printf("%-13s %s\n%14sa token costs %s a head; decoding carries %s%s\n", kind->name,
            kind->help, "", kind->cost,
-           kind->finite_state ? "a state of fixed size" : "what it has read");
+           kind->finite_state ? "a state of fixed size" : "what it has read",
+           kind->carry == CARRY_WHOLLY ? "; can --carry-state" : "");
     bool first = true;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i].has) {

@@ -25,6 +25,7 @@ static void lay_out(Trainer *t)
     t->targets = arena_bytes(&t->arena, t->pass.rows, sizeof *t->targets);
     t->score_buffer = arena_bytes(&t->arena, score_buffer_size(&t->pass),
                                   sizeof *t->score_buffer);
+    t->held = arena_reals(&t->arena, t->pass.states_reals);
 }
 
 /* Memory that can be had without pushing others out. What the kernel keeps of files, in case
@@ -85,6 +86,7 @@ bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
     pass_prepare(&t->pass);
     batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count, context, train->batch,
                  train->seed);
+    t->batches.streams = t->pass.carries;
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
     t->steps = train->steps ? train->steps : train->epochs * t->steps_per_epoch;
@@ -117,14 +119,22 @@ double trainer_epoch(const Trainer *t, size_t steps)
     return (double)steps / (double)t->steps_per_epoch;
 }
 
+/* Of the epoch that has the next step. */
+static size_t next_batch(const Trainer *t)
+{
+    return t->progress.step % t->steps_per_epoch * t->settings.train.accumulate;
+}
+
 /* Sums the gradients of the step's batches. */
 static void compute_gradients(Trainer *t, Step *step)
 {
     const TrainOptions *train = &t->settings.train;
     size_t number = t->progress.step, epoch = number / t->steps_per_epoch;
-    size_t first = number % t->steps_per_epoch * train->accumulate;
+    size_t first = next_batch(t);
     RandomKey key = random_key(train->seed, RANDOM_DROPOUT, number);
     vector_zero(t->gradient_base, t->model.table.total);
+    if (t->pass.carries && first == 0)
+        pass_restart(&t->pass);
     for (size_t i = 0; i < train->accumulate && first + i < t->batches_per_epoch; i++) {
         step->tokens += batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets);
         step->nats += pass_gradients(&t->pass, &t->gradients, t->inputs, t->targets,
@@ -180,8 +190,15 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
 
 double trainer_validate(Trainer *t)
 {
+    size_t bytes = t->pass.states_reals * sizeof(real), position = t->pass.position;
+    if (t->pass.carries)
+        memcpy(t->held, t->pass.states, bytes);
     Score score = score_text(&t->pass, t->corpus.valid.ids, t->corpus.valid.count,
                              t->corpus.vocabulary.eos, t->pass.length, t->score_buffer);
+    if (t->pass.carries) {
+        memcpy(t->pass.states, t->held, bytes);
+        pass_move(&t->pass, position);
+    }
     return score_loss(score);
 }
 
@@ -236,6 +253,9 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
                                  .corpus = &t->settings.corpus,
                                  .m = with_moments ? t->m : NULL,
                                  .v = with_moments ? t->v : NULL,
+                                 .carried = with_moments && t->pass.carries ? t->pass.states
+                                                                            : NULL,
+                                 .carried_reals = t->pass.states_reals,
                                  .extra = extra,
                                  .extra_count = count};
     bool good = checkpoint_save(path, &content, error);
@@ -267,6 +287,15 @@ static bool read_progress(Progress *progress, const Checkpoint *checkpoint, Erro
     return true;
 }
 
+/* What the streams of the epoch have come to, and where. */
+static bool load_carried(Trainer *t, const Checkpoint *checkpoint, Error *error)
+{
+    if (!t->pass.carries)
+        return true;
+    pass_move(&t->pass, next_batch(t) * t->pass.length);
+    return checkpoint_load_carried(checkpoint, t->pass.states, t->pass.states_reals, error);
+}
+
 bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
     char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
@@ -279,5 +308,6 @@ bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)
                   t->settings.train.corpus, crc, trained_on ? trained_on : "missing");
     free(crc);
     return same && read_progress(&t->progress, checkpoint, error) &&
-           checkpoint_load(checkpoint, t->model.base, t->m, t->v, error);
+           checkpoint_load(checkpoint, t->model.base, t->m, t->v, error) &&
+           load_carried(t, checkpoint, error);
 }

@@ -33,6 +33,7 @@ typedef struct Trainer {
     Params gradients;
     int32_t *inputs, *targets;
     int32_t *score_buffer;
+    real *held; /* what training carries, while a validation carries its own */
     Progress progress;
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
 } Trainer;

@@ -15,6 +15,7 @@ AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *si
                           .out_stride = all,
                           .rotary = sizes->rotary,
                           .carries = sizes->carries,
+                          .position = sizes->position,
                           .dropout = sizes->dropout};
     head.gates_stride = kind->gates ? sizes->heads * kind->gates(&head) : 0;
     return head;

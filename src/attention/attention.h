@@ -39,7 +39,8 @@ typedef struct AttentionHead {
     size_t out_stride;   /* of the output, */
     size_t gates_stride; /* and of the gates */
     const real *rotary;  /* (T, D) angles, for kinds that turn their features; or NULL */
-    bool carries;        /* the text goes on from a state: there is a data->carry */
+    bool carries;        /* the text goes on from a state: there is a data->carry, */
+    size_t position;     /* behind so many positions */
     Dropout dropout;     /* of the attention weights, for kinds that have them */
 } AttentionHead;
 
@@ -127,6 +128,7 @@ typedef struct AttentionSizes {
     const AttentionOptions *options;
     const real *rotary;
     bool carries;
+    size_t position;
     Dropout dropout;
 } AttentionSizes;
 

@@ -4,7 +4,8 @@
  *
  * Queries are taken in tiles, and for each tile the keys in blocks, from the first that the
  * tile's first query sees up to the tile's own end, so that what no query of it sees is
- * skipped; then the entries, if there are any, which are keys like others. One panel of scores,
+ * skipped; what lies before the text and what stands for parts of it, the past and the entries,
+ * are keys like others, and come first and last. One panel of scores,
  * a tile by a block, is all the memory there is to it, however long the text. Between blocks a
  * row carries the largest score so far and the sum of the exponentials under it; when a block
  * brings a larger one, what was summed is scaled down. Forward saves the logarithm of each
@@ -63,6 +64,15 @@ size_t panel_entries(const AttentionHead *head)
     return head->length ? entries_seen(&reach, head->length - 1) : 0;
 }
 
+/* The same in what lies before the first query. */
+static size_t first_past_seen(const PanelReach *reach, size_t query, size_t past)
+{
+    if (query + 1 >= reach->window)
+        return past;
+    size_t most = reach->window - query - 1;
+    return past > most ? past - most : 0;
+}
+
 /* Positions back to which any query sees, itself included. */
 static size_t kept(const AttentionHead *head)
 {
@@ -98,7 +108,7 @@ size_t panel_scratch_reals(const AttentionHead *head)
     return panels > step ? panels : step;
 }
 
-/* Keys, or entries, with their values and gradients. */
+/* Keys of one set, with their values and gradients, if they have any. */
 typedef struct Keys {
     const real *k, *v;
     real *dk, *dv;
@@ -107,7 +117,7 @@ typedef struct Keys {
     size_t column;           /* of the first, as dropout counts the pairs of a query */
 } Keys;
 
-enum { OWN, ENTRIES };
+enum { PAST, OWN, ENTRIES, SETS };
 
 /* One head at work. */
 typedef struct Work {
@@ -115,9 +125,10 @@ typedef struct Work {
     const AttentionHead *head;
     const real *q;
     size_t q_stride;
-    Keys keys[2]; /* OWN, ENTRIES */
+    Keys keys[SETS];
+    size_t past;
     PanelReach reach;
-    size_t columns; /* keys and entries of the whole text */
+    size_t columns; /* keys of all sets */
     bool has_sink;
     real sink;
     real *p, *dp;   /* (tile, STRIDE) */
@@ -134,7 +145,8 @@ static Work work_of(const PanelSource *source, const AttentionData *data,
                  .q = source->q,
                  .q_stride = source->stride,
                  .reach = reach_of(head),
-                 .columns = head->length + panel_entries(head),
+                 .past = source->past,
+                 .columns = head->length + panel_entries(head) + source->past,
                  .has_sink = kind->has_sink,
                  .sink = kind->has_sink && data->own ? data->own[0] : 0,
                  .p = data->scratch};
@@ -152,6 +164,11 @@ static Work work_of(const PanelSource *source, const AttentionData *data,
                                 .stride = head->width,
                                 .bias = work.reach.bias,
                                 .column = head->length};
+    work.keys[PAST] = (Keys){.k = source->past_k,
+                             .v = source->past_v,
+                             .k_stride = head->width,
+                             .stride = head->width,
+                             .column = head->length + panel_entries(head)};
     work.dp = work.p + tile_rows(head) * STRIDE;
     work.max = work.products = work.dp + tile_rows(head) * STRIDE;
     return work;
@@ -168,39 +185,47 @@ typedef struct Panel {
     bool first;         /* of the tile */
 } Panel;
 
-static void set_block(Panel *panel, size_t key, size_t end)
+typedef struct Range {
+    size_t begin, end;
+} Range;
+
+/* What any query of the tile sees of the set at hand. */
+static Range seen_by_tile(const Panel *panel)
 {
-    panel->key = key;
-    panel->keys = end - key < BLOCK ? end - key : BLOCK;
+    const Work *work = panel->work;
+    size_t end = panel->query + panel->rows;
+    if (panel->of == &work->keys[PAST])
+        return (Range){first_past_seen(&work->reach, panel->query, work->past), work->past};
+    if (panel->of == &work->keys[OWN])
+        return (Range){first_seen(&work->reach, panel->query), end};
+    return (Range){0, entries_seen(&work->reach, end - 1)};
+}
+
+/* On to the next block, in the next set that has one. */
+static void next_panel(Panel *panel)
+{
+    Range range = seen_by_tile(panel);
+    size_t next = panel->key + panel->keys;
+    while (next == range.end && panel->of < &panel->work->keys[SETS - 1]) {
+        panel->of++;
+        range = seen_by_tile(panel);
+        next = range.begin;
+    }
+    panel->key = next;
+    panel->keys = range.end - next < BLOCK ? range.end - next : BLOCK;
+    panel->first = false;
 }
 
 static Panel first_panel(const Work *work, size_t query)
 {
     size_t left = work->head->length - query, rows = tile_rows(work->head);
-    Panel panel = {.work = work, .of = &work->keys[OWN], .query = query, .first = true};
+    Panel panel = {.work = work, .of = work->keys, .query = query};
     panel.rows = left < rows ? left : rows;
-    set_block(&panel, first_seen(&work->reach, query), query + panel.rows);
+    panel.key = seen_by_tile(&panel).begin;
+    next_panel(&panel);
+    panel.first = true;
     return panel;
 }
-
-static void next_panel(Panel *panel)
-{
-    const Work *work = panel->work;
-    size_t next = panel->key + panel->keys, end = panel->query + panel->rows;
-    if (panel->of == &work->keys[OWN] && next == end) {
-        panel->of = &work->keys[ENTRIES];
-        next = 0;
-    }
-    if (panel->of == &work->keys[ENTRIES])
-        end = entries_seen(&work->reach, end - 1);
-    set_block(panel, next, end);
-    panel->first = false;
-}
-
-/* Which keys of the block a row sees. */
-typedef struct Range {
-    size_t begin, end;
-} Range;
 
 static size_t inside(const Panel *panel, size_t key)
 {
@@ -209,10 +234,14 @@ static size_t inside(const Panel *panel, size_t key)
     return key - panel->key < panel->keys ? key - panel->key : panel->keys;
 }
 
+/* Which keys of the block a row sees. */
 static Range seen_by(const Panel *panel, size_t row)
 {
     const PanelReach *reach = &panel->work->reach;
     size_t query = panel->query + row;
+    if (panel->of == &panel->work->keys[PAST])
+        return (Range){inside(panel, first_past_seen(reach, query, panel->work->past)),
+                       panel->keys};
     if (panel->of == &panel->work->keys[ENTRIES])
         return (Range){0, inside(panel, entries_seen(reach, query))};
     return (Range){inside(panel, first_seen(reach, query)), inside(panel, query + 1)};
@@ -348,7 +377,7 @@ static void backward_row(real *restrict p, real *restrict dp, real lse, real out
     mask(dp, seen, panel);
 }
 
-/* What one block adds to dQ of the tile and to dK and dV of the block. */
+/* What one block adds to dQ of the tile and, if it has gradients, to dK and dV of the block. */
 static void products_backward(const Panel *panel)
 {
     const Work *work = panel->work;
@@ -356,15 +385,17 @@ static void products_backward(const Panel *panel)
     const Keys *of = panel->of;
     size_t width = head->width, out_stride = head->out_stride, key = panel->key * of->stride;
     real scale = score_scale(head);
-    /* dV += P^T dO */
-    gemm(panel->keys, width, panel->rows, 1, transposed(work->p, STRIDE),
-         plain(work->data->dout + panel->query * out_stride, out_stride), GEMM_ADD,
-         of->dv + key, of->stride);
     /* dQ += dS K / sqrt(D) */
     gemm(panel->rows, width, panel->keys, scale, plain(work->dp, STRIDE),
          plain(of->k + panel->key * of->k_stride, of->k_stride),
          panel->first ? GEMM_SET : GEMM_ADD, work->data->dq + panel->query * head->stride,
          head->stride);
+    if (!of->dk)
+        return;
+    /* dV += P^T dO */
+    gemm(panel->keys, width, panel->rows, 1, transposed(work->p, STRIDE),
+         plain(work->data->dout + panel->query * out_stride, out_stride), GEMM_ADD,
+         of->dv + key, of->stride);
     /* dK += dS^T Q / sqrt(D) */
     gemm(panel->keys, width, panel->rows, scale, transposed(work->dp, STRIDE),
          plain(work->q + panel->query * work->q_stride, work->q_stride), GEMM_ADD, of->dk + key,

@@ -25,10 +25,13 @@ typedef struct PanelKind {
 } PanelKind;
 
 /* What is attended to, where that is not q and k as they lie. Entries are rows of D, the blocks
- * one after another. */
+ * one after another, and so is the past: positions before the first, which the window reaches
+ * like others, but no gradient. */
 typedef struct PanelSource {
     const real *q, *k;
     size_t stride; /* of these two */
+    const real *past_k, *past_v;
+    size_t past; /* positions */
     const real *entry_k, *entry_v;
     real *entry_dk, *entry_dv; /* written whole by backward */
 } PanelSource;
@@ -53,8 +56,8 @@ void panel_source_forward(const PanelSource *source, const AttentionData *data,
 void panel_source_backward(const PanelSource *source, const AttentionData *data,
                            const AttentionHead *head);
 
-/* Decoding keeps what can still be seen. Rows with entries write them here themselves: those of
- * a block must be there when its last position is done. */
+/* Decoding keeps what can still be seen, the position t at row t of a ring. Rows with entries
+ * write them here themselves: those of a block must be there when its last position is done. */
 typedef struct PanelState {
     real *keys, *values; /* rows of D, as many as a query can see; then from the start again */
     real *entry_k, *entry_v;

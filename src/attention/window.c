@@ -3,14 +3,100 @@
  *   o_i = sum over i - w < j <= i of exp(s_ij) v_j / sum of exp(s_ij),   s_ij = q_i . k_j /
  * sqrt(D)
  *
- * so L layers reach L (w - 1) positions back. Decoding keeps a ring of w keys and values. The
- * ring is not carried from one window of a text into the next: positions begin at 0 in each,
- * and keys that were turned by the angles of the window before would lie at wrong distances. */
+ * so L layers reach L (w - 1) positions back. Decoding keeps a ring of w keys and values.
+ * Carried into the next window of a text, the ring is what its first queries still see, as in
+ * Transformer-XL; forward keeps a copy of it, in order, for backward. */
 #include "src/attention/panel.h"
+#include "src/vector.h"
 
 static PanelReach reach(const AttentionHead *head)
 {
     return (PanelReach){.window = head->options->window, .block = PANEL_ALL};
+}
+
+/* Positions before the text that its first query sees. */
+static size_t past(const AttentionHead *head)
+{
+    size_t most = head->options->window - 1;
+    if (!head->carries)
+        return 0;
+    return head->position < most ? head->position : most;
+}
+
+/* A ring that goes through a text in windows has room for all that any query sees. */
+static AttentionHead ring_head(const AttentionHead *head)
+{
+    AttentionHead ring = *head;
+    if (head->carries)
+        ring.length = head->options->window;
+    return ring;
+}
+
+static size_t state_reals(const AttentionHead *head)
+{
+    AttentionHead ring = ring_head(head);
+    return panel_state_reals(&ring);
+}
+
+static size_t saved_reals(const AttentionHead *head)
+{
+    size_t most = head->carries ? head->options->window - 1 : 0;
+    return panel_saved_reals(head) + 2 * most * head->width;
+}
+
+/* The past lies behind what the engine saves. */
+static PanelSource source_of(const AttentionData *data, const AttentionHead *head)
+{
+    real *kept = data->saved + panel_saved_reals(head);
+    return (PanelSource){.q = data->q,
+                         .k = data->k,
+                         .stride = head->stride,
+                         .past_k = kept,
+                         .past_v = kept + past(head) * head->width,
+                         .past = past(head)};
+}
+
+/* Out of the ring, in order. */
+static void keep_past(const AttentionData *data, const AttentionHead *head)
+{
+    AttentionHead ring_sizes = ring_head(head);
+    PanelState ring = panel_state(data->carry, &ring_sizes);
+    size_t width = head->width, count = past(head);
+    real *keys = data->saved + panel_saved_reals(head), *values = keys + count * width;
+    for (size_t i = 0; i < count; i++) {
+        size_t from = (head->position - count + i) % head->options->window * width;
+        memcpy(keys + i * width, ring.keys + from, width * sizeof(real));
+        memcpy(values + i * width, ring.values + from, width * sizeof(real));
+    }
+}
+
+/* Into the ring, what later queries may see. */
+static void carry_out(const AttentionData *data, const AttentionHead *head)
+{
+    AttentionHead ring_sizes = ring_head(head);
+    PanelState ring = panel_state(data->carry, &ring_sizes);
+    size_t width = head->width, window = head->options->window;
+    for (size_t i = head->length > window ? head->length - window : 0; i < head->length; i++) {
+        size_t to = (head->position + i) % window * width;
+        memcpy(ring.keys + to, data->k + i * head->stride, width * sizeof(real));
+        memcpy(ring.values + to, data->v + i * head->stride, width * sizeof(real));
+    }
+}
+
+static void forward(const AttentionData *data, const AttentionHead *head)
+{
+    PanelSource source = source_of(data, head);
+    if (head->carries)
+        keep_past(data, head);
+    panel_source_forward(&source, data, head);
+    if (head->carries)
+        carry_out(data, head);
+}
+
+static void backward(const AttentionData *data, const AttentionHead *head)
+{
+    PanelSource source = source_of(data, head);
+    panel_source_backward(&source, data, head);
 }
 
 const AttentionKind attention_window = {
@@ -21,12 +107,13 @@ const AttentionKind attention_window = {
     .has_weights = true,
     .normalised = true,
     .finite_state = true,
-    .saved_reals = panel_saved_reals,
+    .carry = CARRY_WHOLLY,
+    .saved_reals = saved_reals,
     .scratch_reals = panel_scratch_reals,
-    .state_reals = panel_state_reals,
+    .state_reals = state_reals,
     .flop = panel_flop,
-    .forward = panel_forward,
-    .backward = panel_backward,
+    .forward = forward,
+    .backward = backward,
     .step = panel_step,
     .detail = &(const PanelKind){.reach = reach},
 };

@@ -173,11 +173,13 @@ static void backward_tile(void *context, size_t tile, size_t worker)
 }
 
 void convolution_backward(real *dx, real *dw, const real *dy, const real *x, const real *w,
-                          size_t batch, size_t length, size_t channels, size_t taps)
+                          size_t batch, size_t length, size_t channels, size_t taps,
+                          const real *state)
 {
     assert(taps >= 1 && taps <= TAPS);
     Job job = {.dx = dx,
                .dw = dw,
+               .state = (real *)state, /* read alone */
                .x = x,
                .w = w,
                .dy = dy,

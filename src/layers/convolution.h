@@ -17,9 +17,10 @@ void convolution_forward(real *y,       /* (batch * length, channels), not in th
                          real *state); /* (batch, taps - 1, channels): the rows before, and
                                         * afterwards the last ones; or NULL */
 
-/* Adds to dw and writes dx, which must not take the place of dy or x; h is computed again. Only
- * for sequences that began without a state. */
+/* Adds to dw and writes dx, which must not take the place of dy or x; h is computed again. The
+ * state is the one that forward began with; no gradient goes into it. */
 void convolution_backward(real *dx, real *dw, const real *dy, const real *x, const real *w,
-                          size_t batch, size_t length, size_t channels, size_t taps);
+                          size_t batch, size_t length, size_t channels, size_t taps,
+                          const real *state);
 
 #endif

@@ -1,0 +1,252 @@
+/* A state that goes on from one window of a text into the next, in every kind that can. */
+#include "eval/score.h"
+#include "src/random.h"
+#include "src/vector.h"
+#include "tests/support.h"
+#include "tests/tests.h"
+
+#include <stdlib.h>
+
+enum { ROWS = 2, WINDOW = 7, TEXT = 60, PRIME = 3 };
+
+static const ModelConfig small = {.layers = 2,
+                                  .dim = 8,
+                                  .heads = 2,
+                                  .ffn = 12,
+                                  .context = WINDOW,
+                                  .tied = true,
+                                  .dropout = 0.2,
+                                  .carry_state = true,
+                                  .vocabulary = 11};
+
+static int32_t text_token(size_t i)
+{
+    return (int32_t)random_below(random_key(4, RANDOM_TEST, 0), i, small.vocabulary);
+}
+
+/* Calls the test for every kind that carries, alone and with another, with and without
+ * positions that go on too. */
+static void for_every_carrier(void (*test)(ModelConfig config))
+{
+    size_t before = 0;
+    bool any = false;
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        if (attention_find(kind)->carry != CARRY_WHOLLY)
+            continue;
+        ModelConfig config = small;
+        config.attention = any ? (Choices){2, {before, kind}} : one_kind(kind);
+        config.positions = POSITIONS_SINUSOIDAL;
+        test(config);
+        config.attention = one_kind(kind);
+        config.positions = positions_for(kind, POSITIONS_ROTARY);
+        test(config);
+        before = kind;
+        any = true;
+    }
+    ck_assert(any);
+}
+
+/* --- a model and a pass over it --- */
+
+typedef struct Rig {
+    SmallModel model;
+    Pass pass;
+    Arena arena;
+    Params gradients;
+    real *gradient_base;
+    int32_t inputs[ROWS * TEXT], targets[ROWS * TEXT];
+    int32_t buffer[2 * ROWS * TEXT];
+} Rig;
+
+static void rig_make(Rig *rig, ModelConfig config, size_t batch, PassUse use)
+{
+    *rig = (Rig){0};
+    small_model_make(&rig->model, config, 0.3);
+    const Model *model = &rig->model.model;
+    pass_make(&rig->pass, model, batch, config.context, use);
+    rig->gradients.h = memory_take(config.layers, sizeof *rig->gradients.h, "a test");
+    for (int measured = 0; measured < 2; measured++) {
+        rig->gradient_base = arena_reals(&rig->arena, model->table.total);
+        pass_layout(&rig->pass, &rig->arena);
+        if (!measured)
+            arena_allocate(&rig->arena, "a test");
+    }
+    params_bind(&rig->gradients, &model->config, rig->gradient_base);
+    pass_prepare(&rig->pass);
+}
+
+static void rig_free(Rig *rig)
+{
+    pass_free(&rig->pass);
+    free(rig->gradients.h);
+    arena_free(&rig->arena);
+    small_model_free(&rig->model);
+}
+
+/* The next window of each row's text. */
+static double train_on(Rig *rig, size_t window, Params *gradients)
+{
+    for (size_t i = 0; i < rig->pass.rows; i++) {
+        size_t row = i / WINDOW, at = row * TEXT + window * WINDOW + i % WINDOW;
+        rig->inputs[i] = text_token(at);
+        rig->targets[i] = text_token(at + 1);
+    }
+    return pass_gradients(&rig->pass, gradients, rig->inputs, rig->targets,
+                          random_key(1, RANDOM_DROPOUT, window));
+}
+
+/* --- reading --- */
+
+static double score(ModelConfig config, size_t count)
+{
+    Rig rig;
+    int32_t ids[TEXT];
+    for (size_t i = 0; i < TEXT; i++)
+        ids[i] = text_token(i);
+    rig_make(&rig, config, 1, PASS_EVALUATE);
+    Score first = score_text(&rig.pass, ids, count, PRIME, config.context, rig.buffer);
+    Score again = score_text(&rig.pass, ids, count, PRIME, config.context, rig.buffer);
+    ck_assert(first.nats == again.nats); /* each text begins anew */
+    rig_free(&rig);
+    return first.nats;
+}
+
+static void check_windows_make_a_text(ModelConfig config)
+{
+    static const size_t counts[] = {1, WINDOW, WINDOW + 1, TEXT};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        ModelConfig whole = config;
+        whole.context = TEXT;
+        whole.carry_state = false;
+        double expected = score(whole, counts[i]), nats = score(config, counts[i]);
+        ck_assert_msg(fabs(nats - expected) < 1e-5 * expected,
+                      "%s: %zu tokens score %.9g in windows, %.9g at once",
+                      config_kind(&config, config.attention.count - 1)->name, counts[i], nats,
+                      expected);
+        config.carry_state = false; /* and it does matter */
+        ck_assert(counts[i] <= WINDOW || score(config, counts[i]) != nats);
+        config.carry_state = true;
+    }
+}
+
+START_TEST(windows_that_go_on_make_one_text)
+{
+    for_every_carrier(check_windows_make_a_text);
+}
+END_TEST
+
+/* --- training --- */
+
+static void check_recomputing(ModelConfig config)
+{
+    Rig kept, again;
+    rig_make(&kept, config, ROWS, PASS_TRAIN);
+    rig_make(&again, config, ROWS, PASS_RECOMPUTE);
+    for (size_t window = 0; window < 4; window++)
+        ck_assert(train_on(&kept, window, &kept.gradients) ==
+                  train_on(&again, window, &again.gradients));
+    ck_assert_uint_eq(kept.pass.position, 4 * WINDOW);
+    ck_assert_uint_eq(kept.pass.states_reals, again.pass.states_reals);
+    ck_assert_mem_eq(kept.pass.states, again.pass.states,
+                     kept.pass.states_reals * sizeof(real));
+    ck_assert_mem_eq(kept.gradient_base, again.gradient_base,
+                     kept.model.model.table.total * sizeof(real));
+    rig_free(&kept);
+    rig_free(&again);
+}
+
+START_TEST(recomputing_goes_on_to_the_same_bits)
+{
+    for_every_carrier(check_recomputing);
+}
+END_TEST
+
+#ifdef LINNET_DOUBLE
+/* The loss of a window that goes on from the state that was kept. */
+static double loss_from(Rig *rig, const real *states, Params *elsewhere)
+{
+    memcpy(rig->pass.states, states, rig->pass.states_reals * sizeof(real));
+    pass_move(&rig->pass, WINDOW);
+    return train_on(rig, 1, elsewhere);
+}
+
+static void check_gradients(ModelConfig config)
+{
+    enum { EVERY = 5 };
+    const double step = 3e-6;
+    Rig rig;
+    rig_make(&rig, config, ROWS, PASS_TRAIN);
+    const ParamTable *table = &rig.model.model.table;
+    real *weights = rig.model.model.base;
+    real *states = memory_take(rig.pass.states_reals, sizeof *states, "a test");
+    real *base = memory_take(table->total, sizeof *base, "a test");
+    Params elsewhere = {.h = memory_take(config.layers, sizeof *elsewhere.h, "a test")};
+    params_bind(&elsewhere, &rig.model.model.config, base);
+    train_on(&rig, 0, &elsewhere);
+    memcpy(states, rig.pass.states, rig.pass.states_reals * sizeof *states);
+    loss_from(&rig, states, &rig.gradients);
+    for (size_t r = 0; r < table->count; r++) {
+        const ParamRow *row = &table->rows[r];
+        for (size_t i = row->offset; i < row->offset + row->count; i += EVERY) {
+            double kept = weights[i];
+            weights[i] = kept + step;
+            double more = loss_from(&rig, states, &elsewhere);
+            weights[i] = kept - step;
+            double less = loss_from(&rig, states, &elsewhere);
+            weights[i] = kept;
+            double numeric = (more - less) / (2 * step), analytic = rig.gradient_base[i];
+            ck_assert_msg(fabs(analytic - numeric) <= 1e-6 + 1e-5 * fabs(numeric),
+                          "%s: d %s[%zu] is %.9g, should be %.9g",
+                          config_kind(&config, config.attention.count - 1)->name, row->name,
+                          i - row->offset, analytic, numeric);
+        }
+    }
+    free(states);
+    free(base);
+    free(elsewhere.h);
+    rig_free(&rig);
+}
+
+START_TEST(gradients_of_a_window_that_goes_on)
+{
+    for_every_carrier(check_gradients);
+}
+END_TEST
+#endif
+
+/* --- what cannot --- */
+
+START_TEST(what_cannot_go_on_is_refused_with_the_reason)
+{
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        const AttentionKind *row = attention_find(kind);
+        ModelConfig config = small;
+        Error error;
+        config.attention = one_kind(kind);
+        config.positions = POSITIONS_NONE;
+        ck_assert(config_check(&config, &error) == (row->carry == CARRY_WHOLLY));
+        if (row->carry != CARRY_WHOLLY)
+            support_check_error(&error, row->name,
+                                row->carry == CARRY_NEVER ? "no state of fixed size"
+                                                          : "forgets nothing");
+        config.positions = POSITIONS_LEARNED;
+        ck_assert(!config_check(&config, &error));
+        ck_assert(!row->finite_state || row->carry != CARRY_NEVER);
+    }
+}
+END_TEST
+
+Suite *carry_suite(void)
+{
+    Suite *suite = suite_create("carry");
+    TCase *tests = tcase_create("carry");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, windows_that_go_on_make_one_text);
+    tcase_add_test(tests, recomputing_goes_on_to_the_same_bits);
+#ifdef LINNET_DOUBLE
+    tcase_add_test(tests, gradients_of_a_window_that_goes_on);
+#endif
+    tcase_add_test(tests, what_cannot_go_on_is_refused_with_the_reason);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
