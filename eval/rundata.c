@@ -48,14 +48,19 @@ static bool read_setting(RunData *run, char *line, const char *where, Error *err
         return error_set(error, "%s: '%.40s' is not of the form name = value", where, name);
     *equals = '\0';
     name = text_trim(name);
-    char **field = strcmp(name, "attn") == 0     ? &run->attn
-                   : strcmp(name, "corpus") == 0 ? &run->corpus
-                                                 : NULL;
-    if (field) {
-        free(*field);
-        *field = memory_copy_text(text_trim(equals + 1));
-    }
+    RunSetting setting = {memory_copy_text(name), memory_copy_text(text_trim(equals + 1))};
+    arrput(run->settings, setting);
     return true;
+}
+
+/* The last word on a setting, NULL if there is none. */
+static const char *setting_value(const RunData *run, const char *name)
+{
+    const char *value = NULL;
+    for (size_t i = 0; i < arrlenu(run->settings); i++)
+        if (strcmp(run->settings[i].name, name) == 0)
+            value = run->settings[i].value;
+    return value;
 }
 
 static bool read_settings(RunData *run, const char *path, Error *error)
@@ -78,6 +83,8 @@ static bool read_settings(RunData *run, const char *path, Error *error)
         line = end ? end + 1 : NULL;
     }
     free(bytes);
+    run->attn = setting_value(run, "attn");
+    run->corpus = setting_value(run, "corpus");
     return good;
 }
 
@@ -171,8 +178,11 @@ void rundata_free(RunData *run)
 {
     free(run->path);
     free(run->name);
-    free(run->attn);
-    free(run->corpus);
+    for (size_t i = 0; i < arrlenu(run->settings); i++) {
+        free(run->settings[i].name);
+        free(run->settings[i].value);
+    }
+    arrfree(run->settings);
     arrfree(run->rows);
     *run = (RunData){0};
 }

@@ -13,10 +13,15 @@
 #define RUN_SETTINGS "settings.conf"
 #define RUN_LOG      "log.csv"
 
+typedef struct RunSetting {
+    char *name, *value;
+} RunSetting;
+
 typedef struct RunData {
-    char *path, *name; /* as given, and the folder's own name */
-    char *attn;        /* NULL when the settings do not say; so is corpus */
-    char *corpus;
+    char *path, *name;    /* as given, and the folder's own name */
+    RunSetting *settings; /* an array of stb_ds, in the order of the file */
+    const char *attn;     /* of these; NULL when they do not say; so is corpus */
+    const char *corpus;
     size_t parameters;    /* 0 when the settings do not say */
     double entropy_floor; /* nats per token that no model can save; NaN when not known */
     RunLogRow *rows;      /* an array of stb_ds */
