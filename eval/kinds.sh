@@ -1,6 +1,7 @@
 #!/bin/sh
 # Trains a model of each attention kind under equal conditions and prints one table of what came
-# out. About eight minutes a kind on two cores; a kind whose run is complete is not trained again.
+# out. About eight minutes a kind on two cores; a kind whose run is complete is not trained again,
+# only measured: speeds want a machine that does nothing else.
 #
 #   eval/kinds.sh [CORPUS [FOLDER [KIND...]]]      otherwise ptb.txt, runs/kinds, and all kinds
 set -eu
@@ -33,12 +34,13 @@ for kind in $kinds; do
     fi
     summary=$("$bin/compare" --json "$run")
     test_score=$("$bin/eval" "$run" "$corpus" --split test --json)
-    memory=$("$bin/bench" train --attn "$kind" $sizes --repeats 1 --json | number peak_rss_mb)
+    training=$("$bin/bench" train --attn "$kind" $sizes --repeats 20 --json)
     loss=$(echo "$summary" | number best_val_loss)
     printf '| %s | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f | %s |\n' "$kind" \
         "$(awk -v x="$loss" 'BEGIN { print exp(x) }')" \
         "$(echo "$test_score" | number perplexity)" \
-        "$(echo "$summary" | number tokens_per_second)" "$memory" \
+        "$(echo "$training" | number tokens_per_second)" \
+        "$(echo "$training" | number peak_rss_mb)" \
         "$(decode_rate "$kind" 10)" "$(decode_rate "$kind" 4000)" \
         "$(echo "$summary" | number parameters)"
 done
