@@ -25,14 +25,13 @@ static const Option rows[] = {
 };
 /* clang-format on */
 
-static void print_usage(void)
-{
-    printf(
-        "Usage: %s [OPTIONS]\n\n"
-        "Prints sentences from a seeded grammar, one a line: a corpus to try models on, whose\n"
-        "entropy is known exactly.\n",
-        program_name);
-}
+static const About about = {
+    .name = "toy",
+    .purpose = "prints sentences from a seeded grammar, one a line",
+    .synopses = {"[OPTIONS]"},
+    .paragraphs = {"They are a corpus to try models on, whose entropy is known exactly."},
+    .examples = {"--tokens 100000 --seed 2", "--entropy"},
+};
 
 static void print_text(const ToyOptions *options)
 {
@@ -53,7 +52,7 @@ int main(int argc, char **argv)
     ToyOptions options = {0};
     const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &options};
     CommandLine line;
-    program_read_command_line(&group, 1, print_usage, argc, argv, &line);
+    program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count > 0)
         die_usage("'%s' is not an option, and nothing else is expected", line.operands[0]);
     if (command_line_value(&line, "entropy"))

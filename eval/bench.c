@@ -56,20 +56,29 @@ static const Option rows[] = {
 };
 /* clang-format on */
 
-static void print_usage(void)
+static AboutItem command_item(size_t index)
 {
-    printf("Usage: %s COMMAND [OPTIONS]\n\n", program_name);
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        printf("  %-12s %s\n", commands[i].name, commands[i].help);
-    printf("\n  %s train --attn linear --dim 256 --layers 4 --heads 4 --context 128\n",
-           program_name);
+    if (index >= sizeof commands / sizeof *commands)
+        return (AboutItem){0};
+    return (AboutItem){commands[index].name, commands[index].help};
 }
+
+static const About about = {
+    .name = "bench",
+    .purpose = "measures how fast linnet is on this machine, against what the machine can do",
+    .synopses = {"COMMAND [OPTIONS]"},
+    .command = command_item,
+    .examples = {"train --attn linear --dim 256 --layers 4 --heads 4 --context 128"},
+    .files = {{"../models/NAME.conf, ../share/linnet/models/NAME.conf",
+               "presets, looked for from the folder of the program"}},
+    .environment = {&about_kernels, &about_terminal_size, &about_locale},
+};
 
 /* What of a preset concerns the benchmark stands between the defaults and the command line. */
 static void read_settings(const OptionGroup groups[2], int argc, char **argv, CommandLine *line)
 {
     Error error;
-    program_scan_command_line(groups, 2, print_usage, argc, argv, line);
+    program_scan_command_line(&about, groups, 2, argc, argv, line);
     options_set_defaults(groups, 2);
     const char *preset = command_line_value(line, "preset");
     char *path, *text = preset ? preset_text(preset, &path, &error) : NULL;

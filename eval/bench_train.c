@@ -4,11 +4,11 @@
 #include "models/update.h"
 #include "src/phase.h"
 #include "src/text.h"
+#include "src/usage.h"
 #include "src/vector.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 typedef struct Rig {
     Model model;
@@ -93,13 +93,6 @@ static double flop_per_token(const ModelConfig *config)
     return 6 * matrices + 6 * (double)config->layers * (double)config->context * width;
 }
 
-static double peak_megabytes(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)usage.ru_maxrss * 1024 / 1e6;
-}
-
 static void print_phases(const BenchOptions *options, double total)
 {
     for (size_t i = 0; i < PHASE_COUNT; i++) {
@@ -117,7 +110,7 @@ void bench_train(const BenchOptions *options)
     rig_make(&rig, options);
     char *attention = model_attention(&rig.model);
     train_step(&rig); /* touches all memory, before the peak is read */
-    double peak = peak_megabytes();
+    double peak = usage_peak_megabytes();
     double roof = bench_roof(5);
     double tokens = (double)rig.pass.rows;
     double evaluated = tokens / bench_time(evaluate, &rig, options->repeats).median;

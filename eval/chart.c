@@ -1,6 +1,7 @@
 #include "eval/chart.h"
 #include "eval/axis.h"
 #include "eval/canvas.h"
+#include "eval/palette.h"
 #include "eval/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -11,14 +12,30 @@
 #include <string.h>
 
 static const char marks[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-static const unsigned char colours[] = {214, 74, 36, 175, 166, 227, 25};
-enum { MARK_COUNT = sizeof marks - 1, COLOUR_COUNT = sizeof colours };
+enum { MARK_COUNT = sizeof marks - 1 };
 _Static_assert(sizeof marks - 1 <= CANVAS_OWNERS, "a cell tells apart what the marks do");
 
-/* Braille tells series apart by colour alone. */
+ChartLook chart_look(const Chart *chart, size_t i)
+{
+    return chart->looks ? chart->looks[i] : (ChartLook){.identity = i};
+}
+
+static bool look_alike(ChartLook a, ChartLook b)
+{
+    return palette_terminal(a.identity) == palette_terminal(b.identity) && a.faint == b.faint;
+}
+
+/* Braille tells series apart by colour alone, and whether they are faint. Those without a name
+ * need not be told from others. */
 static bool uses_braille(const Chart *chart)
 {
-    return chart->utf8 && chart->series_count <= (chart->colour ? COLOUR_COUNT : 1);
+    if (!chart->utf8 || !chart->colour)
+        return chart->utf8 && chart->series_count <= 1;
+    for (size_t i = 0; i < chart->series_count; i++)
+        for (size_t j = 0; chart->series[i].name && j < i; j++)
+            if (chart->series[j].name && look_alike(chart_look(chart, i), chart_look(chart, j)))
+                return false;
+    return true;
 }
 
 /* --- curves --- */
@@ -73,8 +90,11 @@ static void draw_series(Canvas *canvas, const ChartSeries *series, size_t owner,
 
 static void append_colour(char **text, const Chart *chart, size_t series)
 {
-    if (chart->colour)
-        text_append(text, "\x1b[38;5;%dm", colours[series % MARK_COUNT % COLOUR_COUNT]);
+    if (!chart->colour)
+        return;
+    ChartLook look = chart_look(chart, series);
+    text_append(text, "\x1b[%s38;5;%dm", look.faint ? "2;" : "",
+                palette_terminal(look.identity));
 }
 
 static void append_colour_end(char **text, const Chart *chart)
@@ -106,6 +126,8 @@ static void append_plot_row(char **text, const Chart *chart, const CanvasCell *c
                            ? cells[i].owner
                            : canvas_owner_in_turn(&cells[i], i);
         if (cells[i].owners && owner != colour_of) {
+            if (colour_of != SIZE_MAX && chart_look(chart, colour_of).faint)
+                append_colour_end(&line, chart);
             append_colour(&line, chart, owner);
             colour_of = owner;
         }
@@ -170,6 +192,14 @@ static void append_legend_entry(char **line, const Chart *chart, size_t series,
     text_append(line, " %s", name);
 }
 
+static size_t names_from(const Chart *chart, size_t series)
+{
+    size_t count = 0;
+    for (; series < chart->series_count; series++)
+        count += chart->series[series].name != NULL;
+    return count;
+}
+
 /* The legend's lines, an array of stb_ds of texts that the caller owns; at most `most`. When
  * not all names fit, the last line counts the rest. */
 static char **legend_lines(const Chart *chart, size_t most)
@@ -178,6 +208,8 @@ static char **legend_lines(const Chart *chart, size_t most)
     char **lines = NULL;
     size_t used = 0, first_on_line = 0;
     for (size_t i = 0; i < chart->series_count; i++) {
+        if (!chart->series[i].name)
+            continue;
         char *name = terminal_safe_name(chart->series[i].name, chart->columns - MARK,
                                         chart->utf8);
         size_t width = text_columns(name) + MARK;
@@ -185,7 +217,7 @@ static char **legend_lines(const Chart *chart, size_t most)
         if (!fits && arrlenu(lines) == most) {
             free(name);
             free(arrlast(lines));
-            arrlast(lines) = text_format("and %zu more", chart->series_count - first_on_line);
+            arrlast(lines) = text_format("and %zu more", names_from(chart, first_on_line));
             break;
         }
         if (!fits) {
@@ -232,13 +264,14 @@ static void append_plot(char **text, const Chart *chart, size_t rows)
 
 void chart_append(char **text, const Chart *asked)
 {
-    enum { LINES_AROUND = 4, PLOT_ROWS_LEAST = 3 }; /* two labels, the x axis and its ticks */
+    enum { LINES_AROUND = 4 }; /* two labels, the x axis and its ticks */
+    enum { SHARE = 3 };        /* of the rest, the legend gets one in so many */
     Chart chart = *asked;
     if (chart.columns < CHART_COLUMNS_LEAST)
         chart.columns = CHART_COLUMNS_LEAST;
     if (chart.rows < CHART_ROWS_LEAST)
         chart.rows = CHART_ROWS_LEAST;
-    char **legend = legend_lines(&chart, chart.rows - LINES_AROUND - PLOT_ROWS_LEAST);
+    char **legend = legend_lines(&chart, (chart.rows - LINES_AROUND) / SHARE);
     append_label(text, &chart, chart.y_label, 0, false);
     append_plot(text, &chart, chart.rows - LINES_AROUND - arrlenu(legend));
     for (size_t i = 0; i < arrlenu(legend); i++) {

@@ -1,13 +1,20 @@
-/* compare: training runs side by side, as a table and a chart, or as JSON for other programs.
+/* compare: training runs side by side, as a table and a chart, or as JSON or CSV for other
+ * programs.
  *
  * It reads what the runs wrote down and computes nothing anew, so it works on runs that are
  * still training, on another machine, and without the corpus. */
 #include "eval/compare_chart.h"
+#include "eval/compare_data.h"
+#include "eval/compare_notes.h"
 #include "eval/compare_table.h"
+#include "eval/differences.h"
+#include "eval/report.h"
 #include "eval/svg.h"
 #include "eval/terminal.h"
 #include "src/containers.h"
+#include "src/gemm.h"
 #include "src/program.h"
+#include "src/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,8 +27,9 @@ typedef struct Settings {
     CompareAxes axes;
     size_t color;         /* ColourWhen */
     size_t width, height; /* 0: fit the terminal */
-    char *svg;            /* file to write, or NULL */
-    bool json;
+    char *svg, *html;     /* files to write, or NULL */
+    char *reach;          /* losses, in a list */
+    bool json, csv, group;
 } Settings;
 
 static const char *colour_name(size_t index)
@@ -43,6 +51,13 @@ static const Option rows[] = {
     {.name = "train", .type = OPTION_FLAG, .fallback = "no",
      .offset = offsetof(Settings, axes.train),
      .help = "draw the losses on the training text as well"},
+    {.name = "group", .type = OPTION_FLAG, .fallback = "yes",
+     .offset = offsetof(Settings, group),
+     .help = "take runs together that differ by --seed alone: means, and what of a "
+             "difference may be chance"},
+    {.name = "reach", .argument = "LOSSES", .type = OPTION_TEXT,
+     .offset = offsetof(Settings, reach),
+     .help = "tell the epochs that reached these validation losses, such as 5.0,4.9"},
     {.name = "width", .argument = "N", .type = OPTION_SIZE, .low = CHART_COLUMNS_LEAST,
      .high = SIZE_MOST, .offset = offsetof(Settings, width),
      .help = "columns to fill; without it, those of the terminal"},
@@ -55,34 +70,32 @@ static const Option rows[] = {
     {.name = "svg", .argument = "FILE", .type = OPTION_TEXT,
      .offset = offsetof(Settings, svg),
      .help = "write the chart to this file as well, as a picture"},
+    {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
+     .offset = offsetof(Settings, html),
+     .help = "write a page with all curves, settings and samples to this file as well"},
     {.name = "json", .type = OPTION_FLAG, .fallback = "no",
      .offset = offsetof(Settings, json),
      .help = "print the same as JSON, with every digit, instead"},
+    {.name = "csv", .type = OPTION_FLAG, .fallback = "no",
+     .offset = offsetof(Settings, csv),
+     .help = "print every logged row of every run as CSV instead"},
 };
 /* clang-format on */
 
-static void print_usage(void)
-{
-    printf(
-        "Usage: %s [OPTIONS] RUN...\n\n"
-        "Shows training runs side by side: for each its attention kind, its parameters, the\n"
-        "best validation loss (in nats per token) with its perplexity and epoch, the last\n"
-        "training loss, the median speed and the time, and then their curves. RUN is the\n"
-        "folder of a run, finished or not.\n\n"
-        "  %s runs/softmax runs/linear\n"
-        "  %s --x seconds --y perplexity runs/*\n",
-        program_name, program_name, program_name);
-}
-
-static void print_json(const RunData *runs, size_t count)
-{
-    printf("{\"runs\": [");
-    for (size_t r = 0; r < count; r++) {
-        printf(r ? ",\n" : "\n");
-        rundata_print_json(stdout, &runs[r]);
-    }
-    printf("\n]}\n");
-}
+static const About about = {
+    .name = "compare",
+    .purpose = "shows training runs side by side",
+    .synopses = {"[OPTIONS] RUN..."},
+    .paragraphs =
+        {"It tells of each run its attention kind, its parameters, the best validation loss "
+         "(in nats per token) with its perplexity and epoch, the last training loss, the "
+         "median "
+         "speed, the time and the memory, and then draws their curves. Runs that differ by "
+         "--seed alone are one row and one curve. RUN is the folder of a run, finished or "
+         "not."},
+    .examples = {"runs/softmax runs/linear", "--x seconds --y perplexity runs/*"},
+    .environment = {&about_terminal_size, &about_colour, &about_locale},
+};
 
 /* The entropy of the corpus if all runs name the same, else NaN. */
 static double shared_entropy(const RunData *runs, size_t count)
@@ -106,81 +119,173 @@ static char **names_to_show(const RunData *runs, size_t count, bool utf8)
     return names;
 }
 
-/* What the numbers do not say by themselves. */
-static void print_notes(const RunData *runs, size_t count, char *const *names)
+/* Names of groups, safe to print. */
+static char **group_names(const RunGroup *groups, bool utf8)
 {
-    for (size_t r = 0; r < count; r++) {
-        if (arrlenu(runs[r].rows) == 0)
-            warn("%s: its log is empty: no step has been logged yet", names[r]);
-        else if (runs[r].validations == 0)
-            warn("%s: no validation loss yet; its training loss can be drawn with --train",
-                 names[r]);
-        if (arrlenu(runs[r].rows) > 0 && !isfinite(runs[r].final_train_loss))
-            warn("%s: its training loss ended as %g", names[r], runs[r].final_train_loss);
-    }
-    for (size_t r = 1; r < count; r++)
-        if (runs[0].corpus && runs[r].corpus && strcmp(runs[0].corpus, runs[r].corpus) != 0) {
-            warn("%s and %s name different corpora; losses compare only on the same text",
-                 names[0], names[r]);
-            break;
-        }
+    char **names = memory_take(arrlenu(groups), sizeof *names, "the groups of runs");
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        names[g] = terminal_safe_name(groups[g].name, SIZE_MAX, utf8);
+    return names;
 }
 
-/* What the table and one empty line leave of the terminal, within reason. */
-static size_t chart_height(const Settings *settings, size_t runs)
+static void free_names(char **names, size_t count)
 {
-    enum { LEAST = 14, MOST = 40, AROUND = 4 }; /* titles, gap, a sentence, the prompt */
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+/* What was asked for, before anything else is done: a list of losses. */
+static CompareReach *read_reach(const char *list)
+{
+    CompareReach *reach = NULL;
+    char *copy = memory_copy_text(list ? list : ""), *rest = copy;
+    for (char *word; list && (word = strsep(&rest, ","));) {
+        CompareReach one;
+        int length = snprintf(one.title, sizeof one.title, "to %s", word);
+        if (!text_to_double(word, &one.loss) || (size_t)length >= sizeof one.title)
+            die_usage("--reach: '%.40s' is no loss; give numbers, such as 5.0,4.9", word);
+        arrput(reach, one);
+    }
+    free(copy);
+    return reach;
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t lines = 0;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* What so many lines of table and sentences leave of the terminal, within reason. */
+static size_t chart_height(const Settings *settings, size_t lines)
+{
+    enum { LEAST = 12, MOST = 40, AROUND = 3 }; /* titles, gap, the prompt */
     if (settings->height > 0)
         return settings->height;
     size_t height = terminal_height(STDOUT_FILENO);
-    height = height > runs + AROUND + LEAST ? height - runs - AROUND : LEAST;
+    height = height > lines + AROUND + LEAST ? height - lines - AROUND : LEAST;
     return height < MOST ? height : MOST;
 }
 
-static void print_chart(const Chart *chart)
+static void print_chart(Chart chart, size_t width, size_t height, bool utf8, size_t color)
 {
+    chart.columns = width < SIZE_MOST ? width : SIZE_MOST;
+    chart.rows = height;
+    chart.utf8 = utf8;
+    chart.colour = color == COLOUR_ALWAYS ||
+                   (color == COLOUR_AUTO && terminal_has_colour(STDOUT_FILENO));
     char *text = memory_copy_text("\n");
-    chart_append(&text, chart);
+    if (chart.series)
+        chart_append(&text, &chart);
     fputs(text, stdout);
     free(text);
 }
 
-/* For people: the table, the chart, and the floor under it. */
-static void print_all(const RunData *runs, size_t count, char *const *names, bool utf8,
-                      const Settings *settings)
+/* All that is shown, and how. */
+typedef struct Comparison {
+    const RunData *runs;
+    size_t count;
+    const RunGroup *groups;
+    char *const *names; /* of the groups, safe to print */
+    const CompareReach *reach;
+    double entropy; /* of the corpus that all runs share, else NaN */
+    bool utf8;
+} Comparison;
+
+/* What it all means, in lines of at most so many columns; the caller frees it. */
+static char *meaning(const Comparison *all, const RunScore *test, size_t width)
+{
+    char *text = memory_copy_text("");
+    compare_append_protocol(&text, test, width);
+    differences_append(&text, all->groups, all->names, width);
+    if (!isnan(all->entropy)) {
+        char *floor = text_format(
+            "The corpus cannot be predicted better than %.6g nats per token.", all->entropy);
+        compare_append_sentence(&text, floor, "", width);
+        free(floor);
+    }
+    return text;
+}
+
+/* For people: the table, the chart, and what it all means. */
+static void print_all(const Comparison *all, const Chart *chart, const Settings *settings)
 {
     size_t width = settings->width > 0 ? settings->width : terminal_width(STDOUT_FILENO);
-    double entropy = shared_entropy(runs, count);
-    compare_print_table(runs, count, names, width, utf8);
-    Chart chart = compare_chart_make(runs, count, names, entropy, &settings->axes);
-    chart.columns = width < SIZE_MOST ? width : SIZE_MOST;
-    chart.rows = chart_height(settings, count);
-    chart.utf8 = utf8;
-    chart.colour = settings->color == COLOUR_ALWAYS ||
-                   (settings->color == COLOUR_AUTO && terminal_has_colour(STDOUT_FILENO));
-    if (chart.series)
-        print_chart(&chart);
+    const CompareTable table = {.groups = all->groups,
+                                .names = all->names,
+                                .reach = all->reach,
+                                .test = rundata_shared_test(all->runs, all->count),
+                                .width = width,
+                                .utf8 = all->utf8};
+    char *sentences = meaning(all, table.test, width);
+    compare_print_table(&table);
+    print_chart(*chart, width,
+                chart_height(settings, arrlenu(all->groups) + lines_of(sentences)), all->utf8,
+                settings->color);
+    fputs(sentences, stdout);
+    free(sentences);
+}
+
+/* The chart of groups of several runs says in its title what it shows of them. */
+static void write_svg(const char *path, const Chart *chart, const RunGroup *groups)
+{
+    bool several = false;
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        several |= arrlenu(groups[g].runs) > 1;
     Error error;
-    if (settings->svg && !svg_write(settings->svg, &chart, "Loss curves", &error))
+    if (!svg_write(path, chart,
+                   several ? "Loss curves: means and ranges over seeds" : "Loss curves",
+                   &error))
         die("%s", error.text);
-    compare_chart_free(&chart);
-    if (!isnan(entropy))
-        printf("The corpus cannot be predicted better than %.6g nats per token.\n", entropy);
+}
+
+/* A page is always UTF-8, whatever the terminal is. */
+static void write_page(const char *path, const Comparison *all)
+{
+    char **names = names_to_show(all->runs, all->count, true);
+    const Report report = {
+        .runs = all->runs, .count = all->count, .names = names, .entropy = all->entropy};
+    Error error;
+    if (!report_write(path, &report, &error))
+        die("%s", error.text);
+    free_names(names, all->count);
 }
 
 static void show(const RunData *runs, size_t count, const Settings *settings)
 {
+    CompareReach *reach = read_reach(settings->reach);
+    RunGroup *groups = groups_make(runs, count, settings->group);
     bool utf8 = terminal_is_utf8();
-    char **names = names_to_show(runs, count, utf8);
+    char **names = names_to_show(runs, count, utf8), **of_groups = group_names(groups, utf8);
+    const Comparison all = {.runs = runs,
+                            .count = count,
+                            .groups = groups,
+                            .names = of_groups,
+                            .reach = reach,
+                            .entropy = shared_entropy(runs, count),
+                            .utf8 = utf8};
+    Chart chart = compare_chart_groups(groups, of_groups, all.entropy, &settings->axes);
     if (settings->json)
-        print_json(runs, count);
+        compare_print_json(stdout, runs, count, groups);
+    else if (settings->csv)
+        compare_print_csv(stdout, runs, count, groups);
     else
-        print_all(runs, count, names, utf8, settings);
+        print_all(&all, &chart, settings);
     fflush(stdout);
-    print_notes(runs, count, names);
-    for (size_t r = 0; r < count; r++)
-        free(names[r]);
-    free(names);
+    if (settings->svg)
+        write_svg(settings->svg, &chart, groups);
+    if (settings->html)
+        write_page(settings->html, &all);
+    compare_print_notes(runs, count, names);
+    compare_print_group_notes(groups, of_groups);
+    compare_chart_free(&chart);
+    free_names(names, count);
+    free_names(of_groups, arrlenu(groups));
+    groups_free(groups);
+    arrfree(reach);
 }
 
 /* Reads all runs before anything is shown, and names every one that cannot be read. */
@@ -202,12 +307,15 @@ static RunData *read_runs(const CommandLine *line)
 
 int main(int argc, char **argv)
 {
+    gemm_choose_kernels(argv); /* for the samples on the page */
     Settings settings = {0};
     const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
     CommandLine line;
-    program_read_command_line(&group, 1, print_usage, argc, argv, &line);
+    program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count == 0)
         die_usage("which runs? give their folders, such as runs/linear");
+    if (settings.json && settings.csv)
+        die_usage("--json and --csv: standard output can be one of them");
     RunData *runs = read_runs(&line);
     show(runs, line.operand_count, &settings);
     for (size_t r = 0; r < line.operand_count; r++)

@@ -1,9 +1,10 @@
-/* The chart of compared runs: their validation curves, and what else is asked for. */
+/* The chart of compared runs: their validation curves, and what else is asked for. A run, or a
+ * group, has the colour of its place among those compared. */
 #ifndef LINNET_COMPARE_CHART_H
 #define LINNET_COMPARE_CHART_H
 
 #include "eval/chart.h"
-#include "eval/rundata.h"
+#include "eval/groups.h"
 
 typedef struct CompareAxes {
     size_t x, y; /* of those that compare_x_name and compare_y_name list */
@@ -19,6 +20,10 @@ const char *compare_y_name(size_t index);
  * the looks are the caller's to set, compare_chart_free frees. */
 Chart compare_chart_make(const RunData *runs, size_t count, char *const *names, double entropy,
                          const CompareAxes *axes);
+/* The same of groups: a group of several runs is its mean with the band from its lowest to its
+ * highest; perplexity is the exponential of the mean loss. Training losses are of every run. */
+Chart compare_chart_groups(const RunGroup *groups, char *const *names, double entropy,
+                           const CompareAxes *axes);
 void compare_chart_free(Chart *chart);
 
 #endif

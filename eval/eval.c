@@ -1,6 +1,8 @@
 /* eval: how well a trained model predicts a text, by a protocol that the output states. */
 #include "eval/loaded.h"
 #include "eval/score.h"
+#include "eval/scores.h"
+#include "src/file.h"
 #include "src/gemm.h"
 #include "src/program.h"
 #include "src/team.h"
@@ -63,18 +65,20 @@ static const Option rows[] = {
 };
 /* clang-format on */
 
-static void print_usage(void)
-{
-    printf(
-        "Usage: %s [OPTIONS] RUN CORPUS\n\n"
-        "Measures how well a trained model predicts a text: the loss in nats per token,\n"
-        "perplexity, and bits per character. Every token is scored, line ends included. RUN\n"
-        "is the folder of a run, of which the best checkpoint is taken, or a checkpoint file;\n"
-        "CORPUS is named as for training.\n\n"
-        "  %s runs/linear-ptb ptb.txt --split test\n"
-        "  %s runs/linear-ptb ptb.txt --split test --stride 32\n",
-        program_name, program_name, program_name);
-}
+static const About about = {
+    .name = "eval",
+    .purpose = "measures how well a trained model predicts a text",
+    .synopses = {"[OPTIONS] RUN CORPUS"},
+    .paragraphs =
+        {"It tells the loss in nats per token, perplexity, and bits per character. Every token "
+         "is scored, line ends included. RUN is the folder of a run, of which the best "
+         "checkpoint is taken, or a checkpoint file; CORPUS is named as for training. In the "
+         "folder of a run the score is noted, for compare to show."},
+    .files = {{"RUN/scores.csv", "the scores, a row for each way of scoring"}},
+    .examples = {"runs/linear-ptb ptb.txt --split test",
+                 "runs/linear-ptb ptb.txt --split test --stride 32"},
+    .environment = {&about_kernels},
+};
 
 /* How the text is to be read; the model carries its state from then on, or does not. */
 static void settle_windows(Settings *settings, ModelConfig *config)
@@ -185,13 +189,35 @@ static void print_score(const Settings *settings, Score score, const CorpusSplit
     free(json);
 }
 
+/* Leaves the score in the run's folder, where compare finds it; a checkpoint file has none. */
+static void note_score(const char *run, const Settings *settings, Score score,
+                       const CorpusSplit *split, size_t streams, const LoadedModel *loaded)
+{
+    const char *step = checkpoint_extra(&loaded->checkpoint, "step");
+    RunScore row = {.window = settings->window,
+                    .stride = settings->stride,
+                    .carried_streams = streams,
+                    .text_crc = split->crc,
+                    .tokens = score.tokens,
+                    .nats = score.nats};
+    if (!file_is_folder(run) || !isfinite(score.nats) || !step ||
+        !text_to_size(step, &row.step))
+        return;
+    snprintf(row.split, sizeof row.split, "%s", split_name(settings->split));
+    Error error;
+    char *path = file_join(run, RUN_SCORES);
+    if (!scores_note(path, &row, &error))
+        warn("the score is not kept for compare: %s", error.text);
+    free(path);
+}
+
 int main(int argc, char **argv)
 {
     gemm_choose_kernels(argv);
     Settings settings = {0};
     const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
     CommandLine line;
-    program_read_command_line(&group, 1, print_usage, argc, argv, &line);
+    program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count != 2)
         die_usage("it takes a run and a corpus");
 
@@ -205,7 +231,9 @@ int main(int argc, char **argv)
     const CorpusSplit *split = load_split(&corpus, &settings, &loaded, line.operands[1]);
     Score score = score_split(&settings, &loaded.model, split,
                               loaded.checkpoint.vocabulary.eos);
-    print_score(&settings, score, split, loaded.model.config.carry_state ? settings.batch : 0);
+    size_t streams = loaded.model.config.carry_state ? settings.batch : 0;
+    print_score(&settings, score, split, streams);
+    note_score(line.operands[0], &settings, score, split, streams, &loaded);
     corpus_free(&corpus);
     loaded_close(&loaded);
     options_free_texts(&group, 1);

@@ -13,7 +13,9 @@ static void lay_out(Generator *g)
     pass_layout(&g->pass, &g->arena);
     g->logits = arena_reals(&g->arena,
                             memory_product(texts, config->vocabulary, "the generator"));
-    g->candidates = arena_bytes(&g->arena, config->vocabulary, sizeof *g->candidates);
+    g->memory.weights = arena_reals(&g->arena, config->vocabulary);
+    g->memory.candidates = arena_bytes(&g->arena, config->vocabulary,
+                                       sizeof *g->memory.candidates);
     g->history = arena_bytes(&g->arena, memory_product(config->context, texts, "the generator"),
                              sizeof *g->history);
 }
@@ -79,12 +81,27 @@ void generator_read(Generator *generator, const int32_t *tokens)
     pass_step(&generator->pass, generator->logits, tokens);
 }
 
+const real *generator_logits(const Generator *generator, size_t text)
+{
+    return generator->logits + text * generator->pass.model->config.vocabulary;
+}
+
 int32_t generator_pick(Generator *generator, size_t text, const SamplerOptions *options,
                        double uniform, int32_t banned)
 {
     size_t vocabulary = generator->pass.model->config.vocabulary;
     real *logits = generator->logits + text * vocabulary;
-    if (banned >= 0)
-        logits[banned] = -INFINITY;
-    return sampler_pick(logits, vocabulary, options, uniform, generator->candidates);
+    if (banned < 0)
+        return sampler_pick(logits, vocabulary, options, uniform, generator->memory);
+    real kept = logits[banned]; /* what the model said stays readable */
+    logits[banned] = -INFINITY;
+    int32_t id = sampler_pick(logits, vocabulary, options, uniform, generator->memory);
+    logits[banned] = kept;
+    return id;
+}
+
+double generator_loss(const Generator *generator, size_t text, int32_t token)
+{
+    return sampler_loss(generator_logits(generator, text),
+                        generator->pass.model->config.vocabulary, token);
 }

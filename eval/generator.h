@@ -15,8 +15,8 @@
 typedef struct Generator {
     Pass pass; /* its batch B is the number of texts */
     Arena arena;
-    real *logits;          /* (B, V) of the next tokens */
-    Candidate *candidates; /* (V) work memory */
+    real *logits;         /* (B, V) of the next tokens */
+    SamplerMemory memory; /* for V tokens */
     int32_t *history; /* (context, B) tokens since the last restart, where there is an end */
     size_t read;      /* how many of them each text has */
     bool endless;
@@ -35,5 +35,9 @@ void generator_read(Generator *generator, const int32_t *tokens);
 /* Picks what follows in one of the texts; a banned token (or TOKEN_NONE) is never picked. */
 int32_t generator_pick(Generator *generator, size_t text, const SamplerOptions *options,
                        double uniform, int32_t banned);
+/* The model's own word on what follows, whatever the options are: the logits (V), and the loss
+ * of a token in nats. */
+const real *generator_logits(const Generator *generator, size_t text);
+double generator_loss(const Generator *generator, size_t text, int32_t token);
 
 #endif

@@ -1,5 +1,4 @@
 #include "eval/rundata.h"
-#include "eval/terminal.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/text.h"
@@ -53,8 +52,7 @@ static bool read_setting(RunData *run, char *line, const char *where, Error *err
     return true;
 }
 
-/* The last word on a setting, NULL if there is none. */
-static const char *setting_value(const RunData *run, const char *name)
+const char *rundata_setting(const RunData *run, const char *name)
 {
     const char *value = NULL;
     for (size_t i = 0; i < arrlenu(run->settings); i++)
@@ -83,8 +81,8 @@ static bool read_settings(RunData *run, const char *path, Error *error)
         line = end ? end + 1 : NULL;
     }
     free(bytes);
-    run->attn = setting_value(run, "attn");
-    run->corpus = setting_value(run, "corpus");
+    run->attn = rundata_setting(run, "attn");
+    run->corpus = rundata_setting(run, "corpus");
     return good;
 }
 
@@ -116,6 +114,7 @@ static void summarise(RunData *run)
     for (size_t i = 0; i < arrlenu(run->rows); i++) {
         const RunLogRow *row = &run->rows[i];
         run->validations += row->has_val_loss;
+        run->peak_mb = fmax(run->peak_mb, row->peak_mb); /* which passes NaN over */
         if (!row->has_val_loss || !isfinite(row->val_loss) ||
             row->val_loss >= run->best_val_loss)
             continue;
@@ -163,14 +162,18 @@ bool rundata_read(RunData *run, const char *path, Error *error)
                      .best_epoch = NAN,
                      .final_train_loss = NAN,
                      .tokens_per_second = NAN,
-                     .seconds = NAN};
-    char *settings = file_join(path, RUN_SETTINGS), *log = file_join(path, RUN_LOG);
+                     .seconds = NAN,
+                     .peak_mb = NAN};
+    char *settings = file_join(path, RUN_SETTINGS), *log = file_join(path, RUN_LOG),
+         *scores = file_join(path, RUN_SCORES);
     bool good = check_folder(path, settings, log, error) &&
-                read_settings(run, settings, error) && runlog_read(log, &run->rows, error);
+                read_settings(run, settings, error) && runlog_read(log, &run->rows, error) &&
+                (!file_exists(scores) || scores_read(scores, &run->scores, error));
     if (good)
         summarise(run);
     free(settings);
     free(log);
+    free(scores);
     return good;
 }
 
@@ -184,74 +187,35 @@ void rundata_free(RunData *run)
     }
     arrfree(run->settings);
     arrfree(run->rows);
+    arrfree(run->scores);
     *run = (RunData){0};
 }
 
-/* --- JSON --- */
+/* --- scores --- */
 
-static void append_name(char **text, const char *key, const char *value)
+const RunScore *rundata_score(const RunData *run, const RunScore *protocol)
 {
-    text_append(text, "\"%s\": ", key);
-    char *safe = value ? terminal_safe_name(value, SIZE_MAX, true) : NULL;
-    if (safe)
-        text_append_json_string(text, safe);
-    else
-        text_append(text, "null");
-    text_append(text, ", ");
-    free(safe);
+    for (size_t i = 0; i < arrlenu(run->scores); i++)
+        if (score_same_protocol(&run->scores[i], protocol) &&
+            run->scores[i].step == run->best_step)
+            return &run->scores[i];
+    return NULL;
 }
 
-static void append_number(char **text, const char *key, double value, const char *after)
+const RunScore *rundata_shared_test(const RunData *runs, size_t count)
 {
-    text_append(text, "\"%s\": ", key);
-    text_append_json_number(text, value);
-    text_append(text, "%s", after);
-}
-
-/* Whole numbers are written as such: a double's nine digits would round them. */
-static void append_size(char **text, const char *key, size_t value, bool known)
-{
-    if (known)
-        text_append(text, "\"%s\": %zu, ", key, value);
-    else
-        text_append(text, "\"%s\": null, ", key);
-}
-
-static void print_point(FILE *stream, const RunLogRow *row)
-{
-    char *text = NULL;
-    append_size(&text, "step", row->step, true);
-    append_number(&text, "epoch", row->epoch, ", ");
-    append_size(&text, "tokens", row->tokens, true);
-    append_number(&text, "seconds", row->seconds, ", ");
-    append_number(&text, "val_loss", row->val_loss, "");
-    fprintf(stream, "{%s}", text);
-    free(text);
-}
-
-void rundata_print_json(FILE *stream, const RunData *run)
-{
-    char *text = NULL;
-    append_name(&text, "name", run->name);
-    append_name(&text, "path", run->path);
-    append_name(&text, "attn", run->attn);
-    append_size(&text, "parameters", run->parameters, run->parameters > 0);
-    append_number(&text, "entropy_floor", run->entropy_floor, ", ");
-    append_number(&text, "best_val_loss", run->best_val_loss, ", ");
-    append_number(&text, "best_val_perplexity", exp(run->best_val_loss), ", ");
-    append_number(&text, "best_epoch", run->best_epoch, ", ");
-    append_size(&text, "best_step", run->best_step, !isnan(run->best_val_loss));
-    append_number(&text, "final_train_loss", run->final_train_loss, ", ");
-    append_number(&text, "tokens_per_second", run->tokens_per_second, ", ");
-    append_number(&text, "seconds", run->seconds, ", ");
-    fprintf(stream, "{%s\"points\": [", text);
-    free(text);
-    const char *between = "\n  ";
-    for (size_t i = 0; i < arrlenu(run->rows); i++)
-        if (run->rows[i].has_val_loss) {
-            fputs(between, stream);
-            print_point(stream, &run->rows[i]);
-            between = ",\n  ";
+    const RunScore *best = NULL;
+    size_t most = 0;
+    for (size_t r = 0; r < count; r++)
+        for (size_t i = 0; i < arrlenu(runs[r].scores); i++) {
+            const RunScore *score = &runs[r].scores[i];
+            size_t having = 0;
+            for (size_t other = 0; other < count; other++)
+                having += rundata_score(&runs[other], score) != NULL;
+            if (strcmp(score->split, "test") != 0 || having <= most)
+                continue;
+            best = score;
+            most = having;
         }
-    fputs("]}", stream);
+    return best;
 }

@@ -14,11 +14,13 @@
 bool runlog_read(const char *path, RunLogRow **rows, Error *error)
 {
     char *bytes;
-    size_t size, whole;
+    size_t size;
     *rows = NULL;
     if (!file_read(path, MOST_BYTES, &bytes, &size, error))
         return false;
-    bool good = runlog_parse(path, bytes, size, rows, &whole, error);
+    RunLogText text;
+    bool good = runlog_parse(path, bytes, size, &text, error);
+    *rows = text.rows;
     free(bytes);
     return good;
 }
@@ -27,7 +29,7 @@ bool runlog_read(const char *path, RunLogRow **rows, Error *error)
 
 static bool open_log(RunLog *log, const char *path, int flags, Error *error)
 {
-    *log = (RunLog){.fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666)};
+    log->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
     if (log->fd < 0 && errno == EEXIST)
         return error_set(error,
                          "%s: there is a log already; resume that run or choose another "
@@ -41,29 +43,15 @@ static bool open_log(RunLog *log, const char *path, int flags, Error *error)
 
 static bool write_line(RunLog *log, const char *line, Error *error)
 {
-    size_t length = strlen(line);
-    ssize_t done;
-    do
-        done = write(log->fd, line, length);
-    while (done < 0 && errno == EINTR);
-    if (done == (ssize_t)length) {
-        log->size += length;
-        return true;
-    }
-    error_set(error, "%s: cannot write: %s", log->path,
-              done < 0 ? strerror(errno) : "the disk took only a part of the row");
-    /* The next row must not be glued to half of this one. */
-    if (done > 0 && ftruncate(log->fd, (off_t)log->size) != 0)
-        error_set(error, "%s: cannot write, and the last line is torn: %s", log->path,
-                  strerror(errno));
-    return false;
+    return file_append(log->fd, log->path, &log->size, line, strlen(line), error);
 }
 
 bool runlog_create(RunLog *log, const char *path, Error *error)
 {
+    *log = (RunLog){.columns = RUNLOG_COLUMNS};
     if (!open_log(log, path, O_CREAT | O_EXCL, error))
         return false;
-    char *header = runlog_format_header();
+    char *header = runlog_format_header(log->columns);
     bool good = write_line(log, header, error);
     free(header);
     if (!good) {
@@ -76,7 +64,7 @@ bool runlog_create(RunLog *log, const char *path, Error *error)
 bool runlog_append(RunLog *log, const RunLogRow *row, Error *error)
 {
     char line[RUNLOG_LINE];
-    runlog_format_row(row, line);
+    runlog_format_row(row, log->columns, line);
     return write_line(log, line, error);
 }
 
@@ -93,10 +81,11 @@ bool runlog_close(RunLog *log, Error *error)
 /* --- going on --- */
 
 /* Puts rows that are about to be trained again at the end of PATH.bak. */
-static bool keep_aside(const char *path, const char *rows, size_t size, Error *error)
+static bool keep_aside(const char *path, const char *rows, size_t size, size_t columns,
+                       Error *error)
 {
     char *backup = text_format("%s.bak", path);
-    char *before = NULL, *header = runlog_format_header();
+    char *before = NULL, *header = runlog_format_header(columns);
     size_t before_size = 0;
     FileReplacement file;
     bool good = !file_exists(backup) ||
@@ -123,27 +112,29 @@ static size_t bytes_up_to(const char *bytes, const RunLogRow *rows, size_t step)
     return (size_t)(next - bytes);
 }
 
-static bool cut_back(const char *path, const char *bytes, size_t size, size_t step,
-                     size_t *kept, Error *error)
+/* Leaves the rows up to the step in the file; log->size and log->columns become theirs. */
+static bool cut_back(RunLog *log, const char *path, const char *bytes, size_t size, size_t step,
+                     Error *error)
 {
-    RunLogRow *rows;
-    size_t whole;
-    if (!runlog_parse(path, bytes, size, &rows, &whole, error))
+    RunLogText text;
+    if (!runlog_parse(path, bytes, size, &text, error))
         return false;
-    *kept = whole ? bytes_up_to(bytes, rows, step) : 0;
-    arrfree(rows);
-    if (*kept < whole && !keep_aside(path, bytes + *kept, whole - *kept, error))
+    size_t kept = text.whole ? bytes_up_to(bytes, text.rows, step) : 0;
+    arrfree(text.rows);
+    log->columns = text.columns;
+    log->size = kept;
+    if (kept < text.whole &&
+        !keep_aside(path, bytes + kept, text.whole - kept, text.columns, error))
         return false;
-    if (*kept > 0 && *kept == size)
+    if (kept > 0 && kept == size)
         return true;
-    char *header = runlog_format_header();
+    char *header = runlog_format_header(log->columns);
+    if (kept == 0)
+        log->size = strlen(header);
     FileReplacement file;
     bool good = file_replace_begin(&file, path, error) &&
-                file_replace_write(&file, *kept ? bytes : header,
-                                   *kept ? *kept : strlen(header), error) &&
+                file_replace_write(&file, kept ? bytes : header, log->size, error) &&
                 file_replace_commit(&file, error);
-    if (!*kept)
-        *kept = strlen(header);
     free(header);
     return good;
 }
@@ -151,14 +142,11 @@ static bool cut_back(const char *path, const char *bytes, size_t size, size_t st
 bool runlog_reopen(RunLog *log, const char *path, size_t step, Error *error)
 {
     char *bytes;
-    size_t size, kept = 0;
+    size_t size;
     *log = (RunLog){.fd = -1};
     if (!file_read(path, MOST_BYTES, &bytes, &size, error))
         return false;
-    bool good = cut_back(path, bytes, size, step, &kept, error) &&
-                open_log(log, path, 0, error);
-    if (good)
-        log->size = kept;
+    bool good = cut_back(log, path, bytes, size, step, error) && open_log(log, path, 0, error);
     free(bytes);
     return good;
 }

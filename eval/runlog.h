@@ -4,7 +4,10 @@
  * A row is written with a single write(2), so that a crash tears at most the last line; a line
  * without its line end is therefore never believed, and never an error either. Numbers carry
  * nine digits, with which a float reads back as exactly itself; "nan" and "inf" are values like
- * any other, because the log of a run that went wrong is the one that gets read. */
+ * any other, because the log of a run that went wrong is the one that gets read.
+ *
+ * The last column, peak_mb, came later than the others: a log that began without it is read,
+ * and gone on with, without it. */
 #ifndef LINNET_RUNLOG_H
 #define LINNET_RUNLOG_H
 
@@ -20,13 +23,15 @@ typedef struct RunLogRow {
     double seconds, lr, train_loss;
     double val_loss; /* counts only with has_val_loss; NaN in rows read without one */
     double grad_norm, tokens_per_second;
+    double peak_mb;    /* the most memory that was resident so far; NaN: not known */
     bool has_val_loss; /* tells "not measured", an empty cell, from "measured: nan" */
 } RunLogRow;
 
 typedef struct RunLog {
     int fd;
-    char *path;  /* owned */
-    size_t size; /* of the file, all of it whole rows */
+    char *path;     /* owned */
+    size_t size;    /* of the file, all of it whole rows */
+    size_t columns; /* of its rows */
 } RunLog;
 
 /* Starts a log; one that is there already is never written over. */

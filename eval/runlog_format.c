@@ -23,19 +23,27 @@ static const Column columns[] = {
     {"val_loss", offsetof(RunLogRow, val_loss), false},
     {"grad_norm", offsetof(RunLogRow, grad_norm), false},
     {"tokens_per_second", offsetof(RunLogRow, tokens_per_second), false},
+    {"peak_mb", offsetof(RunLogRow, peak_mb), false},
 };
-
-enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
+_Static_assert(sizeof columns / sizeof columns[0] == RUNLOG_COLUMNS, "one row for each column");
 
 /* --- writing --- */
 
-char *runlog_format_header(void)
+char *runlog_format_header(size_t count)
 {
     char *text = NULL;
-    for (size_t i = 0; i < COLUMN_COUNT; i++)
+    for (size_t i = 0; i < count; i++)
         text_append(&text, "%s%s", i ? "," : "", columns[i].name);
     text_append(&text, "\n");
     return text;
+}
+
+/* Whether a cell stays empty because nothing was measured; a true NaN is "nan". */
+static bool is_blank(const Column *column, const RunLogRow *row)
+{
+    if (column->offset == offsetof(RunLogRow, val_loss))
+        return !row->has_val_loss;
+    return column->offset == offsetof(RunLogRow, peak_mb) && isnan(row->peak_mb);
 }
 
 static int print_cell(char *out, size_t room, const Column *column, const RunLogRow *row)
@@ -43,18 +51,18 @@ static int print_cell(char *out, size_t room, const Column *column, const RunLog
     const void *field = (const char *)row + column->offset;
     if (column->whole)
         return snprintf(out, room, "%zu", *(const size_t *)field);
-    if (column->offset == offsetof(RunLogRow, val_loss) && !row->has_val_loss)
+    if (is_blank(column, row))
         return 0;
     double value = *(const double *)field;
     return isnan(value) ? snprintf(out, room, "nan") : snprintf(out, room, "%.9g", value);
 }
 
-void runlog_format_row(const RunLogRow *row, char line[RUNLOG_LINE])
+void runlog_format_row(const RunLogRow *row, size_t count, char line[RUNLOG_LINE])
 {
     size_t used = 0;
-    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         used += (size_t)print_cell(line + used, RUNLOG_LINE - used, &columns[i], row);
-        line[used++] = i + 1 < COLUMN_COUNT ? ',' : '\n';
+        line[used++] = i + 1 < count ? ',' : '\n';
     }
     line[used] = '\0';
 }
@@ -90,14 +98,14 @@ static bool read_cell(const Column *column, const char *text, RunLogRow *row)
 }
 
 /* Reads one row from a line without its end, cutting the line at its commas. */
-static bool read_row(char *line, RunLogRow *row, const char *where, Error *error)
+static bool read_row(char *line, size_t count, RunLogRow *row, const char *where, Error *error)
 {
-    *row = (RunLogRow){0};
+    *row = (RunLogRow){.peak_mb = NAN};
     char *cell = line;
-    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (!cell)
-            return error_set(error, "%s: %zu values where a row of a run's log has %d", where,
-                             i, COLUMN_COUNT);
+            return error_set(error, "%s: %zu values where a row of this run's log has %zu",
+                             where, i, count);
         char *comma = strchr(cell, ',');
         if (comma)
             *comma = '\0';
@@ -107,12 +115,12 @@ static bool read_row(char *line, RunLogRow *row, const char *where, Error *error
         cell = comma ? comma + 1 : NULL;
     }
     if (cell)
-        return error_set(error, "%s: more than the %d values of a row of a run's log", where,
-                         COLUMN_COUNT);
+        return error_set(error, "%s: more than the %zu values of a row of this run's log",
+                         where, count);
     return true;
 }
 
-static bool read_line(const char *line, size_t length, const char *where, RunLogRow **rows,
+static bool read_line(const char *line, size_t length, const char *where, RunLogText *text,
                       Error *error)
 {
     char copy[RUNLOG_LINE];
@@ -121,51 +129,62 @@ static bool read_line(const char *line, size_t length, const char *where, RunLog
     memcpy(copy, line, length);
     copy[length] = '\0';
     RunLogRow row;
-    if (!read_row(copy, &row, where, error))
+    if (!read_row(copy, text->columns, &row, where, error))
         return false;
-    if (arrlenu(*rows) > 0 && row.step < arrlast(*rows).step)
+    if (arrlenu(text->rows) > 0 && row.step < arrlast(text->rows).step)
         return error_set(error, "%s: step %zu comes after step %zu; rows are out of order",
-                         where, row.step, arrlast(*rows).step);
-    arrput(*rows, row);
+                         where, row.step, arrlast(text->rows).step);
+    arrput(text->rows, row);
     return true;
 }
 
-/* A log that was torn while its header was written has nothing in it yet. */
-static bool read_header(const char *path, const char *bytes, size_t size, size_t *length,
-                        Error *error)
+/* Whether the bytes begin with the header of so many columns, or are what was written of it. */
+static bool begins_with_header(const char *bytes, size_t size, size_t count, size_t *length)
 {
-    char *header = runlog_format_header();
+    char *header = runlog_format_header(count);
     *length = strlen(header);
     if (size < *length)
         *length = size;
     bool good = memcmp(bytes, header, *length) == 0;
-    if (!good)
-        error_set(error, "%s:1: not the log of a run, which begins with %.*s", path,
-                  (int)strlen(header) - 1, header);
     free(header);
     return good;
 }
 
-bool runlog_parse(const char *path, const char *bytes, size_t size, RunLogRow **rows,
-                  size_t *whole, Error *error)
+/* A log that was torn while its header was written has nothing in it yet. */
+static bool read_header(const char *path, const char *bytes, size_t size, size_t *length,
+                        size_t *count, Error *error)
+{
+    for (*count = RUNLOG_COLUMNS; *count >= RUNLOG_COLUMNS_BEFORE; --*count)
+        if (begins_with_header(bytes, size, *count, length))
+            return true;
+    char *header = runlog_format_header(RUNLOG_COLUMNS);
+    error_set(error, "%s:1: not the log of a run, which begins with %.*s", path,
+              (int)strlen(header) - 1, header);
+    free(header);
+    return false;
+}
+
+bool runlog_parse(const char *path, const char *bytes, size_t size, RunLogText *text,
+                  Error *error)
 {
     size_t length;
-    *rows = NULL;
-    *whole = 0;
-    bool good = read_header(path, bytes, size, &length, error);
-    const char *line = bytes + (good ? length : 0), *end = bytes + size;
+    *text = (RunLogText){0};
+    if (!read_header(path, bytes, size, &length, &text->columns, error))
+        return false;
+    const char *line = bytes + length, *end = bytes + size;
+    bool good = true;
     for (size_t number = 2; good && line < end; number++) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         if (!stop)
             break;
         char *where = text_format("%s:%zu", path, number);
-        good = read_line(line, (size_t)(stop - line), where, rows, error);
+        good = read_line(line, (size_t)(stop - line), where, text, error);
         free(where);
         line = stop + 1;
     }
     if (good && length > 0 && bytes[length - 1] == '\n')
-        *whole = (size_t)(line - bytes);
+        text->whole = (size_t)(line - bytes);
     if (!good)
-        arrfree(*rows);
+        arrfree(text->rows);
     return good;
 }

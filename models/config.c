@@ -21,6 +21,16 @@ static const char *norm_name(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
+static const char *owner_name(const Option *option, size_t index)
+{
+    for (size_t i = 0; attention_find(i); i++)
+        if (config_kind_uses(attention_find(i), option->name) && index-- == 0)
+            return attention_name(i);
+    return NULL;
+}
+
+static const OptionOwners owners = {"Options that only some attention kinds have", owner_name};
+
 #define FIELD(name) offsetof(ModelConfig, name)
 
 /* clang-format off */
@@ -93,50 +103,51 @@ const Option model_option_rows[] = {
              "before it left; for kinds that forget"},
     {.name = "window", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.window), .low = 1, .high = 65536, .fallback = "64", .stored = true,
-     .fixed = true,
+     .fixed = true, .owners = &owners,
      .help = "positions that are seen, the own one included"},
     {.name = "period", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.period), .low = 1, .high = 65536, .fallback = "16", .stored = true,
-     .fixed = true,
+     .fixed = true, .owners = &owners,
      .help = "distance of the positions that are seen, or length of a block"},
     {.name = "summary", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.summary), .low = 1, .high = 65536, .fallback = "4", .stored = true,
-     .fixed = true,
+     .fixed = true, .owners = &owners,
      .help = "positions at a block's end that are seen by all later ones"},
     {.name = "segment", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.segment), .low = 1, .high = 65536, .fallback = "32", .stored = true,
-     .fixed = true,
+     .fixed = true, .owners = &owners,
      .help = "positions that are compressed together"},
     {.name = "rank", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.rank), .low = 1, .high = 65536, .fallback = "4", .stored = true,
-     .fixed = true,
+     .fixed = true, .owners = &owners,
      .help = "what a segment is compressed to"},
     {.name = "features", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.features), .low = 0, .high = 65536, .fallback = "0", .stored = true,
-     .fixed = true,
+     .fixed = true, .owners = &owners,
      .help = "random features; 0: twice the width of a head"},
     {.name = "redraw", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.redraw), .low = 0, .high = 1e9, .fallback = "0", .stored = true,
-     .fixed = true,
+     .fixed = true, .owners = &owners,
      .help = "draw them again every so many steps; 0: never"},
     {.name = "hashes", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.hashes), .low = 1, .high = 64, .fallback = "2", .stored = true,
-     .fixed = true,
+     .fixed = true, .owners = &owners,
      .help = "rounds of hashing"},
     {.name = "buckets", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.buckets), .low = 2, .high = 4096, .fallback = "8", .stored = true,
-     .fixed = true,
+     .fixed = true, .owners = &owners,
      .help = "buckets of a round, an even number"},
     {.name = "near", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.near), .low = 1, .high = 65536, .fallback = "32", .stored = true,
-     .fixed = true,
+     .fixed = true, .owners = &owners,
      .help = "positions of the own bucket that are seen"},
     {.name = "tau", .argument = "X", .type = OPTION_REAL,
      .offset = FIELD(own.tau), .low = 0.01, .high = 1, .fallback = "0.95", .stored = true,
-     .fixed = true,
+     .fixed = true, .owners = &owners,
      .help = "slope of the kernel 1 + tau q.k"},
     {.name = "sink", .type = OPTION_FLAG,
      .offset = FIELD(own.sink), .fallback = "no", .stored = true, .fixed = true,
+     .owners = &owners,
      .help = "learn the size of the escape hatch"},
 };
 /* clang-format on */
@@ -171,8 +182,7 @@ bool config_gates_output(const ModelConfig *config, size_t layer)
 
 bool config_is_own(const Option *option)
 {
-    return option->offset >= FIELD(own) &&
-           option->offset < FIELD(own) + sizeof(AttentionOptions);
+    return option->owners == &owners;
 }
 
 bool config_kind_uses(const AttentionKind *kind, const char *name)

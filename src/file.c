@@ -151,6 +151,25 @@ bool file_replace_text(const char *path, const char *text, Error *error)
            file_replace_commit(&file, error);
 }
 
+bool file_append(int fd, const char *path, size_t *size, const void *bytes, size_t count,
+                 Error *error)
+{
+    ssize_t done;
+    do
+        done = write(fd, bytes, count);
+    while (done < 0 && errno == EINTR);
+    if (done == (ssize_t)count) {
+        *size += count;
+        return true;
+    }
+    error_set(error, "%s: cannot write: %s", path,
+              done < 0 ? strerror(errno) : "the disk took only a part of it");
+    /* What comes next must not be glued to half of this. */
+    if (done > 0 && ftruncate(fd, (off_t)*size) != 0)
+        error_set(error, "%s: cannot write, and its end is torn: %s", path, strerror(errno));
+    return false;
+}
+
 bool file_exists(const char *path)
 {
     return access(path, F_OK) == 0;

@@ -29,6 +29,11 @@ void file_replace_abort(FileReplacement *file);
 /* The three in one, for a text that is all there. */
 bool file_replace_text(const char *path, const char *text, Error *error);
 
+/* Appends to an open file of *size bytes with a single write, whole or not at all: a file that
+ * took only a part is cut back. */
+bool file_append(int fd, const char *path, size_t *size, const void *bytes, size_t count,
+                 Error *error);
+
 bool file_exists(const char *path);
 bool file_is_folder(const char *path);
 /* "folder/name", the caller's to free. */

@@ -23,6 +23,32 @@ const Option *option_find(const OptionGroup *groups, size_t count, const char *n
     return NULL;
 }
 
+bool option_takes_value(const Option *option)
+{
+    return option->type != OPTION_FLAG && option->type != OPTION_ACTION;
+}
+
+void options_visit(const OptionGroup *groups, size_t count, void (*heading)(const char *title),
+                   void (*row)(const Option *option))
+{
+    for (size_t g = 0; g < count; g++) {
+        heading(groups[g].title);
+        for (size_t i = 0; i < groups[g].count; i++)
+            if (!groups[g].options[i].owners)
+                row(&groups[g].options[i]);
+        const OptionOwners *last = NULL;
+        for (size_t i = 0; i < groups[g].count; i++) {
+            const Option *option = &groups[g].options[i];
+            if (!option->owners)
+                continue;
+            if (option->owners != last)
+                heading(option->owners->title);
+            row(option);
+            last = option->owners;
+        }
+    }
+}
+
 static const char *nearest(const OptionGroup *groups, size_t count, const char *name)
 {
     const char *best = NULL;
@@ -195,7 +221,7 @@ static bool scan_option(const OptionGroup *groups, size_t count, char *word, cha
     char *name = text_format("%.*s", equals ? (int)(equals - word) : (int)strlen(word), word);
     const Option *option = option_find(groups, count, name, NULL);
     const Option *cleared = option ? NULL : find_flag_to_clear(groups, count, name);
-    bool has_value = option && option->type != OPTION_FLAG && option->type != OPTION_ACTION;
+    bool has_value = option && option_takes_value(option);
     bool good = true;
     *took_next = false;
     given->option = option ? option : cleared;

@@ -26,7 +26,14 @@ typedef struct Choices {
     size_t count, at[CHOICES_MOST];
 } Choices;
 
-typedef struct Option {
+/* Whose an option is that only some have of what the program offers. */
+typedef struct Option Option;
+typedef struct OptionOwners {
+    const char *title;                                       /* of all such options together */
+    const char *(*name)(const Option *option, size_t index); /* NULL after the last */
+} OptionOwners;
+
+struct Option {
     const char *name;     /* what is typed after -- and stands in files */
     const char *argument; /* what the help calls the value: "N", "FILE"; NULL for flags */
     OptionType type;
@@ -38,7 +45,8 @@ typedef struct Option {
     /* Stored settings travel with the run: its settings file and its checkpoints. Of these,
      * the fixed ones make the run what it is, and cannot change when it is resumed. */
     bool stored, fixed;
-} Option;
+    const OptionOwners *owners; /* NULL: the option is for everybody */
+};
 
 typedef struct OptionGroup {
     const char *title;
@@ -96,8 +104,11 @@ char *option_value(const OptionGroup *group, const Option *option);
 void *option_field(const OptionGroup *group, const Option *option);
 const Option *option_find(const OptionGroup *groups, size_t count, const char *name,
                           const OptionGroup **group);
+bool option_takes_value(const Option *option);
 
-/* Prints the help of all groups on stdout. */
-void options_print_help(const OptionGroup *groups, size_t count);
+/* Calls heading and row in the order in which people read them: the rows that are for everybody
+ * under their group's title, and then, under theirs, those that have owners. */
+void options_visit(const OptionGroup *groups, size_t count, void (*heading)(const char *title),
+                   void (*row)(const Option *option));
 
 #endif

@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const Option about_rows[] = {
-    {.name = "help", .type = OPTION_ACTION, .help = "this text"},
-    {.name = "version", .type = OPTION_ACTION, .help = "what this is"},
+    {.name = "help", .type = OPTION_ACTION, .help = "tell what there is to know, and end"},
+    {.name = "version", .type = OPTION_ACTION, .help = "tell the version, and end"},
 };
 
 /* The groups and behind them the one that every program has; the caller frees. */
@@ -22,35 +22,51 @@ static OptionGroup *with_about(const OptionGroup *groups, size_t *count)
     return all;
 }
 
-void program_scan_command_line(const OptionGroup *groups, size_t count,
-                               void (*print_usage)(void), int argc, char **argv,
-                               CommandLine *line)
+/* The forms of --help that are for files and not for people. */
+static bool print_for_installation(const About *about, const OptionGroup *groups, size_t count,
+                                   int argc, char **argv)
+{
+    const char *form = argc > 1 ? argv[1] : "";
+    if (strcmp(form, "--help=man") == 0)
+        about_print_manual(about, groups, count, (const char *const *)argv + 2,
+                           (size_t)argc - 2);
+    else if (strcmp(form, "--help=bash") == 0)
+        about_print_bash(about, groups, count);
+    else if (strcmp(form, "--help=zsh") == 0)
+        about_print_zsh(about, groups, count);
+    else
+        return false;
+    return true;
+}
+
+void program_scan_command_line(const About *about, const OptionGroup *groups, size_t count,
+                               int argc, char **argv, CommandLine *line)
 {
     Error error;
     program_name_set(argv[0]);
     OptionGroup *all = with_about(groups, &count);
-    if (!options_scan(all, count, argc, argv, line, &error))
+    bool answered = print_for_installation(about, all, count, argc, argv);
+    if (!answered && !options_scan(all, count, argc, argv, line, &error))
         die_usage("%s", error.text);
-    bool help = command_line_value(line, "help"), version = command_line_value(line, "version");
-    if (help) {
-        print_usage();
-        options_print_help(all, count);
-    } else if (version) {
+    if (!answered && command_line_value(line, "help")) {
+        about_print_help(about, all, count);
+        answered = true;
+    } else if (!answered && command_line_value(line, "version")) {
         printf("%s (linnet) %s\n", program_name, LINNET_VERSION);
+        answered = true;
     }
     free(all);
-    if (help || version) {
+    if (answered) {
         program_finish_output();
         exit(EXIT_SUCCESS);
     }
 }
 
-void program_read_command_line(const OptionGroup *groups, size_t count,
-                               void (*print_usage)(void), int argc, char **argv,
-                               CommandLine *line)
+void program_read_command_line(const About *about, const OptionGroup *groups, size_t count,
+                               int argc, char **argv, CommandLine *line)
 {
     Error error;
-    program_scan_command_line(groups, count, print_usage, argc, argv, line);
+    program_scan_command_line(about, groups, count, argc, argv, line);
     options_set_defaults(groups, count);
     if (!options_apply(groups, count, line, &error))
         die_usage("%s", error.text);

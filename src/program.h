@@ -4,20 +4,21 @@
 #ifndef LINNET_PROGRAM_H
 #define LINNET_PROGRAM_H
 
-#include "src/options.h"
+#include "src/about.h"
 
 /* Fills the targets of the groups: with the defaults, then with what was given. The rows of
- * --help and --version are added here; print_usage prints what stands above the rows. The
- * caller frees the line with command_line_free, and the texts with options_free_texts. */
-void program_read_command_line(const OptionGroup *groups, size_t count,
-                               void (*print_usage)(void), int argc, char **argv,
-                               CommandLine *line);
+ * --help and --version are added here. The caller frees the line with command_line_free, and
+ * the texts with options_free_texts.
+ *
+ * Whoever installs the program has it write its manual page by "--help=man OTHERS...", and its
+ * completions by --help=bash and --help=zsh. */
+void program_read_command_line(const About *about, const OptionGroup *groups, size_t count,
+                               int argc, char **argv, CommandLine *line);
 
 /* The first half, for a program that has more to read before it applies what was given: names
  * the program, scans, answers, and leaves the targets alone. */
-void program_scan_command_line(const OptionGroup *groups, size_t count,
-                               void (*print_usage)(void), int argc, char **argv,
-                               CommandLine *line);
+void program_scan_command_line(const About *about, const OptionGroup *groups, size_t count,
+                               int argc, char **argv, CommandLine *line);
 
 /* Waits until standard output has taken all that was printed: call it before leaving. */
 void program_finish_output(void);

@@ -119,25 +119,33 @@ char *text_trim(char *text)
     return text;
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 size_t text_distance(const char *a, const char *b)
 {
     enum { LONGEST = 63 };
-    size_t row[LONGEST + 1], n = strlen(b);
-    if (n > LONGEST || strlen(a) > LONGEST)
+    size_t rows[3][LONGEST + 1]; /* for the last characters of a, in turn */
+    size_t m = strlen(a), n = strlen(b);
+    if (m > LONGEST || n > LONGEST)
         return LONGEST;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            size_t shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = change < shift ? change : shift;
+    for (size_t i = 0; i <= m; i++) {
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *twice = rows[(i + 1) % 3];
+        for (size_t j = 0; j <= n; j++) {
+            if (i == 0 || j == 0) {
+                row[j] = i + j;
+                continue;
+            }
+            row[j] = least(least(above[j], row[j - 1]) + 1,
+                           above[j - 1] + (a[i - 1] != b[j - 1]));
+            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped)
+                row[j] = least(row[j], twice[j - 2] + 1);
         }
     }
-    return row[n];
+    return rows[m % 3][n];
 }
 
 size_t text_columns(const char *text)

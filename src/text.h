@@ -24,7 +24,8 @@ bool text_to_double(const char *text, double *value); /* finite only */
 /* Cuts blanks, tabs and carriage returns off both ends, in place; returns where it begins. */
 char *text_trim(char *text);
 
-/* How many letters must change to make one word the other: for "did you mean". */
+/* How many letters must change, or neighbours change places, to make one word the other: for
+ * "did you mean". */
 size_t text_distance(const char *a, const char *b);
 
 /* The terminal columns that a UTF-8 text takes, counting one per character. */

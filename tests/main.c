@@ -17,6 +17,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, mixer_layers_suite());
     srunner_add_suite(runner, model_suite());
     srunner_add_suite(runner, carry_suite());
+    srunner_add_suite(runner, inspect_suite());
     srunner_add_suite(runner, numbers_suite());
     srunner_add_suite(runner, learning_suite());
     srunner_add_suite(runner, team_suite());
@@ -37,13 +38,21 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, safetensors_hostile_suite());
     srunner_add_suite(runner, runlog_suite());
     srunner_add_suite(runner, rundata_suite());
+    srunner_add_suite(runner, scores_suite());
+    srunner_add_suite(runner, groups_suite());
     srunner_add_suite(runner, chart_suite());
     srunner_add_suite(runner, svg_suite());
+    srunner_add_suite(runner, report_suite());
     srunner_add_suite(runner, terminal_suite());
     srunner_add_suite(runner, checkpoint_suite());
     srunner_add_suite(runner, forgeries_suite());
     srunner_add_suite(runner, training_suite());
+    srunner_add_suite(runner, observers_suite());
+    srunner_add_suite(runner, events_suite());
+    srunner_add_suite(runner, fullscreen_suite());
     srunner_add_suite(runner, use_suite());
+    srunner_add_suite(runner, writing_suite());
+    srunner_add_suite(runner, export_suite());
 #endif
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

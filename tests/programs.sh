@@ -150,7 +150,7 @@ make_text 200 1 >text.txt
 
 # --- help ---
 
-for program in train sample eval compare bench toy; do
+for program in train sample eval compare export bench inspect toy; do
     run "$bin/$program" --help
     check "$program --help" exits 0
     check "$program --help is printed" prints '^Usage: '
@@ -161,9 +161,9 @@ for program in train sample eval compare bench toy; do
     check "$program --version" exits 0
     check "$program --version is printed" prints "^$program (linnet) [0-9]"
     check "$program --version is one line" lines out 1
-    run "$bin/$program" --hepl
-    check "$program --hepl" exits 2
-    check "$program --hepl has a suggestion" says "did you mean '--help'"
+    run "$bin/$program" --helpp
+    check "$program --helpp" exits 2
+    check "$program --helpp has a suggestion" says "did you mean '--help'"
 done
 works 'train --attn help' "$bin/train" --attn help
 check 'train --attn help tells of both kinds' eval "prints '^ *softmax ' && prints '^ *linear '"
@@ -174,12 +174,12 @@ for kind in softmax linear; do
     train "$kind" --attn "$kind" text.txt
     check "$kind: training" exits 0
     check "$kind: --quiet prints nothing" silent
-    for file in settings.conf log.csv best.safetensors last.safetensors; do
+    for file in settings.conf log.csv curves.svg best.safetensors last.safetensors; do
         check "$kind: it leaves $file" [ -s "$kind/$file" ]
     done
-    check "$kind: it leaves nothing else" eval "[ \"\$(ls -A $kind | wc -l)\" -eq 4 ]"
+    check "$kind: it leaves nothing else" eval "[ \"\$(ls -A $kind | wc -l)\" -eq 5 ]"
     check "$kind: the header of the log" [ "$(head -n 1 "$kind/log.csv")" = \
-        'step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second' ]
+        'step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second,peak_mb' ]
     check "$kind: the rows of the log" [ "$(cut -d , -f 1 "$kind/log.csv" | tr '\n' ' ')" = \
         'step 5 10 15 20 25 30 35 40 ' ]
     check "$kind: the settings" grep -q "^attn = $kind\$" "$kind/settings.conf"
@@ -217,6 +217,53 @@ run "$bin/train" --resume patience
 check 'a run that patience ended stays ended' says 'Nothing to do'
 cksum patience/* >sums.after
 check 'and as it was' same sums.before sums.after
+
+# --- what looks on ---
+
+events() { ls "$1" | grep -c '^events.out.tfevents.'; }
+train watched --eval-every 7 --sample-every 2 --tensorboard --dropout 0.1 text.txt
+check 'samples and events' exits 0
+check '--quiet prints no samples' silent
+train unwatched --eval-every 7 --dropout 0.1 text.txt
+check 'change nothing' same_runs watched unwatched
+check 'a sample at every other validation' \
+    [ "$(sed -n 's/^# step \([0-9]*\), epoch .*/\1/p' watched/samples.txt | tr '\n' ' ')" = \
+    '14 21 30 40 ' ]
+check 'one event file' [ "$(events watched)" -eq 1 ]
+check 'events name the scalars' grep -a -q 'val/perplexity' watched/events.out.tfevents.*
+check 'and hold the samples' grep -a -q -F "$(sed -n 2p watched/samples.txt)" \
+    watched/events.out.tfevents.*
+check 'the curves are a picture' grep -q '</svg>' watched/curves.svg
+train parts --eval-every 7 --sample-every 2 --tensorboard --dropout 0.1 --stop-after 17 text.txt
+resume parts --sample-every 2 --tensorboard
+check 'in two parts: the run is the same' same_runs watched parts
+check 'in two parts: so are the samples' same watched/samples.txt parts/samples.txt
+check 'in two parts: two event files' [ "$(events parts)" -eq 2 ]
+rm -rf parts
+# shellcheck disable=SC2086
+run "$bin/train" $small --steps 10 --sample-every 1 --run samples text.txt
+check 'samples are printed' says "$(sed -n 2p samples/samples.txt)"
+check 'and kept' grep -q '^# step 10, ' samples/samples.txt
+refused '--watch without a terminal' 1 '--watch wants a terminal' \
+    "$bin/train" --watch --run none text.txt
+refused 'nor for several models' 1 '--watch wants a terminal' \
+    "$bin/train" --watch --attn softmax,linear --run none text.txt
+refused '--watch and --quiet' 2 '--watch and --quiet' \
+    "$bin/train" --watch --quiet --run none text.txt
+if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
+    script -qec "stty rows 24 cols 80; TERM=xterm LANG=C NO_COLOR=1 \
+        '$bin/train' $small --steps 2000 --eval-every 500 --sample-every 1 \
+        --watch --run view text.txt" /dev/null >out 2>err </dev/null
+    status=$?
+    check 'on a terminal --watch works' exits 0
+    tr "$escape" '\n' <out | tr -d '\r' >sequences
+    check 'it takes the other screen' grep -q '^\[?1049h' sequences
+    check 'and gives it back, with its last words' \
+        eval "sed -n '/^\[?1049l/,\$p' sequences | grep -q 'Best validation loss'"
+    check 'nothing is wider than the terminal' fails grep -q '^\[[0-9]*;1H.\{80\}' sequences
+    check 'NO_COLOR: no colours in the view' fails grep -q '^\[[1-9][0-9;]*m' sequences
+    check 'C locale: ASCII only' fails env LC_ALL=C grep -q '[^ -~]' sequences
+fi
 
 # --- speed ---
 
@@ -506,6 +553,94 @@ check 'a reader that leaves is no trouble' [ ! -s err ]
 check 'nor are texts that nothing could keep' eval '[ ! -s err ] && [ -s out ]'
 refused 'an empty prompt of bytes' 2 'prompt' \
     "$bin/sample" --prompt "$(printf '\377')" softmax
+sample --detok --prompt 'the linnet'
+check 'as in print, a capital first' eval 'head -n 1 out | grep -q "^The linnet"'
+check 'and every stop close to its word' fails prints ' \.'
+sample --show-probs --prompt 'the linnet'
+check 'probabilities have a legend' eval 'head -n 1 out | grep -q probability'
+check 'and stand behind their tokens' prints '^the\[[0-9.e-]*\] linnet\['
+run env COLUMNS=60 "$bin/sample" --length 30 --count 3 --columns softmax
+check 'texts side by side' eval 'head -n 1 out | grep -q "^(1) .* (2)"'
+check 'as wide as there is room' eval '[ "$(tr -d "\200-\277" <out | wc -L)" -le 60 ]'
+refused 'columns of texts that nothing could keep' 2 '--columns keeps' \
+    "$bin/sample" --columns --length 1000000000 softmax
+
+head -n 3 text.txt >little.txt
+"$bin/sample" --score - softmax <little.txt >out 2>err
+status=$?
+check '--score' exits 0
+cp out scored
+run "$bin/eval" softmax text.txt --valid little.txt
+check 'it comes to what eval says' [ "$(tail -n 2 scored | tr -d '.0-9')" = \
+    "$(tail -n 2 out | sed 's/^valid: //' | tr -d '.0-9')" ]
+nats() { tail -n 1 "$1" | sed 's/.* \([0-9.]*\) nats in all$/\1/'; }
+check 'to the digit' \
+    eval 'awk "BEGIN { d = $(nats scored) - $(nats out); exit !(d < 0.02 && d > -0.02) }"'
+check 'and has a line for every token' lines scored "$(($(wc -w <little.txt) + 3 + 3))"
+run "$bin/sample" --score 'the cuckoo' softmax
+check 'an unknown word is scored as such' prints '2 tokens, 1 of them unknown'
+refused '--score of nothing' 1 'nothing to score' "$bin/sample" --score '' softmax
+refused '--score and a prompt' 2 'makes no text' "$bin/sample" --score a --prompt b softmax
+
+session() { "$bin/sample" --interactive softmax >out 2>err; status=$?; }
+words() { tr -s ' \n' '\n\n' <"$1"; }
+sample --length 12 --prompt 'the linnet' && words out >whole
+printf '/length 6\nthe linnet\n\n' | session
+check 'a session' exits 0
+check 'a setting is told' eval 'head -n 1 out | grep -q "^length  *6\$"'
+tail -n +2 out >rest && words rest >halves
+check 'an empty line goes on where the text stopped' same halves whole
+printf '/temperature 500\n/wings\n/top-k\n/quit\nthe linnet\n' | session
+check 'a session survives mistakes' exits 0
+check 'and tells them' eval 'says "from 0 to 100" && says "no command /wings"'
+check 'and tells settings' prints '^top-k  *0$'
+check 'and ends when it is told' fails prints linnet
+if command -v script >/dev/null 2>&1; then
+    mkdir home
+    printf '/length 5\rthe linnet\r/quit\r' |
+        env HOME="$work/home" XDG_STATE_HOME= TERM=xterm \
+            script -qec "'$bin/sample' softmax" /dev/null >out 2>err
+    check 'a terminal gets a session' prints 'Type how a text begins'
+    check 'and a text' prints '^the linnet '
+    check 'and what was typed is remembered' \
+        grep -q '^the.*linnet' home/.local/state/linnet/history
+fi
+
+# --- inspect ---
+
+inspect() { run "$bin/inspect" --text 'the linnet sings here' "$@"; }
+for kind in softmax linear; do
+    inspect "$kind" && cp out first
+    check "$kind: inspect" exits 0
+    check "$kind: inspect warns of nothing" [ ! -s err ]
+    check "$kind: inspect tells what follows" prints '^ *2  the  *linnet  *[01][.]'
+    check "$kind: inspect has a line for each token and head" lines out 10
+    printf 'the linnet sings here\n' | "$bin/inspect" "$kind" >out 2>err
+    check "$kind: standard input is a text as well" same out first
+    inspect --json "$kind"
+    check "$kind: inspect --json is JSON" is_json
+    check "$kind: inspect --json has the weights" prints '"weights": \['
+done
+inspect --layer 1 --head 2 softmax
+check 'inspect draws a head' prints '^Layer 1, head 2: softmax'
+check 'and only that one' fails prints '^Layer 1, head 1'
+inspect --html page.html --svg maps.svg linear
+check 'inspect writes a page' grep -q '<h1>linear</h1>' page.html
+check 'with both heads' [ "$(grep -c '<svg class="map"' page.html)" -eq 2 ]
+check 'that needs nothing else' fails grep -q -e '<script' -e 'src=' -e 'href="[^#]' page.html
+check 'and a picture' [ "$(grep -c '<svg class="map"' maps.svg)" -eq 2 ]
+run "$bin/inspect" --text 'the cuckoo sings' softmax
+check 'inspect tells of unknown tokens' says '1 unknown token'
+run "$bin/inspect" --tokens 3 --text "$(make_text 5 1 | tr '\n' ' ')" softmax
+check 'a long text loses its beginning' says 'the last 16 are read'
+check 'and shows its end' says 'the last 3 of 16'
+check 'with what is earlier in one column' prints '(earlier)'
+refused 'inspect has no layer 2 here' 2 'this model has 1' \
+    "$bin/inspect" --text the --layer 2 softmax
+refused 'inspect wants a text' 2 'the text is empty' "$bin/inspect" softmax
+refused 'which is one' 2 'text' "$bin/inspect" --text "$(printf '\377')" softmax
+refused 'a page that cannot be written' 1 'nowhere/page.html' \
+    "$bin/inspect" --text the --html nowhere/page.html softmax
 
 # --- eval ---
 
@@ -553,6 +688,55 @@ run "$bin/compare" --json softmax linear
 check 'compare --json is JSON' is_json
 check 'with both runs' eval "prints '\"softmax\"' && prints '\"linear\"'"
 check 'and the best loss' near "$(field best_val_loss)" "$best" 1e-6
+for key in groups differences settings scores seeds standard_deviation peak_mb; do
+    check "compare --json tells $key" prints "\"$key\": "
+done
+works 'compare --csv' "$bin/compare" --csv softmax linear
+check 'compare --csv: the header' [ "$(head -n 1 out)" = "run,group,seed,step,epoch,tokens,seconds,\
+train_loss,val_loss,tokens_per_second,peak_mb" ]
+check 'compare --csv: every row of the logs' lines out 17
+check 'compare --csv: of both' eval "prints '^softmax,softmax,1,5,' && prints '^linear,linear,1,40,'"
+refused 'compare prints one thing at a time' 2 '--json and --csv' \
+    "$bin/compare" --json --csv softmax
+refused 'a loss to reach is a number' 2 "'soon' is no loss" "$bin/compare" --reach 5,soon softmax
+run "$bin/compare" --reach 100,0.001 softmax
+check 'compare --reach' eval "prints 'to 100  *to 0.001' && prints '^softmax .* - '"
+run "$bin/compare" softmax linear
+check 'one seed is no evidence' prints 'One seed each'
+run "$bin/compare" softmax seed linear
+check 'seeds are taken together' prints '^softmax.* 1 more  *softmax  *2 '
+check 'and compared with others' prints 'linear (1 seed): '
+check 'with what one seed can tell' eval "tr '\n' ' ' <out | grep -q 'spread *alike, less than'"
+run "$bin/compare" --no-group softmax seed
+check 'unless they must not be' eval "prints '^softmax ' && prints '^seed '"
+run env LC_ALL=C.UTF-8 "$bin/compare" --color always --width 40 --height 12 softmax seed linear
+check 'compare fits the width' [ "$(sed "s/$escape\[[0-9;]*m//g" out | LC_ALL=C.UTF-8 wc -L)" -le 40 ]
+works 'compare --svg' "$bin/compare" --svg chart.svg softmax seed linear
+check 'a group has a band' grep -q 'class="band"' chart.svg
+
+# --- scores that are kept ---
+
+cp -r softmax noted
+rm -f noted/scores.csv
+run "$bin/compare" noted
+check 'no test score, no column' fails prints '  test'
+run "$bin/eval" --split test noted text.txt
+perplexity=$(sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p' out)
+check 'eval keeps the score' [ "$(cut -d , -f 1-4 noted/scores.csv | tail -n 1)" = test,16,16,0 ]
+run "$bin/eval" --split test noted text.txt
+check 'once for each protocol' lines noted/scores.csv 2
+run "$bin/eval" --split test --stride 4 noted text.txt
+check 'and once for another' lines noted/scores.csv 3
+run "$bin/compare" noted
+check 'compare shows it' prints "  $perplexity "
+check 'and how it was measured' prints 'window 16, stride 16'
+cp noted/scores.csv kept.csv
+run "$bin/eval" --split test noted/best.safetensors text.txt
+check 'a checkpoint file keeps nothing' same noted/scores.csv kept.csv
+echo rubbish >noted/scores.csv
+run "$bin/eval" --split test noted text.txt
+check "somebody else's scores are left alone" eval 'exits 0 && says "scores.csv:1: not the scores"'
+refused 'and said to be none' 1 'scores.csv:1: not the scores' "$bin/compare" noted
 
 # --- where a text may come from ---
 
@@ -585,8 +769,34 @@ for kind in char byte; do
     train "$kind" --tokens "$kind" text.txt
     check "$kind tokens" exits 0
     works "$kind tokens: sample" "$bin/sample" --length 20 "$kind"
+    refused "$kind tokens: --detok" 2 "of the kind '$kind'" "$bin/sample" --detok "$kind"
     works "$kind tokens: eval" "$bin/eval" "$kind" text.txt
 done
+
+# --- export ---
+
+works 'export' "$bin/export" --example text.txt softmax exported
+for file in config generation_config tokenizer tokenizer_config example; do
+    run cat "exported/$file.json"
+    check "$file.json is JSON" eval 'exits 0 && is_json'
+done
+check 'and the weights are there' [ -s exported/model.safetensors ]
+check 'an export leaves nothing beside it' [ "$(ls -d exported*)" = exported ]
+refused 'export into a folder in use' 1 'something in it' "$bin/export" softmax exported
+refused 'export of what GPT-2 is not' 1 'kind linear; --plain' "$bin/export" linear none
+printf '\377' >broken.txt
+refused 'export with a broken example' 1 'byte 0 is not UTF-8' "$bin/export" \
+    --example broken.txt softmax none
+refused 'export to nowhere' 2 'a folder to write' "$bin/export" softmax
+(trap '' XFSZ && ulimit -f 4 && exec "$bin/export" softmax none) >out 2>err </dev/null
+status=$?
+check 'a full disk ends an export' eval "exits 1 && says 'safetensors: cannot write'"
+check 'and it leaves nothing' eval '! ls | grep -q none'
+works 'export --plain takes any model' "$bin/export" --plain --text linear plain
+run cat plain/settings.json
+check 'and its settings are JSON' eval 'exits 0 && is_json'
+"$bin/export" --text byte bytes
+check 'every byte has its line' lines bytes/vocabulary.txt 256
 
 # --- presets ---
 

@@ -183,7 +183,30 @@ START_TEST(test_chart_golden_braille)
     chart.series_count = 2;
     chart.colour = true;
     text = render(&chart);
-    ck_assert_ptr_nonnull(strstr(text, "\x1b[38;5;74m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[38;5;166m"));
+    free(text);
+}
+END_TEST
+
+/* A run has its colour whatever stands before it; what is faint comes in braille beside it. */
+START_TEST(test_chart_looks)
+{
+    const ChartPoint points[] = {{0, 8}, {1, 4}}, others[] = {{0, 1}, {1, 2}};
+    const ChartSeries series[] = {
+        {"one (train)", points, 2}, {"one", others, 2}, {NULL, points, 2}};
+    const ChartLook looks[] = {
+        {.identity = 3, .faint = true}, {.identity = 3}, {.identity = 3, .faint = true}};
+    Chart chart = {.series = series,
+                   .looks = looks,
+                   .series_count = 3,
+                   .columns = 24,
+                   .rows = 12,
+                   .utf8 = true,
+                   .colour = true};
+    char *text = render(&chart);
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[2;38;5;175m──\x1b[0m one (train)"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[38;5;175m──\x1b[0m one\n"));
+    ck_assert_ptr_null(strstr(text, "38;5;32m"));
     free(text);
 }
 END_TEST
@@ -198,6 +221,7 @@ Suite *chart_suite(void)
     tcase_add_test(tests, test_chart_many_series);
     tcase_add_test(tests, test_chart_golden_ascii);
     tcase_add_test(tests, test_chart_golden_braille);
+    tcase_add_test(tests, test_chart_looks);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -102,7 +102,9 @@ START_TEST(distances_count_changed_letters)
                  {"layers", "layers", 0},
                  {"layer", "layers", 1},
                  {"kitten", "sitting", 3},
-                 {"ab", "ba", 2}};
+                 {"ab", "ba", 1},
+                 {"hepl", "help", 1},
+                 {"hepl", "html", 2}};
     for (size_t i = 0; i < COUNT(pairs); i++) {
         ck_assert_uint_eq(text_distance(pairs[i].a, pairs[i].b), pairs[i].distance);
         ck_assert_uint_eq(text_distance(pairs[i].b, pairs[i].a), pairs[i].distance);

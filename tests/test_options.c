@@ -6,6 +6,7 @@
 #include "tests/tests.h"
 #include "train/options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,18 +26,65 @@ static const char *colour_name(size_t index)
 }
 
 #define FIELD(name) offsetof(Bird, name)
+static const char *ringed_bird(const Option *option, size_t index)
+{
+    (void)option;
+    static const char *const names[] = {"finch", "wren"};
+    return index < COUNT(names) ? names[index] : NULL;
+}
+
+static const OptionOwners ringed_birds = {"Of some birds", ringed_bird};
+
 /* clang-format off: a table reads best in rows */
 static const Option body_rows[] = {
-    {"eggs", "N", OPTION_SIZE, FIELD(eggs), 1, 12, "4", NULL, "in a nest", true, true},
-    {"weight", "X", OPTION_REAL, FIELD(weight), 0, 100, "1e-3", NULL, "in grams", true, false},
-    {"colour", "NAME", OPTION_CHOICE, FIELD(colour), 0, 0, "brown", colour_name, "of the back",
-     true, false},
+    {.name = "eggs",
+     .argument = "N",
+     .type = OPTION_SIZE,
+     .offset = FIELD(eggs),
+     .low = 1,
+     .high = 12,
+     .fallback = "4",
+     .help = "in a nest",
+     .stored = true,
+     .fixed = true},
+    {.name = "weight",
+     .argument = "X",
+     .type = OPTION_REAL,
+     .offset = FIELD(weight),
+     .low = 0,
+     .high = 100,
+     .fallback = "1e-3",
+     .help = "in grams",
+     .stored = true},
+    {.name = "colour",
+     .argument = "NAME",
+     .type = OPTION_CHOICE,
+     .offset = FIELD(colour),
+     .fallback = "brown",
+     .choice = colour_name,
+     .help = "of the back",
+     .stored = true},
 };
 static const Option voice_rows[] = {
-    {"song", "TEXT", OPTION_TEXT, FIELD(song), 0, 0, NULL, NULL, "what it sings", true, false},
-    {"flies", NULL, OPTION_FLAG, FIELD(flies), 0, 0, "yes", NULL, "or walks", true, false},
-    {"rings", NULL, OPTION_FLAG, FIELD(rings), 0, 0, "no", NULL, "on its legs", false, false},
-    {"help", NULL, OPTION_ACTION, 0, 0, 0, NULL, NULL, "this text", false, false},
+    {.name = "song",
+     .argument = "TEXT",
+     .type = OPTION_TEXT,
+     .offset = FIELD(song),
+     .help = "what it sings",
+     .stored = true},
+    {.name = "rings",
+     .type = OPTION_FLAG,
+     .offset = FIELD(rings),
+     .fallback = "no",
+     .help = "on its legs",
+     .owners = &ringed_birds},
+    {.name = "flies",
+     .type = OPTION_FLAG,
+     .offset = FIELD(flies),
+     .fallback = "yes",
+     .help = "or walks",
+     .stored = true},
+    {.name = "help", .type = OPTION_ACTION, .help = "this text"},
 };
 /* clang-format on */
 
@@ -262,6 +310,48 @@ START_TEST(texts_that_a_settings_file_cannot_hold_are_refused)
 }
 END_TEST
 
+static char visited[256];
+
+static void visit_heading(const char *title)
+{
+    snprintf(visited + strlen(visited), sizeof visited - strlen(visited), "[%s]", title);
+}
+
+static void visit_row(const Option *option)
+{
+    snprintf(visited + strlen(visited), sizeof visited - strlen(visited), "%s ", option->name);
+}
+
+START_TEST(options_that_have_owners_stand_apart)
+{
+    visited[0] = '\0';
+    options_visit(GROUPS, visit_heading, visit_row);
+    ck_assert_str_eq(visited,
+                     "[Body]eggs weight colour [Voice]song flies help [Of some birds]rings ");
+}
+END_TEST
+
+START_TEST(kinds_own_their_options_and_no_others)
+{
+    const size_t first = offsetof(ModelConfig, own);
+    for (size_t i = 0; i < model_option_count; i++) {
+        const Option *option = &model_option_rows[i];
+        bool theirs = option->offset >= first &&
+                      option->offset < first + sizeof(AttentionOptions);
+        ck_assert_msg(config_is_own(option) == theirs, "%s", option->name);
+        if (!theirs)
+            continue;
+        ck_assert_msg(option->owners->name(option, 0), "no kind has --%s", option->name);
+        for (size_t k = 0; option->owners->name(option, k); k++) {
+            size_t kind = 0;
+            while (strcmp(attention_name(kind), option->owners->name(option, k)) != 0)
+                kind++;
+            ck_assert(config_kind_uses(attention_find(kind), option->name));
+        }
+    }
+}
+END_TEST
+
 START_TEST(the_programs_own_rows_make_sense)
 {
     Settings settings = {0};
@@ -304,6 +394,8 @@ Suite *options_suite(void)
     tcase_add_test(tests, files_of_settings_are_read);
     tcase_add_test(tests, what_is_written_is_read_back);
     tcase_add_test(tests, texts_that_a_settings_file_cannot_hold_are_refused);
+    tcase_add_test(tests, options_that_have_owners_stand_apart);
+    tcase_add_test(tests, kinds_own_their_options_and_no_others);
     tcase_add_test(tests, the_programs_own_rows_make_sense);
     suite_add_tcase(suite, tests);
     return suite;

@@ -17,8 +17,8 @@ START_TEST(test_rundata)
     free(scratch_put(RUN_SETTINGS,
                      "# parameters: 1234567\n# entropy floor: 1.5 nats\r\n# hello\n\n"
                      " attn=linear \ncorpus = a = b\ndim = 64"));
-    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50\n"
-                                                       "9,2,90,1.5,0,nan,3.5,1,nan\n"));
+    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,\n"
+                                                       "9,2,90,1.5,0,nan,3.5,1,nan,7\n"));
     ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
     ck_assert_str_eq(run.name, strrchr(scratch_folder(), '/') + 1);
     ck_assert_str_eq(run.attn, "linear");
@@ -28,6 +28,7 @@ START_TEST(test_rundata)
     ck_assert_uint_eq(run.validations, 3);
     ck_assert(run.best_val_loss == 3.125 && run.best_epoch == 1 && run.best_step == 2);
     ck_assert(isnan(run.final_train_loss) && run.seconds == 1.5);
+    ck_assert(run.peak_mb == 9);
     ck_assert(run.tokens_per_second == 45); /* between 40 and 50; nan is left out */
     char *json = NULL;
     size_t size;
@@ -36,6 +37,9 @@ START_TEST(test_rundata)
     fclose(stream);
     ck_assert_ptr_nonnull(strstr(json, "\"attn\": \"linear\", \"parameters\": 1234567, "));
     ck_assert_ptr_nonnull(strstr(json, "\"final_train_loss\": null, "));
+    ck_assert_ptr_nonnull(strstr(json, "\"peak_mb\": 9, \"settings\": {\"attn\": \"linear\", "
+                                       "\"corpus\": \"a = b\", \"dim\": \"64\"}, "
+                                       "\"scores\": [], \"points\": ["));
     ck_assert_ptr_nonnull(strstr(json, "{\"step\": 2, \"epoch\": 1, \"tokens\": 20, "
                                        "\"seconds\": 0.5, \"val_loss\": 3.125},\n"));
     free(json);

@@ -61,7 +61,8 @@ START_TEST(test_log_reads_back_exactly)
          .grad_norm = -NAN,
          .val_loss = -INFINITY,
          .has_val_loss = true,
-         .seconds = -0.0}};
+         .seconds = -0.0,
+         .peak_mb = NAN}};
     const size_t count = sizeof rows / sizeof rows[0];
     RunLog log;
     RunLogRow *back;
@@ -79,6 +80,7 @@ START_TEST(test_log_reads_back_exactly)
     ck_assert(back[2].step == SIZE_MAX && back[2].tokens == SIZE_MAX - 1);
     ck_assert(back[2].train_loss == INFINITY && back[2].val_loss == -INFINITY);
     ck_assert(isnan(back[2].grad_norm));
+    ck_assert(back[1].peak_mb == 0 && isnan(back[2].peak_mb));
     arrfree(back);
 }
 END_TEST
@@ -93,14 +95,15 @@ START_TEST(test_log_bytes)
                            .lr = 1e-3,
                            .train_loss = 5.5,
                            .grad_norm = NAN,
-                           .tokens_per_second = 1400};
+                           .tokens_per_second = 1400,
+                           .peak_mb = 12.5};
     ck_assert(runlog_create(&log, log_path, &error));
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400\n");
+    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5\n");
     ck_assert(!runlog_create(&log, log_path, &error));
     ck_assert_ptr_nonnull(strstr(error.text, "there is a log already"));
-    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400\n");
+    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5\n");
 }
 END_TEST
 
@@ -129,17 +132,19 @@ START_TEST(test_log_hostile)
         {"\n" HEADER, ":1: not the log"},
         {HEADER "1,2,3\n", ":2: 3 values"},
         {HEADER "\n", ":2: step: ''"},
-        {HEADER ROW_1 "2,1,20,0.5,0.001,3.25,3.125,1,40,9\n", ":3: more than the 9"},
-        {HEADER "1.5,1,20,0.5,0.001,3,3,1,40\n", ":2: step: '1.5' is not a whole number"},
-        {HEADER "-1,1,20,0.5,0.001,3,3,1,40\n", ":2: step: '-1'"},
-        {HEADER "99999999999999999999999,1,20,0.5,0,3,3,1,40\n", ":2: step: '99999"},
-        {HEADER "1, 1,20,0.5,0.001,3,3,1,40\n", ":2: epoch: ' 1'"},
-        {HEADER "1,0x10,20,0.5,0.001,3,3,1,40\n", ":2: epoch: '0x10'"},
-        {HEADER "1,1,20,0.5,1e999,3,3,1,40\n", ":2: lr: '1e999'"},
-        {HEADER "1,1,20,0.5,0,infinity,3,1,40\n", ":2: train_loss: 'infinity'"},
-        {HEADER "1,1,20,0.5,0,nan(7),3,1,40\n", ":2: train_loss: 'nan(7)'"},
-        {HEADER "1,1,20,0.5,0,-,3,1,40\n", ":2: train_loss: '-'"},
-        {HEADER "1,1,20,0.5,0,3,3,1,40\r\n", ":2: tokens_per_second: '40\r'"},
+        {HEADER ROW_1 "2,1,20,0.5,0.001,3.25,3.125,1,40,9,7\n", ":3: more than the 10"},
+        {HEADER "1.5,1,20,0.5,0.001,3,3,1,40,8\n", ":2: step: '1.5' is not a whole number"},
+        {HEADER "-1,1,20,0.5,0.001,3,3,1,40,8\n", ":2: step: '-1'"},
+        {HEADER "99999999999999999999999,1,20,0.5,0,3,3,1,40,8\n", ":2: step: '99999"},
+        {HEADER "1, 1,20,0.5,0.001,3,3,1,40,8\n", ":2: epoch: ' 1'"},
+        {HEADER "1,0x10,20,0.5,0.001,3,3,1,40,8\n", ":2: epoch: '0x10'"},
+        {HEADER "1,1,20,0.5,1e999,3,3,1,40,8\n", ":2: lr: '1e999'"},
+        {HEADER "1,1,20,0.5,0,infinity,3,1,40,8\n", ":2: train_loss: 'infinity'"},
+        {HEADER "1,1,20,0.5,0,nan(7),3,1,40,8\n", ":2: train_loss: 'nan(7)'"},
+        {HEADER "1,1,20,0.5,0,-,3,1,40,8\n", ":2: train_loss: '-'"},
+        {HEADER "1,1,20,0.5,0,3,3,1,40,8\r\n", ":2: peak_mb: '8\r'"},
+        {HEADER_BEFORE ROW_1, ":2: more than the 9"},
+        {HEADER "1,1,20,0.5,0,3,3,1,40\n", ":2: 9 values"},
         {HEADER ROW_2 ROW_1, ":3: step 1 comes after step 2"},
     };
     RunLogRow *rows;
@@ -151,7 +156,7 @@ START_TEST(test_log_hostile)
     }
     scratch_write(log_path, HEADER "1\0\n", sizeof HEADER "1\0\n" - 1);
     ck_assert(!runlog_read(log_path, &rows, &error));
-    char *text = text_format(HEADER "%0600d,1,20,0.5,0,3,3,1,40\n", 1);
+    char *text = text_format(HEADER "%0600d,1,20,0.5,0,3,3,1,40,8\n", 1);
     write_text(log_path, text);
     ck_assert(!runlog_read(log_path, &rows, &error));
     free(text);
@@ -185,10 +190,37 @@ START_TEST(test_log_reopen)
     check_file(backup_path, HEADER ROW_2 ROW_3);
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER ROW_1 "2,0,0,0,0,0,9,0,0\n");
+    check_file(log_path, HEADER ROW_1 "2,0,0,0,0,0,9,0,0,0\n");
     reopen(0); /* the second time adds to what was kept aside */
     check_file(log_path, HEADER);
-    check_file(backup_path, HEADER ROW_2 ROW_3 ROW_1 "2,0,0,0,0,0,9,0,0\n");
+    check_file(backup_path, HEADER ROW_2 ROW_3 ROW_1 "2,0,0,0,0,0,9,0,0,0\n");
+}
+END_TEST
+
+/* A log from before peak_mb stays a log from before peak_mb. */
+START_TEST(test_log_without_peak)
+{
+    static const char row_1[] = "1,0.5,10,0.25,0.001,3.5,,1,40\n",
+                      row_2[] = "2,1,20,0.5,0.001,3.25,3.125,1,40\n";
+    const RunLogRow row = {.step = 2, .peak_mb = 7};
+    RunLogRow *rows;
+    RunLog log;
+    char *text = text_format("%s%s%s3,1", HEADER_BEFORE, row_1, row_2);
+    write_text(log_path, text);
+    free(text);
+    ck_assert_msg(runlog_read(log_path, &rows, &error), "%s", error.text);
+    ck_assert_uint_eq(arrlenu(rows), 2);
+    ck_assert(rows[1].tokens_per_second == 40 && isnan(rows[1].peak_mb));
+    arrfree(rows);
+    ck_assert_msg(runlog_reopen(&log, log_path, 1, &error), "%s", error.text);
+    ck_assert(runlog_append(&log, &row, &error));
+    ck_assert(runlog_close(&log, &error));
+    text = text_format("%s%s2,0,0,0,0,0,,0,0\n", HEADER_BEFORE, row_1);
+    check_file(log_path, text);
+    free(text);
+    text = text_format("%s%s", HEADER_BEFORE, row_2);
+    check_file(backup_path, text);
+    free(text);
 }
 END_TEST
 
@@ -227,7 +259,7 @@ START_TEST(test_log_full_disk)
     check_file(log_path, HEADER);
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER "1,0,0,0,0,0,,0,0\n");
+    check_file(log_path, HEADER "1,0,0,0,0,0,,0,0,0\n");
 }
 END_TEST
 
@@ -242,6 +274,7 @@ Suite *runlog_suite(void)
     tcase_add_test(tests, test_log_torn_anywhere);
     tcase_add_test(tests, test_log_hostile);
     tcase_add_test(tests, test_log_reopen);
+    tcase_add_test(tests, test_log_without_peak);
     tcase_add_test(tests, test_log_reopen_damaged);
     tcase_add_test(tests, test_log_full_disk);
     suite_add_tcase(suite, tests);

@@ -7,16 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *render(const ChartSeries *series, size_t count, const char *title)
+static char *render_chart(const Chart *chart, const char *title)
 {
-    Chart chart = {.series = series, .series_count = count, .x_label = "x", .y_label = "y"};
     char *text = NULL;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
     ck_assert_ptr_nonnull(stream);
-    svg_print(stream, &chart, title);
+    svg_print(stream, chart, title);
     ck_assert_int_eq(fclose(stream), 0);
     return text;
+}
+
+static char *render(const ChartSeries *series, size_t count, const char *title)
+{
+    Chart chart = {.series = series, .series_count = count, .x_label = "x", .y_label = "y"};
+    return render_chart(&chart, title);
 }
 
 static size_t count_of(const char *text, const char *what)
@@ -88,6 +93,69 @@ START_TEST(many_points_are_a_line_without_dots)
 }
 END_TEST
 
+/* Of many points in one place the lowest and the highest are drawn, and gaps stay. */
+START_TEST(thinned_lines_keep_their_extremes)
+{
+    enum { COUNT = 100000 };
+    ChartPoint *points = memory_take(COUNT, sizeof *points, "a test");
+    for (size_t i = 0; i < COUNT; i++)
+        points[i] = (ChartPoint){(double)i, 5};
+    points[50010].y = 9;
+    points[50020].y = 1;
+    points[70000].y = (double)NAN;
+    const ChartSeries series[] = {{"many", points, COUNT}};
+    char *svg = render(series, 1, "many");
+    check_document(svg);
+    ck_assert_uint_lt(strlen(svg), 200000);
+    ck_assert_ptr_nonnull(strstr(svg, " 96.0L"));  /* 9, at the top of the plane */
+    ck_assert_ptr_nonnull(strstr(svg, " 428.0L")); /* 1, at the bottom */
+    const char *line = strstr(svg, " d=\"M64.0 262.0");
+    ck_assert_ptr_nonnull(line);
+    const char *anew = strchr(line + strlen(" d=\"M"), 'M');
+    ck_assert(anew && anew < strchr(line + strlen(" d=\""), '"')); /* after the gap */
+    free(svg);
+    free(points);
+}
+END_TEST
+
+START_TEST(bands_stand_around_their_line)
+{
+    const ChartPoint points[] = {{0, 2}, {1, 2}, {2, (double)NAN}, {3, 2}, {4, 2}};
+    const ChartBand band[] = {{1, 3}, {1, 3}, {(double)NAN, (double)NAN}, {0, 4}, {1, 3}};
+    const ChartSeries series[] = {{"mean", points, 5}, {NULL, points, 5}};
+    const ChartLook looks[] = {{.identity = 1, .band = band}, {.identity = 7, .faint = true}};
+    const Chart chart = {
+        .series = series, .looks = looks, .series_count = 2, .x_label = "x", .y_label = "y"};
+    char *svg = render_chart(&chart, "band");
+    check_document(svg);
+    ck_assert_uint_eq(count_of(svg, "class=\"band\" fill=\"#d55e00\""), 1);
+    ck_assert_ptr_nonnull(strstr(svg, "d=\"M64.0 179.0L242.0 179.0L242.0 345.0L64.0 345.0Z"
+                                      "M598.0 96.0L776.0 179.0L776.0 345.0L598.0 428.0Z\""));
+    ck_assert_uint_eq(count_of(svg, "stroke=\"#d55e00\" stroke-dasharray=\"8 5\""), 1);
+    ck_assert_uint_eq(count_of(svg, "<circle"), 4); /* what is faint has none */
+    ck_assert_ptr_nonnull(strstr(svg, "mean: 2 at 3, from 0 to 4</title>"));
+    free(svg);
+}
+END_TEST
+
+START_TEST(many_names_take_lines_of_the_legend)
+{
+    enum { COUNT = 20 };
+    const ChartPoint points[] = {{0, 1}, {1, 2}};
+    ChartSeries series[COUNT];
+    for (size_t s = 0; s < COUNT; s++)
+        series[s] = (ChartSeries){"a name of usual length", points, 2};
+    char *svg = render(series, COUNT, "many");
+    check_document(svg);
+    ck_assert_ptr_nonnull(strstr(svg, "viewBox=\"0 0 800 600\"")); /* three in a line: 7 */
+    static const char swatch[] = "h20\"/><text x=\"";
+    ck_assert_uint_eq(count_of(svg, swatch), COUNT);
+    for (const char *name = svg; (name = strstr(name, swatch)); name++)
+        ck_assert_double_lt(strtod(name + strlen(swatch), NULL), 800 - 22 * 7);
+    free(svg);
+}
+END_TEST
+
 Suite *svg_suite(void)
 {
     Suite *suite = suite_create("svg");
@@ -95,6 +163,9 @@ Suite *svg_suite(void)
     tcase_add_test(tests, names_cannot_become_markup);
     tcase_add_test(tests, gaps_and_extremes_stay_drawable);
     tcase_add_test(tests, many_points_are_a_line_without_dots);
+    tcase_add_test(tests, thinned_lines_keep_their_extremes);
+    tcase_add_test(tests, bands_stand_around_their_line);
+    tcase_add_test(tests, many_names_take_lines_of_the_legend);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -2,6 +2,7 @@
 #include "eval/generator.h"
 #include "eval/sampler.h"
 #include "eval/score.h"
+#include "eval/token_score.h"
 #include "src/gemm.h"
 #include "src/layers/head.h"
 #include "tests/support.h"
@@ -20,6 +21,9 @@ enum { WORDS = 5 };
 static real word_logits[WORDS];
 static const double word_weights[WORDS] = {0.1, 0.4, 0.2, 0, 0.3};
 static const SamplerOptions as_it_is = {.temperature = 1, .top_k = 0, .top_p = 1};
+static real work_weights[WORDS];
+static Candidate work_candidates[WORDS];
+static const SamplerMemory work = {work_weights, work_candidates};
 
 static void set_logits(void)
 {
@@ -33,10 +37,8 @@ static void check_shares(SamplerOptions options, const double *weights)
     enum { N = 10000 };
     size_t counts[WORDS] = {0};
     double all = 0;
-    Candidate candidates[WORDS];
     for (size_t i = 0; i < N; i++) {
-        int32_t id = sampler_pick(word_logits, WORDS, &options, ((double)i + 0.5) / N,
-                                  candidates);
+        int32_t id = sampler_pick(word_logits, WORDS, &options, ((double)i + 0.5) / N, work);
         ck_assert(id >= 0 && id < WORDS);
         counts[id]++;
     }
@@ -101,12 +103,11 @@ END_TEST
 START_TEST(among_equals_the_first_is_taken)
 {
     real equal[WORDS] = {2, 2, 2, 2, 2};
-    Candidate candidates[WORDS];
     SamplerOptions greedy = {0, 0, 1}, first_two = {1, 2, 1}, share = {1, 0, 0.4};
-    ck_assert_int_eq(sampler_pick(equal, WORDS, &greedy, 0.9, candidates), 0);
-    ck_assert_int_eq(sampler_pick(equal, WORDS, &first_two, 0.4, candidates), 0);
-    ck_assert_int_eq(sampler_pick(equal, WORDS, &first_two, 0.999, candidates), 1);
-    ck_assert_int_eq(sampler_pick(equal, WORDS, &share, 0.999, candidates), 1);
+    ck_assert_int_eq(sampler_pick(equal, WORDS, &greedy, 0.9, work), 0);
+    ck_assert_int_eq(sampler_pick(equal, WORDS, &first_two, 0.4, work), 0);
+    ck_assert_int_eq(sampler_pick(equal, WORDS, &first_two, 0.999, work), 1);
+    ck_assert_int_eq(sampler_pick(equal, WORDS, &share, 0.999, work), 1);
 }
 END_TEST
 
@@ -114,13 +115,125 @@ START_TEST(banned_words_are_never_picked)
 {
     real logits[WORDS] = {(real)-INFINITY, 1, (real)-INFINITY, 50, (real)-INFINITY};
     static const double ends[] = {0, 1e-17, 0.5, 0.9999999999999999};
-    Candidate candidates[WORDS];
     for (size_t i = 0; i < COUNT(ends); i++)
         for (size_t top_k = 0; top_k <= WORDS; top_k++) {
             SamplerOptions options = {100, top_k, 1};
-            int32_t id = sampler_pick(logits, WORDS, &options, ends[i], candidates);
+            int32_t id = sampler_pick(logits, WORDS, &options, ends[i], work);
             ck_assert(id == 1 || id == 3);
         }
+}
+END_TEST
+
+/* A vocabulary of many blocks: what is picked, by the definition, in double and in order. */
+enum { MANY = 3000 };
+
+static real *many_logits(bool with_equals)
+{
+    real *logits = memory_take(MANY, sizeof *logits, "a test");
+    for (size_t i = 0; i < MANY; i++) {
+        double x = 2 * random_normal(random_key(7, RANDOM_TEST, 0), i);
+        logits[i] = (real)(i % 5 == 0 ? -INFINITY : with_equals ? floor(x) : x);
+    }
+    return logits;
+}
+
+static const real *compared;
+
+static int by_logit(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    if (compared[x] != compared[y])
+        return compared[x] < compared[y] ? 1 : -1;
+    return x < y ? -1 : x > y;
+}
+
+/* The ids in the order in which their weights are added up, and how many are kept. */
+static size_t slow_order(const real *logits, const SamplerOptions *options, int32_t *ids)
+{
+    double all = 0, sum = 0;
+    for (int32_t i = 0; i < MANY; i++)
+        ids[i] = i;
+    if ((!options->top_k || options->top_k >= MANY) && options->top_p >= 1)
+        return MANY;
+    compared = logits;
+    qsort(ids, MANY, sizeof *ids, by_logit);
+    for (size_t i = 0; i < MANY; i++)
+        all += exp((double)logits[ids[i]] / options->temperature);
+    size_t most = options->top_k ? options->top_k : MANY, kept = 0;
+    while (kept < most && kept < MANY && (kept == 0 || sum < options->top_p * all))
+        sum += exp((double)logits[ids[kept++]] / options->temperature);
+    return kept;
+}
+
+/* Every pick has to be the token that the number falls on, give or take what floats round. */
+static void check_many(const real *logits, SamplerOptions options)
+{
+    static real weights[MANY];
+    static Candidate candidates[MANY];
+    static int32_t ids[MANY];
+    static double ends[MANY];
+    size_t kept = slow_order(logits, &options, ids);
+    double total = 0;
+    for (size_t i = 0; i < kept; i++)
+        ends[i] = total += exp((double)logits[ids[i]] / options.temperature);
+    for (size_t n = 0; n < 500; n++) {
+        double uniform = ((double)n + 0.5) / 500;
+        int32_t id = sampler_pick(logits, MANY, &options, uniform,
+                                  (SamplerMemory){weights, candidates});
+        size_t at = 0;
+        while (at < kept && ids[at] != id)
+            at++;
+        ck_assert_msg(at < kept, "token %d is not one of the %zu that are kept", id, kept);
+        double begin = at ? ends[at - 1] : 0, room = 1e-5 * total;
+        ck_assert_msg(uniform * total > begin - room && uniform * total < ends[at] + room,
+                      "temperature %g, top-k %zu, top-p %g: %g is not in token %d's %g to %g",
+                      options.temperature, options.top_k, options.top_p, uniform * total, id,
+                      begin, ends[at]);
+        ck_assert(isfinite(logits[id]));
+    }
+}
+
+START_TEST(many_words_are_picked_as_few_are)
+{
+    static const size_t top_ks[] = {0, 1, 2, 63, 64, 65, 700, 2399, 2400, 2401, MANY};
+    static const double top_ps[] = {0, 0.3, 0.9, 0.999, 1};
+    for (size_t equals = 0; equals < 2; equals++) {
+        real *logits = many_logits(equals);
+        for (size_t k = 0; k < COUNT(top_ks); k++)
+            for (size_t p = 0; p < COUNT(top_ps); p++)
+                check_many(logits, (SamplerOptions){1, top_ks[k], top_ps[p]});
+        check_many(logits, (SamplerOptions){0.3, 0, 1});
+        check_many(logits, (SamplerOptions){3, 40, 0.5});
+        free(logits);
+    }
+}
+END_TEST
+
+START_TEST(no_numbers_are_no_crash)
+{
+    real logits[WORDS] = {(real)NAN, (real)NAN, (real)NAN, (real)NAN, (real)NAN};
+    SamplerOptions some = {1, 2, 0.5}, greedy = {0, 0, 1};
+    ck_assert_int_lt(sampler_pick(logits, WORDS, &as_it_is, 0.5, work), WORDS);
+    ck_assert_int_lt(sampler_pick(logits, WORDS, &some, 0.5, work), WORDS);
+    ck_assert_int_lt(sampler_pick(logits, WORDS, &greedy, 0.5, work), WORDS);
+}
+END_TEST
+
+START_TEST(the_loss_is_that_of_the_softmax)
+{
+    for (int32_t id = 0; id < WORDS; id++)
+        if (word_weights[id] > 0)
+            ck_assert_double_eq_tol(sampler_loss(word_logits, WORDS, id),
+                                    -log(word_weights[id]), 1e-6);
+    ck_assert_double_gt(sampler_loss(word_logits, WORDS, 3), 1e30);
+    real *logits = many_logits(false);
+    double total = 0;
+    for (size_t i = 0; i < MANY; i++)
+        total += exp((double)logits[i]);
+    for (int32_t id = 1; id < MANY; id += 5)
+        ck_assert_double_eq_tol(sampler_loss(logits, MANY, id), log(total) - (double)logits[id],
+                                1e-5);
+    free(logits);
 }
 END_TEST
 
@@ -318,6 +431,9 @@ START_TEST(a_generator_bans_and_obeys)
     ck_assert_int_ne(generator_pick(&generator, 0, &greedy, 0, best), best);
     for (double u = 0; u < 1; u += 0.001)
         ck_assert_int_ne(generator_pick(&generator, 0, &as_it_is, u, best), best);
+    /* What is banned has lost nothing of its probability. */
+    ck_assert_double_lt(generator_loss(&generator, 0, best), log((double)tiny.vocabulary));
+    ck_assert(isfinite(generator_logits(&generator, 0)[best]));
     generator_free(&generator);
     small_model_free(&small);
 }
@@ -437,6 +553,41 @@ START_TEST(a_score_does_not_depend_on_the_batch)
 }
 END_TEST
 
+typedef struct Told {
+    size_t next;
+    double nats;
+} Told;
+
+static void hear(void *listener, size_t at, TokenScore score)
+{
+    Told *told = listener;
+    ck_assert_uint_eq(at, told->next++);
+    ck_assert(score.nats >= 0 && score.rank >= 1 && score.rank <= tiny.vocabulary);
+    /* Before the token of this rank there are as many likelier ones. */
+    ck_assert(score.nats >= log((double)score.rank) - 1e-5);
+    told->nats += score.nats;
+}
+
+/* Token by token as in windows of the context that do not overlap. */
+START_TEST(scores_of_tokens_add_up_to_the_score_of_the_text)
+{
+    int32_t ids[TEXT];
+    ScoreRig rig;
+    for (size_t i = 0; i < TEXT; i++)
+        ids[i] = text_token(i);
+    score_rig_make(&rig, 1, tiny.context, 0.3);
+    for (size_t count = 1; count <= TEXT; count++) {
+        Score score = score_text(&rig.pass, ids, count, PRIME, tiny.context, rig.buffer);
+        Told told = {0};
+        double nats = token_score_text(&rig.small.model, ids, count, PRIME, hear, &told);
+        ck_assert_uint_eq(told.next, count);
+        ck_assert_double_eq_tol(nats, score.nats, 1e-5 * score.nats);
+        ck_assert_double_eq_tol(told.nats, nats, 1e-9);
+    }
+    score_rig_free(&rig);
+}
+END_TEST
+
 Suite *use_suite(void)
 {
     Suite *suite = suite_create("use");
@@ -449,12 +600,16 @@ Suite *use_suite(void)
     tcase_add_test(tests, top_p_keeps_what_makes_up_its_share);
     tcase_add_test(tests, among_equals_the_first_is_taken);
     tcase_add_test(tests, banned_words_are_never_picked);
+    tcase_add_test(tests, many_words_are_picked_as_few_are);
+    tcase_add_test(tests, no_numbers_are_no_crash);
+    tcase_add_test(tests, the_loss_is_that_of_the_softmax);
     tcase_add_test(tests, generating_goes_on_past_the_context);
     tcase_add_test(tests, texts_in_company_are_those_made_alone);
     tcase_add_test(tests, a_generator_bans_and_obeys);
     tcase_add_test(tests, a_score_is_the_sum_over_single_windows);
     tcase_add_test(tests, every_token_is_scored_once);
     tcase_add_test(tests, a_score_does_not_depend_on_the_batch);
+    tcase_add_test(tests, scores_of_tokens_add_up_to_the_score_of_the_text);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -26,7 +26,7 @@ printf '\n== Both\n'
 bin/compare "$folder/softmax" "$folder/linear"
 for kind in softmax linear; do
     printf '\n== What the %s model writes\n' "$kind"
-    bin/sample --length 100 --no-unk --seed 3 "$folder/$kind"
+    bin/sample --no-interactive --length 100 --no-unk --seed 3 "$folder/$kind"
 done
 printf '\nThe runs are in %s. To write more: bin/sample --prompt "the" %s/linear\n' \
     "$folder" "$folder"

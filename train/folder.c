@@ -23,6 +23,8 @@ void folder_free(RunFolder *folder)
     free(folder->path);
     free(folder->best);
     free(folder->last);
+    Error error;
+    runlog_close(&folder->log, &error); /* unless its observer did, who tells of errors */
     *folder = (RunFolder){0};
 }
 
@@ -82,9 +84,7 @@ static char *make_free_name(const Trainer *trainer, Error *error)
 
 static bool write_settings(const Trainer *trainer, const char *folder, Error *error)
 {
-    OptionGroup groups[GROUP_COUNT];
-    settings_groups((Settings *)&trainer->settings, groups);
-    char *settings = options_write_text(groups, GROUP_COUNT);
+    char *settings = settings_text(&trainer->settings);
     char *text = text_format("# parameters: %zu\n", trainer->model.table.parameters);
     if (trainer->corpus.entropy_floor > 0)
         text_append(&text, "# entropy floor: %.9g nats\n", trainer->corpus.entropy_floor);

@@ -1,4 +1,5 @@
-/* The folder that a run leaves: settings.conf, log.csv, best.safetensors, last.safetensors. */
+/* The folder that a run leaves: settings.conf, log.csv, best.safetensors, last.safetensors, and
+ * what observers put beside them. */
 #ifndef LINNET_FOLDER_H
 #define LINNET_FOLDER_H
 

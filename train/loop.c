@@ -1,58 +1,37 @@
-/* One loop that a reader can hold in the head: step, log, validate, save, stop. */
+/* One loop that a reader can hold in the head: step, validate, sample, log, save, stop. What is
+ * shown and written of it is the observers' affair; see observer.h. */
 #include "train/loop.h"
 #include "src/phase.h"
+#include "src/usage.h"
+#include "train/signals.h"
 
-#include <math.h>
-#include <signal.h>
-#include <string.h>
-#include <unistd.h>
-
-/* --- signals --- */
-
-static volatile sig_atomic_t caught;
-
-static void on_signal(int number)
-{
-    if (caught)
-        _exit(128 + number);
-    caught = number;
-}
-
-void loop_catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    struct sigaction before;
-    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-        sigaction(SIGHUP, &action, NULL); /* nohup asked for a run that outlives its terminal */
-}
-
-int loop_signal(void)
-{
-    return caught;
-}
-
-/* --- the loop --- */
+#include <stdlib.h>
 
 typedef struct Loop {
     Trainer *trainer;
-    RunFolder *folder;
-    Screen *screen;
+    const RunFolder *folder;
+    const Observers *observers;
+    Sampling sampling;
     StopAfter stop;
     double clock;        /* when the session began, less the run's seconds before it */
     double last_seconds; /* of the last row of the log */
     size_t last_tokens;
     size_t first_step; /* of this session */
     double first_seconds;
-    size_t saved_step; /* of the last checkpoint that this session wrote */
-    double shown_loss; /* the training loss, smoothed for the eye */
+    size_t validations; /* of the run */
+    size_t saved_step;  /* of the last checkpoint that this session wrote */
+    double shown_loss;  /* the training loss, smoothed for the eye */
 } Loop;
 
-static double mean_training_loss(const Progress *progress)
+static bool every(size_t step, size_t period)
 {
-    return progress->log_nats / (double)progress->log_tokens;
+    return period > 0 && step % period == 0;
+}
+
+static bool ends_in_validation(const Trainer *t, size_t step)
+{
+    return every(step, t->steps_per_epoch) || step == t->steps ||
+           every(step, t->settings.train.eval_every);
 }
 
 /* One row, for all steps since the row before it. */
@@ -66,17 +45,18 @@ static bool log_row(Loop *loop, const Step *step, bool validated, Error *error)
                      .tokens = progress->tokens,
                      .seconds = progress->seconds,
                      .lr = step->lr,
-                     .train_loss = mean_training_loss(progress),
+                     .train_loss = progress->log_nats / (double)progress->log_tokens,
                      .val_loss = progress->last_loss,
                      .has_val_loss = validated,
                      .grad_norm = step->gradient_norm,
                      .tokens_per_second = (double)(progress->tokens - loop->last_tokens) /
-                                          seconds};
+                                          seconds,
+                     .peak_mb = usage_peak_megabytes()};
     progress->log_nats = 0;
     progress->log_tokens = 0;
     loop->last_seconds = progress->seconds;
     loop->last_tokens = progress->tokens;
-    return runlog_append(&loop->folder->log, &row, error);
+    return observers_logged(loop->observers, &row, error);
 }
 
 static bool validate(Loop *loop, Error *error)
@@ -86,20 +66,26 @@ static bool validate(Loop *loop, Error *error)
     progress->last_loss = trainer_validate(t);
     progress->last_step = progress->step;
     progress->seconds = clock_seconds() - loop->clock;
-    bool best = progress->last_loss < progress->best_loss;
-    progress->stale = best ? 0 : progress->stale + 1;
-    if (best) {
+    ValidationNews news = {.train_loss = loop->shown_loss,
+                           .best = progress->last_loss < progress->best_loss};
+    progress->stale = news.best ? 0 : progress->stale + 1;
+    if (news.best) {
         progress->best_loss = progress->last_loss;
         progress->best_step = progress->step;
     }
-    screen_validation(loop->screen, loop->shown_loss, progress->last_loss, progress->seconds,
-                      best);
-    return !best || trainer_save(t, loop->folder->best, false, error);
+    loop->validations++;
+    return observers_validated(loop->observers, &news, error) &&
+           (!news.best || trainer_save(t, loop->folder->best, false, error));
 }
 
-static bool every(size_t step, size_t period)
+static bool sample(Loop *loop, Error *error)
 {
-    return period > 0 && step % period == 0;
+    size_t step = loop->trainer->progress.step;
+    char *text = sampling_write(&loop->sampling);
+    SampleNews news = {step, trainer_epoch(loop->trainer, step), text};
+    bool good = observers_sampled(loop->observers, &news, error);
+    free(text);
+    return good;
 }
 
 static bool out_of_patience(const Trainer *t)
@@ -133,7 +119,6 @@ static bool save(Loop *loop, Error *error)
 static bool do_step(Loop *loop, Error *error)
 {
     Trainer *t = loop->trainer;
-    const TrainOptions *train = &t->settings.train;
     Step step;
     if (!trainer_step(t, &step, error))
         return false;
@@ -141,38 +126,57 @@ static bool do_step(Loop *loop, Error *error)
     t->progress.seconds = clock_seconds() - loop->clock;
     double loss = step.nats / (double)step.tokens;
     loop->shown_loss = loop->shown_loss > 0 ? 0.95 * loop->shown_loss + 0.05 * loss : loss;
-    bool validates = done % t->steps_per_epoch == 0 || done == t->steps ||
-                     every(done, train->eval_every);
-    bool logs = validates || every(done, train->log_every);
-    screen_step(loop->screen, &step, loop->shown_loss, logs);
+    bool validates = ends_in_validation(t, done);
+    bool logs = validates || every(done, t->settings.train.log_every);
+    StepNews news = {&step, loop->shown_loss, logs};
+    if (!observers_stepped(loop->observers, &news, error))
+        return false;
     if (validates && !validate(loop, error))
+        return false;
+    if (validates && every(loop->validations, loop->sampling.every) && !sample(loop, error))
         return false;
     if (logs && !log_row(loop, &step, validates, error))
         return false;
-    if (validates || every(done, train->save_every))
+    if (validates || every(done, t->settings.train.save_every))
         return save(loop, error);
     return true;
 }
 
-LoopEnd loop_run(Trainer *trainer, RunFolder *folder, Screen *screen, StopAfter stop,
-                 Error *error)
+static LoopEnd run(Loop *loop, Error *error)
 {
-    Progress *progress = &trainer->progress;
+    Trainer *trainer = loop->trainer;
+    if (!observers_started(loop->observers, error))
+        return LOOP_FAILED;
+    while (!loop_is_over(trainer) && !signals_caught() && !time_to_stop(loop))
+        if (!do_step(loop, error))
+            return LOOP_FAILED;
+    if (loop->saved_step != trainer->progress.step && !save(loop, error))
+        return LOOP_FAILED;
+    if (loop_is_over(trainer)) /* whatever else happened: there is nothing to go on with */
+        return out_of_patience(trainer) ? LOOP_PATIENCE : LOOP_FINISHED;
+    return signals_caught() ? LOOP_SIGNAL : LOOP_STOPPED;
+}
+
+LoopEnd loop_run(Trainer *trainer, const RunFolder *folder, const Observers *observers,
+                 StopAfter stop, Error *error)
+{
+    const Progress *progress = &trainer->progress;
     Loop loop = {.trainer = trainer,
                  .folder = folder,
-                 .screen = screen,
+                 .observers = observers,
                  .stop = stop,
                  .clock = clock_seconds() - progress->seconds,
                  .last_seconds = progress->seconds,
                  .last_tokens = progress->tokens,
                  .first_step = progress->step,
                  .first_seconds = progress->seconds};
-    while (!loop_is_over(trainer) && !caught && !time_to_stop(&loop))
-        if (!do_step(&loop, error))
-            return LOOP_FAILED;
-    if (loop.saved_step != progress->step && !save(&loop, error))
-        return LOOP_FAILED;
-    if (loop_is_over(trainer)) /* whatever else happened: there is nothing to go on with */
-        return out_of_patience(trainer) ? LOOP_PATIENCE : LOOP_FINISHED;
-    return caught ? LOOP_SIGNAL : LOOP_STOPPED;
+    for (size_t step = 1; step <= progress->step; step++)
+        loop.validations += ends_in_validation(trainer, step);
+    sampling_make(&loop.sampling, trainer);
+    LoopEnd end = run(&loop, error);
+    sampling_free(&loop.sampling);
+    Error later;
+    if (!observers_ended(observers, end == LOOP_FAILED ? &later : error))
+        end = LOOP_FAILED;
+    return end;
 }

@@ -3,13 +3,14 @@
 #define LINNET_LOOP_H
 
 #include "train/folder.h"
-#include "train/screen.h"
+#include "train/observer.h"
+#include "train/sampling.h"
 
 typedef enum LoopEnd {
     LOOP_FINISHED, /* all steps are done */
     LOOP_PATIENCE, /* no best for too many validations */
     LOOP_STOPPED,  /* --stop-after */
-    LOOP_SIGNAL,   /* loop_signal says which */
+    LOOP_SIGNAL,   /* signals_caught says which */
     LOOP_FAILED    /* the error says why */
 } LoopEnd;
 
@@ -17,12 +18,7 @@ typedef enum LoopEnd {
 bool loop_is_over(const Trainer *trainer);
 
 /* Trains until one of these; in every case but the last the run is saved. */
-LoopEnd loop_run(Trainer *trainer, RunFolder *folder, Screen *screen, StopAfter stop,
-                 Error *error);
-
-/* From here on SIGINT, SIGTERM and SIGHUP (unless it was ignored) end the loop after the step
- * at hand; a second one ends the program at once. */
-void loop_catch_signals(void);
-int loop_signal(void);
+LoopEnd loop_run(Trainer *trainer, const RunFolder *folder, const Observers *observers,
+                 StopAfter stop, Error *error);
 
 #endif

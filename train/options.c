@@ -106,6 +106,16 @@ static const Option session_rows[] = {
      .offset = SESSION(recompute), .fallback = "no",
      .help = "keep less for the backward pass and compute it again: slower, less memory, "
              "the same result"},
+    {.name = "sample-every", .argument = "N", .type = OPTION_SIZE,
+     .offset = SESSION(sample_every), .low = 0, .high = 1e9, .fallback = "0",
+     .help = "at every N-th validation let the model write a few words, also into "
+             "samples.txt; 0: never"},
+    {.name = "tensorboard", .type = OPTION_FLAG,
+     .offset = SESSION(tensorboard), .fallback = "no",
+     .help = "write event files for TensorBoard into the run's folder"},
+    {.name = "watch", .type = OPTION_FLAG,
+     .offset = SESSION(watch), .fallback = "no",
+     .help = "show curves and progress on the whole terminal"},
     {.name = "quiet", .type = OPTION_FLAG,
      .offset = SESSION(quiet), .fallback = "no",
      .help = "only warnings and errors"},
@@ -123,6 +133,13 @@ void settings_groups(Settings *settings, OptionGroup groups[GROUP_COUNT])
     groups[GROUP_TRAIN] = (OptionGroup){"Training", ROWS(train_rows), &settings->train};
     groups[GROUP_SESSION] = (OptionGroup){"This session", ROWS(session_rows),
                                           &settings->session};
+}
+
+char *settings_text(const Settings *settings)
+{
+    OptionGroup groups[GROUP_COUNT];
+    settings_groups((Settings *)settings, groups);
+    return options_write_text(groups, GROUP_COUNT);
 }
 
 static bool read_preset(const OptionGroup *groups, const char *name, Error *error)

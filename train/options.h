@@ -15,8 +15,8 @@ typedef struct TrainOptions {
 /* What concerns this session and not the run: never stored. */
 typedef struct SessionOptions {
     char *run, *resume, *preset, *stop_after;
-    size_t threads, max_mem;
-    bool recompute, quiet;
+    size_t threads, max_mem, sample_every;
+    bool recompute, quiet, tensorboard, watch;
 } SessionOptions;
 
 typedef struct Settings {
@@ -29,6 +29,9 @@ typedef struct Settings {
 /* The groups of the program, in the order of its help; they point into *settings. */
 enum { GROUP_MODEL, GROUP_CORPUS, GROUP_TRAIN, GROUP_SESSION, GROUP_COUNT };
 void settings_groups(Settings *settings, OptionGroup groups[GROUP_COUNT]);
+
+/* The stored settings as a file of lines "name = value"; the caller frees. */
+char *settings_text(const Settings *settings);
 
 /* Fills the settings from defaults, the preset or the resumed run's text, and the command line,
  * in this order. Resuming, a fixed setting that the command line changes is an error. */

@@ -18,9 +18,8 @@ void screen_open(Screen *screen, const Trainer *trainer, bool quiet)
     *screen = (Screen){.trainer = trainer,
                        .quiet = quiet,
                        .live = terminal_can_redraw(STDERR_FILENO),
-                       .started = trainer->progress.seconds,
-                       .started_tokens = trainer->progress.tokens,
-                       .shown = -1};
+                       .shown = -1,
+                       .pace = pace_start(&trainer->progress)};
 }
 
 /* --- the table --- */
@@ -100,57 +99,42 @@ void screen_settings(const Screen *screen, const char *folder)
 
 /* --- lines --- */
 
-void screen_clear(Screen *screen)
+/* Takes the live line away, before something else is written. */
+static void clear(Screen *screen)
 {
     if (screen->line_open)
         fputs("\r\033[K", stderr);
     screen->line_open = false;
 }
 
-static void append_duration(char **text, double seconds)
-{
-    size_t whole = seconds > 0 && seconds < 1e9 ? (size_t)seconds : 0;
-    text_append(text, "%zu:%02zu:%02zu", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-static void append_bar(char **text, double share)
-{
-    enum { CELLS = 16 };
-    size_t full = (size_t)(share * CELLS);
-    text_append(text, "[");
-    for (size_t i = 0; i < CELLS; i++)
-        text_append(text, i < full ? "=" : i == full ? ">" : " ");
-    text_append(text, "] ");
-}
-
 /* "epoch 2/10  step 1234/9200  loss 5.123  lr 9.8e-04  12.3k tokens/s  0:03:21 left" */
-static char *step_line(const Screen *screen, const Step *step, double train_loss)
+static char *step_line(const Screen *screen, const StepNews *news)
 {
+    enum { BAR = 16 };
     const Trainer *t = screen->trainer;
     const Progress *progress = &t->progress;
-    double here = progress->seconds - screen->started;
-    double speed = (double)(progress->tokens - screen->started_tokens) / here;
-    double left = (double)(t->steps - progress->step) *
-                  ((double)progress->tokens / (double)progress->step) / speed;
     char *text = NULL;
     if (screen->live)
-        append_bar(&text, (double)progress->step / (double)t->steps);
+        words_append_bar(&text, (double)progress->step / (double)t->steps, BAR);
     text_append(
         &text, "epoch %.2f/%.3g  step %zu/%zu  loss %.4f  lr %.2e  norm %.2f  %.1fk tokens/s  ",
         trainer_epoch(t, progress->step), trainer_epoch(t, t->steps), progress->step, t->steps,
-        train_loss, step->lr, step->gradient_norm, speed / 1000);
-    append_duration(&text, left);
+        news->train_loss, news->step->lr, news->step->gradient_norm,
+        pace_speed(&screen->pace, progress) / 1000);
+    words_append_duration(&text, pace_left(&screen->pace, t));
     text_append(&text, " left");
     return text;
 }
 
-void screen_step(Screen *screen, const Step *step, double train_loss, bool logged)
+static bool stepped(void *self, const StepNews *news, Error *error)
 {
+    (void)error;
+    Screen *screen = self;
     double now = screen->trainer->progress.seconds;
-    bool due = screen->live ? now - screen->shown >= REDRAW_SECONDS : logged;
+    bool due = screen->live ? now - screen->shown >= REDRAW_SECONDS : news->logged;
     if (screen->quiet || !due)
-        return;
-    char *line = step_line(screen, step, train_loss);
+        return true;
+    char *line = step_line(screen, news);
     if (screen->live) {
         size_t width = terminal_width(STDERR_FILENO); /* cut, so that it never wraps */
         fprintf(stderr, "\r%.*s\033[K", (int)(width > 1 ? width - 1 : 1), line);
@@ -160,23 +144,47 @@ void screen_step(Screen *screen, const Step *step, double train_loss, bool logge
         fprintf(stderr, "%s\n", line);
     }
     free(line);
+    return true;
 }
 
-void screen_validation(Screen *screen, double train_loss, double val_loss, double seconds,
-                       bool best)
+static bool validated(void *self, const ValidationNews *news, Error *error)
 {
+    (void)error;
+    Screen *screen = self;
     const Trainer *t = screen->trainer;
-    if (screen->quiet)
-        return;
-    screen_clear(screen);
+    const Progress *progress = &t->progress;
     char *text = text_format("epoch %.4g  step %zu  train %.4f  validation %.4f  perplexity "
                              "%.2f  %s  ",
-                             trainer_epoch(t, t->progress.step), t->progress.step, train_loss,
-                             val_loss, exp(val_loss), best ? "best" : "    ");
-    append_duration(&text, seconds);
-    fprintf(stderr, "%s\n", text);
+                             trainer_epoch(t, progress->step), progress->step, news->train_loss,
+                             progress->last_loss, exp(progress->last_loss),
+                             news->best ? "best" : "    ");
+    words_append_duration(&text, progress->seconds);
+    screen_say(screen, "%s", text);
     free(text);
+    return true;
 }
+
+static bool sampled(void *self, const SampleNews *news, Error *error)
+{
+    (void)error;
+    Screen *screen = self;
+    for (const char *line = news->text; *line;) {
+        size_t length = strcspn(line, "\n");
+        screen_say(screen, "    %.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    return true;
+}
+
+static bool ended(void *self, Error *error)
+{
+    (void)error;
+    clear(self);
+    return true;
+}
+
+const ObserverCalls screen_calls = {
+    .stepped = stepped, .validated = validated, .sampled = sampled, .ended = ended};
 
 void screen_say(Screen *screen, const char *format, ...)
 {
@@ -187,7 +195,7 @@ void screen_say(Screen *screen, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    screen_clear(screen);
+    clear(screen);
     terminal_print_safe(stderr, text);
     fputc('\n', stderr);
 }

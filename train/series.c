@@ -1,5 +1,5 @@
 #include "train/series.h"
-#include "train/options.h"
+#include "train/audience.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"
@@ -60,6 +60,8 @@ static void check(const CommandLine *line, char **kinds)
         CommandLine one = line_of(line, kinds[i], &run);
         if (!settings_read(&settings, &one, NULL, &error))
             die_usage("%s", error.text);
+        if (!audience_check(&settings.session, &error))
+            die("%s", error.text);
         settings_groups(&settings, groups);
         options_free_texts(groups, GROUP_COUNT);
         free(one.given);

@@ -7,8 +7,9 @@
 #include "src/program.h"
 #include "src/team.h"
 #include "src/text.h"
-#include "train/loop.h"
+#include "train/audience.h"
 #include "train/series.h"
+#include "train/signals.h"
 
 #include <math.h>
 #include <signal.h>
@@ -16,18 +17,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_usage(void)
-{
-    printf("Usage: %s [OPTIONS] CORPUS\n"
-           "       %s --resume DIR [OPTIONS]\n\n"
-           "Trains a small Transformer on a text. CORPUS is a file, plain or gzip, or - for\n"
-           "standard input; ptb.txt also stands for ptb.train.txt, ptb.valid.txt and\n"
-           "ptb.test.txt; toy is a language made up on the spot.\n\n"
-           "  %s --attn linear ptb.txt\n"
-           "  %s --attn softmax --layers 2 --epochs 3 --run runs/first toy\n"
-           "  %s --resume runs/first\n",
-           program_name, program_name, program_name, program_name, program_name);
-}
+static const About about = {
+    .name = "train",
+    .purpose = "trains a small Transformer on a text",
+    .synopses = {"[OPTIONS] CORPUS", "--resume DIR [OPTIONS]"},
+    .paragraphs =
+        {"CORPUS is a file, plain or gzip, or - for standard input; ptb.txt also stands for "
+         "ptb.train.txt, ptb.valid.txt and ptb.test.txt; toy is a language made up on the "
+         "spot."},
+    .examples = {"--attn linear ptb.txt",
+                 "--attn softmax --layers 2 --epochs 3 --run runs/first toy",
+                 "--resume runs/first"},
+    .files = {{"runs/NAME/",
+               "the folder of a run, unless --run names another; these are in it"},
+              {"settings.conf", "its settings, which --preset reads"},
+              {"log.csv", "losses, speed and learning rate, a row every so many steps"},
+              {"curves.svg, samples.txt, events.out.tfevents.*",
+               "the curves as a picture, what --sample-every and --tensorboard ask for"},
+              {"best.safetensors, last.safetensors",
+               "the model at its best validation, and all that --resume needs to go on"},
+              {"../models/NAME.conf, ../share/linnet/models/NAME.conf",
+               "presets, looked for from the folder of the program"}},
+    .statuses = {{"128 + N",
+                  "signal N ended the session, 2 being Ctrl-C; the run is saved and can "
+                  "be resumed"}},
+    .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
+};
 
 /* The options of its own that a kind has. */
 static void print_kind_options(const AttentionKind *kind)
@@ -122,6 +137,8 @@ static void read_settings(Settings *settings, const CommandLine *line,
         die_usage("%s", error.text);
     if (!settings->train.corpus)
         die_usage("a corpus is missing");
+    if (settings->session.watch && settings->session.quiet)
+        die_usage("--watch and --quiet do not go together");
     if (checkpoint && settings->session.run)
         die_usage("--run and --resume do not go together: a run goes on in its own folder");
     if (checkpoint && settings->session.preset)
@@ -144,7 +161,6 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
     const Progress *progress = &screen->trainer->progress;
     char *command = resume_command(folder);
     if (end == LOOP_FAILED) {
-        screen_clear(screen);
         warn("%s", error->text);
         if (file_exists(folder->last))
             warn("what was saved last is intact: %s", command);
@@ -159,7 +175,7 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
     if (end == LOOP_STOPPED || end == LOOP_SIGNAL)
         screen_say(screen, "To go on: %s", command);
     free(command);
-    return end == LOOP_FAILED ? 1 : end == LOOP_SIGNAL ? 128 + loop_signal() : 0;
+    return end == LOOP_FAILED ? 1 : end == LOOP_SIGNAL ? 128 + signals_caught() : 0;
 }
 
 /* A trainer and its folder, new or as the checkpoint left them. */
@@ -196,6 +212,8 @@ static int train_one(const CommandLine *line, char **path)
     const SessionOptions *session = &trainer.settings.session;
     if (!stop_after_read(&stop, session->stop_after, &error))
         die_usage("%s", error.text);
+    if (!audience_check(session, &error))
+        die("%s", error.text);
 
     team_start(session->threads ? session->threads : team_processors());
     prepare_run(&trainer, &folder, resumed, &checkpoint);
@@ -204,15 +222,13 @@ static int train_one(const CommandLine *line, char **path)
     Screen screen;
     screen_open(&screen, &trainer, session->quiet);
     screen_settings(&screen, folder.path);
-    loop_catch_signals();
+    signals_catch();
     LoopEnd end = LOOP_FINISHED;
     if (loop_is_over(&trainer))
         screen_say(&screen, "Nothing to do: the run ended after step %zu.",
                    trainer.progress.step);
     else
-        end = loop_run(&trainer, &folder, &screen, stop, &error);
-    if (!runlog_close(&folder.log, &error) && end != LOOP_FAILED)
-        end = LOOP_FAILED;
+        end = audience_train(&trainer, &folder, &screen, stop, &error);
     int status = farewell(end, &screen, &folder, &error);
     team_stop();
     trainer_free(&trainer);
@@ -230,7 +246,7 @@ int main(int argc, char **argv)
     CommandLine line;
     char *path = NULL;
     settings_groups(&settings, groups);
-    program_scan_command_line(groups, GROUP_COUNT, print_usage, argc, argv, &line);
+    program_scan_command_line(&about, groups, GROUP_COUNT, argc, argv, &line);
     const char *attention = command_line_value(&line, "attn");
     if (attention && strcmp(attention, "help") == 0)
         print_kinds_and_leave();

@@ -1,0 +1,53 @@
+"""Whether an exported tokenizer gives linnet's tokens, and their text again.
+
+check_tokens.py MODEL PLAIN: two folders that export wrote of one run with one --example, MODEL
+in the form of transformers and PLAIN with --plain. Exits with 1 on any difference."""
+
+import json
+import os
+import sys
+
+from tokenizers import Tokenizer
+
+
+def read_json(folder, name):
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def written(ids, vocabulary):
+    """What linnet's sample writes for these tokens."""
+    if vocabulary["words"] is None:
+        return bytes(ids).decode("utf-8")
+    separator = " " if vocabulary["tokens"] == "word" else ""
+    text = ""
+    for token in ids:
+        if token == vocabulary["eos"]:
+            text += "\n"
+        elif text == "" or text.endswith("\n"):
+            text += vocabulary["words"][token]
+        else:
+            text += separator + vocabulary["words"][token]
+    return text
+
+
+def check_ids(got, expected, name):
+    for place, (a, b) in enumerate(zip(got, expected)):
+        assert a == b, f"{name}: token {place} is {a}, should be {b}"
+    assert len(got) == len(expected), f"{name}: {len(got)} tokens, should be {len(expected)}"
+
+
+def check(model, plain):
+    example = read_json(plain, "example.json")
+    vocabulary = read_json(plain, "vocabulary.json")
+    assert example == read_json(model, "example.json"), f"{model}: not the example of {plain}"
+    tokenizer = Tokenizer.from_file(os.path.join(model, "tokenizer.json"))
+    assert tokenizer.get_vocab_size() == vocabulary["count"], f"{model}: another size"
+    check_ids(tokenizer.encode(example["text"]).ids, example["ids"], model)
+    expected = written(example["ids"], vocabulary)
+    assert tokenizer.decode(example["ids"]) == expected, f"{model}: decodes to other text"
+    print(f"{model}: {len(example['ids'])} tokens are the same, both ways")
+
+
+if __name__ == "__main__":
+    check(*sys.argv[1:])

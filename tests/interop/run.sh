@@ -1,0 +1,137 @@
+#!/bin/sh
+# Checks linnet's files against the programs that are meant to read them: run.sh BIN FOLDER
+# [light]. BIN is the folder of the programs; FOLDER is for the work, and keeps a Python
+# environment of its own from one time to the next. "light" leaves out what takes torch, which
+# is large. Everything that is checked must hold; what was not checked is said.
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+bin=$(CDPATH='' cd -- "$1" && pwd)
+mkdir -p "$2"
+folder=$(CDPATH='' cd -- "$2" && pwd)
+extent=${3:-full}
+unset CDPATH PYTHONOPTIMIZE
+# The scripts' own folder must not hide a library of the same name.
+export PYTHONSAFEPATH=1 HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=error
+
+# --- the environment ---
+
+environment=$folder/environment
+python=$environment/bin/python3
+# PYTHON chooses which one to build the environment with.
+[ -x "$python" ] || "${PYTHON:-python3}" -m venv "$environment" || {
+    echo "No Python environment: install python3 with its venv (Debian: python3-venv)." >&2
+    exit 1
+}
+
+has() { "$python" -c "import $1" 2>/dev/null; }
+
+# want MODULE...: installs what is missing; false if that does not work out.
+want() {
+    missing=
+    for module in "$@"; do
+        has "$module" || missing="$missing $module"
+    done
+    [ -n "$missing" ] || return 0
+    echo "Installing$missing"
+    # shellcheck disable=SC2086
+    timeout "${PIP_TIMEOUT:-1800}" "$python" -m pip install --quiet \
+        --disable-pip-version-check $missing
+}
+
+skipped=
+skip() { skipped="$skipped
+  $1"; }
+
+want numpy safetensors tokenizers || {
+    echo "The Python packages numpy, safetensors and tokenizers are needed." >&2
+    exit 1
+}
+[ "$extent" = light ] || want torch transformers ||
+    echo "torch and transformers cannot be installed."
+[ "$extent" = light ] || want tensorboard || echo "tensorboard cannot be installed."
+
+# --- the models ---
+
+work=$folder/work
+rm -rf -- "$work"
+mkdir -p "$work"
+cd -- "$work"
+"$bin/toy" --tokens 20000 >toy.txt
+# Whatever could be cut in two ways: unknown words, blanks of all kinds, line ends, and words
+# that look like special tokens.
+# shellcheck disable=SC2059
+{
+    printf '\357\273\277the  the\t\tprices \n\n \n rose\r\nthe\r\rrose\013the\014rose\n'
+    printf 'unheardof <eos> <unk> (<eos>) x<eos>y <unk>. <eos><eos> \357\277\275 '
+    printf '\357\273\277the\n'
+    printf 'non\302\240breaking\342\200\203em\302\205next\342\200\250line\034file \037\n'
+    printf 'na\303\257ve nai\314\210ve \360\237\220\246 \\ \\n " { } \177\001 \304\240\n'
+    printf '  the prices of  \t'
+} >odd.txt
+
+# train RUN CORPUS OPTIONS...
+train() {
+    run=$1 corpus=$2
+    shift 2
+    "$bin/train" --layers 2 --dim 32 --heads 4 --context 24 --batch 4 --lr 0.01 --warmup 5 \
+        --quiet --run "$run" "$@" "$corpus"
+}
+usual='--steps 60 --attn softmax'
+cat odd.txt toy.txt >both.txt
+# shellcheck disable=SC2086
+{
+    train word toy.txt $usual --pos learned --min-count 3
+    train words both.txt $usual --pos learned
+    train char both.txt $usual --pos sinusoidal --tokens char --act relu --no-tied --ffn 48
+    train byte toy.txt $usual --pos none --tokens byte --act relu2
+}
+train linear toy.txt --steps 20 --attn linear --head-bias
+
+# export_both RUN TEXT NAME: NAME for transformers and NAME.plain, both with the example.
+export_both() {
+    "$bin/export" --example "$2" "$1" "$3"
+    "$bin/export" --example "$2" --plain "$1" "$3.plain"
+    exported="$exported $3"
+}
+exported=
+for run in word words char byte; do
+    export_both "$run" odd.txt "$run-odd"
+    export_both "$run" toy.txt "$run-toy"
+done
+"$bin/export" --plain --text linear linear-plain
+
+# The Penn Treebank, which is not part of linnet, where there is one.
+for ptb in "${PTB_DIR:-}" "$here/../../data" ''; do
+    [ -z "$ptb" ] || [ ! -f "$ptb/ptb.train.txt" ] || break
+done
+if [ -n "$ptb" ]; then
+    train ptb "$ptb/ptb.txt" --steps 10 --attn softmax --pos learned
+    export_both ptb "$ptb/ptb.test.txt" ptb-test
+else
+    skip 'the tokens of the Penn Treebank: set PTB_DIR'
+fi
+
+# --- the checks ---
+
+"$python" "$here/check_tensors.py" ./*/*.safetensors
+for name in $exported; do
+    "$python" "$here/check_tokens.py" "$name" "$name.plain"
+done
+if [ "$extent" = light ]; then
+    skip 'logits in transformers, and event files: make interop'
+else
+    if has torch && has transformers; then
+        # shellcheck disable=SC2086
+        "$python" "$here/check_logits.py" $exported
+    else
+        skip 'logits in transformers: torch or transformers is missing'
+    fi
+    if has tensorboard; then
+        train events toy.txt --steps 40 --log-every 5 --eval-every 10 --tensorboard
+        "$python" "$here/tensorboard.py" events
+    else
+        skip 'event files: tensorboard is missing'
+    fi
+fi
+[ -z "$skipped" ] || echo "Not checked:$skipped"

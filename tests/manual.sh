@@ -1,0 +1,198 @@
+#!/bin/sh
+# Tests what the programs have to say of themselves, called from the top: manual.sh BIN BUILD,
+# where these are the folders that make builds in. Their manual pages are read, words are
+# completed in bash and zsh, and all of it is installed into a folder and taken out again. What
+# needs a program that is not installed is skipped, and said to be.
+# Prints a line for each case that failed and, last, how many passed and failed.
+set -u
+
+bin=${1:-bin}
+build=${2:-build}
+programs=
+for page in "$build"/man/linnet-*.1; do
+    page=${page##*/linnet-}
+    programs="$programs ${page%.1}"
+done
+build_path=$(cd "$build" && pwd) || exit 1
+unset CDPATH NO_COLOR COLUMNS LINES
+
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+mkdir -p "$work/home/runs/finch" "$work/home/runs/empty" "$work/home/lark one"
+touch "$work/home/runs/finch/log.csv" "$work/home/text.txt" "$work/home/lark.safetensors"
+
+passed=0
+failed=0
+
+# check NAME COMMAND...: the case holds if the command succeeds.
+check() {
+    name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "failed: $name"
+    fi
+}
+same() { [ "$1" = "$2" ] || { printf '%s\n' "wanted: $2" "got:    $1"; false; }; }
+has() { command -v "$1" >/dev/null 2>&1; }
+skip() { echo "skipped: $1, which is not installed"; }
+says_nothing() { "$@" >"$work/said" 2>&1 && [ ! -s "$work/said" ]; }
+
+# --- the pages ---
+
+# The options that --help lists, and those of a manual page.
+helped() { "$bin/$1" --help | sed -n 's/^  --\(\[no-\]\)\{0,1\}\([a-z0-9-]*\).*/\2/p'; }
+explained() {
+    sed -n 's/^\\fB\\-\\-\([a-z0-9\\-]*\)\\fR.*/\1/p' "$build/man/linnet-$1.1" | tr -d "\\\\"
+}
+sections() { grep -c -E "^\.SH ($1)$" "$build/man/linnet-$2.1"; }
+read_by_man() {
+    (cd "$work" && LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -l "./${1##*/}" 2>err >shown) &&
+        [ ! -s "$work/err" ] && [ -s "$work/shown" ]
+}
+
+for program in $programs; do
+    page=$build/man/linnet-$program.1
+    check "$program: the page has every option" same "$(explained "$program")" \
+        "$(helped "$program")"
+    check "$program: the page has its sections" same \
+        "$(sections 'NAME|SYNOPSIS|DESCRIPTION|OPTIONS|EXIT STATUS|SEE ALSO' "$program")" 6
+    check "$program: it is ASCII" says_nothing sh -c "! LC_ALL=C grep '[^ -~]' '$page'"
+    ! has groff || check "$program: groff reads it" says_nothing \
+        groff -man -Tascii -ww -z "$page"
+    cp "$page" "$work/"
+    ! has man || check "$program: man reads it" read_by_man "$page"
+done
+has groff || skip 'reading the pages with groff'
+has man || skip 'reading the pages with man'
+
+# Who has --period, as it stands under its heading.
+whose() { "$bin/train" --help | sed -n '/only some/,/^$/s/^  --period N  *\(.*\): .*/\1/p'; }
+check 'train --help says whose an option is' same "$(whose)" 'strided, fixed'
+
+# --- bash ---
+
+# The words that bash offers for the last one, in a line.
+bash_offers() {
+    (cd "$work/home" && HOME=$work/home bash --norc -c '
+        . "$1" && shift && program=$1
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        "_linnet_program_${program#linnet-}"
+        for word in "${COMPREPLY[@]}"; do echo "$word"; done' \
+        bash "$build_path/completion/bash/$1" "$@" 2>&1 | LC_ALL=C sort | tr '\n' ' ')
+}
+# offers WANTED WORDS...: the words end with the one to complete.
+offers() {
+    wanted=$1
+    shift
+    check "bash: $*" same "$(bash_offers "$@")" "$wanted${wanted:+ }"
+}
+if has bash; then
+    for program in $programs; do
+        offered=$(bash_offers "linnet-$program" -- | tr ' ' '\n' | grep -v '^--no-')
+        check "$program: bash knows every option" same "$offered" \
+            "$(helped "$program" | sed 's/^/--/' | LC_ALL=C sort)"
+    done
+    offers '--attn --attn-dropout' linnet-train --att
+    offers '--no-tied' linnet-train --no-ti
+    offers 'retention' linnet-train --attn ret
+    offers 'retention' linnet-train --attn = ret
+    offers 'char' linnet-train --tokens c
+    offers 'byte char word' linnet-train --tokens =
+    offers 'softmax+gla' linnet-train --attn softmax+gl
+    offers 'softmax+gla,window' linnet-train --attn softmax+gla,wi
+    offers '' linnet-train --dim 1
+    offers 'text.txt' linnet-train --valid t
+    offers 'lark one' linnet-train --resume l
+    offers 'text.txt' linnet-train --tied --dim 8 te
+    offers '' linnet-train text.txt te
+    offers 'runs/finch' linnet-eval ''
+    offers 'runs/finch' linnet-eval runs/f
+    offers 'lark one lark.safetensors' linnet-eval --split test l
+    offers 'text.txt' linnet-eval --split = test runs/finch te
+    offers 'runs/finch' linnet-compare runs/other runs/f
+    offers 'attention' linnet-bench att
+    offers '' linnet-bench attention att
+else
+    skip 'completing in bash'
+fi
+
+# --- zsh ---
+
+# A zsh on a terminal of its own: lines from standard input are typed into it, with a tabulator
+# behind each, and what became of them is printed.
+cat >"$work/type.zsh" <<'END'
+zmodload zsh/zpty
+zpty -b shell zsh -f -i
+zpty -w shell "fpath=(${(q)1} \$fpath); autoload -U compinit; compinit -u -D; stty columns 200"
+zpty -w shell 'tell() { print -r -- "<<$BUFFER>>"; zle kill-buffer }; zle -N tell'
+zpty -w shell 'bindkey "^I" expand-or-complete "^T" tell; print -r -- "<<"ready">>"'
+zpty -r shell answer '*<<ready>>*'
+while IFS= read -r line; do
+    zpty -w -n shell "$line"$'\t\x14'
+    zpty -r shell answer '*<<*>>*'
+    answer=${answer##*<<}
+    print -r -- "${answer%%>>*}"
+done
+zpty -d shell
+END
+typed() {
+    echo "$1" | (cd "$work/home" && HOME=$work/home TERM=dumb timeout 60 \
+        zsh -f "$work/type.zsh" "$build_path/completion/zsh" 2>&1)
+}
+completes() { check "zsh: $1" same "$(typed "$1")" "$2"; }
+if has zsh && has timeout; then
+    for program in $programs; do
+        check "$program: zsh can read it" says_nothing \
+            zsh -n "$build/completion/zsh/_linnet-$program"
+        check "$program: zsh knows the last option" same "$(typed "linnet-$program --versio")" \
+            "linnet-$program --version "
+    done
+    completes 'linnet-train --sched' 'linnet-train --schedule='
+    completes 'linnet-train --no-rec' 'linnet-train --no-recompute '
+    completes 'linnet-train --attn=ret' 'linnet-train --attn=retention '
+    completes 'linnet-train --attn ret' 'linnet-train --attn retention '
+    completes 'linnet-train --attn softmax+gla,wi' 'linnet-train --attn softmax+gla,window '
+    completes 'linnet-train --dim 1' 'linnet-train --dim 1'
+    completes 'linnet-train --valid t' 'linnet-train --valid text.txt '
+    completes 'linnet-train --resume l' 'linnet-train --resume lark\ one/'
+    completes 'linnet-train --tied te' 'linnet-train --tied text.txt '
+    completes 'linnet-eval ' 'linnet-eval runs/finch '
+    completes 'linnet-eval --split test runs/f' 'linnet-eval --split test runs/finch '
+    completes 'linnet-eval runs/finch te' 'linnet-eval runs/finch text.txt '
+    completes 'linnet-compare runs/other runs/f' 'linnet-compare runs/other runs/finch '
+    completes 'linnet-bench att' 'linnet-bench attention '
+else
+    skip 'completing in zsh'
+fi
+
+# --- in and out again ---
+
+make_stage() {
+    "${MAKE:-make}" "$1" BIN="$bin" BUILD="$build" PREFIX=/usr DESTDIR="$work/stage" \
+        >"$work/made" 2>&1 || ! cat "$work/made"
+}
+staged() { (cd "$work/stage" && find . ! -type d | LC_ALL=C sort); }
+mkdir -p "$work/stage/usr/bin" "$work/stage/usr/share/man/man1"
+touch "$work/stage/usr/bin/linnet-wren" "$work/stage/usr/share/man/man1/linnet-wren.1"
+before=$(staged)
+check 'make install' make_stage install
+for program in $programs; do
+    for place in "bin/linnet-$program" "share/man/man1/linnet-$program.1" \
+        "share/bash-completion/completions/linnet-$program" \
+        "share/zsh/site-functions/_linnet-$program"; do
+        check "$place is installed" [ -s "$work/stage/usr/$place" ]
+    done
+done
+finds_presets() {
+    "$work/stage/usr/bin/linnet-train" --preset demo nowhere.txt 2>&1 | grep -q 'nowhere.txt'
+}
+check 'an installed program finds its presets' finds_presets
+check 'make uninstall' make_stage uninstall
+check 'leaves what was there and nothing else' same "$(staged)" "$before"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,167 @@
+#!/bin/sh
+# Tests the page of compare --html: report.sh BIN, where BIN is the folder of the programs. The
+# runs are made up here, hostile ones among them. Where there is a chromium the page is opened in
+# it and used, by report/drive.js; elsewhere that part is skipped, and said to be.
+set -u
+
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+bin=$(CDPATH='' cd -- "${1:-$top/bin}" && pwd) || exit 1
+unset CDPATH
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd -- "$work" || exit 1
+
+passed=0
+failed=0
+check() {
+    name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "failed: $name ($(head -c 300 err | tr '\n' '|'))"
+    fi
+}
+fails() { ! "$@"; }
+
+# --- runs ---
+
+# run NAME ROWS EVERY SETTINGS: a folder with a log of so many rows, validated every so often.
+# Training losses have a peak in the middle, and rows that $diverged names have none.
+diverged=0
+run() {
+    mkdir -p -- "$1"
+    printf '# parameters: 1234\n%s\n' "$4" >"$1/settings.conf"
+    awk -v rows="$2" -v every="$3" -v diverged="$diverged" 'BEGIN {
+        print "step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second"
+        for (i = 1; i <= rows; i++) {
+            loss = 2 + 4 * exp(-4 * i / rows) + 0.1 * sin(i * i)
+            if (i == int(rows / 2) + 1) loss = 9.125
+            if (diverged && i > rows / 3 && i < rows / 2) loss = "nan"
+            valid = i % every ? "" : (loss == "nan" ? "nan" : loss + 0.05)
+            printf "%d,%.6f,%d,%.3f,0.001,%s,%s,1,%.1f\n", i, i / rows * 5, i * 640, i / 40, \
+                loss, valid, 25000 + 500 * sin(i)
+        }
+    }' >"$1/log.csv"
+}
+
+# page RUN...: the page of these runs, as page.html.
+page() { "$bin/compare" --html page.html "$@" >out 2>err </dev/null; }
+
+hostile='<script>alert(1)</script>'
+hostile_folder='<script>window.alerted=1<&sol;script>"'\''&amp;'
+rude=$(printf 'bell\007 \033[31m \377 end')
+run plain 300 30 'attn = linear
+seed = 1'
+run plain-2 300 30 'attn = linear
+seed = 2'
+run "$hostile_folder" 200 20 "attn = $hostile
+corpus = </td></tr></table><img src=x onerror=window.alerted=1>"
+run "$rude" 100 10 'attn = softmax'
+run one-row 1 1 'attn = softmax'
+run long 100000 500 'attn = softmax'
+diverged=1
+run diverged 300 10 'attn = softmax'
+diverged=0
+
+# --- what stands in the page ---
+
+check 'one run' page plain
+check 'there is a page' grep -q '</html>' page.html
+check 'with the picture for those without scripts' grep -q '<svg xmlns' page.html
+check 'and the numbers' grep -q 'class="number">1.234<\|class="number">1.*234<' page.html
+check 'it asks nothing of any network' fails grep -i \
+    -e 'src="http' -e 'href="http' -e '@import' -e 'fetch(' page.html
+check 'a run without a checkpoint has no sample, and a reason' grep -q 'No sample: ' page.html
+printf 'step 1 </pre><script>window.alerted=1</script>\n\033[2Jtext\n' >plain/samples.txt
+check 'a hostile name and setting' page plain "$hostile_folder" "$rude"
+check 'become no element' fails grep -q '<script>alert\|<script>window.alerted\|<img' page.html
+check 'but text' grep -q '&lt;script&gt;alert(1)&lt;/script&gt;' page.html
+check 'so do samples' grep -q 'step 1 &lt;/pre&gt;&lt;script&gt;' page.html
+check 'in the data too' grep -q -F '"name":"\u003cscript>window.alerted' page.html
+check 'nothing is left that would be obeyed' eval \
+    '[ "$(tr -d "\n\t\040-\176\200-\377" <page.html | wc -c)" -eq 0 ]'
+check 'all of it is UTF-8' eval 'iconv -f UTF-8 -t UTF-8 page.html >/dev/null 2>&1'
+check 'a run that went wrong' page diverged
+check 'has gaps and no NaN' eval '! sed -n "/id=\"data\"/,/<\/script>/p" page.html |
+    grep -q -i "nan\|inf"'
+check 'a hundred thousand rows' page long
+check 'are thinned' [ "$(wc -c <page.html)" -lt 2000000 ]
+check 'which is said' grep -q 'are thinned' page.html
+check 'and loses no peak' grep -q '9\.125' page.html
+cp page.html kept.html
+check 'a page that cannot be written' fails page --html no/such/folder.html plain
+check 'is explained' grep -q 'no/such' err
+check 'a folder is not replaced by a page' fails page --html long plain
+check 'another page stays as it was' cmp -s page.html kept.html
+
+# --- how the models write ---
+
+awk 'BEGIN { for (i = 0; i < 200; i++) print "the", i % 7, "birds", i % 3 ? "sing" : "sleep" }' \
+    >text.txt
+"$bin/train" --layers 1 --dim 16 --heads 2 --context 16 --batch 4 --steps 20 --quiet \
+    --run writer text.txt >out 2>err
+check 'a run with a model' page writer
+"$bin/sample" --seed 1 --no-unk --length 60 writer >sample 2>err
+first=$(head -n 1 sample)
+check 'shows what sample would write' grep -q -F "$first" page.html
+
+# --- in a browser ---
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+
+# used NAME WIDTH RUN...: opens the page of the runs so wide and counts drive.js's cases.
+used() {
+    name=$1 width=$2
+    shift 2
+    page "$@" || echo "failed: $name: no page"
+    { cat page.html && echo '<script>' && cat "$top/tests/report/drive.js" && echo '</script>'; } \
+        >driven.html
+    {
+        echo "<!DOCTYPE html><iframe style='border: 0; width: ${width}px; height: 900px'></iframe>"
+        cat <<'END'
+<pre id="verdict"></pre><script>
+onmessage = event => document.getElementById('verdict').append('\n' + event.data);
+const page = atob(`
+END
+        base64 driven.html
+        cat <<'END'
+`), bytes = Uint8Array.from(page, letter => letter.charCodeAt(0));
+document.querySelector('iframe').srcdoc = new TextDecoder().decode(bytes);
+</script>
+END
+    } >frame.html
+    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" \
+        --virtual-time-budget=30000 --window-size=1400,1000 --dump-dom \
+        "file://$work/frame.html" 2>err | sed -n '/id="verdict"/,/<\/pre>/p' >verdict
+    passed=$((passed + $(grep -c '^pass ' verdict)))
+    failed=$((failed + $(grep -c '^fail ' verdict)))
+    sed -n "s/^fail /failed: $name: /p" verdict
+    check "$name: the page was used to its end" grep -q '^pass all of it was tried' verdict
+}
+
+if [ -z "$browser" ]; then
+    echo 'skipped: no chromium here, so the page was not used, only read'
+else
+    used 'one run' 1280 plain
+    used 'seeds' 1280 plain plain-2 writer
+    used 'a narrow window' 400 plain "$hostile_folder" diverged
+    used 'hostile names' 1280 "$hostile_folder" "$rude" plain
+    used 'a single row' 1280 plain one-row
+    used 'many rows' 1280 long diverged
+    many=
+    for number in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        run "run-$number" 200 20 "attn = softmax
+dim = $number"
+        many="$many run-$number"
+    done
+    # shellcheck disable=SC2086
+    used 'twenty runs' 1280 $many
+    # shellcheck disable=SC2086
+    used 'twenty runs in a narrow window' 400 $many
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,224 @@
+/* TensorBoard's event files, byte for byte, and files that readers can follow. */
+#include "eval/events.h"
+#include "src/containers.h"
+#include "src/crc32c.h"
+#include "src/text.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define THEN 1700000000.0
+
+/* Compares the array with hexadecimal digits, and frees it. */
+static void check_bytes(unsigned char *bytes, const char *wanted)
+{
+    char *found = memory_copy_text("");
+    for (size_t i = 0; i < arrlenu(bytes); i++)
+        text_append(&found, "%02x", bytes[i]);
+    ck_assert_str_eq(found, wanted);
+    free(found);
+    arrfree(bytes);
+}
+
+START_TEST(the_checksum_is_castagnolis)
+{
+    ck_assert_uint_eq(crc32c("123456789", 9), 0xe3069283);
+    ck_assert_uint_eq(crc32c("", 0), 0);
+    const unsigned char zeros[32] = {0}; /* from RFC 3720 */
+    ck_assert_uint_eq(crc32c(zeros, 32), 0x8a9136aa);
+}
+END_TEST
+
+START_TEST(a_file_begins_with_its_version)
+{
+    unsigned char *bytes = NULL;
+    events_append_version(&bytes, THEN);
+    check_bytes(bytes, "1800000000000000a37f4b220900000040fc54d9411a0d"
+                       "627261696e2e4576656e743a32eced8f9d");
+}
+END_TEST
+
+START_TEST(a_scalar_is_a_record)
+{
+    unsigned char *bytes = NULL;
+    const EventScalar scalar = {"train/loss", 2.5};
+    events_append_scalars(&bytes, THEN, 1, &scalar, 1);
+    check_bytes(bytes, "200000000000000029eda9500900000040fc54d94110012a130a110a0a"
+                       "747261696e2f6c6f737315000020402fffcccc");
+}
+END_TEST
+
+/* The frame is 12 bytes before the event and 4 behind it. */
+static unsigned char *without_frame(unsigned char *bytes)
+{
+    size_t size = arrlenu(bytes);
+    ck_assert_uint_gt(size, 16);
+    ck_assert_uint_eq(bytes[0] + 256u * bytes[1], size - 16);
+    arrdeln(bytes, 0, 12);
+    arrsetlen(bytes, size - 16);
+    return bytes;
+}
+
+START_TEST(steps_take_as_many_bytes_as_they_need)
+{
+    unsigned char *bytes = NULL;
+    const EventScalar scalars[] = {{"a", 0}, {"b", -1}};
+    events_append_scalars(&bytes, THEN, 300, scalars, 2);
+    check_bytes(without_frame(bytes), "0900000040fc54d941"
+                                      "10ac02"
+                                      "2a14"
+                                      "0a080a01611500000000"
+                                      "0a080a0162"
+                                      "15000080bf");
+}
+END_TEST
+
+START_TEST(a_text_is_a_tensor_of_one)
+{
+    unsigned char *bytes = NULL;
+    events_append_text(&bytes, THEN, 2, "t", "hi");
+    check_bytes(without_frame(bytes), "0900000040fc54d941"
+                                      "1002"
+                                      "2a1b"
+                                      "0a19"
+                                      "0a0174"
+                                      "4208"
+                                      "0807"
+                                      "1200"
+                                      "42026869"
+                                      "4a0a"
+                                      "0a060a0474657874"
+                                      "2002");
+}
+END_TEST
+
+START_TEST(a_restart_makes_later_steps_void)
+{
+    unsigned char *bytes = NULL;
+    events_append_restart(&bytes, THEN, 21);
+    check_bytes(without_frame(bytes), "0900000040fc54d941"
+                                      "1015"
+                                      "3a020801");
+}
+END_TEST
+
+/* --- files --- */
+
+static EventFile begin_file(void)
+{
+    EventFile file;
+    Error error;
+    ck_assert_msg(events_create(&file, scratch_folder(), &error), "%s", error.text);
+    return file;
+}
+
+static void write_scalar(EventFile *file, size_t step)
+{
+    unsigned char *bytes = NULL;
+    Error error;
+    const EventScalar scalar = {"train/loss", 2.5};
+    events_append_scalars(&bytes, events_now(), step, &scalar, 1);
+    ck_assert_msg(events_write(file, &bytes, &error), "%s", error.text);
+    ck_assert_ptr_null(bytes);
+}
+
+static long long size_of(const char *path)
+{
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    return status.st_size;
+}
+
+/* Sessions that follow each other within a second, or after the clock was put back. */
+START_TEST(later_files_have_later_names)
+{
+    char *ahead = scratch_put("events.out.tfevents.4000000000.elsewhere.1", "");
+    char *last = memory_copy_text(strrchr(ahead, '/') + 1);
+    for (int i = 0; i < 3; i++) {
+        Error error;
+        EventFile file = begin_file();
+        const char *name = strrchr(file.path, '/') + 1;
+        ck_assert_msg(strcmp(name, last) > 0, "%s comes before %s", name, last);
+        ck_assert_ptr_nonnull(strstr(name, "tfevents"));
+        free(last);
+        last = memory_copy_text(name);
+        ck_assert(events_close(&file, &error));
+    }
+    ck_assert_uint_eq(scratch_count(), 4);
+    free(last);
+    free(ahead);
+}
+END_TEST
+
+START_TEST(what_is_written_is_there_at_once)
+{
+    EventFile file = begin_file();
+    Error error;
+    ck_assert_int_eq(size_of(file.path), 40);
+    write_scalar(&file, 1);
+    ck_assert_int_eq(size_of(file.path), 88);
+    write_scalar(&file, 2);
+    ck_assert_int_eq(size_of(file.path), 136);
+    ck_assert(events_close(&file, &error));
+    ck_assert(events_close(&file, &error)); /* nothing is left to close */
+}
+END_TEST
+
+START_TEST(a_full_disk_leaves_whole_records)
+{
+    EventFile file = begin_file();
+    Error error;
+    signal(SIGXFSZ, SIG_IGN);
+    write_scalar(&file, 1);
+    struct rlimit limit;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct rlimit low = {100, limit.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &low), 0);
+    unsigned char *bytes = NULL;
+    const EventScalar scalar = {"train/loss", 2.5};
+    events_append_scalars(&bytes, THEN, 2, &scalar, 1);
+    ck_assert(!events_write(&file, &bytes, &error));
+    ck_says(error, "cannot write");
+    ck_assert_int_eq(size_of(file.path), 88);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    write_scalar(&file, 2);
+    ck_assert_int_eq(size_of(file.path), 136);
+    ck_assert(events_close(&file, &error));
+}
+END_TEST
+
+START_TEST(a_folder_that_is_not_there_is_an_error)
+{
+    EventFile file;
+    Error error, second;
+    ck_assert(!events_create(&file, "/nowhere/at/all", &error));
+    ck_says(error, "/nowhere/at/all/events.out.tfevents.");
+    ck_assert(events_close(&file, &second));
+}
+END_TEST
+
+Suite *events_suite(void)
+{
+    Suite *suite = suite_create("events");
+    TCase *bytes = tcase_create("bytes"), *files = tcase_create("files");
+    tcase_add_test(bytes, the_checksum_is_castagnolis);
+    tcase_add_test(bytes, a_file_begins_with_its_version);
+    tcase_add_test(bytes, a_scalar_is_a_record);
+    tcase_add_test(bytes, steps_take_as_many_bytes_as_they_need);
+    tcase_add_test(bytes, a_text_is_a_tensor_of_one);
+    tcase_add_test(bytes, a_restart_makes_later_steps_void);
+    tcase_add_checked_fixture(files, scratch_make, scratch_remove);
+    tcase_add_test(files, later_files_have_later_names);
+    tcase_add_test(files, what_is_written_is_there_at_once);
+    tcase_add_test(files, a_full_disk_leaves_whole_records);
+    tcase_add_test(files, a_folder_that_is_not_there_is_an_error);
+    suite_add_tcase(suite, bytes);
+    suite_add_tcase(suite, files);
+    return suite;
+}

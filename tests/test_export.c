@@ -1,0 +1,560 @@
+/* What export writes: whole folders or none, JSON that says what the model is, and a refusal of
+ * whatever GPT-2 cannot be. That other programs read it is for tests/interop. */
+#include "eval/export_forms.h"
+#include "models/pass.h"
+#include "src/file.h"
+#include "src/layers/embedding.h"
+#include "tests/content.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+#include "tests/vocabularies.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* --- folders --- */
+
+static void print_word(FILE *out, const void *word)
+{
+    fputs(word, out);
+}
+
+static bool write_folder(const char *path, bool commit, Error *error)
+{
+    ExportFolder folder;
+    if (!export_folder_begin(&folder, path, error))
+        return false;
+    ck_assert(export_folder_print(&folder, "one", print_word, "1", error));
+    ck_assert(export_folder_print(&folder, "two", print_word, "2", error));
+    if (commit)
+        return export_folder_commit(&folder, error);
+    export_folder_abort(&folder);
+    return true;
+}
+
+START_TEST(a_folder_is_there_whole_or_not_at_all)
+{
+    static const char *const names[] = {"new", "empty", "slashed//"};
+    Error error;
+    char *empty = scratch_path("empty");
+    ck_assert_int_eq(mkdir(empty, 0777), 0);
+    free(empty);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        char *path = scratch_path(names[i]), *bytes, *two = file_join(path, "two");
+        size_t size, before = scratch_count();
+        ck_assert(write_folder(path, false, &error));
+        ck_assert_uint_eq(scratch_count(), before);
+        ck_assert_msg(write_folder(path, true, &error), "%s", error.text);
+        ck_assert_uint_eq(scratch_count(), before + 2 + (strcmp(names[i], "empty") != 0));
+        ck_assert(file_read(two, 1, &bytes, &size, &error));
+        ck_assert_str_eq(bytes, "2");
+        free(bytes);
+        free(path);
+        free(two);
+    }
+}
+END_TEST
+
+START_TEST(what_is_there_already_stays)
+{
+    Error error;
+    char *folder = scratch_path("full"), *file = scratch_path("full/mine");
+    ck_assert_int_eq(mkdir(folder, 0777), 0);
+    scratch_write(file, "x", 1);
+    ck_assert(!write_folder(folder, true, &error));
+    support_check_error(&error, folder, "something in it");
+    ck_assert(!write_folder(file, true, &error));
+    support_check_error(&error, file, "not there yet");
+    ck_assert_uint_eq(scratch_count(), 2);
+    free(file);
+    file = scratch_path("nowhere/folder");
+    ck_assert(!write_folder(file, true, &error));
+    support_check_error(&error, file, "No such file");
+    free(file);
+    free(folder);
+}
+END_TEST
+
+START_TEST(what_came_in_between_stays)
+{
+    Error error;
+    ExportFolder folder;
+    char *path = scratch_path("late"), *file = scratch_path("late/mine");
+    ck_assert(export_folder_begin(&folder, path, &error));
+    ck_assert(export_folder_print(&folder, "one", print_word, "1", &error));
+    ck_assert_int_eq(mkdir(path, 0777), 0);
+    scratch_write(file, "x", 1);
+    ck_assert(!export_folder_commit(&folder, &error));
+    support_check_error(&error, path, "cannot give");
+    ck_assert(file_exists(file));
+    ck_assert_uint_eq(scratch_count(), 2);
+    free(path);
+    free(file);
+}
+END_TEST
+
+/* --- what GPT-2 is not --- */
+
+static ModelConfig gpt2(void)
+{
+    ModelConfig config = content_config;
+    config.attention = one_kind(0);
+    config.tied = true;
+    return config;
+}
+
+static void check_refused(ModelConfig config, const char *phrase)
+{
+    Error error;
+    ck_assert_msg(config_check(&config, &error), "%s", error.text);
+    ck_assert_msg(!export_check_transformers(&config, &error), "not refused: %s", phrase);
+    support_check_error(&error, "--plain", phrase);
+}
+
+START_TEST(only_softmax_attention_is_gpt2s)
+{
+    ck_assert_str_eq(attention_find(0)->name, "softmax");
+    for (size_t kind = 1; attention_find(kind); kind++) {
+        ModelConfig config = gpt2();
+        config.attention = one_kind(kind);
+        check_refused(config, attention_find(kind)->name);
+        config.attention = (Choices){2, {0, kind}};
+        check_refused(config, attention_find(kind)->name);
+    }
+}
+END_TEST
+
+START_TEST(what_gpt2_lacks_is_refused)
+{
+    ModelConfig config = gpt2();
+    config.norm = NORM_POST;
+    check_refused(config, "--norm post");
+    config = gpt2();
+    config.positions = POSITIONS_ROTARY;
+    check_refused(config, "--pos rotary");
+    config = gpt2();
+    config.head_bias = true;
+    check_refused(config, "--head-bias");
+    config = gpt2();
+    config.convolution = WISH_YES;
+    check_refused(config, "--conv");
+    config = gpt2();
+    config.head_norm = WISH_YES;
+    check_refused(config, "--head-norm");
+    config = gpt2();
+    config.gate = WISH_YES;
+    check_refused(config, "--out-gate");
+    config = gpt2();
+    while (strcmp(activation_name(config.activation), "swiglu") != 0)
+        config.activation++;
+    check_refused(config, "swiglu");
+}
+END_TEST
+
+/* --- the files of a model --- */
+
+static json_t *read_json(const char *folder, const char *name)
+{
+    char *path = file_join(folder, name);
+    json_error_t where;
+    json_t *tree = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
+    ck_assert_msg(tree != NULL, "%s:%d: %s", name, where.line, where.text);
+    free(path);
+    return tree;
+}
+
+/* A checkpoint of such a model, opened, and a folder begun in the scratch folder. */
+typedef struct Exported {
+    Content content;
+    LoadedModel loaded;
+    ExportFolder folder;
+} Exported;
+
+static void exported_begin(Exported *exported, ModelConfig config)
+{
+    Error error;
+    content_make(&exported->content, config);
+    content_save(&exported->content, exported->content.path, true);
+    ck_assert_msg(loaded_open(&exported->loaded, exported->content.path, &error), "%s",
+                  error.text);
+    char *path = scratch_path("out");
+    ck_assert(export_folder_begin(&exported->folder, path, &error));
+    free(path);
+}
+
+static void exported_end(Exported *exported)
+{
+    export_folder_abort(&exported->folder);
+    loaded_close(&exported->loaded);
+    content_free(&exported->content);
+}
+
+/* Opens model.safetensors of the folder. */
+static SafetensorsFile open_tensors(const Exported *exported)
+{
+    SafetensorsFile file;
+    Error error;
+    char *path = file_join(exported->folder.temporary, "model.safetensors");
+    ck_assert_msg(safetensors_open(&file, path, &error), "%s", error.text);
+    free(path);
+    return file;
+}
+
+/* Every tensor of the model must be there, and `extra` more. */
+static void check_tensors(const Exported *exported, const char *prefix, size_t extra)
+{
+    const Model *model = &exported->content.small.model;
+    SafetensorsFile file = open_tensors(exported);
+    ck_assert_uint_eq(file.header.tensor_count, model->table.count + extra);
+    ck_assert_str_eq(safetensors_metadata(&file, "format"), "pt");
+    for (size_t i = 0; i < model->table.count; i++) {
+        const ParamRow *row = &model->table.rows[i];
+        char name[sizeof row->name + 16];
+        bool head = strncmp(row->name, "lm_head", strlen("lm_head")) == 0;
+        snprintf(name, sizeof name, "%s%s", head ? "" : prefix, row->name);
+        real *values = malloc(row->count * sizeof *values);
+        Error error;
+        ck_assert_msg(
+            safetensors_load(&file, name, TENSOR_REAL, row->rank, row->shape, values, &error),
+            "%s", error.text);
+        ck_assert_mem_eq(values, model->base + row->offset, row->count * sizeof *values);
+        free(values);
+    }
+    safetensors_close(&file);
+}
+
+static void check_positions(const Exported *exported)
+{
+    const ModelConfig *config = &exported->content.small.model.config;
+    size_t shape[] = {config->context, config->dim};
+    real *rows = malloc(config->context * config->dim * sizeof *rows);
+    real *expected = calloc(config->dim, sizeof *expected);
+    SafetensorsFile file = open_tensors(exported);
+    Error error;
+    ck_assert(
+        safetensors_load(&file, "transformer.wpe.weight", TENSOR_REAL, 2, shape, rows, &error));
+    for (size_t i = 0; i < config->context; i++) {
+        if (config->positions == POSITIONS_SINUSOIDAL)
+            embedding_sinusoids(expected, i, config->dim);
+        ck_assert_mem_eq(rows + i * config->dim, expected, config->dim * sizeof *expected);
+    }
+    safetensors_close(&file);
+    free(expected);
+    free(rows);
+}
+
+static void check_integer(const json_t *object, const char *key, size_t value)
+{
+    const json_t *number = json_object_get(object, key);
+    ck_assert_msg(json_is_integer(number), "%s", key);
+    ck_assert_int_eq(json_integer_value(number), (json_int_t)value);
+}
+
+static void check_config(const Exported *exported, const char *activation)
+{
+    const ModelConfig *config = &exported->content.small.model.config;
+    size_t eos = (size_t)exported->content.vocabulary.eos;
+    json_t *tree = read_json(exported->folder.temporary, "config.json");
+    ck_assert_str_eq(json_string_value(json_object_get(tree, "model_type")), "gpt2");
+    ck_assert_str_eq(json_string_value(json_object_get(tree, "activation_function")),
+                     activation);
+    check_integer(tree, "vocab_size", config->vocabulary);
+    check_integer(tree, "n_positions", config->context);
+    check_integer(tree, "n_embd", config->dim);
+    check_integer(tree, "n_layer", config->layers);
+    check_integer(tree, "n_head", config->heads);
+    check_integer(tree, "n_inner", config->ffn);
+    check_integer(tree, "eos_token_id", eos);
+    ck_assert(json_is_boolean(json_object_get(tree, "tie_word_embeddings")));
+    ck_assert(json_is_true(json_object_get(tree, "tie_word_embeddings")) == config->tied);
+    json_decref(tree);
+    tree = read_json(exported->folder.temporary, "generation_config.json");
+    check_integer(tree, "bos_token_id", eos);
+    check_integer(tree, "max_length", config->context);
+    json_decref(tree);
+    tree = read_json(exported->folder.temporary, "tokenizer_config.json");
+    check_integer(tree, "model_max_length", config->context);
+    json_decref(tree);
+}
+
+START_TEST(what_gpt2_can_be_is_written_for_transformers)
+{
+    static const Positions positions[] = {POSITIONS_LEARNED, POSITIONS_SINUSOIDAL,
+                                          POSITIONS_NONE};
+    static const char *const activations[] = {"gelu_new", "relu", "relu2"};
+    for (size_t i = 0; i < COUNT(positions); i++) {
+        Exported exported;
+        Error error;
+        ModelConfig config = gpt2();
+        config.positions = positions[i];
+        config.activation = i;
+        config.tied = i != 1;
+        exported_begin(&exported, config);
+        ck_assert_msg(export_transformers(&exported.folder, &exported.loaded, &error), "%s",
+                      error.text);
+        bool learned = positions[i] == POSITIONS_LEARNED;
+        check_tensors(&exported, "transformer.", !learned);
+        if (!learned)
+            check_positions(&exported);
+        check_config(&exported, activations[i]);
+        exported_end(&exported);
+    }
+}
+END_TEST
+
+START_TEST(a_refusal_names_the_file)
+{
+    Exported exported;
+    Error error;
+    ModelConfig config = gpt2();
+    config.norm = NORM_POST;
+    exported_begin(&exported, config);
+    ck_assert(!export_transformers(&exported.folder, &exported.loaded, &error));
+    support_check_error(&error, exported.content.path, "--plain");
+    exported_end(&exported);
+}
+END_TEST
+
+START_TEST(any_model_can_be_written_plainly)
+{
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        Exported exported;
+        Error error;
+        ModelConfig config = content_config;
+        config.attention = one_kind(kind);
+        config.head_bias = true;
+        config.dropout = 0.25;
+        exported_begin(&exported, config);
+        ck_assert_msg(export_plain(&exported.folder, &exported.loaded, &error), "%s",
+                      error.text);
+        check_tensors(&exported, "", 0);
+        json_t *tree = read_json(exported.folder.temporary, "settings.json");
+        ck_assert_str_eq(json_string_value(json_object_get(tree, "attn")),
+                         attention_find(kind)->name);
+        check_integer(tree, "dim", content_config.dim);
+        ck_assert(json_is_true(json_object_get(tree, "head-bias")));
+        bool has_window = config_kind_uses(attention_find(kind), "window");
+        ck_assert((json_object_get(tree, "window") != NULL) == has_window);
+        ck_assert_double_eq(json_real_value(json_object_get(tree, "dropout")), 0.25);
+        json_decref(tree);
+        tree = read_json(exported.folder.temporary, "metadata.json");
+        ck_assert_str_eq(json_string_value(json_object_get(tree, "note")), "two\nlines \"\\");
+        ck_assert_ptr_null(json_object_get(tree, "crc32"));
+        json_decref(tree);
+        exported_end(&exported);
+    }
+}
+END_TEST
+
+START_TEST(people_can_read_the_words_and_the_settings)
+{
+    Exported exported;
+    Error error;
+    exported_begin(&exported, gpt2());
+    ck_assert(export_text(&exported.folder, &exported.loaded, &error));
+    char *bytes, *path = file_join(exported.folder.temporary, "vocabulary.txt");
+    size_t size;
+    ck_assert(file_read(path, SIZE_MAX / 2, &bytes, &size, &error));
+    ck_assert_str_eq(bytes, "the\nlinnet\n<eos>\nsings\n\xc3\xa9\n<unk>\n");
+    free(bytes);
+    free(path);
+    path = file_join(exported.folder.temporary, "settings.conf");
+    ck_assert(file_read(path, SIZE_MAX / 2, &bytes, &size, &error));
+    ck_assert_ptr_nonnull(strstr(bytes, "attn = softmax\n"));
+    free(bytes);
+    free(path);
+    exported_end(&exported);
+}
+END_TEST
+
+/* --- vocabularies --- */
+
+static void check_token(const json_t *tokens, const char *token, size_t id)
+{
+    ck_assert_msg(json_object_get(tokens, token) != NULL, "no token '%s'", token);
+    check_integer(tokens, token, id);
+}
+
+/* Writes all forms of a vocabulary; *text gets vocabulary.txt, the caller's to free. */
+static void write_vocabulary(const Vocabulary *vocabulary, json_t **tokenizer, json_t **list,
+                             char **text)
+{
+    ExportFolder folder;
+    Error error;
+    size_t size;
+    char *path = scratch_path("words"), *lines;
+    ck_assert(export_folder_begin(&folder, path, &error));
+    ck_assert(export_tokenizer(&folder, vocabulary, &error));
+    ck_assert(export_vocabulary_json(&folder, vocabulary, &error));
+    ck_assert(export_vocabulary_text(&folder, vocabulary, &error));
+    *tokenizer = read_json(folder.temporary, "tokenizer.json");
+    *list = read_json(folder.temporary, "vocabulary.json");
+    lines = file_join(folder.temporary, "vocabulary.txt");
+    ck_assert(file_read(lines, SIZE_MAX / 2, text, &size, &error));
+    export_folder_abort(&folder);
+    free(lines);
+    free(path);
+}
+
+static const json_t *vocabulary_in(const json_t *tokenizer)
+{
+    return json_object_get(json_object_get(tokenizer, "model"), "vocab");
+}
+
+START_TEST(every_token_has_its_id)
+{
+    static const char text[] = "a\\b \"c\" \x01\x7f\t\r \xf0\x9f\x90\xa6 \xef\xbb\xbf!\n<eos>";
+    for (size_t kind = TOKENIZER_WORD; kind <= TOKENIZER_CHAR; kind++) {
+        Vocabulary vocabulary = vocabulary_of(kind, text, 0, 1);
+        json_t *tokenizer, *list;
+        char *lines;
+        write_vocabulary(&vocabulary, &tokenizer, &list, &lines);
+        const json_t *tokens = vocabulary_in(tokenizer);
+        ck_assert_uint_eq(json_object_size(tokens), vocabulary.count);
+        const json_t *words = json_object_get(list, "words");
+        ck_assert_uint_eq(json_array_size(words), vocabulary.count);
+        for (size_t i = 0; i < vocabulary.count; i++) {
+            bool line_end = kind == TOKENIZER_CHAR && (int32_t)i == vocabulary.eos;
+            check_token(tokens, line_end ? "\n" : vocabulary.words[i], i);
+            ck_assert_str_eq(json_string_value(json_array_get(words, i)), vocabulary.words[i]);
+        }
+        check_integer(list, "eos", (size_t)vocabulary.eos);
+        check_integer(list, "unk", (size_t)vocabulary.unk);
+        Vocabulary again;
+        Error error;
+        ck_assert(vocabulary_read(&again, vocabulary.tokenizer, lines, strlen(lines), &error));
+        ck_assert_uint_eq(again.count, vocabulary.count);
+        vocabulary_free(&again);
+        vocabulary_free(&vocabulary);
+        json_decref(tokenizer);
+        json_decref(list);
+        free(lines);
+    }
+}
+END_TEST
+
+START_TEST(every_byte_has_its_character)
+{
+    Vocabulary vocabulary = vocabulary_of(TOKENIZER_BYTE, "x", 0, 1);
+    json_t *tokenizer, *list;
+    char *lines;
+    write_vocabulary(&vocabulary, &tokenizer, &list, &lines);
+    const json_t *tokens = vocabulary_in(tokenizer);
+    ck_assert_uint_eq(json_object_size(tokens), TOKENS_OF_BYTE);
+    check_token(tokens, "A", 'A');
+    check_token(tokens, "\xc4\xa0", ' ');  /* U+0120 */
+    check_token(tokens, "\xc4\x8a", '\n'); /* U+010A */
+    check_token(tokens, "\xc5\x83", 0xad); /* U+0143, the last of them */
+    check_token(tokens, "\xc3\xbf", 0xff); /* U+00FF */
+    ck_assert(json_is_null(json_object_get(list, "words")));
+    check_integer(list, "count", TOKENS_OF_BYTE);
+    ck_assert_ptr_nonnull(strstr(lines, "\\x09\n\\x0a\n\\x0b\n"));
+    ck_assert_ptr_nonnull(strstr(lines, "[\n\\\\\n]\n"));
+    ck_assert_ptr_nonnull(strstr(lines, "~\n\\x7f\n\\x80\n"));
+    vocabulary_free(&vocabulary);
+    json_decref(tokenizer);
+    json_decref(list);
+    free(lines);
+}
+END_TEST
+
+/* --- examples --- */
+
+/* The logits of what follows these tokens, by the parallel form. */
+static void expect_logits(const Model *model, const int32_t *ids, size_t count,
+                          const json_t *logits)
+{
+    Pass pass;
+    Arena arena = {0};
+    size_t width = model->config.dim;
+    pass_make(&pass, model, 1, count, PASS_EVALUATE);
+    pass_layout(&pass, &arena);
+    arena_allocate(&arena, "a test");
+    pass_layout(&pass, &arena);
+    pass_prepare(&pass);
+    const real *last = pass_forward(&pass, ids) + (count - 1) * width;
+    ck_assert_uint_eq(json_array_size(logits), model->config.vocabulary);
+    for (size_t i = 0; i < model->config.vocabulary; i++) {
+        double expected = 0;
+        for (size_t k = 0; k < width; k++)
+            expected += (double)last[k] * (double)model->at.wte[i * width + k];
+        ck_assert_double_eq_tol(json_real_value(json_array_get(logits, i)), expected, 1e-5);
+    }
+    pass_free(&pass);
+    arena_free(&arena);
+}
+
+START_TEST(an_example_ends_with_what_the_model_says)
+{
+    static const char text[] = "the linnet sings loudly\nsings \xc3\xa9 linnet\n";
+    static const int32_t ids[] = {0, 1, 3, 5, 2, 3, 4, 1, 2};
+    Exported exported;
+    Error error;
+    exported_begin(&exported, gpt2());
+    const Model *model = &exported.loaded.model;
+    ck_assert_msg(export_example(&exported.folder, &exported.loaded, "a text", text,
+                                 strlen(text), &error),
+                  "%s", error.text);
+    json_t *tree = read_json(exported.folder.temporary, "example.json");
+    ck_assert_str_eq(json_string_value(json_object_get(tree, "text")), text);
+    const json_t *got = json_object_get(tree, "ids");
+    ck_assert_uint_eq(json_array_size(got), COUNT(ids));
+    for (size_t i = 0; i < COUNT(ids); i++)
+        ck_assert_int_eq(json_integer_value(json_array_get(got, i)), ids[i]);
+    size_t read = model->config.context;
+    check_integer(tree, "tokens_read", read);
+    expect_logits(model, ids + COUNT(ids) - read, read, json_object_get(tree, "logits"));
+    json_decref(tree);
+    exported_end(&exported);
+}
+END_TEST
+
+START_TEST(an_example_has_to_be_a_text)
+{
+    static const struct {
+        const char *text;
+        size_t size;
+        const char *phrase;
+    } cases[] = {{"", 0, "at least one token"},
+                 {"  ", 2, "at least one token"},
+                 {"a\0b", 3, "byte 1 is not UTF-8"},
+                 {"ab\xff", 3, "byte 2 is not UTF-8"}};
+    Exported exported;
+    exported_begin(&exported, gpt2());
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        Error error;
+        ck_assert(!export_example(&exported.folder, &exported.loaded, "a text", cases[i].text,
+                                  cases[i].size, &error));
+        support_check_error(&error, "a text", cases[i].phrase);
+    }
+    exported_end(&exported);
+}
+END_TEST
+
+Suite *export_suite(void)
+{
+    Suite *suite = suite_create("export");
+    TCase *tests = tcase_create("export");
+    tcase_set_timeout(tests, 60);
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_checked_fixture(tests, scratch_empty, NULL);
+    tcase_add_test(tests, a_folder_is_there_whole_or_not_at_all);
+    tcase_add_test(tests, what_is_there_already_stays);
+    tcase_add_test(tests, what_came_in_between_stays);
+    tcase_add_test(tests, only_softmax_attention_is_gpt2s);
+    tcase_add_test(tests, what_gpt2_lacks_is_refused);
+    tcase_add_test(tests, what_gpt2_can_be_is_written_for_transformers);
+    tcase_add_test(tests, a_refusal_names_the_file);
+    tcase_add_test(tests, any_model_can_be_written_plainly);
+    tcase_add_test(tests, people_can_read_the_words_and_the_settings);
+    tcase_add_test(tests, every_token_has_its_id);
+    tcase_add_test(tests, every_byte_has_its_character);
+    tcase_add_test(tests, an_example_ends_with_what_the_model_says);
+    tcase_add_test(tests, an_example_has_to_be_a_text);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,273 @@
+/* Runs taken together by their settings, and what their seeds allow to say. */
+#include "eval/differences.h"
+#include "eval/groups.h"
+#include "src/containers.h"
+#include "src/text.h"
+#include "tests/tests.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* --- Student's t --- */
+
+START_TEST(test_student_known)
+{
+    static const struct {
+        double tails, freedom, t;
+    } known[] = {
+        {0.05, 1, 12.706204736}, {0.05, 2, 4.302652730},  {0.05, 3, 3.182446305},
+        {0.05, 5, 2.570581836},  {0.05, 10, 2.228138852}, {0.05, 30, 2.042272456},
+        {0.05, 120, 1.97993041}, {0.01, 4, 4.604094871},  {0.5, 1, 1},
+        {0.1, 7, 1.894578605},   {0.05, 1e6, 1.95996636}, {0.001, 2, 31.599054577},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        ck_assert_double_eq_tol(student_quantile(known[i].tails, known[i].freedom) / known[i].t,
+                                1, 1e-8);
+    ck_assert(isnan(student_quantile(0.05, 0)) && isnan(student_quantile(0, 3)) &&
+              isnan(student_quantile(0.05, NAN)));
+}
+END_TEST
+
+/* With any degrees of freedom: the density, summed up to the quantile, is half of what is left
+ * between the tails. */
+START_TEST(test_student_against_density)
+{
+    static const double freedoms[] = {1.5, 2.12, 3.7, 11.3};
+    enum { STEPS = 200000 };
+    for (size_t i = 0; i < sizeof freedoms / sizeof *freedoms; i++) {
+        double n = freedoms[i], t = student_quantile(0.05, n), step = t / STEPS, sum = 0;
+        double scale = exp(lgamma((n + 1) / 2) - lgamma(n / 2)) / sqrt(n * acos(-1));
+        for (size_t k = 0; k < STEPS; k++) {
+            double x = ((double)k + 0.5) * step;
+            sum += scale * pow(1 + x * x / n, -(n + 1) / 2) * step;
+        }
+        ck_assert_double_eq_tol(sum, 0.475, 1e-8);
+    }
+}
+END_TEST
+
+/* By hand: 1, 2, 3 against 2, 4, 6, 8. Variances 1 and 20/3, squared errors 1/3 and 5/3; 2^2 /
+ * ((1/3)^2/2 + (5/3)^2/3) = 4.0755 degrees of freedom. */
+START_TEST(test_welch)
+{
+    const Sample a = {2, 1, 3}, b = {5, sqrt(20.0 / 3), 4}, one = {5, NAN, 1}, flat = {2, 0, 3};
+    Interval interval = student_difference(a, b, 0.05);
+    ck_assert_double_eq_tol(interval.freedom, 4 / (1.0 / 18 + 25.0 / 27), 1e-12);
+    double reach = student_quantile(0.05, interval.freedom) * sqrt(2);
+    ck_assert_double_eq_tol(interval.low, 3 - reach, 1e-12);
+    ck_assert_double_eq_tol(interval.high, 3 + reach, 1e-12);
+    ck_assert(isnan(student_difference(a, one, 0.05).low));
+    ck_assert(isnan(student_difference(flat, flat, 0.05).low));
+    ck_assert(isfinite(student_difference(flat, b, 0.05).low));
+    ck_assert_double_eq_tol(student_next_value(a, 0.05), 4.302652730 * sqrt(4.0 / 3), 1e-8);
+    ck_assert(isnan(student_next_value(one, 0.05)));
+}
+END_TEST
+
+/* --- groups --- */
+
+/* A run that was never on a disk; its best loss is that of its rows. */
+static RunData make_run(const char *name, const char *attn, const char *seed)
+{
+    RunData run = {.path = text_format("runs/%s", name),
+                   .name = memory_copy_text(name),
+                   .entropy_floor = NAN,
+                   .best_val_loss = NAN};
+    const struct {
+        const char *name, *value;
+    } settings[] = {{"attn", attn}, {"save-every", seed}, {"corpus", "a.txt"}, {"seed", seed}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        RunSetting setting = {memory_copy_text(settings[i].name),
+                              memory_copy_text(settings[i].value)};
+        arrput(run.settings, setting);
+    }
+    return run;
+}
+
+static void add_validation(RunData *run, size_t step, double loss)
+{
+    RunLogRow row = {.step = step,
+                     .epoch = (double)step / 10,
+                     .tokens = step * 100,
+                     .val_loss = loss,
+                     .has_val_loss = true};
+    arrput(run->rows, row);
+    run->validations++;
+    run->best_val_loss = fmin(run->best_val_loss, loss);
+}
+
+enum { RUNS = 6 };
+
+/* Three seeds of softmax, two of linear, and one of softmax again with a seed that is taken. */
+static void make_runs(RunData runs[RUNS])
+{
+    runs[0] = make_run("softmax-seed1", "softmax", "1");
+    runs[1] = make_run("linear-1", "linear", "1");
+    runs[2] = make_run("softmax-seed2", "softmax", "2");
+    runs[3] = make_run("softmax-seed3", "softmax", "3");
+    runs[4] = make_run("linear-2", "linear", "2");
+    runs[5] = make_run("again", "softmax", "2");
+}
+
+static void free_runs(RunData runs[RUNS])
+{
+    for (size_t r = 0; r < RUNS; r++)
+        rundata_free(&runs[r]);
+}
+
+START_TEST(test_groups_by_settings)
+{
+    RunData runs[RUNS];
+    make_runs(runs);
+    RunGroup *groups = groups_make(runs, RUNS, true);
+    ck_assert_uint_eq(arrlenu(groups), 3);
+    ck_assert_str_eq(groups[0].name, "softmax");
+    ck_assert_str_eq(groups[1].name, "linear");
+    ck_assert_str_eq(groups[2].name, "again");
+    ck_assert_uint_eq(arrlenu(groups[0].runs), 3);
+    ck_assert_ptr_eq(groups[0].runs[2], &runs[3]);
+    ck_assert_uint_eq(arrlenu(groups[1].runs), 2);
+    ck_assert_ptr_eq(groups[2].runs[0], &runs[5]);
+    ck_assert_ptr_null(groups[0].points);
+    ck_assert(isnan(groups[0].best.mean) && groups[0].best.count == 0);
+    groups_free(groups);
+    groups = groups_make(runs, RUNS, false);
+    ck_assert_uint_eq(arrlenu(groups), RUNS);
+    ck_assert_str_eq(groups[2].name, "softmax-seed2");
+    groups_free(groups);
+    runs[2].parameters = 7; /* another vocabulary, perhaps */
+    groups = groups_make(runs, RUNS, true);
+    ck_assert_uint_eq(arrlenu(groups[0].runs), 3); /* with "again" in its place */
+    ck_assert_ptr_eq(groups[2].runs[0], &runs[2]);
+    groups_free(groups);
+    free_runs(runs);
+}
+END_TEST
+
+/* Names that say nothing, or the same, give way to paths. */
+START_TEST(test_groups_names)
+{
+    static const char *const names[][3] = {
+        {"a", "b", "runs/a and 1 more"},
+        {"softmax", "seed", "runs/softmax and 1 more"},
+        {"n\xc3\xa4", "n\xc3\xb6", "runs/n\xc3\xa4 and 1 more"},
+        {"x1", "x12", "x1"},
+        {"y1", "y2", "runs/y1 and 1 more"},
+        {"z-long-s1", "z-long-s2", "z-long"},
+        {"wide-one", "wide-only", "wide"}};
+    enum { PAIRS = sizeof names / sizeof *names };
+    RunData runs[2 * PAIRS + 1];
+    for (size_t i = 0; i < PAIRS; i++) {
+        runs[2 * i] = make_run(names[i][0], names[i][2], "1");
+        runs[2 * i + 1] = make_run(names[i][1], names[i][2], "2");
+    }
+    runs[2 * PAIRS] = make_run("y", "alone", "1");
+    RunGroup *groups = groups_make(runs, 2 * PAIRS + 1, true);
+    ck_assert_uint_eq(arrlenu(groups), PAIRS + 1);
+    for (size_t i = 0; i < PAIRS; i++)
+        ck_assert_str_eq(groups[i].name, names[i][2]);
+    ck_assert_str_eq(groups[PAIRS].name, "runs/y");
+    groups_free(groups);
+    for (size_t r = 0; r < 2 * PAIRS + 1; r++)
+        rundata_free(&runs[r]);
+}
+END_TEST
+
+START_TEST(test_groups_curve)
+{
+    RunData runs[RUNS];
+    make_runs(runs);
+    add_validation(&runs[0], 10, 4);
+    add_validation(&runs[0], 15, 9);
+    add_validation(&runs[0], 20, 3);
+    add_validation(&runs[0], 30, 2);
+    add_validation(&runs[0], SIZE_MAX, 2);
+    add_validation(&runs[2], 10, 6);
+    add_validation(&runs[2], 20, NAN);
+    add_validation(&runs[2], 30, 3);
+    add_validation(&runs[2], 40, 2.5);
+    add_validation(&runs[2], SIZE_MAX, 2.5);
+    RunGroup *groups = groups_make(runs, RUNS, true); /* the third seed has not validated yet */
+    const GroupPoint *points = groups[0].points;
+    ck_assert_uint_eq(arrlenu(points), 4);
+    ck_assert(points[0].step == 10 && points[0].mean == 5 && points[0].low == 4 &&
+              points[0].high == 6 && points[0].epoch == 1 && points[0].tokens == 1000);
+    ck_assert(points[1].step == 20 && isnan(points[1].mean) && isnan(points[1].low));
+    ck_assert(points[2].step == 30 && points[2].mean == 2.5);
+    ck_assert(points[3].step == SIZE_MAX);
+    ck_assert(groups[0].best.count == 2 && groups[0].best.mean == 2.25);
+    ck_assert(groups[0].best_low == 2 && groups[0].best_high == 2.5);
+    ck_assert_double_eq_tol(groups[0].best.deviation, 0.5 / sqrt(2), 1e-12);
+    ck_assert(isnan(group_epoch_to_reach(&groups[0], 4))); /* not the third */
+    arrpop(groups[0].runs);
+    ck_assert(group_epoch_to_reach(&groups[0], 4) == 2);
+    groups_free(groups);
+    free_runs(runs);
+}
+END_TEST
+
+/* --- sentences --- */
+
+static char *sentences(const RunGroup *groups, size_t width)
+{
+    char *text = memory_copy_text(""), *names[RUNS] = {"A", "B", "C", "D", "E", "F"};
+    differences_append(&text, groups, names, width);
+    return text;
+}
+
+static void check_sentence(RunData *runs, size_t count, const char *sentence)
+{
+    RunGroup *groups = groups_make(runs, count, true);
+    char *text = sentences(groups, 1000);
+    ck_assert_msg(*sentence ? strstr(text, sentence) != NULL : !*text, "%s", text);
+    free(text);
+    text = sentences(groups, 40);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+        ck_assert_uint_le(strlen(line), 40);
+    free(text);
+    groups_free(groups);
+}
+
+START_TEST(test_differences_in_words)
+{
+    RunData runs[RUNS];
+    make_runs(runs);
+    check_sentence(runs, RUNS, "");
+    add_validation(&runs[0], 10, 4);
+    check_sentence(runs, RUNS, "");
+    add_validation(&runs[1], 10, 5);
+    check_sentence(runs, RUNS, "One seed each: nothing here says");
+    add_validation(&runs[2], 10, 4.1);
+    check_sentence(runs, RUNS,
+                   "B (1 seed): +0.9500; one seed against 2: if the seeds of both "
+                   "spread alike, less than 1.1004 may be chance");
+    add_validation(&runs[4], 10, 4);
+    check_sentence(runs, RUNS, ": indistinguishable at this number of seeds");
+    add_validation(&runs[3], 10, 4.05);
+    add_validation(&runs[4], 20, 4.99);
+    runs[4].best_val_loss = 4.99;
+    check_sentence(runs, RUNS, "Best validation loss against A (3 seeds):\n  B (2 seeds): ");
+    check_sentence(runs, RUNS, ": worse\n");
+    free(runs[1].settings[2].value);
+    runs[1].settings[2].value = memory_copy_text("b.txt");
+    check_sentence(runs, 2, "One seed each");
+    check_sentence(runs, RUNS, "B (1 seed): another text");
+    free_runs(runs);
+}
+END_TEST
+
+Suite *groups_suite(void)
+{
+    Suite *suite = suite_create("groups");
+    TCase *tests = tcase_create("groups");
+    tcase_add_test(tests, test_student_known);
+    tcase_add_test(tests, test_student_against_density);
+    tcase_add_test(tests, test_welch);
+    tcase_add_test(tests, test_groups_by_settings);
+    tcase_add_test(tests, test_groups_names);
+    tcase_add_test(tests, test_groups_curve);
+    tcase_add_test(tests, test_differences_in_words);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,436 @@
+/* Attention as weights: they are what each kind does to its values, and what is shown of them
+ * and of the predictions is what the model computes, whatever words there are. */
+#include "eval/heatmap.h"
+#include "eval/inspect_json.h"
+#include "eval/inspect_page.h"
+#include "eval/inspect_text.h"
+#include "models/weights.h"
+#include "src/memory.h"
+#include "src/random.h"
+#include "src/text.h"
+#include "tests/support.h"
+#include "tests/tests.h"
+#include "tests/vocabularies.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the weights of every kind --- */
+
+enum { LENGTH = 37, LAYERS = 2, HEADS = 2, WIDTH = 8, WORDS = 11 };
+
+/* A model after a pass over LENGTH tokens. */
+typedef struct Rig {
+    SmallModel small;
+    Pass pass;
+    Arena arena;
+    int32_t tokens[LENGTH];
+    real *weights; /* (HEADS, LENGTH, LENGTH) of the layer looked at last */
+} Rig;
+
+static ModelConfig config_of(size_t kind, size_t positions)
+{
+    ModelConfig config = {0};
+    const OptionGroup group = {NULL, model_option_rows, model_option_count, &config};
+    options_set_defaults(&group, 1);
+    config.attention = one_kind(kind);
+    config.positions = positions_for(kind, positions);
+    config.layers = LAYERS;
+    config.heads = HEADS;
+    config.dim = HEADS * WIDTH;
+    config.context = LENGTH;
+    config.vocabulary = WORDS;
+    config.own.window = 7;
+    config.own.period = 5;
+    config.own.segment = 6;
+    config.own.rank = 3;
+    config.own.buckets = 4;
+    return config;
+}
+
+static void draw_tokens(int32_t tokens[LENGTH])
+{
+    for (size_t i = 0; i < LENGTH; i++)
+        tokens[i] = (int32_t)random_below(random_key(3, RANDOM_TEST, 0), i, WORDS);
+}
+
+static void rig_make(Rig *rig, ModelConfig config)
+{
+    *rig = (Rig){0};
+    small_model_make(&rig->small, config, 0.3);
+    pass_make(&rig->pass, &rig->small.model, 1, config.context, PASS_TRAIN);
+    pass_layout(&rig->pass, &rig->arena);
+    arena_allocate(&rig->arena, "a test");
+    pass_layout(&rig->pass, &rig->arena);
+    pass_prepare(&rig->pass);
+    draw_tokens(rig->tokens);
+    pass_forward(&rig->pass, rig->tokens);
+    rig->weights = memory_take(HEADS * LENGTH * LENGTH, sizeof *rig->weights, "a test");
+}
+
+static void rig_free(Rig *rig)
+{
+    free(rig->weights);
+    pass_free(&rig->pass);
+    small_model_free(&rig->small);
+    arena_free(&rig->arena);
+}
+
+static const real *row_of(const Rig *rig, size_t head, size_t i)
+{
+    return rig->weights + (head * LENGTH + i) * LENGTH;
+}
+
+/* W v is what the kind made of v. */
+static void check_products(const Rig *rig, size_t layer, const char *name)
+{
+    const size_t width = HEADS * WIDTH;
+    const real *qkv = rig->pass.mixer[layer].part[MIXER_QKV];
+    const real *mixed = rig->pass.mixer[layer].part[MIXER_MIXED];
+    for (size_t place = 0; place < LENGTH * width; place++) {
+        size_t i = place / width, feature = place % width;
+        double sum = 0, sizes = 1;
+        for (size_t j = 0; j < LENGTH; j++) {
+            double term = (double)row_of(rig, feature / WIDTH, i)[j] *
+                          (double)qkv[j * 3 * width + 2 * width + feature];
+            sum += term;
+            sizes += fabs(term);
+        }
+        ck_assert_msg(fabs(sum - (double)mixed[place]) < 2000 * REAL_EPSILON * sizes,
+                      "%s: out[%zu][%zu] is %.9g, the weights make %.9g", name, i, feature,
+                      (double)mixed[place], sum);
+    }
+}
+
+/* Kinds that turn features by the rotary angles do so above the fraction's line only, so that
+ * their shares do not sum to 1 then. */
+static void check_rows(const Rig *rig, const AttentionKind *kind)
+{
+    bool whole = kind->normalised && !(rig->pass.angles && kind->turns_itself);
+    for (size_t row = 0; row < HEADS * LENGTH; row++) {
+        const real *weights = row_of(rig, row / LENGTH, row % LENGTH);
+        double sum = 0;
+        for (size_t j = 0; j < LENGTH; j++) {
+            ck_assert_msg(j <= row % LENGTH || weights[j] == 0,
+                          "%s: position %zu sees the future", kind->name, row % LENGTH);
+            sum += (double)weights[j];
+        }
+        ck_assert_msg(!whole || fabs(sum - 1) < 1e-3,
+                      "%s: the weights of position %zu sum to %.9g", kind->name, row % LENGTH,
+                      sum);
+    }
+}
+
+START_TEST(the_weights_do_what_the_kind_does)
+{
+    for (size_t kind = 0; attention_find(kind); kind++)
+        for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_ROTARY;
+             positions += POSITIONS_ROTARY) {
+            Rig rig;
+            rig_make(&rig, config_of(kind, positions));
+            for (size_t layer = 0; layer < LAYERS; layer++) {
+                weights_of_layer(&rig.pass, layer, rig.weights);
+                check_products(&rig, layer, attention_name(kind));
+                check_rows(&rig, attention_find(kind));
+            }
+            rig_free(&rig);
+        }
+}
+END_TEST
+
+/* --- what is made of them --- */
+
+/* Words that terminals would obey and pages would take for markup; with <eos> and <unk> they
+ * are WORDS. */
+static const char words[] =
+    "<script>alert(1)</script> & \"' plain \x1b[31m \u202e \xef\xbf\xbe "
+    "\\ long-long-long-long-long-long-word";
+
+typedef struct Look {
+    Rig rig;
+    Vocabulary vocabulary;
+    Inspection inspection;
+} Look;
+
+static void look_make(Look *look, const char *kind, const InspectionOptions *options)
+{
+    size_t index = 0;
+    while (strcmp(attention_name(index), kind) != 0)
+        index++;
+    rig_make(&look->rig, config_of(index, POSITIONS_LEARNED));
+    look->vocabulary = vocabulary_of(TOKENIZER_WORD, words, 0, 1);
+    ck_assert_uint_eq(look->vocabulary.count, WORDS);
+    inspection_make(&look->inspection, &look->rig.small.model, &look->vocabulary,
+                    look->rig.tokens, LENGTH, options);
+}
+
+static void look_free(Look *look)
+{
+    inspection_free(&look->inspection);
+    vocabulary_free(&look->vocabulary);
+    rig_free(&look->rig);
+}
+
+static const InspectionOptions everything = {.shown = 1000, .guesses = 1000};
+
+START_TEST(predictions_are_those_of_the_loss)
+{
+    Look look;
+    look_make(&look, "gated-delta", &everything);
+    pass_loss(&look.rig.pass, look.rig.tokens, look.rig.tokens + 1);
+    ck_assert_uint_eq(look.inspection.guesses, WORDS);
+    for (size_t i = 0; i < LENGTH; i++) {
+        const Prediction *prediction = &look.inspection.predictions[i];
+        double sum = 0;
+        for (size_t g = 0; g < WORDS; g++) {
+            ck_assert(g == 0 ||
+                      prediction->best[g].probability <= prediction->best[g - 1].probability);
+            sum += prediction->best[g].probability;
+        }
+        ck_assert_double_eq_tol(sum, 1, 1e-9);
+        if (i + 1 == LENGTH) {
+            ck_assert_uint_eq(prediction->rank, 0);
+            continue;
+        }
+        ck_assert_int_eq(prediction->best[prediction->rank - 1].id, look.rig.tokens[i + 1]);
+        ck_assert_double_eq_tol(-log(prediction->probability),
+                                (double)look.rig.pass.row_loss[i], 1e-4);
+    }
+    look_free(&look);
+}
+END_TEST
+
+/* Row i, column j of a head that is not cut. */
+static double weight_at(const Inspection *inspection, size_t head, size_t i, size_t j)
+{
+    return (double)inspection->heads[head].weights[i * LENGTH + j];
+}
+
+START_TEST(what_is_not_shown_is_summed)
+{
+    enum { SHOWN = 5, FIRST = LENGTH - SHOWN };
+    const InspectionOptions few = {.shown = SHOWN, .guesses = 2};
+    Look all, cut;
+    look_make(&all, "delta", &everything);
+    look_make(&cut, "delta", &few);
+    ck_assert_uint_eq(all.inspection.head_count, LAYERS * HEADS);
+    ck_assert_uint_eq(cut.inspection.columns, SHOWN + 1);
+    for (size_t head = 0; head < LAYERS * HEADS; head++)
+        for (size_t i = 0; i < SHOWN; i++) {
+            const real *row = cut.inspection.heads[head].weights + i * (SHOWN + 1);
+            double sum = 0;
+            for (size_t j = 0; j < FIRST; j++)
+                sum += weight_at(&all.inspection, head, FIRST + i, j);
+            ck_assert_double_eq_tol((double)row[0], sum, 1e-4);
+            for (size_t j = 0; j < SHOWN; j++)
+                ck_assert(row[1 + j] ==
+                          (real)weight_at(&all.inspection, head, FIRST + i, FIRST + j));
+        }
+    for (size_t i = 0; i < SHOWN; i++)
+        ck_assert(cut.inspection.predictions[i].best[1].id ==
+                  all.inspection.predictions[FIRST + i].best[1].id);
+    look_free(&cut);
+    look_free(&all);
+}
+END_TEST
+
+START_TEST(a_layer_and_a_head_can_be_chosen)
+{
+    const InspectionOptions one = {.layer = 2, .head = 1, .shown = 3, .guesses = 1};
+    const InspectionOptions heads = {.head = 2, .shown = 3, .guesses = 1};
+    Look look;
+    look_make(&look, "linear", &one);
+    ck_assert_uint_eq(look.inspection.head_count, 1);
+    ck_assert(look.inspection.heads[0].layer == 1 && look.inspection.heads[0].head == 0);
+    look_free(&look);
+    look_make(&look, "linear", &heads);
+    ck_assert_uint_eq(look.inspection.head_count, LAYERS);
+    ck_assert(look.inspection.heads[1].layer == 1 && look.inspection.heads[1].head == 1);
+    look_free(&look);
+}
+END_TEST
+
+START_TEST(spread_distance_and_order_are_those_of_the_weights)
+{
+    Look look;
+    look_make(&look, "softmax", &everything);
+    const HeadView *view = &look.inspection.heads[1];
+    double spread = 0, back = 0;
+    for (size_t i = 0; i < LENGTH; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double weight = weight_at(&look.inspection, 1, i, j);
+            spread -= weight > 0 ? weight * log(weight) : 0;
+            back += weight * (double)(i - j);
+        }
+    ck_assert_double_eq_tol(view->entropy, spread / LENGTH, 1e-5);
+    ck_assert_double_eq_tol(view->distance, back / LENGTH, 1e-4);
+    size_t columns[LENGTH];
+    ck_assert_uint_eq(inspection_strongest(&look.inspection, view, 1, columns, 4), 2);
+    ck_assert_uint_eq(inspection_strongest(&look.inspection, view, LENGTH - 1, columns, LENGTH),
+                      LENGTH);
+    for (size_t k = 1; k < LENGTH; k++)
+        ck_assert(weight_at(&look.inspection, 1, LENGTH - 1, columns[k]) <=
+                  weight_at(&look.inspection, 1, LENGTH - 1, columns[k - 1]));
+    look_free(&look);
+}
+END_TEST
+
+START_TEST(texts_end_where_the_model_does)
+{
+    Look look;
+    look_make(&look, "softmax", &everything);
+    ck_assert_uint_eq(inspection_limit(&look.rig.small.model), LENGTH);
+    look.rig.small.model.config.context = 100000;
+    ck_assert_uint_eq(inspection_limit(&look.rig.small.model), 2048);
+    look_free(&look);
+    look_make(&look, "linear", &everything); /* whose positions are learned */
+    ck_assert_uint_eq(inspection_limit(&look.rig.small.model), LENGTH);
+    look.rig.small.model.config.positions = POSITIONS_ROTARY;
+    ck_assert_uint_eq(inspection_limit(&look.rig.small.model), 2048);
+    look_free(&look);
+}
+END_TEST
+
+/* --- how it is shown --- */
+
+static void print_text(FILE *out, const void *content)
+{
+    const Inspection *inspection = content;
+    for (int utf8 = 0; utf8 < 2; utf8++) {
+        TextShape shape = {80, utf8 == 1};
+        inspect_print_predictions(out, inspection, shape);
+        inspect_print_heads(out, inspection, shape);
+        for (size_t i = 0; i < inspection->head_count; i++)
+            inspect_print_picture(out, inspection, &inspection->heads[i], shape);
+    }
+}
+
+static void print_json(FILE *out, const void *content)
+{
+    inspect_print_json(out, content);
+}
+
+/* The text that a view prints, in which nothing may be obeyed. */
+static char *view_of(void (*print)(FILE *out, const void *content), const void *content)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    ck_assert_ptr_nonnull(stream);
+    print(stream, content);
+    ck_assert_int_eq(fclose(stream), 0);
+    ck_assert_uint_eq(strlen(text), size);
+    for (const char *c = text; *c; c++)
+        ck_assert_msg((unsigned char)*c >= ' ' || *c == '\n', "byte %d is printed", *c);
+    ck_assert_ptr_null(strstr(text, "\u202e"));
+    return text;
+}
+
+static size_t count_of(const char *text, const char *what)
+{
+    size_t count = 0;
+    for (const char *c = strstr(text, what); c; c = strstr(c + 1, what))
+        count++;
+    return count;
+}
+
+START_TEST(words_are_shown_and_never_obeyed)
+{
+    Look look;
+    look_make(&look, "gated-delta", &everything);
+    InspectPage page = {"</title><script>", &look.inspection};
+    char *documents[] = {view_of(inspect_print_page, &page),
+                         view_of(heatmap_print_document, &look.inspection)};
+    for (size_t d = 0; d < 2; d++) {
+        ck_assert_ptr_null(strstr(documents[d], "<script"));
+        ck_assert_ptr_null(strstr(documents[d], "\xef\xbf\xbe"));
+        ck_assert_ptr_nonnull(strstr(documents[d], "&lt;script&gt;alert(1)&lt;/script&gt;"));
+        ck_assert_ptr_nonnull(strstr(documents[d], "&quot;&#39;"));
+        ck_assert_ptr_nonnull(strstr(documents[d], "\\x1b[31m"));
+        ck_assert_uint_eq(count_of(documents[d], "<title>"),
+                          count_of(documents[d], "</title>"));
+        ck_assert_uint_eq(count_of(documents[d], "class=\"map\""), LAYERS * HEADS);
+        free(documents[d]);
+    }
+    free(view_of(print_text, &look.inspection));
+    look_free(&look);
+}
+END_TEST
+
+/* A picture has a row for each token, and its last columns where the others have no room. */
+START_TEST(tables_and_pictures_fit_the_screen)
+{
+    Look look;
+    look_make(&look, "delta", &everything);
+    char *text = view_of(print_text, &look.inspection);
+    ck_assert_ptr_null(strstr(text, "no room"));
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        ck_assert_msg(text_columns(line) <= 80, "'%s'", line);
+    free(text);
+    size_t size, rows = 0;
+    FILE *stream = open_memstream(&text, &size);
+    inspect_print_picture(stream, &look.inspection, look.inspection.heads,
+                          (TextShape){40, true});
+    ck_assert_int_eq(fclose(stream), 0);
+    ck_assert_ptr_nonnull(strstr(text, "The first 10 of 37 columns"));
+    char *picture = strstr(text, "screen.");
+    for (char *line = strtok(picture, "\n"); line; line = strtok(NULL, "\n"), rows++)
+        ck_assert_msg(text_columns(line) <= 40, "'%s'", line);
+    ck_assert_uint_eq(rows, 2 + LENGTH);
+    free(text);
+    look_free(&look);
+}
+END_TEST
+
+START_TEST(the_json_says_it_all)
+{
+    const InspectionOptions few = {.shown = 5, .guesses = 2};
+    Look look;
+    look_make(&look, "delta", &few);
+    char *text = view_of(print_json, &look.inspection);
+    json_error_t error;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    ck_assert_msg(root != NULL, "%s", error.text);
+    const json_t *tokens = json_object_get(root, "tokens");
+    const json_t *heads = json_object_get(root, "heads");
+    ck_assert_uint_eq(json_array_size(tokens), 5);
+    ck_assert_uint_eq(json_array_size(heads), LAYERS * HEADS);
+    const json_t *weights = json_object_get(json_array_get(heads, 1), "weights");
+    ck_assert_uint_eq(json_array_size(weights), 5);
+    for (size_t i = 0; i < 5; i++) {
+        const json_t *row = json_array_get(weights, i);
+        ck_assert_uint_eq(json_array_size(row), i + 2);
+        for (size_t j = 0; j < i + 2; j++)
+            ck_assert_double_eq_tol(
+                json_number_value(json_array_get(row, j)),
+                (double)look.inspection.heads[1].weights[i * look.inspection.columns + j],
+                1e-6);
+    }
+    json_decref(root);
+    free(text);
+    look_free(&look);
+}
+END_TEST
+
+Suite *inspect_suite(void)
+{
+    Suite *suite = suite_create("inspect");
+    TCase *weights = tcase_create("weights");
+    tcase_set_timeout(weights, 120);
+    tcase_add_test(weights, the_weights_do_what_the_kind_does);
+    suite_add_tcase(suite, weights);
+    TCase *views = tcase_create("views");
+    tcase_set_timeout(views, 120);
+    tcase_add_test(views, predictions_are_those_of_the_loss);
+    tcase_add_test(views, what_is_not_shown_is_summed);
+    tcase_add_test(views, a_layer_and_a_head_can_be_chosen);
+    tcase_add_test(views, spread_distance_and_order_are_those_of_the_weights);
+    tcase_add_test(views, texts_end_where_the_model_does);
+    tcase_add_test(views, words_are_shown_and_never_obeyed);
+    tcase_add_test(views, tables_and_pictures_fit_the_screen);
+    tcase_add_test(views, the_json_says_it_all);
+    suite_add_tcase(suite, views);
+    return suite;
+}

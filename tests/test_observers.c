@@ -1,0 +1,152 @@
+/* Who is told what when; and the observer that keeps samples. */
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/text.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+#include "train/observer.h"
+#include "train/samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the list --- */
+
+static char *story;
+
+/* Its self is its name; those in capitals fail. */
+static bool tell(const char *name, const char *what, Error *error)
+{
+    text_append(&story, "%s %s, ", name, what);
+    return *name >= 'a' || error_set(error, "%s failed", name);
+}
+
+static bool started(void *self, Error *error)
+{
+    return tell(self, "started", error);
+}
+
+static bool ended(void *self, Error *error)
+{
+    return tell(self, "ended", error);
+}
+
+static const ObserverCalls both = {.started = started, .ended = ended},
+                           end_only = {.ended = ended};
+
+START_TEST(observers_are_told_in_order_until_one_fails)
+{
+    Observers observers = {0};
+    Error error;
+    story = NULL;
+    observers_add(&observers, &both, "a");
+    observers_add(&observers, &end_only, "b");
+    observers_add(&observers, &both, "c");
+    ck_assert(observers_started(&observers, &error) && observers_ended(&observers, &error));
+    ck_assert_str_eq(story, "a started, c started, c ended, b ended, a ended, ");
+    observers_add(&observers, &both, "D");
+    observers_add(&observers, &both, "e");
+    free(story);
+    story = NULL;
+    ck_assert(!observers_started(&observers, &error));
+    ck_says(error, "D failed");
+    ck_assert_str_eq(story, "a started, c started, D started, ");
+    free(story);
+    observers_free(&observers);
+}
+END_TEST
+
+START_TEST(all_are_told_of_the_end)
+{
+    Observers observers = {0};
+    Error error;
+    story = NULL;
+    observers_add(&observers, &both, "a");
+    observers_add(&observers, &both, "B");
+    observers_add(&observers, &both, "C");
+    ck_assert(!observers_ended(&observers, &error));
+    ck_says(error, "C failed");
+    ck_assert_str_eq(story, "C ended, B ended, a ended, ");
+    free(story);
+    observers_free(&observers);
+}
+END_TEST
+
+/* --- samples --- */
+
+static char *contents(void)
+{
+    char *path = scratch_path("samples.txt"), *bytes;
+    size_t size;
+    Error error;
+    ck_assert_msg(file_read(path, 10000, &bytes, &size, &error), "%s", error.text);
+    free(path);
+    return bytes;
+}
+
+static void add_sample(Samples *samples, size_t step, const char *text)
+{
+    Error error;
+    SampleNews news = {step, (double)step / 10, text};
+    ck_assert(samples_calls.sampled(samples, &news, &error));
+}
+
+START_TEST(samples_are_kept)
+{
+    Trainer trainer = {0};
+    Samples samples;
+    Error error;
+    samples_init(&samples, &trainer, scratch_folder());
+    ck_assert(samples_calls.started(&samples, &error));
+    ck_assert_uint_eq(scratch_count(), 0);
+    add_sample(&samples, 5, "a text\nof two lines\n");
+    add_sample(&samples, 10, "# step 1, epoch 9\n");
+    char *text = contents();
+    ck_assert_str_eq(text, "# step 5, epoch 0.5\na text\nof two lines\n"
+                           "# step 10, epoch 1\n # step 1, epoch 9\n");
+    free(text);
+    samples_free(&samples);
+}
+END_TEST
+
+START_TEST(a_run_that_goes_on_forgets_what_it_writes_again)
+{
+    static const char before[] = "# step 5, epoch 0.5\none\n# step 10, epoch 1\n # step 99, x\n"
+                                 "# step 15, epoch 1.5\nthree\n# step 20, epoch 2\nfour\n";
+    const size_t steps[] = {4, 5, 14, 20};
+    const char *kept[] = {"", "# step 5, epoch 0.5\none\n",
+                          "# step 5, epoch 0.5\none\n# step 10, epoch 1\n # step 99, x\n",
+                          before};
+    for (size_t i = 0; i < 4; i++) {
+        Trainer trainer = {.progress = {.step = steps[i]}};
+        Samples samples;
+        Error error;
+        free(scratch_put("samples.txt", before));
+        samples_init(&samples, &trainer, scratch_folder());
+        ck_assert_msg(samples_calls.started(&samples, &error), "%s", error.text);
+        char *text = contents();
+        ck_assert_str_eq(text, kept[i]);
+        free(text);
+        add_sample(&samples, 30, "new\n");
+        text = contents();
+        ck_assert(strncmp(text, kept[i], strlen(kept[i])) == 0);
+        ck_assert_str_eq(text + strlen(kept[i]), "# step 30, epoch 3\nnew\n");
+        free(text);
+        samples_free(&samples);
+    }
+}
+END_TEST
+
+Suite *observers_suite(void)
+{
+    Suite *suite = suite_create("observers");
+    TCase *list = tcase_create("list"), *samples = tcase_create("samples");
+    tcase_add_test(list, observers_are_told_in_order_until_one_fails);
+    tcase_add_test(list, all_are_told_of_the_end);
+    tcase_add_checked_fixture(samples, scratch_make, scratch_remove);
+    tcase_add_test(samples, samples_are_kept);
+    tcase_add_test(samples, a_run_that_goes_on_forgets_what_it_writes_again);
+    suite_add_tcase(suite, list);
+    suite_add_tcase(suite, samples);
+    return suite;
+}

@@ -1,0 +1,152 @@
+/* The page of compare --html, as far as it is C's: which points of a log stay, and what becomes
+ * of text that would rather be markup. Its script is tested by report.sh. */
+#include "eval/report.h"
+#include "eval/thin.h"
+#include "src/containers.h"
+#include "src/file.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <math.h>
+
+enum { MOST = 100 };
+
+/* A row of every step, with a validation each `every` of them. */
+static RunLogRow *make_rows(size_t count, size_t every)
+{
+    RunLogRow *rows = NULL;
+    for (size_t i = 0; i < count; i++) {
+        RunLogRow row = {.step = i + 1,
+                         .train_loss = 3 + sin((double)i),
+                         .val_loss = 3 + cos((double)i),
+                         .tokens_per_second = 1000,
+                         .has_val_loss = i % every == 0};
+        arrput(rows, row);
+    }
+    return rows;
+}
+
+static const RunLogRow *row_of_step(const RunLogRow *rows, size_t step)
+{
+    for (size_t i = 0; i < arrlenu(rows); i++)
+        if (rows[i].step == step)
+            return &rows[i];
+    return NULL;
+}
+
+START_TEST(short_logs_stay_whole)
+{
+    for (size_t count = 0; count <= MOST; count += MOST / 4) {
+        RunLogRow *rows = make_rows(count, 10), *thin = thin_rows(rows, MOST);
+        ck_assert_uint_eq(arrlenu(thin), count);
+        for (size_t i = 0; i < count; i++)
+            ck_assert_uint_eq(thin[i].step, rows[i].step);
+        arrfree(thin);
+        arrfree(rows);
+    }
+}
+END_TEST
+
+START_TEST(long_logs_keep_what_can_be_seen)
+{
+    enum { COUNT = 100000, HIGH = 31234, LOW = 31235, FAST = 70001, BEST = 50000, GAP = 99000 };
+    RunLogRow *rows = make_rows(COUNT, 2);
+    rows[HIGH].train_loss = 1000;
+    rows[LOW].train_loss = -1000;
+    rows[FAST].tokens_per_second = 1e9;
+    rows[BEST].val_loss = 0.5;
+    rows[GAP].train_loss = (double)NAN;
+    RunLogRow *thin = thin_rows(rows, MOST);
+    ck_assert_uint_gt(arrlenu(thin), MOST / 2);
+    ck_assert_uint_le(arrlenu(thin), 3 * MOST);
+    const size_t kept[] = {0, HIGH, LOW, FAST, BEST, GAP, COUNT - 1};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        ck_assert_msg(row_of_step(thin, kept[i] + 1), "row %zu has gone", kept[i]);
+    for (size_t i = 1; i < arrlenu(thin); i++)
+        ck_assert_uint_lt(thin[i - 1].step, thin[i].step);
+    arrfree(thin);
+    arrfree(rows);
+}
+END_TEST
+
+START_TEST(validations_are_not_drowned)
+{
+    enum { COUNT = 10000, EVERY = 200 };
+    RunLogRow *rows = make_rows(COUNT, EVERY), *thin = thin_rows(rows, MOST);
+    for (size_t i = 0; i < COUNT; i += EVERY)
+        ck_assert_ptr_nonnull(row_of_step(thin, i + 1));
+    arrfree(thin);
+    arrfree(rows);
+}
+END_TEST
+
+/* Writes the page of one run without a log and reads it back; the caller frees. */
+static char *page_of(const char *name, char *setting, char *value)
+{
+    RunSetting *settings = NULL;
+    RunSetting only = {setting, value};
+    arrput(settings, only);
+    RunData run = {.path = "nowhere",
+                   .name = "run",
+                   .settings = settings,
+                   .attn = value,
+                   .entropy_floor = (double)NAN,
+                   .best_val_loss = (double)NAN,
+                   .final_train_loss = (double)INFINITY,
+                   .seconds = (double)INFINITY,
+                   .tokens_per_second = (double)NAN,
+                   .peak_mb = (double)NAN};
+    char *names[] = {memory_copy_text(name)}, *path = scratch_path("page.html"), *page;
+    const Report report = {&run, 1, names, (double)NAN};
+    Error error;
+    size_t size;
+    ck_assert_msg(report_write(path, &report, &error), "%s", error.text);
+    ck_assert(file_read(path, (size_t)1 << 24, &page, &size, &error));
+    ck_assert_uint_eq(strlen(page), size);
+    free(path);
+    free(names[0]);
+    arrfree(settings);
+    return page;
+}
+
+START_TEST(nothing_of_a_run_becomes_markup)
+{
+    char value[] = "</td><script>alert(2)</script>", setting[] = "\"><b>";
+    char *page = page_of("</script><script>alert(1)</script>'\"&", setting, value);
+    ck_assert_ptr_null(strstr(page, "<script>alert"));
+    ck_assert_ptr_null(strstr(page, "</script><script>alert"));
+    ck_assert_ptr_null(strstr(page, "\"><b>"));
+    ck_assert_ptr_nonnull(strstr(page, "\"name\":\"\\u003c/script>\\u003cscript>"));
+    ck_assert_ptr_nonnull(strstr(page, "&lt;/td&gt;&lt;script&gt;alert(2)"));
+    ck_assert_ptr_nonnull(strstr(page, "&quot;&gt;&lt;b&gt;"));
+    ck_assert_ptr_nonnull(strstr(page, "alert(1)&lt;/script&gt;&#39;&quot;&amp;"));
+    free(page);
+}
+END_TEST
+
+START_TEST(what_is_no_text_is_spelled_out)
+{
+    char value[] = "\x1b[31m", setting[] = "\xff\x01";
+    char *page = page_of("\x7f\xc3\x28", setting, value);
+    for (const char *c = page; *c; c++)
+        ck_assert_msg((unsigned char)*c >= 0x20 || *c == '\n' || *c == '\t',
+                      "a control character at %td", c - page);
+    ck_assert_ptr_nonnull(strstr(page, "\\xff\\x01"));
+    ck_assert_ptr_nonnull(strstr(page, "\\x1b[31m"));
+    free(page);
+}
+END_TEST
+
+Suite *report_suite(void)
+{
+    Suite *suite = suite_create("report");
+    TCase *tests = tcase_create("report");
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_test(tests, short_logs_stay_whole);
+    tcase_add_test(tests, long_logs_keep_what_can_be_seen);
+    tcase_add_test(tests, validations_are_not_drowned);
+    tcase_add_test(tests, nothing_of_a_run_becomes_markup);
+    tcase_add_test(tests, what_is_no_text_is_spelled_out);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

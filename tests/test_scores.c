@@ -1,0 +1,129 @@
+/* The scores that eval notes in a run's folder, which may be anyone's. */
+#include "eval/rundata.h"
+#include "eval/scores.h"
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/text.h"
+#include "tests/runlogs.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SCORES_HEADER \
+    "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step\n"
+
+static Error error;
+
+static RunScore score_of(const char *split, size_t stride, double nats, size_t step)
+{
+    RunScore score = {
+        .window = 16, .stride = stride, .text_crc = 9, .tokens = 4, .nats = nats, .step = step};
+    strcpy(score.split, split);
+    return score;
+}
+
+static void note(const char *path, RunScore score)
+{
+    ck_assert_msg(scores_note(path, &score, &error), "%s", error.text);
+}
+
+START_TEST(test_scores_notes)
+{
+    char *path = scratch_path(RUN_SCORES), *bytes;
+    size_t size;
+    note(path, score_of("test", 16, 8, 5));
+    note(path, score_of("valid", 16, 4, 5));
+    note(path, score_of("test", 4, 6, 5));
+    note(path, score_of("test", 16, 2.5, 7)); /* in place of the first */
+    ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
+    ck_assert_str_eq(bytes, SCORES_HEADER "valid,16,16,0,9,4,4,1,2.71828183,5\n"
+                                          "test,16,4,0,9,4,6,1.5,4.48168907,5\n"
+                                          "test,16,16,0,9,4,2.5,0.625,1.86824596,7\n");
+    free(bytes);
+    RunScore *scores;
+    ck_assert(scores_read(path, &scores, &error));
+    ck_assert_uint_eq(arrlenu(scores), 3);
+    ck_assert(score_row_loss(&scores[2]) == 0.625 && scores[2].step == 7);
+    arrfree(scores);
+    free(path);
+}
+END_TEST
+
+START_TEST(test_scores_hostile)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"", "scores.csv:1: not the scores"},
+        {"a,b\n", "scores.csv:1: not the scores"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2\n", "scores.csv:2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,6\n", ":2: not a score"},
+        {SCORES_HEADER "a longer name than there is,16,16,0,9,4,8,2,7,5\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,-1,0,9,4,8,2,7,5\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,0,8,2,7,5\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,nan,2,7,5\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5\n\ntest\n", ":3: not a score"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        RunScore *scores, score = score_of("test", 16, 8, 5);
+        char *path = scratch_put(RUN_SCORES, cases[i].text), *bytes;
+        size_t size;
+        ck_assert(!scores_read(path, &scores, &error));
+        ck_says(error, cases[i].message);
+        ck_assert_ptr_null(scores);
+        ck_assert(!scores_note(path, &score, &error)); /* nobody's file is written over */
+        ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
+        ck_assert_str_eq(bytes, cases[i].text);
+        free(bytes);
+        free(path);
+    }
+    RunScore *scores;
+    char *path = scratch_put_bytes(RUN_SCORES, SCORES_HEADER "\0\n", sizeof SCORES_HEADER + 1);
+    ck_assert(!scores_read(path, &scores, &error));
+    ck_says(error, "zero bytes");
+    free(path);
+}
+END_TEST
+
+/* A score counts as long as its checkpoint is the best one, among those measured like most. */
+START_TEST(test_scores_of_runs)
+{
+    RunData runs[3];
+    free(scratch_put(RUN_SETTINGS, "attn = linear\n"));
+    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3)); /* the best is step 2 */
+    static const char *const texts[] = {
+        SCORES_HEADER "test,16,4,0,9,4,6,1.5,4.4,2\ntest,16,16,0,9,4,8,2,7.3,2\n",
+        SCORES_HEADER "valid,16,4,0,9,4,6,1.5,4.4,2\ntest,16,16,0,9,4,9,2.25,9.4,2\n",
+        SCORES_HEADER "test,16,16,0,9,4,9,2.25,9.4,1\n"};
+    for (size_t r = 0; r < 3; r++) {
+        free(scratch_put(RUN_SCORES, texts[r]));
+        ck_assert_msg(rundata_read(&runs[r], scratch_folder(), &error), "%s", error.text);
+    }
+    const RunScore *test = rundata_shared_test(runs, 3);
+    ck_assert(test && test->stride == 16);
+    ck_assert(score_row_loss(rundata_score(&runs[1], test)) == 2.25);
+    ck_assert_ptr_null(rundata_score(&runs[2], test)); /* of an earlier checkpoint */
+    ck_assert_ptr_null(rundata_shared_test(&runs[2], 1));
+    for (size_t r = 0; r < 3; r++)
+        rundata_free(&runs[r]);
+    free(scratch_put(RUN_SCORES, "rubbish\n"));
+    ck_assert(!rundata_read(&runs[0], scratch_folder(), &error));
+    ck_says(error, "scores.csv:1: ");
+    rundata_free(&runs[0]);
+}
+END_TEST
+
+Suite *scores_suite(void)
+{
+    Suite *suite = suite_create("scores");
+    TCase *tests = tcase_create("scores");
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_checked_fixture(tests, scratch_empty, NULL);
+    tcase_add_test(tests, test_scores_notes);
+    tcase_add_test(tests, test_scores_hostile);
+    tcase_add_test(tests, test_scores_of_runs);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

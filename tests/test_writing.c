@@ -1,0 +1,374 @@
+/* How tokens become text for people: detokenised, with probabilities, in columns; and the
+ * commands of a session. */
+#include "eval/columns.h"
+#include "eval/detok.h"
+#include "eval/session.h"
+#include "eval/shade.h"
+#include "eval/writer.h"
+#include "src/containers.h"
+#include "src/text.h"
+#include "tests/support.h"
+#include "tests/tests.h"
+#include "tests/vocabularies.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* --- detokenising --- */
+
+static void append_word(Detok *detok, char **text, const char *word)
+{
+    bool space;
+    char *written = detok_word(detok, word, &space);
+    text_append(text, "%s%s", space ? " " : "", written);
+    free(written);
+}
+
+/* Words between single blanks; "\n" is a line end. */
+static void check_detok(const char *words, const char *expected)
+{
+    Detok detok;
+    char *copy = memory_copy_text(words), *rest = copy, *text = memory_copy_text("");
+    detok_begin(&detok);
+    for (char *word; (word = strsep(&rest, " "));) {
+        if (strcmp(word, "\n") != 0) {
+            append_word(&detok, &text, word);
+            continue;
+        }
+        text_append(&text, "\n");
+        detok_end_line(&detok);
+    }
+    ck_assert_str_eq(text, expected);
+    free(text);
+    free(copy);
+}
+
+START_TEST(marks_stand_where_print_has_them)
+{
+    check_detok("yes , no ; so : it is .", "Yes, no; so: it is.");
+    check_detok("really ? no !", "Really? No!");
+    check_detok("well ... yes", "Well... yes");
+    check_detok("a ( big -lrb- red -rrb- ) one [ x ] -lsb- y -rsb-",
+                "A (big (red)) one [x] [y]");
+    check_detok("-LRB- x -RRB- { y } -lcb- z -rcb-", "(X) {y} {z}");
+    check_detok("he said `` no '' , twice", "He said \"no\", twice");
+    check_detok("he said \" no \" and \" yes \" .", "He said \"no\" and \"yes\".");
+    check_detok("a \" b \n c \" d", "A \"b\nC \"d");
+    check_detok("the ` new ' banks ' debts", "The 'new' banks' debts");
+    check_detok("one -- or two", "One -- or two");
+    check_detok("ab\\/cd 1\\/2 \\* a\\b", "Ab/cd 1/2 * a\\b");
+}
+END_TEST
+
+START_TEST(parts_of_words_are_joined)
+{
+    check_detok("it did n't , ca n't and wo n't", "It didn't, can't and won't");
+    check_detok("they 're we 've he 'll she 'd i 'm it 's",
+                "They're we've he'll she'd I'm it's");
+    check_detok("he can not but the can is not", "He cannot but the can is not");
+    check_detok("i 'm gon na we got ta you wan na", "I'm gonna we gotta you wanna");
+    check_detok("gim me that lem me go", "Gimme that lemme go");
+    check_detok("'s so", "'s So"); /* nothing to be joined with; the sentence begins behind */
+    check_detok("can \n not", "Can\nNot");
+}
+END_TEST
+
+START_TEST(numbers_keep_their_signs)
+{
+    check_detok("$ N million at N %", "$N million at N%");
+    check_detok("us$ 20 , c$ 3.5 and # .5", "US$20, C$3.5 and #.5");
+    check_detok("a $ N-a-share offer", "A $N-a-share offer");
+    check_detok("the $ sign , the % sign", "The $ sign, the % sign");
+    check_detok("$ No one", "$ No one");
+    check_detok("N N stake", "N N stake");
+    check_detok("\xe2\x82\xac 20", "\xe2\x82\xac"
+                                   "20");
+}
+END_TEST
+
+START_TEST(capitals_stand_where_print_has_them)
+{
+    check_detok("the end . the start \n now i see", "The end. The start\nNow I see");
+    check_detok("`` no '' . `` yes . ''", "\"No\". \"Yes.\"");
+    check_detok("why ? because ! so . ( as if )", "Why? Because! So. (As if)");
+    check_detok("N birds . they sing", "N birds. They sing");
+    check_detok("<unk> sings . <unk> too", "<unk> sings. <unk> too");
+    check_detok("mr. smith , ms. <unk> and j. r. doe jr. of acme inc. and co.",
+                "Mr. Smith, Ms. <unk> and J. R. doe Jr. of acme Inc. and Co.");
+    check_detok("the u.s. and u.s.-based u.k. firms at N a.m.",
+                "The U.S. and U.S.-based U.K. firms at N a.m.");
+    check_detok("e.g. on monday , jan. N in london", "E.g. on Monday, Jan. N in London");
+    check_detok("it may march in may and since march", "It may march in May and since March");
+    check_detok("at&t , s&p and tv", "AT&T, S&P and TV");
+    check_detok("the a.b of it", "The a.b of it");
+    check_detok("\xc3\xa9t\xc3\xa9 \n \xc3\xb7 \n \xce\xb1",
+                "\xc3\x89t\xc3\xa9\n\xc3\xb7\n\xce\xb1");
+}
+END_TEST
+
+START_TEST(words_of_any_length_are_written)
+{
+    char word[TOKEN_LONGEST + 1];
+    memset(word, 'a', TOKEN_LONGEST);
+    word[TOKEN_LONGEST] = '\0';
+    for (size_t length = TOKEN_LONGEST; length > 1; length -= length > 40 ? 97 : 1) {
+        word[length] = '\0';
+        char *words = text_format("mr. %s , x", word),
+             *expected = text_format("Mr. A%s, x", word + 1);
+        check_detok(words, expected);
+        free(words);
+        free(expected);
+    }
+}
+END_TEST
+
+/* --- the writer --- */
+
+static char *write_all(const Vocabulary *vocabulary, WriterStyle style, const char *text,
+                       double probability)
+{
+    Writer writer;
+    char *written = NULL;
+    size_t size;
+    int32_t *ids = NULL;
+    FILE *stream = open_memstream(&written, &size);
+    vocabulary->tokenizer->encode(vocabulary, text, strlen(text), &ids);
+    writer_begin(&writer, vocabulary, style);
+    writer_direct(&writer, stream);
+    for (size_t i = 0; i < arrlenu(ids); i++)
+        writer_token(&writer, ids[i], probability);
+    writer_pause(&writer);
+    fclose(stream);
+    arrfree(ids);
+    return written;
+}
+
+static void check_written(size_t tokenizer, WriterStyle style, const char *text,
+                          const char *expected)
+{
+    Vocabulary vocabulary = vocabulary_of(tokenizer, text, 0, 1);
+    char *written = write_all(&vocabulary, style, text, 0.25);
+    ck_assert_str_eq(written, expected);
+    free(written);
+    vocabulary_free(&vocabulary);
+}
+
+START_TEST(text_is_written_as_it_was_read)
+{
+    const WriterStyle plain = {0}, safe = {.safe = true, .utf8 = true}, ascii = {.safe = true};
+    const char *text = "one two\nthr\xc3\xa9\xc3\xa9 .\n";
+    for (size_t tokenizer = 0; tokenizer_find(tokenizer); tokenizer++) {
+        check_written(tokenizer, plain, text, text);
+        check_written(tokenizer, safe, text, text);
+        check_written(tokenizer, ascii, text, "one two\nthr\\xc3\\xa9\\xc3\\xa9 .\n");
+        check_written(tokenizer, plain, "no end", "no end\n");
+    }
+    check_written(TOKENIZER_WORD, (WriterStyle){.detok = true}, "he did n't .\nno",
+                  "He didn't.\nNo\n");
+}
+END_TEST
+
+START_TEST(nothing_that_a_terminal_obeys_is_written)
+{
+    const WriterStyle safe = {.safe = true, .utf8 = true};
+    check_written(TOKENIZER_WORD, safe, "a\x1b[31mb \x7f \xc2\x9b",
+                  "a\\x1b[31mb \\x7f \\u009b\n");
+    check_written(TOKENIZER_WORD, (WriterStyle){.safe = true, .detok = true}, "\x1b ,\x07",
+                  "\\x1b ,\\x07\n");
+    check_written(TOKENIZER_CHAR, safe, "\x1b[2J", "\\x1b[2J\n");
+    check_written(TOKENIZER_BYTE, safe, "\x1b[2J\xc3(\xe2\x82\n\xff\xf0\x9f\x98",
+                  "\\x1b[2J\\xc3(\\xe2\\x82\n\\xff\\xf0\\x9f\\x98\n");
+}
+END_TEST
+
+START_TEST(probabilities_stand_beside_the_tokens)
+{
+    const WriterStyle numbers = {.probabilities = true, .utf8 = true},
+                      colours = {.probabilities = true, .utf8 = true, .colour = true};
+    check_written(TOKENIZER_WORD, numbers, "a b\nc", "a[0.25] b[0.25] <eos>[0.25]\nc[0.25]\n");
+    check_written(TOKENIZER_CHAR, numbers, "\xc3\xa4z", "\xc3\xa4[0.25]z[0.25]\n");
+    /* A character of two tokens is as likely as both. */
+    check_written(TOKENIZER_BYTE, numbers, "\xc3\xa4z", "\xc3\xa4[0.062]z[0.25]\n");
+    check_written(TOKENIZER_WORD, colours, "a b",
+                  "\x1b[38;5;28ma\x1b[39m \x1b[38;5;28mb\x1b[39m\n");
+    check_written(TOKENIZER_WORD, (WriterStyle){.probabilities = true, .detok = true}, "ca n't",
+                  "Ca[0.25]n't[0.25]\n");
+}
+END_TEST
+
+/* --- colours --- */
+
+static double light(int level)
+{
+    double x = (level ? 55 + 40 * level : 0) / 255.0;
+    return x <= 0.04045 ? x / 12.92 : pow((x + 0.055) / 1.055, 2.4);
+}
+
+/* How bright a colour of the palette's cube is, from 0 to 1, as the eye has it. */
+static double luminance(int colour)
+{
+    ck_assert(colour >= 16 && colour < 232);
+    int red = (colour - 16) / 36, green = (colour - 16) / 6 % 6, blue = (colour - 16) % 6;
+    return 0.2126 * light(red) + 0.7152 * light(green) + 0.0722 * light(blue);
+}
+
+START_TEST(colours_can_be_read_on_black_and_on_white)
+{
+    static const double probabilities[] = {0, 0.0005, 0.005, 0.05, 0.3, 0.7, 1};
+    for (size_t i = 0; i < COUNT(probabilities); i++) {
+        double bright = luminance(shade_colour(probabilities[i]));
+        ck_assert_double_ge((bright + 0.05) / 0.05, 3.5);
+        ck_assert_double_ge(1.05 / (bright + 0.05), 3.5);
+    }
+    ck_assert_int_eq(shade_colour(0), shade_colour(0.0009));
+    ck_assert_int_eq(shade_colour(0.5), shade_colour(1));
+    for (size_t i = 2; i < 6; i++)
+        ck_assert_int_ne(shade_colour(probabilities[i]), shade_colour(probabilities[i - 1]));
+}
+END_TEST
+
+/* --- columns --- */
+
+static void check_wrapped(const char *text, size_t width, const char *expected)
+{
+    char **lines = columns_wrap(text, width), *joined = memory_copy_text("");
+    for (size_t i = 0; i < arrlenu(lines); i++)
+        text_append(&joined, "%s|", lines[i]);
+    ck_assert_str_eq(joined, expected);
+    free(joined);
+    columns_free(lines);
+}
+
+START_TEST(lines_are_broken_at_blanks)
+{
+    check_wrapped("", 5, "");
+    check_wrapped("one two three", 20, "one two three|");
+    check_wrapped("one two three", 7, "one two|three|");
+    check_wrapped("one two three", 6, "one|two|three|");
+    check_wrapped("one two three", 4, "one|two|thre|e|");
+    check_wrapped("abcdefgh", 3, "abc|def|gh|");
+    check_wrapped("a\n\nb\n", 3, "a||b|");
+    check_wrapped("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f", 2, "\xc3\xa4\xc3\xb6|\xc3\xbc\xc3\x9f|");
+    check_wrapped("ab", 0, "a|b|");
+}
+END_TEST
+
+START_TEST(colours_go_on_in_the_next_line)
+{
+    check_wrapped("\x1b[38;5;28mab\x1b[39m c", 4, "\x1b[38;5;28mab\x1b[39m c|");
+    check_wrapped("\x1b[38;5;28mabcd\x1b[39m", 2,
+                  "\x1b[38;5;28mab\x1b[39m|\x1b[38;5;28mcd\x1b[39m|");
+}
+END_TEST
+
+START_TEST(texts_stand_side_by_side)
+{
+    static char *const texts[] = {"one bird\n", "two birds that sing and then go away\n", ""};
+    char *printed = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&printed, &size);
+    columns_print(stream, texts, 3, 1, 51, false);
+    fclose(stream);
+    ck_assert_str_eq(printed, "(1)                      | (2)\n"
+                              "one bird                 | two birds that sing and\n"
+                              "                         | then go away\n"
+                              "\n"
+                              "(3)\n");
+    free(printed);
+    stream = open_memstream(&printed, &size);
+    columns_print(stream, texts, 2, 7, 5, true);
+    fclose(stream);
+    ck_assert_str_eq(printed,
+                     "(7)\none\nbird\n\n(8)\ntwo\nbirds\nthat\nsing\nand\nthen\ngo\naway\n");
+    free(printed);
+}
+END_TEST
+
+/* --- commands of a session --- */
+
+START_TEST(commands_are_the_options)
+{
+    TextOptions options = {0};
+    OptionGroup group = text_option_group(&options);
+    Error error;
+    options_set_defaults(&group, 1);
+    ck_assert(session_set(&group, "temperature", "1.5", &error));
+    ck_assert_double_eq(options.sampler.temperature, 1.5);
+    ck_assert(session_set(&group, "temp", "0.5", &error));
+    ck_assert_double_eq(options.sampler.temperature, 0.5);
+    ck_assert(session_set(&group, "probs", "on", &error) && options.show_probs);
+    ck_assert(session_set(&group, "probs", "off", &error) && !options.show_probs);
+    ck_assert(session_set(&group, "unk", "", &error) && !options.unk);
+    ck_assert(session_set(&group, "unk", "yes", &error) && options.unk);
+    for (size_t i = 0; i < group.count; i++)
+        ck_assert_ptr_eq(session_find_option(&group, group.options[i].name, &error),
+                         &group.options[i]);
+}
+END_TEST
+
+START_TEST(wrong_commands_change_nothing)
+{
+    static const char *const wrong[][3] = {
+        {"temperature", "200", "from 0 to 100"},
+        {"temperature", "warm", "warm"},
+        {"top", "3", "/top-k or /top-p"},
+        {"wings", "2", "no command /wings"},
+        {"", "2", "no command"},
+        {"detok", "perhaps", "perhaps"},
+        {"count", "0", "from 1"},
+        {"length", "", "length"},
+    };
+    TextOptions options = {0};
+    OptionGroup group = text_option_group(&options);
+    options_set_defaults(&group, 1);
+    TextOptions before = options;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        Error error;
+        ck_assert(!session_set(&group, wrong[i][0], wrong[i][1], &error));
+        support_check_error(&error, wrong[i][0], wrong[i][2]);
+    }
+    ck_assert_double_eq(options.sampler.temperature, before.sampler.temperature);
+    ck_assert(options.length == before.length && options.count == before.count);
+    ck_assert(options.detok == before.detok);
+}
+END_TEST
+
+START_TEST(only_words_are_put_together)
+{
+    TextOptions options = {.detok = true};
+    Error error;
+    for (size_t tokenizer = 0; tokenizer_find(tokenizer); tokenizer++) {
+        Vocabulary vocabulary = vocabulary_of(tokenizer, "a b\n", 0, 1);
+        ck_assert(text_options_check(&options, &vocabulary, &error) ==
+                  (tokenizer == TOKENIZER_WORD));
+        vocabulary_free(&vocabulary);
+    }
+    support_check_error(&error, "--detok", "byte");
+}
+END_TEST
+
+Suite *writing_suite(void)
+{
+    Suite *suite = suite_create("writing");
+    TCase *tests = tcase_create("writing");
+    tcase_add_test(tests, marks_stand_where_print_has_them);
+    tcase_add_test(tests, parts_of_words_are_joined);
+    tcase_add_test(tests, numbers_keep_their_signs);
+    tcase_add_test(tests, capitals_stand_where_print_has_them);
+    tcase_add_test(tests, words_of_any_length_are_written);
+    tcase_add_test(tests, text_is_written_as_it_was_read);
+    tcase_add_test(tests, nothing_that_a_terminal_obeys_is_written);
+    tcase_add_test(tests, probabilities_stand_beside_the_tokens);
+    tcase_add_test(tests, colours_can_be_read_on_black_and_on_white);
+    tcase_add_test(tests, lines_are_broken_at_blanks);
+    tcase_add_test(tests, colours_go_on_in_the_next_line);
+    tcase_add_test(tests, texts_stand_side_by_side);
+    tcase_add_test(tests, commands_are_the_options);
+    tcase_add_test(tests, wrong_commands_change_nothing);
+    tcase_add_test(tests, only_words_are_put_together);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
