@@ -22,7 +22,7 @@ typedef struct Traits {
     bool drawn;
 } Traits;
 
-static const Traits gain = {.start = 1}, zeros = {0};
+static const Traits gain = {.start = 1}, half = {.start = (real)0.5}, zeros = {0};
 
 static void tensor(Visitor *visitor, real **field, Traits traits, size_t rows, size_t columns,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));
@@ -97,6 +97,10 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
         tensor(visitor, &h->own, own, config->heads, own_reals / config->heads, "%s.own", name);
     if (config_norms_heads(config, layer))
         tensor(visitor, &h->head_norm, gain, width, 0, "%s.norm.weight", name);
+    if (config->qk_norm)
+        tensor(visitor, &h->qk_gain, gain, 2 * config->heads, 0, "%s.qk_norm.weight", name);
+    if (config->value_residual && layer > 0)
+        tensor(visitor, &h->value_mix, half, 1, 0, "%s.value_mix", name);
     if (config_gates_output(config, layer))
         tensor(visitor, &h->out_gate, matrix, width, width, "%s.out_gate.weight", name);
 }
@@ -106,7 +110,8 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     enum { NAME = 48 };
     const double spread = 0.02;
     /* A residual stream that sums 2L branches starts with the variance of one. */
-    const double branch = spread / sqrt(2.0 * (double)config->layers);
+    const double usual = spread / sqrt(2.0 * (double)config->layers);
+    const double branch = config->zero_init ? 0 : usual;
     size_t width = config->dim, inner = config->ffn;
     size_t gates = activation_find(config->activation)->inputs;
     char name[NAME];
@@ -217,6 +222,19 @@ void params_initialise(const ParamTable *table, const ModelConfig *config, real 
     RandomKey key = random_key(seed, RANDOM_INIT, 0);
     for (size_t r = 0; r < table->count; r++)
         start(&table->rows[r], config, base + table->rows[r].offset, random_subkey(key, r));
+}
+
+void params_start_unigram(Params *params, const ModelConfig *config, const int32_t *ids,
+                          size_t count)
+{
+    size_t vocabulary = config->vocabulary;
+    size_t *seen = memory_take(vocabulary, sizeof *seen, "the vocabulary");
+    for (size_t i = 0; i < count; i++)
+        seen[ids[i]]++;
+    for (size_t id = 0; id < vocabulary; id++) /* as if each had come once more */
+        params->head_bias[id] = (real)log((double)(seen[id] + 1) /
+                                          (double)(count + vocabulary));
+    free(seen);
 }
 
 void params_redraw(const ParamTable *table, const ModelConfig *config, real *base,

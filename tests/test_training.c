@@ -42,9 +42,10 @@ static void tear_down(void)
 
 /* Small, and with all that could break resuming: dropout, accumulation, epochs that end within
  * the few steps taken. */
-static const char recipe[] = "layers = 2\ndim = 8\nheads = 2\ncontext = 8\nbatch = 4\n"
-                             "accumulate = 2\ndropout = 0.2\nwarmup = 3\nlr = 0.01\n"
-                             "epochs = 1\nlog-every = 1\n";
+static const char recipe[] =
+    "layers = 2\ndim = 8\nheads = 2\ncontext = 8\nbatch = 4\n"
+    "accumulate = 2\ninput-dropout = 0.2\ndropout = 0.2\nwarmup = 3\nlr = 0.01\n"
+    "epochs = 1\nlog-every = 1\n";
 
 /* Reads the settings as the program does; the corpus is the one above. */
 static void settle(Trainer *trainer, size_t kind, const char *more)
@@ -126,10 +127,11 @@ END_TEST
 START_TEST(two_half_batches_make_one_step)
 {
     Trainer whole, halves;
-    const char *plain =
-        "dropout = 0\nattn-dropout = 0\nlayers = 1\nbatch = 4\naccumulate = 1\n";
+    const char *plain = "input-dropout = 0\ndropout = 0\nattn-dropout = 0\nlayers = 1\nbatch = "
+                        "4\naccumulate = 1\n";
     settle(&whole, 0, plain);
-    settle(&halves, 0, "dropout = 0\nlayers = 1\nbatch = 2\naccumulate = 2\n");
+    settle(&halves, 0,
+           "input-dropout = 0\ndropout = 0\nlayers = 1\nbatch = 2\naccumulate = 2\n");
     whole.settings.model.attention_dropout = halves.settings.model.attention_dropout = 0;
     Step a, b;
     Error error;
@@ -437,7 +439,7 @@ START_TEST(training_learns)
         for (size_t i = 0; i < 200; i++)
             text_append(&text, "a b c d e f g h\n");
         scratch_write(corpus_path, text, strlen(text));
-        begin(&trainer, kind, "steps = 150\ndropout = 0\n");
+        begin(&trainer, kind, "steps = 150\ninput-dropout = 0\ndropout = 0\n");
         go(&trainer, 150);
         double loss = trainer_validate(&trainer);
         ck_assert_msg(loss < 0.5, "%s: the loss is still %g", attention_name(kind), loss);

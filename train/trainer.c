@@ -96,7 +96,10 @@ bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
 
 void trainer_start(Trainer *t)
 {
-    params_initialise(&t->model.table, &t->model.config, t->model.base, t->settings.train.seed);
+    const ModelConfig *config = &t->model.config;
+    params_initialise(&t->model.table, config, t->model.base, t->settings.train.seed);
+    if (config->head_bias == HEAD_BIAS_UNIGRAM)
+        params_start_unigram(&t->model.at, config, t->corpus.train.ids, t->corpus.train.count);
 }
 
 void trainer_free(Trainer *t)
