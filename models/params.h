@@ -47,6 +47,7 @@ typedef struct ParamRow {
     double spread;                /* standard deviation at the start */
     real start;                   /* added to it: 1 for the gains of norms */
     bool decays;
+    size_t parts; /* of a matrix inside a block: those that lie side by side in it; else 0 */
     ParamStart starter;
     size_t layer; /* of those that a kind starts */
     bool drawn;   /* drawn by its kind, and never trained */
