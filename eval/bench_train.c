@@ -65,7 +65,8 @@ static void rig_free(Rig *rig)
 static void train_step(void *context)
 {
     Rig *rig = context;
-    const Update update = {{0.9, 0.95, 1e-8}, 1e-3, 0.1, 1};
+    const Update update = {
+        .adam = {0.9, 0.95, 1e-8}, .learning_rate = 1e-3, .weight_decay = 0.1, .clip = 1};
     phase_enter(PHASE_OPTIMIZER);
     vector_zero(rig->gradient_base, rig->model.table.total);
     phase_enter(PHASE_REST);
@@ -73,7 +74,7 @@ static void train_step(void *context)
                    random_key(1, RANDOM_DROPOUT, rig->step));
     double norm = update_gradient_norm(&rig->model, rig->gradient_base, rig->pass.rows);
     update_apply(&rig->model, rig->m, rig->v, rig->gradient_base, &update, ++rig->step, norm,
-                 rig->pass.rows);
+                 rig->pass.rows, NULL);
 }
 
 static void evaluate(void *context)

@@ -57,6 +57,10 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
         return refuse(error, "norms behind the sublayers (--norm post)", "");
     if (config->positions == POSITIONS_ROTARY)
         return refuse(error, "rotary positions (--pos rotary)", "");
+    if (config->qk_norm)
+        return refuse(error, "norm of queries and keys (--qk-norm)", "");
+    if (config->value_residual)
+        return refuse(error, "values of the first layer in others (--value-residual)", "");
     if (config->head_bias)
         return refuse(error, "biases in its output head (--head-bias)", "");
     if (!activation_there(config))
@@ -81,7 +85,7 @@ static void print_config(FILE *out, const void *what)
             c->vocabulary, c->context, c->dim, c->layers, c->heads, c->ffn,
             activation_there(c));
     fprintf(out, "  \"embd_pdrop\": %.9g,\n  \"resid_pdrop\": %.9g,\n  \"attn_pdrop\": %.9g,\n",
-            c->dropout, c->dropout, c->attention_dropout);
+            c->input_dropout, c->dropout, c->attention_dropout);
     fprintf(out,
             "  \"tie_word_embeddings\": %s,\n  \"bos_token_id\": %d,\n"
             "  \"eos_token_id\": %d\n}\n",

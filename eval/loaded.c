@@ -14,7 +14,7 @@ bool loaded_open(LoadedModel *loaded, const char *run, Error *error)
     model_layout(&loaded->model, &loaded->arena);
     arena_allocate(&loaded->arena, "the model");
     model_layout(&loaded->model, &loaded->arena);
-    if (checkpoint_load(&loaded->checkpoint, loaded->model.base, NULL, NULL, error))
+    if (checkpoint_load(&loaded->checkpoint, loaded->model.base, NULL, NULL, NULL, error))
         return true;
     loaded_close(loaded);
     return false;

@@ -8,6 +8,7 @@
 
 #define MOMENT_M "opt.m."
 #define MOMENT_V "opt.v."
+#define AVERAGE  "avg."
 #define CARRIED  "carried"
 #define WORDS    "vocab"
 
@@ -46,6 +47,7 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
     add_tensors(&records, &names, &model->table, "", model->base);
     add_tensors(&records, &names, &model->table, MOMENT_M, content->m);
     add_tensors(&records, &names, &model->table, MOMENT_V, content->v);
+    add_tensors(&records, &names, &model->table, AVERAGE, content->average);
     size_t size;
     char *words = vocabulary_write(content->vocabulary, &size);
     TensorRecord vocabulary = {
@@ -120,7 +122,7 @@ static bool read_vocabulary(Checkpoint *c, Error *error)
 /* The row of the table that a tensor's name means, moments included; NULL for a stranger. */
 static const ParamRow *row_of(const Checkpoint *c, const char *name)
 {
-    static const char *const prefixes[] = {"", MOMENT_M, MOMENT_V};
+    static const char *const prefixes[] = {"", MOMENT_M, MOMENT_V, AVERAGE};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         size_t length = strlen(prefixes[i]);
         if (strncmp(name, prefixes[i], length) == 0) {
@@ -136,7 +138,7 @@ static const ParamRow *row_of(const Checkpoint *c, const char *name)
 static bool check_tensors(Checkpoint *c, Error *error)
 {
     const SafetensorsHeader *header = &c->file.header;
-    size_t moments = 0;
+    size_t moments = 0, averages = 0;
     for (size_t i = 0; i < header->tensor_count; i++) {
         const TensorEntry *tensor = &header->tensors[i];
         if (strcmp(tensor->name, WORDS) == 0 ||
@@ -146,6 +148,7 @@ static bool check_tensors(Checkpoint *c, Error *error)
             return error_set(error, "%s: tensor %s has no place in this model", c->file.path,
                              tensor_label(tensor->name).text);
         moments += strncmp(tensor->name, "opt.", 4) == 0;
+        averages += strncmp(tensor->name, AVERAGE, strlen(AVERAGE)) == 0;
     }
     for (size_t i = 0; i < c->table.count; i++) {
         const ParamRow *row = &c->table.rows[i];
@@ -163,6 +166,9 @@ static bool check_tensors(Checkpoint *c, Error *error)
     if (moments && !c->has_moments)
         return error_set(error, "%s: some of the optimizer's moments are missing",
                          c->file.path);
+    c->has_average = averages == c->table.count;
+    if (averages && !c->has_average)
+        return error_set(error, "%s: a part of the weights' average is missing", c->file.path);
     return true;
 }
 
@@ -219,16 +225,19 @@ static bool load_tensors(const Checkpoint *c, const char *prefix, real *base, Er
 }
 
 bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real *v,
-                     Error *error)
+                     real *average, Error *error)
 {
     if ((m || v) && !checkpoint->has_moments)
         return error_set(error,
                          "%s: holds weights only, training cannot continue from it; the run's "
                          "last.safetensors can",
                          checkpoint->file.path);
+    if (average && !checkpoint->has_average)
+        return error_set(error, "%s: the weights' average is missing", checkpoint->file.path);
     return load_tensors(checkpoint, "", weights, error) &&
            load_tensors(checkpoint, MOMENT_M, m, error) &&
-           load_tensors(checkpoint, MOMENT_V, v, error);
+           load_tensors(checkpoint, MOMENT_V, v, error) &&
+           load_tensors(checkpoint, AVERAGE, average, error);
 }
 
 bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,

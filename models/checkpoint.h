@@ -1,7 +1,8 @@
 /* A model on disk: a safetensors file with the weights under GPT-2's names, the vocabulary as a
  * tensor of bytes named "vocab", settings as text in the metadata, and in the checkpoints that
  * training continues from, the optimizer's moments as "opt.m.NAME" and "opt.v.NAME" and, where
- * the model carries a state from batch to batch, that as "carried". */
+ * training has them, the weights' average so far as "avg.NAME", and the state that goes from
+ * batch to batch as "carried". */
 #ifndef LINNET_CHECKPOINT_H
 #define LINNET_CHECKPOINT_H
 
@@ -15,6 +16,7 @@ typedef struct CheckpointContent {
     const Vocabulary *vocabulary;
     const CorpusOptions *corpus;
     const real *m, *v;   /* laid out as the weights are; NULL: weights only */
+    const real *average; /* of the weights, so far; NULL: none */
     const real *carried; /* carried_reals of them; NULL: none */
     size_t carried_reals;
     const MetadataPair *extra; /* what the caller wants kept beside it */
@@ -29,7 +31,7 @@ typedef struct Checkpoint {
     CorpusOptions corpus;
     Vocabulary vocabulary;
     ParamTable table;
-    bool has_moments;
+    bool has_moments, has_average;
 } Checkpoint;
 
 /* Reads and checks everything but the numbers: the settings make sense, the vocabulary is one,
@@ -37,9 +39,9 @@ typedef struct Checkpoint {
 bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error);
 void checkpoint_close(Checkpoint *checkpoint);
 
-/* Copies the numbers into buffers of table.total reals; m and v may be NULL. */
+/* Copies the numbers into buffers of table.total reals; all but the weights may be NULL. */
 bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real *v,
-                     Error *error);
+                     real *average, Error *error);
 
 /* Copies the carried state, which has to be there and of this size. */
 bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,

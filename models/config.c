@@ -31,6 +31,12 @@ static const char *owner_name(const Option *option, size_t index)
 
 static const OptionOwners owners = {"Options that only some attention kinds have", owner_name};
 
+static const char *head_bias_name(size_t index)
+{
+    static const char *const names[] = {"no", "yes", "unigram"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
 #define FIELD(name) offsetof(ModelConfig, name)
 
 /* clang-format off */
@@ -74,17 +80,53 @@ const Option model_option_rows[] = {
     {.name = "tied", .type = OPTION_FLAG,
      .offset = FIELD(tied), .fallback = "yes", .stored = true, .fixed = true,
      .help = "the output head uses the token embedding"},
-    {.name = "head-bias", .type = OPTION_FLAG,
-     .offset = FIELD(head_bias), .fallback = "no", .stored = true, .fixed = true,
-     .help = "a bias for every token of the vocabulary"},
+    {.name = "head-bias", .argument = "KIND", .type = OPTION_CHOICE,
+     .offset = FIELD(head_bias), .fallback = "no", .choice = head_bias_name, .stored = true,
+     .fixed = true,
+     .help = "a bias for every token of the vocabulary; unigram: that starts with how often "
+             "each comes"},
+    {.name = "zero-init", .type = OPTION_FLAG,
+     .offset = FIELD(zero_init), .fallback = "no", .stored = true, .fixed = true,
+     .help = "both branches of a block start at zero"},
+    {.name = "qk-norm", .type = OPTION_FLAG,
+     .offset = FIELD(qk_norm), .fallback = "no", .stored = true, .fixed = true,
+     .help = "a norm of each head's queries and keys, with a gain"},
+    {.name = "value-residual", .type = OPTION_FLAG,
+     .offset = FIELD(value_residual), .fallback = "no", .stored = true, .fixed = true,
+     .help = "the values of each layer are mixed with those of the first"},
+    {.name = "word-dropout", .argument = "P", .type = OPTION_REAL,
+     .offset = FIELD(word_dropout), .low = 0, .high = 0.95, .fallback = "0", .stored = true,
+     .fixed = true,
+     .help = "share of the words of the vocabulary that a batch reads as zeros"},
+    {.name = "input-dropout", .argument = "P", .type = OPTION_REAL,
+     .offset = FIELD(input_dropout), .low = 0, .high = 0.95, .fallback = "0.15",
+     .stored = true, .fixed = true,
+     .help = "dropped share of the embedding"},
     {.name = "dropout", .argument = "P", .type = OPTION_REAL,
      .offset = FIELD(dropout), .low = 0, .high = 0.95, .fallback = "0.15", .stored = true,
      .fixed = true,
-     .help = "dropped share of the embedding and of both branches of a block"},
+     .help = "dropped share of both branches of a block"},
     {.name = "attn-dropout", .argument = "P", .type = OPTION_REAL,
      .offset = FIELD(attention_dropout), .low = 0, .high = 0.95, .fallback = "0",
      .stored = true, .fixed = true,
      .help = "dropped share of the attention weights, for kinds that have them"},
+    {.name = "output-dropout", .argument = "P", .type = OPTION_REAL,
+     .offset = FIELD(output_dropout), .low = 0, .high = 0.95, .fallback = "0",
+     .stored = true, .fixed = true,
+     .help = "dropped share of what goes into the output head"},
+    {.name = "locked", .type = OPTION_FLAG,
+     .offset = FIELD(locked), .fallback = "no", .stored = true, .fixed = true,
+     .help = "input, branches and output drop a feature for a whole window, not a position"},
+    {.name = "penalty", .argument = "X", .type = OPTION_REAL,
+     .offset = FIELD(output_penalty), .low = 0, .high = 1000, .fallback = "0",
+     .stored = true, .fixed = true,
+     .help = "activation regularisation: the mean square of the last layer's output counts "
+             "so much in the loss"},
+    {.name = "change-penalty", .argument = "X", .type = OPTION_REAL,
+     .offset = FIELD(change_penalty), .low = 0, .high = 1000, .fallback = "0",
+     .stored = true, .fixed = true,
+     .help = "temporal activation regularisation: the same for its change from a position to "
+             "the next"},
     {.name = "conv", .argument = "WHEN", .type = OPTION_CHOICE,
      .offset = FIELD(convolution), .fallback = "auto", .choice = wish_name, .stored = true,
      .fixed = true,

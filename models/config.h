@@ -14,6 +14,10 @@ typedef enum Positions {
     POSITIONS_AUTO /* what suits the kinds; config_check decides */
 } Positions;
 
+/* Of the output head: none, one that starts at zeros, or one that starts at the logarithms of
+ * how often words come. */
+typedef enum HeadBias { HEAD_BIAS_NO, HEAD_BIAS_YES, HEAD_BIAS_UNIGRAM } HeadBias;
+
 typedef enum NormPlace { NORM_PRE, NORM_POST } NormPlace;
 
 /* Something around the attention kind: as the kind would have it, or not. */
@@ -26,9 +30,12 @@ typedef struct ModelConfig {
     size_t convolution, head_norm, gate; /* Wish */
     size_t layers, dim, heads, ffn, context;
     size_t positions, norm, activation; /* Positions, NormPlace, index into the table */
-    bool tied, head_bias;
+    size_t head_bias;                   /* HeadBias */
+    bool tied, zero_init, qk_norm, value_residual;
     bool carry_state; /* from each window of a text into the next */
-    double dropout, attention_dropout;
+    double word_dropout, input_dropout, dropout, attention_dropout, output_dropout;
+    bool locked; /* masks of the input, the branches and the output */
+    double output_penalty, change_penalty;
     size_t vocabulary; /* not an option: the corpus decides */
 } ModelConfig;
 

@@ -1,7 +1,9 @@
 #include "models/mixer.h"
+#include "src/layers/blend.h"
 #include "src/layers/convolution.h"
 #include "src/layers/headnorm.h"
 #include "src/layers/linear.h"
+#include "src/layers/qknorm.h"
 #include "src/layers/rotary.h"
 #include "src/phase.h"
 #include "src/vector.h"
@@ -48,6 +50,10 @@ size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
         return config_convolves(config, layer) ? rows * 3 * width : 0;
     case MIXER_QKV:
         return rows * 3 * width;
+    case MIXER_VALUES:
+        return config->value_residual && layer > 0 ? rows * width : 0;
+    case MIXER_SIZES:
+        return config->qk_norm ? rows * 2 * config->heads : 0;
     case MIXER_HIDDEN:
         return rows * kind->gate_rank;
     case MIXER_GATES:
@@ -134,6 +140,34 @@ static AttentionBatch batch_of(const Pass *pass, size_t layer)
                             .states = pass->mixer[layer].state};
 }
 
+/* The first layer leaves its values for the others to mix in. */
+static void mix_values(Pass *pass, size_t layer)
+{
+    size_t width = pass->model->config.dim, stride = 3 * width;
+    real **part = pass->mixer[layer].part, *v = part[MIXER_QKV] + 2 * width;
+    if (!pass->first_values)
+        return;
+    if (layer > 0)
+        blend_forward(v, part[MIXER_VALUES], pass->first_values,
+                      *block_of(pass, layer)->value_mix, pass->rows, width, stride);
+    for (size_t row = 0; layer == 0 && row < pass->rows; row++)
+        memcpy(pass->first_values + row * width, v + row * stride, width * sizeof *v);
+}
+
+static void mix_values_backward(Pass *pass, BlockParams *gradients, size_t layer)
+{
+    size_t width = pass->model->config.dim, stride = 3 * width;
+    real *dv = pass->wide + 2 * width;
+    if (!pass->first_values)
+        return;
+    if (layer > 0)
+        blend_backward(dv, pass->dfirst_values, gradients->value_mix,
+                       pass->mixer[layer].part[MIXER_VALUES], pass->first_values,
+                       *block_of(pass, layer)->value_mix, pass->rows, width, stride);
+    for (size_t row = 0; layer == 0 && row < pass->rows; row++)
+        vector_add_scaled(dv + row * stride, pass->dfirst_values + row * width, 1, width);
+}
+
 /* The convolution's part of a layer's state. */
 static real *rows_before(const Pass *pass, size_t layer, real *state)
 {
@@ -152,6 +186,10 @@ void mixer_mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
         convolution_forward(part[MIXER_QKV], part[MIXER_RAW], h->convolution, pass->batch,
                             pass->length, 3 * config->dim, CONVOLUTION_TAPS,
                             rows_before(pass, layer, pass->mixer[layer].state));
+    mix_values(pass, layer);
+    if (h->qk_gain)
+        qknorm_forward(part[MIXER_QKV], part[MIXER_SIZES], h->qk_gain, pass->rows,
+                       2 * config->heads, config_head_width(config), 3 * config->dim);
     turn(pass, layer, part[MIXER_QKV], false);
     AttentionBatch batch = batch_of(pass, layer);
     if (pass->decoding)
@@ -213,6 +251,13 @@ void mixer_backward(Pass *pass, BlockParams *gradients, size_t layer, const real
     batch.down = gradients->own;
     attention_backward(kind_of(pass, layer), &batch, &sizes);
     turn(pass, layer, pass->wide, true);
+    if (h->qk_gain) {
+        turn(pass, layer, part[MIXER_QKV], true);
+        qknorm_backward(pass->wide, gradients->qk_gain, part[MIXER_QKV], part[MIXER_SIZES],
+                        h->qk_gain, rows, 2 * config->heads, config_head_width(config),
+                        3 * width);
+    }
+    mix_values_backward(pass, gradients, layer);
     if (h->convolution)
         convolution_backward(part[MIXER_QKV], gradients->convolution, pass->wide,
                              part[MIXER_RAW], h->convolution, pass->batch, pass->length,

@@ -1,6 +1,7 @@
 /* The attention sublayer: from the input u of a block to its branch.
  *
- *   q, k, v = u W            through a short convolution, where the model has one
+ *   q, k, v = u W            through a short convolution, where the model has one; then the
+ *                            first layer's v may be mixed in, and q and k be normed
  *   gates   = u W_g          what the kind wants to know of each position, if anything
  *   mixed   = the kind's attention over q, k, v
  *   y       = norm(mixed) * silu(u W_z), each where the model has it

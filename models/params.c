@@ -17,12 +17,13 @@ typedef struct Traits {
     double spread;
     real start;
     bool decays;
+    size_t parts;
     ParamStart starter;
     size_t layer;
     bool drawn;
 } Traits;
 
-static const Traits gain = {.start = 1}, zeros = {0};
+static const Traits gain = {.start = 1}, half = {.start = (real)0.5}, zeros = {0};
 
 static void tensor(Visitor *visitor, real **field, Traits traits, size_t rows, size_t columns,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));
@@ -37,6 +38,7 @@ static void tensor(Visitor *visitor, real **field, Traits traits, size_t rows, s
                     .spread = traits.spread,
                     .start = traits.start,
                     .decays = traits.decays,
+                    .parts = traits.parts,
                     .starter = traits.starter,
                     .layer = traits.layer,
                     .drawn = traits.drawn};
@@ -56,9 +58,9 @@ static void norm(Visitor *visitor, Affine *affine, size_t width, const char *nam
 }
 
 static void linear(Visitor *visitor, Affine *affine, double spread, size_t in, size_t out,
-                   const char *name)
+                   size_t parts, const char *name)
 {
-    Traits matrix = {.spread = spread, .decays = true};
+    Traits matrix = {.spread = spread, .decays = true, .parts = parts};
     tensor(visitor, &affine->weight, matrix, in, out, "%s.weight", name);
     tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
 }
@@ -75,6 +77,7 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     enum { NAME = 48 };
     const AttentionKind *kind = config_kind(config, layer);
     const Traits matrix = {.spread = 0.02, .decays = true}, taps = {.spread = 0.3};
+    const Traits whole = {.spread = 0.02, .decays = true, .parts = 1};
     const Traits biases = {.starter = kind->start_gates ? START_GATES : START_AT_RANDOM,
                            .layer = layer};
     const Traits own = {.starter = START_OWN, .layer = layer, .drawn = kind->own_is_drawn};
@@ -97,8 +100,12 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
         tensor(visitor, &h->own, own, config->heads, own_reals / config->heads, "%s.own", name);
     if (config_norms_heads(config, layer))
         tensor(visitor, &h->head_norm, gain, width, 0, "%s.norm.weight", name);
+    if (config->qk_norm)
+        tensor(visitor, &h->qk_gain, gain, 2 * config->heads, 0, "%s.qk_norm.weight", name);
+    if (config->value_residual && layer > 0)
+        tensor(visitor, &h->value_mix, half, 1, 0, "%s.value_mix", name);
     if (config_gates_output(config, layer))
-        tensor(visitor, &h->out_gate, matrix, width, width, "%s.out_gate.weight", name);
+        tensor(visitor, &h->out_gate, whole, width, width, "%s.out_gate.weight", name);
 }
 
 static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)
@@ -106,18 +113,19 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     enum { NAME = 48 };
     const double spread = 0.02;
     /* A residual stream that sums 2L branches starts with the variance of one. */
-    const double branch = spread / sqrt(2.0 * (double)config->layers);
+    const double usual = spread / sqrt(2.0 * (double)config->layers);
+    const double branch = config->zero_init ? 0 : usual;
     size_t width = config->dim, inner = config->ffn;
     size_t gates = activation_find(config->activation)->inputs;
     char name[NAME];
 #define NAMED(suffix) (snprintf(name, sizeof name, "h.%zu." suffix, layer), name)
     norm(visitor, &h->ln_1, width, NAMED("ln_1"));
-    linear(visitor, &h->c_attn, spread, width, 3 * width, NAMED("attn.c_attn"));
+    linear(visitor, &h->c_attn, spread, width, 3 * width, 3, NAMED("attn.c_attn"));
     mixer(visitor, h, config, layer);
-    linear(visitor, &h->attn_proj, branch, width, width, NAMED("attn.c_proj"));
+    linear(visitor, &h->attn_proj, branch, width, width, 1, NAMED("attn.c_proj"));
     norm(visitor, &h->ln_2, width, NAMED("ln_2"));
-    linear(visitor, &h->c_fc, spread, width, gates * inner, NAMED("mlp.c_fc"));
-    linear(visitor, &h->mlp_proj, branch, inner, width, NAMED("mlp.c_proj"));
+    linear(visitor, &h->c_fc, spread, width, gates * inner, gates, NAMED("mlp.c_fc"));
+    linear(visitor, &h->mlp_proj, branch, inner, width, 1, NAMED("mlp.c_proj"));
 #undef NAMED
 }
 
@@ -217,6 +225,19 @@ void params_initialise(const ParamTable *table, const ModelConfig *config, real 
     RandomKey key = random_key(seed, RANDOM_INIT, 0);
     for (size_t r = 0; r < table->count; r++)
         start(&table->rows[r], config, base + table->rows[r].offset, random_subkey(key, r));
+}
+
+void params_start_unigram(Params *params, const ModelConfig *config, const int32_t *ids,
+                          size_t count)
+{
+    size_t vocabulary = config->vocabulary;
+    size_t *seen = memory_take(vocabulary, sizeof *seen, "the vocabulary");
+    for (size_t i = 0; i < count; i++)
+        seen[ids[i]]++;
+    for (size_t id = 0; id < vocabulary; id++) /* as if each had come once more */
+        params->head_bias[id] = (real)log((double)(seen[id] + 1) /
+                                          (double)(count + vocabulary));
+    free(seen);
 }
 
 void params_redraw(const ParamTable *table, const ModelConfig *config, real *base,

@@ -15,13 +15,15 @@ typedef struct Affine {
 
 typedef struct BlockParams {
     Affine ln_1, c_attn, attn_proj, ln_2, c_fc, mlp_proj;
-    /* Of the attention kinds that have them, else NULL: */
+    /* Where the kind or the model has them, else NULL: */
     real *convolution; /* (CONVOLUTION_TAPS, 3C) */
     real *gate_in;     /* (C, rank) the bottleneck of the gates */
     Affine gates;      /* (C or rank, H * gates of a head) */
     real *own;         /* (H, parameters of a head) */
     real *head_norm;   /* (C) gains */
     real *out_gate;    /* (C, C) */
+    real *qk_gain;     /* (2H) of queries, then of keys */
+    real *value_mix;   /* (1) the first layer's share of the values */
 } BlockParams;
 
 enum { CONVOLUTION_TAPS = 4 };
@@ -45,6 +47,7 @@ typedef struct ParamRow {
     double spread;                /* standard deviation at the start */
     real start;                   /* added to it: 1 for the gains of norms */
     bool decays;
+    size_t parts; /* of a matrix inside a block: those that lie side by side in it; else 0 */
     ParamStart starter;
     size_t layer; /* of those that a kind starts */
     bool drawn;   /* drawn by its kind, and never trained */
@@ -68,6 +71,9 @@ void params_bind(Params *params, const ModelConfig *config, real *base);
 /* Draws the initial weights: a pure function of the seed and each tensor's place. */
 void params_initialise(const ParamTable *table, const ModelConfig *config, real *base,
                        uint64_t seed);
+/* The head's bias from how often each token comes in a text. */
+void params_start_unigram(Params *params, const ModelConfig *config, const int32_t *ids,
+                          size_t count);
 
 /* Draws anew what the kinds of some layers draw and never train: a pure function of the seed
  * and the step. */

@@ -8,8 +8,9 @@
 
 #include <assert.h>
 
-/* Where dropout strikes: the embedding, each sublayer's output, each layer's weights. */
-enum { SITE_EMBEDDING, SITE_BRANCH, SITE_WEIGHTS = 1 << 20 };
+/* Where dropout strikes: the embedding, each sublayer's output, each layer's weights, the
+ * output, the words. */
+enum { SITE_EMBEDDING, SITE_BRANCH, SITE_WEIGHTS = 1 << 20, SITE_OUTPUT = 1 << 21, SITE_WORDS };
 
 /* --- what the formulas in pass.h name --- */
 
@@ -31,9 +32,17 @@ static real *head_weight(const ModelConfig *config, const Params *params)
     return config->tied ? params->wte : params->head_weight;
 }
 
+/* Of words, or of attention weights. */
 static Dropout dropout_at(RandomKey key, size_t site, double rate)
 {
-    return (Dropout){random_subkey(key, site), (real)rate};
+    return (Dropout){random_subkey(key, site), (real)rate, 0};
+}
+
+/* Of rows of features, which may be locked. */
+static Dropout feature_dropout(const Pass *pass, RandomKey key, size_t site, double rate)
+{
+    size_t span = pass->model->config.locked ? pass->length : 0;
+    return (Dropout){random_subkey(key, site), (real)rate, span};
 }
 
 /* u[place], which is r[0] itself where there is no norm. */
@@ -60,8 +69,8 @@ static const real *branch_gradient(Pass *pass, size_t place, RandomKey key)
     const ModelConfig *config = &pass->model->config;
     phase_enter(PHASE_NORMS);
     dropout_add(pass->input, NULL, pass->dstream,
-                dropout_at(key, SITE_BRANCH + place, config->dropout),
-                pass->rows * config->dim);
+                feature_dropout(pass, key, SITE_BRANCH + place, config->dropout), pass->rows,
+                config->dim);
     return pass->input;
 }
 
@@ -145,16 +154,21 @@ static const real *position_rows(const Pass *pass)
     return pass->position_rows;
 }
 
-static const real *forward(Pass *pass, const int32_t *inputs, RandomKey key, bool dropping)
+/* Without the key's dropouts where there is no key. */
+static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *training)
 {
     const ModelConfig *config = &pass->model->config;
+    bool dropping = training != NULL;
+    RandomKey key = dropping ? *training : (RandomKey){0};
     double rate = dropping ? config->dropout : 0;
     if (pass->begun)
         memcpy(pass->begun, pass->states, pass->states_reals * sizeof(real));
     phase_enter(PHASE_EMBEDDING);
-    embedding_forward(pass->stream[0], pass->model->at.wte, position_rows(pass), inputs,
-                      dropout_at(key, SITE_EMBEDDING, rate), pass->rows, pass->length,
-                      config->dim);
+    embedding_forward(
+        pass->stream[0], pass->model->at.wte, position_rows(pass), inputs,
+        dropout_at(key, SITE_WORDS, dropping ? config->word_dropout : 0),
+        feature_dropout(pass, key, SITE_EMBEDDING, dropping ? config->input_dropout : 0),
+        pass->rows, pass->length, config->dim);
     for (size_t place = 0; place < 2 * config->layers; place++) {
         const real *u = normed(pass, place, false);
         if (place % 2)
@@ -165,7 +179,8 @@ static const real *forward(Pass *pass, const int32_t *inputs, RandomKey key, boo
         const real *base = config->norm == NORM_PRE ? pass->stream[place] : u;
         phase_enter(PHASE_NORMS);
         dropout_add(pass->stream[place + 1], base, pass->branch,
-                    dropout_at(key, SITE_BRANCH + place, rate), pass->rows * config->dim);
+                    feature_dropout(pass, key, SITE_BRANCH + place, rate), pass->rows,
+                    config->dim);
     }
     return normed(pass, 2 * config->layers, false);
 }
@@ -186,8 +201,9 @@ static void norm_backward(Pass *pass, Params *gradients, size_t place, bool carr
 static void backward(Pass *pass, Params *gradients, const int32_t *inputs, RandomKey key)
 {
     const ModelConfig *config = &pass->model->config;
-    size_t count = pass->rows * config->dim;
     bool pre = config->norm == NORM_PRE;
+    if (pass->dfirst_values)
+        vector_zero(pass->dfirst_values, pass->rows * config->dim);
     norm_backward(pass, gradients, 2 * config->layers, false);
     for (size_t place = 2 * config->layers; place-- > 0;) {
         BlockParams *h = &gradients->h[place / 2];
@@ -197,14 +213,16 @@ static void backward(Pass *pass, Params *gradients, const int32_t *inputs, Rando
             attention_sublayer_backward(pass, h, place, key);
         phase_enter(PHASE_NORMS);
         if (!pre) /* u is on both ways: through the sublayer and past it */
-            dropout_add(pass->branch, pass->dstream, pass->branch, (Dropout){0}, count);
+            dropout_add(pass->branch, pass->dstream, pass->branch, (Dropout){0}, pass->rows,
+                        config->dim);
         if (pre || place > 0)
             norm_backward(pass, gradients, place, pre);
     }
     phase_enter(PHASE_EMBEDDING);
     embedding_backward(gradients->wte, gradients->wpe, pre ? pass->dstream : pass->branch,
-                       inputs, dropout_at(key, SITE_EMBEDDING, config->dropout), pass->rows,
-                       pass->length, config->dim);
+                       inputs, dropout_at(key, SITE_WORDS, config->word_dropout),
+                       feature_dropout(pass, key, SITE_EMBEDDING, config->input_dropout),
+                       pass->rows, pass->length, config->dim);
 }
 
 static HeadSizes head_sizes(const Pass *pass)
@@ -214,7 +232,7 @@ static HeadSizes head_sizes(const Pass *pass)
 
 const real *pass_forward(Pass *pass, const int32_t *inputs)
 {
-    return forward(pass, inputs, (RandomKey){0}, false);
+    return forward(pass, inputs, NULL);
 }
 
 static void finish_batch(Pass *pass)
@@ -235,17 +253,55 @@ double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets)
     return loss;
 }
 
+/* Adds to the gradient of u, in branch, what its size and its changes cost, which count as
+ * means over the features of positions with a target. */
+static void penalise(Pass *pass, const int32_t *targets)
+{
+    const ModelConfig *config = &pass->model->config;
+    size_t width = config->dim;
+    pass->penalty = 0;
+    if (config->output_penalty == 0 && config->change_penalty == 0)
+        return;
+    const real *u = normed(pass, 2 * config->layers, true);
+    double size = config->output_penalty / (double)width;
+    double change = config->change_penalty / (double)width;
+    for (size_t row = 0; row < pass->rows; row++) {
+        if (targets[row] < 0)
+            continue;
+        const real *at = u + row * width;
+        real *gradient = pass->branch + row * width;
+        pass->penalty += size * (double)vector_dot(at, at, width);
+        vector_add_scaled(gradient, at, (real)(2 * size), width);
+        if (row % pass->length == 0 || change == 0)
+            continue;
+        const real *before = at - width;
+        real *gradient_before = gradient - width;
+        for (size_t i = 0; i < width; i++) {
+            real step = at[i] - before[i];
+            pass->penalty += change * (double)(step * step);
+            gradient[i] += (real)(2 * change) * step;
+            gradient_before[i] -= (real)(2 * change) * step;
+        }
+    }
+}
+
 double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
                       const int32_t *targets, RandomKey key)
 {
     const Model *model = pass->model;
     assert(pass->use != PASS_EVALUATE);
-    const real *u = forward(pass, inputs, key, true);
+    const real *u = forward(pass, inputs, &key);
+    Dropout output = feature_dropout(pass, key, SITE_OUTPUT, model->config.output_dropout);
+    if (output.rate > 0)
+        dropout_add(pass->input, NULL, u, output, pass->rows, model->config.dim);
     phase_enter(PHASE_HEAD);
     double loss = head_gradients(
         pass->row_loss, pass->branch, head_weight(&model->config, gradients),
         gradients->head_bias, u, head_weight(&model->config, &model->at), model->at.head_bias,
         targets, head_sizes(pass), pass->head_scratch);
+    if (output.rate > 0)
+        dropout_add(pass->branch, NULL, pass->branch, output, pass->rows, model->config.dim);
+    penalise(pass, targets);
     backward(pass, gradients, inputs, key);
     finish_batch(pass);
     return loss;

@@ -24,6 +24,8 @@ typedef enum PassUse { PASS_EVALUATE, PASS_TRAIN, PASS_RECOMPUTE } PassUse;
 typedef enum MixerPart {
     MIXER_RAW,      /* (rows, 3C) before the convolution */
     MIXER_QKV,      /* (rows, 3C) */
+    MIXER_VALUES,   /* (rows, C) before the first layer's are mixed in */
+    MIXER_SIZES,    /* (rows, 2H) of the norm of queries and keys */
     MIXER_HIDDEN,   /* (rows, rank) in the bottleneck of the gates */
     MIXER_GATES,    /* (rows, gates of all heads) */
     MIXER_SAVED,    /* what the kind wants */
@@ -53,8 +55,11 @@ typedef struct Pass {
     real *wide;     /* (rows, F) behind the activation, or (rows, 3C) gradient of qkv */
     real *dstream;  /* (rows, C) gradient of r[k] */
     real *row_loss; /* (rows) */
+    double penalty; /* of the last batch, for what its output's size and changes count */
     real *attention_scratch, *head_scratch;
     real *dgates, *dhidden; /* gradients of the widest MIXER_GATES and MIXER_HIDDEN */
+    real *first_values, *dfirst_values; /* (rows, C) of the first layer, where later ones mix
+                                         * them in */
 
     /* Of all layers. What is carried goes from position to position in decoding, and from batch
      * to batch where the model carries its state: then row b of a batch goes on where row b of
@@ -88,8 +93,8 @@ const real *pass_forward(Pass *pass, const int32_t *inputs);
 /* The sum of the losses in nats over rows with a target >= 0; single ones in row_loss. */
 double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets);
 
-/* The same with dropout, adding the gradient of that sum to *gradients. The key is the step's
- * own. */
+/* The same with dropout, adding the gradient of that sum, and of the penalty beside it, to
+ * *gradients. The key is the step's own. */
 double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
                       const int32_t *targets, RandomKey key);
 

@@ -143,6 +143,10 @@ void pass_layout(Pass *pass, Arena *arena)
     pass->input = arena_reals(arena, stream);
     pass->branch = arena_reals(arena, stream);
     pass->row_loss = arena_reals(arena, rows);
+    if (config->value_residual) {
+        pass->first_values = arena_reals(arena, stream);
+        pass->dfirst_values = evaluating ? NULL : arena_reals(arena, stream);
+    }
     if (config->positions == POSITIONS_SINUSOIDAL)
         pass->position_rows = arena_reals(arena, pass->length * width);
     if (config->positions == POSITIONS_ROTARY)

@@ -3,7 +3,8 @@
  * Small things (names, tables, texts) come from memory_take and grow with memory_resize; both
  * check the multiplication of sizes and never return NULL. What a model computes with lives in
  * one Arena: the layout code runs once with a NULL base to learn the total, and again to hand
- * out the pointers, so that nothing is allocated inside the training loop. */
+ * out the pointers, so that nothing is allocated inside the training loop. Its users lay out
+ * their parts of it in the same way. */
 #ifndef LINNET_MEMORY_H
 #define LINNET_MEMORY_H
 
@@ -30,5 +31,17 @@ void *arena_bytes(Arena *arena, size_t count, size_t size);
 /* Allocates what measuring came to, zeroed, and rewinds. */
 void arena_allocate(Arena *arena, const char *what);
 void arena_free(Arena *arena);
+
+/* Hands out memory that is there already, as much as measuring came to; NULL measures. */
+static inline Arena arena_over(real *memory)
+{
+    return (Arena){.base = (unsigned char *)memory, .size = SIZE_MAX};
+}
+
+/* What measuring came to. */
+static inline size_t arena_used_reals(const Arena *arena)
+{
+    return arena->used / sizeof(real);
+}
 
 #endif

@@ -67,7 +67,7 @@ bool content_use(const char *path, Error *error)
     real *loaded = memory_take(3 * total, sizeof *loaded, "a test");
     bool moments = checkpoint.has_moments;
     bool good = checkpoint_load(&checkpoint, loaded, moments ? loaded + total : NULL,
-                                moments ? loaded + 2 * total : NULL, error);
+                                moments ? loaded + 2 * total : NULL, NULL, error);
     free(loaded);
     checkpoint_close(&checkpoint);
     return good;

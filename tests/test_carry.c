@@ -15,6 +15,7 @@ static const ModelConfig small = {.layers = 2,
                                   .ffn = 12,
                                   .context = WINDOW,
                                   .tied = true,
+                                  .input_dropout = 0.2,
                                   .dropout = 0.2,
                                   .carry_state = true,
                                   .vocabulary = 11};

@@ -36,7 +36,7 @@ static void check_round_trip(ModelConfig config, bool with_moments)
     size_t total = content.small.model.table.total;
     real *loaded = memory_take(3 * total, sizeof *loaded, "a test");
     real *m = with_moments ? loaded + total : NULL, *v = with_moments ? m + total : NULL;
-    ck_assert_msg(checkpoint_load(&checkpoint, loaded, m, v, &error), "%s", error.text);
+    ck_assert_msg(checkpoint_load(&checkpoint, loaded, m, v, NULL, &error), "%s", error.text);
     ck_assert_mem_eq(loaded, content.small.model.base, total * sizeof(real));
     if (with_moments) {
         ck_assert_mem_eq(m, content.m, total * sizeof(real));
@@ -88,8 +88,8 @@ START_TEST(weights_alone_do_not_continue_a_training)
     ck_assert(checkpoint_open(&checkpoint, content.path, &error));
     size_t total = checkpoint.table.total;
     real *loaded = memory_take(3 * total, sizeof *loaded, "a test");
-    ck_assert(
-        !checkpoint_load(&checkpoint, loaded, loaded + total, loaded + 2 * total, &error));
+    ck_assert(!checkpoint_load(&checkpoint, loaded, loaded + total, loaded + 2 * total, NULL,
+                               &error));
     support_check_error(&error, content.path, "weights only");
     free(loaded);
     checkpoint_close(&checkpoint);

@@ -137,8 +137,14 @@ START_TEST(what_gpt2_lacks_is_refused)
     config.positions = POSITIONS_ROTARY;
     check_refused(config, "--pos rotary");
     config = gpt2();
-    config.head_bias = true;
+    config.head_bias = HEAD_BIAS_UNIGRAM;
     check_refused(config, "--head-bias");
+    config = gpt2();
+    config.qk_norm = true;
+    check_refused(config, "--qk-norm");
+    config = gpt2();
+    config.value_residual = true;
+    check_refused(config, "--value-residual");
     config = gpt2();
     config.convolution = WISH_YES;
     check_refused(config, "--conv");
@@ -326,7 +332,7 @@ START_TEST(any_model_can_be_written_plainly)
         Error error;
         ModelConfig config = content_config;
         config.attention = one_kind(kind);
-        config.head_bias = true;
+        config.head_bias = HEAD_BIAS_YES;
         config.dropout = 0.25;
         exported_begin(&exported, config);
         ck_assert_msg(export_plain(&exported.folder, &exported.loaded, &error), "%s",
@@ -336,7 +342,7 @@ START_TEST(any_model_can_be_written_plainly)
         ck_assert_str_eq(json_string_value(json_object_get(tree, "attn")),
                          attention_find(kind)->name);
         check_integer(tree, "dim", content_config.dim);
-        ck_assert(json_is_true(json_object_get(tree, "head-bias")));
+        ck_assert_str_eq(json_string_value(json_object_get(tree, "head-bias")), "yes");
         bool has_window = config_kind_uses(attention_find(kind), "window");
         ck_assert((json_object_get(tree, "window") != NULL) == has_window);
         ck_assert_double_eq(json_real_value(json_object_get(tree, "dropout")), 0.25);

@@ -2,6 +2,7 @@
 #include "src/layers/head.h"
 #include "src/memory.h"
 #include "src/optim/adamw.h"
+#include "src/optim/muon.h"
 #include "src/optim/schedule.h"
 #include "src/random.h"
 #include "src/team.h"
@@ -72,6 +73,50 @@ START_TEST(adamw_is_its_formula)
 }
 END_TEST
 
+/* A step with all the length it has, on a matrix of a shape: what it does to the weights, less
+ * the decay, is a matrix whose singular values are all near 1, times a known length. So its
+ * product with itself over the short side is near the identity. */
+static void check_muon(size_t rows, size_t columns, size_t stride)
+{
+    const double rate = 0.01, decay = 0.5, momentum = 0.9;
+    size_t all = rows * stride;
+    real *w = memory_take(3 * all, sizeof *w, "a test"), *m = w + all, *g = m + all;
+    real *scratch = memory_take(muon_scratch_reals(rows, columns), sizeof *scratch, "a test");
+    for (size_t i = 0; i < all; i++)
+        g[i] = (real)random_normal(random_key(5, RANDOM_TEST, rows), i);
+    MuonMatrix matrix = {w, m, g, rows, columns, stride};
+    for (size_t i = 0; i < all; i++)
+        w[i] = 1;
+    muon_step(&matrix, momentum, rate, decay, 3, scratch);
+    double longest = sqrt((double)(rows > columns ? rows : columns)), length = 0;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < stride; j++) {
+            real *at = &w[i * stride + j];
+            if (j >= columns) {
+                ck_assert(*at == 1 && m[i * stride + j] == 0); /* a neighbour's */
+                continue;
+            }
+            *at = (real)((1 - rate * decay - (double)*at) / (rate * 0.2 * longest));
+            length += (double)*at * (double)*at;
+            ck_assert_double_eq_tol((double)m[i * stride + j],
+                                    (1 - momentum) * 3 * (double)g[i * stride + j], 1e-4);
+        }
+    size_t shorter = rows < columns ? rows : columns;
+    length = sqrt(length / (double)shorter);
+    ck_assert_msg(length > 0.6 && length < 1.3, "singular values of %g", length);
+    free(w);
+    free(scratch);
+}
+
+START_TEST(muon_makes_every_direction_count)
+{
+    check_muon(1, 1, 1);
+    check_muon(24, 24, 24);
+    check_muon(16, 64, 192);
+    check_muon(64, 16, 20);
+}
+END_TEST
+
 START_TEST(squares_are_summed_in_double)
 {
     enum { N = 100000 };
@@ -97,7 +142,10 @@ START_TEST(schedules_rise_and_fall)
     static const struct {
         const char *name;
         double middle, end;
-    } expected[] = {{"cosine", 0.55, 0.1}, {"linear", 0.55, 0.1}, {"constant", 1, 1}};
+    } expected[] = {{"cosine", 0.55, 0.1},
+                    {"linear", 0.55, 0.1},
+                    {"trapezoid", 1, 0.1},
+                    {"constant", 1, 1}};
     for (size_t i = 0; i < COUNT(expected); i++) {
         const Schedule *schedule = schedule_find(i);
         ck_assert_str_eq(schedule_name(i), expected[i].name);
@@ -265,6 +313,7 @@ Suite *learning_suite(void)
     TCase *tests = tcase_create("learning");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, adamw_is_its_formula);
+    tcase_add_test(tests, muon_makes_every_direction_count);
     tcase_add_test(tests, squares_are_summed_in_double);
     tcase_add_test(tests, schedules_rise_and_fall);
     tcase_add_test(tests, the_loss_is_that_of_the_formula);

@@ -26,6 +26,7 @@ static const ModelConfig tiny = {.layers = 2,
                                  .ffn = 12,
                                  .context = 5,
                                  .tied = true,
+                                 .input_dropout = 0.2,
                                  .dropout = 0.2,
                                  .vocabulary = 11};
 
@@ -85,8 +86,9 @@ static double rig_gradients(Rig *rig)
  * gradients of a second buffer are thrown away. */
 static double loss_at(Rig *rig, Params *elsewhere)
 {
-    return pass_gradients(&rig->pass, elsewhere, rig->inputs, rig->targets,
-                          random_key(1, RANDOM_DROPOUT, 0));
+    double loss = pass_gradients(&rig->pass, elsewhere, rig->inputs, rig->targets,
+                                 random_key(1, RANDOM_DROPOUT, 0));
+    return loss + rig->pass.penalty;
 }
 
 /* Sanitizers make everything ten times as slow; under them a sample will do. */
@@ -161,6 +163,36 @@ START_TEST(gradients_agree_with_everything_around)
         config.gate = bits & 4 ? WISH_YES : WISH_NO;
         check_gradients(config, 2, 1);
     }
+}
+END_TEST
+
+START_TEST(gradients_agree_with_all_regularisation)
+{
+    for (size_t bits = 0; bits < 8; bits++) {
+        ModelConfig config = tiny;
+        config.locked = bits & 1;
+        config.norm = bits & 2 ? NORM_POST : NORM_PRE;
+        config.word_dropout = config.output_dropout = 0.3;
+        config.output_penalty = bits & 4 ? 0 : 2;
+        config.change_penalty = 1.5;
+        check_gradients(config, 3, 1);
+    }
+}
+END_TEST
+
+/* Norms of queries and keys, and the first layer's values in the others, for every kind. */
+START_TEST(gradients_agree_with_norms_and_shared_values)
+{
+    for (size_t kind = 0; attention_find(kind); kind++)
+        for (size_t bits = 1; bits < 4; bits++) {
+            ModelConfig config = tiny;
+            config.attention = one_kind(kind);
+            config.positions = positions_for(kind, POSITIONS_ROTARY);
+            config.layers = 3;
+            config.qk_norm = bits & 1;
+            config.value_residual = bits & 2;
+            check_gradients(config, 2, 3);
+        }
 }
 END_TEST
 
@@ -241,6 +273,7 @@ START_TEST(decoding_gives_the_logits_of_forward)
                 config.attention = one_kind(kind);
                 config.positions = positions_for(kind, positions);
                 config.norm = norm;
+                config.qk_norm = config.value_residual = norm == NORM_POST;
                 config.context = 70;
                 Rig rig;
                 rig_make(&rig, config, 1, 0.3);
@@ -278,6 +311,9 @@ START_TEST(any_number_of_threads_gives_the_same_bits)
                               .context = 100,
                               .tied = true,
                               .dropout = 0.1,
+                              .locked = kind % 2,
+                              .qk_norm = kind % 2,
+                              .value_residual = kind % 2,
                               .vocabulary = 1500};
         real *first = NULL;
         double first_loss = 0;
@@ -308,6 +344,7 @@ START_TEST(recomputing_gives_the_same_bits)
             ModelConfig config = tiny;
             config.attention = one_kind(k);
             config.norm = norm;
+            config.qk_norm = config.value_residual = norm == NORM_POST;
             config.positions = positions_for(k, POSITIONS_ROTARY);
             config.attention_dropout = attention_find(k)->has_weights ? 0.1 : 0;
             Rig kept, again;
@@ -343,7 +380,7 @@ START_TEST(one_batch_can_be_learned_by_heart)
         config.attention = one_kind(kind);
         config.dim = 32;
         config.context = 12;
-        config.dropout = 0;
+        config.input_dropout = config.dropout = 0;
         Rig rig;
         rig_make(&rig, config, 4, 0);
         size_t total = rig.model.table.total;
@@ -373,6 +410,8 @@ Suite *model_suite(void)
     tcase_add_test(tests, every_gradient_agrees_with_central_differences);
     tcase_add_test(tests, gradients_agree_for_odd_sizes);
     tcase_add_test(tests, gradients_agree_with_everything_around);
+    tcase_add_test(tests, gradients_agree_with_all_regularisation);
+    tcase_add_test(tests, gradients_agree_with_norms_and_shared_values);
 #endif
     tcase_add_test(tests, logits_do_not_see_later_tokens);
     tcase_add_test(tests, decoding_gives_the_logits_of_forward);

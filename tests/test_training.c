@@ -42,9 +42,10 @@ static void tear_down(void)
 
 /* Small, and with all that could break resuming: dropout, accumulation, epochs that end within
  * the few steps taken. */
-static const char recipe[] = "layers = 2\ndim = 8\nheads = 2\ncontext = 8\nbatch = 4\n"
-                             "accumulate = 2\ndropout = 0.2\nwarmup = 3\nlr = 0.01\n"
-                             "epochs = 1\nlog-every = 1\n";
+static const char recipe[] =
+    "layers = 2\ndim = 8\nheads = 2\ncontext = 8\nbatch = 4\n"
+    "accumulate = 2\ninput-dropout = 0.2\ndropout = 0.2\nwarmup = 3\nlr = 0.01\n"
+    "epochs = 1\nlog-every = 1\n";
 
 /* Reads the settings as the program does; the corpus is the one above. */
 static void settle(Trainer *trainer, size_t kind, const char *more)
@@ -126,10 +127,11 @@ END_TEST
 START_TEST(two_half_batches_make_one_step)
 {
     Trainer whole, halves;
-    const char *plain =
-        "dropout = 0\nattn-dropout = 0\nlayers = 1\nbatch = 4\naccumulate = 1\n";
+    const char *plain = "input-dropout = 0\ndropout = 0\nattn-dropout = 0\nlayers = 1\nbatch = "
+                        "4\naccumulate = 1\n";
     settle(&whole, 0, plain);
-    settle(&halves, 0, "dropout = 0\nlayers = 1\nbatch = 2\naccumulate = 2\n");
+    settle(&halves, 0,
+           "input-dropout = 0\ndropout = 0\nlayers = 1\nbatch = 2\naccumulate = 2\n");
     whole.settings.model.attention_dropout = halves.settings.model.attention_dropout = 0;
     Step a, b;
     Error error;
@@ -218,6 +220,13 @@ static void check_resuming(size_t kind, const char *more, size_t first, size_t s
     free(straight_path);
 }
 
+/* Averages that have and have not begun, another optimizer, and all that regularises. */
+static const char everything[] =
+    "epochs = 2\noptimizer = muon\naverage = tail\naverage-from = 0.5\nstreams = yes\n"
+    "schedule = trapezoid\nlocked = yes\nword-dropout = 0.1\noutput-dropout = 0.2\n"
+    "penalty = 1\nchange-penalty = 1\nqk-norm = yes\nvalue-residual = yes\n"
+    "zero-init = yes\nhead-bias = unigram\n";
+
 START_TEST(a_resumed_run_is_the_run)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
@@ -226,6 +235,8 @@ START_TEST(a_resumed_run_is_the_run)
         check_resuming(kind, "epochs = 3\n", 7, 1);
         check_resuming(kind, "pos = auto\nnorm = post\nact = swiglu\ntied = no\n", 2, 2);
         check_resuming(kind, "clip = 0.01\nweight-decay = 0.5\nschedule = linear\n", 2, 2);
+        check_resuming(kind, everything, 3, 3);
+        check_resuming(kind, everything, 9, 3);
     }
 }
 END_TEST
@@ -262,6 +273,50 @@ START_TEST(validating_does_not_touch_what_training_carries)
         trainer_free(&a);
         trainer_free(&b);
     }
+}
+END_TEST
+
+/* Of a model that starts with how often words come, the first loss is their entropy. */
+START_TEST(a_unigram_start_knows_how_often_words_come)
+{
+    Trainer trainer;
+    begin(&trainer, 0, "head-bias = unigram\n");
+    const CorpusSplit *text = &trainer.corpus.train;
+    size_t vocabulary = trainer.corpus.vocabulary.count;
+    double *seen = memory_take(vocabulary, sizeof *seen, "a test"), entropy = 0;
+    for (size_t i = 0; i < text->count; i++)
+        seen[text->ids[i]]++;
+    for (size_t i = 0; i < text->count; i++)
+        entropy -= log(seen[text->ids[i]] / (double)text->count) / (double)text->count;
+    ck_assert_double_eq_tol(trainer_validate(&trainer), entropy, 0.1);
+    free(seen);
+    trainer_free(&trainer);
+}
+END_TEST
+
+/* Every weight seen since averaging began counts the same; and training does not notice. */
+START_TEST(averages_are_those_of_the_weights)
+{
+    enum { FROM = 6, STEPS = 12 };
+    Trainer plain, tail;
+    begin(&plain, 0, "steps = 12\n");
+    begin(&tail, 0, "steps = 12\naverage = tail\naverage-from = 0.5\n");
+    size_t total = plain.model.table.total;
+    double *sum = memory_take(total, sizeof *sum, "a test");
+    for (size_t step = 1; step <= STEPS; step++) {
+        go(&plain, 1);
+        go(&tail, 1);
+        trainer_validate(&tail);
+        for (size_t i = 0; step > FROM && i < total; i++)
+            sum[i] += (double)plain.model.base[i] / (STEPS - FROM);
+    }
+    ck_assert_mem_eq(plain.model.base, tail.model.base, total * sizeof(real));
+    ck_assert_uint_eq(tail.progress.averaged, STEPS - FROM);
+    for (size_t i = 0; i < total; i++)
+        ck_assert_double_eq_tol((double)tail.average.weights[i], sum[i], 1e-5);
+    free(sum);
+    trainer_free(&plain);
+    trainer_free(&tail);
 }
 END_TEST
 
@@ -437,7 +492,7 @@ START_TEST(training_learns)
         for (size_t i = 0; i < 200; i++)
             text_append(&text, "a b c d e f g h\n");
         scratch_write(corpus_path, text, strlen(text));
-        begin(&trainer, kind, "steps = 150\ndropout = 0\n");
+        begin(&trainer, kind, "steps = 150\ninput-dropout = 0\ndropout = 0\n");
         go(&trainer, 150);
         double loss = trainer_validate(&trainer);
         ck_assert_msg(loss < 0.5, "%s: the loss is still %g", attention_name(kind), loss);
@@ -461,6 +516,8 @@ Suite *training_suite(void)
     tcase_add_test(tests, a_resumed_run_is_the_run);
     tcase_add_test(tests, a_resumed_run_goes_on_from_its_carried_state);
     tcase_add_test(tests, validating_does_not_touch_what_training_carries);
+    tcase_add_test(tests, a_unigram_start_knows_how_often_words_come);
+    tcase_add_test(tests, averages_are_those_of_the_weights);
     tcase_add_test(tests, progress_survives_to_the_bit);
     tcase_add_test(tests, a_run_goes_on_with_its_own_text_only);
     tcase_add_test(tests, a_run_goes_on_from_a_whole_checkpoint_only);

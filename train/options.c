@@ -1,9 +1,11 @@
 #include "train/options.h"
 #include "data/utf8.h"
 #include "models/preset.h"
+#include "models/update.h"
 #include "src/memory.h"
 #include "src/optim/schedule.h"
 #include "src/text.h"
+#include "train/average.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +54,14 @@ static const Option train_rows[] = {
      .offset = TRAIN(weight_decay), .low = 0, .high = 100, .fallback = "0.1", .stored = true,
      .fixed = true,
      .help = "decay of the matrices"},
+    {.name = "optimizer", .argument = "KIND", .type = OPTION_CHOICE,
+     .offset = TRAIN(optimizer), .fallback = "adamw", .choice = optimizer_name,
+     .stored = true, .fixed = true,
+     .help = "what moves the matrices inside the blocks; AdamW moves all else"},
+    {.name = "momentum", .argument = "X", .type = OPTION_REAL,
+     .offset = TRAIN(momentum), .low = 0, .high = 0.99999, .fallback = "0.95",
+     .stored = true, .fixed = true,
+     .help = "memory of Muon's mean"},
     {.name = "beta1", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(beta1), .low = 0, .high = 0.99999, .fallback = "0.9", .stored = true,
      .fixed = true,
@@ -64,6 +74,23 @@ static const Option train_rows[] = {
      .offset = TRAIN(clip), .low = 0, .high = 1e9, .fallback = "1", .stored = true,
      .fixed = true,
      .help = "longest gradient that is not shortened; 0: never"},
+    {.name = "average", .argument = "KIND", .type = OPTION_CHOICE,
+     .offset = TRAIN(average), .fallback = "none", .choice = average_name, .stored = true,
+     .fixed = true,
+     .help = "validate and keep an average of the weights: of all since --average-from, or "
+             "an exponential one"},
+    {.name = "average-from", .argument = "X", .type = OPTION_REAL,
+     .offset = TRAIN(average_from), .low = 0, .high = 1, .fallback = "0.8", .stored = true,
+     .fixed = true,
+     .help = "share of the training after which averaging begins"},
+    {.name = "average-decay", .argument = "X", .type = OPTION_REAL,
+     .offset = TRAIN(average_decay), .low = 0, .high = 0.9999999, .fallback = "0.998",
+     .stored = true, .fixed = true,
+     .help = "memory of an exponential average, a step"},
+    {.name = "streams", .type = OPTION_FLAG,
+     .offset = TRAIN(streams), .fallback = "no", .stored = true, .fixed = true,
+     .help = "windows in the order of the text, each row of a batch a stream, in place of a "
+             "random order"},
     {.name = "seed", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(seed), .low = 0, .high = OPTION_MOST, .fallback = "1", .stored = true,
      .fixed = true,

@@ -8,7 +8,10 @@
 typedef struct TrainOptions {
     char *corpus; /* the operand of the command line */
     size_t batch, accumulate, epochs, steps, warmup, schedule, seed;
-    double lr, lr_floor, weight_decay, beta1, beta2, clip;
+    size_t optimizer, average;
+    double lr, lr_floor, weight_decay, beta1, beta2, momentum, clip;
+    double average_from, average_decay;
+    bool streams;
     size_t eval_every, save_every, log_every, patience;
 } TrainOptions;
 

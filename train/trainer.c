@@ -20,6 +20,10 @@ static void lay_out(Trainer *t)
     t->gradient_base = arena_reals(&t->arena, total);
     t->m = arena_reals(&t->arena, total);
     t->v = arena_reals(&t->arena, total);
+    t->update_scratch = arena_reals(
+        &t->arena, update_scratch_reals(&t->model, t->settings.train.optimizer));
+    t->average.count = t->settings.train.average == AVERAGE_NONE ? 0 : total;
+    t->average.weights = arena_reals(&t->arena, t->average.count);
     pass_layout(&t->pass, &t->arena);
     t->inputs = arena_bytes(&t->arena, t->pass.rows, sizeof *t->inputs);
     t->targets = arena_bytes(&t->arena, t->pass.rows, sizeof *t->targets);
@@ -86,7 +90,7 @@ bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
     pass_prepare(&t->pass);
     batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count, context, train->batch,
                  train->seed);
-    t->batches.streams = t->pass.carries;
+    t->batches.streams = t->pass.carries || train->streams;
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
     t->steps = train->steps ? train->steps : train->epochs * t->steps_per_epoch;
@@ -96,7 +100,10 @@ bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
 
 void trainer_start(Trainer *t)
 {
-    params_initialise(&t->model.table, &t->model.config, t->model.base, t->settings.train.seed);
+    const ModelConfig *config = &t->model.config;
+    params_initialise(&t->model.table, config, t->model.base, t->settings.train.seed);
+    if (config->head_bias == HEAD_BIAS_UNIGRAM)
+        params_start_unigram(&t->model.at, config, t->corpus.train.ids, t->corpus.train.count);
 }
 
 void trainer_free(Trainer *t)
@@ -146,11 +153,13 @@ static void apply_gradients(Trainer *t, const Step *step)
 {
     const TrainOptions *train = &t->settings.train;
     Update update = {.adam = {train->beta1, train->beta2, 1e-8},
+                     .optimizer = train->optimizer,
+                     .momentum = train->momentum,
                      .learning_rate = step->lr,
                      .weight_decay = train->weight_decay,
                      .clip = train->clip};
     update_apply(&t->model, t->m, t->v, t->gradient_base, &update, t->progress.step + 1,
-                 step->gradient_norm, step->tokens);
+                 step->gradient_norm, step->tokens, t->update_scratch);
 }
 
 /* Random features that are drawn again from time to time, but not in the last fifth of the
@@ -161,6 +170,17 @@ static void redraw_features(Trainer *t)
     if (every > 0 && step % every == 0 && step < t->steps - t->steps / 5)
         params_redraw(&t->model.table, &t->model.config, t->model.base, t->settings.train.seed,
                       step);
+}
+
+static void take_average(Trainer *t)
+{
+    const TrainOptions *train = &t->settings.train;
+    double share = (double)t->progress.step / (double)t->steps;
+    if (train->average != AVERAGE_NONE && share > train->average_from) {
+        average_take(&t->average, t->model.base, (AverageKind)train->average,
+                     train->average_decay);
+        t->progress.averaged = t->average.taken;
+    }
 }
 
 bool trainer_step(Trainer *t, Step *step, Error *error)
@@ -182,6 +202,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     apply_gradients(t, step);
     progress->step++;
     redraw_features(t);
+    take_average(t);
     progress->tokens += step->tokens;
     progress->log_nats += step->nats;
     progress->log_tokens += step->tokens;
@@ -193,8 +214,10 @@ double trainer_validate(Trainer *t)
     size_t bytes = t->pass.states_reals * sizeof(real), position = t->pass.position;
     if (t->pass.carries)
         memcpy(t->held, t->pass.states, bytes);
+    average_swap(&t->average, t->model.base);
     Score score = score_text(&t->pass, t->corpus.valid.ids, t->corpus.valid.count,
                              t->corpus.vocabulary.eos, t->pass.length, t->score_buffer);
+    average_swap(&t->average, t->model.base);
     if (t->pass.carries) {
         memcpy(t->pass.states, t->held, bytes);
         pass_move(&t->pass, position);
@@ -221,6 +244,7 @@ static const struct {
     {"stale", FIELD(stale), true},
     {"log_nats", FIELD(log_nats), false},
     {"log_tokens", FIELD(log_tokens), true},
+    {"averaged", FIELD(averaged), true},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -248,16 +272,21 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
         texts[i] = field_text(&t->progress, i);
         extra[count++] = (MetadataPair){fields[i].name, texts[i]};
     }
-    CheckpointContent content = {.model = &t->model,
-                                 .vocabulary = &t->corpus.vocabulary,
-                                 .corpus = &t->settings.corpus,
-                                 .m = with_moments ? t->m : NULL,
-                                 .v = with_moments ? t->v : NULL,
-                                 .carried = with_moments && t->pass.carries ? t->pass.states
-                                                                            : NULL,
-                                 .carried_reals = t->pass.states_reals,
-                                 .extra = extra,
-                                 .extra_count = count};
+    bool averaged = t->average.taken > 0;
+    Model model = t->model;
+    if (averaged && !with_moments) /* what is to be used, not gone on with */
+        model.base = t->average.weights;
+    CheckpointContent content = {
+        .model = &model,
+        .vocabulary = &t->corpus.vocabulary,
+        .corpus = &t->settings.corpus,
+        .m = with_moments ? t->m : NULL,
+        .v = with_moments ? t->v : NULL,
+        .average = averaged && with_moments ? t->average.weights : NULL,
+        .carried = with_moments && t->pass.carries ? t->pass.states : NULL,
+        .carried_reals = t->pass.states_reals,
+        .extra = extra,
+        .extra_count = count};
     bool good = checkpoint_save(path, &content, error);
     for (size_t i = 0; i < FIELDS; i++)
         free(texts[i]);
@@ -296,6 +325,14 @@ static bool load_carried(Trainer *t, const Checkpoint *checkpoint, Error *error)
     return checkpoint_load_carried(checkpoint, t->pass.states, t->pass.states_reals, error);
 }
 
+static bool load_numbers(Trainer *t, const Checkpoint *checkpoint, Error *error)
+{
+    bool averaged = t->settings.train.average != AVERAGE_NONE && t->progress.averaged > 0;
+    t->average.taken = averaged ? t->progress.averaged : 0;
+    return checkpoint_load(checkpoint, t->model.base, t->m, t->v,
+                           averaged ? t->average.weights : NULL, error);
+}
+
 bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
     char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
@@ -308,6 +345,5 @@ bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)
                   t->settings.train.corpus, crc, trained_on ? trained_on : "missing");
     free(crc);
     return same && read_progress(&t->progress, checkpoint, error) &&
-           checkpoint_load(checkpoint, t->model.base, t->m, t->v, error) &&
-           load_carried(t, checkpoint, error);
+           load_numbers(t, checkpoint, error) && load_carried(t, checkpoint, error);
 }

@@ -5,6 +5,7 @@
 #include "data/batches.h"
 #include "eval/score.h"
 #include "models/checkpoint.h"
+#include "train/average.h"
 #include "train/options.h"
 
 /* How far a run has come: with the settings and the weights, all that resuming needs. Times
@@ -20,6 +21,7 @@ typedef struct Progress {
     size_t stale;     /* validations since the best */
     double log_nats;  /* training loss and tokens since the last row of the log */
     size_t log_tokens;
+    size_t averaged; /* steps whose weights are in the average */
 } Progress;
 
 typedef struct Trainer {
@@ -29,7 +31,8 @@ typedef struct Trainer {
     Pass pass;
     Batches batches;
     Arena arena;
-    real *gradient_base, *m, *v;
+    real *gradient_base, *m, *v, *update_scratch;
+    Average average;
     Params gradients;
     int32_t *inputs, *targets;
     int32_t *score_buffer;

@@ -47,11 +47,10 @@ typedef struct AttentionHead {
 /* What a kind reads and writes, each pointer at the head's first position. */
 typedef struct AttentionData {
     const real *q, *k, *v;
-    const real
-        *gates;      /* (T, kind->gates): what a linear layer makes of each position's input */
-    const real *own; /* the head's own parameters, kind->own_reals of them */
-    real *out;       /* read by backward */
-    real *saved;     /* forward leaves it for backward */
+    const real *gates; /* (T, kind->gates): what a linear layer makes of the inputs */
+    const real *own;   /* the head's own parameters, kind->own_reals of them */
+    real *out;         /* read by backward */
+    real *saved;       /* forward leaves it for backward */
     real *scratch;
     /* The state before the first position, and afterwards that behind the last; or NULL. */
     real *carry;
@@ -153,8 +152,8 @@ typedef struct AttentionBatch {
     const real *own;   /* attention_own_reals */
     real *out;         /* (B*T, H*D) */
     real *saved, *scratch;
-    real *
-        states; /* decoding, or carried from window to window; NULL: every window begins anew */
+    /* Of decoding, or carried from window to window; NULL: every window begins anew. */
+    real *states;
     const real *dout;
     real *dqkv, *dgates;
     real *down; /* added to */

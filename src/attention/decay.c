@@ -35,21 +35,14 @@
  *
  *   dlog a_i = <S, dS> at the chunk's end + sum over j >= i of (q.dq + k.dk' - k.dk)_j
  *
- * Products of decays are computed as products, not from differences of sums of logarithms, so
- * that a decay of nearly 0 cannot harm others. With keys of length 1 and b up to 1, what is in
- * the state never grows by being replaced. */
+ * With keys of length 1 and b up to 1, what is in the state never grows by being replaced. */
 #include "src/attention/decay.h"
-#include "src/attention/features.h"
-#include "src/attention/rows.h"
+#include "src/attention/fading.h"
 #include "src/attention/solve.h"
 #include "src/attention/span.h"
 
-#define CHUNK  ((size_t)64)
+#define CHUNK  ((size_t)FADING_ROWS)
 #define CHUNKS ((size_t)4) /* of a span */
-#define SPAN   (CHUNKS * CHUNK)
-
-/* Products of decays below this are 0, before they become denormal numbers, which are slow. */
-#define LEAST_DECAY ((real)1e-30)
 
 /* --- memory --- */
 
@@ -63,10 +56,7 @@ typedef struct Chunk {
     real *q_unit, *k_unit;  /* (rows) what made the length 1 */
     real *beta;             /* (rows) */
     real *raw, *g;          /* (rows) the decays' gates, and their logarithms or the gradient */
-    real *decay;            /* (rows) */
-    real *from_start;       /* (rows) F */
-    real *to_end;           /* (rows) R */
-    real *between;          /* (CHUNK, CHUNK) W */
+    Fading fading;          /* the decays, F, R and W */
     Triangle p;             /* P, then A */
     real *scaled;           /* (rows, D) any rows times any numbers */
     real *states, *s;       /* S at the start of each chunk of a span, and of this one */
@@ -83,35 +73,34 @@ typedef struct Chunk {
     real kept;          /* <S, dS> at the chunk's end */
 } Chunk;
 
-static Chunk chunk_of(Supply *supply, const AttentionHead *head)
+static Chunk take_chunk(Arena *arena, const AttentionHead *head)
 {
     size_t block = CHUNK * head->width, state = decay_state_reals(head);
     Chunk c = {.head = head, .rule = head->kind->detail};
-    real **const columns[] = {&c.q_unit, &c.k_unit, &c.beta,       &c.raw,
-                              &c.g,      &c.decay,  &c.from_start, &c.to_end};
+    real **const columns[] = {&c.q_unit, &c.k_unit, &c.beta, &c.raw, &c.g};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        *columns[i] = supply_take(supply, CHUNK);
-    c.q = supply_take(supply, block);
-    c.k = supply_take(supply, block);
-    c.scaled = supply_take(supply, block);
-    c.between = supply_take(supply, CHUNK * CHUNK);
-    c.p = (Triangle){.at = supply_take(supply, CHUNK * CHUNK), .stride = CHUNK};
-    c.dstate = supply_take(supply, state);
-    c.states = supply_take(supply, CHUNKS * state);
+        *columns[i] = arena_reals(arena, CHUNK);
+    c.fading = fading_take(arena);
+    c.q = arena_reals(arena, block);
+    c.k = arena_reals(arena, block);
+    c.scaled = arena_reals(arena, block);
+    c.p = (Triangle){.at = arena_reals(arena, CHUNK * CHUNK), .stride = CHUNK};
+    c.dstate = arena_reals(arena, state);
+    c.states = arena_reals(arena, CHUNKS * state);
     if (!c.rule->delta)
         return c;
-    c.e = supply_take(supply, block);
-    c.dk_read = supply_take(supply, block);
-    c.writings = supply_take(supply, CHUNKS * block);
-    c.triangles = supply_take(supply, CHUNKS * CHUNK * CHUNK);
+    c.e = arena_reals(arena, block);
+    c.dk_read = arena_reals(arena, block);
+    c.writings = arena_reals(arena, CHUNKS * block);
+    c.triangles = arena_reals(arena, CHUNKS * CHUNK * CHUNK);
     return c;
 }
 
 size_t decay_scratch_reals(const AttentionHead *head)
 {
-    Supply nothing = {0};
-    chunk_of(&nothing, head);
-    return nothing.used;
+    Arena arena = {0};
+    take_chunk(&arena, head);
+    return arena_used_reals(&arena);
 }
 
 size_t decay_state_reals(const AttentionHead *head)
@@ -121,7 +110,7 @@ size_t decay_state_reals(const AttentionHead *head)
 
 static Spans spans_of(real *kept, const AttentionHead *head)
 {
-    return (Spans){head, SPAN, decay_state_reals(head), kept};
+    return (Spans){head, CHUNK, CHUNKS, decay_state_reals(head), kept};
 }
 
 /* What was written is computed again too, which is cheaper than to keep it in far memory. */
@@ -146,17 +135,6 @@ static void move_to(Chunk *c, size_t start, size_t slot)
     c->l = (Triangle){c->triangles + slot * CHUNK * CHUNK, c->rows, CHUNK};
 }
 
-static bool starts_from_zeros(const Chunk *c)
-{
-    return c->start == 0 && !c->head->carries;
-}
-
-/* Nothing behind the head's last chunk reads its state: dS is zero there. */
-static bool ends_unread(const Chunk *c)
-{
-    return c->start + c->rows == c->head->length;
-}
-
 /* --- queries and keys --- */
 
 static real query_scale(const AttentionHead *head)
@@ -173,35 +151,15 @@ static void load_rows(real *restrict to, real *restrict units, const real *x, re
     for (size_t i = 0; i < c->rows; i++) {
         const real *from = x + (c->start + i) * stride;
         if (c->start + i + CHUNK < c->head->length)
-            feature_fetch(from + CHUNK * stride, width);
+            vector_fetch(from + CHUNK * stride, width);
         if (c->rule->delta)
-            scale = units[i] = feature_unit(from, width);
+            scale = units[i] = row_unit(from, width);
         for (size_t j = 0; j < width; j++)
             to[i * width + j] = from[j] * scale;
     }
 }
 
 /* --- gates and decays --- */
-
-static real clean(real decay)
-{
-    return decay < LEAST_DECAY ? 0 : decay;
-}
-
-/* Row after row: W_ij = a_i W_(i-1)j. */
-static void compute_between(Chunk *c, size_t rows)
-{
-    vector_zero(c->between, CHUNK);
-    c->between[0] = 1;
-    for (size_t i = 1; i < rows; i++) {
-        real *row = c->between + i * CHUNK;
-        const real *before = row - CHUNK;
-        real decay = c->decay[i];
-        for (size_t j = 0; j < CHUNK; j++)
-            row[j] = clean(before[j] * decay);
-        row[i] = 1;
-    }
-}
 
 /* Decays that are the same in every chunk. */
 static void load_constants(Chunk *c)
@@ -211,8 +169,17 @@ static void load_constants(Chunk *c)
         return;
     real decay = c->rule->constant ? c->rule->constant(c->head) : 1;
     for (size_t i = 0; i < rows; i++)
-        c->decay[i] = decay;
-    compute_between(c, rows);
+        c->fading.decay[i] = decay;
+    fading_between(&c->fading, rows);
+}
+
+static Chunk chunk_of(const AttentionData *data, const AttentionHead *head)
+{
+    Arena arena = arena_over(data->scratch);
+    Chunk c = take_chunk(&arena, head);
+    c.data = data;
+    load_constants(&c);
+    return c;
 }
 
 /* Where a gate of one of the chunk's rows lies: beta's comes first. */
@@ -243,43 +210,22 @@ static void load_gates(Chunk *c)
         load_gate(c->raw, decay_gate(c), c);
         c->rule->logarithms(c->g, c->raw, c->data->own, c->rows);
         for (size_t i = 0; i < c->rows; i++)
-            c->decay[i] = vector_exp(c->g[i]);
-        compute_between(c, c->rows);
+            c->fading.decay[i] = vector_exp(c->g[i]);
+        fading_between(&c->fading, c->rows);
     }
-    real product = 1;
-    for (size_t i = 0; i < c->rows; i++)
-        c->from_start[i] = product = clean(product * c->decay[i]);
-    product = 1;
-    for (size_t i = c->rows; i-- > 0; product = clean(product * c->decay[i]))
-        c->to_end[i] = product;
+    fading_to_ends(&c->fading, c->rows);
 }
 
 /* --- products --- */
-
-/* M = M W, entry by entry. A row goes on to the end of its cache line, where W is zero and M is
- * finite or will not be read. */
-static void fade(Triangle m, const Chunk *c)
-{
-    enum { LINE = 16 };
-    for (size_t i = 0; i < m.rows; i++) {
-        real *restrict row = m.at + i * CHUNK;
-        const real *restrict between = c->between + i * CHUNK;
-        for (size_t j = 0; j < (i / LINE + 1) * LINE; j++)
-            row[j] *= between[j];
-    }
-}
 
 /* Y = f (X M), where M is a state or the gradient of one, and may be known to be zero. */
 static void through(real *y, size_t y_stride, Factor x, Factor m, bool zero,
                     const real *factors, const Chunk *c)
 {
     size_t width = c->head->width;
-    if (zero) {
-        rows_zero(y, y_stride, c->rows, width);
-        return;
-    }
-    gemm(c->rows, width, width, 1, x, m, GEMM_SET, y, y_stride);
-    rows_scale(y, y_stride, factors, c->rows, width);
+    spans_product(zero, c->rows, width, width, x, m, y, y_stride);
+    if (!zero)
+        rows_scale(y, y_stride, factors, c->rows, width);
 }
 
 /* M += (f X)^T Y */
@@ -294,7 +240,7 @@ static void into(real *m, const real *factors, const real *x, Factor y, const Ch
 /* What the whole chunk leaves of a state. */
 static real whole_decay(const Chunk *c)
 {
-    return c->from_start[c->rows - 1];
+    return c->fading.from_start[c->rows - 1];
 }
 
 static void fade_state(real *state, const Chunk *c)
@@ -315,10 +261,11 @@ static void compute_writing(Chunk *c)
     Factor k = plain(c->k, width);
     /* L = b stril(K K^T) W */
     triangle_product(c->l, k, k, width);
-    fade(c->l, c);
+    fading_weigh(&c->fading, c->l);
     rows_scale(c->l.at, CHUNK, c->beta, c->rows, CHUNK);
     /* (I + L) U = b (V - F (K S)) */
-    through(u, width, k, plain(c->s, width), starts_from_zeros(c), c->from_start, c);
+    through(u, width, k, plain(c->s, width), spans_start_from_zeros(c->head, c->start),
+            c->fading.from_start, c);
     for (size_t i = 0; i < c->rows; i++)
         for (size_t j = 0; j < width; j++)
             u[i * width + j] = c->beta[i] * (v[i * stride + j] - u[i * width + j]);
@@ -338,7 +285,7 @@ static void load(Chunk *c)
 static void advance(real *state, const Chunk *c)
 {
     fade_state(state, c);
-    into(state, c->to_end, c->k, c->u, c);
+    into(state, c->fading.to_end, c->k, c->u, c);
 }
 
 static void read_state(Chunk *c)
@@ -348,27 +295,25 @@ static void read_state(Chunk *c)
     Factor q = plain(c->q, width);
     /* P = tril(Q K^T) W */
     triangle_product(c->p, q, plain(c->k, width), width);
-    fade(c->p, c);
+    fading_weigh(&c->fading, c->p);
     /* O = F (Q S) + P U */
-    through(out, stride, q, plain(c->s, width), starts_from_zeros(c), c->from_start, c);
+    through(out, stride, q, plain(c->s, width), spans_start_from_zeros(c->head, c->start),
+            c->fading.from_start, c);
     triangle_add(out, stride, c->p, c->u, width);
 }
 
 void decay_forward(const AttentionData *data, const AttentionHead *head)
 {
-    Supply supply = {.base = data->scratch};
-    Chunk c = chunk_of(&supply, head);
+    Chunk c = chunk_of(data, head);
     Spans spans = spans_of(data->saved, head);
-    c.data = data;
     spans_carry_in(&spans, data, c.states);
-    load_constants(&c);
     for (size_t start = 0; start < head->length; start += CHUNK) {
         move_to(&c, start, 0);
         spans_keep(&spans, start, c.states);
         load(&c);
         load_rows(c.q, c.q_unit, data->q, query_scale(head), &c);
         read_state(&c);
-        if (head->carries || !ends_unread(&c))
+        if (head->carries || !spans_end_unread(head, c.start + c.rows))
             advance(c.states, &c);
     }
     spans_carry_out(&spans, data, c.states);
@@ -380,13 +325,13 @@ void decay_forward(const AttentionData *data, const AttentionHead *head)
 static void write_backward(Chunk *c)
 {
     size_t width = c->head->width, stride = c->head->stride;
-    bool unread = ends_unread(c);
+    bool unread = spans_end_unread(c->head, c->start + c->rows);
     real *ds = c->dstate;
     Factor q = plain(c->q, width), k = plain(c->k, width);
-    through(c->dk, stride, c->u, transposed(ds, width), unread, c->to_end, c);
-    through(c->dv, stride, k, plain(ds, width), unread, c->to_end, c);
+    through(c->dk, stride, c->u, transposed(ds, width), unread, c->fading.to_end, c);
+    through(c->dv, stride, k, plain(ds, width), unread, c->fading.to_end, c);
     triangle_product(c->p, q, k, width);
-    fade(c->p, c);
+    fading_weigh(&c->fading, c->p);
     triangle_transposed_add(c->dv, stride, c->p, c->dout, width);
     /* The state at the end is what is left of the one at the start, and what was written. */
     c->kept = 0;
@@ -405,14 +350,15 @@ static void read_backward(Chunk *c, real *dx, size_t dx_stride, const real *x, F
 {
     size_t width = c->head->width;
     triangle_product(c->p, g, c->u, width);
-    fade(c->p, c);
+    fading_weigh(&c->fading, c->p);
     for (size_t i = 0; x == c->k && i < c->rows; i++)
         c->p.at[i * CHUNK + i] = 0; /* a key reads from before its own position */
-    through(dx, dx_stride, g, transposed(c->s, width), starts_from_zeros(c), c->from_start, c);
+    through(dx, dx_stride, g, transposed(c->s, width),
+            spans_start_from_zeros(c->head, c->start), c->fading.from_start, c);
     triangle_add(dx, dx_stride, c->p, plain(c->k, width), width);
     triangle_transposed_add(c->dk, c->head->stride, c->p, plain(x, width), width);
     if (c->start > 0)
-        into(c->dstate, c->from_start, x, g, c);
+        into(c->dstate, c->fading.from_start, x, g, c);
 }
 
 /* From dU to dV, to beta's gate and to the keys as readers. */
@@ -459,8 +405,8 @@ static void rows_backward(Chunk *c)
         real *restrict dq = c->dq + i * stride, *restrict dk = c->dk + i * stride;
         if (c->rule->delta) {
             vector_add_scaled(dk, c->dk_read + i * width, 1, width);
-            feature_unit_backward(dq, c->data->q + at, c->q_unit[i], width);
-            feature_unit_backward(dk, c->data->k + at, c->k_unit[i], width);
+            row_unit_backward(dq, c->data->q + at, c->q_unit[i], width);
+            row_unit_backward(dk, c->data->k + at, c->k_unit[i], width);
         } else {
             for (size_t j = 0; j < width; j++)
                 dq[j] *= scale;
@@ -488,14 +434,14 @@ static void chunk_backward(Chunk *c)
 
 /* The states at the starts of a span's chunks, from the one that forward has left, and what is
  * written in each; the chunks are loaded one after another, the last one stays. */
-static void compute_span(Chunk *c, const Spans *spans, size_t first, size_t end)
+static void compute_span(Chunk *c, const Spans *spans, Span span)
 {
     size_t size = spans->state;
-    spans_fetch(spans, first, c->states);
-    for (size_t start = first, slot = 0; start < end; start += CHUNK, slot++) {
-        move_to(c, start, slot);
+    spans_fetch(spans, span.first, c->states);
+    for (size_t slot = 0; slot < span.chunks; slot++) {
+        move_to(c, span.first + slot * CHUNK, slot);
         load(c);
-        if (start + CHUNK >= end)
+        if (slot + 1 == span.chunks)
             return;
         memcpy(c->s + size, c->s, size * sizeof(real));
         advance(c->s + size, c);
@@ -504,19 +450,15 @@ static void compute_span(Chunk *c, const Spans *spans, size_t first, size_t end)
 
 void decay_backward(const AttentionData *data, const AttentionHead *head)
 {
-    Supply supply = {.base = data->scratch};
-    Chunk c = chunk_of(&supply, head);
+    Chunk c = chunk_of(data, head);
     Spans spans = spans_of(data->saved, head);
-    c.data = data;
-    load_constants(&c);
     vector_zero(c.dstate, spans.state);
-    for (size_t span = spans_count(&spans); span-- > 0;) {
-        size_t first = span * SPAN;
-        size_t end = first + SPAN < head->length ? first + SPAN : head->length;
-        compute_span(&c, &spans, first, end);
-        for (size_t slot = (end - first + CHUNK - 1) / CHUNK; slot-- > 0;) {
-            if (first + slot * CHUNK != c.start) {
-                move_to(&c, first + slot * CHUNK, slot);
+    for (size_t index = spans_count(&spans); index-- > 0;) {
+        Span span = spans_span(&spans, index);
+        compute_span(&c, &spans, span);
+        for (size_t slot = span.chunks; slot-- > 0;) {
+            if (slot + 1 < span.chunks) {
+                move_to(&c, span.first + slot * CHUNK, slot);
                 load_rows(c.k, c.k_unit, data->k, 1, &c);
                 load_gates(&c);
             }
@@ -535,15 +477,12 @@ void decay_step(const AttentionData *data, real *state, size_t position,
     size_t width = head->width;
     AttentionHead one = *head;
     one.length = 1;
-    Supply supply = {.base = data->scratch};
-    Chunk c = chunk_of(&supply, &one);
-    c.data = data;
+    Chunk c = chunk_of(data, &one);
     move_to(&c, 0, 0);
-    load_constants(&c);
     load_rows(c.k, c.k_unit, data->k, 1, &c);
     load_rows(c.q, c.q_unit, data->q, query_scale(head), &c);
     load_gates(&c);
-    real decay = c.decay[0];
+    real decay = c.fading.decay[0];
     if (c.rule->delta) {
         vector_zero(c.write, width);
         for (size_t i = 0; i < width; i++)

@@ -28,9 +28,10 @@
 #include "src/attention/span.h"
 #include "src/attention/triangle.h"
 #include "src/layers/rotary.h"
+#include "src/memory.h"
 
-#define CHUNK ((size_t)64)
-#define SPAN  (4 * CHUNK)
+#define CHUNK  ((size_t)64)
+#define CHUNKS ((size_t)4) /* of a span */
 
 /* --- sizes --- */
 
@@ -58,20 +59,13 @@ size_t features_state_reals(const AttentionHead *head)
 
 static Spans spans_of(real *kept, const AttentionHead *head)
 {
-    return (Spans){head, SPAN, features_state_reals(head), kept};
+    return (Spans){head, CHUNK, CHUNKS, features_state_reals(head), kept};
 }
 
 size_t features_saved_reals(const AttentionHead *head)
 {
     Spans spans = spans_of(NULL, head);
     return head->length + spans_kept_reals(&spans);
-}
-
-size_t features_scratch_reals(const AttentionHead *head)
-{
-    size_t width = head->width, features = features_of(head);
-    return 6 * CHUNK * features + CHUNK * width + 2 * CHUNK * CHUNK + CHUNK + features +
-           (SPAN / CHUNK + 1) * features_state_reals(head);
 }
 
 /* For each position: two products with half a chunk, and the state read and written. */
@@ -115,27 +109,42 @@ typedef struct Chunk {
     real *states;            /* (1 or chunks of a span, F*D + F) S and z at a chunk's start */
 } Chunk;
 
-/* `both`: the features are needed as they are, and as they are above the bar. */
-static Chunk chunk_of(real *scratch, const AttentionHead *head, bool both)
+static Chunk take_chunk(Arena *arena, const AttentionHead *head)
 {
     Chunk c = {.head = head, .map = map_of(head), .width = head->width};
     c.features = features_of(head);
     c.leading = leading_of(head);
+    size_t state = features_state_reals(head);
+    real **const blocks[] = {&c.q, &c.k, &c.q_above, &c.k_above, &c.dq, &c.dk};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        *blocks[i] = arena_reals(arena, CHUNK * c.features);
+    c.dout = arena_reals(arena, CHUNK * c.width);
+    c.p = (Triangle){.at = arena_reals(arena, CHUNK * CHUNK), .stride = CHUNK};
+    c.a = (Triangle){.at = arena_reals(arena, CHUNK * CHUNK), .stride = CHUNK};
+    c.dn = arena_reals(arena, CHUNK);
+    c.z = arena_reals(arena, c.features);
+    c.dstate = arena_reals(arena, state);
+    c.states = arena_reals(arena, CHUNKS * state);
+    return c;
+}
+
+size_t features_scratch_reals(const AttentionHead *head)
+{
+    Arena arena = {0};
+    take_chunk(&arena, head);
+    return arena_used_reals(&arena);
+}
+
+/* `both`: the features are needed as they are, and as they are above the bar. */
+static Chunk chunk_of(real *scratch, const AttentionHead *head, bool both)
+{
+    Arena arena = arena_over(scratch);
+    Chunk c = take_chunk(&arena, head);
     c.angles = head->kind->turns_itself ? head->rotary : NULL;
-    size_t block = CHUNK * c.features;
-    c.q = scratch;
-    c.k = c.q + block;
-    c.q_above = (c.angles && both) || c.map->share ? c.k + block : c.q;
-    c.k_above = c.angles && both ? c.k + 2 * block : c.k;
-    c.dq = c.k + 3 * block;
-    c.dk = c.dq + block;
-    c.dout = c.dk + block;
-    c.p = (Triangle){.at = c.dout + CHUNK * c.width, .stride = CHUNK};
-    c.a = (Triangle){.at = c.p.at + CHUNK * CHUNK, .stride = CHUNK};
-    c.dn = c.a.at + CHUNK * CHUNK;
-    c.z = c.dn + CHUNK;
-    c.dstate = c.z + c.features;
-    c.states = c.dstate + features_state_reals(head);
+    if (!(c.angles && both) && !c.map->share)
+        c.q_above = c.q;
+    if (!(c.angles && both))
+        c.k_above = c.k;
     return c;
 }
 
@@ -158,17 +167,6 @@ static void move_to(Chunk *c, size_t start, size_t next)
     c->next_rows = rows_at(c, next);
 }
 
-/* Whether S is known to be zero at the chunk's start, and dS at its end. */
-static bool begins_text(const Chunk *c)
-{
-    return c->start == 0 && !c->head->carries;
-}
-
-static bool ends_text(const Chunk *c)
-{
-    return c->start + c->rows == c->head->length;
-}
-
 /* The chunk's rows of q or k, and their features. */
 static FeatureRows rows_of(const Chunk *c, const AttentionData *data, bool keys)
 {
@@ -188,7 +186,7 @@ static FeatureRows rows_of(const Chunk *c, const AttentionData *data, bool keys)
 static void fetch_next(const Chunk *c, const real *x, size_t stride, size_t i)
 {
     if (i < c->next_rows)
-        feature_fetch(x + (c->next + i) * stride, c->width);
+        vector_fetch(x + (c->next + i) * stride, c->width);
 }
 
 static void load(const Chunk *c, const AttentionData *data, bool keys)
@@ -207,16 +205,6 @@ static void turn(const Chunk *c, real *above, const real *x)
     for (size_t i = 0; i < c->rows; i++)
         rotary_turn(above + i * c->features, c->angles + (c->start + i) * c->features,
                     c->features, false);
-}
-
-/* C = A B, where B may be known to be zero. */
-static void set_product(bool zero, size_t m, size_t n, size_t k, Factor a, Factor b, real *c,
-                        size_t c_stride)
-{
-    if (!zero)
-        gemm(m, n, k, 1, a, b, GEMM_SET, c, c_stride);
-    for (size_t i = 0; zero && i < m; i++)
-        vector_zero(c + i * c_stride, n);
 }
 
 /* --- forward --- */
@@ -294,14 +282,14 @@ static void chunk_forward(const Chunk *c, const AttentionData *data, real *n)
     if (map->weigh)
         weigh_pairs(c, n, z);
     /* O = Q S */
-    set_product(begins_text(c), c->rows, width, features, plain(c->q_above, features),
-                plain(s, width), out, head->out_stride);
+    spans_product(spans_start_from_zeros(c->head, c->start), c->rows, width, features,
+                  plain(c->q_above, features), plain(s, width), out, head->out_stride);
     /* O += P V */
     triangle_add(out, head->out_stride, c->p,
                  plain(data->v + c->start * head->stride, head->stride), width);
     if (!map->share)
         divide(c, data, n);
-    if (!ends_text(c) || c->head->carries)
+    if (c->head->carries || !spans_end_unread(c->head, c->start + c->rows))
         advance(s, c, data);
 }
 
@@ -353,20 +341,20 @@ static void pairs_backward(const Chunk *c, Factor dout, Factor v)
 static void products_backward(const Chunk *c, const AttentionData *data, const real *s)
 {
     size_t width = c->width, features = c->features, stride = c->head->stride, rows = c->rows;
-    bool last = ends_text(c);
+    bool unread = spans_end_unread(c->head, c->start + c->rows);
     real *ds = c->dstate, *dv = data->dv + c->start * stride;
     Factor q = plain(c->q_above, features), k = plain(c->k_above, features);
     Factor dout = plain(c->dout, width), v = plain(data->v + c->start * stride, stride);
     pairs_backward(c, dout, v);
     /* dQ = dO S^T + A K */
-    set_product(begins_text(c), rows, features, width, dout, transposed(s, width), c->dq,
-                features);
+    spans_product(spans_start_from_zeros(c->head, c->start), rows, features, width, dout,
+                  transposed(s, width), c->dq, features);
     triangle_add(c->dq, features, c->a, k, c->leading);
     /* dK = V dS^T + A^T Q */
-    set_product(last, rows, features, width, v, transposed(ds, width), c->dk, features);
+    spans_product(unread, rows, features, width, v, transposed(ds, width), c->dk, features);
     triangle_transposed_add(c->dk, features, c->a, q, c->leading);
     /* dV = K dS + P^T dO */
-    set_product(last, rows, width, features, k, plain(ds, width), dv, stride);
+    spans_product(unread, rows, width, features, k, plain(ds, width), dv, stride);
     triangle_transposed_add(dv, stride, c->p, dout, width);
     /* dS += Q^T dO */
     if (c->start > 0)
@@ -442,13 +430,12 @@ static void chunk_backward(const Chunk *c, const AttentionData *data, const real
 }
 
 /* The states at the starts of a span's chunks, from the one that forward has left. */
-static void compute_states(Chunk *c, const AttentionData *data, const Spans *spans,
-                           size_t first, size_t end)
+static void compute_states(Chunk *c, const AttentionData *data, const Spans *spans, Span span)
 {
     size_t size = spans->state;
     real *state = c->states;
-    spans_fetch(spans, first, state);
-    for (size_t start = first; start + CHUNK < end; start += CHUNK, state += size) {
+    spans_fetch(spans, span.first, state);
+    for (size_t start = span.first; start + CHUNK < span.end; start += CHUNK, state += size) {
         move_to(c, start, start_after(c, start));
         load(c, data, true);
         memcpy(state + size, state, size * sizeof(real));
@@ -464,12 +451,11 @@ void features_backward(const AttentionData *data, const AttentionHead *head)
     Saved saved = saved_of(data->saved, head);
     Chunk c = chunk_of(data->scratch, head, true);
     vector_zero(c.dstate, size);
-    for (size_t span = spans_count(&saved.states); span-- > 0;) {
-        size_t first = span * SPAN;
-        size_t end = first + SPAN < head->length ? first + SPAN : head->length;
-        compute_states(&c, data, &saved.states, first, end);
-        for (size_t chunk = (end - first + CHUNK - 1) / CHUNK; chunk-- > 0;) {
-            size_t start = first + chunk * CHUNK;
+    for (size_t index = spans_count(&saved.states); index-- > 0;) {
+        Span span = spans_span(&saved.states, index);
+        compute_states(&c, data, &saved.states, span);
+        for (size_t chunk = span.chunks; chunk-- > 0;) {
+            size_t start = span.first + chunk * CHUNK;
             move_to(&c, start, start ? start - CHUNK : head->length);
             chunk_backward(&c, data, saved.denominators + c.start, c.states + chunk * size);
         }

@@ -23,19 +23,11 @@ typedef struct FeatureRows {
     size_t next_rows;
 } FeatureRows;
 
-/* Asks for a row of numbers, to be there when its turn comes. */
-static inline void feature_fetch(const real *row, size_t width)
-{
-    enum { LINE = 64 / sizeof(real) };
-    for (size_t i = 0; i < width; i += LINE)
-        __builtin_prefetch(row + i);
-}
-
 /* One of the rows that are wanted next: a map calls this with each row that it takes. */
 static inline void feature_fetch_next(const FeatureRows *rows, size_t i)
 {
     if (i < rows->next_rows)
-        feature_fetch(rows->next + i * rows->head->stride, rows->head->width);
+        vector_fetch(rows->next + i * rows->head->stride, rows->head->width);
 }
 
 /* What sets a kind apart. */
@@ -159,20 +151,6 @@ static inline void feature_softmax_backward(real *restrict dx, const real *restr
     real mean = vector_dot(dy, y, width);
     for (size_t i = 0; i < width; i++)
         dx[i] = scale * y[i] * (dy[i] - mean);
-}
-
-/* 1 / |x|, safe at 0; and from the gradient of x / |x|, in dx, to that of x. */
-static inline real feature_unit(const real *x, size_t width)
-{
-    return 1 / (real)sqrt((double)(vector_dot(x, x, width) + (real)1e-6));
-}
-
-static inline void feature_unit_backward(real *restrict dx, const real *restrict x, real unit,
-                                         size_t width)
-{
-    real along = vector_dot(dx, x, width) * unit * unit;
-    for (size_t i = 0; i < width; i++)
-        dx[i] = unit * (dx[i] - along * x[i]);
 }
 
 #endif

@@ -25,15 +25,12 @@
  * first half. So R is taken as a whole power of two: then all it does to Q' and K' is to move
  * their exponents, products come out the same to the last bit whatever it is, and no position
  * learns anything of a later one. */
-#include "src/attention/attention.h"
-#include "src/attention/features.h"
-#include "src/attention/rows.h"
 #include "src/attention/span.h"
 #include "src/attention/triangle.h"
+#include "src/memory.h"
 
 #define CHUNK  ((size_t)32)
 #define CHUNKS ((size_t)8) /* of a span */
-#define SPAN   (CHUNKS * CHUNK)
 
 #define ROOT ((real)16)
 /* Below, gates count as this, and have no gradient: log a is then 16 times less, -2.5. */
@@ -65,33 +62,41 @@ static size_t state_reals(const AttentionHead *head)
     return head->width * head->width;
 }
 
-static Chunk chunk_of(Supply *supply, const AttentionHead *head)
+static Chunk take_chunk(Arena *arena, const AttentionHead *head)
 {
     size_t block = CHUNK * head->width;
     Chunk c = {.head = head};
     real **const blocks[] = {&c.sums, &c.up, &c.down, &c.q, &c.k, &c.scaled};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        *blocks[i] = supply_take(supply, block);
+        *blocks[i] = arena_reals(arena, block);
     real **const rows[] = {&c.powers, &c.in, &c.out, &c.whole, &c.dlog};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        *rows[i] = supply_take(supply, head->width);
-    c.p = (Triangle){.at = supply_take(supply, CHUNK * CHUNK), .stride = CHUNK};
-    c.a = (Triangle){.at = supply_take(supply, CHUNK * CHUNK), .stride = CHUNK};
-    c.dstate = supply_take(supply, state_reals(head));
-    c.states = supply_take(supply, CHUNKS * state_reals(head));
+        *rows[i] = arena_reals(arena, head->width);
+    c.p = (Triangle){.at = arena_reals(arena, CHUNK * CHUNK), .stride = CHUNK};
+    c.a = (Triangle){.at = arena_reals(arena, CHUNK * CHUNK), .stride = CHUNK};
+    c.dstate = arena_reals(arena, state_reals(head));
+    c.states = arena_reals(arena, CHUNKS * state_reals(head));
     return c;
 }
 
 static size_t scratch_reals(const AttentionHead *head)
 {
-    Supply nothing = {0};
-    chunk_of(&nothing, head);
-    return nothing.used;
+    Arena arena = {0};
+    take_chunk(&arena, head);
+    return arena_used_reals(&arena);
+}
+
+static Chunk chunk_of(const AttentionData *data, const AttentionHead *head)
+{
+    Arena arena = arena_over(data->scratch);
+    Chunk c = take_chunk(&arena, head);
+    c.data = data;
+    return c;
 }
 
 static Spans spans_of(real *kept, const AttentionHead *head)
 {
-    return (Spans){head, SPAN, state_reals(head), kept};
+    return (Spans){head, CHUNK, CHUNKS, state_reals(head), kept};
 }
 
 static size_t saved_reals(const AttentionHead *head)
@@ -107,17 +112,6 @@ static void move_to(Chunk *c, size_t start, size_t slot)
     c->start = start;
     c->rows = c->p.rows = c->a.rows = left < CHUNK ? left : CHUNK;
     c->s = c->states + slot * state_reals(c->head);
-}
-
-static bool starts_from_zeros(const Chunk *c)
-{
-    return c->start == 0 && !c->head->carries;
-}
-
-/* Nothing behind the head's last chunk reads its state: dS is zero there. */
-static bool ends_unread(const Chunk *c)
-{
-    return c->start + c->rows == c->head->length;
 }
 
 /* --- gates, queries and keys --- */
@@ -140,7 +134,7 @@ static void load_sums(Chunk *c)
         const real *gates = gates_of(c, i);
         real *restrict sums = c->sums + i * width;
         if (c->start + i + CHUNK < head->length)
-            feature_fetch(gates + CHUNK * head->gates_stride, width);
+            vector_fetch(gates + CHUNK * head->gates_stride, width);
         for (size_t j = 0; j < width; j++)
             sums[j] = log_decay(gates[j]);
         if (i > 0)
@@ -173,7 +167,7 @@ static void load_rows(real *restrict features, real *restrict factors, const rea
     for (size_t i = 0; i < c->rows; i++) {
         const real *from = x + (c->start + i) * head->stride, *sums = c->sums + i * width;
         if (c->start + i + CHUNK < head->length)
-            feature_fetch(from + CHUNK * head->stride, width);
+            vector_fetch(from + CHUNK * head->stride, width);
         for (size_t j = 0; j < width; j++) {
             int32_t power = (int32_t)(-sign * c->powers[j]);
             real factor = scale * vector_exp_scaled(sign * sums[j], power);
@@ -210,10 +204,7 @@ static void scale_columns(real *y, size_t y_stride, const real *x, size_t x_stri
 static void through(real *y, size_t y_stride, Factor x, Factor m, bool zero, const Chunk *c)
 {
     size_t width = c->head->width;
-    if (zero)
-        rows_zero(y, y_stride, c->rows, width);
-    else
-        gemm(c->rows, width, width, 1, x, m, GEMM_SET, y, y_stride);
+    spans_product(zero, c->rows, width, width, x, m, y, y_stride);
 }
 
 /* M = W M + (X f)^T Y */
@@ -239,16 +230,15 @@ static void read_state(Chunk *c)
     real *out = c->data->out + c->start * stride;
     triangle_product(c->p, plain(c->q, width), plain(c->k, width), width);
     scale_columns(c->scaled, width, c->q, width, c->in, c);
-    through(out, stride, plain(c->scaled, width), plain(c->s, width), starts_from_zeros(c), c);
+    through(out, stride, plain(c->scaled, width), plain(c->s, width),
+            spans_start_from_zeros(c->head, c->start), c);
     triangle_add(out, stride, c->p, values_of(c), width);
 }
 
 static void forward(const AttentionData *data, const AttentionHead *head)
 {
-    Supply supply = {.base = data->scratch};
-    Chunk c = chunk_of(&supply, head);
+    Chunk c = chunk_of(data, head);
     Spans spans = spans_of(data->saved, head);
-    c.data = data;
     spans_carry_in(&spans, data, c.states);
     for (size_t start = 0; start < head->length; start += CHUNK) {
         move_to(&c, start, 0);
@@ -256,7 +246,7 @@ static void forward(const AttentionData *data, const AttentionHead *head)
         load_keys(&c);
         load_queries(&c);
         read_state(&c);
-        if (head->carries || !ends_unread(&c))
+        if (head->carries || !spans_end_unread(head, c.start + c.rows))
             into(c.states, c.k, c.out, values_of(&c), &c);
     }
     spans_carry_out(&spans, data, c.states);
@@ -285,7 +275,7 @@ static void start_dlog(Chunk *c, const real *dk)
 static void products_backward(Chunk *c, const Gradients *to)
 {
     size_t width = c->head->width, stride = c->head->stride;
-    bool unread = ends_unread(c);
+    bool unread = spans_end_unread(c->head, c->start + c->rows);
     real *ds = c->dstate, *s = c->s;
     Factor q = plain(c->q, width), k = plain(c->k, width);
     triangle_product(c->p, q, k, width);
@@ -300,7 +290,8 @@ static void products_backward(Chunk *c, const Gradients *to)
     through(to->dv, stride, plain(c->scaled, width), plain(ds, width), unread, c);
     triangle_transposed_add(to->dv, stride, c->p, to->dout, width);
     /* dQ' = (dO S^T) B + A K' */
-    through(to->dq, stride, to->dout, transposed(s, width), starts_from_zeros(c), c);
+    through(to->dq, stride, to->dout, transposed(s, width),
+            spans_start_from_zeros(c->head, c->start), c);
     scale_columns(to->dq, stride, to->dq, stride, c->in, c);
     triangle_add(to->dq, stride, c->a, k, width);
     /* dS = W dS + (Q' B)^T dO */
@@ -343,14 +334,14 @@ static void chunk_backward(Chunk *c)
 
 /* The states at the starts of a span's chunks, from the one that forward has left; the last
  * chunk's keys stay loaded. */
-static void compute_states(Chunk *c, const Spans *spans, size_t first, size_t end)
+static void compute_states(Chunk *c, const Spans *spans, Span span)
 {
     size_t size = spans->state;
-    spans_fetch(spans, first, c->states);
-    for (size_t start = first, slot = 0; start < end; start += CHUNK, slot++) {
-        move_to(c, start, slot);
+    spans_fetch(spans, span.first, c->states);
+    for (size_t slot = 0; slot < span.chunks; slot++) {
+        move_to(c, span.first + slot * CHUNK, slot);
         load_keys(c);
-        if (start + CHUNK >= end)
+        if (slot + 1 == span.chunks)
             return;
         memcpy(c->s + size, c->s, size * sizeof(real));
         into(c->s + size, c->k, c->out, values_of(c), c);
@@ -359,18 +350,15 @@ static void compute_states(Chunk *c, const Spans *spans, size_t first, size_t en
 
 static void backward(const AttentionData *data, const AttentionHead *head)
 {
-    Supply supply = {.base = data->scratch};
-    Chunk c = chunk_of(&supply, head);
+    Chunk c = chunk_of(data, head);
     Spans spans = spans_of(data->saved, head);
-    c.data = data;
     vector_zero(c.dstate, spans.state);
-    for (size_t span = spans_count(&spans); span-- > 0;) {
-        size_t first = span * SPAN;
-        size_t end = first + SPAN < head->length ? first + SPAN : head->length;
-        compute_states(&c, &spans, first, end);
-        for (size_t slot = (end - first + CHUNK - 1) / CHUNK; slot-- > 0;) {
-            if (first + slot * CHUNK != c.start) {
-                move_to(&c, first + slot * CHUNK, slot);
+    for (size_t index = spans_count(&spans); index-- > 0;) {
+        Span span = spans_span(&spans, index);
+        compute_states(&c, &spans, span);
+        for (size_t slot = span.chunks; slot-- > 0;) {
+            if (slot + 1 < span.chunks) {
+                move_to(&c, span.first + slot * CHUNK, slot);
                 load_keys(&c);
             }
             load_queries(&c);

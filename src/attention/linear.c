@@ -12,6 +12,7 @@
  * of what goes in, which is why that is held first. The scale 1 / sqrt(D) of a product of D
  * terms is shared between q and k. */
 #include "src/attention/features.h"
+#include "src/attention/rows.h"
 
 #define FLOOR ((real)1e-3)
 
@@ -98,7 +99,7 @@ const AttentionKind attention_relu = {
 
 static void sqrelu_row(real *restrict y, const real *restrict x, real scale, size_t width)
 {
-    real unit = scale * feature_unit(x, width);
+    real unit = scale * row_unit(x, width);
     for (size_t i = 0; i < width; i++) {
         real a = x[i] > 0 ? unit * x[i] : 0;
         y[i] = a * a + FLOOR;
@@ -110,10 +111,10 @@ static void sqrelu_row_backward(real *restrict dx, const real *restrict dy,
                                 size_t width)
 {
     (void)y;
-    real unit = feature_unit(x, width), slope = 2 * scale * scale * unit;
+    real unit = row_unit(x, width), slope = 2 * scale * scale * unit;
     for (size_t i = 0; i < width; i++)
         dx[i] = x[i] > 0 ? slope * x[i] * dy[i] : 0;
-    feature_unit_backward(dx, x, unit, width);
+    row_unit_backward(dx, x, unit, width);
 }
 
 static real root_of_width(const FeatureRows *rows)

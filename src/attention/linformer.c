@@ -16,9 +16,9 @@
  * Keys of different positions cannot be compressed once they are turned by different angles, so
  * rotary angles turn the entries, all of them as if they were at the block's last position. */
 #include "src/attention/panel.h"
-#include "src/attention/rows.h"
+#include "src/attention/turned.h"
 #include "src/gemm.h"
-#include "src/layers/rotary.h"
+#include "src/memory.h"
 
 static bool learns(const AttentionHead *head)
 {
@@ -83,32 +83,33 @@ typedef struct Memory {
     real *entry_dk, *entry_dv;
     real *means;       /* (B), for pooled attention */
     const real *e, *f; /* (r, B) */
-    size_t used;
 } Memory;
 
-static Memory memory_at(real *scratch, const AttentionHead *head)
+static Memory take_memory(Arena *arena, const AttentionHead *head)
 {
     size_t text = head->length * head->width, entries = panel_entries(head) * head->width;
-    Supply supply = {.base = scratch};
-    supply_take(&supply, panel_scratch_reals(head));
-    Memory m = {.q = supply_take(&supply, text), .k = supply_take(&supply, text)};
-    m.entry_k = supply_take(&supply, entries);
-    m.entry_v = supply_take(&supply, entries);
-    m.entry_dk = supply_take(&supply, entries);
-    m.entry_dv = supply_take(&supply, entries);
-    m.means = supply_take(&supply, head->options->segment);
-    m.used = supply.used;
+    (void)arena_reals(arena, panel_scratch_reals(head));
+    Memory m = {.q = arena_reals(arena, text)};
+    m.k = arena_reals(arena, text);
+    m.entry_k = arena_reals(arena, entries);
+    m.entry_v = arena_reals(arena, entries);
+    m.entry_dk = arena_reals(arena, entries);
+    m.entry_dv = arena_reals(arena, entries);
+    m.means = arena_reals(arena, head->options->segment);
     return m;
 }
 
 static size_t scratch_reals(const AttentionHead *head)
 {
-    return memory_at(NULL, head).used;
+    Arena arena = {0};
+    take_memory(&arena, head);
+    return arena_used_reals(&arena);
 }
 
 static Memory memory_of(const AttentionData *data, const AttentionHead *head)
 {
-    Memory m = memory_at(data->scratch, head);
+    Arena arena = arena_over(data->scratch);
+    Memory m = take_memory(&arena, head);
     size_t segment = head->options->segment;
     m.e = learns(head) ? data->own : m.means;
     m.f = learns(head) ? data->own + rank(head) * segment : m.means;
@@ -130,23 +131,22 @@ static void compress(real *entries, const real *matrix, const real *x,
              entries + c * r * width, width);
 }
 
-/* By the angles of the last position of each entry's block. */
-static void turn_entries(real *entries, bool back, const AttentionHead *head)
+/* Whose angles turn an entry: the last position of its block. */
+static size_t angles_of(size_t entry, const AttentionHead *head)
 {
-    size_t segment = head->options->segment, width = head->width;
-    for (size_t i = 0; i < panel_entries(head); i++) {
-        size_t last = i / rank(head) * segment + segment - 1;
-        rotary_turn(entries + i * width, head->rotary + last * width, width, back);
-    }
+    return (entry / rank(head) + 1) * head->options->segment - 1;
+}
+
+static void turn_entries(real *entries, const AttentionHead *head)
+{
+    for (size_t i = 0; i < panel_entries(head); i++)
+        turn(entries + i * head->width, angles_of(i, head), head);
 }
 
 static void turn_text(real *turned, const real *x, const AttentionHead *head)
 {
-    size_t width = head->width;
-    for (size_t i = 0; i < head->length; i++) {
-        memcpy(turned + i * width, x + i * head->stride, width * sizeof(real));
-        rotary_turn(turned + i * width, head->rotary + i * width, width, false);
-    }
+    for (size_t i = 0; i < head->length; i++)
+        turned_copy(turned + i * head->width, x + i * head->stride, i, head);
 }
 
 static PanelSource prepare(const Memory *m, const AttentionData *data,
@@ -162,7 +162,7 @@ static PanelSource prepare(const Memory *m, const AttentionData *data,
     compress(m->entry_k, m->e, data->k, head);
     compress(m->entry_v, m->f, data->v, head);
     if (head->rotary) {
-        turn_entries(m->entry_k, false, head);
+        turn_entries(m->entry_k, head);
         turn_text(m->q, data->q, head);
         turn_text(m->k, data->k, head);
         source.q = m->q;
@@ -198,10 +198,16 @@ static void compress_backward(real *dx, real *dmatrix, const real *dentries, con
     }
 }
 
-static void turn_back(real *dx, const AttentionHead *head)
+static void turn_entries_back(real *dentries, const AttentionHead *head)
+{
+    for (size_t i = 0; i < panel_entries(head); i++)
+        turn_back(dentries + i * head->width, angles_of(i, head), head);
+}
+
+static void turn_text_back(real *dx, const AttentionHead *head)
 {
     for (size_t i = 0; i < head->length; i++)
-        rotary_turn(dx + i * head->stride, head->rotary + i * head->width, head->width, true);
+        turn_back(dx + i * head->stride, i, head);
 }
 
 static void backward(const AttentionData *data, const AttentionHead *head)
@@ -211,11 +217,9 @@ static void backward(const AttentionData *data, const AttentionHead *head)
     real *de = learns(head) ? data->down : NULL;
     real *df = de ? de + rank(head) * head->options->segment : NULL;
     panel_source_backward(&source, data, head);
-    if (head->rotary) {
-        turn_back(data->dq, head);
-        turn_back(data->dk, head);
-        turn_entries(m.entry_dk, true, head);
-    }
+    turn_text_back(data->dq, head);
+    turn_text_back(data->dk, head);
+    turn_entries_back(m.entry_dk, head);
     compress_backward(data->dk, de, m.entry_dk, m.e, data->k, head);
     compress_backward(data->dv, df, m.entry_dv, m.f, data->v, head);
 }
@@ -232,8 +236,8 @@ static void add_to_entries(const AttentionData *data, const Memory *m, PanelStat
         size_t at = (position / segment * rank(head) + a) * width;
         vector_add_scaled(s.entry_k + at, data->k, m->e[a * segment + place], width);
         vector_add_scaled(s.entry_v + at, data->v, m->f[a * segment + place], width);
-        if (head->rotary && place == segment - 1)
-            rotary_turn(s.entry_k + at, head->rotary, width, false);
+        if (place == segment - 1)
+            turn(s.entry_k + at, 0, head);
     }
 }
 
@@ -242,14 +246,10 @@ static void step(const AttentionData *data, real *state, size_t position,
 {
     Memory m = memory_of(data, head);
     AttentionData turned = *data;
-    if (head->rotary) {
-        memcpy(m.q, data->q, head->width * sizeof(real));
-        memcpy(m.k, data->k, head->width * sizeof(real));
-        rotary_turn(m.q, head->rotary, head->width, false);
-        rotary_turn(m.k, head->rotary, head->width, false);
-        turned.q = m.q;
-        turned.k = m.k;
-    }
+    turned_copy(m.q, data->q, 0, head);
+    turned_copy(m.k, data->k, 0, head);
+    turned.q = m.q;
+    turned.k = m.k;
     panel_step(&turned, state, position, head);
     add_to_entries(data, &m, panel_state(state, head), position, head);
 }

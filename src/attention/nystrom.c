@@ -14,22 +14,10 @@
  * of pseudoinverse.h) has negative numbers and rows that do not quite sum to 1, so it acts on
  * values only: weights made with it could sum to nothing.
  *
- * With one segment more, F has a row more, and each of its rows has the keys of that segment
- * more: a running softmax. Backwards, landmark l and position j have met in F^b for all b from
- * some first one on, each time with the gradients
- *
- *   ds_lj = p_lj (dF_l . v_j - dF_l . F_l)     dv_j = p_lj dF_l     p_lj = exp(s_lj - L_l)
- *
- * with L_l the logarithm of the row's sum in F^b. As b falls, we keep the sums over b' >= b
- *
- *   G_l = sum of exp(L^b_l - L^b'_l) dF^b'_l
- *   C_l = sum of exp(L^b_l - L^b'_l) (dF^b'_l . F^b'_l)
- *
- * so that every pair is taken once, at the b at which it first met, with G_l in dF_l's place
- * and C_l in that of its product. No factor is larger than 1.
- *
- * Landmarks are of q and k as they come. In the last softmax, rotary angles turn q_i and k_j by
- * their own positions, and k~_l by that of its segment's last. */
+ * What comes through the landmarks is the matter of landmarks.c. Landmarks are of q and k as
+ * they come. In the last softmax, rotary angles turn q_i and k_j by their own positions, and
+ * k~_l by that of its segment's last. */
+#include "src/attention/landmarks.h"
 #include "src/attention/pseudoinverse.h"
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
@@ -39,276 +27,97 @@
 /* Queries that are done together, of one segment. */
 #define TILE ((size_t)64)
 
-/* --- sizes --- */
-
-static size_t segment_of(const AttentionHead *head)
-{
-    size_t segment = head->options->segment;
-    return segment < head->length ? segment : head->length;
-}
-
-/* Landmarks that the last position sees; what does not end before it needs none. */
-static size_t landmarks_of(const AttentionHead *head)
-{
-    return (head->length - 1) / segment_of(head);
-}
+/* --- memory --- */
 
 /* Rows that a segment's queries attend to at most. */
 static size_t most_keys(const AttentionHead *head)
 {
-    return landmarks_of(head) + segment_of(head);
+    return landmarks_count(head) + landmarks_segment(head);
 }
 
 static size_t tile_rows(const AttentionHead *head)
 {
-    return segment_of(head) < TILE ? segment_of(head) : TILE;
+    size_t segment = landmarks_segment(head);
+    return segment < TILE ? segment : TILE;
 }
 
-static real score_scale(const AttentionHead *head)
-{
-    return 1 / (real)sqrt((double)head->width);
-}
-
-/* --- memory --- */
-
-/* F as it is with b landmarks. */
-typedef struct Middle {
-    real *f, *lse; /* (b, D), (b) the logarithms L */
-} Middle;
-
-/* Forward leaves the logarithm of every query's sum, and F for each b from 1 on. */
+/* Forward leaves the logarithm of every query's sum, and what the landmarks keep. */
 static size_t saved_reals(const AttentionHead *head)
 {
-    size_t landmarks = landmarks_of(head);
-    return head->length + landmarks * (landmarks + 1) / 2 * (head->width + 1);
+    return head->length + landmarks_saved_reals(head);
 }
 
-static Middle middle_at(real *saved, size_t b, const AttentionHead *head)
+static real *landmarks_in(const AttentionData *data, const AttentionHead *head)
 {
-    Middle m = {.f = saved + head->length + b * (b - 1) / 2 * (head->width + 1)};
-    m.lse = m.f + b * head->width;
-    return m;
+    return data->saved + head->length;
 }
 
-/* All that later segments need to know of the completed ones, and what the segment at hand
- * attends to: its landmarks, with the rows of M as values, and then itself. */
-typedef struct Past {
-    real *q, *k;         /* (landmarks, D) means */
-    real *weighted;      /* (landmarks, D) F before the division, */
-    real *max, *sum;     /* (landmarks) its rows' largest scores and sums */
-    real *keys, *values; /* (most_keys, D) keys turned */
-} Past;
+/* A segment attends to the landmarks, with the rows of M as values, and then to itself. */
+typedef struct Work {
+    const AttentionHead *head;
+    Landmarks landmarks;
+    real *keys, *values;   /* (most_keys, D) keys turned */
+    real *dkeys, *dvalues; /* (most_keys, D) */
+    real *q, *dq;          /* (segment, D) of the segment at hand, turned */
+    real *p, *dp;          /* (tile, most_keys) */
+} Work;
 
-static Past take_past(Supply *supply, const AttentionHead *head)
+/* What later positions need to know is kept apart, for decoding. */
+static Work take_work(Arena *kept, Arena *scratch, const AttentionHead *head)
 {
-    size_t landmarks = landmarks_of(head), width = head->width;
-    Past p = {.q = supply_take(supply, landmarks * width)};
-    p.k = supply_take(supply, landmarks * width);
-    p.weighted = supply_take(supply, landmarks * width);
-    p.max = supply_take(supply, landmarks);
-    p.sum = supply_take(supply, landmarks);
-    p.keys = supply_take(supply, most_keys(head) * width);
-    p.values = supply_take(supply, most_keys(head) * width);
-    return p;
+    size_t keys = most_keys(head) * head->width, panel = tile_rows(head) * most_keys(head);
+    size_t segment = landmarks_segment(head) * head->width;
+    Work w = {.head = head, .landmarks = landmarks_take(kept, scratch, head)};
+    w.keys = arena_reals(kept, keys);
+    w.values = arena_reals(kept, keys);
+    w.dkeys = arena_reals(scratch, keys);
+    w.dvalues = arena_reals(scratch, keys);
+    w.q = arena_reals(scratch, segment);
+    w.dq = arena_reals(scratch, segment);
+    w.p = arena_reals(scratch, panel);
+    w.dp = arena_reals(scratch, panel);
+    return w;
 }
 
-typedef struct Scratch {
-    Past past;                 /* decoding has it in its state */
-    real *q, *dq;              /* (segment, D) of the segment at hand, turned */
-    real *dkeys, *dvalues;     /* (most_keys, D) */
-    real *p, *dp;              /* (tile, most_keys) */
-    real *pairs, *dpairs;      /* (T) some landmarks by some positions */
-    real *dq_means, *dk_means; /* (landmarks, D) */
-    real *g, *c;               /* (landmarks, D), (landmarks) */
-    real *df;                  /* (landmarks, D) */
-    Middle middle;             /* for decoding, which saves nothing */
-    real *inverse;
-} Scratch;
-
-static Scratch take_scratch(Supply *supply, const AttentionHead *head)
+static Work work_of(const AttentionData *data, const AttentionHead *head)
 {
-    size_t width = head->width, segment = segment_of(head) * width;
-    size_t landmarks = landmarks_of(head), means = landmarks * width;
-    size_t keys = most_keys(head) * width, panel = tile_rows(head) * most_keys(head);
-    Scratch s = {.past = take_past(supply, head), .q = supply_take(supply, segment)};
-    s.dq = supply_take(supply, segment);
-    s.dkeys = supply_take(supply, keys);
-    s.dvalues = supply_take(supply, keys);
-    s.p = supply_take(supply, panel);
-    s.dp = supply_take(supply, panel);
-    s.pairs = supply_take(supply, head->length);
-    s.dpairs = supply_take(supply, head->length);
-    s.dq_means = supply_take(supply, means);
-    s.dk_means = supply_take(supply, means);
-    s.g = supply_take(supply, means);
-    s.c = supply_take(supply, landmarks);
-    s.df = supply_take(supply, means);
-    s.middle.f = supply_take(supply, means);
-    s.middle.lse = supply_take(supply, landmarks);
-    s.inverse = supply_take(supply, pseudoinverse_reals(landmarks));
-    return s;
+    Arena arena = arena_over(data->scratch);
+    return take_work(&arena, &arena, head);
+}
+
+/* Decoding keeps all keys and values too, as a new landmark must meet them. */
+typedef struct Decoding {
+    Work work;
+    real *keys, *values; /* (T, D) */
+    LandmarkRows rows;   /* as nothing is saved */
+} Decoding;
+
+static Decoding take_decoding(Arena *state, Arena *scratch, const AttentionHead *head)
+{
+    Decoding d = {.work = take_work(state, scratch, head)};
+    d.keys = arena_reals(state, head->length * head->width);
+    d.values = arena_reals(state, head->length * head->width);
+    d.rows.f = arena_reals(scratch, landmarks_count(head) * head->width);
+    d.rows.lse = arena_reals(scratch, landmarks_count(head));
+    return d;
+}
+
+static size_t state_reals(const AttentionHead *head)
+{
+    Arena state = {0}, scratch = {0};
+    take_decoding(&state, &scratch, head);
+    return arena_used_reals(&state);
 }
 
 static size_t scratch_reals(const AttentionHead *head)
 {
-    Supply supply = {NULL, 0};
-    take_scratch(&supply, head);
-    return supply.used;
+    Arena whole = {0}, state = {0}, step = {0};
+    take_work(&whole, &whole, head);
+    take_decoding(&state, &step, head);
+    return arena_used_reals(whole.used > step.used ? &whole : &step);
 }
 
-static Scratch scratch_of(real *scratch, const AttentionHead *head)
-{
-    Supply supply = {scratch, 0};
-    return take_scratch(&supply, head);
-}
-
-/* --- landmarks --- */
-
-/* A = softmax(Q~ K~^T / sqrt(D)), and its pseudoinverse */
-static void invert(const Pseudoinverse *inverse, const Past *past, const AttentionHead *head)
-{
-    size_t b = inverse->size, width = head->width;
-    gemm(b, b, width, score_scale(head), plain(past->q, width), transposed(past->k, width),
-         GEMM_SET, inverse->a, b);
-    for (size_t i = 0; i < b; i++) {
-        real *row = inverse->a + i * b, max, sum;
-        running_start(&max, &sum);
-        running_absorb(row, b, &max, &sum);
-        real share = 1 / sum;
-        for (size_t j = 0; j < b; j++)
-            row[j] *= share;
-    }
-    pseudoinverse_forward(inverse);
-}
-
-static void invert_backward(const Pseudoinverse *inverse, const Scratch *s,
-                            const AttentionHead *head)
-{
-    size_t b = inverse->size, width = head->width;
-    real scale = score_scale(head);
-    pseudoinverse_backward(inverse);
-    for (size_t i = 0; i < b; i++) {
-        const real *a = inverse->a + i * b;
-        real *restrict da = inverse->da + i * b, product = vector_dot(da, a, b);
-        for (size_t j = 0; j < b; j++)
-            da[j] = a[j] * (da[j] - product);
-    }
-    /* dQ~ += dS K~ / sqrt(D)      dK~ += dS^T Q~ / sqrt(D) */
-    gemm(b, width, b, scale, plain(inverse->da, b), plain(s->past.k, width), GEMM_ADD,
-         s->dq_means, width);
-    gemm(b, width, b, scale, transposed(inverse->da, b), plain(s->past.q, width), GEMM_ADD,
-         s->dk_means, width);
-}
-
-/* Adds a position to the means of its segment, if that will be a landmark. */
-static void add_to_means(const Past *past, size_t position, const real *q, const real *k,
-                         const AttentionHead *head)
-{
-    size_t segment = segment_of(head), landmark = position / segment, width = head->width;
-    if (landmark == landmarks_of(head))
-        return;
-    real *q_mean = past->q + landmark * width, *k_mean = past->k + landmark * width;
-    if (position % segment == 0) {
-        vector_zero(q_mean, width);
-        vector_zero(k_mean, width);
-    }
-    vector_add_scaled(q_mean, q, 1 / (real)segment, width);
-    vector_add_scaled(k_mean, k, 1 / (real)segment, width);
-}
-
-/* --- a segment is complete --- */
-
-/* Some landmarks and some positions that meet. */
-typedef struct Meeting {
-    size_t landmark, landmarks, position, positions;
-} Meeting;
-
-/* With b landmarks, all meet the segment that has just become the last ... */
-static Meeting all_meet_last(size_t b, size_t segment)
-{
-    return (Meeting){0, b, (b - 1) * segment, segment};
-}
-
-/* ... and its landmark meets all positions before it. */
-static Meeting last_meets_all(size_t b, size_t segment)
-{
-    return (Meeting){b - 1, 1, 0, (b - 1) * segment};
-}
-
-/* Keys and values of the text, as they came. */
-typedef struct Text {
-    const real *k, *v;
-    size_t stride;
-} Text;
-
-/* S = Q~ K^T / sqrt(D) */
-static void meeting_scores(real *s, const Past *past, const Text *text, Meeting m,
-                           const AttentionHead *head)
-{
-    gemm(m.landmarks, m.positions, head->width, score_scale(head),
-         plain(past->q + m.landmark * head->width, head->width),
-         transposed(text->k + m.position * text->stride, text->stride), GEMM_SET, s,
-         m.positions);
-}
-
-static void meet(const Past *past, const Text *text, Meeting m, real *pairs,
-                 const AttentionHead *head)
-{
-    size_t width = head->width;
-    if (m.positions == 0)
-        return;
-    meeting_scores(pairs, past, text, m, head);
-    real *weighted = past->weighted + m.landmark * width;
-    for (size_t i = 0; i < m.landmarks; i++) {
-        size_t l = m.landmark + i;
-        real factor = running_absorb(pairs + i * m.positions, m.positions, &past->max[l],
-                                     &past->sum[l]);
-        for (size_t j = 0; j < width; j++)
-            weighted[i * width + j] *= factor;
-    }
-    /* F += P V, before the division */
-    gemm(m.landmarks, width, m.positions, 1, plain(pairs, m.positions),
-         plain(text->v + m.position * text->stride, text->stride), GEMM_ADD, weighted, width);
-}
-
-/* F and L from the sums. */
-static void divide(Middle middle, const Past *past, size_t b, size_t width)
-{
-    for (size_t l = 0; l < b; l++) {
-        real share = 1 / past->sum[l];
-        for (size_t j = 0; j < width; j++)
-            middle.f[l * width + j] = past->weighted[l * width + j] * share;
-        middle.lse[l] = past->max[l] + (real)log((double)past->sum[l]);
-    }
-}
-
-/* M = A^+ F, the values of the landmarks */
-static void set_values(const Pseudoinverse *inverse, const Past *past, const real *f,
-                       size_t width)
-{
-    size_t b = inverse->size;
-    gemm(b, width, b, 1, plain(inverse->result, b), plain(f, width), GEMM_SET, past->values,
-         width);
-}
-
-/* What the segment that has just become the b-th changes, whose means are there. The angles
- * are those of its last position. */
-static void complete_segment(const Past *past, size_t b, const Text *text, size_t angles,
-                             Middle middle, const Scratch *s, const AttentionHead *head)
-{
-    size_t segment = segment_of(head), width = head->width, l = b - 1;
-    Pseudoinverse inverse = pseudoinverse_at(s->inverse, b);
-    running_start(&past->max[l], &past->sum[l]);
-    vector_zero(past->weighted + l * width, width);
-    meet(past, text, last_meets_all(b, segment), s->pairs, head);
-    meet(past, text, all_meet_last(b, segment), s->pairs, head);
-    divide(middle, past, b, width);
-    invert(&inverse, past, head);
-    set_values(&inverse, past, middle.f, width);
-    turned_copy(past->keys + l * width, past->k + l * width, angles, head);
-}
-
-/* --- a segment attends --- */
+/* --- a tile of a segment --- */
 
 /* Some queries of the segment that has b landmarks before it. */
 typedef struct Tile {
@@ -321,22 +130,8 @@ static Tile tile_at(size_t b, size_t first, size_t count, const AttentionHead *h
     size_t left = count - first;
     Tile t = {.b = b, .first = first, .rows = left < TILE ? left : TILE};
     t.keys = b + first + t.rows;
-    t.position = b * segment_of(head) + first;
+    t.position = b * landmarks_segment(head) + first;
     return t;
-}
-
-/* The scores of a tile's queries, which begin at q. */
-static void tile_scores(real *p, const real *q, const Past *past, const Tile *tile,
-                        const AttentionHead *head)
-{
-    size_t width = head->width;
-    /* S = Q K^T / sqrt(D) */
-    gemm(tile->rows, tile->keys, width, score_scale(head), plain(q, width),
-         transposed(past->keys, width), GEMM_SET, p, tile->keys);
-    real bias = (real)log((double)segment_of(head));
-    for (size_t i = 0; i < tile->rows; i++)
-        for (size_t l = 0; l < tile->b; l++)
-            p[i * tile->keys + l] += bias;
 }
 
 static size_t seen_by(const Tile *tile, size_t row)
@@ -344,108 +139,116 @@ static size_t seen_by(const Tile *tile, size_t row)
     return tile->b + tile->first + row + 1;
 }
 
-/* Out has rows at a distance; lse may be NULL. */
-static void attend(real *out, real *lse, real *p, const real *q, const Past *past,
-                   const Tile *tile, const AttentionHead *head)
+static real score_scale(const AttentionHead *head)
 {
-    tile_scores(p, q, past, tile, head);
+    return 1 / (real)sqrt((double)head->width);
+}
+
+/* The scores of a tile's queries, which begin at q. */
+static void tile_scores(const Work *w, const real *q, const Tile *tile)
+{
+    size_t width = w->head->width;
+    /* S = Q K^T / sqrt(D) */
+    gemm(tile->rows, tile->keys, width, score_scale(w->head), plain(q, width),
+         transposed(w->keys, width), GEMM_SET, w->p, tile->keys);
+    real bias = (real)log((double)landmarks_segment(w->head));
+    for (size_t i = 0; i < tile->rows; i++)
+        for (size_t l = 0; l < tile->b; l++)
+            w->p[i * tile->keys + l] += bias;
+}
+
+/* Out has rows at a distance; lse may be NULL. */
+static void attend(real *out, real *lse, const Work *w, const real *q, const Tile *tile)
+{
+    tile_scores(w, q, tile);
     for (size_t i = 0; i < tile->rows; i++) {
-        real *row = p + i * tile->keys, max, sum;
+        real *row = w->p + i * tile->keys;
         size_t seen = seen_by(tile, i);
-        running_start(&max, &sum);
-        running_absorb(row, seen, &max, &sum);
-        real share = 1 / sum;
-        for (size_t j = 0; j < seen; j++)
-            row[j] *= share;
+        real row_lse = running_whole(row, seen);
         vector_zero(row + seen, tile->keys - seen);
         if (lse)
-            lse[i] = max + (real)log((double)sum);
+            lse[i] = row_lse;
     }
     /* O = P V */
-    gemm(tile->rows, head->width, tile->keys, 1, plain(p, tile->keys),
-         plain(past->values, head->width), GEMM_SET, out, head->out_stride);
+    gemm(tile->rows, w->head->width, tile->keys, 1, plain(w->p, tile->keys),
+         plain(w->values, w->head->width), GEMM_SET, out, w->head->out_stride);
+}
+
+static void attend_backward(const AttentionData *data, const Work *w, const Tile *tile)
+{
+    size_t width = w->head->width, stride = w->head->out_stride;
+    size_t keys = tile->keys, rows = tile->rows, at = tile->position * stride;
+    const real *q = w->q + tile->first * width, *lse = data->saved + tile->position;
+    real scale = score_scale(w->head);
+    Factor dout = plain(data->dout + at, stride);
+    tile_scores(w, q, tile);
+    /* dP = dO V^T */
+    gemm(rows, keys, width, 1, dout, transposed(w->values, width), GEMM_SET, w->dp, keys);
+    for (size_t i = 0; i < rows; i++, at += stride) {
+        real *p = w->p + i * keys, *dp = w->dp + i * keys;
+        size_t seen = seen_by(tile, i);
+        running_backward(p, dp, seen, lse[i],
+                         vector_dot(data->dout + at, data->out + at, width));
+        vector_zero(p + seen, keys - seen);
+        vector_zero(dp + seen, keys - seen);
+    }
+    /* dV += P^T dO */
+    gemm(keys, width, rows, 1, transposed(w->p, keys), dout, GEMM_ADD, w->dvalues, width);
+    /* dQ = dS K / sqrt(D) */
+    gemm(rows, width, keys, scale, plain(w->dp, keys), plain(w->keys, width), GEMM_SET,
+         w->dq + tile->first * width, width);
+    /* dK += dS^T Q / sqrt(D) */
+    gemm(keys, width, rows, scale, transposed(w->dp, keys), plain(q, width), GEMM_ADD, w->dkeys,
+         width);
 }
 
 /* --- forward --- */
 
-/* Fills in the segment behind the landmarks, and gives its length. */
-static size_t load_segment(const Scratch *s, size_t b, const AttentionData *data,
-                           const AttentionHead *head)
+/* The key of the landmark of a segment, counted from 0; the angles are those of its last
+ * position. */
+static void load_landmark(const Work *w, size_t landmark, size_t angles)
 {
-    size_t segment = segment_of(head), first = b * segment, width = head->width;
+    size_t at = landmark * w->head->width;
+    turned_copy(w->keys + at, w->landmarks.k + at, angles, w->head);
+}
+
+/* Fills in the segment behind the landmarks, and gives its length. */
+static size_t load_segment(const Work *w, size_t b, const AttentionData *data)
+{
+    const AttentionHead *head = w->head;
+    size_t segment = landmarks_segment(head), first = b * segment, width = head->width;
     size_t count = head->length - first < segment ? head->length - first : segment;
     for (size_t i = 0; i < count; i++) {
         size_t at = (first + i) * head->stride;
-        turned_copy(s->q + i * width, data->q + at, first + i, head);
-        turned_copy(s->past.keys + (b + i) * width, data->k + at, first + i, head);
-        memcpy(s->past.values + (b + i) * width, data->v + at, width * sizeof(real));
+        turned_copy(w->q + i * width, data->q + at, first + i, head);
+        turned_copy(w->keys + (b + i) * width, data->k + at, first + i, head);
+        memcpy(w->values + (b + i) * width, data->v + at, width * sizeof(real));
     }
     return count;
 }
 
-static Text text_of(const AttentionData *data, const AttentionHead *head)
-{
-    return (Text){data->k, data->v, head->stride};
-}
-
-static void compute_means(const Past *past, const AttentionData *data,
-                          const AttentionHead *head)
-{
-    for (size_t i = 0; i < landmarks_of(head) * segment_of(head); i++)
-        add_to_means(past, i, data->q + i * head->stride, data->k + i * head->stride, head);
-}
-
 static void forward(const AttentionData *data, const AttentionHead *head)
 {
-    size_t segment = segment_of(head), landmarks = landmarks_of(head);
-    Scratch s = scratch_of(data->scratch, head);
-    Text text = text_of(data, head);
-    compute_means(&s.past, data, head);
-    for (size_t b = 0; b <= landmarks; b++) {
-        if (b > 0)
-            complete_segment(&s.past, b, &text, b * segment - 1,
-                             middle_at(data->saved, b, head), &s, head);
-        size_t count = load_segment(&s, b, data, head);
+    size_t segment = landmarks_segment(head);
+    const LandmarkText text = {data->k, data->v, head->stride};
+    const Work w = work_of(data, head);
+    landmarks_add_all(&w.landmarks, data);
+    for (size_t b = 0; b <= landmarks_count(head); b++) {
+        if (b > 0) {
+            landmarks_complete(&w.landmarks, b, &text,
+                               landmarks_saved(landmarks_in(data, head), b, head), w.values);
+            load_landmark(&w, b - 1, b * segment - 1);
+        }
+        size_t count = load_segment(&w, b, data);
         for (size_t first = 0; first < count; first += TILE) {
             Tile tile = tile_at(b, first, count, head);
             attend(data->out + tile.position * head->out_stride, data->saved + tile.position,
-                   s.p, s.q + first * head->width, &s.past, &tile, head);
+                   &w, w.q + first * head->width, &tile);
         }
     }
 }
 
 /* --- backward --- */
-
-static void attend_backward(const AttentionData *data, const Scratch *s, const Tile *tile,
-                            const AttentionHead *head)
-{
-    size_t width = head->width, keys = tile->keys, rows = tile->rows;
-    size_t out_row = tile->position * head->out_stride;
-    const real *q = s->q + tile->first * width, *lse = data->saved + tile->position;
-    Factor dout = plain(data->dout + out_row, head->out_stride);
-    tile_scores(s->p, q, &s->past, tile, head);
-    /* dP = dO V^T */
-    gemm(rows, keys, width, 1, dout, transposed(s->past.values, width), GEMM_SET, s->dp, keys);
-    for (size_t i = 0; i < rows; i++) {
-        real *restrict p = s->p + i * keys, *restrict dp = s->dp + i * keys;
-        size_t seen = seen_by(tile, i), at = out_row + i * head->out_stride;
-        real product = vector_dot(data->dout + at, data->out + at, width);
-        for (size_t j = 0; j < seen; j++) {
-            p[j] = vector_exp(p[j] - lse[i]);
-            dp[j] = p[j] * (dp[j] - product);
-        }
-        vector_zero(p + seen, keys - seen);
-        vector_zero(dp + seen, keys - seen);
-    }
-    /* dV += P^T dO */
-    gemm(keys, width, rows, 1, transposed(s->p, keys), dout, GEMM_ADD, s->dvalues, width);
-    /* dQ = dS K / sqrt(D) */
-    gemm(rows, width, keys, score_scale(head), plain(s->dp, keys), plain(s->past.keys, width),
-         GEMM_SET, s->dq + tile->first * width, width);
-    /* dK += dS^T Q / sqrt(D) */
-    gemm(keys, width, rows, score_scale(head), transposed(s->dp, keys), plain(q, width),
-         GEMM_ADD, s->dkeys, width);
-}
 
 /* y += x, turned back */
 static void add_turned_back(real *y, real *x, size_t angles, const AttentionHead *head)
@@ -456,173 +259,79 @@ static void add_turned_back(real *y, real *x, size_t angles, const AttentionHead
 
 /* Hands the gradients of what a segment has attended to on to positions and landmarks; those of
  * the rows of M stay in dvalues. */
-static void hand_on(const AttentionData *data, const Scratch *s, size_t b, size_t count,
-                    const AttentionHead *head)
+static void hand_on(const AttentionData *data, const Work *w, size_t b, size_t count)
 {
-    size_t width = head->width, segment = segment_of(head);
+    const AttentionHead *head = w->head;
+    size_t width = head->width, segment = landmarks_segment(head);
     for (size_t i = 0; i < count; i++) {
         size_t position = b * segment + i, at = position * head->stride;
-        add_turned_back(data->dq + at, s->dq + i * width, position, head);
-        add_turned_back(data->dk + at, s->dkeys + (b + i) * width, position, head);
-        vector_add_scaled(data->dv + at, s->dvalues + (b + i) * width, 1, width);
+        add_turned_back(data->dq + at, w->dq + i * width, position, head);
+        add_turned_back(data->dk + at, w->dkeys + (b + i) * width, position, head);
+        vector_add_scaled(data->dv + at, w->dvalues + (b + i) * width, 1, width);
     }
     for (size_t l = 0; l < b; l++)
-        add_turned_back(s->dk_means + l * width, s->dkeys + l * width, (l + 1) * segment - 1,
-                        head);
-}
-
-/* M = Z F with Z = A^+:  dZ = dM F^T,  dF = Z^T dM */
-static void values_backward(const Pseudoinverse *inverse, const Scratch *s, const real *f,
-                            const AttentionHead *head)
-{
-    size_t b = inverse->size, width = head->width;
-    Factor dm = plain(s->dvalues, width);
-    gemm(b, b, width, 1, dm, transposed(f, width), GEMM_SET, inverse->dresult, b);
-    gemm(b, width, b, 1, transposed(inverse->result, b), dm, GEMM_SET, s->df, width);
-    invert_backward(inverse, s, head);
-}
-
-/* G and C from those of b + 1 landmarks, whose lse is NULL at the last b. */
-static void accumulate(const Scratch *s, size_t b, Middle middle, const real *later_lse,
-                       size_t width)
-{
-    for (size_t l = 0; l < b; l++) {
-        real factor = later_lse ? vector_exp(middle.lse[l] - later_lse[l]) : 0;
-        real *restrict g = s->g + l * width;
-        const real *df = s->df + l * width;
-        for (size_t i = 0; i < width; i++)
-            g[i] = df[i] + factor * g[i];
-        s->c[l] = vector_dot(df, middle.f + l * width, width) + factor * s->c[l];
-    }
-}
-
-static void meet_backward(const AttentionData *data, const Scratch *s, Meeting m,
-                          const real *lse, const AttentionHead *head)
-{
-    size_t width = head->width, stride = head->stride, at = m.position * stride;
-    const real *g = s->g + m.landmark * width, *q = s->past.q + m.landmark * width;
-    Text text = text_of(data, head);
-    if (m.positions == 0)
-        return;
-    meeting_scores(s->pairs, &s->past, &text, m, head);
-    /* dP = G V^T */
-    gemm(m.landmarks, m.positions, width, 1, plain(g, width), transposed(data->v + at, stride),
-         GEMM_SET, s->dpairs, m.positions);
-    for (size_t i = 0; i < m.landmarks; i++) {
-        real *restrict p = s->pairs + i * m.positions, *restrict dp = s->dpairs +
-                                                                      i * m.positions;
-        real top = lse[m.landmark + i], product = s->c[m.landmark + i];
-        for (size_t j = 0; j < m.positions; j++) {
-            p[j] = vector_exp(p[j] - top);
-            dp[j] = p[j] * (dp[j] - product);
-        }
-    }
-    Factor p = transposed(s->pairs, m.positions), ds = plain(s->dpairs, m.positions);
-    /* dV += P^T G */
-    gemm(m.positions, width, m.landmarks, 1, p, plain(g, width), GEMM_ADD, data->dv + at,
-         stride);
-    /* dQ~ += dS K / sqrt(D) */
-    gemm(m.landmarks, width, m.positions, score_scale(head), ds, plain(data->k + at, stride),
-         GEMM_ADD, s->dq_means + m.landmark * width, width);
-    /* dK += dS^T Q~ / sqrt(D) */
-    gemm(m.positions, width, m.landmarks, score_scale(head), transposed(s->dpairs, m.positions),
-         plain(q, width), GEMM_ADD, data->dk + at, stride);
+        add_turned_back(w->landmarks.dk + l * width, w->dkeys + l * width,
+                        (l + 1) * segment - 1, head);
 }
 
 /* Segments from the last to the first: what was later has been dealt with. */
-static void segment_backward(const AttentionData *data, const Scratch *s, size_t b,
-                             const AttentionHead *head)
+static void segment_backward(const AttentionData *data, const Work *w, size_t b)
 {
-    size_t width = head->width, segment = segment_of(head);
-    size_t count = load_segment(s, b, data, head);
-    Pseudoinverse inverse = pseudoinverse_at(s->inverse, b);
-    Middle middle = {NULL, NULL};
-    if (b > 0) {
-        middle = middle_at(data->saved, b, head);
-        invert(&inverse, &s->past, head);
-        set_values(&inverse, &s->past, middle.f, width);
-    }
-    vector_zero(s->dkeys, (b + count) * width);
-    vector_zero(s->dvalues, (b + count) * width);
+    const AttentionHead *head = w->head;
+    real *saved = landmarks_in(data, head);
+    size_t width = head->width, count = load_segment(w, b, data);
+    if (b > 0)
+        landmarks_values(&w->landmarks, b, landmarks_saved(saved, b, head).f, w->values);
+    vector_zero(w->dkeys, (b + count) * width);
+    vector_zero(w->dvalues, (b + count) * width);
     for (size_t first = 0; first < count; first += TILE) {
         Tile tile = tile_at(b, first, count, head);
-        attend_backward(data, s, &tile, head);
+        attend_backward(data, w, &tile);
     }
-    hand_on(data, s, b, count, head);
-    if (b == 0)
-        return;
-    values_backward(&inverse, s, middle.f, head);
-    bool last = b == landmarks_of(head);
-    accumulate(s, b, middle, last ? NULL : middle_at(data->saved, b + 1, head).lse, width);
-    meet_backward(data, s, last_meets_all(b, segment), middle.lse, head);
-    meet_backward(data, s, all_meet_last(b, segment), middle.lse, head);
+    hand_on(data, w, b, count);
+    if (b > 0)
+        landmarks_backward(&w->landmarks, b, data, saved, w->dvalues);
 }
 
 static void backward(const AttentionData *data, const AttentionHead *head)
 {
-    size_t width = head->width, segment = segment_of(head), landmarks = landmarks_of(head);
-    Scratch s = scratch_of(data->scratch, head);
-    rows_zero(data->dq, head->stride, head->length, width);
-    rows_zero(data->dk, head->stride, head->length, width);
-    rows_zero(data->dv, head->stride, head->length, width);
-    vector_zero(s.dq_means, landmarks * width);
-    vector_zero(s.dk_means, landmarks * width);
-    vector_zero(s.g, landmarks * width);
-    vector_zero(s.c, landmarks);
-    compute_means(&s.past, data, head);
+    size_t segment = landmarks_segment(head), landmarks = landmarks_count(head);
+    const Work w = work_of(data, head);
+    rows_zero(data->dq, head->stride, head->length, head->width);
+    rows_zero(data->dk, head->stride, head->length, head->width);
+    rows_zero(data->dv, head->stride, head->length, head->width);
+    landmarks_add_all(&w.landmarks, data);
+    landmarks_begin_backward(&w.landmarks);
     for (size_t l = 0; l < landmarks; l++)
-        turned_copy(s.past.keys + l * width, s.past.k + l * width, (l + 1) * segment - 1, head);
+        load_landmark(&w, l, (l + 1) * segment - 1);
     for (size_t b = landmarks + 1; b-- > 0;)
-        segment_backward(data, &s, b, head);
-    for (size_t i = 0; i < landmarks * segment; i++) {
-        size_t at = i * head->stride, landmark = i / segment * width;
-        vector_add_scaled(data->dq + at, s.dq_means + landmark, 1 / (real)segment, width);
-        vector_add_scaled(data->dk + at, s.dk_means + landmark, 1 / (real)segment, width);
-    }
+        segment_backward(data, &w, b);
+    landmarks_end_backward(&w.landmarks, data);
 }
 
 /* --- decoding --- */
 
-/* Decoding keeps the past, and all keys and values, as a new landmark must meet them. */
-typedef struct State {
-    Past past;
-    real *keys, *values; /* (T, D) */
-} State;
-
-static State take_state(Supply *supply, const AttentionHead *head)
-{
-    State s = {.past = take_past(supply, head)};
-    s.keys = supply_take(supply, head->length * head->width);
-    s.values = supply_take(supply, head->length * head->width);
-    return s;
-}
-
-static size_t state_reals(const AttentionHead *head)
-{
-    Supply supply = {NULL, 0};
-    take_state(&supply, head);
-    return supply.used;
-}
-
 static void step(const AttentionData *data, real *state, size_t position,
                  const AttentionHead *head)
 {
-    size_t width = head->width, segment = segment_of(head), b = position / segment;
+    size_t width = head->width, segment = landmarks_segment(head), b = position / segment;
     size_t place = position % segment, row = (b + place) * width;
-    Supply supply = {state, 0};
-    State own = take_state(&supply, head);
-    Scratch s = scratch_of(data->scratch, head);
-    Text text = {own.keys, own.values, width};
-    memcpy(own.keys + position * width, data->k, width * sizeof(real));
-    memcpy(own.values + position * width, data->v, width * sizeof(real));
-    turned_copy(s.q, data->q, 0, head);
-    turned_copy(own.past.keys + row, data->k, 0, head);
-    memcpy(own.past.values + row, data->v, width * sizeof(real));
+    Arena kept = arena_over(state), scratch = arena_over(data->scratch);
+    const Decoding d = take_decoding(&kept, &scratch, head);
+    const Work *w = &d.work;
+    memcpy(d.keys + position * width, data->k, width * sizeof(real));
+    memcpy(d.values + position * width, data->v, width * sizeof(real));
+    turned_copy(w->q, data->q, 0, head);
+    turned_copy(w->keys + row, data->k, 0, head);
+    memcpy(w->values + row, data->v, width * sizeof(real));
     Tile tile = tile_at(b, place, place + 1, head);
-    attend(data->out, NULL, s.p, s.q, &own.past, &tile, head);
-    add_to_means(&own.past, position, data->q, data->k, head);
-    if (place + 1 == segment && b < landmarks_of(head))
-        complete_segment(&own.past, b + 1, &text, 0, s.middle, &s, head);
+    attend(data->out, NULL, w, w->q, &tile);
+    landmarks_add(&w->landmarks, position, data->q, data->k);
+    if (place + 1 == segment && b < landmarks_count(head)) {
+        const LandmarkText text = {d.keys, d.values, width};
+        landmarks_complete(&w->landmarks, b + 1, &text, d.rows, w->values);
+        load_landmark(w, b, 0);
+    }
 }
 
 /* For each number of landmarks a pseudoinverse, at 4 products a step; every landmark meets
@@ -630,7 +339,7 @@ static void step(const AttentionData *data, real *state, size_t position,
  */
 static double flop(const AttentionHead *head)
 {
-    double landmarks = (double)landmarks_of(head), segment = (double)segment_of(head);
+    double landmarks = (double)landmarks_count(head), segment = (double)landmarks_segment(head);
     double width = (double)head->width, length = (double)head->length, inverses = 0;
     for (double b = 1; b <= landmarks; b++)
         inverses += 8 * PSEUDOINVERSE_STEPS * b * b * b;

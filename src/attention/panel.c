@@ -5,11 +5,11 @@
  * Queries are taken in tiles, and for each tile the keys in blocks, from the first that the
  * tile's first query sees up to the tile's own end, so that what no query of it sees is
  * skipped; what lies before the text and what stands for parts of it, the past and the entries,
- * are keys like others, and come first and last. One panel of scores,
- * a tile by a block, is all the memory there is to it, however long the text. Between blocks a
- * row carries the largest score so far and the sum of the exponentials under it; when a block
- * brings a larger one, what was summed is scaled down. Forward saves the logarithm of each
- * row's sum; backward computes the weights again from it:
+ * are keys like others, and come first and last. One panel of scores, a tile by a block, is all
+ * the memory there is to it, however long the text. Between blocks a row carries the largest
+ * score so far and the sum of the exponentials under it; when a block brings a larger one, what
+ * was summed is scaled down. Forward saves the logarithm of each row's sum; backward computes
+ * the weights again from it:
  *
  *   p = exp(s - lse)        dv = p^T do        dp = do v^T
  *   ds = p (dp - do . o)    dq = ds k / sqrt(D)    dk = ds^T q / sqrt(D)
@@ -23,6 +23,7 @@
  */
 #include "src/attention/panel.h"
 #include "src/attention/rows.h"
+#include "src/attention/running.h"
 #include "src/gemm.h"
 
 /* Long reaches want large tiles, for which packing keys and values costs little; short ones
@@ -53,6 +54,15 @@ static size_t first_seen(const PanelReach *reach, size_t query)
     return start > first ? start : first;
 }
 
+/* The same in what lies before the first query. */
+static size_t first_past_seen(const PanelReach *reach, size_t query, size_t past)
+{
+    if (query + 1 >= reach->window)
+        return past;
+    size_t most = reach->window - query - 1;
+    return past > most ? past - most : 0;
+}
+
 static size_t entries_seen(const PanelReach *reach, size_t query)
 {
     return reach->entries ? query / reach->block * reach->entries : 0;
@@ -62,15 +72,6 @@ size_t panel_entries(const AttentionHead *head)
 {
     PanelReach reach = reach_of(head);
     return head->length ? entries_seen(&reach, head->length - 1) : 0;
-}
-
-/* The same in what lies before the first query. */
-static size_t first_past_seen(const PanelReach *reach, size_t query, size_t past)
-{
-    if (query + 1 >= reach->window)
-        return past;
-    size_t most = reach->window - query - 1;
-    return past > most ? past - most : 0;
 }
 
 /* Positions back to which any query sees, itself included. */
@@ -305,13 +306,7 @@ static void absorb_row(real *restrict p, real *max, real *sum, real *out, const 
             scale_down(out, sum, vector_exp(*max - most), panel);
         *max = most;
     }
-    real top = *max - bias, part = 0;
-#pragma omp simd reduction(+ : part)
-    for (size_t j = seen.begin; j < seen.end; j++) {
-        p[j] = vector_exp(p[j] - top);
-        part += p[j];
-    }
-    *sum += part;
+    *sum += running_weigh(p + seen.begin, seen.end - seen.begin, *max - bias);
     if (panel->work->head->dropout.rate > 0)
         drop(p, panel, row, seen);
 }
@@ -321,12 +316,9 @@ static void finish(const Work *work, size_t query, size_t rows)
 {
     const AttentionHead *head = work->head;
     real *sum = work->data->saved + query;
-    for (size_t i = 0; i < rows; i++) {
-        real *row = work->data->out + (query + i) * head->out_stride, share = 1 / sum[i];
-        for (size_t j = 0; j < head->width; j++)
-            row[j] *= share;
-        sum[i] = work->max[i] + (real)log(sum[i]);
-    }
+    for (size_t i = 0; i < rows; i++)
+        running_finish(work->data->out + (query + i) * head->out_stride, head->width,
+                       work->max[i], &sum[i]);
 }
 
 void panel_source_forward(const PanelSource *source, const AttentionData *data,
@@ -364,13 +356,10 @@ static void backward_row(real *restrict p, real *restrict dp, real lse, real out
 {
     Range seen = seen_by(panel, row);
     bool dropping = panel->work->head->dropout.rate > 0;
-    real top = lse - panel->of->bias;
-    for (size_t j = seen.begin; j < seen.end; j++)
-        p[j] = vector_exp(p[j] - top);
     if (dropping)
         drop(dp, panel, row, seen);
-    for (size_t j = seen.begin; j < seen.end; j++)
-        dp[j] = p[j] * (dp[j] - output_product);
+    running_backward(p + seen.begin, dp + seen.begin, seen.end - seen.begin,
+                     lse - panel->of->bias, output_product);
     if (dropping)
         drop(p, panel, row, seen);
     mask(p, seen, panel);

@@ -20,8 +20,7 @@ typedef struct PanelReach {
 
 typedef struct PanelKind {
     PanelReach (*reach)(const AttentionHead *head); /* NULL: all of the past */
-    bool has_sink; /* 1 joins the denominator, or exp of the head's own parameter if it has one
-                    */
+    bool has_sink; /* 1 joins the denominator, or exp of the head's own parameter */
 } PanelKind;
 
 /* What is attended to, where that is not q and k as they lie. Entries are rows of D, the blocks

@@ -1,36 +1,37 @@
 #include "src/attention/pseudoinverse.h"
-#include "src/attention/rows.h"
 #include "src/gemm.h"
+#include "src/memory.h"
+#include "src/vector.h"
 
 #define STEPS PSEUDOINVERSE_STEPS
 
 /* --- memory --- */
 
-static Pseudoinverse take(Supply *supply, size_t size)
+static Pseudoinverse take(Arena *arena, size_t size)
 {
     Pseudoinverse p = {.size = size};
     real **const matrices[] = {&p.a, &p.dresult, &p.da, &p.y,  &p.w, &p.u,
                                &p.r, &p.dz,      &p.dy, &p.du, &p.dr};
     for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
-        *matrices[i] = supply_take(supply, size * size);
+        *matrices[i] = arena_reals(arena, size * size);
     for (size_t i = 0; i <= STEPS; i++)
-        p.z[i] = supply_take(supply, size * size);
+        p.z[i] = arena_reals(arena, size * size);
     p.result = p.z[STEPS];
-    p.column_sums = supply_take(supply, size);
+    p.column_sums = arena_reals(arena, size);
     return p;
 }
 
 size_t pseudoinverse_reals(size_t size)
 {
-    Supply supply = {NULL, 0};
-    take(&supply, size);
-    return supply.used;
+    Arena arena = {0};
+    take(&arena, size);
+    return arena_used_reals(&arena);
 }
 
 Pseudoinverse pseudoinverse_at(real *memory, size_t size)
 {
-    Supply supply = {memory, 0};
-    return take(&supply, size);
+    Arena arena = arena_over(memory);
+    return take(&arena, size);
 }
 
 /* --- forward --- */

@@ -27,6 +27,7 @@
  * and the `near` before it: a band that two small products serve.
  *
  * The directions see q before the rotary angles do; the angles then turn q, and k with it. */
+#include "src/attention/buckets.h"
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
 #include "src/attention/turned.h"
@@ -35,62 +36,11 @@
 #define TILE    ((size_t)28) /* two strips of gemm's kernel */
 #define EPSILON ((real)1e-6) /* of |q|^2, as a key of length 0 has no direction */
 
-/* --- sizes --- */
+/* --- memory --- */
 
 static size_t near_of(const AttentionHead *head)
 {
     return head->options->near < head->length ? head->options->near : head->length;
-}
-
-/* The directions of all rounds: half as many as buckets, as each has an opposite. */
-static size_t directions(const AttentionHead *head)
-{
-    return head->options->hashes * (head->options->buckets / 2);
-}
-
-static size_t own_reals(const AttentionHead *head)
-{
-    return directions(head) * head->width; /* (directions, D) */
-}
-
-static void start_own(real *own, const AttentionHead *head, RandomKey key)
-{
-    for (size_t i = 0; i < own_reals(head); i++)
-        own[i] = (real)random_normal(key, i);
-}
-
-/* Indexes live among the reals. */
-static size_t reals_for_indexes(size_t count)
-{
-    return (count * sizeof(int32_t) + sizeof(real) - 1) / sizeof(real);
-}
-
-static int32_t *take_indexes(Supply *supply, size_t count)
-{
-    return (int32_t *)(void *)supply_take(supply, reals_for_indexes(count));
-}
-
-/* --- hashing --- */
-
-static int32_t bucket_of(const real *projections, size_t half)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < half; i++)
-        if (fabs(projections[i]) > fabs(projections[best]))
-            best = i;
-    return (int32_t)(projections[best] < 0 ? half + best : best);
-}
-
-/* The bucket of a position in every round, `stride` apart. Forward and decoding both come here,
- * so that they agree to the bit. */
-static void hash(int32_t *buckets, size_t stride, real *projections, const real *q,
-                 const real *own, const AttentionHead *head)
-{
-    size_t half = head->options->buckets / 2;
-    for (size_t i = 0; i < directions(head); i++)
-        projections[i] = vector_dot(own + i * head->width, q, head->width);
-    for (size_t round = 0; round < head->options->hashes; round++)
-        buckets[round * stride] = bucket_of(projections + round * half, half);
 }
 
 /* Forward leaves the logarithm of every row's sum, and the buckets. */
@@ -99,27 +49,25 @@ typedef struct Saved {
     int32_t *buckets; /* (hashes, T) */
 } Saved;
 
-static Saved take_saved(Supply *supply, const AttentionHead *head)
+static Saved take_saved(Arena *arena, const AttentionHead *head)
 {
-    Saved saved = {.lse = supply_take(supply, head->length)};
-    saved.buckets = take_indexes(supply, head->options->hashes * head->length);
+    Saved saved = {.lse = arena_reals(arena, head->length)};
+    saved.buckets = buckets_take_indexes(arena, head->options->hashes * head->length);
     return saved;
 }
 
 static size_t saved_reals(const AttentionHead *head)
 {
-    Supply supply = {NULL, 0};
-    take_saved(&supply, head);
-    return supply.used;
+    Arena arena = {0};
+    take_saved(&arena, head);
+    return arena_used_reals(&arena);
 }
 
 static Saved saved_of(real *saved, const AttentionHead *head)
 {
-    Supply supply = {saved, 0};
-    return take_saved(&supply, head);
+    Arena arena = arena_over(saved);
+    return take_saved(&arena, head);
 }
-
-/* --- memory --- */
 
 /* One bucket of a round at work. Rows are its positions in the order of time, and before the
  * end of the last tile zeros. */
@@ -141,40 +89,38 @@ typedef struct Scratch {
     real *row_max;     /* (T) forward's largest scores, */
     real *row_product; /* the same memory: backward's do . o */
     real *projections;
-    int32_t *order;  /* (T) positions by bucket, and in a bucket by time */
-    int32_t *starts; /* (buckets + 2) each bucket's first place in it */
+    SortedBuckets sorted;
 } Scratch;
 
-static Bucket take_bucket(Supply *supply, const AttentionHead *head)
+static Bucket take_bucket(Arena *arena, const AttentionHead *head)
 {
     Bucket b = {.head = head, .near = near_of(head)};
     size_t rows = (head->length + TILE - 1) / TILE * TILE, panel = TILE * (b.near + TILE);
-    b.q = supply_take(supply, rows * head->width);
-    b.v = supply_take(supply, rows * head->width);
-    b.dq = supply_take(supply, rows * head->width);
-    b.dv = supply_take(supply, rows * head->width);
-    b.scale = supply_take(supply, rows);
-    b.along = supply_take(supply, rows);
-    b.p = supply_take(supply, panel);
-    b.dp = supply_take(supply, panel);
-    b.tile = supply_take(supply, TILE * head->width);
+    b.q = arena_reals(arena, rows * head->width);
+    b.v = arena_reals(arena, rows * head->width);
+    b.dq = arena_reals(arena, rows * head->width);
+    b.dv = arena_reals(arena, rows * head->width);
+    b.scale = arena_reals(arena, rows);
+    b.along = arena_reals(arena, rows);
+    b.p = arena_reals(arena, panel);
+    b.dp = arena_reals(arena, panel);
+    b.tile = arena_reals(arena, TILE * head->width);
     return b;
 }
 
-static Scratch take_scratch(Supply *supply, const AttentionHead *head)
+static Scratch take_scratch(Arena *arena, const AttentionHead *head)
 {
-    Scratch s = {.bucket = take_bucket(supply, head)};
-    s.row_max = s.row_product = supply_take(supply, head->length);
-    s.projections = supply_take(supply, directions(head));
-    s.order = take_indexes(supply, head->length);
-    s.starts = take_indexes(supply, head->options->buckets + 2);
+    Scratch s = {.bucket = take_bucket(arena, head)};
+    s.row_max = s.row_product = arena_reals(arena, head->length);
+    s.projections = arena_reals(arena, buckets_directions(head));
+    s.sorted = buckets_take_sorted(arena, head);
     return s;
 }
 
 static Scratch scratch_of(real *scratch, const AttentionHead *head)
 {
-    Supply supply = {scratch, 0};
-    return take_scratch(&supply, head);
+    Arena arena = arena_over(scratch);
+    return take_scratch(&arena, head);
 }
 
 /* Of a step: what it sees in all rounds. */
@@ -185,40 +131,26 @@ typedef struct Sight {
     int32_t *buckets; /* (hashes) */
 } Sight;
 
-static Sight take_sight(Supply *supply, const AttentionHead *head)
+static Sight take_sight(Arena *arena, const AttentionHead *head)
 {
     size_t near = near_of(head), most = head->options->hashes * (near ? near : 1);
-    Sight s = {.q = supply_take(supply, head->width)};
-    s.projections = supply_take(supply, directions(head));
-    s.p = supply_take(supply, most);
-    s.seen = take_indexes(supply, most);
-    s.buckets = take_indexes(supply, head->options->hashes);
+    Sight s = {.q = arena_reals(arena, head->width)};
+    s.projections = arena_reals(arena, buckets_directions(head));
+    s.p = arena_reals(arena, most);
+    s.seen = buckets_take_indexes(arena, most);
+    s.buckets = buckets_take_indexes(arena, head->options->hashes);
     return s;
 }
 
 static size_t scratch_reals(const AttentionHead *head)
 {
-    Supply whole = {NULL, 0}, step = {NULL, 0};
+    Arena whole = {0}, step = {0};
     take_scratch(&whole, head);
     take_sight(&step, head);
-    return whole.used > step.used ? whole.used : step.used;
+    return arena_used_reals(whole.used > step.used ? &whole : &step);
 }
 
 /* --- buckets --- */
-
-/* Sorts by counting; positions of a bucket stay in order. What is counted two places further on
- * is the bucket's end after summing and its start after the positions have been placed. */
-static void sort_round(const Scratch *s, const int32_t *buckets, const AttentionHead *head)
-{
-    size_t count = head->options->buckets;
-    memset(s->starts, 0, (count + 2) * sizeof *s->starts);
-    for (size_t i = 0; i < head->length; i++)
-        s->starts[buckets[i] + 2]++;
-    for (size_t i = 2; i < count + 2; i++)
-        s->starts[i] += s->starts[i - 1];
-    for (size_t i = 0; i < head->length; i++)
-        s->order[s->starts[buckets[i] + 1]++] = (int32_t)i;
-}
 
 /* 1 / (sqrt(D) |q|) */
 static real scale_of(const real *q, size_t width)
@@ -229,9 +161,10 @@ static real scale_of(const real *q, size_t width)
 
 static void load_bucket(Bucket *b, const Scratch *s, size_t index, const real *q, const real *v)
 {
-    size_t width = b->head->width, stride = b->head->stride, first = (size_t)s->starts[index];
-    b->order = s->order + first;
-    b->count = (size_t)s->starts[index + 1] - first;
+    size_t width = b->head->width, stride = b->head->stride;
+    const int32_t *start = s->sorted.starts + index;
+    b->order = s->sorted.order + start[0];
+    b->count = (size_t)(start[1] - start[0]);
     for (size_t i = 0; i < b->count; i++) {
         size_t position = (size_t)b->order[i];
         b->scale[i] = scale_of(q + position * stride, width);
@@ -332,26 +265,22 @@ static void forward(const AttentionData *data, const AttentionHead *head)
     size_t length = head->length, width = head->width;
     Saved saved = saved_of(data->saved, head);
     Scratch s = scratch_of(data->scratch, head);
-    real *sum = saved.lse, *max = s.row_max, *out = data->out;
+    real *sum = saved.lse, *max = s.row_max, *out = data->out; /* the sums become the lse */
     for (size_t i = 0; i < length; i++) {
-        hash(saved.buckets + i, length, s.projections, data->q + i * head->stride, data->own,
-             head);
+        buckets_hash(saved.buckets + i, length, s.projections, data->q + i * head->stride,
+                     data->own, head);
         running_start(&max[i], &sum[i]);
         vector_zero(out + i * head->out_stride, width);
     }
     for (size_t round = 0; round < head->options->hashes; round++) {
-        sort_round(&s, saved.buckets + round * length, head);
+        buckets_sort(&s.sorted, saved.buckets + round * length, head);
         for (size_t index = 0; index < head->options->buckets; index++) {
             load_bucket(&s.bucket, &s, index, data->q, data->v);
             forward_bucket(&s.bucket, out, max, sum);
         }
     }
-    for (size_t i = 0; i < length; i++) {
-        real *row = out + i * head->out_stride, share = 1 / sum[i];
-        for (size_t j = 0; j < width; j++)
-            row[j] *= share;
-        sum[i] = max[i] + (real)log((double)sum[i]); /* and is the lse from here on */
-    }
+    for (size_t i = 0; i < length; i++)
+        running_finish(out + i * head->out_stride, width, max[i], &sum[i]);
 }
 
 /* --- backward --- */
@@ -439,7 +368,7 @@ static void backward(const AttentionData *data, const AttentionHead *head)
     rows_zero(data->dk, stride, length, width); /* keys are made of q */
     rows_zero(data->dv, stride, length, width);
     for (size_t round = 0; round < head->options->hashes; round++) {
-        sort_round(&s, saved.buckets + round * length, head);
+        buckets_sort(&s.sorted, saved.buckets + round * length, head);
         for (size_t index = 0; index < head->options->buckets; index++) {
             load_bucket(&s.bucket, &s, index, data->q, data->v);
             vector_zero(s.bucket.dq, s.bucket.count * width);
@@ -455,63 +384,32 @@ static void backward(const AttentionData *data, const AttentionHead *head)
 
 /* --- decoding --- */
 
-/* Decoding keeps keys and values of all positions, and for every round which position came
- * before each in its bucket, and which is each bucket's latest. They count from 1: 0 is none.
- */
+/* Decoding keeps keys and values of all positions. */
 typedef struct State {
     real *keys, *values; /* (T, D), keys with 1 / sqrt(D) in them */
-    int32_t *latest;     /* (hashes, buckets) */
-    int32_t *earlier;    /* (hashes, T) */
+    BucketChains chains;
 } State;
 
-static State take_state(Supply *supply, const AttentionHead *head)
+static State take_state(Arena *arena, const AttentionHead *head)
 {
-    size_t hashes = head->options->hashes;
-    State s = {.keys = supply_take(supply, head->length * head->width)};
-    s.values = supply_take(supply, head->length * head->width);
-    s.latest = take_indexes(supply, hashes * head->options->buckets);
-    s.earlier = take_indexes(supply, hashes * head->length);
+    State s = {.keys = arena_reals(arena, head->length * head->width)};
+    s.values = arena_reals(arena, head->length * head->width);
+    s.chains = buckets_take_chains(arena, head);
     return s;
 }
 
 static size_t state_reals(const AttentionHead *head)
 {
-    Supply supply = {NULL, 0};
-    take_state(&supply, head);
-    return supply.used;
-}
-
-/* Lists what a position sees in a round, and makes it the latest of its bucket. */
-static size_t list_seen(int32_t *seen, int32_t *latest, int32_t *earlier, size_t position,
-                        size_t near)
-{
-    size_t count = 0;
-    for (int32_t next = *latest; next && count < near; next = earlier[next - 1])
-        seen[count++] = next - 1;
-    if (count == 0)
-        seen[count++] = (int32_t)position;
-    earlier[position] = *latest;
-    *latest = (int32_t)position + 1;
-    return count;
-}
-
-static size_t list_all_seen(const Sight *sight, const State *state, size_t position,
-                            const AttentionHead *head)
-{
-    size_t count = 0, buckets = head->options->buckets;
-    for (size_t round = 0; round < head->options->hashes; round++) {
-        int32_t *latest = state->latest + round * buckets + (size_t)sight->buckets[round];
-        count += list_seen(sight->seen + count, latest, state->earlier + round * head->length,
-                           position, near_of(head));
-    }
-    return count;
+    Arena arena = {0};
+    take_state(&arena, head);
+    return arena_used_reals(&arena);
 }
 
 static void step(const AttentionData *data, real *state, size_t position,
                  const AttentionHead *head)
 {
     size_t width = head->width;
-    Supply in_state = {state, 0}, in_scratch = {data->scratch, 0};
+    Arena in_state = arena_over(state), in_scratch = arena_over(data->scratch);
     State s = take_state(&in_state, head);
     Sight sight = take_sight(&in_scratch, head);
     real *p = sight.p, *key = s.keys + position * width, scale = scale_of(data->q, width);
@@ -519,8 +417,9 @@ static void step(const AttentionData *data, real *state, size_t position,
     for (size_t i = 0; i < width; i++)
         key[i] = sight.q[i] * scale;
     memcpy(s.values + position * width, data->v, width * sizeof(real));
-    hash(sight.buckets, 1, sight.projections, data->q, data->own, head);
-    size_t count = list_all_seen(&sight, &s, position, head);
+    buckets_hash(sight.buckets, 1, sight.projections, data->q, data->own, head);
+    size_t count = buckets_follow(sight.seen, &s.chains, sight.buckets, position, near_of(head),
+                                  head);
     for (size_t j = 0; j < count; j++)
         p[j] = vector_dot(sight.q, s.keys + (size_t)sight.seen[j] * width, width);
     real max, sum;
@@ -537,7 +436,7 @@ static double flop(const AttentionHead *head)
 {
     double near = (double)near_of(head), width = (double)head->width;
     return (double)head->length * width *
-           (4 * (double)head->options->hashes * near + 2 * (double)directions(head));
+           (4 * (double)head->options->hashes * near + 2 * (double)buckets_directions(head));
 }
 
 const AttentionKind attention_reformer = {
@@ -551,8 +450,8 @@ const AttentionKind attention_reformer = {
     .saved_reals = saved_reals,
     .scratch_reals = scratch_reals,
     .state_reals = state_reals,
-    .own_reals = own_reals,
-    .start_own = start_own,
+    .own_reals = buckets_own_reals,
+    .start_own = buckets_start_own,
     .own_is_drawn = true,
     .flop = flop,
     .forward = forward,

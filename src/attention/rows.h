@@ -1,22 +1,8 @@
-/* Small things that engines do with rows of numbers, and with their scratch memory. */
+/* Small things that kinds do with rows of numbers. */
 #ifndef LINNET_ROWS_H
 #define LINNET_ROWS_H
 
 #include "src/vector.h"
-
-/* Hands out scratch memory piece by piece, or only counts it while there is none. */
-typedef struct Supply {
-    real *base;
-    size_t used;
-} Supply;
-
-static inline real *supply_take(Supply *supply, size_t count)
-{
-    enum { LINE = 16 };
-    real *start = supply->base ? supply->base + supply->used : NULL;
-    supply->used += (count + LINE - 1) / LINE * LINE;
-    return start;
-}
 
 /* Each row times a number of its own. */
 static inline void rows_scale(real *x, size_t stride, const real *factors, size_t rows,
@@ -33,6 +19,20 @@ static inline void rows_zero(real *x, size_t stride, size_t rows, size_t width)
 {
     for (size_t i = 0; i < rows; i++)
         vector_zero(x + i * stride, width);
+}
+
+/* 1 / |x|, safe at 0; and from the gradient of x / |x|, in dx, to that of x. */
+static inline real row_unit(const real *x, size_t width)
+{
+    return 1 / (real)sqrt((double)(vector_dot(x, x, width) + (real)1e-6));
+}
+
+static inline void row_unit_backward(real *restrict dx, const real *restrict x, real unit,
+                                     size_t width)
+{
+    real along = vector_dot(dx, x, width) * unit * unit;
+    for (size_t i = 0; i < width; i++)
+        dx[i] = unit * (dx[i] - along * x[i]);
 }
 
 #endif

@@ -16,6 +16,7 @@
  * itself; only what comes through the state needs them all. Rows of features are filled up with
  * zeros to a multiple of 8. */
 #include "src/attention/features.h"
+#include "src/attention/rows.h"
 
 static size_t padded(size_t features)
 {
@@ -54,7 +55,7 @@ static void first_forward(const FeatureRows *rows)
         const real *x = rows->x + i * rows->head->stride;
         real *restrict y = rows->y + i * features;
         feature_fetch_next(rows, i);
-        real scale = slope * feature_unit(x, width);
+        real scale = slope * row_unit(x, width);
         for (size_t j = 0; j < width; j++)
             y[j] = scale * x[j];
         end_row(y, width, features);
@@ -70,7 +71,7 @@ static void first_backward(const FeatureRows *rows)
         real *restrict dx = rows->dx + i * rows->head->stride;
         for (size_t j = 0; j < width; j++)
             dx[j] = slope * dy[j];
-        feature_unit_backward(dx, x, feature_unit(x, width), width);
+        row_unit_backward(dx, x, row_unit(x, width), width);
     }
 }
 
@@ -211,7 +212,7 @@ static void row_backward(real *restrict dx, real *restrict du, const real *restr
     if (limit < 1) {
         for (size_t a = 0; a < numbers->d; a++)
             du[a] *= LONGEST;
-        feature_unit_backward(du, u, limit / LONGEST, numbers->d);
+        row_unit_backward(du, u, limit / LONGEST, numbers->d);
     }
     vector_zero(dx, width);
     for (size_t a = 0; a < numbers->d; a++)

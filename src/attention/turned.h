@@ -8,18 +8,23 @@
 #include "src/layers/rotary.h"
 #include "src/vector.h"
 
-static inline void turned_copy(real *to, const real *x, size_t angles,
-                               const AttentionHead *head)
+static inline void turn(real *x, size_t angles, const AttentionHead *head)
 {
-    memcpy(to, x, head->width * sizeof(real));
     if (head->rotary)
-        rotary_turn(to, head->rotary + angles * head->width, head->width, false);
+        rotary_turn(x, head->rotary + angles * head->width, head->width, false);
 }
 
 static inline void turn_back(real *x, size_t angles, const AttentionHead *head)
 {
     if (head->rotary)
         rotary_turn(x, head->rotary + angles * head->width, head->width, true);
+}
+
+static inline void turned_copy(real *to, const real *x, size_t angles,
+                               const AttentionHead *head)
+{
+    memcpy(to, x, head->width * sizeof(real));
+    turn(to, angles, head);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* Softmax attention over a sliding window: a query sees the last w positions, itself included,
  *
- *   o_i = sum over i - w < j <= i of exp(s_ij) v_j / sum of exp(s_ij),   s_ij = q_i . k_j /
- * sqrt(D)
+ *   s_ij = q_i . k_j / sqrt(D)
+ *   o_i = sum over i - w < j <= i of exp(s_ij) v_j / sum over the same j of exp(s_ij)
  *
  * so L layers reach L (w - 1) positions back. Decoding keeps a ring of w keys and values.
  * Carried into the next window of a text, the ring is what its first queries still see, as in

@@ -69,14 +69,6 @@ static inline real convolved(const real *const w[TAPS], const real *const x[TAPS
     return w[0][i] * x[0][i] + w[1][i] * x[1][i] + w[2][i] * x[2][i] + w[3][i] * x[3][i];
 }
 
-/* Rows of a strip lie too far apart for the processor to guess the next. */
-static inline void fetch(const real *row, size_t count)
-{
-    enum { LINE = 64 / sizeof(real) };
-    for (size_t i = 0; i < count; i += LINE)
-        __builtin_prefetch(row + i);
-}
-
 /* --- forward --- */
 
 static void keep_last_rows(const Strip *s, size_t length)
@@ -97,8 +89,8 @@ static void forward_tile(void *context, size_t tile, size_t worker)
         real *restrict y = job->y + s.at + t * s.channels;
         seen_rows(x, &s, t);
         if (t + AHEAD < job->length) {
-            fetch(earlier_row(&s, t + AHEAD, 0), s.count);
-            fetch(y + AHEAD * s.channels, s.count);
+            vector_fetch(earlier_row(&s, t + AHEAD, 0), s.count);
+            vector_fetch(y + AHEAD * s.channels, s.count);
         }
         for (size_t i = 0; i < s.count; i++)
             y[i] = silu(convolved(s.w, x, i));
@@ -140,9 +132,9 @@ static void backward_position(const Job *job, const Strip *s, size_t t,
     seen_rows(x, s, t);
     if (t >= AHEAD) {
         size_t distance = AHEAD * s->channels;
-        fetch(earlier_row(s, t, AHEAD), s->count);
-        fetch(dy - distance, s->count);
-        fetch(dx - distance, s->count);
+        vector_fetch(earlier_row(s, t, AHEAD), s->count);
+        vector_fetch(dy - distance, s->count);
+        vector_fetch(dx - distance, s->count);
     }
 #pragma omp simd
     for (size_t i = 0; i < s->count; i++) {

@@ -1,40 +1,49 @@
 #include "src/layers/dropout.h"
 #include "src/team.h"
 
-#define TILE ((size_t)16384)
+#define TILE_ROWS ((size_t)64)
 
 typedef struct Job {
     real *y;
     const real *base, *x;
     Dropout dropout;
-    size_t count;
+    size_t rows, width;
 } Job;
 
-static void add_tile(void *context, size_t tile, size_t worker)
+static void add_row(const Job *job, size_t row)
 {
-    (void)worker;
-    const Job *job = context;
-    size_t first = tile * TILE, end = first + team_extent(job->count, TILE, tile);
     uint32_t threshold = dropout_threshold(job->dropout.rate);
+    uint32_t first = dropout_first(job->dropout, row, job->width);
     real scale = 1 / (1 - job->dropout.rate);
     RandomKey key = job->dropout.key;
-    const real *base = job->base, *x = job->x;
-    real *y = job->y;
+    const real *base = job->base ? job->base + row * job->width : NULL;
+    const real *x = job->x + row * job->width;
+    real *y = job->y + row * job->width;
     if (threshold == 0) {
 #pragma omp simd
-        for (size_t i = first; i < end; i++)
+        for (size_t i = 0; i < job->width; i++)
             y[i] = base ? base[i] + x[i] : x[i];
     } else {
 #pragma omp simd
-        for (size_t i = first; i < end; i++) {
-            real kept = x[i] * dropout_factor(key, (uint32_t)i, threshold, scale);
+        for (size_t i = 0; i < job->width; i++) {
+            real kept = x[i] * dropout_factor(key, first + (uint32_t)i, threshold, scale);
             y[i] = base ? base[i] + kept : kept;
         }
     }
 }
 
-void dropout_add(real *y, const real *base, const real *x, Dropout dropout, size_t count)
+static void add_tile(void *context, size_t tile, size_t worker)
 {
-    Job job = {y, base, x, dropout, count};
-    team_run(team_tiles(count, TILE), add_tile, &job);
+    (void)worker;
+    const Job *job = context;
+    size_t first = tile * TILE_ROWS, end = first + team_extent(job->rows, TILE_ROWS, tile);
+    for (size_t row = first; row < end; row++)
+        add_row(job, row);
+}
+
+void dropout_add(real *y, const real *base, const real *x, Dropout dropout, size_t rows,
+                 size_t width)
+{
+    Job job = {y, base, x, dropout, rows, width};
+    team_run(team_tiles(rows, TILE_ROWS), add_tile, &job);
 }

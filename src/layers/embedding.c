@@ -10,9 +10,17 @@ typedef struct Job {
     real *x, *dtokens, *dpositions;
     const real *dx, *tokens, *positions;
     const int32_t *ids;
-    Dropout dropout;
+    Dropout words, dropout;
     size_t rows, length, width;
 } Job;
+
+/* Of a word, wherever it stands. */
+static real word_factor(const Job *job, size_t row)
+{
+    Dropout words = job->words;
+    return dropout_factor(words.key, (uint32_t)job->ids[row], dropout_threshold(words.rate),
+                          1 / (1 - words.rate));
+}
 
 static void forward_tile(void *context, size_t tile, size_t worker)
 {
@@ -21,9 +29,9 @@ static void forward_tile(void *context, size_t tile, size_t worker)
     size_t first = tile * TILE_ROWS, count = team_extent(job->rows, TILE_ROWS, tile);
     for (size_t row = first; row < first + count; row++) {
         const real *token = job->tokens + (size_t)job->ids[row] * job->width;
-        real *restrict x = job->x + row * job->width;
+        real *restrict x = job->x + row * job->width, factor = word_factor(job, row);
         for (size_t i = 0; i < job->width; i++)
-            x[i] = token[i];
+            x[i] = factor * token[i];
         if (!job->positions)
             continue;
         const real *position = job->positions + row % job->length * job->width;
@@ -33,18 +41,19 @@ static void forward_tile(void *context, size_t tile, size_t worker)
 }
 
 void embedding_forward(real *x, const real *tokens, const real *positions, const int32_t *ids,
-                       Dropout dropout, size_t rows, size_t length, size_t width)
+                       Dropout words, Dropout dropout, size_t rows, size_t length, size_t width)
 {
     Job job = {.x = x,
                .tokens = tokens,
                .positions = positions,
                .ids = ids,
+               .words = words,
                .rows = rows,
                .length = length,
                .width = width};
     team_run(team_tiles(rows, TILE_ROWS), forward_tile, &job);
     if (dropout.rate > 0)
-        dropout_add(x, NULL, x, dropout, rows * width);
+        dropout_add(x, NULL, x, dropout, rows, width);
 }
 
 /* A word may stand in many rows, so a tile owns some columns of every word, and adds up the
@@ -58,14 +67,16 @@ static void backward_tile(void *context, size_t tile, size_t worker)
     real scale = 1 / (1 - job->dropout.rate);
     for (size_t row = 0; row < job->rows; row++) {
         size_t start = row * job->width + first;
+        uint32_t mask = dropout_first(job->dropout, row, job->width) + (uint32_t)first;
         real *restrict dtoken = job->dtokens + (size_t)job->ids[row] * job->width + first;
         real gradient[TILE_COLUMNS];
         for (size_t i = 0; i < count; i++)
             gradient[i] = job->dx[start + i] * dropout_factor(job->dropout.key,
-                                                              (uint32_t)(start + i), threshold,
+                                                              mask + (uint32_t)i, threshold,
                                                               scale);
+        real factor = word_factor(job, row);
         for (size_t i = 0; i < count; i++)
-            dtoken[i] += gradient[i];
+            dtoken[i] += factor * gradient[i];
         if (!job->dpositions)
             continue;
         real *restrict dposition = job->dpositions + row % job->length * job->width + first;
@@ -75,12 +86,14 @@ static void backward_tile(void *context, size_t tile, size_t worker)
 }
 
 void embedding_backward(real *dtokens, real *dpositions, const real *dx, const int32_t *ids,
-                        Dropout dropout, size_t rows, size_t length, size_t width)
+                        Dropout words, Dropout dropout, size_t rows, size_t length,
+                        size_t width)
 {
     Job job = {.dtokens = dtokens,
                .dpositions = dpositions,
                .dx = dx,
                .ids = ids,
+               .words = words,
                .dropout = dropout,
                .rows = rows,
                .length = length,

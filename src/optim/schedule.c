@@ -13,6 +13,14 @@ static double linear(double progress, double floor)
     return 1 - (1 - floor) * progress;
 }
 
+/* Constant, and then down to the floor in the last two fifths. */
+static double trapezoid(double progress, double floor)
+{
+    const double fall = 0.4;
+    double fallen = (progress - (1 - fall)) / fall;
+    return fallen <= 0 ? 1 : linear(fallen, floor);
+}
+
 static double constant(double progress, double floor)
 {
     (void)progress;
@@ -23,6 +31,7 @@ static double constant(double progress, double floor)
 static const Schedule schedules[] = {
     {"cosine", cosine},
     {"linear", linear},
+    {"trapezoid", trapezoid},
     {"constant", constant},
 };
 

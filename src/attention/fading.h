@@ -1,0 +1,29 @@
+/* How much of a chunk's states is left, from position to position: products of decays. They are
+ * computed as products, not from differences of sums of logarithms, so that a decay of nearly 0
+ * cannot harm others. */
+#ifndef LINNET_FADING_H
+#define LINNET_FADING_H
+
+#include "src/attention/triangle.h"
+#include "src/memory.h"
+
+/* Positions of a chunk at the most. */
+enum { FADING_ROWS = 64 };
+
+typedef struct Fading {
+    real *decay;      /* (rows) a_i: what is left of the state before position i */
+    real *from_start; /* (rows) F_i: the decays from the first up to i */
+    real *to_end;     /* (rows) R_i: those after i up to the last */
+    real *between;    /* (rows, FADING_ROWS) W_ij: those after j up to i, 0 for later j */
+} Fading;
+
+Fading fading_take(Arena *arena);
+
+/* Both read the decays: W may serve many chunks, F and R depend on where the chunk ends. */
+void fading_between(const Fading *f, size_t rows);
+void fading_to_ends(const Fading *f, size_t rows);
+
+/* M = M W, entry by entry; its rows are FADING_ROWS apart. */
+void fading_weigh(const Fading *f, Triangle m);
+
+#endif

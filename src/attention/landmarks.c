@@ -1,0 +1,288 @@
+/* With one segment more, F has a row more, and each of its rows has the keys of that segment
+ * more: a running softmax. Backwards, landmark l and position j have met in F^b for all b from
+ * some first one on, each time with the gradients
+ *
+ *   ds_lj = p_lj (dF_l . v_j - dF_l . F_l)     dv_j = p_lj dF_l     p_lj = exp(s_lj - L_l)
+ *
+ * with L_l the logarithm of the row's sum in F^b. As b falls, we keep the sums over b' >= b
+ *
+ *   G_l = sum of exp(L^b_l - L^b'_l) dF^b'_l
+ *   C_l = sum of exp(L^b_l - L^b'_l) (dF^b'_l . F^b'_l)
+ *
+ * so that every pair is taken once, at the b at which it first met, with G_l in dF_l's place
+ * and C_l in that of its product. No factor is larger than 1. */
+#include "src/attention/landmarks.h"
+#include "src/attention/pseudoinverse.h"
+#include "src/attention/running.h"
+#include "src/gemm.h"
+
+/* --- sizes and memory --- */
+
+size_t landmarks_segment(const AttentionHead *head)
+{
+    size_t segment = head->options->segment;
+    return segment < head->length ? segment : head->length;
+}
+
+size_t landmarks_count(const AttentionHead *head)
+{
+    return (head->length - 1) / landmarks_segment(head);
+}
+
+Landmarks landmarks_take(Arena *kept, Arena *work, const AttentionHead *head)
+{
+    size_t count = landmarks_count(head), means = count * head->width;
+    Landmarks l = {.head = head, .q = arena_reals(kept, means)};
+    l.k = arena_reals(kept, means);
+    l.weighted = arena_reals(kept, means);
+    l.max = arena_reals(kept, count);
+    l.sum = arena_reals(kept, count);
+    l.pairs = arena_reals(work, head->length);
+    l.dpairs = arena_reals(work, head->length);
+    l.inverse = arena_reals(work, pseudoinverse_reals(count));
+    l.dq = arena_reals(work, means);
+    l.dk = arena_reals(work, means);
+    l.df = arena_reals(work, means);
+    l.g = arena_reals(work, means);
+    l.c = arena_reals(work, count);
+    return l;
+}
+
+size_t landmarks_saved_reals(const AttentionHead *head)
+{
+    size_t count = landmarks_count(head);
+    return count * (count + 1) / 2 * (head->width + 1);
+}
+
+LandmarkRows landmarks_saved(real *saved, size_t b, const AttentionHead *head)
+{
+    LandmarkRows rows = {.f = saved + b * (b - 1) / 2 * (head->width + 1)};
+    rows.lse = rows.f + b * head->width;
+    return rows;
+}
+
+static real score_scale(const Landmarks *l)
+{
+    return 1 / (real)sqrt((double)l->head->width);
+}
+
+/* --- means --- */
+
+void landmarks_add(const Landmarks *l, size_t position, const real *q, const real *k)
+{
+    size_t segment = landmarks_segment(l->head), width = l->head->width;
+    size_t landmark = position / segment;
+    if (landmark == landmarks_count(l->head))
+        return;
+    real *q_mean = l->q + landmark * width, *k_mean = l->k + landmark * width;
+    if (position % segment == 0) {
+        vector_zero(q_mean, width);
+        vector_zero(k_mean, width);
+    }
+    vector_add_scaled(q_mean, q, 1 / (real)segment, width);
+    vector_add_scaled(k_mean, k, 1 / (real)segment, width);
+}
+
+void landmarks_add_all(const Landmarks *l, const AttentionData *data)
+{
+    size_t stride = l->head->stride;
+    for (size_t i = 0; i < landmarks_count(l->head) * landmarks_segment(l->head); i++)
+        landmarks_add(l, i, data->q + i * stride, data->k + i * stride);
+}
+
+/* --- A and M --- */
+
+/* A = softmax(Q~ K~^T / sqrt(D)), and its pseudoinverse */
+static void invert(const Pseudoinverse *inverse, const Landmarks *l)
+{
+    size_t b = inverse->size, width = l->head->width;
+    gemm(b, b, width, score_scale(l), plain(l->q, width), transposed(l->k, width), GEMM_SET,
+         inverse->a, b);
+    for (size_t i = 0; i < b; i++)
+        running_whole(inverse->a + i * b, b);
+    pseudoinverse_forward(inverse);
+}
+
+void landmarks_values(const Landmarks *l, size_t b, const real *f, real *values)
+{
+    Pseudoinverse inverse = pseudoinverse_at(l->inverse, b);
+    size_t width = l->head->width;
+    invert(&inverse, l);
+    /* M = A^+ F */
+    gemm(b, width, b, 1, plain(inverse.result, b), plain(f, width), GEMM_SET, values, width);
+}
+
+static void invert_backward(const Pseudoinverse *inverse, const Landmarks *l)
+{
+    size_t b = inverse->size, width = l->head->width;
+    pseudoinverse_backward(inverse);
+    for (size_t i = 0; i < b; i++) {
+        const real *a = inverse->a + i * b;
+        real *restrict da = inverse->da + i * b, product = vector_dot(da, a, b);
+        for (size_t j = 0; j < b; j++)
+            da[j] = a[j] * (da[j] - product);
+    }
+    /* dQ~ += dS K~ / sqrt(D)      dK~ += dS^T Q~ / sqrt(D) */
+    gemm(b, width, b, score_scale(l), plain(inverse->da, b), plain(l->k, width), GEMM_ADD,
+         l->dq, width);
+    gemm(b, width, b, score_scale(l), transposed(inverse->da, b), plain(l->q, width), GEMM_ADD,
+         l->dk, width);
+}
+
+/* M = Z F with Z = A^+:  dZ = dM F^T,  dF = Z^T dM */
+static void values_backward(const Landmarks *l, size_t b, const real *f, const real *dvalues)
+{
+    Pseudoinverse inverse = pseudoinverse_at(l->inverse, b);
+    size_t width = l->head->width;
+    Factor dm = plain(dvalues, width);
+    gemm(b, b, width, 1, dm, transposed(f, width), GEMM_SET, inverse.dresult, b);
+    gemm(b, width, b, 1, transposed(inverse.result, b), dm, GEMM_SET, l->df, width);
+    invert_backward(&inverse, l);
+}
+
+/* --- F --- */
+
+/* Some landmarks and some positions that meet. */
+typedef struct Meeting {
+    size_t landmark, landmarks, position, positions;
+} Meeting;
+
+/* With b landmarks, all meet the segment that has just become the last ... */
+static Meeting all_meet_last(size_t b, size_t segment)
+{
+    return (Meeting){0, b, (b - 1) * segment, segment};
+}
+
+/* ... and its landmark meets all positions before it. */
+static Meeting last_meets_all(size_t b, size_t segment)
+{
+    return (Meeting){b - 1, 1, 0, (b - 1) * segment};
+}
+
+/* S = Q~ K^T / sqrt(D) */
+static void meeting_scores(const Landmarks *l, const LandmarkText *text, Meeting m)
+{
+    size_t width = l->head->width;
+    gemm(m.landmarks, m.positions, width, score_scale(l),
+         plain(l->q + m.landmark * width, width),
+         transposed(text->k + m.position * text->stride, text->stride), GEMM_SET, l->pairs,
+         m.positions);
+}
+
+static void meet(const Landmarks *l, const LandmarkText *text, Meeting m)
+{
+    size_t width = l->head->width;
+    if (m.positions == 0)
+        return;
+    meeting_scores(l, text, m);
+    real *weighted = l->weighted + m.landmark * width;
+    for (size_t i = 0; i < m.landmarks; i++) {
+        size_t row = m.landmark + i;
+        real factor = running_absorb(l->pairs + i * m.positions, m.positions, &l->max[row],
+                                     &l->sum[row]);
+        for (size_t j = 0; j < width; j++)
+            weighted[i * width + j] *= factor;
+    }
+    /* F += P V, before the division */
+    gemm(m.landmarks, width, m.positions, 1, plain(l->pairs, m.positions),
+         plain(text->v + m.position * text->stride, text->stride), GEMM_ADD, weighted, width);
+}
+
+/* F and L from the sums. */
+static void divide(const Landmarks *l, size_t b, LandmarkRows rows)
+{
+    size_t width = l->head->width;
+    for (size_t row = 0; row < b; row++) {
+        real share = 1 / l->sum[row];
+        for (size_t j = 0; j < width; j++)
+            rows.f[row * width + j] = l->weighted[row * width + j] * share;
+        rows.lse[row] = running_lse(l->max[row], l->sum[row]);
+    }
+}
+
+void landmarks_complete(const Landmarks *l, size_t b, const LandmarkText *text,
+                        LandmarkRows rows, real *values)
+{
+    size_t segment = landmarks_segment(l->head), width = l->head->width;
+    running_start(&l->max[b - 1], &l->sum[b - 1]);
+    vector_zero(l->weighted + (b - 1) * width, width);
+    meet(l, text, last_meets_all(b, segment));
+    meet(l, text, all_meet_last(b, segment));
+    divide(l, b, rows);
+    landmarks_values(l, b, rows.f, values);
+}
+
+/* --- backward --- */
+
+/* G and C from those of b + 1 landmarks, whose lse is NULL at the last b. */
+static void accumulate(const Landmarks *l, size_t b, LandmarkRows rows, const real *later_lse)
+{
+    size_t width = l->head->width;
+    for (size_t row = 0; row < b; row++) {
+        real factor = later_lse ? vector_exp(rows.lse[row] - later_lse[row]) : 0;
+        real *restrict g = l->g + row * width;
+        const real *df = l->df + row * width;
+        for (size_t i = 0; i < width; i++)
+            g[i] = df[i] + factor * g[i];
+        l->c[row] = vector_dot(df, rows.f + row * width, width) + factor * l->c[row];
+    }
+}
+
+static void meet_backward(const Landmarks *l, const AttentionData *data, Meeting m,
+                          const real *lse)
+{
+    size_t width = l->head->width, stride = l->head->stride, at = m.position * stride;
+    const real *g = l->g + m.landmark * width, *q = l->q + m.landmark * width;
+    const LandmarkText text = {data->k, data->v, stride};
+    if (m.positions == 0)
+        return;
+    meeting_scores(l, &text, m);
+    /* dP = G V^T */
+    gemm(m.landmarks, m.positions, width, 1, plain(g, width), transposed(data->v + at, stride),
+         GEMM_SET, l->dpairs, m.positions);
+    for (size_t i = 0; i < m.landmarks; i++)
+        running_backward(l->pairs + i * m.positions, l->dpairs + i * m.positions, m.positions,
+                         lse[m.landmark + i], l->c[m.landmark + i]);
+    /* dV += P^T G */
+    gemm(m.positions, width, m.landmarks, 1, transposed(l->pairs, m.positions), plain(g, width),
+         GEMM_ADD, data->dv + at, stride);
+    /* dQ~ += dS K / sqrt(D) */
+    gemm(m.landmarks, width, m.positions, score_scale(l), plain(l->dpairs, m.positions),
+         plain(data->k + at, stride), GEMM_ADD, l->dq + m.landmark * width, width);
+    /* dK += dS^T Q~ / sqrt(D) */
+    gemm(m.positions, width, m.landmarks, score_scale(l), transposed(l->dpairs, m.positions),
+         plain(q, width), GEMM_ADD, data->dk + at, stride);
+}
+
+void landmarks_begin_backward(const Landmarks *l)
+{
+    size_t count = landmarks_count(l->head), means = count * l->head->width;
+    vector_zero(l->dq, means);
+    vector_zero(l->dk, means);
+    vector_zero(l->g, means);
+    vector_zero(l->c, count);
+}
+
+void landmarks_backward(const Landmarks *l, size_t b, const AttentionData *data, real *saved,
+                        const real *dvalues)
+{
+    const AttentionHead *head = l->head;
+    size_t segment = landmarks_segment(head);
+    LandmarkRows rows = landmarks_saved(saved, b, head);
+    bool last = b == landmarks_count(head);
+    values_backward(l, b, rows.f, dvalues);
+    accumulate(l, b, rows, last ? NULL : landmarks_saved(saved, b + 1, head).lse);
+    meet_backward(l, data, last_meets_all(b, segment), rows.lse);
+    meet_backward(l, data, all_meet_last(b, segment), rows.lse);
+}
+
+/* A mean's gradient goes to all that it is the mean of. */
+void landmarks_end_backward(const Landmarks *l, const AttentionData *data)
+{
+    size_t segment = landmarks_segment(l->head), width = l->head->width;
+    for (size_t i = 0; i < landmarks_count(l->head) * segment; i++) {
+        size_t at = i * l->head->stride, mean = i / segment * width;
+        vector_add_scaled(data->dq + at, l->dq + mean, 1 / (real)segment, width);
+        vector_add_scaled(data->dk + at, l->dk + mean, 1 / (real)segment, width);
+    }
+}

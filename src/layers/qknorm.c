@@ -1,0 +1,83 @@
+#include "src/layers/qknorm.h"
+#include "src/team.h"
+#include "src/vector.h"
+
+#define EPSILON   ((real)1e-5)
+#define TILE_ROWS ((size_t)64)
+
+typedef struct Job {
+    real *x, *r, *dx, *dgain;
+    const real *y, *gain;
+    size_t rows, heads, width, stride;
+} Job;
+
+static void forward_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const Job *job = context;
+    size_t first = tile * TILE_ROWS, end = first + team_extent(job->rows, TILE_ROWS, tile);
+    for (size_t row = first; row < end; row++)
+        for (size_t head = 0; head < job->heads; head++) {
+            real *x = job->x + row * job->stride + head * job->width;
+            real square = vector_dot(x, x, job->width) / (real)job->width;
+            real r = 1 / (real)sqrt((double)(square + EPSILON)), factor = r * job->gain[head];
+            job->r[row * job->heads + head] = r;
+            for (size_t i = 0; i < job->width; i++)
+                x[i] *= factor;
+        }
+}
+
+void qknorm_forward(real *x, real *r, const real *gain, size_t rows, size_t heads, size_t width,
+                    size_t stride)
+{
+    Job job = {.x = x,
+               .r = r,
+               .gain = gain,
+               .rows = rows,
+               .heads = heads,
+               .width = width,
+               .stride = stride};
+    team_run(team_tiles(rows, TILE_ROWS), forward_tile, &job);
+}
+
+/* With n = x r = y / gain:  dgain += n . dy,  dx = r gain (dy - n mean(n dy)). A gain of 0 has
+ * lost n; it gets no gradient and gives none. Returns what is added to dgain. */
+static real backward_row(const Job *job, size_t row, size_t head)
+{
+    size_t at = row * job->stride + head * job->width;
+    const real *y = job->y + at;
+    real *dx = job->dx + at, gain = job->gain[head];
+    real inverse = gain == 0 ? 0 : 1 / gain;
+    real product = vector_dot(y, dx, job->width) * inverse;
+    real factor = job->r[row * job->heads + head] * gain;
+    real share = product / (real)job->width * inverse;
+    for (size_t i = 0; i < job->width; i++)
+        dx[i] = factor * (dx[i] - share * y[i]);
+    return product;
+}
+
+/* A tile is a head, whose gain adds up all rows in their order. */
+static void backward_tile(void *context, size_t head, size_t worker)
+{
+    (void)worker;
+    const Job *job = context;
+    real sum = 0;
+    for (size_t row = 0; row < job->rows; row++)
+        sum += backward_row(job, row, head);
+    job->dgain[head] += sum;
+}
+
+void qknorm_backward(real *dx, real *dgain, const real *y, const real *r, const real *gain,
+                     size_t rows, size_t heads, size_t width, size_t stride)
+{
+    Job job = {.r = (real *)r, /* read alone */
+               .dx = dx,
+               .dgain = dgain,
+               .y = y,
+               .gain = gain,
+               .rows = rows,
+               .heads = heads,
+               .width = width,
+               .stride = stride};
+    team_run(heads, backward_tile, &job);
+}
