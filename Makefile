@@ -39,17 +39,17 @@ LIBS      = $$($(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
 
 PROGRAMS = train sample eval compare export bench inspect toy
 main_of_train   = train/train
-main_of_sample  = eval/sample
+main_of_sample  = eval/write/sample
 main_of_eval    = eval/eval
-main_of_compare = eval/compare
-main_of_export  = eval/export
-main_of_bench   = eval/bench
-main_of_inspect = eval/inspect
+main_of_compare = eval/compare/compare
+main_of_export  = eval/export/export
+main_of_bench   = eval/bench/bench
+main_of_inspect = eval/inspect/inspect
 main_of_toy     = data/toy_main
 MAINS    = $(foreach program,$(PROGRAMS),$(main_of_$(program)).c)
-SOURCES  = $(filter-out $(MAINS),$(wildcard src/*.c src/*/*.c data/*.c models/*.c eval/*.c train/*.c))
+SOURCES  = $(filter-out $(MAINS),$(wildcard src/*.c src/*/*.c data/*.c models/*.c eval/*.c eval/*/*.c train/*.c train/*/*.c))
 TESTS    = $(wildcard tests/*.c)
-SHEETS   = $(wildcard $(foreach floor,src src/* data models eval train tests,$(floor)/*.[ch]))
+SHEETS   = $(wildcard $(foreach floor,src src/* data models eval eval/* train train/* tests,$(floor)/*.[ch]))
 
 # Short lines; "make V=1" shows the commands.
 Q = $(if $(V),,@)
@@ -79,12 +79,12 @@ $(eval $(call library_rules,double,-DLINNET_DOUBLE))
 # The page of "compare --html": its script, its style and its fixed markup are files of their
 # own here, and strings in the program.
 PAGE = html css js
-$(BUILD)/page.c: $(PAGE:%=eval/report.%)
+$(BUILD)/page.c: $(PAGE:%=eval/page/report.%)
 	@mkdir -p $(@D)
 	$(call say,PAGE)
 	$(Q)for part in $(PAGE); do \
 	  echo "extern const char report_$$part[]; const char report_$$part[] =" && \
-	  sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' eval/report.$$part && echo ';' || exit 1; \
+	  sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' eval/page/report.$$part && echo ';' || exit 1; \
 	done > $@.new && mv $@.new $@
 
 $(BUILD)/page.o: $(BUILD)/page.c $(BUILD)/flags

@@ -1,7 +1,7 @@
 /* eval: how well a trained model predicts a text, by a protocol that the output states. */
 #include "eval/loaded.h"
 #include "eval/score.h"
-#include "eval/scores.h"
+#include "eval/runs/scores.h"
 #include "src/file.h"
 #include "src/gemm.h"
 #include "src/program.h"

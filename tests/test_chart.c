@@ -1,5 +1,5 @@
 /* How curves are drawn: in every size, and whatever the points are. */
-#include "eval/chart.h"
+#include "eval/draw/chart.h"
 #include "src/memory.h"
 #include "tests/tests.h"
 

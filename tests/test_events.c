@@ -1,5 +1,5 @@
 /* TensorBoard's event files, byte for byte, and files that readers can follow. */
-#include "eval/events.h"
+#include "eval/runs/events.h"
 #include "src/containers.h"
 #include "src/crc32c.h"
 #include "src/text.h"

@@ -1,6 +1,6 @@
 /* What export writes: whole folders or none, JSON that says what the model is, and a refusal of
  * whatever GPT-2 cannot be. That other programs read it is for tests/interop. */
-#include "eval/export_forms.h"
+#include "eval/export/forms.h"
 #include "models/pass.h"
 #include "src/file.h"
 #include "src/layers/embedding.h"

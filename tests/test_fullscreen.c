@@ -3,7 +3,7 @@
 #include "src/containers.h"
 #include "src/text.h"
 #include "tests/tests.h"
-#include "train/fullscreen.h"
+#include "train/observers/fullscreen.h"
 #include "train/signals.h"
 
 #include <fcntl.h>

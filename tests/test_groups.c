@@ -1,6 +1,6 @@
 /* Runs taken together by their settings, and what their seeds allow to say. */
-#include "eval/differences.h"
-#include "eval/groups.h"
+#include "eval/compare/differences.h"
+#include "eval/compare/groups.h"
 #include "src/containers.h"
 #include "src/text.h"
 #include "tests/tests.h"

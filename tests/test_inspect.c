@@ -1,9 +1,9 @@
 /* Attention as weights: they are what each kind does to its values, and what is shown of them
  * and of the predictions is what the model computes, whatever words there are. */
-#include "eval/heatmap.h"
-#include "eval/inspect_json.h"
-#include "eval/inspect_page.h"
-#include "eval/inspect_text.h"
+#include "eval/draw/heatmap.h"
+#include "eval/inspect/json.h"
+#include "eval/inspect/page.h"
+#include "eval/inspect/text.h"
 #include "models/weights.h"
 #include "src/memory.h"
 #include "src/random.h"

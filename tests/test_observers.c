@@ -4,8 +4,8 @@
 #include "src/text.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
-#include "train/observer.h"
-#include "train/samples.h"
+#include "train/observers/observer.h"
+#include "train/observers/samples.h"
 
 #include <stdlib.h>
 #include <string.h>

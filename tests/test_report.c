@@ -1,7 +1,7 @@
 /* The page of compare --html, as far as it is C's: which points of a log stay, and what becomes
  * of text that would rather be markup. Its script is tested by report.sh. */
-#include "eval/report.h"
-#include "eval/thin.h"
+#include "eval/page/report.h"
+#include "eval/page/thin.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "tests/scratch.h"

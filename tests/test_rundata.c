@@ -1,5 +1,5 @@
 /* What is gathered from the folder of a run, which may be anyone's. */
-#include "eval/rundata.h"
+#include "eval/runs/rundata.h"
 #include "tests/runlogs.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"

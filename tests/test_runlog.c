@@ -1,6 +1,6 @@
 /* The log of a run: whatever was written comes back exactly, and a log that is torn, damaged or
  * another program's is told from a good one. */
-#include "eval/runlog.h"
+#include "eval/runs/runlog.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/text.h"

@@ -1,6 +1,6 @@
 /* The scores that eval notes in a run's folder, which may be anyone's. */
-#include "eval/rundata.h"
-#include "eval/scores.h"
+#include "eval/runs/rundata.h"
+#include "eval/runs/scores.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/text.h"

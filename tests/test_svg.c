@@ -1,5 +1,5 @@
 /* Pictures of curves: whatever the points and names are, a document that browsers accept. */
-#include "eval/svg.h"
+#include "eval/draw/svg.h"
 #include "src/memory.h"
 #include "tests/tests.h"
 

@@ -1,8 +1,8 @@
 /* Using a model: choosing tokens, generating past the context, and scoring a text. */
-#include "eval/generator.h"
-#include "eval/sampler.h"
+#include "eval/write/generator.h"
+#include "eval/write/sampler.h"
 #include "eval/score.h"
-#include "eval/token_score.h"
+#include "eval/write/token_score.h"
 #include "src/gemm.h"
 #include "src/layers/head.h"
 #include "tests/support.h"

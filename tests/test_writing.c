@@ -1,10 +1,10 @@
 /* How tokens become text for people: detokenised, with probabilities, in columns; and the
  * commands of a session. */
-#include "eval/columns.h"
-#include "eval/detok.h"
-#include "eval/session.h"
-#include "eval/shade.h"
-#include "eval/writer.h"
+#include "eval/write/columns.h"
+#include "eval/write/detok.h"
+#include "eval/write/session.h"
+#include "eval/write/shade.h"
+#include "eval/write/writer.h"
 #include "src/containers.h"
 #include "src/text.h"
 #include "tests/support.h"

@@ -1,5 +1,5 @@
 #include "train/folder.h"
-#include "eval/rundata.h"
+#include "eval/runs/rundata.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"

@@ -3,7 +3,7 @@
 #ifndef LINNET_FOLDER_H
 #define LINNET_FOLDER_H
 
-#include "eval/runlog.h"
+#include "eval/runs/runlog.h"
 #include "train/trainer.h"
 
 typedef struct RunFolder {

@@ -3,8 +3,8 @@
 #define LINNET_LOOP_H
 
 #include "train/folder.h"
-#include "train/observer.h"
-#include "train/sampling.h"
+#include "train/observers/observer.h"
+#include "train/observers/sampling.h"
 
 typedef enum LoopEnd {
     LOOP_FINISHED, /* all steps are done */

@@ -1,5 +1,5 @@
 #include "train/series.h"
-#include "train/audience.h"
+#include "train/observers/audience.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"

@@ -7,7 +7,7 @@
 #include "src/program.h"
 #include "src/team.h"
 #include "src/text.h"
-#include "train/audience.h"
+#include "train/observers/audience.h"
 #include "train/series.h"
 #include "train/signals.h"
 

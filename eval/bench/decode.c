@@ -1,0 +1,127 @@
+/* bench decode: tokens per second at given positions, and the bytes of state that decoding
+ * carries, against the rate at which the machine can read the weights: a step needs them all.
+ */
+#include "eval/bench/bench.h"
+#include "models/mixer.h"
+#include "src/containers.h"
+#include "src/phase.h"
+#include "src/team.h"
+#include "src/vector.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct Job {
+    Pass pass;
+    real *logits;
+    int32_t *tokens;
+    size_t position, steps;
+} Job;
+
+/* Steps at one position over and over: what is in the state does not change what it costs. */
+static void decode(void *context)
+{
+    Job *job = context;
+    for (size_t i = 0; i < job->steps; i++) {
+        job->pass.position = job->position;
+        pass_step(&job->pass, job->logits, job->tokens);
+    }
+}
+
+#define READ_TILE ((size_t)16384)
+
+typedef struct ReadJob {
+    const real *at;
+    size_t count;
+    real *sums; /* one for each tile */
+} ReadJob;
+
+static void read_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    ReadJob *job = context;
+    job->sums[tile] = vector_sum(job->at + tile * READ_TILE,
+                                 team_extent(job->count, READ_TILE, tile));
+}
+
+/* Often enough that waking the team does not count. */
+enum { READINGS = 20 };
+
+static void read_all(void *context)
+{
+    ReadJob *job = context;
+    for (int i = 0; i < READINGS; i++)
+        team_run(team_tiles(job->count, READ_TILE), read_tile, job);
+}
+
+/* How often a second the team can read all weights. */
+static double readings_per_second(const Model *model, size_t repeats)
+{
+    ReadJob job = {.at = model->base, .count = model->table.total};
+    job.sums = memory_take(team_tiles(job.count, READ_TILE), sizeof(real), "the benchmark");
+    Timing timing = bench_time(read_all, &job, repeats);
+    free(job.sums);
+    return READINGS / timing.median;
+}
+
+static void lay_out(Job *job, Model *model, Arena *arena)
+{
+    model_layout(model, arena);
+    pass_layout(&job->pass, arena);
+    job->logits = arena_reals(arena, job->pass.rows * model->config.vocabulary);
+    job->tokens = arena_bytes(arena, job->pass.rows, sizeof *job->tokens);
+}
+
+void bench_decode(const BenchOptions *options)
+{
+    size_t *positions = bench_list(options->positions, "positions"), last = 0;
+    for (size_t i = 0; i < arrlenu(positions); i++)
+        last = positions[i] > last ? positions[i] : last;
+    ModelConfig config = options->model;
+    config.context = last + 1;
+    Model model;
+    Job job = {.steps = 20};
+    Arena arena = {0};
+    model_make(&model, &config);
+    pass_make_decoder(&job.pass, &model, options->batch, last + 1);
+    lay_out(&job, &model, &arena);
+    arena_allocate(&arena, "the benchmark");
+    lay_out(&job, &model, &arena);
+    params_initialise(&model.table, &model.config, model.base, 1);
+    pass_restart(&job.pass);
+    size_t bytes = 0;
+    for (size_t layer = 0; layer < config.layers; layer++)
+        bytes += mixer_state_reals(&job.pass, layer) * sizeof(real);
+    char *attention = model_attention(&model);
+    double weights = (double)(model.table.total * sizeof(real));
+    double readings = readings_per_second(&model, options->repeats);
+    if (options->json)
+        printf("{\"weights_bytes\": %.0f, \"weights_readings_per_second\": %.6g, \"rows\": [",
+               weights, readings);
+    else
+        printf("%s, %zu at a time, state for %zu positions\n"
+               "weights of %.1f MB, read %.0f times a second (%.1f GB/s)\n",
+               attention, options->batch, last + 1, weights / 1e6, readings,
+               weights * readings / 1e9);
+    for (size_t i = 0; i < arrlenu(positions); i++) {
+        job.position = positions[i];
+        double steps = (double)job.steps / bench_time(decode, &job, options->repeats).median;
+        double speed = steps * (double)options->batch;
+        if (options->json)
+            printf("%s{\"kind\": \"%s\", \"position\": %zu, \"tokens_per_second\": %.6g, "
+                   "\"state_bytes\": %zu, \"of_reading_the_weights\": %.6g}",
+                   i ? ", " : "", attention, positions[i], speed, bytes, steps / readings);
+        else
+            printf(
+                "  position %6zu  %9.0f tokens/s  %zu bytes of state  %5.1f %% of reading the "
+                "weights\n",
+                positions[i], speed, bytes, 100 * steps / readings);
+    }
+    if (options->json)
+        printf("]}\n");
+    free(attention);
+    pass_free(&job.pass);
+    model_free(&model);
+    arena_free(&arena);
+    arrfree(positions);
+}

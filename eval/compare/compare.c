@@ -1,0 +1,328 @@
+/* compare: training runs side by side, as a table and a chart, or as JSON or CSV for other
+ * programs.
+ *
+ * It reads what the runs wrote down and computes nothing anew, so it works on runs that are
+ * still training, on another machine, and without the corpus. */
+#include "eval/compare/chart.h"
+#include "eval/compare/data.h"
+#include "eval/compare/notes.h"
+#include "eval/compare/table.h"
+#include "eval/compare/differences.h"
+#include "eval/page/report.h"
+#include "eval/draw/svg.h"
+#include "eval/terminal.h"
+#include "src/containers.h"
+#include "src/gemm.h"
+#include "src/program.h"
+#include "src/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef enum ColourWhen { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } ColourWhen;
+
+typedef struct Settings {
+    CompareAxes axes;
+    size_t color;         /* ColourWhen */
+    size_t width, height; /* 0: fit the terminal */
+    char *svg, *html;     /* files to write, or NULL */
+    char *reach;          /* losses, in a list */
+    bool json, csv, group;
+} Settings;
+
+static const char *colour_name(size_t index)
+{
+    static const char *const names[] = {"auto", "always", "never", NULL};
+    return names[index];
+}
+
+enum { SIZE_MOST = 1000 };
+
+/* clang-format off */
+static const Option rows[] = {
+    {.name = "x", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "epoch",
+     .offset = offsetof(Settings, axes.x), .choice = compare_x_name,
+     .help = "what the chart runs along"},
+    {.name = "y", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "loss",
+     .offset = offsetof(Settings, axes.y), .choice = compare_y_name,
+     .help = "what the chart shows"},
+    {.name = "train", .type = OPTION_FLAG, .fallback = "no",
+     .offset = offsetof(Settings, axes.train),
+     .help = "draw the losses on the training text as well"},
+    {.name = "group", .type = OPTION_FLAG, .fallback = "yes",
+     .offset = offsetof(Settings, group),
+     .help = "take runs together that differ by --seed alone: means, and what of a "
+             "difference may be chance"},
+    {.name = "reach", .argument = "LOSSES", .type = OPTION_TEXT,
+     .offset = offsetof(Settings, reach),
+     .help = "tell the epochs that reached these validation losses, such as 5.0,4.9"},
+    {.name = "width", .argument = "N", .type = OPTION_SIZE, .low = CHART_COLUMNS_LEAST,
+     .high = SIZE_MOST, .offset = offsetof(Settings, width),
+     .help = "columns to fill; without it, those of the terminal"},
+    {.name = "height", .argument = "N", .type = OPTION_SIZE, .low = CHART_ROWS_LEAST,
+     .high = SIZE_MOST, .offset = offsetof(Settings, height),
+     .help = "rows of the chart; without it, what the table leaves of the terminal"},
+    {.name = "color", .argument = "WHEN", .type = OPTION_CHOICE, .fallback = "auto",
+     .offset = offsetof(Settings, color), .choice = colour_name,
+     .help = "colours; auto looks at the terminal, TERM and NO_COLOR"},
+    {.name = "svg", .argument = "FILE", .type = OPTION_TEXT,
+     .offset = offsetof(Settings, svg),
+     .help = "write the chart to this file as well, as a picture"},
+    {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
+     .offset = offsetof(Settings, html),
+     .help = "write a page with all curves, settings and samples to this file as well"},
+    {.name = "json", .type = OPTION_FLAG, .fallback = "no",
+     .offset = offsetof(Settings, json),
+     .help = "print the same as JSON, with every digit, instead"},
+    {.name = "csv", .type = OPTION_FLAG, .fallback = "no",
+     .offset = offsetof(Settings, csv),
+     .help = "print every logged row of every run as CSV instead"},
+};
+/* clang-format on */
+
+static const About about = {
+    .name = "compare",
+    .purpose = "shows training runs side by side",
+    .synopses = {"[OPTIONS] RUN..."},
+    .paragraphs =
+        {"It tells of each run its attention kind, its parameters, the best validation loss "
+         "(in nats per token) with its perplexity and epoch, the last training loss, the "
+         "median "
+         "speed, the time and the memory, and then draws their curves. Runs that differ by "
+         "--seed alone are one row and one curve. RUN is the folder of a run, finished or "
+         "not."},
+    .examples = {"runs/softmax runs/linear", "--x seconds --y perplexity runs/*"},
+    .environment = {&about_terminal_size, &about_colour, &about_locale},
+};
+
+/* The entropy of the corpus if all runs name the same, else NaN. */
+static double shared_entropy(const RunData *runs, size_t count)
+{
+    for (size_t r = 1; r < count; r++)
+        if (runs[r].entropy_floor != runs[0].entropy_floor)
+            return NAN;
+    return runs[0].entropy_floor;
+}
+
+/* Names to show: those of the folders, or the paths where two folders have the same name. */
+static char **names_to_show(const RunData *runs, size_t count, bool utf8)
+{
+    char **names = memory_take(count, sizeof *names, "the runs");
+    for (size_t r = 0; r < count; r++) {
+        bool twice = false;
+        for (size_t other = 0; other < count; other++)
+            twice |= other != r && strcmp(runs[other].name, runs[r].name) == 0;
+        names[r] = terminal_safe_name(twice ? runs[r].path : runs[r].name, SIZE_MAX, utf8);
+    }
+    return names;
+}
+
+/* Names of groups, safe to print. */
+static char **group_names(const RunGroup *groups, bool utf8)
+{
+    char **names = memory_take(arrlenu(groups), sizeof *names, "the groups of runs");
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        names[g] = terminal_safe_name(groups[g].name, SIZE_MAX, utf8);
+    return names;
+}
+
+static void free_names(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+/* What was asked for, before anything else is done: a list of losses. */
+static CompareReach *read_reach(const char *list)
+{
+    CompareReach *reach = NULL;
+    char *copy = memory_copy_text(list ? list : ""), *rest = copy;
+    for (char *word; list && (word = strsep(&rest, ","));) {
+        CompareReach one;
+        int length = snprintf(one.title, sizeof one.title, "to %s", word);
+        if (!text_to_double(word, &one.loss) || (size_t)length >= sizeof one.title)
+            die_usage("--reach: '%.40s' is no loss; give numbers, such as 5.0,4.9", word);
+        arrput(reach, one);
+    }
+    free(copy);
+    return reach;
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t lines = 0;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* What so many lines of table and sentences leave of the terminal, within reason. */
+static size_t chart_height(const Settings *settings, size_t lines)
+{
+    enum { LEAST = 12, MOST = 40, AROUND = 3 }; /* titles, gap, the prompt */
+    if (settings->height > 0)
+        return settings->height;
+    size_t height = terminal_height(STDOUT_FILENO);
+    height = height > lines + AROUND + LEAST ? height - lines - AROUND : LEAST;
+    return height < MOST ? height : MOST;
+}
+
+static void print_chart(Chart chart, size_t width, size_t height, bool utf8, size_t color)
+{
+    chart.columns = width < SIZE_MOST ? width : SIZE_MOST;
+    chart.rows = height;
+    chart.utf8 = utf8;
+    chart.colour = color == COLOUR_ALWAYS ||
+                   (color == COLOUR_AUTO && terminal_has_colour(STDOUT_FILENO));
+    char *text = memory_copy_text("\n");
+    if (chart.series)
+        chart_append(&text, &chart);
+    fputs(text, stdout);
+    free(text);
+}
+
+/* All that is shown, and how. */
+typedef struct Comparison {
+    const RunData *runs;
+    size_t count;
+    const RunGroup *groups;
+    char *const *names; /* of the groups, safe to print */
+    const CompareReach *reach;
+    double entropy; /* of the corpus that all runs share, else NaN */
+    bool utf8;
+} Comparison;
+
+/* What it all means, in lines of at most so many columns; the caller frees it. */
+static char *meaning(const Comparison *all, const RunScore *test, size_t width)
+{
+    char *text = memory_copy_text("");
+    compare_append_protocol(&text, test, width);
+    differences_append(&text, all->groups, all->names, width);
+    if (!isnan(all->entropy)) {
+        char *floor = text_format(
+            "The corpus cannot be predicted better than %.6g nats per token.", all->entropy);
+        compare_append_sentence(&text, floor, "", width);
+        free(floor);
+    }
+    return text;
+}
+
+/* For people: the table, the chart, and what it all means. */
+static void print_all(const Comparison *all, const Chart *chart, const Settings *settings)
+{
+    size_t width = settings->width > 0 ? settings->width : terminal_width(STDOUT_FILENO);
+    const CompareTable table = {.groups = all->groups,
+                                .names = all->names,
+                                .reach = all->reach,
+                                .test = rundata_shared_test(all->runs, all->count),
+                                .width = width,
+                                .utf8 = all->utf8};
+    char *sentences = meaning(all, table.test, width);
+    compare_print_table(&table);
+    print_chart(*chart, width,
+                chart_height(settings, arrlenu(all->groups) + lines_of(sentences)), all->utf8,
+                settings->color);
+    fputs(sentences, stdout);
+    free(sentences);
+}
+
+/* The chart of groups of several runs says in its title what it shows of them. */
+static void write_svg(const char *path, const Chart *chart, const RunGroup *groups)
+{
+    bool several = false;
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        several |= arrlenu(groups[g].runs) > 1;
+    Error error;
+    if (!svg_write(path, chart,
+                   several ? "Loss curves: means and ranges over seeds" : "Loss curves",
+                   &error))
+        die("%s", error.text);
+}
+
+/* A page is always UTF-8, whatever the terminal is. */
+static void write_page(const char *path, const Comparison *all)
+{
+    char **names = names_to_show(all->runs, all->count, true);
+    const Report report = {
+        .runs = all->runs, .count = all->count, .names = names, .entropy = all->entropy};
+    Error error;
+    if (!report_write(path, &report, &error))
+        die("%s", error.text);
+    free_names(names, all->count);
+}
+
+static void show(const RunData *runs, size_t count, const Settings *settings)
+{
+    CompareReach *reach = read_reach(settings->reach);
+    RunGroup *groups = groups_make(runs, count, settings->group);
+    bool utf8 = terminal_is_utf8();
+    char **names = names_to_show(runs, count, utf8), **of_groups = group_names(groups, utf8);
+    const Comparison all = {.runs = runs,
+                            .count = count,
+                            .groups = groups,
+                            .names = of_groups,
+                            .reach = reach,
+                            .entropy = shared_entropy(runs, count),
+                            .utf8 = utf8};
+    Chart chart = compare_chart_groups(groups, of_groups, all.entropy, &settings->axes);
+    if (settings->json)
+        compare_print_json(stdout, runs, count, groups);
+    else if (settings->csv)
+        compare_print_csv(stdout, runs, count, groups);
+    else
+        print_all(&all, &chart, settings);
+    fflush(stdout);
+    if (settings->svg)
+        write_svg(settings->svg, &chart, groups);
+    if (settings->html)
+        write_page(settings->html, &all);
+    compare_print_notes(runs, count, names);
+    compare_print_group_notes(groups, of_groups);
+    compare_chart_free(&chart);
+    free_names(names, count);
+    free_names(of_groups, arrlenu(groups));
+    groups_free(groups);
+    arrfree(reach);
+}
+
+/* Reads all runs before anything is shown, and names every one that cannot be read. */
+static RunData *read_runs(const CommandLine *line)
+{
+    RunData *runs = memory_take(line->operand_count, sizeof *runs, "the runs");
+    size_t wrong = 0;
+    for (size_t r = 0; r < line->operand_count; r++) {
+        Error error;
+        if (rundata_read(&runs[r], line->operands[r], &error))
+            continue;
+        warn("%s", error.text);
+        wrong++;
+    }
+    if (wrong > 0)
+        exit(EXIT_FAILURE);
+    return runs;
+}
+
+int main(int argc, char **argv)
+{
+    gemm_choose_kernels(argv); /* for the samples on the page */
+    Settings settings = {0};
+    const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
+    CommandLine line;
+    program_read_command_line(&about, &group, 1, argc, argv, &line);
+    if (line.operand_count == 0)
+        die_usage("which runs? give their folders, such as runs/linear");
+    if (settings.json && settings.csv)
+        die_usage("--json and --csv: standard output can be one of them");
+    RunData *runs = read_runs(&line);
+    show(runs, line.operand_count, &settings);
+    for (size_t r = 0; r < line.operand_count; r++)
+        rundata_free(&runs[r]);
+    free(runs);
+    options_free_texts(&group, 1);
+    command_line_free(&line);
+    program_finish_output();
+    return EXIT_SUCCESS;
+}

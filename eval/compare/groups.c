@@ -1,0 +1,275 @@
+#include "eval/compare/groups.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- who belongs together --- */
+
+const char *group_seed(const RunData *run)
+{
+    const char *seed = rundata_setting(run, "seed");
+    return seed ? seed : "";
+}
+
+static bool changes_a_run(const char *setting)
+{
+    static const char *const harmless[] = {"seed", "save-every", "log-every", "sample-every"};
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (strcmp(setting, harmless[i]) == 0)
+            return false;
+    return true;
+}
+
+/* Whether b has every setting of a that matters, with the same value. */
+static bool has_settings_of(const RunData *a, const RunData *b)
+{
+    for (size_t i = 0; i < arrlenu(a->settings); i++) {
+        const char *name = a->settings[i].name, *value = rundata_setting(b, name);
+        if (changes_a_run(name) && (!value || strcmp(value, rundata_setting(a, name)) != 0))
+            return false;
+    }
+    return true;
+}
+
+static bool same_number(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static bool is_another_sample(const RunGroup *group, const RunData *run)
+{
+    const RunData *first = group->runs[0];
+    if (arrlenu(run->settings) == 0 || first->parameters != run->parameters ||
+        !same_number(first->entropy_floor, run->entropy_floor) ||
+        !has_settings_of(first, run) || !has_settings_of(run, first))
+        return false;
+    for (size_t i = 0; i < arrlenu(group->runs); i++)
+        if (strcmp(group_seed(group->runs[i]), group_seed(run)) == 0)
+            return false;
+    return true;
+}
+
+/* --- what they are called --- */
+
+static bool is_blank(char c)
+{
+    return c && strchr("-_. ", c);
+}
+
+/* How many bytes all names begin with; no more than to the end of a word. */
+static size_t shared_length(const RunGroup *group)
+{
+    const char *first = group->runs[0]->name;
+    size_t same = strlen(first);
+    for (size_t i = 1; i < arrlenu(group->runs); i++) {
+        size_t length = 0;
+        while (length < same && first[length] == group->runs[i]->name[length])
+            length++;
+        same = length;
+    }
+    bool word_goes_on = false;
+    for (size_t i = 0; i < arrlenu(group->runs); i++) {
+        char next = group->runs[i]->name[same];
+        word_goes_on |= next && !is_blank(next) && !(next >= '0' && next <= '9');
+    }
+    while (word_goes_on && same > 0 && !is_blank(first[same - 1]))
+        same--;
+    return same;
+}
+
+/* The beginning that the names of the runs share: "linear" of "linear-seed1" and
+ * "linear-seed2". */
+static char *shared_name(const RunGroup *group)
+{
+    static const char *const endings[] = {"seed", "s"};
+    char *name = memory_copy_text(group->runs[0]->name);
+    size_t length = shared_length(group);
+    if (!name[length])
+        return name;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && strncmp(name + length - ending, endings[i], ending) == 0 &&
+            is_blank(name[length - ending - 1]))
+            length -= ending;
+    }
+    while (length > 0 && is_blank(name[length - 1]))
+        length--;
+    name[length] = '\0';
+    return name;
+}
+
+/* A name that is empty, or another's too, gives way to the path of the first run. */
+static void name_groups(RunGroup *groups)
+{
+    size_t count = arrlenu(groups);
+    bool *unfit = memory_take(count, sizeof *unfit, "the groups of runs");
+    for (size_t g = 0; g < count; g++)
+        groups[g].name = shared_name(&groups[g]);
+    for (size_t g = 0; g < count; g++) {
+        unfit[g] = !*groups[g].name;
+        for (size_t other = 0; other < count; other++)
+            unfit[g] |= other != g && strcmp(groups[g].name, groups[other].name) == 0;
+    }
+    for (size_t g = 0; g < count; g++) {
+        size_t others = arrlenu(groups[g].runs) - 1;
+        if (!unfit[g])
+            continue;
+        free(groups[g].name);
+        groups[g].name = memory_copy_text(groups[g].runs[0]->path);
+        if (others > 0)
+            text_append(&groups[g].name, " and %zu more", others);
+    }
+    free(unfit);
+}
+
+/* --- their curve --- */
+
+/* The first validation from row i on, of a step no smaller than the given one; NULL if there is
+ * none. *i is left on it. */
+static const RunLogRow *validation_from(const RunData *run, size_t *i, size_t step)
+{
+    for (; *i < arrlenu(run->rows); ++*i)
+        if (run->rows[*i].has_val_loss && run->rows[*i].step >= step)
+            return &run->rows[*i];
+    return NULL;
+}
+
+static void add_to_point(GroupPoint *point, const RunLogRow *row, double runs)
+{
+    point->step = row->step;
+    point->epoch += row->epoch / runs;
+    point->tokens += (double)row->tokens / runs;
+    point->seconds += row->seconds / runs;
+    point->mean += row->val_loss / runs;
+    point->low = fmin(point->low, row->val_loss);
+    point->high = fmax(point->high, row->val_loss);
+}
+
+/* Fills the next point at a step that all runs have; places[r] moves along the rows of the
+ * r-th, and beyond the point's. */
+static bool next_point(const RunData **runs, size_t *places, GroupPoint *point)
+{
+    size_t count = arrlenu(runs), step = 0;
+    *point = (GroupPoint){.low = INFINITY, .high = -INFINITY};
+    for (size_t agreeing = 0, r = 0; agreeing < count; r = (r + 1) % count) {
+        const RunLogRow *row = validation_from(runs[r], &places[r], step);
+        if (!row)
+            return false;
+        agreeing = row->step == step ? agreeing + 1 : 1;
+        step = row->step;
+    }
+    for (size_t r = 0; r < count; r++)
+        add_to_point(point, &runs[r]->rows[places[r]++], (double)count);
+    if (!isfinite(point->mean))
+        point->mean = point->low = point->high = NAN;
+    return true;
+}
+
+static void draw_curve(RunGroup *group)
+{
+    const RunData **runs = NULL;
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        if (group->runs[r]->validations > 0)
+            arrput(runs, group->runs[r]);
+    if (!runs)
+        return;
+    size_t *places = memory_take(arrlenu(runs), sizeof *places, "the groups of runs");
+    for (GroupPoint point; next_point(runs, places, &point);)
+        arrput(group->points, point);
+    free(places);
+    arrfree(runs);
+}
+
+/* --- their best losses --- */
+
+static void sum_up(RunGroup *group)
+{
+    double sum = 0, squares = 0;
+    group->best_low = group->best_high = group->best.mean = group->best.deviation = NAN;
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        double loss = group->runs[r]->best_val_loss;
+        if (isnan(loss))
+            continue;
+        group->best.count++;
+        sum += loss;
+        group->best_low = fmin(group->best_low, loss);
+        group->best_high = fmax(group->best_high, loss);
+    }
+    if (group->best.count > 0)
+        group->best.mean = sum / group->best.count;
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        double off = group->runs[r]->best_val_loss - group->best.mean;
+        squares += isnan(off) ? 0 : off * off;
+    }
+    if (group->best.count > 1)
+        group->best.deviation = sqrt(squares / (group->best.count - 1));
+}
+
+RunGroup *groups_make(const RunData *runs, size_t count, bool together)
+{
+    RunGroup *groups = NULL;
+    for (size_t r = 0; r < count; r++) {
+        size_t g = together ? 0 : arrlenu(groups);
+        while (g < arrlenu(groups) && !is_another_sample(&groups[g], &runs[r]))
+            g++;
+        if (g == arrlenu(groups))
+            arrput(groups, (RunGroup){0});
+        arrput(groups[g].runs, &runs[r]);
+    }
+    name_groups(groups);
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        draw_curve(&groups[g]);
+        sum_up(&groups[g]);
+    }
+    return groups;
+}
+
+void groups_free(RunGroup *groups)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        free(groups[g].name);
+        arrfree(groups[g].runs);
+        arrfree(groups[g].points);
+    }
+    arrfree(groups);
+}
+
+double group_epoch_to_reach(const RunGroup *group, double loss)
+{
+    double sum = 0;
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        const RunLogRow *rows = group->runs[r]->rows;
+        size_t i = 0;
+        while (i < arrlenu(rows) && !(rows[i].has_val_loss && rows[i].val_loss <= loss))
+            i++;
+        sum += i < arrlenu(rows) ? rows[i].epoch : NAN;
+    }
+    return sum / (double)arrlenu(group->runs);
+}
+
+/* --- what they say about each other --- */
+
+/* What a loss is measured on: with other values, it is another scale. */
+static bool same_scale(const RunData *a, const RunData *b)
+{
+    static const char *const names[] = {"corpus",     "valid",     "test", "tokens",
+                                        "vocab-size", "min-count", NULL};
+    for (size_t i = 0; names[i]; i++) {
+        const char *of_a = rundata_setting(a, names[i]), *of_b = rundata_setting(b, names[i]);
+        if (strcmp(of_a ? of_a : "", of_b ? of_b : "") != 0)
+            return false;
+    }
+    return true;
+}
+
+GroupDifference groups_difference(const RunGroup *base, const RunGroup *other)
+{
+    const double tails = 0.05;
+    return (GroupDifference){
+        .comparable = same_scale(base->runs[0], other->runs[0]),
+        .difference = other->best.mean - base->best.mean,
+        .interval = student_difference(base->best, other->best, tails),
+    };
+}

@@ -1,0 +1,96 @@
+#include "eval/compare/notes.h"
+#include "eval/write/columns.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Why a run that was scored on the test text has no figure in the table. */
+static void print_score_notes(const RunData *runs, size_t count, char *const *names)
+{
+    const RunScore *shown = rundata_shared_test(runs, count);
+    for (size_t r = 0; r < count; r++)
+        for (size_t i = 0; i < arrlenu(runs[r].scores); i++) {
+            const RunScore *score = &runs[r].scores[i];
+            if (strcmp(score->split, "test") != 0 || (shown && rundata_score(&runs[r], shown)))
+                continue;
+            if (score->step != runs[r].best_step)
+                warn("%s: its test score is of step %zu, but its best is step %zu by now; run "
+                     "eval again",
+                     names[r], score->step, runs[r].best_step);
+            else
+                warn("%s: its test score is of another text, window or stride than the others'",
+                     names[r]);
+            break;
+        }
+}
+
+/* What the numbers do not say by themselves. */
+void compare_print_notes(const RunData *runs, size_t count, char *const *names)
+{
+    for (size_t r = 0; r < count; r++) {
+        if (arrlenu(runs[r].rows) == 0)
+            warn("%s: its log is empty: no step has been logged yet", names[r]);
+        else if (runs[r].validations == 0)
+            warn("%s: no validation loss yet; its training loss can be drawn with --train",
+                 names[r]);
+        if (arrlenu(runs[r].rows) > 0 && !isfinite(runs[r].final_train_loss))
+            warn("%s: its training loss ended as %g", names[r], runs[r].final_train_loss);
+    }
+    print_score_notes(runs, count, names);
+    for (size_t r = 1; r < count; r++)
+        if (runs[0].corpus && runs[r].corpus && strcmp(runs[0].corpus, runs[r].corpus) != 0) {
+            warn("%s and %s name different corpora; losses compare only on the same text",
+                 names[0], names[r]);
+            break;
+        }
+}
+
+static size_t last_step(const RunData *run)
+{
+    return arrlenu(run->rows) > 0 ? arrlast(run->rows).step : 0;
+}
+
+void compare_print_group_notes(const RunGroup *groups, char *const *names)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        size_t least = SIZE_MAX, most = 0;
+        for (size_t r = 0; r < arrlenu(groups[g].runs); r++) {
+            size_t step = last_step(groups[g].runs[r]);
+            least = step < least ? step : least;
+            most = step > most ? step : most;
+        }
+        if (least < most)
+            warn("%s: its runs have come to different steps, from %zu to %zu; their mean best "
+                 "loss mixes these",
+                 names[g], least, most);
+    }
+}
+
+void compare_append_sentence(char **text, const char *sentence, const char *indent,
+                             size_t width)
+{
+    enum { LEAST = 20 };
+    size_t most_indent = 2 * strlen(indent);
+    char **lines = columns_wrap(sentence,
+                                width > LEAST + most_indent ? width - most_indent : LEAST);
+    for (size_t i = 0; i < arrlenu(lines); i++)
+        text_append(text, "%s%s%s\n", indent, i > 0 ? indent : "", lines[i]);
+    columns_free(lines);
+}
+
+void compare_append_protocol(char **text, const RunScore *test, size_t width)
+{
+    if (!test)
+        return;
+    char *sentence = text_format("Test perplexity: %zu tokens, window %zu, stride %zu",
+                                 test->tokens, test->window, test->stride);
+    if (test->carried_streams > 0)
+        text_append(&sentence, ", state carried through %zu stream%s", test->carried_streams,
+                    test->carried_streams == 1 ? "" : "s");
+    text_append(&sentence, ".");
+    compare_append_sentence(text, sentence, "", width);
+    free(sentence);
+}

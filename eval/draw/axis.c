@@ -1,0 +1,83 @@
+#include "eval/draw/axis.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Values that agree in seven digits get a range around them, in which labels of seven digits
+ * can still differ. */
+static Axis make_range(double low, double high)
+{
+    const double tiny = 1e-300, same = 1e-7, around = 0.1;
+    if (low > high)
+        return (Axis){.low = 0, .high = 1};
+    double largest = fmax(fabs(low), fabs(high));
+    if (high - low > fmax(largest * same, tiny))
+        return (Axis){.low = low, .high = high};
+    double half = largest > tiny / around ? largest * around : 1;
+    return (Axis){.low = low - half, .high = low + half};
+}
+
+/* The smallest of 1, 2, 5 times a power of ten that is no smaller than least. */
+static double round_step(double least)
+{
+    double power = pow(10, floor(log10(least)));
+    if (power > least) /* log10 was rounded up */
+        power /= 10;
+    return power * (least <= power ? 1 : least <= 2 * power ? 2 : least <= 5 * power ? 5 : 10);
+}
+
+static void choose_unit(Axis *axis)
+{
+    static const struct {
+        double from, unit;
+        const char *suffix;
+    } units[] = {
+        {1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}, {0, 1, ""}};
+    const double largest = fmax(fabs(axis->low), fabs(axis->high)), rounding = 1e-9;
+    size_t i = 0;
+    while (largest < units[i].from)
+        i++;
+    axis->unit = units[i].unit;
+    axis->suffix = units[i].suffix;
+    axis->scientific = largest >= 1e15 || largest < 1e-3;
+    double digits = axis->scientific
+                        ? floor(log10(largest)) - floor(log10(axis->step) + rounding)
+                        : -floor(log10(axis->step / axis->unit) + rounding);
+    axis->decimals = digits > 0 ? (int)digits : 0;
+}
+
+Axis axis_make(double low, double high, size_t ticks)
+{
+    const double rounding = 1e-9, to_next_smaller = 2.6; /* a little more than from 5 to 2 */
+    Axis axis = make_range(low, high);
+    axis.step = (axis.high - axis.low) / (ticks > 1 ? (double)ticks : 1) * to_next_smaller;
+    do {
+        axis.step = round_step(axis.step / to_next_smaller);
+        axis.first = ceil(axis.low / axis.step - rounding);
+        axis.count = floor(axis.high / axis.step + rounding) - axis.first + 1;
+    } while (axis.count < 2);
+    choose_unit(&axis);
+    return axis;
+}
+
+double axis_tick(const Axis *axis, double i)
+{
+    double tick = axis->first + i;
+    return tick == 0 ? 0 : tick * axis->step; /* never -0 */
+}
+
+void axis_label(const Axis *axis, double value, char label[AXIS_LABEL])
+{
+    if (value == 0)
+        snprintf(label, AXIS_LABEL, "0");
+    else if (axis->scientific)
+        snprintf(label, AXIS_LABEL, "%.*e", axis->decimals, value);
+    else
+        snprintf(label, AXIS_LABEL, "%.*f%s", axis->decimals, value / axis->unit, axis->suffix);
+}
+
+size_t axis_place(const Axis *axis, double value, size_t count)
+{
+    double place = (value - axis->low) / (axis->high - axis->low) * (double)(count - 1) + 0.5;
+    return place < 0 ? 0 : place >= (double)count ? count - 1 : (size_t)place;
+}

@@ -1,0 +1,59 @@
+/* Line charts for terminals.
+ *
+ * With one series, or with colours to tell several apart, curves are drawn in braille: 2 by 4
+ * dots in every cell, consecutive points connected; bands are left to pictures. Otherwise every
+ * series is drawn with a letter of its own, and where curves meet the letters take turns along
+ * the row, so that none hides another. Axes, round tick values, labels and the legend fit into
+ * the size asked for. */
+#ifndef LINNET_CHART_H
+#define LINNET_CHART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A point with a coordinate that is not finite (or beyond 1e300) is a gap in its line. */
+typedef struct ChartPoint {
+    double x, y;
+} ChartPoint;
+
+typedef struct ChartSeries {
+    const char *name; /* shown in the legend, made safe; any text will do; NULL: not shown */
+    const ChartPoint *points;
+    size_t count;
+} ChartSeries;
+
+typedef struct ChartBand {
+    double low, high;
+} ChartBand;
+
+/* How a series looks. Those of one identity have one colour, wherever else they are drawn. */
+typedef struct ChartLook {
+    size_t identity;       /* counted from 0, or CHART_NOBODY */
+    bool faint;            /* drawn to be looked at second */
+    const ChartBand *band; /* around every point, in pictures; NULL: none */
+} ChartLook;
+
+/* The identity of what belongs to no run, such as a level to compare with: it is grey. */
+#define CHART_NOBODY SIZE_MAX
+
+/* Borrows all that it points to. */
+typedef struct Chart {
+    const ChartSeries *series;
+    size_t series_count;
+    const ChartLook *looks; /* of the series; NULL: each is an identity of its own */
+    const char *x_label, *y_label;
+    size_t columns, rows; /* of everything; at least CHART_COLUMNS_LEAST by CHART_ROWS_LEAST */
+    bool utf8;            /* else only ASCII */
+    bool colour;          /* those of eval/draw/palette.h */
+} Chart;
+
+enum { CHART_COLUMNS_LEAST = 24, CHART_ROWS_LEAST = 8 };
+
+/* How the i-th series looks. */
+ChartLook chart_look(const Chart *chart, size_t i);
+
+/* Appends the chart, every line with its line end. The same chart gives the same bytes. */
+void chart_append(char **text, const Chart *chart);
+
+#endif

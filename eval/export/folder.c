@@ -1,0 +1,100 @@
+#include "eval/export/folder.h"
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Nothing there, or an empty folder. */
+static bool check_room(const char *path, Error *error)
+{
+    if (!file_exists(path))
+        return true;
+    DIR *entries = opendir(path);
+    if (!entries)
+        return error_set(error, "%s: %s; name a folder that is not there yet", path,
+                         strerror(errno));
+    size_t count = 0;
+    for (const struct dirent *entry; (entry = readdir(entries));)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(entries);
+    if (count > 0)
+        return error_set(error, "%s: there is something in it; name a new or an empty folder",
+                         path);
+    return true;
+}
+
+static void forget(ExportFolder *folder)
+{
+    for (size_t i = 0; i < arrlenu(folder->files); i++)
+        free(folder->files[i]);
+    arrfree(folder->files);
+    free(folder->path);
+    free(folder->temporary);
+    *folder = (ExportFolder){0};
+}
+
+bool export_folder_begin(ExportFolder *folder, const char *path, Error *error)
+{
+    if (!check_room(path, error))
+        return false;
+    *folder = (ExportFolder){.path = memory_copy_text(path)};
+    for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
+        folder->path[end - 1] = '\0';
+    folder->temporary = text_format("%s.%ld.tmp", folder->path, (long)getpid());
+    if (mkdir(folder->temporary, 0777) == 0)
+        return true;
+    error_set(error, "%s: cannot make a folder beside it: %s", path, strerror(errno));
+    forget(folder);
+    return false;
+}
+
+const char *export_folder_file(ExportFolder *folder, const char *name)
+{
+    char *path = file_join(folder->temporary, name);
+    arrput(folder->files, path);
+    return path;
+}
+
+bool export_folder_print(ExportFolder *folder, const char *name,
+                         void (*print)(FILE *out, const void *what), const void *what,
+                         Error *error)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return error_set(error, "%s: out of memory", name);
+    print(out, what);
+    bool printed = !ferror(out), closed = fclose(out) == 0;
+    bool good = printed && closed
+                    ? file_replace_text(export_folder_file(folder, name), text, error)
+                    : error_set(error, "%s: out of memory", name);
+    free(text);
+    return good;
+}
+
+bool export_folder_commit(ExportFolder *folder, Error *error)
+{
+    if (rename(folder->temporary, folder->path) == 0) {
+        forget(folder);
+        return true;
+    }
+    error_set(error, "%s: cannot give the finished folder this name: %s", folder->path,
+              strerror(errno));
+    export_folder_abort(folder);
+    return false;
+}
+
+void export_folder_abort(ExportFolder *folder)
+{
+    for (size_t i = 0; i < arrlenu(folder->files); i++)
+        unlink(folder->files[i]);
+    if (folder->temporary)
+        rmdir(folder->temporary);
+    forget(folder);
+}

@@ -1,0 +1,143 @@
+/* A folder that Python's transformers opens as a GPT-2.
+ *
+ * The tensors need no work: linnet names and lays them out as GPT-2 does. What has to agree
+ * beside them is the arithmetic, so every model that GPT-2 computes otherwise is refused. Fixed
+ * positions are written out as if they had been learned. */
+#include "eval/export/forms.h"
+#include "src/layers/embedding.h"
+#include "src/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What transformers calls linnet's activations; its "gelu" is another formula. */
+static const struct ActivationName {
+    const char *here, *there;
+} activation_names[] = {{"gelu", "gelu_new"}, {"relu", "relu"}, {"relu2", "relu2"}};
+
+static const char *activation_there(const ModelConfig *config)
+{
+    const char *here = activation_name(config->activation);
+    for (size_t i = 0; i < sizeof activation_names / sizeof *activation_names; i++)
+        if (strcmp(activation_names[i].here, here) == 0)
+            return activation_names[i].there;
+    return NULL;
+}
+
+/* --- what GPT-2 lacks --- */
+
+static bool refuse(Error *error, const char *what, const char *name)
+{
+    return error_set(error,
+                     "GPT-2 in transformers has no %s%s; --plain writes the tensors and "
+                     "settings for a program of your own",
+                     what, name);
+}
+
+static bool check_layer(const ModelConfig *config, size_t layer, Error *error)
+{
+    const char *kind = config_kind(config, layer)->name;
+    if (strcmp(kind, "softmax") != 0)
+        return refuse(error, "attention of the kind ", kind);
+    if (config_convolves(config, layer))
+        return refuse(error, "convolution before the attention (--conv)", "");
+    if (config_norms_heads(config, layer))
+        return refuse(error, "norm of a head's output (--head-norm)", "");
+    if (config_gates_output(config, layer))
+        return refuse(error, "gate on the attention's output (--out-gate)", "");
+    return true;
+}
+
+bool export_check_transformers(const ModelConfig *config, Error *error)
+{
+    for (size_t layer = 0; layer < config->layers; layer++)
+        if (!check_layer(config, layer, error))
+            return false;
+    if (config->norm != NORM_PRE)
+        return refuse(error, "norms behind the sublayers (--norm post)", "");
+    if (config->positions == POSITIONS_ROTARY)
+        return refuse(error, "rotary positions (--pos rotary)", "");
+    if (config->qk_norm)
+        return refuse(error, "norm of queries and keys (--qk-norm)", "");
+    if (config->value_residual)
+        return refuse(error, "values of the first layer in others (--value-residual)", "");
+    if (config->head_bias)
+        return refuse(error, "biases in its output head (--head-bias)", "");
+    if (!activation_there(config))
+        return refuse(error, "activation that is called ", activation_name(config->activation));
+    return true;
+}
+
+/* --- the files --- */
+
+/* The epsilon is layernorm.c's. */
+static void print_config(FILE *out, const void *what)
+{
+    const LoadedModel *loaded = what;
+    const ModelConfig *c = &loaded->model.config;
+    int eos = loaded->checkpoint.vocabulary.eos;
+    fprintf(out,
+            "{\n  \"model_type\": \"gpt2\",\n  \"architectures\": [\"GPT2LMHeadModel\"],\n"
+            "  \"torch_dtype\": \"float32\",\n  \"vocab_size\": %zu,\n"
+            "  \"n_positions\": %zu,\n  \"n_embd\": %zu,\n  \"n_layer\": %zu,\n"
+            "  \"n_head\": %zu,\n  \"n_inner\": %zu,\n  \"activation_function\": \"%s\",\n"
+            "  \"layer_norm_epsilon\": 1e-05,\n  \"scale_attn_weights\": true,\n",
+            c->vocabulary, c->context, c->dim, c->layers, c->heads, c->ffn,
+            activation_there(c));
+    fprintf(out, "  \"embd_pdrop\": %.9g,\n  \"resid_pdrop\": %.9g,\n  \"attn_pdrop\": %.9g,\n",
+            c->input_dropout, c->dropout, c->attention_dropout);
+    fprintf(out,
+            "  \"tie_word_embeddings\": %s,\n  \"bos_token_id\": %d,\n"
+            "  \"eos_token_id\": %d\n}\n",
+            c->tied ? "true" : "false", eos, eos);
+}
+
+/* As sample does by default: texts begin behind a line end, and do not end with the next. */
+static void print_generation(FILE *out, const void *what)
+{
+    const LoadedModel *loaded = what;
+    fprintf(out,
+            "{\n  \"bos_token_id\": %d,\n  \"do_sample\": true,\n  \"temperature\": 0.8,\n"
+            "  \"top_k\": 0,\n  \"max_length\": %zu\n}\n",
+            loaded->checkpoint.vocabulary.eos, loaded->model.config.context);
+}
+
+/* Naming the class keeps transformers from taking GPT-2's own; and no blanks are to be tidied
+ * away. */
+static void print_tokenizer_config(FILE *out, const void *what)
+{
+    const LoadedModel *loaded = what;
+    fprintf(out,
+            "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n"
+            "  \"model_max_length\": %zu,\n  \"clean_up_tokenization_spaces\": false\n}\n",
+            loaded->model.config.context);
+}
+
+/* (context, C) for a model that does not learn them, else NULL; the caller frees. */
+static real *fixed_positions(const ModelConfig *config)
+{
+    if (config->positions == POSITIONS_LEARNED)
+        return NULL;
+    size_t count = memory_product(config->context, config->dim, "the positions");
+    real *rows = memory_take(count, sizeof *rows, "the positions");
+    for (size_t i = 0; config->positions == POSITIONS_SINUSOIDAL && i < config->context; i++)
+        embedding_sinusoids(rows + i * config->dim, i, config->dim);
+    return rows;
+}
+
+bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error)
+{
+    const ModelConfig *config = &loaded->model.config;
+    Error why;
+    if (!export_check_transformers(config, &why))
+        return error_set(error, "%s: %s", loaded->checkpoint.file.path, why.text);
+    real *positions = fixed_positions(config);
+    bool good = export_tensors(folder, loaded, "transformer.", positions, error);
+    free(positions);
+    return good && export_folder_print(folder, "config.json", print_config, loaded, error) &&
+           export_folder_print(folder, "generation_config.json", print_generation, loaded,
+                               error) &&
+           export_tokenizer(folder, &loaded->checkpoint.vocabulary, error) &&
+           export_folder_print(folder, "tokenizer_config.json", print_tokenizer_config, loaded,
+                               error);
+}

@@ -1,0 +1,203 @@
+/* inspect: what a trained model makes of a text: where its attention goes, and what it expects
+ * to follow. */
+#include "eval/draw/heatmap.h"
+#include "eval/inspect/json.h"
+#include "eval/inspect/page.h"
+#include "eval/inspect/text.h"
+#include "eval/loaded.h"
+#include "eval/draw/markup.h"
+#include "eval/terminal.h"
+#include "src/containers.h"
+#include "src/gemm.h"
+#include "src/program.h"
+#include "src/team.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Settings {
+    char *text, *html, *svg;
+    InspectionOptions look;
+    size_t threads;
+    bool json;
+} Settings;
+
+#define FIELD(name) offsetof(Settings, name)
+/* clang-format off */
+static const Option rows[] = {
+    {.name = "text", .argument = "TEXT", .type = OPTION_TEXT,
+     .offset = FIELD(text),
+     .help = "the text; without it, what standard input has"},
+    {.name = "layer", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(look.layer), .low = 0, .high = 256, .fallback = "0",
+     .help = "look at layer N only, and print its weights; 0: at all layers"},
+    {.name = "head", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(look.head), .low = 0, .high = 4096, .fallback = "0",
+     .help = "look at head N only, and print its weights; 0: at all heads"},
+    {.name = "top", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(look.guesses), .low = 1, .high = 100, .fallback = "5",
+     .help = "the likeliest tokens to name in each place"},
+    {.name = "tokens", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(look.shown), .low = 1, .high = 512, .fallback = "64",
+     .help = "show no more than the last N tokens of the text; all of it is read"},
+    {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
+     .offset = FIELD(html),
+     .help = "write a page with all weights and predictions to this file"},
+    {.name = "svg", .argument = "FILE", .type = OPTION_TEXT,
+     .offset = FIELD(svg),
+     .help = "write a picture of all weights to this file"},
+    {.name = "json", .type = OPTION_FLAG,
+     .offset = FIELD(json), .fallback = "no",
+     .help = "print all weights and predictions as JSON instead"},
+    {.name = "threads", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "1",
+     .help = "threads; 0: one for each processor"},
+};
+/* clang-format on */
+
+static const About about = {
+    .name = "inspect",
+    .purpose = "shows what a trained model makes of a text",
+    .synopses = {"[OPTIONS] RUN"},
+    .paragraphs =
+        {"It tells what the model expects behind each token, and where the attention of each "
+         "head goes. Every attention kind has weights that say so, kinds that never compute "
+         "them too: they follow from what the kind does to its values. RUN is the folder of a "
+         "run, of which the best checkpoint is taken, or a checkpoint file."},
+    .examples = {"--text 'the company said it would' runs/linear-ptb",
+                 "--text 'the company said' --layer 2 --head 1 runs/linear-ptb",
+                 "--html look.html runs/linear-ptb < text.txt"},
+    .environment = {&about_kernels, &about_terminal_size, &about_locale},
+};
+
+/* --- the text --- */
+
+/* All of standard input, without a line end behind it, which is the shell's and not the text's.
+ */
+static char *read_input(size_t *size)
+{
+    const size_t most = (size_t)16 << 20, step = (size_t)64 << 10;
+    char *text = NULL;
+    if (terminal_is_interactive(STDIN_FILENO))
+        warn("reading the text from standard input; Ctrl-D ends it");
+    for (size_t got = 1; got > 0; *size += got) {
+        text = memory_resize(text, *size + step, 1, "the text");
+        got = fread(text + *size, 1, step, stdin);
+        if (*size > most)
+            die("standard input is longer than 16 MB: give it less, of which the end is read");
+    }
+    if (ferror(stdin))
+        die("standard input cannot be read");
+    if (*size > 0 && text[*size - 1] == '\n')
+        --*size;
+    return text;
+}
+
+/* The line end that stands before every text, and the tokens of this one. */
+static int32_t *encode_text(const Vocabulary *vocabulary, const char *option)
+{
+    Error error;
+    int32_t *ids = NULL;
+    size_t size = option ? strlen(option) : 0;
+    char *input = option ? NULL : read_input(&size);
+    const char *text = option ? option : input, *name = option ? "--text" : "standard input";
+    if (!tokenizer_check(vocabulary->tokenizer, name, text, size, &error))
+        die_usage("%s", error.text);
+    arrput(ids, vocabulary->eos);
+    size_t unknown = vocabulary->tokenizer->encode(vocabulary, text, size, &ids);
+    if (unknown)
+        warn("the text has %zu unknown token%s; the model reads %s instead", unknown,
+             unknown == 1 ? "" : "s", vocabulary->words[vocabulary->unk]);
+    if (arrlenu(ids) == 1)
+        die_usage("the text is empty; --text gives one");
+    free(input);
+    return ids;
+}
+
+/* How many of the tokens are read, the last ones; says what is left out. */
+static size_t settle_length(size_t count, const Model *model, const Settings *settings)
+{
+    size_t limit = inspection_limit(model), read = count < limit ? count : limit;
+    if (read < count)
+        warn("the text has %zu tokens; the last %zu are read, which is %s", count, read,
+             read == model->config.context ? "the model's context" : "as many as can be");
+    if (settings->look.shown < read)
+        warn("the last %zu of %zu tokens are shown; --tokens says how many",
+             settings->look.shown, read);
+    return read;
+}
+
+static void check_choice(const Settings *settings, const ModelConfig *config)
+{
+    if (settings->look.layer > config->layers)
+        die_usage("--layer %zu: this model has %zu", settings->look.layer, config->layers);
+    if (settings->look.head > config->heads)
+        die_usage("--head %zu: this model has %zu", settings->look.head, config->heads);
+}
+
+/* --- what comes out --- */
+
+static void write_files(const Settings *settings, const Inspection *inspection, const char *run)
+{
+    Error error;
+    InspectPage page = {run, inspection};
+    if (settings->html && !markup_write(settings->html, inspect_print_page, &page, &error))
+        die("%s", error.text);
+    if (settings->svg &&
+        !markup_write(settings->svg, heatmap_print_document, inspection, &error))
+        die("%s", error.text);
+}
+
+static void print_all(const Settings *settings, const Inspection *inspection)
+{
+    TextShape shape = {terminal_width(STDOUT_FILENO), terminal_is_utf8()};
+    if (settings->json) {
+        inspect_print_json(stdout, inspection);
+        return;
+    }
+    inspect_print_predictions(stdout, inspection, shape);
+    putchar('\n');
+    inspect_print_heads(stdout, inspection, shape);
+    if (settings->look.layer == 0 && settings->look.head == 0)
+        return;
+    for (size_t i = 0; i < inspection->head_count; i++) {
+        putchar('\n');
+        inspect_print_picture(stdout, inspection, &inspection->heads[i], shape);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    gemm_choose_kernels(argv);
+    Settings settings = {0};
+    const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
+    CommandLine line;
+    program_read_command_line(&about, &group, 1, argc, argv, &line);
+    if (line.operand_count != 1)
+        die_usage(line.operand_count ? "one run at a time" : "a run is missing");
+
+    LoadedModel loaded;
+    Inspection inspection;
+    Error error;
+    team_start(settings.threads ? settings.threads : team_processors());
+    if (!loaded_open(&loaded, line.operands[0], &error))
+        die("%s", error.text);
+    Model *model = &loaded.model;
+    model->config.carry_state = false; /* the text begins here */
+    check_choice(&settings, &model->config);
+    int32_t *ids = encode_text(&loaded.checkpoint.vocabulary, settings.text);
+    size_t count = arrlenu(ids), read = settle_length(count, model, &settings);
+    inspection_make(&inspection, model, &loaded.checkpoint.vocabulary, ids + count - read, read,
+                    &settings.look);
+    write_files(&settings, &inspection, line.operands[0]);
+    print_all(&settings, &inspection);
+    inspection_free(&inspection);
+    arrfree(ids);
+    loaded_close(&loaded);
+    options_free_texts(&group, 1);
+    command_line_free(&line);
+    team_stop();
+    program_finish_output();
+    return 0;
+}

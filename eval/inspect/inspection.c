@@ -1,0 +1,274 @@
+#include "eval/inspect/inspection.h"
+#include "eval/write/generator.h"
+#include "eval/terminal.h"
+#include "models/weights.h"
+#include "src/text.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Weights are T x T for each head: this many tokens take 16 MB. */
+#define READ_MOST ((size_t)2048)
+
+size_t inspection_limit(const Model *model)
+{
+    size_t context = model->config.context;
+    return model_is_endless(model) || context > READ_MOST ? READ_MOST : context;
+}
+
+/* --- where the heads look --- */
+
+static void run_pass(Pass *pass, Arena *arena, const Model *model, const int32_t *ids,
+                     size_t count)
+{
+    pass_make(pass, model, 1, count, PASS_TRAIN); /* which keeps what every layer read */
+    pass_layout(pass, arena);
+    arena_allocate(arena, "the text");
+    pass_layout(pass, arena);
+    pass_prepare(pass);
+    pass_forward(pass, ids);
+}
+
+/* The entropy of the shares |w| of a row in nats, and how far back they lie. */
+static void measure_row(HeadView *view, const real *row, size_t i)
+{
+    double sum = 0, entropy = 0, distance = 0;
+    for (size_t j = 0; j <= i; j++)
+        sum += fabs((double)row[j]);
+    for (size_t j = 0; j <= i && sum > 0; j++) {
+        double share = fabs((double)row[j]) / sum;
+        entropy -= share > 0 ? share * log(share) : 0;
+        distance += share * (double)(i - j);
+    }
+    view->entropy += entropy;
+    view->distance += distance;
+}
+
+/* From the weights (read, read) of a head. */
+static void fill_view(const Inspection *inspection, HeadView *view, const real *weights)
+{
+    size_t read = inspection->read, first = read - inspection->shown;
+    size_t columns = inspection->columns, rest = inspection_has_rest(inspection);
+    view->weights = memory_take(inspection->shown * columns, sizeof(real), "the weights");
+    for (size_t i = 0; i < read; i++) {
+        const real *row = weights + i * read;
+        measure_row(view, row, i);
+        if (i < first)
+            continue;
+        real *shown = view->weights + (i - first) * columns;
+        for (size_t j = 0; j < first; j++)
+            shown[0] += row[j];
+        memcpy(shown + rest, row + first, inspection->shown * sizeof *row);
+        for (size_t j = rest; j < columns; j++) {
+            view->low = fmin(view->low, (double)shown[j]);
+            view->high = fmax(view->high, (double)shown[j]);
+        }
+    }
+    view->entropy /= (double)read;
+    view->distance /= (double)read;
+}
+
+static bool is_wanted(size_t index, size_t wanted)
+{
+    return wanted == 0 || index + 1 == wanted;
+}
+
+static void view_heads(Inspection *inspection, const int32_t *ids,
+                       const InspectionOptions *options)
+{
+    const ModelConfig *config = &inspection->model->config;
+    size_t all = inspection->read * inspection->read;
+    Pass pass;
+    Arena arena = {0};
+    run_pass(&pass, &arena, inspection->model, ids, inspection->read);
+    inspection->heads = memory_take(config->layers * config->heads, sizeof *inspection->heads,
+                                    "the heads");
+    real *weights = memory_take(memory_product(all, config->heads, "the weights"),
+                                sizeof *weights, "the weights");
+    for (size_t layer = 0; layer < config->layers; layer++) {
+        if (!is_wanted(layer, options->layer))
+            continue;
+        weights_of_layer(&pass, layer, weights);
+        for (size_t head = 0; head < config->heads; head++) {
+            if (!is_wanted(head, options->head))
+                continue;
+            HeadView *view = &inspection->heads[inspection->head_count++];
+            *view = (HeadView){layer, head, .kind = config_kind(config, layer)};
+            fill_view(inspection, view, weights + head * all);
+        }
+    }
+    free(weights);
+    pass_free(&pass);
+    arena_free(&arena);
+}
+
+/* --- what is expected to follow --- */
+
+/* Puts a guess in its place among those that are already there. */
+static void offer(Guess *best, size_t *count, size_t most, Guess guess)
+{
+    if (*count == most && best[most - 1].probability >= guess.probability)
+        return;
+    size_t at = *count < most ? (*count)++ : most - 1;
+    for (; at > 0 && best[at - 1].probability < guess.probability; at--)
+        best[at] = best[at - 1];
+    best[at] = guess;
+}
+
+static void predict(const Inspection *inspection, Prediction *prediction, const real *logits,
+                    int32_t next)
+{
+    size_t vocabulary = inspection->vocabulary->count, count = 0;
+    double most = -INFINITY, sum = 0;
+    for (size_t id = 0; id < vocabulary; id++)
+        most = fmax(most, (double)logits[id]);
+    for (size_t id = 0; id < vocabulary; id++)
+        sum += exp((double)logits[id] - most);
+    prediction->best = memory_take(inspection->guesses, sizeof *prediction->best, "guesses");
+    prediction->rank = next == TOKEN_NONE ? 0 : 1;
+    for (size_t id = 0; id < vocabulary; id++) {
+        Guess guess = {(int32_t)id, exp((double)logits[id] - most) / sum};
+        offer(prediction->best, &count, inspection->guesses, guess);
+        if (guess.id == next)
+            prediction->probability = guess.probability;
+        if (next != TOKEN_NONE && logits[id] > logits[next])
+            prediction->rank++;
+    }
+}
+
+static void make_predictions(Inspection *inspection, const int32_t *ids)
+{
+    size_t read = inspection->read, first = read - inspection->shown;
+    Generator generator;
+    generator_make(&generator, inspection->model, 1);
+    inspection->predictions = memory_take(inspection->shown, sizeof *inspection->predictions,
+                                          "the predictions");
+    for (size_t i = 0; i < read; i++) {
+        generator_read(&generator, &ids[i]);
+        if (i >= first)
+            predict(inspection, &inspection->predictions[i - first], generator.logits,
+                    i + 1 < read ? ids[i + 1] : TOKEN_NONE);
+    }
+    generator_free(&generator);
+}
+
+/* --- the whole --- */
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+void inspection_make(Inspection *inspection, const Model *model, const Vocabulary *vocabulary,
+                     const int32_t *ids, size_t count, const InspectionOptions *options)
+{
+    assert(count > 0 && count <= inspection_limit(model));
+    size_t shown = least(count, options->shown);
+    *inspection = (Inspection){.model = model,
+                               .vocabulary = vocabulary,
+                               .ids = ids + count - shown,
+                               .read = count,
+                               .shown = shown,
+                               .columns = shown + (shown < count),
+                               .guesses = least(options->guesses, vocabulary->count)};
+    view_heads(inspection, ids, options);
+    make_predictions(inspection, ids);
+}
+
+void inspection_free(Inspection *inspection)
+{
+    for (size_t i = 0; i < inspection->head_count; i++)
+        free(inspection->heads[i].weights);
+    for (size_t i = 0; i < inspection->shown; i++)
+        free(inspection->predictions[i].best);
+    free(inspection->heads);
+    free(inspection->predictions);
+    *inspection = (Inspection){0};
+}
+
+size_t inspection_number(const Inspection *inspection, size_t i)
+{
+    return inspection->read - inspection->shown + i + 1;
+}
+
+bool inspection_has_rest(const Inspection *inspection)
+{
+    return inspection->columns > inspection->shown;
+}
+
+size_t inspection_token(const Inspection *inspection, size_t column)
+{
+    return column - inspection_has_rest(inspection);
+}
+
+size_t inspection_row_end(const Inspection *inspection, size_t i)
+{
+    return i + 1 + inspection_has_rest(inspection);
+}
+
+double inspection_full_weight(const HeadView *view)
+{
+    return fmax(view->high, -view->low);
+}
+
+size_t inspection_strongest(const Inspection *inspection, const HeadView *view, size_t i,
+                            size_t *columns, size_t most)
+{
+    const real *row = view->weights + i * inspection->columns;
+    size_t count = 0;
+    for (size_t j = 0; j < inspection_row_end(inspection, i); j++) {
+        double size = fabs((double)row[j]);
+        if (count == most && fabs((double)row[columns[most - 1]]) >= size)
+            continue;
+        size_t at = count < most ? count++ : most - 1;
+        for (; at > 0 && fabs((double)row[columns[at - 1]]) < size; at--)
+            columns[at] = columns[at - 1];
+        columns[at] = j;
+    }
+    return count;
+}
+
+/* --- names --- */
+
+/* White space has to be seen, and a byte need not end as a text does. */
+char *inspection_word(const Inspection *inspection, int32_t id, size_t width, bool utf8)
+{
+    const Vocabulary *vocabulary = inspection->vocabulary;
+    const char *piece;
+    size_t size = vocabulary_piece(vocabulary, id, &piece);
+    char byte[] = {*piece, '\0'};
+    if (id == vocabulary->eos)
+        return memory_copy_text(vocabulary->map ? TOKEN_EOS : "\\n");
+    if (size == 1 && *piece == ' ')
+        return memory_copy_text(utf8 ? "␣" : "' '");
+    if (size == 1 && *piece == '\0')
+        return memory_copy_text("\\x00");
+    return terminal_safe_name(size == 1 ? byte : piece, width, utf8);
+}
+
+char *inspection_column(const Inspection *inspection, size_t column, size_t width, bool utf8)
+{
+    if (column == 0 && inspection_has_rest(inspection))
+        return terminal_safe_name("(earlier)", width, utf8);
+    return inspection_word(inspection, inspection->ids[inspection_token(inspection, column)],
+                           width, utf8);
+}
+
+char *inspection_place(const Inspection *inspection, size_t column, size_t width, bool utf8)
+{
+    char *word = inspection_column(inspection, column, width, utf8);
+    if (column == 0 && inspection_has_rest(inspection))
+        return word;
+    char *place = text_format(
+        "#%zu %s", inspection_number(inspection, inspection_token(inspection, column)), word);
+    free(word);
+    return place;
+}
+
+char *inspection_value(double value)
+{
+    bool hidden = value != 0 && fabs(value) < 0.005;
+    return hidden ? text_format("%.0e", value) : text_format("%.2f", value);
+}

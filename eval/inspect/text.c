@@ -1,0 +1,208 @@
+#include "eval/inspect/text.h"
+#include "eval/draw/heatmap.h"
+#include "src/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { WORD = 14, STRONGEST = 8 };
+
+/* A word in a column of its own. */
+static void print_padded(FILE *out, const char *word, size_t width)
+{
+    size_t columns = text_columns(word);
+    fprintf(out, "%s%*s", word, (int)(columns < width ? width - columns : 0), "");
+}
+
+/* A line's end of "word 0.12  word 0.05" that takes as many as fit. */
+typedef struct Enumeration {
+    FILE *out;
+    size_t room, count;
+} Enumeration;
+
+/* Whether it fitted. */
+static bool enumerate(Enumeration *list, const char *word, double value)
+{
+    char *number = inspection_value(value);
+    char *entry = text_format("%s%s %s", list->count ? "  " : "", word, number);
+    free(number);
+    size_t columns = text_columns(entry);
+    bool fits = columns <= list->room;
+    if (fits) {
+        fputs(entry, list->out);
+        list->room -= columns;
+        list->count++;
+    }
+    free(entry);
+    return fits;
+}
+
+static Enumeration enumeration_after(FILE *out, size_t used, TextShape shape)
+{
+    return (Enumeration){out, shape.width > used ? shape.width - used : 0, 0};
+}
+
+/* --- tables --- */
+
+static void print_prediction(FILE *out, const Inspection *inspection, size_t i, TextShape shape)
+{
+    enum { USED = 6 + 2 * (WORD + 1) + 17 };
+    const Prediction *prediction = &inspection->predictions[i];
+    char *word = inspection_word(inspection, inspection->ids[i], WORD, shape.utf8);
+    fprintf(out, "%4zu  ", inspection_number(inspection, i));
+    print_padded(out, word, WORD + 1);
+    free(word);
+    if (prediction->rank > 0) {
+        word = inspection_word(inspection, inspection->ids[i + 1], WORD, shape.utf8);
+        print_padded(out, word, WORD + 1);
+        fprintf(out, prediction->probability < 5e-5 ? "%7.0e" : "%7.4f",
+                prediction->probability);
+        fprintf(out, " %7zu  ", prediction->rank);
+        free(word);
+    } else {
+        fprintf(out, "%*s", WORD + 1 + 17, "");
+    }
+    Enumeration list = enumeration_after(out, USED, shape);
+    bool fits = true;
+    for (size_t g = 0; g < inspection->guesses && fits; g++) {
+        word = inspection_word(inspection, prediction->best[g].id, WORD, shape.utf8);
+        fits = enumerate(&list, word, prediction->best[g].probability);
+        free(word);
+    }
+    fputc('\n', out);
+}
+
+void inspect_print_predictions(FILE *out, const Inspection *inspection, TextShape shape)
+{
+    fprintf(out, "%4s  %-*s%-*s%7s %7s  %s\n", "#", WORD + 1, "token", WORD + 1, "followed by",
+            "prob.", "rank", "likeliest");
+    for (size_t i = 0; i < inspection->shown; i++)
+        print_prediction(out, inspection, i, shape);
+}
+
+static void print_head(FILE *out, const Inspection *inspection, const HeadView *view,
+                       TextShape shape)
+{
+    enum { USED = 41 };
+    size_t last = inspection->shown - 1, columns[STRONGEST];
+    size_t count = inspection_strongest(inspection, view, last, columns, STRONGEST);
+    fprintf(out, "%5zu %5zu  %-11s %6.2f %7.1f  ", view->layer + 1, view->head + 1,
+            view->kind->name, view->entropy, view->distance);
+    Enumeration list = enumeration_after(out, USED, shape);
+    bool fits = true;
+    for (size_t k = 0; k < count && fits; k++) {
+        char *word = inspection_place(inspection, columns[k], WORD, shape.utf8);
+        double weight = (double)view->weights[last * inspection->columns + columns[k]];
+        fits = enumerate(&list, word, weight);
+        free(word);
+    }
+    fputc('\n', out);
+}
+
+void inspect_print_heads(FILE *out, const Inspection *inspection, TextShape shape)
+{
+    fprintf(out, "%5s %5s  %-11s %6s %7s  %s\n", "layer", "head", "kind", "spread", "back",
+            "the last token looks at");
+    for (size_t i = 0; i < inspection->head_count; i++)
+        print_head(out, inspection, &inspection->heads[i], shape);
+}
+
+/* --- pictures --- */
+
+enum { SHADES = 5 };
+/* The smallest share of the largest weight for each shade. */
+static const double shade_shares[SHADES] = {0.01, 0.05, 0.15, 0.35, 0.7};
+
+/* Negative weights have letters, which no shade is. */
+static const char *shade_of(double share, bool utf8)
+{
+    static const char *const shades[][SHADES] = {
+        {".", ":", "+", "*", "#"}, {"·", "░", "▒", "▓", "█"}, {"a", "b", "c", "d", "e"}};
+    size_t level = 0;
+    while (level < SHADES && fabs(share) >= shade_shares[level])
+        level++;
+    if (level == 0)
+        return " ";
+    return shades[share < 0 ? 2 : utf8][level - 1];
+}
+
+static void print_key(FILE *out, const HeadView *view, TextShape shape)
+{
+    double full = inspection_full_weight(view);
+    fprintf(out, "weights from");
+    for (size_t s = 0; s < SHADES; s++)
+        fprintf(out, "  %s %.2g", shade_of(shade_shares[s], shape.utf8),
+                shade_shares[s] * full);
+    if (view->low < 0)
+        fprintf(out, "; below zero a to e");
+    fprintf(out, "\n\n");
+}
+
+/* How a picture fits the screen: its words may lose letters, then it loses its first
+ * columns. */
+typedef struct Fit {
+    size_t word, across, first;
+} Fit;
+
+enum { NUMBER = 6, WORD_LEAST = 6 };
+
+static Fit fit_of(const Inspection *inspection, TextShape shape)
+{
+    size_t columns = inspection->columns, before = NUMBER + 1;
+    size_t room = shape.width > before ? shape.width - before : 1;
+    Fit fit = {.word = WORD, .across = 1};
+    if (WORD + 2 * columns <= room)
+        fit.across = 2;
+    else if (WORD + columns > room)
+        fit.word = room > columns + WORD_LEAST ? room - columns : WORD_LEAST;
+    size_t most = room > fit.word ? room - fit.word : 1;
+    if (fit.across * columns > most)
+        fit.first = columns - most;
+    return fit;
+}
+
+/* The last digits of the columns' numbers; < stands for all before them. */
+static void print_numbers(FILE *out, const Inspection *inspection, Fit fit)
+{
+    size_t rest = inspection_has_rest(inspection);
+    fprintf(out, "%*s", (int)(NUMBER + fit.word + 1), "");
+    for (size_t j = fit.first; j < inspection->columns; j++) {
+        if (j < rest)
+            fprintf(out, "%*s", (int)fit.across, "<");
+        else
+            fprintf(out, "%*zu", (int)fit.across, inspection_number(inspection, j - rest) % 10);
+    }
+    fputc('\n', out);
+}
+
+static void print_row(FILE *out, const Inspection *inspection, const HeadView *view, size_t i,
+                      TextShape shape, Fit fit)
+{
+    double full = inspection_full_weight(view);
+    char *word = inspection_word(inspection, inspection->ids[i], fit.word, shape.utf8);
+    fprintf(out, "%4zu  ", inspection_number(inspection, i));
+    print_padded(out, word, fit.word + 1);
+    free(word);
+    for (size_t j = fit.first; j < inspection_row_end(inspection, i) && full > 0; j++) {
+        double share = (double)view->weights[i * inspection->columns + j] / full;
+        for (size_t k = 0; k < fit.across; k++)
+            fputs(shade_of(share, shape.utf8), out);
+    }
+    fputc('\n', out);
+}
+
+void inspect_print_picture(FILE *out, const Inspection *inspection, const HeadView *view,
+                           TextShape shape)
+{
+    Fit fit = fit_of(inspection, shape);
+    char *title = heatmap_title(view);
+    fprintf(out, "%s\n", title);
+    free(title);
+    print_key(out, view, shape);
+    if (fit.first > 0)
+        fprintf(out, "The first %zu of %zu columns have no room on this screen.\n\n", fit.first,
+                inspection->columns);
+    print_numbers(out, inspection, fit);
+    for (size_t i = 0; i < inspection->shown; i++)
+        print_row(out, inspection, view, i, shape, fit);
+}

@@ -1,0 +1,93 @@
+/* How the runs' models write: a sample that is made for the page, and those that the run made
+ * while it was trained. */
+#include "eval/page/excerpt.h"
+#include "eval/loaded.h"
+#include "eval/draw/markup.h"
+#include "eval/page/parts.h"
+#include "src/file.h"
+#include "src/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a training with --sample-every leaves. */
+#define RUN_SAMPLES "samples.txt"
+
+enum { EXCERPT_TOKENS = 60, EXCERPT_SEED = 1 };
+
+/* Text that anyone may have written; a zero in it is no end. */
+static void print_lines(FILE *out, const char *text, size_t size)
+{
+    char *copy = memory_take(size + 1, 1, "a sample");
+    memcpy(copy, text, size);
+    for (char *line = copy; line <= copy + size; line += strlen(line) + 1) {
+        if (line > copy)
+            fputs(text[line - copy - 1] == '\n' ? "\n" : "\\x00", out);
+        char *end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        markup_print(out, line);
+    }
+    free(copy);
+}
+
+static void print_excerpt(FILE *out, const RunData *run)
+{
+    LoadedModel loaded;
+    Error error;
+    if (!loaded_open(&loaded, run->path, &error)) {
+        fputs("<p class=\"aside\">No sample: ", out);
+        markup_print(out, error.text);
+        fputs("</p>\n", out);
+        return;
+    }
+    char *text = excerpt_make(&loaded.model, &loaded.checkpoint.vocabulary, EXCERPT_TOKENS,
+                              EXCERPT_SEED);
+    fputs("<pre>", out);
+    print_lines(out, text, strlen(text));
+    fputs("</pre>\n", out);
+    free(text);
+    loaded_close(&loaded);
+}
+
+/* The end of a long history is what has to do with the model as it is: it begins with a whole
+ * line. */
+static void print_history(FILE *out, const RunData *run)
+{
+    const size_t most = (size_t)64 << 20, shown = 20000;
+    char *path = file_join(run->path, RUN_SAMPLES), *text = NULL;
+    size_t size = 0;
+    Error error;
+    bool good = file_exists(path) && file_read(path, most, &text, &size, &error);
+    free(path);
+    if (!good)
+        return;
+    size_t from = size > shown ? size - shown : 0;
+    const char *line = from > 0 ? memchr(text + from, '\n', size - from) : NULL;
+    from = line ? (size_t)(line + 1 - text) : from;
+    fputs("<details><summary>While it was trained</summary>\n<pre>", out);
+    fputs(from > 0 ? "[...]\n" : "", out);
+    print_lines(out, text + from, size - from);
+    fputs("</pre></details>\n", out);
+    free(text);
+}
+
+void report_print_samples(FILE *out, const Report *report)
+{
+    fprintf(
+        out,
+        "<section aria-labelledby=\"samples\"><h2 id=\"samples\">Samples</h2>\n"
+        "<p class=\"aside\">The first %d tokens that each run's best checkpoint writes with "
+        "seed %d.</p>\n<div class=\"samples\">\n",
+        EXCERPT_TOKENS, EXCERPT_SEED);
+    for (size_t r = 0; r < report->count; r++) {
+        fputs("<article><h3>", out);
+        report_print_swatch(out, r);
+        markup_print(out, report->names[r]);
+        fputs("</h3>\n", out);
+        print_excerpt(out, &report->runs[r]);
+        print_history(out, &report->runs[r]);
+        fputs("</article>\n", out);
+    }
+    fputs("</div></section>\n", out);
+}

@@ -1,0 +1,221 @@
+#include "eval/runs/rundata.h"
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* --- settings --- */
+
+/* What follows "# key: " in a comment, NULL if it is another comment. */
+static char *comment_value(char *comment, const char *key)
+{
+    char *text = text_trim(comment + 1);
+    size_t length = strlen(key);
+    if (strncmp(text, key, length) != 0 || text[length] != ':')
+        return NULL;
+    return text_trim(text + length + 1);
+}
+
+/* Facts about a run that are not settings stand in comments. Other comments are anyone's. */
+static void read_comment(RunData *run, char *comment)
+{
+    static const char unit[] = " nats";
+    char *value = comment_value(comment, "parameters");
+    if (value && !text_to_size(value, &run->parameters))
+        run->parameters = 0;
+    value = comment_value(comment, "entropy floor");
+    size_t length = value ? strlen(value) : 0, unit_length = strlen(unit);
+    if (length > unit_length && strcmp(value + length - unit_length, unit) == 0) {
+        value[length - unit_length] = '\0';
+        if (!text_to_double(text_trim(value), &run->entropy_floor))
+            run->entropy_floor = NAN;
+    }
+}
+
+static bool read_setting(RunData *run, char *line, const char *where, Error *error)
+{
+    char *name = text_trim(line), *equals = strchr(name, '=');
+    if (*name == '#')
+        read_comment(run, name);
+    if (*name == '#' || !*name)
+        return true;
+    if (!equals)
+        return error_set(error, "%s: '%.40s' is not of the form name = value", where, name);
+    *equals = '\0';
+    name = text_trim(name);
+    RunSetting setting = {memory_copy_text(name), memory_copy_text(text_trim(equals + 1))};
+    arrput(run->settings, setting);
+    return true;
+}
+
+const char *rundata_setting(const RunData *run, const char *name)
+{
+    const char *value = NULL;
+    for (size_t i = 0; i < arrlenu(run->settings); i++)
+        if (strcmp(run->settings[i].name, name) == 0)
+            value = run->settings[i].value;
+    return value;
+}
+
+static bool read_settings(RunData *run, const char *path, Error *error)
+{
+    const size_t most = (size_t)1 << 20;
+    char *bytes;
+    size_t size, number = 1;
+    if (!file_read(path, most, &bytes, &size, error))
+        return false;
+    bool good = !memchr(bytes, '\0', size);
+    if (!good)
+        error_set(error, "%s: holds zero bytes, so it is not a file of settings", path);
+    for (char *line = bytes; good && line; number++) {
+        char *end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        char *where = text_format("%s:%zu", path, number);
+        good = read_setting(run, line, where, error);
+        free(where);
+        line = end ? end + 1 : NULL;
+    }
+    free(bytes);
+    run->attn = rundata_setting(run, "attn");
+    run->corpus = rundata_setting(run, "corpus");
+    return good;
+}
+
+/* --- the log --- */
+
+static int ascending(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median_speed(const RunLogRow *rows)
+{
+    double *speeds = NULL, median = NAN;
+    for (size_t i = 0; i < arrlenu(rows); i++)
+        if (isfinite(rows[i].tokens_per_second))
+            arrput(speeds, rows[i].tokens_per_second);
+    size_t count = arrlenu(speeds);
+    if (count > 0) {
+        qsort(speeds, count, sizeof *speeds, ascending);
+        median = speeds[(count - 1) / 2] / 2 + speeds[count / 2] / 2;
+    }
+    arrfree(speeds);
+    return median;
+}
+
+static void summarise(RunData *run)
+{
+    for (size_t i = 0; i < arrlenu(run->rows); i++) {
+        const RunLogRow *row = &run->rows[i];
+        run->validations += row->has_val_loss;
+        run->peak_mb = fmax(run->peak_mb, row->peak_mb); /* which passes NaN over */
+        if (!row->has_val_loss || !isfinite(row->val_loss) ||
+            row->val_loss >= run->best_val_loss)
+            continue;
+        run->best_val_loss = row->val_loss;
+        run->best_epoch = row->epoch;
+        run->best_step = row->step;
+    }
+    if (arrlenu(run->rows) > 0) {
+        run->final_train_loss = arrlast(run->rows).train_loss;
+        run->seconds = arrlast(run->rows).seconds;
+    }
+    run->tokens_per_second = median_speed(run->rows);
+}
+
+/* --- the folder --- */
+
+static char *folder_name(const char *path)
+{
+    char *resolved = realpath(path, NULL); /* so that "." has a name too */
+    const char *slash = resolved ? strrchr(resolved, '/') : NULL;
+    char *name = memory_copy_text(slash && slash[1] ? slash + 1 : path);
+    free(resolved);
+    return name;
+}
+
+static bool check_folder(const char *path, const char *settings, const char *log, Error *error)
+{
+    if (!file_exists(path))
+        return error_set(error, "%s: %s", path, strerror(errno));
+    if (!file_is_folder(path))
+        return error_set(error, "%s: a file; give the folder of a run, such as runs/linear",
+                         path);
+    if (!file_exists(settings) || !file_exists(log))
+        return error_set(error, "%s: not the folder of a run: there is no %s in it", path,
+                         file_exists(settings) ? RUN_LOG : RUN_SETTINGS);
+    return true;
+}
+
+bool rundata_read(RunData *run, const char *path, Error *error)
+{
+    *run = (RunData){.path = memory_copy_text(path),
+                     .name = folder_name(path),
+                     .entropy_floor = NAN,
+                     .best_val_loss = NAN,
+                     .best_epoch = NAN,
+                     .final_train_loss = NAN,
+                     .tokens_per_second = NAN,
+                     .seconds = NAN,
+                     .peak_mb = NAN};
+    char *settings = file_join(path, RUN_SETTINGS), *log = file_join(path, RUN_LOG),
+         *scores = file_join(path, RUN_SCORES);
+    bool good = check_folder(path, settings, log, error) &&
+                read_settings(run, settings, error) && runlog_read(log, &run->rows, error) &&
+                (!file_exists(scores) || scores_read(scores, &run->scores, error));
+    if (good)
+        summarise(run);
+    free(settings);
+    free(log);
+    free(scores);
+    return good;
+}
+
+void rundata_free(RunData *run)
+{
+    free(run->path);
+    free(run->name);
+    for (size_t i = 0; i < arrlenu(run->settings); i++) {
+        free(run->settings[i].name);
+        free(run->settings[i].value);
+    }
+    arrfree(run->settings);
+    arrfree(run->rows);
+    arrfree(run->scores);
+    *run = (RunData){0};
+}
+
+/* --- scores --- */
+
+const RunScore *rundata_score(const RunData *run, const RunScore *protocol)
+{
+    for (size_t i = 0; i < arrlenu(run->scores); i++)
+        if (score_same_protocol(&run->scores[i], protocol) &&
+            run->scores[i].step == run->best_step)
+            return &run->scores[i];
+    return NULL;
+}
+
+const RunScore *rundata_shared_test(const RunData *runs, size_t count)
+{
+    const RunScore *best = NULL;
+    size_t most = 0;
+    for (size_t r = 0; r < count; r++)
+        for (size_t i = 0; i < arrlenu(runs[r].scores); i++) {
+            const RunScore *score = &runs[r].scores[i];
+            size_t having = 0;
+            for (size_t other = 0; other < count; other++)
+                having += rundata_score(&runs[other], score) != NULL;
+            if (strcmp(score->split, "test") != 0 || having <= most)
+                continue;
+            best = score;
+            most = having;
+        }
+    return best;
+}

@@ -1,0 +1,152 @@
+#include "eval/runs/runlog.h"
+#include "eval/runs/runlog_format.h"
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_BYTES ((size_t)256 << 20)
+
+bool runlog_read(const char *path, RunLogRow **rows, Error *error)
+{
+    char *bytes;
+    size_t size;
+    *rows = NULL;
+    if (!file_read(path, MOST_BYTES, &bytes, &size, error))
+        return false;
+    RunLogText text;
+    bool good = runlog_parse(path, bytes, size, &text, error);
+    *rows = text.rows;
+    free(bytes);
+    return good;
+}
+
+/* --- writing --- */
+
+static bool open_log(RunLog *log, const char *path, int flags, Error *error)
+{
+    log->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
+    if (log->fd < 0 && errno == EEXIST)
+        return error_set(error,
+                         "%s: there is a log already; resume that run or choose another "
+                         "folder",
+                         path);
+    if (log->fd < 0)
+        return error_set(error, "%s: cannot open for writing: %s", path, strerror(errno));
+    log->path = memory_copy_text(path);
+    return true;
+}
+
+static bool write_line(RunLog *log, const char *line, Error *error)
+{
+    return file_append(log->fd, log->path, &log->size, line, strlen(line), error);
+}
+
+bool runlog_create(RunLog *log, const char *path, Error *error)
+{
+    *log = (RunLog){.columns = RUNLOG_COLUMNS};
+    if (!open_log(log, path, O_CREAT | O_EXCL, error))
+        return false;
+    char *header = runlog_format_header(log->columns);
+    bool good = write_line(log, header, error);
+    free(header);
+    if (!good) {
+        Error second;
+        runlog_close(log, &second);
+    }
+    return good;
+}
+
+bool runlog_append(RunLog *log, const RunLogRow *row, Error *error)
+{
+    char line[RUNLOG_LINE];
+    runlog_format_row(row, log->columns, line);
+    return write_line(log, line, error);
+}
+
+bool runlog_close(RunLog *log, Error *error)
+{
+    bool good = log->fd < 0 || close(log->fd) == 0;
+    if (!good)
+        error_set(error, "%s: cannot close: %s", log->path, strerror(errno));
+    free(log->path);
+    *log = (RunLog){.fd = -1};
+    return good;
+}
+
+/* --- going on --- */
+
+/* Puts rows that are about to be trained again at the end of PATH.bak. */
+static bool keep_aside(const char *path, const char *rows, size_t size, size_t columns,
+                       Error *error)
+{
+    char *backup = text_format("%s.bak", path);
+    char *before = NULL, *header = runlog_format_header(columns);
+    size_t before_size = 0;
+    FileReplacement file;
+    bool good = !file_exists(backup) ||
+                file_read(backup, MOST_BYTES, &before, &before_size, error);
+    if (good && !before) {
+        before_size = strlen(header);
+        before = memory_copy_text(header);
+    }
+    good = good && file_replace_begin(&file, backup, error) &&
+           file_replace_write(&file, before, before_size, error) &&
+           file_replace_write(&file, rows, size, error) && file_replace_commit(&file, error);
+    free(before);
+    free(header);
+    free(backup);
+    return good;
+}
+
+/* The bytes that the header and the rows up to the given step take. */
+static size_t bytes_up_to(const char *bytes, const RunLogRow *rows, size_t step)
+{
+    const char *next = strchr(bytes, '\n') + 1;
+    for (size_t i = 0; i < arrlenu(rows) && rows[i].step <= step; i++)
+        next = strchr(next, '\n') + 1;
+    return (size_t)(next - bytes);
+}
+
+/* Leaves the rows up to the step in the file; log->size and log->columns become theirs. */
+static bool cut_back(RunLog *log, const char *path, const char *bytes, size_t size, size_t step,
+                     Error *error)
+{
+    RunLogText text;
+    if (!runlog_parse(path, bytes, size, &text, error))
+        return false;
+    size_t kept = text.whole ? bytes_up_to(bytes, text.rows, step) : 0;
+    arrfree(text.rows);
+    log->columns = text.columns;
+    log->size = kept;
+    if (kept < text.whole &&
+        !keep_aside(path, bytes + kept, text.whole - kept, text.columns, error))
+        return false;
+    if (kept > 0 && kept == size)
+        return true;
+    char *header = runlog_format_header(log->columns);
+    if (kept == 0)
+        log->size = strlen(header);
+    FileReplacement file;
+    bool good = file_replace_begin(&file, path, error) &&
+                file_replace_write(&file, kept ? bytes : header, log->size, error) &&
+                file_replace_commit(&file, error);
+    free(header);
+    return good;
+}
+
+bool runlog_reopen(RunLog *log, const char *path, size_t step, Error *error)
+{
+    char *bytes;
+    size_t size;
+    *log = (RunLog){.fd = -1};
+    if (!file_read(path, MOST_BYTES, &bytes, &size, error))
+        return false;
+    bool good = cut_back(log, path, bytes, size, step, error) && open_log(log, path, 0, error);
+    free(bytes);
+    return good;
+}

@@ -1,0 +1,190 @@
+#include "eval/runs/runlog_format.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One table says what stands in a row: it writes the header, writes rows and reads them. */
+typedef struct Column {
+    const char *name;
+    size_t offset; /* of its field in a row */
+    bool whole;    /* a size_t; the others are doubles */
+} Column;
+
+static const Column columns[] = {
+    {"step", offsetof(RunLogRow, step), true},
+    {"epoch", offsetof(RunLogRow, epoch), false},
+    {"tokens", offsetof(RunLogRow, tokens), true},
+    {"seconds", offsetof(RunLogRow, seconds), false},
+    {"lr", offsetof(RunLogRow, lr), false},
+    {"train_loss", offsetof(RunLogRow, train_loss), false},
+    {"val_loss", offsetof(RunLogRow, val_loss), false},
+    {"grad_norm", offsetof(RunLogRow, grad_norm), false},
+    {"tokens_per_second", offsetof(RunLogRow, tokens_per_second), false},
+    {"peak_mb", offsetof(RunLogRow, peak_mb), false},
+};
+_Static_assert(sizeof columns / sizeof columns[0] == RUNLOG_COLUMNS, "one row for each column");
+
+/* --- writing --- */
+
+char *runlog_format_header(size_t count)
+{
+    char *text = NULL;
+    for (size_t i = 0; i < count; i++)
+        text_append(&text, "%s%s", i ? "," : "", columns[i].name);
+    text_append(&text, "\n");
+    return text;
+}
+
+/* Whether a cell stays empty because nothing was measured; a true NaN is "nan". */
+static bool is_blank(const Column *column, const RunLogRow *row)
+{
+    if (column->offset == offsetof(RunLogRow, val_loss))
+        return !row->has_val_loss;
+    return column->offset == offsetof(RunLogRow, peak_mb) && isnan(row->peak_mb);
+}
+
+static int print_cell(char *out, size_t room, const Column *column, const RunLogRow *row)
+{
+    const void *field = (const char *)row + column->offset;
+    if (column->whole)
+        return snprintf(out, room, "%zu", *(const size_t *)field);
+    if (is_blank(column, row))
+        return 0;
+    double value = *(const double *)field;
+    return isnan(value) ? snprintf(out, room, "nan") : snprintf(out, room, "%.9g", value);
+}
+
+void runlog_format_row(const RunLogRow *row, size_t count, char line[RUNLOG_LINE])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        used += (size_t)print_cell(line + used, RUNLOG_LINE - used, &columns[i], row);
+        line[used++] = i + 1 < count ? ',' : '\n';
+    }
+    line[used] = '\0';
+}
+
+/* --- reading --- */
+
+/* Takes more than text_to_double does: our own "nan" and "inf", and numbers so small that
+ * strtod reports an underflow, since whatever printf wrote has to be read again. */
+static bool read_double(const char *text, double *value)
+{
+    const char *digits = text + (text[0] == '-');
+    if (strcmp(digits, "nan") == 0 || !*text)
+        *value = NAN;
+    else if (strcmp(digits, "inf") == 0)
+        *value = *text == '-' ? -INFINITY : INFINITY;
+    else {
+        char *end;
+        *value = strtod(text, &end);
+        return end != text && !*end && isfinite(*value) &&
+               text[strspn(text, "0123456789+-.e")] == '\0';
+    }
+    return true;
+}
+
+static bool read_cell(const Column *column, const char *text, RunLogRow *row)
+{
+    void *field = (char *)row + column->offset;
+    if (column->whole)
+        return text_to_size(text, field);
+    if (column->offset == offsetof(RunLogRow, val_loss))
+        row->has_val_loss = *text != '\0';
+    return read_double(text, field);
+}
+
+/* Reads one row from a line without its end, cutting the line at its commas. */
+static bool read_row(char *line, size_t count, RunLogRow *row, const char *where, Error *error)
+{
+    *row = (RunLogRow){.peak_mb = NAN};
+    char *cell = line;
+    for (size_t i = 0; i < count; i++) {
+        if (!cell)
+            return error_set(error, "%s: %zu values where a row of this run's log has %zu",
+                             where, i, count);
+        char *comma = strchr(cell, ',');
+        if (comma)
+            *comma = '\0';
+        if (!read_cell(&columns[i], cell, row))
+            return error_set(error, "%s: %s: '%.40s' is not a %s", where, columns[i].name, cell,
+                             columns[i].whole ? "whole number" : "number");
+        cell = comma ? comma + 1 : NULL;
+    }
+    if (cell)
+        return error_set(error, "%s: more than the %zu values of a row of this run's log",
+                         where, count);
+    return true;
+}
+
+static bool read_line(const char *line, size_t length, const char *where, RunLogText *text,
+                      Error *error)
+{
+    char copy[RUNLOG_LINE];
+    if (length >= sizeof copy || memchr(line, '\0', length))
+        return error_set(error, "%s: not a row of a run's log", where);
+    memcpy(copy, line, length);
+    copy[length] = '\0';
+    RunLogRow row;
+    if (!read_row(copy, text->columns, &row, where, error))
+        return false;
+    if (arrlenu(text->rows) > 0 && row.step < arrlast(text->rows).step)
+        return error_set(error, "%s: step %zu comes after step %zu; rows are out of order",
+                         where, row.step, arrlast(text->rows).step);
+    arrput(text->rows, row);
+    return true;
+}
+
+/* Whether the bytes begin with the header of so many columns, or are what was written of it. */
+static bool begins_with_header(const char *bytes, size_t size, size_t count, size_t *length)
+{
+    char *header = runlog_format_header(count);
+    *length = strlen(header);
+    if (size < *length)
+        *length = size;
+    bool good = memcmp(bytes, header, *length) == 0;
+    free(header);
+    return good;
+}
+
+/* A log that was torn while its header was written has nothing in it yet. */
+static bool read_header(const char *path, const char *bytes, size_t size, size_t *length,
+                        size_t *count, Error *error)
+{
+    for (*count = RUNLOG_COLUMNS; *count >= RUNLOG_COLUMNS_BEFORE; --*count)
+        if (begins_with_header(bytes, size, *count, length))
+            return true;
+    char *header = runlog_format_header(RUNLOG_COLUMNS);
+    error_set(error, "%s:1: not the log of a run, which begins with %.*s", path,
+              (int)strlen(header) - 1, header);
+    free(header);
+    return false;
+}
+
+bool runlog_parse(const char *path, const char *bytes, size_t size, RunLogText *text,
+                  Error *error)
+{
+    size_t length;
+    *text = (RunLogText){0};
+    if (!read_header(path, bytes, size, &length, &text->columns, error))
+        return false;
+    const char *line = bytes + length, *end = bytes + size;
+    bool good = true;
+    for (size_t number = 2; good && line < end; number++) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        if (!stop)
+            break;
+        char *where = text_format("%s:%zu", path, number);
+        good = read_line(line, (size_t)(stop - line), where, text, error);
+        free(where);
+        line = stop + 1;
+    }
+    if (good && length > 0 && bytes[length - 1] == '\n')
+        text->whole = (size_t)(line - bytes);
+    if (!good)
+        arrfree(text->rows);
+    return good;
+}

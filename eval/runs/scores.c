@@ -1,0 +1,119 @@
+#include "eval/runs/scores.h"
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/text.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char header[] =
+    "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step";
+
+double score_row_loss(const RunScore *score)
+{
+    return score->nats / (double)score->tokens;
+}
+
+bool score_same_protocol(const RunScore *a, const RunScore *b)
+{
+    return strcmp(a->split, b->split) == 0 && a->window == b->window &&
+           a->stride == b->stride && a->carried_streams == b->carried_streams &&
+           a->text_crc == b->text_crc;
+}
+
+/* --- reading --- */
+
+/* The order of the cells in a row. */
+enum { SPLIT, WINDOW, STRIDE, STREAMS, CRC, TOKENS, NATS, LOSS, PERPLEXITY, STEP, CELLS };
+
+static bool is_split(const char *text)
+{
+    return strcmp(text, "train") == 0 || strcmp(text, "valid") == 0 ||
+           strcmp(text, "test") == 0;
+}
+
+/* The loss and the perplexity are there for people; what counts are the nats. */
+static bool read_row(char *line, RunScore *score)
+{
+    char *cells[CELLS];
+    size_t count = 0;
+    for (char *cell; (cell = strsep(&line, ",")); count++) {
+        if (count == CELLS)
+            return false;
+        cells[count] = cell;
+    }
+    if (count != CELLS || !is_split(cells[SPLIT]))
+        return false;
+    *score = (RunScore){0};
+    strcpy(score->split, cells[SPLIT]);
+    return text_to_size(cells[WINDOW], &score->window) &&
+           text_to_size(cells[STRIDE], &score->stride) &&
+           text_to_size(cells[STREAMS], &score->carried_streams) &&
+           text_to_size(cells[CRC], &score->text_crc) &&
+           text_to_size(cells[TOKENS], &score->tokens) && score->tokens > 0 &&
+           text_to_double(cells[NATS], &score->nats) && text_to_size(cells[STEP], &score->step);
+}
+
+static bool read_lines(const char *path, char *rest, RunScore **scores, Error *error)
+{
+    const char *first = strsep(&rest, "\n");
+    if (strcmp(first, header) != 0)
+        return error_set(error, "%s:1: not the scores of a run, which begin with %s", path,
+                         header);
+    size_t number = 2;
+    for (char *line; (line = strsep(&rest, "\n")); number++) {
+        RunScore score;
+        if (!*line && !rest)
+            break;
+        if (!read_row(line, &score))
+            return error_set(error,
+                             "%s:%zu: not a score that eval noted; remove this file, or the "
+                             "line, and run eval again",
+                             path, number);
+        arrput(*scores, score);
+    }
+    return true;
+}
+
+bool scores_read(const char *path, RunScore **scores, Error *error)
+{
+    const size_t most = (size_t)1 << 20;
+    char *bytes;
+    size_t size;
+    *scores = NULL;
+    if (!file_read(path, most, &bytes, &size, error))
+        return false;
+    bool good = memchr(bytes, '\0', size)
+                    ? error_set(error, "%s: holds zero bytes, so it is no table", path)
+                    : read_lines(path, bytes, scores, error);
+    if (!good)
+        arrfree(*scores);
+    free(bytes);
+    return good;
+}
+
+/* --- writing --- */
+
+static void append_row(char **text, const RunScore *score)
+{
+    double loss = score_row_loss(score);
+    text_append(text, "%s,%zu,%zu,%zu,%zu,%zu,%.17g,%.9g,%.9g,%zu\n", score->split,
+                score->window, score->stride, score->carried_streams, score->text_crc,
+                score->tokens, score->nats, loss, exp(loss), score->step);
+}
+
+bool scores_note(const char *path, const RunScore *score, Error *error)
+{
+    RunScore *scores = NULL;
+    if (file_exists(path) && !scores_read(path, &scores, error))
+        return false;
+    char *text = text_format("%s\n", header);
+    for (size_t i = 0; i < arrlenu(scores); i++)
+        if (!score_same_protocol(&scores[i], score))
+            append_row(&text, &scores[i]);
+    append_row(&text, score);
+    bool good = file_replace_text(path, text, error);
+    free(text);
+    arrfree(scores);
+    return good;
+}

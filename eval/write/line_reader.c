@@ -1,0 +1,155 @@
+#include "eval/write/line_reader.h"
+#include "eval/terminal.h"
+#include "src/file.h"
+#include "src/memory.h"
+#include "src/program.h"
+#include "src/text.h"
+
+#include <errno.h>
+#include <histedit.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HISTORY_MOST 1000
+
+/* --- where the history is --- */
+
+static bool make_folder(const char *path)
+{
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+/* The path with all the folders on the way to it; NULL where they cannot be had. */
+static char *make_way(const char *folder)
+{
+    char *path = file_join(folder, "linnet/history");
+    bool good = path[0] == '/';
+    for (char *stroke = path; good && (stroke = strchr(stroke + 1, '/'));) {
+        *stroke = '\0';
+        good = make_folder(path);
+        *stroke = '/';
+    }
+    if (good)
+        return path;
+    free(path);
+    return NULL;
+}
+
+static char *history_path(void)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    if (state && *state == '/')
+        return make_way(state);
+    if (!home || !*home)
+        return NULL;
+    char *folder = file_join(home, ".local/state"), *path = make_way(folder);
+    free(folder);
+    return path;
+}
+
+static void open_history(LineReader *reader)
+{
+    HistEvent event;
+    reader->path = history_path();
+    history(reader->history, &event, H_SETSIZE, HISTORY_MOST);
+    history(reader->history, &event, H_SETUNIQUE, 1);
+    if (reader->path)
+        history(reader->history, &event, H_LOAD, reader->path);
+    el_set(reader->editor, EL_HIST, history, reader->history);
+}
+
+/* libedit wants a file that it can close to others. */
+static bool write_history(const LineReader *reader, int fd)
+{
+    HistEvent event;
+    int own = dup(fd);
+    FILE *stream = own < 0 ? NULL : fdopen(own, "w");
+    if (!stream) {
+        if (own >= 0)
+            close(own);
+        return false;
+    }
+    bool good = history(reader->history, &event, H_SAVE_FP, stream) >= 0;
+    return fclose(stream) == 0 && good;
+}
+
+static void save_history(const LineReader *reader)
+{
+    FileReplacement file;
+    Error error;
+    bool good = file_replace_begin(&file, reader->path, &error);
+    if (good && !write_history(reader, file.fd)) {
+        good = error_set(&error, "%s: cannot write: %s", reader->path, strerror(errno));
+        file_replace_abort(&file);
+    }
+    if (!good || !file_replace_commit(&file, &error))
+        warn("%s", error.text);
+}
+
+/* --- lines --- */
+
+static const char *prompt_text;
+
+static char *prompt_of(EditLine *editor)
+{
+    (void)editor;
+    return (char *)prompt_text;
+}
+
+/* What Ctrl-Z does as a rule; libedit gives the terminal back before and takes it after. */
+static unsigned char suspend(EditLine *editor, int key)
+{
+    (void)editor, (void)key;
+    raise(SIGTSTP);
+    return CC_REFRESH;
+}
+
+void line_reader_open(LineReader *reader, const char *prompt)
+{
+    /* The editor has to know what a character is. Nothing else of the locale is taken over:
+     * numbers are written and read as ever. */
+    setlocale(LC_CTYPE, "");
+    prompt_text = prompt;
+    *reader = (LineReader){.editor = el_init(program_name, stdin, stdout, stderr),
+                           .history = history_init()};
+    if (!reader->editor || !reader->history)
+        die("the line editor cannot begin: not enough memory");
+    el_set(reader->editor, EL_PROMPT, prompt_of);
+    el_set(reader->editor, EL_EDITOR, "emacs");
+    el_set(reader->editor, EL_SIGNAL, 1);
+    if (!terminal_is_interactive(STDIN_FILENO))
+        return;
+    /* While a line is typed, Ctrl-C is a key like others and takes the line back. */
+    el_set(reader->editor, EL_SETTY, "-d", "-isig", NULL);
+    el_set(reader->editor, EL_BIND, "^C", "em-kill-line", NULL);
+    el_wset(reader->editor, EL_ADDFN, L"suspend", L"stop the program", suspend);
+    el_set(reader->editor, EL_BIND, "^Z", "suspend", NULL);
+    el_source(reader->editor, NULL); /* what the user has set in ~/.editrc */
+    open_history(reader);
+}
+
+void line_reader_close(LineReader *reader)
+{
+    if (reader->path)
+        save_history(reader);
+    free(reader->path);
+    el_end(reader->editor);
+    history_end(reader->history);
+}
+
+char *line_reader_next(LineReader *reader)
+{
+    int size;
+    HistEvent event;
+    const char *line = el_gets(reader->editor, &size);
+    if (!line || size <= 0)
+        return NULL;
+    if (reader->path && line[strspn(line, " \t\n")])
+        history(reader->history, &event, H_ENTER, line);
+    return text_format("%.*s", (int)strcspn(line, "\n"), line);
+}

@@ -1,0 +1,202 @@
+/* sample: text from a trained model, written as it is made; prompt by prompt where a person
+ * sits at a terminal; or what the model holds of a text that is given. */
+#include "data/reader.h"
+#include "data/utf8.h"
+#include "eval/loaded.h"
+#include "eval/write/session.h"
+#include "eval/write/shade.h"
+#include "eval/terminal.h"
+#include "eval/write/token_score.h"
+#include "src/containers.h"
+#include "src/gemm.h"
+#include "src/program.h"
+#include "src/team.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Settings {
+    char *prompt, *score;
+    size_t threads;
+    bool interactive;
+} Settings;
+
+#define FIELD(name) offsetof(Settings, name)
+/* clang-format off */
+static const Option rows[] = {
+    {.name = "prompt", .argument = "TEXT", .type = OPTION_TEXT,
+     .offset = FIELD(prompt),
+     .help = "what the text begins with"},
+    {.name = "score", .argument = "TEXT", .type = OPTION_TEXT,
+     .offset = FIELD(score),
+     .help = "make no text: tell for each token of this one how likely the model holds it; "
+             "-: the text on standard input"},
+    {.name = "interactive", .type = OPTION_FLAG,
+     .offset = FIELD(interactive), .fallback = "yes",
+     .help = "read prompts, and commands such as /help, one after another. Without a word, "
+             "only where a terminal is on both ends and no --prompt is given"},
+    {.name = "threads", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "1",
+     .help = "threads; 0: one for each processor"},
+};
+/* clang-format on */
+
+static const About about = {
+    .name = "sample",
+    .purpose = "writes text from a trained model",
+    .synopses = {"[OPTIONS] RUN"},
+    .paragraphs =
+        {"RUN is the folder of a run, of which the best checkpoint is taken, or a "
+         "checkpoint file. On a terminal and without a --prompt it asks for prompts."},
+    .examples = {"runs/linear-ptb", "--prompt 'the company said' --length 50 runs/linear-ptb",
+                 "--score 'the company said' runs/linear-ptb"},
+    .files = {{"$XDG_STATE_HOME/linnet/history, ~/.local/state/linnet/history",
+               "prompts and commands that were typed"}},
+    .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
+};
+
+/* --- scoring --- */
+
+typedef struct Scoring {
+    const Vocabulary *vocabulary;
+    const int32_t *ids;
+    bool utf8;
+} Scoring;
+
+static void print_token_score(void *listener, size_t at, TokenScore score)
+{
+    const Scoring *scoring = listener;
+    const char *piece;
+    size_t size = vocabulary_piece(scoring->vocabulary, scoring->ids[at], &piece);
+    bool ends_line = size == 1 && *piece == '\n';
+    char *name = terminal_safe_name(ends_line ? TOKEN_EOS : piece, SIZE_MAX, scoring->utf8);
+    printf("%8.4f %12.4g %8zu  %s\n", score.nats, exp(-score.nats), score.rank, name);
+    free(name);
+}
+
+/* The ids of the text and how many were unknown; the text has to be one and not empty. */
+static int32_t *encode_text(const Vocabulary *vocabulary, const char *text, size_t size,
+                            const char *name, size_t *unknown)
+{
+    Error error;
+    int32_t *ids = NULL;
+    if (!tokenizer_check(vocabulary->tokenizer, name, text, size, &error))
+        die("%s", error.text);
+    *unknown = vocabulary->tokenizer->encode(vocabulary, text, size, &ids);
+    if (arrlenu(ids) == 0)
+        die("%s: there is nothing to score in it", name);
+    return ids;
+}
+
+static void score_bytes(const LoadedModel *loaded, const char *text, size_t size,
+                        const char *name)
+{
+    const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
+    size_t unknown, characters = utf8_count(text, size);
+    int32_t *ids = encode_text(vocabulary, text, size, name, &unknown);
+    size_t count = arrlenu(ids), window = loaded->model.config.context;
+    Scoring scoring = {vocabulary, ids,
+                       !terminal_is_interactive(STDOUT_FILENO) || terminal_is_utf8()};
+    printf("    loss  probability     rank  token\n");
+    double nats = token_score_text(&loaded->model, ids, count, vocabulary->eos,
+                                   print_token_score, &scoring);
+    double loss = nats / (double)count;
+    printf("loss %.4f nats per token, perplexity %.2f, %.4f bits per character\n"
+           "%zu tokens, %zu of them unknown; %zu characters; window %zu, stride %zu%s; %.2f "
+           "nats in all\n",
+           loss, exp(loss), nats / log(2) / (double)characters, count, unknown, characters,
+           window, window,
+           loaded->model.config.carry_state ? ", state carried through 1 stream" : "", nats);
+    arrfree(ids);
+}
+
+static void score_text(const LoadedModel *loaded, const char *given)
+{
+    enum { MOST_MEGABYTES = 1000 };
+    if (strcmp(given, READER_STANDARD_INPUT) != 0) {
+        score_bytes(loaded, given, strlen(given), "--score");
+        return;
+    }
+    Error error;
+    char *text;
+    size_t size;
+    if (!reader_read(READER_STANDARD_INPUT, MOST_MEGABYTES, &text, &size, &error))
+        die("%s", error.text);
+    score_bytes(loaded, text, size, reader_name(READER_STANDARD_INPUT));
+    free(text);
+}
+
+/* --- writing --- */
+
+static void write_texts(const LoadedModel *loaded, const TextOptions *options,
+                        const char *prompt)
+{
+    Error error;
+    Texts texts;
+    int32_t *beginning = NULL;
+    const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
+    if (!texts_encode(vocabulary, prompt, &beginning, &error))
+        die_usage("%s", error.text);
+    texts_make(&texts, &loaded->model, vocabulary, options->count,
+               arrlenu(beginning) + options->length);
+    if (options->show_probs)
+        shade_print_legend(stdout, terminal_has_colour(STDOUT_FILENO));
+    for (size_t first = 0; first < options->count; first += texts.count) {
+        size_t left = options->count - first;
+        if (first > 0)
+            texts_print_between(options);
+        texts_begin(&texts, options, beginning, first, left < texts.count ? left : texts.count);
+    }
+    texts_free(&texts);
+    arrfree(beginning);
+}
+
+/* Whether to ask for prompts: if that is what was said, or if nothing was and a person seems to
+ * be there. */
+static bool is_session(const Settings *settings, const CommandLine *line)
+{
+    if (command_line_value(line, "interactive"))
+        return settings->interactive;
+    return !settings->prompt && terminal_is_interactive(STDIN_FILENO) &&
+           terminal_is_interactive(STDOUT_FILENO);
+}
+
+int main(int argc, char **argv)
+{
+    gemm_choose_kernels(argv);
+    Settings settings = {0};
+    TextOptions options = {0};
+    const OptionGroup groups[] = {{"Use", rows, sizeof rows / sizeof *rows, &settings},
+                                  text_option_group(&options)};
+    enum { GROUPS = sizeof groups / sizeof *groups };
+    CommandLine line;
+    program_read_command_line(&about, groups, GROUPS, argc, argv, &line);
+    if (line.operand_count != 1)
+        die_usage(line.operand_count ? "one run at a time" : "a run is missing");
+    if (settings.prompt && settings.score)
+        die_usage("--score makes no text that a --prompt could begin");
+    signal(SIGPIPE, SIG_IGN);
+
+    LoadedModel loaded;
+    Error error;
+    team_start(settings.threads ? settings.threads : team_processors());
+    if (!loaded_open(&loaded, line.operands[0], &error))
+        die("%s", error.text);
+    const Vocabulary *vocabulary = &loaded.checkpoint.vocabulary;
+    if (!text_options_check(&options, vocabulary, &error))
+        die_usage("%s", error.text);
+    if (settings.score)
+        score_text(&loaded, settings.score);
+    else if (is_session(&settings, &line))
+        session_run(&loaded.model, vocabulary, &options, settings.prompt);
+    else
+        write_texts(&loaded, &options, settings.prompt);
+    loaded_close(&loaded);
+    options_free_texts(groups, GROUPS);
+    command_line_free(&line);
+    team_stop();
+    program_finish_output();
+    return 0;
+}

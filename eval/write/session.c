@@ -1,0 +1,259 @@
+#include "eval/write/session.h"
+#include "eval/write/columns.h"
+#include "eval/write/line_reader.h"
+#include "eval/write/shade.h"
+#include "eval/terminal.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Session {
+    const Model *model;
+    const Vocabulary *vocabulary;
+    TextOptions *options;
+    OptionGroup group;
+    Texts texts;
+    bool has_texts, knows_legend, left;
+    size_t number; /* of the next text */
+} Session;
+
+/* Set by Ctrl-C while texts are made. */
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    stopped = 1;
+}
+
+/* --- settings --- */
+
+const Option *session_find_option(const OptionGroup *group, const char *name, Error *error)
+{
+    const Option *found = option_find(group, 1, name, NULL);
+    char *others = NULL;
+    for (size_t i = 0; !found && i < group->count; i++)
+        if (*name && strstr(group->options[i].name, name))
+            text_append(&others, "%s/%s", others ? " or " : "", group->options[i].name);
+    if (others && !strstr(others, " or "))
+        found = option_find(group, 1, others + 1, NULL);
+    if (!found && others)
+        error_set(error, "/%s may mean %s", name, others);
+    else if (!found)
+        error_set(error, "there is no command /%s; /help tells them all", name);
+    free(others);
+    return found;
+}
+
+static const char *flag_value(const OptionGroup *group, const Option *option, const char *value)
+{
+    if (!*value)
+        return *(bool *)option_field(group, option) ? "no" : "yes";
+    if (strcmp(value, "on") == 0 || strcmp(value, "off") == 0)
+        return value[1] == 'n' ? "yes" : "no";
+    return value;
+}
+
+bool session_set(const OptionGroup *group, const char *name, const char *value, Error *error)
+{
+    const Option *option = session_find_option(group, name, error);
+    if (!option)
+        return false;
+    if (option->type == OPTION_FLAG)
+        value = flag_value(group, option, value);
+    char *where = text_format("/%s", option->name);
+    bool good = options_set(group, 1, option->name, value, where, error);
+    free(where);
+    return good;
+}
+
+static void print_setting(const Session *session, const Option *option)
+{
+    char *value = option_value(&session->group, option);
+    printf("%-12s %s\n", option->name, value);
+    free(value);
+}
+
+static void change_setting(Session *session, const char *name, const char *value)
+{
+    Error error;
+    TextOptions before = *session->options;
+    const Option *option = session_find_option(&session->group, name, &error);
+    bool asks = option && option->type != OPTION_FLAG && !*value;
+    if (!option ||
+        (!asks && (!session_set(&session->group, name, value, &error) ||
+                   !text_options_check(session->options, session->vocabulary, &error)))) {
+        *session->options = before;
+        warn("%s", error.text);
+        return;
+    }
+    if (session->options->seed != before.seed || strcmp(option->name, "seed") == 0)
+        session->number = 0;
+    print_setting(session, option);
+}
+
+/* --- commands --- */
+
+typedef struct Command {
+    const char *name, *help;
+    void (*run)(Session *session);
+} Command;
+
+static void show_help(Session *session);
+
+static void show_settings(Session *session)
+{
+    for (size_t i = 0; i < session->group.count; i++)
+        print_setting(session, &session->group.options[i]);
+}
+
+static void forget_texts(Session *session)
+{
+    if (session->has_texts)
+        texts_free(&session->texts);
+    session->has_texts = false;
+}
+
+static void leave(Session *session)
+{
+    session->left = true;
+}
+
+static const Command commands[] = {
+    {"settings", "all of these as they are", show_settings},
+    {"new", "forget the texts: an empty line begins others, without a prompt", forget_texts},
+    {"help", "this text", show_help},
+    {"quit", "leave, as Ctrl-D does", leave},
+};
+
+static void print_help_line(const char *name, const char *argument, const char *help)
+{
+    enum { INDENT = 22 };
+    size_t width = terminal_width(STDOUT_FILENO);
+    char **lines = columns_wrap(help, width > 2 * INDENT ? width - INDENT - 1 : INDENT);
+    int used = printf("  /%s %s", name, argument);
+    for (size_t i = 0; i < arrlenu(lines); i++) {
+        printf("%*s%s\n", used < INDENT ? INDENT - used : 1, "", lines[i]);
+        used = 0;
+    }
+    columns_free(lines);
+}
+
+static void show_help(Session *session)
+{
+    puts("A line is what a text begins with; an empty line lets it go on. Ctrl-C stops it.");
+    for (size_t i = 0; i < session->group.count; i++) {
+        const Option *option = &session->group.options[i];
+        print_help_line(option->name, option->type == OPTION_FLAG ? "on|off" : option->argument,
+                        option->help);
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        print_help_line(commands[i].name, "", commands[i].help);
+    puts("Settings may be shortened: /temp 1, /probs on. Without a value, numbers are told\n"
+         "and switches turned.");
+}
+
+static void obey(Session *session, char *line)
+{
+    char *name = text_trim(line), *value = name + strcspn(name, " \t=");
+    if (*value)
+        *value++ = '\0';
+    value = text_trim(value);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(name, commands[i].name) == 0) {
+            commands[i].run(session);
+            return;
+        }
+    change_setting(session, name, value);
+}
+
+/* --- texts --- */
+
+static void show_legend(Session *session)
+{
+    if (session->options->show_probs && !session->knows_legend)
+        shade_print_legend(stdout, terminal_has_colour(STDOUT_FILENO));
+    session->knows_legend = session->options->show_probs;
+}
+
+static void begin_texts(Session *session, const char *prompt)
+{
+    Error error;
+    int32_t *beginning = NULL;
+    size_t wanted = session->options->count;
+    if (!texts_encode(session->vocabulary, prompt, &beginning, &error)) {
+        warn("%s", error.text);
+        arrfree(beginning);
+        return;
+    }
+    forget_texts(session);
+    size_t positions = arrlenu(beginning) + session->options->length;
+    texts_make(&session->texts, session->model, session->vocabulary, wanted, positions);
+    session->texts.stop = &stopped;
+    session->has_texts = true;
+    show_legend(session);
+    for (size_t made = 0; made < wanted && !stopped; made += session->texts.count) {
+        size_t left = wanted - made;
+        if (made > 0)
+            texts_print_between(session->options);
+        texts_begin(&session->texts, session->options, beginning, session->number + made,
+                    left < session->texts.count ? left : session->texts.count);
+    }
+    session->number += wanted;
+    arrfree(beginning);
+}
+
+static void answer(Session *session, char *line)
+{
+    char *copy = memory_copy_text(line);
+    bool empty = !*text_trim(copy);
+    free(copy);
+    stopped = 0;
+    if (line[0] == '/') {
+        obey(session, line + 1);
+    } else if (!empty) {
+        begin_texts(session, line);
+    } else if (!session->has_texts) {
+        begin_texts(session, NULL);
+    } else {
+        show_legend(session);
+        texts_go_on(&session->texts, session->options, session->texts.count);
+    }
+}
+
+/* Where a terminal can send it, Ctrl-C stops a text and not the program. Writing goes on after
+ * it as if nothing had happened. */
+static void catch_interrupts(void)
+{
+    const struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
+    if (terminal_is_interactive(STDIN_FILENO))
+        sigaction(SIGINT, &action, NULL);
+}
+
+void session_run(const Model *model, const Vocabulary *vocabulary, TextOptions *options,
+                 const char *prompt)
+{
+    Session session = {.model = model,
+                       .vocabulary = vocabulary,
+                       .options = options,
+                       .group = text_option_group(options)};
+    LineReader reader;
+    line_reader_open(&reader, "> ");
+    catch_interrupts();
+    if (terminal_is_interactive(STDIN_FILENO))
+        puts("Type how a text begins, or /help; Ctrl-D leaves.");
+    if (prompt)
+        begin_texts(&session, prompt);
+    char *line;
+    while (!session.left && (fflush(stdout), line = line_reader_next(&reader))) {
+        answer(&session, line);
+        free(line);
+    }
+    if (!session.left && terminal_is_interactive(STDIN_FILENO))
+        putchar('\n');
+    forget_texts(&session);
+    line_reader_close(&reader);
+}

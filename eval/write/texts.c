@@ -1,0 +1,249 @@
+#include "eval/write/texts.h"
+#include "eval/write/columns.h"
+#include "eval/terminal.h"
+#include "src/containers.h"
+#include "src/program.h"
+#include "src/team.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FIELD(name) offsetof(TextOptions, name)
+/* clang-format off */
+static const Option rows[] = {
+    {.name = "length", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(length), .low = 0, .high = 1e12, .fallback = "100",
+     .help = "tokens to make"},
+    {.name = "count", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(count), .low = 1, .high = 1e6, .fallback = "1",
+     .help = "texts to make; a line --- stands between them"},
+    {.name = "temperature", .argument = "X", .type = OPTION_REAL,
+     .offset = FIELD(sampler.temperature), .low = 0, .high = 100, .fallback = "0.8",
+     .help = "below 1 likely tokens are favoured, above 1 unlikely ones"},
+    {.name = "top-k", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(sampler.top_k), .low = 0, .high = 1e9, .fallback = "0",
+     .help = "choose among the N likeliest tokens; 0: all"},
+    {.name = "top-p", .argument = "P", .type = OPTION_REAL,
+     .offset = FIELD(sampler.top_p), .low = 0, .high = 1, .fallback = "1",
+     .help = "choose among the likeliest tokens that make up this probability"},
+    {.name = "greedy", .type = OPTION_FLAG,
+     .offset = FIELD(greedy), .fallback = "no",
+     .help = "always the likeliest token"},
+    {.name = "unk", .type = OPTION_FLAG,
+     .offset = FIELD(unk), .fallback = "yes",
+     .help = "the token for unknown words may come as well"},
+    {.name = "seed", .argument = "N", .type = OPTION_SIZE,
+     .offset = FIELD(seed), .low = 0, .high = OPTION_MOST, .fallback = "1",
+     .help = "another seed, another text"},
+    {.name = "detok", .type = OPTION_FLAG,
+     .offset = FIELD(detok), .fallback = "no",
+     .help = "spacing and capitals as in print, for models of words"},
+    {.name = "columns", .type = OPTION_FLAG,
+     .offset = FIELD(columns), .fallback = "no",
+     .help = "several texts side by side, as many as have room"},
+    {.name = "show-probs", .type = OPTION_FLAG,
+     .offset = FIELD(show_probs), .fallback = "no",
+     .help = "show how likely the model holds each token, by colours or by numbers"},
+};
+/* clang-format on */
+
+/* More texts would hardly gain speed, and their states, which may grow with the context, must
+ * not fill the machine; nor must what is kept of them, a token of which takes about so much. */
+#define MOST_TEXTS  ((size_t)64)
+#define MOST_BYTES  ((size_t)256 << 20)
+#define TOKEN_BYTES ((size_t)32)
+
+OptionGroup text_option_group(TextOptions *options)
+{
+    return (OptionGroup){"Text", rows, sizeof rows / sizeof *rows, options};
+}
+
+bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary, Error *error)
+{
+    if (options->detok && vocabulary->tokenizer != tokenizer_find(TOKENIZER_WORD))
+        return error_set(error,
+                         "--detok puts words together, and the tokens of this model are of the "
+                         "kind '%s'; leave it out",
+                         vocabulary->tokenizer->name);
+    size_t most = MOST_BYTES / TOKEN_BYTES;
+    if (options->columns && options->length > most)
+        return error_set(error, "--columns keeps its texts: --length %zu is more than %zu",
+                         options->length, most);
+    return true;
+}
+
+bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **ids, Error *error)
+{
+    arrput(*ids, vocabulary->eos);
+    if (!prompt)
+        return true;
+    if (!tokenizer_check(vocabulary->tokenizer, "the prompt", prompt, strlen(prompt), error))
+        return false;
+    size_t unknown = vocabulary->tokenizer->encode(vocabulary, prompt, strlen(prompt), ids);
+    if (unknown)
+        warn("the prompt has %zu unknown token%s; the model reads %s instead", unknown,
+             unknown == 1 ? "" : "s", vocabulary->words[vocabulary->unk]);
+    return true;
+}
+
+/* --- memory --- */
+
+void texts_make(Texts *texts, const Model *model, const Vocabulary *vocabulary, size_t count,
+                size_t positions)
+{
+    size_t most = MOST_BYTES / (generator_bytes(model) + positions * TOKEN_BYTES);
+    most = most < 1 ? 1 : most > MOST_TEXTS ? MOST_TEXTS : most;
+    *texts = (Texts){.vocabulary = vocabulary};
+    /* About equal batches: the last makes texts that nobody wants, but few. */
+    texts->count = team_tiles(count, team_tiles(count, most));
+    const char *what = "the texts";
+    texts->last = memory_take(texts->count, sizeof *texts->last, what);
+    texts->probabilities = memory_take(texts->count, sizeof *texts->probabilities, what);
+    texts->writers = memory_take(texts->count, sizeof *texts->writers, what);
+    texts->kept = memory_take(texts->count, sizeof *texts->kept, what);
+    texts->kept_size = memory_take(texts->count, sizeof *texts->kept_size, what);
+    texts->streams = memory_take(texts->count, sizeof *texts->streams, what);
+    generator_make(&texts->generator, model, texts->count);
+}
+
+void texts_free(Texts *texts)
+{
+    generator_free(&texts->generator);
+    free(texts->last);
+    free(texts->probabilities);
+    free(texts->writers);
+    free(texts->kept);
+    free(texts->kept_size);
+    free(texts->streams);
+}
+
+/* --- where they go --- */
+
+static void flush(void)
+{
+    if ((fflush(stdout) != 0 || ferror(stdout)) && errno == EPIPE)
+        exit(EXIT_SUCCESS); /* the reader has seen enough */
+    program_finish_output();
+}
+
+static WriterStyle choose_style(const TextOptions *options)
+{
+    bool terminal = terminal_is_interactive(STDOUT_FILENO);
+    return (WriterStyle){.detok = options->detok,
+                         .safe = terminal || options->columns,
+                         .utf8 = !terminal || terminal_is_utf8(),
+                         .probabilities = options->show_probs,
+                         .colour = terminal_has_colour(STDOUT_FILENO)};
+}
+
+static void open_streams(Texts *texts, const TextOptions *options)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        bool at_once = i == 0 && !options->columns;
+        texts->streams[i] = at_once ? stdout
+                                    : open_memstream(&texts->kept[i], &texts->kept_size[i]);
+        if (!texts->streams[i])
+            die("not enough memory for the texts");
+        texts->writers[i].style = choose_style(options);
+        writer_direct(&texts->writers[i], texts->streams[i]);
+    }
+}
+
+void texts_print_between(const TextOptions *options)
+{
+    puts(options->columns ? "" : "---");
+}
+
+static void close_streams(Texts *texts, const TextOptions *options, size_t wanted)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        writer_pause(&texts->writers[i]);
+        if (texts->streams[i] != stdout && fclose(texts->streams[i]) != 0)
+            die("not enough memory for the texts");
+    }
+    if (options->columns)
+        columns_print(stdout, texts->kept, wanted, texts->number + 1,
+                      terminal_width(STDOUT_FILENO), choose_style(options).utf8);
+    for (size_t i = 0; i < texts->count; i++) {
+        if (!options->columns && i > 0 && i < wanted) {
+            texts_print_between(options);
+            fwrite(texts->kept[i], 1, texts->kept_size[i], stdout);
+        }
+        free(texts->kept[i]);
+        texts->kept[i] = NULL;
+    }
+    flush();
+}
+
+/* --- making them --- */
+
+static bool is_stopped(const Texts *texts)
+{
+    return texts->stop && *texts->stop;
+}
+
+static void write_tokens(Texts *texts, const TextOptions *options)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        double probability = options->show_probs
+                                 ? exp(-generator_loss(&texts->generator, i, texts->last[i]))
+                                 : 1;
+        writer_token(&texts->writers[i], texts->last[i], probability);
+    }
+    if (texts->streams[0] == stdout)
+        flush();
+}
+
+static void read_beginning(Texts *texts, const TextOptions *options, const int32_t *beginning)
+{
+    for (size_t i = 0; i < arrlenu(beginning) && !is_stopped(texts); i++) {
+        if (i > 0)
+            generator_read(&texts->generator, texts->last);
+        for (size_t text = 0; text < texts->count; text++)
+            texts->last[text] = beginning[i];
+        if (i > 0)
+            write_tokens(texts, options);
+    }
+}
+
+static void make_tokens(Texts *texts, const TextOptions *options)
+{
+    int32_t banned = options->unk ? TOKEN_NONE : texts->vocabulary->unk;
+    SamplerOptions sampler = options->sampler;
+    if (options->greedy)
+        sampler.temperature = 0;
+    for (size_t i = 0; i < options->length && !is_stopped(texts); i++) {
+        generator_read(&texts->generator, texts->last);
+        for (size_t text = 0; text < texts->count; text++) {
+            RandomKey key = random_key(options->seed, RANDOM_SAMPLE, texts->number + text);
+            texts->last[text] = generator_pick(&texts->generator, text, &sampler,
+                                               random_uniform(key, texts->picked), banned);
+        }
+        texts->picked++;
+        write_tokens(texts, options);
+    }
+}
+
+void texts_begin(Texts *texts, const TextOptions *options, const int32_t *beginning,
+                 size_t number, size_t wanted)
+{
+    texts->number = number;
+    texts->picked = 0;
+    for (size_t i = 0; i < texts->count; i++)
+        writer_begin(&texts->writers[i], texts->vocabulary, choose_style(options));
+    generator_restart(&texts->generator);
+    open_streams(texts, options);
+    read_beginning(texts, options, beginning);
+    make_tokens(texts, options);
+    close_streams(texts, options, wanted);
+}
+
+void texts_go_on(Texts *texts, const TextOptions *options, size_t wanted)
+{
+    open_streams(texts, options);
+    make_tokens(texts, options);
+    close_streams(texts, options, wanted);
+}

@@ -1,0 +1,59 @@
+#include "train/observers/curves.h"
+#include "eval/compare/chart.h"
+#include "eval/draw/svg.h"
+#include "eval/page/thin.h"
+#include "src/containers.h"
+#include "src/file.h"
+
+#include <math.h>
+#include <string.h>
+
+void curves_init(Curves *curves, const Trainer *trainer, const RunFolder *folder)
+{
+    const char *slash = strrchr(folder->path, '/');
+    *curves = (Curves){.trainer = trainer,
+                       .log = file_join(folder->path, RUN_LOG),
+                       .picture = file_join(folder->path, "curves.svg"),
+                       .name = memory_copy_text(slash && slash[1] ? slash + 1 : folder->path)};
+}
+
+void curves_free(Curves *curves)
+{
+    free(curves->log);
+    free(curves->picture);
+    free(curves->name);
+    arrfree(curves->rows);
+    *curves = (Curves){0};
+}
+
+Chart curves_chart(const Curves *curves, size_t points)
+{
+    const CompareAxes axes = {.train = true}; /* loss over epochs */
+    double floor = curves->trainer->corpus.entropy_floor;
+    RunData run = {.name = curves->name, .rows = thin_rows(curves->rows, points)};
+    Chart chart = compare_chart_make(&run, 1, &run.name, floor > 0 ? floor : (double)NAN,
+                                     &axes);
+    arrfree(run.rows);
+    return chart;
+}
+
+static bool started(void *self, Error *error)
+{
+    Curves *curves = self;
+    return runlog_read(curves->log, &curves->rows, error);
+}
+
+static bool logged(void *self, const RunLogRow *row, Error *error)
+{
+    enum { POINTS = 1000 };
+    Curves *curves = self;
+    arrput(curves->rows, *row);
+    if (!row->has_val_loss)
+        return true;
+    Chart chart = curves_chart(curves, POINTS);
+    bool good = svg_write(curves->picture, &chart, curves->name, error);
+    compare_chart_free(&chart);
+    return good;
+}
+
+const ObserverCalls curves_calls = {.started = started, .logged = logged};

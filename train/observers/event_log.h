@@ -1,0 +1,19 @@
+/* The observer that writes TensorBoard's event files into the run's folder: a scalar for each
+ * number of a row of the log, and as texts the settings and what the model writes. */
+#ifndef LINNET_EVENT_LOG_H
+#define LINNET_EVENT_LOG_H
+
+#include "eval/runs/events.h"
+#include "train/observers/observer.h"
+
+typedef struct EventLog {
+    const Trainer *trainer;
+    const char *folder; /* borrowed */
+    EventFile file;
+} EventLog;
+
+/* Nothing is written before the training starts. */
+void event_log_init(EventLog *log, const Trainer *trainer, const char *folder);
+extern const ObserverCalls event_log_calls;
+
+#endif

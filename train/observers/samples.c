@@ -1,0 +1,63 @@
+#include "train/observers/samples.h"
+#include "src/file.h"
+#include "src/memory.h"
+#include "src/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BYTES ((size_t)256 << 20)
+
+void samples_init(Samples *samples, const Trainer *trainer, const char *folder)
+{
+    *samples = (Samples){.trainer = trainer, .path = file_join(folder, "samples.txt")};
+}
+
+void samples_free(Samples *samples)
+{
+    free(samples->path);
+    free(samples->text);
+    *samples = (Samples){0};
+}
+
+/* Cuts off the texts that were made behind a step: they are going to be made again. */
+static void cut_behind(char *text, size_t step)
+{
+    for (char *line = text; *line;) {
+        size_t of_line;
+        if (sscanf(line, "# step %zu,", &of_line) == 1 && of_line > step) {
+            *line = '\0';
+            return;
+        }
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+}
+
+/* A run that goes on has its samples so far. */
+static bool started(void *self, Error *error)
+{
+    Samples *samples = self;
+    size_t size, step = samples->trainer->progress.step;
+    if (step == 0 || !file_exists(samples->path))
+        return true;
+    if (!file_read(samples->path, MOST_BYTES, &samples->text, &size, error))
+        return false;
+    cut_behind(samples->text, step);
+    return file_replace_text(samples->path, samples->text, error);
+}
+
+static bool sampled(void *self, const SampleNews *news, Error *error)
+{
+    Samples *samples = self;
+    text_append(&samples->text, "# step %zu, epoch %.4g\n", news->step, news->epoch);
+    for (const char *line = news->text; *line;) {
+        size_t length = strcspn(line, "\n");
+        text_append(&samples->text, "%s%.*s\n", *line == '#' ? " " : "", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    return file_replace_text(samples->path, samples->text, error);
+}
+
+const ObserverCalls samples_calls = {.started = started, .sampled = sampled};

@@ -1,0 +1,49 @@
+#include "train/observers/sampling.h"
+#include "eval/write/writer.h"
+#include "src/error.h"
+
+#include <stdio.h>
+
+enum { SAMPLE_TOKENS = 40 };
+
+void sampling_make(Sampling *sampling, const Trainer *trainer)
+{
+    *sampling = (Sampling){.trainer = trainer, .every = trainer->settings.session.sample_every};
+    if (sampling->every > 0)
+        generator_make(&sampling->generator, &trainer->model, 1);
+}
+
+void sampling_free(Sampling *sampling)
+{
+    if (sampling->every > 0)
+        generator_free(&sampling->generator);
+    *sampling = (Sampling){0};
+}
+
+char *sampling_write(Sampling *sampling)
+{
+    const SamplerOptions options = {.temperature = 0.8, .top_p = 1};
+    const Trainer *trainer = sampling->trainer;
+    const Vocabulary *vocabulary = &trainer->corpus.vocabulary;
+    RandomKey key = random_key(trainer->settings.train.seed, RANDOM_SAMPLE,
+                               trainer->progress.step);
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        die("out of memory: a sample");
+    Writer writer;
+    writer_begin(&writer, vocabulary, (WriterStyle){.safe = true, .utf8 = true});
+    writer_direct(&writer, stream);
+    generator_restart(&sampling->generator);
+    int32_t token = vocabulary->eos; /* a text begins behind the line before it */
+    for (size_t i = 0; i < SAMPLE_TOKENS; i++) {
+        generator_read(&sampling->generator, &token);
+        token = generator_pick(&sampling->generator, 0, &options, random_uniform(key, i),
+                               vocabulary->unk);
+        writer_token(&writer, token, 1);
+    }
+    writer_pause(&writer);
+    fclose(stream);
+    return text;
+}
