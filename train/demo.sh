@@ -1,6 +1,6 @@
 #!/bin/sh
 # Two models, one minute each: softmax against linear attention on the same text, their curves,
-# and a sample of what each has learned to write. "make demo" runs it.
+# a sample of what each has learned to write, and a page of all that. "make demo" runs it.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -23,10 +23,11 @@ for kind in softmax linear; do
     bin/train --preset demo --attn "$kind" --steps "$steps" --run "$folder/$kind" "$corpus"
 done
 printf '\n== Both\n'
-bin/compare "$folder/softmax" "$folder/linear"
+bin/compare "$folder/softmax" "$folder/linear" --html "$folder/report.html"
 for kind in softmax linear; do
     printf '\n== What the %s model writes\n' "$kind"
     bin/sample --no-interactive --length 100 --no-unk --seed 3 "$folder/$kind"
 done
-printf '\nThe runs are in %s. To write more: bin/sample --prompt "the" %s/linear\n' \
-    "$folder" "$folder"
+printf '\nCurves, settings and samples, for a browser: %s/report.html\n' "$folder"
+printf 'Talk to a model: bin/sample %s/linear\n' "$folder"
+printf 'See where it looks: bin/inspect %s/softmax --text "the prices of"\n' "$folder"

@@ -153,17 +153,17 @@ static void set_ratios(Row *rows)
 
 static void print_table(const Row *rows, size_t width, size_t heads)
 {
-    printf("%zu sequences, %zu heads of width %zu, causal\n"
-           "%-12s %7s %12s %12s %10s %10s %9s %9s\n",
+    printf("%zu sequences, %zu heads of width D = %zu, length T = n, causal\n"
+           "%-12s %7s %12s %12s %10s %10s %9s %9s  %s\n",
            rows[0].batch, heads, width, "kind", "n", "forward ms", "backward ms", "ns/token",
-           "of roof", "softmax/", "kept MB");
+           "of roof", "softmax/", "kept MB", "a token costs");
     for (size_t i = 0; i < arrlenu(rows); i++) {
         const Row *row = &rows[i];
         double tokens = (double)(row->n * row->batch);
-        printf("%-12s %7zu %12.3f %12.3f %10.1f %9.1f%% %9.2f %9.1f\n", row->kind->name, row->n,
-               row->forward.median * 1e3, row->backward.median * 1e3,
+        printf("%-12s %7zu %12.3f %12.3f %10.1f %9.1f%% %9.2f %9.1f  %s\n", row->kind->name,
+               row->n, row->forward.median * 1e3, row->backward.median * 1e3,
                row->forward.median / tokens * 1e9, 100 * row->utilisation, row->ratio,
-               row->megabytes);
+               row->megabytes, row->kind->cost);
     }
 }
 

@@ -265,7 +265,7 @@ static double flop(const AttentionHead *head)
 const AttentionKind attention_linformer = {
     .name = "linformer",
     .help = "softmax attention over the own segment and learned summaries of those before",
-    .cost = "(B + T r/B) D",
+    .cost = "(segment + rank T / segment) D",
     .uses = "segment rank",
     .has_weights = true,
     .turns_itself = true,
@@ -284,7 +284,7 @@ const AttentionKind attention_linformer = {
 const AttentionKind attention_pooled = {
     .name = "pooled",
     .help = "softmax attention over the own segment and the means of those before",
-    .cost = "(B + T/B) D",
+    .cost = "(segment + T / segment) D",
     .uses = "segment",
     .has_weights = true,
     .normalised = true,

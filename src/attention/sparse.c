@@ -136,7 +136,7 @@ static double strided_flop(const AttentionHead *head)
 const AttentionKind attention_strided = {
     .name = "strided",
     .help = "heads see by turns the last positions and every l-th one",
-    .cost = "sqrt(T) D",
+    .cost = "(period + T / period) D",
     .uses = "period",
     .has_weights = true,
     .normalised = true,
@@ -247,7 +247,7 @@ static double fixed_flop(const AttentionHead *head)
 const AttentionKind attention_fixed = {
     .name = "fixed",
     .help = "heads see by turns their block and the last positions of every block",
-    .cost = "sqrt(T) D",
+    .cost = "(period + summary T / period) D",
     .uses = "period summary",
     .has_weights = true,
     .normalised = true,

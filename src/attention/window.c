@@ -102,7 +102,7 @@ static void backward(const AttentionData *data, const AttentionHead *head)
 const AttentionKind attention_window = {
     .name = "window",
     .help = "softmax attention over the last positions only",
-    .cost = "w D",
+    .cost = "window D",
     .uses = "window",
     .has_weights = true,
     .normalised = true,
