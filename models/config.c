@@ -85,6 +85,10 @@ const Option model_option_rows[] = {
      .fixed = true,
      .help = "a bias for every token of the vocabulary; unigram: that starts with how often "
              "each comes"},
+    {.name = "logit-cap", .argument = "X", .type = OPTION_REAL,
+     .offset = FIELD(logit_cap), .low = 0, .high = 40, .fallback = "0", .stored = true,
+     .fixed = true,
+     .help = "bend logits so that none is larger than X; 0: as they are"},
     {.name = "zero-init", .type = OPTION_FLAG,
      .offset = FIELD(zero_init), .fallback = "no", .stored = true, .fixed = true,
      .help = "both branches of a block start at zero"},

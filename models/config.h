@@ -36,6 +36,7 @@ typedef struct ModelConfig {
     double word_dropout, input_dropout, dropout, attention_dropout, output_dropout;
     bool locked; /* masks of the input, the branches and the output */
     double output_penalty, change_penalty;
+    double logit_cap;  /* 0: none */
     size_t vocabulary; /* not an option: the corpus decides */
 } ModelConfig;
 

@@ -227,7 +227,8 @@ static void backward(Pass *pass, Params *gradients, const int32_t *inputs, Rando
 
 static HeadSizes head_sizes(const Pass *pass)
 {
-    return (HeadSizes){pass->rows, pass->model->config.dim, pass->model->config.vocabulary};
+    const ModelConfig *config = &pass->model->config;
+    return (HeadSizes){pass->rows, config->dim, config->vocabulary, (real)config->logit_cap};
 }
 
 const real *pass_forward(Pass *pass, const int32_t *inputs)

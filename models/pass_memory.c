@@ -118,7 +118,7 @@ static void lay_out_scratch(Pass *pass, Arena *arena)
     }
     size_t layers_end = arena->used;
     arena->used = start;
-    HeadSizes head = {rows, width, config->vocabulary};
+    HeadSizes head = {rows, width, config->vocabulary, (real)config->logit_cap};
     pass->head_scratch = arena_reals(arena, head_scratch_reals(head));
     arena->used = most(arena->used, layers_end);
 }

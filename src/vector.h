@@ -3,7 +3,8 @@
  * In float, exp is a polynomial of degree 6 on [-ln 2 / 2, ln 2 / 2] scaled by a power of two;
  * its relative error is below 2e-7 (tests/test_core.c measures it). Arguments are held to the
  * range in which the result is a normal number, and NaN goes through. log(1 + x) is x times a
- * polynomial of degree 8 on [0, 1]; its relative error is below 3e-7. The double build takes
+ * polynomial of degree 8 on [0, 1]; its relative error is below 3e-7; log(x) takes x apart into
+ * a power of two and a rest for it. The double build takes
  * the C library's, as it wants digits and not speed. */
 #ifndef LINNET_VECTOR_H
 #define LINNET_VECTOR_H
@@ -24,6 +25,12 @@ static inline real vector_exp_scaled(real x, int32_t power)
 static inline real vector_log1p(real x)
 {
     return log1p(x);
+}
+
+/* log(x) for normal numbers above 0. */
+static inline real vector_log(real x)
+{
+    return log(x);
 }
 #else
 static inline real vector_exp_scaled(real x, int32_t power)
@@ -63,6 +70,17 @@ static inline real vector_log1p(real x)
     p = p * x - 4.999973127e-1f;
     return x * (x * p) + x;
 }
+
+static inline real vector_log(real x)
+{
+    const float ln_2 = 0.693147181f;
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    float power = (float)((int32_t)(bits >> 23) - 127);
+    bits = (bits & 0x7fffffu) | 0x3f800000u;
+    memcpy(&x, &bits, sizeof x);
+    return power * ln_2 + vector_log1p(x - 1);
+}
 #endif
 
 static inline real vector_exp(real x)
@@ -73,6 +91,11 @@ static inline real vector_exp(real x)
 static inline real vector_sigmoid(real x)
 {
     return 1 / (1 + vector_exp(-x));
+}
+
+static inline real vector_tanh(real x)
+{
+    return 2 * vector_sigmoid(2 * x) - 1;
 }
 
 /* log(1 + exp(x)), whose derivative is the sigmoid of x */

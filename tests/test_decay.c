@@ -246,6 +246,8 @@ START_TEST(logarithms_are_accurate)
     for (double x = 1; x > 1e-30; x *= 0.99)
         check_close((double)vector_log1p((real)x), log1p((double)(real)x));
     ck_assert(vector_log1p(0) == 0);
+    for (double x = 1e-30; x < 1e30; x *= 1.37)
+        check_close((double)vector_log((real)x), log((double)(real)x));
     ck_assert(vector_softplus((real)1e6) == (real)1e6);
     ck_assert(isnan(vector_softplus((real)NAN)));
 }

@@ -226,11 +226,21 @@ static long double slow_logits(const HeadRig *rig, size_t row, const real *b, lo
         z[v] = b ? (long double)b[v] : 0;
         for (size_t i = 0; i < width; i++)
             z[v] += (long double)rig->x[row * width + i] * (long double)rig->w[v * width + i];
+        if (rig->sizes.cap > 0)
+            z[v] = rig->sizes.cap * tanhl(z[v] / rig->sizes.cap);
         most = z[v] > most ? z[v] : most;
     }
     for (size_t v = 0; v < vocabulary; v++)
         sum += expl(z[v] - most);
     return most + logl(sum);
+}
+
+/* The gradient of a logit before it was held. */
+static long double slow_gradient(const HeadRig *rig, const long double *z, long double lse,
+                                 size_t v, int32_t target)
+{
+    long double cap = rig->sizes.cap, share = cap > 0 ? z[v] / cap : 0;
+    return (expl(z[v] - lse) - (v == (size_t)target)) * (1 - share * share);
 }
 
 /* Losses of single rows, their sum, dX, and the bias's gradient, against the slow way. The
@@ -254,13 +264,13 @@ static void check_head(HeadSizes sizes, double reach, bool with_bias)
         for (size_t i = 0; i < sizes.width; i++) {
             long double dx = 0;
             for (size_t v = 0; v < sizes.vocabulary && target >= 0; v++)
-                dx += (expl(z[v] - lse) - (v == (size_t)target)) *
+                dx += slow_gradient(&rig, z, lse, v, target) *
                       (long double)rig.w[v * sizes.width + i];
             ck_assert_double_eq_tol((double)rig.dx[row * sizes.width + i], (double)dx,
                                     near * (1 + reach));
         }
         for (size_t v = 0; v < sizes.vocabulary && target >= 0; v++)
-            db[v] += (double)expl(z[v] - lse) - (v == (size_t)target);
+            db[v] += (double)slow_gradient(&rig, z, lse, v, target);
     }
     double rows = (double)sizes.rows;
     ck_assert_double_eq_tol(sum, total, near * rows);
@@ -274,24 +284,33 @@ static void check_head(HeadSizes sizes, double reach, bool with_bias)
 
 START_TEST(the_loss_is_that_of_the_formula)
 {
-    check_head((HeadSizes){1, 1, 2}, 2, false);
-    check_head((HeadSizes){7, 3, 11}, 2, true);
-    check_head((HeadSizes){130, 5, 1500}, 1, true); /* several slices, several tiles of rows */
-    check_head((HeadSizes){1100, 2, 70}, 1, false); /* several blocks */
+    check_head((HeadSizes){1, 1, 2, 0}, 2, false);
+    check_head((HeadSizes){7, 3, 11, 0}, 2, true);
+    check_head((HeadSizes){130, 5, 1500, 0}, 1,
+               true); /* several slices, several tiles of rows */
+    check_head((HeadSizes){1100, 2, 70, 0}, 1, false); /* several blocks */
+}
+END_TEST
+
+START_TEST(held_logits_are_those_of_the_formula)
+{
+    check_head((HeadSizes){7, 3, 11, 5}, 2, true);
+    check_head((HeadSizes){130, 5, 1500, 30}, 4, true);
+    check_head((HeadSizes){30, 1, 40, 40}, 100, false); /* all of them at the cap */
 }
 END_TEST
 
 START_TEST(huge_logits_neither_overflow_nor_vanish)
 {
-    check_head((HeadSizes){30, 1, 40}, 100, false); /* logits up to 1e4 and down to -1e4 */
-    check_head((HeadSizes){30, 2, 400}, 70, true);
+    check_head((HeadSizes){30, 1, 40, 0}, 100, false); /* logits up to 1e4 and down to -1e4 */
+    check_head((HeadSizes){30, 2, 400, 0}, 70, true);
 }
 END_TEST
 
 START_TEST(rows_without_a_target_leave_no_trace)
 {
     HeadRig rig;
-    head_rig_make(&rig, (HeadSizes){8, 3, 20}, 2);
+    head_rig_make(&rig, (HeadSizes){8, 3, 20, 0}, 2);
     for (size_t row = 0; row < rig.sizes.rows; row++)
         rig.targets[row] = -1;
     memset(rig.dx, 0xff, rig.sizes.rows * rig.sizes.width * sizeof(real)); /* NaN */
@@ -317,6 +336,7 @@ Suite *learning_suite(void)
     tcase_add_test(tests, squares_are_summed_in_double);
     tcase_add_test(tests, schedules_rise_and_fall);
     tcase_add_test(tests, the_loss_is_that_of_the_formula);
+    tcase_add_test(tests, held_logits_are_those_of_the_formula);
     tcase_add_test(tests, huge_logits_neither_overflow_nor_vanish);
     tcase_add_test(tests, rows_without_a_target_leave_no_trace);
     suite_add_tcase(suite, tests);

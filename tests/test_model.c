@@ -175,6 +175,7 @@ START_TEST(gradients_agree_with_all_regularisation)
         config.word_dropout = config.output_dropout = 0.3;
         config.output_penalty = bits & 4 ? 0 : 2;
         config.change_penalty = 1.5;
+        config.logit_cap = bits & 2 ? 4 : 0;
         check_gradients(config, 3, 1);
     }
 }
@@ -231,7 +232,8 @@ static real *all_logits(Rig *rig)
     const ModelConfig *config = &rig->model.config;
     const real *u = pass_forward(&rig->pass, rig->inputs);
     real *logits = memory_take(rig->pass.rows * config->vocabulary, sizeof *logits, "a test");
-    HeadSizes sizes = {rig->pass.rows, config->dim, config->vocabulary};
+    HeadSizes sizes = {rig->pass.rows, config->dim, config->vocabulary,
+                       (real)config->logit_cap};
     head_logits(logits, u, rig->model.at.wte, NULL, sizes);
     return logits;
 }
@@ -274,6 +276,7 @@ START_TEST(decoding_gives_the_logits_of_forward)
                 config.positions = positions_for(kind, positions);
                 config.norm = norm;
                 config.qk_norm = config.value_residual = norm == NORM_POST;
+                config.logit_cap = norm == NORM_POST ? 3 : 0;
                 config.context = 70;
                 Rig rig;
                 rig_make(&rig, config, 1, 0.3);

@@ -273,7 +273,8 @@ static real *forward_logits(const Model *model)
         inputs[i] = text_token(i);
     const real *u = pass_forward(&pass, inputs);
     real *logits = memory_take(TEXT * tiny.vocabulary, sizeof *logits, "a test");
-    head_logits(logits, u, model->at.wte, NULL, (HeadSizes){TEXT, tiny.dim, tiny.vocabulary});
+    head_logits(logits, u, model->at.wte, NULL,
+                (HeadSizes){TEXT, tiny.dim, tiny.vocabulary, 0});
     pass_free(&pass);
     arena_free(&arena);
     return logits;

@@ -61,6 +61,8 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
         return refuse(error, "norm of queries and keys (--qk-norm)", "");
     if (config->value_residual)
         return refuse(error, "values of the first layer in others (--value-residual)", "");
+    if (config->logit_cap > 0)
+        return refuse(error, "cap on its logits (--logit-cap)", "");
     if (config->head_bias)
         return refuse(error, "biases in its output head (--head-bias)", "");
     if (!activation_there(config))

@@ -17,10 +17,9 @@ typedef struct Landmarks {
 
     /* while at work */
     real *pairs, *dpairs; /* (T) some landmarks by some positions */
-    real *inverse;
-    real *dq, *dk; /* (landmarks, D) */
-    real *df;      /* (landmarks, D) */
-    real *g, *c;   /* (landmarks, D), (landmarks) */
+    real *inverse;        /* memory for that of A */
+    real *dq, *dk, *df;   /* (landmarks, D) gradients of the means and of F */
+    real *g, *c;          /* (landmarks, D), (landmarks) G and C */
 } Landmarks;
 
 /* What a text's landmarks have to remember is kept apart, as decoding has it in its state. */

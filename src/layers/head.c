@@ -55,7 +55,7 @@ size_t head_scratch_reals(HeadSizes sizes)
     Job job = {.sizes = sizes};
     Arena arena = {0};
     layout(&job, &arena);
-    return arena.used / sizeof(real);
+    return arena_used_reals(&arena);
 }
 
 /* Where a slice's columns, and its part of the block's scratch, begin. */
@@ -74,6 +74,12 @@ static Slice slice_of(const Job *job, size_t tile)
                    .partial = job->partial + tile * job->block * job->sizes.width};
 }
 
+static void hold(real *restrict z, real cap, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        z[i] = cap * vector_tanh(z[i] / cap);
+}
+
 /* Step 1. */
 static void logits_tile(void *context, size_t tile, size_t worker)
 {
@@ -89,6 +95,8 @@ static void logits_tile(void *context, size_t tile, size_t worker)
         if (job->b)
             for (size_t i = 0; i < slice.columns; i++)
                 z[i] += job->b[slice.first + i];
+        if (job->sizes.cap > 0)
+            hold(z, job->sizes.cap, slice.columns);
         int32_t target = job->targets[job->first + row];
         if (target >= 0 && (size_t)target - slice.first < slice.columns)
             job->z_target[row] = z[(size_t)target - slice.first];
@@ -123,6 +131,16 @@ static double finish_losses(const Job *job)
     return total;
 }
 
+/* The gradient of held logits, p, into that of what they were: times 1 - (z / cap)^2. What e
+ * was before it became p tells z; p is e times the scale. */
+static void hold_backward(real *restrict p, real scale, real max, real cap, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        real share = (max + vector_log(p[i])) / cap;
+        p[i] *= scale * (1 - share * share);
+    }
+}
+
 /* Step 3. */
 static void gradient_tile(void *context, size_t tile, size_t worker)
 {
@@ -134,10 +152,13 @@ static void gradient_tile(void *context, size_t tile, size_t worker)
         real *restrict p = slice.e + row * job->slice;
         int32_t target = job->targets[job->first + row];
         real scale = target < 0 ? 0 : vector_exp(slice.max[row] - job->lse[row]);
-        for (size_t i = 0; i < slice.columns; i++)
+        real cap = job->sizes.cap, share = cap > 0 ? job->z_target[row] / cap : 0;
+        if (cap > 0)
+            hold_backward(p, scale, slice.max[row], cap, slice.columns);
+        for (size_t i = 0; cap == 0 && i < slice.columns; i++)
             p[i] *= scale;
         if (target >= 0 && (size_t)target - slice.first < slice.columns)
-            p[(size_t)target - slice.first] -= 1;
+            p[(size_t)target - slice.first] -= 1 - share * share;
         if (job->db)
             vector_add_scaled(job->db + slice.first, p, 1, slice.columns);
     }
@@ -166,7 +187,7 @@ static void sum_tile(void *context, size_t tile, size_t worker)
 
 static double run(Job *job, real *scratch)
 {
-    Arena arena = {.base = (unsigned char *)scratch, .size = SIZE_MAX};
+    Arena arena = arena_over(scratch);
     layout(job, &arena);
     double total = 0;
     for (job->first = 0; job->first < job->sizes.rows; job->first += job->block) {
@@ -214,4 +235,6 @@ void head_logits(real *logits, const real *x, const real *w, const real *b, Head
                   sizes.vocabulary, NULL, NULL);
     for (size_t row = 0; b && row < sizes.rows; row++)
         vector_add_scaled(logits + row * sizes.vocabulary, b, 1, sizes.vocabulary);
+    if (sizes.cap > 0)
+        hold(logits, sizes.cap, sizes.rows * sizes.vocabulary);
 }

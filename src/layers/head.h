@@ -10,6 +10,8 @@
  *                    dW_slice += p^T X,  db_slice += sum of p
  *   4. the block:    dX = p W
  *
+ * Logits may be held to a cap, z = cap tanh(z / cap), which flattens what is far out.
+ *
  * Rows whose target is negative do not count. Losses are in nats; gradients are those of the
  * SUM of the losses, so that steps made of several parts need not know each other's sizes. */
 #ifndef LINNET_HEAD_H
@@ -19,6 +21,7 @@
 
 typedef struct HeadSizes {
     size_t rows, width, vocabulary;
+    real cap; /* of the logits; 0: none */
 } HeadSizes;
 
 /* Scratch memory that the functions below need, in reals. */
