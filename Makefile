@@ -4,8 +4,16 @@
 #   make            build                          make demo     train two models, look at both
 #   make test       every test                     make install  PREFIX=/usr/local DESTDIR=
 #   make deps       install what building needs    make clean    remove what building made
-#   make asan       tests under sanitizers         make lint     warnings, clang-tidy, format
 #   make format     lay the sources out            make interop  files against other programs
+#
+# Tests of other kinds; tests/README.md tells what each looks for, and how long it takes:
+#
+#   make asan       tests under sanitizers         make lint      warnings, clang-tidy, format
+#   make tsan       threads under a sanitizer      make analyze   gcc's analyzer
+#   make valgrind   memory, seen by valgrind       make cppcheck  cppcheck
+#   make faults     what can fail, fails           make coverage  the lines that tests reach
+#   make fuzz       inputs that break readers      make building  odd places to build in
+#   make determinism the same bits everywhere      make test-long all of it
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
@@ -21,6 +29,15 @@ ARCH     ?= -march=native
 if_known  = $(shell $(CC) -Werror $(1) -x c -fsyntax-only /dev/null 2>/dev/null && echo $(1))
 KNOWN    := $(call if_known,-fno-thread-jumps) $(call if_known,-mprefer-vector-width=512)
 OPTIMISE ?= -O3 -g $(ARCH) -fno-math-errno -fno-trapping-math $(KNOWN)
+# What stops a program whose memory has gone wrong, at the same speed. Sanitizers do without the
+# first two: they see more themselves.
+FORTIFY  := $(if $(call if_known,-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -include features.h),3,2)
+PROTECT  := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY) $(call if_known,-fstack-protector-strong)
+if_links  = $(shell echo 'int main(void) { return 0; }' | \
+              $(CC) -fPIE $(1) -x c - -o /dev/null 2>/dev/null && echo '$(1)')
+READ_ONLY = -Wl,-z,relro,-z,now
+NO_CODE   = -Wl,-z,noexecstack
+HARDEN   := $(call if_links,-pie) $(call if_links,$(READ_ONLY)) $(call if_links,$(NO_CODE))
 # Where a build goes; the sanitizers have one of their own.
 BUILD    ?= build
 BIN      ?= bin
@@ -32,7 +49,9 @@ endif
 PACKAGES  = openblas zlib jansson libedit
 CPPFLAGS_ = -I. -D_GNU_SOURCE -DLINNET_VERSION='"$(VERSION)"' \
             $$($(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS)
-CFLAGS_   = -std=c11 -pthread -fopenmp-simd -ffp-contract=fast $(WARNINGS) $(OPTIMISE) $(CFLAGS)
+CFLAGS_   = -std=c11 -pthread -fPIE -fopenmp-simd -ffp-contract=fast $(WARNINGS) \
+            $(OPTIMISE) $(PROTECT) $(CFLAGS)
+LDFLAGS_  = $(HARDEN) $(LDFLAGS)
 LIBS      = $$($(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
 
 # --- what is built from what ---
@@ -49,7 +68,7 @@ main_of_toy     = data/toy_main
 MAINS    = $(foreach program,$(PROGRAMS),$(main_of_$(program)).c)
 SOURCES  = $(filter-out $(MAINS),$(wildcard src/*.c src/*/*.c data/*.c models/*.c eval/*.c eval/*/*.c train/*.c train/*/*.c))
 TESTS    = $(wildcard tests/*.c)
-SHEETS   = $(wildcard $(foreach floor,src src/* data models eval eval/* train train/* tests,$(floor)/*.[ch]))
+SHEETS   = $(wildcard $(foreach floor,src src/* data models eval eval/* train train/* tests tests/fuzz tests/faults,$(floor)/*.[ch]))
 
 # Short lines; "make V=1" shows the commands.
 Q = $(if $(V),,@)
@@ -71,10 +90,43 @@ $(BUILD)/$(1)/liblinnet.a: $(SOURCES:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/page.o
 
 $(BUILD)/tests-$(1): $(TESTS:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/$(1)/liblinnet.a
 	$$(call say,LD)
-	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS) $$^ -o $$@ $$(LIBS) $$$$($$(PKG_CONFIG) --libs check)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS_) $$^ -o $$@ $$(LIBS) $$$$($$(PKG_CONFIG) --libs check)
 endef
 $(eval $(call library_rules,float,))
 $(eval $(call library_rules,double,-DLINNET_DOUBLE))
+
+# The targets of fuzzing, with libFuzzer (of clang) and without.
+FUZZ      = $(wildcard tests/fuzz/*.c)
+fuzz_with = $(patsubst %.c,$(BUILD)/float/%.o,$(filter-out tests/fuzz/$(1).c,$(FUZZ)))
+
+$(BUILD)/fuzz-replay: $(call fuzz_with,libfuzzer) $(BUILD)/float/liblinnet.a
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $^ -o $@ $(LIBS)
+
+$(BUILD)/fuzz: $(call fuzz_with,replay) $(BUILD)/float/liblinnet.a
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_) -fsanitize=fuzzer $(LDFLAGS_) $^ -o $@ $(LIBS)
+
+# The programs with calls of the system in them that fail on demand, and what has them fail.
+FAULTY    = train sample eval compare export inspect
+FALLIBLE  = malloc calloc realloc aligned_alloc open_memstream pthread_create open close read \
+            pread write pwrite ftruncate fallocate fsync fdatasync rename link unlink mkdir \
+            fopen fdopen fclose fflush tmpfile opendir readdir access stat fstat lseek readlink \
+            realpath flock inflateInit2_ inflate clock_gettime time
+INJECT    = tests/faults/inject
+FAULTS    = $(filter-out $(INJECT).c,$(wildcard tests/faults/*.c))
+
+define faulty_rule
+$(BUILD)/faulty/$(1): $(BUILD)/float/$(main_of_$(1)).o $(BUILD)/float/$(INJECT).o $(BUILD)/float/liblinnet.a
+	@mkdir -p $$(@D)
+	$$(call say,LD)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS_) $$(FALLIBLE:%=-Wl,--wrap=%) $$^ -o $$@ $$(LIBS)
+endef
+$(foreach program,$(FAULTY),$(eval $(call faulty_rule,$(program))))
+
+$(BUILD)/faults: $(FAULTS:%.c=$(BUILD)/float/%.o) $(BUILD)/float/liblinnet.a
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $^ -o $@ $(LIBS)
 
 # The page of "compare --html": its script, its style and its fixed markup are files of their
 # own here, and strings in the program.
@@ -102,7 +154,7 @@ define program_rule
 $(BIN)/$(1): $(BUILD)/float/$(main_of_$(1)).o $(BUILD)/float/liblinnet.a
 	@mkdir -p $$(@D)
 	$$(call say,LD)
-	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS) $$^ -o $$@ $$(LIBS)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS_) $$^ -o $$@ $$(LIBS)
 endef
 $(foreach program,$(PROGRAMS),$(eval $(call program_rule,$(program))))
 
@@ -172,23 +224,113 @@ test: deps
 	@$(MAKE) --no-print-directory check
 
 # The tests, for whoever has the packages already.
-check: all $(BUILD)/tests-float $(BUILD)/tests-double
+check: all $(BUILD)/tests-float $(BUILD)/tests-double $(BUILD)/fuzz-replay
 	$(BUILD)/tests-double
 	$(BUILD)/tests-float
+	$(BUILD)/fuzz-replay tests/fuzz/seeds tests/fuzz/regressions
 	sh tests/get-ptb.sh
 	sh tests/programs.sh $(BIN)
 	MAKE='$(MAKE)' sh tests/manual.sh $(BIN) $(BUILD)
 	sh tests/report.sh $(BIN)
+	@$(MAKE) --no-print-directory faulted EXTENT=quick
+
+# --- tests of other kinds ---
+
+# variant(NAME,TARGET,SETTINGS): makes a target with other flags, in a folder of its own, with
+# time for what is slow.
+variant  = +@CK_TIMEOUT_MULTIPLIER=20 $(MAKE) --no-print-directory $(2) \
+             BUILD=$(BUILD)/$(1) BIN=$(BUILD)/$(1)/bin $(3)
+SANITIZE = -O1 -g $(ARCH) -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 asan: deps
-	@$(MAKE) --no-print-directory sanitized BUILD=build/asan BIN=build/asan/bin \
-	  OPTIMISE="-O1 -g $(ARCH) -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+	$(call variant,asan,sanitized,PROTECT= \
+	  OPTIMISE="$(SANITIZE) -fsanitize=address -fsanitize=undefined -fsanitize=float-cast-overflow")
 
-sanitized: all $(BUILD)/tests-float $(BUILD)/tests-double
+sanitized: all $(BUILD)/tests-float $(BUILD)/tests-double $(BUILD)/fuzz-replay
 	$(BUILD)/tests-double
 	$(BUILD)/tests-float
+	$(BUILD)/fuzz-replay tests/fuzz/seeds tests/fuzz/regressions
 	sh tests/programs.sh $(BIN)
 	sh tests/report.sh $(BIN)
+	@$(MAKE) --no-print-directory faulted EXTENT=quick
+
+# Calls of the system that fail, kill -9, failing power, full disks: all there is of it.
+faults: deps
+	@$(MAKE) --no-print-directory faulted EXTENT=whole
+faulted: $(BUILD)/faults $(FAULTY:%=$(BUILD)/faulty/%)
+	$(BUILD)/faults $(EXTENT) $(BUILD)/faulty
+
+# The thread team itself, and everything that runs on it.
+tsan: deps
+	$(call variant,tsan,threads,PROTECT= OPTIMISE="$(SANITIZE) -fsanitize=thread")
+
+threads: all $(BUILD)/tests-float
+	for suite in team panel 'mixer layers' carry step; do \
+	  CK_RUN_SUITE="$$suite" $(BUILD)/tests-float || exit 1; \
+	done
+	sh tests/smoke.sh $(BIN)
+
+# valgrind knows neither AVX-512 nor what a newer processor than Haswell has.
+VALGRIND = valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite
+valgrind: deps
+	$(call variant,valgrind,observed,ARCH=$(call if_known,-march=haswell) \
+	  OPTIMISE="-O1 -g $(call if_known,-march=haswell)")
+
+observed: all $(BUILD)/tests-float
+	for suite in core file options tokenizers vocabulary corpus 'safetensors: reading' \
+	    checkpoint runlog learning; do \
+	  OPENBLAS_CORETYPE=Haswell CK_RUN_SUITE="$$suite" $(VALGRIND) $(BUILD)/tests-float || exit 1; \
+	done
+	OPENBLAS_CORETYPE=Haswell sh tests/smoke.sh $(BIN) $(VALGRIND)
+
+# Every target of tests/fuzz for so many seconds, by clang's libFuzzer; TARGETS="corpus detok"
+# fuzzes those alone. gcc sees to the warnings.
+SECONDS ?= 20
+fuzz:
+	@echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
+	 clang -x c -fsanitize=fuzzer - -o /dev/null 2>/dev/null || \
+	 { echo "make fuzz wants clang and its libFuzzer (Debian: clang, libclang-rt-*-dev)." >&2; exit 1; }
+	$(call variant,fuzz,fuzzed,CC=clang PROTECT= WARNINGS=-w SECONDS=$(SECONDS) \
+	  OPTIMISE="$(SANITIZE) -fsanitize=address -fsanitize=undefined -fsanitize=fuzzer-no-link")
+
+fuzzed: $(BUILD)/fuzz
+	sh tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS) $(TARGETS)
+
+# Two checks of gcc's analyzer are off: for one, memcpy initialises nothing (valgrind sees what
+# is not), and the other does not see that an empty array has no elements (clang-tidy does).
+ANALYZE = -fanalyzer -Wno-analyzer-use-of-uninitialized-value -Wno-analyzer-null-dereference
+analyze:
+	$(call variant,analyze,all,WERROR=1 PROTECT= OPTIMISE=-O0 CFLAGS="$(ANALYZE)")
+
+# Off are two checks that follow values no further than into a loop or a call.
+cppcheck:
+	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
+	  --library=tests/cppcheck.cfg \
+	  --suppress=ctuuninitvar --suppress=invalidFunctionArg -I . $(SOURCES) $(MAINS)
+
+# How many of the lines of the lower floors and of train/ the tests reach, and which they do not.
+# A program that becomes another one tells what it has done in GNU's C only.
+coverage: deps
+	$(call variant,coverage,covered,PROTECT= OPTIMISE="-O1 -g $(ARCH) --coverage" CFLAGS=-std=gnu11)
+
+covered: all $(BUILD)/tests-float
+	$(BUILD)/tests-float
+	OPENBLAS_CORETYPE=Haswell CK_RUN_SUITE=team $(BUILD)/tests-float
+	sh tests/programs.sh $(BIN)
+	MAKE='$(MAKE)' sh tests/manual.sh $(BIN) $(BUILD)
+	sh tests/report.sh $(BIN)
+	sh tests/coverage.sh $(BUILD)
+
+# The same bits whatever is around a run.
+determinism: all
+	sh tests/determinism.sh $(BIN)
+
+# Odd places to build in.
+building:
+	MAKE='$(MAKE)' sh tests/building.sh
+
+# Everything, for as long as it takes.
+test-long: test determinism building asan tsan valgrind faults fuzz analyze cppcheck lint
 
 # linnet's files against the programs that are meant to read them, in a Python environment of
 # its own; the light part needs no torch.
@@ -239,4 +381,6 @@ clean:
 	rm -rf $(BUILD)
 	rm -f $(PROGRAMS:%=$(BIN)/%)
 
-.PHONY: all manual always libraries deps demo test check asan sanitized interop interop-light format lint install uninstall clean
+.PHONY: all manual always libraries deps demo test check asan sanitized tsan threads \
+        valgrind observed analyze cppcheck coverage covered determinism building test-long faults \
+        faulted fuzz fuzzed interop interop-light format lint install uninstall clean

@@ -43,11 +43,11 @@ Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, si
                  int32_t *buffer)
 {
     Windows w = {ids, count, pass->length, stride, prime};
+    assert(stride >= 1 && stride <= w.window && (!pass->carries || stride == w.window));
     int32_t *inputs = buffer, *targets = buffer + pass->rows;
     size_t windows = count <= w.window ? 1 : 1 + (count - w.window + stride - 1) / stride;
     Score score = {.tokens = count};
     size_t batches = team_tiles(windows, pass->batch);
-    assert(stride >= 1 && stride <= w.window && (!pass->carries || stride == w.window));
     if (pass->carries)
         pass_restart(pass);
     for (size_t batch = 0; batch < batches; batch++) {

@@ -259,7 +259,8 @@ char *checkpoint_path(const char *run, Error *error)
     }
     if (!file_is_folder(run))
         return memory_copy_text(run);
-    static const char *const names[] = {"best.safetensors", "last.safetensors"};
+    static const char *const names[] = {"best.safetensors", "last.safetensors",
+                                        "previous.safetensors"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path = file_join(run, names[i]);
         if (file_exists(path))

@@ -51,7 +51,7 @@ bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t
 const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key);
 
 /* The checkpoint file that a name on a command line means: the file itself, or the best (else
- * the last) checkpoint of a run folder. The caller frees. */
+ * the last, else the previous) checkpoint of a run folder. The caller frees. */
 char *checkpoint_path(const char *run, Error *error);
 
 #endif

@@ -202,6 +202,18 @@ static bool parse_tree(SafetensorsHeader *header, size_t data_size, Error *error
     return check_metadata(metadata, error) && check_places(header, data_size, error);
 }
 
+/* When memory runs out in the middle of a text, jansson may return a shorter text instead of an
+ * error. With memory of ours the program ends there. */
+static void *take_memory(size_t size)
+{
+    return memory_take(size, 1, "the header of a checkpoint");
+}
+
+__attribute__((constructor)) static void give_jansson_memory(void)
+{
+    json_set_alloc_funcs(take_memory, free);
+}
+
 bool safetensors_header_parse(SafetensorsHeader *header, const char *json, size_t length,
                               size_t data_size, Error *error)
 {

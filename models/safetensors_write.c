@@ -119,11 +119,34 @@ static bool check_plan(const Plan *plan, Error *error)
     return true;
 }
 
+/* Reads back what was written, so that the file it replaces is not given up for one that some
+ * disk did not keep. */
+static bool verify(FileReplacement *file, const Plan *plan, Error *error)
+{
+    SafetensorsFile written;
+    Error why;
+    bool good = safetensors_open(&written, file->temporary, &why);
+    if (good) {
+        const char *stored = safetensors_metadata(&written, "crc32");
+        good = stored && strcmp(stored, checksum_text(plan->data_crc).digits) == 0;
+        safetensors_close(&written);
+    }
+    if (!good) {
+        error_set(error,
+                  "%s: what was written does not read back as it was; the disk may be failing. "
+                  "What was there before is untouched",
+                  file->path);
+        file_replace_abort(file);
+    }
+    return good;
+}
+
 static bool write_file(const Plan *plan, const char *path, Error *error)
 {
     FileReplacement file;
     uint64_t length = strlen(plan->header);
     if (!file_replace_begin(&file, path, error) ||
+        !file_replace_reserve(&file, sizeof length + length + plan->data_size, error) ||
         !file_replace_write(&file, &length, sizeof length, error) ||
         !file_replace_write(&file, plan->header, length, error))
         return false;
@@ -131,7 +154,8 @@ static bool write_file(const Plan *plan, const char *path, Error *error)
         if (!file_replace_write(&file, plan->records[i]->data, record_bytes(plan->records[i]),
                                 error))
             return false;
-    return file_replace_commit(&file, error);
+    return file_replace_seal(&file, error) && verify(&file, plan, error) &&
+           file_replace_commit(&file, error);
 }
 
 bool safetensors_write(const char *path, const TensorRecord *records, size_t count,

@@ -2,9 +2,11 @@
 #include "src/memory.h"
 #include "src/text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +57,8 @@ bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error 
     return good;
 }
 
+/* --- replacing --- */
+
 static void forget(FileReplacement *file)
 {
     free(file->path);
@@ -82,15 +86,30 @@ static bool fail(FileReplacement *file, const char *verb, Error *error)
 
 bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
 {
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     file->path = memory_copy_text(path);
-    file->temporary = text_format("%s.tmp", path);
-    file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    file->temporary = text_format("%s.%ld.tmp", path, (long)getpid());
+    file->fd = open(file->temporary, flags, 0666);
+    if (file->fd < 0 && errno == EEXIST) { /* of one that is dead, and had our number */
+        unlink(file->temporary);
+        file->fd = open(file->temporary, flags, 0666);
+    }
     if (file->fd < 0) {
         error_set(error, "%s: cannot create: %s", path, strerror(errno));
         forget(file);
         return false;
     }
     return true;
+}
+
+bool file_replace_reserve(FileReplacement *file, size_t size, Error *error)
+{
+    /* The size stays what is written. File systems that know no such thing say so, and then
+     * the disk is found full later. */
+    if (size == 0 || fallocate(file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) == 0 ||
+        (errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO))
+        return true;
+    return fail(file, "write", error);
 }
 
 bool file_replace_write(FileReplacement *file, const void *bytes, size_t size, Error *error)
@@ -109,7 +128,7 @@ bool file_replace_write(FileReplacement *file, const void *bytes, size_t size, E
 }
 
 /* A rename is durable only once the folder that holds the name is. */
-static int sync_folder_of(const char *path)
+static bool sync_folder_of(const char *path, Error *error)
 {
     char *folder = memory_copy_text(path);
     char *slash = strrchr(folder, '/');
@@ -117,28 +136,34 @@ static int sync_folder_of(const char *path)
         slash[slash == folder] = '\0';
     int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(folder);
-    if (fd < 0)
-        return -1;
-    int result = fsync(fd), reason = errno;
-    close(fd);
-    errno = reason;
-    return result;
+    /* EINVAL, ENOTSUP: a file system that knows no such thing */
+    bool synced = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP);
+    int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    return synced || error_set(error, "%s: written, but it may not outlive a crash: %s", path,
+                               strerror(reason));
+}
+
+bool file_replace_seal(FileReplacement *file, Error *error)
+{
+    if (file->fd < 0)
+        return true;
+    if (fsync(file->fd) != 0)
+        return fail(file, "sync", error);
+    posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+    int fd = file->fd;
+    file->fd = -1;
+    return close(fd) == 0 || fail(file, "close", error);
 }
 
 bool file_replace_commit(FileReplacement *file, Error *error)
 {
-    if (fsync(file->fd) != 0)
-        return fail(file, "sync", error);
-    int fd = file->fd;
-    file->fd = -1;
-    if (close(fd) != 0)
-        return fail(file, "close", error);
+    if (!file_replace_seal(file, error))
+        return false;
     if (rename(file->temporary, file->path) != 0)
         return fail(file, "replace", error);
-    bool synced = sync_folder_of(file->path) == 0 || errno == EINVAL || errno == ENOTSUP;
-    if (!synced) /* EINVAL, ENOTSUP: a file system that knows no such thing */
-        error_set(error, "%s: written, but it may not outlive a crash: %s", file->path,
-                  strerror(errno));
+    bool synced = sync_folder_of(file->path, error);
     forget(file);
     return synced;
 }
@@ -150,6 +175,43 @@ bool file_replace_text(const char *path, const char *text, Error *error)
            file_replace_write(&file, text, strlen(text), error) &&
            file_replace_commit(&file, error);
 }
+
+bool file_rename(const char *from, const char *to, Error *error)
+{
+    if (rename(from, to) != 0)
+        return error_set(error, "%s: cannot rename to %s: %s", from, to, strerror(errno));
+    return sync_folder_of(to, error);
+}
+
+/* Of "NAME.PID.tmp"; 0 for any other name. */
+static long owner_of(const char *name)
+{
+    static const char ending[] = ".tmp";
+    const size_t length = strlen(name), tail = sizeof ending - 1;
+    if (length <= tail || strcmp(name + length - tail, ending) != 0)
+        return 0;
+    const char *digits = name + length - tail;
+    while (digits > name && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    if (digits == name || digits[-1] != '.')
+        return 0;
+    long owner = strtol(digits, NULL, 10);
+    return owner > 0 && owner < INT_MAX ? owner : 0;
+}
+
+void file_remove_leftovers(const char *folder)
+{
+    DIR *listing = opendir(folder);
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        long owner = owner_of(entry->d_name);
+        if (owner > 0 && kill((pid_t)owner, 0) != 0 && errno == ESRCH)
+            unlinkat(dirfd(listing), entry->d_name, 0);
+    }
+    if (listing)
+        closedir(listing);
+}
+
+/* --- appending --- */
 
 bool file_append(int fd, const char *path, size_t *size, const void *bytes, size_t count,
                  Error *error)
@@ -170,9 +232,12 @@ bool file_append(int fd, const char *path, size_t *size, const void *bytes, size
     return false;
 }
 
+/* --- names --- */
+
+/* What cannot be looked for may well be there: whoever opens it then finds out why. */
 bool file_exists(const char *path)
 {
-    return access(path, F_OK) == 0;
+    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 bool file_is_folder(const char *path)

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <cblas.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,9 @@ static Factor part_of(Factor whole, size_t row, size_t column)
     return whole;
 }
 
+/* OpenBLAS built without threads has one working memory, whoever calls: callers take turns. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
 static void multiply_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
                                 bool add, real *c, size_t c_stride)
 {
@@ -68,6 +72,9 @@ static void multiply_by_library(size_t m, size_t n, size_t k, real alpha, Factor
         single = true;
     }
     assert(m <= INT_MAX && n <= INT_MAX && k <= INT_MAX);
+    bool in_turn = openblas_get_parallel() == OPENBLAS_SEQUENTIAL;
+    if (in_turn)
+        pthread_mutex_lock(&turn);
 #ifdef LINNET_DOUBLE
 #define cblas_gemm cblas_dgemm
 #else
@@ -76,6 +83,8 @@ static void multiply_by_library(size_t m, size_t n, size_t k, real alpha, Factor
     cblas_gemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
                b.transposed ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a.at,
                (int)a.stride, b.at, (int)b.stride, add, c, (int)c_stride);
+    if (in_turn)
+        pthread_mutex_unlock(&turn);
 }
 
 #ifdef LINNET_DOUBLE

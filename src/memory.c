@@ -21,7 +21,10 @@ size_t memory_product(size_t a, size_t b, const char *what)
 
 static _Noreturn void out_of_memory(size_t bytes, const char *what)
 {
-    die("out of memory: %s needs %.1f MB", what, (double)bytes / 1e6);
+    const size_t megabyte = 1000000;
+    if (bytes < megabyte)
+        die("out of memory: %zu bytes are wanted for %s", bytes, what);
+    die("out of memory: %.1f MB are wanted for %s", (double)bytes / 1e6, what);
 }
 
 void *memory_take(size_t count, size_t size, const char *what)

@@ -2,9 +2,11 @@
 #include "src/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const Option about_rows[] = {
     {.name = "help", .type = OPTION_ACTION, .help = "tell what there is to know, and end"},
@@ -39,10 +41,21 @@ static bool print_for_installation(const About *about, const OptionGroup *groups
     return true;
 }
 
+/* A file that is opened gets the lowest number that is free. If a stream was closed before the
+ * program began, that is the stream's, and what is said would end up in the file. So its number
+ * is taken by something that can only fail. */
+static void keep_streams_apart(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 void program_scan_command_line(const About *about, const OptionGroup *groups, size_t count,
                                int argc, char **argv, CommandLine *line)
 {
     Error error;
+    keep_streams_apart();
     program_name_set(argv[0]);
     OptionGroup *all = with_about(groups, &count);
     bool answered = print_for_installation(about, all, count, argc, argv);

@@ -11,6 +11,7 @@ int main(int argc, char **argv)
     (void)argc;
     gemm_choose_kernels(argv);
     program_name_set(argv[0]);
+    setenv("CK_DEFAULT_TIMEOUT", "60", 0); /* seconds a test; on a busy machine 4 are few */
     SRunner *runner = srunner_create(attention_suite());
     srunner_add_suite(runner, decay_suite());
     srunner_add_suite(runner, panel_suite());
@@ -20,6 +21,8 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, inspect_suite());
     srunner_add_suite(runner, numbers_suite());
     srunner_add_suite(runner, learning_suite());
+    srunner_add_suite(runner, step_suite());
+    srunner_add_suite(runner, golden_suite());
     srunner_add_suite(runner, team_suite());
 #ifndef LINNET_DOUBLE
     srunner_add_suite(runner, core_suite());
@@ -47,6 +50,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, checkpoint_suite());
     srunner_add_suite(runner, forgeries_suite());
     srunner_add_suite(runner, training_suite());
+    srunner_add_suite(runner, saving_suite());
     srunner_add_suite(runner, observers_suite());
     srunner_add_suite(runner, events_suite());
     srunner_add_suite(runner, fullscreen_suite());

@@ -174,10 +174,11 @@ for kind in softmax linear; do
     train "$kind" --attn "$kind" text.txt
     check "$kind: training" exits 0
     check "$kind: --quiet prints nothing" silent
-    for file in settings.conf log.csv curves.svg best.safetensors last.safetensors; do
+    for file in settings.conf log.csv curves.svg best.safetensors last.safetensors \
+        previous.safetensors; do
         check "$kind: it leaves $file" [ -s "$kind/$file" ]
     done
-    check "$kind: it leaves nothing else" eval "[ \"\$(ls -A $kind | wc -l)\" -eq 5 ]"
+    check "$kind: it leaves nothing else" eval "[ \"\$(ls -A $kind | wc -l)\" -eq 6 ]"
     check "$kind: the header of the log" [ "$(head -n 1 "$kind/log.csv")" = \
         'step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second,peak_mb' ]
     check "$kind: the rows of the log" [ "$(cut -d , -f 1 "$kind/log.csv" | tr '\n' ' ')" = \
@@ -285,6 +286,7 @@ check 'a run without a name gets one' [ -s runs/softmax-text/last.safetensors ]
 check 'what it says is no control language' is_plain
 check 'it says where the run is' says 'runs/softmax-text'
 check 'it says what it trains on' says 'text.txt'
+check 'and how much memory that takes' says '  memory [0-9]* MB  '
 # shellcheck disable=SC2086
 run "$bin/train" $small --steps 10 --quiet text.txt
 check 'the next one gets another' [ -s runs/softmax-text-2/last.safetensors ]
@@ -301,20 +303,28 @@ fi
 
 # resumes NAME FIRST OPTIONS...: stopping after FIRST steps changes nothing.
 resumes() {
-    name=$1 first=$2
+    how=$1 first=$2
     shift 2
     train straight --eval-every 7 "$@" text.txt
     train parts --eval-every 7 --stop-after "$first" "$@" text.txt
-    check "$name: stopped" [ "$(told parts/last.safetensors step)" = "$first" ]
+    check "$how: stopped" [ "$(told parts/last.safetensors step)" = "$first" ]
     resume parts
-    check "$name: resumed" exits 0
-    check "$name: nothing differs" same_runs straight parts
+    check "$how: resumed" exits 0
+    check "$how: nothing differs" same_runs straight parts
+    cp straight/log.csv kept.log
     rm -rf straight parts
 }
 resumes 'softmax in two parts' 20 --dropout 0.2 --attn-dropout 0.1
 resumes 'linear in two parts' 20 --attn linear --dropout 0.2
 resumes 'accumulating, mid-epoch' 11 --accumulate 2 --dropout 0.1
 resumes 'one step short' 39 --no-tied --pos rotary --norm post --act swiglu
+resumes 'before averaging' 15 --average tail --average-from 0.5
+resumes 'while averaging' 27 --average tail --average-from 0.5
+resumes 'an exponential average' 11 --average ema --average-from 0.1 --optimizer muon
+resumes 'with its state carried' 11 --attn gated-delta --pos none --carry-state
+resumes 'in streams' 11 --streams --accumulate 3
+resumes 'while patience lasts' 16 --patience 3 --lr 0
+check 'where patience ends it' [ "$(tail -n 1 kept.log | cut -d , -f 1)" -lt 40 ]
 
 train parts --stop-after 13 --threads 1 text.txt
 resume parts --threads 3 --stop-after 9
@@ -345,11 +355,30 @@ check 'refusals leave a run as it is' same_runs softmax parts2
 mkdir empty
 refused 'no run to resume' 1 'no such run' "$bin/train" --resume nowhere
 refused 'nothing to resume' 1 'nothing has been saved' "$bin/train" --resume empty
+cut_by_one() { head -c "$(($(wc -c <"$1") - 1))" "$1" >cut && cat cut >"$1"; }
 cp -r softmax damaged
-head -c "$(($(wc -c <softmax/last.safetensors) - 1))" softmax/last.safetensors \
-    >damaged/last.safetensors
-refused 'a damaged checkpoint to resume' 1 'damaged/last.safetensors' \
+cut_by_one damaged/last.safetensors
+resume damaged
+check 'a damaged checkpoint to resume' exits 0
+check 'is told, and what is taken instead' \
+    says 'damaged/last.safetensors: .* step 30 in damaged/previous.safetensors instead'
+check 'the run is the run' same_runs softmax damaged
+check 'rows that were made again are kept aside' \
+    [ "$(cut -d , -f 1 damaged/log.csv.bak | tr '\n' ' ')" = 'step 35 40 ' ]
+check 'so is the damaged file' [ -f damaged/last.safetensors.damaged ]
+cut_by_one damaged/last.safetensors
+cut_by_one damaged/previous.safetensors
+rm damaged/last.safetensors.damaged
+cksum damaged/* >sums.before
+refused 'nothing whole to resume' 1 'damaged/last.safetensors: ' \
     "$bin/train" --resume damaged
+cksum damaged/* >sums.after
+check 'and nothing is changed' same sums.before sums.after
+train torn --stop-after 20 text.txt
+printf '25,1.6' >>torn/log.csv
+resume torn
+check 'a torn row of the log' exits 0
+check 'is made again' same_runs softmax torn
 
 # --- signals ---
 
@@ -393,6 +422,130 @@ check 'under nohup a run outlives its terminal' kill -0 "$child"
 kill -TERM "$child"
 wait "$child"
 child=
+
+# --- what befalls a run ---
+
+# A run in the background, in the folder parts, that has begun.
+start_endless() {
+    rm -rf parts
+    # shellcheck disable=SC2086
+    "$bin/train" $endless "$@" --quiet --run parts text.txt >out 2>err </dev/null &
+    child=$!
+    wait_until [ -f parts/last.safetensors ]
+}
+wait_until() {
+    waited=0
+    while [ "$waited" -lt 200 ] && ! "$@"; do
+        sleep 0.05
+        waited=$((waited + 1))
+    done
+}
+# Where the next checkpoint is to be, there is something that it cannot replace.
+bar_saving() { wait_until mkdir parts/next.safetensors 2>/dev/null; }
+end_with() {
+    kill "-$1" "$child"
+    wait "$child" 2>/dev/null
+    status=$?
+    child=
+}
+# Whether the run in parts is one that nothing ever befell. It has to have come past where it was
+# stopped, for its best model may be from a later step than what it went on from.
+check_run() {
+    steps=$(told parts/last.safetensors step)
+    # shellcheck disable=SC2086
+    "$bin/train" $endless --quiet --run straight --stop-after "${steps:-1}" text.txt \
+        >/dev/null 2>&1 </dev/null
+    check "$1" same_runs straight parts
+    rm -rf straight
+}
+start_endless
+cp err kept.err
+refused 'a run in use' 1 "parts: in use by process $child" "$bin/train" --resume parts
+cp kept.err err
+check 'goes on' kill -0 "$child"
+end_with KILL
+check 'a killed one leaves its lock' [ -f parts/lock ]
+: >"parts/last.safetensors.$(sh -c 'echo $$').tmp"
+resume parts --stop-after 20
+check 'which is in nobody'"'"'s way' exits 0
+check 'and what else it left goes' eval '! ls parts | grep -q -e tmp -e lock'
+check_run 'a killed run that went on is the run'
+
+start_endless
+bar_saving
+wait_until grep -q 'The training goes on' err
+check 'a save that fails is told' says 'parts/next.safetensors: cannot replace'
+check 'and does not end the run' kill -0 "$child"
+rmdir parts/next.safetensors
+sleep 0.3
+end_with TERM
+check 'nor does it count once it is better' exits 143
+check_run 'nor change anything'
+start_endless
+bar_saving
+end_with TERM
+check 'a last save that fails counts' exits 1
+check 'and says where to go on' says 'parts/last.safetensors is as it was saved last'
+rmdir parts/next.safetensors
+resume parts --stop-after 20
+check_run 'from there it is the run'
+
+start_endless
+mv parts gone
+wait_until [ -f parts/best.safetensors -a -f parts/last.safetensors ]
+end_with TERM
+check 'a folder that is gone is made again' exits 143
+check 'with its settings' same parts/settings.conf gone/settings.conf
+steps=$(told parts/last.safetensors step)
+# shellcheck disable=SC2086
+run "$bin/train" $endless --quiet --run straight --stop-after "$steps" text.txt
+check 'its log' same_logs straight parts
+check 'and its model' same_numbers straight/last.safetensors parts/last.safetensors
+rm -rf gone straight
+
+start_endless
+kill -INT "$child"
+end_with INT
+check 'interrupted twice' exits 130
+works 'its files are whole' "$bin/sample" --length 3 parts/last.safetensors
+resume parts --stop-after 20
+check_run 'and it goes on as the run'
+make_text 5000 3 >long.txt
+endless="$endless --valid long.txt"
+start_endless --eval-every 1
+end_with TERM
+check 'ended while it validates' exits 143
+resume parts --stop-after 1
+check 'it can go on' exits 0
+rm -rf parts
+
+# Weights that grow ten thousandfold in each step.
+explosive='--lr 100 --weight-decay 100 --warmup 0 --schedule constant --steps 60'
+# shellcheck disable=SC2086
+train nan $explosive --save-every 1 text.txt
+check 'a run that goes astray ends' exits 1
+check 'it says where' says 'step [0-9]*: the [a-z]* is not finite, at learning rate 100, in batch'
+check 'in the model too' says 'first: '
+check 'and what there is to go on from' says 'nan/last.safetensors is as it was saved last'
+works 'which is whole' "$bin/sample" --length 3 nan/last.safetensors
+# shellcheck disable=SC2086
+train skip $explosive --on-nan skip --nan-limit 4 text.txt
+check 'skipping has its limit' eval "exits 1 && says 'the 4 steps before it: --nan-limit'"
+check 'skipped steps are counted' says '4 steps were skipped'
+check 'every one is told' [ "$(grep -c 'Skipped$' err)" -eq 4 ]
+check 'and logged' [ "$(cut -d , -f 6,8 skip/log.csv | grep -c '^nan,nan$')" -eq 4 ]
+run "$bin/train" --quiet --resume nan --on-nan skip --nan-limit 9 --stop-after 3
+check 'a run can be told to skip later' eval '[ "$(told nan/last.safetensors skipped)" = 3 ]'
+run "$bin/train" --quiet --resume nan --stop-after 3
+check 'and goes on counting' eval '[ "$(told nan/last.safetensors skipped_in_row)" = 6 ]'
+run "$bin/train" --quiet --resume nan --stop-after 9
+check 'up to its limit' eval "exits 1 && says 'the 9 steps before it'"
+
+(ulimit -v 4000000 && exec "$bin/train" --max-mem 100000000 --dim 1024 --batch 9999 \
+    --context 16 --run none text.txt) >out 2>err </dev/null
+status=$?
+check 'a process that may have little memory' \
+    eval "wanted=1 phrase=ulimit; well_refused && says 'training needs [0-9]* MB'"
 
 # --- wrong input ---
 

@@ -8,6 +8,7 @@
 #include "tests/tests.h"
 #include "tests/vocabularies.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -132,6 +133,133 @@ START_TEST(empty_corpora_are_refused)
             expect_no_corpus(path, &options, "the corpus is empty");
             free(path);
         }
+}
+END_TEST
+
+START_TEST(validation_texts_may_be_new_but_not_empty)
+{
+    char *path = scratch_put("known", "a b\na\nb\n"), *own = scratch_put("own", " \n\n");
+    CorpusOptions options = plain;
+    options.valid = own;
+    expect_no_corpus(path, &options, "own: the corpus is empty");
+    free(own);
+    own = scratch_put("own", "all of this\nis new\n");
+    options.valid = own;
+    Corpus corpus = load(path, &options);
+    ck_assert_uint_eq(corpus.valid.count, 7);
+    ck_assert_uint_eq(corpus.valid.unknown, 5);
+    expect_split(&corpus, &corpus.valid, "<unk> <unk> <unk> <eos> <unk> <unk> <eos> ");
+    corpus_free(&corpus);
+    free(own);
+    free(path);
+}
+END_TEST
+
+START_TEST(packed_nothing_is_an_empty_corpus)
+{
+    char *packed = NULL;
+    size_t size = 0;
+    scratch_pack(&packed, &size, "", 0);
+    char *path = scratch_put_bytes("nothing.gz", packed, size);
+    expect_no_corpus(path, &plain, "nothing.gz: the corpus is empty");
+    free(path);
+    free(packed);
+}
+END_TEST
+
+/* What is no text is said to be none, or taken as bytes, and never ends at a zero. */
+START_TEST(binary_files_are_texts_of_bytes_only)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *says;
+    } files[] = {
+        {"\177ELF\2\1\1\0\0\0\nx\0\nyz\n", 17, ":1: binary data at byte 7"},
+        {"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n", 17, ":1: invalid UTF-8 at byte 0"},
+        {"\xff\xfeo\0n\0e\0\n\0t\0w\0o\0\n\0\n", 19, ":1: invalid UTF-8 at byte 0"},
+        {"one\ntwo\nthree\nfo\0ur\nfive\n", 25, ":4: binary data at byte 16"},
+    };
+    CorpusOptions options = plain;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *path = scratch_put_bytes("binary", files[i].bytes, files[i].size);
+        for (options.tokenizer = TOKENIZER_WORD; options.tokenizer <= TOKENIZER_CHAR;
+             options.tokenizer++)
+            expect_no_corpus(path, &options, files[i].says);
+        options.tokenizer = TOKENIZER_BYTE;
+        Corpus corpus = load(path, &options);
+        ck_assert_uint_eq(corpus.train.count + corpus.valid.count + corpus.test.count,
+                          files[i].size);
+        corpus_free(&corpus);
+        free(path);
+    }
+}
+END_TEST
+
+START_TEST(carriage_returns_alone_end_no_line)
+{
+    char *path = scratch_put("mac", "a b\rc\ra\rb\r");
+    expect_no_corpus(path, &plain, "1 lines are too few");
+    free(path);
+    path = scratch_put("mixed", "a\rb\nc\nd\n");
+    Corpus corpus = load(path, &plain);
+    expect_split(&corpus, &corpus.train, "a b <eos> ");
+    corpus_free(&corpus);
+    free(path);
+}
+END_TEST
+
+START_TEST(endless_words_are_refused_for_what_they_are)
+{
+    enum { LENGTH = 4000000 };
+    char *text = memory_take(LENGTH + 16, 1, "a test"), *path;
+    memset(text, 'x', LENGTH);
+    strcpy(text + LENGTH, "\nb\nc\n");
+    path = scratch_put("endless", text);
+    expect_no_corpus(path, &plain, "endless:1: a word is longer than the limit of 1000 bytes");
+    CorpusOptions options = plain;
+    options.tokenizer = TOKENIZER_CHAR;
+    Corpus corpus = load(path, &options);
+    ck_assert_uint_eq(corpus.train.count, LENGTH + 1);
+    ck_assert_uint_eq(corpus.vocabulary.count, 3);
+    corpus_free(&corpus);
+    free(path);
+    free(text);
+}
+END_TEST
+
+/* Ids of 16 bits would begin again at 65536. */
+START_TEST(vocabularies_may_be_large)
+{
+    enum { LINES = 700, WORDS_OF_LINE = 100, WORDS = LINES * WORDS_OF_LINE, WORD = 16 };
+    char *text = memory_take(WORDS, WORD, "a test"), *end = text, *path;
+    for (int i = 0; i < WORDS; i++)
+        end += sprintf(end, "w%d%s", i, i % WORDS_OF_LINE == WORDS_OF_LINE - 1 ? "\n" : " ");
+    strcpy(end, "w1 w69999\nw2\n");
+    path = scratch_put("large", text);
+    CorpusOptions options = plain;
+    options.valid = options.test = path;
+    Corpus corpus = load(path, &options);
+    ck_assert_uint_eq(corpus.vocabulary.count, WORDS + 2);
+    ck_assert_uint_eq(corpus.train.unknown, 0);
+    const int32_t *ids = corpus.train.ids + WORDS + LINES;
+    ck_assert_str_eq(corpus.vocabulary.words[ids[0]], "w1");
+    ck_assert_str_eq(corpus.vocabulary.words[ids[1]], "w69999");
+    ck_assert_int_ne(ids[1], corpus.train.ids[WORDS + LINES - 2 - 65536]);
+    corpus_free(&corpus);
+    options.vocab_size = 5;
+    corpus = load(path, &options);
+    ck_assert_uint_eq(corpus.vocabulary.count, 5);
+    ck_assert_uint_eq(corpus.train.unknown, WORDS - 3);
+    expect_no_corpus(path, &(CorpusOptions){.vocab_size = 1, .min_count = 1, .max_input_mb = 1},
+                     "--vocab-size 1");
+    corpus_free(&corpus);
+    options.vocab_size = WORDS * 2; /* more than there are changes nothing */
+    corpus = load(path, &options);
+    ck_assert_uint_eq(corpus.vocabulary.count, WORDS + 2);
+    corpus_free(&corpus);
+    free(path);
+    free(text);
 }
 END_TEST
 
@@ -273,6 +401,12 @@ Suite *corpus_suite(void)
     tcase_add_test(tests, one_file_is_split_by_lines);
     tcase_add_test(tests, files_of_their_own_come_first);
     tcase_add_test(tests, empty_corpora_are_refused);
+    tcase_add_test(tests, validation_texts_may_be_new_but_not_empty);
+    tcase_add_test(tests, packed_nothing_is_an_empty_corpus);
+    tcase_add_test(tests, binary_files_are_texts_of_bytes_only);
+    tcase_add_test(tests, carriage_returns_alone_end_no_line);
+    tcase_add_test(tests, endless_words_are_refused_for_what_they_are);
+    tcase_add_test(tests, vocabularies_may_be_large);
     tcase_add_test(tests, line_ends_of_every_kind_are_one_token);
     tcase_add_test(tests, known_vocabularies_are_kept);
     tcase_add_test(tests, triples_are_loaded);

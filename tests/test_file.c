@@ -1,6 +1,7 @@
 /* Files: read whole and bounded, replaced whole or not at all. */
 #include "src/file.h"
 #include "src/memory.h"
+#include "src/text.h"
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"
@@ -9,6 +10,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void check_content(const char *path, const char *content)
 {
@@ -132,6 +135,86 @@ START_TEST(a_full_disk_leaves_the_old_file)
 }
 END_TEST
 
+START_TEST(a_replacement_can_be_looked_at_before_it_counts)
+{
+    char *path = scratch_path("file");
+    FileReplacement file;
+    Error error;
+    ck_assert(file_replace_text(path, "old", &error));
+    ck_assert(file_replace_begin(&file, path, &error));
+    ck_assert(file_replace_reserve(&file, 1000, &error));
+    ck_assert(file_replace_write(&file, "new", 3, &error));
+    ck_assert(file_replace_seal(&file, &error));
+    check_content(file.temporary, "new"); /* whatever was reserved */
+    check_content(path, "old");
+    ck_assert(file_replace_commit(&file, &error));
+    check_content(path, "new");
+    ck_assert(file_replace_begin(&file, path, &error));
+    ck_assert(file_replace_seal(&file, &error));
+    file_replace_abort(&file);
+    check_content(path, "new");
+    ck_assert_uint_eq(scratch_count(), 1);
+    free(path);
+}
+END_TEST
+
+/* The number of a process that is no more. */
+static long dead_process(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+    return (long)child;
+}
+
+START_TEST(what_killed_programs_leave_goes)
+{
+    long dead = dead_process(), self = (long)getpid();
+    char *gone = text_format("a.%ld.tmp", dead), *ours = text_format("b.%ld.tmp", self);
+    const char *names[] = {gone,    ours,     "c.tmp", "c.x1.tmp", "d.99999999999999999999.tmp",
+                           "1.tmp", "e.0.tmp"};
+    enum { COUNT = sizeof names / sizeof *names };
+    for (size_t i = 0; i < COUNT; i++)
+        free(scratch_put(names[i], ""));
+    file_remove_leftovers(scratch_folder());
+    ck_assert_uint_eq(scratch_count(), COUNT - 1);
+    char *path = scratch_path(gone);
+    ck_assert(!file_exists(path));
+    free(path);
+    free(gone);
+    free(ours);
+    file_remove_leftovers("/nowhere/at/all");
+}
+END_TEST
+
+START_TEST(a_dead_namesake_is_in_nobodys_way)
+{
+    char *name = text_format("file.%ld.tmp", (long)getpid()), *path = scratch_path("file");
+    Error error;
+    free(scratch_put(name, "a longer text of another process with our number"));
+    ck_assert_msg(file_replace_text(path, "new", &error), "%s", error.text);
+    check_content(path, "new");
+    ck_assert_uint_eq(scratch_count(), 1);
+    free(name);
+    free(path);
+}
+END_TEST
+
+START_TEST(files_are_renamed)
+{
+    char *from = scratch_put("from", "text"), *to = scratch_put("to", "other");
+    Error error;
+    ck_assert(file_rename(from, to, &error));
+    check_content(to, "text");
+    ck_assert_uint_eq(scratch_count(), 1);
+    ck_assert(!file_rename(from, to, &error));
+    support_check_error(&error, from, "cannot rename");
+    free(from);
+    free(to);
+}
+END_TEST
+
 Suite *file_suite(void)
 {
     Suite *suite = suite_create("file");
@@ -143,6 +226,10 @@ Suite *file_suite(void)
     tcase_add_test(tests, a_file_is_replaced_whole);
     tcase_add_test(tests, a_replacement_that_fails_leaves_nothing);
     tcase_add_test(tests, a_full_disk_leaves_the_old_file);
+    tcase_add_test(tests, a_replacement_can_be_looked_at_before_it_counts);
+    tcase_add_test(tests, what_killed_programs_leave_goes);
+    tcase_add_test(tests, a_dead_namesake_is_in_nobodys_way);
+    tcase_add_test(tests, files_are_renamed);
     suite_add_tcase(suite, tests);
     return suite;
 }

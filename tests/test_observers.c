@@ -31,6 +31,18 @@ static bool ended(void *self, Error *error)
     return tell(self, "ended", error);
 }
 
+static bool stepped(void *self, const StepNews *news, Error *error)
+{
+    (void)news;
+    return tell(self, "stepped", error);
+}
+
+static void warned(void *self, const char *text)
+{
+    text_append(&story, "%s hears '%s', ", (const char *)self, text);
+}
+
+static const ObserverCalls stepping = {.stepped = stepped}, hearing = {.warned = warned};
 static const ObserverCalls both = {.started = started, .ended = ended},
                            end_only = {.ended = ended};
 
@@ -67,6 +79,33 @@ START_TEST(all_are_told_of_the_end)
     ck_assert(!observers_ended(&observers, &error));
     ck_says(error, "C failed");
     ck_assert_str_eq(story, "C ended, B ended, a ended, ");
+    free(story);
+    observers_free(&observers);
+}
+END_TEST
+
+/* It may be better the next time, and others have nothing to do with it. */
+START_TEST(one_that_fails_is_told_on)
+{
+    Observers observers = {0};
+    StepNews news = {0};
+    Error error;
+    char name[] = "a";
+    story = NULL;
+    observers_add(&observers, &stepping, name);
+    observers_add(&observers, &hearing, "b");
+    observers_add(&observers, &stepping, "c");
+    observers_stepped(&observers, &news);
+    *name = 'A';
+    observers_stepped(&observers, &news);
+    observers_stepped(&observers, &news);
+    ck_assert_str_eq(story, "a stepped, c stepped, A stepped, b hears 'A failed', c stepped, "
+                            "A stepped, c stepped, ");
+    ck_assert(!observers_ended(&observers, &error));
+    ck_says(error, "A failed");
+    *name = 'a';
+    observers_stepped(&observers, &news);
+    ck_assert(observers_ended(&observers, &error));
     free(story);
     observers_free(&observers);
 }
@@ -143,6 +182,7 @@ Suite *observers_suite(void)
     TCase *list = tcase_create("list"), *samples = tcase_create("samples");
     tcase_add_test(list, observers_are_told_in_order_until_one_fails);
     tcase_add_test(list, all_are_told_of_the_end);
+    tcase_add_test(list, one_that_fails_is_told_on);
     tcase_add_checked_fixture(samples, scratch_make, scratch_remove);
     tcase_add_test(samples, samples_are_kept);
     tcase_add_test(samples, a_run_that_goes_on_forgets_what_it_writes_again);

@@ -6,6 +6,7 @@
 #include "tests/tests.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,8 +67,13 @@ START_TEST(reader_unpacks_members_once)
     expect_bytes(path, large, LARGE);
     free(path);
 
-    char *nested = NULL;
-    size_t nested_size = 0;
+    char *nothing = NULL, *nested = NULL;
+    size_t nothing_size = 0, nested_size = 0;
+    scratch_pack(&nothing, &nothing_size, "", 0);
+    path = scratch_put_bytes("nothing.gz", nothing, nothing_size);
+    expect_bytes(path, "", 0);
+    free(path);
+    free(nothing);
     scratch_pack(&nested, &nested_size, packed, first);
     path = scratch_put_bytes("nested.gz", nested, nested_size);
     expect_bytes(path, packed, first);
@@ -188,6 +194,43 @@ START_TEST(reader_refuses_what_is_no_file)
 }
 END_TEST
 
+/* A child makes the file longer all the time. */
+static pid_t append_in_child(const char *path)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        int to = open(path, O_WRONLY | O_APPEND);
+        while (write(to, "more\n", 5) == 5)
+            continue;
+        _exit(1);
+    }
+    return child;
+}
+
+/* What was read of a file that grows is none of its states. Reading it takes long enough for
+ * the child to have its turn; should it not, the next time will do. */
+START_TEST(reader_refuses_a_file_that_grows)
+{
+    enum { SIZE = 1 << 25, ATTEMPTS = 500 };
+    char *path = scratch_put("growing", ""), *bytes;
+    Error error = {""};
+    bool refused = false;
+    pid_t child = append_in_child(path);
+    for (int i = 0; !refused && i < ATTEMPTS; i++) {
+        size_t size;
+        ck_assert_int_eq(truncate(path, SIZE), 0);
+        refused = !reader_read(path, 4000, &bytes, &size, &error);
+        free(bytes);
+    }
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    ck_assert(refused);
+    ck_says(error, "growing: changed while it was being read; try again");
+    ck_assert_int_eq(unlink(path), 0);
+    free(path);
+}
+END_TEST
+
 /* A child writes the text into fd, slowly enough to come in two pieces. */
 static pid_t write_in_child(const char *path, int fd)
 {
@@ -236,6 +279,7 @@ Suite *reader_suite(void)
     tcase_add_test(tests, reader_refuses_damage);
     tcase_add_test(tests, reader_stops_at_the_cap);
     tcase_add_test(tests, reader_refuses_what_is_no_file);
+    tcase_add_test(tests, reader_refuses_a_file_that_grows);
     tcase_add_test(tests, reader_reads_pipes);
     suite_add_tcase(suite, tests);
     return suite;

@@ -241,25 +241,57 @@ START_TEST(test_log_reopen_damaged)
 }
 END_TEST
 
-START_TEST(test_log_full_disk)
+/* Appends, on a disk with room for a part of the row. */
+static bool append_to_full_disk(RunLog *log, const RunLogRow *row)
 {
     struct rlimit before, small;
-    RunLog log;
-    const RunLogRow row = {.step = 1};
-    ck_assert(runlog_create(&log, log_path, &error));
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
     small = before;
-    small.rlim_cur = strlen(HEADER) + 5; /* a disk with room for a part of the row */
+    small.rlim_cur = log->size + 5;
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
-    bool good = runlog_append(&log, &row, &error);
+    bool good = runlog_append(log, row, &error);
     setrlimit(RLIMIT_FSIZE, &before);
     signal(SIGXFSZ, handler);
-    ck_assert(!good);
+    return good;
+}
+
+START_TEST(test_log_full_disk)
+{
+    RunLog log;
+    RunLogRow row = {.step = 1};
+    ck_assert(runlog_create(&log, log_path, &error));
+    ck_assert(!append_to_full_disk(&log, &row));
+    ck_says(error, "cannot write");
+    check_file(log_path, HEADER); /* cut back, and the row waits */
+    row.step = 2;
+    ck_assert(!append_to_full_disk(&log, &row));
     check_file(log_path, HEADER);
+    row.step = 3;
+    ck_assert(runlog_append(&log, &row, &error));
+    check_file(log_path, HEADER "1,0,0,0,0,0,,0,0,0\n2,0,0,0,0,0,,0,0,0\n3,0,0,0,0,0,,0,0,0\n");
+    row.step = 4;
+    ck_assert(!append_to_full_disk(&log, &row));
+    ck_assert(runlog_close(&log, &error));
+    check_file(log_path, HEADER "1,0,0,0,0,0,,0,0,0\n2,0,0,0,0,0,,0,0,0\n3,0,0,0,0,0,,0,0,0\n"
+                                "4,0,0,0,0,0,,0,0,0\n");
+}
+END_TEST
+
+START_TEST(test_log_that_was_removed)
+{
+    RunLog log;
+    RunLogRow row = {.step = 1};
+    ck_assert(runlog_create(&log, log_path, &error));
+    ck_assert(runlog_append(&log, &row, &error));
+    unlink(log_path);
+    row.step = 2;
+    ck_assert(runlog_append(&log, &row, &error));
+    ck_assert_msg(runlog_restore(&log, &error), "%s", error.text);
+    row.step = 3;
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER "1,0,0,0,0,0,,0,0,0\n");
+    check_file(log_path, HEADER "1,0,0,0,0,0,,0,0,0\n2,0,0,0,0,0,,0,0,0\n3,0,0,0,0,0,,0,0,0\n");
 }
 END_TEST
 
@@ -277,6 +309,7 @@ Suite *runlog_suite(void)
     tcase_add_test(tests, test_log_without_peak);
     tcase_add_test(tests, test_log_reopen_damaged);
     tcase_add_test(tests, test_log_full_disk);
+    tcase_add_test(tests, test_log_that_was_removed);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 START_TEST(test_bad_json)
@@ -202,6 +204,101 @@ START_TEST(test_too_many_tensors)
 }
 END_TEST
 
+/* --- what a refusal costs --- */
+
+static double seconds_now(void)
+{
+    return (double)clock() / CLOCKS_PER_SEC;
+}
+
+static double peak_megabytes(void)
+{
+    struct rusage usage;
+    ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
+    return (double)usage.ru_maxrss / 1000;
+}
+
+/* A header of about so many bytes: the same piece again and again, with its number in it. */
+static char *repeat(const char *start, const char *piece, const char *end, size_t bytes)
+{
+    enum { NUMBER = 8 };
+    char *header = memory_take(bytes + strlen(start) + strlen(end) + strlen(piece) + NUMBER, 1,
+                               "a test"),
+         *next = header + sprintf(header, "%s", start);
+    for (unsigned i = 0; (size_t)(next - header) < bytes; i++)
+        next += sprintf(next, piece, i); /* NOLINT: the pieces stand below */
+    sprintf(next, "%s", end);
+    return header;
+}
+
+START_TEST(test_refusals_are_cheap)
+{
+    static const struct {
+        const char *start, *piece, *end, *reason;
+    } bad[] = {
+        {"{", "\"%x\":{},", "}", "too many brackets"},
+        {"{\"a\":", "[", "", "too many brackets"},
+        {"{", "\"%x\":0,", "\"\":0}", "more than the limit of 16384"},
+        {"{\"__metadata__\":{", "\"%x\":\"\",", "\"\":0}}", "not a text"},
+        {"{\"__metadata__\":{", "\"a\":\"%x\",", "}}", "duplicate object key"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1", ",%u", "]}}", "its shape is not"},
+        {"{\"a\":{\"dtype\":\"", "%x", "\"}}", "unknown dtype"},
+    };
+    const double most_seconds = 1, most_megabytes = 64;
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        char *header = repeat(bad[i].start, bad[i].piece, bad[i].end,
+                              SAFETENSORS_MOST_HEADER - 64);
+        double start = seconds_now(), before = peak_megabytes();
+        tensor_put(header, 0);
+        tensor_refused(bad[i].piece, bad[i].reason);
+        ck_assert_double_lt(seconds_now() - start, most_seconds);
+        ck_assert_double_lt(peak_megabytes() - before, most_megabytes);
+        free(header);
+    }
+}
+END_TEST
+
+/* Many tensors that all lie on the same few bytes would make much of little. */
+START_TEST(test_many_tensors_in_one_place)
+{
+    char *header = repeat("{",
+                          "\"%x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},",
+                          TENSOR_ENTRY("last", "U8", "[2]", 0, 2) "}", 800000);
+    tensor_put(header, 2);
+    tensor_refused("many tensors in one place", "an overlap with");
+    free(header);
+}
+END_TEST
+
+/* Names are for finding tensors, and never become paths; messages hold the start of them. */
+START_TEST(test_names_of_any_kind)
+{
+    static const char *const names[] = {"../../etc/passwd", "/etc/passwd", "..", "a/b", "%s%n",
+                                        "h.0.weight ",      "\xc2\xa0"};
+    char *long_name = repeat("", "%08x", "", 900000);
+    for (size_t i = 0; i <= COUNT(names); i++) {
+        const char *name = i < COUNT(names) ? names[i] : long_name;
+        char *header = text_format("{\"%s\":{\"dtype\":\"U8\",\"shape\":[2],"
+                                   "\"data_offsets\":[0,2]}}",
+                                   name);
+        tensor_put(header, 2);
+        SafetensorsFile file;
+        Error error;
+        unsigned char back[] = {7, 7};
+        ck_assert_msg(safetensors_open(&file, tensor_path, &error), "%s", error.text);
+        ck_assert(safetensors_load(&file, name, TENSOR_U8, 1, (size_t[]){2}, back, &error));
+        ck_assert_int_eq(back[0] + back[1], 0);
+        ck_assert(!safetensors_load(&file, name, TENSOR_I8, 1, (size_t[]){2}, back, &error));
+        tensor_check_message(&error);
+        ck_assert_ptr_nonnull(strstr(error.text, "dtype U8, expected I8"));
+        safetensors_close(&file);
+        ck_assert_uint_eq(scratch_count(), 1);
+        free(header);
+    }
+    free(long_name);
+}
+END_TEST
+
 Suite *safetensors_hostile_suite(void)
 {
     Suite *suite = suite_create("safetensors: hostile headers");
@@ -212,5 +309,8 @@ Suite *safetensors_hostile_suite(void)
     tcase_add_test(tests, test_bad_places);
     tcase_add_test(tests, test_bad_lengths);
     tcase_add_test(tests, test_too_many_tensors);
+    tcase_add_test(tests, test_refusals_are_cheap);
+    tcase_add_test(tests, test_many_tensors_in_one_place);
+    tcase_add_test(tests, test_names_of_any_kind);
     return suite;
 }

@@ -137,6 +137,21 @@ START_TEST(test_odd_paths)
 }
 END_TEST
 
+/* Root may read everything, and becomes somebody else for this. */
+START_TEST(test_unreadable)
+{
+    enum { NOBODY = 65534 };
+    bool root = geteuid() == 0;
+    tensor_put_bytes(tensor_golden, TENSOR_GOLDEN);
+    ck_assert_int_eq(chmod(tensor_path, 0), 0);
+    if (root)
+        ck_assert_int_eq(seteuid(NOBODY), 0);
+    tensor_refused("a file that may not be read", "Permission denied");
+    if (root)
+        ck_assert_int_eq(seteuid(0), 0);
+}
+END_TEST
+
 /* --- damage --- */
 
 START_TEST(test_cut_anywhere)
@@ -195,6 +210,7 @@ Suite *safetensors_read_suite(void)
     tcase_add_test(tests, test_shrinks_while_open);
     tcase_add_test(tests, test_other_kinds);
     tcase_add_test(tests, test_odd_paths);
+    tcase_add_test(tests, test_unreadable);
     tcase_add_test(tests, test_cut_anywhere);
     tcase_add_test(tests, test_flip_any_bit);
     tcase_add_test(tests, test_flip_any_bit_unchecked);

@@ -463,6 +463,105 @@ START_TEST(a_step_that_is_not_finite_is_not_taken)
 }
 END_TEST
 
+/* Where the numbers go astray is told: a weight that is none, and the place it is found in. */
+START_TEST(a_step_that_is_not_finite_is_explained)
+{
+    static const char *const poisons[][2] = {
+        {"wte.weight", "first: the embedding"},
+        {"h.0.attn.c_proj.bias", "first: layer 1, attention"},
+        {"h.1.mlp.c_proj.bias", "first: layer 2, feed-forward"},
+        {"ln_f.bias", "first: the head"}};
+    for (size_t i = 0; i < COUNT(poisons); i++) {
+        Trainer trainer;
+        Step step;
+        Error error;
+        begin(&trainer, 0, "tied = no\n");
+        go(&trainer, 1);
+        ParamTable *table = &trainer.model.table;
+        const ParamRow *row = param_table_find(table, poisons[i][0]);
+        for (size_t j = 0; j < row->count; j++)
+            trainer.model.base[row->offset + j] = (real)NAN;
+        ck_assert(!trainer_step(&trainer, &step, &error));
+        support_check_error(&error, "step 2", poisons[i][1]);
+        ck_says(error, "learning rate 0.00666667, in batch 3 of epoch 1");
+        trainer_free(&trainer);
+    }
+}
+END_TEST
+
+/* A word that comes once, and that the model cannot bear: one step of each epoch goes astray.
+ */
+static void begin_unbearable(Trainer *trainer, size_t kind, const char *more)
+{
+    settle(trainer, kind, more);
+    Error error;
+    ck_assert_msg(trainer_make(trainer, NULL, &error), "%s", error.text);
+    trainer_start(trainer);
+    int32_t id = vocabulary_find(&trainer->corpus.vocabulary, "unbearable");
+    size_t width = trainer->model.config.dim;
+    ck_assert_int_ge(id, 0);
+    for (size_t i = 0; i < width; i++) /* finite, but what dropout makes of it is not */
+        weight(trainer, "wte.weight")[(size_t)id * width + i] = (real)(i % 2 ? 3e38 : -3e38);
+}
+
+static void go_skipping(Trainer *trainer, size_t steps)
+{
+    for (size_t i = 0; i < steps; i++) {
+        Step step;
+        Error error;
+        if (!trainer_step(trainer, &step, &error))
+            trainer_skip(trainer);
+    }
+}
+
+static void write_unbearable_corpus(void)
+{
+    char *text = text_format("w1 w2 unbearable w3\n");
+    for (size_t i = 0; i < 80; i++)
+        text_append(&text, "w%zu w%zu w%zu w%zu\n", i % 7, i % 5, i % 3, i % 11);
+    scratch_write(corpus_path, text, strlen(text));
+    free(text);
+}
+
+static void check_skipping(size_t kind, const char *more, size_t first, size_t second)
+{
+    Trainer straight, before, after;
+    Error error;
+    char *path = scratch_path("last.safetensors");
+    begin_unbearable(&straight, kind, more);
+    go_skipping(&straight, first + second);
+    size_t epochs = (first + second) / straight.steps_per_epoch;
+    ck_assert_uint_ge(straight.progress.skipped, epochs);
+    ck_assert_uint_le(straight.progress.skipped, epochs + 1);
+    begin_unbearable(&before, kind, more);
+    go_skipping(&before, first);
+    ck_assert_msg(trainer_save(&before, path, true, &error), "%s", error.text);
+    resume(&after, kind, more, path);
+    go_skipping(&after, second);
+    check_same(&straight, &after);
+    trainer_free(&straight);
+    trainer_free(&before);
+    trainer_free(&after);
+    free(path);
+}
+
+START_TEST(skipped_steps_survive_resuming)
+{
+    write_unbearable_corpus();
+    const char *plain = "epochs = 4\ntied = no\n";
+    const char *carried = "epochs = 4\ntied = no\npos = none\ncarry-state = yes\n";
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        const char *name = attention_name(kind);
+        if (strcmp(name, "softmax") == 0 || strcmp(name, "linear") == 0) {
+            check_skipping(kind, plain, 5, 12);
+            check_skipping(kind, plain, 13, 2);
+        }
+        if (strcmp(name, "gated-delta") == 0)
+            check_skipping(kind, carried, 5, 12);
+    }
+}
+END_TEST
+
 START_TEST(a_run_that_cannot_be_is_refused)
 {
     static const char *const wrong[][2] = {
@@ -522,6 +621,8 @@ Suite *training_suite(void)
     tcase_add_test(tests, a_run_goes_on_with_its_own_text_only);
     tcase_add_test(tests, a_run_goes_on_from_a_whole_checkpoint_only);
     tcase_add_test(tests, a_step_that_is_not_finite_is_not_taken);
+    tcase_add_test(tests, a_step_that_is_not_finite_is_explained);
+    tcase_add_test(tests, skipped_steps_survive_resuming);
     tcase_add_test(tests, a_run_that_cannot_be_is_refused);
     tcase_add_test(tests, training_learns);
     suite_add_tcase(suite, tests);

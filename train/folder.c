@@ -4,6 +4,8 @@
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/text.h"
+#include "train/checkpoints.h"
+#include "train/lock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +16,6 @@ void folder_name(RunFolder *folder, const char *path)
 {
     *folder = (RunFolder){.path = memory_copy_text(path),
                           .best = file_join(path, "best.safetensors"),
-                          .last = file_join(path, "last.safetensors"),
                           .log = {.fd = -1}};
 }
 
@@ -22,7 +23,6 @@ void folder_free(RunFolder *folder)
 {
     free(folder->path);
     free(folder->best);
-    free(folder->last);
     Error error;
     runlog_close(&folder->log, &error); /* unless its observer did, who tells of errors */
     *folder = (RunFolder){0};
@@ -111,7 +111,8 @@ bool folder_create(RunFolder *folder, const Trainer *trainer, Error *error)
     folder_name(folder, path);
     free(path);
     char *log = file_join(folder->path, RUN_LOG);
-    bool good = write_settings(trainer, folder->path, error) &&
+    bool good = lock_take(folder->path, error) &&
+                write_settings(trainer, folder->path, error) &&
                 runlog_create(&folder->log, log, error);
     free(log);
     return good;
@@ -130,13 +131,28 @@ static bool read_seconds(const char *log, Progress *progress, Error *error)
     return true;
 }
 
-bool folder_reopen(RunFolder *folder, const char *path, Trainer *trainer, Error *error)
+bool folder_reopen(RunFolder *folder, const char *path, Trainer *trainer,
+                   const Checkpoint *checkpoint, Error *error)
 {
     folder_name(folder, path);
+    file_remove_leftovers(path);
     char *log = file_join(path, RUN_LOG);
-    bool good = read_seconds(log, &trainer->progress, error) &&
+    bool good = checkpoints_settle(checkpoint, path, error) &&
+                read_seconds(log, &trainer->progress, error) &&
                 runlog_reopen(&folder->log, log, trainer->progress.step, error) &&
                 write_settings(trainer, path, error);
     free(log);
     return good;
+}
+
+bool folder_restore(RunFolder *folder, const Trainer *trainer, bool *again, Error *error)
+{
+    *again = !file_exists(folder->log.path);
+    if (!*again)
+        return true;
+    if (mkdir(folder->path, 0777) != 0 && errno != EEXIST)
+        return error_set(error, "%s: the run's folder is gone, and cannot be made again: %s",
+                         folder->path, strerror(errno));
+    return lock_take(folder->path, error) && write_settings(trainer, folder->path, error) &&
+           runlog_restore(&folder->log, error);
 }

@@ -1,15 +1,25 @@
 /* One loop that a reader can hold in the head: step, validate, sample, log, save, stop. What is
  * shown and written of it is the observers' affair; see observer.h. */
 #include "train/loop.h"
+#include "src/file.h"
 #include "src/phase.h"
+#include "src/text.h"
 #include "src/usage.h"
+#include "train/checkpoints.h"
 #include "train/signals.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+/* Whether the latest attempt to save something failed. */
+typedef struct Attempt {
+    bool failed;
+    Error why;
+} Attempt;
 
 typedef struct Loop {
     Trainer *trainer;
-    const RunFolder *folder;
+    RunFolder *folder;
     const Observers *observers;
     Sampling sampling;
     StopAfter stop;
@@ -20,6 +30,7 @@ typedef struct Loop {
     double first_seconds;
     size_t validations; /* of the run */
     size_t saved_step;  /* of the last checkpoint that this session wrote */
+    Attempt last, best; /* checkpoints */
     double shown_loss;  /* the training loss, smoothed for the eye */
 } Loop;
 
@@ -34,35 +45,99 @@ static bool ends_in_validation(const Trainer *t, size_t step)
            every(step, t->settings.train.eval_every);
 }
 
-/* One row, for all steps since the row before it. */
-static bool log_row(Loop *loop, const Step *step, bool validated, Error *error)
+/* One row, for all steps since the row before it; or for a step that was skipped alone. */
+static void log_row(Loop *loop, const Step *step, bool validated)
 {
     Trainer *t = loop->trainer;
     Progress *progress = &t->progress;
+    bool taken = isfinite(step->nats);
     double seconds = progress->seconds - loop->last_seconds;
-    RunLogRow row = {.step = progress->step,
-                     .epoch = trainer_epoch(t, progress->step),
-                     .tokens = progress->tokens,
-                     .seconds = progress->seconds,
-                     .lr = step->lr,
-                     .train_loss = progress->log_nats / (double)progress->log_tokens,
-                     .val_loss = progress->last_loss,
-                     .has_val_loss = validated,
-                     .grad_norm = step->gradient_norm,
-                     .tokens_per_second = (double)(progress->tokens - loop->last_tokens) /
-                                          seconds,
-                     .peak_mb = usage_peak_megabytes()};
-    progress->log_nats = 0;
-    progress->log_tokens = 0;
+    RunLogRow row = {
+        .step = progress->step,
+        .epoch = trainer_epoch(t, progress->step),
+        .tokens = progress->tokens,
+        .seconds = progress->seconds,
+        .lr = step->lr,
+        .train_loss = taken ? progress->log_nats / (double)progress->log_tokens : (double)NAN,
+        .val_loss = progress->last_loss,
+        .has_val_loss = validated,
+        .grad_norm = taken ? step->gradient_norm : (double)NAN,
+        .tokens_per_second = (double)(progress->tokens - loop->last_tokens) / seconds,
+        .peak_mb = usage_peak_megabytes()};
+    if (taken) {
+        progress->log_nats = 0;
+        progress->log_tokens = 0;
+    }
     loop->last_seconds = progress->seconds;
     loop->last_tokens = progress->tokens;
-    return observers_logged(loop->observers, &row, error);
+    observers_logged(loop->observers, &row);
 }
 
-static bool validate(Loop *loop, Error *error)
+/* --- saving --- */
+
+/* A save that fails is no reason to stop: there may be room again at the next one. */
+static void note(Loop *loop, Attempt *attempt, bool good)
+{
+    attempt->failed = !good;
+    if (good)
+        return;
+    char *text = text_format("%s. The training goes on, and saves again later",
+                             attempt->why.text);
+    observers_warned(loop->observers, text);
+    free(text);
+}
+
+static bool try_save(Loop *loop, Error *error)
+{
+    bool again;
+    Progress *progress = &loop->trainer->progress;
+    if (!folder_restore(loop->folder, loop->trainer, &again, error))
+        return false;
+    if (again && !file_exists(loop->folder->best))
+        progress->best_loss = INFINITY; /* there is none any more */
+    /* Rows before the checkpoint are not made again; but it is worth more than they are. */
+    if (!runlog_sync(&loop->folder->log, error))
+        observers_warned(loop->observers, error->text);
+    if (!checkpoints_save(loop->folder->path, loop->trainer, error))
+        return false;
+    loop->saved_step = progress->step;
+    return true;
+}
+
+static void save(Loop *loop)
+{
+    note(loop, &loop->last, try_save(loop, &loop->last.why));
+}
+
+/* The session's last; now a failure counts. */
+static bool save_at_end(Loop *loop, Error *error)
+{
+    loop->last.failed = loop->saved_step != loop->trainer->progress.step &&
+                        !try_save(loop, &loop->last.why);
+    const Attempt *failed = loop->last.failed ? &loop->last : &loop->best;
+    if (failed->failed)
+        *error = failed->why;
+    return !failed->failed;
+}
+
+/* --- a step and what follows it --- */
+
+/* What is not saved is no best: the next that is better than the one on the disk will be. */
+static void save_best(Loop *loop, double loss, size_t step)
+{
+    Progress *progress = &loop->trainer->progress;
+    bool good = trainer_save(loop->trainer, loop->folder->best, false, &loop->best.why);
+    if (!good) {
+        progress->best_loss = loss;
+        progress->best_step = step;
+    }
+    note(loop, &loop->best, good);
+}
+
+static void validate(Loop *loop)
 {
     Trainer *t = loop->trainer;
-    Progress *progress = &t->progress;
+    Progress *progress = &t->progress, before = *progress;
     progress->last_loss = trainer_validate(t);
     progress->last_step = progress->step;
     progress->seconds = clock_seconds() - loop->clock;
@@ -74,18 +149,45 @@ static bool validate(Loop *loop, Error *error)
         progress->best_step = progress->step;
     }
     loop->validations++;
-    return observers_validated(loop->observers, &news, error) &&
-           (!news.best || trainer_save(t, loop->folder->best, false, error));
+    observers_validated(loop->observers, &news);
+    if (news.best)
+        save_best(loop, before.best_loss, before.best_step);
 }
 
-static bool sample(Loop *loop, Error *error)
+static void sample(Loop *loop)
 {
     size_t step = loop->trainer->progress.step;
     char *text = sampling_write(&loop->sampling);
     SampleNews news = {step, trainer_epoch(loop->trainer, step), text};
-    bool good = observers_sampled(loop->observers, &news, error);
+    observers_sampled(loop->observers, &news);
     free(text);
-    return good;
+}
+
+/* The step is taken, or, if it is not finite and that was asked for, skipped. */
+static bool take_step(Loop *loop, Step *step, Error *error)
+{
+    Trainer *t = loop->trainer;
+    const TrainOptions *train = &t->settings.train;
+    if (trainer_step(t, step, error))
+        return true;
+    if (train->on_nan == ON_NAN_STOP)
+        return false;
+    char *text;
+    bool goes_on = t->progress.skipped_in_row < train->nan_limit;
+    if (goes_on)
+        text = text_format("%s. Skipped", error->text);
+    else
+        text = text_format("%s. So were the %zu steps before it: --nan-limit", error->text,
+                           t->progress.skipped_in_row);
+    if (goes_on) {
+        observers_warned(loop->observers, text);
+        trainer_skip(t);
+        step->nats = step->gradient_norm = (double)NAN;
+    } else {
+        error_set(error, "%s", text);
+    }
+    free(text);
+    return goes_on;
 }
 
 static bool out_of_patience(const Trainer *t)
@@ -108,37 +210,31 @@ static bool time_to_stop(const Loop *loop)
            progress->seconds - loop->first_seconds >= loop->stop.seconds;
 }
 
-static bool save(Loop *loop, Error *error)
-{
-    loop->saved_step = loop->trainer->progress.step;
-    return trainer_save(loop->trainer, loop->folder->last, true, error);
-}
-
 /* A step and all that is due after it. Saving comes last, so that a resumed run starts behind
  * the row and the validation of its step, not before them. */
 static bool do_step(Loop *loop, Error *error)
 {
     Trainer *t = loop->trainer;
     Step step;
-    if (!trainer_step(t, &step, error))
+    if (!take_step(loop, &step, error))
         return false;
     size_t done = t->progress.step;
+    bool taken = isfinite(step.nats);
     t->progress.seconds = clock_seconds() - loop->clock;
-    double loss = step.nats / (double)step.tokens;
+    double loss = taken ? step.nats / (double)step.tokens : loop->shown_loss;
     loop->shown_loss = loop->shown_loss > 0 ? 0.95 * loop->shown_loss + 0.05 * loss : loss;
     bool validates = ends_in_validation(t, done);
-    bool logs = validates || every(done, t->settings.train.log_every);
+    bool logs = validates || !taken || every(done, t->settings.train.log_every);
     StepNews news = {&step, loop->shown_loss, logs};
-    if (!observers_stepped(loop->observers, &news, error))
-        return false;
-    if (validates && !validate(loop, error))
-        return false;
-    if (validates && every(loop->validations, loop->sampling.every) && !sample(loop, error))
-        return false;
-    if (logs && !log_row(loop, &step, validates, error))
-        return false;
+    observers_stepped(loop->observers, &news);
+    if (validates)
+        validate(loop);
+    if (validates && every(loop->validations, loop->sampling.every))
+        sample(loop);
+    if (logs)
+        log_row(loop, &step, validates);
     if (validates || every(done, t->settings.train.save_every))
-        return save(loop, error);
+        save(loop);
     return true;
 }
 
@@ -150,14 +246,14 @@ static LoopEnd run(Loop *loop, Error *error)
     while (!loop_is_over(trainer) && !signals_caught() && !time_to_stop(loop))
         if (!do_step(loop, error))
             return LOOP_FAILED;
-    if (loop->saved_step != trainer->progress.step && !save(loop, error))
+    if (!save_at_end(loop, error))
         return LOOP_FAILED;
     if (loop_is_over(trainer)) /* whatever else happened: there is nothing to go on with */
         return out_of_patience(trainer) ? LOOP_PATIENCE : LOOP_FINISHED;
     return signals_caught() ? LOOP_SIGNAL : LOOP_STOPPED;
 }
 
-LoopEnd loop_run(Trainer *trainer, const RunFolder *folder, const Observers *observers,
+LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers,
                  StopAfter stop, Error *error)
 {
     const Progress *progress = &trainer->progress;

@@ -18,7 +18,7 @@ typedef enum LoopEnd {
 bool loop_is_over(const Trainer *trainer);
 
 /* Trains until one of these; in every case but the last the run is saved. */
-LoopEnd loop_run(Trainer *trainer, const RunFolder *folder, const Observers *observers,
+LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers,
                  StopAfter stop, Error *error);
 
 #endif

@@ -13,6 +13,12 @@
 #define TRAIN(name)   offsetof(TrainOptions, name)
 #define SESSION(name) offsetof(SessionOptions, name)
 
+static const char *on_nan_name(size_t index)
+{
+    static const char *const names[] = {"stop", "skip"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
 /* clang-format off */
 static const Option train_rows[] = {
     {.name = "corpus", .argument = "FILE", .type = OPTION_TEXT,
@@ -107,6 +113,13 @@ static const Option train_rows[] = {
     {.name = "patience", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(patience), .low = 0, .high = 1e6, .fallback = "0", .stored = true,
      .help = "stop after so many validations without a best; 0: never"},
+    {.name = "on-nan", .argument = "WHAT", .type = OPTION_CHOICE,
+     .offset = TRAIN(on_nan), .fallback = "stop", .choice = on_nan_name, .stored = true,
+     .help = "a step whose loss or gradient is not finite is never taken: stop there, or "
+             "skip it"},
+    {.name = "nan-limit", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(nan_limit), .low = 1, .high = 1e9, .fallback = "10", .stored = true,
+     .help = "stop after so many skipped steps in a row"},
 };
 
 static const Option session_rows[] = {
@@ -128,7 +141,8 @@ static const Option session_rows[] = {
      .help = "threads; 0: one for each processor. The result is the same"},
     {.name = "max-mem", .argument = "MB", .type = OPTION_SIZE,
      .offset = SESSION(max_mem), .low = 0, .high = 1e9, .fallback = "0",
-     .help = "refuse to start if more memory is needed; 0: 80 % of what is free"},
+     .help = "refuse to start if more memory is needed; 0: 80 % of what is free. The limits "
+             "of the system hold in any case"},
     {.name = "recompute", .type = OPTION_FLAG,
      .offset = SESSION(recompute), .fallback = "no",
      .help = "keep less for the backward pass and compute it again: slower, less memory, "

@@ -13,7 +13,11 @@ typedef struct TrainOptions {
     double average_from, average_decay;
     bool streams;
     size_t eval_every, save_every, log_every, patience;
+    size_t on_nan, nan_limit;
 } TrainOptions;
+
+/* What to do about a step that is not finite. */
+typedef enum OnNan { ON_NAN_STOP, ON_NAN_SKIP } OnNan;
 
 /* What concerns this session and not the run: never stored. */
 typedef struct SessionOptions {

@@ -7,6 +7,8 @@
 #include "src/program.h"
 #include "src/team.h"
 #include "src/text.h"
+#include "train/checkpoints.h"
+#include "train/lock.h"
 #include "train/observers/audience.h"
 #include "train/series.h"
 #include "train/signals.h"
@@ -28,16 +30,18 @@ static const About about = {
     .examples = {"--attn linear ptb.txt",
                  "--attn softmax --layers 2 --epochs 3 --run runs/first toy",
                  "--resume runs/first"},
-    .files = {{"runs/NAME/",
-               "the folder of a run, unless --run names another; these are in it"},
-              {"settings.conf", "its settings, which --preset reads"},
-              {"log.csv", "losses, speed and learning rate, a row every so many steps"},
-              {"curves.svg, samples.txt, events.out.tfevents.*",
-               "the curves as a picture, what --sample-every and --tensorboard ask for"},
-              {"best.safetensors, last.safetensors",
-               "the model at its best validation, and all that --resume needs to go on"},
-              {"../models/NAME.conf, ../share/linnet/models/NAME.conf",
-               "presets, looked for from the folder of the program"}},
+    .files =
+        {{"runs/NAME/", "the folder of a run, unless --run names another; these are in it"},
+         {"settings.conf", "its settings, which --preset reads"},
+         {"log.csv", "losses, speed and learning rate, a row every so many steps"},
+         {"curves.svg, samples.txt, events.out.tfevents.*",
+          "the curves as a picture, what --sample-every and --tensorboard ask for"},
+         {"best.safetensors", "the model at its best validation"},
+         {"last.safetensors, previous.safetensors",
+          "all that --resume needs to go on, and the same from the save before it, for when "
+          "the last is damaged"},
+         {"../models/NAME.conf, ../share/linnet/models/NAME.conf",
+          "presets, looked for from the folder of the program"}},
     .statuses = {{"128 + N",
                   "signal N ended the session, 2 being Ctrl-C; the run is saved and can "
                   "be resumed"}},
@@ -91,37 +95,15 @@ static _Noreturn void print_kinds_and_leave(void)
     exit(EXIT_SUCCESS);
 }
 
-/* A checkpoint whose settings this program does not know, from another version perhaps, is a
- * fault of the file and not of the command line. */
-static void check_stored_settings(const Checkpoint *checkpoint)
-{
-    Settings stored = {0};
-    OptionGroup groups[GROUP_COUNT];
-    Error error;
-    const char *text = checkpoint_extra(checkpoint, "training");
-    settings_groups(&stored, groups);
-    options_set_defaults(groups, GROUP_COUNT);
-    if (!text)
-        die("%s: no training settings in it", checkpoint->file.path);
-    if (!options_read_text(groups, GROUP_COUNT, text, checkpoint->file.path, &error))
-        die("%s", error.text);
-    options_free_texts(groups, GROUP_COUNT);
-}
-
-/* The checkpoint that a run continues from. */
+/* The checkpoint that a run continues from; its folder is locked first. */
 static Checkpoint open_run(const char *folder)
 {
     Checkpoint checkpoint;
     Error error;
     if (!file_is_folder(folder))
         die("--resume %s: no such run folder", folder);
-    char *path = file_join(folder, "last.safetensors");
-    if (!file_exists(path))
-        die("--resume %s: nothing has been saved in this folder yet", folder);
-    if (!checkpoint_open(&checkpoint, path, &error))
+    if (!lock_take(folder, &error) || !checkpoints_open(&checkpoint, folder, &error))
         die("%s", error.text);
-    check_stored_settings(&checkpoint);
-    free(path);
     return checkpoint;
 }
 
@@ -129,7 +111,7 @@ static void read_settings(Settings *settings, const CommandLine *line,
                           const Checkpoint *checkpoint)
 {
     Error error;
-    const char *resumed = checkpoint ? checkpoint_extra(checkpoint, "training") : NULL;
+    const char *resumed = checkpoint ? checkpoint_extra(checkpoint, TRAINING_KEY) : NULL;
     if (line->operand_count > 1)
         die_usage("one corpus at a time, not '%s' and '%s'", line->operands[0],
                   line->operands[1]);
@@ -162,9 +144,14 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
     char *command = resume_command(folder);
     if (end == LOOP_FAILED) {
         warn("%s", error->text);
-        if (file_exists(folder->last))
-            warn("what was saved last is intact: %s", command);
+        char *good = checkpoints_newest(folder->path);
+        if (good)
+            warn("%s is as it was saved last; to go on from it: %s", good, command);
+        free(good);
     }
+    if (progress->skipped > 0)
+        warn("%zu steps were skipped in this run: their loss or gradient was not finite",
+             progress->skipped);
     if (end == LOOP_PATIENCE)
         screen_say(screen, "No better validation for %zu times: training ends here.",
                    progress->stale);
@@ -178,19 +165,25 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
     return end == LOOP_FAILED ? 1 : end == LOOP_SIGNAL ? 128 + signals_caught() : 0;
 }
 
-/* A trainer and its folder, new or as the checkpoint left them. */
+/* A trainer and its folder, new or as the checkpoint left them. The settings are shown, and
+ * with them how much memory it is going to be, before that is taken. */
 static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed,
-                        Checkpoint *checkpoint)
+                        Checkpoint *checkpoint, const Screen *screen)
 {
     Error error;
-    bool good = trainer_make(trainer, resumed ? &checkpoint->vocabulary : NULL, &error);
-    if (good && resumed) {
+    bool good = trainer_plan(trainer, resumed ? &checkpoint->vocabulary : NULL, &error) &&
+                (resumed ? trainer_check_text(trainer, checkpoint, &error)
+                         : folder_create(folder, trainer, &error));
+    if (!good)
+        die("%s", error.text);
+    screen_settings(screen, resumed ? resumed : folder->path);
+    trainer_allocate(trainer);
+    if (resumed) {
         good = trainer_load(trainer, checkpoint, &error) &&
-               folder_reopen(folder, resumed, trainer, &error);
+               folder_reopen(folder, resumed, trainer, checkpoint, &error);
         checkpoint_close(checkpoint);
-    } else if (good) {
+    } else {
         trainer_start(trainer);
-        good = folder_create(folder, trainer, &error);
     }
     if (!good)
         die("%s", error.text);
@@ -216,12 +209,10 @@ static int train_one(const CommandLine *line, char **path)
         die("%s", error.text);
 
     team_start(session->threads ? session->threads : team_processors());
-    prepare_run(&trainer, &folder, resumed, &checkpoint);
-    *path = memory_copy_text(folder.path);
-
     Screen screen;
     screen_open(&screen, &trainer, session->quiet);
-    screen_settings(&screen, folder.path);
+    prepare_run(&trainer, &folder, resumed, &checkpoint, &screen);
+    *path = memory_copy_text(folder.path);
     signals_catch();
     LoopEnd end = LOOP_FINISHED;
     if (loop_is_over(&trainer))
@@ -233,6 +224,7 @@ static int train_one(const CommandLine *line, char **path)
     team_stop();
     trainer_free(&trainer);
     folder_free(&folder);
+    lock_release();
     return status;
 }
 

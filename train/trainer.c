@@ -1,15 +1,15 @@
 #include "train/trainer.h"
+#include "eval/write/generator.h"
 #include "models/update.h"
 #include "src/optim/schedule.h"
 #include "src/team.h"
-#include "src/text.h"
 #include "src/vector.h"
+#include "train/allowance.h"
+#include "train/astray.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* --- making it --- */
 
@@ -32,40 +32,29 @@ static void lay_out(Trainer *t)
     t->held = arena_reals(&t->arena, t->pass.states_reals);
 }
 
-/* Memory that can be had without pushing others out. What the kernel keeps of files, in case
- * they are read again, it gives up for the asking; on a machine that has run for long that is
- * most of it. */
-static double available_bytes(void)
-{
-    double pages = (double)sysconf(_SC_AVPHYS_PAGES), page = (double)sysconf(_SC_PAGESIZE);
-    double bytes = pages * page, kilobytes;
-    FILE *file = fopen("/proc/meminfo", "re");
-    char line[128];
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %lf kB", &kilobytes) == 1)
-            bytes = 1024 * kilobytes;
-    if (file)
-        fclose(file);
-    return bytes;
-}
-
 static bool check_memory(const Trainer *t, Error *error)
 {
     const double megabyte = 1e6;
-    double need = (double)t->arena.used, limit = (double)t->settings.session.max_mem * megabyte;
-    if (limit == 0)
-        limit = 0.8 * available_bytes();
-    if (need <= limit)
+    double need = (double)t->memory;
+    Allowance allowance = allowance_find((double)t->settings.session.max_mem * megabyte);
+    if (need <= allowance.bytes)
         return true;
-    return error_set(
-        error,
-        "training needs %.0f MB, the limit is %.0f MB; a lower --batch, --context, "
-        "--dim, --ffn or --layers needs less, and so does --recompute; --max-mem sets the "
-        "limit",
-        need / megabyte, limit / megabyte);
+    return error_set(error,
+                     "training needs %.0f MB, the limit is %.0f MB, %s; a lower --batch, "
+                     "--context, --dim, --ffn or --layers needs less, and so does --recompute",
+                     need / megabyte, allowance.bytes / megabyte, allowance.reason);
 }
 
-bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
+/* All that will be taken from here on. */
+static void measure(Trainer *t)
+{
+    lay_out(t);
+    t->memory = t->arena.used;
+    if (t->settings.session.sample_every > 0)
+        t->memory += generator_bytes(&t->model);
+}
+
+bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
     if (!corpus_load(&t->corpus, train->corpus, &t->settings.corpus, known, error))
@@ -81,13 +70,7 @@ bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
     pass_make(&t->pass, &t->model, train->batch, context,
               t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
     t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
-    lay_out(t);
-    if (!check_memory(t, error))
-        return false;
-    arena_allocate(&t->arena, "training");
-    lay_out(t);
-    params_bind(&t->gradients, &t->model.config, t->gradient_base);
-    pass_prepare(&t->pass);
+    measure(t);
     batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count, context, train->batch,
                  train->seed);
     t->batches.streams = t->pass.carries || train->streams;
@@ -95,6 +78,22 @@ bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
     t->steps = train->steps ? train->steps : train->epochs * t->steps_per_epoch;
     t->progress.best_loss = INFINITY;
+    return check_memory(t, error);
+}
+
+void trainer_allocate(Trainer *t)
+{
+    arena_allocate(&t->arena, "training");
+    lay_out(t);
+    params_bind(&t->gradients, &t->model.config, t->gradient_base);
+    pass_prepare(&t->pass);
+}
+
+bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
+{
+    if (!trainer_plan(t, known, error))
+        return false;
+    trainer_allocate(t);
     return true;
 }
 
@@ -126,27 +125,29 @@ double trainer_epoch(const Trainer *t, size_t steps)
     return (double)steps / (double)t->steps_per_epoch;
 }
 
-/* Of the epoch that has the next step. */
-static size_t next_batch(const Trainer *t)
+size_t trainer_next_batch(const Trainer *t)
 {
     return t->progress.step % t->steps_per_epoch * t->settings.train.accumulate;
 }
 
-/* Sums the gradients of the step's batches. */
-static void compute_gradients(Trainer *t, Step *step)
+/* Sums the gradients of the step's batches, up to one whose loss is not finite; returns how
+ * many batches that were. */
+static size_t compute_gradients(Trainer *t, Step *step)
 {
     const TrainOptions *train = &t->settings.train;
     size_t number = t->progress.step, epoch = number / t->steps_per_epoch;
-    size_t first = next_batch(t);
+    size_t first = trainer_next_batch(t), i = 0;
     RandomKey key = random_key(train->seed, RANDOM_DROPOUT, number);
     vector_zero(t->gradient_base, t->model.table.total);
     if (t->pass.carries && first == 0)
         pass_restart(&t->pass);
-    for (size_t i = 0; i < train->accumulate && first + i < t->batches_per_epoch; i++) {
+    while (i < train->accumulate && first + i < t->batches_per_epoch && isfinite(step->nats)) {
         step->tokens += batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets);
         step->nats += pass_gradients(&t->pass, &t->gradients, t->inputs, t->targets,
                                      random_subkey(key, i));
+        i++;
     }
+    return i;
 }
 
 static void apply_gradients(Trainer *t, const Step *step)
@@ -183,6 +184,32 @@ static void take_average(Trainer *t)
     }
 }
 
+/* Whether the update can be made in this program's numbers; the optimizer squares it. */
+static bool fits(const TrainOptions *train, const Step *step)
+{
+    double norm = step->gradient_norm;
+    if (!isfinite(step->nats) || !isfinite(norm))
+        return false;
+    if (train->clip > 0 && norm > train->clip)
+        norm = train->clip;
+    return isfinite((real)(norm * norm));
+}
+
+/* What is carried from step to step is held until it is known that the step is one. */
+static void hold_carried(Trainer *t)
+{
+    if (t->pass.carries)
+        memcpy(t->held, t->pass.states, t->pass.states_reals * sizeof(real));
+}
+
+static void restore_carried(Trainer *t)
+{
+    if (!t->pass.carries)
+        return;
+    memcpy(t->pass.states, t->held, t->pass.states_reals * sizeof(real));
+    pass_move(&t->pass, trainer_next_batch(t) * t->pass.length);
+}
+
 bool trainer_step(Trainer *t, Step *step, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
@@ -190,17 +217,17 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     *step = (Step){.lr = train->lr * schedule_factor(schedule_find(train->schedule),
                                                      progress->step, train->warmup, t->steps,
                                                      train->lr_floor)};
-    compute_gradients(t, step);
+    hold_carried(t);
+    size_t batches = compute_gradients(t, step);
     step->gradient_norm = update_gradient_norm(&t->model, t->gradient_base, step->tokens);
-    if (!isfinite(step->nats) || !isfinite(step->gradient_norm))
-        return error_set(error,
-                         "step %zu: the %s is not finite, at learning rate %g; the weights are "
-                         "as they were before. A new run with a lower --lr, a lower --clip or "
-                         "a longer --warmup may do better",
-                         progress->step + 1, isfinite(step->nats) ? "gradient" : "loss",
-                         step->lr);
+    if (!fits(train, step)) {
+        astray_explain(t, step, batches, error);
+        restore_carried(t);
+        return false;
+    }
     apply_gradients(t, step);
     progress->step++;
+    progress->skipped_in_row = 0;
     redraw_features(t);
     take_average(t);
     progress->tokens += step->tokens;
@@ -209,141 +236,26 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     return true;
 }
 
+void trainer_skip(Trainer *t)
+{
+    t->progress.step++;
+    t->progress.skipped++;
+    t->progress.skipped_in_row++;
+    if (t->pass.carries)
+        pass_move(&t->pass, trainer_next_batch(t) * t->pass.length);
+}
+
 double trainer_validate(Trainer *t)
 {
-    size_t bytes = t->pass.states_reals * sizeof(real), position = t->pass.position;
-    if (t->pass.carries)
-        memcpy(t->held, t->pass.states, bytes);
+    size_t position = t->pass.position;
+    hold_carried(t);
     average_swap(&t->average, t->model.base);
     Score score = score_text(&t->pass, t->corpus.valid.ids, t->corpus.valid.count,
                              t->corpus.vocabulary.eos, t->pass.length, t->score_buffer);
     average_swap(&t->average, t->model.base);
     if (t->pass.carries) {
-        memcpy(t->pass.states, t->held, bytes);
+        memcpy(t->pass.states, t->held, t->pass.states_reals * sizeof(real));
         pass_move(&t->pass, position);
     }
     return score_loss(score);
-}
-
-/* --- saving and continuing --- */
-
-/* The fields of Progress, by the names under which a checkpoint keeps them. Times are not among
- * them: two runs of the same settings leave the same bytes. They are in the log. */
-#define FIELD(name) offsetof(Progress, name)
-static const struct {
-    const char *name;
-    size_t offset;
-    bool is_size;
-} fields[] = {
-    {"step", FIELD(step), true},
-    {"tokens", FIELD(tokens), true},
-    {"best_loss", FIELD(best_loss), false},
-    {"best_step", FIELD(best_step), true},
-    {"last_loss", FIELD(last_loss), false},
-    {"last_step", FIELD(last_step), true},
-    {"stale", FIELD(stale), true},
-    {"log_nats", FIELD(log_nats), false},
-    {"log_tokens", FIELD(log_tokens), true},
-    {"averaged", FIELD(averaged), true},
-};
-enum { FIELDS = sizeof fields / sizeof *fields };
-
-#define CRC_KEY      "corpus_crc32"
-#define TRAINING_KEY "training"
-
-static char *field_text(const Progress *progress, size_t i)
-{
-    const char *at = (const char *)progress + fields[i].offset;
-    if (fields[i].is_size)
-        return text_format("%zu", *(const size_t *)(const void *)at);
-    return text_format("%a", *(const double *)(const void *)at); /* exact */
-}
-
-bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *error)
-{
-    OptionGroup groups[GROUP_COUNT];
-    settings_groups((Settings *)&t->settings, groups);
-    char *training = options_write_text(groups, GROUP_COUNT);
-    char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
-    MetadataPair extra[FIELDS + 2] = {{TRAINING_KEY, training}, {CRC_KEY, crc}};
-    size_t count = 2;
-    char *texts[FIELDS] = {NULL};
-    for (size_t i = 0; i < FIELDS; i++) {
-        texts[i] = field_text(&t->progress, i);
-        extra[count++] = (MetadataPair){fields[i].name, texts[i]};
-    }
-    bool averaged = t->average.taken > 0;
-    Model model = t->model;
-    if (averaged && !with_moments) /* what is to be used, not gone on with */
-        model.base = t->average.weights;
-    CheckpointContent content = {
-        .model = &model,
-        .vocabulary = &t->corpus.vocabulary,
-        .corpus = &t->settings.corpus,
-        .m = with_moments ? t->m : NULL,
-        .v = with_moments ? t->v : NULL,
-        .average = averaged && with_moments ? t->average.weights : NULL,
-        .carried = with_moments && t->pass.carries ? t->pass.states : NULL,
-        .carried_reals = t->pass.states_reals,
-        .extra = extra,
-        .extra_count = count};
-    bool good = checkpoint_save(path, &content, error);
-    for (size_t i = 0; i < FIELDS; i++)
-        free(texts[i]);
-    free(training);
-    free(crc);
-    return good;
-}
-
-static bool read_progress(Progress *progress, const Checkpoint *checkpoint, Error *error)
-{
-    for (size_t i = 0; i < FIELDS; i++) {
-        const char *text = checkpoint_extra(checkpoint, fields[i].name);
-        char *at = (char *)progress + fields[i].offset, *end;
-        bool good = text != NULL;
-        if (good && fields[i].is_size) {
-            good = text_to_size(text, (size_t *)(void *)at);
-        } else if (good) {
-            *(double *)(void *)at = strtod(text, &end);
-            good = end != text && !*end;
-        }
-        if (!good)
-            return error_set(error,
-                             "%s: its '%s' cannot be read; training cannot continue "
-                             "from it",
-                             checkpoint->file.path, fields[i].name);
-    }
-    return true;
-}
-
-/* What the streams of the epoch have come to, and where. */
-static bool load_carried(Trainer *t, const Checkpoint *checkpoint, Error *error)
-{
-    if (!t->pass.carries)
-        return true;
-    pass_move(&t->pass, next_batch(t) * t->pass.length);
-    return checkpoint_load_carried(checkpoint, t->pass.states, t->pass.states_reals, error);
-}
-
-static bool load_numbers(Trainer *t, const Checkpoint *checkpoint, Error *error)
-{
-    bool averaged = t->settings.train.average != AVERAGE_NONE && t->progress.averaged > 0;
-    t->average.taken = averaged ? t->progress.averaged : 0;
-    return checkpoint_load(checkpoint, t->model.base, t->m, t->v,
-                           averaged ? t->average.weights : NULL, error);
-}
-
-bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)
-{
-    char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
-    const char *trained_on = checkpoint_extra(checkpoint, CRC_KEY);
-    bool same = trained_on && strcmp(crc, trained_on) == 0;
-    if (!same)
-        error_set(error,
-                  "%s: not the training text of this run: its checksum is %s, the run's "
-                  "%s",
-                  t->settings.train.corpus, crc, trained_on ? trained_on : "missing");
-    free(crc);
-    return same && read_progress(&t->progress, checkpoint, error) &&
-           load_numbers(t, checkpoint, error) && load_carried(t, checkpoint, error);
 }

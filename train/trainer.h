@@ -21,7 +21,9 @@ typedef struct Progress {
     size_t stale;     /* validations since the best */
     double log_nats;  /* training loss and tokens since the last row of the log */
     size_t log_tokens;
-    size_t averaged; /* steps whose weights are in the average */
+    size_t averaged;       /* steps whose weights are in the average */
+    size_t skipped;        /* steps that were not finite and were passed over */
+    size_t skipped_in_row; /* of these, the ones that nothing but such came after */
 } Progress;
 
 typedef struct Trainer {
@@ -31,6 +33,7 @@ typedef struct Trainer {
     Pass pass;
     Batches batches;
     Arena arena;
+    size_t memory; /* bytes: the arena's, and what sampling is going to take */
     real *gradient_base, *m, *v, *update_scratch;
     Average average;
     Params gradients;
@@ -41,8 +44,11 @@ typedef struct Trainer {
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
 } Trainer;
 
-/* Loads the corpus and lays everything out; a resumed run brings its vocabulary. The memory
- * is refused before it is taken if there is not enough. */
+/* Loads the corpus and lays everything out; a resumed run brings its vocabulary. Fails if more
+ * memory is needed than may be had, before any is taken. */
+bool trainer_plan(Trainer *trainer, const Vocabulary *known, Error *error);
+void trainer_allocate(Trainer *trainer);
+/* Both in one. */
 bool trainer_make(Trainer *trainer, const Vocabulary *known, Error *error);
 void trainer_free(Trainer *trainer);
 void trainer_start(Trainer *trainer); /* draws the weights of a new run */
@@ -57,15 +63,26 @@ typedef struct Step {
 /* Computes the next step and applies it, unless its loss or gradient is not finite: then
  * nothing is changed and the error says what happened. */
 bool trainer_step(Trainer *trainer, Step *step, Error *error);
+/* Leaves out the step that was not finite: the weights stay, the text and the schedule go on.
+ */
+void trainer_skip(Trainer *trainer);
 
 /* The validation loss, nats per token, over the whole split. */
 double trainer_validate(Trainer *trainer);
 
 /* Where in the run the given number of steps is: epochs and their fraction. */
 double trainer_epoch(const Trainer *trainer, size_t steps);
+/* The first batch of the next step, of those of its epoch. */
+size_t trainer_next_batch(const Trainer *trainer);
+
+/* The keys in a checkpoint's metadata of the training's settings, and of the steps done. */
+#define TRAINING_KEY "training"
+#define STEP_KEY     "step"
 
 bool trainer_save(const Trainer *trainer, const char *path, bool with_moments, Error *error);
-/* Continues where the checkpoint was made. */
+/* Whether the corpus is the one that the checkpoint's run was trained on. */
+bool trainer_check_text(const Trainer *trainer, const Checkpoint *checkpoint, Error *error);
+/* Continues where the checkpoint was made, if it is. */
 bool trainer_load(Trainer *trainer, const Checkpoint *checkpoint, Error *error);
 
 #endif

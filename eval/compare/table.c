@@ -57,7 +57,9 @@ static double mean_of(const RunGroup *group, size_t field)
     size_t count = 0;
     for (size_t r = 0; r < arrlenu(group->runs); r++)
         if (arrlenu(group->runs[r]->rows) > 0) {
-            sum += *(const double *)((const char *)group->runs[r] + field);
+            double value;
+            memcpy(&value, (const char *)group->runs[r] + field, sizeof value);
+            sum += value;
             count++;
         }
     return sum / (double)count; /* NaN without runs */
@@ -292,7 +294,7 @@ static size_t fit_columns(Column **columns, const CompareTable *table)
         longest = width > longest ? width : longest;
     }
     size_t wanted = longest < NAME_MOST ? longest : NAME_MOST;
-    for (size_t i; wanted + width_of(*columns) > table->width &&
+    for (size_t i; arrlenu(*columns) > 0 && wanted + width_of(*columns) > table->width &&
                    (*columns)[i = least_worth(*columns)].worth < ALWAYS;) {
         free((*columns)[i].cells);
         arrdel(*columns, i);

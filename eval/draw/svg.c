@@ -1,5 +1,6 @@
 #include "eval/draw/svg.h"
 #include "eval/draw/axis.h"
+#include "eval/draw/markup.h"
 #include "eval/draw/palette.h"
 #include "eval/terminal.h"
 #include "src/file.h"
@@ -37,29 +38,12 @@ static const char style[] =
     "@media(prefers-color-scheme:dark){text{fill:#ddd}.paper{fill:#15181c}}"
     "</style>\n";
 
-/* Text of people's choosing: without what is no character, and with XML's own ones escaped. */
+/* Text of people's choosing, of a length that there is room for. */
 static void print_escaped(FILE *out, const char *text)
 {
-    char *safe = terminal_safe_name(text, NAME_COLUMNS, true);
-    for (const char *c = safe; *c; c++) {
-        switch (*c) {
-        case '&':
-            fprintf(out, "&amp;");
-            break;
-        case '<':
-            fprintf(out, "&lt;");
-            break;
-        case '>':
-            fprintf(out, "&gt;");
-            break;
-        case '"':
-            fprintf(out, "&quot;");
-            break;
-        default:
-            fputc(*c, out);
-        }
-    }
-    free(safe);
+    char *name = terminal_safe_name(text, NAME_COLUMNS, true);
+    markup_print(out, name);
+    free(name);
 }
 
 /* --- the plane --- */

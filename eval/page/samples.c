@@ -31,14 +31,19 @@ static void print_lines(FILE *out, const char *text, size_t size)
     free(copy);
 }
 
+static void print_missing(FILE *out, const Error *why)
+{
+    fputs("<p class=\"aside\">No sample: ", out);
+    markup_print(out, why->text);
+    fputs("</p>\n", out);
+}
+
 static void print_excerpt(FILE *out, const RunData *run)
 {
     LoadedModel loaded;
     Error error;
     if (!loaded_open(&loaded, run->path, &error)) {
-        fputs("<p class=\"aside\">No sample: ", out);
-        markup_print(out, error.text);
-        fputs("</p>\n", out);
+        print_missing(out, &error);
         return;
     }
     char *text = excerpt_make(&loaded.model, &loaded.checkpoint.vocabulary, EXCERPT_TOKENS,
@@ -58,8 +63,10 @@ static void print_history(FILE *out, const RunData *run)
     char *path = file_join(run->path, RUN_SAMPLES), *text = NULL;
     size_t size = 0;
     Error error;
-    bool good = file_exists(path) && file_read(path, most, &text, &size, &error);
+    bool there = file_exists(path), good = there && file_read(path, most, &text, &size, &error);
     free(path);
+    if (there && !good)
+        print_missing(out, &error);
     if (!good)
         return;
     size_t from = size > shown ? size - shown : 0;

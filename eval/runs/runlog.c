@@ -29,7 +29,7 @@ bool runlog_read(const char *path, RunLogRow **rows, Error *error)
 
 static bool open_log(RunLog *log, const char *path, int flags, Error *error)
 {
-    log->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
+    log->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | flags, 0666);
     if (log->fd < 0 && errno == EEXIST)
         return error_set(error,
                          "%s: there is a log already; resume that run or choose another "
@@ -41,9 +41,16 @@ static bool open_log(RunLog *log, const char *path, int flags, Error *error)
     return true;
 }
 
-static bool write_line(RunLog *log, const char *line, Error *error)
+/* All that waits, or nothing of it. */
+static bool write_waiting(RunLog *log, Error *error)
 {
-    return file_append(log->fd, log->path, &log->size, line, strlen(line), error);
+    if (!log->waiting)
+        return true;
+    if (!file_append(log->fd, log->path, &log->size, log->waiting, strlen(log->waiting), error))
+        return false;
+    free(log->waiting);
+    log->waiting = NULL;
+    return true;
 }
 
 bool runlog_create(RunLog *log, const char *path, Error *error)
@@ -51,9 +58,8 @@ bool runlog_create(RunLog *log, const char *path, Error *error)
     *log = (RunLog){.columns = RUNLOG_COLUMNS};
     if (!open_log(log, path, O_CREAT | O_EXCL, error))
         return false;
-    char *header = runlog_format_header(log->columns);
-    bool good = write_line(log, header, error);
-    free(header);
+    log->waiting = runlog_format_header(log->columns);
+    bool good = write_waiting(log, error);
     if (!good) {
         Error second;
         runlog_close(log, &second);
@@ -65,17 +71,58 @@ bool runlog_append(RunLog *log, const RunLogRow *row, Error *error)
 {
     char line[RUNLOG_LINE];
     runlog_format_row(row, log->columns, line);
-    return write_line(log, line, error);
+    text_append(&log->waiting, "%s", line);
+    return write_waiting(log, error);
+}
+
+bool runlog_sync(RunLog *log, Error *error)
+{
+    return fsync(log->fd) == 0 || errno == EINVAL || errno == ENOTSUP ||
+           error_set(error, "%s: cannot sync: %s", log->path, strerror(errno));
 }
 
 bool runlog_close(RunLog *log, Error *error)
 {
-    bool good = log->fd < 0 || close(log->fd) == 0;
-    if (!good)
-        error_set(error, "%s: cannot close: %s", log->path, strerror(errno));
+    bool good = log->fd < 0 || write_waiting(log, error);
+    if (log->fd >= 0 && close(log->fd) != 0 && good)
+        good = error_set(error, "%s: cannot close: %s", log->path, strerror(errno));
     free(log->path);
+    free(log->waiting);
     *log = (RunLog){.fd = -1};
     return good;
+}
+
+/* The bytes of the file, which has no name any more; the caller frees. */
+static char *read_nameless(const RunLog *log, Error *error)
+{
+    char *bytes = memory_take(log->size + 1, 1, log->path);
+    for (size_t have = 0; have < log->size;) {
+        ssize_t got = pread(log->fd, bytes + have, log->size - have, (off_t)have);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            error_set(error, "%s: is gone, and what it was cannot be read", log->path);
+            free(bytes);
+            return NULL;
+        }
+        have += (size_t)got;
+    }
+    return bytes;
+}
+
+bool runlog_restore(RunLog *log, Error *error)
+{
+    char *bytes = read_nameless(log, error), *path = log->path;
+    int nameless = log->fd;
+    bool good = bytes && file_replace_text(path, bytes, error) && open_log(log, path, 0, error);
+    free(bytes);
+    if (!good) {
+        log->fd = nameless; /* which goes on to hold all of it */
+        return false;
+    }
+    close(nameless);
+    free(path);
+    return true;
 }
 
 /* --- going on --- */

@@ -32,6 +32,7 @@ typedef struct RunLog {
     char *path;     /* owned */
     size_t size;    /* of the file, all of it whole rows */
     size_t columns; /* of its rows */
+    char *waiting;  /* rows that could not be written yet; NULL: none. Owned */
 } RunLog;
 
 /* Starts a log; one that is there already is never written over. */
@@ -41,9 +42,16 @@ bool runlog_create(RunLog *log, const char *path, Error *error);
  * stay as they are, a torn last line goes, and later rows move to the end of PATH.bak. */
 bool runlog_reopen(RunLog *log, const char *path, size_t step, Error *error);
 
-/* When the disk is full the log is cut back to whole rows, and stays usable. */
+/* When the disk is full the log is cut back to whole rows, and stays usable: the row waits, and
+ * is written with the next one, or when the log is closed. */
 bool runlog_append(RunLog *log, const RunLogRow *row, Error *error);
 bool runlog_close(RunLog *log, Error *error);
+
+/* Rows so far will outlive a crash of the machine. */
+bool runlog_sync(RunLog *log, Error *error);
+
+/* Writes the log again at its path, from which it was removed while it was open. */
+bool runlog_restore(RunLog *log, Error *error);
 
 /* Reads a log that anyone may have written or damaged, up to 256 MB. *rows becomes an array of
  * stb_ds (arrlen, arrfree), NULL when there are no rows; the caller owns it. Empty cells are

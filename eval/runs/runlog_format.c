@@ -169,6 +169,8 @@ bool runlog_parse(const char *path, const char *bytes, size_t size, RunLogText *
 {
     size_t length;
     *text = (RunLogText){0};
+    while (size > 0 && bytes[size - 1] == '\0')
+        size--; /* rows that a failing power took, and left their room */
     if (!read_header(path, bytes, size, &length, &text->columns, error))
         return false;
     const char *line = bytes + length, *end = bytes + size;

@@ -142,11 +142,12 @@ static WriterStyle choose_style(const TextOptions *options)
 static void open_streams(Texts *texts, const TextOptions *options)
 {
     for (size_t i = 0; i < texts->count; i++) {
-        bool at_once = i == 0 && !options->columns;
-        texts->streams[i] = at_once ? stdout
-                                    : open_memstream(&texts->kept[i], &texts->kept_size[i]);
-        if (!texts->streams[i])
+        FILE *stream = stdout; /* at once */
+        if (i > 0 || options->columns)
+            stream = open_memstream(&texts->kept[i], &texts->kept_size[i]);
+        if (!stream)
             die("not enough memory for the texts");
+        texts->streams[i] = stream;
         texts->writers[i].style = choose_style(options);
         writer_direct(&texts->writers[i], texts->streams[i]);
     }

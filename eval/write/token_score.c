@@ -4,7 +4,7 @@ static size_t rank_of(const real *logits, size_t count, int32_t id)
 {
     size_t rank = 1;
     for (size_t i = 0; i < count; i++)
-        rank += logits[i] > logits[id] || (logits[i] == logits[id] && i < (size_t)id);
+        rank += logits[i] > logits[id] || (i < (size_t)id && logits[i] == logits[id]);
     return rank;
 }
 

@@ -150,7 +150,8 @@ static void load_reference(Chunk *c)
     const real *last = c->sums + (c->rows - 1) * width;
 #pragma omp simd
     for (size_t j = 0; j < width; j++) {
-        int32_t power = (int32_t)(middle[j] * log2_e);
+        real share = middle[j] * log2_e;
+        int32_t power = share > -1000 ? (int32_t)share : 0; /* no integer holds NaN */
         c->powers[j] = (real)power;
         c->in[j] = vector_exp_scaled(0, power);
         c->out[j] = vector_exp_scaled(last[j], -power);

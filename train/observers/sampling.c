@@ -44,6 +44,7 @@ char *sampling_write(Sampling *sampling)
         writer_token(&writer, token, 1);
     }
     writer_pause(&writer);
-    fclose(stream);
+    if (fclose(stream) != 0)
+        die("out of memory: a sample");
     return text;
 }

@@ -18,8 +18,7 @@ void screen_open(Screen *screen, const Trainer *trainer, bool quiet)
     *screen = (Screen){.trainer = trainer,
                        .quiet = quiet,
                        .live = terminal_can_redraw(STDERR_FILENO),
-                       .shown = -1,
-                       .pace = pace_start(&trainer->progress)};
+                       .shown = -1};
 }
 
 /* --- the table --- */
@@ -92,7 +91,7 @@ void screen_settings(const Screen *screen, const char *folder)
     print_group(&groups[GROUP_TRAIN], width);
     fprintf(stderr, "              steps %zu, %zu in an epoch\n", t->steps, t->steps_per_epoch);
     fprintf(stderr, "This session  threads %zu  kernels %s  memory %.0f MB  run ", team_size(),
-            gemm_kernels(), (double)t->arena.size / 1e6);
+            gemm_kernels(), (double)t->memory / 1e6);
     terminal_print_safe(stderr, folder);
     fputs("\n\n", stderr);
 }
@@ -124,6 +123,14 @@ static char *step_line(const Screen *screen, const StepNews *news)
     words_append_duration(&text, pace_left(&screen->pace, t));
     text_append(&text, " left");
     return text;
+}
+
+static bool started(void *self, Error *error)
+{
+    (void)error;
+    Screen *screen = self;
+    screen->pace = pace_start(&screen->trainer->progress);
+    return true;
 }
 
 static bool stepped(void *self, const StepNews *news, Error *error)
@@ -183,8 +190,18 @@ static bool ended(void *self, Error *error)
     return true;
 }
 
-const ObserverCalls screen_calls = {
-    .stepped = stepped, .validated = validated, .sampled = sampled, .ended = ended};
+static void warned(void *self, const char *text)
+{
+    clear(self);
+    warn("%s", text);
+}
+
+const ObserverCalls screen_calls = {.started = started,
+                                    .stepped = stepped,
+                                    .validated = validated,
+                                    .sampled = sampled,
+                                    .warned = warned,
+                                    .ended = ended};
 
 void screen_say(Screen *screen, const char *format, ...)
 {

@@ -300,6 +300,11 @@ static bool sampled(void *self, const SampleNews *news, Error *error)
     return true;
 }
 
+static void warned(void *self, const char *text)
+{
+    add_message(self, memory_copy_text(text));
+}
+
 static bool ended(void *self, Error *error)
 {
     (void)self;
@@ -312,4 +317,5 @@ const ObserverCalls watch_calls = {.started = started,
                                    .stepped = stepped,
                                    .validated = validated,
                                    .sampled = sampled,
+                                   .warned = warned,
                                    .ended = ended};

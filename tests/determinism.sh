@@ -1,0 +1,169 @@
+#!/bin/sh
+# A run is the same to the bit whatever is around it: determinism.sh BIN, where BIN is the
+# folder that the programs are in. Threads, kernels, builds of OpenBLAS, languages, time zones,
+# folders, terminals and what memory held before are varied; models are tiny and learn the toy
+# language. Between sets of kernels, whose sums round differently, losses agree to 1e-4 after
+# 100 steps. What the machine does not have is skipped, and said to be. Prints a line for each
+# case that failed and, last, how many passed and failed.
+set -u
+
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+bin=$(CDPATH='' cd -- "${1:-$top/bin}" && pwd) || exit 1
+unset CDPATH OPENBLAS_CORETYPE LD_LIBRARY_PATH MALLOC_PERTURB_
+export LC_ALL=C
+
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd -- "$work" || exit 1
+
+passed=0
+failed=0
+check() {
+    name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "failed: $name ($(head -c 300 err | tr '\n' '|'))"
+    fi
+}
+skip() { echo "skipped: $1"; }
+
+# train RUN OPTIONS...: "around" is a command to run it under, if any.
+around=
+train() {
+    run=$1
+    shift
+    # shellcheck disable=SC2086
+    $around "$bin/train" --layers 2 --dim 48 --heads 3 --context 40 --batch 4 --lr 0.003 \
+        --dropout 0.1 --steps 100 --warmup 10 --log-every 20 --eval-every 50 --threads 2 \
+        --quiet --run "$run" "$@" toy >out 2>err </dev/null
+}
+
+# The columns of a log that do not depend on the clock.
+timeless() { cut -d , -f 1,2,3,5,6,7,8 "$1/log.csv"; }
+same_runs() {
+    cmp "$1/best.safetensors" "$2/best.safetensors" >err 2>&1 &&
+        cmp "$1/last.safetensors" "$2/last.safetensors" >err 2>&1 &&
+        timeless "$1" >log.1 && timeless "$2" >log.2 && cmp log.1 log.2 >err 2>&1
+}
+# same NAME RUN OPTIONS...: a run that must be the one before it.
+same() {
+    name=$1 whole=$2
+    shift 2
+    rm -rf again
+    train again "$@"
+    check "$name" same_runs "$whole" again
+}
+# Both losses of every row.
+near_runs() {
+    timeless "$1" >log.1 && timeless "$2" >log.2 && paste -d , log.1 log.2 | awk -F , '
+        function far(a, b) { return a - b > 1e-4 || b - a > 1e-4 }
+        NR > 1 && (far($5, $12) || far($6, $13)) { bad = 1 }
+        END { exit bad || NR < 6 }'
+}
+
+# --- threads, for every set of kernels ---
+
+kinds='softmax linear gated-delta reformer'
+# threads SET: runs SET-KIND, the same for any number of threads.
+threads() {
+    for kind in $kinds; do
+        train "$1-$kind" --attn "$kind" --threads 1
+        check "$1: $kind trains" [ -f "$1-$kind/last.safetensors" ]
+        for count in 2 3 8; do
+            same "$1: $kind with $count threads" "$1-$kind" --attn "$kind" --threads "$count"
+        done
+    done
+}
+threads usual
+
+# Whether the processor has the instructions that a set of the library's kernels takes.
+has_set() {
+    case $1 in
+    Haswell) grep -q -w avx2 /proc/cpuinfo 2>/dev/null ;;
+    SkylakeX) grep -q -w avx512f /proc/cpuinfo 2>/dev/null ;;
+    esac
+}
+for set in Haswell SkylakeX; do
+    if ! has_set "$set"; then
+        skip "kernels for $set, which this processor is not"
+        continue
+    fi
+    export OPENBLAS_CORETYPE="$set"
+    threads "$set"
+    unset OPENBLAS_CORETYPE
+    for kind in $kinds; do
+        check "$kind: $set is near the usual" near_runs "usual-$kind" "$set-$kind"
+    done
+done
+
+# Other builds of the library have the same kernels. BLAS_FOLDERS may name folders to look in.
+if has_set Haswell; then
+    export OPENBLAS_CORETYPE=Haswell
+    for build in serial openmp; do
+        found=
+        for folder in ${BLAS_FOLDERS:-} /usr/lib/*/openblas-"$build"; do
+            case $folder in
+            *"$build"*) [ ! -e "$folder/libopenblas.so.0" ] || found=$folder ;;
+            esac
+        done
+        if [ -z "$found" ]; then
+            skip "OpenBLAS's $build build, which is not installed"
+            continue
+        fi
+        for kind in $kinds; do
+            rm -rf again
+            around="env LD_LIBRARY_PATH=$found"
+            train again --attn "$kind" --threads 3
+            around=
+            check "OpenBLAS $build: $kind" same_runs "Haswell-$kind" again
+        done
+    done
+    unset OPENBLAS_CORETYPE
+fi
+
+# --- what is around ---
+
+train other-seed --seed 2
+check 'another seed makes another run' eval \
+    '[ -f other-seed/last.safetensors ] && ! same_runs usual-softmax other-seed'
+# with NAME COMMAND...: the usual run under a command.
+with() {
+    name=$1
+    shift
+    around=$*
+    same "$name" usual-softmax
+    around=
+}
+if [ "$(LC_ALL=de_DE.UTF-8 locale decimal_point 2>/dev/null)" = , ]; then
+    with 'numbers with commas' env LC_ALL=de_DE.UTF-8
+else
+    skip 'a language with decimal commas: no de_DE.UTF-8'
+fi
+with 'another time zone' env TZ=Pacific/Chatham
+with 'memory that held something' env MALLOC_PERTURB_=165
+with 'a large environment' env "PADDING=$(head -c 60000 /dev/zero | tr '\0' x)"
+if setarch -R true 2>/dev/null; then
+    with 'addresses that stay' setarch -R
+else
+    skip 'addresses that stay: no setarch -R'
+fi
+mkdir elsewhere
+cd elsewhere || exit 1
+train ../again-elsewhere
+cd .. || exit 1
+check 'another folder' same_runs usual-softmax again-elsewhere
+if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
+    rm -rf again
+    sed 's/^run = .*//' usual-softmax/settings.conf >usual.conf
+    script -qec "'$bin/train' --preset usual.conf --run again toy" /dev/null >out 2>err </dev/null
+    check 'a terminal' same_runs usual-softmax again
+else
+    skip 'a terminal: no script'
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

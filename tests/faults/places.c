@@ -1,0 +1,88 @@
+/* Surroundings that are really as bad as elsewhere they are only made to seem: a full disk, and
+ * a program that was started with its streams closed. */
+#include "eval/runs/runlog.h"
+#include "src/containers.h"
+#include "src/text.h"
+#include "tests/faults/checks.h"
+#include "tests/faults/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- a full disk --- */
+
+/* In a space of names of our own, which ends with this process; false where that is not
+ * granted. */
+static bool mount_small_disk(const char *path)
+{
+    return mkdir(path, 0700) == 0 && unshare(CLONE_NEWNS) == 0 &&
+           mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", path, "tmpfs", 0, "size=1m") == 0;
+}
+
+static void fill(const char *path)
+{
+    static const char zeros[4096];
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    while (fd >= 0 && write(fd, zeros, sizeof zeros) > 0)
+        ;
+    expect(errno == ENOSPC, "%s: %s", path, strerror(errno));
+    close(fd);
+}
+
+static void check_full_disk(void)
+{
+    if (!mount_small_disk("disk")) {
+        printf("a full disk: skipped, it takes the right to mount: %s\n", strerror(errno));
+        return;
+    }
+    copy_folder("base", "disk/run");
+    fill("disk/filler");
+    Outcome full = session_run(NULL, RUN_RESUME "disk/run");
+    expect(full.status == 1 && strstr(full.messages, "No space left"),
+           "a full disk: status %d: %s", full.status, full.messages);
+    outcome_free(&full);
+    expect(same_file("disk/run/last.safetensors", "base/last.safetensors"),
+           "a full disk: the checkpoint was touched");
+    expect(!folder_has("disk/run", ".tmp"), "a full disk: a temporary file is left");
+    unlink("disk/filler");
+    session_works(RUN_RESUME "disk/run");
+    expect(same_end("disk/run", "ended"), "after a full disk: another end");
+    umount("disk");
+}
+
+/* --- closed streams --- */
+
+/* A file that is opened then gets the number of a stream, and what is said goes into it. */
+static void check_closed(const char *streams)
+{
+    RunLogRow *rows = NULL;
+    Error error = {""};
+    remove_folder("run");
+    Outcome outcome = session_closed(streams, RUN_TRAIN "--no-quiet --run run text.txt");
+    expect(outcome.status == 0, "streams %s closed: status %d: %s", streams, outcome.status,
+           outcome.messages);
+    expect(same_end("run", "ended"), "streams %s closed: another end", streams);
+    expect(runlog_read("run/log.csv", &rows, &error) && arrlenu(rows) == 6,
+           "streams %s closed: %zu rows in the log: %s", streams, arrlenu(rows), error.text);
+    expect(same_file("run/settings.conf", "ended/settings.conf") &&
+               same_file("run/samples.txt", "ended/samples.txt"),
+           "streams %s closed: something got into a file", streams);
+    arrfree(rows);
+    outcome_free(&outcome);
+}
+
+void check_places(void)
+{
+    static const char *const streams[] = {"0", "1", "2", "12", "012"};
+    make_runs();
+    check_full_disk();
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        check_closed(streams[i]);
+}

@@ -1,0 +1,127 @@
+/* Checkpoints: a header, a zero, and the numbers. The length that a file begins with is put
+ * before them here, so that inputs can grow; and as they have no checksums, any change of them
+ * is looked at. */
+#include "models/checkpoint.h"
+#include "src/memory.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The whole file; the caller frees. */
+static char *frame(const uint8_t *data, size_t size, size_t *framed)
+{
+    char *header = fuzz_next_text(&data, &size);
+    uint64_t length = strlen(header);
+    *framed = sizeof length + length + size;
+    char *file = memory_take(*framed, 1, "an input");
+    memcpy(file, &length, sizeof length);
+    memcpy(file + sizeof length, header, length);
+    if (size)
+        memcpy(file + sizeof length + length, data, size);
+    free(header);
+    return file;
+}
+
+/* All numbers of a checkpoint; those that it does not have are NULL. */
+typedef struct Numbers {
+    real *weights, *m, *v, *average;
+} Numbers;
+
+static bool load(const Checkpoint *checkpoint, Numbers *numbers)
+{
+    size_t total = checkpoint->table.total;
+    *numbers = (Numbers){.weights = memory_take(total, sizeof(real), "an input")};
+    if (checkpoint->has_moments) {
+        numbers->m = memory_take(total, sizeof(real), "an input");
+        numbers->v = memory_take(total, sizeof(real), "an input");
+    }
+    if (checkpoint->has_average)
+        numbers->average = memory_take(total, sizeof(real), "an input");
+    Error error = {""};
+    bool good = checkpoint_load(checkpoint, numbers->weights, numbers->m, numbers->v,
+                                numbers->average, &error);
+    if (!good)
+        fuzz_check_reason(&error);
+    return good;
+}
+
+static void numbers_free(Numbers *numbers)
+{
+    free(numbers->weights);
+    free(numbers->m);
+    free(numbers->v);
+    free(numbers->average);
+}
+
+static char *settings_of(const Checkpoint *checkpoint)
+{
+    const OptionGroup groups[] = {
+        {NULL, model_option_rows, model_option_count, (void *)&checkpoint->config},
+        {NULL, corpus_option_rows, corpus_option_count, (void *)&checkpoint->corpus}};
+    return options_write_text(groups, 2);
+}
+
+static bool same(const real *a, const real *b, size_t count)
+{
+    return !a || !b ? a == b : memcmp(a, b, count * sizeof *a) == 0;
+}
+
+static void check_same(const Checkpoint *checkpoint, const Numbers *numbers,
+                       const Checkpoint *back)
+{
+    Numbers again;
+    size_t total = checkpoint->table.total;
+    char *settings = settings_of(checkpoint), *settings_back = settings_of(back);
+    FUZZ_HOLDS(strcmp(settings, settings_back) == 0);
+    FUZZ_HOLDS(back->vocabulary.count == checkpoint->vocabulary.count);
+    for (size_t i = 0; i < back->vocabulary.count; i++)
+        FUZZ_HOLDS(strcmp(back->vocabulary.words[i], checkpoint->vocabulary.words[i]) == 0);
+    FUZZ_HOLDS(back->table.total == total && load(back, &again));
+    FUZZ_HOLDS(same(again.weights, numbers->weights, total));
+    FUZZ_HOLDS(same(again.m, numbers->m, total) && same(again.v, numbers->v, total));
+    FUZZ_HOLDS(same(again.average, numbers->average, total));
+    numbers_free(&again);
+    free(settings);
+    free(settings_back);
+}
+
+static void save_again(const Checkpoint *checkpoint, const Numbers *numbers)
+{
+    Model model;
+    model_make(&model, &checkpoint->config);
+    model.base = numbers->weights;
+    CheckpointContent content = {.model = &model,
+                                 .vocabulary = &checkpoint->vocabulary,
+                                 .corpus = &checkpoint->corpus,
+                                 .m = numbers->m,
+                                 .v = numbers->v,
+                                 .average = numbers->average};
+    char *path = fuzz_scratch("checkpoint.safetensors");
+    Checkpoint back;
+    Error error = {""};
+    FUZZ_HOLDS(checkpoint_save(path, &content, &error));
+    FUZZ_HOLDS(checkpoint_open(&back, path, &error));
+    check_same(checkpoint, numbers, &back);
+    checkpoint_close(&back);
+    model_free(&model);
+    free(path);
+}
+
+void fuzz_checkpoint(const uint8_t *data, size_t size)
+{
+    Checkpoint checkpoint;
+    Error error = {""};
+    size_t framed;
+    char *file = frame(data, size, &framed);
+    if (checkpoint_open(&checkpoint, fuzz_file(file, framed), &error)) {
+        Numbers numbers;
+        if (load(&checkpoint, &numbers))
+            save_again(&checkpoint, &numbers);
+        numbers_free(&numbers);
+        checkpoint_close(&checkpoint);
+    } else {
+        fuzz_check_reason(&error);
+    }
+    free(file);
+}

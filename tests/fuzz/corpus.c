@@ -1,0 +1,225 @@
+/* Texts: how they are read, cut into tokens, and what is kept of their words. */
+#include "data/corpus.h"
+#include "data/reader.h"
+#include "data/utf8.h"
+#include "src/containers.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+#include <zlib.h>
+
+/* Takes the next byte for a choice; 0 behind the end. */
+static size_t next_choice(const uint8_t **data, size_t *size)
+{
+    if (!*size)
+        return 0;
+    --*size;
+    return *(*data)++;
+}
+
+/* --- the reader: one byte, odd for what is to be packed first --- */
+
+static char *pack(const uint8_t *data, size_t size, size_t *packed_size)
+{
+    enum { GZIP = 16, MEMORY = 8, LEVEL = 1 };
+    z_stream stream = {.next_in = (Bytef *)data, .avail_in = (uInt)size};
+    FUZZ_HOLDS(deflateInit2(&stream, LEVEL, Z_DEFLATED, MAX_WBITS + GZIP, MEMORY, 0) == Z_OK);
+    size_t most = deflateBound(&stream, size);
+    char *packed = memory_take(most, 1, "an input");
+    stream.next_out = (Bytef *)packed;
+    stream.avail_out = (uInt)most;
+    FUZZ_HOLDS(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+    *packed_size = stream.total_out;
+    deflateEnd(&stream);
+    return packed;
+}
+
+/* What zlib's own reader makes of a file that was accepted: the same. */
+static void check_unpacked(const char *path, const char *bytes, size_t size)
+{
+    gzFile file = gzopen(path, "rb");
+    char *expected = memory_take(size + 1, 1, "an input");
+    FUZZ_HOLDS(file);
+    FUZZ_HOLDS(gzread(file, expected, (unsigned)size + 1) == (int)size);
+    FUZZ_HOLDS(memcmp(expected, bytes, size) == 0);
+    FUZZ_HOLDS(gzclose(file) == Z_OK);
+    free(expected);
+}
+
+void fuzz_reader(const uint8_t *data, size_t size)
+{
+    bool packs = next_choice(&data, &size) % 2 == 1;
+    size_t file_size = size, read_size;
+    char *packed = packs ? pack(data, size, &file_size) : NULL, *bytes;
+    bool gzip = size >= 2 && memcmp(data, "\x1f\x8b", 2) == 0;
+    const char *path = fuzz_file(packs ? (const void *)packed : data, file_size);
+    Error error = {""};
+    if (reader_read(path, 1, &bytes, &read_size, &error)) {
+        FUZZ_HOLDS(bytes[read_size] == '\0');
+        if (packs || !gzip)
+            FUZZ_HOLDS(read_size == size && (!size || memcmp(bytes, data, size) == 0));
+        else
+            check_unpacked(path, bytes, read_size);
+        free(bytes);
+    } else {
+        FUZZ_HOLDS(gzip && !packs && !bytes);
+        fuzz_check_reason(&error);
+    }
+    free(packed);
+}
+
+/* --- corpora: three bytes for the tokenizer and its limits, then the text --- */
+
+static const Tokenizer *choose_tokenizer(size_t choice, size_t *index)
+{
+    *index = choice % (TOKENIZER_BYTE + 1);
+    return tokenizer_find(*index);
+}
+
+static int32_t *encode(const Vocabulary *vocabulary, const char *text, size_t size)
+{
+    int32_t *ids = NULL;
+    vocabulary->tokenizer->encode(vocabulary, text, size, &ids);
+    return ids;
+}
+
+static bool same_ids(const int32_t *a, const int32_t *b, size_t count)
+{
+    return count == 0 || memcmp(a, b, count * sizeof *a) == 0;
+}
+
+static bool has_inner_mark(const uint8_t *data, size_t size)
+{
+    const size_t length = strlen(UTF8_BYTE_ORDER_MARK);
+    return size > 1 && memmem(data + 1, size - 1, UTF8_BYTE_ORDER_MARK, length) != NULL;
+}
+
+/* The three splits together are the text; but each is one by itself, so that a byte order mark
+ * at the start of any is skipped. */
+static void check_splits(const Corpus *corpus, const uint8_t *data, size_t size)
+{
+    char *text = memory_take(size + 2, 1, "an input");
+    memcpy(text, data, size);
+    if (text[size - 1] != '\n')
+        text[size++] = '\n';
+    const CorpusSplit *splits[] = {&corpus->train, &corpus->valid, &corpus->test};
+    int32_t *ids = encode(&corpus->vocabulary, text, size);
+    size_t count = 0, characters = 0;
+    for (size_t s = 0; s < 3; s++) {
+        FUZZ_HOLDS(count + splits[s]->count <= arrlenu(ids));
+        FUZZ_HOLDS(same_ids(splits[s]->ids, ids + count, splits[s]->count));
+        count += splits[s]->count;
+        characters += splits[s]->characters;
+    }
+    FUZZ_HOLDS(count == arrlenu(ids));
+    FUZZ_HOLDS(characters == utf8_count(text, size));
+    arrfree(ids);
+    free(text);
+}
+
+/* Writes ids as the text that they stand for; the caller frees. */
+static char *write_text(const Vocabulary *vocabulary, const CorpusSplit *split, size_t *size)
+{
+    char *text = NULL;
+    for (size_t i = 0; i < split->count; i++) {
+        FUZZ_HOLDS(split->ids[i] >= 0 && (size_t)split->ids[i] < vocabulary->count);
+        const char *piece, *between = i ? vocabulary->tokenizer->separator : "\n";
+        size_t length = vocabulary_piece(vocabulary, split->ids[i], &piece);
+        FUZZ_HOLDS(length > 0);
+        memcpy(arraddnptr(text, strlen(between)), between, strlen(between));
+        memcpy(arraddnptr(text, length), piece, length);
+    }
+    *size = arrlenu(text);
+    return text;
+}
+
+/* What the ids stand for is cut into the same ids again, behind a line end that keeps a mark
+ * from standing at the start. Characters with carriage returns are let be: one that stands by
+ * itself becomes a part of the line end that follows it. */
+static void check_written(const Corpus *corpus, const CorpusSplit *split, bool has_returns)
+{
+    const Vocabulary *vocabulary = &corpus->vocabulary;
+    if (vocabulary->tokenizer == tokenizer_find(TOKENIZER_CHAR) && has_returns)
+        return;
+    size_t size;
+    char *text = write_text(vocabulary, split, &size);
+    int32_t *ids = encode(vocabulary, text, size);
+    FUZZ_HOLDS(arrlenu(ids) == split->count + (split->count > 0));
+    FUZZ_HOLDS(split->count == 0 || same_ids(ids + 1, split->ids, split->count));
+    arrfree(ids);
+    arrfree(text);
+}
+
+static void check_vocabulary(const Vocabulary *vocabulary)
+{
+    size_t size, size_back;
+    char *text = vocabulary_write(vocabulary, &size);
+    Vocabulary back;
+    Error error = {""};
+    FUZZ_HOLDS(vocabulary_read(&back, vocabulary->tokenizer, text, size, &error));
+    char *text_back = vocabulary_write(&back, &size_back);
+    FUZZ_HOLDS(size_back == size && memcmp(text, text_back, size) == 0);
+    FUZZ_HOLDS(back.count == vocabulary->count);
+    FUZZ_HOLDS(back.eos == vocabulary->eos && back.unk == vocabulary->unk);
+    for (size_t i = 0; i < back.count; i++)
+        FUZZ_HOLDS(!back.words[i][0] || vocabulary_find(&back, back.words[i]) == (int32_t)i);
+    vocabulary_free(&back);
+    free(text_back);
+    free(text);
+}
+
+/* Read again with its vocabulary known, it is the same corpus. */
+static void check_known(const Corpus *corpus, const char *path, const CorpusOptions *options)
+{
+    Corpus again;
+    Error error = {""};
+    FUZZ_HOLDS(corpus_load(&again, path, options, &corpus->vocabulary, &error));
+    FUZZ_HOLDS(again.train.crc == corpus->train.crc && again.valid.crc == corpus->valid.crc);
+    FUZZ_HOLDS(again.test.crc == corpus->test.crc);
+    FUZZ_HOLDS(again.valid.unknown == corpus->valid.unknown);
+    corpus_free(&again);
+}
+
+void fuzz_corpus(const uint8_t *data, size_t size)
+{
+    CorpusOptions options = {.max_input_mb = 1};
+    choose_tokenizer(next_choice(&data, &size), &options.tokenizer);
+    options.vocab_size = next_choice(&data, &size);
+    options.min_count = 1 + next_choice(&data, &size) % 4;
+    const char *path = fuzz_file(data, size);
+    Corpus corpus;
+    Error error = {""};
+    if (!corpus_load(&corpus, path, &options, NULL, &error)) {
+        fuzz_check_reason(&error);
+        return;
+    }
+    bool plain = size < 2 || memcmp(data, "\x1f\x8b", 2) != 0;
+    bool has_returns = memchr(data, '\r', size) != NULL;
+    if (plain && !has_inner_mark(data, size))
+        check_splits(&corpus, data, size);
+    const CorpusSplit *splits[] = {&corpus.train, &corpus.valid, &corpus.test};
+    for (size_t s = 0; plain && s < 3; s++)
+        check_written(&corpus, splits[s], has_returns);
+    check_vocabulary(&corpus.vocabulary);
+    check_known(&corpus, path, &options);
+    corpus_free(&corpus);
+}
+
+/* --- vocabularies: one byte for the tokenizer, then the stored form --- */
+
+void fuzz_vocabulary(const uint8_t *data, size_t size)
+{
+    size_t index, written;
+    const Tokenizer *tokenizer = choose_tokenizer(next_choice(&data, &size), &index);
+    Vocabulary vocabulary;
+    Error error = {""};
+    if (!vocabulary_read(&vocabulary, tokenizer, (const char *)data, size, &error)) {
+        fuzz_check_reason(&error);
+        return;
+    }
+    char *text = vocabulary_write(&vocabulary, &written);
+    FUZZ_HOLDS(written == size && (!size || memcmp(text, data, size) == 0));
+    check_vocabulary(&vocabulary);
+    free(text);
+    vocabulary_free(&vocabulary);
+}

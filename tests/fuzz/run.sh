@@ -1,0 +1,42 @@
+#!/bin/sh
+# Fuzzes: run.sh FUZZER SECONDS [TARGET...], so many seconds for each target, all of them
+# unless some are named. Inputs that reach new places gather in a folder beside the fuzzer, and
+# the next time begins with them; an input that breaks something is kept there too, and makes
+# the status 1 once all targets have had their turn. Mend what it shows, and keep it in
+# tests/fuzz/regressions/TARGET.
+set -u
+fuzzer=$1
+seconds=$2
+shift 2
+here=$(dirname "$0")
+found=$(dirname "$fuzzer")/fuzz-found
+status=0
+
+# fuzz TARGET
+fuzz() {
+    mkdir -p "$found/$1"
+    kept=$here/seeds/$1
+    [ -d "$here/regressions/$1" ] && kept="$kept $here/regressions/$1"
+    # shellcheck disable=SC2086
+    "$fuzzer" --target="$1" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=512 \
+        -max_len=4096 -dict="$here/words.dict" -print_final_stats=1 \
+        -artifact_prefix="$found/$1-" \
+        "$found/$1" $kept >"$found/$1.log" 2>&1
+}
+
+if [ $# -eq 0 ]; then
+    for folder in "$here"/seeds/*; do
+        set -- "$@" "${folder##*/}"
+    done
+fi
+for target; do
+    printf '%s: ' "$target"
+    if fuzz "$target"; then
+        sed -n 's/^stat::number_of_executed_units: *\([0-9]*\)/\1 inputs/p' "$found/$target.log"
+    else
+        status=1
+        echo "an input broke something"
+        tail -n 40 "$found/$target.log"
+    fi
+done
+exit $status

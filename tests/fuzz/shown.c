@@ -1,0 +1,232 @@
+/* Texts of other people's choosing where they are shown: on pages, in pictures, in JSON, on
+ * terminals, in shell commands, and as print would have them. */
+#include "data/utf8.h"
+#include "eval/draw/markup.h"
+#include "eval/draw/svg.h"
+#include "eval/terminal.h"
+#include "eval/write/detok.h"
+#include "src/memory.h"
+#include "src/text.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- escaping: any text --- */
+
+static bool is_utf8(const char *text)
+{
+    size_t size = strlen(text), length;
+    for (size_t at = 0; at < size; at += length) {
+        length = utf8_length(text + at, size - at);
+        if (!length)
+            return false;
+    }
+    return true;
+}
+
+/* A document would have been ended, or left, by one of these. */
+static void check_markup(const char *markup)
+{
+    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    fuzz_check_shown(markup, false);
+    FUZZ_HOLDS(!strpbrk(markup, "<>\"'"));
+    FUZZ_HOLDS(!strstr(markup, "\xef\xbf\xbe") && !strstr(markup, "\xef\xbf\xbf"));
+    for (const char *c = markup; (c = strchr(c, '&')); c++) {
+        bool known = false;
+        for (size_t i = 0; i < sizeof entities / sizeof *entities; i++)
+            known = known || strncmp(c, entities[i], strlen(entities[i])) == 0;
+        FUZZ_HOLDS(known);
+    }
+}
+
+static void try_markup(const char *text)
+{
+    char *markup = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&markup, &size);
+    FUZZ_HOLDS(stream);
+    markup_print(stream, text);
+    FUZZ_HOLDS(fclose(stream) == 0 && strlen(markup) == size);
+    check_markup(markup);
+    free(markup);
+}
+
+static void try_terminal(const char *text)
+{
+    static const size_t columns[] = {0, 1, 2, 7, SIZE_MAX};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        for (int utf8 = 0; utf8 < 2; utf8++) {
+            char *name = terminal_safe_name(text, columns[i], utf8);
+            fuzz_check_shown(name, false);
+            FUZZ_HOLDS(text_columns(name) <= columns[i]);
+            for (const char *c = name; *c && !utf8; c++)
+                FUZZ_HOLDS((unsigned char)*c < 0x80);
+            free(name);
+        }
+    char *safe = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&safe, &size);
+    FUZZ_HOLDS(stream);
+    terminal_print_safe(stream, text);
+    FUZZ_HOLDS(fclose(stream) == 0);
+    fuzz_check_shown(safe, true);
+    free(safe);
+}
+
+static void try_json(const char *text)
+{
+    if (!is_utf8(text))
+        return; /* whoever writes JSON has it made UTF-8 before */
+    char *quoted = NULL;
+    text_append_json_string(&quoted, text);
+    json_t *value = json_loads(quoted, JSON_DECODE_ANY, NULL);
+    FUZZ_HOLDS(value && strcmp(json_string_value(value), text) == 0);
+    json_decref(value);
+    free(quoted);
+}
+
+/* Reads a word as a shell does that finds nothing in it to expand. */
+static void try_shell(const char *text)
+{
+    static const char special[] = " \t\n\\\"`$&|;<>()*?[]#~!{}";
+    char *word = NULL, *read = memory_take(strlen(text) + 1, 1, "an input"), *out = read;
+    text_append_shell_word(&word, text);
+    bool quoted = false;
+    for (const char *c = word; *c; c++) {
+        if (*c == '\'')
+            quoted = !quoted;
+        else if (!quoted && c[0] == '\\' && c[1])
+            *out++ = *++c;
+        else if (quoted || !strchr(special, *c))
+            *out++ = *c;
+        else
+            FUZZ_HOLDS(!"a shell would see more than a word");
+    }
+    FUZZ_HOLDS(!quoted && *word && strcmp(read, text) == 0);
+    free(read);
+    free(word);
+}
+
+void fuzz_escaping(const uint8_t *data, size_t size)
+{
+    char *text = fuzz_next_text(&data, &size);
+    try_markup(text);
+    try_terminal(text);
+    try_json(text);
+    try_shell(text);
+    free(text);
+}
+
+/* --- pictures: the names of two curves, each with a zero after it, then their points --- */
+
+enum { MOST_POINTS = 64 };
+
+static char *draw(const Chart *chart, const char *title)
+{
+    char *picture = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&picture, &size);
+    FUZZ_HOLDS(stream);
+    svg_print(stream, chart, title);
+    FUZZ_HOLDS(fclose(stream) == 0 && strlen(picture) == size);
+    return picture;
+}
+
+static size_t count(const char *text, char wanted)
+{
+    size_t times = 0;
+    for (; (text = strchr(text, wanted)); text++)
+        times++;
+    return times;
+}
+
+/* Every number that says where something is can be drawn. */
+static void check_places(const char *picture)
+{
+    static const char *const attributes[] = {" d=\"", " x=\"", " y=\"", " cx=\"", " cy=\""};
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+        for (const char *c = picture; (c = strstr(c, attributes[i]));) {
+            c += strlen(attributes[i]);
+            size_t length = strcspn(c, "\"");
+            FUZZ_HOLDS(strspn(c, "MLHVZhv0123456789. -") == length);
+            c += length;
+        }
+}
+
+/* Names change what is read in a picture, and nothing of how it is made. */
+static void check_picture(const Chart *chart, const Chart *plain, const char *title)
+{
+    char *picture = draw(chart, title), *expected = draw(plain, "title");
+    fuzz_check_shown(picture, true);
+    FUZZ_HOLDS(!strstr(picture, "\xef\xbf\xbe") && !strstr(picture, "\xef\xbf\xbf"));
+    FUZZ_HOLDS(count(picture, '<') == count(expected, '<'));
+    FUZZ_HOLDS(count(picture, '>') == count(expected, '>'));
+    FUZZ_HOLDS(count(picture, '"') == count(expected, '"'));
+    check_places(expected);
+    free(picture);
+    free(expected);
+}
+
+static void check_on_terminal(Chart chart)
+{
+    for (int utf8 = 0; utf8 < 2; utf8++) {
+        char *text = NULL;
+        chart.columns = 40;
+        chart.rows = 12;
+        chart.utf8 = utf8;
+        chart_append(&text, &chart);
+        fuzz_check_shown(text, true);
+        free(text);
+    }
+}
+
+void fuzz_picture(const uint8_t *data, size_t size)
+{
+    char *names[] = {fuzz_next_text(&data, &size), fuzz_next_text(&data, &size)};
+    ChartPoint points[MOST_POINTS] = {{0}};
+    size_t points_size = size < sizeof points ? size : sizeof points;
+    if (points_size)
+        memcpy(points, data, points_size);
+    size_t half = points_size / sizeof *points / 2;
+    const ChartSeries series[] = {{names[0], points, half}, {names[1], points + half, half}};
+    const ChartSeries plain_series[] = {{"a", points, half}, {"b", points + half, half}};
+    Chart chart = {.series = series, .series_count = 2, .x_label = "x", .y_label = names[1]};
+    Chart plain = {.series = plain_series, .series_count = 2, .x_label = "x", .y_label = "y"};
+    check_picture(&chart, &plain, names[0]);
+    check_on_terminal(chart);
+    free(names[0]);
+    free(names[1]);
+}
+
+/* --- print: lines of words --- */
+
+static void check_written(const char *word, const char *written)
+{
+    FUZZ_HOLDS(strlen(written) <= strlen(word) || strcmp(word, "\"") == 0);
+    FUZZ_HOLDS(*written || strcmp(word, "") == 0);
+    FUZZ_HOLDS(!is_utf8(word) || is_utf8(written));
+    FUZZ_HOLDS(*word != '<' || strcmp(word, written) == 0);
+}
+
+void fuzz_detok(const uint8_t *data, size_t size)
+{
+    char *text = fuzz_next_text(&data, &size), *rest = text;
+    Detok detok;
+    detok_begin(&detok);
+    for (char *line; (line = strsep(&rest, "\n")); detok_end_line(&detok)) {
+        bool first = true;
+        for (char *word; (word = strsep(&line, " "));) {
+            bool space = true;
+            if (!*word)
+                continue;
+            char *written = detok_word(&detok, word, &space);
+            check_written(word, written);
+            FUZZ_HOLDS(!first || !space);
+            first = false;
+            free(written);
+        }
+    }
+    free(text);
+}

@@ -1,0 +1,26 @@
+#!/bin/sh
+# A short walk through the programs, for those who watch them: smoke.sh BIN [COMMAND...], where
+# BIN is the folder that they are in and COMMAND, valgrind for one, runs each of them. Trains on
+# three threads, stops, goes on, scores, writes and exports. Fails if a program does.
+set -eu
+
+bin=$(CDPATH='' cd -- "$1" && pwd)
+shift
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd -- "$work"
+
+"$bin/toy" --tokens 3000 >text.txt
+for kind in softmax linear gated-delta; do
+    "$@" "$bin/train" --attn "$kind" --layers 2 --dim 24 --heads 2 --context 20 --batch 3 \
+        --dropout 0.1 --steps 12 --eval-every 6 --sample-every 1 --log-every 2 --threads 3 \
+        --stop-after 7 --quiet --run "$kind" text.txt
+    "$@" "$bin/train" --resume "$kind" --threads 2 --quiet
+    "$@" "$bin/eval" --threads 3 "$kind" text.txt
+    "$@" "$bin/sample" --threads 3 --length 30 --count 3 "$kind" >/dev/null
+done
+"$@" "$bin/compare" --svg curves.svg softmax linear gated-delta >/dev/null
+"$@" "$bin/inspect" --text 'the prices' --html page.html linear >/dev/null
+"$@" "$bin/export" --plain --text softmax exported
+echo 'The walk went well.'

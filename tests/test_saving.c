@@ -1,0 +1,430 @@
+/* What keeps a run safe: its checkpoints, of which one is whole at every moment; the lock on
+ * its folder; the folder that is made again; and the memory that is not asked for in vain. */
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/memory.h"
+#include "src/text.h"
+#include "tests/scratch.h"
+#include "tests/support.h"
+#include "tests/tests.h"
+#include "train/allowance.h"
+#include "train/checkpoints.h"
+#include "train/folder.h"
+#include "train/lock.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char *run_path;
+
+static void clear(void)
+{
+    char *command = text_format("rm -rf '%s'", run_path);
+    ck_assert_int_eq(system(command), 0);
+    free(command);
+}
+
+static void set_up(void)
+{
+    run_path = text_format("%s/run", scratch_folder());
+    clear(); /* what a test that failed has left */
+    ck_assert_int_eq(mkdir(run_path, 0700), 0);
+}
+
+static void tear_down(void)
+{
+    clear();
+    free(run_path);
+}
+
+static char *in_run(const char *name)
+{
+    return file_join(run_path, name);
+}
+
+static bool is_there(const char *name)
+{
+    char *path = in_run(name);
+    bool there = file_exists(path);
+    free(path);
+    return there;
+}
+
+static void move(const char *from, const char *to)
+{
+    char *old = in_run(from), *new = in_run(to);
+    ck_assert_int_eq(rename(old, new), 0);
+    free(old);
+    free(new);
+}
+
+/* Turns one bit in the middle of the file. */
+static void damage(const char *name)
+{
+    char *path = in_run(name), *bytes;
+    size_t size;
+    Error error;
+    ck_assert_msg(file_read(path, 1 << 24, &bytes, &size, &error), "%s", error.text);
+    bytes[size / 2] ^= 4;
+    scratch_write(path, bytes, size);
+    free(bytes);
+    free(path);
+}
+
+/* --- checkpoints --- */
+
+/* The settings of a little run on a text of a few words. */
+static void settle(Trainer *trainer)
+{
+    char *corpus = scratch_path("words.txt"), *text = NULL;
+    for (size_t i = 0; i < 60; i++)
+        text_append(&text, "w%zu w%zu w%zu\n", i % 7, i % 5, i % 3);
+    scratch_write(corpus, text, strlen(text));
+    free(text);
+    *trainer = (Trainer){0};
+    OptionGroup groups[GROUP_COUNT];
+    Error error;
+    text = text_format("layers = 1\ndim = 8\nheads = 2\ncontext = 8\nbatch = 2\ncorpus = %s\n",
+                       corpus);
+    settings_groups(&trainer->settings, groups);
+    options_set_defaults(groups, GROUP_COUNT);
+    ck_assert_msg(options_read_text(groups, GROUP_COUNT, text, "here", &error), "%s",
+                  error.text);
+    ck_assert_msg(config_check(&trainer->settings.model, &error), "%s", error.text);
+    free(text);
+    free(corpus);
+}
+
+static void begin(Trainer *trainer)
+{
+    Error error;
+    settle(trainer);
+    ck_assert_msg(trainer_make(trainer, NULL, &error), "%s", error.text);
+    trainer_start(trainer);
+}
+
+static void step_and_save(Trainer *trainer, size_t times)
+{
+    Step step;
+    Error error;
+    for (size_t i = 0; i < times; i++) {
+        ck_assert_msg(trainer_step(trainer, &step, &error), "%s", error.text);
+        ck_assert_msg(checkpoints_save(run_path, trainer, &error), "%s", error.text);
+    }
+}
+
+/* The checkpoint to go on from is the one of this step; "" means that there is none. */
+static void check_newest(const char *step)
+{
+    Checkpoint checkpoint;
+    Error error;
+    bool good = checkpoints_open(&checkpoint, run_path, &error);
+    ck_assert_msg(good == (*step != '\0'), "%s", error.text);
+    if (!good)
+        return;
+    ck_assert_str_eq(checkpoint_extra(&checkpoint, STEP_KEY), step);
+    ck_assert_msg(checkpoints_settle(&checkpoint, run_path, &error), "%s", error.text);
+    checkpoint_close(&checkpoint);
+}
+
+START_TEST(the_last_but_one_is_kept)
+{
+    Trainer trainer;
+    begin(&trainer);
+    check_newest("");
+    step_and_save(&trainer, 1);
+    ck_assert(!is_there("previous.safetensors"));
+    check_newest("1");
+    step_and_save(&trainer, 2);
+    check_newest("3");
+    ck_assert(!is_there("next.safetensors") && !is_there("last.safetensors.damaged"));
+    damage("last.safetensors");
+    check_newest("2");
+    ck_assert(is_there("last.safetensors.damaged") && !is_there("last.safetensors"));
+    step_and_save(&trainer, 1); /* does not cost the one that was whole */
+    move("last.safetensors", "elsewhere");
+    check_newest("2");
+    trainer_free(&trainer);
+}
+END_TEST
+
+START_TEST(without_a_whole_one_nothing_goes_on)
+{
+    Trainer trainer;
+    Checkpoint checkpoint;
+    Error error;
+    begin(&trainer);
+    ck_assert(!checkpoints_open(&checkpoint, run_path, &error));
+    support_check_error(&error, run_path, "nothing has been saved");
+    step_and_save(&trainer, 2);
+    damage("last.safetensors");
+    damage("previous.safetensors");
+    ck_assert(!checkpoints_open(&checkpoint, run_path, &error));
+    support_check_error(&error, "last.safetensors", "damaged");
+    trainer_free(&trainer);
+}
+END_TEST
+
+/* What a killed program leaves between the steps of a save. */
+START_TEST(a_save_may_be_cut_off_anywhere)
+{
+    Trainer trainer;
+    begin(&trainer);
+    step_and_save(&trainer, 3);
+    move("last.safetensors", "next.safetensors"); /* last has become previous */
+    check_newest("3");
+    ck_assert(is_there("last.safetensors") && !is_there("next.safetensors"));
+    step_and_save(&trainer, 1);
+    check_newest("4");
+    char *torn = in_run("next.safetensors");
+    scratch_write(torn, "half", 4);
+    check_newest("4");
+    free(torn);
+    trainer_free(&trainer);
+}
+END_TEST
+
+START_TEST(a_save_that_fails_costs_nothing)
+{
+    Trainer trainer;
+    Error error;
+    begin(&trainer);
+    step_and_save(&trainer, 2);
+    char *next = in_run("next.safetensors");
+    ck_assert_int_eq(mkdir(next, 0700), 0);
+    ck_assert(!checkpoints_save(run_path, &trainer, &error));
+    support_check_error(&error, next, "cannot replace");
+    check_newest("2");
+    ck_assert_int_eq(rmdir(next), 0);
+    trainer.m[0] = (real)NAN;
+    ck_assert(!checkpoints_save(run_path, &trainer, &error));
+    support_check_error(&error, next, "not finite");
+    check_newest("2");
+    ck_assert(is_there("previous.safetensors"));
+    free(next);
+    trainer_free(&trainer);
+}
+END_TEST
+
+START_TEST(weights_alone_are_nothing_to_go_on_from)
+{
+    Trainer trainer;
+    Error error;
+    begin(&trainer);
+    step_and_save(&trainer, 2);
+    char *last = in_run("last.safetensors");
+    ck_assert(trainer_save(&trainer, last, false, &error));
+    check_newest("1");
+    free(last);
+    trainer_free(&trainer);
+}
+END_TEST
+
+/* --- the lock --- */
+
+/* A child that has the folder until it is killed; returns when it has it. */
+static pid_t fork_owner(void)
+{
+    int ready[2];
+    char byte;
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        Error error;
+        bool good = lock_take(run_path, &error);
+        if (write(ready[1], good ? "y" : "n", 1) == 1)
+            pause();
+        _exit(0);
+    }
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    ck_assert_int_eq(byte, 'y');
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+START_TEST(a_folder_is_one_process_s)
+{
+    Error error;
+    pid_t child = fork_owner();
+    char *owner = text_format("in use by process %ld;", (long)child);
+    ck_assert(!lock_take(run_path, &error));
+    support_check_error(&error, run_path, owner);
+    ck_assert(!lock_take(run_path, &error)); /* the refusal took nothing away */
+    support_check_error(&error, run_path, owner);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    ck_assert(is_there("lock")); /* nobody was left to remove it */
+    ck_assert_msg(lock_take(run_path, &error), "%s", error.text);
+    lock_release();
+    ck_assert(!is_there("lock"));
+    lock_release(); /* once more is nothing */
+    free(owner);
+}
+END_TEST
+
+START_TEST(a_lock_is_taken_again)
+{
+    Error error;
+    ck_assert(lock_take(run_path, &error));
+    ck_assert_msg(lock_take(run_path, &error), "%s", error.text);
+    ck_assert(is_there("lock"));
+    char *path = in_run("lock");
+    ck_assert_int_eq(unlink(path), 0);
+    scratch_write(path, "another's\n", strlen("another's\n"));
+    lock_release();
+    ck_assert(is_there("lock")); /* which is not ours any more */
+    free(path);
+    ck_assert(!lock_take("/nowhere/at/all", &error));
+    support_check_error(&error, "/nowhere/at/all/lock", "cannot lock");
+}
+END_TEST
+
+/* --- the folder --- */
+
+START_TEST(a_folder_that_was_removed_is_made_again)
+{
+    Trainer trainer;
+    RunFolder folder;
+    Error error;
+    bool again;
+    begin(&trainer);
+    trainer.settings.session.run = in_run("inner");
+    ck_assert_msg(folder_create(&folder, &trainer, &error), "%s", error.text);
+    ck_assert(runlog_append(&folder.log, &(RunLogRow){.step = 1}, &error));
+    ck_assert(folder_restore(&folder, &trainer, &again, &error) && !again);
+    clear();
+    ck_assert(!folder_restore(&folder, &trainer, &again, &error) && again);
+    support_check_error(&error, folder.path, "the run's folder is gone");
+    ck_assert_int_eq(mkdir(run_path, 0700), 0);
+    ck_assert_msg(folder_restore(&folder, &trainer, &again, &error), "%s", error.text);
+    ck_assert(again && is_there("inner/settings.conf") && is_there("inner/lock"));
+    ck_assert(runlog_append(&folder.log, &(RunLogRow){.step = 2}, &error));
+    RunLogRow *rows;
+    char *log = in_run("inner/log.csv");
+    ck_assert(runlog_read(log, &rows, &error));
+    ck_assert_uint_eq(rows[0].step + 10 * rows[1].step, 21);
+    arrfree(rows);
+    free(log);
+    folder_free(&folder);
+    lock_release();
+    trainer_free(&trainer);
+}
+END_TEST
+
+/* --- memory --- */
+
+/* Writes a file of a made-up system below the run's folder. */
+static void put(const char *path, const char *text)
+{
+    char *whole = in_run(path), *command = text_format("mkdir -p \"$(dirname '%s')\"", whole);
+    ck_assert_int_eq(system(command), 0);
+    scratch_write(whole, text, strlen(text));
+    free(command);
+    free(whole);
+}
+
+START_TEST(control_groups_are_looked_up)
+{
+    ck_assert(isinf(allowance_of_groups(run_path)));
+    put("proc/self/cgroup", "0::/outer/inner\n");
+    put("sys/fs/cgroup/outer/inner/memory.max", "max\n");
+    put("sys/fs/cgroup/outer/inner/memory.current", "100\n");
+    ck_assert(isinf(allowance_of_groups(run_path)));
+    put("sys/fs/cgroup/outer/memory.max", "1000\n");
+    put("sys/fs/cgroup/outer/memory.current", "400\n");
+    ck_assert(allowance_of_groups(run_path) == 600);
+    put("sys/fs/cgroup/outer/memory.stat", "anon 1\ninactive_file 150\n");
+    ck_assert(allowance_of_groups(run_path) == 750); /* kept files go for the asking */
+    put("sys/fs/cgroup/outer/inner/memory.max", "150\n");
+    ck_assert(allowance_of_groups(run_path) == 50);
+    put("sys/fs/cgroup/memory.max", "10\n");
+    put("sys/fs/cgroup/memory.current", "20\n");
+    ck_assert(allowance_of_groups(run_path) == 0);
+}
+END_TEST
+
+START_TEST(so_are_groups_of_the_first_version)
+{
+    put("proc/self/cgroup", "5:devices:/other\n4:cpu,memory:/a\n0::/\n");
+    put("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "5000\n");
+    put("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "3000\n");
+    put("sys/fs/cgroup/memory/a/memory.stat", "inactive_file 1\ntotal_inactive_file 500\n");
+    ck_assert(allowance_of_groups(run_path) == 2500);
+    put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    put("sys/fs/cgroup/memory/memory.usage_in_bytes", "4000\n");
+    ck_assert(allowance_of_groups(run_path) == 2500);
+}
+END_TEST
+
+/* Bytes of data that the process has. */
+static double own_data(void)
+{
+    double pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%*s %*s %*s %*s %*s %lf", &pages), 1);
+    fclose(file);
+    return pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+START_TEST(the_least_limit_counts)
+{
+    const double room = 30e6;
+    struct rlimit before, limit;
+    Allowance free_memory = allowance_find(0), asked = allowance_find(1000);
+    ck_assert(free_memory.bytes > room && asked.bytes == 1000);
+    ck_assert_ptr_nonnull(strstr(asked.reason, "--max-mem"));
+    ck_assert_int_eq(getrlimit(RLIMIT_DATA, &before), 0);
+    limit = before;
+    limit.rlim_cur = (rlim_t)(own_data() + room);
+    ck_assert_int_eq(setrlimit(RLIMIT_DATA, &limit), 0);
+    Allowance little = allowance_find(0);
+    setrlimit(RLIMIT_DATA, &before);
+    ck_assert(little.bytes > 0 && little.bytes <= room);
+    ck_assert_ptr_nonnull(strstr(little.reason, "ulimit"));
+}
+END_TEST
+
+START_TEST(what_sampling_takes_counts)
+{
+    Trainer plain, sampling;
+    Error error;
+    settle(&plain);
+    settle(&sampling);
+    sampling.settings.session.sample_every = 1;
+    ck_assert(trainer_plan(&plain, NULL, &error) && trainer_plan(&sampling, NULL, &error));
+    ck_assert_uint_eq(plain.memory, plain.arena.used);
+    ck_assert_uint_gt(sampling.memory, plain.memory);
+    trainer_free(&plain);
+    trainer_free(&sampling);
+}
+END_TEST
+
+Suite *saving_suite(void)
+{
+    Suite *suite = suite_create("saving");
+    TCase *tests = tcase_create("saving");
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, the_last_but_one_is_kept);
+    tcase_add_test(tests, without_a_whole_one_nothing_goes_on);
+    tcase_add_test(tests, a_save_may_be_cut_off_anywhere);
+    tcase_add_test(tests, a_save_that_fails_costs_nothing);
+    tcase_add_test(tests, weights_alone_are_nothing_to_go_on_from);
+    tcase_add_test(tests, a_folder_is_one_process_s);
+    tcase_add_test(tests, a_lock_is_taken_again);
+    tcase_add_test(tests, a_folder_that_was_removed_is_made_again);
+    tcase_add_test(tests, control_groups_are_looked_up);
+    tcase_add_test(tests, so_are_groups_of_the_first_version);
+    tcase_add_test(tests, the_least_limit_counts);
+    tcase_add_test(tests, what_sampling_takes_counts);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,99 @@
+#include "train/lock.h"
+#include "src/file.h"
+#include "src/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int held = -1;
+static char *held_path;
+
+/* Whether the file still has its name: its former owner may have removed it just now. */
+static bool is_there(int fd, const char *path)
+{
+    struct stat own, named;
+    return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
+           own.st_dev == named.st_dev;
+}
+
+void lock_release(void)
+{
+    if (held < 0)
+        return;
+    if (is_there(held, held_path))
+        unlink(held_path); /* before others can have it */
+    close(held);
+    free(held_path);
+    held = -1;
+    held_path = NULL;
+}
+
+static bool refuse(int fd, const char *folder, Error *error)
+{
+    char owner[32] = "";
+    ssize_t length = pread(fd, owner, sizeof owner - 1, 0);
+    owner[length > 0 ? strcspn(owner, "\n") : 0] = '\0';
+    return error_set(error, "%s: in use by process %s; wait for it, or end it first", folder,
+                     *owner ? owner : "(not known)");
+}
+
+/* A file system without locks is no reason not to train. */
+static bool try_lock(int fd)
+{
+    int result;
+    do
+        result = flock(fd, LOCK_EX | LOCK_NB);
+    while (result != 0 && errno == EINTR);
+    return result == 0 || errno != EWOULDBLOCK;
+}
+
+/* Opens and locks the file; *fd is -1 if it has to be done again. */
+static bool take_file(int *fd, const char *path, const char *folder, Error *error)
+{
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (*fd < 0)
+        return error_set(error, "%s: cannot lock the run's folder: %s", path, strerror(errno));
+    if (!try_lock(*fd)) {
+        refuse(*fd, folder, error);
+        close(*fd);
+        return false;
+    }
+    if (!is_there(*fd, path)) {
+        close(*fd);
+        *fd = -1;
+    }
+    return true;
+}
+
+static void sign(int fd)
+{
+    char *owner = text_format("%ld\n", (long)getpid());
+    ssize_t written = ftruncate(fd, 0) == 0 ? pwrite(fd, owner, strlen(owner), 0) : 0;
+    (void)written; /* a full disk: the lock holds all the same, only who has it is not told */
+    free(owner);
+}
+
+bool lock_take(const char *folder, Error *error)
+{
+    static bool at_exit;
+    lock_release();
+    char *path = file_join(folder, "lock");
+    int fd = -1;
+    while (fd < 0)
+        if (!take_file(&fd, path, folder, error)) {
+            free(path);
+            return false;
+        }
+    sign(fd);
+    held = fd;
+    held_path = path;
+    if (!at_exit)
+        atexit(lock_release);
+    at_exit = true;
+    return true;
+}
