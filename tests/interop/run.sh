@@ -86,7 +86,7 @@ cat odd.txt toy.txt >both.txt
     train char both.txt $usual --pos sinusoidal --tokens char --act relu --no-tied --ffn 48
     train byte toy.txt $usual --pos none --tokens byte --act relu2
 }
-train linear toy.txt --steps 20 --attn linear --head-bias
+train linear toy.txt --steps 20 --attn linear --head-bias yes
 
 # export_both RUN TEXT NAME: NAME for transformers and NAME.plain, both with the example.
 export_both() {
