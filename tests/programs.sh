@@ -541,11 +541,16 @@ check 'and goes on counting' eval '[ "$(told nan/last.safetensors skipped_in_row
 run "$bin/train" --quiet --resume nan --stop-after 9
 check 'up to its limit' eval "exits 1 && says 'the 9 steps before it'"
 
-(ulimit -v 4000000 && exec "$bin/train" --max-mem 100000000 --dim 1024 --batch 9999 \
-    --context 16 --run none text.txt) >out 2>err </dev/null
-status=$?
-check 'a process that may have little memory' \
-    eval "wanted=1 phrase=ulimit; well_refused && says 'training needs [0-9]* MB'"
+# A program under a sanitizer reserves more than that for itself.
+if (ulimit -v 4000000 && "$bin/train" --version) >/dev/null 2>&1; then
+    (ulimit -v 4000000 && exec "$bin/train" --max-mem 100000000 --dim 1024 --batch 9999 \
+        --context 16 --run none text.txt) >out 2>err </dev/null
+    status=$?
+    check 'a process that may have little memory' \
+        eval "wanted=1 phrase=ulimit; well_refused && says 'training needs [0-9]* MB'"
+else
+    echo "skipped: a limit on memory, under which this build cannot start"
+fi
 
 # --- wrong input ---
 
