@@ -6,24 +6,9 @@
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$top/tests/cases.sh"
 make=${MAKE:-make}
-work=$(mktemp -d)
-trap 'rm -rf -- "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-
-passed=0
-failed=0
-check() {
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $name"
-        tail -n 5 "$work/made" 2>/dev/null
-    fi
-}
+evidence() { tail -n 5 "$work/made" 2>/dev/null; }
 
 tree="$work/a folder with blanks"
 mkdir "$tree"
@@ -46,5 +31,4 @@ check 'nothing is left to make' eval 'build all && ! grep -q "^  [A-Z]" "$work/m
 check 'make clean' build clean
 check 'leaves the sources' [ "$(files)" = "$sources" ]
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+count_cases

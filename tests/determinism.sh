@@ -8,27 +8,14 @@
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$top/tests/cases.sh"
 bin=$(CDPATH='' cd -- "${1:-$top/bin}" && pwd) || exit 1
 unset CDPATH OPENBLAS_CORETYPE LD_LIBRARY_PATH MALLOC_PERTURB_
 export LC_ALL=C
 
-work=$(mktemp -d)
-trap 'rm -rf -- "$work"' EXIT
-trap 'exit 1' HUP INT TERM
 cd -- "$work" || exit 1
+evidence() { messages; }
 
-passed=0
-failed=0
-check() {
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $name ($(head -c 300 err | tr '\n' '|'))"
-    fi
-}
 skip() { echo "skipped: $1"; }
 
 # train RUN OPTIONS...: "around" is a command to run it under, if any.
@@ -165,5 +152,4 @@ else
     skip 'a terminal: no script'
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+count_cases

@@ -5,6 +5,7 @@
 # needs a program that is not installed is skipped, and said to be.
 # Prints a line for each case that failed and, last, how many passed and failed.
 set -u
+. "$(dirname -- "$0")/cases.sh"
 
 bin=${1:-bin}
 build=${2:-build}
@@ -16,26 +17,9 @@ done
 build_path=$(cd "$build" && pwd) || exit 1
 unset CDPATH NO_COLOR COLUMNS LINES
 
-work=$(mktemp -d)
-trap 'rm -rf -- "$work"' EXIT
-trap 'exit 1' HUP INT TERM
 mkdir -p "$work/home/runs/finch" "$work/home/runs/empty" "$work/home/lark one"
 touch "$work/home/runs/finch/log.csv" "$work/home/text.txt" "$work/home/lark.safetensors"
 
-passed=0
-failed=0
-
-# check NAME COMMAND...: the case holds if the command succeeds.
-check() {
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $name"
-    fi
-}
 same() { [ "$1" = "$2" ] || { printf '%s\n' "wanted: $2" "got:    $1"; false; }; }
 has() { command -v "$1" >/dev/null 2>&1; }
 skip() { echo "skipped: $1, which is not installed"; }
@@ -194,5 +178,4 @@ check 'an installed program finds its presets' finds_presets
 check 'make uninstall' make_stage uninstall
 check 'leaves what was there and nothing else' same "$(staged)" "$before"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+count_cases

@@ -8,19 +8,16 @@ top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 bin=$(CDPATH='' cd -- "${1:-$top/bin}" && pwd) || exit 1
 unset CDPATH NO_COLOR COLUMNS LINES
 export TERM=dumb
+. "$top/tests/cases.sh"
 
-work=$(mktemp -d)
 child=
 clean_up() {
     [ -z "$child" ] || kill -9 "$child" 2>/dev/null
     rm -rf -- "$work"
 }
 trap clean_up EXIT
-trap 'exit 1' HUP INT TERM
 cd -- "$work" || exit 1
 
-passed=0
-failed=0
 status=0
 
 # --- how a case is stated ---
@@ -31,17 +28,8 @@ run() {
     status=$?
 }
 
-# check NAME COMMAND...: the case holds if the command succeeds.
-check() {
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $name (exit status $status, messages: $(head -c 300 err | tr '\n' '|'))"
-    fi
-}
+# Beside the name of a case that failed.
+evidence() { echo "  exit status $status, $(messages)"; }
 
 exits() { [ "$status" -eq "$1" ]; }
 fails() { ! "$@"; }
@@ -970,5 +958,4 @@ no 'a preset with an unknown name' 2 "bird.conf:4: unknown option 'wings'" \
 printf 'layers = many\n' >bird.conf
 no 'a preset with a wrong value' 2 "bird.conf:1: 'many'" '--preset bird.conf text.txt'
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+count_cases

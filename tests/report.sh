@@ -5,25 +5,12 @@
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$top/tests/cases.sh"
 bin=$(CDPATH='' cd -- "${1:-$top/bin}" && pwd) || exit 1
 unset CDPATH
-work=$(mktemp -d)
-trap 'rm -rf -- "$work"' EXIT
-trap 'exit 1' HUP INT TERM
 cd -- "$work" || exit 1
+evidence() { messages; }
 
-passed=0
-failed=0
-check() {
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $name ($(head -c 300 err | tr '\n' '|'))"
-    fi
-}
 fails() { ! "$@"; }
 
 # --- runs ---
@@ -163,5 +150,4 @@ dim = $number"
     used 'twenty runs in a narrow window' 400 $many
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+count_cases
