@@ -14,7 +14,7 @@
 #include <string.h>
 
 typedef struct Settings {
-    size_t split, window, stride, batch, carry_state, threads, max_input_mb;
+    size_t split, window, stride, batch, carry_state, threads, max_input_mb, precision;
     char *valid, *test;
     bool json;
 } Settings;
@@ -59,6 +59,9 @@ static const Option rows[] = {
     {.name = "threads", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "0",
      .help = "threads; 0: one for each processor"},
+    {.name = "precision", .argument = "KIND", .type = OPTION_CHOICE,
+     .offset = FIELD(precision), .fallback = "single", .choice = gemm_precision_name,
+     .help = "of products with weights, as for training"},
     {.name = "json", .type = OPTION_FLAG,
      .offset = FIELD(json), .fallback = "no",
      .help = "print the same as JSON"},
@@ -224,6 +227,8 @@ int main(int argc, char **argv)
     LoadedModel loaded;
     Corpus corpus;
     Error error;
+    if (!gemm_set_precision(settings.precision, &error))
+        die("%s", error.text);
     team_start(settings.threads ? settings.threads : team_processors());
     if (!loaded_open(&loaded, line.operands[0], &error))
         die("%s", error.text);

@@ -3,7 +3,7 @@
 const AboutItem about_kernels = {
     "OPENBLAS_CORETYPE",
     "the processor whose kernels OpenBLAS is to use for matrix products. Where the processor "
-    "has AVX-512, a kernel of linnet's own takes their place unless this is set"};
+    "has AVX-512, kernels of linnet's own take their place unless this is set"};
 
 const AboutItem about_colour = {
     "NO_COLOR", "if this is not empty, nothing is coloured; nor is it where TERM is dumb"};

@@ -1,6 +1,7 @@
 #include "src/gemm.h"
 #include "src/kernel.h"
 #include "src/team.h"
+#include "src/tiles.h"
 
 #include <assert.h>
 #include <cblas.h>
@@ -24,9 +25,34 @@ static bool uses_library(void)
     return answer == 2;
 }
 
+/* Set once, before there are threads. */
+static GemmPrecision weights_precision = GEMM_SINGLE;
+
+const char *gemm_precision_name(size_t index)
+{
+    static const char *const names[] = {"single", "pair"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
+bool gemm_set_precision(GemmPrecision precision, Error *error)
+{
+    if (precision == GEMM_PAIR && uses_library())
+        return error_set(error,
+                         "--precision pair: pairs are for linnet's own kernels, and these "
+                         "are OpenBLAS's; please unset " LIBRARY_VARIABLE
+                         ", or give --precision single");
+    if (precision == GEMM_PAIR && !tiles_exist())
+        return error_set(error, "--precision pair: this processor has no tiles (amx_bf16) to "
+                                "multiply pairs with; please give --precision single");
+    weights_precision = precision;
+    return true;
+}
+
 const char *gemm_kernels(void)
 {
-    return uses_library() ? openblas_get_corename() : "linnet-avx512";
+    return uses_library()                   ? openblas_get_corename()
+           : weights_precision == GEMM_PAIR ? "linnet-amx"
+                                            : "linnet-avx512";
 }
 
 void gemm_choose_kernels(char **argv)
@@ -88,10 +114,17 @@ static void multiply_by_library(size_t m, size_t n, size_t k, real alpha, Factor
 }
 
 #ifdef LINNET_DOUBLE
+/* There are none for double. */
 static void multiply_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
                                bool add, real *c, size_t c_stride)
 {
-    multiply_by_library(m, n, k, alpha, a, b, add, c, c_stride); /* there is none for double */
+    multiply_by_library(m, n, k, alpha, a, b, add, c, c_stride);
+}
+
+static void multiply_by_tiles(size_t m, size_t n, size_t k, Factor a, Factor b, bool add,
+                              real *c, size_t c_stride)
+{
+    multiply_by_library(m, n, k, 1, a, b, add, c, c_stride);
 }
 #else
 /* A product is done in blocks: DEPTH by WIDTH numbers of B, packed, and HEIGHT rows of A, which
@@ -159,6 +192,40 @@ static void multiply_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor 
                           c_stride);
         }
 }
+
+static TileSource rows_of(Factor a, size_t rows, size_t depth)
+{
+    return (TileSource){a.at, a.transposed ? 1 : a.stride, a.transposed ? a.stride : 1, rows,
+                        depth};
+}
+
+static TileSource columns_of(Factor b, size_t columns, size_t depth)
+{
+    b.transposed = !b.transposed;
+    return rows_of(b, columns, depth);
+}
+
+/* In blocks again; here both factors are packed. */
+static void multiply_by_tiles(size_t m, size_t n, size_t k, Factor a, Factor b, bool add,
+                              real *c, size_t c_stride)
+{
+    enum { DEEP = 256, WIDE = 512, HIGH = 256 };
+    static _Thread_local _Alignas(64) uint16_t left[TILES_PACKED(HIGH, DEEP)],
+        right[TILES_PACKED(WIDE, DEEP)];
+    for (size_t column = 0; column < n; column += WIDE)
+        for (size_t depth = 0; depth < k; depth += DEEP) {
+            size_t columns = team_extent(n, WIDE, column / WIDE);
+            size_t depths = team_extent(k, DEEP, depth / DEEP);
+            tiles_pack(right, columns_of(part_of(b, depth, column), columns, depths),
+                       TILES_RIGHT);
+            for (size_t row = 0; row < m; row += HIGH) {
+                size_t rows = team_extent(m, HIGH, row / HIGH);
+                tiles_pack(left, rows_of(part_of(a, row, depth), rows, depths), TILES_LEFT);
+                tiles_multiply(rows, columns, depths, left, right, add || depth > 0,
+                               c + row * c_stride + column, c_stride);
+            }
+        }
+}
 #endif
 
 void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto into, real *c,
@@ -168,6 +235,15 @@ void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto
         multiply_by_library(m, n, k, alpha, a, b, into == GEMM_ADD, c, c_stride);
     else
         multiply_by_kernel(m, n, k, alpha, a, b, into == GEMM_ADD, c, c_stride);
+}
+
+void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
+                  size_t c_stride)
+{
+    if (weights_precision == GEMM_PAIR && m > GEMM_FEW)
+        multiply_by_tiles(m, n, k, a, b, into == GEMM_ADD, c, c_stride);
+    else
+        gemm(m, n, k, 1, a, b, into, c, c_stride);
 }
 
 typedef struct Product {
@@ -192,8 +268,8 @@ static void do_tile(void *job, size_t index, size_t worker)
                      .column = right * p->tile_columns,
                      .columns = team_extent(p->n, p->tile_columns, right)};
     tile.c = p->c + tile.row * p->c_stride + tile.column;
-    gemm(tile.rows, tile.columns, p->k, 1, part_of(p->a, tile.row, 0),
-         part_of(p->b, 0, tile.column), p->into, tile.c, p->c_stride);
+    gemm_weights(tile.rows, tile.columns, p->k, part_of(p->a, tile.row, 0),
+                 part_of(p->b, 0, tile.column), p->into, tile.c, p->c_stride);
     if (p->finish)
         p->finish(&tile, p->context);
 }

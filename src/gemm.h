@@ -1,5 +1,6 @@
-/* Matrix products: the kernel of kernel.h where the processor has it, else BLAS, of which every
- * call in linnet is behind this file. A user who sets OPENBLAS_CORETYPE gets the library.
+/* Matrix products: the kernels of kernel.h and tiles.h where the processor has them, else BLAS,
+ * of which every call in linnet is behind this file. A user who sets OPENBLAS_CORETYPE gets the
+ * library.
  *
  *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
@@ -9,6 +10,7 @@
 #ifndef LINNET_GEMM_H
 #define LINNET_GEMM_H
 
+#include "src/error.h"
 #include "src/real.h"
 
 /* A factor: as it is stored, or its transpose. */
@@ -36,6 +38,15 @@ void gemm_choose_kernels(char **argv);
 /* The kernels in use: our own, or the library's by its name for them. */
 const char *gemm_kernels(void);
 
+/* How precise products with weights are: those of the projections, the feed-forward layers and
+ * the vocabulary, which are most of the work. In pairs (see tiles.h) they take a processor with
+ * tiles, and are less precise than in single precision, by far less than a step of training
+ * changes the weights. */
+typedef enum GemmPrecision { GEMM_SINGLE, GEMM_PAIR } GemmPrecision;
+const char *gemm_precision_name(size_t index);
+/* For the whole process; single from the start. Fails where pairs cannot be had. */
+bool gemm_set_precision(GemmPrecision precision, Error *error);
+
 /* Whether the product becomes C, or is added to it. */
 typedef enum GemmInto { GEMM_SET, GEMM_ADD } GemmInto;
 
@@ -43,9 +54,13 @@ typedef enum GemmInto { GEMM_SET, GEMM_ADD } GemmInto;
  * another order: numbers that must agree to the bit should all go this way. */
 enum { GEMM_FEW = 14 };
 
-/* On the calling thread. */
+/* On the calling thread, in single precision. */
 void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto into, real *c,
           size_t c_stride);
+
+/* The same, with alpha 1, in the precision for products with weights. */
+void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
+                  size_t c_stride);
 
 /* A part of C that has just been computed, and is still in the cache. */
 typedef struct GemmTile {
@@ -53,7 +68,8 @@ typedef struct GemmTile {
     size_t c_stride, row, rows, column, columns;
 } GemmTile;
 
-/* On the team; not from inside a tile. Finish, unless NULL, is called for every tile. */
+/* gemm_weights on the team; not from inside a tile. Finish, unless NULL, is called for every
+ * tile. */
 void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                size_t c_stride, void (*finish)(const GemmTile *tile, const void *context),
                const void *context);

@@ -44,10 +44,10 @@ same() {
     train again "$@"
     check "$name" same_runs "$whole" again
 }
-# Both losses of every row.
+# near_runs RUN RUN [DISTANCE]: both losses of every row.
 near_runs() {
     timeless "$1" >log.1 && timeless "$2" >log.2 && paste -d , log.1 log.2 | awk -F , '
-        function far(a, b) { return a - b > 1e-4 || b - a > 1e-4 }
+        function far(a, b) { return a - b > '"${3:-1e-4}"' || b - a > '"${3:-1e-4}"' }
         NR > 1 && (far($5, $12) || far($6, $13)) { bad = 1 }
         END { exit bad || NR < 6 }'
 }
@@ -66,6 +66,25 @@ threads() {
     done
 }
 threads usual
+
+# Pairs, on processors with tiles, are a set of kernels, too. Kinds that take decisions, or solve
+# equations, make more of a difference in the 17th bit.
+if train pair-softmax --precision pair; then
+    for kind in $kinds; do
+        [ "$kind" = softmax ] || train "pair-$kind" --attn "$kind" --precision pair
+        for count in 1 3 8; do
+            same "pairs: $kind with $count threads" "pair-$kind" --attn "$kind" \
+                --precision pair --threads "$count"
+        done
+        case $kind in softmax | linear) near=1e-4 ;; *) near=0.02 ;; esac
+        check "$kind: pairs are near the usual" near_runs "usual-$kind" "pair-$kind" "$near"
+    done
+    check 'pairs are other bits' eval '! same_runs usual-softmax pair-softmax'
+elif grep -q -- '--precision single' err; then
+    skip 'pairs, which this processor has no tiles for'
+else
+    check 'pairs train, or are refused' false
+fi
 
 # Whether the processor has the instructions that a set of the library's kernels takes.
 has_set() {

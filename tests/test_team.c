@@ -142,9 +142,10 @@ static double at(Factor f, size_t row, size_t column)
                                  : f.at[row * f.stride + column]);
 }
 
-static void check_product(const ProductRig *rig, const real *c, double alpha, GemmInto into)
+static void check_product_to(double epsilon, const ProductRig *rig, const real *c, double alpha,
+                             GemmInto into)
 {
-    double near = REAL_EPSILON * 2 * (4 + (double)rig->shape.k);
+    double near = epsilon * (4 + (double)rig->shape.k);
     for (size_t i = 0; i < rig->shape.m; i++)
         for (size_t j = 0; j < rig->c_stride; j++) {
             size_t index = i * rig->c_stride + j;
@@ -158,6 +159,11 @@ static void check_product(const ProductRig *rig, const real *c, double alpha, Ge
                 ck_abort_msg("element (%zu, %zu) is %.9g, should be %.9g", i, j,
                              (double)c[index], expected);
         }
+}
+
+static void check_product(const ProductRig *rig, const real *c, double alpha, GemmInto into)
+{
+    check_product_to(REAL_EPSILON * 2, rig, c, alpha, into);
 }
 
 START_TEST(products_are_those_of_three_loops)
@@ -198,6 +204,54 @@ START_TEST(team_products_have_the_same_bits_for_any_team)
             free(first);
             product_rig_free(&rig);
         }
+}
+END_TEST
+
+/* Whether there are pairs here, and if so, in use; if not, that is said in one line. */
+static bool use_pairs(void)
+{
+    Error error;
+    if (gemm_set_precision(GEMM_PAIR, &error))
+        return true;
+    if (!strstr(error.text, "--precision single"))
+        ck_abort_msg("this does not tell what to do: %s", error.text);
+    ck_assert_str_ne(gemm_kernels(), "linnet-amx");
+    return false;
+}
+
+static void multiply_weights(const ProductRig *rig, GemmInto into, size_t row, size_t rows)
+{
+    Factor part = rig->a;
+    part.at += row * (part.transposed ? 1 : part.stride);
+    gemm_weights(rows, rig->shape.n, rig->shape.k, part, rig->b, into,
+                 rig->c + row * rig->c_stride, rig->c_stride);
+}
+
+/* Large and ragged; the bits are the same if the rows are done in two parts. */
+START_TEST(products_of_pairs_are_right_to_sixteen_bits)
+{
+    static const Shape large[] = {{64, 64, 64},   {130, 257, 65}, {32, 600, 300},
+                                  {290, 33, 513}, {45, 1, 1},     {100, 31, 32}};
+    const double sixteen_bits = 1.0 / 65536;
+    Error error;
+    for (size_t s = 0; s < COUNT(large) && use_pairs(); s++)
+        for (int turned = 0; turned < 4; turned++) {
+            ProductRig rig;
+            GemmInto into = turned % 2 ? GEMM_ADD : GEMM_SET;
+            product_rig_make(&rig, large[s], turned & 1, turned & 2);
+            size_t bytes = rig.c_size * sizeof(real);
+            real *whole = memory_take(bytes, 1, "a test");
+            multiply_weights(&rig, into, 0, rig.shape.m);
+            check_product_to(sixteen_bits, &rig, rig.c, 1, into);
+            memcpy(whole, rig.c, bytes);
+            memcpy(rig.c, rig.start, bytes);
+            multiply_weights(&rig, into, 0, GEMM_FEW + 1);
+            multiply_weights(&rig, into, GEMM_FEW + 1, rig.shape.m - GEMM_FEW - 1);
+            ck_assert_mem_eq(whole, rig.c, bytes);
+            free(whole);
+            product_rig_free(&rig);
+        }
+    ck_assert(gemm_set_precision(GEMM_SINGLE, &error));
 }
 END_TEST
 
@@ -263,6 +317,7 @@ Suite *team_suite(void)
     tcase_add_test(tests, tiles_cover_the_whole);
     tcase_add_test(tests, products_are_those_of_three_loops);
     tcase_add_test(tests, team_products_have_the_same_bits_for_any_team);
+    tcase_add_test(tests, products_of_pairs_are_right_to_sixteen_bits);
     tcase_add_test(tests, a_product_that_sets_forgets_what_was_there);
     tcase_add_test(tests, every_element_is_finished_once_after_it_is_there);
     suite_add_tcase(suite, tests);

@@ -2,6 +2,7 @@
 #include "data/utf8.h"
 #include "models/preset.h"
 #include "models/update.h"
+#include "src/gemm.h"
 #include "src/memory.h"
 #include "src/optim/schedule.h"
 #include "src/text.h"
@@ -120,6 +121,11 @@ static const Option train_rows[] = {
     {.name = "nan-limit", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(nan_limit), .low = 1, .high = 1e9, .fallback = "10", .stored = true,
      .help = "stop after so many skipped steps in a row"},
+    {.name = "precision", .argument = "KIND", .type = OPTION_CHOICE,
+     .offset = TRAIN(precision), .fallback = "single", .choice = gemm_precision_name,
+     .stored = true,
+     .help = "of products with weights; pair: right to 17 bits in place of 24, and some times "
+             "as fast, on processors with tiles (AMX)"},
 };
 
 static const Option session_rows[] = {

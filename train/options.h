@@ -13,7 +13,7 @@ typedef struct TrainOptions {
     double average_from, average_decay;
     bool streams;
     size_t eval_every, save_every, log_every, patience;
-    size_t on_nan, nan_limit;
+    size_t on_nan, nan_limit, precision;
 } TrainOptions;
 
 /* What to do about a step that is not finite. */

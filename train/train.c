@@ -205,7 +205,8 @@ static int train_one(const CommandLine *line, char **path)
     const SessionOptions *session = &trainer.settings.session;
     if (!stop_after_read(&stop, session->stop_after, &error))
         die_usage("%s", error.text);
-    if (!audience_check(session, &error))
+    if (!audience_check(session, &error) ||
+        !gemm_set_precision(trainer.settings.train.precision, &error))
         die("%s", error.text);
 
     team_start(session->threads ? session->threads : team_processors());

@@ -45,6 +45,9 @@ static const Option rows[] = {
     {.name = "threads", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "0",
      .help = "threads; 0: one for each processor"},
+    {.name = "precision", .argument = "KIND", .type = OPTION_CHOICE,
+     .offset = FIELD(precision), .fallback = "single", .choice = gemm_precision_name,
+     .help = "of products with weights, as for training"},
     {.name = "recompute", .type = OPTION_FLAG, .offset = FIELD(recompute), .fallback = "no",
      .help = "train: with less memory, computing activations again"},
     {.name = "csv", .argument = "FILE", .type = OPTION_TEXT, .offset = FIELD(csv),
@@ -106,6 +109,8 @@ int main(int argc, char **argv)
         die_usage("%s", error.text);
     if (line.operand_count != 1)
         die_usage("which command? gemm, train, attention or decode");
+    if (!gemm_set_precision(options.precision, &error))
+        die("%s", error.text);
     team_start(options.threads ? options.threads : team_processors());
     size_t chosen = 0, count = sizeof commands / sizeof *commands;
     while (chosen < count && strcmp(commands[chosen].name, line.operands[0]) != 0)

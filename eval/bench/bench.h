@@ -7,7 +7,7 @@
 
 typedef struct BenchOptions {
     ModelConfig model; /* its vocabulary is an option here */
-    size_t batch, threads, repeats;
+    size_t batch, threads, repeats, precision;
     char *preset;
     char *kinds, *n, *positions; /* lists with commas */
     char *csv, *svg;

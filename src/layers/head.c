@@ -4,7 +4,7 @@
 #include "src/team.h"
 #include "src/vector.h"
 
-#define BLOCK_LOGITS ((size_t)1650000) /* logits of one block: 20 MB of floats */
+#define BLOCK_LOGITS ((size_t)1650000) /* logits of one block: 6.6 MB of floats */
 #define BLOCK_ROWS   ((size_t)1024)
 #define ROW_TILE     ((size_t)32)
 #define SLICES       ((size_t)16)
@@ -88,8 +88,9 @@ static void logits_tile(void *context, size_t tile, size_t worker)
     Slice slice = slice_of(job, tile);
     size_t width = job->sizes.width;
     /* Z = X W_slice^T */
-    gemm(job->count, slice.columns, width, 1, plain(job->x + job->first * width, width),
-         transposed(job->w + slice.first * width, width), GEMM_SET, slice.e, job->slice);
+    gemm_weights(job->count, slice.columns, width, plain(job->x + job->first * width, width),
+                 transposed(job->w + slice.first * width, width), GEMM_SET, slice.e,
+                 job->slice);
     for (size_t row = 0; row < job->count; row++) {
         real *restrict z = slice.e + row * job->slice;
         if (job->b)
@@ -163,12 +164,12 @@ static void gradient_tile(void *context, size_t tile, size_t worker)
             vector_add_scaled(job->db + slice.first, p, 1, slice.columns);
     }
     /* dW_slice += P^T X */
-    gemm(slice.columns, width, job->count, 1, transposed(slice.e, job->slice),
-         plain(job->x + job->first * width, width), GEMM_ADD, job->dw + slice.first * width,
-         width);
+    gemm_weights(slice.columns, width, job->count, transposed(slice.e, job->slice),
+                 plain(job->x + job->first * width, width), GEMM_ADD,
+                 job->dw + slice.first * width, width);
     /* dX = P W_slice */
-    gemm(job->count, width, slice.columns, 1, plain(slice.e, job->slice),
-         plain(job->w + slice.first * width, width), GEMM_SET, slice.partial, width);
+    gemm_weights(job->count, width, slice.columns, plain(slice.e, job->slice),
+                 plain(job->w + slice.first * width, width), GEMM_SET, slice.partial, width);
 }
 
 /* Step 4. */
