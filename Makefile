@@ -13,7 +13,8 @@
 #   make valgrind   memory, seen by valgrind       make cppcheck  cppcheck
 #   make faults     what can fail, fails           make coverage  the lines that tests reach
 #   make fuzz       inputs that break readers      make building  odd places to build in
-#   make determinism the same bits everywhere      make test-long all of it
+#   make determinism the same bits everywhere      make soak     a run killed for hours
+#   make test-long all of these but soak and coverage
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
@@ -254,6 +255,12 @@ sanitized: all $(BUILD)/tests-float $(BUILD)/tests-double $(BUILD)/fuzz-replay
 	sh tests/report.sh $(BIN)
 	@$(MAKE) --no-print-directory faulted EXTENT=quick
 
+# Two hours of a run that is killed again and again.
+MINUTES ?= 120
+soak: deps
+	@$(MAKE) --no-print-directory all
+	sh tests/soak.sh $(BIN) $(MINUTES)
+
 # Calls of the system that fail, kill -9, failing power, full disks: all there is of it.
 faults: deps
 	@$(MAKE) --no-print-directory faulted EXTENT=whole
@@ -382,5 +389,5 @@ clean:
 	rm -f $(PROGRAMS:%=$(BIN)/%)
 
 .PHONY: all manual always libraries deps demo test check asan sanitized tsan threads \
-        valgrind observed analyze cppcheck coverage covered determinism building test-long faults \
+        valgrind observed analyze cppcheck coverage covered determinism building soak test-long faults \
         faulted fuzz fuzzed interop interop-light format lint install uninstall clean
