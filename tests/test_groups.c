@@ -1,6 +1,7 @@
 /* Runs taken together by their settings, and what their seeds allow to say. */
 #include "eval/compare/differences.h"
 #include "eval/compare/groups.h"
+#include "eval/draw/palette.h"
 #include "src/containers.h"
 #include "src/text.h"
 #include "tests/tests.h"
@@ -131,6 +132,11 @@ START_TEST(test_groups_by_settings)
     ck_assert_ptr_eq(groups[2].runs[0], &runs[5]);
     ck_assert_ptr_null(groups[0].points);
     ck_assert(isnan(groups[0].best.mean) && groups[0].best.count == 0);
+    groups_identify(groups, runs);
+    static const size_t looks[RUNS] = {
+        0, 1, PALETTE_COLOURS, 2 * PALETTE_COLOURS, 1 + PALETTE_COLOURS, 2};
+    for (size_t r = 0; r < RUNS; r++)
+        ck_assert_uint_eq(runs[r].identity, looks[r]);
     groups_free(groups);
     groups = groups_make(runs, RUNS, false);
     ck_assert_uint_eq(arrlenu(groups), RUNS);

@@ -56,8 +56,8 @@ static void add_series(Drawing *drawing, const char *name, ChartPoint *points, C
 }
 
 /* Adds one curve of a run, unless it has no points. */
-static void add_run(Drawing *drawing, const RunData *run, const char *name, size_t identity,
-                    bool train, const CompareAxes *axes)
+static void add_run(Drawing *drawing, const RunData *run, const char *name, bool train,
+                    const CompareAxes *axes)
 {
     ChartPoint *points = NULL;
     for (size_t i = 0; i < arrlenu(run->rows); i++) {
@@ -74,12 +74,12 @@ static void add_run(Drawing *drawing, const RunData *run, const char *name, size
         return;
     char *of_train = train && name ? text_format("%s (train)", name) : NULL;
     add_series(drawing, of_train ? of_train : name, points,
-               (ChartLook){.identity = identity, .faint = train});
+               (ChartLook){.identity = run->identity, .faint = train});
     free(of_train);
 }
 
 /* Adds the mean of a group and its band. */
-static void add_mean(Drawing *drawing, const RunGroup *group, const char *name, size_t identity,
+static void add_mean(Drawing *drawing, const RunGroup *group, const char *name,
                      const CompareAxes *axes)
 {
     ChartPoint *points = NULL;
@@ -93,7 +93,8 @@ static void add_mean(Drawing *drawing, const RunGroup *group, const char *name, 
         arrput(band, around);
     }
     if (points)
-        add_series(drawing, name, points, (ChartLook){.identity = identity, .band = band});
+        add_series(drawing, name, points,
+                   (ChartLook){.identity = group->runs[0]->identity, .band = band});
 }
 
 /* A level line from the first x to the last. */
@@ -131,9 +132,9 @@ Chart compare_chart_make(const RunData *runs, size_t count, char *const *names, 
     Drawing drawing = {0};
     /* Training losses first: the validation curves, which count, are drawn over them. */
     for (size_t r = 0; axes->train && r < count; r++)
-        add_run(&drawing, &runs[r], names[r], r, true, axes);
+        add_run(&drawing, &runs[r], names[r], true, axes);
     for (size_t r = 0; r < count; r++)
-        add_run(&drawing, &runs[r], names[r], r, false, axes);
+        add_run(&drawing, &runs[r], names[r], false, axes);
     return finish(&drawing, entropy, axes);
 }
 
@@ -143,12 +144,12 @@ Chart compare_chart_groups(const RunGroup *groups, char *const *names, double en
     Drawing drawing = {0};
     for (size_t g = 0; axes->train && g < arrlenu(groups); g++)
         for (size_t r = 0; r < arrlenu(groups[g].runs); r++) /* one name for all of them */
-            add_run(&drawing, groups[g].runs[r], r ? NULL : names[g], g, true, axes);
+            add_run(&drawing, groups[g].runs[r], r ? NULL : names[g], true, axes);
     for (size_t g = 0; g < arrlenu(groups); g++)
         if (arrlenu(groups[g].runs) == 1)
-            add_run(&drawing, groups[g].runs[0], names[g], g, false, axes);
+            add_run(&drawing, groups[g].runs[0], names[g], false, axes);
         else
-            add_mean(&drawing, &groups[g], names[g], g, axes);
+            add_mean(&drawing, &groups[g], names[g], axes);
     return finish(&drawing, entropy, axes);
 }
 

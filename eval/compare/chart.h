@@ -1,5 +1,5 @@
-/* The chart of compared runs: their validation curves, and what else is asked for. A run, or a
- * group, has the colour of its place among those compared. */
+/* The chart of compared runs: their validation curves, and what else is asked for. A run
+ * looks as its identity says, and a group as its first run. */
 #ifndef LINNET_COMPARE_CHART_H
 #define LINNET_COMPARE_CHART_H
 

@@ -254,10 +254,11 @@ static void write_page(const char *path, const Comparison *all)
     free_names(names, all->count);
 }
 
-static void show(const RunData *runs, size_t count, const Settings *settings)
+static void show(RunData *runs, size_t count, const Settings *settings)
 {
     CompareReach *reach = read_reach(settings->reach);
     RunGroup *groups = groups_make(runs, count, settings->group);
+    groups_identify(groups, runs);
     bool utf8 = terminal_is_utf8();
     char **names = names_to_show(runs, count, utf8), **of_groups = group_names(groups, utf8);
     const Comparison all = {.runs = runs,

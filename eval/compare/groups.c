@@ -1,4 +1,5 @@
 #include "eval/compare/groups.h"
+#include "eval/draw/palette.h"
 #include "src/containers.h"
 #include "src/text.h"
 
@@ -234,6 +235,13 @@ void groups_free(RunGroup *groups)
         arrfree(groups[g].points);
     }
     arrfree(groups);
+}
+
+void groups_identify(const RunGroup *groups, RunData *runs)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        for (size_t i = 0; i < arrlenu(groups[g].runs); i++)
+            runs[groups[g].runs[i] - runs].identity = g + i * PALETTE_COLOURS;
 }
 
 double group_epoch_to_reach(const RunGroup *group, double loss)

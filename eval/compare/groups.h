@@ -34,6 +34,10 @@ typedef struct RunGroup {
 RunGroup *groups_make(const RunData *runs, size_t count, bool together);
 void groups_free(RunGroup *groups);
 
+/* Gives the runs that the groups were made of their looks: each the colour of its group, and
+ * seeds of a group other dashes. The first run's are the group's. */
+void groups_identify(const RunGroup *groups, RunData *runs);
+
 /* The setting of a run that tells it from the others of its group; "" if it has none. */
 const char *group_seed(const RunData *run);
 

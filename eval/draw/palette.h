@@ -3,7 +3,8 @@
  *
  * They are Okabe and Ito's, which colour-blind people can tell apart; of their eight the two
  * that vanish on paper or on a dark screen are left out, and grey is kept for what belongs to
- * no run. Identities beyond the sixth have the same colours again, in dashes. */
+ * no run. Identities beyond the sixth have the same colours again, in dashes: six more is the
+ * same colour in the next dashes. */
 #ifndef LINNET_PALETTE_H
 #define LINNET_PALETTE_H
 

@@ -70,7 +70,7 @@ static void print_run(FILE *out, const Report *report, size_t r)
 {
     RunLogRow *rows = thin_rows(report->runs[r].rows, REPORT_POINTS);
     size_t count = arrlenu(rows);
-    print_looks(out, report->names[r], r);
+    print_looks(out, report->names[r], report->runs[r].identity);
     PRINT_LIST("step", print_whole, count, rows[i].step);
     PRINT_LIST("epoch", print_number, count, rows[i].epoch);
     PRINT_LIST("tokens", print_whole, count, rows[i].tokens);
@@ -82,13 +82,13 @@ static void print_run(FILE *out, const Report *report, size_t r)
     arrfree(rows);
 }
 
-static void print_group(FILE *out, const Report *report, const RunGroup *group, size_t identity)
+static void print_group(FILE *out, const Report *report, const RunGroup *group)
 {
     /* Means are smooth already: of many, a few thousand will do. */
     size_t every = arrlenu(group->points) / REPORT_POINTS + 1;
     size_t count = (arrlenu(group->points) + every - 1) / every;
     const GroupPoint *points = group->points;
-    print_looks(out, group->name, identity);
+    print_looks(out, group->name, group->runs[0]->identity);
     PRINT_LIST("runs", print_whole, arrlenu(group->runs),
                (size_t)(group->runs[i] - report->runs));
     PRINT_LIST("step", print_whole, count, points[i * every].step);
@@ -114,7 +114,7 @@ void report_print_data(FILE *out, const Report *report)
     RunGroup *groups = groups_make(report->runs, report->count, true);
     for (size_t g = 0; g < arrlenu(groups); g++) {
         fprintf(out, g > 0 ? ",\n" : "\n");
-        print_group(out, report, &groups[g], g);
+        print_group(out, report, &groups[g]);
     }
     groups_free(groups);
     fprintf(out, "]}");

@@ -13,7 +13,7 @@ extern const char report_html[], report_css[], report_js[];
 enum { REPORT_POINTS = 4000 };
 
 /* A piece of line in the colour and the dashes of a run. */
-void report_print_swatch(FILE *out, size_t run);
+void report_print_swatch(FILE *out, const RunData *run);
 
 /* The curves as JSON, for the script. */
 void report_print_data(FILE *out, const Report *report);

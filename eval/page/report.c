@@ -10,13 +10,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-void report_print_swatch(FILE *out, size_t run)
+void report_print_swatch(FILE *out, const RunData *run)
 {
     fprintf(
         out,
         "<svg class=\"swatch\" viewBox=\"0 0 26 8\" aria-hidden=\"true\"><path d=\"M1 4H25\" "
         "stroke=\"%s\" stroke-width=\"3\" stroke-dasharray=\"%s\"/></svg>",
-        palette_hex(run), palette_dashes(run));
+        palette_hex(run->identity), palette_dashes(run->identity));
 }
 
 /* The page may neither load nor send anything, whatever a run has smuggled into it. */

@@ -89,7 +89,7 @@ void report_print_samples(FILE *out, const Report *report)
         EXCERPT_TOKENS, EXCERPT_SEED);
     for (size_t r = 0; r < report->count; r++) {
         fputs("<article><h3>", out);
-        report_print_swatch(out, r);
+        report_print_swatch(out, &report->runs[r]);
         markup_print(out, report->names[r]);
         fputs("</h3>\n", out);
         print_excerpt(out, &report->runs[r]);

@@ -146,7 +146,7 @@ static void print_numbers_of(FILE *out, const Report *report, const Numbers *num
 {
     const RunData *run = &report->runs[r];
     fputs("<tr><th scope=\"row\">", out);
-    report_print_swatch(out, r);
+    report_print_swatch(out, &report->runs[r]);
     markup_print(out, report->names[r]);
     fputs("</th><td>", out);
     markup_print(out, run->attn ? run->attn : "\u2013");
@@ -264,7 +264,7 @@ void report_print_settings(FILE *out, const Report *report)
           out);
     for (size_t r = 0; r < report->count; r++) {
         fputs("<th scope=\"col\">", out);
-        report_print_swatch(out, r);
+        report_print_swatch(out, &report->runs[r]);
         markup_print(out, report->names[r]);
         fputs("</th>", out);
     }

@@ -36,6 +36,8 @@ typedef struct RunData {
     double tokens_per_second; /* the median */
     double seconds;           /* of the last row */
     double peak_mb;           /* the most of any row */
+
+    size_t identity; /* among those that it is drawn with: see palette.h and groups.h */
 } RunData;
 
 /* Reads a run's folder; the caller frees the run with rundata_free, after a failure too. */
