@@ -4,6 +4,7 @@
 #   make            build                          make demo     train two models, look at both
 #   make test       every test                     make install  PREFIX=/usr/local DESTDIR=
 #   make deps       install what building needs    make clean    remove what building made
+#   make MPI=1      build for several machines, with mpicc (train/README.md)
 #   make format     lay the sources out            make interop  files against other programs
 #
 # Tests of other kinds; tests/README.md tells what each looks for, and how long it takes:
@@ -39,6 +40,12 @@ if_links  = $(shell echo 'int main(void) { return 0; }' | \
 READ_ONLY = -Wl,-z,relro,-z,now
 NO_CODE   = -Wl,-z,noexecstack
 HARDEN   := $(call if_links,-pie) $(call if_links,$(READ_ONLY)) $(call if_links,$(NO_CODE))
+# With MPI=1 the training can share its work with other processes, and other machines (src/ranks.h).
+ifdef MPI
+CC        = mpicc
+CPPFLAGS_MPI = -DLINNET_MPI
+DEBIAN_MPI = libopenmpi-dev openmpi-bin
+endif
 # Where a build goes; the sanitizers have one of their own.
 BUILD    ?= build
 BIN      ?= bin
@@ -49,7 +56,7 @@ WARNINGS += -Werror
 endif
 PACKAGES  = openblas zlib jansson libedit
 CPPFLAGS_ = -I. -D_GNU_SOURCE -DLINNET_VERSION='"$(VERSION)"' \
-            $$($(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS)
+            $(CPPFLAGS_MPI) $$($(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS)
 CFLAGS_   = -std=c11 -pthread -fPIE -fopenmp-simd -ffp-contract=fast $(WARNINGS) \
             $(OPTIMISE) $(PROTECT) $(CFLAGS)
 LDFLAGS_  = $(HARDEN) $(LDFLAGS)
@@ -191,7 +198,7 @@ libraries:
 
 # --- what it needs ---
 
-DEBIAN = gcc libc6-dev pkg-config libopenblas-dev zlib1g-dev libstb-dev libjansson-dev libedit-dev check
+DEBIAN = gcc libc6-dev pkg-config libopenblas-dev zlib1g-dev libstb-dev libjansson-dev libedit-dev check $(DEBIAN_MPI)
 SUDO   = $(if $(filter 0,$(shell id -u)),,sudo)
 
 deps:

@@ -8,12 +8,6 @@ size_t score_buffer_size(const Pass *pass)
     return 2 * pass->rows;
 }
 
-typedef struct Windows {
-    const int32_t *ids;
-    size_t count, window, stride;
-    int32_t prime;
-} Windows;
-
 /* Window w reads up to its end and scores what no window before it has. */
 static size_t window_end(const Windows *w, size_t index)
 {
@@ -21,7 +15,12 @@ static size_t window_end(const Windows *w, size_t index)
     return end < w->count ? end : w->count;
 }
 
-static void fill_window(const Windows *w, size_t index, int32_t *inputs, int32_t *targets)
+size_t windows_number(const Windows *w)
+{
+    return w->count <= w->window ? 1 : 1 + team_tiles(w->count - w->window, w->stride);
+}
+
+void windows_fill(const Windows *w, size_t index, int32_t *inputs, int32_t *targets)
 {
     size_t start = index * w->stride, end = window_end(w, index);
     size_t scored_from = index ? window_end(w, index - 1) : 0;
@@ -39,22 +38,30 @@ static size_t window_of(const Pass *pass, size_t batches, size_t batch, size_t r
     return pass->carries ? row * batches + batch : batch * pass->batch + row;
 }
 
-Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride,
-                 int32_t *buffer)
+Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners,
+                    size_t listener_count, int32_t *buffer)
 {
-    Windows w = {ids, count, pass->length, stride, prime};
-    assert(stride >= 1 && stride <= w.window && (!pass->carries || stride == w.window));
+    assert(w->window == pass->length && w->stride >= 1 && w->stride <= w->window);
+    assert(!pass->carries || w->stride == w->window);
     int32_t *inputs = buffer, *targets = buffer + pass->rows;
-    size_t windows = count <= w.window ? 1 : 1 + (count - w.window + stride - 1) / stride;
-    Score score = {.tokens = count};
-    size_t batches = team_tiles(windows, pass->batch);
+    Score score = {.tokens = w->count};
+    size_t batches = team_tiles(windows_number(w), pass->batch);
     if (pass->carries)
         pass_restart(pass);
     for (size_t batch = 0; batch < batches; batch++) {
         for (size_t row = 0; row < pass->batch; row++)
-            fill_window(&w, window_of(pass, batches, batch, row), inputs + row * w.window,
-                        targets + row * w.window);
+            windows_fill(w, window_of(pass, batches, batch, row), inputs + row * w->window,
+                         targets + row * w->window);
         score.nats += pass_loss(pass, inputs, targets);
+        for (size_t i = 0; i < listener_count; i++)
+            listeners[i].hear(listeners[i].context, pass);
     }
     return score;
+}
+
+Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride,
+                 int32_t *buffer)
+{
+    Windows windows = {ids, count, pass->length, stride, prime};
+    return score_windows(pass, &windows, NULL, 0, buffer);
 }

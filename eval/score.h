@@ -31,4 +31,27 @@ size_t score_buffer_size(const Pass *pass);
 Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride,
                  int32_t *buffer);
 
+/* --- the parts of it, for those who score in other ways --- */
+
+typedef struct Windows {
+    const int32_t *ids;
+    size_t count, window, stride;
+    int32_t prime;
+} Windows;
+
+size_t windows_number(const Windows *windows);
+/* What a window reads, and the targets that it scores, -1 where it scores none. */
+void windows_fill(const Windows *windows, size_t index, int32_t *inputs, int32_t *targets);
+
+/* Hears of each batch when it has been scored. Without a carried state, or with one stream, the
+ * tokens of pass->scored follow on those of the batch before in the order of the text. */
+typedef struct ScoreListener {
+    void (*hear)(void *context, Pass *pass);
+    void *context;
+} ScoreListener;
+
+/* The windows are as long as the pass. */
+Score score_windows(Pass *pass, const Windows *windows, const ScoreListener *listeners,
+                    size_t listener_count, int32_t *buffer);
+
 #endif

@@ -225,10 +225,10 @@ static void backward(Pass *pass, Params *gradients, const int32_t *inputs, Rando
                        pass->rows, pass->length, config->dim);
 }
 
-static HeadSizes head_sizes(const Pass *pass)
+static HeadSizes head_sizes(const Pass *pass, size_t rows)
 {
     const ModelConfig *config = &pass->model->config;
-    return (HeadSizes){pass->rows, config->dim, config->vocabulary, (real)config->logit_cap};
+    return (HeadSizes){rows, config->dim, config->vocabulary, (real)config->logit_cap};
 }
 
 const real *pass_forward(Pass *pass, const int32_t *inputs)
@@ -243,14 +243,73 @@ static void finish_batch(Pass *pass)
         pass_advance(pass);
 }
 
-double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets)
+/* Closes up the rows with a target. Where windows overlap these are few, and the head costs
+ * more than all else. The branch has done its work. */
+static void gather_scored(Pass *pass, const real *u, const int32_t *targets)
+{
+    ScoredRows *scored = &pass->scored;
+    size_t width = pass->model->config.dim;
+    scored->count = 0;
+    for (size_t row = 0; row < pass->rows; row++)
+        if (targets[row] >= 0) {
+            scored->rows[scored->count] = row;
+            scored->targets[scored->count++] = targets[row];
+        }
+    scored->u = u;
+    if (scored->count == pass->rows)
+        return;
+    for (size_t i = 0; i < scored->count; i++)
+        memcpy(pass->branch + i * width, u + scored->rows[i] * width, width * sizeof *u);
+    scored->u = pass->branch;
+}
+
+/* The head over the rows that were gathered, or what was made of them. */
+static double scored_loss(Pass *pass, const real *u, const real *bias, real cap)
 {
     const Model *model = pass->model;
-    const real *u = pass_forward(pass, inputs);
+    const ScoredRows *scored = &pass->scored;
+    HeadSizes sizes = head_sizes(pass, scored->count);
+    sizes.cap = cap;
     phase_enter(PHASE_HEAD);
-    double loss = head_loss(pass->row_loss, u, head_weight(&model->config, &model->at),
-                            model->at.head_bias, targets, head_sizes(pass), pass->head_scratch);
+    return head_loss(scored->losses, u, head_weight(&model->config, &model->at), bias,
+                     scored->targets, sizes, pass->head_scratch);
+}
+
+double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets)
+{
+    const ScoredRows *scored = &pass->scored;
+    gather_scored(pass, pass_forward(pass, inputs), targets);
+    double loss = scored_loss(pass, scored->u, pass->model->at.head_bias,
+                              (real)pass->model->config.logit_cap);
+    vector_zero(pass->row_loss, pass->rows);
+    for (size_t i = 0; i < scored->count; i++)
+        pass->row_loss[scored->rows[i]] = scored->losses[i];
     finish_batch(pass);
+    return loss;
+}
+
+static void set_scaled(real *restrict y, const real *restrict x, real a, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        y[i] = a * x[i];
+}
+
+/* Logits z = W u + b are divided by dividing u and b. A cap is divided likewise, for
+ * cap / T tanh(z / T / (cap / T)) = cap tanh(z / cap) / T. */
+double pass_loss_at(Pass *pass, double temperature)
+{
+    const ModelConfig *config = &pass->model->config;
+    const ScoredRows *scored = &pass->scored;
+    assert(pass->use == PASS_EVALUATE);
+    const real *bias = pass->model->at.head_bias;
+    real share = (real)(1 / temperature);
+    real *u = scored->u == pass->branch ? pass->input : pass->branch;
+    set_scaled(u, scored->u, share, scored->count * config->dim);
+    if (bias)
+        set_scaled(pass->cooled_bias, bias, share, config->vocabulary);
+    double loss = scored_loss(pass, u, bias ? pass->cooled_bias : NULL,
+                              (real)config->logit_cap * share);
+    phase_enter(PHASE_REST);
     return loss;
 }
 
@@ -299,7 +358,7 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
     double loss = head_gradients(
         pass->row_loss, pass->branch, head_weight(&model->config, gradients),
         gradients->head_bias, u, head_weight(&model->config, &model->at), model->at.head_bias,
-        targets, head_sizes(pass), pass->head_scratch);
+        targets, head_sizes(pass, pass->rows), pass->head_scratch);
     if (output.rate > 0)
         dropout_add(pass->branch, NULL, pass->branch, output, pass->rows, model->config.dim);
     penalise(pass, targets);
@@ -315,7 +374,7 @@ void pass_step(Pass *pass, real *logits, const int32_t *tokens)
     const real *u = pass_forward(pass, tokens);
     phase_enter(PHASE_HEAD);
     head_logits(logits, u, head_weight(&model->config, &model->at), model->at.head_bias,
-                head_sizes(pass));
+                head_sizes(pass, pass->rows));
     phase_enter(PHASE_REST);
     pass_advance(pass);
 }

@@ -41,6 +41,16 @@ typedef struct Mixer {
     real *begun; /* that, as it was before this batch; for the backward pass */
 } Mixer;
 
+/* The rows of a batch that have a target, closed up: all that a head needs to see when nothing
+ * is learned. */
+typedef struct ScoredRows {
+    size_t count;
+    size_t *rows;     /* (count) which of the batch's they are */
+    const real *u;    /* (count, C) u[2L] */
+    int32_t *targets; /* (count) */
+    real *losses;     /* (count) by the head that looked at them last */
+} ScoredRows;
+
 typedef struct Pass {
     const Model *model;
     size_t batch, length, rows;
@@ -51,11 +61,14 @@ typedef struct Pass {
     real **inner;        /* [L] -> (rows, F), or (rows, 2F) with a gate */
     Mixer *mixer;        /* [L] */
     real *input;         /* (rows, C) u[k]; going backward, first the gradient of the branch */
-    real *branch;   /* (rows, C) the sublayer's output; going backward, the gradient of u */
-    real *wide;     /* (rows, F) behind the activation, or (rows, 3C) gradient of qkv */
-    real *dstream;  /* (rows, C) gradient of r[k] */
-    real *row_loss; /* (rows) */
-    double penalty; /* of the last batch, for what its output's size and changes count */
+    real *branch;      /* (rows, C) the sublayer's output; going backward, the gradient of u */
+    real *wide;        /* (rows, F) behind the activation, or (rows, 3C) gradient of qkv */
+    real *dstream;     /* (rows, C) gradient of r[k] */
+    real *row_loss;    /* (rows) */
+    ScoredRows scored; /* of the last pass_loss */
+    real *cooled_bias; /* (V) of a head at a temperature, if there is one and nothing is learned
+                        */
+    double penalty;    /* of the last batch, for what its output's size and changes count */
     real *attention_scratch, *head_scratch;
     real *dgates, *dhidden; /* gradients of the widest MIXER_GATES and MIXER_HIDDEN */
     real *first_values, *dfirst_values; /* (rows, C) of the first layer, where later ones mix
@@ -90,8 +103,13 @@ void pass_prepare(Pass *pass);
 /* u[2L] of every row, without dropout; inputs (rows). */
 const real *pass_forward(Pass *pass, const int32_t *inputs);
 
-/* The sum of the losses in nats over rows with a target >= 0; single ones in row_loss. */
+/* The sum of the losses in nats over rows with a target >= 0; single ones in row_loss, and the
+ * rows themselves in scored. */
 double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets);
+
+/* What that sum would be if the logits were divided by a temperature; for passes that evaluate,
+ * after pass_loss. */
+double pass_loss_at(Pass *pass, double temperature);
 
 /* The same with dropout, adding the gradient of that sum, and of the penalty beside it, to
  * *gradients. The key is the step's own. */

@@ -123,6 +123,17 @@ static void lay_out_scratch(Pass *pass, Arena *arena)
     arena->used = most(arena->used, layers_end);
 }
 
+static void lay_out_scored(Pass *pass, Arena *arena)
+{
+    const ModelConfig *config = &pass->model->config;
+    ScoredRows *scored = &pass->scored;
+    scored->rows = arena_bytes(arena, pass->rows, sizeof *scored->rows);
+    scored->targets = arena_bytes(arena, pass->rows, sizeof *scored->targets);
+    scored->losses = arena_reals(arena, pass->rows);
+    if (config->head_bias != HEAD_BIAS_NO && pass->use == PASS_EVALUATE)
+        pass->cooled_bias = arena_reals(arena, config->vocabulary);
+}
+
 void pass_layout(Pass *pass, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
@@ -143,6 +154,7 @@ void pass_layout(Pass *pass, Arena *arena)
     pass->input = arena_reals(arena, stream);
     pass->branch = arena_reals(arena, stream);
     pass->row_loss = arena_reals(arena, rows);
+    lay_out_scored(pass, arena);
     if (config->value_residual) {
         pass->first_values = arena_reals(arena, stream);
         pass->dfirst_values = evaluating ? NULL : arena_reals(arena, stream);

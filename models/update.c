@@ -1,6 +1,8 @@
 #include "models/update.h"
 #include "src/optim/muon.h"
 #include "src/phase.h"
+#include "src/ranks.h"
+#include "src/team.h"
 
 #include <math.h>
 
@@ -10,18 +12,99 @@ const char *optimizer_name(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
-double update_gradient_norm(const Model *model, const real *gradient, size_t tokens)
-{
-    phase_enter(PHASE_OPTIMIZER);
-    double sum = gradient_square_sum(gradient, model->table.total);
-    phase_enter(PHASE_REST);
-    return sqrt(sum) / (double)tokens;
-}
+/* --- pieces --- */
+
+enum { PIECE = 32768 };
 
 static bool by_muon(const ParamRow *row, size_t optimizer)
 {
     return optimizer == OPTIMIZER_MUON && row->parts > 0;
 }
+
+static size_t pieces_of(const ParamRow *row, size_t optimizer)
+{
+    return by_muon(row, optimizer) ? 1 : team_tiles(row->count, PIECE);
+}
+
+/* The numbers of a row that are in a slice; the row's first piece is the index-th. */
+typedef struct Stretch {
+    size_t first, count;
+} Stretch;
+
+static Stretch stretch_of(const ParamRow *row, size_t optimizer, size_t index,
+                          UpdateSlice slice)
+{
+    size_t pieces = pieces_of(row, optimizer);
+    size_t from = slice.first > index ? slice.first - index : 0;
+    size_t to = slice.end > index ? slice.end - index : 0;
+    if (from >= pieces || to <= from)
+        return (Stretch){0};
+    if (by_muon(row, optimizer))
+        return (Stretch){0, row->count};
+    size_t first = from * PIECE, end = to < pieces ? to * PIECE : row->count;
+    return (Stretch){first, end - first};
+}
+
+size_t update_pieces(const Model *model, size_t optimizer)
+{
+    size_t pieces = 0;
+    for (size_t i = 0; i < model->table.count; i++)
+        pieces += pieces_of(&model->table.rows[i], optimizer);
+    return pieces;
+}
+
+UpdateSlice update_whole(const Model *model, size_t optimizer)
+{
+    return (UpdateSlice){0, update_pieces(model, optimizer)};
+}
+
+void update_slices(const Model *model, size_t optimizer, size_t count, size_t *pieces,
+                   size_t *reals)
+{
+    const ParamTable *table = &model->table;
+    size_t slice = 0, index = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const ParamRow *row = &table->rows[i];
+        for (size_t piece = 0; piece < pieces_of(row, optimizer); piece++, index++) {
+            size_t at = row->offset + piece * PIECE;
+            while (slice < count && at >= share_start(table->total, count, slice)) {
+                pieces[slice] = index;
+                reals[slice++] = at;
+            }
+        }
+    }
+    for (; slice <= count; slice++) {
+        pieces[slice] = index;
+        reals[slice] = table->total;
+    }
+}
+
+void update_square_sums(const Model *model, size_t optimizer, const real *gradient,
+                        UpdateSlice slice, double *sums)
+{
+    size_t index = 0;
+    phase_enter(PHASE_OPTIMIZER);
+    for (size_t i = 0; i < model->table.count; i++) {
+        const ParamRow *row = &model->table.rows[i];
+        for (size_t piece = 0; piece < pieces_of(row, optimizer); piece++, index++) {
+            Stretch at = stretch_of(row, optimizer, index - piece,
+                                    (UpdateSlice){index, index + 1});
+            if (index >= slice.first && index < slice.end)
+                sums[index] = gradient_square_sum(gradient + row->offset + at.first, at.count);
+        }
+    }
+    phase_enter(PHASE_REST);
+}
+
+double update_gradient_norm(const double *sums, size_t pieces, size_t tokens)
+{
+    double sum = 0;
+    for (size_t i = 0; i < pieces; i++)
+        sum += sums[i];
+    return sqrt(sum) / (double)tokens;
+}
+
+/* --- moving the weights --- */
 
 size_t update_scratch_reals(const Model *model, size_t optimizer)
 {
@@ -55,21 +138,24 @@ static void muon_row(Model *model, real *m, const real *gradient, const ParamRow
 }
 
 void update_apply(Model *model, real *m, real *v, const real *gradient, const Update *update,
-                  uint64_t t, double norm, size_t tokens, real *scratch)
+                  UpdateSlice slice, uint64_t t, double norm, size_t tokens, real *scratch)
 {
+    size_t index = 0;
     phase_enter(PHASE_OPTIMIZER);
     double scale = 1 / (double)tokens;
     if (update->clip > 0 && norm > update->clip)
         scale *= update->clip / norm;
     for (size_t i = 0; i < model->table.count; i++) {
         const ParamRow *row = &model->table.rows[i];
-        if (by_muon(row, update->optimizer)) {
+        Stretch stretch = stretch_of(row, update->optimizer, index, slice);
+        size_t at = row->offset + stretch.first;
+        index += pieces_of(row, update->optimizer);
+        if (stretch.count > 0 && by_muon(row, update->optimizer))
             muon_row(model, m, gradient, row, update, scale, scratch);
-            continue;
-        }
-        adamw_step(model->base + row->offset, m + row->offset, v + row->offset,
-                   gradient + row->offset, row->count, update->adam, t, update->learning_rate,
-                   row->decays ? update->weight_decay : 0, scale);
+        else if (stretch.count > 0)
+            adamw_step(model->base + at, m + at, v + at, gradient + at, stretch.count,
+                       update->adam, t, update->learning_rate,
+                       row->decays ? update->weight_decay : 0, scale);
     }
     phase_enter(PHASE_REST);
 }

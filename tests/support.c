@@ -1,5 +1,6 @@
 #include "tests/support.h"
 #include "src/file.h"
+#include "src/memory.h"
 #include "src/random.h"
 
 #include <stdlib.h>
@@ -62,4 +63,14 @@ void small_model_free(SmallModel *small)
 {
     model_free(&small->model);
     arena_free(&small->arena);
+}
+
+double gradient_norm(const Model *model, const real *gradient, size_t tokens)
+{
+    UpdateSlice whole = update_whole(model, OPTIMIZER_ADAMW);
+    double *sums = memory_take(whole.end, sizeof *sums, "a test");
+    update_square_sums(model, OPTIMIZER_ADAMW, gradient, whole, sums);
+    double norm = update_gradient_norm(sums, whole.end, tokens);
+    free(sums);
+    return norm;
 }

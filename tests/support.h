@@ -3,7 +3,7 @@
 #ifndef LINNET_TEST_SUPPORT_H
 #define LINNET_TEST_SUPPORT_H
 
-#include "models/model.h"
+#include "models/update.h"
 
 #include <check.h>
 
@@ -25,5 +25,8 @@ typedef struct SmallModel {
 
 void small_model_make(SmallModel *small, ModelConfig config, double spread);
 void small_model_free(SmallModel *small);
+
+/* The length of the gradient of the mean over so many tokens. */
+double gradient_norm(const Model *model, const real *gradient, size_t tokens);
 
 #endif

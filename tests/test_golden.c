@@ -5,6 +5,7 @@
 #include "models/update.h"
 #include "src/layers/head.h"
 #include "src/vector.h"
+#include "tests/support.h"
 #include "tests/tests.h"
 
 #include <stdio.h>
@@ -105,9 +106,9 @@ static void train(Rig *rig, uint64_t first, uint64_t last)
                            .clip = 0.25};
     for (uint64_t t = first; t <= last; t++) {
         rig_gradients(rig);
-        double norm = update_gradient_norm(&rig->model, rig->gradient_base, ROWS);
-        update_apply(&rig->model, rig->m, rig->v, rig->gradient_base, &update, t, norm, ROWS,
-                     NULL);
+        double norm = gradient_norm(&rig->model, rig->gradient_base, ROWS);
+        update_apply(&rig->model, rig->m, rig->v, rig->gradient_base, &update,
+                     update_whole(&rig->model, OPTIMIZER_ADAMW), t, norm, ROWS, NULL);
     }
 }
 

@@ -2,7 +2,9 @@
  * shown and written of it is the observers' affair; see observer.h. */
 #include "train/loop.h"
 #include "src/file.h"
+#include "src/crc32c.h"
 #include "src/phase.h"
+#include "src/ranks.h"
 #include "src/text.h"
 #include "src/usage.h"
 #include "train/checkpoints.h"
@@ -87,7 +89,7 @@ static void note(Loop *loop, Attempt *attempt, bool good)
     free(text);
 }
 
-static bool try_save(Loop *loop, Error *error)
+static bool write_run(Loop *loop, Error *error)
 {
     bool again;
     Progress *progress = &loop->trainer->progress;
@@ -98,10 +100,19 @@ static bool try_save(Loop *loop, Error *error)
     /* Rows before the checkpoint are not made again; but it is worth more than they are. */
     if (!runlog_sync(&loop->folder->log, error))
         observers_warned(loop->observers, error->text);
-    if (!checkpoints_save(loop->folder->path, loop->trainer, error))
-        return false;
-    loop->saved_step = progress->step;
-    return true;
+    return checkpoints_save(loop->folder->path, loop->trainer, error);
+}
+
+/* The first rank writes; how that went is everybody's business. */
+static bool try_save(Loop *loop, Error *error)
+{
+    Trainer *t = loop->trainer;
+    trainer_gather(t);
+    bool good = ranks_agree(!ranks_first() || write_run(loop, error), error);
+    ranks_share(&t->progress, sizeof t->progress, 0);
+    if (good)
+        loop->saved_step = t->progress.step;
+    return good;
 }
 
 static void save(Loop *loop)
@@ -126,7 +137,9 @@ static bool save_at_end(Loop *loop, Error *error)
 static void save_best(Loop *loop, double loss, size_t step)
 {
     Progress *progress = &loop->trainer->progress;
-    bool good = trainer_save(loop->trainer, loop->folder->best, false, &loop->best.why);
+    Error *why = &loop->best.why;
+    bool good = !ranks_first() || trainer_save(loop->trainer, loop->folder->best, false, why);
+    good = ranks_agree(good, why);
     if (!good) {
         progress->best_loss = loss;
         progress->best_step = step;
@@ -210,6 +223,13 @@ static bool time_to_stop(const Loop *loop)
            progress->seconds - loop->first_seconds >= loop->stop.seconds;
 }
 
+/* Ranks whose weights have drifted apart train two models. */
+static bool same_weights(const Trainer *t, Error *error)
+{
+    size_t bytes = t->model.table.total * sizeof *t->model.base;
+    return ranks_same("the weights of the model", crc32c(t->model.base, bytes), error);
+}
+
 /* A step and all that is due after it. Saving comes last, so that a resumed run starts behind
  * the row and the validation of its step, not before them. */
 static bool do_step(Loop *loop, Error *error)
@@ -227,9 +247,11 @@ static bool do_step(Loop *loop, Error *error)
     bool logs = validates || !taken || every(done, t->settings.train.log_every);
     StepNews news = {&step, loop->shown_loss, logs};
     observers_stepped(loop->observers, &news);
+    if (validates && !same_weights(t, error))
+        return false;
     if (validates)
         validate(loop);
-    if (validates && every(loop->validations, loop->sampling.every))
+    if (validates && every(loop->validations, loop->sampling.every) && ranks_first())
         sample(loop);
     if (logs)
         log_row(loop, &step, validates);
@@ -238,12 +260,23 @@ static bool do_step(Loop *loop, Error *error)
     return true;
 }
 
+/* Asked by all ranks at once, as a signal or the time may come between two of them. */
+static bool is_asked_to_end(const Loop *loop)
+{
+    enum { TIME = 1 }; /* above: a signal */
+    size_t own = signals_caught() ? TIME + (size_t)signals_caught() : time_to_stop(loop);
+    size_t reason = ranks_most(own);
+    if (reason > TIME)
+        signals_take_over((int)(reason - TIME));
+    return reason > 0;
+}
+
 static LoopEnd run(Loop *loop, Error *error)
 {
     Trainer *trainer = loop->trainer;
-    if (!observers_started(loop->observers, error))
+    if (!ranks_agree(observers_started(loop->observers, error), error))
         return LOOP_FAILED;
-    while (!loop_is_over(trainer) && !signals_caught() && !time_to_stop(loop))
+    while (!loop_is_over(trainer) && !is_asked_to_end(loop))
         if (!do_step(loop, error))
             return LOOP_FAILED;
     if (!save_at_end(loop, error))

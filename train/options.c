@@ -41,6 +41,11 @@ static const Option train_rows[] = {
      .offset = TRAIN(accumulate), .low = 1, .high = 1e6, .fallback = "1", .stored = true,
      .fixed = true,
      .help = "batches whose gradients make one step"},
+    {.name = "shards", .argument = "N", .type = OPTION_SIZE,
+     .offset = TRAIN(shards), .low = 0, .high = 1e6, .fallback = "0", .stored = true,
+     .fixed = true,
+     .help = "parts that a batch is computed in, which as many ranks can share (mpirun); the "
+             "result depends on the parts and not on the ranks. 0: as many as there are ranks"},
     {.name = "lr", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(lr), .low = 0, .high = 100, .fallback = "2e-3", .stored = true,
      .fixed = true,

@@ -7,7 +7,7 @@
 
 typedef struct TrainOptions {
     char *corpus; /* the operand of the command line */
-    size_t batch, accumulate, epochs, steps, warmup, schedule, seed;
+    size_t batch, accumulate, shards, epochs, steps, warmup, schedule, seed;
     size_t optimizer, average;
     double lr, lr_floor, weight_decay, beta1, beta2, momentum, clip;
     double average_from, average_decay;

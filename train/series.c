@@ -3,6 +3,7 @@
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"
+#include "src/ranks.h"
 #include "src/text.h"
 
 #include <errno.h>
@@ -45,6 +46,7 @@ static void compare(char **paths)
     arrput(words, NULL);
     printf("\n");
     fflush(stdout);
+    ranks_end();
     execv(name, words);
     die("%s: %s", name, strerror(errno));
 }
@@ -71,7 +73,7 @@ static void check(const CommandLine *line, char **kinds)
 
 static void make_folder(const char *run)
 {
-    if (run && mkdir(run, 0777) != 0 && errno != EEXIST)
+    if (run && ranks_first() && mkdir(run, 0777) != 0 && errno != EEXIST)
         die("%s: cannot make this folder: %s", run, strerror(errno));
 }
 
@@ -90,13 +92,14 @@ int series_train(const CommandLine *line,
     for (size_t i = 0; status == EXIT_SUCCESS && i < arrlenu(kinds); i++) {
         CommandLine one = line_of(line, kinds[i], &run);
         char *path = NULL;
-        printf("%s== %s\n", i ? "\n" : "", kinds[i]);
+        if (ranks_first())
+            printf("%s== %s\n", i ? "\n" : "", kinds[i]);
         fflush(stdout);
         status = train_one(&one, &path);
         arrput(paths, path);
         free(one.given);
     }
-    if (status == EXIT_SUCCESS)
+    if (status == EXIT_SUCCESS && ranks_first())
         compare(paths);
     for (size_t i = 0; i < arrlenu(paths); i++)
         free(paths[i]);

@@ -42,6 +42,12 @@ int signals_caught(void)
     return caught;
 }
 
+void signals_take_over(int number)
+{
+    if (!caught)
+        caught = number;
+}
+
 /* --- crashes --- */
 
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};

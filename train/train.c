@@ -3,7 +3,9 @@
  * main reads the command line, makes or loads the run, and hands it to the loop. */
 #include "eval/terminal.h"
 #include "src/file.h"
+#include "src/crc32c.h"
 #include "src/gemm.h"
+#include "src/ranks.h"
 #include "src/program.h"
 #include "src/team.h"
 #include "src/text.h"
@@ -102,7 +104,9 @@ static Checkpoint open_run(const char *folder)
     Error error;
     if (!file_is_folder(folder))
         die("--resume %s: no such run folder", folder);
-    if (!lock_take(folder, &error) || !checkpoints_open(&checkpoint, folder, &error))
+    bool good = (!ranks_first() || lock_take(folder, &error)) &&
+                checkpoints_open(&checkpoint, folder, &error);
+    if (!good)
         die("%s", error.text);
     return checkpoint;
 }
@@ -165,27 +169,61 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
     return end == LOOP_FAILED ? 1 : end == LOOP_SIGNAL ? 128 + signals_caught() : 0;
 }
 
+/* Goes on if all ranks are well; if not, the first says why and takes the others with it. */
+static void go_on_if(bool good, Error *error)
+{
+    if (ranks_agree(good, error))
+        return;
+    if (ranks_first())
+        die("%s", error->text);
+    ranks_wait();
+}
+
+/* Whether this rank is about to do the same as the others. */
+static bool is_like_others(const Trainer *t, Error *error)
+{
+    char *text = settings_text(&t->settings);
+    uint64_t settings = crc32c(text, strlen(text));
+    free(text);
+    uint64_t corpus = (uint64_t)t->corpus.train.crc << 32 | t->corpus.valid.crc;
+    return ranks_same("what it was told to do", settings, error) &&
+           ranks_same("its text", corpus, error);
+}
+
 /* A trainer and its folder, new or as the checkpoint left them. The settings are shown, and
  * with them how much memory it is going to be, before that is taken. */
 static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed,
                         Checkpoint *checkpoint, const Screen *screen)
 {
     Error error;
-    bool good = trainer_plan(trainer, resumed ? &checkpoint->vocabulary : NULL, &error) &&
-                (resumed ? trainer_check_text(trainer, checkpoint, &error)
-                         : folder_create(folder, trainer, &error));
-    if (!good)
-        die("%s", error.text);
+    bool first = ranks_first();
+    go_on_if(trainer_plan(trainer, resumed ? &checkpoint->vocabulary : NULL, &error), &error);
+    go_on_if(is_like_others(trainer, &error), &error);
+    bool good = resumed ? trainer_check_text(trainer, checkpoint, &error)
+                        : !first || folder_create(folder, trainer, &error);
+    go_on_if(good, &error);
     screen_settings(screen, resumed ? resumed : folder->path);
     trainer_allocate(trainer);
     if (resumed) {
-        good = trainer_load(trainer, checkpoint, &error) &&
-               folder_reopen(folder, resumed, trainer, checkpoint, &error);
+        go_on_if(trainer_load(trainer, checkpoint, &error), &error);
+        good = !first || folder_reopen(folder, resumed, trainer, checkpoint, &error);
         checkpoint_close(checkpoint);
     } else {
         trainer_start(trainer);
     }
-    if (!good)
+    go_on_if(good, &error);
+}
+
+/* Only the first rank may say what is wrong here, which the others find out as well. */
+static void read_all(Settings *settings, StopAfter *stop, const CommandLine *line,
+                     const Checkpoint *checkpoint)
+{
+    Error error;
+    read_settings(settings, line, checkpoint);
+    if (!stop_after_read(stop, settings->session.stop_after, &error))
+        die_usage("%s", error.text);
+    if (!audience_check(&settings->session, &error) ||
+        !gemm_set_precision(settings->train.precision, &error))
         die("%s", error.text);
 }
 
@@ -201,19 +239,14 @@ static int train_one(const CommandLine *line, char **path)
     Checkpoint checkpoint = {0};
     if (resumed)
         checkpoint = open_run(resumed);
-    read_settings(&trainer.settings, line, resumed ? &checkpoint : NULL);
+    read_all(&trainer.settings, &stop, line, resumed ? &checkpoint : NULL);
+    ranks_lead();
     const SessionOptions *session = &trainer.settings.session;
-    if (!stop_after_read(&stop, session->stop_after, &error))
-        die_usage("%s", error.text);
-    if (!audience_check(session, &error) ||
-        !gemm_set_precision(trainer.settings.train.precision, &error))
-        die("%s", error.text);
-
-    team_start(session->threads ? session->threads : team_processors());
+    team_start(session->threads ? session->threads : ranks_threads());
     Screen screen;
-    screen_open(&screen, &trainer, session->quiet);
+    screen_open(&screen, &trainer, session->quiet || !ranks_first());
     prepare_run(&trainer, &folder, resumed, &checkpoint, &screen);
-    *path = memory_copy_text(folder.path);
+    *path = memory_copy_text(ranks_first() ? folder.path : "");
     signals_catch();
     LoopEnd end = LOOP_FINISHED;
     if (loop_is_over(&trainer))
@@ -221,7 +254,7 @@ static int train_one(const CommandLine *line, char **path)
                    trainer.progress.step);
     else
         end = audience_train(&trainer, &folder, &screen, stop, &error);
-    int status = farewell(end, &screen, &folder, &error);
+    int status = ranks_first() ? farewell(end, &screen, &folder, &error) : 0;
     team_stop();
     trainer_free(&trainer);
     folder_free(&folder);
@@ -232,6 +265,7 @@ static int train_one(const CommandLine *line, char **path)
 int main(int argc, char **argv)
 {
     gemm_choose_kernels(argv);
+    ranks_begin(&argc, &argv);
     signal(SIGPIPE, SIG_IGN); /* a reader of our messages may leave; the training goes on */
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error with a message, like any */
     Settings settings = {0};
@@ -247,5 +281,6 @@ int main(int argc, char **argv)
                                                      : train_one(&line, &path);
     free(path);
     command_line_free(&line);
+    ranks_end();
     return status;
 }

@@ -7,6 +7,7 @@
 #include "models/checkpoint.h"
 #include "train/average.h"
 #include "train/options.h"
+#include "train/shards.h"
 
 /* How far a run has come: with the settings and the weights, all that resuming needs. Times
  * aside, everything in it is a function of the settings and the step. */
@@ -34,12 +35,19 @@ typedef struct Trainer {
     Batches batches;
     Arena arena;
     size_t memory; /* bytes: the arena's, and what sampling is going to take */
+    Shards shards;
+    /* Of a rank among several, only its slice of these is right: of the gradients from the sum
+     * over the shards on, of the moments always, until trainer_gather. */
     real *gradient_base, *m, *v, *update_scratch;
+    size_t *pieces, *slices; /* [ranks + 1] the bounds of the slices, in pieces and in reals */
+    double *square_sums;     /* [pieces] */
+    double *shard_nats;      /* [shards] */
     Average average;
     Params gradients;
-    int32_t *inputs, *targets;
+    int32_t *inputs, *targets; /* (batch, context), and of a shard (rows of the pass) */
+    int32_t *shard_inputs, *shard_targets;
     int32_t *score_buffer;
-    real *held; /* what training carries, while a validation carries its own */
+    real *carried, *carried_next; /* (shards, states of the pass), where it carries any */
     Progress progress;
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
 } Trainer;
@@ -79,6 +87,8 @@ size_t trainer_next_batch(const Trainer *trainer);
 #define TRAINING_KEY "training"
 #define STEP_KEY     "step"
 
+/* By all ranks, before the first saves: what each has of the moments and of what is carried. */
+void trainer_gather(Trainer *trainer);
 bool trainer_save(const Trainer *trainer, const char *path, bool with_moments, Error *error);
 /* Whether the corpus is the one that the checkpoint's run was trained on. */
 bool trainer_check_text(const Trainer *trainer, const Checkpoint *checkpoint, Error *error);

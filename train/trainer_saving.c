@@ -60,17 +60,17 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
     Model model = t->model;
     if (averaged && !with_moments) /* what is to be used, not gone on with */
         model.base = t->average.weights;
-    CheckpointContent content = {
-        .model = &model,
-        .vocabulary = &t->corpus.vocabulary,
-        .corpus = &t->settings.corpus,
-        .m = with_moments ? t->m : NULL,
-        .v = with_moments ? t->v : NULL,
-        .average = averaged && with_moments ? t->average.weights : NULL,
-        .carried = with_moments && t->pass.carries ? t->pass.states : NULL,
-        .carried_reals = t->pass.states_reals,
-        .extra = extra,
-        .extra_count = count};
+    CheckpointContent content = {.model = &model,
+                                 .vocabulary = &t->corpus.vocabulary,
+                                 .corpus = &t->settings.corpus,
+                                 .m = with_moments ? t->m : NULL,
+                                 .v = with_moments ? t->v : NULL,
+                                 .average = averaged && with_moments ? t->average.weights
+                                                                     : NULL,
+                                 .carried = with_moments && t->pass.carries ? t->carried : NULL,
+                                 .carried_reals = t->shards.count * t->pass.states_reals,
+                                 .extra = extra,
+                                 .extra_count = count};
     bool good = checkpoint_save(path, &content, error);
     for (size_t i = 0; i < FIELDS; i++)
         free(texts[i]);
@@ -107,8 +107,8 @@ static bool load_carried(Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
     if (!t->pass.carries)
         return true;
-    pass_move(&t->pass, trainer_next_batch(t) * t->pass.length);
-    return checkpoint_load_carried(checkpoint, t->pass.states, t->pass.states_reals, error);
+    return checkpoint_load_carried(checkpoint, t->carried,
+                                   t->shards.count * t->pass.states_reals, error);
 }
 
 static bool load_numbers(Trainer *t, const Checkpoint *checkpoint, Error *error)

@@ -16,6 +16,7 @@ typedef struct Rig {
     Arena arena;
     Params gradients;
     real *gradient_base, *m, *v;
+    double *square_sums;
     int32_t *inputs, *targets;
     uint64_t step;
 } Rig;
@@ -30,6 +31,8 @@ static void lay_out(Rig *rig)
     pass_layout(&rig->pass, &rig->arena);
     rig->inputs = arena_bytes(&rig->arena, rig->pass.rows, sizeof *rig->inputs);
     rig->targets = arena_bytes(&rig->arena, rig->pass.rows, sizeof *rig->targets);
+    rig->square_sums = arena_bytes(&rig->arena, update_pieces(&rig->model, OPTIMIZER_ADAMW),
+                                   sizeof *rig->square_sums);
 }
 
 /* A model and a batch of made-up text. */
@@ -72,9 +75,12 @@ static void train_step(void *context)
     phase_enter(PHASE_REST);
     pass_gradients(&rig->pass, &rig->gradients, rig->inputs, rig->targets,
                    random_key(1, RANDOM_DROPOUT, rig->step));
-    double norm = update_gradient_norm(&rig->model, rig->gradient_base, rig->pass.rows);
-    update_apply(&rig->model, rig->m, rig->v, rig->gradient_base, &update, ++rig->step, norm,
-                 rig->pass.rows, NULL);
+    UpdateSlice whole = update_whole(&rig->model, update.optimizer);
+    update_square_sums(&rig->model, update.optimizer, rig->gradient_base, whole,
+                       rig->square_sums);
+    double norm = update_gradient_norm(rig->square_sums, whole.end, rig->pass.rows);
+    update_apply(&rig->model, rig->m, rig->v, rig->gradient_base, &update, whole, ++rig->step,
+                 norm, rig->pass.rows, NULL);
 }
 
 static void evaluate(void *context)

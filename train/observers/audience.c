@@ -1,4 +1,5 @@
 #include "train/observers/audience.h"
+#include "src/ranks.h"
 #include "train/observers/event_log.h"
 #include "train/observers/fullscreen.h"
 #include "train/observers/log_rows.h"
@@ -26,15 +27,17 @@ LoopEnd audience_train(Trainer *trainer, RunFolder *folder, Screen *screen, Stop
     samples_init(&samples, trainer, folder->path);
     curves_init(&curves, trainer, folder);
     watch_init(&watch, trainer, folder, &curves);
-    observers_add(&observers, &log_rows_calls, folder);
-    observers_add(&observers, &samples_calls, &samples);
-    observers_add(&observers, &curves_calls, &curves);
-    if (options->tensorboard)
-        observers_add(&observers, &event_log_calls, &events);
-    if (options->watch)
-        observers_add(&observers, &watch_calls, &watch);
-    else
-        observers_add(&observers, &screen_calls, screen);
+    if (ranks_first()) {
+        observers_add(&observers, &log_rows_calls, folder);
+        observers_add(&observers, &samples_calls, &samples);
+        observers_add(&observers, &curves_calls, &curves);
+        if (options->tensorboard)
+            observers_add(&observers, &event_log_calls, &events);
+        if (options->watch)
+            observers_add(&observers, &watch_calls, &watch);
+        else
+            observers_add(&observers, &screen_calls, screen);
+    }
     LoopEnd end = loop_run(trainer, folder, &observers, stop, error);
     observers_free(&observers);
     samples_free(&samples);

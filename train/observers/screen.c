@@ -1,6 +1,7 @@
 #include "train/observers/screen.h"
 #include "eval/terminal.h"
 #include "src/gemm.h"
+#include "src/ranks.h"
 #include "src/team.h"
 #include "src/text.h"
 
@@ -90,6 +91,9 @@ void screen_settings(const Screen *screen, const char *folder)
     print_corpus(t);
     print_group(&groups[GROUP_TRAIN], width);
     fprintf(stderr, "              steps %zu, %zu in an epoch\n", t->steps, t->steps_per_epoch);
+    if (ranks_count() > 1)
+        fprintf(stderr, "Together      ranks %zu  shards %zu\n", ranks_count(),
+                t->settings.train.shards);
     fprintf(stderr, "This session  threads %zu  kernels %s  memory %.0f MB  run ", team_size(),
             gemm_kernels(), (double)t->memory / 1e6);
     terminal_print_safe(stderr, folder);

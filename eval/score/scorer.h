@@ -1,0 +1,34 @@
+/* A pass with all that it takes to score texts: its memory, and how they are read. */
+#ifndef LINNET_SCORER_H
+#define LINNET_SCORER_H
+
+#include "eval/score.h"
+
+/* How a text is read. */
+typedef struct Protocol {
+    size_t window, stride, batch;
+    int32_t prime; /* what stands before the first token */
+} Protocol;
+
+static inline Windows protocol_windows(const Protocol *protocol, const CorpusSplit *split)
+{
+    return (Windows){split->ids, split->count, protocol->window, protocol->stride,
+                     protocol->prime};
+}
+
+typedef struct Scorer {
+    Protocol protocol;
+    Pass pass;
+    Arena arena;
+    int32_t *buffer;
+} Scorer;
+
+/* The model must outlive it. */
+void scorer_make(Scorer *scorer, const Model *model, const Protocol *protocol);
+void scorer_free(Scorer *scorer);
+
+/* Scores a text from its beginning; listeners hear of it batch by batch. */
+Score scorer_score(Scorer *scorer, const CorpusSplit *split, const ScoreListener *listeners,
+                   size_t listener_count);
+
+#endif
