@@ -1,8 +1,6 @@
 #include "src/ranks.h"
 #include "src/team.h"
 
-#include <stdlib.h>
-
 #ifdef LINNET_MPI
 
 #include "src/containers.h"
@@ -11,8 +9,9 @@
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 /* MPI counts elements with an int; longer arrays go in pieces. */
 #define PIECE ((size_t)1 << 30)
@@ -93,12 +92,6 @@ void ranks_end(void)
     MPI_Finalize();
 }
 
-void ranks_wait(void)
-{
-    for (;;)
-        pause();
-}
-
 /* Ranks that may run on the same processors share them out. */
 size_t ranks_threads(void)
 {
@@ -130,6 +123,19 @@ size_t ranks_most(size_t number)
         MPI_Allreduce(&own, &most, 1, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
     ranks.waited += clock_seconds() - start;
     return (size_t)most;
+}
+
+void ranks_sleep(void)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+    MPI_Request request;
+    int there = ranks.count == 1;
+    if (!there)
+        MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    while (!there) {
+        MPI_Test(&request, &there, MPI_STATUS_IGNORE);
+        nanosleep(&nap, NULL);
+    }
 }
 
 void ranks_share(void *bytes, size_t size, size_t from)
@@ -227,6 +233,18 @@ void ranks_collect(void *array, size_t element, const size_t *bounds)
     ranks_arrive();
 }
 
+void ranks_sum_anyhow(real *values, size_t count)
+{
+#ifdef LINNET_DOUBLE
+    MPI_Datatype type = MPI_DOUBLE;
+#else
+    MPI_Datatype type = MPI_FLOAT;
+#endif
+    for (size_t at = 0; at < count && ranks.count > 1; at += PIECE)
+        MPI_Allreduce(MPI_IN_PLACE, values + at, (int)(count - at < PIECE ? count - at : PIECE),
+                      type, MPI_SUM, MPI_COMM_WORLD);
+}
+
 #else
 
 void ranks_begin(int *argc, char ***argv)
@@ -240,11 +258,6 @@ void ranks_lead(void)
 
 void ranks_end(void)
 {
-}
-
-void ranks_wait(void)
-{
-    abort(); /* there is none */
 }
 
 size_t ranks_count(void)
@@ -279,6 +292,10 @@ size_t ranks_most(size_t number)
     return number;
 }
 
+void ranks_sleep(void)
+{
+}
+
 void ranks_share(void *bytes, size_t size, size_t from)
 {
     (void)bytes, (void)size, (void)from;
@@ -301,6 +318,11 @@ void ranks_receive(real *values, size_t count, size_t from, int number)
 
 void ranks_arrive(void)
 {
+}
+
+void ranks_sum_anyhow(real *values, size_t count)
+{
+    (void)values, (void)count;
 }
 
 double ranks_waited(void)

@@ -19,8 +19,6 @@
  * they. */
 void ranks_begin(int *argc, char ***argv);
 void ranks_lead(void);
-/* Waits for another rank to end the program. */
-_Noreturn void ranks_wait(void);
 /* Waits for all; from here on there are no ranks, and the program can end, or become another.
  */
 void ranks_end(void);
@@ -49,6 +47,8 @@ bool ranks_agree(bool good, Error *error);
 /* Whether all of them have the same number; if not, the error says of what, and of whom. */
 bool ranks_same(const char *what, uint64_t number, Error *error);
 size_t ranks_most(size_t number);
+/* Like waiting for all, but without spinning meanwhile. */
+void ranks_sleep(void);
 void ranks_share(void *bytes, size_t size, size_t from);
 
 /* Rank r has elements bounds[r] to bounds[r + 1] of the array; afterwards all have all. */
@@ -59,6 +59,9 @@ void ranks_collect(void *array, size_t element, const size_t *bounds);
 void ranks_send(const real *values, size_t count, size_t to, int number);
 void ranks_receive(real *values, size_t count, size_t from, int number);
 void ranks_arrive(void);
+
+/* As MPI would sum, in any order it likes: to know what an order of our own costs. */
+void ranks_sum_anyhow(real *values, size_t count);
 
 /* Seconds spent waiting for others and for what they send, since the start. */
 double ranks_waited(void);

@@ -169,14 +169,15 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
     return end == LOOP_FAILED ? 1 : end == LOOP_SIGNAL ? 128 + signals_caught() : 0;
 }
 
-/* Goes on if all ranks are well; if not, the first says why and takes the others with it. */
+/* Goes on if all ranks are well; if not, the first says why, and all end. */
 static void go_on_if(bool good, Error *error)
 {
     if (ranks_agree(good, error))
         return;
     if (ranks_first())
-        die("%s", error->text);
-    ranks_wait();
+        warn("%s", error->text);
+    ranks_end();
+    exit(EXIT_FAILURE);
 }
 
 /* Whether this rank is about to do the same as the others. */

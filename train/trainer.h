@@ -7,7 +7,7 @@
 #include "models/checkpoint.h"
 #include "train/average.h"
 #include "train/options.h"
-#include "train/shards.h"
+#include "models/shards.h"
 
 /* How far a run has come: with the settings and the weights, all that resuming needs. Times
  * aside, everything in it is a function of the settings and the step. */

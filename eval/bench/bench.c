@@ -3,6 +3,7 @@
 #include "models/preset.h"
 #include "src/gemm.h"
 #include "src/program.h"
+#include "src/ranks.h"
 #include "src/team.h"
 
 #include <stdio.h>
@@ -18,6 +19,8 @@ static const struct {
     {"train", "tokens per second of training, and where the time goes", bench_train, 16},
     {"attention", "time against length, for any kinds", bench_attention, 32},
     {"decode", "tokens per second, one after another, at given positions", bench_decode, 1},
+    {"scale", "what ranks that mpirun started gain by sharing a step, and what they lose",
+     bench_scale, 16},
 };
 
 #define FIELD(name) offsetof(BenchOptions, name)
@@ -98,6 +101,7 @@ static void read_settings(const OptionGroup groups[2], int argc, char **argv, Co
 int main(int argc, char **argv)
 {
     gemm_choose_kernels(argv);
+    ranks_begin(&argc, &argv);
     BenchOptions options = {0};
     const OptionGroup groups[] = {
         {"The model", model_option_rows, model_option_count, &options.model},
@@ -108,10 +112,11 @@ int main(int argc, char **argv)
     if (!config_check(&options.model, &error))
         die_usage("%s", error.text);
     if (line.operand_count != 1)
-        die_usage("which command? gemm, train, attention or decode");
+        die_usage("which command? gemm, train, attention, decode or scale");
     if (!gemm_set_precision(options.precision, &error))
         die("%s", error.text);
-    team_start(options.threads ? options.threads : team_processors());
+    ranks_lead();
+    team_start(options.threads ? options.threads : ranks_threads());
     size_t chosen = 0, count = sizeof commands / sizeof *commands;
     while (chosen < count && strcmp(commands[chosen].name, line.operands[0]) != 0)
         chosen++;
@@ -119,10 +124,14 @@ int main(int argc, char **argv)
         die_usage("there is no command '%s'", line.operands[0]);
     if (options.batch == 0)
         options.batch = commands[chosen].batch;
+    if (ranks_count() > 1 && commands[chosen].run != bench_scale)
+        die_usage("only 'bench scale' is for several ranks; start '%s' without mpirun",
+                  commands[chosen].name);
     commands[chosen].run(&options);
     team_stop();
     options_free_texts(groups, 2);
     command_line_free(&line);
     program_finish_output();
+    ranks_end();
     return EXIT_SUCCESS;
 }

@@ -32,5 +32,6 @@ void bench_gemm(const BenchOptions *options);
 void bench_train(const BenchOptions *options);
 void bench_attention(const BenchOptions *options);
 void bench_decode(const BenchOptions *options);
+void bench_scale(const BenchOptions *options);
 
 #endif

@@ -19,6 +19,8 @@ LoopEnd audience_train(Trainer *trainer, RunFolder *folder, Screen *screen, Stop
 {
     const SessionOptions *options = &trainer->settings.session;
     Observers observers = {0};
+    if (!ranks_first()) /* it is the first that people look at */
+        return loop_run(trainer, folder, &observers, stop, error);
     EventLog events;
     Samples samples;
     Curves curves;
@@ -27,17 +29,15 @@ LoopEnd audience_train(Trainer *trainer, RunFolder *folder, Screen *screen, Stop
     samples_init(&samples, trainer, folder->path);
     curves_init(&curves, trainer, folder);
     watch_init(&watch, trainer, folder, &curves);
-    if (ranks_first()) {
-        observers_add(&observers, &log_rows_calls, folder);
-        observers_add(&observers, &samples_calls, &samples);
-        observers_add(&observers, &curves_calls, &curves);
-        if (options->tensorboard)
-            observers_add(&observers, &event_log_calls, &events);
-        if (options->watch)
-            observers_add(&observers, &watch_calls, &watch);
-        else
-            observers_add(&observers, &screen_calls, screen);
-    }
+    observers_add(&observers, &log_rows_calls, folder);
+    observers_add(&observers, &samples_calls, &samples);
+    observers_add(&observers, &curves_calls, &curves);
+    if (options->tensorboard)
+        observers_add(&observers, &event_log_calls, &events);
+    if (options->watch)
+        observers_add(&observers, &watch_calls, &watch);
+    else
+        observers_add(&observers, &screen_calls, screen);
     LoopEnd end = loop_run(trainer, folder, &observers, stop, error);
     observers_free(&observers);
     samples_free(&samples);

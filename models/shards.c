@@ -1,4 +1,4 @@
-#include "train/shards.h"
+#include "models/shards.h"
 #include "src/containers.h"
 #include "src/ranks.h"
 #include "src/team.h"
