@@ -15,7 +15,7 @@
 #   make faults     what can fail, fails           make coverage  the lines that tests reach
 #   make fuzz       inputs that break readers      make building  odd places to build in
 #   make determinism the same bits everywhere      make soak     a run killed for hours
-#   make test-long all of these but soak and coverage
+#   make ranks     training shared by processes   make test-long all but soak, coverage
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
@@ -268,6 +268,14 @@ soak: deps
 	@$(MAKE) --no-print-directory all
 	sh tests/soak.sh $(BIN) $(MINUTES)
 
+# Training that several processes share, and several machines.
+ranks:
+	@$(MAKE) --no-print-directory deps MPI=1
+	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all MPI=1 BUILD=$(BUILD)/mpi BIN=$(BUILD)/mpi/bin
+	sh tests/ranks.sh $(BUILD)/mpi/bin $(BIN)
+	sh tests/network.sh $(BUILD)/mpi/bin $(BIN)
+
 # Calls of the system that fail, kill -9, failing power, full disks: all there is of it.
 faults: deps
 	@$(MAKE) --no-print-directory faulted EXTENT=whole
@@ -344,7 +352,7 @@ building:
 	MAKE='$(MAKE)' sh tests/building.sh
 
 # Everything, for as long as it takes.
-test-long: test determinism building asan tsan valgrind faults fuzz analyze cppcheck lint
+test-long: test determinism building ranks asan tsan valgrind faults fuzz analyze cppcheck lint
 
 # linnet's files against the programs that are meant to read them, in a Python environment of
 # its own; the light part needs no torch.
@@ -396,5 +404,5 @@ clean:
 	rm -f $(PROGRAMS:%=$(BIN)/%)
 
 .PHONY: all manual always libraries deps demo test check asan sanitized tsan threads \
-        valgrind observed analyze cppcheck coverage covered determinism building soak test-long faults \
+        valgrind observed analyze cppcheck coverage covered determinism building ranks soak test-long faults \
         faulted fuzz fuzzed interop interop-light format lint install uninstall clean

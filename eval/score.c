@@ -1,7 +1,10 @@
 #include "eval/score.h"
+#include "src/memory.h"
+#include "src/ranks.h"
 #include "src/team.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 size_t score_buffer_size(const Pass *pass)
 {
@@ -38,24 +41,43 @@ static size_t window_of(const Pass *pass, size_t batches, size_t batch, size_t r
     return pass->carries ? row * batches + batch : batch * pass->batch + row;
 }
 
+static double score_batch(Pass *pass, const Windows *w, size_t batches, size_t batch,
+                          int32_t *buffer)
+{
+    int32_t *inputs = buffer, *targets = buffer + pass->rows;
+    for (size_t row = 0; row < pass->batch; row++)
+        windows_fill(w, window_of(pass, batches, batch, row), inputs + row * w->window,
+                     targets + row * w->window);
+    return pass_loss(pass, inputs, targets);
+}
+
+/* Ranks share the batches, but where each goes on from the one before, or is listened to. */
 Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners,
                     size_t listener_count, int32_t *buffer)
 {
     assert(w->window == pass->length && w->stride >= 1 && w->stride <= w->window);
     assert(!pass->carries || w->stride == w->window);
-    int32_t *inputs = buffer, *targets = buffer + pass->rows;
     Score score = {.tokens = w->count};
-    size_t batches = team_tiles(windows_number(w), pass->batch);
+    size_t batches = team_tiles(windows_number(w), pass->batch), ranks = ranks_count();
+    bool shared = ranks > 1 && !pass->carries && listener_count == 0;
+    size_t *bounds = memory_take(ranks + 1, sizeof *bounds, "scoring");
+    double *nats = memory_take(batches, sizeof *nats, "scoring");
+    for (size_t rank = 0; rank <= ranks; rank++)
+        bounds[rank] = share_start(batches, ranks, rank);
     if (pass->carries)
         pass_restart(pass);
-    for (size_t batch = 0; batch < batches; batch++) {
-        for (size_t row = 0; row < pass->batch; row++)
-            windows_fill(w, window_of(pass, batches, batch, row), inputs + row * w->window,
-                         targets + row * w->window);
-        score.nats += pass_loss(pass, inputs, targets);
+    for (size_t batch = shared ? bounds[ranks_own()] : 0;
+         batch < (shared ? bounds[ranks_own() + 1] : batches); batch++) {
+        nats[batch] = score_batch(pass, w, batches, batch, buffer);
         for (size_t i = 0; i < listener_count; i++)
             listeners[i].hear(listeners[i].context, pass);
     }
+    if (shared)
+        ranks_collect(nats, sizeof *nats, bounds);
+    for (size_t batch = 0; batch < batches; batch++)
+        score.nats += nats[batch];
+    free(nats);
+    free(bounds);
     return score;
 }
 

@@ -1,12 +1,17 @@
-/* A step of training in pieces: gradients twice, the length that a gradient is held to, and
- * numbers that are not finite. */
+/* A step of training in pieces: gradients twice, in shards, the length that a gradient is held
+ * to, updates in slices, and numbers that are not finite. */
 #include "models/pass.h"
+#include "models/shards.h"
 #include "models/update.h"
+#include "src/containers.h"
+#include "src/ranks.h"
 #include "src/vector.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- backward twice --- */
 
@@ -65,6 +70,70 @@ START_TEST(backward_twice_gives_the_same_bits)
         arena_free(&arena);
         small_model_free(&small);
     }
+}
+END_TEST
+
+/* --- in shards --- */
+
+enum { REALS = 70001, MOST_SHARDS = 13 };
+
+/* So different in size that every other order of adding up shows. */
+static real leaf(size_t shard, size_t i)
+{
+    RandomKey key = random_key(3, RANDOM_TEST, shard);
+    return (real)ldexp(random_uniform(key, i) - 0.5, (int)(i % 7 + 5 * shard) % 24);
+}
+
+/* What shards.h says, said as a tree: the left half is the largest power of two. */
+static real sum_of(size_t first, size_t end, size_t i)
+{
+    size_t left = 1;
+    if (end - first == 1)
+        return leaf(first, i);
+    while (2 * left < end - first)
+        left *= 2;
+    return sum_of(first, first + left, i) + sum_of(first + left, end, i);
+}
+
+START_TEST(shards_are_summed_in_one_order)
+{
+    for (size_t count = 1; count <= MOST_SHARDS; count++) {
+        size_t *bounds = NULL;
+        Shards shards;
+        Arena arena = {0};
+        arrput(bounds, 0);
+        arrput(bounds, REALS);
+        shards_make(&shards, count, REALS, bounds);
+        shards_layout(&shards, &arena);
+        arena_allocate(&arena, "a test");
+        shards_layout(&shards, &arena);
+        for (size_t again = 0; again < 2; again++) {
+            for (size_t shard = 0; shard < count; shard++) {
+                real *gradient = shards_begin(&shards, shard);
+                for (size_t i = 0; i < REALS; i++)
+                    gradient[i] += leaf(shard, i);
+            }
+            const real *sum = shards_sum(&shards);
+            for (size_t i = 0; i < REALS; i += 97)
+                ck_assert(sum[i] == sum_of(0, count, i));
+        }
+        shards_free(&shards);
+        arena_free(&arena);
+    }
+}
+END_TEST
+
+START_TEST(shares_make_a_whole)
+{
+    for (size_t whole = 0; whole < 30; whole++)
+        for (size_t count = 1; count < 9; count++) {
+            ck_assert_uint_eq(share_start(whole, count, 0), 0);
+            ck_assert_uint_eq(share_start(whole, count, count), whole);
+            for (size_t i = 0; i < count; i++) {
+                size_t share = share_start(whole, count, i + 1) - share_start(whole, count, i);
+                ck_assert(share == whole / count || share == whole / count + 1);
+            }
+        }
 }
 END_TEST
 
@@ -128,6 +197,66 @@ START_TEST(a_gradient_is_held_to_its_length)
 }
 END_TEST
 
+/* --- in slices --- */
+
+/* All slices of a step, one after another, with the squares that each of them knows. */
+static void step_in_slices(Clipped *c, const Update *update, size_t count)
+{
+    Model *model = &c->small.model;
+    size_t pieces[9], reals[9], optimizer = update->optimizer;
+    double *sums = memory_take(update_pieces(model, optimizer), sizeof *sums, "a test");
+    real *scratch = memory_take(update_scratch_reals(model, optimizer) + 1, sizeof *scratch,
+                                "a test");
+    update_slices(model, optimizer, count, pieces, reals);
+    ck_assert_uint_eq(pieces[0], 0);
+    ck_assert_uint_eq(pieces[count], update_pieces(model, optimizer));
+    ck_assert_uint_eq(reals[count], model->table.total);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert(pieces[i] <= pieces[i + 1] && reals[i] <= reals[i + 1]);
+        update_square_sums(model, optimizer, c->gradient,
+                           (UpdateSlice){pieces[i], pieces[i + 1]}, sums);
+    }
+    double norm = update_gradient_norm(sums, pieces[count], 25);
+    for (size_t i = 0; i < count; i++) {
+        real *before = memory_take(model->table.total, sizeof *before, "a test");
+        memcpy(before, model->base, model->table.total * sizeof *before);
+        update_apply(model, c->m, c->v, c->gradient, update,
+                     (UpdateSlice){pieces[i], pieces[i + 1]}, 1, norm, 25, scratch);
+        for (size_t at = 0; at < model->table.total; at++) /* nothing outside it moves */
+            ck_assert((at >= reals[i] && at < reals[i + 1]) || before[at] == model->base[at]);
+        free(before);
+    }
+    free(scratch);
+    free(sums);
+}
+
+START_TEST(slices_make_a_whole_update)
+{
+    for (size_t optimizer = 0; optimizer_name(optimizer); optimizer++)
+        for (size_t count = 2; count <= 8; count++) {
+            const Update update = {.adam = {0.9, 0.95, 1e-8},
+                                   .optimizer = optimizer,
+                                   .momentum = 0.9,
+                                   .learning_rate = 0.01,
+                                   .weight_decay = 0.1,
+                                   .clip = 0.5};
+            Clipped whole, sliced;
+            clipped_make(&whole);
+            clipped_make(&sliced);
+            size_t bytes = whole.small.model.table.total * sizeof(real);
+            for (size_t i = 0; i < bytes / sizeof(real); i++)
+                whole.gradient[i] = sliced.gradient[i] = leaf(1, i);
+            step_in_slices(&whole, &update, 1);
+            step_in_slices(&sliced, &update, count);
+            ck_assert_mem_eq(whole.small.model.base, sliced.small.model.base, bytes);
+            ck_assert_mem_eq(whole.m, sliced.m, bytes);
+            ck_assert_mem_eq(whole.v, sliced.v, bytes);
+            clipped_free(&whole);
+            clipped_free(&sliced);
+        }
+}
+END_TEST
+
 /* --- numbers that are none --- */
 
 /* Built as the programs are: whoever lets the compiler believe that there is no NaN finds out
@@ -155,6 +284,9 @@ Suite *step_suite(void)
     TCase *tests = tcase_create("step");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, backward_twice_gives_the_same_bits);
+    tcase_add_test(tests, shards_are_summed_in_one_order);
+    tcase_add_test(tests, shares_make_a_whole);
+    tcase_add_test(tests, slices_make_a_whole_update);
     tcase_add_test(tests, a_gradient_is_held_to_its_length);
     tcase_add_test(tests, what_is_not_finite_is_seen);
     suite_add_tcase(suite, tests);
