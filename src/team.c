@@ -1,7 +1,9 @@
 #include "src/team.h"
+#include "src/control_groups.h"
 #include "src/error.h"
 #include "src/memory.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -153,7 +155,8 @@ size_t team_processors(void)
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) != 0)
         return 1;
-    int count = CPU_COUNT(&set);
+    double granted = ceil(control_groups_processors(""));
+    int count = CPU_COUNT(&set) < granted ? CPU_COUNT(&set) : (int)granted;
     return count > 0 ? (size_t)count : 1;
 }
 

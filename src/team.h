@@ -19,7 +19,8 @@ void team_start(size_t threads);
 void team_stop(void);
 size_t team_size(void);
 
-/* The processors that this process may run on. */
+/* The processors that this process may run on, or less if its control group grants it less of
+ * their time. */
 size_t team_processors(void);
 
 /* Does all the tiles and returns when the last is done. */

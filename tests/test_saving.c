@@ -1,6 +1,7 @@
 /* What keeps a run safe: its checkpoints, of which one is whole at every moment; the lock on
  * its folder; the folder that is made again; and the memory that is not asked for in vain. */
 #include "src/containers.h"
+#include "src/control_groups.h"
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/text.h"
@@ -347,6 +348,10 @@ START_TEST(control_groups_are_looked_up)
     put("sys/fs/cgroup/memory.max", "10\n");
     put("sys/fs/cgroup/memory.current", "20\n");
     ck_assert(allowance_of_groups(run_path) == 0);
+    put("sys/fs/cgroup/outer/inner/cpu.max", "max 100000\n");
+    ck_assert(isinf(control_groups_processors(run_path)));
+    put("sys/fs/cgroup/outer/cpu.max", "150000 100000\n");
+    ck_assert(control_groups_processors(run_path) == 1.5);
 }
 END_TEST
 
@@ -360,6 +365,11 @@ START_TEST(so_are_groups_of_the_first_version)
     put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     put("sys/fs/cgroup/memory/memory.usage_in_bytes", "4000\n");
     ck_assert(allowance_of_groups(run_path) == 2500);
+    put("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "50000\n");
+    put("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n");
+    ck_assert(isinf(control_groups_processors(run_path)));
+    put("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "200000\n");
+    ck_assert(control_groups_processors(run_path) == 4);
 }
 END_TEST
 

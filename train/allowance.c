@@ -1,10 +1,8 @@
 #include "train/allowance.h"
-#include "src/text.h"
+#include "src/control_groups.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -58,85 +56,30 @@ static double left_of_process(void)
 
 /* --- control groups --- */
 
-/* The files of one version of them. */
-typedef struct GroupFiles {
-    const char *mount, *limit, *usage, *cache;
-} GroupFiles;
-
-static const GroupFiles version_2 = {"/sys/fs/cgroup", "memory.max", "memory.current",
-                                     "inactive_file "};
-static const GroupFiles version_1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
-                                     "memory.usage_in_bytes", "total_inactive_file "};
-
-/* The number behind the label, on the first line that begins with it; NaN if there is none. */
-static double read_number(const char *folder, const char *name, const char *label)
-{
-    char *path = text_format("%s/%s", folder, name), line[256];
-    double value = (double)NAN;
-    FILE *file = fopen(path, "re");
-    while (file && isnan(value) && fgets(line, sizeof line, file))
-        if (strncmp(line, label, strlen(label)) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            if (!text_to_double(line + strlen(label), &value)) {
-                value = (double)NAN; /* "max" */
-                break;
-            }
-        }
-    if (file)
-        fclose(file);
-    free(path);
-    return value;
-}
+/* The files of each version of them. */
+static const struct {
+    const char *limit, *usage, *cache;
+} files[] = {
+    [GROUP_VERSION_1] = {"memory.limit_in_bytes", "memory.usage_in_bytes",
+                         "total_inactive_file "},
+    [GROUP_VERSION_2] = {"memory.max", "memory.current", "inactive_file "},
+};
 
 /* What one group leaves. Kept files count as used there, and yet are given up for the asking.
  */
-static double left_of_group(const GroupFiles *files, const char *folder)
+static double left_of_group(GroupVersion version, const char *folder)
 {
-    double limit = read_number(folder, files->limit, "");
-    double used = read_number(folder, files->usage, "");
-    double cache = read_number(folder, "memory.stat", files->cache);
+    double limit = control_groups_number(folder, files[version].limit, "");
+    double used = control_groups_number(folder, files[version].usage, "");
+    double cache = control_groups_number(folder, "memory.stat", files[version].cache);
     if (isnan(limit) || isnan(used)) /* no limit, or no such group */
         return INFINITY;
     return fmax(0, limit - used + (isnan(cache) ? 0 : fmin(cache, used)));
 }
 
-/* Of a group and all those that it is in. */
-static double left_of_groups(const GroupFiles *files, const char *root, const char *group)
-{
-    double left = INFINITY;
-    char *folder = text_format("%s%s%s", root, files->mount, group);
-    size_t top = strlen(root) + strlen(files->mount);
-    for (;;) {
-        left = fmin(left, left_of_group(files, folder));
-        char *slash = strrchr(folder, '/');
-        if (strlen(folder) <= top || !slash)
-            break;
-        *slash = '\0';
-    }
-    free(folder);
-    return left;
-}
-
 double allowance_of_groups(const char *root)
 {
-    char *path = text_format("%s/proc/self/cgroup", root), line[4096];
-    double left = INFINITY;
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        char *group = strstr(line, ":/");
-        if (!group)
-            continue;
-        *group++ = '\0';
-        if (strcmp(line, "0:") == 0)
-            left = fmin(left, left_of_groups(&version_2, root, group));
-        else if (strstr(line, "memory"))
-            left = fmin(left, left_of_groups(&version_1, root, group));
-    }
-    if (file)
-        fclose(file);
-    free(path);
-    return left;
+    return control_groups_least(root, "memory", left_of_group);
 }
 
 /* --- all of it --- */
