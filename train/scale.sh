@@ -1,0 +1,30 @@
+#!/bin/sh
+# What two ranks gain on networks of several speeds, by "bench scale" on machines made of network
+# namespaces (tests/machines.sh, which says what that takes): scale.sh BIN [OPTIONS OF BENCH],
+# where BIN has programs built with MPI=1. Prints a table in Markdown, in milliseconds a step.
+set -u
+
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$top/tests/cases.sh"
+bin=$(CDPATH='' cd -- "${1:?}" && pwd) || exit 1
+shift
+cd -- "$work" || exit 1
+. "$top/tests/machines.sh"
+
+number() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" out; }
+row() {
+    network=$1 hosts=$2
+    shift 2
+    together "$hosts" 2 "$bin/bench" scale --json --threads 1 "$@" || { cat err; exit 1; }
+    awk -v network="$network" -v alone="$(number alone_seconds)" -v step="$(number step_seconds)" \
+        -v unhidden="$(number unhidden_seconds)" -v speedup="$(number speedup)" 'BEGIN {
+        printf "| %s | %.0f | %.0f | %.0f | %.2f |\n", network, 1e3 * alone, 1e3 * step,
+            1e3 * unhidden, speedup }'
+}
+echo '| network | one rank | two ranks | nothing hidden | times as fast |'
+echo '|---|---|---|---|---|'
+row 'within a machine' 10.77.0.1 "$@"
+for rate in 10gbit 1gbit 100mbit; do
+    slowed "$rate"
+    row "$rate" 10.77.0.1,10.77.0.2 "$@"
+done
