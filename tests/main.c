@@ -24,6 +24,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, step_suite());
     srunner_add_suite(runner, golden_suite());
     srunner_add_suite(runner, team_suite());
+    srunner_add_suite(runner, scoring_suite());
 #ifndef LINNET_DOUBLE
     srunner_add_suite(runner, core_suite());
     srunner_add_suite(runner, file_suite());
@@ -42,6 +43,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, runlog_suite());
     srunner_add_suite(runner, rundata_suite());
     srunner_add_suite(runner, scores_suite());
+    srunner_add_suite(runner, baseline_suite());
     srunner_add_suite(runner, groups_suite());
     srunner_add_suite(runner, chart_suite());
     srunner_add_suite(runner, svg_suite());

@@ -884,6 +884,105 @@ run "$bin/eval" --split test noted text.txt
 check "somebody else's scores are left alone" eval 'exits 0 && says "scores.csv:1: not the scores"'
 refused 'and said to be none' 1 'scores.csv:1: not the scores' "$bin/compare" noted
 
+# --- other ways of scoring ---
+
+eval_json softmax text.txt --split test
+plain=$(field nats)
+cp -r softmax ways
+rm -f ways/scores.csv
+run "$bin/eval" ways text.txt --split test && cp out plain.txt
+run "$bin/eval" ways text.txt --split test --temperature 1.5 --cache 50 --dynamic
+check 'eval has rows for other ways' exits 0
+check 'the model as it is comes first' begins out plain.txt
+check 'a temperature has its row' prints '^temperature 1.5: loss '
+check 'and a cache' prints '^cache 50, theta 0.01, lambda 0.15: loss '
+check 'and further learning' prints '^dynamic 16, lr 0.0003, decay 0.003, statistics 200: loss '
+check 'and nothing else' lines out 5
+check 'all are noted' [ "$(cut -d , -f 11,12 ways/scores.csv | tr '\n' ' ')" = "method,found \
+plain, temperature 1.5, cache 50 theta 0.01 lambda 0.15, \
+dynamic 16 lr 0.0003 decay 0.003 statistics 200, " ]
+run "$bin/compare" ways
+check 'compare shows the model as it is' \
+    prints "  $(sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p' plain.txt)  *"
+check 'further learning leaves the model alone' \
+    same ways/best.safetensors softmax/best.safetensors
+run "$bin/eval" ways text.txt --split test --tune-temperature --cache 50 --tune-cache
+check 'tuned ones say so' eval "prints '^temperature [0-9.]*, tuned on the validation text: ' &&
+    prints '^cache 50, theta [0-9.]*, lambda [0-9.]*, tuned on the validation text: '"
+check 'and what was found is noted' grep -q \
+    ',cache 50 theta tuned lambda tuned,theta [0-9.]* lambda [0-9.]*$' ways/scores.csv
+run "$bin/eval" softmax/best.safetensors text.txt --tune-temperature
+check 'on the validation text it is no surprise' prints 'tuned on this very text'
+eval_json softmax text.txt --split test --temperature 1 --cache 50 --cache-lambda 0 --dynamic \
+    --dynamic-lr 0
+check 'eval --json has them too' \
+    eval "is_json && prints '\"ways\": \[{\"method\": \"temperature\"'"
+check 'ways that change nothing' \
+    [ "$(grep -o '"nats": [0-9]*\.[0-9]' out | sort -u | wc -l)" -eq 1 ]
+check 'change nothing' near "$(field nats)" "$plain" 1e-6
+ways='--split test --temperature 0.7 --cache 9 --dynamic --stride 4'
+# shellcheck disable=SC2086
+eval_json linear text.txt $ways && cp out first
+# shellcheck disable=SC2086
+eval_json linear text.txt $ways --threads 3
+check 'threads do not matter to any' same out first
+# Four words again and again, in an order that training did not have.
+yes 'alone flies wren this' | head -n 32 >again.txt
+eval_json softmax text.txt --test again.txt --split test
+plain=$(field nats)
+eval_json softmax text.txt --test again.txt --split test --cache 50 --dynamic \
+    --dynamic-lr 0.01 --dynamic-segment 4
+nats_of() { sed -n "s/.*\"method\": \"$1\"[^}]*\"nats\": \([0-9.]*\).*/\1/p" out; }
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a + 0 < b + 0) }'; }
+check 'what comes again is expected by a cache' less "$(nats_of cache)" "$plain"
+check 'and learned' less "$(nats_of dynamic)" "$plain"
+train carrying --attn gated-delta --pos none --carry-state text.txt
+run "$bin/eval" carrying text.txt --temperature 1.2 --cache 20 --dynamic
+check 'a state that is carried' eval "exits 0 && prints '^dynamic 16, '"
+refused 'is read in one stream' 2 '--cache and --dynamic read' \
+    "$bin/eval" carrying text.txt --batch 2 --cache 20
+refused 'and once' 2 '--dynamic-segment 4: ' \
+    "$bin/eval" carrying text.txt --dynamic --dynamic-segment 4
+run "$bin/eval" softmax text.txt --dynamic --dynamic-lr 1e6
+check 'a model that goes astray is told' says 'went astray while it learned; --dynamic-lr'
+refused 'eval: two temperatures' 2 '--temperature and --tune-temperature' \
+    "$bin/eval" softmax text.txt --temperature 2 --tune-temperature
+refused 'eval: a temperature of nothing' 2 '--temperature 0.001' \
+    "$bin/eval" softmax text.txt --temperature 0.001
+refused 'eval: theta of no cache' 2 '--cache-theta is for --cache' \
+    "$bin/eval" softmax text.txt --cache-theta 1
+refused 'eval: theta that is looked for' 2 '--tune-cache looks for' \
+    "$bin/eval" softmax text.txt --cache 9 --tune-cache --cache-theta 1
+refused 'eval: a segment of nothing dynamic' 2 '--dynamic-segment is for --dynamic' \
+    "$bin/eval" softmax text.txt --dynamic-segment 3
+refused 'eval: a segment longer than a window' 2 'longer than the window of 16' \
+    "$bin/eval" softmax text.txt --dynamic --dynamic-segment 17
+
+baseline() { run "$bin/eval" --baseline "$@"; }
+baseline text.txt
+check 'a baseline needs no run' eval "exits 0 && prints '^5-gram, Kneser-Ney: loss '"
+check 'and tells the unigram' prints '^unigram: loss .* perplexity [0-9]'
+baseline text.txt --split test --order 2 --json
+check 'eval --baseline --json is JSON' is_json
+check 'and knows the order' prints '"order": 2}'
+printf 'the cuckoo sings here\nthe cuckoo sings\n' >cuckoo.txt
+baseline text.txt --test cuckoo.txt --split test
+check 'what is impossible is told' prints \
+    '^unigram: perplexity infinite, as 2 of 9 tokens do not come .* of the others [0-9.]*$'
+check 'and possible for n-grams' prints '^5-gram, Kneser-Ney: loss [0-9.]* '
+baseline text.txt --test cuckoo.txt --split test --json
+check 'an infinite loss is no number' prints '"loss": null, .*"impossible": 2'
+for kind in char byte; do
+    works "a baseline of ${kind}s" "$bin/eval" --baseline --tokens "$kind" text.txt
+done
+refused 'a baseline of one corpus' 2 'a corpus and nothing else' \
+    "$bin/eval" --baseline softmax text.txt
+refused 'a baseline without windows' 2 '--window is for models' \
+    "$bin/eval" --baseline text.txt --window 5
+refused 'an order for no baseline' 2 '--order is for --baseline' \
+    "$bin/eval" softmax text.txt --order 3
+refused 'a baseline of no text' 1 'missing.txt' "$bin/eval" --baseline missing.txt
+
 # --- where a text may come from ---
 
 same_as_text() { same_numbers "$1/last.safetensors" softmax/last.safetensors; }

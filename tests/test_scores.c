@@ -11,15 +11,22 @@
 #include <math.h>
 #include <string.h>
 
-#define SCORES_HEADER \
-    "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step\n"
+#define OLD_COLUMNS \
+    "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step"
+#define OLD_HEADER    OLD_COLUMNS "\n"
+#define SCORES_HEADER OLD_COLUMNS ",method,found\n"
 
 static Error error;
 
 static RunScore score_of(const char *split, size_t stride, double nats, size_t step)
 {
-    RunScore score = {
-        .window = 16, .stride = stride, .text_crc = 9, .tokens = 4, .nats = nats, .step = step};
+    RunScore score = {.window = 16,
+                      .stride = stride,
+                      .text_crc = 9,
+                      .tokens = 4,
+                      .nats = nats,
+                      .step = step,
+                      .method = SCORE_PLAIN};
     strcpy(score.split, split);
     return score;
 }
@@ -38,9 +45,9 @@ START_TEST(test_scores_notes)
     note(path, score_of("test", 4, 6, 5));
     note(path, score_of("test", 16, 2.5, 7)); /* in place of the first */
     ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
-    ck_assert_str_eq(bytes, SCORES_HEADER "valid,16,16,0,9,4,4,1,2.71828183,5\n"
-                                          "test,16,4,0,9,4,6,1.5,4.48168907,5\n"
-                                          "test,16,16,0,9,4,2.5,0.625,1.86824596,7\n");
+    ck_assert_str_eq(bytes, SCORES_HEADER "valid,16,16,0,9,4,4,1,2.71828183,5,plain,\n"
+                                          "test,16,4,0,9,4,6,1.5,4.48168907,5,plain,\n"
+                                          "test,16,16,0,9,4,2.5,0.625,1.86824596,7,plain,\n");
     free(bytes);
     RunScore *scores;
     ck_assert(scores_read(path, &scores, &error));
@@ -51,6 +58,37 @@ START_TEST(test_scores_notes)
 }
 END_TEST
 
+/* A method is part of the protocol; what tuning found is not. */
+START_TEST(test_scores_methods)
+{
+    char *path = scratch_put(RUN_SCORES, OLD_HEADER "test,16,16,0,9,4,8,2,7.3,5\n"), *bytes;
+    size_t size;
+    RunScore *scores, plain = score_of("test", 16, 7, 6), cached = score_of("test", 16, 5, 6);
+    strcpy(cached.method, "cache 9 theta tuned");
+    strcpy(cached.found, "theta 0.1");
+    ck_assert(scores_read(path, &scores, &error));
+    ck_assert(score_is_plain(&scores[0]) && score_same_protocol(&scores[0], &plain));
+    ck_assert(!score_is_plain(&cached) && !score_same_protocol(&cached, &plain));
+    arrfree(scores);
+    note(path, cached);
+    strcpy(cached.found, "theta 0.2");
+    cached.nats = 4;
+    note(path, cached);
+    ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
+    ck_assert_str_eq(bytes, SCORES_HEADER
+                     "test,16,16,0,9,4,8,2,7.3890561,5,plain,\n"
+                     "test,16,16,0,9,4,4,1,2.71828183,6,cache 9 theta tuned,theta 0.2\n");
+    free(bytes);
+    ck_assert(scores_read(path, &scores, &error));
+    ck_assert(score_same_protocol(&scores[1], &cached));
+    ck_assert_str_eq(scores[1].found, "theta 0.2");
+    arrfree(scores);
+    free(path);
+}
+END_TEST
+
+/* Rows of the old header, which they fit, and such as are wrong under the new one. */
+#define WORDS_OF_42 "forty-two characters are in these words - 4"
 START_TEST(test_scores_hostile)
 {
     static const struct {
@@ -58,13 +96,20 @@ START_TEST(test_scores_hostile)
     } cases[] = {
         {"", "scores.csv:1: not the scores"},
         {"a,b\n", "scores.csv:1: not the scores"},
-        {SCORES_HEADER "test,16,16,0,9,4,8,2\n", "scores.csv:2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,6\n", ":2: not a score"},
-        {SCORES_HEADER "a longer name than there is,16,16,0,9,4,8,2,7,5\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,-1,0,9,4,8,2,7,5\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,0,8,2,7,5\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,4,nan,2,7,5\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5\n\ntest\n", ":3: not a score"},
+        {OLD_HEADER "test,16,16,0,9,4,8,2\n", "scores.csv:2: not a score"},
+        {OLD_HEADER "test,16,16,0,9,4,8,2,7,5,6\n", ":2: not a score"},
+        {OLD_HEADER "a longer name than there is,16,16,0,9,4,8,2,7,5\n", ":2: not a score"},
+        {OLD_HEADER "test,16,-1,0,9,4,8,2,7,5\n", ":2: not a score"},
+        {OLD_HEADER "test,16,16,0,9,0,8,2,7,5\n", ":2: not a score"},
+        {OLD_HEADER "test,16,16,0,9,4,nan,2,7,5\n", ":2: not a score"},
+        {OLD_HEADER "test,16,16,0,9,4,8,2,7,5\n\ntest\n", ":3: not a score"},
+        {OLD_HEADER "test,16,16,0,9,4,8,2,7,5,plain,\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,,\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,\033[31m,\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,caf\303\251\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5," WORDS_OF_42 WORDS_OF_42 WORDS_OF_42 ",\n",
+         ":2: not a score"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         RunScore *scores, score = score_of("test", 16, 8, 5);
@@ -80,23 +125,27 @@ START_TEST(test_scores_hostile)
         free(path);
     }
     RunScore *scores;
-    char *path = scratch_put_bytes(RUN_SCORES, SCORES_HEADER "\0\n", sizeof SCORES_HEADER + 1);
+    char *path = scratch_put_bytes(RUN_SCORES, OLD_HEADER "\0\n", sizeof OLD_HEADER + 1);
     ck_assert(!scores_read(path, &scores, &error));
     ck_says(error, "zero bytes");
     free(path);
 }
 END_TEST
 
-/* A score counts as long as its checkpoint is the best one, among those measured like most. */
+/* A score counts as long as its checkpoint is the best one, among those measured like most, of
+ * models as they are. */
 START_TEST(test_scores_of_runs)
 {
     RunData runs[3];
     free(scratch_put(RUN_SETTINGS, "attn = linear\n"));
     free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3)); /* the best is step 2 */
     static const char *const texts[] = {
-        SCORES_HEADER "test,16,4,0,9,4,6,1.5,4.4,2\ntest,16,16,0,9,4,8,2,7.3,2\n",
-        SCORES_HEADER "valid,16,4,0,9,4,6,1.5,4.4,2\ntest,16,16,0,9,4,9,2.25,9.4,2\n",
-        SCORES_HEADER "test,16,16,0,9,4,9,2.25,9.4,1\n"};
+        SCORES_HEADER "test,16,4,0,9,4,3,1,2.7,2,dynamic 4,\ntest,16,4,0,9,4,6,1.5,4.4,2,plain,"
+                      "\ntest,16,16,0,9,4,8,2,7.3,2,plain,\n",
+        SCORES_HEADER
+        "test,16,4,0,9,4,3,1,2.7,2,dynamic 4,\nvalid,16,4,0,9,4,6,1.5,4.4,2,plain,"
+        "\ntest,16,16,0,9,4,9,2.25,9.4,2,plain,\n",
+        OLD_HEADER "test,16,16,0,9,4,9,2.25,9.4,1\n"};
     for (size_t r = 0; r < 3; r++) {
         free(scratch_put(RUN_SCORES, texts[r]));
         ck_assert_msg(rundata_read(&runs[r], scratch_folder(), &error), "%s", error.text);
@@ -122,6 +171,7 @@ Suite *scores_suite(void)
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
     tcase_add_test(tests, test_scores_notes);
+    tcase_add_test(tests, test_scores_methods);
     tcase_add_test(tests, test_scores_hostile);
     tcase_add_test(tests, test_scores_of_runs);
     suite_add_tcase(suite, tests);

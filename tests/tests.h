@@ -42,6 +42,8 @@ Suite *safetensors_hostile_suite(void);
 Suite *runlog_suite(void);
 Suite *rundata_suite(void);
 Suite *scores_suite(void);
+Suite *scoring_suite(void);
+Suite *baseline_suite(void);
 Suite *groups_suite(void);
 Suite *chart_suite(void);
 Suite *svg_suite(void);

@@ -14,7 +14,8 @@ static void print_score_notes(const RunData *runs, size_t count, char *const *na
     for (size_t r = 0; r < count; r++)
         for (size_t i = 0; i < arrlenu(runs[r].scores); i++) {
             const RunScore *score = &runs[r].scores[i];
-            if (strcmp(score->split, "test") != 0 || (shown && rundata_score(&runs[r], shown)))
+            if (!score_is_plain(score) || strcmp(score->split, "test") != 0 ||
+                (shown && rundata_score(&runs[r], shown)))
                 continue;
             if (score->step != runs[r].best_step)
                 warn("%s: its test score is of step %zu, but its best is step %zu by now; run "

@@ -14,7 +14,8 @@ static const RunScore *first_test_score(const Report *report)
 {
     for (size_t r = 0; r < report->count; r++)
         for (size_t i = 0; i < arrlenu(report->runs[r].scores); i++)
-            if (strcmp(report->runs[r].scores[i].split, "test") == 0)
+            if (strcmp(report->runs[r].scores[i].split, "test") == 0 &&
+                score_is_plain(&report->runs[r].scores[i]))
                 return &report->runs[r].scores[i];
     return NULL;
 }

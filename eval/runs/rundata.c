@@ -212,7 +212,7 @@ const RunScore *rundata_shared_test(const RunData *runs, size_t count)
             size_t having = 0;
             for (size_t other = 0; other < count; other++)
                 having += rundata_score(&runs[other], score) != NULL;
-            if (strcmp(score->split, "test") != 0 || having <= most)
+            if (!score_is_plain(score) || strcmp(score->split, "test") != 0 || having <= most)
                 continue;
             best = score;
             most = having;

@@ -50,7 +50,8 @@ const char *rundata_setting(const RunData *run, const char *name);
 /* The run's score by the protocol of another one, if it is of what is its best checkpoint by
  * now; else NULL. */
 const RunScore *rundata_score(const RunData *run, const RunScore *protocol);
-/* A test score by the protocol that most of the runs have one by; NULL if there is none. */
+/* A plain test score by the protocol that most of the runs have one by; NULL if there is none.
+ */
 const RunScore *rundata_shared_test(const RunData *runs, size_t count);
 
 /* Prints the run as one JSON object: what is above, and a point for every validation. Numbers

@@ -73,7 +73,11 @@ static void append_scores(char **text, const RunData *run)
     text_append(text, "\"scores\": [");
     for (size_t i = 0; i < arrlenu(run->scores); i++) {
         const RunScore *score = &run->scores[i];
-        text_append(text, "%s{\"split\": \"%s\", ", i ? ", " : "", score->split);
+        text_append(text, "%s{\"split\": \"%s\", \"method\": ", i ? ", " : "", score->split);
+        text_append_json_string(text, score->method);
+        text_append(text, ", \"found\": ");
+        text_append_json_string(text, score->found);
+        text_append(text, ", ");
         append_size(text, "window", score->window, true);
         append_size(text, "stride", score->stride, true);
         append_size(text, "carried_streams", score->carried_streams, true);

@@ -6,8 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-static const char header[] =
-    "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step";
+#define COLUMNS_OF_PLAIN \
+    "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step"
+
+/* Before there were methods, a file had the first columns only. */
+static const char header[] = COLUMNS_OF_PLAIN ",method,found";
+static const char old_header[] = COLUMNS_OF_PLAIN;
 
 double score_row_loss(const RunScore *score)
 {
@@ -18,13 +22,32 @@ bool score_same_protocol(const RunScore *a, const RunScore *b)
 {
     return strcmp(a->split, b->split) == 0 && a->window == b->window &&
            a->stride == b->stride && a->carried_streams == b->carried_streams &&
-           a->text_crc == b->text_crc;
+           a->text_crc == b->text_crc && strcmp(a->method, b->method) == 0;
+}
+
+bool score_is_plain(const RunScore *score)
+{
+    return strcmp(score->method, SCORE_PLAIN) == 0;
 }
 
 /* --- reading --- */
 
 /* The order of the cells in a row. */
-enum { SPLIT, WINDOW, STRIDE, STREAMS, CRC, TOKENS, NATS, LOSS, PERPLEXITY, STEP, CELLS };
+enum {
+    SPLIT,
+    WINDOW,
+    STRIDE,
+    STREAMS,
+    CRC,
+    TOKENS,
+    NATS,
+    LOSS,
+    PERPLEXITY,
+    STEP,
+    METHOD,
+    FOUND,
+    CELLS
+};
 
 static bool is_split(const char *text)
 {
@@ -32,17 +55,34 @@ static bool is_split(const char *text)
            strcmp(text, "test") == 0;
 }
 
-/* The loss and the perplexity are there for people; what counts are the nats. */
-static bool read_row(char *line, RunScore *score)
+static bool read_words(char words[SCORE_METHOD], const char *cell)
 {
-    char *cells[CELLS];
+    for (const char *c = cell; *c; c++)
+        if (*c < ' ' || *c > '~')
+            return false;
+    if (strlen(cell) >= SCORE_METHOD)
+        return false;
+    memcpy(words, cell, strlen(cell) + 1);
+    return true;
+}
+
+/* Cuts a line at its commas; whether there are so many cells. */
+static bool cut_line(char *line, char *cells[CELLS], size_t wanted)
+{
     size_t count = 0;
     for (char *cell; (cell = strsep(&line, ",")); count++) {
-        if (count == CELLS)
+        if (count == wanted)
             return false;
         cells[count] = cell;
     }
-    if (count != CELLS || !is_split(cells[SPLIT]))
+    return count == wanted;
+}
+
+/* The loss and the perplexity are there for people; what counts are the nats. */
+static bool read_row(char *line, size_t columns, RunScore *score)
+{
+    char *cells[CELLS] = {[METHOD] = SCORE_PLAIN, [FOUND] = ""};
+    if (!cut_line(line, cells, columns) || !is_split(cells[SPLIT]))
         return false;
     *score = (RunScore){0};
     strcpy(score->split, cells[SPLIT]);
@@ -51,21 +91,24 @@ static bool read_row(char *line, RunScore *score)
            text_to_size(cells[STREAMS], &score->carried_streams) &&
            text_to_size(cells[CRC], &score->text_crc) &&
            text_to_size(cells[TOKENS], &score->tokens) && score->tokens > 0 &&
-           text_to_double(cells[NATS], &score->nats) && text_to_size(cells[STEP], &score->step);
+           text_to_double(cells[NATS], &score->nats) &&
+           text_to_size(cells[STEP], &score->step) &&
+           read_words(score->method, cells[METHOD]) && read_words(score->found, cells[FOUND]);
 }
 
 static bool read_lines(const char *path, char *rest, RunScore **scores, Error *error)
 {
     const char *first = strsep(&rest, "\n");
-    if (strcmp(first, header) != 0)
+    bool old = strcmp(first, old_header) == 0;
+    if (!old && strcmp(first, header) != 0)
         return error_set(error, "%s:1: not the scores of a run, which begin with %s", path,
-                         header);
+                         old_header);
     size_t number = 2;
     for (char *line; (line = strsep(&rest, "\n")); number++) {
         RunScore score;
         if (!*line && !rest)
             break;
-        if (!read_row(line, &score))
+        if (!read_row(line, old ? METHOD : CELLS, &score))
             return error_set(error,
                              "%s:%zu: not a score that eval noted; remove this file, or the "
                              "line, and run eval again",
@@ -97,9 +140,10 @@ bool scores_read(const char *path, RunScore **scores, Error *error)
 static void append_row(char **text, const RunScore *score)
 {
     double loss = score_row_loss(score);
-    text_append(text, "%s,%zu,%zu,%zu,%zu,%zu,%.17g,%.9g,%.9g,%zu\n", score->split,
+    text_append(text, "%s,%zu,%zu,%zu,%zu,%zu,%.17g,%.9g,%.9g,%zu,%s,%s\n", score->split,
                 score->window, score->stride, score->carried_streams, score->text_crc,
-                score->tokens, score->nats, loss, exp(loss), score->step);
+                score->tokens, score->nats, loss, exp(loss), score->step, score->method,
+                score->found);
 }
 
 bool scores_note(const char *path, const RunScore *score, Error *error)

@@ -67,6 +67,8 @@ double temperature_tune(Scorer *scorer, const CorpusSplit *split)
         ScoreListener listener = temperatures_listener(&temperatures);
         scorer_score(scorer, split, &listener, 1);
         size_t best = lowest(temperatures.nats, temperatures.count);
+        if (!isfinite(temperatures.nats[best]))
+            return 1;
         if (best > 0 && best < temperatures.count - 1)
             return rounded(between(&temperatures, best));
         centre = temperatures.at[best];

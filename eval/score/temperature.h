@@ -22,7 +22,8 @@ typedef struct Temperatures {
 ScoreListener temperatures_listener(Temperatures *temperatures);
 
 /* The temperature, to three decimals, at which a text has the lowest loss. It is looked for in
- * steps of 8 % from 1 on and between the steps by a parabola; to a sixteenth and sixteenfold. */
+ * steps of 8 % from 1 on and between the steps by a parabola; to a sixteenth and sixteenfold.
+ */
 double temperature_tune(Scorer *scorer, const CorpusSplit *split);
 
 #endif

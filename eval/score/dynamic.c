@@ -1,0 +1,184 @@
+#include "eval/score/dynamic.h"
+#include "src/team.h"
+#include "src/vector.h"
+
+#include <assert.h>
+#include <float.h>
+#include <stdlib.h>
+
+#define TILE ((size_t)32768) /* weights of a tile */
+
+typedef struct Learner {
+    Model model; /* a copy of its own */
+    Pass pass;
+    Params gradients;
+    Arena arena;
+    real *gradient_base, *trained; /* (table.total) w_0 */
+    real *usual;                   /* (table.total) r, at first its squares' sum */
+    double mean;                   /* R */
+    int32_t *inputs, *targets;
+    size_t weights; /* table.total */
+} Learner;
+
+/* --- its memory --- */
+
+static void lay_out(Learner *l)
+{
+    model_layout(&l->model, &l->arena);
+    l->gradient_base = arena_reals(&l->arena, l->weights);
+    l->trained = arena_reals(&l->arena, l->weights);
+    l->usual = arena_reals(&l->arena, l->weights);
+    pass_layout(&l->pass, &l->arena);
+    l->inputs = arena_bytes(&l->arena, l->pass.rows, sizeof *l->inputs);
+    l->targets = arena_bytes(&l->arena, l->pass.rows, sizeof *l->targets);
+}
+
+/* What the model is, without what only training wants. */
+static ModelConfig sober(ModelConfig config)
+{
+    config.word_dropout = config.input_dropout = config.dropout = 0;
+    config.attention_dropout = config.output_dropout = 0;
+    config.output_penalty = config.change_penalty = 0;
+    return config;
+}
+
+static void learner_make(Learner *l, const Model *model, size_t window)
+{
+    ModelConfig config = sober(model->config);
+    *l = (Learner){0};
+    model_make(&l->model, &config);
+    l->weights = l->model.table.total;
+    pass_make(&l->pass, &l->model, 1, window, PASS_TRAIN);
+    l->gradients.h = memory_take(config.layers, sizeof *l->gradients.h, "the layers");
+    lay_out(l);
+    arena_allocate(&l->arena, "dynamic evaluation");
+    lay_out(l);
+    params_bind(&l->gradients, &config, l->gradient_base);
+    pass_prepare(&l->pass);
+    memcpy(l->model.base, model->base, l->weights * sizeof *model->base);
+    memcpy(l->trained, model->base, l->weights * sizeof *model->base);
+}
+
+static void learner_free(Learner *l)
+{
+    pass_free(&l->pass);
+    model_free(&l->model);
+    free(l->gradients.h);
+    arena_free(&l->arena);
+}
+
+/* --- a window --- */
+
+/* Its loss, and the sum of its gradients; *tokens becomes how many it scored. */
+static double read_window(Learner *l, const Windows *windows, size_t index, size_t *tokens)
+{
+    windows_fill(windows, index, l->inputs, l->targets);
+    *tokens = 0;
+    for (size_t i = 0; i < windows->window; i++)
+        *tokens += l->targets[i] >= 0;
+    vector_zero(l->gradient_base, l->weights);
+    return pass_gradients(&l->pass, &l->gradients, l->inputs, l->targets, (RandomKey){0});
+}
+
+/* --- the statistics --- */
+
+typedef struct SquareJob {
+    real *sum;
+    const real *gradient;
+    size_t count;
+    real scale;
+} SquareJob;
+
+static void square_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const SquareJob *job = context;
+    size_t first = tile * TILE, count = team_extent(job->count, TILE, tile);
+    for (size_t i = first; i < first + count; i++) {
+        real g = job->gradient[i] * job->scale;
+        job->sum[i] += g * g;
+    }
+}
+
+/* From sums of squares to r, and R. */
+static void take_roots(Learner *l, size_t segments)
+{
+    double sum = 0;
+    for (size_t i = 0; i < l->weights; i++) {
+        double root = sqrt((double)l->usual[i] / (double)segments);
+        l->usual[i] = (real)root;
+        sum += root;
+    }
+    l->mean = fmax(sum / (double)l->model.table.parameters, FLT_MIN); /* to divide by */
+}
+
+/* Of segments all over the training text. */
+static void gather_statistics(Learner *l, const Windows *training, size_t segments)
+{
+    size_t all = windows_number(training), tokens;
+    segments = segments < all ? segments : all;
+    for (size_t i = 0; i < segments; i++) {
+        if (l->pass.carries)
+            pass_restart(&l->pass);
+        read_window(l, training, i * all / segments, &tokens);
+        SquareJob job = {l->usual, l->gradient_base, l->weights, 1 / (real)tokens};
+        team_run(team_tiles(l->weights, TILE), square_tile, &job);
+    }
+    take_roots(l, segments);
+}
+
+/* --- the steps --- */
+
+typedef struct StepJob {
+    real *weights;
+    const real *gradient, *trained, *usual;
+    size_t count;
+    real rate, decay, mean; /* the rate of the gradient's sum, the decay of an r of 1 */
+} StepJob;
+
+static void step_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const StepJob job = *(const StepJob *)context;
+    size_t first = tile * TILE, count = team_extent(job.count, TILE, tile);
+    for (size_t i = first; i < first + count; i++) {
+        real back = job.decay * job.usual[i];
+        back = back < 1 ? back : 1;
+        job.weights[i] += back * (job.trained[i] - job.weights[i]) -
+                          job.rate * job.gradient[i] / (job.usual[i] + job.mean);
+    }
+}
+
+static void step(Learner *l, const DynamicOptions *options, size_t tokens)
+{
+    StepJob job = {.weights = l->model.base,
+                   .gradient = l->gradient_base,
+                   .trained = l->trained,
+                   .usual = l->usual,
+                   .count = l->weights,
+                   .rate = (real)(options->rate / (double)tokens),
+                   .decay = (real)(options->decay / l->mean),
+                   .mean = (real)l->mean};
+    team_run(team_tiles(l->weights, TILE), step_tile, &job);
+}
+
+Score dynamic_score(const Model *model, const Protocol *protocol, const DynamicOptions *options,
+                    const CorpusSplit *split, const CorpusSplit *training)
+{
+    assert(protocol->batch == 1 && options->statistics > 0);
+    Learner l;
+    Score score = {.tokens = split->count};
+    Windows windows = protocol_windows(protocol, split);
+    Windows learned = protocol_windows(protocol, training);
+    learner_make(&l, model, protocol->window);
+    gather_statistics(&l, &learned, options->statistics);
+    if (l.pass.carries)
+        pass_restart(&l.pass);
+    for (size_t i = 0; i < windows_number(&windows); i++) {
+        size_t tokens;
+        score.nats += read_window(&l, &windows, i, &tokens);
+        step(&l, options, tokens);
+    }
+    learner_free(&l);
+    return score;
+}

@@ -1,0 +1,41 @@
+/* What eval can be told: the rows of its options, and what they may not say together. */
+#ifndef LINNET_EVAL_OPTIONS_H
+#define LINNET_EVAL_OPTIONS_H
+
+#include "models/config.h"
+#include "src/options.h"
+
+typedef struct EvalOptions {
+    size_t split, max_input_mb, threads;
+    char *valid, *test;
+    bool json;
+
+    size_t window, stride, batch, carry_state, precision;
+
+    double temperature; /* 0: none */
+    bool tune_temperature;
+    size_t cache; /* 0: none */
+    double cache_theta, cache_lambda;
+    bool tune_cache;
+    bool dynamic;
+    double dynamic_lr, dynamic_decay;
+    size_t dynamic_segment, dynamic_statistics;
+
+    bool baseline;
+    size_t order, tokens, vocab_size, min_count;
+} EvalOptions;
+
+typedef enum SplitName { SPLIT_VALID, SPLIT_TEST, SPLIT_TRAIN } SplitName;
+const char *split_name(size_t index);
+
+enum { EVAL_GROUPS = 4 };
+void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS]);
+
+/* These end the program where the command line does not make sense. */
+void eval_options_check(const EvalOptions *options, const OptionGroup groups[EVAL_GROUPS],
+                        const CommandLine *line);
+/* How the model reads: fills in what was left open, and has the model carry its state or not.
+ */
+void eval_options_settle(EvalOptions *options, ModelConfig *config);
+
+#endif

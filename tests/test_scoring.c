@@ -1,0 +1,561 @@
+/* Ways of scoring a text besides the model as it is, and the rows that they all work on, each
+ * against a slow and simple account of the same. */
+#include "eval/score/cache.h"
+#include "eval/score/dynamic.h"
+#include "eval/score/temperature.h"
+#include "eval/write/generator.h"
+#include "src/layers/head.h"
+#include "src/random.h"
+#include "tests/support.h"
+#include "tests/tests.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { WINDOW = 7, TEXT = 60, WORDS = 11, WIDTH = 8, PRIME = 3 };
+
+/* How far sums of rounded numbers may be apart, as a share. */
+#define NEAR (64 * (double)REAL_EPSILON)
+
+static const ModelConfig small = {.layers = 2,
+                                  .dim = WIDTH,
+                                  .heads = 2,
+                                  .ffn = 12,
+                                  .context = WINDOW,
+                                  .tied = true,
+                                  .dropout = 0.3,
+                                  .input_dropout = 0.2,
+                                  .output_dropout = 0.2,
+                                  .output_penalty = 0.5,
+                                  .vocabulary = WORDS};
+
+static int32_t ids[TEXT], other_ids[TEXT];
+static const CorpusSplit text = {.name = "test", .ids = ids, .count = TEXT, .characters = TEXT};
+
+static void set_text(void)
+{
+    RandomKey key = random_key(4, RANDOM_TEST, 0), other = random_key(5, RANDOM_TEST, 0);
+    for (size_t i = 0; i < TEXT; i++) {
+        ids[i] = (int32_t)random_below(key, i, WORDS);
+        other_ids[i] = (int32_t)random_below(other, i, WORDS);
+    }
+}
+
+typedef struct Rig {
+    SmallModel small;
+    Scorer scorer;
+} Rig;
+
+static void rig_make(Rig *rig, ModelConfig config, size_t stride, size_t batch)
+{
+    const Protocol protocol = {WINDOW, stride, batch, PRIME};
+    small_model_make(&rig->small, config, 0.3);
+    scorer_make(&rig->scorer, &rig->small.model, &protocol);
+}
+
+static void rig_free(Rig *rig)
+{
+    scorer_free(&rig->scorer);
+    small_model_free(&rig->small);
+}
+
+static void check_near(double value, double expected, const char *what, size_t number)
+{
+    ck_assert_msg(fabs(value - expected) <= NEAR * (1 + fabs(expected)),
+                  "%s %zu: %.9g, should be %.9g", what, number, value, expected);
+}
+
+/* --- the rows that count --- */
+
+/* Hears of a batch and compares its losses with those of a head that looked at every row. */
+typedef struct Whole {
+    const Scorer *scorer;
+    Pass again; /* the same model, to compute all rows once more */
+    Arena arena;
+    real *scratch, *losses;
+    size_t heard;
+} Whole;
+
+static void compare_rows(void *context, Pass *pass)
+{
+    Whole *whole = context;
+    const Model *model = pass->model;
+    const int32_t *inputs = whole->scorer->buffer, *targets = inputs + pass->rows;
+    HeadSizes sizes = {pass->rows, WIDTH, WORDS, (real)model->config.logit_cap};
+    const real *u = pass_forward(&whole->again, inputs);
+    head_loss(whole->losses, u, model->at.wte, model->at.head_bias, targets, sizes,
+              whole->scratch);
+    size_t next = 0;
+    for (size_t row = 0; row < pass->rows; row++) {
+        check_near((double)pass->row_loss[row], (double)whole->losses[row], "row", row);
+        if (targets[row] < 0)
+            continue;
+        ck_assert_uint_eq(pass->scored.rows[next], row);
+        ck_assert_int_eq(pass->scored.targets[next], targets[row]);
+        ck_assert(pass->scored.losses[next] == pass->row_loss[row]);
+        for (size_t i = 0; i < WIDTH; i++)
+            ck_assert(pass->scored.u[next * WIDTH + i] == u[row * WIDTH + i]);
+        next++;
+    }
+    ck_assert_uint_eq(pass->scored.count, next);
+    whole->heard += next;
+}
+
+START_TEST(the_head_sees_the_rows_that_count)
+{
+    for (size_t stride = 1; stride <= WINDOW; stride += 2)
+        for (size_t batch = 1; batch <= 4; batch += 3) {
+            ModelConfig config = small;
+            config.head_bias = stride == 1 ? HEAD_BIAS_YES : HEAD_BIAS_NO;
+            config.logit_cap = batch == 1 ? 0 : 2;
+            Rig rig;
+            rig_make(&rig, config, stride, batch);
+            HeadSizes sizes = {batch * WINDOW, WIDTH, WORDS, 0};
+            Whole whole = {
+                .scorer = &rig.scorer,
+                .scratch = memory_take(head_scratch_reals(sizes), sizeof(real), "a test"),
+                .losses = memory_take(sizes.rows, sizeof(real), "a test")};
+            pass_make(&whole.again, &rig.small.model, batch, WINDOW, PASS_EVALUATE);
+            pass_layout(&whole.again, &whole.arena);
+            arena_allocate(&whole.arena, "a test");
+            pass_layout(&whole.again, &whole.arena);
+            pass_prepare(&whole.again);
+            ScoreListener listener = {compare_rows, &whole};
+            scorer_score(&rig.scorer, &text, &listener, 1);
+            ck_assert_uint_eq(whole.heard, TEXT);
+            pass_free(&whole.again);
+            arena_free(&whole.arena);
+            free(whole.scratch);
+            free(whole.losses);
+            rig_free(&rig);
+        }
+}
+END_TEST
+
+/* --- temperature --- */
+
+typedef struct SlowTemperature {
+    double temperature, nats;
+} SlowTemperature;
+
+static void sum_slowly(void *context, Pass *pass)
+{
+    SlowTemperature *slow = context;
+    const Model *model = pass->model;
+    const ScoredRows *scored = &pass->scored;
+    HeadSizes sizes = {1, WIDTH, WORDS, (real)model->config.logit_cap};
+    for (size_t n = 0; n < scored->count; n++) {
+        real logits[WORDS];
+        double sum = 0;
+        head_logits(logits, scored->u + n * WIDTH, model->at.wte, model->at.head_bias, sizes);
+        for (size_t i = 0; i < WORDS; i++)
+            sum += exp((double)logits[i] / slow->temperature);
+        slow->nats += log(sum) - (double)logits[scored->targets[n]] / slow->temperature;
+    }
+}
+
+START_TEST(a_temperature_divides_the_logits)
+{
+    for (size_t kind = 0; kind < 8; kind++) {
+        ModelConfig config = small;
+        config.head_bias = kind & 1 ? HEAD_BIAS_YES : HEAD_BIAS_NO;
+        config.logit_cap = kind & 2 ? 0.7 : 0;
+        config.norm = kind & 4 ? NORM_POST : NORM_PRE;
+        Rig rig;
+        rig_make(&rig, config, kind & 1 ? WINDOW : 3, 2);
+        Temperatures temperatures = {.at = {0.5, 1, 1.7}, .count = 3};
+        SlowTemperature slow[3] = {{0.5, 0}, {1, 0}, {1.7, 0}};
+        ScoreListener listeners[] = {{sum_slowly, &slow[0]},
+                                     {sum_slowly, &slow[1]},
+                                     temperatures_listener(&temperatures),
+                                     {sum_slowly, &slow[2]}};
+        Score score = scorer_score(&rig.scorer, &text, listeners, 4);
+        for (size_t i = 0; i < 3; i++)
+            check_near(temperatures.nats[i], slow[i].nats, "temperature", i);
+        check_near(temperatures.nats[1], score.nats, "no temperature", kind);
+        rig_free(&rig);
+    }
+}
+END_TEST
+
+static double nats_at(Scorer *scorer, double temperature)
+{
+    Temperatures temperatures = {.at = {temperature}, .count = 1};
+    ScoreListener listener = temperatures_listener(&temperatures);
+    scorer_score(scorer, &text, &listener, 1);
+    return temperatures.nats[0];
+}
+
+/* Writes the text by the model itself, at a temperature that is then the best one, but for
+ * chance. */
+static void write_text(const Model *model, double temperature)
+{
+    const SamplerOptions options = {.temperature = temperature, .top_p = 1};
+    RandomKey key = random_key(9, RANDOM_TEST, 0);
+    Generator generator;
+    generator_make(&generator, model, 1);
+    for (size_t i = 0; i < TEXT; i++) {
+        int32_t before = i ? ids[i - 1] : PRIME;
+        if (i % WINDOW == 0)
+            generator_restart(&generator);
+        generator_read(&generator, &before);
+        ids[i] = generator_pick(&generator, 0, &options, random_uniform(key, i), -1);
+    }
+    generator_free(&generator);
+}
+
+START_TEST(the_best_temperature_is_found)
+{
+    static const double written[] = {0.4, 1, 3};
+    double last = 0;
+    for (size_t i = 0; i < 3; i++) {
+        Rig rig;
+        rig_make(&rig, small, WINDOW, 2);
+        write_text(&rig.small.model, written[i]);
+        double best = temperature_tune(&rig.scorer, &text), least = nats_at(&rig.scorer, best);
+        ck_assert_double_gt(best, last);
+        ck_assert_double_lt(least, nats_at(&rig.scorer, best * 1.02));
+        ck_assert_double_lt(least, nats_at(&rig.scorer, best / 1.02));
+        ck_assert_double_eq_tol(best, round(best * 1000) / 1000, 1e-12);
+        last = best;
+        rig_free(&rig);
+    }
+}
+END_TEST
+
+/* A text that is always the likeliest wants no doubt at all; the search ends all the same. */
+START_TEST(temperatures_have_ends)
+{
+    Rig rig;
+    rig_make(&rig, small, WINDOW, 2);
+    write_text(&rig.small.model, 0);
+    double coldest = temperature_tune(&rig.scorer, &text);
+    ck_assert(coldest > 0.04 && coldest < 0.07);
+    rig.small.model.at.wte[0] = (real)NAN;
+    ck_assert_double_eq(temperature_tune(&rig.scorer, &text), 1);
+    rig_free(&rig);
+}
+END_TEST
+
+/* --- the cache --- */
+
+/* All that was read, and the loss of each token by the definition. */
+typedef struct SlowCache {
+    size_t size, read;
+    double theta, lambda, nats;
+    real states[TEXT][WIDTH];
+} SlowCache;
+
+static double dot(const real *a, const real *b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < WIDTH; i++)
+        sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+static void cache_slowly(void *context, Pass *pass)
+{
+    SlowCache *slow = context;
+    for (size_t n = 0; n < pass->scored.count; n++) {
+        size_t t = slow->read++, from = t > slow->size ? t - slow->size : 0;
+        const real *h = pass->scored.u + n * WIDTH;
+        double all = 0, same = 0, p = exp(-(double)pass->row_loss[pass->scored.rows[n]]);
+        ck_assert_int_eq(pass->scored.targets[n], ids[t]);
+        for (size_t i = from; i < t; i++) {
+            double weight = exp(slow->theta * dot(h, slow->states[i]));
+            all += weight;
+            same += ids[i] == ids[t] ? weight : 0;
+        }
+        slow->nats -= log(t > 0 ? (1 - slow->lambda) * p + slow->lambda * same / all : p);
+        memcpy(slow->states[t], h, sizeof slow->states[t]);
+    }
+}
+
+START_TEST(a_cache_is_what_it_is_defined_to_be)
+{
+    static const size_t sizes[] = {1, 2, 9, 31, 1000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t batch = 1; batch <= 4; batch += 3)
+            for (size_t stride = 2; stride <= WINDOW; stride += WINDOW - 2) {
+                Rig rig;
+                Cache cache;
+                rig_make(&rig, small, stride, batch);
+                const CacheGrid grid = {
+                    .theta = {0.1, 0, 0.7}, .lambda = {0.2, 0.9}, .thetas = 3, .lambdas = 2};
+                cache_make(&cache, &rig.scorer.pass, sizes[i], &grid);
+                SlowCache first = {.size = sizes[i], .theta = 0.1, .lambda = 0.9};
+                SlowCache last = {.size = sizes[i], .theta = 0.7, .lambda = 0.2};
+                ScoreListener listeners[] = {
+                    {cache_slowly, &first}, cache_listener(&cache), {cache_slowly, &last}};
+                scorer_score(&rig.scorer, &text, listeners, 3);
+                ck_assert_uint_eq(first.read, TEXT);
+                check_near(cache.grid.nats[0][1], first.nats, "cache of", sizes[i]);
+                check_near(cache.grid.nats[2][0], last.nats, "cache of", sizes[i]);
+                cache_free(&cache);
+                rig_free(&rig);
+            }
+}
+END_TEST
+
+/* The nats up to the end of each batch. */
+typedef struct Course {
+    const Cache *cache;
+    double nats[TEXT];
+    size_t batches;
+} Course;
+
+static void follow(void *context, Pass *pass)
+{
+    (void)pass;
+    Course *course = context;
+    course->nats[course->batches++] = course->cache->grid.nats[0][0];
+}
+
+static Course course_of(Rig *rig, const int32_t *tokens)
+{
+    const CorpusSplit read = {.ids = (int32_t *)tokens, .count = TEXT};
+    Cache cache;
+    CacheGrid grid = cache_grid_of((CacheSettings){0.2, 0.3});
+    cache_make(&cache, &rig->scorer.pass, 20, &grid);
+    Course course = {.cache = &cache};
+    ScoreListener listeners[] = {cache_listener(&cache), {follow, &course}};
+    scorer_score(&rig->scorer, &read, listeners, 2);
+    cache_free(&cache);
+    return course;
+}
+
+START_TEST(a_cache_knows_nothing_of_what_comes)
+{
+    int32_t changed[TEXT];
+    Rig rig;
+    rig_make(&rig, small, WINDOW, 1);
+    Course course = course_of(&rig, ids);
+    for (size_t t = 0; t < TEXT; t++) {
+        for (size_t i = 0; i < TEXT; i++)
+            changed[i] = i < t ? ids[i] : (ids[i] + 1) % WORDS;
+        Course other = course_of(&rig, changed);
+        for (size_t batch = 0; batch < course.batches; batch++)
+            ck_assert((course.nats[batch] == other.nats[batch]) == ((batch + 1) * WINDOW <= t));
+    }
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(the_best_cache_is_found)
+{
+    Rig rig;
+    Cache cache;
+    rig_make(&rig, small, WINDOW, 2);
+    for (size_t i = 0; i < TEXT; i++) /* what came comes again, but not always */
+        ids[i] = i % 9 == 4 ? (int32_t)(i % WORDS) : (int32_t)(i % 3);
+    CacheSettings best = cache_tune(&rig.scorer, &text, 30);
+    CacheGrid grid = {.theta = {best.theta, 0.002, 0.5},
+                      .lambda = {best.lambda, 0.02, 0.1, 0.4},
+                      .thetas = 3,
+                      .lambdas = 4};
+    cache_make(&cache, &rig.scorer.pass, 30, &grid);
+    ScoreListener listener = cache_listener(&cache);
+    Score plain = scorer_score(&rig.scorer, &text, &listener, 1);
+    ck_assert_double_lt(cache.grid.nats[0][0], plain.nats);
+    for (size_t i = 0; i < grid.thetas; i++)
+        for (size_t j = 0; j < grid.lambdas; j++)
+            ck_assert_double_le(cache.grid.nats[0][0], cache.grid.nats[i][j]);
+    cache_free(&cache);
+    rig_free(&rig);
+}
+END_TEST
+
+/* --- going on learning --- */
+
+static const CorpusSplit training = {.name = "train", .ids = other_ids, .count = TEXT};
+static const DynamicOptions usual = {.rate = 0.02, .decay = 0.1, .statistics = 3};
+
+static double dynamic_nats(const Model *model, size_t segment, const DynamicOptions *how)
+{
+    const Protocol protocol = {WINDOW, segment, 1, PRIME};
+    return dynamic_score(model, &protocol, how, &text, &training).nats;
+}
+
+START_TEST(a_model_that_learns_nothing_is_as_it_was)
+{
+    static const DynamicOptions idle = {.rate = 0, .decay = 0.5, .statistics = 2};
+    for (size_t segment = 1; segment <= WINDOW; segment += 3) {
+        Rig rig;
+        rig_make(&rig, small, segment, 3);
+        check_near(dynamic_nats(&rig.small.model, segment, &idle),
+                   scorer_score(&rig.scorer, &text, NULL, 0).nats, "segment", segment);
+        rig_free(&rig);
+    }
+}
+END_TEST
+
+START_TEST(learning_leaves_the_model_alone)
+{
+    SmallModel given;
+    small_model_make(&given, small, 0.3);
+    size_t size = given.model.table.total * sizeof(real);
+    real *before = memory_take(given.model.table.total, sizeof(real), "a test");
+    memcpy(before, given.model.base, size);
+    for (size_t i = 0; i < TEXT; i++)
+        ids[i] = (int32_t)(i % 4);
+    double nats = dynamic_nats(&given.model, 4, &usual);
+    ck_assert_mem_eq(before, given.model.base, size);
+    ck_assert_double_eq(dynamic_nats(&given.model, 4, &usual), nats);
+    const DynamicOptions idle = {.rate = 0, .decay = 0, .statistics = 1};
+    ck_assert_double_lt(nats, 0.8 * dynamic_nats(&given.model, 4, &idle));
+    free(before);
+    small_model_free(&given);
+}
+END_TEST
+
+/* A model of its own, without dropout, that does what dynamic.h says, number by number. */
+typedef struct SlowLearner {
+    SmallModel small;
+    Pass pass;
+    Arena arena;
+    Params gradients;
+    real *gradient;
+    double *usual, *trained, mean;
+    int32_t inputs[WINDOW], targets[WINDOW];
+} SlowLearner;
+
+static void slow_make(SlowLearner *slow, ModelConfig config)
+{
+    config.dropout = config.input_dropout = config.output_dropout = config.output_penalty = 0;
+    *slow = (SlowLearner){0};
+    small_model_make(&slow->small, config, 0.3);
+    size_t weights = slow->small.model.table.total;
+    pass_make(&slow->pass, &slow->small.model, 1, WINDOW, PASS_TRAIN);
+    slow->gradients.h = memory_take(config.layers, sizeof *slow->gradients.h, "a test");
+    for (int measured = 0; measured < 2; measured++) {
+        slow->gradient = arena_reals(&slow->arena, weights);
+        pass_layout(&slow->pass, &slow->arena);
+        if (!measured)
+            arena_allocate(&slow->arena, "a test");
+    }
+    params_bind(&slow->gradients, &slow->small.model.config, slow->gradient);
+    pass_prepare(&slow->pass);
+    slow->usual = memory_take(weights, sizeof *slow->usual, "a test");
+    slow->trained = memory_take(weights, sizeof *slow->trained, "a test");
+    for (size_t i = 0; i < weights; i++)
+        slow->trained[i] = (double)slow->small.model.base[i];
+}
+
+static void slow_free(SlowLearner *slow)
+{
+    pass_free(&slow->pass);
+    free(slow->gradients.h);
+    free(slow->usual);
+    free(slow->trained);
+    arena_free(&slow->arena);
+    small_model_free(&slow->small);
+}
+
+/* Tokens from..to, which end a window. */
+static double slow_read(SlowLearner *slow, const int32_t *tokens, size_t from, size_t to)
+{
+    size_t start = to < WINDOW ? 0 : to - WINDOW;
+    for (size_t i = 0; i < WINDOW; i++) {
+        size_t at = start + i;
+        slow->inputs[i] = at >= to ? 0 : at ? tokens[at - 1] : PRIME;
+        slow->targets[i] = at >= from && at < to ? tokens[at] : -1;
+    }
+    memset(slow->gradient, 0, slow->small.model.table.total * sizeof(real));
+    return pass_gradients(&slow->pass, &slow->gradients, slow->inputs, slow->targets,
+                          (RandomKey){0});
+}
+
+static void slow_statistics(SlowLearner *slow, size_t segment, size_t segments)
+{
+    size_t weights = slow->small.model.table.total;
+    size_t all = 1 + (TEXT - WINDOW + segment - 1) / segment;
+    for (size_t s = 0; s < segments; s++) {
+        size_t window = s * all / segments, to = WINDOW + window * segment;
+        size_t from = window ? to - segment : 0;
+        to = to < TEXT ? to : TEXT;
+        slow_read(slow, other_ids, from, to);
+        for (size_t i = 0; i < weights; i++)
+            slow->usual[i] += pow((double)slow->gradient[i] / (double)(to - from), 2);
+    }
+    for (size_t i = 0; i < weights; i++) {
+        slow->usual[i] = sqrt(slow->usual[i] / (double)segments);
+        slow->mean += slow->usual[i] / (double)slow->small.model.table.parameters;
+    }
+}
+
+static void slow_step(SlowLearner *slow, size_t tokens)
+{
+    for (size_t i = 0; i < slow->small.model.table.total; i++) {
+        real *w = &slow->small.model.base[i];
+        double back = fmin(usual.decay * slow->usual[i] / slow->mean, 1);
+        double g = (double)slow->gradient[i] / (double)tokens;
+        *w = (real)((double)*w + back * (slow->trained[i] - (double)*w) -
+                    usual.rate * g / (slow->usual[i] + slow->mean));
+    }
+}
+
+/* Segments 3 long end the text evenly, those 7 long do not. */
+START_TEST(learning_goes_by_its_formula)
+{
+    static const size_t segments[] = {WINDOW, 3};
+    for (size_t s = 0; s < 2; s++) {
+        ModelConfig config = small;
+        config.tied = s == 0;
+        SmallModel given;
+        SlowLearner slow;
+        small_model_make(&given, config, 0.3);
+        slow_make(&slow, config);
+        slow_statistics(&slow, segments[s], usual.statistics);
+        double nats = 0;
+        size_t left = (TEXT - WINDOW) % segments[s];
+        for (size_t from = 0, to = WINDOW; from < TEXT - left;) {
+            nats += slow_read(&slow, ids, from, to);
+            slow_step(&slow, to - from);
+            from = to;
+            to = to + segments[s];
+        }
+        const CorpusSplit whole = {.ids = ids, .count = TEXT - left};
+        const Protocol protocol = {WINDOW, segments[s], 1, PRIME};
+        Score score = dynamic_score(&given.model, &protocol, &usual, &whole, &training);
+        ck_assert_uint_eq(score.tokens, TEXT - left);
+        ck_assert_msg(fabs(score.nats - nats) < 1e4 * (double)REAL_EPSILON * nats,
+                      "%.9g, should be %.9g", score.nats, nats);
+        slow_free(&slow);
+        small_model_free(&given);
+    }
+}
+END_TEST
+
+/* Nothing is learned before something has been scored. */
+START_TEST(the_first_segment_is_scored_as_it_was)
+{
+    const CorpusSplit first = {.ids = ids, .count = WINDOW};
+    const Protocol protocol = {WINDOW, 2, 1, PRIME};
+    Rig rig;
+    rig_make(&rig, small, WINDOW, 1);
+    check_near(dynamic_score(&rig.small.model, &protocol, &usual, &first, &training).nats,
+               scorer_score(&rig.scorer, &first, NULL, 0).nats, "tokens", WINDOW);
+    rig_free(&rig);
+}
+END_TEST
+
+Suite *scoring_suite(void)
+{
+    Suite *suite = suite_create("scoring");
+    TCase *tests = tcase_create("scoring");
+    tcase_add_checked_fixture(tests, set_text, NULL);
+    tcase_add_test(tests, the_head_sees_the_rows_that_count);
+    tcase_add_test(tests, a_temperature_divides_the_logits);
+    tcase_add_test(tests, the_best_temperature_is_found);
+    tcase_add_test(tests, temperatures_have_ends);
+    tcase_add_test(tests, a_cache_is_what_it_is_defined_to_be);
+    tcase_add_test(tests, a_cache_knows_nothing_of_what_comes);
+    tcase_add_test(tests, the_best_cache_is_found);
+    tcase_add_test(tests, a_model_that_learns_nothing_is_as_it_was);
+    tcase_add_test(tests, learning_leaves_the_model_alone);
+    tcase_add_test(tests, learning_goes_by_its_formula);
+    tcase_add_test(tests, the_first_segment_is_scored_as_it_was);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
