@@ -217,13 +217,6 @@ void ranks_arrive(void)
     ranks.waited += clock_seconds() - begin;
 }
 
-void ranks_look(void)
-{
-    int all;
-    if (arrlenu(ranks.under_way) > 0)
-        MPI_Testall((int)arrlenu(ranks.under_way), ranks.under_way, &all, MPI_STATUSES_IGNORE);
-}
-
 void ranks_collect(void *array, size_t element, const size_t *bounds)
 {
     enum { COLLECT = 32767 }; /* no caller's number */
@@ -324,10 +317,6 @@ void ranks_receive(real *values, size_t count, size_t from, int number)
 }
 
 void ranks_arrive(void)
-{
-}
-
-void ranks_look(void)
 {
 }
 
