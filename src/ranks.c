@@ -19,7 +19,8 @@
 static struct {
     bool begun, led, ending;
     int count, own;
-    MPI_Request *under_way; /* an array of stb_ds */
+    MPI_Request *under_way; /* arrays of stb_ds */
+    MPI_Status *arrived;
     double waited;
 } ranks = {.count = 1};
 
@@ -211,8 +212,9 @@ void ranks_receive(real *values, size_t count, size_t from, int number)
 void ranks_arrive(void)
 {
     double begin = clock_seconds();
+    arrsetlen(ranks.arrived, arrlenu(ranks.under_way));
     if (arrlenu(ranks.under_way) > 0)
-        MPI_Waitall((int)arrlenu(ranks.under_way), ranks.under_way, MPI_STATUSES_IGNORE);
+        MPI_Waitall((int)arrlenu(ranks.under_way), ranks.under_way, ranks.arrived);
     arrsetlen(ranks.under_way, 0);
     ranks.waited += clock_seconds() - begin;
 }

@@ -2,6 +2,7 @@
 #include "eval/write/generator.h"
 #include "models/update.h"
 #include "src/containers.h"
+#include "src/crc32c.h"
 #include "src/optim/schedule.h"
 #include "src/ranks.h"
 #include "src/team.h"
@@ -352,6 +353,13 @@ static void exchange(real **one, real **other)
     real *held = *one;
     *one = *other;
     *other = held;
+}
+
+bool trainer_check_weights(const Trainer *t, Error *error)
+{
+    size_t bytes = t->model.table.total * sizeof *t->model.base;
+    return ranks_count() == 1 ||
+           ranks_same("the weights of its model", crc32c(t->model.base, bytes), error);
 }
 
 bool trainer_step(Trainer *t, Step *step, Error *error)
