@@ -172,21 +172,6 @@ void param_table_free(ParamTable *table)
     *table = (ParamTable){0};
 }
 
-ParamRange param_table_layer(const ParamTable *table, size_t layer)
-{
-    char prefix[32];
-    ParamRange range = {table->total, table->total};
-    int length = snprintf(prefix, sizeof prefix, "h.%zu.", layer);
-    for (size_t i = table->count; i-- > 0;) {
-        const ParamRow *row = &table->rows[i];
-        if (strncmp(row->name, prefix, (size_t)length) == 0)
-            range.first = row->offset;
-        else if (range.first == table->total)
-            range.end = row->offset;
-    }
-    return range;
-}
-
 const ParamRow *param_table_find(const ParamTable *table, const char *name)
 {
     for (size_t i = 0; i < table->count; i++)

@@ -62,11 +62,6 @@ typedef struct ParamTable {
 
 void param_table_make(ParamTable *table, const ModelConfig *config);
 void param_table_free(ParamTable *table);
-/* Where the parameters of a layer lie, which have no others between them. */
-typedef struct ParamRange {
-    size_t first, end;
-} ParamRange;
-ParamRange param_table_layer(const ParamTable *table, size_t layer);
 const ParamRow *param_table_find(const ParamTable *table, const char *name);
 
 /* Points every field of *params into a buffer of table->total reals; params->h must have room

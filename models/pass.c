@@ -217,10 +217,6 @@ static void backward(Pass *pass, Params *gradients, const int32_t *inputs, Rando
                         config->dim);
         if (pre || place > 0)
             norm_backward(pass, gradients, place, pre);
-        if (place % 2 == 0 && pass->layer_done) {
-            phase_enter(PHASE_REST);
-            pass->layer_done(pass->layer_done_context, place / 2);
-        }
     }
     phase_enter(PHASE_EMBEDDING);
     embedding_backward(gradients->wte, gradients->wpe, pre ? pass->dstream : pass->branch,

@@ -83,11 +83,6 @@ typedef struct Pass {
     real *position_rows; /* (length, C) sinusoids, if they are used */
     real *angles;        /* (length, D) rotary angles, if they are used */
 
-    /* Called going backward, unless NULL, when the gradients of a layer's own parameters are
-     * all there; the layers come from the last to the first. */
-    void (*layer_done)(void *context, size_t layer);
-    void *layer_done_context;
-
     bool decoding;
     bool carries;    /* from batch to batch */
     size_t capacity; /* positions that the states have room for */

@@ -25,9 +25,7 @@ typedef struct Shards {
     ShardNode *nodes;         /* of this rank, an array of stb_ds; sums are in memory[] */
     real **memory;            /* [held] gradients */
     size_t held;
-    real *arriving; /* the nodes of others, in this rank's slice */
-    /* The numbers of the last shard that are on their way already, in so many parts. */
-    size_t done_from, done_to, parts;
+    real *arriving; /* the parts of this rank's slice that others send */
 } Shards;
 
 /* Owns the bounds, an array of stb_ds. */
@@ -37,10 +35,6 @@ void shards_layout(Shards *shards, Arena *arena);
 
 /* The gradient to add the shard's to; the shards of a rank come in order. */
 real *shards_begin(Shards *shards, size_t shard);
-/* Of the rank's last shard, the numbers from one to another are final: they can be on their way
- * while the rest is computed. The first part ends anywhere, and each begins where the one after
- * it ends. All ranks tell of the same parts. */
-void shards_part_done(Shards *shards, size_t from, size_t to);
 /* The sum, of which this rank's slice is right, once all ranks have come here. */
 real *shards_sum(Shards *shards);
 

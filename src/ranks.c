@@ -19,7 +19,8 @@
 static struct {
     bool begun, led, ending;
     int count, own;
-    MPI_Request *under_way; /* an array of stb_ds */
+    MPI_Request *under_way; /* arrays of stb_ds */
+    MPI_Status *arrived;
     double waited;
 } ranks = {.count = 1};
 
@@ -211,17 +212,11 @@ void ranks_receive(real *values, size_t count, size_t from, int number)
 void ranks_arrive(void)
 {
     double begin = clock_seconds();
+    arrsetlen(ranks.arrived, arrlenu(ranks.under_way));
     if (arrlenu(ranks.under_way) > 0)
-        MPI_Waitall((int)arrlenu(ranks.under_way), ranks.under_way, MPI_STATUSES_IGNORE);
+        MPI_Waitall((int)arrlenu(ranks.under_way), ranks.under_way, ranks.arrived);
     arrsetlen(ranks.under_way, 0);
     ranks.waited += clock_seconds() - begin;
-}
-
-void ranks_look(void)
-{
-    int all;
-    if (arrlenu(ranks.under_way) > 0)
-        MPI_Testall((int)arrlenu(ranks.under_way), ranks.under_way, &all, MPI_STATUSES_IGNORE);
 }
 
 void ranks_collect(void *array, size_t element, const size_t *bounds)
@@ -324,10 +319,6 @@ void ranks_receive(real *values, size_t count, size_t from, int number)
 }
 
 void ranks_arrive(void)
-{
-}
-
-void ranks_look(void)
 {
 }
 

@@ -59,8 +59,6 @@ void ranks_collect(void *array, size_t element, const size_t *bounds);
 void ranks_send(const real *values, size_t count, size_t to, int number);
 void ranks_receive(real *values, size_t count, size_t from, int number);
 void ranks_arrive(void);
-/* Lets what is on its way move on. */
-void ranks_look(void);
 
 /* As MPI would sum, in any order it likes: to know what an order of our own costs. */
 void ranks_sum_anyhow(real *values, size_t count);

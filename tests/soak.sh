@@ -1,9 +1,10 @@
 #!/bin/sh
-# A long run, killed again and again: soak.sh BIN [MINUTES]. Two runs of the same settings go on
-# beside each other for about so long, 120 minutes unless told. One is left alone. The other is
-# killed every few seconds, by signals that ask and by one that does not, and resumed with
-# another number of threads. In the end their files are the same to the bit, and neither has come
-# to need more memory. Prints what it sees on the way, and how many cases passed and failed.
+# A long run, killed again and again: soak.sh BIN [MINUTES]. For so long, 120 minutes unless told,
+# two runs of the same settings go on beside each other. One is left alone. The other is killed
+# every few seconds, by signals that ask and by one that does not, and resumed with another
+# number of threads. Then the one that is behind catches up, and their files are the same to the
+# bit; and neither has come to need more memory. Prints what it sees on the way, and how many
+# cases passed and failed.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -15,53 +16,58 @@ export LC_ALL=C
 cd -- "$work" || exit 1
 evidence() { messages; }
 
-# train RUN STEPS OPTIONS...: with all that has a state of its own to save.
+# train RUN OPTIONS...: with all that has a state of its own to save. It takes the shell's place.
 train() {
-    run=$1 steps=$2
-    shift 2
-    "$bin/train" --attn gated-delta --layers 2 --dim 32 --heads 2 --context 32 --batch 4 \
+    run=$1
+    shift
+    exec "$bin/train" --attn gated-delta --layers 2 --dim 32 --heads 2 --context 32 --batch 4 \
         --accumulate 2 --dropout 0.1 --word-dropout 0.1 --streams --average ema \
-        --optimizer muon --log-every 10 --eval-every 50 --save-every 10 --steps "$steps" \
+        --optimizer muon --log-every 10 --eval-every 50 --save-every 10 --steps 100000000 \
         --quiet --run "$run" "$@" toy
 }
+resume() { "$bin/train" --quiet --resume "$@" >out 2>err; }
 
 # A random number below $1.
 below() { od -An -N4 -tu4 /dev/urandom | awk -v n="$1" '{ print $1 % n }'; }
 
-# How many steps there are in the time, by a run of a minute beside another; the one that is
-# killed loses some.
-train measure-1 1000000 --threads 1 --stop-after 60s >/dev/null 2>&1 &
-train measure-2 1000000 --threads 1 --stop-after 60s >/dev/null 2>err
-wait
-last=$(tail -n 1 measure-2/log.csv | cut -d , -f 1)
-check 'steps are made' [ "${last:-0}" -gt 0 ]
-[ "$failed" -eq 0 ] || { count_cases; exit 1; }
-steps=$(((last * minutes * 8 / 10 + 9) / 10 * 10))
-echo "$steps steps"
-
-train whole "$steps" --threads 1 >whole.out 2>whole.err &
+end=$(($(date +%s) + 60 * minutes))
+train whole --threads 1 >whole.out 2>whole.err &
 whole=$!
+(train torn --stop-after 1) >out 2>err
 
+# Whether a session ended as the signal has it, or by itself.
 sessions=0
-status=1
-train torn "$steps" --stop-after 1 >out 2>err
-while [ "$status" -ne 0 ] && [ "$sessions" -lt 100000 ]; do
+while [ "$(date +%s)" -lt "$end" ]; do
     case $(below 4) in 0) signal=TERM ;; 1) signal=INT ;; *) signal=KILL ;; esac
-    timeout -s "$signal" "$((2 + $(below 20)))" "$bin/train" --resume torn --quiet \
-        --threads "$((1 + $(below 4)))" >out 2>err
+    "$bin/train" --resume torn --quiet --threads "$((1 + $(below 4)))" >out 2>err &
+    session=$!
+    sleep "$((1 + $(below 20)))"
+    kill -s "$signal" "$session" 2>/dev/null
+    wait "$session" 2>/dev/null
     status=$?
     sessions=$((sessions + 1))
     case $status in
-    0 | 124 | 130 | 137 | 143) ;;
+    130 | 137 | 143) ;;
     *)
-        check "session $sessions goes on" false
+        check "session $sessions goes on until it is killed, with status $status" false
         break
         ;;
     esac
 done
+kill -s TERM "$whole"
 wait "$whole"
-check 'the run that is left alone ends well' [ "$?" -eq 0 ]
-echo "$sessions sessions"
+check 'the run that is left alone ends well' [ "$?" -eq 143 ]
+
+# --- what is left ---
+
+step_of() { head -c 20000 "$1/last.safetensors" | grep -a -o '"step":"[0-9]*"' | tr -dc 0-9; }
+ahead=$(($(step_of whole) - $(step_of torn)))
+if [ "$ahead" -gt 0 ]; then
+    resume torn --stop-after "$ahead"
+elif [ "$ahead" -lt 0 ]; then
+    resume whole --stop-after "$((-ahead))"
+fi
+echo "$(step_of whole) steps, $sessions sessions"
 
 timeless() { cut -d , -f 1,2,3,5,6,7,8 "$1/log.csv"; }
 same_logs() { timeless whole >log.1 && timeless torn >log.2 && cmp log.1 log.2; }
@@ -69,11 +75,12 @@ for file in best.safetensors last.safetensors; do
     check "$file is the same" cmp "whole/$file" "torn/$file"
 done
 check 'the log is the same' same_logs
-# Peaks only grow; after the first tenth they should not.
+# Peaks only grow; after the first tenth they should not. The rows of a resumed session are newer.
 check 'memory does not grow' awk -F , '
     NR > 1 { peak[NR] = $10 }
     END {
-        print "peak of " peak[int(NR / 10) + 2] " MB after a tenth, of " peak[NR] " at the end"
-        exit !(NR > 100 && peak[NR] < peak[int(NR / 10) + 2] + 1)
+        tenth = peak[int(NR / 10) + 2]
+        print "peak of " tenth " MB after a tenth, of " peak[NR] " at the end"
+        exit !(NR > 100 && peak[NR] < tenth + 1)
     }' whole/log.csv
 count_cases

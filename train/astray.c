@@ -44,33 +44,21 @@ static char *gradient_astray(const Trainer *t)
     return text_format("no single gradient, but their length");
 }
 
-/* What is a part of it that is named, in batches that are named. The caller frees both. */
-static void explain(const Trainer *t, const Step *step, const char *what, char *where,
-                    char *batches, Error *error)
+void astray_explain(const Trainer *t, const Step *step, size_t batches, Error *error)
 {
-    size_t number = t->progress.step;
+    size_t number = t->progress.step, first = trainer_next_batch(t);
+    bool loss = !isfinite(step->nats);
+    char *where = loss ? part_astray(t) : gradient_astray(t);
+    char *batch = loss || batches == 1
+                      ? text_format("batch %zu", first + batches)
+                      : text_format("batches %zu to %zu", first + 1, first + batches);
     error_set(error,
               "step %zu: the %s is not finite, at learning rate %g, in %s of epoch %zu; first: "
               "%s. The weights are as they were before. A new run with a lower --lr, a lower "
               "--clip or a longer --warmup may do better; --on-nan skip goes on without the "
               "step",
-              number + 1, what, step->lr, batches, number / t->steps_per_epoch + 1, where);
+              number + 1, loss ? "loss" : "gradient", step->lr, batch,
+              number / t->steps_per_epoch + 1, where);
     free(where);
-    free(batches);
-}
-
-void astray_explain_loss(const Trainer *t, const Step *step, size_t batch, Error *error)
-{
-    explain(t, step, "loss", part_astray(t),
-            text_format("batch %zu", trainer_next_batch(t) + batch + 1), error);
-}
-
-void astray_explain_gradient(const Trainer *t, const Step *step, Error *error)
-{
-    size_t first = trainer_next_batch(t), end = first + t->settings.train.accumulate;
-    end = end < t->batches_per_epoch ? end : t->batches_per_epoch;
-    explain(t, step, "gradient", gradient_astray(t),
-            end == first + 1 ? text_format("batch %zu", end)
-                             : text_format("batches %zu to %zu", first + 1, end),
-            error);
+    free(batch);
 }

@@ -5,10 +5,8 @@
 
 #include "train/trainer.h"
 
-/* Right after the loss went astray in the step's batch of this number, from 0: its activations
- * are still there. */
-void astray_explain_loss(const Trainer *trainer, const Step *step, size_t batch, Error *error);
-/* Once the gradients of all of the step's batches have been summed. */
-void astray_explain_gradient(const Trainer *trainer, const Step *step, Error *error);
+/* Right after the step's batches were computed, the last of them being the one in which the
+ * loss went astray, if it did: their activations and gradients are still there. */
+void astray_explain(const Trainer *trainer, const Step *step, size_t batches, Error *error);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static int held = -1;
@@ -52,13 +53,26 @@ static bool try_lock(int fd)
     return result == 0 || errno != EWOULDBLOCK;
 }
 
+/* Whoever has it may be about to end: a process that was killed takes a moment to be gone. */
+static bool try_lock_for_a_while(int fd)
+{
+    const struct timespec pause = {.tv_nsec = 50000000};
+    enum { ATTEMPTS = 60 };
+    for (int left = ATTEMPTS; !try_lock(fd); left--) {
+        if (left == 0)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
 /* Opens and locks the file; *fd is -1 if it has to be done again. */
 static bool take_file(int *fd, const char *path, const char *folder, Error *error)
 {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (*fd < 0)
         return error_set(error, "%s: cannot lock the run's folder: %s", path, strerror(errno));
-    if (!try_lock(*fd)) {
+    if (!try_lock_for_a_while(*fd)) {
         refuse(*fd, folder, error);
         close(*fd);
         return false;

@@ -8,7 +8,8 @@
 
 #include "src/error.h"
 
-/* Fails if another process has the folder. What was held before is released. */
+/* Fails if another process has the folder and keeps it for some seconds. What was held before
+ * is released. */
 bool lock_take(const char *folder, Error *error);
 
 /* Also happens when the program ends by exit(). */

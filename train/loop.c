@@ -2,7 +2,6 @@
  * shown and written of it is the observers' affair; see observer.h. */
 #include "train/loop.h"
 #include "src/file.h"
-#include "src/crc32c.h"
 #include "src/phase.h"
 #include "src/ranks.h"
 #include "src/text.h"
@@ -223,13 +222,6 @@ static bool time_to_stop(const Loop *loop)
            progress->seconds - loop->first_seconds >= loop->stop.seconds;
 }
 
-/* Ranks whose weights have drifted apart train two models. */
-static bool same_weights(const Trainer *t, Error *error)
-{
-    size_t bytes = t->model.table.total * sizeof *t->model.base;
-    return ranks_same("the weights of the model", crc32c(t->model.base, bytes), error);
-}
-
 /* A step and all that is due after it. Saving comes last, so that a resumed run starts behind
  * the row and the validation of its step, not before them. */
 static bool do_step(Loop *loop, Error *error)
@@ -247,7 +239,7 @@ static bool do_step(Loop *loop, Error *error)
     bool logs = validates || !taken || every(done, t->settings.train.log_every);
     StepNews news = {&step, loop->shown_loss, logs};
     observers_stepped(loop->observers, &news);
-    if (validates && !same_weights(t, error))
+    if (validates && !trainer_check_weights(t, error))
         return false;
     if (validates)
         validate(loop);

@@ -213,6 +213,7 @@ static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed
         trainer_start(trainer);
     }
     go_on_if(good, &error);
+    go_on_if(trainer_check_weights(trainer, &error), &error);
 }
 
 /* Only the first rank may say what is wrong here, which the others find out as well. */

@@ -2,6 +2,7 @@
 #include "eval/write/generator.h"
 #include "models/update.h"
 #include "src/containers.h"
+#include "src/crc32c.h"
 #include "src/optim/schedule.h"
 #include "src/ranks.h"
 #include "src/team.h"
@@ -113,7 +114,6 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     pass_make(&t->pass, &t->model, team_tiles(train->batch, train->shards), context,
               t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
     make_shards(t);
-    t->pass.layer_done_context = t;
     t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
     measure(t);
     batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count, context, train->batch,
@@ -212,60 +212,51 @@ static void leave_carried(Trainer *t, size_t shard)
     memcpy(t->carried_next + shard * reals, t->pass.states, reals * sizeof(real));
 }
 
-static void layer_done(void *context, size_t layer)
-{
-    Trainer *t = context;
-    ParamRange range = param_table_layer(&t->model.table, layer);
-    shards_part_done(&t->shards, range.first, range.end);
-}
-
-/* Sums the gradients of a shard of the step's batches; explains the first loss that is not
- * finite. Other ranks wait for what comes of it, so all is computed even then. */
-static void compute_shard(Trainer *t, size_t shard, Step *step, Error *error)
+/* Sums the gradients of a shard of the step's batches, up to one whose loss is not finite;
+ * returns how many batches that were. */
+static size_t compute_shard(Trainer *t, size_t shard, size_t *tokens)
 {
     const TrainOptions *train = &t->settings.train;
-    size_t epoch = t->progress.step / t->steps_per_epoch, first = trainer_next_batch(t);
-    size_t left = t->batches_per_epoch - first;
-    size_t count = train->accumulate < left ? train->accumulate : left;
+    size_t epoch = t->progress.step / t->steps_per_epoch, first = trainer_next_batch(t), i = 0;
     RandomKey key = random_key(train->seed, RANDOM_DROPOUT, t->progress.step);
     double *nats = &t->shard_nats[shard];
     params_bind(&t->gradients, &t->model.config, shards_begin(&t->shards, shard));
     if (t->pass.carries)
         take_up_carried(t, shard, first);
-    step->tokens = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool good = isfinite(*nats);
-        step->tokens += batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets);
+    *tokens = 0;
+    while (i < train->accumulate && first + i < t->batches_per_epoch && isfinite(*nats)) {
+        *tokens += batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets);
         cut_shard(t, shard);
-        t->pass.layer_done = i + 1 == count ? layer_done : NULL;
         *nats += pass_gradients(&t->pass, &t->gradients, t->shard_inputs, t->shard_targets,
                                 random_subkey(key, i * train->shards + shard));
-        if (good && !isfinite(*nats))
-            astray_explain_loss(t, step, i, error);
+        i++;
     }
     if (t->pass.carries)
         leave_carried(t, shard);
+    return i;
 }
 
-/* Of this rank's shards. The loss is that of all. */
-static void compute_gradients(Trainer *t, Step *step, Error *error)
+/* Of this rank's shards, up to one whose loss is not finite; returns how many batches the last
+ * of them came to. */
+static size_t compute_gradients(Trainer *t, Step *step)
 {
-    size_t ranks = ranks_count();
+    size_t ranks = ranks_count(), batches = 0, tokens = 0;
     size_t *bounds = memory_take(ranks + 1, sizeof *bounds, "the shards");
     for (size_t rank = 0; rank <= ranks; rank++)
         bounds[rank] = share_start(t->shards.count, ranks, rank);
     for (size_t shard = 0; shard < t->shards.count; shard++)
         t->shard_nats[shard] = 0;
-    bool good = true;
     for (size_t shard = t->shards.first; shard < t->shards.end; shard++) {
-        Error later;
-        compute_shard(t, shard, step, good ? error : &later);
-        good = good && isfinite(t->shard_nats[shard]);
+        batches = compute_shard(t, shard, &tokens);
+        if (!isfinite(t->shard_nats[shard]))
+            break;
     }
     ranks_collect(t->shard_nats, sizeof *t->shard_nats, bounds);
     free(bounds);
+    step->tokens = tokens;
     for (size_t shard = 0; shard < t->shards.count; shard++)
         step->nats += t->shard_nats[shard];
+    return batches;
 }
 
 static UpdateSlice own_slice(const Trainer *t)
@@ -349,12 +340,11 @@ static size_t rank_astray(const Trainer *t, const Step *step)
     return rank;
 }
 
-/* The error is there already if it is the loss, where it came about. */
-static void explain(const Trainer *t, const Step *step, Error *error)
+static void explain(const Trainer *t, const Step *step, size_t batches, Error *error)
 {
     size_t rank = rank_astray(t, step);
-    if (rank == ranks_own() && isfinite(step->nats))
-        astray_explain_gradient(t, step, error);
+    if (rank == ranks_own())
+        astray_explain(t, step, batches, error);
     ranks_share(error, sizeof *error, rank);
 }
 
@@ -365,6 +355,13 @@ static void exchange(real **one, real **other)
     *other = held;
 }
 
+bool trainer_check_weights(const Trainer *t, Error *error)
+{
+    size_t bytes = t->model.table.total * sizeof *t->model.base;
+    return ranks_count() == 1 ||
+           ranks_same("the weights of its model", crc32c(t->model.base, bytes), error);
+}
+
 bool trainer_step(Trainer *t, Step *step, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
@@ -372,10 +369,10 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     *step = (Step){.lr = train->lr * schedule_factor(schedule_find(train->schedule),
                                                      progress->step, train->warmup, t->steps,
                                                      train->lr_floor)};
-    compute_gradients(t, step, error);
-    step->gradient_norm = sum_gradients(t, step->tokens);
+    size_t batches = compute_gradients(t, step);
+    step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!fits(train, step)) {
-        explain(t, step, error);
+        explain(t, step, batches, error);
         return false;
     }
     apply_gradients(t, step);

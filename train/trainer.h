@@ -68,6 +68,9 @@ typedef struct Step {
     double gradient_norm, lr;
 } Step;
 
+/* Whether all ranks have the same weights. */
+bool trainer_check_weights(const Trainer *trainer, Error *error);
+
 /* Computes the next step and applies it, unless its loss or gradient is not finite: then
  * nothing is changed and the error says what happened. */
 bool trainer_step(Trainer *trainer, Step *step, Error *error);

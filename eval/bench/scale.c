@@ -78,18 +78,8 @@ static void rig_free(Rig *rig)
     arena_free(&rig->arena);
 }
 
-static void layer_done(void *context, size_t layer)
+static void compute(Rig *rig)
 {
-    Rig *rig = context;
-    ParamRange range = param_table_layer(&rig->model.table, layer);
-    shards_part_done(&rig->shards, range.first, range.end);
-}
-
-/* With what is done on its way to others while the rest is computed, or not. */
-static void compute(Rig *rig, bool hidden)
-{
-    rig->pass.layer_done = hidden ? layer_done : NULL;
-    rig->pass.layer_done_context = rig;
     real *base = shards_begin(&rig->shards, rig->shards.first);
     params_bind(&rig->gradients, &rig->model.config, base);
     pass_gradients(&rig->pass, &rig->gradients, rig->inputs, rig->targets,
@@ -108,11 +98,11 @@ static void move_weights(Rig *rig, UpdateSlice slice)
 }
 
 /* Adds to the times of the parts. */
-static void shared_step(Rig *rig, bool hidden, double times[PARTS])
+static void shared_step(Rig *rig, double times[PARTS])
 {
     size_t own = ranks_own();
     double at[PARTS + 1] = {clock_seconds()};
-    compute(rig, hidden);
+    compute(rig);
     at[IDLE] = clock_seconds();
     ranks_most(0);
     at[EXCHANGE] = clock_seconds();
@@ -131,7 +121,7 @@ static double lonely_step(Rig *rig)
 {
     double start = clock_seconds();
     for (size_t shard = 0; shard < ranks_count(); shard++)
-        compute(rig, false);
+        compute(rig);
     rig->gradient = rig->shards.memory[0];
     move_weights(rig, (UpdateSlice){0, rig->pieces[ranks_count()]});
     return clock_seconds() - start;
@@ -154,14 +144,6 @@ static double time_anyhow(Rig *rig, size_t repeats)
     for (size_t i = 0; i < repeats; i++)
         ranks_sum_anyhow(rig->shards.memory[0], rig->shards.reals);
     return (clock_seconds() - start) / (double)repeats;
-}
-
-static double step_seconds(const double times[PARTS], size_t repeats)
-{
-    double sum = 0;
-    for (size_t part = 0; part < PARTS; part++)
-        sum += times[part];
-    return sum / (double)repeats;
 }
 
 static void print_ranks(const double *times, double steps)
@@ -199,26 +181,25 @@ void bench_scale(const BenchOptions *options)
     Rig rig;
     rig_make(&rig, options);
     double *times = memory_take(ranks * PARTS, sizeof *times, "the benchmark");
-    double at_the_end[PARTS] = {0}, *own = times + ranks_own() * PARTS;
-    shared_step(&rig, true, (double[PARTS]){0});
-    for (size_t i = 0; i < repeats; i++) {
-        shared_step(&rig, true, own);
-        shared_step(&rig, false, at_the_end);
-    }
+    double ignored[PARTS] = {0}, *own = times + ranks_own() * PARTS, step = 0;
+    shared_step(&rig, ignored);
+    for (size_t i = 0; i < repeats; i++)
+        shared_step(&rig, own);
     for (size_t rank = 0; rank <= ranks; rank++)
         arrput(bounds, rank * PARTS);
     ranks_collect(times, sizeof *times, bounds);
     double anyhow = time_anyhow(&rig, repeats), alone = time_alone(&rig, repeats);
-    double step = step_seconds(own, repeats), later = step_seconds(at_the_end, repeats);
-    double ordered = (at_the_end[EXCHANGE] + at_the_end[COLLECT]) / (double)repeats;
+    for (size_t part = 0; part < PARTS; part++)
+        step += own[part] / (double)repeats;
+    double ordered = (own[EXCHANGE] + own[COLLECT]) / (double)repeats;
     double megabytes = 2e-6 * sizeof(real) * (double)rig.shards.reals * (double)(ranks - 1) /
                        (double)ranks;
     double tokens = (double)(options->batch * options->model.context);
     if (ranks_first() && options->json) {
         printf("{\"ranks\": %zu, \"step_seconds\": %.6g, \"alone_seconds\": %.6g, "
-               "\"speedup\": %.6g, \"unhidden_seconds\": %.6g, \"exchange_seconds\": %.6g, "
-               "\"allreduce_seconds\": %.6g, \"megabytes_sent\": %.6g, \"per_rank\": [",
-               ranks, step, alone, alone / step, later, ordered, anyhow, megabytes);
+               "\"speedup\": %.6g, \"exchange_seconds\": %.6g, \"allreduce_seconds\": %.6g, "
+               "\"megabytes_sent\": %.6g, \"per_rank\": [",
+               ranks, step, alone, alone / step, ordered, anyhow, megabytes);
         print_ranks_json(times, (double)repeats);
         printf("]}\n");
     } else if (ranks_first()) {
@@ -229,10 +210,8 @@ void bench_scale(const BenchOptions *options)
                "%.0f %% of %zu\n",
                1e3 * step, tokens / step, 1e3 * alone, alone / step,
                100 * alone / step / (double)ranks, ranks);
-        printf(
-            "each rank sends %.1f MB a step; sent at its end and not during it, a step takes "
-            "%.2f ms\nsums in our order take %.2f ms, as MPI makes them %.2f ms\n",
-            megabytes, 1e3 * later, 1e3 * ordered, 1e3 * anyhow);
+        printf("each rank sends %.1f MB a step; in our order %.2f ms, as MPI sums %.2f ms\n",
+               megabytes, 1e3 * ordered, 1e3 * anyhow);
     }
     free(times);
     arrfree(bounds);
