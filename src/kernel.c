@@ -2,7 +2,7 @@
 
 #if defined(__x86_64__) && !defined(LINNET_DOUBLE)
 
-#include <immintrin.h>
+#include "src/square.h"
 
 /* Built for AVX-512 whatever the rest is built for; called only where the processor has it. */
 #define WIDE   __attribute__((target("avx512f")))
@@ -34,38 +34,6 @@ WIDE static void pack_rows(float *panel, const float *b, size_t b_row, size_t k,
     }
 }
 
-/* Turns a square of 16 by 16: pairs of rows are woven together, four times, at distances of 8,
- * 4, 2 and 1 rows. */
-INLINE void transpose(__m512 r[LANES])
-{
-    __m512 t[LANES];
-#pragma GCC unroll 8
-    for (int i = 0; i < LANES; i += 2) {
-        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < LANES; i += 4)
-#pragma GCC unroll 2
-        for (int j = 0; j < 2; j++) {
-            __m512d low = _mm512_castps_pd(t[i + j]), high = _mm512_castps_pd(t[i + j + 2]);
-            r[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
-            r[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
-        }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
-        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
-        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
-        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
-    }
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; i++) {
-        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
-        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
-    }
-}
-
 WIDE static void pack_columns(float *panel, const float *b, size_t b_next, size_t k,
                               size_t columns)
 {
@@ -79,7 +47,7 @@ WIDE static void pack_columns(float *panel, const float *b, size_t b_next, size_
                                 ? _mm512_maskz_loadu_ps(first_lanes(rows),
                                                         b + (half + j) * b_next + i)
                                 : _mm512_setzero_ps();
-            transpose(square);
+            square_transpose(square);
 #pragma GCC unroll 16
             for (size_t j = 0; j < LANES; j++)
                 if (j < rows)
@@ -185,7 +153,7 @@ WIDE static __m512 dots(size_t k, const float *a, const float *b, size_t b_row, 
         for (size_t i = 0; i < LANES; i++)
             sum[i] = _mm512_fmadd_ps(one, _mm512_maskz_loadu_ps(lanes, row[i] + p), sum[i]);
     }
-    transpose(sum);
+    square_transpose(sum);
 #pragma GCC unroll 4
     for (size_t half = LANES / 2; half > 0; half /= 2)
 #pragma GCC unroll 8

@@ -2,8 +2,9 @@
 
 #if defined(__x86_64__) && defined(__linux__) && !defined(LINNET_DOUBLE)
 
+#include "src/square.h"
+
 #include <cpuid.h>
-#include <immintrin.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -87,36 +88,6 @@ INLINE void split_across(Squares *squares, size_t i, __m512 first, __m512 second
     squares->low[i] = _mm512_permutexvar_epi16(weave, squares->low[i]);
 }
 
-/* Neighbours are woven together at distances of 1 and 2, then blocks at 4 and 8. */
-INLINE void transpose(__m512i r[BAND])
-{
-    __m512i t[BAND];
-#pragma GCC unroll 8
-    for (int i = 0; i < BAND; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < BAND; i += 4)
-#pragma GCC unroll 2
-        for (int j = 0; j < 2; j++) {
-            r[i + 2 * j] = _mm512_unpacklo_epi64(t[i + j], t[i + j + 2]);
-            r[i + 2 * j + 1] = _mm512_unpackhi_epi64(t[i + j], t[i + j + 2]);
-        }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
-        t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
-        t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
-        t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
-    }
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; i++) {
-        r[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-        r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
-    }
-}
-
 /* The step of a band, from a source that begins there. Beyond its end there are zeros. */
 INLINE void split_step(Squares *squares, TileSource source)
 {
@@ -157,8 +128,8 @@ INLINE void pack_step(uint16_t *packed, TileSource source, TileSide side)
     Squares squares;
     split_step(&squares, source);
     if ((source.along == 1) != (side == TILES_LEFT)) {
-        transpose(squares.high);
-        transpose(squares.low);
+        square_transpose((__m512 *)squares.high);
+        square_transpose((__m512 *)squares.low);
     }
     store(packed, squares.high);
     store(packed + TILE, squares.low);
