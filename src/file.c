@@ -59,8 +59,32 @@ bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error 
 
 /* --- replacing --- */
 
+/* A program that finds no more memory ends on the spot, be it in the middle of files. */
+static FileReplacement *half_written;
+
+static void remove_half_written(void)
+{
+    for (const FileReplacement *file = half_written; file; file = file->outer)
+        unlink(file->temporary);
+}
+
+static void remember(FileReplacement *file)
+{
+    static bool at_exit;
+    file->outer = half_written;
+    half_written = file;
+    if (!at_exit)
+        atexit(remove_half_written);
+    at_exit = true;
+}
+
 static void forget(FileReplacement *file)
 {
+    FileReplacement **at = &half_written;
+    while (*at && *at != file)
+        at = &(*at)->outer;
+    if (*at)
+        *at = file->outer;
     free(file->path);
     free(file->temporary);
     *file = (FileReplacement){.fd = -1};
@@ -99,6 +123,7 @@ bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
         forget(file);
         return false;
     }
+    remember(file);
     return true;
 }
 

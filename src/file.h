@@ -20,6 +20,7 @@ bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error 
 typedef struct FileReplacement {
     char *path, *temporary;
     int fd;
+    struct FileReplacement *outer; /* of those that are written at the same time */
 } FileReplacement;
 
 bool file_replace_begin(FileReplacement *file, const char *path, Error *error);

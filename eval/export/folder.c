@@ -28,8 +28,27 @@ static bool check_room(const char *path, Error *error)
     return true;
 }
 
+/* A program that finds no more memory ends on the spot. There is one such folder at a time. */
+static ExportFolder *unfinished;
+
+static void remove_unfinished(void)
+{
+    if (unfinished)
+        export_folder_abort(unfinished);
+}
+
+static void remember(ExportFolder *folder)
+{
+    static bool at_exit;
+    unfinished = folder;
+    if (!at_exit)
+        atexit(remove_unfinished);
+    at_exit = true;
+}
+
 static void forget(ExportFolder *folder)
 {
+    unfinished = NULL;
     for (size_t i = 0; i < arrlenu(folder->files); i++)
         free(folder->files[i]);
     arrfree(folder->files);
@@ -46,8 +65,10 @@ bool export_folder_begin(ExportFolder *folder, const char *path, Error *error)
     for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
         folder->path[end - 1] = '\0';
     folder->temporary = text_format("%s.%ld.tmp", folder->path, (long)getpid());
-    if (mkdir(folder->temporary, 0777) == 0)
+    if (mkdir(folder->temporary, 0777) == 0) {
+        remember(folder);
         return true;
+    }
     error_set(error, "%s: cannot make a folder beside it: %s", path, strerror(errno));
     forget(folder);
     return false;

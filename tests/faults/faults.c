@@ -36,11 +36,9 @@ typedef struct Fault {
 #define SYNCS   "fsync,fdatasync"
 #define CHANGES "open,mkdir," WRITES "," NAMES "," SYNCS ",close"
 
-/* A program that has no memory left ends on the spot, and leaves a temporary file to the next
- * that writes there. */
 static const Fault faults[] = {
-    {"memory", "once", ENOMEM, MEMORY, "memory", false, true},
-    {"no memory", "always", ENOMEM, MEMORY, "memory", false, true},
+    {"memory", "once", ENOMEM, MEMORY, "memory", false, false},
+    {"no memory", "always", ENOMEM, MEMORY, "memory", false, false},
     {"threads", "always", EAGAIN, "pthread_create", NULL, true, false},
     {"unpacking", "once", ENOMEM, "inflateInit2_,inflate", NULL, false, false},
     {"open", "once", EMFILE, OPENS, NULL, false, false},
