@@ -146,15 +146,24 @@ static double time_anyhow(Rig *rig, size_t repeats)
     return (clock_seconds() - start) / (double)repeats;
 }
 
-static void print_ranks(const double *times, double steps)
+/* Milliseconds of a step, and their share of it. */
+static void print_part(double seconds, double step)
 {
-    printf("%6s %12s %12s %14s %12s\n", "rank", "compute ms", "idle ms", "exchange ms",
+    printf(" %9.2f %4.1f %%", 1e3 * seconds, 100 * seconds / step);
+}
+
+static void print_ranks(const double *times, double steps, double step)
+{
+    printf("%6s %16s %16s %16s %16s\n", "rank", "compute ms", "idle ms", "exchange ms",
            "update ms");
     for (size_t rank = 0; rank < ranks_count(); rank++) {
         const double *of = times + rank * PARTS;
-        printf("%6zu %12.2f %12.2f %14.2f %12.2f\n", rank, 1e3 * of[COMPUTE] / steps,
-               1e3 * of[IDLE] / steps, 1e3 * (of[EXCHANGE] + of[COLLECT]) / steps,
-               1e3 * of[UPDATE] / steps);
+        printf("%6zu", rank);
+        print_part(of[COMPUTE] / steps, step);
+        print_part(of[IDLE] / steps, step);
+        print_part((of[EXCHANGE] + of[COLLECT]) / steps, step);
+        print_part(of[UPDATE] / steps, step);
+        printf("\n");
     }
 }
 
@@ -205,7 +214,7 @@ void bench_scale(const BenchOptions *options)
     } else if (ranks_first()) {
         printf("%zu parameters, %zu x %zu tokens a step, %zu ranks\n",
                rig.model.table.parameters, options->batch, options->model.context, ranks);
-        print_ranks(times, (double)repeats);
+        print_ranks(times, (double)repeats, step);
         printf("a step %.2f ms, %.0f tokens/s; one rank alone %.2f ms: %.2f times as fast, "
                "%.0f %% of %zu\n",
                1e3 * step, tokens / step, 1e3 * alone, alone / step,
