@@ -60,24 +60,21 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
     Score score = {.tokens = w->count};
     size_t batches = team_tiles(windows_number(w), pass->batch), ranks = ranks_count();
     bool shared = ranks > 1 && !pass->carries && listener_count == 0;
-    size_t *bounds = memory_take(ranks + 1, sizeof *bounds, "scoring");
     double *nats = memory_take(batches, sizeof *nats, "scoring");
-    for (size_t rank = 0; rank <= ranks; rank++)
-        bounds[rank] = share_start(batches, ranks, rank);
+    size_t first = shared ? share_start(batches, ranks, ranks_own()) : 0;
+    size_t end = shared ? share_start(batches, ranks, ranks_own() + 1) : batches;
     if (pass->carries)
         pass_restart(pass);
-    for (size_t batch = shared ? bounds[ranks_own()] : 0;
-         batch < (shared ? bounds[ranks_own() + 1] : batches); batch++) {
+    for (size_t batch = first; batch < end; batch++) {
         nats[batch] = score_batch(pass, w, batches, batch, buffer);
         for (size_t i = 0; i < listener_count; i++)
             listeners[i].hear(listeners[i].context, pass);
     }
     if (shared)
-        ranks_collect(nats, sizeof *nats, bounds);
+        ranks_collect_shares(nats, sizeof *nats, batches);
     for (size_t batch = 0; batch < batches; batch++)
         score.nats += nats[batch];
     free(nats);
-    free(bounds);
     return score;
 }
 

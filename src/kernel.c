@@ -15,12 +15,6 @@ bool kernel_exists(void)
     return __builtin_cpu_supports("avx512f");
 }
 
-INLINE __mmask16 first_lanes(size_t count)
-{
-    unsigned lanes = count >= LANES ? 0xffff : (1u << count) - 1;
-    return (__mmask16)lanes;
-}
-
 /* --- packing --- */
 
 WIDE static void pack_rows(float *panel, const float *b, size_t b_row, size_t k, size_t columns)

@@ -4,7 +4,6 @@
 #ifdef LINNET_MPI
 
 #include "src/containers.h"
-#include "src/phase.h"
 
 #include <mpi.h>
 #include <sched.h>
@@ -21,7 +20,6 @@ static struct {
     int count, own;
     MPI_Request *under_way; /* arrays of stb_ds */
     MPI_Status *arrived;
-    double waited;
 } ranks = {.count = 1};
 
 size_t ranks_count(void)
@@ -32,11 +30,6 @@ size_t ranks_count(void)
 size_t ranks_own(void)
 {
     return (size_t)ranks.own;
-}
-
-double ranks_waited(void)
-{
-    return ranks.waited;
 }
 
 /* --- beginning and ending --- */
@@ -119,10 +112,8 @@ size_t ranks_threads(void)
 size_t ranks_most(size_t number)
 {
     unsigned long long own = number, most = number;
-    double start = clock_seconds();
     if (ranks.count > 1)
         MPI_Allreduce(&own, &most, 1, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
-    ranks.waited += clock_seconds() - start;
     return (size_t)most;
 }
 
@@ -141,11 +132,9 @@ void ranks_sleep(void)
 
 void ranks_share(void *bytes, size_t size, size_t from)
 {
-    double start = clock_seconds();
     for (size_t at = 0; at < size && ranks.count > 1; at += PIECE)
         MPI_Bcast((char *)bytes + at, (int)(size - at < PIECE ? size - at : PIECE), MPI_BYTE,
                   (int)from, MPI_COMM_WORLD);
-    ranks.waited += clock_seconds() - start;
 }
 
 bool ranks_agree(bool good, Error *error)
@@ -211,12 +200,10 @@ void ranks_receive(real *values, size_t count, size_t from, int number)
 
 void ranks_arrive(void)
 {
-    double begin = clock_seconds();
     arrsetlen(ranks.arrived, arrlenu(ranks.under_way));
     if (arrlenu(ranks.under_way) > 0)
         MPI_Waitall((int)arrlenu(ranks.under_way), ranks.under_way, ranks.arrived);
     arrsetlen(ranks.under_way, 0);
-    ranks.waited += clock_seconds() - begin;
 }
 
 void ranks_collect(void *array, size_t element, const size_t *bounds)
@@ -233,6 +220,15 @@ void ranks_collect(void *array, size_t element, const size_t *bounds)
               (bounds[other + 1] - bounds[other]) * element, other, COLLECT);
     }
     ranks_arrive();
+}
+
+void ranks_collect_shares(void *array, size_t element, size_t count)
+{
+    size_t *bounds = NULL;
+    for (size_t rank = 0; rank <= ranks_count(); rank++)
+        arrput(bounds, share_start(count, ranks_count(), rank));
+    ranks_collect(array, element, bounds);
+    arrfree(bounds);
 }
 
 void ranks_sum_anyhow(real *values, size_t count)
@@ -308,6 +304,11 @@ void ranks_collect(void *array, size_t element, const size_t *bounds)
     (void)array, (void)element, (void)bounds;
 }
 
+void ranks_collect_shares(void *array, size_t element, size_t count)
+{
+    (void)array, (void)element, (void)count;
+}
+
 void ranks_send(const real *values, size_t count, size_t to, int number)
 {
     (void)values, (void)count, (void)to, (void)number;
@@ -325,11 +326,6 @@ void ranks_arrive(void)
 void ranks_sum_anyhow(real *values, size_t count)
 {
     (void)values, (void)count;
-}
-
-double ranks_waited(void)
-{
-    return 0;
 }
 
 #endif

@@ -54,6 +54,9 @@ void ranks_share(void *bytes, size_t size, size_t from);
 /* Rank r has elements bounds[r] to bounds[r + 1] of the array; afterwards all have all. */
 void ranks_collect(void *array, size_t element, const size_t *bounds);
 
+/* The same where each rank has its share of so many elements. */
+void ranks_collect_shares(void *array, size_t element, size_t count);
+
 /* Parts of arrays on their way to who wants them. They may be sent in any order, and are there
  * after ranks_arrive. What two ranks send each other is matched by its number. */
 void ranks_send(const real *values, size_t count, size_t to, int number);
@@ -62,8 +65,5 @@ void ranks_arrive(void);
 
 /* As MPI would sum, in any order it likes: to know what an order of our own costs. */
 void ranks_sum_anyhow(real *values, size_t count);
-
-/* Seconds spent waiting for others and for what they send, since the start. */
-double ranks_waited(void);
 
 #endif

@@ -4,8 +4,17 @@
 #define LINNET_SQUARE_H
 
 #include <immintrin.h>
+#include <stddef.h>
 
 enum { SQUARE = 16 };
+
+/* Of a row's numbers the first `count`, or all of them. */
+__attribute__((target("avx512f"), always_inline)) static inline __mmask16 first_lanes(
+    size_t count)
+{
+    unsigned lanes = count >= SQUARE ? 0xffff : (1u << count) - 1;
+    return (__mmask16)lanes;
+}
 
 /* Turns a square of 16 by 16: pairs of rows are woven together, four times, at distances of 8,
  * 4, 2 and 1 rows. */

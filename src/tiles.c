@@ -55,12 +55,6 @@ typedef struct Squares {
     __m512i high[BAND], low[BAND];
 } Squares;
 
-INLINE __mmask16 first_lanes(size_t count)
-{
-    unsigned lanes = count >= LANES ? 0xffff : (1u << count) - 1;
-    return (__mmask16)lanes;
-}
-
 /* Sixteen numbers of 8 bits, as floats. */
 INLINE __m512 widen(__m256i halves)
 {

@@ -73,7 +73,6 @@ options='--batch 7 --shards 5 --accumulate 2 --steps 40 --streams --average ema 
     train_together 3 odd-3 $options
     check 'unequal shards, and all that is carried' same_runs odd odd-3
     train_together 5 odd-5 $options --stop-after 17
-    train_together 2 unused --resume odd-5 2>/dev/null
     together 2 "$bin/train" --resume odd-5 --quiet --stop-after 11
     "$plain/train" --resume odd-5 --quiet >out 2>err
     check 'five ranks, then two, then one without MPI' same_runs odd odd-5

@@ -35,7 +35,6 @@ train whole --threads 1 >whole.out 2>whole.err &
 whole=$!
 (train torn --stop-after 1) >out 2>err
 
-# Whether a session ended as the signal has it, or by itself.
 sessions=0
 while [ "$(date +%s)" -lt "$end" ]; do
     case $(below 4) in 0) signal=TERM ;; 1) signal=INT ;; *) signal=KILL ;; esac

@@ -92,7 +92,6 @@ static void make_shards(Trainer *t)
     arrsetlen(bounds, ranks + 1);
     update_slices(&t->model, train->optimizer, ranks, t->pieces, bounds);
     shards_make(&t->shards, train->shards, t->model.table.total, bounds);
-    t->slices = t->shards.bounds;
     t->square_sums = memory_take(t->pieces[ranks], sizeof *t->square_sums, "the slices");
     t->shard_nats = memory_take(train->shards, sizeof *t->shard_nats, "the shards");
 }
@@ -178,9 +177,8 @@ size_t trainer_next_batch(const Trainer *t)
     return t->progress.step % t->steps_per_epoch * t->settings.train.accumulate;
 }
 
-/* The windows of one shard of the batch; where it has fewer than others, rows that do not
- * count.
- */
+/* The windows of one shard of the batch, and where others have one more, a row that does not
+ * count. */
 static void cut_shard(Trainer *t, size_t shard)
 {
     const TrainOptions *train = &t->settings.train;
@@ -240,10 +238,7 @@ static size_t compute_shard(Trainer *t, size_t shard, size_t *tokens)
  * of them came to. */
 static size_t compute_gradients(Trainer *t, Step *step)
 {
-    size_t ranks = ranks_count(), batches = 0, tokens = 0;
-    size_t *bounds = memory_take(ranks + 1, sizeof *bounds, "the shards");
-    for (size_t rank = 0; rank <= ranks; rank++)
-        bounds[rank] = share_start(t->shards.count, ranks, rank);
+    size_t batches = 0, tokens = 0;
     for (size_t shard = 0; shard < t->shards.count; shard++)
         t->shard_nats[shard] = 0;
     for (size_t shard = t->shards.first; shard < t->shards.end; shard++) {
@@ -251,8 +246,7 @@ static size_t compute_gradients(Trainer *t, Step *step)
         if (!isfinite(t->shard_nats[shard]))
             break;
     }
-    ranks_collect(t->shard_nats, sizeof *t->shard_nats, bounds);
-    free(bounds);
+    ranks_collect_shares(t->shard_nats, sizeof *t->shard_nats, t->shards.count);
     step->tokens = tokens;
     for (size_t shard = 0; shard < t->shards.count; shard++)
         step->nats += t->shard_nats[shard];
@@ -285,7 +279,7 @@ static void apply_gradients(Trainer *t, const Step *step)
                      .clip = train->clip};
     update_apply(&t->model, t->m, t->v, t->gradient_base, &update, own_slice(t),
                  t->progress.step + 1, step->gradient_norm, step->tokens, t->update_scratch);
-    ranks_collect(t->model.base, sizeof *t->model.base, t->slices);
+    ranks_collect(t->model.base, sizeof *t->model.base, t->shards.bounds);
 }
 
 /* Random features that are drawn again from time to time, but not in the last fifth of the
@@ -405,14 +399,9 @@ double trainer_validate(Trainer *t)
 
 void trainer_gather(Trainer *t)
 {
-    size_t ranks = ranks_count();
-    ranks_collect(t->m, sizeof *t->m, t->slices);
-    ranks_collect(t->v, sizeof *t->v, t->slices);
-    if (!t->pass.carries)
-        return;
-    size_t *bounds = memory_take(ranks + 1, sizeof *bounds, "the shards");
-    for (size_t rank = 0; rank <= ranks; rank++)
-        bounds[rank] = share_start(t->shards.count, ranks, rank) * t->pass.states_reals;
-    ranks_collect(t->carried, sizeof *t->carried, bounds);
-    free(bounds);
+    ranks_collect(t->m, sizeof *t->m, t->shards.bounds);
+    ranks_collect(t->v, sizeof *t->v, t->shards.bounds);
+    if (t->pass.carries)
+        ranks_collect_shares(t->carried, t->pass.states_reals * sizeof *t->carried,
+                             t->shards.count);
 }

@@ -39,9 +39,9 @@ typedef struct Trainer {
     /* Of a rank among several, only its slice of these is right: of the gradients from the sum
      * over the shards on, of the moments always, until trainer_gather. */
     real *gradient_base, *m, *v, *update_scratch;
-    size_t *pieces, *slices; /* [ranks + 1] the bounds of the slices, in pieces and in reals */
-    double *square_sums;     /* [pieces] */
-    double *shard_nats;      /* [shards] */
+    size_t *pieces;      /* [ranks + 1] the bounds of the slices; in reals: shards.bounds */
+    double *square_sums; /* [pieces] */
+    double *shard_nats;  /* [shards] */
     Average average;
     Params gradients;
     int32_t *inputs, *targets; /* (batch, context), and of a shard (rows of the pass) */

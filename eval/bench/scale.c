@@ -183,7 +183,7 @@ static void print_ranks_json(const double *times, double steps)
 
 void bench_scale(const BenchOptions *options)
 {
-    size_t ranks = ranks_count(), repeats = options->repeats, *bounds = NULL;
+    size_t ranks = ranks_count(), repeats = options->repeats;
     if (options->batch < ranks || options->batch % ranks != 0)
         die_usage("--batch %zu: %zu ranks cannot share so many windows evenly", options->batch,
                   ranks);
@@ -194,9 +194,7 @@ void bench_scale(const BenchOptions *options)
     shared_step(&rig, ignored);
     for (size_t i = 0; i < repeats; i++)
         shared_step(&rig, own);
-    for (size_t rank = 0; rank <= ranks; rank++)
-        arrput(bounds, rank * PARTS);
-    ranks_collect(times, sizeof *times, bounds);
+    ranks_collect_shares(times, PARTS * sizeof *times, ranks);
     double anyhow = time_anyhow(&rig, repeats), alone = time_alone(&rig, repeats);
     for (size_t part = 0; part < PARTS; part++)
         step += own[part] / (double)repeats;
@@ -223,6 +221,5 @@ void bench_scale(const BenchOptions *options)
                megabytes, 1e3 * ordered, 1e3 * anyhow);
     }
     free(times);
-    arrfree(bounds);
     rig_free(&rig);
 }
