@@ -106,7 +106,8 @@ double update_gradient_norm(const double *sums, size_t pieces, size_t tokens)
 
 /* --- moving the weights --- */
 
-size_t update_scratch_reals(const Model *model, size_t optimizer)
+/* What Muon needs for the largest of its matrices. */
+static size_t scratch_of_worker(const Model *model, size_t optimizer)
 {
     size_t most = 0;
     for (size_t i = 0; i < model->table.count; i++) {
@@ -119,43 +120,91 @@ size_t update_scratch_reals(const Model *model, size_t optimizer)
     return most;
 }
 
-/* Each part by itself: queries have nothing to do with keys. */
-static void muon_row(Model *model, real *m, const real *gradient, const ParamRow *row,
-                     const Update *update, double scale, real *scratch)
+size_t update_scratch_reals(const Model *model, size_t optimizer)
 {
-    size_t columns = row->shape[1] / row->parts;
-    for (size_t part = 0; part < row->parts; part++) {
-        size_t at = row->offset + part * columns;
-        MuonMatrix matrix = {.w = model->base + at,
-                             .m = m + at,
-                             .gradient = gradient + at,
-                             .rows = row->shape[0],
-                             .columns = columns,
-                             .stride = row->shape[1]};
-        muon_step(&matrix, update->momentum, update->learning_rate, update->weight_decay, scale,
-                  scratch);
+    return team_size() * scratch_of_worker(model, optimizer);
+}
+
+typedef struct Move {
+    Model *model;
+    real *m, *v;
+    const real *gradient;
+    const Update *update;
+    UpdateSlice slice;
+    double scale; /* of the gradient */
+    real *scratch;
+} Move;
+
+/* The n-th matrix of the slice that is Muon's: queries, which have nothing to do with keys, are
+ * one by themselves. False after the last. */
+static bool nth_matrix(const Move *move, size_t n, MuonMatrix *matrix)
+{
+    const ParamTable *table = &move->model->table;
+    size_t index = 0, optimizer = move->update->optimizer;
+    for (size_t i = 0; i < table->count; i++) {
+        const ParamRow *row = &table->rows[i];
+        bool within = index >= move->slice.first && index < move->slice.end;
+        size_t parts = within && by_muon(row, optimizer) ? row->parts : 0;
+        if (n < parts) {
+            size_t columns = row->shape[1] / row->parts, at = row->offset + n * columns;
+            *matrix = (MuonMatrix){.w = move->model->base + at,
+                                   .m = move->m + at,
+                                   .gradient = move->gradient + at,
+                                   .rows = row->shape[0],
+                                   .columns = columns,
+                                   .stride = row->shape[1]};
+            return true;
+        }
+        n -= parts;
+        index += pieces_of(row, optimizer);
+    }
+    return false;
+}
+
+static void move_matrix(void *job, size_t tile, size_t worker)
+{
+    const Move *move = job;
+    const Update *update = move->update;
+    size_t scratch = worker * scratch_of_worker(move->model, update->optimizer);
+    MuonMatrix matrix;
+    if (nth_matrix(move, tile, &matrix))
+        muon_step(&matrix, update->momentum, update->learning_rate, update->weight_decay,
+                  move->scale, move->scratch + scratch);
+}
+
+/* They are many and small, so each is one thread's. */
+static void move_matrices(Move *move)
+{
+    size_t count = 0;
+    for (MuonMatrix matrix; nth_matrix(move, count, &matrix);)
+        count++;
+    team_run(count, move_matrix, move);
+}
+
+static void move_others(const Move *move, uint64_t t)
+{
+    const Update *update = move->update;
+    size_t index = 0;
+    for (size_t i = 0; i < move->model->table.count; i++) {
+        const ParamRow *row = &move->model->table.rows[i];
+        Stretch stretch = stretch_of(row, update->optimizer, index, move->slice);
+        size_t at = row->offset + stretch.first;
+        index += pieces_of(row, update->optimizer);
+        if (stretch.count > 0 && !by_muon(row, update->optimizer))
+            adamw_step(move->model->base + at, move->m + at, move->v + at, move->gradient + at,
+                       stretch.count, update->adam, t, update->learning_rate,
+                       row->decays ? update->weight_decay : 0, move->scale);
     }
 }
 
 void update_apply(Model *model, real *m, real *v, const real *gradient, const Update *update,
                   UpdateSlice slice, uint64_t t, double norm, size_t tokens, real *scratch)
 {
-    size_t index = 0;
     phase_enter(PHASE_OPTIMIZER);
-    double scale = 1 / (double)tokens;
+    Move move = {model, m, v, gradient, update, slice, 1 / (double)tokens, scratch};
     if (update->clip > 0 && norm > update->clip)
-        scale *= update->clip / norm;
-    for (size_t i = 0; i < model->table.count; i++) {
-        const ParamRow *row = &model->table.rows[i];
-        Stretch stretch = stretch_of(row, update->optimizer, index, slice);
-        size_t at = row->offset + stretch.first;
-        index += pieces_of(row, update->optimizer);
-        if (stretch.count > 0 && by_muon(row, update->optimizer))
-            muon_row(model, m, gradient, row, update, scale, scratch);
-        else if (stretch.count > 0)
-            adamw_step(model->base + at, m + at, v + at, gradient + at, stretch.count,
-                       update->adam, t, update->learning_rate,
-                       row->decays ? update->weight_decay : 0, scale);
-    }
+        move.scale *= update->clip / norm;
+    move_matrices(&move);
+    move_others(&move, t);
     phase_enter(PHASE_REST);
 }

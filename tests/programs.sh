@@ -260,6 +260,9 @@ run "$bin/bench" gemm --json --dim 32 --heads 2 --batch 2 --repeats 1
 check 'bench gemm knows the roof' prints '"roof_gflops": .*"kernel": '
 run "$bin/bench" train --json --dim 32 --heads 2 --layers 1 --batch 2 --vocab 100 --repeats 1
 check 'bench train knows the phases' prints '"phases": {"rest"'
+run "$bin/bench" train --json --dim 32 --heads 2 --layers 1 --batch 2 --vocab 100 --repeats 1 \
+    --optimizer muon
+check 'bench train knows the optimizers' prints '"optimizer": '
 run "$bin/bench" attention --json --n 16,70 --batch 2 --repeats 1
 check 'bench attention has its rows' prints '"ratio_to_softmax"'
 run "$bin/bench" decode --json --positions 3,9 --dim 32 --heads 2 --layers 1 --repeats 1

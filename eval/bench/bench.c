@@ -1,6 +1,7 @@
 /* bench: how fast linnet is on this machine, against what the machine can do. */
 #include "eval/bench/bench.h"
 #include "models/preset.h"
+#include "models/update.h"
 #include "src/gemm.h"
 #include "src/program.h"
 #include "src/ranks.h"
@@ -51,6 +52,9 @@ static const Option rows[] = {
     {.name = "precision", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = FIELD(precision), .fallback = "single", .choice = gemm_precision_name,
      .help = "of products with weights, as for training"},
+    {.name = "optimizer", .argument = "KIND", .type = OPTION_CHOICE,
+     .offset = FIELD(optimizer), .fallback = "adamw", .choice = optimizer_name,
+     .help = "train: as for training"},
     {.name = "recompute", .type = OPTION_FLAG, .offset = FIELD(recompute), .fallback = "no",
      .help = "train: with less memory, computing activations again"},
     {.name = "csv", .argument = "FILE", .type = OPTION_TEXT, .offset = FIELD(csv),

@@ -7,7 +7,7 @@
 
 typedef struct BenchOptions {
     ModelConfig model; /* its vocabulary is an option here */
-    size_t batch, threads, repeats, precision;
+    size_t batch, threads, repeats, precision, optimizer;
     char *preset;
     char *kinds, *n, *positions; /* lists with commas */
     char *csv, *svg;

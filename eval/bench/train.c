@@ -15,7 +15,8 @@ typedef struct Rig {
     Pass pass;
     Arena arena;
     Params gradients;
-    real *gradient_base, *m, *v;
+    real *gradient_base, *m, *v, *scratch;
+    size_t optimizer;
     double *square_sums;
     int32_t *inputs, *targets;
     uint64_t step;
@@ -31,15 +32,16 @@ static void lay_out(Rig *rig)
     pass_layout(&rig->pass, &rig->arena);
     rig->inputs = arena_bytes(&rig->arena, rig->pass.rows, sizeof *rig->inputs);
     rig->targets = arena_bytes(&rig->arena, rig->pass.rows, sizeof *rig->targets);
-    rig->square_sums = arena_bytes(&rig->arena, update_pieces(&rig->model, OPTIMIZER_ADAMW),
+    rig->square_sums = arena_bytes(&rig->arena, update_pieces(&rig->model, rig->optimizer),
                                    sizeof *rig->square_sums);
+    rig->scratch = arena_reals(&rig->arena, update_scratch_reals(&rig->model, rig->optimizer));
 }
 
 /* A model and a batch of made-up text. */
 static void rig_make(Rig *rig, const BenchOptions *options)
 {
     const ModelConfig *config = &options->model;
-    *rig = (Rig){0};
+    *rig = (Rig){.optimizer = options->optimizer};
     model_make(&rig->model, config);
     pass_make(&rig->pass, &rig->model, options->batch, config->context,
               options->recompute ? PASS_RECOMPUTE : PASS_TRAIN);
@@ -68,8 +70,12 @@ static void rig_free(Rig *rig)
 static void train_step(void *context)
 {
     Rig *rig = context;
-    const Update update = {
-        .adam = {0.9, 0.95, 1e-8}, .learning_rate = 1e-3, .weight_decay = 0.1, .clip = 1};
+    const Update update = {.adam = {0.9, 0.95, 1e-8},
+                           .optimizer = rig->optimizer,
+                           .momentum = 0.95,
+                           .learning_rate = 1e-3,
+                           .weight_decay = 0.1,
+                           .clip = 1};
     phase_enter(PHASE_OPTIMIZER);
     vector_zero(rig->gradient_base, rig->model.table.total);
     phase_enter(PHASE_REST);
@@ -80,7 +86,7 @@ static void train_step(void *context)
                        rig->square_sums);
     double norm = update_gradient_norm(rig->square_sums, whole.end, rig->pass.rows);
     update_apply(&rig->model, rig->m, rig->v, rig->gradient_base, &update, whole, ++rig->step,
-                 norm, rig->pass.rows, NULL);
+                 norm, rig->pass.rows, rig->scratch);
 }
 
 static void evaluate(void *context)

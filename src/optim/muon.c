@@ -55,18 +55,18 @@ static void iterate(Work *work)
     const real a = (real)3.4445, b = (real)-4.775, c = (real)2.0315;
     size_t rows = work->rows, columns = work->columns;
     /* A = X X^T */
-    gemm_team(rows, rows, columns, plain(work->x, columns), transposed(work->x, columns),
-              GEMM_SET, work->a, rows, NULL, NULL);
+    gemm_weights(rows, rows, columns, plain(work->x, columns), transposed(work->x, columns),
+                 GEMM_SET, work->a, rows);
     /* AA = A A */
-    gemm_team(rows, rows, rows, plain(work->a, rows), plain(work->a, rows), GEMM_SET, work->aa,
-              rows, NULL, NULL);
+    gemm_weights(rows, rows, rows, plain(work->a, rows), plain(work->a, rows), GEMM_SET,
+                 work->aa, rows);
     for (size_t i = 0; i < rows * rows; i++)
         work->a[i] = b * work->a[i] + c * work->aa[i];
     for (size_t i = 0; i < rows * columns; i++)
         work->next[i] = a * work->x[i];
     /* X = a X + (b A + c A A) X */
-    gemm_team(rows, columns, rows, plain(work->a, rows), plain(work->x, columns), GEMM_ADD,
-              work->next, columns, NULL, NULL);
+    gemm_weights(rows, columns, rows, plain(work->a, rows), plain(work->x, columns), GEMM_ADD,
+                 work->next, columns);
     real *x = work->x;
     work->x = work->next;
     work->next = x;

@@ -24,6 +24,7 @@ typedef struct MuonMatrix {
     size_t rows, columns, stride;
 } MuonMatrix;
 
+/* On the calling thread. */
 void muon_step(const MuonMatrix *matrix, double momentum, double learning_rate, double decay,
                double scale, real *scratch);
 
