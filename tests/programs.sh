@@ -845,8 +845,11 @@ check 'compare --csv: the header' [ "$(head -n 1 out)" = "run,group,seed,step,ep
 train_loss,val_loss,tokens_per_second,peak_mb" ]
 check 'compare --csv: every row of the logs' lines out 17
 check 'compare --csv: of both' eval "prints '^softmax,softmax,1,5,' && prints '^linear,linear,1,40,'"
-refused 'compare prints one thing at a time' 2 '--json and --csv' \
-    "$bin/compare" --json --csv softmax
+for two in '--json --csv' '--markdown --json' '--csv --markdown'; do
+    # shellcheck disable=SC2086
+    refused "compare prints one thing at a time: $two" 2 \
+        '--json, --csv and --markdown: standard output can be one' "$bin/compare" $two softmax
+done
 refused 'a loss to reach is a number' 2 "'soon' is no loss" "$bin/compare" --reach 5,soon softmax
 run "$bin/compare" --reach 100,0.001 softmax
 check 'compare --reach' eval "prints 'to 100  *to 0.001' && prints '^softmax .* - '"
@@ -862,6 +865,47 @@ run env LC_ALL=C.UTF-8 "$bin/compare" --color always --width 40 --height 12 soft
 check 'compare fits the width' [ "$(sed "s/$escape\[[0-9;]*m//g" out | LC_ALL=C.UTF-8 wc -L)" -le 40 ]
 works 'compare --svg' "$bin/compare" --svg chart.svg softmax seed linear
 check 'a group has a band' grep -q 'class="band"' chart.svg
+
+same_cells() { awk -F '[|]' 'NR == 1 { cells = NF } NF != cells { exit 1 }' out; }
+cp -r softmax pair-1 && cp -r seed pair-2 && cp -r linear lone
+rm -f pair-1/scores.csv pair-2/scores.csv lone/scores.csv
+works 'compare --markdown' "$bin/compare" --markdown pair-1 lone
+check 'is a table of as many rows' eval 'lines out 4 && same_cells'
+check 'with a row of titles' prints '^| run | attn | params | validation | validation against'
+check 'a row for each run' eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.]* | - | ' &&
+    prints '^| lone | linear | .* | [0-9.]* | [+-][0-9.]* % | '"
+check 'and numbers at the right' eval '[ "$(sed -n 2p out | cut -d : -f 1)" = "|---|---|---" ]'
+hostile=$(printf 'a|`<b>\n*c*')
+cp -r lone "$hostile"
+run "$bin/compare" --markdown pair-1 "$hostile"
+check 'a name is no Markdown' \
+    [ "$(sed -n '4s/ | .*//p' out)" = '| a\|\`&lt;b&gt;\\x0a\*c\*' ]
+rm -r "$hostile"
+for name in pair-1 pair-2 lone; do
+    works "a score for the table: $name" "$bin/eval" --split test "$name" text.txt
+done
+run env COLUMNS=20 "$bin/compare" --markdown pair-1 pair-2 lone
+check 'of groups and scores it has columns' prints \
+    '| params | seeds | validation | test | test against the first | tokens/s | time | MB |$'
+check 'seeds make an interval' \
+    prints '^| pair | softmax | .* | 2 | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* | - | '
+check 'one seed makes none' \
+    prints '^| lone | linear | .* | - | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '
+check 'and how it was measured is one line' eval 'lines out 6 && [ -z "$(sed -n 5p out)" ] &&
+    prints "^Test perplexity: [0-9]* tokens, window 16, stride 16\.$"'
+run "$bin/compare" --json pair-1 pair-2 lone
+check 'compare --json is JSON with test losses' is_json
+check 'of groups' prints '"test_loss": {"count": 2, "mean": [0-9.]*, '
+check 'and their differences' prints '"test_difference": -*[0-9.e-]*, "test_low": null'
+run "$bin/compare" pair-1 pair-2 lone
+check 'one seed says nothing of test losses' fails prints 'Test loss'
+for seed in 1 2; do
+    cp -r "pair-$seed" "more-$seed" && echo 'lr = 0.5' >>"more-$seed/settings.conf"
+done
+run "$bin/compare" pair-1 pair-2 more-1 more-2
+check 'but seeds do' prints '^Test loss against pair (2 seeds):$'
+run "$bin/compare" --json pair-1 pair-2 more-1 more-2
+check 'in numbers too' prints '"test_low": -[0-9.]*, "test_high": [0-9.]*}'
 
 # --- scores that are kept ---
 

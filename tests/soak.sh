@@ -35,14 +35,13 @@ train whole --threads 1 >whole.out 2>whole.err &
 whole=$!
 (train torn --stop-after 1) >out 2>err
 
+# In the background of a shell signals may be ignored from the start: that does not hold here.
 sessions=0
 while [ "$(date +%s)" -lt "$end" ]; do
     case $(below 4) in 0) signal=TERM ;; 1) signal=INT ;; *) signal=KILL ;; esac
-    "$bin/train" --resume torn --quiet --threads "$((1 + $(below 4)))" >out 2>err &
-    session=$!
-    sleep "$((1 + $(below 20)))"
-    kill -s "$signal" "$session" 2>/dev/null
-    wait "$session" 2>/dev/null
+    timeout --foreground --preserve-status -s "$signal" "$((1 + $(below 20)))" \
+        env --default-signal=INT \
+        "$bin/train" --resume torn --quiet --threads "$((1 + $(below 4)))" >out 2>err
     status=$?
     sessions=$((sessions + 1))
     case $status in

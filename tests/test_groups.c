@@ -1,6 +1,8 @@
-/* Runs taken together by their settings, and what their seeds allow to say. */
+/* Runs taken together by their settings, and what their seeds allow to say: in numbers, in
+ * words and in a table for a report. */
 #include "eval/compare/differences.h"
 #include "eval/compare/groups.h"
+#include "eval/compare/markdown.h"
 #include "eval/draw/palette.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -48,11 +50,28 @@ START_TEST(test_student_against_density)
 }
 END_TEST
 
+#define SAMPLE(...)                               \
+    student_sample((const double[]){__VA_ARGS__}, \
+                   sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+
+START_TEST(test_samples)
+{
+    const Sample four = SAMPLE(4, 2, 8, 6), one = SAMPLE(5), none = student_sample(NULL, 0);
+    ck_assert(four.count == 4 && four.mean == 5 && four.low == 2 && four.high == 8);
+    ck_assert_double_eq_tol(four.deviation, sqrt(20.0 / 3), 1e-12);
+    ck_assert(one.count == 1 && one.mean == 5 && one.low == 5 && one.high == 5);
+    ck_assert(isnan(one.deviation));
+    ck_assert(none.count == 0 && isnan(none.mean) && isnan(none.deviation) && isnan(none.low) &&
+              isnan(none.high));
+}
+END_TEST
+
 /* By hand: 1, 2, 3 against 2, 4, 6, 8. Variances 1 and 20/3, squared errors 1/3 and 5/3; 2^2 /
  * ((1/3)^2/2 + (5/3)^2/3) = 4.0755 degrees of freedom. */
 START_TEST(test_welch)
 {
-    const Sample a = {2, 1, 3}, b = {5, sqrt(20.0 / 3), 4}, one = {5, NAN, 1}, flat = {2, 0, 3};
+    const Sample a = SAMPLE(1, 2, 3), b = SAMPLE(2, 4, 6, 8), one = SAMPLE(5),
+                 flat = SAMPLE(2, 2, 2);
     Interval interval = student_difference(a, b, 0.05);
     ck_assert_double_eq_tol(interval.freedom, 4 / (1.0 / 18 + 25.0 / 27), 1e-12);
     double reach = student_quantile(0.05, interval.freedom) * sqrt(2);
@@ -63,6 +82,8 @@ START_TEST(test_welch)
     ck_assert(isfinite(student_difference(flat, b, 0.05).low));
     ck_assert_double_eq_tol(student_next_value(a, 0.05), 4.302652730 * sqrt(4.0 / 3), 1e-8);
     ck_assert(isnan(student_next_value(one, 0.05)));
+    ck_assert_double_eq_tol(student_mean_reach(a, 0.05), 4.302652730 / sqrt(3), 1e-8);
+    ck_assert(isnan(student_mean_reach(one, 0.05)));
 }
 END_TEST
 
@@ -83,6 +104,7 @@ static RunData make_run(const char *name, const char *attn, const char *seed)
                               memory_copy_text(settings[i].value)};
         arrput(run.settings, setting);
     }
+    run.attn = rundata_setting(&run, "attn");
     return run;
 }
 
@@ -96,6 +118,20 @@ static void add_validation(RunData *run, size_t step, double loss)
     arrput(run->rows, row);
     run->validations++;
     run->best_val_loss = fmin(run->best_val_loss, loss);
+}
+
+/* A score that eval noted of the best checkpoint. */
+static void add_test(RunData *run, double loss)
+{
+    enum { TOKENS = 4 };
+    const RunScore score = {.split = "test",
+                            .window = 16,
+                            .stride = 8,
+                            .tokens = TOKENS,
+                            .nats = loss * TOKENS,
+                            .step = run->best_step,
+                            .method = SCORE_PLAIN};
+    arrput(run->scores, score);
 }
 
 enum { RUNS = 6 };
@@ -203,11 +239,48 @@ START_TEST(test_groups_curve)
     ck_assert(points[2].step == 30 && points[2].mean == 2.5);
     ck_assert(points[3].step == SIZE_MAX);
     ck_assert(groups[0].best.count == 2 && groups[0].best.mean == 2.25);
-    ck_assert(groups[0].best_low == 2 && groups[0].best_high == 2.5);
+    ck_assert(groups[0].best.low == 2 && groups[0].best.high == 2.5);
     ck_assert_double_eq_tol(groups[0].best.deviation, 0.5 / sqrt(2), 1e-12);
     ck_assert(isnan(group_epoch_to_reach(&groups[0], 4))); /* not the third */
     arrpop(groups[0].runs);
     ck_assert(group_epoch_to_reach(&groups[0], 4) == 2);
+    groups_free(groups);
+    free_runs(runs);
+}
+END_TEST
+
+/* --- test losses --- */
+
+START_TEST(test_groups_scored)
+{
+    RunData runs[RUNS];
+    make_runs(runs);
+    add_test(&runs[0], 4);
+    add_test(&runs[2], 4.5);
+    add_test(&runs[3], 5);
+    add_test(&runs[1], 5);
+    RunGroup *groups = groups_make(runs, RUNS, true);
+    ck_assert(groups[0].test.count == 0 && isnan(groups[0].test.mean));
+    groups_score(groups, &runs[0].scores[0]);
+    ck_assert(groups[0].test.count == 3 && groups[0].test.mean == 4.5);
+    ck_assert(groups[0].test.deviation == 0.5 && groups[0].test.low == 4);
+    ck_assert(groups[1].test.count == 0 && isnan(groups[1].test.mean)); /* one of two */
+    ck_assert(isnan(groups_difference(&groups[0], &groups[1], GROUP_TEST).difference));
+    add_test(&runs[4], 6);
+    groups_score(groups, &runs[0].scores[0]);
+    ck_assert(groups[1].test.count == 2 && groups[1].test.mean == 5.5);
+    free(runs[0].settings[2].value);
+    runs[0].settings[2].value = memory_copy_text("b.txt"); /* but the same text to test on */
+    GroupDifference test = groups_difference(&groups[0], &groups[1], GROUP_TEST);
+    GroupDifference best = groups_difference(&groups[0], &groups[1], GROUP_BEST);
+    Interval interval = student_difference(SAMPLE(4, 4.5, 5), SAMPLE(5, 6), 0.05);
+    ck_assert(test.comparable && test.difference == 1 && test.interval.low == interval.low);
+    ck_assert(!best.comparable && isnan(best.difference) && isnan(best.interval.low));
+    runs[4].best_step = 7; /* later than what was scored */
+    groups_score(groups, &runs[0].scores[0]);
+    ck_assert(groups[0].test.count == 3 && groups[1].test.count == 0);
+    groups_score(groups, NULL);
+    ck_assert(groups[0].test.count == 0 && isnan(groups[0].test.low));
     groups_free(groups);
     free_runs(runs);
 }
@@ -225,6 +298,7 @@ static char *sentences(const RunGroup *groups, size_t width)
 static void check_sentence(RunData *runs, size_t count, const char *sentence)
 {
     RunGroup *groups = groups_make(runs, count, true);
+    groups_score(groups, rundata_shared_test(runs, count));
     char *text = sentences(groups, 1000);
     ck_assert_msg(*sentence ? strstr(text, sentence) != NULL : !*text, "%s", text);
     free(text);
@@ -263,17 +337,175 @@ START_TEST(test_differences_in_words)
 }
 END_TEST
 
+/* Of test losses only what seeds on both sides say, after all that the validation says. */
+START_TEST(test_differences_in_tests)
+{
+    RunData runs[RUNS];
+    make_runs(runs);
+    for (size_t r = 0; r < RUNS; r++) {
+        add_validation(&runs[r], 10, 4 + 0.1 * (double)r);
+        add_test(&runs[r], 5 + 0.1 * (double)r);
+    }
+    RunGroup *groups = groups_make(runs, RUNS, true);
+    char *without = sentences(groups, 1000);
+    ck_assert_ptr_null(strstr(without, "Test"));
+    groups_score(groups, rundata_shared_test(runs, RUNS));
+    char *with = sentences(groups, 1000);
+    Interval between = student_difference(groups[0].test, groups[1].test, 0.05);
+    char *expected = text_format("%sTest loss against A (3 seeds):\n"
+                                 "  B (2 seeds): %+.4f, 95 %% interval from %+.4f to %+.4f: "
+                                 "indistinguishable at this number of seeds\n",
+                                 without, 0.25 - 0.5 / 3, between.low, between.high);
+    ck_assert_str_eq(with, expected);
+    free(expected);
+    free(with);
+    free(without);
+    groups_free(groups);
+    check_sentence(runs, RUNS, "Test loss against A");
+    free_runs(runs);
+}
+END_TEST
+
+/* --- Markdown --- */
+
+/* The table of the runs' groups, scored where that is asked for; the caller frees it. */
+static char *markdown_of(const RunData *runs, size_t count, char *const *names, bool scored)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    RunGroup *groups = groups_make(runs, count, true);
+    groups_score(groups, scored ? rundata_shared_test(runs, count) : NULL);
+    compare_print_markdown(stream, groups, names);
+    fclose(stream);
+    groups_free(groups);
+    return text;
+}
+
+static void check_markdown(const RunData *runs, size_t count, bool scored, const char *expected)
+{
+    char *const names[] = {"A", "B", "C"};
+    char *text = markdown_of(runs, count, names, scored);
+    ck_assert_str_eq(text, expected);
+    free(text);
+}
+
+/* Two seeds so far from their mean that the interval reaches 0.01 nats: 1.01 of a perplexity of
+ * 100. Between two such groups it reaches 4.30265 sqrt(2) times as far as one seed is off. */
+START_TEST(test_markdown)
+{
+    const double off = 0.01 / 12.706204736, middle = log(100);
+    RunData runs[] = {make_run("a1", "softmax", "1"), make_run("a2", "softmax", "2"),
+                      make_run("b1", "linear", "1"), make_run("b2", "linear", "2"),
+                      make_run("c", "window+a-b-c-d-e-f-g", "1")};
+    enum { COUNT = sizeof runs / sizeof *runs };
+    for (size_t r = 0; r < COUNT; r++) {
+        double loss = middle + (r == 4 ? -0.5 : r % 2 ? off : -off) + (r / 2 == 1) * log(1.1);
+        add_validation(&runs[r], 10, loss);
+        add_test(&runs[r], loss + log(2));
+        runs[r].peak_mb = NAN;
+        runs[r].parameters = 1680000;
+        runs[r].tokens_per_second = 12900;
+        runs[r].seconds = 3661;
+    }
+    check_markdown(
+        runs, COUNT, false,
+        "| run | attn | params | seeds | validation | validation against the first | tokens/s "
+        "| time |\n|---|---|---:|---:|---:|---:|---:|---:|\n"
+        "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | - | 12.9k | 1:01:01 |\n"
+        "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | +10.0 % (+9.5 to +10.5) | 12.9k | 1:01:01 "
+        "|\n"
+        "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | -39.3 % | 12.9k | 1:01:01 |\n");
+    arrpop(runs[2].scores); /* so that the second group is none that was scored */
+    runs[2].peak_mb = 75;
+    check_markdown(
+        runs, COUNT, true,
+        "| run | attn | params | seeds | validation | test | test against the first | tokens/s "
+        "| time | MB |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+        "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | 200.00 ± 2.01 | - | 12.9k | 1:01:01 | - "
+        "|\n"
+        "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | - | - | 12.9k | 1:01:01 | 75 |\n"
+        "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | 121.31 | -39.3 % | 12.9k | 1:01:01 | "
+        "- "
+        "|\n");
+    check_markdown(runs, 1, false,
+                   "| run | attn | params | validation | tokens/s | time |\n"
+                   "|---|---|---:|---:|---:|---:|\n"
+                   "| A | softmax | 1.68M | 99.92 | 12.9k | 1:01:01 |\n");
+    for (size_t r = 0; r < COUNT; r++)
+        rundata_free(&runs[r]);
+}
+END_TEST
+
+/* Where losses do not compare, or no group but the first has one, nothing is told. */
+START_TEST(test_markdown_unknown)
+{
+    RunData runs[RUNS];
+    make_runs(runs);
+    free(runs[1].settings[2].value);
+    runs[1].settings[2].value = memory_copy_text("b.txt");
+    add_validation(&runs[0], 10, 4);
+    add_validation(&runs[1], 10, 1000);
+    char *const names[] = {"A", "B"};
+    char *text = markdown_of(runs, 2, names, false);
+    ck_assert_ptr_null(strstr(text, "against"));
+    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | inf | "));
+    free(text);
+    add_test(&runs[0], 4);
+    text = markdown_of(runs, 2, names, true);
+    ck_assert_ptr_null(strstr(text, "against"));
+    ck_assert_ptr_nonnull(strstr(text, "| A | softmax | - | 54.60 | 54.60 | "));
+    free(text);
+    free_runs(runs);
+}
+END_TEST
+
+/* What people call their folders, and put into their settings. */
+START_TEST(test_markdown_escapes)
+{
+    static const struct {
+        const char *name, *expected;
+    } known[] = {
+        {"gated-delta, lr 0.002 (10 %)/+", "gated-delta, lr 0.002 (10 %)/+"},
+        {"a|b", "a\\|b"},
+        {"a\\|b", "a\\\\\\|b"},
+        {"`a` *b* _c_ ~~d~~ $e$", "\\`a\\` \\*b\\* \\_c\\_ \\~\\~d\\~\\~ \\$e\\$"},
+        {"![x](y)", "!\\[x\\](y)"},
+        {"<script>&lt;", "&lt;script&gt;&amp;lt;"},
+        {"http://a.b www.c", "http\\://a\\.b www\\.c"},
+        {"at 12:30", "at 12:30"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        RunData run = make_run("a", known[i].name, "1");
+        char *name = memory_copy_text(known[i].name), *text = markdown_of(&run, 1, &name, true);
+        char *expected = text_format("\n| %s | %s | - | ", known[i].expected,
+                                     known[i].expected);
+        ck_assert_msg(strstr(text, expected) != NULL, "%s", text);
+        free(expected);
+        free(text);
+        free(name);
+        rundata_free(&run);
+    }
+}
+END_TEST
+
 Suite *groups_suite(void)
 {
     Suite *suite = suite_create("groups");
     TCase *tests = tcase_create("groups");
     tcase_add_test(tests, test_student_known);
     tcase_add_test(tests, test_student_against_density);
+    tcase_add_test(tests, test_samples);
     tcase_add_test(tests, test_welch);
     tcase_add_test(tests, test_groups_by_settings);
     tcase_add_test(tests, test_groups_names);
     tcase_add_test(tests, test_groups_curve);
+    tcase_add_test(tests, test_groups_scored);
     tcase_add_test(tests, test_differences_in_words);
+    tcase_add_test(tests, test_differences_in_tests);
+    tcase_add_test(tests, test_markdown);
+    tcase_add_test(tests, test_markdown_unknown);
+    tcase_add_test(tests, test_markdown_escapes);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,10 +1,11 @@
-/* compare: training runs side by side, as a table and a chart, or as JSON or CSV for other
- * programs.
+/* compare: training runs side by side, as a table and a chart; or as a table in Markdown for a
+ * report, or as JSON or CSV for other programs.
  *
  * It reads what the runs wrote down and computes nothing anew, so it works on runs that are
  * still training, on another machine, and without the corpus. */
 #include "eval/compare/chart.h"
 #include "eval/compare/data.h"
+#include "eval/compare/markdown.h"
 #include "eval/compare/notes.h"
 #include "eval/compare/table.h"
 #include "eval/compare/differences.h"
@@ -17,6 +18,7 @@
 #include "src/text.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +31,7 @@ typedef struct Settings {
     size_t width, height; /* 0: fit the terminal */
     char *svg, *html;     /* files to write, or NULL */
     char *reach;          /* losses, in a list */
-    bool json, csv, group;
+    bool markdown, json, csv, group;
 } Settings;
 
 static const char *colour_name(size_t index)
@@ -73,6 +75,9 @@ static const Option rows[] = {
     {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
      .offset = offsetof(Settings, html),
      .help = "write a page with all curves, settings and samples to this file as well"},
+    {.name = "markdown", .type = OPTION_FLAG, .fallback = "no",
+     .offset = offsetof(Settings, markdown),
+     .help = "print one table in Markdown instead, for a README or a report"},
     {.name = "json", .type = OPTION_FLAG, .fallback = "no",
      .offset = offsetof(Settings, json),
      .help = "print the same as JSON, with every digit, instead"},
@@ -191,15 +196,16 @@ typedef struct Comparison {
     const RunGroup *groups;
     char *const *names; /* of the groups, safe to print */
     const CompareReach *reach;
-    double entropy; /* of the corpus that all runs share, else NaN */
+    const RunScore *test; /* the protocol of the test perplexities; NULL: there are none */
+    double entropy;       /* of the corpus that all runs share, else NaN */
     bool utf8;
 } Comparison;
 
 /* What it all means, in lines of at most so many columns; the caller frees it. */
-static char *meaning(const Comparison *all, const RunScore *test, size_t width)
+static char *meaning(const Comparison *all, size_t width)
 {
     char *text = memory_copy_text("");
-    compare_append_protocol(&text, test, width);
+    compare_append_protocol(&text, all->test, width);
     differences_append(&text, all->groups, all->names, width);
     if (!isnan(all->entropy)) {
         char *floor = text_format(
@@ -217,16 +223,40 @@ static void print_all(const Comparison *all, const Chart *chart, const Settings 
     const CompareTable table = {.groups = all->groups,
                                 .names = all->names,
                                 .reach = all->reach,
-                                .test = rundata_shared_test(all->runs, all->count),
                                 .width = width,
                                 .utf8 = all->utf8};
-    char *sentences = meaning(all, table.test, width);
+    char *sentences = meaning(all, width);
     compare_print_table(&table);
     print_chart(*chart, width,
                 chart_height(settings, arrlenu(all->groups) + lines_of(sentences)), all->utf8,
                 settings->color);
     fputs(sentences, stdout);
     free(sentences);
+}
+
+/* For a document, which is UTF-8 whatever the terminal is. */
+static void print_markdown(const Comparison *all)
+{
+    char **names = group_names(all->groups, true), *protocol = memory_copy_text("");
+    compare_append_protocol(&protocol, all->test, SIZE_MAX);
+    compare_print_markdown(stdout, all->groups, names);
+    printf("%s%s", *protocol ? "\n" : "", protocol);
+    free(protocol);
+    free_names(names, arrlenu(all->groups));
+}
+
+/* On standard output, where there is room for one thing. */
+static void print_one(const Comparison *all, const Chart *chart, const Settings *settings)
+{
+    if (settings->json)
+        compare_print_json(stdout, all->runs, all->count, all->groups);
+    else if (settings->csv)
+        compare_print_csv(stdout, all->runs, all->count, all->groups);
+    else if (settings->markdown)
+        print_markdown(all);
+    else
+        print_all(all, chart, settings);
+    fflush(stdout);
 }
 
 /* The chart of groups of several runs says in its title what it shows of them. */
@@ -258,7 +288,9 @@ static void show(RunData *runs, size_t count, const Settings *settings)
 {
     CompareReach *reach = read_reach(settings->reach);
     RunGroup *groups = groups_make(runs, count, settings->group);
+    const RunScore *test = rundata_shared_test(runs, count);
     groups_identify(groups, runs);
+    groups_score(groups, test);
     bool utf8 = terminal_is_utf8();
     char **names = names_to_show(runs, count, utf8), **of_groups = group_names(groups, utf8);
     const Comparison all = {.runs = runs,
@@ -266,16 +298,11 @@ static void show(RunData *runs, size_t count, const Settings *settings)
                             .groups = groups,
                             .names = of_groups,
                             .reach = reach,
+                            .test = test,
                             .entropy = shared_entropy(runs, count),
                             .utf8 = utf8};
     Chart chart = compare_chart_groups(groups, of_groups, all.entropy, &settings->axes);
-    if (settings->json)
-        compare_print_json(stdout, runs, count, groups);
-    else if (settings->csv)
-        compare_print_csv(stdout, runs, count, groups);
-    else
-        print_all(&all, &chart, settings);
-    fflush(stdout);
+    print_one(&all, &chart, settings);
     if (settings->svg)
         write_svg(settings->svg, &chart, groups);
     if (settings->html)
@@ -315,8 +342,8 @@ int main(int argc, char **argv)
     program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count == 0)
         die_usage("which runs? give their folders, such as runs/linear");
-    if (settings.json && settings.csv)
-        die_usage("--json and --csv: standard output can be one of them");
+    if (settings.json + settings.csv + settings.markdown > 1)
+        die_usage("--json, --csv and --markdown: standard output can be one of them");
     RunData *runs = read_runs(&line);
     show(runs, line.operand_count, &settings);
     for (size_t r = 0; r < line.operand_count; r++)

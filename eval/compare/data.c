@@ -37,6 +37,15 @@ static void print_point(FILE *stream, const GroupPoint *point)
     free(text);
 }
 
+static void append_sample(char **text, const char *key, const Sample *sample)
+{
+    text_append(text, "\"%s\": {\"count\": %.0f, ", key, sample->count);
+    append_pair(text, "mean", sample->mean, ", ");
+    append_pair(text, "standard_deviation", sample->deviation, ", ");
+    append_pair(text, "low", sample->low, ", ");
+    append_pair(text, "high", sample->high, "}, ");
+}
+
 static void print_group(FILE *stream, const RunData *runs, const RunGroup *group)
 {
     char *text = memory_copy_text("{\"name\": ");
@@ -49,11 +58,9 @@ static void print_group(FILE *stream, const RunData *runs, const RunGroup *group
         text_append(&text, "%s", r ? ", " : "");
         append_safe_string(&text, group_seed(group->runs[r]));
     }
-    text_append(&text, "], \"best_val_loss\": {\"count\": %.0f, ", group->best.count);
-    append_pair(&text, "mean", group->best.mean, ", ");
-    append_pair(&text, "standard_deviation", group->best.deviation, ", ");
-    append_pair(&text, "low", group->best_low, ", ");
-    append_pair(&text, "high", group->best_high, "}, ");
+    text_append(&text, "], ");
+    append_sample(&text, "best_val_loss", &group->best);
+    append_sample(&text, "test_loss", &group->test);
     fprintf(stream, "%s\"points\": [", text);
     free(text);
     for (size_t i = 0; i < arrlenu(group->points); i++) {

@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 /* One object: the runs, their groups, which name runs by their places, and the differences
- * between these. What is unknown or not finite is null. */
+ * between these, in the test losses too where groups_score found them. What is unknown or not
+ * finite is null. */
 void compare_print_json(FILE *stream, const RunData *runs, size_t count,
                         const RunGroup *groups);
 

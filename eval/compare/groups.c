@@ -183,29 +183,42 @@ static void draw_curve(RunGroup *group)
     arrfree(runs);
 }
 
-/* --- their best losses --- */
+/* --- their losses --- */
 
-static void sum_up(RunGroup *group)
+static Sample best_losses(const RunGroup *group)
 {
-    double sum = 0, squares = 0;
-    group->best_low = group->best_high = group->best.mean = group->best.deviation = NAN;
-    for (size_t r = 0; r < arrlenu(group->runs); r++) {
-        double loss = group->runs[r]->best_val_loss;
-        if (isnan(loss))
-            continue;
-        group->best.count++;
-        sum += loss;
-        group->best_low = fmin(group->best_low, loss);
-        group->best_high = fmax(group->best_high, loss);
+    double *losses = NULL;
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        if (!isnan(group->runs[r]->best_val_loss))
+            arrput(losses, group->runs[r]->best_val_loss);
+    Sample sample = student_sample(losses, arrlenu(losses));
+    arrfree(losses);
+    return sample;
+}
+
+static Sample test_losses(const RunGroup *group, const RunScore *protocol)
+{
+    double *losses = NULL;
+    for (size_t r = 0; protocol && r < arrlenu(group->runs); r++) {
+        const RunScore *score = rundata_score(group->runs[r], protocol);
+        if (score)
+            arrput(losses, score_row_loss(score));
     }
-    if (group->best.count > 0)
-        group->best.mean = sum / group->best.count;
-    for (size_t r = 0; r < arrlenu(group->runs); r++) {
-        double off = group->runs[r]->best_val_loss - group->best.mean;
-        squares += isnan(off) ? 0 : off * off;
-    }
-    if (group->best.count > 1)
-        group->best.deviation = sqrt(squares / (group->best.count - 1));
+    bool all = arrlenu(losses) == arrlenu(group->runs);
+    Sample sample = student_sample(losses, all ? arrlenu(losses) : 0);
+    arrfree(losses);
+    return sample;
+}
+
+void groups_score(RunGroup *groups, const RunScore *protocol)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        groups[g].test = test_losses(&groups[g], protocol);
+}
+
+const Sample *group_losses(const RunGroup *group, GroupLoss loss)
+{
+    return loss == GROUP_TEST ? &group->test : &group->best;
 }
 
 RunGroup *groups_make(const RunData *runs, size_t count, bool together)
@@ -222,8 +235,9 @@ RunGroup *groups_make(const RunData *runs, size_t count, bool together)
     name_groups(groups);
     for (size_t g = 0; g < arrlenu(groups); g++) {
         draw_curve(&groups[g]);
-        sum_up(&groups[g]);
+        groups[g].best = best_losses(&groups[g]);
     }
+    groups_score(groups, NULL);
     return groups;
 }
 
@@ -272,12 +286,12 @@ static bool same_scale(const RunData *a, const RunData *b)
     return true;
 }
 
-GroupDifference groups_difference(const RunGroup *base, const RunGroup *other)
+GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss)
 {
-    const double tails = 0.05;
+    const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
     return (GroupDifference){
-        .comparable = same_scale(base->runs[0], other->runs[0]),
-        .difference = other->best.mean - base->best.mean,
-        .interval = student_difference(base->best, other->best, tails),
+        .comparable = loss == GROUP_TEST || same_scale(base->runs[0], other->runs[0]),
+        .difference = of_other->mean - of_base->mean,
+        .interval = student_difference(*of_base, *of_other, GROUP_TAILS),
     };
 }

@@ -26,13 +26,24 @@ typedef struct RunGroup {
     const RunData **runs; /* an array of stb_ds, in the order given; each has another seed */
     GroupPoint *points;   /* an array of stb_ds; of the runs that have validations at all */
     Sample best;          /* of the best validation losses, of the runs that have one */
-    double best_low, best_high; /* NaN where there is none; so is best.mean */
+    Sample test;          /* of the test losses; empty unless groups_score found all */
 } RunGroup;
+
+/* The losses that groups are compared by. */
+typedef enum GroupLoss { GROUP_BEST, GROUP_TEST } GroupLoss;
+
+#define GROUP_TAILS 0.05 /* what intervals leave out: they are of 95 % */
 
 /* An array of stb_ds, in the order of their first runs, which it borrows. Without `together`
  * every run is a group of its own. */
 RunGroup *groups_make(const RunData *runs, size_t count, bool together);
 void groups_free(RunGroup *groups);
+
+/* Gives each group its test losses by this protocol, if all its runs were scored by it; NULL:
+ * none were. */
+void groups_score(RunGroup *groups, const RunScore *protocol);
+
+const Sample *group_losses(const RunGroup *group, GroupLoss loss);
 
 /* Gives the runs that the groups were made of their looks: each the colour of its group, and
  * seeds of a group other dashes. The first run's are the group's. */
@@ -45,15 +56,16 @@ const char *group_seed(const RunData *run);
  * NaN unless all reach it. */
 double group_epoch_to_reach(const RunGroup *group, double loss);
 
-/* How much worse `other` is than `base` in its best validation loss, and the interval in which
- * the true difference lies in 95 of 100 cases (NaN where a group has a single run, or no two
- * runs of either differ). Not comparable: their losses are of different texts or tokens. */
+/* How much worse `other` is than `base` in one of its losses, and the interval in which the
+ * true difference lies in 95 of 100 cases (NaN where a group has a single run, or no two runs
+ * of either differ). Not comparable: their losses are of different texts or tokens. Test losses
+ * always compare, as their protocol names the very tokens. */
 typedef struct GroupDifference {
     bool comparable;
     double difference;
     Interval interval;
 } GroupDifference;
 
-GroupDifference groups_difference(const RunGroup *base, const RunGroup *other);
+GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss);
 
 #endif

@@ -6,6 +6,24 @@
 
 #include <math.h>
 
+Sample student_sample(const double *values, size_t count)
+{
+    Sample sample = {NAN, NAN, (double)count, NAN, NAN};
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += values[i];
+        sample.low = fmin(sample.low, values[i]); /* which passes NaN over */
+        sample.high = fmax(sample.high, values[i]);
+    }
+    if (count > 0)
+        sample.mean = sum / sample.count;
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - sample.mean) * (values[i] - sample.mean);
+    if (count > 1)
+        sample.deviation = sqrt(squares / (sample.count - 1));
+    return sample;
+}
+
 /* The continued fraction of I_x(a, b), without the factor before it. */
 static double beta_fraction(double a, double b, double x)
 {
@@ -79,6 +97,13 @@ Interval student_difference(Sample a, Sample b, double tails)
                      (share_a * share_a / (a.count - 1) + share_b * share_b / (b.count - 1));
     double middle = b.mean - a.mean, reach = student_quantile(tails, freedom) * sqrt(both);
     return (Interval){middle - reach, middle + reach, freedom};
+}
+
+double student_mean_reach(Sample sample, double tails)
+{
+    if (!(sample.count >= 2))
+        return NAN;
+    return student_quantile(tails, sample.count - 1) * sample.deviation / sqrt(sample.count);
 }
 
 double student_next_value(Sample sample, double tails)
