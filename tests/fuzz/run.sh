@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fuzzes: run.sh FUZZER SECONDS [TARGET...], so many seconds for each target, all of them
-# unless some are named. Inputs that reach new places gather in a folder beside the fuzzer, and
+# unless some are named, and as many at a time as there are processors. Inputs that reach new places gather in a folder beside the fuzzer, and
 # the next time begins with them; an input that breaks something is kept there too, and makes
 # the status 1 once all targets have had their turn. Mend what it shows, and keep it in
 # tests/fuzz/regressions/TARGET.
@@ -29,14 +29,32 @@ if [ $# -eq 0 ]; then
         set -- "$@" "${folder##*/}"
     done
 fi
+
+# finish TARGET:PROCESS...: waits for them, and tells what came of it.
+finish() {
+    for begun; do
+        target=${begun%:*}
+        if wait "${begun#*:}"; then
+            sed -n "s/^stat::number_of_executed_units: *\([0-9]*\)/$target: \1 inputs/p" \
+                "$found/$target.log"
+        else
+            status=1
+            echo "$target: an input broke something"
+            tail -n 40 "$found/$target.log"
+        fi
+    done
+}
+
+at_a_time=$(nproc) begun='' count=0
 for target; do
-    printf '%s: ' "$target"
-    if fuzz "$target"; then
-        sed -n 's/^stat::number_of_executed_units: *\([0-9]*\)/\1 inputs/p' "$found/$target.log"
-    else
-        status=1
-        echo "an input broke something"
-        tail -n 40 "$found/$target.log"
+    fuzz "$target" &
+    begun="$begun $target:$!" count=$((count + 1))
+    if [ "$count" -eq "$at_a_time" ]; then
+        # shellcheck disable=SC2086
+        finish $begun
+        begun='' count=0
     fi
 done
+# shellcheck disable=SC2086
+finish $begun
 exit $status
