@@ -5,6 +5,7 @@
 #   make test       every test                     make install  PREFIX=/usr/local DESTDIR=
 #   make deps       install what building needs    make clean    remove what building made
 #   make MPI=1      build for several machines, with mpicc (train/README.md)
+#   make experiment train and measure what eval/RESULTS.md reports (PARTS=kinds; hours)
 #   make format     lay the sources out            make interop  files against other programs
 #
 # Tests of other kinds; tests/README.md tells what each looks for, and how long it takes:
@@ -228,6 +229,11 @@ demo: deps
 	@$(MAKE) --no-print-directory all
 	@sh train/demo.sh
 
+# Goes on where it was stopped. PRECISION=pair is for processors that have tiles.
+experiment: deps
+	@$(MAKE) --no-print-directory all
+	sh eval/experiment.sh $(PARTS)
+
 test: deps
 	@$(MAKE) --no-print-directory check
 
@@ -403,6 +409,6 @@ clean:
 	rm -rf $(BUILD)
 	rm -f $(PROGRAMS:%=$(BIN)/%)
 
-.PHONY: all manual always libraries deps demo test check asan sanitized tsan threads \
+.PHONY: all manual always libraries deps demo experiment test check asan sanitized tsan threads \
         valgrind observed analyze cppcheck coverage covered determinism building ranks soak test-long faults \
         faulted fuzz fuzzed interop interop-light format lint install uninstall clean
