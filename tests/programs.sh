@@ -891,7 +891,7 @@ check 'seeds make an interval' \
     prints '^| pair | softmax | .* | 2 | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* | - | '
 check 'one seed makes none' \
     prints '^| lone | linear | .* | - | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '
-check 'and how it was measured is one line' eval 'lines out 6 && [ -z "$(sed -n 5p out)" ] &&
+check 'and how it was measured is one line' eval 'lines out 8 && [ -z "$(sed -n 7p out)" ] &&
     prints "^Test perplexity: [0-9]* tokens, window 16, stride 16\.$"'
 run "$bin/compare" --json pair-1 pair-2 lone
 check 'compare --json is JSON with test losses' is_json

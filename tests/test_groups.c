@@ -390,6 +390,11 @@ static void check_markdown(const RunData *runs, size_t count, bool scored, const
     free(text);
 }
 
+/* What is said below the table where there are any. */
+#define INTERVALS                                                                        \
+    "\nAfter ± and in brackets: 95 % intervals of the mean over the seeds, and of the " \
+    "difference.\n"
+
 /* Two seeds so far from their mean that the interval reaches 0.01 nats: 1.01 of a perplexity of
  * 100. Between two such groups it reaches 4.30265 sqrt(2) times as far as one seed is off. */
 START_TEST(test_markdown)
@@ -415,7 +420,8 @@ START_TEST(test_markdown)
         "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | - | 12.9k | 1:01:01 |\n"
         "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | +10.0 % (+9.5 to +10.5) | 12.9k | 1:01:01 "
         "|\n"
-        "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | -39.3 % | 12.9k | 1:01:01 |\n");
+        "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | -39.3 % | 12.9k | 1:01:01 "
+        "|\n" INTERVALS);
     arrpop(runs[2].scores); /* so that the second group is none that was scored */
     runs[2].peak_mb = 75;
     check_markdown(
@@ -427,7 +433,7 @@ START_TEST(test_markdown)
         "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | - | - | 12.9k | 1:01:01 | 75 |\n"
         "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | 121.31 | -39.3 % | 12.9k | 1:01:01 | "
         "- "
-        "|\n");
+        "|\n" INTERVALS);
     check_markdown(runs, 1, false,
                    "| run | attn | params | validation | tokens/s | time |\n"
                    "|---|---|---:|---:|---:|---:|\n"
