@@ -1,9 +1,11 @@
-/* Who is told what when; and the observer that keeps samples. */
+/* Who is told what when; and the observers that keep samples, and curves. */
+#include "eval/runs/rundata.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/text.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
+#include "train/observers/curves.h"
 #include "train/observers/observer.h"
 #include "train/observers/samples.h"
 
@@ -176,17 +178,58 @@ START_TEST(a_run_that_goes_on_forgets_what_it_writes_again)
 }
 END_TEST
 
+/* --- curves --- */
+
+/* A log of any length is drawn from no more rows than fit, and a run that goes on draws from
+ * the same ones. */
+START_TEST(long_logs_take_no_more_memory)
+{
+    enum { ROWS = 20000, MOST = 4000 };
+    RunFolder folder = {.path = (char *)scratch_folder()};
+    char *path = scratch_path(RUN_LOG);
+    Curves whole, resumed;
+    RunLog log;
+    Error error;
+    curves_init(&whole, NULL, &folder);
+    curves_init(&resumed, NULL, &folder);
+    ck_assert_msg(runlog_create(&log, path, &error), "%s", error.text);
+    for (size_t step = 1; step <= ROWS; step++) {
+        RunLogRow row = {.step = step,
+                         .train_loss = step % 1000 == 7 ? 99 : 1.0 / (double)step};
+        ck_assert(runlog_append(&log, &row, &error));
+        ck_assert(curves_calls.logged(&whole, &row, &error));
+        ck_assert_uint_lt(arrlenu(whole.rows), MOST);
+    }
+    ck_assert(runlog_close(&log, &error));
+    ck_assert_msg(curves_calls.started(&resumed, &error), "%s", error.text);
+    ck_assert_uint_eq(arrlenu(whole.rows), arrlenu(resumed.rows));
+    size_t peaks = 0;
+    for (size_t i = 0; i < arrlenu(whole.rows); i++) {
+        ck_assert_uint_eq(whole.rows[i].step, resumed.rows[i].step);
+        peaks += whole.rows[i].train_loss == 99;
+    }
+    ck_assert_uint_eq(peaks, ROWS / 1000);
+    curves_free(&whole);
+    curves_free(&resumed);
+    free(path);
+}
+END_TEST
+
 Suite *observers_suite(void)
 {
     Suite *suite = suite_create("observers");
     TCase *list = tcase_create("list"), *samples = tcase_create("samples");
+    TCase *curves = tcase_create("curves");
     tcase_add_test(list, observers_are_told_in_order_until_one_fails);
     tcase_add_test(list, all_are_told_of_the_end);
     tcase_add_test(list, one_that_fails_is_told_on);
     tcase_add_checked_fixture(samples, scratch_make, scratch_remove);
     tcase_add_test(samples, samples_are_kept);
     tcase_add_test(samples, a_run_that_goes_on_forgets_what_it_writes_again);
+    tcase_add_checked_fixture(curves, scratch_make, scratch_remove);
+    tcase_add_test(curves, long_logs_take_no_more_memory);
     suite_add_tcase(suite, list);
     suite_add_tcase(suite, samples);
+    suite_add_tcase(suite, curves);
     return suite;
 }

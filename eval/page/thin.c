@@ -46,6 +46,30 @@ static void keep_extremes(bool *kept, const Point *points, size_t count)
             kept[needed[i]->row] = true;
 }
 
+/* Which of the stretches a row is in: they are of as many steps each, so that where rows have
+ * been left out before they are no longer than elsewhere. A log may have any steps, hence the
+ * doubles. */
+static size_t stretch_of(const RunLogRow *row, size_t first, size_t last, size_t stretches)
+{
+    double share = (double)(row->step - first) / ((double)(last - first) + 1);
+    return (size_t)(share * (double)stretches);
+}
+
+static void keep_stretches(bool *kept, const RunLogRow *rows, const Point *points,
+                           size_t stretches)
+{
+    size_t count = arrlenu(points);
+    size_t first = rows[points[0].row].step, last = rows[points[count - 1].row].step;
+    for (size_t from = 0, to; from < count; from = to) {
+        size_t stretch = stretch_of(&rows[points[from].row], first, last, stretches);
+        to = from + 1;
+        while (to < count &&
+               stretch_of(&rows[points[to].row], first, last, stretches) == stretch)
+            to++;
+        keep_extremes(kept, points + from, to - from);
+    }
+}
+
 static void keep_curve(bool *kept, const RunLogRow *rows, Field *field, size_t most)
 {
     enum { ENDS = 2, FROM_A_STRETCH = 3 };
@@ -56,11 +80,11 @@ static void keep_curve(bool *kept, const RunLogRow *rows, Field *field, size_t m
             arrput(points, point);
     }
     size_t count = arrlenu(points);
-    size_t stretches = count > most ? (most - ENDS) / FROM_A_STRETCH : count;
-    for (size_t i = 0; i < stretches; i++) {
-        size_t from = i * count / stretches, to = (i + 1) * count / stretches;
-        keep_extremes(kept, points + from, to - from);
-    }
+    if (count <= most)
+        for (size_t i = 0; i < count; i++)
+            kept[points[i].row] = true;
+    else
+        keep_stretches(kept, rows, points, (most - ENDS) / FROM_A_STRETCH);
     if (count > 0)
         kept[points[0].row] = kept[points[count - 1].row] = true;
     arrfree(points);

@@ -37,17 +37,39 @@ Chart curves_chart(const Curves *curves, size_t points)
     return chart;
 }
 
+enum { POINTS = 1000 };
+
+/* A log grows for as long as the training goes on; what is kept of it here does not. Row by
+ * row, so that a resumed run keeps what it would have kept. */
+static void keep(Curves *curves, const RunLogRow *row)
+{
+    enum { MOST = 4 * POINTS };
+    arrput(curves->rows, *row);
+    if (arrlenu(curves->rows) < MOST)
+        return;
+    RunLogRow *fewer = thin_rows(curves->rows, POINTS);
+    arrsetlen(curves->rows, 0);
+    for (size_t i = 0; i < arrlenu(fewer); i++)
+        arrput(curves->rows, fewer[i]);
+    arrfree(fewer);
+}
+
 static bool started(void *self, Error *error)
 {
     Curves *curves = self;
-    return runlog_read(curves->log, &curves->rows, error);
+    RunLogRow *rows;
+    if (!runlog_read(curves->log, &rows, error))
+        return false;
+    for (size_t i = 0; i < arrlenu(rows); i++)
+        keep(curves, &rows[i]);
+    arrfree(rows);
+    return true;
 }
 
 static bool logged(void *self, const RunLogRow *row, Error *error)
 {
-    enum { POINTS = 1000 };
     Curves *curves = self;
-    arrput(curves->rows, *row);
+    keep(curves, row);
     if (!row->has_val_loss)
         return true;
     Chart chart = curves_chart(curves, POINTS);

@@ -11,7 +11,8 @@ typedef struct Curves {
     const Trainer *trainer;
     char *log, *picture; /* paths, owned */
     char *name;          /* of the run; owned */
-    RunLogRow *rows;     /* an array of stb_ds: all of the log, from before this session too */
+    RunLogRow *rows; /* an array of stb_ds: what the curves need of the log, from before this
+                      * session too */
 } Curves;
 
 void curves_init(Curves *curves, const Trainer *trainer, const RunFolder *folder);
