@@ -314,10 +314,11 @@ observed: all $(BUILD)/tests-float
 # Every target of tests/fuzz for so many seconds, by clang's libFuzzer; TARGETS="corpus detok"
 # fuzzes those alone. gcc sees to the warnings.
 SECONDS ?= 20
-fuzz:
+fuzzer:
 	@echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
 	 clang -x c -fsanitize=fuzzer - -o /dev/null 2>/dev/null || \
 	 { echo "make fuzz wants clang and its libFuzzer (Debian: clang, libclang-rt-*-dev)." >&2; exit 1; }
+fuzz: fuzzer
 	$(call variant,fuzz,fuzzed,CC=clang PROTECT= WARNINGS=-w SECONDS=$(SECONDS) \
 	  OPTIMISE="$(SANITIZE) -fsanitize=address -fsanitize=undefined -fsanitize=fuzzer-no-link")
 
@@ -411,4 +412,4 @@ clean:
 
 .PHONY: all manual always libraries deps demo experiment test check asan sanitized tsan threads \
         valgrind observed analyze cppcheck coverage covered determinism building ranks soak test-long faults \
-        faulted fuzz fuzzed interop interop-light format lint install uninstall clean
+        faulted fuzzer fuzz fuzzed interop interop-light format lint install uninstall clean

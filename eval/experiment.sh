@@ -10,12 +10,14 @@
 set -eu
 cd -- "$(dirname -- "$0")/.."
 runs=${RUNS:-runs/experiment} precision=${PRECISION:-single}
-report=eval/RESULTS.md
+report=eval/RESULTS.md stride=32
 
 # --- runs ---
 
-# score RUN CORPUS SPLIT: in windows of the context of training, which move by 32.
-score() { bin/eval "$1" "$2" --split "$3" --stride 32 --precision "$precision" >/dev/null; }
+# score RUN CORPUS SPLIT: in windows of the context of training, which move by the stride.
+score() {
+    bin/eval "$1" "$2" --split "$3" --stride "$stride" --precision "$precision" >/dev/null
+}
 
 # run NAME CORPUS OPTIONS...: trains it to its end, and reads the validation and the test text.
 run() {
@@ -54,7 +56,10 @@ publish() {
 number() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" | head -n 1; }
 
 # The perplexity of a run on a part of the text, as eval has noted it.
-perplexity() { awk -F , -v part="$2" '$1 == part && $3 == 32 { printf "%.2f", $9 }' "$1/scores.csv"; }
+perplexity() {
+    awk -F , -v part="$2" -v stride="$stride" '
+        $1 == part && $3 == stride && $11 == "plain" { printf "%.2f", $9 }' "$1/scores.csv"
+}
 
 # Every complete run, and how it was made.
 list_runs() {

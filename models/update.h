@@ -39,7 +39,7 @@ void update_square_sums(const Model *model, size_t optimizer, const real *gradie
                         UpdateSlice slice, double *sums);
 double update_gradient_norm(const double *sums, size_t pieces, size_t tokens);
 
-/* Reals that an update needs while it works. */
+/* Reals that an update needs while it works, with the team that there is. */
 size_t update_scratch_reals(const Model *model, size_t optimizer);
 
 /* The t-th step, from 1, of a slice. The norm is the one above: the gradient is divided by the

@@ -48,10 +48,8 @@ static void keep(Curves *curves, const RunLogRow *row)
     if (arrlenu(curves->rows) < MOST)
         return;
     RunLogRow *fewer = thin_rows(curves->rows, POINTS);
-    arrsetlen(curves->rows, 0);
-    for (size_t i = 0; i < arrlenu(fewer); i++)
-        arrput(curves->rows, fewer[i]);
-    arrfree(fewer);
+    arrfree(curves->rows);
+    curves->rows = fewer;
 }
 
 static bool started(void *self, Error *error)
