@@ -25,9 +25,10 @@ run() {
     shift 2
     [ ! -f "$folder/done" ] || return 0
     echo "$folder" >&2
-    if [ -d "$folder" ]; then
+    if [ -f "$folder/last.safetensors" ] || [ -f "$folder/previous.safetensors" ]; then
         bin/train --quiet --resume "$folder"
     else
+        rm -rf "$folder" # killed before its first save, it has nothing to go on from
         mkdir -p "$(dirname "$folder")"
         bin/train --quiet "$@" --precision "$precision" --run "$folder" "$corpus"
     fi
