@@ -15,24 +15,28 @@ static size_t divide_up(size_t a, size_t b)
 
 static void draw(Batches *batches, size_t epoch)
 {
-    enum { OFFSET, ORDER };
-    RandomKey key = random_key(batches->seed, RANDOM_WINDOWS, epoch);
+    enum { OFFSET, ORDER, CUTS };
+    RandomKey key = random_key(batches->options.seed, RANDOM_WINDOWS, epoch);
+    batches->cuts = random_subkey(key, CUTS);
     batches->offset = (size_t)random_below(random_subkey(key, OFFSET), 0, batches->count);
     random_permutation(random_subkey(key, ORDER), batches->order, batches->windows);
     batches->epoch = epoch;
 }
 
-void batches_init(Batches *batches, const int32_t *ids, size_t count, size_t context,
-                  size_t batch, uint64_t seed)
+void batches_init(Batches *batches, const int32_t *ids, size_t count,
+                  const BatchOptions *options)
 {
-    assert(count > 0 && context > 0 && batch > 0);
-    size_t windows = divide_up(count, context);
+    size_t context = options->context;
+    assert(count > 0 && context > 0 && options->batch > 0);
+    assert(options->jitter >= 0 && options->jitter < 1);
+    size_t slack = (size_t)((double)context * options->jitter / 2), stride = context - slack;
+    size_t windows = divide_up(count, stride);
     assert(windows <= UINT32_MAX);
     *batches = (Batches){.ids = ids,
                          .count = count,
-                         .context = context,
-                         .batch = batch,
-                         .seed = seed,
+                         .options = *options,
+                         .slack = slack,
+                         .stride = stride,
                          .windows = windows};
     batches->order = memory_take(windows, sizeof *batches->order, "the order of the windows");
     draw(batches, 0);
@@ -46,25 +50,27 @@ void batches_free(Batches *batches)
 
 size_t batches_per_epoch(const Batches *batches)
 {
-    return divide_up(batches->windows, batches->batch);
+    return divide_up(batches->windows, batches->options.batch);
 }
 
 /* The window in a row of a batch; past the last one if the row has none. */
 static size_t window_of(const Batches *batches, size_t index, size_t row)
 {
-    if (batches->streams)
+    if (batches->options.streams)
         return row * batches_per_epoch(batches) + index;
-    size_t slot = index * batches->batch + row;
+    size_t slot = index * batches->options.batch + row;
     return slot < batches->windows ? batches->order[slot] : batches->windows;
 }
 
-/* How many targets it has. */
-static size_t window_length(const Batches *batches, size_t window)
+/* Where a window begins, counted from the first one; behind the last one the text ends. */
+static size_t window_begin(const Batches *batches, size_t window)
 {
     if (window >= batches->windows)
-        return 0;
-    size_t left = batches->count - window * batches->context;
-    return left < batches->context ? left : batches->context;
+        return batches->count;
+    size_t begin = window * batches->stride;
+    if (window > 0 && batches->slack > 0)
+        begin += (size_t)random_below(batches->cuts, window, batches->slack + 1);
+    return begin < batches->count ? begin : batches->count - 1; /* none is empty */
 }
 
 size_t batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
@@ -74,13 +80,12 @@ size_t batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *input
     if (epoch != batches->epoch)
         draw(batches, epoch);
     size_t total = 0, count = batches->count;
-    for (size_t row = 0; row < batches->batch; row++) {
-        size_t window = window_of(batches, index, row), length = window_length(batches, window);
-        size_t at = batches->offset;
-        if (length)
-            at = (at + window * batches->context) % count;
+    for (size_t row = 0; row < batches->options.batch; row++) {
+        size_t window = window_of(batches, index, row), begin = window_begin(batches, window);
+        size_t length = window_begin(batches, window + 1) - begin;
+        size_t at = (batches->offset + begin) % count;
         int32_t last = batches->ids[(at ? at : count) - 1];
-        for (size_t t = 0; t < batches->context; t++) {
+        for (size_t t = 0; t < batches->options.context; t++) {
             bool real_token = t < length;
             *inputs++ = real_token ? last : 0;
             *targets++ = real_token ? batches->ids[at] : TOKEN_NONE;

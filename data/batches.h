@@ -6,28 +6,40 @@
  * exactly once per epoch, no epoch sees the same windows as another, and a run that is resumed
  * in the middle of an epoch needs no saved state.
  *
+ * With jitter the windows differ in length: the cuts are closer together than the context, and
+ * each is moved by a random part of what is left.
+ *
  * For models that carry a state the windows are served as streams instead: each row of a batch
  * goes on where the same row of the batch before it ended, from the epoch's first batch on. */
 #ifndef LINNET_BATCHES_H
 #define LINNET_BATCHES_H
 
+#include "src/random.h"
 #include "src/real.h"
+
+typedef struct BatchOptions {
+    size_t context, batch;
+    double jitter; /* by which share of the context windows may be shorter, in [0, 1) */
+    bool streams;
+    uint64_t seed;
+} BatchOptions;
 
 typedef struct Batches {
     const int32_t *ids; /* (count), not owned */
-    size_t count, context, batch;
-    uint64_t seed;
-    bool streams;    /* for a model that carries its state */
+    size_t count;
+    BatchOptions options;
+    size_t slack;    /* how far a cut may be moved */
+    size_t stride;   /* from cut to cut, before they are moved */
     size_t windows;  /* per epoch */
-    size_t epoch;    /* the one that order and offset are for */
+    size_t epoch;    /* the one that order, offset and cuts are for */
+    RandomKey cuts;  /* how far each is moved */
     uint32_t *order; /* (windows), owned: the window that is served n-th */
     size_t offset;   /* where in the circle the first window begins */
 } Batches;
 
-/* The ids must outlive the batches; there is at least one, and fewer than 2^32 windows. Who
- * wants streams sets it afterwards. */
-void batches_init(Batches *batches, const int32_t *ids, size_t count, size_t context,
-                  size_t batch, uint64_t seed);
+/* The ids must outlive the batches; there is at least one, and fewer than 2^32 windows. */
+void batches_init(Batches *batches, const int32_t *ids, size_t count,
+                  const BatchOptions *options);
 void batches_free(Batches *batches);
 
 size_t batches_per_epoch(const Batches *batches);

@@ -313,6 +313,7 @@ resumes 'before averaging' 15 --average tail --average-from 0.5
 resumes 'while averaging' 27 --average tail --average-from 0.5
 resumes 'an exponential average' 11 --average ema --average-from 0.1 --optimizer muon
 resumes 'with its state carried' 11 --attn gated-delta --pos none --carry-state
+resumes 'with jitter' 11 --jitter 0.4
 resumes 'in streams' 11 --streams --accumulate 3
 resumes 'while patience lasts' 16 --patience 3 --lr 0
 check 'where patience ends it' [ "$(tail -n 1 kept.log | cut -d , -f 1)" -lt 40 ]

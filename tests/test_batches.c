@@ -14,7 +14,7 @@
  * the one before it on the circle. Returns a number that tells orders apart. */
 static uint32_t play_epoch(Batches *batches, size_t epoch)
 {
-    size_t places = batches->batch * batches->context, total = 0;
+    size_t places = batches->options.batch * batches->options.context, total = 0;
     int32_t *inputs = memory_take(places, sizeof *inputs, "inputs");
     int32_t *targets = memory_take(places, sizeof *targets, "targets");
     size_t seen[LARGEST] = {0};
@@ -31,7 +31,7 @@ static uint32_t play_epoch(Batches *batches, size_t epoch)
             seen[target]++;
             ck_assert_uint_eq((size_t)inputs[i],
                               (target + batches->count - 1) % batches->count);
-            if (i % batches->context) /* a window runs on, and has no holes */
+            if (i % batches->options.context) /* a window runs on, and has no holes */
                 ck_assert_int_eq(inputs[i], targets[i - 1]);
         }
         ck_assert_uint_eq(found, given);
@@ -50,21 +50,35 @@ static uint32_t play_epoch(Batches *batches, size_t epoch)
 /* Each row of a batch goes on where it ended in the batch before. */
 static void check_streams(Batches *batches, size_t epoch)
 {
-    size_t context = batches->context, places = batches->batch * context;
+    size_t context = batches->options.context, places = batches->options.batch * context;
     int32_t *inputs = memory_take(places, sizeof *inputs, "inputs");
     int32_t *targets = memory_take(places, sizeof *targets, "targets");
-    int32_t *last = memory_take(batches->batch, sizeof *last, "the rows' last targets");
+    int32_t *last = memory_take(batches->options.batch, sizeof *last, "the rows' last targets");
     for (size_t index = 0; index < batches_per_epoch(batches); index++) {
         batches_fill(batches, epoch, index, inputs, targets);
-        for (size_t row = 0; row < batches->batch; row++) {
+        for (size_t row = 0; row < batches->options.batch; row++) {
             if (index > 0 && targets[row * context] != TOKEN_NONE)
                 ck_assert_int_eq(inputs[row * context], last[row]);
-            last[row] = targets[(row + 1) * context - 1];
+            for (size_t t = 0; t < context; t++)
+                if (targets[row * context + t] != TOKEN_NONE)
+                    last[row] = targets[row * context + t];
         }
     }
     free(inputs);
     free(targets);
     free(last);
+}
+
+static void play_three(const int32_t *ids, size_t count, const BatchOptions *options)
+{
+    Batches batches;
+    batches_init(&batches, ids, count, options);
+    for (size_t epoch = 0; epoch < 3; epoch++) {
+        play_epoch(&batches, epoch);
+        if (options->streams)
+            check_streams(&batches, epoch);
+    }
+    batches_free(&batches);
 }
 
 START_TEST(every_token_is_a_target_once)
@@ -75,17 +89,38 @@ START_TEST(every_token_is_a_target_once)
     for (size_t count = 1; count <= LARGEST; count = count * 3 / 2 + 1)
         for (size_t context = 1; context <= 70; context += 1 + context / 2)
             for (size_t batch = 1; batch <= 9; batch += 2) {
-                Batches batches;
-                batches_init(&batches, ids, count, context, batch, 7);
-                for (size_t epoch = 0; epoch < 3; epoch++)
-                    play_epoch(&batches, epoch);
-                batches.streams = true;
-                for (size_t epoch = 0; epoch < 3; epoch++) {
-                    play_epoch(&batches, epoch);
-                    check_streams(&batches, epoch);
+                BatchOptions options = {.context = context, .batch = batch, .seed = 7};
+                for (options.jitter = 0; options.jitter < 1; options.jitter += 0.3) {
+                    options.streams = !options.streams;
+                    play_three(ids, count, &options);
+                    options.streams = !options.streams;
+                    play_three(ids, count, &options);
                 }
-                batches_free(&batches);
             }
+}
+END_TEST
+
+START_TEST(with_jitter_windows_have_any_length_between)
+{
+    enum { CONTEXT = 10, SHORTEST = 4 };
+    int32_t ids[LARGEST], inputs[CONTEXT], targets[CONTEXT];
+    for (size_t i = 0; i < LARGEST; i++)
+        ids[i] = (int32_t)i;
+    bool seen[CONTEXT + 1] = {false};
+    Batches batches;
+    batches_init(&batches, ids, LARGEST,
+                 &(BatchOptions){.context = CONTEXT, .batch = 1, .jitter = 0.6, .seed = 7});
+    for (size_t epoch = 0; epoch < 16; epoch++)
+        for (size_t index = 0; index < batches_per_epoch(&batches); index++) {
+            size_t length = batches_fill(&batches, epoch, index, inputs, targets);
+            seen[length] = true;
+            size_t window = batches.order[index];
+            if (window + 1 < batches.windows) /* the last one takes what is left */
+                ck_assert_uint_ge(length, SHORTEST);
+        }
+    for (size_t length = SHORTEST; length <= CONTEXT; length++)
+        ck_assert(seen[length]);
+    batches_free(&batches);
 }
 END_TEST
 
@@ -95,15 +130,17 @@ START_TEST(batches_depend_on_seed_and_epoch_alone)
     for (size_t i = 0; i < LARGEST; i++)
         ids[i] = (int32_t)i;
     Batches a, b;
-    batches_init(&a, ids, LARGEST, 5, 3, 1);
-    batches_init(&b, ids, LARGEST, 5, 3, 1);
+    BatchOptions options = {.context = 5, .batch = 3, .seed = 1};
+    batches_init(&a, ids, LARGEST, &options);
+    batches_init(&b, ids, LARGEST, &options);
     uint32_t first = play_epoch(&a, 0), second = play_epoch(&a, 1);
     ck_assert_uint_ne(first, second);
     ck_assert_uint_eq(play_epoch(&b, 1), second); /* in another order of calls */
     ck_assert_uint_eq(play_epoch(&b, 0), first);
     ck_assert_uint_eq(play_epoch(&a, 0), first);
     batches_free(&b);
-    batches_init(&b, ids, LARGEST, 5, 3, 2);
+    options.seed = 2;
+    batches_init(&b, ids, LARGEST, &options);
     ck_assert_uint_ne(play_epoch(&b, 0), first);
 
     /* The cuts move: over some epochs, every token begins a window at least once. */
@@ -130,6 +167,7 @@ Suite *batches_suite(void)
     TCase *tests = tcase_create("batches");
     tcase_set_timeout(tests, PATIENCE);
     tcase_add_test(tests, every_token_is_a_target_once);
+    tcase_add_test(tests, with_jitter_windows_have_any_length_between);
     tcase_add_test(tests, batches_depend_on_seed_and_epoch_alone);
     suite_add_tcase(suite, tests);
     return suite;

@@ -103,6 +103,10 @@ static const Option train_rows[] = {
      .offset = TRAIN(streams), .fallback = "no", .stored = true, .fixed = true,
      .help = "windows in the order of the text, each row of a batch a stream, in place of a "
              "random order"},
+    {.name = "jitter", .argument = "X", .type = OPTION_REAL,
+     .offset = TRAIN(jitter), .low = 0, .high = 0.9, .fallback = "0", .stored = true,
+     .fixed = true,
+     .help = "windows of random lengths, shorter than --context by up to this share of it"},
     {.name = "seed", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(seed), .low = 0, .high = OPTION_MOST, .fallback = "1", .stored = true,
      .fixed = true,
@@ -245,6 +249,14 @@ static bool check_names(const Settings *settings, Error *error)
     return true;
 }
 
+static bool check_windows(const Settings *settings, Error *error)
+{
+    if (settings->train.jitter > 0 && settings->model.carry_state)
+        return error_set(error, "--jitter: what fills up a shorter window would get into the "
+                                "state that --carry-state takes on to the next one");
+    return true;
+}
+
 bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
                    Error *error)
 {
@@ -268,7 +280,7 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
         good = keeps_fixed(base_groups, groups, line, error);
     options_free_texts(base_groups, GROUP_COUNT);
     return good && check_names(settings, error) && config_check(&settings->model, error) &&
-           config_check_own(&settings->model, error);
+           config_check_own(&settings->model, error) && check_windows(settings, error);
 }
 
 bool stop_after_read(StopAfter *stop, const char *text, Error *error)

@@ -115,9 +115,12 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     make_shards(t);
     t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
     measure(t);
-    batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count, context, train->batch,
-                 train->seed);
-    t->batches.streams = t->pass.carries || train->streams;
+    batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count,
+                 &(BatchOptions){.context = context,
+                                 .batch = train->batch,
+                                 .jitter = train->jitter,
+                                 .streams = t->pass.carries || train->streams,
+                                 .seed = train->seed});
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
     t->steps = train->steps ? train->steps : train->epochs * t->steps_per_epoch;
