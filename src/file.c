@@ -201,6 +201,19 @@ bool file_replace_text(const char *path, const char *text, Error *error)
            file_replace_commit(&file, error);
 }
 
+bool file_replace_printed(const char *path, void (*print)(FILE *out, const void *content),
+                          const void *content, Error *error)
+{
+    char *text;
+    size_t size;
+    FILE *stream = memory_text_open(&text, &size, path);
+    print(stream, content);
+    memory_text_close(stream, path);
+    bool good = file_replace_text(path, text, error);
+    free(text);
+    return good;
+}
+
 bool file_rename(const char *from, const char *to, Error *error)
 {
     if (rename(from, to) != 0)

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Reads a regular file of at most `most` bytes; *bytes gets a terminating zero beyond *size,
  * and is the caller's to free. */
@@ -35,8 +36,10 @@ bool file_replace_seal(FileReplacement *file, Error *error);
 bool file_replace_commit(FileReplacement *file, Error *error);
 void file_replace_abort(FileReplacement *file);
 
-/* The three in one, for a text that is all there. */
+/* The three in one, for a text that is all there, or that `print` makes of the content. */
 bool file_replace_text(const char *path, const char *text, Error *error);
+bool file_replace_printed(const char *path, void (*print)(FILE *out, const void *content),
+                          const void *content, Error *error);
 
 /* Appends to an open file of *size bytes with a single write, whole or not at all: a file that
  * took only a part is cut back. */

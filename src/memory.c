@@ -51,6 +51,21 @@ char *memory_copy_text(const char *text)
     return memcpy(memory_take(size, 1, "a text"), text, size);
 }
 
+FILE *memory_text_open(char **text, size_t *size, const char *what)
+{
+    FILE *stream = open_memstream(text, size);
+    if (!stream)
+        die("out of memory: there is none for %s", what);
+    return stream;
+}
+
+void memory_text_close(FILE *stream, const char *what)
+{
+    bool whole = !ferror(stream);
+    if (fclose(stream) != 0 || !whole)
+        die("out of memory: there is too little for %s", what);
+}
+
 void *arena_bytes(Arena *arena, size_t count, size_t size)
 {
     size_t bytes = memory_product(count, size, "the model");

@@ -10,12 +10,18 @@
 
 #include "src/real.h"
 
+#include <stdio.h>
+
 /* Zeroed memory for count things of the given size; the caller owns it and calls free(). The
  * name says what it is for when there is not enough. */
 void *memory_take(size_t count, size_t size, const char *what);
 /* Like realloc; NULL starts anew. */
 void *memory_resize(void *old, size_t count, size_t size, const char *what);
 char *memory_copy_text(const char *text);
+
+/* A text that grows as it is printed; it is there, the caller's to free, once it is closed. */
+FILE *memory_text_open(char **text, size_t *size, const char *what);
+void memory_text_close(FILE *stream, const char *what);
 
 /* The product, or the end of the program when it does not fit. */
 size_t memory_product(size_t a, size_t b, const char *what);

@@ -1099,6 +1099,11 @@ train preset --preset "$preset" text.txt
 check 'a preset' exits 0
 check 'it says what nobody else did' grep -q '^beta2 = 0.95$' preset/settings.conf
 check 'the command line has the last word' grep -q '^dim = 16$' preset/settings.conf
+for preset in "$top"/models/*.conf; do
+    train each --preset "$preset" text.txt
+    check "${preset##*/} can be trained" exits 0
+    rm -rf each
+done
 printf '# a bird\nlayers = 2\n\nwings = 2\n' >bird.conf
 no 'a preset with an unknown name' 2 "bird.conf:4: unknown option 'wings'" \
     '--preset bird.conf text.txt'

@@ -25,7 +25,7 @@ HeatmapSize heatmap_size(const Inspection *inspection);
 void heatmap_print(FILE *out, const Inspection *inspection, const HeadView *view);
 
 /* A whole document of all heads, a row for each layer. The inspection is handed as content of
- * markup_write. */
+ * file_replace_printed. */
 void heatmap_print_document(FILE *out, const void *inspection);
 
 /* "Layer 2, head 1: linear" */

@@ -1,6 +1,5 @@
 #include "eval/draw/markup.h"
 #include "eval/terminal.h"
-#include "src/file.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,20 +44,4 @@ void markup_print(FILE *out, const char *text)
         }
     }
     free(safe);
-}
-
-bool markup_write(const char *path, void (*print)(FILE *out, const void *content),
-                  const void *content, Error *error)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream)
-        return error_set(error, "%s: out of memory for the document", path);
-    print(stream, content);
-    bool good = fclose(stream) == 0
-                    ? file_replace_text(path, text, error)
-                    : error_set(error, "%s: out of memory for the document", path);
-    free(text);
-    return good;
 }

@@ -2,16 +2,10 @@
 #ifndef LINNET_MARKUP_H
 #define LINNET_MARKUP_H
 
-#include "src/error.h"
-
 #include <stdio.h>
 
 /* Prints it escaped, for the inside of elements and of quoted attributes. What is no character
  * of a document, control characters and bytes that are not UTF-8, is shown as \x1b. */
 void markup_print(FILE *out, const char *text);
-
-/* Makes a document of what `print` prints and writes it into a file, whole or not at all. */
-bool markup_write(const char *path, void (*print)(FILE *out, const void *content),
-                  const void *content, Error *error);
 
 #endif

@@ -295,17 +295,18 @@ void svg_print(FILE *out, const Chart *chart, const char *title)
     fprintf(out, "</svg>\n");
 }
 
+typedef struct Titled {
+    const Chart *chart;
+    const char *title;
+} Titled;
+
+static void print_titled(FILE *stream, const void *content)
+{
+    const Titled *titled = content;
+    svg_print(stream, titled->chart, titled->title);
+}
+
 bool svg_write(const char *path, const Chart *chart, const char *title, Error *error)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream)
-        return error_set(error, "%s: out of memory for the picture", path);
-    svg_print(stream, chart, title);
-    bool good = fclose(stream) == 0
-                    ? file_replace_text(path, text, error)
-                    : error_set(error, "%s: out of memory for the picture", path);
-    free(text);
-    return good;
+    return file_replace_printed(path, print_titled, &(Titled){chart, title}, error);
 }

@@ -85,18 +85,7 @@ bool export_folder_print(ExportFolder *folder, const char *name,
                          void (*print)(FILE *out, const void *what), const void *what,
                          Error *error)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return error_set(error, "%s: out of memory", name);
-    print(out, what);
-    bool printed = !ferror(out), closed = fclose(out) == 0;
-    bool good = printed && closed
-                    ? file_replace_text(export_folder_file(folder, name), text, error)
-                    : error_set(error, "%s: out of memory", name);
-    free(text);
-    return good;
+    return file_replace_printed(export_folder_file(folder, name), print, what, error);
 }
 
 bool export_folder_commit(ExportFolder *folder, Error *error)

@@ -5,7 +5,7 @@
 #include "eval/inspect/page.h"
 #include "eval/inspect/text.h"
 #include "eval/loaded.h"
-#include "eval/draw/markup.h"
+#include "src/file.h"
 #include "eval/terminal.h"
 #include "src/containers.h"
 #include "src/gemm.h"
@@ -142,10 +142,11 @@ static void write_files(const Settings *settings, const Inspection *inspection, 
 {
     Error error;
     InspectPage page = {run, inspection};
-    if (settings->html && !markup_write(settings->html, inspect_print_page, &page, &error))
+    if (settings->html &&
+        !file_replace_printed(settings->html, inspect_print_page, &page, &error))
         die("%s", error.text);
     if (settings->svg &&
-        !markup_write(settings->svg, heatmap_print_document, inspection, &error))
+        !file_replace_printed(settings->svg, heatmap_print_document, inspection, &error))
         die("%s", error.text);
 }
 

@@ -11,7 +11,7 @@ typedef struct InspectPage {
     const Inspection *inspection;
 } InspectPage;
 
-/* The page is handed as content of markup_write. */
+/* The page is handed as content of file_replace_printed. */
 void inspect_print_page(FILE *out, const void *page);
 
 #endif

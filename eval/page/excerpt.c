@@ -1,7 +1,7 @@
 #include "eval/page/excerpt.h"
 #include "eval/write/generator.h"
 #include "eval/write/writer.h"
-#include "src/error.h"
+#include "src/memory.h"
 #include "src/random.h"
 
 static void write_tokens(Writer *writer, const Model *model, size_t tokens, uint64_t seed)
@@ -24,17 +24,14 @@ static void write_tokens(Writer *writer, const Model *model, size_t tokens, uint
 char *excerpt_make(const Model *model, const Vocabulary *vocabulary, size_t tokens,
                    uint64_t seed)
 {
-    char *text = NULL;
+    char *text;
     size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream)
-        die("not enough memory for a sample");
+    FILE *stream = memory_text_open(&text, &size, "a sample");
     Writer writer;
     writer_begin(&writer, vocabulary, (WriterStyle){.safe = true, .utf8 = true});
     writer_direct(&writer, stream);
     write_tokens(&writer, model, tokens, seed);
     writer_pause(&writer);
-    if (fclose(stream) != 0)
-        die("not enough memory for a sample");
+    memory_text_close(stream, "a sample");
     return text;
 }

@@ -1,6 +1,6 @@
 #include "eval/page/report.h"
 #include "eval/compare/chart.h"
-#include "eval/draw/markup.h"
+#include "src/file.h"
 #include "eval/draw/palette.h"
 #include "eval/page/parts.h"
 #include "eval/draw/svg.h"
@@ -100,5 +100,5 @@ static void print_page(FILE *out, const void *content)
 
 bool report_write(const char *path, const Report *report, Error *error)
 {
-    return markup_write(path, print_page, report, error);
+    return file_replace_printed(path, print_page, report, error);
 }

@@ -144,9 +144,7 @@ static void open_streams(Texts *texts, const TextOptions *options)
     for (size_t i = 0; i < texts->count; i++) {
         FILE *stream = stdout; /* at once */
         if (i > 0 || options->columns)
-            stream = open_memstream(&texts->kept[i], &texts->kept_size[i]);
-        if (!stream)
-            die("not enough memory for the texts");
+            stream = memory_text_open(&texts->kept[i], &texts->kept_size[i], "the texts");
         texts->streams[i] = stream;
         texts->writers[i].style = choose_style(options);
         writer_direct(&texts->writers[i], texts->streams[i]);
@@ -162,8 +160,8 @@ static void close_streams(Texts *texts, const TextOptions *options, size_t wante
 {
     for (size_t i = 0; i < texts->count; i++) {
         writer_pause(&texts->writers[i]);
-        if (texts->streams[i] != stdout && fclose(texts->streams[i]) != 0)
-            die("not enough memory for the texts");
+        if (texts->streams[i] != stdout)
+            memory_text_close(texts->streams[i], "the texts");
     }
     if (options->columns)
         columns_print(stdout, texts->kept, wanted, texts->number + 1,

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Fuzzes: run.sh FUZZER SECONDS [TARGET...], so many seconds for each target, all of them
-# unless some are named, and as many at a time as there are processors. Inputs that reach new places gather in a folder beside the fuzzer, and
-# the next time begins with them; an input that breaks something is kept there too, and makes
-# the status 1 once all targets have had their turn. Mend what it shows, and keep it in
-# tests/fuzz/regressions/TARGET.
+# Fuzzes: run.sh FUZZER SECONDS [TARGET...], so many seconds for each target, all of them unless
+# some are named, and as many at a time as there are processors. Inputs that reach new places
+# gather in a folder beside the fuzzer, and the next time begins with them; an input that breaks
+# something is kept there too, and makes the status 1 once all targets have had their turn. Mend
+# what it shows, and keep it in tests/fuzz/regressions/TARGET.
 set -u
 fuzzer=$1
 seconds=$2

@@ -1,6 +1,6 @@
 #include "train/observers/sampling.h"
 #include "eval/write/writer.h"
-#include "src/error.h"
+#include "src/memory.h"
 
 #include <stdio.h>
 
@@ -27,11 +27,9 @@ char *sampling_write(Sampling *sampling)
     const Vocabulary *vocabulary = &trainer->corpus.vocabulary;
     RandomKey key = random_key(trainer->settings.train.seed, RANDOM_SAMPLE,
                                trainer->progress.step);
-    char *text = NULL;
+    char *text;
     size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream)
-        die("out of memory: a sample");
+    FILE *stream = memory_text_open(&text, &size, "a sample");
     Writer writer;
     writer_begin(&writer, vocabulary, (WriterStyle){.safe = true, .utf8 = true});
     writer_direct(&writer, stream);
@@ -44,7 +42,6 @@ char *sampling_write(Sampling *sampling)
         writer_token(&writer, token, 1);
     }
     writer_pause(&writer);
-    if (fclose(stream) != 0)
-        die("out of memory: a sample");
+    memory_text_close(stream, "a sample");
     return text;
 }
