@@ -984,6 +984,8 @@ nats_of() { sed -n "s/.*\"method\": \"$1\"[^}]*\"nats\": \([0-9.]*\).*/\1/p" out
 less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a + 0 < b + 0) }'; }
 check 'what comes again is expected by a cache' less "$(nats_of cache)" "$plain"
 check 'and learned' less "$(nats_of dynamic)" "$plain"
+no 'jitter for a state that is carried' 2 'jitter: what fills up' \
+    '--attn gated-delta --pos none --carry-state --jitter 0.3 text.txt'
 train carrying --attn gated-delta --pos none --carry-state text.txt
 run "$bin/eval" carrying text.txt --temperature 1.2 --cache 20 --dynamic
 check 'a state that is carried' eval "exits 0 && prints '^dynamic 16, '"

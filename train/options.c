@@ -249,6 +249,7 @@ static bool check_names(const Settings *settings, Error *error)
     return true;
 }
 
+/* What a batch cannot be cut into for this model. */
 static bool check_windows(const Settings *settings, Error *error)
 {
     if (settings->train.jitter > 0 && settings->model.carry_state)

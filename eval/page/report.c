@@ -1,11 +1,11 @@
 #include "eval/page/report.h"
 #include "eval/compare/chart.h"
-#include "src/file.h"
 #include "eval/draw/palette.h"
 #include "eval/page/parts.h"
 #include "eval/draw/svg.h"
 #include "eval/page/thin.h"
 #include "src/containers.h"
+#include "src/file.h"
 
 #include <math.h>
 #include <stdlib.h>
