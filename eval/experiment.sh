@@ -5,12 +5,13 @@
 #   experiment.sh [PART...]        without any, all parts
 #
 # In the environment: PRECISION=pair for processors that have tiles, and RUNS, the folder that the
-# runs are in (otherwise runs/experiment). In the folder of each run "command" tells how it was
-# made, and "commit" of what.
+# runs are in (otherwise runs/experiment). What a run came to is a line of results.csv, which the
+# tables are made from; a run that is done again replaces its line.
 set -eu
 cd -- "$(dirname -- "$0")/.."
 runs=${RUNS:-runs/experiment} precision=${PRECISION:-single}
-report=eval/RESULTS.md stride=32
+results=eval/results.csv report=eval/RESULTS.md stride=32
+parts='article tiny ablation small best char length kinds'
 
 # --- runs ---
 
@@ -19,9 +20,38 @@ score() {
     bin/eval "$1" "$2" --split "$3" --stride "$stride" --precision "$precision" >/dev/null
 }
 
+# A number from a program's JSON, by its key.
+number() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" | head -n 1; }
+
+# The loss of a run on a part of the text, in nats, as eval has noted it.
+loss() {
+    awk -F , -v part="$2" -v stride="$stride" '
+        $1 == part && $3 == stride && $11 == "plain" { print $8 }' "$1/scores.csv"
+}
+
+# record NAME COMMAND: the line of a complete run.
+record() {
+    folder=$runs/$1 line=$1
+    summary=$(bin/compare --json "$folder" 2>/dev/null)
+    for value in "$(loss "$folder" valid)" "$(loss "$folder" test)" \
+        "$(echo "$summary" | number seconds)" "$(echo "$summary" | number tokens_per_second)" \
+        "$(echo "$summary" | number peak_mb)" "$(echo "$summary" | number parameters)" \
+        "$(cat "$folder/commit")" "$2"; do
+        line=$line,$value
+    done
+    {
+        head -n 1 "$results"
+        {
+            sed 1d "$results" | grep -v "^$1," || true
+            echo "$line"
+        } | LC_ALL=C sort -t , -k 1,1
+    } >"$runs/results.csv"
+    cat "$runs/results.csv" >"$results"
+}
+
 # run NAME CORPUS OPTIONS...: trains it to its end, and reads the validation and the test text.
 run() {
-    folder=$runs/$1 corpus=$2
+    name=$1 folder=$runs/$1 corpus=$2
     shift 2
     [ ! -f "$folder/done" ] || return 0
     echo "$folder" >&2
@@ -33,9 +63,9 @@ run() {
         bin/train --quiet "$@" --precision "$precision" --run "$folder" "$corpus"
     fi
     [ -f "$folder/commit" ] || git rev-parse --short HEAD >"$folder/commit"
-    echo "bin/train $* --precision $precision ${corpus##*/}" >"$folder/command"
     score "$folder" "$corpus" valid
     score "$folder" "$corpus" test
+    record "$name" "bin/train $* --precision $precision $corpus"
     : >"$folder/done"
 }
 
@@ -53,28 +83,132 @@ publish() {
     cat "$runs/whole.md" >"$2"
 }
 
-# A number from a program's JSON, by its key.
-number() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" | head -n 1; }
-
-# The perplexity of a run on a part of the text, as eval has noted it.
-perplexity() {
-    awk -F , -v part="$2" -v stride="$stride" '
-        $1 == part && $3 == stride && $11 == "plain" { printf "%.2f", $9 }' "$1/scores.csv"
+# table BASE PART: the base, then the runs of the part from the best on the validation text.
+table() {
+    echo '| run | parameters | validation | test | against the first | minutes | tokens/s | MB |'
+    echo '|---|---:|---:|---:|---:|---:|---:|---:|'
+    {
+        grep "^$1," "$results"
+        grep "^$2/" "$results" | grep -v "^$1," | sort -t , -k 2,2g
+    } | awk -F , '
+        NR == 1 { first = $3 }
+        {
+            change = NR > 1 ? sprintf("%+.1f %%", 100 * (exp($3 - first) - 1)) : ""
+            printf "| %s | %d | %.2f | %.2f | %s | %.1f | %.0f | %.0f |\n",
+                $1, $7, exp($2), exp($3), change, $4 / 60, $5, $6
+        }'
 }
 
-# Every complete run, and how it was made.
+# Every run that has been complete, and how it was made.
 list_runs() {
     echo '| run | validation | test | minutes | commit | command |'
     echo '|---|---:|---:|---:|---|---|'
-    for folder in $(find "$runs" -name 'done' -exec dirname {} + | sort -V); do
-        printf '| %s | %s | %s | %s | %s | `%s` |\n' "${folder#"$runs"/}" \
-            "$(perplexity "$folder" valid)" "$(perplexity "$folder" test)" \
-            "$(tail -n 1 "$folder/log.csv" | awk -F , '{ printf "%.1f", $4 / 60 }')" \
-            "$(cat "$folder/commit")" "$(cat "$folder/command")"
-    done
+    sed 1d "$results" | awk -F , '{
+        printf "| %s | %.2f | %.2f | %.1f | %s | `%s` |\n", $1, exp($2), exp($3), $4 / 60, $8, $9 }'
 }
 
 # --- the parts ---
+
+# Seeds of the plain recipe, and what of their difference is chance.
+article() {
+    for seed in 1 2 3; do
+        for kind in softmax linear; do
+            run "article/$kind-$seed" ptb.txt --preset article --attn "$kind" --seed "$seed"
+        done
+    done
+    bin/compare "$runs"/article/softmax-? "$runs"/article/linear-? --markdown \
+        --svg eval/article.svg | publish article $report
+}
+
+tiny() {
+    for seed in 1 2 3; do
+        for kind in softmax linear gated-delta; do
+            run "tiny/$kind-$seed" ptb.txt --preset tiny --attn "$kind" --seed "$seed"
+        done
+    done
+    bin/compare "$runs"/tiny/softmax-? "$runs"/tiny/linear-? "$runs"/tiny/gated-delta-? \
+        --markdown --svg eval/curves.svg | publish tiny $report
+}
+
+# change NAME OPTIONS...: tiny with something else in it.
+change() {
+    name=$1
+    shift
+    run "ablation/$name" ptb.txt --preset tiny "$@"
+}
+ablation() {
+    run tiny/softmax-1 ptb.txt --preset tiny --attn softmax --seed 1
+    # what tiny has, taken away
+    change without-muon --optimizer adamw --lr 2e-3
+    change without-relu2 --act gelu
+    change without-qk-norm --no-qk-norm
+    change without-zero-init --no-zero-init
+    change without-unigram-bias --head-bias no
+    change without-tying --no-tied
+    change without-trapezoid --schedule cosine
+    change without-rotary --pos learned
+    change without-word-dropout --word-dropout 0
+    change without-any-dropout --word-dropout 0 --input-dropout 0 --dropout 0 --output-dropout 0
+    change without-weight-decay --weight-decay 0
+    # what it could have besides
+    change with-locked-dropout --locked
+    change with-attention-dropout --attn-dropout 0.1
+    change with-penalties --penalty 0.1 --change-penalty 0.05
+    change with-value-residual --value-residual
+    change with-logit-cap --logit-cap 30
+    change with-convolution --conv yes
+    change with-tail-average --average tail --average-from 0.8
+    change with-moving-average --average ema
+    change with-streams --streams
+    change with-jitter --jitter 0.5
+    table tiny/softmax-1 ablation | publish ablation $report
+}
+
+# The linear kinds have gates and convolutions, whose parameters come off the feed-forward layer.
+small() {
+    run small/softmax ptb.txt --preset small
+    run small/softmax1 ptb.txt --preset small --attn softmax1
+    run small/window+gated-delta ptb.txt --preset small --attn window+gated-delta --ffn 952
+    run small/gated-delta ptb.txt --preset small --attn gated-delta --ffn 888
+    run small/linear ptb.txt --preset small --attn linear
+    bin/compare "$runs"/small/* --svg eval/small.svg >/dev/null
+    table small/softmax small | publish small $report
+}
+
+# ways NAME CORPUS: the same model scored otherwise; what is tuned is tuned on the validation text.
+ways() {
+    bin/eval "$runs/$1" "$2" --split test --stride "$stride" --tune-temperature --cache 2000 \
+        --tune-cache --dynamic --precision "$precision"
+}
+best() {
+    run best ptb.txt --preset best
+    {
+        table best best
+        printf '\n```text\n'
+        ways best ptb.txt
+        echo '```'
+    } | publish best $report
+}
+
+char() {
+    run char ptb.txt --preset char
+    grep '^char,' $results | awk -F , '{
+        printf "%d parameters; %.4f bits per character on the validation text and %.4f on the test " \
+            "text, after %.0f minutes.\n", $7, $2 / log(2), $3 / log(2), $4 / 60 }' |
+        publish char $report
+}
+
+# Milliseconds against length. It wants a machine that does nothing else.
+length() {
+    bin/bench attention --batch 8 --dim 64 --heads 1 --repeats 5 --csv "$runs/length.csv" \
+        --n 128,256,512,1024,2048,4096,8192 --kinds softmax,window,linear,gated-delta \
+        --svg eval/length.svg >/dev/null
+    awk -F , '
+        BEGIN { print "| kind | length | forward ms | backward ms | softmax takes |"
+                print "|---|---:|---:|---:|---:|" }
+        NR > 1 { printf "| `%s` | %d | %.1f | %.1f | %.1f times as long |\n", $1, $2, $4, $5, $7 }' \
+        "$runs/length.csv" | publish length $report
+}
 
 # Every kind with what suits it, once. Its speeds want a machine that does nothing else.
 sizes='--layers 2 --dim 128 --heads 4 --context 128'
@@ -86,11 +220,12 @@ decode_rate() {
 kind_row() {
     # shellcheck disable=SC2086
     speed=$(bin/bench train --attn "$1" $sizes --precision "$precision" --repeats 20 --json)
-    printf '| `%s` | %s | %s | %.0f | %.0f | %.0f | %.0f | %s |\n' "$1" \
-        "$(perplexity "$runs/kinds/$1" valid)" "$(perplexity "$runs/kinds/$1" test)" \
-        "$(echo "$speed" | number tokens_per_second)" "$(echo "$speed" | number peak_rss_mb)" \
-        "$(decode_rate "$1" 10)" "$(decode_rate "$1" 4000)" \
-        "$(bin/compare --json "$runs/kinds/$1" | number parameters)"
+    grep "^kinds/$1," $results | awk -F , -v kind="$1" \
+        -v speed="$(echo "$speed" | number tokens_per_second)" \
+        -v megabytes="$(echo "$speed" | number peak_rss_mb)" \
+        -v early="$(decode_rate "$1" 10)" -v late="$(decode_rate "$1" 4000)" '{
+        printf "| `%s` | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f | %d |\n",
+            kind, exp($2), exp($3), speed, megabytes, early, late, $7 }'
 }
 kinds() {
     all=$(bin/train --attn help | sed -n 's/^\([a-z][a-z0-9-]*\)  .*/\1/p')
@@ -113,13 +248,14 @@ kinds() {
 }
 mkdir -p "$runs"
 if [ $# -eq 0 ]; then
-    set -- kinds
+    # shellcheck disable=SC2086
+    set -- $parts
 fi
 for part; do
-    case $part in
-    kinds) "$part" ;;
+    case " $parts " in
+    *" $part "*) "$part" ;;
     *)
-        echo "experiment.sh: there is no part '$part'; the parts are: kinds" >&2
+        echo "experiment.sh: there is no part '$part'; the parts are: $parts" >&2
         exit 2
         ;;
     esac
