@@ -26,7 +26,8 @@ number() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" | head -n 1; }
 # The loss of a run on a part of the text, in nats, as eval has noted it.
 loss() {
     awk -F , -v part="$2" -v stride="$stride" '
-        $1 == part && $3 == stride && $11 == "plain" { print $8 }' "$1/scores.csv"
+        $1 == part && $3 == stride && $11 == "plain" { found = $8 }
+        END { print found }' "$1/scores.csv"
 }
 
 # record NAME COMMAND: the line of a complete run.
