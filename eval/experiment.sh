@@ -15,9 +15,9 @@ parts='article tiny ablation small best char length kinds'
 
 # --- runs ---
 
-# score RUN CORPUS SPLIT: in windows of the context of training, which move by the stride.
+# score FOLDER OPTIONS...: in windows of the context of training, which move by the stride.
 score() {
-    bin/eval "$1" "$2" --split "$3" --stride "$stride" --precision "$precision" >/dev/null
+    bin/eval "$@" --stride "$stride" --precision "$precision" ptb.txt
 }
 
 # A number from a program's JSON, by its key.
@@ -30,14 +30,14 @@ loss() {
         END { print found }' "$1/scores.csv"
 }
 
-# record NAME COMMAND: the line of a complete run.
+# record NAME COMMIT COMMAND: the line of a complete run.
 record() {
     folder=$runs/$1 line=$1
-    summary=$(bin/compare --json "$folder" 2>/dev/null)
+    summary=$(bin/compare --json "$folder")
     for value in "$(loss "$folder" valid)" "$(loss "$folder" test)" \
         "$(echo "$summary" | number seconds)" "$(echo "$summary" | number tokens_per_second)" \
         "$(echo "$summary" | number peak_mb)" "$(echo "$summary" | number parameters)" \
-        "$(cat "$folder/commit")" "$2"; do
+        "$2" "$3"; do
         line=$line,$value
     done
     {
@@ -50,23 +50,23 @@ record() {
     cat "$runs/results.csv" >"$results"
 }
 
-# run NAME CORPUS OPTIONS...: trains it to its end, and reads the validation and the test text.
+# run NAME OPTIONS...: trains it to its end, and reads the validation and the test text.
 run() {
-    name=$1 folder=$runs/$1 corpus=$2
-    shift 2
+    name=$1 folder=$runs/$1
+    shift
     [ ! -f "$folder/done" ] || return 0
     echo "$folder" >&2
+    commit=$(git rev-parse --short HEAD)
     if [ -f "$folder/last.safetensors" ] || [ -f "$folder/previous.safetensors" ]; then
         bin/train --quiet --resume "$folder"
     else
         rm -rf "$folder" # killed before its first save, it has nothing to go on from
         mkdir -p "$(dirname "$folder")"
-        bin/train --quiet "$@" --precision "$precision" --run "$folder" "$corpus"
+        bin/train --quiet "$@" --precision "$precision" --run "$folder" ptb.txt
     fi
-    [ -f "$folder/commit" ] || git rev-parse --short HEAD >"$folder/commit"
-    score "$folder" "$corpus" valid
-    score "$folder" "$corpus" test
-    record "$name" "bin/train $* --precision $precision $corpus"
+    score "$folder" --split valid >/dev/null
+    score "$folder" --split test >/dev/null
+    record "$name" "$commit" "bin/train $* --precision $precision ptb.txt"
     : >"$folder/done"
 }
 
@@ -75,6 +75,7 @@ run() {
 # publish NAME FILE: puts standard input between the marks of that name, in place of what is there.
 publish() {
     cat >"$runs/part.md"
+    [ -s "$runs/part.md" ] || exit 1 # what was to write it has said why
     awk -v begin="<!-- $1 -->" -v end="<!-- end of $1 -->" -v part="$runs/part.md" '
         $0 == end { within = 0; marks++ }
         !within
@@ -114,17 +115,20 @@ list_runs() {
 article() {
     for seed in 1 2 3; do
         for kind in softmax linear; do
-            run "article/$kind-$seed" ptb.txt --preset article --attn "$kind" --seed "$seed"
+            run "article/$kind-$seed" --preset article --attn "$kind" --seed "$seed"
         done
     done
-    bin/compare "$runs"/article/softmax-? "$runs"/article/linear-? --markdown \
-        --svg eval/article.svg | publish article $report
+    {
+        bin/compare "$runs"/article/softmax-? "$runs"/article/linear-? --markdown \
+            --svg eval/article.svg
+        printf '\n![Validation loss against epochs, means and bands of the seeds](article.svg)\n'
+    } | publish article $report
 }
 
 tiny() {
     for seed in 1 2 3; do
         for kind in softmax linear gated-delta; do
-            run "tiny/$kind-$seed" ptb.txt --preset tiny --attn "$kind" --seed "$seed"
+            run "tiny/$kind-$seed" --preset tiny --attn "$kind" --seed "$seed"
         done
     done
     bin/compare "$runs"/tiny/softmax-? "$runs"/tiny/linear-? "$runs"/tiny/gated-delta-? \
@@ -135,10 +139,10 @@ tiny() {
 change() {
     name=$1
     shift
-    run "ablation/$name" ptb.txt --preset tiny "$@"
+    run "ablation/$name" --preset tiny "$@"
 }
 ablation() {
-    run tiny/softmax-1 ptb.txt --preset tiny --attn softmax --seed 1
+    run tiny/softmax-1 --preset tiny --attn softmax --seed 1
     # what tiny has, taken away
     change without-muon --optimizer adamw --lr 2e-3
     change without-relu2 --act gelu
@@ -149,9 +153,12 @@ ablation() {
     change without-trapezoid --schedule cosine
     change without-rotary --pos learned
     change without-word-dropout --word-dropout 0
-    change without-any-dropout --word-dropout 0 --input-dropout 0 --dropout 0 --output-dropout 0
+    change without-input-dropout --input-dropout 0
+    change without-output-dropout --output-dropout 0
+    change without-any-dropout --word-dropout 0 --input-dropout 0 --output-dropout 0
     change without-weight-decay --weight-decay 0
     # what it could have besides
+    change with-branch-dropout --dropout 0.1
     change with-locked-dropout --locked
     change with-attention-dropout --attn-dropout 0.1
     change with-penalties --penalty 0.1 --change-penalty 0.05
@@ -167,32 +174,31 @@ ablation() {
 
 # The linear kinds have gates and convolutions, whose parameters come off the feed-forward layer.
 small() {
-    run small/softmax ptb.txt --preset small
-    run small/softmax1 ptb.txt --preset small --attn softmax1
-    run small/window+gated-delta ptb.txt --preset small --attn window+gated-delta --ffn 952
-    run small/gated-delta ptb.txt --preset small --attn gated-delta --ffn 888
-    run small/linear ptb.txt --preset small --attn linear
+    run small/softmax --preset small
+    run small/softmax1 --preset small --attn softmax1
+    run small/window+gated-delta --preset small --attn window+gated-delta --ffn 952
+    run small/gated-delta --preset small --attn gated-delta --ffn 888
+    run small/linear --preset small --attn linear
     bin/compare "$runs"/small/* --svg eval/small.svg >/dev/null
-    table small/softmax small | publish small $report
+    {
+        table small/softmax small
+        printf '\n![Validation loss against epochs, by kind](small.svg)\n'
+    } | publish small $report
 }
 
-# ways NAME CORPUS: the same model scored otherwise; what is tuned is tuned on the validation text.
-ways() {
-    bin/eval "$runs/$1" "$2" --split test --stride "$stride" --tune-temperature --cache 2000 \
-        --tune-cache --dynamic --precision "$precision"
-}
+# Below its row, the same model scored otherwise; what is tuned is tuned on the validation text.
 best() {
-    run best ptb.txt --preset best
+    run best --preset best
     {
         table best best
         printf '\n```text\n'
-        ways best ptb.txt
+        score "$runs/best" --split test --tune-temperature --cache 2000 --tune-cache --dynamic
         echo '```'
     } | publish best $report
 }
 
 char() {
-    run char ptb.txt --preset char
+    run char --preset char
     grep '^char,' $results | awk -F , '{
         printf "%d parameters; %.4f bits per character on the validation text and %.4f on the test " \
             "text, after %.0f minutes.\n", $7, $2 / log(2), $3 / log(2), $4 / 60 }' |
@@ -236,7 +242,7 @@ kinds() {
     all=$(bin/train --attn help | sed -n 's/^\([a-z][a-z0-9-]*\)  .*/\1/p')
     for kind in $all; do
         # shellcheck disable=SC2086
-        run "kinds/$kind" ptb.txt --attn "$kind" $sizes
+        run "kinds/$kind" --attn "$kind" $sizes
     done
     {
         echo '| kind | validation | test | tokens/s | MB | decode at 10 | at 4,000 | parameters |'
