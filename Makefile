@@ -229,7 +229,7 @@ demo: deps
 	@$(MAKE) --no-print-directory all
 	@sh train/demo.sh
 
-# Goes on where it was stopped. PRECISION=pair is for processors that have tiles.
+# Goes on where it was stopped. PRECISION=bf16 is for processors that multiply such numbers.
 experiment: deps
 	@$(MAKE) --no-print-directory all
 	sh eval/experiment.sh $(PARTS)

@@ -4,8 +4,8 @@
 #
 #   experiment.sh [PART...]        without any, all parts
 #
-# In the environment: PRECISION=pair for processors that have tiles, and RUNS, the folder that the
-# runs are in (otherwise runs/experiment). What a run came to is a line of results.csv, which the
+# In the environment: PRECISION=bf16 for processors that multiply such numbers, and RUNS, the
+# folder that the runs are in (otherwise runs/experiment). What a run came to is a line of results.csv, which the
 # tables are made from; a run that is done again replaces its line.
 set -eu
 cd -- "$(dirname -- "$0")/.."

@@ -1,7 +1,7 @@
 #include "src/gemm.h"
+#include "src/bfloat.h"
 #include "src/kernel.h"
 #include "src/team.h"
-#include "src/tiles.h"
 
 #include <assert.h>
 #include <cblas.h>
@@ -30,29 +30,35 @@ static GemmPrecision weights_precision = GEMM_SINGLE;
 
 const char *gemm_precision_name(size_t index)
 {
-    static const char *const names[] = {"single", "pair"};
+    static const char *const names[] = {"single", "pair", "bf16"};
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
 bool gemm_set_precision(GemmPrecision precision, Error *error)
 {
-    if (precision == GEMM_PAIR && uses_library())
+    const char *name = gemm_precision_name(precision);
+    if (precision != GEMM_SINGLE && uses_library())
         return error_set(error,
-                         "--precision pair: pairs are for linnet's own kernels, and these "
-                         "are OpenBLAS's; please unset " LIBRARY_VARIABLE
-                         ", or give --precision single");
-    if (precision == GEMM_PAIR && !tiles_exist())
-        return error_set(error, "--precision pair: this processor has no tiles (amx_bf16) to "
-                                "multiply pairs with; please give --precision single");
+                         "--precision %s: that is for linnet's own kernels, and these are "
+                         "OpenBLAS's; please unset " LIBRARY_VARIABLE
+                         ", or give --precision single",
+                         name);
+    if (precision != GEMM_SINGLE && bfloat_means() == BFLOAT_NONE)
+        return error_set(
+            error,
+            "--precision %s: this processor does not multiply bf16 (avx512_bf16 or "
+            "amx_bf16); please give --precision single",
+            name);
     weights_precision = precision;
     return true;
 }
 
 const char *gemm_kernels(void)
 {
-    return uses_library()                   ? openblas_get_corename()
-           : weights_precision == GEMM_PAIR ? "linnet-amx"
-                                            : "linnet-avx512";
+    return uses_library()                     ? openblas_get_corename()
+           : weights_precision == GEMM_SINGLE ? "linnet-avx512"
+           : bfloat_means() == BFLOAT_TILES   ? "linnet-amx"
+                                              : "linnet-avx512-bf16";
 }
 
 void gemm_choose_kernels(char **argv)
@@ -121,8 +127,8 @@ static void multiply_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor 
     multiply_by_library(m, n, k, alpha, a, b, add, c, c_stride);
 }
 
-static void multiply_by_tiles(size_t m, size_t n, size_t k, Factor a, Factor b, bool add,
-                              real *c, size_t c_stride)
+static void multiply_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, bool add,
+                                real *c, size_t c_stride)
 {
     multiply_by_library(m, n, k, 1, a, b, add, c, c_stride);
 }
@@ -193,36 +199,38 @@ static void multiply_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor 
         }
 }
 
-static TileSource rows_of(Factor a, size_t rows, size_t depth)
+static BfloatSource rows_of(Factor a, size_t rows, size_t depth)
 {
-    return (TileSource){a.at, a.transposed ? 1 : a.stride, a.transposed ? a.stride : 1, rows,
-                        depth};
+    return (BfloatSource){a.at, a.transposed ? 1 : a.stride, a.transposed ? a.stride : 1, rows,
+                          depth};
 }
 
-static TileSource columns_of(Factor b, size_t columns, size_t depth)
+static BfloatSource columns_of(Factor b, size_t columns, size_t depth)
 {
     b.transposed = !b.transposed;
     return rows_of(b, columns, depth);
 }
 
 /* In blocks again; here both factors are packed. */
-static void multiply_by_tiles(size_t m, size_t n, size_t k, Factor a, Factor b, bool add,
-                              real *c, size_t c_stride)
+static void multiply_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, bool add,
+                                real *c, size_t c_stride)
 {
     enum { DEEP = 256, WIDE = 512, HIGH = 256 };
-    static _Thread_local _Alignas(64) uint16_t left[TILES_PACKED(HIGH, DEEP)],
-        right[TILES_PACKED(WIDE, DEEP)];
+    static _Thread_local _Alignas(64) uint16_t left[BFLOAT_PACKED(BFLOAT_PAIR, HIGH, DEEP)],
+        right[BFLOAT_PACKED(BFLOAT_PAIR, WIDE, DEEP)];
+    BfloatParts parts = weights_precision == GEMM_PAIR ? BFLOAT_PAIR : BFLOAT_ONE;
     for (size_t column = 0; column < n; column += WIDE)
         for (size_t depth = 0; depth < k; depth += DEEP) {
             size_t columns = team_extent(n, WIDE, column / WIDE);
             size_t depths = team_extent(k, DEEP, depth / DEEP);
-            tiles_pack(right, columns_of(part_of(b, depth, column), columns, depths),
-                       TILES_RIGHT);
+            bfloat_pack(right, parts, columns_of(part_of(b, depth, column), columns, depths),
+                        BFLOAT_RIGHT);
             for (size_t row = 0; row < m; row += HIGH) {
                 size_t rows = team_extent(m, HIGH, row / HIGH);
-                tiles_pack(left, rows_of(part_of(a, row, depth), rows, depths), TILES_LEFT);
-                tiles_multiply(rows, columns, depths, left, right, add || depth > 0,
-                               c + row * c_stride + column, c_stride);
+                bfloat_pack(left, parts, rows_of(part_of(a, row, depth), rows, depths),
+                            BFLOAT_LEFT);
+                bfloat_multiply(rows, columns, depths, parts, left, right, add || depth > 0,
+                                c + row * c_stride + column, c_stride);
             }
         }
 }
@@ -240,8 +248,8 @@ void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto
 void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                   size_t c_stride)
 {
-    if (weights_precision == GEMM_PAIR && m > GEMM_FEW)
-        multiply_by_tiles(m, n, k, a, b, into == GEMM_ADD, c, c_stride);
+    if (weights_precision != GEMM_SINGLE && m > GEMM_FEW)
+        multiply_by_bfloats(m, n, k, a, b, into == GEMM_ADD, c, c_stride);
     else
         gemm(m, n, k, 1, a, b, into, c, c_stride);
 }

@@ -1,6 +1,6 @@
-/* Matrix products: the kernels of kernel.h and tiles.h where the processor has them, else BLAS,
- * of which every call in linnet is behind this file. A user who sets OPENBLAS_CORETYPE gets the
- * library.
+/* Matrix products: the kernels of kernel.h and bfloat.h where the processor has them, else
+ * BLAS, of which every call in linnet is behind this file. A user who sets OPENBLAS_CORETYPE
+ * gets the library.
  *
  *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
@@ -39,12 +39,13 @@ void gemm_choose_kernels(char **argv);
 const char *gemm_kernels(void);
 
 /* How precise products with weights are: those of the projections, the feed-forward layers and
- * the vocabulary, which are most of the work. In pairs (see tiles.h) they take a processor with
- * tiles, and are less precise than in single precision, by far less than a step of training
- * changes the weights. */
-typedef enum GemmPrecision { GEMM_SINGLE, GEMM_PAIR } GemmPrecision;
+ * the vocabulary, which are most of the work. Of bf16, or in pairs of them (see bfloat.h), they
+ * take a processor that multiplies such numbers. Pairs are less precise than single precision
+ * by far less than a step of training changes the weights; bf16 alone, which keep 8 bits, are
+ * what training commonly makes do with. */
+typedef enum GemmPrecision { GEMM_SINGLE, GEMM_PAIR, GEMM_BF16 } GemmPrecision;
 const char *gemm_precision_name(size_t index);
-/* For the whole process; single from the start. Fails where pairs cannot be had. */
+/* For the whole process; single from the start. Fails where it cannot be had. */
 bool gemm_set_precision(GemmPrecision precision, Error *error);
 
 /* Whether the product becomes C, or is added to it. */

@@ -67,24 +67,31 @@ threads() {
 }
 threads usual
 
-# Pairs, on processors with tiles, are a set of kernels, too. Kinds that take decisions, or solve
-# equations, make more of a difference in the 17th bit.
-if train pair-softmax --precision pair; then
+# Products of bf16, and of pairs of them, are sets of kernels, too. Kinds that take decisions, or
+# solve equations, make more of a difference in the last bits.
+# shorter PRECISION NEAR FAR: how far from the usual the losses may be, by kind.
+shorter() {
+    precision=$1
+    if ! train "$precision-softmax" --precision "$precision"; then
+        check "$precision trains, or is refused" grep -q -- '--precision single' err
+        skip "$precision, which this processor does not have"
+        return
+    fi
     for kind in $kinds; do
-        [ "$kind" = softmax ] || train "pair-$kind" --attn "$kind" --precision pair
+        [ "$kind" = softmax ] ||
+            train "$precision-$kind" --attn "$kind" --precision "$precision"
         for count in 1 3 8; do
-            same "pairs: $kind with $count threads" "pair-$kind" --attn "$kind" \
-                --precision pair --threads "$count"
+            same "$precision: $kind with $count threads" "$precision-$kind" --attn "$kind" \
+                --precision "$precision" --threads "$count"
         done
-        case $kind in softmax | linear) near=1e-4 ;; *) near=0.02 ;; esac
-        check "$kind: pairs are near the usual" near_runs "usual-$kind" "pair-$kind" "$near"
+        case $kind in softmax | linear) near=$2 ;; *) near=$3 ;; esac
+        check "$precision: $kind is near the usual" \
+            near_runs "usual-$kind" "$precision-$kind" "$near"
     done
-    check 'pairs are other bits' eval '! same_runs usual-softmax pair-softmax'
-elif grep -q -- '--precision single' err; then
-    skip 'pairs, which this processor has no tiles for'
-else
-    check 'pairs train, or are refused' false
-fi
+    check "$precision has other bits" eval '! same_runs usual-softmax "$precision-softmax"'
+}
+shorter pair 1e-4 0.02
+shorter bf16 1e-3 0.02
 
 # Whether the processor has the instructions that a set of the library's kernels takes.
 has_set() {

@@ -207,11 +207,12 @@ START_TEST(team_products_have_the_same_bits_for_any_team)
 }
 END_TEST
 
-/* Whether there are pairs here, and if so, in use; if not, that is said in one line. */
-static bool use_pairs(void)
+/* Whether that precision is to be had here, and if so, in use; if not, that is said in one
+ * line. */
+static bool use_precision(GemmPrecision precision)
 {
     Error error;
-    if (gemm_set_precision(GEMM_PAIR, &error))
+    if (gemm_set_precision(precision, &error))
         return true;
     if (!strstr(error.text, "--precision single"))
         ck_abort_msg("this does not tell what to do: %s", error.text);
@@ -227,28 +228,60 @@ static void multiply_weights(const ProductRig *rig, GemmInto into, size_t row, s
                  rig->c + row * rig->c_stride, rig->c_stride);
 }
 
-/* Large and ragged; the bits are the same if the rows are done in two parts. */
-START_TEST(products_of_pairs_are_right_to_sixteen_bits)
+/* Large and ragged. */
+static const Shape large[] = {{64, 64, 64},   {130, 257, 65}, {32, 600, 300},
+                              {290, 33, 513}, {45, 1, 1},     {100, 31, 32}};
+
+/* The bits are the same if the rows are done in two parts. */
+static void check_product_of_weights(double epsilon, ProductRig *rig, GemmInto into)
 {
-    static const Shape large[] = {{64, 64, 64},   {130, 257, 65}, {32, 600, 300},
-                                  {290, 33, 513}, {45, 1, 1},     {100, 31, 32}};
-    const double sixteen_bits = 1.0 / 65536;
+    size_t bytes = rig->c_size * sizeof(real);
+    real *whole = memory_take(bytes, 1, "a test");
+    multiply_weights(rig, into, 0, rig->shape.m);
+    check_product_to(epsilon, rig, rig->c, 1, into);
+    memcpy(whole, rig->c, bytes);
+    memcpy(rig->c, rig->start, bytes);
+    multiply_weights(rig, into, 0, GEMM_FEW + 1);
+    multiply_weights(rig, into, GEMM_FEW + 1, rig->shape.m - GEMM_FEW - 1);
+    ck_assert_mem_eq(whole, rig->c, bytes);
+    free(whole);
+}
+
+START_TEST(short_products_have_the_bits_that_they_promise)
+{
+    static const double epsilons[] = {[GEMM_PAIR] = 0x1p-16, [GEMM_BF16] = 0x1p-8};
     Error error;
-    for (size_t s = 0; s < COUNT(large) && use_pairs(); s++)
+    for (int precision = GEMM_PAIR; precision <= GEMM_BF16; precision++)
+        for (size_t s = 0; s < COUNT(large) && use_precision((GemmPrecision)precision); s++)
+            for (int turned = 0; turned < 4; turned++) {
+                ProductRig rig;
+                product_rig_make(&rig, large[s], turned & 1, turned & 2);
+                check_product_of_weights(epsilons[precision], &rig,
+                                         turned % 2 ? GEMM_ADD : GEMM_SET);
+                product_rig_free(&rig);
+            }
+    ck_assert(gemm_set_precision(GEMM_SINGLE, &error));
+}
+END_TEST
+
+/* To numbers that a bf16 can be. */
+static void shorten(real *reals, size_t count)
+{
+    const real bits = 128;
+    for (size_t i = 0; i < count; i++)
+        reals[i] = (real)lround((double)(reals[i] * bits)) / bits;
+}
+
+START_TEST(products_of_short_numbers_lose_nothing)
+{
+    Error error;
+    for (size_t s = 0; s < COUNT(large) && use_precision(GEMM_BF16); s++)
         for (int turned = 0; turned < 4; turned++) {
             ProductRig rig;
-            GemmInto into = turned % 2 ? GEMM_ADD : GEMM_SET;
             product_rig_make(&rig, large[s], turned & 1, turned & 2);
-            size_t bytes = rig.c_size * sizeof(real);
-            real *whole = memory_take(bytes, 1, "a test");
-            multiply_weights(&rig, into, 0, rig.shape.m);
-            check_product_to(sixteen_bits, &rig, rig.c, 1, into);
-            memcpy(whole, rig.c, bytes);
-            memcpy(rig.c, rig.start, bytes);
-            multiply_weights(&rig, into, 0, GEMM_FEW + 1);
-            multiply_weights(&rig, into, GEMM_FEW + 1, rig.shape.m - GEMM_FEW - 1);
-            ck_assert_mem_eq(whole, rig.c, bytes);
-            free(whole);
+            shorten(rig.a_memory, (turned & 1 ? large[s].k : large[s].m) * rig.a.stride);
+            shorten(rig.b_memory, (turned & 2 ? large[s].n : large[s].k) * rig.b.stride);
+            check_product_of_weights(2 * REAL_EPSILON, &rig, GEMM_SET);
             product_rig_free(&rig);
         }
     ck_assert(gemm_set_precision(GEMM_SINGLE, &error));
@@ -317,7 +350,8 @@ Suite *team_suite(void)
     tcase_add_test(tests, tiles_cover_the_whole);
     tcase_add_test(tests, products_are_those_of_three_loops);
     tcase_add_test(tests, team_products_have_the_same_bits_for_any_team);
-    tcase_add_test(tests, products_of_pairs_are_right_to_sixteen_bits);
+    tcase_add_test(tests, short_products_have_the_bits_that_they_promise);
+    tcase_add_test(tests, products_of_short_numbers_lose_nothing);
     tcase_add_test(tests, a_product_that_sets_forgets_what_was_there);
     tcase_add_test(tests, every_element_is_finished_once_after_it_is_there);
     suite_add_tcase(suite, tests);

@@ -1,0 +1,85 @@
+#include "src/bfloat_kernels.h"
+
+#ifdef BFLOAT_KERNELS
+
+#include <cpuid.h>
+#include <immintrin.h>
+#include <string.h>
+
+/* Built for such vectors whatever the rest is built for; called only where they exist. */
+#define VECTORS __attribute__((target("avx512f,avx512bw,avx512bf16")))
+#define INLINE  __attribute__((always_inline)) VECTORS static inline
+
+/* Sums are kept in registers for two vectors of columns, and so many rows at a time. */
+enum { ROWS = 8, PAIRS = 16 };
+
+bool bfloat_vectors_exist(void)
+{
+    enum { FEATURES = 7, BF16_VECTORS = 5 };
+    unsigned a, b, c, d;
+    return __builtin_cpu_supports("avx512bw") &&
+           __get_cpuid_count(FEATURES, 1, &a, &b, &c, &d) && (a >> BF16_VECTORS & 1);
+}
+
+/* A pair along the depth, in every lane. */
+INLINE __m512bh everywhere(const uint16_t *pair)
+{
+    int both;
+    memcpy(&both, pair, sizeof both);
+    return (__m512bh)_mm512_set1_epi32(both);
+}
+
+/* One tile of A, some of its rows, with two tiles of B. */
+INLINE void add_products(__m512 sums[ROWS][2], const uint16_t *a, const uint16_t *b,
+                         size_t band)
+{
+    for (size_t pair = 0; pair < PAIRS; pair++) {
+        __m512bh left = (__m512bh)_mm512_load_si512(b + pair * BFLOAT_STEP);
+        __m512bh right = (__m512bh)_mm512_load_si512(b + band + pair * BFLOAT_STEP);
+#pragma GCC unroll 8
+        for (size_t row = 0; row < ROWS; row++) {
+            __m512bh of_row = everywhere(a + row * BFLOAT_STEP + 2 * pair);
+            sums[row][0] = _mm512_dpbf16_ps(sums[row][0], of_row, left);
+            sums[row][1] = _mm512_dpbf16_ps(sums[row][1], of_row, right);
+        }
+    }
+}
+
+/* Some rows of the square. */
+INLINE void multiply_rows(BfloatParts parts, size_t steps, const uint16_t *a, const uint16_t *b,
+                          size_t band, bool add, float *c, size_t c_row)
+{
+    __m512 sums[ROWS][2];
+#pragma GCC unroll 8
+    for (size_t row = 0; row < ROWS; row++) {
+        sums[row][0] = add ? _mm512_loadu_ps(c + row * c_row) : _mm512_setzero_ps();
+        sums[row][1] = add ? _mm512_loadu_ps(c + row * c_row + BFLOAT_BAND)
+                           : _mm512_setzero_ps();
+    }
+    for (size_t step = 0; step < steps; step++) {
+        if (parts == BFLOAT_PAIR)
+            add_products(sums, a + BFLOAT_TILE, b, band);
+        add_products(sums, a, b, band);
+        if (parts == BFLOAT_PAIR)
+            add_products(sums, a, b + BFLOAT_TILE, band);
+        a += parts * BFLOAT_TILE;
+        b += parts * BFLOAT_TILE;
+    }
+#pragma GCC unroll 8
+    for (size_t row = 0; row < ROWS; row++) {
+        _mm512_storeu_ps(c + row * c_row, sums[row][0]);
+        _mm512_storeu_ps(c + row * c_row + BFLOAT_BAND, sums[row][1]);
+    }
+}
+
+VECTORS void bfloat_square_by_vectors(BfloatParts parts, size_t steps, const uint16_t *a,
+                                      const uint16_t *b, size_t band, bool add, float *c,
+                                      size_t c_row)
+{
+    for (size_t row = 0; row < BFLOAT_SQUARE; row += ROWS)
+        multiply_rows(parts, steps,
+                      a + row / BFLOAT_BAND * band + row % BFLOAT_BAND * BFLOAT_STEP, b, band,
+                      add, c + row * c_row, c_row);
+}
+
+#endif
