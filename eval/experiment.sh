@@ -23,6 +23,12 @@ score() {
 # A number from a program's JSON, by its key.
 number() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" | head -n 1; }
 
+# What trains here, in a word or two.
+machine() {
+    name=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | tr , ' ')
+    echo "$(getconf _NPROCESSORS_ONLN) cores of ${name:-$(uname -m)}"
+}
+
 # The loss of a run on a part of the text, in nats, as eval has noted it.
 loss() {
     awk -F , -v part="$2" -v stride="$stride" '
@@ -37,7 +43,7 @@ record() {
     for value in "$(loss "$folder" valid)" "$(loss "$folder" test)" \
         "$(echo "$summary" | number seconds)" "$(echo "$summary" | number tokens_per_second)" \
         "$(echo "$summary" | number peak_mb)" "$(echo "$summary" | number parameters)" \
-        "$2" "$3"; do
+        "$2" "$(machine)" "$3"; do
         line=$line,$value
     done
     {
@@ -103,10 +109,11 @@ table() {
 
 # Every run that has been complete, and how it was made.
 list_runs() {
-    echo '| run | validation | test | minutes | commit | command |'
-    echo '|---|---:|---:|---:|---|---|'
+    echo '| run | validation | test | minutes | machine | commit | command |'
+    echo '|---|---:|---:|---:|---|---|---|'
     sed 1d "$results" | awk -F , '{
-        printf "| %s | %.2f | %.2f | %.1f | %s | `%s` |\n", $1, exp($2), exp($3), $4 / 60, $8, $9 }'
+        printf "| %s | %.2f | %.2f | %.1f | %s | %s | `%s` |\n",
+            $1, exp($2), exp($3), $4 / 60, $9, $8, $10 }'
 }
 
 # --- the parts ---

@@ -156,6 +156,49 @@ START_TEST(many_names_take_lines_of_the_legend)
 }
 END_TEST
 
+/* y = x^2 / 1000: a line straight through the plane's corners, between ticks of the scale. */
+START_TEST(powers_are_straight_on_logarithmic_scales)
+{
+    const ChartPoint points[] = {{100, 10}, {1000, 1000}, {10000, 100000}};
+    const ChartSeries series[] = {{"power", points, 3}};
+    const Chart chart = {.series = series,
+                         .series_count = 1,
+                         .x_label = "x",
+                         .y_label = "y",
+                         .logarithmic = true};
+    char *svg = render_chart(&chart, "powers");
+    check_document(svg);
+    ck_assert_ptr_nonnull(strstr(svg, "d=\"M64.0 428.0L420.0 262.0L776.0 96.0\""));
+    static const char *const labels[] = {">100<",  ">200<",   ">500<",   ">1000<",
+                                         ">2000<", ">10000<", ">100000<"};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        if (!strstr(svg, labels[i]))
+            ck_abort_msg("no tick has the label %s", labels[i]);
+    ck_assert_ptr_nonnull(strstr(svg, "power: 1000 at 1000"));
+    free(svg);
+}
+END_TEST
+
+START_TEST(a_logarithmic_scale_has_room_for_a_single_value)
+{
+    const double values[] = {1, 0.00123, 1.5, 2, 99999, 1e9};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        const ChartPoint point = {values[i], values[i]};
+        const ChartSeries series[] = {{"one", &point, 1}};
+        const Chart chart = {.series = series,
+                             .series_count = 1,
+                             .x_label = "x",
+                             .y_label = "y",
+                             .logarithmic = true};
+        char *svg = render_chart(&chart, "one");
+        check_document(svg);
+        ck_assert_uint_eq(count_of(svg, "<circle"), 1);
+        ck_assert_uint_eq(count_of(svg, "class=\"grid\""), 2);
+        free(svg);
+    }
+}
+END_TEST
+
 Suite *svg_suite(void)
 {
     Suite *suite = suite_create("svg");
@@ -166,6 +209,8 @@ Suite *svg_suite(void)
     tcase_add_test(tests, thinned_lines_keep_their_extremes);
     tcase_add_test(tests, bands_stand_around_their_line);
     tcase_add_test(tests, many_names_take_lines_of_the_legend);
+    tcase_add_test(tests, powers_are_straight_on_logarithmic_scales);
+    tcase_add_test(tests, a_logarithmic_scale_has_room_for_a_single_value);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -200,7 +200,7 @@ static void write_csv(const Row *rows, const char *path)
     free(csv);
 }
 
-/* Time against length, both as powers of ten: a straight line whose slope is the exponent. */
+/* Time against length, both logarithmic: straight lines whose slope is the exponent. */
 static void write_svg(const Row *rows, const AttentionKind **kinds, const char *path)
 {
     ChartSeries *series = NULL;
@@ -208,8 +208,7 @@ static void write_svg(const Row *rows, const AttentionKind **kinds, const char *
         ChartPoint *points = NULL;
         for (size_t i = 0; i < arrlenu(rows); i++)
             if (rows[i].kind == kinds[k]) {
-                ChartPoint point = {log10((double)rows[i].n),
-                                    log10(rows[i].forward.median * 1e3)};
+                ChartPoint point = {(double)rows[i].n, rows[i].forward.median * 1e3};
                 arrput(points, point);
             }
         ChartSeries one = {kinds[k]->name, points, arrlenu(points)};
@@ -217,8 +216,9 @@ static void write_svg(const Row *rows, const AttentionKind **kinds, const char *
     }
     Chart chart = {.series = series,
                    .series_count = arrlenu(series),
-                   .x_label = "log10 of the length",
-                   .y_label = "log10 of the milliseconds, forward"};
+                   .x_label = "length",
+                   .y_label = "milliseconds, forward",
+                   .logarithmic = true};
     Error error;
     if (!svg_write(path, &chart, "Causal attention: time against length", &error))
         die("%s", error.text);

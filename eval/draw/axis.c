@@ -60,9 +60,44 @@ Axis axis_make(double low, double high, size_t ticks)
     return axis;
 }
 
+/* --- logarithmic --- */
+
+/* The n-th tick, counted from 1 on, which is the 0th. */
+static double logarithmic_tick(int per_decade, double n)
+{
+    static const double mantissas[] = {1, 2, 5};
+    double decade = floor(n / per_decade);
+    return pow(10, decade) * mantissas[(int)(n - decade * per_decade)];
+}
+
+Axis axis_make_logarithmic(double low, double high)
+{
+    const double rounding = 1 + 1e-9, few = 2.5; /* decades */
+    Axis axis = {.per_decade = log10(high / low) < few ? 3 : 1};
+    axis.first = floor(log10(low)) * axis.per_decade;
+    while (logarithmic_tick(axis.per_decade, axis.first + 1) <= low * rounding)
+        axis.first++;
+    axis.count = 2;
+    while (logarithmic_tick(axis.per_decade, axis.first + axis.count - 1) * rounding < high)
+        axis.count++;
+    axis.low = axis_tick(&axis, 0);
+    axis.high = axis_tick(&axis, axis.count - 1);
+    return axis;
+}
+
+/* --- either --- */
+
+double axis_share(const Axis *axis, double value)
+{
+    return axis->per_decade ? log(value / axis->low) / log(axis->high / axis->low)
+                            : (value - axis->low) / (axis->high - axis->low);
+}
+
 double axis_tick(const Axis *axis, double i)
 {
     double tick = axis->first + i;
+    if (axis->per_decade)
+        return logarithmic_tick(axis->per_decade, tick);
     return tick == 0 ? 0 : tick * axis->step; /* never -0 */
 }
 
@@ -70,6 +105,8 @@ void axis_label(const Axis *axis, double value, char label[AXIS_LABEL])
 {
     if (value == 0)
         snprintf(label, AXIS_LABEL, "0");
+    else if (axis->per_decade)
+        snprintf(label, AXIS_LABEL, "%g", value); /* a digit and zeros */
     else if (axis->scientific)
         snprintf(label, AXIS_LABEL, "%.*e", axis->decimals, value);
     else
@@ -78,6 +115,6 @@ void axis_label(const Axis *axis, double value, char label[AXIS_LABEL])
 
 size_t axis_place(const Axis *axis, double value, size_t count)
 {
-    double place = (value - axis->low) / (axis->high - axis->low) * (double)(count - 1) + 0.5;
+    double place = axis_share(axis, value) * (double)(count - 1) + 0.5;
     return place < 0 ? 0 : place >= (double)count ? count - 1 : (size_t)place;
 }

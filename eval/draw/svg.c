@@ -83,22 +83,20 @@ static Plane plane_of(const Chart *chart)
             }
         }
     }
+    if (chart->logarithmic)
+        return (Plane){.x = axis_make_logarithmic(x[0], x[1]),
+                       .y = axis_make_logarithmic(y[0], y[1])};
     return (Plane){.x = axis_make(x[0], x[1], TICKS), .y = axis_make(y[0], y[1], TICKS)};
-}
-
-static double share(const Axis *axis, double value)
-{
-    return (value - axis->low) / (axis->high - axis->low);
 }
 
 static double place_x(const Plane *plane, double x)
 {
-    return LEFT + share(&plane->x, x) * (WIDTH - LEFT - RIGHT);
+    return LEFT + axis_share(&plane->x, x) * (WIDTH - LEFT - RIGHT);
 }
 
 static double place_y(const Plane *plane, double y)
 {
-    return plane->top + PLANE - share(&plane->y, y) * PLANE;
+    return plane->top + PLANE - axis_share(&plane->y, y) * PLANE;
 }
 
 static void print_axes(FILE *out, const Plane *plane, const Chart *chart)
