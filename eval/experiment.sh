@@ -176,6 +176,9 @@ ablation() {
     change with-moving-average --average ema
     change with-streams --streams
     change with-jitter --jitter 0.5
+    change with-softmax1 --attn softmax1
+    change with-longer-context --context 256 --batch 8
+    (precision=single && change in-single-precision)
     table tiny/softmax-1 ablation | publish ablation $report
 }
 
