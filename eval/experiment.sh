@@ -5,8 +5,8 @@
 #   experiment.sh [PART...]        without any, all parts
 #
 # In the environment: PRECISION=bf16 for processors that multiply such numbers, and RUNS, the
-# folder that the runs are in (otherwise runs/experiment). What a run came to is a line of results.csv, which the
-# tables are made from; a run that is done again replaces its line.
+# folder that the runs are in (otherwise runs/experiment). What a run came to is a line of
+# results.csv, which the tables are made from; a run that is done again replaces its line.
 set -eu
 cd -- "$(dirname -- "$0")/.."
 runs=${RUNS:-runs/experiment} precision=${PRECISION:-single}
@@ -25,8 +25,8 @@ number() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" | head -n 1; }
 
 # What trains here, in a word or two.
 machine() {
-    name=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | tr , ' ')
-    echo "$(getconf _NPROCESSORS_ONLN) cores of ${name:-$(uname -m)}"
+    name=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | tr -s ', ' ' ')
+    echo "$(getconf _NPROCESSORS_ONLN) processors of ${name:-$(uname -m)}"
 }
 
 # The loss of a run on a part of the text, in nats, as eval has noted it.
@@ -178,7 +178,7 @@ ablation() {
     change with-jitter --jitter 0.5
     change with-softmax1 --attn softmax1
     change with-longer-context --context 256 --batch 8
-    (precision=single && change in-single-precision)
+    [ "$precision" = single ] || (precision=single && change in-single-precision)
     table tiny/softmax-1 ablation | publish ablation $report
 }
 

@@ -5,12 +5,9 @@
 
 #include "src/square.h"
 
+#include <immintrin.h>
 #include <stdatomic.h>
 #include <string.h>
-
-/* Built for newer processors whatever the rest is built for; called only where they are. */
-#define VECTORS __attribute__((target("avx512f,avx512bw,avx512bf16")))
-#define INLINE  __attribute__((always_inline)) VECTORS static inline
 
 enum { LANES = 16 };
 
@@ -41,28 +38,33 @@ INLINE __m512 widen(__m256i halves)
 }
 
 /* From a line along the depth, 32 numbers, its pairs. */
-INLINE void split_along(Squares *squares, size_t i, __m512 first, __m512 second)
+INLINE void split_along(Squares *squares, BfloatParts parts, size_t i, __m512 first,
+                        __m512 second)
 {
     __m512i high = (__m512i)_mm512_cvtne2ps_pbh(second, first);
+    squares->high[i] = high;
+    if (parts == BFLOAT_ONE)
+        return;
     first = _mm512_sub_ps(first, widen(_mm512_castsi512_si256(high)));
     second = _mm512_sub_ps(second, widen(_mm512_extracti64x4_epi64(high, 1)));
-    squares->high[i] = high;
     squares->low[i] = (__m512i)_mm512_cvtne2ps_pbh(second, first);
 }
 
 /* From two lines across it, 16 numbers each, the pairs of one with the other. */
-INLINE void split_across(Squares *squares, size_t i, __m512 first, __m512 second)
+INLINE void split_across(Squares *squares, BfloatParts parts, size_t i, __m512 first,
+                         __m512 second)
 {
     const __m512i weave = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25,
                                            9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2,
                                            17, 1, 16, 0);
-    split_along(squares, i, first, second);
+    split_along(squares, parts, i, first, second);
     squares->high[i] = _mm512_permutexvar_epi16(weave, squares->high[i]);
-    squares->low[i] = _mm512_permutexvar_epi16(weave, squares->low[i]);
+    if (parts == BFLOAT_PAIR)
+        squares->low[i] = _mm512_permutexvar_epi16(weave, squares->low[i]);
 }
 
 /* The step of a band, from a source that begins there. Beyond its end there are zeros. */
-INLINE void split_step(Squares *squares, BfloatSource source)
+INLINE void split_step(Squares *squares, BfloatParts parts, BfloatSource source)
 {
     size_t lines = source.along == 1 ? source.count : source.depth;
     size_t length = source.along == 1 ? source.depth : source.count;
@@ -75,14 +77,14 @@ INLINE void split_step(Squares *squares, BfloatSource source)
             bool exists = i < lines;
             _mm_prefetch(line + 2 * BFLOAT_STEP, _MM_HINT_T0);
             _mm_prefetch(line + 2 * BFLOAT_STEP + LANES, _MM_HINT_T0);
-            split_along(squares, i, _mm512_maskz_loadu_ps(exists ? left : 0, line),
+            split_along(squares, parts, i, _mm512_maskz_loadu_ps(exists ? left : 0, line),
                         _mm512_maskz_loadu_ps(exists ? right : 0, line + LANES));
         } else {
             const float *line = source.at + 2 * i * stride;
             _mm_prefetch(line + 2 * LANES, _MM_HINT_T0);
             _mm_prefetch(line + 2 * LANES + stride, _MM_HINT_T0);
             bool one = 2 * i < lines, both = 2 * i + 1 < lines;
-            split_across(squares, i, _mm512_maskz_loadu_ps(one ? left : 0, line),
+            split_across(squares, parts, i, _mm512_maskz_loadu_ps(one ? left : 0, line),
                          _mm512_maskz_loadu_ps(both ? left : 0, line + stride));
         }
     }
@@ -99,7 +101,7 @@ INLINE void store(uint16_t *tile, const __m512i square[BFLOAT_BAND])
 INLINE void pack_step(uint16_t *packed, BfloatParts parts, BfloatSource source, BfloatSide side)
 {
     Squares squares;
-    split_step(&squares, source);
+    split_step(&squares, parts, source);
     if ((source.along == 1) != (side == BFLOAT_LEFT)) {
         square_transpose((__m512 *)squares.high);
         if (parts == BFLOAT_PAIR)
@@ -111,8 +113,7 @@ INLINE void pack_step(uint16_t *packed, BfloatParts parts, BfloatSource source, 
 }
 
 /* The source is read in the order of memory. */
-VECTORS void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source,
-                         BfloatSide side)
+INLINE void pack(uint16_t *packed, BfloatParts parts, BfloatSource source, BfloatSide side)
 {
     size_t bands = (source.count + BFLOAT_SQUARE - 1) / BFLOAT_SQUARE *
                    (BFLOAT_SQUARE / BFLOAT_BAND);
@@ -129,6 +130,16 @@ VECTORS void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource sourc
             part.depth -= step * BFLOAT_STEP;
             pack_step(packed + (band * steps + step) * parts * BFLOAT_TILE, parts, part, side);
         }
+}
+
+/* Of two ways, each with its parts known to the compiler. */
+VECTORS void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source,
+                         BfloatSide side)
+{
+    if (parts == BFLOAT_ONE)
+        pack(packed, BFLOAT_ONE, source, side);
+    else
+        pack(packed, BFLOAT_PAIR, source, side);
 }
 
 /* --- multiplying --- */

@@ -9,13 +9,15 @@
  *
  *   x = high + low,    x y = high high + high low + low high        to about 17 bits
  *
- * Tiles (AMX) multiply them some twenty times as fast as vectors multiply floats. Vectors,
- * where there are no tiles, do so at best twice as fast: pairs gain nothing there.
+ * Tiles (AMX) multiply them some twenty times as fast as vectors multiply floats. Vectors
+ * multiply them at best twice as fast as floats, so that pairs, of three products each, gain
+ * nothing there.
  *
  * Both factors are packed: in bands of 16 rows of A or columns of B, and along a band in steps
  * of 32 of the depth; a step of a band is a tile of the high halves and, of pairs, one of the
- * low. A number of C is the sum of its products in the order of the depth, whatever the shapes
- * around it: the bits do not depend on how a product is cut.
+ * low. A number of C is the sum of its products in a fixed order, step by step along the depth,
+ * whatever the shapes around it: the bits do not depend on how a product is cut. Between tiles
+ * and vectors, which round otherwise, they differ.
  *
  * Where the processor multiplies none, nothing else here may be called. */
 #ifndef LINNET_BFLOAT_H

@@ -1,5 +1,6 @@
 /* The innermost products of bfloat.c: a square of C, 32 by 32, from two packed bands of A and
- * two of B. With each kernel, whether the processor has what it takes. */
+ * two of B. Each can say whether the processor has what it takes. They are built for newer
+ * processors whatever the rest is built for, and called only where they exist. */
 #ifndef LINNET_BFLOAT_KERNELS_H
 #define LINNET_BFLOAT_KERNELS_H
 
@@ -7,14 +8,16 @@
 
 #if defined(__x86_64__) && defined(__linux__) && !defined(LINNET_DOUBLE)
 #define BFLOAT_KERNELS
+#define VECTORS __attribute__((target("avx512f,avx512bw,avx512bf16")))
+#define INLINE  __attribute__((always_inline)) VECTORS static inline
 #endif
 
 enum {
-    BFLOAT_BAND = 16, /* rows of a packed tile; a row is a vector of 16 pairs along the depth */
+    BFLOAT_BAND = 16, /* rows of a packed tile; a row is a vector of 16 pairs */
     BFLOAT_TILE = BFLOAT_BAND * BFLOAT_STEP
 };
 
-/* From one band to the next it is `band`, in A and in B. */
+/* From one band to the next it is `band` numbers, in A and in B. */
 typedef void BfloatKernel(BfloatParts parts, size_t steps, const uint16_t *a, const uint16_t *b,
                           size_t band, bool add, float *c, size_t c_row);
 

@@ -7,8 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Built for tiles whatever the rest is built for; called only where the processor has them. */
-#define TILES __attribute__((target("avx512f,amx-tile,amx-bf16")))
+#define TILES __attribute__((target("amx-tile,amx-bf16")))
 
 enum { LINE_BYTES = 64 };
 

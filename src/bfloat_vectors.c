@@ -6,10 +6,6 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* Built for such vectors whatever the rest is built for; called only where they exist. */
-#define VECTORS __attribute__((target("avx512f,avx512bw,avx512bf16")))
-#define INLINE  __attribute__((always_inline)) VECTORS static inline
-
 /* Sums are kept in registers for two vectors of columns, and so many rows at a time. */
 enum { ROWS = 8, PAIRS = 16 };
 
@@ -34,13 +30,13 @@ INLINE void add_products(__m512 sums[ROWS][2], const uint16_t *a, const uint16_t
                          size_t band)
 {
     for (size_t pair = 0; pair < PAIRS; pair++) {
-        __m512bh left = (__m512bh)_mm512_load_si512(b + pair * BFLOAT_STEP);
-        __m512bh right = (__m512bh)_mm512_load_si512(b + band + pair * BFLOAT_STEP);
+        __m512bh first = (__m512bh)_mm512_load_si512(b + pair * BFLOAT_STEP);
+        __m512bh second = (__m512bh)_mm512_load_si512(b + band + pair * BFLOAT_STEP);
 #pragma GCC unroll 8
         for (size_t row = 0; row < ROWS; row++) {
             __m512bh of_row = everywhere(a + row * BFLOAT_STEP + 2 * pair);
-            sums[row][0] = _mm512_dpbf16_ps(sums[row][0], of_row, left);
-            sums[row][1] = _mm512_dpbf16_ps(sums[row][1], of_row, right);
+            sums[row][0] = _mm512_dpbf16_ps(sums[row][0], of_row, first);
+            sums[row][1] = _mm512_dpbf16_ps(sums[row][1], of_row, second);
         }
     }
 }

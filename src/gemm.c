@@ -37,18 +37,17 @@ const char *gemm_precision_name(size_t index)
 bool gemm_set_precision(GemmPrecision precision, Error *error)
 {
     const char *name = gemm_precision_name(precision);
+    if (precision != GEMM_SINGLE && bfloat_means() == BFLOAT_NONE)
+        return error_set(error,
+                         "--precision %s: this processor does not multiply bf16 (avx512_bf16); "
+                         "please give --precision single",
+                         name);
     if (precision != GEMM_SINGLE && uses_library())
         return error_set(error,
                          "--precision %s: that is for linnet's own kernels, and these are "
                          "OpenBLAS's; please unset " LIBRARY_VARIABLE
                          ", or give --precision single",
                          name);
-    if (precision != GEMM_SINGLE && bfloat_means() == BFLOAT_NONE)
-        return error_set(
-            error,
-            "--precision %s: this processor does not multiply bf16 (avx512_bf16 or "
-            "amx_bf16); please give --precision single",
-            name);
     weights_precision = precision;
     return true;
 }

@@ -39,10 +39,10 @@ void gemm_choose_kernels(char **argv);
 const char *gemm_kernels(void);
 
 /* How precise products with weights are: those of the projections, the feed-forward layers and
- * the vocabulary, which are most of the work. Of bf16, or in pairs of them (see bfloat.h), they
- * take a processor that multiplies such numbers. Pairs are less precise than single precision
- * by far less than a step of training changes the weights; bf16 alone, which keep 8 bits, are
- * what training commonly makes do with. */
+ * the vocabulary, which are most of the work. Done in bf16, or in pairs of them (see
+ * bfloat.h), they take a processor that multiplies such numbers. Pairs are less precise than
+ * single precision by far less than a step of training changes the weights; bf16 alone, which
+ * keep 8 bits, are what training commonly makes do with. */
 typedef enum GemmPrecision { GEMM_SINGLE, GEMM_PAIR, GEMM_BF16 } GemmPrecision;
 const char *gemm_precision_name(size_t index);
 /* For the whole process; single from the start. Fails where it cannot be had. */

@@ -179,6 +179,24 @@ START_TEST(powers_are_straight_on_logarithmic_scales)
 }
 END_TEST
 
+START_TEST(a_logarithmic_scale_leaves_out_what_it_cannot_show)
+{
+    const ChartPoint points[] = {{1, 1}, {2, 0}, {3, -1}, {4, 2}};
+    const ChartSeries series[] = {{"some", points, 4}, {"none", points + 1, 2}};
+    for (size_t first = 0; first < 2; first++) {
+        const Chart chart = {.series = series + first,
+                             .series_count = 2 - first,
+                             .x_label = "x",
+                             .y_label = "y",
+                             .logarithmic = true};
+        char *svg = render_chart(&chart, "some");
+        check_document(svg);
+        ck_assert_uint_eq(count_of(svg, "<circle"), first == 0 ? 2 : 0);
+        free(svg);
+    }
+}
+END_TEST
+
 START_TEST(a_logarithmic_scale_has_room_for_a_single_value)
 {
     const double values[] = {1, 0.00123, 1.5, 2, 99999, 1e9};
@@ -210,6 +228,7 @@ Suite *svg_suite(void)
     tcase_add_test(tests, bands_stand_around_their_line);
     tcase_add_test(tests, many_names_take_lines_of_the_legend);
     tcase_add_test(tests, powers_are_straight_on_logarithmic_scales);
+    tcase_add_test(tests, a_logarithmic_scale_leaves_out_what_it_cannot_show);
     tcase_add_test(tests, a_logarithmic_scale_has_room_for_a_single_value);
     suite_add_tcase(suite, tests);
     return suite;

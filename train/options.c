@@ -133,9 +133,9 @@ static const Option train_rows[] = {
     {.name = "precision", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = TRAIN(precision), .fallback = "single", .choice = gemm_precision_name,
      .stored = true,
-     .help = "of products with weights: floats; bf16, which keep 8 bits of 24 and are summed "
-             "as floats, up to twice as fast on processors that multiply them; or pairs of "
-             "bf16, right to 17 bits, which pay where there are tiles (AMX)"},
+     .help = "of products with weights; pair: pairs of bf16, right to 17 bits in place of 24, "
+             "which pay where there are tiles (AMX); bf16: right to 8 bits and the fastest, "
+             "where the processor multiplies them (AVX512_BF16)"},
 };
 
 static const Option session_rows[] = {

@@ -62,7 +62,7 @@ Axis axis_make(double low, double high, size_t ticks)
 
 /* --- logarithmic --- */
 
-/* The n-th tick, counted from 1 on, which is the 0th. */
+/* The n-th tick; the 0th is 1. */
 static double logarithmic_tick(int per_decade, double n)
 {
     static const double mantissas[] = {1, 2, 5};
@@ -73,6 +73,8 @@ static double logarithmic_tick(int per_decade, double n)
 Axis axis_make_logarithmic(double low, double high)
 {
     const double rounding = 1 + 1e-9, few = 2.5; /* decades */
+    if (!(low > 0 && low <= high))
+        low = high = 1;
     Axis axis = {.per_decade = log10(high / low) < few ? 3 : 1};
     axis.first = floor(log10(low)) * axis.per_decade;
     while (logarithmic_tick(axis.per_decade, axis.first + 1) <= low * rounding)
@@ -106,7 +108,7 @@ void axis_label(const Axis *axis, double value, char label[AXIS_LABEL])
     if (value == 0)
         snprintf(label, AXIS_LABEL, "0");
     else if (axis->per_decade)
-        snprintf(label, AXIS_LABEL, "%g", value); /* a digit and zeros */
+        snprintf(label, AXIS_LABEL, "%g", value);
     else if (axis->scientific)
         snprintf(label, AXIS_LABEL, "%.*e", axis->decimals, value);
     else

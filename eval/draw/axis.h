@@ -11,10 +11,11 @@
 
 typedef struct Axis {
     double low, high;    /* what the first and the last dot stand for; low < high */
-    double step;         /* between ticks, which are its multiples: 1, 2 or 5 times 10^k */
-    double first, count; /* ticks from first * step on; small whole numbers */
-    int per_decade;      /* logarithmic: 1 or 3 ticks, counted by first; 0: not logarithmic */
-    double unit;         /* labels count in these */
+    double first, count; /* of the ticks, in steps; small whole numbers */
+    int per_decade;      /* steps from a power of ten to the next, 1 or 3; 0: not logarithmic */
+    /* where it is not: */
+    double step; /* 1, 2 or 5 times 10^k */
+    double unit; /* labels count in these */
     const char *suffix;
     int decimals;
     bool scientific;
@@ -26,7 +27,7 @@ enum { AXIS_LABEL = 32 };
  * values, which is low > high, it goes from 0 to 1. */
 Axis axis_make(double low, double high, size_t ticks);
 
-/* The same for values above 0, logarithmic. */
+/* The same for values above 0, logarithmic; without values, from 1 on. */
 Axis axis_make_logarithmic(double low, double high);
 
 /* How far along the axis the value is, of 1. */

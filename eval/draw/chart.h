@@ -43,7 +43,7 @@ typedef struct Chart {
     size_t series_count;
     const ChartLook *looks; /* of the series; NULL: each is an identity of its own */
     const char *x_label, *y_label;
-    bool logarithmic;     /* both sides, in pictures; of points above 0 */
+    bool logarithmic;     /* both sides, in pictures; 0 and below are gaps */
     size_t columns, rows; /* of everything; at least CHART_COLUMNS_LEAST by CHART_ROWS_LEAST */
     bool utf8;            /* else only ASCII */
     bool colour;          /* those of eval/draw/palette.h */

@@ -50,13 +50,15 @@ static void print_escaped(FILE *out, const char *text)
 
 typedef struct Plane {
     Axis x, y;
+    bool logarithmic;
     int top; /* below the legend */
 } Plane;
 
-static bool is_drawn(ChartPoint point)
+static bool is_drawn(const Plane *plane, ChartPoint point)
 {
     const double most = 1e300;
-    return fabs(point.x) <= most && fabs(point.y) <= most;
+    bool above = !plane->logarithmic || (point.x > 1 / most && point.y > 1 / most);
+    return above && fabs(point.x) <= most && fabs(point.y) <= most;
 }
 
 /* Widens a range by a value that can be drawn. */
@@ -68,12 +70,13 @@ static void include(double range[2], double value)
 
 static Plane plane_of(const Chart *chart)
 {
+    Plane plane = {.logarithmic = chart->logarithmic};
     double x[2] = {INFINITY, -INFINITY}, y[2] = {INFINITY, -INFINITY};
     for (size_t s = 0; s < chart->series_count; s++) {
         const ChartBand *band = chart_look(chart, s).band;
         for (size_t i = 0; i < chart->series[s].count; i++) {
             ChartPoint point = chart->series[s].points[i];
-            if (!is_drawn(point))
+            if (!is_drawn(&plane, point))
                 continue;
             include(x, point.x);
             include(y, point.y);
@@ -83,10 +86,11 @@ static Plane plane_of(const Chart *chart)
             }
         }
     }
-    if (chart->logarithmic)
-        return (Plane){.x = axis_make_logarithmic(x[0], x[1]),
-                       .y = axis_make_logarithmic(y[0], y[1])};
-    return (Plane){.x = axis_make(x[0], x[1], TICKS), .y = axis_make(y[0], y[1], TICKS)};
+    plane.x = plane.logarithmic ? axis_make_logarithmic(x[0], x[1])
+                                : axis_make(x[0], x[1], TICKS);
+    plane.y = plane.logarithmic ? axis_make_logarithmic(y[0], y[1])
+                                : axis_make(y[0], y[1], TICKS);
+    return plane;
 }
 
 static double place_x(const Plane *plane, double x)
@@ -158,8 +162,8 @@ static size_t *points_to_draw(const Plane *plane, const ChartSeries *series)
         const ChartPoint *points = series->points;
         double place = floor(place_x(plane, points[first].x) * half_units);
         end = first + 1;
-        while (series->count > MOST_POINTS && end < series->count && is_drawn(points[first]) &&
-               is_drawn(points[end]) &&
+        while (series->count > MOST_POINTS && end < series->count &&
+               is_drawn(plane, points[first]) && is_drawn(plane, points[end]) &&
                floor(place_x(plane, points[end].x) * half_units) == place)
             end++;
         keep(&kept, series, first, end);
@@ -176,7 +180,7 @@ static void print_line(FILE *out, const Plane *plane, const ChartSeries *series,
     bool connected = false;
     for (size_t k = 0; k < arrlenu(kept); k++) {
         ChartPoint point = series->points[kept[k]];
-        bool drawn = is_drawn(point);
+        bool drawn = is_drawn(plane, point);
         if (drawn)
             fprintf(out, "%c%.1f %.1f", connected ? 'L' : 'M', place_x(plane, point.x),
                     place_y(plane, point.y));
@@ -192,7 +196,8 @@ static void print_band(FILE *out, const Plane *plane, const ChartSeries *series,
     size_t *kept = points_to_draw(plane, series);
     fprintf(out, "<path class=\"band\" fill=\"%s\" d=\"", palette_hex(look.identity));
     for (size_t first = 0, end; first < arrlenu(kept); first = end + 1) {
-        for (end = first; end < arrlenu(kept) && is_drawn(series->points[kept[end]]); end++)
+        for (end = first; end < arrlenu(kept) && is_drawn(plane, series->points[kept[end]]);
+             end++)
             fprintf(out, "%c%.1f %.1f", end == first ? 'M' : 'L',
                     place_x(plane, series->points[kept[end]].x),
                     place_y(plane, look.band[kept[end]].high));
@@ -210,7 +215,7 @@ static void print_dots(FILE *out, const Plane *plane, const ChartSeries *series,
 {
     for (size_t i = 0; i < series->count && series->count <= MOST_DOTS; i++) {
         ChartPoint point = series->points[i];
-        if (!is_drawn(point))
+        if (!is_drawn(plane, point))
             continue;
         fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"><title>",
                 place_x(plane, point.x), place_y(plane, point.y), palette_hex(look.identity));
