@@ -281,19 +281,19 @@ static void fill_open(ModelConfig *config)
     }
 }
 
-/* Turned features tell positions apart, and so does a decay; a kind that can do with neither
- * needs them in its input. */
+/* Turned features tell positions apart, and some kinds do so by themselves; one that can do with
+ * neither needs them in its input. */
 static size_t suitable_positions(const ModelConfig *config)
 {
-    bool all_decay = true;
+    bool all_know = true;
     for (size_t k = 0; k < config->attention.count; k++) {
         const AttentionKind *kind = config_kind(config, k);
-        if (kind->no_rotary && !kind->has_decay)
+        if (kind->no_rotary && !kind->knows_positions)
             return POSITIONS_LEARNED;
-        all_decay = all_decay && kind->has_decay;
+        all_know = all_know && kind->knows_positions;
     }
     bool odd = config_head_width(config) % 2 != 0;
-    return all_decay ? POSITIONS_NONE : odd ? POSITIONS_LEARNED : POSITIONS_ROTARY;
+    return all_know ? POSITIONS_NONE : odd ? POSITIONS_LEARNED : POSITIONS_ROTARY;
 }
 
 static bool check_kind(const ModelConfig *config, const AttentionKind *kind, Error *error)

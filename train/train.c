@@ -69,7 +69,7 @@ static void print_kind(const AttentionKind *kind)
     } needs[] = {{kind->wants_convolution, "a short convolution (--conv)"},
                  {kind->wants_norm, "a norm of each head (--head-norm)"},
                  {kind->wants_gate, "a gate on its output (--out-gate)"},
-                 {kind->has_decay, "no positions"},
+                 {kind->knows_positions, "no positions"},
                  {kind->no_rotary, "learned positions"}};
     printf("%-13s %s\n%14sa token costs %s a head; decoding carries %s%s\n", kind->name,
            kind->help, "", kind->cost,

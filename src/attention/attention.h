@@ -68,14 +68,14 @@ typedef enum AttentionCarry {
 
 struct AttentionKind {
     const char *name, *help;
-    const char *cost;  /* of a token, in words: "D^2", "T D" */
-    const char *uses;  /* names of options of its own, with blanks; or NULL */
-    bool has_weights;  /* weights per pair of positions exist, and can be dropped out */
-    bool normalised;   /* the weights of a position sum to 1 */
-    bool turns_itself; /* takes the rotary angles; otherwise q and k come turned */
-    bool no_rotary;    /* turning would break it */
-    bool has_decay;    /* knows positions by itself: other ways are off unless asked for */
-    bool finite_state; /* decoding needs the same memory and time at any position */
+    const char *cost;     /* of a token, in words: "D^2", "T D" */
+    const char *uses;     /* names of options of its own, with blanks; or NULL */
+    bool has_weights;     /* weights per pair of positions exist, and can be dropped out */
+    bool normalised;      /* the weights of a position sum to 1 */
+    bool turns_itself;    /* takes the rotary angles; otherwise q and k come turned */
+    bool no_rotary;       /* turning would break it */
+    bool knows_positions; /* by itself: other ways are off unless asked for */
+    bool finite_state;    /* decoding needs the same memory and time at any position */
     AttentionCarry carry;
     bool wants_convolution, wants_norm, wants_gate; /* around it, unless asked otherwise */
 

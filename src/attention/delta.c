@@ -82,7 +82,7 @@ const AttentionKind attention_gated_delta = {
     DECAY_KIND(gated_rule),
     .name = "gated-delta",
     .help = "the delta rule in a state that fades as fast as each position says",
-    .has_decay = true,
+    .knows_positions = true,
     .wants_convolution = true,
     .wants_gate = true,
     .gates = two_gates,

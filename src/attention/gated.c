@@ -32,7 +32,7 @@ const AttentionKind attention_gated = {
     DECAY_KIND(rule),
     .name = "gated",
     .help = "a linear state that fades as fast as each position says",
-    .has_decay = true,
+    .knows_positions = true,
     .wants_gate = true,
     .gates = decay_one_gate,
 };

@@ -3,7 +3,8 @@
  *   S_i = (1 - 2^-(5+h)) S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D)
  *
  * so that half of what was written is left after 22 positions in the first head, and after
- * twice as many in each further one. */
+ * twice as many in each further one. So slow a fading says little of what stands where:
+ * positions are wanted, too. */
 #include "src/attention/decay.h"
 
 #include <math.h>
@@ -19,6 +20,5 @@ const AttentionKind attention_retention = {
     DECAY_KIND(rule),
     .name = "retention",
     .help = "a linear state that fades at a fixed rate, another in each head",
-    .has_decay = true,
     .wants_gate = true,
 };
