@@ -185,9 +185,8 @@ ablation() {
 # The linear kinds have gates and convolutions, whose parameters come off the feed-forward layer.
 small() {
     run small/softmax --preset small
-    run small/softmax1 --preset small --attn softmax1
     run small/window+gated-delta --preset small --attn window+gated-delta --ffn 952
-    run small/gated-delta --preset small --attn gated-delta --ffn 888
+    run small/gated-delta --preset small --attn gated-delta --pos rotary --ffn 888
     run small/linear --preset small --attn linear
     bin/compare "$runs"/small/* --svg eval/small.svg >/dev/null
     {
