@@ -170,14 +170,19 @@ ablation() {
     change with-attention-dropout --attn-dropout 0.1
     change with-penalties --penalty 0.1 --change-penalty 0.05
     change with-value-residual --value-residual
+    change with-value-residual-2 --value-residual --seed 2
     change with-logit-cap --logit-cap 30
     change with-convolution --conv yes
     change with-tail-average --average tail --average-from 0.8
     change with-moving-average --average ema
     change with-streams --streams
     change with-jitter --jitter 0.5
-    change with-softmax1 --attn softmax1
     change with-longer-context --context 256 --batch 8
+    # other attention
+    change with-softmax1 --attn softmax1
+    change with-window+gated-delta --attn window+gated-delta
+    change with-gated-delta-turned --attn gated-delta --pos rotary
+    change with-gated-delta-not-normed --attn gated-delta --no-qk-norm
     [ "$precision" = single ] || (precision=single && change in-single-precision)
     table tiny/softmax-1 ablation | publish ablation $report
 }
