@@ -3,8 +3,9 @@
 # folder that the programs are in. Threads, kernels, builds of OpenBLAS, languages, time zones,
 # folders, terminals and what memory held before are varied; models are tiny and learn the toy
 # language. Between sets of kernels, whose sums round differently, losses agree to 1e-4 after
-# 100 steps, and to what their shorter numbers allow where there are such. What the machine does not have is skipped, and said to be. Prints a line for each
-# case that failed and, last, how many passed and failed.
+# 100 steps, and to what their shorter numbers allow where there are such. What the machine does
+# not have is skipped, and said to be. Prints a line for each case that failed and, last, how
+# many passed and failed.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)

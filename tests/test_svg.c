@@ -156,17 +156,22 @@ START_TEST(many_names_take_lines_of_the_legend)
 }
 END_TEST
 
+static char *render_logarithmic(const ChartSeries *series, size_t count)
+{
+    const Chart chart = {.series = series,
+                         .series_count = count,
+                         .x_label = "x",
+                         .y_label = "y",
+                         .logarithmic = true};
+    return render_chart(&chart, "logarithmic");
+}
+
 /* y = x^2 / 1000: a line straight through the plane's corners, between ticks of the scale. */
 START_TEST(powers_are_straight_on_logarithmic_scales)
 {
     const ChartPoint points[] = {{100, 10}, {1000, 1000}, {10000, 100000}};
     const ChartSeries series[] = {{"power", points, 3}};
-    const Chart chart = {.series = series,
-                         .series_count = 1,
-                         .x_label = "x",
-                         .y_label = "y",
-                         .logarithmic = true};
-    char *svg = render_chart(&chart, "powers");
+    char *svg = render_logarithmic(series, 1);
     check_document(svg);
     ck_assert_ptr_nonnull(strstr(svg, "d=\"M64.0 428.0L420.0 262.0L776.0 96.0\""));
     static const char *const labels[] = {">100<",  ">200<",   ">500<",   ">1000<",
@@ -184,12 +189,7 @@ START_TEST(a_logarithmic_scale_leaves_out_what_it_cannot_show)
     const ChartPoint points[] = {{1, 1}, {2, 0}, {3, -1}, {4, 2}};
     const ChartSeries series[] = {{"some", points, 4}, {"none", points + 1, 2}};
     for (size_t first = 0; first < 2; first++) {
-        const Chart chart = {.series = series + first,
-                             .series_count = 2 - first,
-                             .x_label = "x",
-                             .y_label = "y",
-                             .logarithmic = true};
-        char *svg = render_chart(&chart, "some");
+        char *svg = render_logarithmic(series + first, 2 - first);
         check_document(svg);
         ck_assert_uint_eq(count_of(svg, "<circle"), first == 0 ? 2 : 0);
         free(svg);
@@ -203,12 +203,7 @@ START_TEST(a_logarithmic_scale_has_room_for_a_single_value)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         const ChartPoint point = {values[i], values[i]};
         const ChartSeries series[] = {{"one", &point, 1}};
-        const Chart chart = {.series = series,
-                             .series_count = 1,
-                             .x_label = "x",
-                             .y_label = "y",
-                             .logarithmic = true};
-        char *svg = render_chart(&chart, "one");
+        char *svg = render_logarithmic(series, 1);
         check_document(svg);
         ck_assert_uint_eq(count_of(svg, "<circle"), 1);
         ck_assert_uint_eq(count_of(svg, "class=\"grid\""), 2);

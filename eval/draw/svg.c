@@ -68,6 +68,12 @@ static void include(double range[2], double value)
     range[1] = fmax(range[1], value);
 }
 
+static Axis make_axis(const Plane *plane, const double range[2])
+{
+    return plane->logarithmic ? axis_make_logarithmic(range[0], range[1])
+                              : axis_make(range[0], range[1], TICKS);
+}
+
 static Plane plane_of(const Chart *chart)
 {
     Plane plane = {.logarithmic = chart->logarithmic};
@@ -86,10 +92,8 @@ static Plane plane_of(const Chart *chart)
             }
         }
     }
-    plane.x = plane.logarithmic ? axis_make_logarithmic(x[0], x[1])
-                                : axis_make(x[0], x[1], TICKS);
-    plane.y = plane.logarithmic ? axis_make_logarithmic(y[0], y[1])
-                                : axis_make(y[0], y[1], TICKS);
+    plane.x = make_axis(&plane, x);
+    plane.y = make_axis(&plane, y);
     return plane;
 }
 
