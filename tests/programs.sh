@@ -432,8 +432,12 @@ wait_until() {
         waited=$((waited + 1))
     done
 }
-# Where the next checkpoint is to be, there is something that it cannot replace.
-bar_saving() { wait_until mkdir parts/next.safetensors 2>/dev/null; }
+# Where the next checkpoint is to be, there is something that it cannot replace. Until a save has
+# failed, the last may have been good, and nothing done since that wants another.
+bar_saving() {
+    wait_until mkdir parts/next.safetensors 2>/dev/null
+    wait_until grep -q 'The training goes on' err
+}
 end_with() {
     kill "-$1" "$child"
     wait "$child" 2>/dev/null
@@ -465,7 +469,6 @@ check_run 'a killed run that went on is the run'
 
 start_endless
 bar_saving
-wait_until grep -q 'The training goes on' err
 check 'a save that fails is told' says 'parts/next.safetensors: cannot replace'
 check 'and does not end the run' kill -0 "$child"
 rmdir parts/next.safetensors
