@@ -281,8 +281,8 @@ static void fill_open(ModelConfig *config)
     }
 }
 
-/* Turned features tell positions apart, and some kinds do so by themselves; one that can do with
- * neither needs them in its input. */
+/* Turned features tell positions apart, and some kinds do so by themselves; one that can do
+ * with neither needs them in its input. */
 static size_t suitable_positions(const ModelConfig *config)
 {
     bool all_know = true;
