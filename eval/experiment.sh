@@ -187,7 +187,7 @@ ablation() {
     table tiny/softmax-1 ablation | publish ablation $report
 }
 
-# The linear kinds have gates and convolutions, whose parameters come off the feed-forward layer.
+# The gates and convolutions that some kinds have come off the width of the feed-forward layer.
 small() {
     run small/softmax --preset small
     run small/window+gated-delta --preset small --attn window+gated-delta --ffn 952
