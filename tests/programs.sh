@@ -229,6 +229,10 @@ check 'in two parts: the run is the same' same_runs watched parts
 check 'in two parts: so are the samples' same watched/samples.txt parts/samples.txt
 check 'in two parts: two event files' [ "$(events parts)" -eq 2 ]
 rm -rf parts
+train parts --eval-every 7 --sample-every 2 --dropout 0.1 --average tail --average-from 0 text.txt
+check 'with an average, it is what writes' [ "$(sed -n '/^# step 40/,$p' parts/samples.txt)" != \
+    "$(sed -n '/^# step 40/,$p' watched/samples.txt)" ]
+rm -rf parts
 # shellcheck disable=SC2086
 run "$bin/train" $small --steps 10 --sample-every 1 --run samples text.txt
 check 'samples are printed' says "$(sed -n 2p samples/samples.txt)"
@@ -484,6 +488,22 @@ check 'and says where to go on' says 'parts/last.safetensors is as it was saved 
 rmdir parts/next.safetensors
 resume parts --stop-after 20
 check_run 'from there it is the run'
+
+rm -rf straight parts
+train straight text.txt
+train parts --stop-after 39 text.txt
+rm -f parts/best.safetensors
+mkdir parts/best.safetensors
+resume parts
+check 'so does a best model that is not saved' exits 1
+rmdir parts/best.safetensors
+resume parts
+check 'it is once it can be, though the run is over' \
+    eval 'same_numbers straight/best.safetensors parts/best.safetensors &&
+        same straight/last.safetensors parts/last.safetensors'
+resume parts
+check 'and only then' says 'Nothing to do'
+rm -rf straight parts
 
 start_endless
 mv parts gone

@@ -132,16 +132,22 @@ static bool save_at_end(Loop *loop, Error *error)
 
 /* --- a step and what follows it --- */
 
+static void mark_best(Progress *progress)
+{
+    progress->best_loss = progress->last_loss;
+    progress->best_step = progress->last_step;
+}
+
 /* What is not saved is no best: the next that is better than the one on the disk will be. */
-static void save_best(Loop *loop, double loss, size_t step)
+static void save_best(Loop *loop, const Progress *before)
 {
     Progress *progress = &loop->trainer->progress;
     Error *why = &loop->best.why;
     bool good = !ranks_first() || trainer_save(loop->trainer, loop->folder->best, false, why);
     good = ranks_agree(good, why);
     if (!good) {
-        progress->best_loss = loss;
-        progress->best_step = step;
+        progress->best_loss = before->best_loss;
+        progress->best_step = before->best_step;
     }
     note(loop, &loop->best, good);
 }
@@ -156,20 +162,35 @@ static void validate(Loop *loop)
     ValidationNews news = {.train_loss = loop->shown_loss,
                            .best = progress->last_loss < progress->best_loss};
     progress->stale = news.best ? 0 : progress->stale + 1;
-    if (news.best) {
-        progress->best_loss = progress->last_loss;
-        progress->best_step = progress->step;
-    }
+    if (news.best)
+        mark_best(progress);
     loop->validations++;
     observers_validated(loop->observers, &news);
     if (news.best)
-        save_best(loop, before.best_loss, before.best_step);
+        save_best(loop, &before);
+}
+
+/* The checkpoint that the run goes on from is of a model that was found to be the best, but
+ * could not be saved as that. */
+static bool owes_best(const Progress *progress)
+{
+    bool validated = progress->step > 0 && progress->last_step == progress->step;
+    return validated && progress->last_loss < progress->best_loss;
+}
+
+static void make_up_for_best(Loop *loop)
+{
+    Progress *progress = &loop->trainer->progress, before = *progress;
+    mark_best(progress);
+    save_best(loop, &before);
 }
 
 static void sample(Loop *loop)
 {
     size_t step = loop->trainer->progress.step;
+    trainer_swap_average(loop->trainer);
     char *text = sampling_write(&loop->sampling);
+    trainer_swap_average(loop->trainer);
     SampleNews news = {step, trainer_epoch(loop->trainer, step), text};
     observers_sampled(loop->observers, &news);
     free(text);
@@ -208,9 +229,14 @@ static bool out_of_patience(const Trainer *t)
     return patience > 0 && t->progress.stale >= patience;
 }
 
-bool loop_is_over(const Trainer *trainer)
+static bool is_over(const Trainer *trainer)
 {
     return trainer->progress.step >= trainer->steps || out_of_patience(trainer);
+}
+
+bool loop_has_work(const Trainer *trainer)
+{
+    return !is_over(trainer) || owes_best(&trainer->progress);
 }
 
 static bool time_to_stop(const Loop *loop)
@@ -268,12 +294,14 @@ static LoopEnd run(Loop *loop, Error *error)
     Trainer *trainer = loop->trainer;
     if (!ranks_agree(observers_started(loop->observers, error), error))
         return LOOP_FAILED;
-    while (!loop_is_over(trainer) && !is_asked_to_end(loop))
+    if (owes_best(&trainer->progress))
+        make_up_for_best(loop);
+    while (!is_over(trainer) && !is_asked_to_end(loop))
         if (!do_step(loop, error))
             return LOOP_FAILED;
     if (!save_at_end(loop, error))
         return LOOP_FAILED;
-    if (loop_is_over(trainer)) /* whatever else happened: there is nothing to go on with */
+    if (is_over(trainer)) /* whatever else happened: there is nothing to go on with */
         return out_of_patience(trainer) ? LOOP_PATIENCE : LOOP_FINISHED;
     return signals_caught() ? LOOP_SIGNAL : LOOP_STOPPED;
 }

@@ -14,8 +14,9 @@ typedef enum LoopEnd {
     LOOP_FAILED    /* the error says why */
 } LoopEnd;
 
-/* Whether all steps are done, or patience is at its end. */
-bool loop_is_over(const Trainer *trainer);
+/* Whether there are steps to do and patience is not at its end, or there is something of the
+ * run to be saved that could not be. */
+bool loop_has_work(const Trainer *trainer);
 
 /* Trains until one of these; in every case but the last the run is saved. */
 LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers,

@@ -251,11 +251,11 @@ static int train_one(const CommandLine *line, char **path)
     *path = memory_copy_text(ranks_first() ? folder.path : "");
     signals_catch();
     LoopEnd end = LOOP_FINISHED;
-    if (loop_is_over(&trainer))
+    if (loop_has_work(&trainer))
+        end = audience_train(&trainer, &folder, &screen, stop, &error);
+    else
         screen_say(&screen, "Nothing to do: the run ended after step %zu.",
                    trainer.progress.step);
-    else
-        end = audience_train(&trainer, &folder, &screen, stop, &error);
     int status = ranks_first() ? farewell(end, &screen, &folder, &error) : 0;
     team_stop();
     trainer_free(&trainer);

@@ -391,12 +391,17 @@ void trainer_skip(Trainer *t)
     t->progress.skipped_in_row++;
 }
 
-double trainer_validate(Trainer *t)
+void trainer_swap_average(Trainer *t)
 {
     average_swap(&t->average, t->model.base);
+}
+
+double trainer_validate(Trainer *t)
+{
+    trainer_swap_average(t);
     Score score = score_text(&t->pass, t->corpus.valid.ids, t->corpus.valid.count,
                              t->corpus.vocabulary.eos, t->pass.length, t->score_buffer);
-    average_swap(&t->average, t->model.base);
+    trainer_swap_average(t);
     return score_loss(score);
 }
 

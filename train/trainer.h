@@ -78,6 +78,9 @@ bool trainer_step(Trainer *trainer, Step *step, Error *error);
  */
 void trainer_skip(Trainer *trainer);
 
+/* Exchanges the weights with their average, if one is kept; twice is nothing. The average is
+ * what is validated, and what is to be used. */
+void trainer_swap_average(Trainer *trainer);
 /* The validation loss, nats per token, over the whole split. */
 double trainer_validate(Trainer *trainer);
 
