@@ -174,7 +174,7 @@ static void validate(Loop *loop)
  * could not be saved as that. */
 static bool owes_best(const Progress *progress)
 {
-    bool validated = progress->step > 0 && progress->last_step == progress->step;
+    bool validated = progress->last_step > 0 && progress->last_step == progress->step;
     return validated && progress->last_loss < progress->best_loss;
 }
 
