@@ -501,7 +501,7 @@ resume parts
 check 'it is once it can be, though the run is over' \
     eval 'same_numbers straight/best.safetensors parts/best.safetensors &&
         same straight/last.safetensors parts/last.safetensors'
-resume parts
+run "$bin/train" --resume parts
 check 'and only then' says 'Nothing to do'
 rm -rf straight parts
 
