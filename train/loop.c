@@ -132,6 +132,13 @@ static bool save_at_end(Loop *loop, Error *error)
 
 /* --- a step and what follows it --- */
 
+/* Whether the model as it stands was validated, and is better than the best that is saved. */
+static bool is_best(const Progress *progress)
+{
+    bool validated = progress->last_step > 0 && progress->last_step == progress->step;
+    return validated && progress->last_loss < progress->best_loss;
+}
+
 static void mark_best(Progress *progress)
 {
     progress->best_loss = progress->last_loss;
@@ -159,8 +166,7 @@ static void validate(Loop *loop)
     progress->last_loss = trainer_validate(t);
     progress->last_step = progress->step;
     progress->seconds = clock_seconds() - loop->clock;
-    ValidationNews news = {.train_loss = loop->shown_loss,
-                           .best = progress->last_loss < progress->best_loss};
+    ValidationNews news = {.train_loss = loop->shown_loss, .best = is_best(progress)};
     progress->stale = news.best ? 0 : progress->stale + 1;
     if (news.best)
         mark_best(progress);
@@ -170,14 +176,7 @@ static void validate(Loop *loop)
         save_best(loop, &before);
 }
 
-/* The checkpoint that the run goes on from is of a model that was found to be the best, but
- * could not be saved as that. */
-static bool owes_best(const Progress *progress)
-{
-    bool validated = progress->last_step > 0 && progress->last_step == progress->step;
-    return validated && progress->last_loss < progress->best_loss;
-}
-
+/* For a session that found it, but could not save it. */
 static void make_up_for_best(Loop *loop)
 {
     Progress *progress = &loop->trainer->progress, before = *progress;
@@ -236,7 +235,7 @@ static bool is_over(const Trainer *trainer)
 
 bool loop_has_work(const Trainer *trainer)
 {
-    return !is_over(trainer) || owes_best(&trainer->progress);
+    return !is_over(trainer) || is_best(&trainer->progress);
 }
 
 static bool time_to_stop(const Loop *loop)
@@ -294,7 +293,7 @@ static LoopEnd run(Loop *loop, Error *error)
     Trainer *trainer = loop->trainer;
     if (!ranks_agree(observers_started(loop->observers, error), error))
         return LOOP_FAILED;
-    if (owes_best(&trainer->progress))
+    if (is_best(&trainer->progress))
         make_up_for_best(loop);
     while (!is_over(trainer) && !is_asked_to_end(loop))
         if (!do_step(loop, error))

@@ -1,5 +1,5 @@
-/* The steps of a training run: gradients of the shards, their sum, the update; and validating.
- */
+/* The steps of a training run: the gradients of its shards, their sum, the update; and what is
+ * due between steps. */
 #include "models/update.h"
 #include "src/crc32c.h"
 #include "src/optim/schedule.h"
