@@ -17,6 +17,8 @@
 #include "src/attention/features.h"
 #include "src/gemm.h"
 
+#include <assert.h>
+
 #define MOST_EXPONENT ((real)60)
 #define FLOOR         ((real)1e-12)
 
@@ -66,6 +68,7 @@ static void make_orthogonal(real *rows, size_t last, size_t width)
 static void start_own(real *own, const AttentionHead *head, RandomKey key)
 {
     size_t width = head->width;
+    assert(width > 0);
     for (size_t i = 0; i < own_reals(head); i++)
         own[i] = (real)random_normal(key, i);
     for (size_t row = 0; row < features_of(head); row++) {
