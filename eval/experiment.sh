@@ -206,7 +206,8 @@ best() {
     {
         table best best
         printf '\n```text\n'
-        score "$runs/best" --split test --tune-temperature --cache 2000 --tune-cache --dynamic
+        score "$runs/best" --split test --tune-temperature --cache 2000 --tune-cache \
+            --dynamic --tune-dynamic
         echo '```'
     } | publish best $report
 }

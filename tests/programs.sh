@@ -977,11 +977,15 @@ check 'compare shows the model as it is' \
     prints "  $(sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p' plain.txt)  *"
 check 'further learning leaves the model alone' \
     same ways/best.safetensors softmax/best.safetensors
-run "$bin/eval" ways text.txt --split test --tune-temperature --cache 50 --tune-cache
+run "$bin/eval" ways text.txt --split test --tune-temperature --cache 50 --tune-cache \
+    --dynamic --dynamic-statistics 20 --tune-dynamic
 check 'tuned ones say so' eval "prints '^temperature [0-9.]*, tuned on the validation text: ' &&
-    prints '^cache 50, theta [0-9.]*, lambda [0-9.]*, tuned on the validation text: '"
+    prints '^cache 50, theta [0-9.]*, lambda [0-9.]*, tuned on the validation text: ' &&
+    prints '^dynamic 16, lr [^ ]*, decay [^ ]*, statistics 20, tuned on the validation text: '"
 check 'and what was found is noted' grep -q \
     ',cache 50 theta tuned lambda tuned,theta [0-9.]* lambda [0-9.]*$' ways/scores.csv
+check 'for further learning, too' grep -q \
+    ',dynamic 16 lr tuned decay tuned statistics 20,lr [^ ]* decay [^ ]*$' ways/scores.csv
 run "$bin/eval" softmax/best.safetensors text.txt --tune-temperature
 check 'on the validation text it is no surprise' prints 'tuned on this very text'
 eval_json softmax text.txt --split test --temperature 1 --cache 50 --cache-lambda 0 --dynamic \
@@ -1026,6 +1030,8 @@ refused 'eval: theta of no cache' 2 '--cache-theta is for --cache' \
     "$bin/eval" softmax text.txt --cache-theta 1
 refused 'eval: theta that is looked for' 2 '--tune-cache looks for' \
     "$bin/eval" softmax text.txt --cache 9 --tune-cache --cache-theta 1
+refused 'eval: a rate that is looked for' 2 '--tune-dynamic looks for' \
+    "$bin/eval" softmax text.txt --dynamic --tune-dynamic --dynamic-lr 1e-4
 refused 'eval: a segment of nothing dynamic' 2 '--dynamic-segment is for --dynamic' \
     "$bin/eval" softmax text.txt --dynamic-segment 3
 refused 'eval: a segment longer than a window' 2 'longer than the window of 16' \

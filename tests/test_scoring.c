@@ -527,6 +527,32 @@ START_TEST(learning_goes_by_its_formula)
 }
 END_TEST
 
+/* No better when either is halved or doubled; found from steps that lead astray, too. */
+START_TEST(the_best_learning_is_found)
+{
+    static const DynamicOptions starts[] = {{0.001, 0.001, 3}, {100, 0.2, 3}};
+    const Protocol protocol = {WINDOW, 4, 1, PRIME};
+    for (size_t s = 0; s < 2; s++) {
+        SmallModel given;
+        small_model_make(&given, small, 0.3);
+        for (size_t i = 0; i < TEXT; i++)
+            ids[i] = (int32_t)(i % 4);
+        DynamicOptions best = dynamic_tune(&given.model, &protocol, &starts[s], &text,
+                                           &training);
+        double lowest = dynamic_nats(&given.model, 4, &best);
+        double first = dynamic_nats(&given.model, 4, &starts[s]);
+        ck_assert(lowest < first || !isfinite(first));
+        for (double factor = 0.5; factor < 3; factor *= 4) {
+            DynamicOptions other = {best.rate, best.decay * factor, 3};
+            ck_assert(!(dynamic_nats(&given.model, 4, &other) < 0.999 * lowest));
+            other = (DynamicOptions){best.rate * factor, starts[s].decay, 3};
+            ck_assert(!(dynamic_nats(&given.model, 4, &other) < 0.999 * lowest));
+        }
+        small_model_free(&given);
+    }
+}
+END_TEST
+
 /* Nothing is learned before something has been scored. */
 START_TEST(the_first_segment_is_scored_as_it_was)
 {
@@ -555,6 +581,7 @@ Suite *scoring_suite(void)
     tcase_add_test(tests, a_model_that_learns_nothing_is_as_it_was);
     tcase_add_test(tests, learning_leaves_the_model_alone);
     tcase_add_test(tests, learning_goes_by_its_formula);
+    tcase_add_test(tests, the_best_learning_is_found);
     tcase_add_test(tests, the_first_segment_is_scored_as_it_was);
     suite_add_tcase(suite, tests);
     return suite;

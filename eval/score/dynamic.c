@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define TILE ((size_t)32768) /* weights of a tile */
@@ -162,23 +163,87 @@ static void step(Learner *l, const DynamicOptions *options, size_t tokens)
     team_run(team_tiles(l->weights, TILE), step_tile, &job);
 }
 
+/* Reads a text from the trained weights on; stops where the nats are past `enough`. */
+static Score read_text(Learner *l, const DynamicOptions *options, const Windows *windows,
+                       double enough)
+{
+    Score score = {.tokens = windows->count};
+    memcpy(l->model.base, l->trained, l->weights * sizeof *l->trained);
+    if (l->pass.carries)
+        pass_restart(&l->pass);
+    for (size_t i = 0; i < windows_number(windows) && score.nats <= enough; i++) {
+        size_t tokens;
+        score.nats += read_window(l, windows, i, &tokens);
+        step(l, options, tokens);
+    }
+    return score;
+}
+
+static void learner_start(Learner *l, const Model *model, const Protocol *protocol,
+                          const CorpusSplit *training, size_t statistics)
+{
+    assert(protocol->batch == 1 && statistics > 0);
+    Windows learned = protocol_windows(protocol, training);
+    learner_make(l, model, protocol->window);
+    gather_statistics(l, &learned, statistics);
+}
+
 Score dynamic_score(const Model *model, const Protocol *protocol, const DynamicOptions *options,
                     const CorpusSplit *split, const CorpusSplit *training)
 {
-    assert(protocol->batch == 1 && options->statistics > 0);
     Learner l;
-    Score score = {.tokens = split->count};
     Windows windows = protocol_windows(protocol, split);
-    Windows learned = protocol_windows(protocol, training);
-    learner_make(&l, model, protocol->window);
-    gather_statistics(&l, &learned, options->statistics);
-    if (l.pass.carries)
-        pass_restart(&l.pass);
-    for (size_t i = 0; i < windows_number(&windows); i++) {
-        size_t tokens;
-        score.nats += read_window(&l, &windows, i, &tokens);
-        step(&l, options, tokens);
-    }
+    learner_start(&l, model, protocol, training, options->statistics);
+    Score score = read_text(&l, options, &windows, INFINITY);
     learner_free(&l);
     return score;
+}
+
+/* --- the best rate and decay --- */
+
+typedef struct Tuning {
+    Learner learner;
+    Windows windows;
+    DynamicOptions best;
+    double nats; /* of the best; infinite or not a number while none stays at its senses */
+} Tuning;
+
+/* Takes these where they are worth a reading, or where the best is none yet. */
+static bool take_if_better(Tuning *t, DynamicOptions options)
+{
+    const double worth = 1e-4; /* of the nats */
+    double most = isfinite(t->nats) ? (1 - worth) * t->nats : INFINITY;
+    double nats = read_text(&t->learner, &options, &t->windows, most).nats;
+    if (isfinite(t->nats) && !(nats <= most))
+        return false;
+    t->nats = nats;
+    t->best = options;
+    return true;
+}
+
+/* Goes on from the best by these factors while that makes it better; returns whether it did. */
+static bool walk(Tuning *t, double rate, double decay)
+{
+    const int most = 16;
+    int steps = 0;
+    while (steps < most &&
+           take_if_better(t, (DynamicOptions){t->best.rate * rate, t->best.decay * decay,
+                                              t->best.statistics}))
+        steps++;
+    return steps > 0;
+}
+
+DynamicOptions dynamic_tune(const Model *model, const Protocol *protocol,
+                            const DynamicOptions *start, const CorpusSplit *split,
+                            const CorpusSplit *training)
+{
+    Tuning t = {.windows = protocol_windows(protocol, split), .nats = INFINITY};
+    learner_start(&t.learner, model, protocol, training, start->statistics);
+    take_if_better(&t, *start);
+    if (!walk(&t, 0.5, 1)) /* shorter steps first: too long ones may lead astray */
+        walk(&t, 2, 1);
+    if (!walk(&t, 1, 0.5))
+        walk(&t, 1, 2);
+    learner_free(&t.learner);
+    return t.best;
 }

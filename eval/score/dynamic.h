@@ -26,4 +26,11 @@ typedef struct DynamicOptions {
 Score dynamic_score(const Model *model, const Protocol *protocol, const DynamicOptions *options,
                     const CorpusSplit *split, const CorpusSplit *training);
 
+/* The rate and the decay with which a text has the lowest loss: from those to start with, first
+ * the rate, then the decay is halved, or else doubled, for as long as that saves a
+ * ten-thousandth of the nats. */
+DynamicOptions dynamic_tune(const Model *model, const Protocol *protocol,
+                            const DynamicOptions *start, const CorpusSplit *split,
+                            const CorpusSplit *training);
+
 #endif

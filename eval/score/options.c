@@ -87,6 +87,10 @@ static const Option way_rows[] = {
     {.name = "dynamic-statistics", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(dynamic_statistics), .low = 1, .high = OPTION_MOST, .fallback = "200",
      .help = "segments of the training text that tell how large that is"},
+    {.name = "tune-dynamic", .type = OPTION_FLAG,
+     .offset = FIELD(tune_dynamic), .fallback = "no",
+     .help = "take the rate and the decay that are best on the validation text, which is read "
+             "some eight times for it"},
 };
 
 static const Option baseline_rows[] = {
@@ -154,7 +158,8 @@ static void check_companions(const EvalOptions *options, const CommandLine *line
                 {"dynamic-segment", "dynamic", options->dynamic},
                 {"dynamic-lr", "dynamic", options->dynamic},
                 {"dynamic-decay", "dynamic", options->dynamic},
-                {"dynamic-statistics", "dynamic", options->dynamic}};
+                {"dynamic-statistics", "dynamic", options->dynamic},
+                {"tune-dynamic", "dynamic", options->dynamic}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!rows[i].there && command_line_value(line, rows[i].name))
             die_usage("--%s is for --%s, which was not given", rows[i].name, rows[i].wanted);
@@ -175,6 +180,9 @@ void eval_options_check(const EvalOptions *options, const OptionGroup groups[EVA
     if (options->tune_cache &&
         (command_line_value(line, "cache-theta") || command_line_value(line, "cache-lambda")))
         die_usage("--tune-cache looks for theta and lambda itself; leave them out");
+    if (options->tune_dynamic &&
+        (command_line_value(line, "dynamic-lr") || command_line_value(line, "dynamic-decay")))
+        die_usage("--tune-dynamic looks for the rate and the decay itself; leave them out");
     if (options->baseline ? line->operand_count != 1 : line->operand_count != 2)
         die_usage(options->baseline ? "--baseline takes a corpus and nothing else"
                                     : "it takes a run and a corpus");

@@ -20,6 +20,7 @@ typedef struct EvalOptions {
     bool dynamic;
     double dynamic_lr, dynamic_decay;
     size_t dynamic_segment, dynamic_statistics;
+    bool tune_dynamic;
 
     bool baseline;
     size_t order, tokens, vocab_size, min_count;

@@ -64,15 +64,17 @@ static ScoreRow dynamic_row(ScoreRow row, const EvalOptions *options, const Mode
 {
     const Protocol protocol = {options->window, options->dynamic_segment, 1,
                                corpus->vocabulary.eos};
-    const DynamicOptions how = {options->dynamic_lr, options->dynamic_decay,
-                                options->dynamic_statistics};
+    DynamicOptions how = {options->dynamic_lr, options->dynamic_decay,
+                          options->dynamic_statistics};
+    if (options->tune_dynamic)
+        how = dynamic_tune(model, &protocol, &how, &corpus->valid, &corpus->train);
     row.score = dynamic_score(model, &protocol, &how, split, &corpus->train);
     if (!isfinite(row.score.nats))
         warn("the model went astray while it learned; --dynamic-lr %g is too high", how.rate);
     row.stride = protocol.stride;
     row.settings[0] = (WaySetting){"dynamic", (double)protocol.stride, false};
-    row.settings[1] = (WaySetting){"lr", how.rate, false};
-    row.settings[2] = (WaySetting){"decay", how.decay, false};
+    row.settings[1] = (WaySetting){"lr", how.rate, options->tune_dynamic};
+    row.settings[2] = (WaySetting){"decay", how.decay, options->tune_dynamic};
     row.settings[3] = (WaySetting){"statistics", (double)how.statistics, false};
     row.setting_count = 4;
     return row;
