@@ -174,6 +174,7 @@ ablation() {
     change with-value-residual-2 --value-residual --seed 2
     change with-logit-cap --logit-cap 30
     change with-convolution --conv yes
+    change with-residual-convolution --conv residual
     change with-tail-average --average tail --average-from 0.8
     change with-moving-average --average ema
     change with-streams --streams

@@ -15,6 +15,11 @@ const char *wish_name(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
+static const char *convolution_name(size_t index)
+{
+    return index == CONVOLUTION_RESIDUAL ? "residual" : wish_name(index);
+}
+
 static const char *norm_name(size_t index)
 {
     static const char *const names[] = {"pre", "post"};
@@ -132,9 +137,10 @@ const Option model_option_rows[] = {
      .help = "temporal activation regularisation: the same for its change from a position to "
              "the next"},
     {.name = "conv", .argument = "WHEN", .type = OPTION_CHOICE,
-     .offset = FIELD(convolution), .fallback = "auto", .choice = wish_name, .stored = true,
-     .fixed = true,
-     .help = "a convolution over 4 positions before the attention"},
+     .offset = FIELD(convolution), .fallback = "auto", .choice = convolution_name,
+     .stored = true, .fixed = true,
+     .help = "a convolution over 4 positions before the attention, with SiLU behind it; "
+             "residual: added to what it reads, without SiLU"},
     {.name = "head-norm", .argument = "WHEN", .type = OPTION_CHOICE,
      .offset = FIELD(head_norm), .fallback = "auto", .choice = wish_name, .stored = true,
      .fixed = true,
@@ -206,7 +212,7 @@ const AttentionKind *config_kind(const ModelConfig *config, size_t layer)
 
 static bool granted(size_t wish, bool kind_wants)
 {
-    return wish == WISH_AUTO ? kind_wants : wish == WISH_YES;
+    return wish == WISH_AUTO ? kind_wants : wish != WISH_NO;
 }
 
 bool config_convolves(const ModelConfig *config, size_t layer)

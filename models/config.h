@@ -24,10 +24,19 @@ typedef enum NormPlace { NORM_PRE, NORM_POST } NormPlace;
 typedef enum Wish { WISH_AUTO, WISH_NO, WISH_YES } Wish;
 const char *wish_name(size_t index);
 
+/* The same, and yes, but residual in place of SiLU behind it. */
+typedef enum ConvolutionWish {
+    CONVOLUTION_AUTO = WISH_AUTO,
+    CONVOLUTION_NO = WISH_NO,
+    CONVOLUTION_YES = WISH_YES,
+    CONVOLUTION_RESIDUAL
+} ConvolutionWish;
+
 typedef struct ModelConfig {
-    Choices attention;    /* indexes into the table of kinds, repeated over the layers */
-    AttentionOptions own; /* of the kinds */
-    size_t convolution, head_norm, gate; /* Wish */
+    Choices attention;      /* indexes into the table of kinds, repeated over the layers */
+    AttentionOptions own;   /* of the kinds */
+    size_t convolution;     /* ConvolutionWish */
+    size_t head_norm, gate; /* Wish */
     size_t layers, dim, heads, ffn, context;
     size_t positions, norm, activation; /* Positions, NormPlace, index into the table */
     size_t head_bias;                   /* HeadBias */

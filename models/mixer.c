@@ -168,6 +168,16 @@ static void mix_values_backward(Pass *pass, BlockParams *gradients, size_t layer
         vector_add_scaled(dv + row * stride, pass->dfirst_values + row * width, 1, width);
 }
 
+static ConvolutionSizes convolution_sizes(const Pass *pass)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (ConvolutionSizes){.batch = pass->batch,
+                              .length = pass->length,
+                              .channels = 3 * config->dim,
+                              .taps = CONVOLUTION_TAPS,
+                              .residual = config->convolution == CONVOLUTION_RESIDUAL};
+}
+
 /* The convolution's part of a layer's state. */
 static real *rows_before(const Pass *pass, size_t layer, real *state)
 {
@@ -183,8 +193,8 @@ void mixer_mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
     read_input(pass, layer, u);
     phase_enter(PHASE_ATTENTION);
     if (h->convolution)
-        convolution_forward(part[MIXER_QKV], part[MIXER_RAW], h->convolution, pass->batch,
-                            pass->length, 3 * config->dim, CONVOLUTION_TAPS,
+        convolution_forward(part[MIXER_QKV], part[MIXER_RAW], h->convolution,
+                            convolution_sizes(pass),
                             rows_before(pass, layer, pass->mixer[layer].state));
     mix_values(pass, layer);
     if (h->qk_gain)
@@ -260,8 +270,7 @@ void mixer_backward(Pass *pass, BlockParams *gradients, size_t layer, const real
     mix_values_backward(pass, gradients, layer);
     if (h->convolution)
         convolution_backward(part[MIXER_QKV], gradients->convolution, pass->wide,
-                             part[MIXER_RAW], h->convolution, pass->batch, pass->length,
-                             3 * width, CONVOLUTION_TAPS,
+                             part[MIXER_RAW], h->convolution, convolution_sizes(pass),
                              rows_before(pass, layer, pass->mixer[layer].begun));
 }
 

@@ -76,7 +76,9 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
 {
     enum { NAME = 48 };
     const AttentionKind *kind = config_kind(config, layer);
-    const Traits matrix = {.spread = 0.02, .decays = true}, taps = {.spread = 0.3};
+    const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
+    const Traits matrix = {.spread = 0.02, .decays = true},
+                 taps = {.spread = residual ? 0 : 0.3};
     const Traits whole = {.spread = 0.02, .decays = true, .parts = 1};
     const Traits biases = {.starter = kind->start_gates ? START_GATES : START_AT_RANDOM,
                            .layer = layer};

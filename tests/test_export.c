@@ -146,7 +146,7 @@ START_TEST(what_gpt2_lacks_is_refused)
     config.value_residual = true;
     check_refused(config, "--value-residual");
     config = gpt2();
-    config.convolution = WISH_YES;
+    config.convolution = CONVOLUTION_YES;
     check_refused(config, "--conv");
     config = gpt2();
     config.head_norm = WISH_YES;

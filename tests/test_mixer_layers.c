@@ -38,19 +38,22 @@ static double slow_silu(double x)
 /* --- the convolution --- */
 
 typedef struct Convolution {
-    size_t batch, length, channels, taps;
+    ConvolutionSizes sizes;
+    size_t all, weights; /* numbers in x, and in w */
     real *x, *w, *dy, *y, *dx, *dw;
 } Convolution;
 
 /* Below, at and beyond the number of taps, and tiles that are full, ragged and several. */
-static const size_t shapes[][4] = {{1, 1, 1, 1},   {2, 1, 3, 4},   {3, 2, 5, 4},
-                                   {2, 3, 32, 4},  {1, 5, 1, 2},   {2, 17, 40, 4},
-                                   {1, 6, 131, 4}, {1, 30, 260, 3}};
+static const ConvolutionSizes shapes[] = {
+    {1, 1, 1, 1, false},   {2, 1, 3, 4, false},   {3, 2, 5, 4, true},   {2, 3, 32, 4, false},
+    {1, 5, 1, 2, true},    {2, 17, 40, 4, false}, {2, 17, 40, 4, true}, {1, 6, 131, 4, false},
+    {1, 30, 260, 3, true}, {1, 30, 260, 3, false}};
 
-static Convolution convolution_make(const size_t shape[4])
+static Convolution convolution_make(ConvolutionSizes sizes)
 {
-    Convolution c = {shape[0], shape[1], shape[2], shape[3], 0, 0, 0, 0, 0, 0};
-    size_t all = c.batch * c.length * c.channels, weights = c.taps * c.channels;
+    size_t all = sizes.batch * sizes.length * sizes.channels;
+    size_t weights = sizes.taps * sizes.channels;
+    Convolution c = {.sizes = sizes, .all = all, .weights = weights};
     c.x = draw(all, 1);
     c.w = draw(weights, 2);
     c.dy = draw(all, 3);
@@ -69,25 +72,26 @@ static void convolution_free(Convolution *c)
 
 static double slow_convolution(const Convolution *c, size_t sequence, size_t t, size_t channel)
 {
+    const size_t taps = c->sizes.taps, channels = c->sizes.channels;
+    size_t first = sequence * c->sizes.length;
     double h = 0;
-    for (size_t tap = 0; tap < c->taps; tap++)
-        if (t + tap + 1 >= c->taps) {
-            size_t row = sequence * c->length + t + tap + 1 - c->taps;
-            h += (double)c->w[tap * c->channels + channel] *
-                 (double)c->x[row * c->channels + channel];
-        }
-    return slow_silu(h);
+    for (size_t tap = 0; tap < taps; tap++)
+        if (t + tap + 1 >= taps)
+            h += (double)c->w[tap * channels + channel] *
+                 (double)c->x[(first + t + tap + 1 - taps) * channels + channel];
+    return c->sizes.residual ? (double)c->x[(first + t) * channels + channel] + h
+                             : slow_silu(h);
 }
 
 START_TEST(the_convolution_is_its_formula)
 {
     for (size_t s = 0; s < COUNT(shapes); s++) {
         Convolution c = convolution_make(shapes[s]);
-        convolution_forward(c.y, c.x, c.w, c.batch, c.length, c.channels, c.taps, NULL);
-        for (size_t i = 0; i < c.batch * c.length * c.channels; i++) {
-            size_t row = i / c.channels;
-            double expected = slow_convolution(&c, row / c.length, row % c.length,
-                                               i % c.channels);
+        convolution_forward(c.y, c.x, c.w, c.sizes, NULL);
+        for (size_t i = 0; i < c.all; i++) {
+            size_t row = i / c.sizes.channels, length = c.sizes.length;
+            double expected = slow_convolution(&c, row / length, row % length,
+                                               i % c.sizes.channels);
             ck_assert_double_eq_tol((double)c.y[i], expected, near * (1 + fabs(expected)));
         }
         convolution_free(&c);
@@ -98,17 +102,18 @@ END_TEST
 /* Calls forward with the rows of a sequence in parts of a length, and the state between. */
 static void in_parts(const Convolution *c, size_t most, real *y, real *state)
 {
-    real *part_x = memory_take(c->batch * most * c->channels, sizeof(real), "a test");
-    real *part_y = blank(c->batch * most * c->channels);
-    for (size_t start = 0; start < c->length; start += most) {
-        size_t rows = c->length - start < most ? c->length - start : most;
-        size_t part = rows * c->channels, whole = c->length * c->channels;
-        for (size_t b = 0; b < c->batch; b++)
-            memcpy(part_x + b * part, c->x + b * whole + start * c->channels,
-                   part * sizeof(real));
-        convolution_forward(part_y, part_x, c->w, c->batch, rows, c->channels, c->taps, state);
-        for (size_t b = 0; b < c->batch; b++)
-            memcpy(y + b * whole + start * c->channels, part_y + b * part, part * sizeof(real));
+    const size_t length = c->sizes.length, channels = c->sizes.channels;
+    ConvolutionSizes sizes = c->sizes;
+    real *part_x = memory_take(sizes.batch * most * channels, sizeof(real), "a test");
+    real *part_y = blank(sizes.batch * most * channels);
+    for (size_t start = 0; start < length; start += most) {
+        sizes.length = length - start < most ? length - start : most;
+        size_t part = sizes.length * channels, whole = length * channels;
+        for (size_t b = 0; b < sizes.batch; b++)
+            memcpy(part_x + b * part, c->x + b * whole + start * channels, part * sizeof(real));
+        convolution_forward(part_y, part_x, c->w, sizes, state);
+        for (size_t b = 0; b < sizes.batch; b++)
+            memcpy(y + b * whole + start * channels, part_y + b * part, part * sizeof(real));
     }
     free(part_x);
     free(part_y);
@@ -119,12 +124,12 @@ START_TEST(a_state_goes_on_to_the_bit)
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (size_t most = 1; most <= 6; most += most == 4 ? 2 : 1) {
             Convolution c = convolution_make(shapes[s]);
-            size_t all = c.batch * c.length * c.channels;
-            real *y = blank(all);
-            real *state = memory_take(c.batch * (c.taps - 1) * c.channels, sizeof(real), "");
-            convolution_forward(c.y, c.x, c.w, c.batch, c.length, c.channels, c.taps, NULL);
+            real *y = blank(c.all);
+            real *state = memory_take(c.sizes.batch * (c.sizes.taps - 1) * c.sizes.channels,
+                                      sizeof(real), "");
+            convolution_forward(c.y, c.x, c.w, c.sizes, NULL);
             in_parts(&c, most, y, state);
-            ck_assert(memcmp(y, c.y, all * sizeof(real)) == 0);
+            ck_assert(memcmp(y, c.y, c.all * sizeof(real)) == 0);
             free(y);
             free(state);
             convolution_free(&c);
@@ -134,8 +139,7 @@ END_TEST
 
 static void convolution_back(const Convolution *c)
 {
-    convolution_backward(c->dx, c->dw, c->dy, c->x, c->w, c->batch, c->length, c->channels,
-                         c->taps, NULL);
+    convolution_backward(c->dx, c->dw, c->dy, c->x, c->w, c->sizes, NULL);
 }
 
 /* --- the norm and the gate --- */
@@ -287,19 +291,18 @@ static double product(const real *y, const real *dy, size_t count)
 static double convolution_loss(const void *layer)
 {
     const Convolution *c = layer;
-    convolution_forward(c->y, c->x, c->w, c->batch, c->length, c->channels, c->taps, NULL);
-    return product(c->y, c->dy, c->batch * c->length * c->channels);
+    convolution_forward(c->y, c->x, c->w, c->sizes, NULL);
+    return product(c->y, c->dy, c->all);
 }
 
 START_TEST(gradients_of_the_convolution)
 {
     for (size_t s = 0; s + 1 < COUNT(shapes); s++) {
         Convolution c = convolution_make(shapes[s]);
-        size_t all = c.batch * c.length * c.channels, weights = c.taps * c.channels;
-        real *before = draw(weights, 4);
+        real *before = draw(c.weights, 4);
         convolution_back(&c);
-        check_slopes((Variable){"x", c.x, c.dx, NULL, all}, convolution_loss, &c);
-        check_slopes((Variable){"w", c.w, c.dw, before, weights}, convolution_loss, &c);
+        check_slopes((Variable){"x", c.x, c.dx, NULL, c.all}, convolution_loss, &c);
+        check_slopes((Variable){"w", c.w, c.dw, before, c.weights}, convolution_loss, &c);
         free(before);
         convolution_free(&c);
     }
@@ -346,17 +349,17 @@ START_TEST(the_bits_do_not_depend_on_the_threads)
     Headnorm h[2];
     for (size_t i = 0; i < 2; i++) {
         team_start(i ? 3 : 1);
-        c[i] = convolution_make((size_t[]){3, 50, 300, 4});
+        c[i] = convolution_make((ConvolutionSizes){3, 50, 300, 4, false});
         h[i] = headnorm_make((size_t[]){300, 4, 32}, true, true);
-        convolution_forward(c[i].y, c[i].x, c[i].w, 3, 50, 300, 4, NULL);
+        convolution_forward(c[i].y, c[i].x, c[i].w, c[i].sizes, NULL);
         convolution_back(&c[i]);
         headnorm_go(&h[i]);
         headnorm_back(&h[i]);
         team_stop();
     }
-    check_same(c[0].y, c[1].y, (size_t)3 * 50 * 300);
-    check_same(c[0].dx, c[1].dx, (size_t)3 * 50 * 300);
-    check_same(c[0].dw, c[1].dw, (size_t)4 * 300);
+    check_same(c[0].y, c[1].y, c[0].all);
+    check_same(c[0].dx, c[1].dx, c[0].all);
+    check_same(c[0].dw, c[1].dw, c[0].weights);
     check_same(h[0].y, h[1].y, (size_t)300 * 4 * 32);
     check_same(h[0].dx, h[1].dx, (size_t)300 * 4 * 32);
     check_same(h[0].dz, h[1].dz, (size_t)300 * 4 * 32);

@@ -17,7 +17,7 @@ static const real zeros[TILE_CHANNELS];
 typedef struct Job {
     real *y, *state, *dx, *dw;
     const real *x, *w, *dy;
-    size_t batch, length, channels, taps;
+    ConvolutionSizes sizes;
 } Job;
 
 /* Some channels of one sequence. */
@@ -26,6 +26,7 @@ typedef struct Strip {
     size_t column; /* and in w */
     size_t count;
     size_t channels, taps;
+    bool residual;
     const real *x; /* its first row */
     real *state;   /* or NULL */
     const real *w[TAPS];
@@ -33,17 +34,19 @@ typedef struct Strip {
 
 static Strip strip_of(const Job *job, size_t sequence, size_t tile)
 {
-    size_t column = tile * TILE_CHANNELS, unused = TAPS - job->taps;
-    Strip s = {.at = sequence * job->length * job->channels + column,
+    const ConvolutionSizes *sizes = &job->sizes;
+    size_t column = tile * TILE_CHANNELS, unused = TAPS - sizes->taps;
+    Strip s = {.at = sequence * sizes->length * sizes->channels + column,
                .column = column,
-               .count = team_extent(job->channels, TILE_CHANNELS, tile),
-               .channels = job->channels,
-               .taps = job->taps};
+               .count = team_extent(sizes->channels, TILE_CHANNELS, tile),
+               .channels = sizes->channels,
+               .taps = sizes->taps,
+               .residual = sizes->residual};
     s.x = job->x + s.at;
     if (job->state)
-        s.state = job->state + sequence * (job->taps - 1) * job->channels + column;
+        s.state = job->state + sequence * (s.taps - 1) * s.channels + column;
     for (size_t tap = 0; tap < TAPS; tap++)
-        s.w[tap] = tap < unused ? zeros : job->w + (tap - unused) * job->channels + column;
+        s.w[tap] = tap < unused ? zeros : job->w + (tap - unused) * s.channels + column;
     return s;
 }
 
@@ -78,51 +81,59 @@ static void keep_last_rows(const Strip *s, size_t length)
                 s->count * sizeof(real));
 }
 
+/* Where `residual` is a constant, so that what it decides is not decided for each number. */
+static inline void convolve_row(real *restrict y, const Strip *s, const real *const x[TAPS],
+                                bool residual)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        real h = convolved(s->w, x, i);
+        y[i] = residual ? x[TAPS - 1][i] + h : silu(h);
+    }
+}
+
 static void forward_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     const Job *job = context;
-    size_t tiles = team_tiles(job->channels, TILE_CHANNELS);
+    size_t length = job->sizes.length;
+    size_t tiles = team_tiles(job->sizes.channels, TILE_CHANNELS);
     const Strip s = strip_of(job, tile / tiles, tile % tiles);
-    for (size_t t = 0; t < job->length; t++) {
+    for (size_t t = 0; t < length; t++) {
         const real *x[TAPS];
-        real *restrict y = job->y + s.at + t * s.channels;
+        real *y = job->y + s.at + t * s.channels;
         seen_rows(x, &s, t);
-        if (t + AHEAD < job->length) {
+        if (t + AHEAD < length) {
             vector_fetch(earlier_row(&s, t + AHEAD, 0), s.count);
             vector_fetch(y + AHEAD * s.channels, s.count);
         }
-        for (size_t i = 0; i < s.count; i++)
-            y[i] = silu(convolved(s.w, x, i));
+        if (s.residual)
+            convolve_row(y, &s, x, true);
+        else
+            convolve_row(y, &s, x, false);
     }
     if (s.state)
-        keep_last_rows(&s, job->length);
+        keep_last_rows(&s, length);
 }
 
-void convolution_forward(real *y, const real *x, const real *w, size_t batch, size_t length,
-                         size_t channels, size_t taps, real *state)
+void convolution_forward(real *y, const real *x, const real *w, ConvolutionSizes sizes,
+                         real *state)
 {
-    assert(taps >= 1 && taps <= TAPS);
-    Job job = {.y = y,
-               .state = state,
-               .x = x,
-               .w = w,
-               .batch = batch,
-               .length = length,
-               .channels = channels,
-               .taps = taps};
-    team_run(batch * team_tiles(channels, TILE_CHANNELS), forward_tile, &job);
+    assert(sizes.taps >= 1 && sizes.taps <= TAPS);
+    Job job = {.y = y, .state = state, .x = x, .w = w, .sizes = sizes};
+    team_run(sizes.batch * team_tiles(sizes.channels, TILE_CHANNELS), forward_tile, &job);
 }
 
 /* --- backward --- */
 
-/* From the last position to the first, with dh_t = dy_t silu'(h_t):
+/* From the last position to the first, with dh_t = dy_t silu'(h_t), or dy_t:
  *
  *   dx_t = sum over i of w_i dh_(t + taps - 1 - i)      dw_i += dh_t x_(t - taps + 1 + i)
  *
- * `behind` keeps dh of this position and of those behind it that see the same row of x. */
-static void backward_position(const Job *job, const Strip *s, size_t t,
-                              real behind[TAPS][TILE_CHANNELS], real dw[TAPS][TILE_CHANNELS])
+ * and dy_t to dx_t where it is residual. `behind` keeps dh of this position and of those behind
+ * it that see the same row of x. */
+static inline void backward_position(const Job *job, const Strip *s, size_t t, bool residual,
+                                     real behind[TAPS][TILE_CHANNELS],
+                                     real dw[TAPS][TILE_CHANNELS])
 {
     const real *x[TAPS], *dy = job->dy + s->at + t * s->channels;
     real *dx = job->dx + s->at + t * s->channels;
@@ -138,10 +149,12 @@ static void backward_position(const Job *job, const Strip *s, size_t t,
     }
 #pragma omp simd
     for (size_t i = 0; i < s->count; i++) {
-        real gradient = dy[i] * silu_slope(convolved(s->w, x, i));
+        real gradient = residual ? dy[i] : dy[i] * silu_slope(convolved(s->w, x, i));
         dh[i] = gradient;
         dx[i] = s->w[3][i] * gradient + s->w[2][i] * dh_1[i] + s->w[1][i] * dh_2[i] +
                 s->w[0][i] * dh_3[i];
+        if (residual)
+            dx[i] += gradient;
         for (size_t tap = 0; tap < TAPS; tap++)
             dw[tap][i] += gradient * x[tap][i];
     }
@@ -153,11 +166,14 @@ static void backward_tile(void *context, size_t tile, size_t worker)
     const Job *job = context;
     real dw[TAPS][TILE_CHANNELS] = {{0}};
     Strip s = {0};
-    for (size_t sequence = 0; sequence < job->batch; sequence++) {
+    for (size_t sequence = 0; sequence < job->sizes.batch; sequence++) {
         real behind[TAPS][TILE_CHANNELS] = {{0}};
         s = strip_of(job, sequence, tile);
-        for (size_t t = job->length; t-- > 0;)
-            backward_position(job, &s, t, behind, dw);
+        for (size_t t = job->sizes.length; t-- > 0;)
+            if (s.residual)
+                backward_position(job, &s, t, true, behind, dw);
+            else
+                backward_position(job, &s, t, false, behind, dw);
     }
     for (size_t tap = 0; tap < s.taps; tap++)
         vector_add_scaled(job->dw + tap * s.channels + s.column, dw[TAPS - s.taps + tap], 1,
@@ -165,19 +181,15 @@ static void backward_tile(void *context, size_t tile, size_t worker)
 }
 
 void convolution_backward(real *dx, real *dw, const real *dy, const real *x, const real *w,
-                          size_t batch, size_t length, size_t channels, size_t taps,
-                          const real *state)
+                          ConvolutionSizes sizes, const real *state)
 {
-    assert(taps >= 1 && taps <= TAPS);
-    Job job = {.dx = dx,
+    assert(sizes.taps >= 1 && sizes.taps <= TAPS);
+    Job job = {.state = (real *)state, /* read alone */
+               .dx = dx,
                .dw = dw,
-               .state = (real *)state, /* read alone */
                .x = x,
                .w = w,
                .dy = dy,
-               .batch = batch,
-               .length = length,
-               .channels = channels,
-               .taps = taps};
-    team_run(team_tiles(channels, TILE_CHANNELS), backward_tile, &job);
+               .sizes = sizes};
+    team_run(team_tiles(sizes.channels, TILE_CHANNELS), backward_tile, &job);
 }
