@@ -205,7 +205,7 @@ typedef struct Tuning {
     Learner learner;
     Windows windows;
     DynamicOptions best;
-    double nats; /* of the best; infinite or not a number while none stays at its senses */
+    double nats; /* of the best; infinite or not a number while none has kept to its senses */
 } Tuning;
 
 /* Takes these where they are worth a reading, or where the best is none yet. */
