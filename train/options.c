@@ -223,8 +223,11 @@ static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
         char *old = option_value(group_before, option),
              *new = option_value(group_after, option);
         if (strcmp(old, new) != 0)
-            good = error_set(error, "--%s %s: this run has %s, and a run keeps it when resumed",
-                             option->name, new, old);
+            good = error_set(
+                error,
+                "--%s %s: this run has %s and keeps it; for another, start a new run "
+                "with --preset and the settings.conf of this one",
+                option->name, new, old);
         free(old);
         free(new);
     }
