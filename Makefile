@@ -16,7 +16,7 @@
 #   make faults     what can fail, fails           make coverage  the lines that tests reach
 #   make fuzz       inputs that break readers      make building  odd places to build in
 #   make determinism the same bits everywhere      make soak     a run killed for hours
-#   make ranks     training shared by processes   make test-long all but soak, coverage
+#   make ranks     training shared by processes   make test-long most of these
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=

@@ -1,4 +1,4 @@
-/* The attention kinds: one file and one table row each.
+/* The attention kinds: a file for each family of them, a table row for each kind.
  *
  * A kind mixes the values of one head of one sequence over positions, each position seeing
  * itself and the past. Everything else, the projections, the heads, dropout of the output,
