@@ -1,6 +1,6 @@
 #!/bin/sh
 # The experiments of RESULTS.md, from the training to its tables and pictures. Stopped, it goes on
-# where it was: a run that is complete is neither trained nor scored again.
+# where it was: what is complete is neither trained nor scored again.
 #
 #   experiment.sh [PART...]        without any, all parts
 #
@@ -8,10 +8,17 @@
 # folder that the runs are in (otherwise runs/experiment). What a run came to is a line of
 # results.csv, which the tables are made from; a run that is done again replaces its line.
 set -eu
+export LC_ALL=C # numbers with points
 cd -- "$(dirname -- "$0")/.."
 runs=${RUNS:-runs/experiment} precision=${PRECISION:-single}
 results=eval/results.csv report=eval/RESULTS.md stride=32
+part=$runs/part.md # what is made of a part, whole before it is published
 parts='article tiny ablation small best char length kinds'
+
+die() {
+    echo "experiment.sh: $1" >&2
+    exit 1
+}
 
 # --- runs ---
 
@@ -36,14 +43,15 @@ loss() {
         END { print found }' "$1/scores.csv"
 }
 
-# record NAME COMMIT COMMAND: the line of a complete run.
+# record NAME: the line of a complete run.
 record() {
     folder=$runs/$1 line=$1
     summary=$(bin/compare --json "$folder")
     for value in "$(loss "$folder" valid)" "$(loss "$folder" test)" \
         "$(echo "$summary" | number seconds)" "$(echo "$summary" | number tokens_per_second)" \
         "$(echo "$summary" | number peak_mb)" "$(echo "$summary" | number parameters)" \
-        "$2" "$(machine)" "$3"; do
+        "$(sed -n 1p "$folder.made")" "$(machine)" "$(sed -n 2p "$folder.made")"; do
+        [ -n "$value" ] || die "$folder: a number is missing in its log or its scores"
         line=$line,$value
     done
     {
@@ -51,43 +59,59 @@ record() {
         {
             sed 1d "$results" | grep -v "^$1," || true
             echo "$line"
-        } | LC_ALL=C sort -t , -k 1,1
+        } | sort -t , -k 1,1
     } >"$runs/results.csv"
     cat "$runs/results.csv" >"$results"
 }
 
-# run NAME OPTIONS...: trains it to its end, and reads the validation and the test text.
-run() {
-    name=$1 folder=$runs/$1
-    shift
-    [ ! -f "$folder/done" ] || return 0
-    echo "$folder" >&2
-    commit=$(git rev-parse --short HEAD)
+# How a run was begun, by which commit: what goes on later is not to change it.
+begin() {
+    rm -rf "$1" # killed before its first save, it has nothing to go on from
+    mkdir -p "$(dirname "$1")"
+    printf '%s\n' "$(git rev-parse --short HEAD)" "$2" >"$1.made"
+}
+
+# finish FOLDER COMMAND OPTIONS...: trains a run to its end.
+finish() {
+    folder=$1 command=$2
+    shift 2
     if [ -f "$folder/last.safetensors" ] || [ -f "$folder/previous.safetensors" ]; then
+        [ "$(sed -n 2p "$folder.made")" = "$command" ] ||
+            die "$folder was not begun by '$command'; move it away"
         bin/train --quiet --resume "$folder"
     else
-        rm -rf "$folder" # killed before its first save, it has nothing to go on from
-        mkdir -p "$(dirname "$folder")"
-        bin/train --quiet "$@" --precision "$precision" --run "$folder" ptb.txt
+        begin "$folder" "$command"
+        bin/train --quiet "$@" --run "$folder" ptb.txt
     fi
-    score "$folder" --split valid >/dev/null
-    score "$folder" --split test >/dev/null
-    record "$name" "$commit" "bin/train $* --precision $precision ptb.txt"
-    : >"$folder/done"
+}
+
+# run NAME OPTIONS...: trains it to its end, and reads the validation and the test text.
+run() {
+    name=$1
+    shift
+    set -- "$@" --precision "$precision"
+    if [ ! -f "$runs/$name/done" ]; then
+        echo "$runs/$name" >&2
+        finish "$runs/$name" "bin/train $* ptb.txt" "$@"
+        score "$runs/$name" --split valid >/dev/null
+        score "$runs/$name" --split test >/dev/null
+        record "$name"
+        : >"$runs/$name/done"
+    elif ! grep -q "^$name," "$results"; then
+        record "$name"
+    fi
 }
 
 # --- what is made of them ---
 
-# publish NAME FILE: puts standard input between the marks of that name, in place of what is there.
+# publish NAME FILE: puts the part between the marks of that name, in place of what is there.
 publish() {
-    cat >"$runs/part.md"
-    [ -s "$runs/part.md" ] || exit 1 # what was to write it has said why
-    awk -v begin="<!-- $1 -->" -v end="<!-- end of $1 -->" -v part="$runs/part.md" '
+    awk -v begin="<!-- $1 -->" -v end="<!-- end of $1 -->" -v part="$part" '
         $0 == end { within = 0; marks++ }
         !within
         $0 == begin { within = 1; marks++; while ((getline line < part) > 0) print line }
         END { exit marks != 2 }' "$2" >"$runs/whole.md" ||
-        { echo "experiment.sh: the marks of '$1' are missing in $2" >&2; exit 1; }
+        die "the marks of '$1' are missing in $2"
     cat "$runs/whole.md" >"$2"
 }
 
@@ -99,6 +123,7 @@ table() {
         grep "^$1," "$results"
         grep "^$2/" "$results" | grep -v "^$1," | sort -t , -k 2,2g
     } | awk -F , '
+        END { exit NR == 0 } # no line of the base
         NR == 1 { first = $3 }
         {
             change = NR > 1 ? sprintf("%+.1f %%", 100 * (exp($3 - first) - 1)) : ""
@@ -130,7 +155,8 @@ article() (
         bin/compare "$runs"/article/softmax-? "$runs"/article/linear-? --markdown \
             --svg eval/article.svg
         printf '\n![Validation loss against epochs, means and bands of the seeds](article.svg)\n'
-    } | publish article $report
+    } >"$part"
+    publish article $report
 )
 
 tiny() {
@@ -140,7 +166,8 @@ tiny() {
         done
     done
     bin/compare "$runs"/tiny/softmax-? "$runs"/tiny/linear-? "$runs"/tiny/gated-delta-? \
-        --markdown --svg eval/curves.svg | publish tiny $report
+        --markdown --svg eval/curves.svg >"$part"
+    publish tiny $report
 }
 
 # change NAME OPTIONS...: tiny with something else in it.
@@ -186,7 +213,8 @@ ablation() {
     change with-gated-delta-turned --attn gated-delta --pos rotary
     change with-gated-delta-not-normed --attn gated-delta --no-qk-norm
     [ "$precision" = single ] || (precision=single && change in-single-precision)
-    table tiny/softmax-1 ablation | publish ablation $report
+    table tiny/softmax-1 ablation >"$part"
+    publish ablation $report
 }
 
 # The gates and convolutions that some kinds have come off the width of the feed-forward layer.
@@ -199,27 +227,34 @@ small() {
     {
         table small/softmax small
         printf '\n![Validation loss against epochs, by kind](small.svg)\n'
-    } | publish small $report
+    } >"$part"
+    publish small $report
 }
 
 # Below its row, the same model scored otherwise; what is tuned is tuned on the validation text.
 best() {
     run best --preset best
+    ways=$runs/best/ways.txt
+    if [ ! -f "$ways" ]; then
+        score "$runs/best" --split test --tune-temperature --cache 2000 --tune-cache \
+            --dynamic --tune-dynamic >"$ways.new"
+        mv "$ways.new" "$ways"
+    fi
     {
         table best best
         printf '\n```text\n'
-        score "$runs/best" --split test --tune-temperature --cache 2000 --tune-cache \
-            --dynamic --tune-dynamic
+        cat "$ways"
         echo '```'
-    } | publish best $report
+    } >"$part"
+    publish best $report
 }
 
 char() {
     run char --preset char
     grep '^char,' $results | awk -F , '{
         printf "%d parameters; %.4f bits per character on the validation text and %.4f on the test " \
-            "text, after %.0f minutes.\n", $7, $2 / log(2), $3 / log(2), $4 / 60 }' |
-        publish char $report
+            "text, after %.0f minutes.\n", $7, $2 / log(2), $3 / log(2), $4 / 60 }' >"$part"
+    publish char $report
 }
 
 # Milliseconds, forward + backward, against length. It wants a machine that does nothing else.
@@ -235,23 +270,25 @@ length() {
             !($2 in row) { row[$2] = "| " $2; order[++count] = $2 }
             { row[$2] = sprintf("%s | %.1f + %.1f", row[$2], $4, $5) }
             END { for (i = 1; i <= count; i++) print row[order[i]] " |" }'
-    } | publish length $report
+    } >"$part"
+    publish length $report
 }
 
 # Every kind with what suits it, once. Its speeds want a machine that does nothing else.
 sizes='--layers 2 --dim 128 --heads 4 --context 128'
 decode_rate() {
     # shellcheck disable=SC2086
-    bin/bench decode --attn "$1" $sizes --positions "$2" --repeats 25 --json |
-        number tokens_per_second
+    rates=$(bin/bench decode --attn "$1" $sizes --positions "$2" --repeats 25 --json)
+    echo "$rates" | number tokens_per_second
 }
 kind_row() {
     # shellcheck disable=SC2086
     speed=$(bin/bench train --attn "$1" $sizes --precision "$precision" --repeats 20 --json)
-    grep "^kinds/$1," $results | awk -F , -v kind="$1" \
+    early=$(decode_rate "$1" 10)
+    late=$(decode_rate "$1" 4000)
+    grep "^kinds/$1," $results | awk -F , -v kind="$1" -v early="$early" -v late="$late" \
         -v speed="$(echo "$speed" | number tokens_per_second)" \
-        -v megabytes="$(echo "$speed" | number peak_rss_mb)" \
-        -v early="$(decode_rate "$1" 10)" -v late="$(decode_rate "$1" 4000)" '{
+        -v megabytes="$(echo "$speed" | number peak_rss_mb)" '{
         printf "| `%s` | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f | %d |\n",
             kind, exp($2), exp($3), speed, megabytes, early, late, $7 }'
 }
@@ -267,25 +304,24 @@ kinds() {
         for kind in $all; do
             kind_row "$kind"
         done
-    } | publish kinds src/attention/README.md
+    } >"$part"
+    publish kinds src/attention/README.md
 }
 
-[ -f data/ptb.train.txt ] || {
-    echo "experiment.sh: there is no data/ptb.train.txt; data/get-ptb puts it there" >&2
-    exit 1
-}
-mkdir -p "$runs"
+[ -f data/ptb.train.txt ] || die "there is no data/ptb.train.txt; data/get-ptb puts it there"
 if [ $# -eq 0 ]; then
     # shellcheck disable=SC2086
     set -- $parts
 fi
-for part; do
+for wanted; do
     case " $parts " in
-    *" $part "*) "$part" ;;
-    *)
-        echo "experiment.sh: there is no part '$part'; the parts are: $parts" >&2
-        exit 2
-        ;;
+    *" $wanted "*) ;;
+    *) die "there is no part '$wanted'; the parts are: $parts" ;;
     esac
 done
-list_runs | publish runs $report
+mkdir -p "$runs"
+for wanted; do
+    "$wanted"
+done
+list_runs >"$part"
+publish runs $report

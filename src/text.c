@@ -82,6 +82,26 @@ void text_append_json_number(char **text, double value)
         text_append(text, "null");
 }
 
+void text_append_json_key(char **text, const char *key)
+{
+    bool first = *text && **text && (*text)[strlen(*text) - 1] == '{';
+    text_append(text, "%s", first ? "" : ", ");
+    text_append_json_string(text, key);
+    text_append(text, ": ");
+}
+
+void text_append_json_figure(char **text, const char *key, double value)
+{
+    text_append_json_key(text, key);
+    text_append_json_number(text, value);
+}
+
+void text_append_json_count(char **text, const char *key, size_t value)
+{
+    text_append_json_key(text, key);
+    text_append(text, "%zu", value);
+}
+
 bool text_to_size(const char *text, size_t *value)
 {
     if (text[0] < '0' || text[0] > '9')

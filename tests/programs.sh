@@ -1013,6 +1013,8 @@ check 'what comes again is expected by a cache' less "$(nats_of cache)" "$plain"
 check 'and learned' less "$(nats_of dynamic)" "$plain"
 no 'jitter for a state that is carried' 2 'jitter: what fills up' \
     '--attn gated-delta --pos none --carry-state --jitter 0.3 text.txt'
+no 'a mean of features that change' 2 'average-from 0.5: --redraw' \
+    '--attn performer --redraw 3 --average ema --average-from 0.5 text.txt'
 train carrying --attn gated-delta --pos none --carry-state text.txt
 run "$bin/eval" carrying text.txt --temperature 1.2 --cache 20 --dynamic
 check 'a state that is carried' eval "exits 0 && prints '^dynamic 16, '"
@@ -1021,7 +1023,8 @@ refused 'is read in one stream' 2 '--cache and --dynamic read' \
 refused 'and once' 2 '--dynamic-segment 4: ' \
     "$bin/eval" carrying text.txt --dynamic --dynamic-segment 4
 run "$bin/eval" softmax text.txt --dynamic --dynamic-lr 1e6
-check 'a model that goes astray is told' says 'went astray while it learned; --dynamic-lr'
+check 'a model that goes astray is told' says 'rate of 1e+06 as it reads.* no better.*--tune-dynamic'
+works 'a flag that says no asks for nothing' "$bin/eval" softmax text.txt --no-tune-cache
 refused 'eval: two temperatures' 2 '--temperature and --tune-temperature' \
     "$bin/eval" softmax text.txt --temperature 2 --tune-temperature
 refused 'eval: a temperature of nothing' 2 '--temperature 0.001' \

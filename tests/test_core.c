@@ -53,6 +53,20 @@ START_TEST(json_pieces_are_json)
 }
 END_TEST
 
+START_TEST(json_members_have_commas_between)
+{
+    char *text = text_format("{");
+    text_append_json_count(&text, "a\"", 1234567891234);
+    text_append_json_key(&text, "b");
+    text_append(&text, "{");
+    text_append_json_figure(&text, "c", NAN);
+    text_append(&text, "}");
+    text_append_json_figure(&text, "d", 0.5);
+    ck_assert_str_eq(text, "{\"a\\\"\": 1234567891234, \"b\": {\"c\": null}, \"d\": 0.5");
+    free(text);
+}
+END_TEST
+
 START_TEST(whole_numbers_are_read_strictly)
 {
     size_t value = 0;
@@ -271,6 +285,7 @@ Suite *core_suite(void)
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
     tcase_add_test(tests, texts_grow_by_what_printf_makes);
     tcase_add_test(tests, json_pieces_are_json);
+    tcase_add_test(tests, json_members_have_commas_between);
     tcase_add_test(tests, whole_numbers_are_read_strictly);
     tcase_add_test(tests, numbers_are_read_strictly);
     tcase_add_test(tests, distances_count_changed_letters);

@@ -349,7 +349,7 @@ START_TEST(the_bits_do_not_depend_on_the_threads)
     Headnorm h[2];
     for (size_t i = 0; i < 2; i++) {
         team_start(i ? 3 : 1);
-        c[i] = convolution_make((ConvolutionSizes){3, 50, 300, 4, false});
+        c[i] = convolution_make((ConvolutionSizes){3, 50, 300, 4, _i == 1});
         h[i] = headnorm_make((size_t[]){300, 4, 32}, true, true);
         convolution_forward(c[i].y, c[i].x, c[i].w, c[i].sizes, NULL);
         convolution_back(&c[i]);
@@ -385,7 +385,7 @@ Suite *mixer_layers_suite(void)
     tcase_add_test(tests, gradients_of_the_convolution);
     tcase_add_test(tests, gradients_of_norm_and_gate);
 #endif
-    tcase_add_test(tests, the_bits_do_not_depend_on_the_threads);
+    tcase_add_loop_test(tests, the_bits_do_not_depend_on_the_threads, 0, 2);
     suite_add_tcase(suite, tests);
     return suite;
 }

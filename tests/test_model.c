@@ -155,14 +155,14 @@ END_TEST
 /* What kinds may have around them, around any; and layers of different kinds. */
 START_TEST(gradients_agree_with_everything_around)
 {
-    for (size_t bits = 0; bits < 12; bits++) {
+    for (size_t bits = 0; bits < 24; bits++) {
         static const ConvolutionWish convolutions[] = {CONVOLUTION_NO, CONVOLUTION_YES,
                                                        CONVOLUTION_RESIDUAL};
         ModelConfig config = tiny;
         config.attention = (Choices){2, {bits % 2, 1}};
-        config.convolution = convolutions[bits / 4];
-        config.head_norm = bits & 1 ? WISH_YES : WISH_NO;
-        config.gate = bits & 2 ? WISH_YES : WISH_NO;
+        config.convolution = convolutions[bits / 8];
+        config.head_norm = bits & 2 ? WISH_YES : WISH_NO;
+        config.gate = bits & 4 ? WISH_YES : WISH_NO;
         check_gradients(config, 2, 1);
     }
 }

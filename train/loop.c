@@ -30,7 +30,7 @@ typedef struct Loop {
     size_t first_step; /* of this session */
     double first_seconds;
     size_t validations; /* of the run */
-    size_t saved_step;  /* of the last checkpoint that this session wrote */
+    size_t saved_step;  /* of the last checkpoint that this session wrote; SIZE_MAX: none */
     Attempt last, best; /* checkpoints */
     double shown_loss;  /* the training loss, smoothed for the eye */
 } Loop;
@@ -317,6 +317,7 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers
                  .last_seconds = progress->seconds,
                  .last_tokens = progress->tokens,
                  .first_step = progress->step,
+                 .saved_step = SIZE_MAX,
                  .first_seconds = progress->seconds};
     for (size_t step = 1; step <= progress->step; step++)
         loop.validations += ends_in_validation(trainer, step);

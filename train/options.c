@@ -223,11 +223,10 @@ static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
         char *old = option_value(group_before, option),
              *new = option_value(group_after, option);
         if (strcmp(old, new) != 0)
-            good = error_set(
-                error,
-                "--%s %s: this run has %s and keeps it; for another, start a new run "
-                "with --preset and the settings.conf of this one",
-                option->name, new, old);
+            good = error_set(error,
+                             "--%s %s: this run has %s and keeps it; only a new run, without "
+                             "--resume, can have another",
+                             option->name, new, old);
         free(old);
         free(new);
     }
@@ -253,12 +252,19 @@ static bool check_names(const Settings *settings, Error *error)
     return true;
 }
 
-/* What a batch cannot be cut into for this model. */
-static bool check_windows(const Settings *settings, Error *error)
+/* Ways of training that this model cannot bear. */
+static bool check_together(const Settings *settings, Error *error)
 {
-    if (settings->train.jitter > 0 && settings->model.carry_state)
+    const TrainOptions *train = &settings->train;
+    if (train->jitter > 0 && settings->model.carry_state)
         return error_set(error, "--jitter: what fills up a shorter window would get into the "
                                 "state that --carry-state takes on to the next one");
+    if (train->average != AVERAGE_NONE && settings->model.own.redraw > 0 &&
+        train->average_from < 1 - 1.0 / SETTLING)
+        return error_set(error,
+                         "--average-from %g: --redraw draws features anew until %g of the "
+                         "training, and the mean of different ones is of no use",
+                         train->average_from, 1 - 1.0 / SETTLING);
     return true;
 }
 
@@ -285,7 +291,7 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
         good = keeps_fixed(base_groups, groups, line, error);
     options_free_texts(base_groups, GROUP_COUNT);
     return good && check_names(settings, error) && config_check(&settings->model, error) &&
-           config_check_own(&settings->model, error) && check_windows(settings, error);
+           config_check_own(&settings->model, error) && check_together(settings, error);
 }
 
 bool stop_after_read(StopAfter *stop, const char *text, Error *error)

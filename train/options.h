@@ -16,6 +16,9 @@ typedef struct TrainOptions {
     size_t on_nan, nan_limit, precision;
 } TrainOptions;
 
+/* In the last one of so many parts of the training, no features are drawn anew. */
+enum { SETTLING = 5 };
+
 /* What to do about a step that is not finite. */
 typedef enum OnNan { ON_NAN_STOP, ON_NAN_SKIP } OnNan;
 

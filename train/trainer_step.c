@@ -132,12 +132,11 @@ static void apply_gradients(Trainer *t, const Step *step)
     ranks_collect(t->model.base, sizeof *t->model.base, t->shards.bounds);
 }
 
-/* Random features that are drawn again from time to time, but not in the last fifth of the
- * training, when the model settles. */
+/* Random features that are drawn again from time to time, until the model settles. */
 static void redraw_features(Trainer *t)
 {
     size_t every = t->settings.model.own.redraw, step = t->progress.step;
-    if (every > 0 && step % every == 0 && step < t->steps - t->steps / 5)
+    if (every > 0 && step % every == 0 && step < t->steps - t->steps / SETTLING)
         params_redraw(&t->model.table, &t->model.config, t->model.base, t->settings.train.seed,
                       step);
 }

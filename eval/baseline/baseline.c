@@ -73,20 +73,16 @@ static void print_text(UnigramScore unigram, double nats, size_t order,
 
 /* --- for programs --- */
 
-static void append_number(char **json, const char *key, double value)
-{
-    text_append(json, ", \"%s\": ", key);
-    text_append_json_number(json, value);
-}
-
 static void append_figures(char **json, const char *name, double nats, const CorpusSplit *split)
 {
     double loss = nats / (double)split->count;
-    text_append(json, ", \"%s\": {\"method\": \"%s\"", name, name);
-    append_number(json, "loss", loss);
-    append_number(json, "perplexity", exp(loss));
-    append_number(json, "bits_per_character", nats / log(2) / (double)split->characters);
-    append_number(json, "nats", nats);
+    text_append_json_key(json, name);
+    text_append(json, "{\"method\": \"%s\"", name);
+    text_append_json_figure(json, "loss", loss);
+    text_append_json_figure(json, "perplexity", exp(loss));
+    text_append_json_figure(json, "bits_per_character",
+                            nats / log(2) / (double)split->characters);
+    text_append_json_figure(json, "nats", nats);
 }
 
 static void print_json(UnigramScore unigram, double nats, size_t order,
@@ -94,15 +90,15 @@ static void print_json(UnigramScore unigram, double nats, size_t order,
 {
     size_t others = split->count - unigram.impossible;
     char *json = text_format("{\"split\": \"%s\"", split->name);
-    append_number(&json, "tokens", (double)split->count);
-    append_number(&json, "unknown", (double)split->unknown);
-    append_number(&json, "characters", (double)split->characters);
+    text_append_json_count(&json, "tokens", split->count);
+    text_append_json_count(&json, "unknown", split->unknown);
+    text_append_json_count(&json, "characters", split->characters);
     append_figures(&json, "unigram", unigram.impossible ? INFINITY : unigram.nats, split);
-    append_number(&json, "impossible", (double)unigram.impossible);
-    append_number(&json, "perplexity_of_others", exp(unigram.nats / (double)others));
+    text_append_json_count(&json, "impossible", unigram.impossible);
+    text_append_json_figure(&json, "perplexity_of_others", exp(unigram.nats / (double)others));
     text_append(&json, "}");
     append_figures(&json, "kneser_ney", nats, split);
-    append_number(&json, "order", (double)order);
+    text_append_json_count(&json, "order", order);
     printf("%s}}\n", json);
     free(json);
 }

@@ -10,13 +10,6 @@
 
 /* --- JSON --- */
 
-static void append_pair(char **text, const char *key, double value, const char *after)
-{
-    text_append(text, "\"%s\": ", key);
-    text_append_json_number(text, value);
-    text_append(text, "%s", after);
-}
-
 static void append_safe_string(char **text, const char *value)
 {
     char *safe = terminal_safe_name(value, SIZE_MAX, true);
@@ -26,24 +19,27 @@ static void append_safe_string(char **text, const char *value)
 
 static void print_point(FILE *stream, const GroupPoint *point)
 {
-    char *text = text_format("{\"step\": %zu, ", point->step);
-    append_pair(&text, "epoch", point->epoch, ", ");
-    append_pair(&text, "tokens", point->tokens, ", ");
-    append_pair(&text, "seconds", point->seconds, ", ");
-    append_pair(&text, "mean", point->mean, ", ");
-    append_pair(&text, "low", point->low, ", ");
-    append_pair(&text, "high", point->high, "}");
-    fputs(text, stream);
+    char *text = memory_copy_text("{");
+    text_append_json_count(&text, "step", point->step);
+    text_append_json_figure(&text, "epoch", point->epoch);
+    text_append_json_figure(&text, "tokens", point->tokens);
+    text_append_json_figure(&text, "seconds", point->seconds);
+    text_append_json_figure(&text, "mean", point->mean);
+    text_append_json_figure(&text, "low", point->low);
+    text_append_json_figure(&text, "high", point->high);
+    fprintf(stream, "%s}", text);
     free(text);
 }
 
 static void append_sample(char **text, const char *key, const Sample *sample)
 {
-    text_append(text, "\"%s\": {\"count\": %.0f, ", key, sample->count);
-    append_pair(text, "mean", sample->mean, ", ");
-    append_pair(text, "standard_deviation", sample->deviation, ", ");
-    append_pair(text, "low", sample->low, ", ");
-    append_pair(text, "high", sample->high, "}, ");
+    text_append_json_key(text, key);
+    text_append(text, "{\"count\": %.0f", sample->count);
+    text_append_json_figure(text, "mean", sample->mean);
+    text_append_json_figure(text, "standard_deviation", sample->deviation);
+    text_append_json_figure(text, "low", sample->low);
+    text_append_json_figure(text, "high", sample->high);
+    text_append(text, "}");
 }
 
 static void print_group(FILE *stream, const RunData *runs, const RunGroup *group)
@@ -58,10 +54,10 @@ static void print_group(FILE *stream, const RunData *runs, const RunGroup *group
         text_append(&text, "%s", r ? ", " : "");
         append_safe_string(&text, group_seed(group->runs[r]));
     }
-    text_append(&text, "], ");
+    text_append(&text, "]");
     append_sample(&text, "best_val_loss", &group->best);
     append_sample(&text, "test_loss", &group->test);
-    fprintf(stream, "%s\"points\": [", text);
+    fprintf(stream, "%s, \"points\": [", text);
     free(text);
     for (size_t i = 0; i < arrlenu(group->points); i++) {
         fputs(i ? ",\n  " : "\n  ", stream);

@@ -127,10 +127,8 @@ void differences_print_json(FILE *stream, const RunGroup *groups)
                        {"test_high", test.interval.high}};
         text_append(&text, "%s\n{\"base\": 0, \"other\": %zu, \"comparable\": %s",
                     g > 1 ? "," : "", g, of.comparable ? "true" : "false");
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-            text_append(&text, ", \"%s\": ", numbers[i].key);
-            text_append_json_number(&text, numbers[i].value);
-        }
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+            text_append_json_figure(&text, numbers[i].key, numbers[i].value);
         text_append(&text, "}");
     }
     fprintf(stream, "%s]", text);

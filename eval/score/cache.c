@@ -77,7 +77,9 @@ static void share_tile(void *context, size_t tile, size_t worker)
 /* Minus the logarithm of (1 - lambda) exp(-loss) + lambda share. */
 static double mixed(double loss, double share, double lambda)
 {
-    return share > 0 ? -log((1 - lambda) * exp(-loss) + lambda * share) : loss - log1p(-lambda);
+    if (share == 0 || lambda == 0)
+        return loss - log1p(-lambda); /* even of a loss whose exponential is no number */
+    return -log((1 - lambda) * exp(-loss) + lambda * share);
 }
 
 /* The very first token has no cache, and the model alone speaks. */

@@ -226,7 +226,7 @@ static bool walk(Tuning *t, double rate, double decay)
 {
     const int most = 16;
     int steps = 0;
-    while (steps < most &&
+    while (steps < most && t->best.decay * decay <= 1 &&
            take_if_better(t, (DynamicOptions){t->best.rate * rate, t->best.decay * decay,
                                               t->best.statistics}))
         steps++;

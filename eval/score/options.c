@@ -2,6 +2,8 @@
 #include "data/vocabulary.h"
 #include "src/gemm.h"
 
+#include <string.h>
+
 const char *split_name(size_t index)
 {
     static const char *const names[] = {"valid", "test", "train"};
@@ -90,7 +92,7 @@ static const Option way_rows[] = {
     {.name = "tune-dynamic", .type = OPTION_FLAG,
      .offset = FIELD(tune_dynamic), .fallback = "no",
      .help = "take the rate and the decay that are best on the validation text, which is read "
-             "some eight times for it"},
+             "some ten times for it"},
 };
 
 static const Option baseline_rows[] = {
@@ -147,6 +149,13 @@ static void check_groups(bool baseline, const OptionGroup groups[EVAL_GROUPS],
     }
 }
 
+/* Whether it is given, and not as a flag that says no. */
+static bool asked_for(const CommandLine *line, const char *name)
+{
+    const char *value = command_line_value(line, name);
+    return value && strcmp(value, "no") != 0;
+}
+
 static void check_companions(const EvalOptions *options, const CommandLine *line)
 {
     const struct {
@@ -161,7 +170,7 @@ static void check_companions(const EvalOptions *options, const CommandLine *line
                 {"dynamic-statistics", "dynamic", options->dynamic},
                 {"tune-dynamic", "dynamic", options->dynamic}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!rows[i].there && command_line_value(line, rows[i].name))
+        if (!rows[i].there && asked_for(line, rows[i].name))
             die_usage("--%s is for --%s, which was not given", rows[i].name, rows[i].wanted);
 }
 

@@ -64,32 +64,26 @@ void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text
 
 /* --- for programs --- */
 
-static void append_number(char **json, const char *key, double value)
-{
-    text_append(json, ", \"%s\": ", key);
-    text_append_json_number(json, value);
-}
-
 static void append_numbers(char **json, const ScoreRow *row, const CorpusSplit *split)
 {
     double loss = score_loss(row->score);
-    append_number(json, "loss", loss);
-    append_number(json, "perplexity", exp(loss));
-    append_number(json, "bits_per_character", bits_per_character(row, split));
-    append_number(json, "nats", row->score.nats);
-    append_number(json, "tokens", (double)row->score.tokens);
-    append_number(json, "unknown", (double)split->unknown);
-    append_number(json, "characters", (double)split->characters);
-    append_number(json, "window", (double)row->window);
-    append_number(json, "stride", (double)row->stride);
-    append_number(json, "carried_streams", (double)row->carried_streams);
+    text_append_json_figure(json, "loss", loss);
+    text_append_json_figure(json, "perplexity", exp(loss));
+    text_append_json_figure(json, "bits_per_character", bits_per_character(row, split));
+    text_append_json_figure(json, "nats", row->score.nats);
+    text_append_json_count(json, "tokens", row->score.tokens);
+    text_append_json_count(json, "unknown", split->unknown);
+    text_append_json_count(json, "characters", split->characters);
+    text_append_json_count(json, "window", row->window);
+    text_append_json_count(json, "stride", row->stride);
+    text_append_json_count(json, "carried_streams", row->carried_streams);
 }
 
 static void append_way(char **json, const ScoreRow *row, const CorpusSplit *split)
 {
     text_append(json, "{\"method\": \"%s\"", row->settings[0].name);
     for (size_t i = 0; i < row->setting_count; i++)
-        append_number(json, row->settings[i].name, row->settings[i].value);
+        text_append_json_figure(json, row->settings[i].name, row->settings[i].value);
     text_append(json, ", \"tuned\": %s", was_tuned(row) ? "true" : "false");
     append_numbers(json, row, split);
     text_append(json, "}");

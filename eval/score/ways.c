@@ -59,9 +59,10 @@ static ScoreRow cache_row(ScoreRow row, const EvalOptions *options, const Reader
     return row;
 }
 
-static ScoreRow dynamic_row(ScoreRow row, const EvalOptions *options, const Model *model,
-                            const Corpus *corpus, const CorpusSplit *split)
+static ScoreRow dynamic_row(const ScoreRow *plain, const EvalOptions *options,
+                            const Model *model, const Corpus *corpus, const CorpusSplit *split)
 {
+    ScoreRow row = *plain;
     const Protocol protocol = {options->window, options->dynamic_segment, 1,
                                corpus->vocabulary.eos};
     DynamicOptions how = {options->dynamic_lr, options->dynamic_decay,
@@ -69,8 +70,10 @@ static ScoreRow dynamic_row(ScoreRow row, const EvalOptions *options, const Mode
     if (options->tune_dynamic)
         how = dynamic_tune(model, &protocol, &how, &corpus->valid, &corpus->train);
     row.score = dynamic_score(model, &protocol, &how, split, &corpus->train);
-    if (!isfinite(row.score.nats))
-        warn("the model went astray while it learned; --dynamic-lr %g is too high", how.rate);
+    if (!(row.score.nats < plain->score.nats))
+        warn("learning at a rate of %g as it reads, the model does no better than as it is%s",
+             how.rate,
+             options->tune_dynamic ? "" : "; --tune-dynamic looks for a rate that suits it");
     row.stride = protocol.stride;
     row.settings[0] = (WaySetting){"dynamic", (double)protocol.stride, false};
     row.settings[1] = (WaySetting){"lr", how.rate, options->tune_dynamic};
@@ -102,6 +105,6 @@ size_t ways_score(ScoreRow rows[WAYS_MOST], const EvalOptions *options, const Mo
     cache_free(&readers.cache);
     scorer_free(&scorer);
     if (options->dynamic)
-        rows[count++] = dynamic_row(rows[0], options, model, corpus, split);
+        rows[count++] = dynamic_row(&rows[0], options, model, corpus, split);
     return count;
 }
