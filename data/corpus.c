@@ -29,6 +29,9 @@ const Option corpus_option_rows[] = {
      .offset = FIELD(tokenizer), .fallback = "word", .choice = tokenizer_name,
      .stored = true, .fixed = true,
      .help = "what a token is"},
+    {.name = "trim", .type = OPTION_FLAG,
+     .offset = FIELD(trim), .fallback = "no", .stored = true, .fixed = true,
+     .help = "leave out the blanks at both ends of lines, which only char and byte see"},
     {.name = "vocab-size", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(vocab_size), .low = 0, .high = OPTION_MOST, .fallback = "0",
      .stored = true, .fixed = true,
@@ -59,16 +62,36 @@ typedef enum { TRAIN, VALID, TEST, SPLITS } Split;
 static bool is_blank(const char *text, size_t size)
 {
     for (size_t i = utf8_mark(text, size); i < size; i++)
-        if (text[i] != ' ' && (text[i] < '\t' || text[i] > '\r'))
+        if (!utf8_is_space(text[i]))
             return false;
     return true;
 }
 
-static bool read_text(Text *text, const char *path, size_t most_mb, const Tokenizer *tokenizer,
-                      Error *error)
+/* Every line has its end here, the last one, too. */
+static void trim_lines(Text *text)
+{
+    size_t mark = utf8_mark(text->bytes, text->size);
+    const char *line = text->bytes + mark, *end = text->bytes + text->size;
+    char *kept = text->bytes + mark;
+    while (line < end) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line)), *next = stop + 1;
+        while (line < stop && utf8_is_space(*line))
+            line++;
+        while (line < stop && utf8_is_space(stop[-1]))
+            stop--;
+        memmove(kept, line, (size_t)(stop - line));
+        kept += stop - line;
+        *kept++ = '\n';
+        line = next;
+    }
+    text->size = (size_t)(kept - text->bytes);
+}
+
+static bool read_text(Text *text, const char *path, const CorpusOptions *options,
+                      const Tokenizer *tokenizer, Error *error)
 {
     text->name = reader_name(path);
-    if (!reader_read(path, most_mb, &text->owned, &text->size, error))
+    if (!reader_read(path, options->max_input_mb, &text->owned, &text->size, error))
         return false;
     if (is_blank(text->owned, text->size))
         return error_set(error, "%s: the corpus is empty", text->name);
@@ -78,7 +101,11 @@ static bool read_text(Text *text, const char *path, size_t most_mb, const Tokeni
         text->owned[text->size] = '\0';
     }
     text->bytes = text->owned;
-    return tokenizer_check(tokenizer, text->name, text->bytes, text->size, error);
+    if (!tokenizer_check(tokenizer, text->name, text->bytes, text->size, error))
+        return false;
+    if (options->trim)
+        trim_lines(text);
+    return true;
 }
 
 static void write_toy(Text texts[SPLITS])
@@ -153,8 +180,7 @@ static bool gather(Text texts[SPLITS], const CorpusFiles *files, const CorpusOpt
 {
     const char *paths[SPLITS] = {files->train, files->valid, files->test};
     for (Split split = TRAIN; split < SPLITS; split++)
-        if (paths[split] &&
-            !read_text(&texts[split], paths[split], options->max_input_mb, tokenizer, error))
+        if (paths[split] && !read_text(&texts[split], paths[split], options, tokenizer, error))
             return false;
     *source = memory_copy_text(files->title);
     if (!files->train)

@@ -9,11 +9,12 @@ typedef struct CorpusOptions {
     char *valid, *test; /* files of their own; NULL or "": found or split off */
     size_t tokenizer;   /* index into the table: --tokens */
     size_t vocab_size, min_count;
+    bool trim;           /* lines lose the white space at both ends */
     size_t max_input_mb; /* the most that a file may unpack to */
 } CorpusOptions;
 
-/* The rows --valid --test --tokens --vocab-size --min-count --max-input-mb; the last is not
- * stored. */
+/* The rows --valid --test --tokens --trim --vocab-size --min-count --max-input-mb; the last is
+ * not stored. */
 extern const Option corpus_option_rows[];
 extern const size_t corpus_option_count;
 

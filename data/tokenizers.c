@@ -16,11 +16,6 @@
 
 /* --- cutting --- */
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* As utf8_length, which most characters do not need. */
 static size_t character_length(const char *text, size_t size)
 {
@@ -36,13 +31,13 @@ static size_t cut_line_end(const char **token)
 static size_t cut_word(const char *text, size_t size, size_t *at, const char **token)
 {
     size_t i = *at ? *at : utf8_mark(text, size);
-    while (i < size && is_space(text[i]))
+    while (i < size && utf8_is_space(text[i]))
         if (text[i++] == '\n') {
             *at = i;
             return cut_line_end(token);
         }
     size_t start = i;
-    while (i < size && !is_space(text[i]))
+    while (i < size && !utf8_is_space(text[i]))
         i++;
     *token = text + start;
     *at = i;
@@ -262,7 +257,7 @@ bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *t
                              name, line, at);
         line += text[at] == '\n';
         at += length;
-        if (is_space(text[at - 1]))
+        if (utf8_is_space(text[at - 1]))
             word = at;
     }
 }

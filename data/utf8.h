@@ -3,10 +3,17 @@
 #ifndef LINNET_UTF8_H
 #define LINNET_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define UTF8_BYTE_ORDER_MARK "\xEF\xBB\xBF" /* what some editors put at the start of a file */
 #define UTF8_LONGEST         4
+
+/* White space, of which UTF-8 shares ASCII's alone. */
+static inline bool utf8_is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
 
 /* The bytes of the character that the text begins with, or 0 when it begins with none. */
 size_t utf8_length(const char *text, size_t size);

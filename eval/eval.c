@@ -87,6 +87,7 @@ static void score_baseline(const EvalOptions *options, const char *name)
     const CorpusOptions how = {.valid = options->valid,
                                .test = options->test,
                                .tokenizer = options->tokens,
+                               .trim = options->trim,
                                .vocab_size = options->vocab_size,
                                .min_count = options->min_count,
                                .max_input_mb = options->max_input_mb};

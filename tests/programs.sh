@@ -704,6 +704,15 @@ check 'many texts' eval '[ "$(grep -c "^---\$" many)" -eq 70 ]'
 check 'a text does not depend on how many there are' begins many few
 sample --count 3 --threads 2
 check 'nor on the threads' same out few
+sed 's/.*/ & /' text.txt >blanks.txt
+train letters --tokens char text.txt
+train trimmed --tokens char --trim blanks.txt
+check 'a text that is trimmed is one without blanks' \
+    same_numbers letters/last.safetensors trimmed/last.safetensors
+run "$bin/eval" letters text.txt
+cp out letters.out
+run "$bin/eval" trimmed blanks.txt
+check 'and is scored as such' same letters.out out
 train rare --min-count 60 text.txt
 sample --seed 1 && run "$bin/sample" --length 300 --temperature 3 rare
 check 'a model of rare words says <unk>' prints '<unk>'

@@ -1,6 +1,7 @@
 /* Loading a corpus: splitting, learning and encoding. It is the one input that people bring
  * themselves, so that much of this is about what they may get wrong. */
 #include "data/corpus.h"
+#include "data/utf8.h"
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/text.h"
@@ -228,6 +229,23 @@ START_TEST(endless_words_are_refused_for_what_they_are)
 }
 END_TEST
 
+START_TEST(lines_may_be_trimmed)
+{
+    char *path = scratch_put("blanks", UTF8_BYTE_ORDER_MARK " a b \t\n\n \r\n\vc\r\n  d");
+    CorpusOptions options = plain;
+    options.valid = options.test = path;
+    options.tokenizer = TOKENIZER_CHAR;
+    for (int trim = 0; trim < 2; trim++) {
+        options.trim = trim;
+        Corpus corpus = load(path, &options);
+        ck_assert_uint_eq(corpus.train.count, trim ? 10 : 17);
+        ck_assert_uint_eq(corpus.test.characters, corpus.test.count);
+        corpus_free(&corpus);
+    }
+    free(path);
+}
+END_TEST
+
 /* Ids of 16 bits would begin again at 65536. */
 START_TEST(vocabularies_may_be_large)
 {
@@ -366,7 +384,7 @@ START_TEST(the_option_rows_fit_the_struct)
     ck_assert(!options_set(&group, 1, "max-input-mb", "4001", "--max-input-mb", &error));
     ck_assert(!options_set(&group, 1, "min-count", "0", "--min-count", &error));
     char *text = options_write_text(&group, 1);
-    ck_assert_str_eq(text, "tokens = char\nvocab-size = 77\nmin-count = 1\n");
+    ck_assert_str_eq(text, "tokens = char\ntrim = no\nvocab-size = 77\nmin-count = 1\n");
     free(text);
     options_free_texts(&group, 1);
 }
@@ -406,6 +424,7 @@ Suite *corpus_suite(void)
     tcase_add_test(tests, binary_files_are_texts_of_bytes_only);
     tcase_add_test(tests, carriage_returns_alone_end_no_line);
     tcase_add_test(tests, endless_words_are_refused_for_what_they_are);
+    tcase_add_test(tests, lines_may_be_trimmed);
     tcase_add_test(tests, vocabularies_may_be_large);
     tcase_add_test(tests, line_ends_of_every_kind_are_one_token);
     tcase_add_test(tests, known_vocabularies_are_kept);

@@ -276,11 +276,14 @@ double group_epoch_to_reach(const RunGroup *group, double loss)
 /* What a loss is measured on: with other values, it is another scale. */
 static bool same_scale(const RunData *a, const RunData *b)
 {
-    static const char *const names[] = {"corpus",     "valid",     "test", "tokens",
-                                        "vocab-size", "min-count", NULL};
-    for (size_t i = 0; names[i]; i++) {
-        const char *of_a = rundata_setting(a, names[i]), *of_b = rundata_setting(b, names[i]);
-        if (strcmp(of_a ? of_a : "", of_b ? of_b : "") != 0)
+    static const struct {
+        const char *name, *before; /* what runs had when the setting was none yet */
+    } settings[] = {{"corpus", ""}, {"valid", ""},      {"test", ""},     {"tokens", ""},
+                    {"trim", "no"}, {"vocab-size", ""}, {"min-count", ""}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const char *of_a = rundata_setting(a, settings[i].name),
+                   *of_b = rundata_setting(b, settings[i].name);
+        if (strcmp(of_a ? of_a : settings[i].before, of_b ? of_b : settings[i].before) != 0)
             return false;
     }
     return true;

@@ -24,6 +24,7 @@ typedef struct EvalOptions {
 
     bool baseline;
     size_t order, tokens, vocab_size, min_count;
+    bool trim;
 } EvalOptions;
 
 typedef enum SplitName { SPLIT_VALID, SPLIT_TEST, SPLIT_TRAIN } SplitName;

@@ -185,7 +185,9 @@ void fuzz_corpus(const uint8_t *data, size_t size)
     CorpusOptions options = {.max_input_mb = 1};
     choose_tokenizer(next_choice(&data, &size), &options.tokenizer);
     options.vocab_size = next_choice(&data, &size);
-    options.min_count = 1 + next_choice(&data, &size) % 4;
+    size_t choice = next_choice(&data, &size);
+    options.min_count = 1 + choice % 4;
+    options.trim = choice & 4;
     const char *path = fuzz_file(data, size);
     Corpus corpus;
     Error error = {""};
@@ -195,7 +197,7 @@ void fuzz_corpus(const uint8_t *data, size_t size)
     }
     bool plain = size < 2 || memcmp(data, "\x1f\x8b", 2) != 0;
     bool has_returns = memchr(data, '\r', size) != NULL;
-    if (plain && !has_inner_mark(data, size))
+    if (plain && !options.trim && !has_inner_mark(data, size))
         check_splits(&corpus, data, size);
     const CorpusSplit *splits[] = {&corpus.train, &corpus.valid, &corpus.test};
     for (size_t s = 0; plain && s < 3; s++)
