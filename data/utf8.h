@@ -9,7 +9,7 @@
 #define UTF8_BYTE_ORDER_MARK "\xEF\xBB\xBF" /* what some editors put at the start of a file */
 #define UTF8_LONGEST         4
 
-/* White space, of which UTF-8 shares ASCII's alone. */
+/* White space as ASCII has it; what Unicode has besides belongs to the words. */
 static inline bool utf8_is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');

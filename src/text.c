@@ -84,7 +84,7 @@ void text_append_json_number(char **text, double value)
 
 void text_append_json_key(char **text, const char *key)
 {
-    bool first = *text && **text && (*text)[strlen(*text) - 1] == '{';
+    bool first = (*text)[strlen(*text) - 1] == '{';
     text_append(text, "%s", first ? "" : ", ");
     text_append_json_string(text, key);
     text_append(text, ": ");

@@ -16,8 +16,9 @@ void text_append_shell_word(char **text, const char *word);
 /* JSON pieces, appended the same way: a quoted string, and a number (null if not finite). */
 void text_append_json_string(char **text, const char *value);
 void text_append_json_number(char **text, double value);
-/* Members of an object: the comma, if it is not the first, the key, and what stands there.
- * Counts are whole, where a number's nine digits would round them. */
+/* Members of an object, which text has begun with a brace: the comma, if it is not the first,
+ * the key, and what stands there. Counts are whole, where a number's nine digits would round
+ * them. */
 void text_append_json_key(char **text, const char *key);
 void text_append_json_figure(char **text, const char *key, double value);
 void text_append_json_count(char **text, const char *key, size_t value);

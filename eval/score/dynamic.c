@@ -221,7 +221,8 @@ static bool take_if_better(Tuning *t, DynamicOptions options)
     return true;
 }
 
-/* Goes on from the best by these factors while that makes it better; returns whether it did. */
+/* Goes on from the best by these factors while that makes it better, and the way back to the
+ * trained weights is not more than all of it; returns whether it did. */
 static bool walk(Tuning *t, double rate, double decay)
 {
     const int most = 16;
