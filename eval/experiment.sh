@@ -207,8 +207,10 @@ ablation() {
     change with-streams --streams
     change with-jitter --jitter 0.5
     change with-longer-context --context 256 --batch 8
+    change with-more-heads --heads 8
     # other attention
     change with-softmax1 --attn softmax1
+    change with-window+softmax --attn window+softmax --window 32
     change with-window+gated-delta --attn window+gated-delta
     change with-gated-delta-turned --attn gated-delta --pos rotary
     change with-gated-delta-not-normed --attn gated-delta --no-qk-norm
@@ -217,16 +219,16 @@ ablation() {
     publish ablation $report
 }
 
-# The gates and convolutions that some kinds have come off the width of the feed-forward layer.
+# What the gates and convolutions of a kind hold comes off the width of the feed-forward layer.
 small() {
     run small/softmax --preset small
     run small/window+gated-delta --preset small --attn window+gated-delta --ffn 952
-    run small/gated-delta --preset small --attn gated-delta --pos rotary --ffn 888
     run small/linear --preset small --attn linear
-    bin/compare "$runs"/small/* --svg eval/small.svg >/dev/null
+    bin/compare "$runs/small/softmax" "$runs/small/window+gated-delta" --svg eval/small.svg \
+        >/dev/null
     {
         table small/softmax small
-        printf '\n![Validation loss against epochs, by kind](small.svg)\n'
+        printf '\n![Validation loss against epochs, of the two that end level](small.svg)\n'
     } >"$part"
     publish small $report
 }
