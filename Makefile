@@ -246,6 +246,7 @@ check: all $(BUILD)/tests-float $(BUILD)/tests-double $(BUILD)/fuzz-replay
 	sh tests/programs.sh $(BIN)
 	MAKE='$(MAKE)' sh tests/manual.sh $(BIN) $(BUILD)
 	sh tests/report.sh $(BIN)
+	sh tests/experiment.sh $(BIN)
 	@$(MAKE) --no-print-directory faulted EXTENT=quick
 
 # --- tests of other kinds ---
@@ -266,6 +267,7 @@ sanitized: all $(BUILD)/tests-float $(BUILD)/tests-double $(BUILD)/fuzz-replay
 	$(BUILD)/fuzz-replay tests/fuzz/seeds tests/fuzz/regressions
 	sh tests/programs.sh $(BIN)
 	sh tests/report.sh $(BIN)
+	sh tests/experiment.sh $(BIN)
 	@$(MAKE) --no-print-directory faulted EXTENT=quick
 
 # Two hours of a run that is killed again and again.

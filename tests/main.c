@@ -17,6 +17,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, panel_suite());
     srunner_add_suite(runner, mixer_layers_suite());
     srunner_add_suite(runner, model_suite());
+    srunner_add_suite(runner, tricks_suite());
     srunner_add_suite(runner, carry_suite());
     srunner_add_suite(runner, inspect_suite());
     srunner_add_suite(runner, numbers_suite());

@@ -1,85 +1,13 @@
 /* The whole model: gradients of every parameter, causality, decoding, threads, learning. */
-#include "models/pass.h"
 #include "src/layers/head.h"
 #include "src/optim/adamw.h"
 #include "src/team.h"
-#include "src/vector.h"
+#include "tests/rig.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/* A small model with a batch to run on. */
-typedef struct Rig {
-    Model model;
-    Pass pass;
-    Params gradients;
-    real *gradient_base;
-    int32_t *inputs, *targets;
-    Arena arena;
-} Rig;
-
-static const ModelConfig tiny = {.layers = 2,
-                                 .dim = 8,
-                                 .heads = 2,
-                                 .ffn = 12,
-                                 .context = 5,
-                                 .tied = true,
-                                 .input_dropout = 0.2,
-                                 .dropout = 0.2,
-                                 .vocabulary = 11};
-
-static void rig_make_for(Rig *rig, ModelConfig config, size_t batch, double spread, PassUse use)
-{
-    *rig = (Rig){0};
-    Error error;
-    ck_assert_msg(config_check(&config, &error), "%s", error.text);
-    model_make(&rig->model, &config);
-    pass_make(&rig->pass, &rig->model, batch, config.context, use);
-    rig->gradients.h = memory_take(config.layers, sizeof *rig->gradients.h, "a test");
-    for (int measured = 0; measured < 2; measured++) {
-        model_layout(&rig->model, &rig->arena);
-        rig->gradient_base = arena_reals(&rig->arena, rig->model.table.total);
-        pass_layout(&rig->pass, &rig->arena);
-        if (!measured)
-            arena_allocate(&rig->arena, "a test");
-    }
-    params_bind(&rig->gradients, &config, rig->gradient_base);
-    params_initialise(&rig->model.table, &rig->model.config, rig->model.base, 1);
-    pass_prepare(&rig->pass);
-    for (size_t i = 0; i < rig->model.table.total && spread > 0; i++)
-        rig->model.base[i] += (real)(spread * random_normal(random_key(1, RANDOM_TEST, 1), i));
-    rig->inputs = memory_take(rig->pass.rows, sizeof *rig->inputs, "a test");
-    rig->targets = memory_take(rig->pass.rows, sizeof *rig->targets, "a test");
-    for (size_t i = 0; i < rig->pass.rows; i++) {
-        RandomKey key = random_key(1, RANDOM_TEST, 2);
-        rig->inputs[i] = (int32_t)random_below(key, 2 * i, config.vocabulary);
-        rig->targets[i] = (int32_t)random_below(key, 2 * i + 1, config.vocabulary);
-    }
-}
-
-static void rig_make(Rig *rig, ModelConfig config, size_t batch, double spread)
-{
-    rig_make_for(rig, config, batch, spread, PASS_TRAIN);
-}
-
-static void rig_free(Rig *rig)
-{
-    pass_free(&rig->pass);
-    model_free(&rig->model);
-    free(rig->gradients.h);
-    free(rig->inputs);
-    free(rig->targets);
-    arena_free(&rig->arena);
-}
-
-static double rig_gradients(Rig *rig)
-{
-    vector_zero(rig->gradient_base, rig->model.table.total);
-    return pass_gradients(&rig->pass, &rig->gradients, rig->inputs, rig->targets,
-                          random_key(1, RANDOM_DROPOUT, 0));
-}
 
 #ifdef LINNET_DOUBLE
 /* Dropout masks depend on the key alone, so the loss is a smooth function of the weights. The
@@ -138,7 +66,7 @@ START_TEST(every_gradient_agrees_with_central_differences)
         for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++)
             for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE;
                  positions++) {
-                ModelConfig config = tiny;
+                ModelConfig config = rig_tiny;
                 size_t turn = kind + norm + positions; /* not every one with every other */
                 config.attention = one_kind(kind);
                 config.norm = norm;
@@ -158,7 +86,7 @@ START_TEST(gradients_agree_with_everything_around)
     for (size_t bits = 0; bits < 24; bits++) {
         static const ConvolutionWish convolutions[] = {CONVOLUTION_NO, CONVOLUTION_YES,
                                                        CONVOLUTION_RESIDUAL};
-        ModelConfig config = tiny;
+        ModelConfig config = rig_tiny;
         config.attention = (Choices){2, {bits % 2, 1}};
         config.convolution = convolutions[bits / 8];
         config.head_norm = bits & 2 ? WISH_YES : WISH_NO;
@@ -171,7 +99,7 @@ END_TEST
 START_TEST(gradients_agree_with_all_regularisation)
 {
     for (size_t bits = 0; bits < 8; bits++) {
-        ModelConfig config = tiny;
+        ModelConfig config = rig_tiny;
         config.locked = bits & 1;
         config.norm = bits & 2 ? NORM_POST : NORM_PRE;
         config.word_dropout = config.output_dropout = 0.3;
@@ -188,7 +116,7 @@ START_TEST(gradients_agree_with_norms_and_shared_values)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t bits = 1; bits < 4; bits++) {
-            ModelConfig config = tiny;
+            ModelConfig config = rig_tiny;
             config.attention = one_kind(kind);
             config.positions = positions_for(kind, POSITIONS_ROTARY);
             config.layers = 3;
@@ -210,14 +138,15 @@ START_TEST(gradients_agree_for_odd_sizes)
                            .context = 1,
                            .vocabulary = 2};
         check_gradients(one, 1, 1);
-        ModelConfig ragged = tiny;
+        ModelConfig ragged = rig_tiny;
         ragged.attention = one_kind(kind);
         ragged.context = 67; /* no multiple of a chunk */
         ragged.layers = 1;
         ragged.heads = 1;
         ragged.positions = positions_for(kind, POSITIONS_ROTARY);
         check_gradients(ragged, 1, 3);
-        ModelConfig wide = tiny; /* several slices of the vocabulary, several blocks of rows */
+        ModelConfig wide =
+            rig_tiny; /* several slices of the vocabulary, several blocks of rows */
         wide.attention = one_kind(kind);
         wide.layers = 1;
         wide.vocabulary = 300;
@@ -244,7 +173,7 @@ START_TEST(logits_do_not_see_later_tokens)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE; positions++) {
-            ModelConfig config = tiny;
+            ModelConfig config = rig_tiny;
             config.attention = one_kind(kind);
             config.positions = positions_for(kind, positions);
             config.context = 70;
@@ -273,7 +202,7 @@ START_TEST(decoding_gives_the_logits_of_forward)
         for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++)
             for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE;
                  positions++) {
-                ModelConfig config = tiny;
+                ModelConfig config = rig_tiny;
                 config.attention = one_kind(kind);
                 config.positions = positions_for(kind, positions);
                 config.norm = norm;
@@ -346,7 +275,7 @@ START_TEST(recomputing_gives_the_same_bits)
 {
     for (size_t k = 0; attention_find(k); k++)
         for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++) {
-            ModelConfig config = tiny;
+            ModelConfig config = rig_tiny;
             config.attention = one_kind(k);
             config.norm = norm;
             config.qk_norm = config.value_residual = norm == NORM_POST;
@@ -367,7 +296,7 @@ END_TEST
 
 START_TEST(a_fresh_model_knows_nothing)
 {
-    ModelConfig config = tiny;
+    ModelConfig config = rig_tiny;
     config.dim = 32;
     config.vocabulary = 500;
     Rig rig;
@@ -381,7 +310,7 @@ END_TEST
 START_TEST(one_batch_can_be_learned_by_heart)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
-        ModelConfig config = tiny;
+        ModelConfig config = rig_tiny;
         config.attention = one_kind(kind);
         config.dim = 32;
         config.context = 12;

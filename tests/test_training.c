@@ -294,29 +294,51 @@ START_TEST(a_unigram_start_knows_how_often_words_come)
 }
 END_TEST
 
-/* Every weight seen since averaging began counts the same; and training does not notice. */
+/* Tail: every weight seen since averaging began counts the same. Ema: what was there before
+ * keeps a share of one half, less while it is young. Training notices neither. */
+static void check_average(const char *kind, double (*kept)(double taken))
+{
+    enum { FROM = 8, STEPS = 20 };
+    Trainer plain, averaging;
+    char *more = text_format("steps = 20\naverage = %s\naverage-from = 0.4\n"
+                             "average-decay = 0.5\n",
+                             kind);
+    begin(&plain, 0, "steps = 20\n");
+    begin(&averaging, 0, more);
+    free(more);
+    size_t total = plain.model.table.total;
+    double *expected = memory_take(total, sizeof *expected, "a test");
+    for (size_t step = 0; step < STEPS; step++) {
+        go(&plain, 1);
+        go(&averaging, 1);
+        trainer_validate(&averaging);
+        double old = step < FROM ? 0 : kept((double)(step - FROM));
+        for (size_t i = 0; i < total; i++)
+            expected[i] = old * expected[i] + (1 - old) * (double)plain.model.base[i];
+    }
+    ck_assert_mem_eq(plain.model.base, averaging.model.base, total * sizeof(real));
+    ck_assert_uint_eq(averaging.progress.averaged, STEPS - FROM);
+    for (size_t i = 0; i < total; i++)
+        ck_assert_double_eq_tol((double)averaging.average.weights[i], expected[i], 1e-5);
+    free(expected);
+    trainer_free(&plain);
+    trainer_free(&averaging);
+}
+
+static double kept_of_a_tail(double taken)
+{
+    return taken / (taken + 1);
+}
+
+static double kept_of_an_ema(double taken)
+{
+    return taken == 0 ? 0 : fmin(0.5, (1 + taken) / (10 + taken));
+}
+
 START_TEST(averages_are_those_of_the_weights)
 {
-    enum { FROM = 6, STEPS = 12 };
-    Trainer plain, tail;
-    begin(&plain, 0, "steps = 12\n");
-    begin(&tail, 0, "steps = 12\naverage = tail\naverage-from = 0.5\n");
-    size_t total = plain.model.table.total;
-    double *sum = memory_take(total, sizeof *sum, "a test");
-    for (size_t step = 1; step <= STEPS; step++) {
-        go(&plain, 1);
-        go(&tail, 1);
-        trainer_validate(&tail);
-        for (size_t i = 0; step > FROM && i < total; i++)
-            sum[i] += (double)plain.model.base[i] / (STEPS - FROM);
-    }
-    ck_assert_mem_eq(plain.model.base, tail.model.base, total * sizeof(real));
-    ck_assert_uint_eq(tail.progress.averaged, STEPS - FROM);
-    for (size_t i = 0; i < total; i++)
-        ck_assert_double_eq_tol((double)tail.average.weights[i], sum[i], 1e-5);
-    free(sum);
-    trainer_free(&plain);
-    trainer_free(&tail);
+    check_average("tail", kept_of_a_tail);
+    check_average("ema", kept_of_an_ema);
 }
 END_TEST
 

@@ -9,6 +9,7 @@ Suite *decay_suite(void);
 Suite *panel_suite(void);
 Suite *mixer_layers_suite(void);
 Suite *model_suite(void);
+Suite *tricks_suite(void);
 Suite *carry_suite(void);
 Suite *inspect_suite(void);
 Suite *core_suite(void);

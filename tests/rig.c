@@ -1,0 +1,66 @@
+#include "tests/rig.h"
+#include "src/vector.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+const ModelConfig rig_tiny = {.layers = 2,
+                              .dim = 8,
+                              .heads = 2,
+                              .ffn = 12,
+                              .context = 5,
+                              .tied = true,
+                              .input_dropout = 0.2,
+                              .dropout = 0.2,
+                              .vocabulary = 11};
+
+void rig_make_for(Rig *rig, ModelConfig config, size_t batch, double spread, PassUse use)
+{
+    *rig = (Rig){0};
+    Error error;
+    ck_assert_msg(config_check(&config, &error), "%s", error.text);
+    model_make(&rig->model, &config);
+    pass_make(&rig->pass, &rig->model, batch, config.context, use);
+    rig->gradients.h = memory_take(config.layers, sizeof *rig->gradients.h, "a test");
+    for (int measured = 0; measured < 2; measured++) {
+        model_layout(&rig->model, &rig->arena);
+        rig->gradient_base = arena_reals(&rig->arena, rig->model.table.total);
+        pass_layout(&rig->pass, &rig->arena);
+        if (!measured)
+            arena_allocate(&rig->arena, "a test");
+    }
+    params_bind(&rig->gradients, &config, rig->gradient_base);
+    params_initialise(&rig->model.table, &rig->model.config, rig->model.base, 1);
+    pass_prepare(&rig->pass);
+    for (size_t i = 0; i < rig->model.table.total && spread > 0; i++)
+        rig->model.base[i] += (real)(spread * random_normal(random_key(1, RANDOM_TEST, 1), i));
+    rig->inputs = memory_take(rig->pass.rows, sizeof *rig->inputs, "a test");
+    rig->targets = memory_take(rig->pass.rows, sizeof *rig->targets, "a test");
+    for (size_t i = 0; i < rig->pass.rows; i++) {
+        RandomKey key = random_key(1, RANDOM_TEST, 2);
+        rig->inputs[i] = (int32_t)random_below(key, 2 * i, config.vocabulary);
+        rig->targets[i] = (int32_t)random_below(key, 2 * i + 1, config.vocabulary);
+    }
+}
+
+void rig_make(Rig *rig, ModelConfig config, size_t batch, double spread)
+{
+    rig_make_for(rig, config, batch, spread, PASS_TRAIN);
+}
+
+void rig_free(Rig *rig)
+{
+    pass_free(&rig->pass);
+    model_free(&rig->model);
+    free(rig->gradients.h);
+    free(rig->inputs);
+    free(rig->targets);
+    arena_free(&rig->arena);
+}
+
+double rig_gradients(Rig *rig)
+{
+    vector_zero(rig->gradient_base, rig->model.table.total);
+    return pass_gradients(&rig->pass, &rig->gradients, rig->inputs, rig->targets,
+                          random_key(1, RANDOM_DROPOUT, 0));
+}

@@ -1,0 +1,26 @@
+/* A small model, its gradients, and a batch for it to run on. */
+#ifndef LINNET_TEST_RIG_H
+#define LINNET_TEST_RIG_H
+
+#include "models/pass.h"
+
+typedef struct Rig {
+    Model model;
+    Pass pass;
+    Params gradients;
+    real *gradient_base;
+    int32_t *inputs, *targets;
+    Arena arena;
+} Rig;
+
+extern const ModelConfig rig_tiny;
+
+/* A spread above 0 moves the weights far enough apart to matter. */
+void rig_make_for(Rig *rig, ModelConfig config, size_t batch, double spread, PassUse use);
+void rig_make(Rig *rig, ModelConfig config, size_t batch, double spread); /* for training */
+void rig_free(Rig *rig);
+
+/* Forward and backward with the dropouts of a first step; returns the loss of all rows. */
+double rig_gradients(Rig *rig);
+
+#endif

@@ -1,0 +1,283 @@
+/* What regularises a model and what helps it learn, each against what it says it does: a trick
+ * that does nothing has perfect gradients, too. */
+#include "src/layers/activation.h"
+#include "src/layers/blend.h"
+#include "src/layers/embedding.h"
+#include "src/layers/qknorm.h"
+#include "src/memory.h"
+#include "tests/rig.h"
+#include "tests/tests.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static const double near = 100 * REAL_EPSILON;
+
+static void draw(real *x, size_t count, uint64_t seed)
+{
+    for (size_t i = 0; i < count; i++)
+        x[i] = (real)random_normal(random_key(seed, RANDOM_TEST, 0), i);
+}
+
+static Dropout dropout_of(double rate, size_t span)
+{
+    return (Dropout){random_key(1, RANDOM_DROPOUT, 3), (real)rate, span};
+}
+
+/* --- the layers, by their formulas --- */
+
+START_TEST(dropout_leaves_out_its_share_and_keeps_the_mean)
+{
+    enum { ROWS = 400, WIDTH = 250, ALL = ROWS * WIDTH };
+    real *x = memory_take(3 * ALL, sizeof *x, "a test"), *base = x + ALL, *y = base + ALL;
+    draw(x, 2 * ALL, 1);
+    for (double rate = 0; rate < 0.95; rate += 0.3) {
+        size_t dropped = 0;
+        dropout_add(y, base, x, dropout_of(rate, 0), ROWS, WIDTH);
+        for (size_t i = 0; i < ALL; i++) {
+            double kept = (double)base[i] + (double)x[i] / (1 - rate);
+            if (y[i] == base[i])
+                dropped++;
+            else
+                ck_assert_double_eq_tol((double)y[i], kept, near * (1 + fabs(kept)));
+        }
+        ck_assert_double_eq_tol((double)dropped / ALL, rate, 0.01);
+    }
+    free(x);
+}
+END_TEST
+
+START_TEST(dropping_a_word_drops_it_everywhere)
+{
+    enum { ROWS = 600, LENGTH = 30, WIDTH = 4, WORDS = 200 };
+    const double rate = 0.4;
+    real tokens[WORDS * WIDTH], x[ROWS * WIDTH];
+    int32_t ids[ROWS];
+    size_t dropped = 0;
+    draw(tokens, COUNT(tokens), 1);
+    for (size_t row = 0; row < ROWS; row++)
+        ids[row] = (int32_t)(row * 7 % WORDS); /* each of them three times */
+    embedding_forward(x, tokens, NULL, ids, dropout_of(rate, 0), (Dropout){0}, ROWS, LENGTH,
+                      WIDTH);
+    for (size_t row = 0; row < ROWS; row++) {
+        const real *token = &tokens[(size_t)ids[row] * WIDTH], *at = &x[row * WIDTH];
+        double factor = (double)(at[0] / token[0]);
+        dropped += row < WORDS && factor == 0;
+        ck_assert(factor == 0 || fabs(factor - 1 / (1 - rate)) < near * 2);
+        for (size_t i = 1; i < WIDTH; i++)
+            ck_assert_double_eq_tol((double)at[i], factor * (double)token[i], near * 10);
+        ck_assert_mem_eq(at, &x[(row + WORDS) % ROWS * WIDTH], WIDTH * sizeof *x);
+    }
+    ck_assert_double_eq_tol((double)dropped / WORDS, rate, 0.1);
+}
+END_TEST
+
+static double slow_activation(const char *name, double x, double gate)
+{
+    if (strcmp(name, "gelu") == 0)
+        return x / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    if (strcmp(name, "swiglu") == 0)
+        return x / (1 + exp(-x)) * gate;
+    double positive = x > 0 ? x : 0;
+    return strcmp(name, "relu2") == 0 ? positive * positive : positive;
+}
+
+START_TEST(activations_are_their_formulas)
+{
+    enum { ROWS = 70, WIDTH = 13 };
+    real x[ROWS * 2 * WIDTH], y[ROWS * WIDTH];
+    draw(x, COUNT(x), 1);
+    for (size_t a = 0; activation_find(a); a++) {
+        const Activation *activation = activation_find(a);
+        activation_forward(activation, y, x, ROWS, WIDTH);
+        for (size_t i = 0; i < ROWS * WIDTH; i++) {
+            const real *at = &x[i / WIDTH * activation->inputs * WIDTH + i % WIDTH];
+            double gate = activation->inputs == 2 ? (double)at[WIDTH] : 0;
+            double expected = slow_activation(activation->name, (double)*at, gate);
+            ck_assert_double_eq_tol((double)y[i], expected, near * (1 + fabs(expected)));
+        }
+    }
+}
+END_TEST
+
+START_TEST(queries_and_keys_have_the_length_of_their_gain)
+{
+    enum { ROWS = 9, HEADS = 4, WIDTH = 5, STRIDE = HEADS * WIDTH + 7 };
+    real x[ROWS * STRIDE], y[ROWS * STRIDE], r[ROWS * HEADS], gain[HEADS] = {1, 2, 0.5, -3};
+    draw(x, COUNT(x), 1);
+    memcpy(y, x, sizeof y);
+    qknorm_forward(y, r, gain, ROWS, HEADS, WIDTH, STRIDE);
+    for (size_t row = 0; row < ROWS; row++)
+        for (size_t column = 0; column < STRIDE; column++) {
+            size_t at = row * STRIDE + column, head = column / WIDTH;
+            double squares = 0, expected = (double)x[at];
+            for (size_t i = 0; head < HEADS && i < WIDTH; i++)
+                squares += pow((double)x[row * STRIDE + head * WIDTH + i], 2);
+            if (head < HEADS)
+                expected *= (double)gain[head] / sqrt(squares / WIDTH + 1e-5);
+            ck_assert_double_eq_tol((double)y[at], expected, near * (1 + fabs(expected)));
+        }
+}
+END_TEST
+
+START_TEST(a_blend_has_a_share_of_both)
+{
+    enum { ROWS = 70, WIDTH = 5, STRIDE = 3 * WIDTH };
+    real x[ROWS * STRIDE], y[ROWS * STRIDE], z[ROWS * WIDTH], kept[ROWS * WIDTH];
+    draw(x, COUNT(x), 1);
+    draw(z, COUNT(z), 2);
+    memcpy(y, x, sizeof y);
+    blend_forward(y, kept, z, (real)0.3, ROWS, WIDTH, STRIDE);
+    for (size_t row = 0; row < ROWS; row++)
+        for (size_t i = 0; i < WIDTH; i++) {
+            double own = (double)x[row * STRIDE + i], other = (double)z[row * WIDTH + i];
+            ck_assert_double_eq_tol((double)y[row * STRIDE + i], 0.7 * own + 0.3 * other,
+                                    near * 10);
+            ck_assert(kept[row * WIDTH + i] == x[row * STRIDE + i]);
+        }
+}
+END_TEST
+
+/* --- in the model --- */
+
+/* The little model with nothing dropped. */
+static ModelConfig undisturbed(void)
+{
+    ModelConfig config = rig_tiny;
+    config.input_dropout = config.dropout = 0;
+    return config;
+}
+
+static bool dropped(const Rig *rig, size_t row, size_t feature)
+{
+    return rig->pass.stream[0][row * rig->model.config.dim + feature] == 0;
+}
+
+START_TEST(a_locked_mask_lasts_a_whole_sequence)
+{
+    for (int locked = 0; locked <= 1; locked++) {
+        ModelConfig config = undisturbed();
+        config.input_dropout = 0.5;
+        config.locked = locked;
+        Rig rig;
+        rig_make(&rig, config, 2, 0.3);
+        rig_gradients(&rig);
+        size_t within = 0, across = 0, length = config.context;
+        for (size_t i = 0; i < config.dim; i++) {
+            for (size_t row = 0; row < rig.pass.rows; row++)
+                within += dropped(&rig, row, i) != dropped(&rig, row / length * length, i);
+            across += dropped(&rig, 0, i) != dropped(&rig, length, i);
+        }
+        ck_assert((within == 0) == (locked == 1));
+        ck_assert(across > 0);
+        rig_free(&rig);
+    }
+}
+END_TEST
+
+/* What goes into the head costs its square, and the square of its step from the place before.
+ */
+START_TEST(penalties_are_their_formulas)
+{
+    enum { BATCH = 2 };
+    ModelConfig config = undisturbed();
+    config.output_penalty = 2;
+    config.change_penalty = 0.7;
+    Rig rig;
+    rig_make(&rig, config, BATCH, 0.3);
+    rig.targets[3] = -1; /* it does not count */
+    const real *u = pass_forward(&rig.pass, rig.inputs);
+    double expected = 0, width = (double)config.dim;
+    for (size_t row = 0; row < rig.pass.rows; row++)
+        for (size_t i = 0; i < config.dim && rig.targets[row] >= 0; i++) {
+            double at = (double)u[row * config.dim + i];
+            expected += config.output_penalty / width * at * at;
+            if (row % config.context > 0)
+                expected += config.change_penalty / width *
+                            pow(at - (double)u[(row - 1) * config.dim + i], 2);
+        }
+    rig_gradients(&rig);
+    ck_assert_double_eq_tol(rig.pass.penalty, expected, 10 * near * expected);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(branches_that_start_at_zero_add_nothing)
+{
+    for (int zero = 0; zero <= 1; zero++) {
+        ModelConfig config = undisturbed();
+        config.zero_init = zero;
+        Rig rig;
+        rig_make(&rig, config, 2, 0);
+        pass_forward(&rig.pass, rig.inputs);
+        size_t size = rig.pass.rows * config.dim * sizeof(real);
+        real *const *stream = rig.pass.stream;
+        for (size_t place = 1; place <= 2 * config.layers; place++)
+            ck_assert((memcmp(stream[0], stream[place], size) == 0) == (zero == 1));
+        rig_free(&rig);
+    }
+}
+END_TEST
+
+static double loss_of(Rig *rig)
+{
+    return pass_loss(&rig->pass, rig->inputs, rig->targets);
+}
+
+START_TEST(normed_queries_and_keys_have_a_direction_only)
+{
+    for (int norm = 0; norm <= 1; norm++) {
+        ModelConfig config = undisturbed();
+        config.qk_norm = norm;
+        Rig rig;
+        rig_make(&rig, config, 2, 0.3);
+        double before = loss_of(&rig);
+        for (size_t layer = 0; layer < config.layers; layer++) {
+            Affine c_attn = rig.model.at.h[layer].c_attn;
+            for (size_t i = 0; i < 3 * config.dim * (config.dim + 1); i++) {
+                real *at = i < 3 * config.dim ? &c_attn.bias[i]
+                                              : &c_attn.weight[i - 3 * config.dim];
+                if (i % (3 * config.dim) < 2 * config.dim)
+                    *at *= 4;
+            }
+        }
+        ck_assert((fabs(loss_of(&rig) - before) < 1e-4 * before) == (norm == 1));
+        rig_free(&rig);
+    }
+}
+END_TEST
+
+START_TEST(later_layers_mix_in_the_first_values)
+{
+    ModelConfig config = undisturbed();
+    config.value_residual = true;
+    Rig rig;
+    rig_make(&rig, config, 2, 0.3);
+    double before = loss_of(&rig);
+    *rig.model.at.h[1].value_mix = 0;
+    double own = loss_of(&rig);
+    ck_assert(fabs(own - before) > 1e-4 * before);
+    rig_free(&rig);
+}
+END_TEST
+
+Suite *tricks_suite(void)
+{
+    Suite *suite = suite_create("tricks");
+    TCase *tests = tcase_create("tricks");
+    tcase_add_test(tests, dropout_leaves_out_its_share_and_keeps_the_mean);
+    tcase_add_test(tests, dropping_a_word_drops_it_everywhere);
+    tcase_add_test(tests, activations_are_their_formulas);
+    tcase_add_test(tests, queries_and_keys_have_the_length_of_their_gain);
+    tcase_add_test(tests, a_blend_has_a_share_of_both);
+    tcase_add_test(tests, a_locked_mask_lasts_a_whole_sequence);
+    tcase_add_test(tests, penalties_are_their_formulas);
+    tcase_add_test(tests, branches_that_start_at_zero_add_nothing);
+    tcase_add_test(tests, normed_queries_and_keys_have_a_direction_only);
+    tcase_add_test(tests, later_layers_mix_in_the_first_values);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
