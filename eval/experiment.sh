@@ -117,7 +117,7 @@ publish() {
 
 # table BASE PART: the base, then the runs of the part from the best on the validation text.
 table() {
-    echo '| run | parameters | validation | test | against the first | minutes | tokens/s | MB |'
+    echo '| run | parameters | validation | test | test against the first | minutes | tokens/s | MB |'
     echo '|---|---:|---:|---:|---:|---:|---:|---:|'
     {
         grep "^$1," "$results"
