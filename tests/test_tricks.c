@@ -34,7 +34,8 @@ START_TEST(dropout_leaves_out_its_share_and_keeps_the_mean)
     enum { ROWS = 400, WIDTH = 250, ALL = ROWS * WIDTH };
     real *x = memory_take(3 * ALL, sizeof *x, "a test"), *base = x + ALL, *y = base + ALL;
     draw(x, 2 * ALL, 1);
-    for (double rate = 0; rate < 0.95; rate += 0.3) {
+    for (int tenths = 0; tenths <= 9; tenths += 3) {
+        double rate = tenths / 10.0;
         size_t dropped = 0;
         dropout_add(y, base, x, dropout_of(rate, 0), ROWS, WIDTH);
         for (size_t i = 0; i < ALL; i++) {
