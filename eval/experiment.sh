@@ -219,7 +219,8 @@ ablation() {
     publish ablation $report
 }
 
-# What the gates and convolutions of a kind hold comes off the width of the feed-forward layer.
+# What the gates and convolutions of a kind hold comes off the width of the feed-forward layer. The
+# picture is of the two whose curves want a close look.
 small() {
     run small/softmax --preset small
     run small/window+gated-delta --preset small --attn window+gated-delta --ffn 952

@@ -27,6 +27,15 @@ check() {
     fi
 }
 
+# eventually COMMAND...: waits until it succeeds, for a minute at most.
+eventually() {
+    tries=0
+    while [ "$tries" -lt 1200 ] && ! "$@"; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+}
+
 # The last line of a script.
 count_cases() {
     echo "$passed passed, $failed failed"

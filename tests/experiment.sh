@@ -6,82 +6,79 @@ set -u
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$top/tests/cases.sh"
 bin=$(CDPATH='' cd -- "${1:-$top/bin}" && pwd) || exit 1
-unset CDPATH
+unset CDPATH RUNS PRECISION GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+export GIT_CONFIG_GLOBAL=/dev/null
 cd -- "$work" || exit 1
 evidence() { messages; }
 
 commit() { git -c user.name=a -c user.email=a@b commit -q --allow-empty -m 'a commit'; }
 experiment() { sh eval/experiment.sh "$@" >out 2>err </dev/null; }
-# refused NAME PART PHRASE: that part ends at once, and says the phrase.
-fails_with() { ! experiment "$1" && grep -q -- "$2" err; }
-refused() { check "$1" fails_with "$2" "$3"; }
-eventually() {
-    for _ in $(seq 300); do
-        "$@" 2>/dev/null && return
-        sleep 0.1
-    done
-    return 1
-}
+refuses() { ! experiment "$1" && grep -q -- "$2" err; }
+begins() { head -c "$(wc -c <"$2")" "$1" | cmp -s - "$2"; }
+differ() { ! cmp -s "$1" "$2"; }
+without_char() { ! grep -q '^char,' eval/results.csv; }
+# What stands in a report besides the parts that are made.
+frame() { sed '/^<!-- char/,/^<!-- end/d; /^<!-- runs/,/^<!-- end/d' "$1"; }
+bits() { awk -F , '$1 == "char" { printf "%.4f", $2 / log(2) }' eval/results.csv; }
 
-mkdir -p data eval src/attention
+mkdir -p bin data eval src/attention
+for program in train eval compare toy; do
+    cp "$bin/$program" bin
+done
 cp "$top/eval/experiment.sh" "$top/eval/RESULTS.md" eval
 cp -R "$top/models" models
-cp -R "$bin" bin
+sed 's/^dim = .*/dim = 24/; s/^context = .*/context = 32/; s/^epochs = .*/epochs = 80/' \
+    "$top/models/char.conf" >models/char.conf
 head -n 1 "$top/eval/results.csv" >eval/results.csv
 git init -q . && commit
 begun_by=$(git rev-parse --short HEAD)
 run=runs/experiment/char
 
-refused 'no text' char 'data/get-ptb puts it there'
-for part in train valid test; do
-    bin/toy --tokens 400 --seed "${#part}" >data/ptb.$part.txt
+check 'no text' refuses char 'data/get-ptb puts it there'
+seed=0
+for split in train valid test; do
+    seed=$((seed + 1))
+    bin/toy --tokens 400 --seed "$seed" >data/ptb.$split.txt
 done
-refused 'no such part' everything "there is no part 'everything'"
+check 'no such part' refuses everything "there is no part 'everything'"
 
-sed -i 's/^dim = .*/dim = 24/; s/^context = .*/context = 32/; s/^epochs = .*/epochs = 80/' \
-    models/char.conf
-setsid sh eval/experiment.sh char >out 2>err </dev/null &
-experiment=$!
-eventually grep -q , "$run/log.csv"
-kill -TERM "-$experiment"
-wait "$experiment" 2>killed
-eventually [ ! -e "$run/lock" ]
-check 'stopped, it has saved' [ -f "$run/last.safetensors" ]
-check 'and nothing is reported' eval '! grep -q ^char, eval/results.csv'
-before=$(wc -l <"$run/log.csv")
+experiment char &
+child=$!
+eventually grep -q -s '^[1-9]' "$run/log.csv"
+kill -TERM "$(cat "$run/lock")"
+wait "$child"
+check 'stopped, it says so' [ $? -ne 0 ]
+check 'and has saved' [ -f "$run/last.safetensors" ]
+check 'and nothing is reported' without_char
+cp "$run/log.csv" log.stopped
 
 commit # what goes on is still the run that the first one began
 experiment char
 check 'it goes on to the end' [ -f "$run/done" ]
-check 'from where it was' eval 'cut -d , -f 1 $run/log.csv | sed 1d | sort -n -c -u'
-check 'which was not the end' [ "$before" -lt "$(wc -l <"$run/log.csv")" ]
+check 'from where it was' begins "$run/log.csv" log.stopped
+check 'which was not the end' differ "$run/log.csv" log.stopped
 check 'its line has the commit and the command' \
     grep -q "^char,.*,$begun_by,.*,bin/train --preset char --precision single ptb.txt\$" \
     eval/results.csv
-check 'both texts are read once' [ "$(grep -c plain "$run/scores.csv")" -eq 2 ]
-bits=$(sed -n "s/^[0-9]* parameters; \([0-9.]*\) bits.*/\1/p" eval/RESULTS.md)
-loss=$(sed -n 's/^char,\([0-9.]*\),.*/\1/p' eval/results.csv)
-check 'the report has what the line says' [ "$bits" = "$(echo "$loss" |
-    awk '{ printf "%.4f", $1 / log(2) }')" ]
-check 'the list has it, too' grep -q "^| char | .* | $begun_by | " eval/RESULTS.md
-check 'the rest of the report is as it was' [ "$(sed '/^<!-- char/,/^<!-- end/d
-    /^<!-- runs/,/^<!-- end/d' eval/RESULTS.md)" = "$(sed '/^<!-- char/,/^<!-- end/d
-    /^<!-- runs/,/^<!-- end/d' "$top/eval/RESULTS.md")" ]
+check 'both texts are read' [ "$(grep -c plain "$run/scores.csv")" -eq 2 ]
+check 'the report has what the line says' grep -q "; $(bits) bits per character" eval/RESULTS.md
+check 'and so has its list' grep -q "^| char | .* | $begun_by | " eval/RESULTS.md
+check 'the rest of it is as it was' [ "$(frame eval/RESULTS.md)" = "$(frame "$top/eval/RESULTS.md")" ]
 
 cp eval/results.csv results.before
 cp "$run/log.csv" log.before
 experiment char
 check 'what is complete is not trained again' cmp -s "$run/log.csv" log.before
-check 'nor said to be' eval '! grep -q char err'
 check 'and reported alike' cmp -s eval/results.csv results.before
 head -n 1 results.before >eval/results.csv
 experiment char
 check 'a line that is missing is made from the run' cmp -s eval/results.csv results.before
 
 rm "$run/done"
-PRECISION=bf16 sh eval/experiment.sh char >out 2>err </dev/null
-check 'another command does not go on with it' grep -q "was not begun by 'bin/train .* bf16" err
-sed -i '/end of char/d' eval/RESULTS.md
-refused 'a report without marks' char "the marks of 'char' are missing"
+export PRECISION=bf16
+check 'another command does not go on with it' refuses char "was not begun by 'bin/train .* bf16"
+unset PRECISION
+sed '/end of char/d' eval/RESULTS.md >report && mv report eval/RESULTS.md
+check 'a report without marks' refuses char "the marks of 'char' are missing"
 
 count_cases

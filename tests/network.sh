@@ -38,11 +38,7 @@ same_runs() {
 
 # pull_cable RUN: the third machine's cable is pulled once the run has saved something.
 pull_cable() {
-    tries=0
-    while [ ! -e "$1/previous.safetensors" ] && [ "$tries" -lt 600 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    eventually [ -e "$1/previous.safetensors" ]
     cable down
     date +%s >cut-at
 }

@@ -143,11 +143,7 @@ started() {
     timeout 100 mpirun --oversubscribe -n 4 "$bin/train" $(settings "$1" --batch 8 --shards 4 \
         --steps 600 --save-every 10) >out 2>err </dev/null &
     job=$!
-    tries=0
-    while [ ! -e "$1/previous.safetensors" ] && [ "$tries" -lt 300 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    eventually [ -e "$1/previous.safetensors" ]
 }
 ends_within() {
     begin=$(date +%s)

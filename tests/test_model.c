@@ -145,8 +145,8 @@ START_TEST(gradients_agree_for_odd_sizes)
         ragged.heads = 1;
         ragged.positions = positions_for(kind, POSITIONS_ROTARY);
         check_gradients(ragged, 1, 3);
-        ModelConfig wide =
-            rig_tiny; /* several slices of the vocabulary, several blocks of rows */
+        /* several slices of the vocabulary, several blocks of rows */
+        ModelConfig wide = rig_tiny;
         wide.attention = one_kind(kind);
         wide.layers = 1;
         wide.vocabulary = 300;
