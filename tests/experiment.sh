@@ -14,8 +14,6 @@ evidence() { messages; }
 commit() { git -c user.name=a -c user.email=a@b commit -q --allow-empty -m 'a commit'; }
 experiment() { sh eval/experiment.sh "$@" >out 2>err </dev/null; }
 refuses() { ! experiment "$1" && grep -q -- "$2" err; }
-begins() { head -c "$(wc -c <"$2")" "$1" | cmp -s - "$2"; }
-differ() { ! cmp -s "$1" "$2"; }
 without_char() { ! grep -q '^char,' eval/results.csv; }
 # What stands in a report besides the parts that are made.
 frame() { sed '/^<!-- char/,/^<!-- end/d; /^<!-- runs/,/^<!-- end/d' "$1"; }
@@ -68,11 +66,11 @@ check 'the rest of it is as it was' [ "$(frame eval/RESULTS.md)" = "$(frame "$to
 cp eval/results.csv results.before
 cp "$run/log.csv" log.before
 experiment char
-check 'what is complete is not trained again' cmp -s "$run/log.csv" log.before
-check 'and reported alike' cmp -s eval/results.csv results.before
+check 'what is complete is not trained again' same "$run/log.csv" log.before
+check 'and reported alike' same eval/results.csv results.before
 head -n 1 results.before >eval/results.csv
 experiment char
-check 'a line that is missing is made from the run' cmp -s eval/results.csv results.before
+check 'a line that is missing is made from the run' same eval/results.csv results.before
 
 rm "$run/done"
 export PRECISION=bf16

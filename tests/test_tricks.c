@@ -23,9 +23,9 @@ static void draw(real *x, size_t count, uint64_t seed)
         x[i] = (real)random_normal(random_key(seed, RANDOM_TEST, 0), i);
 }
 
-static Dropout dropout_of(double rate, size_t span)
+static Dropout dropout_of(double rate)
 {
-    return (Dropout){random_key(1, RANDOM_DROPOUT, 3), (real)rate, span};
+    return (Dropout){random_key(1, RANDOM_DROPOUT, 3), (real)rate, 0};
 }
 
 /* --- the layers, by their formulas --- */
@@ -38,7 +38,7 @@ START_TEST(dropout_leaves_out_its_share_and_keeps_the_mean)
     for (int tenths = 0; tenths <= 9; tenths += 3) {
         double rate = tenths / 10.0;
         size_t dropped = 0;
-        dropout_add(y, base, x, dropout_of(rate, 0), ROWS, WIDTH);
+        dropout_add(y, base, x, dropout_of(rate), ROWS, WIDTH);
         for (size_t i = 0; i < ALL; i++) {
             double kept = (double)base[i] + (double)x[i] / (1 - rate);
             if (y[i] == base[i])
@@ -62,7 +62,7 @@ START_TEST(dropping_a_word_drops_it_everywhere)
     draw(tokens, COUNT(tokens), 1);
     for (size_t row = 0; row < ROWS; row++)
         ids[row] = (int32_t)(row * 7 % WORDS); /* each of them three times */
-    embedding_forward(x, tokens, NULL, ids, dropout_of(rate, 0), (Dropout){0}, ROWS, LENGTH,
+    embedding_forward(x, tokens, NULL, ids, dropout_of(rate), (Dropout){0}, ROWS, LENGTH,
                       WIDTH);
     for (size_t row = 0; row < ROWS; row++) {
         const real *token = &tokens[(size_t)ids[row] * WIDTH], *at = &x[row * WIDTH];
@@ -205,12 +205,11 @@ END_TEST
  */
 START_TEST(penalties_are_their_formulas)
 {
-    enum { BATCH = 2 };
     ModelConfig config = undisturbed();
     config.output_penalty = 2;
     config.change_penalty = 0.7;
     Rig rig;
-    rig_make(&rig, config, BATCH, 0.3);
+    rig_make(&rig, config, 2, 0.3);
     rig.targets[3] = -1; /* it does not count */
     const real *u = pass_forward(&rig.pass, rig.inputs);
     double expected = 0, width = (double)config.dim;
