@@ -27,9 +27,7 @@ check() {
     fi
 }
 
-# Two files; and whether the first one begins with the second.
-same() { cmp -s "$1" "$2"; }
-differ() { [ -f "$1" ] && [ -f "$2" ] && ! cmp -s "$1" "$2"; }
+# Whether a file begins with all of another.
 begins() { head -c "$(wc -c <"$2")" "$1" | cmp -s - "$2"; }
 
 # eventually COMMAND...: waits until it succeeds, for a minute at most.

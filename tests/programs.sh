@@ -37,6 +37,8 @@ says() { grep -q -e "$1" err; }
 prints() { grep -q -e "$1" out; }
 silent() { [ ! -s out ] && [ ! -s err ]; }
 lines() { [ "$(grep -c '' "$1")" -eq "$2" ]; }
+same() { cmp -s "$1" "$2"; }
+differ() { [ -f "$1" ] && [ -f "$2" ] && ! cmp -s "$1" "$2"; }
 
 # A command that must succeed, as one case.
 works() {
