@@ -1,22 +1,24 @@
 # linnet: builds bin/train, bin/sample, bin/eval, bin/compare, bin/export, bin/bench,
 # bin/inspect and bin/toy.
 #
-#   make            build                          make demo     train two models, look at both
-#   make test       every test                     make install  PREFIX=/usr/local DESTDIR=
-#   make deps       install what building needs    make clean    remove what building made
+#   make            build everything               make demo     train two models and compare them
+#   make test       run the tests                  make install  PREFIX=/usr/local DESTDIR=
+#   make deps       install missing packages       make clean    remove everything built
 #   make MPI=1      build for several machines, with mpicc (train/README.md)
-#   make experiment train and measure what eval/RESULTS.md reports (PARTS=kinds; hours)
-#   make format     lay the sources out            make interop  files against other programs
+#   make experiment train and evaluate everything in eval/RESULTS.md (PARTS=kinds; takes hours)
+#   make format     run clang-format               make help     print this text
+#   make DEPS=no    with demo, test and so on: install no packages
 #
-# Tests of other kinds; tests/README.md tells what each looks for, and how long it takes:
+# More tests and measurements (tests/README.md says what each one finds and how long it takes):
 #
 #   make asan       tests under sanitizers         make lint      warnings, clang-tidy, format
-#   make tsan       threads under a sanitizer      make analyze   gcc's analyzer
-#   make valgrind   memory, seen by valgrind       make cppcheck  cppcheck
-#   make faults     what can fail, fails           make coverage  the lines that tests reach
-#   make fuzz       inputs that break readers      make building  odd places to build in
-#   make determinism the same bits everywhere      make soak     a run killed for hours
-#   make ranks     training shared by processes   make test-long most of these
+#   make tsan       data races                     make analyze   gcc's static analyzer
+#   make valgrind   tests under valgrind           make cppcheck  cppcheck
+#   make faults     fault injection                make coverage  test coverage by lines
+#   make fuzz       fuzzing of everything parsed   make building  builds in unusual places
+#   make determinism runs stay bit-identical       make soak      kill and resume for hours
+#   make ranks      training with MPI              make interop   exports read by other programs
+#   make scale      speed of MPI on slow networks  make test-long nearly all of these
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
@@ -24,16 +26,15 @@ CC         ?= cc
 PKG_CONFIG ?= pkg-config
 VERSION     = 0.1.0
 
-# The processor to build for; "make ARCH=" builds for any of its family.
+# Build for this processor; "make ARCH=" builds for any processor of its family.
 ARCH     ?= -march=native
-# Flags that not every compiler has. Jump threading would compute, in every vector, also what a
-# clamped argument gives: ten times the time for GELU, whose clamped end is a denormal number.
-# And compilers think that processors with long vectors would rather use half of them.
+# Flags that not every compiler has. With jump threading, vectorised code also evaluates the
+# clamped branch of GELU, whose result is denormal: ten times slower. And compilers prefer
+# 256-bit vectors by default where 512 bits are faster.
 if_known  = $(shell $(CC) -Werror $(1) -x c -fsyntax-only /dev/null 2>/dev/null && echo $(1))
 KNOWN    := $(call if_known,-fno-thread-jumps) $(call if_known,-mprefer-vector-width=512)
 OPTIMISE ?= -O3 -g $(ARCH) -fno-math-errno -fno-trapping-math $(KNOWN)
-# What stops a program whose memory has gone wrong, at the same speed. Sanitizers do without the
-# first two: they see more themselves.
+# Hardening, at no measurable cost. Sanitizer builds turn PROTECT off: they find more themselves.
 FORTIFY  := $(if $(call if_known,-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -include features.h),3,2)
 PROTECT  := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY) $(call if_known,-fstack-protector-strong)
 if_links  = $(shell echo 'int main(void) { return 0; }' | \
@@ -41,13 +42,13 @@ if_links  = $(shell echo 'int main(void) { return 0; }' | \
 READ_ONLY = -Wl,-z,relro,-z,now
 NO_CODE   = -Wl,-z,noexecstack
 HARDEN   := $(call if_links,-pie) $(call if_links,$(READ_ONLY)) $(call if_links,$(NO_CODE))
-# With MPI=1 the training can share its work with other processes, and other machines (src/ranks.h).
+# MPI=1: data-parallel training across processes and machines (src/ranks.h).
 ifdef MPI
 CC        = mpicc
 CPPFLAGS_MPI = -DLINNET_MPI
 DEBIAN_MPI = libopenmpi-dev openmpi-bin
 endif
-# Where a build goes; the sanitizers have one of their own.
+# Where a build goes; every sanitizer has a directory of its own.
 BUILD    ?= build
 BIN      ?= bin
 
@@ -63,7 +64,7 @@ CFLAGS_   = -std=c11 -pthread -fPIE -fopenmp-simd -ffp-contract=fast $(WARNINGS)
 LDFLAGS_  = $(HARDEN) $(LDFLAGS)
 LIBS      = $$($(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
 
-# --- what is built from what ---
+# --- build rules ---
 
 PROGRAMS = train sample eval compare export bench inspect toy
 main_of_train   = train/train
@@ -85,8 +86,8 @@ say = $(if $(V),,@echo "  $(1) $@")
 
 all: $(PROGRAMS:%=$(BIN)/%) manual
 
-# Everything but the mains is one library, built twice: with real as float for use, and as
-# double for the checks of the gradients.
+# Everything except the main files is one library, built twice: with real as float for the
+# programs, and as double for the gradient checks.
 define library_rules
 $(BUILD)/$(1)/%.o: %.c $(BUILD)/flags | libraries
 	@mkdir -p $$(@D)
@@ -104,7 +105,7 @@ endef
 $(eval $(call library_rules,float,))
 $(eval $(call library_rules,double,-DLINNET_DOUBLE))
 
-# The targets of fuzzing, with libFuzzer (of clang) and without.
+# The fuzz targets, with clang's libFuzzer and as a plain replay of stored inputs.
 FUZZ      = $(wildcard tests/fuzz/*.c)
 fuzz_with = $(patsubst %.c,$(BUILD)/float/%.o,$(filter-out tests/fuzz/$(1).c,$(FUZZ)))
 
@@ -116,7 +117,7 @@ $(BUILD)/fuzz: $(call fuzz_with,replay) $(BUILD)/float/liblinnet.a
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_) -fsanitize=fuzzer $(LDFLAGS_) $^ -o $@ $(LIBS)
 
-# The programs with calls of the system in them that fail on demand, and what has them fail.
+# Programs whose system calls fail on demand, and the driver that makes them fail.
 FAULTY    = train sample eval compare export inspect
 FALLIBLE  = malloc calloc realloc aligned_alloc open_memstream pthread_create open close read \
             pread write pwrite ftruncate fallocate fsync fdatasync rename link unlink mkdir \
@@ -137,8 +138,7 @@ $(BUILD)/faults: $(FAULTS:%.c=$(BUILD)/float/%.o) $(BUILD)/float/liblinnet.a
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $^ -o $@ $(LIBS)
 
-# The page of "compare --html": its script, its style and its fixed markup are files of their
-# own here, and strings in the program.
+# The page of "compare --html": its script, style and markup become strings in the program.
 PAGE = html css js
 $(BUILD)/page.c: $(PAGE:%=eval/page/report.%)
 	@mkdir -p $(@D)
@@ -152,7 +152,7 @@ $(BUILD)/page.o: $(BUILD)/page.c $(BUILD)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(CFLAGS_) -c $< -o $@
 
-# Other flags, other objects.
+# Objects are rebuilt when the flags change.
 FLAGS = $(CC) $(CPPFLAGS_) $(CFLAGS_)
 $(BUILD)/flags: always
 	@mkdir -p $(@D)
@@ -167,41 +167,45 @@ $(BIN)/$(1): $(BUILD)/float/$(main_of_$(1)).o $(BUILD)/float/liblinnet.a
 endef
 $(foreach program,$(PROGRAMS),$(eval $(call program_rule,$(program))))
 
-# What the programs say of themselves, for man, bash and zsh.
+# Manual pages and shell completions, printed by the programs themselves.
 MANUALS = $(PROGRAMS:%=$(BUILD)/man/linnet-%.1)
 BASHES  = $(PROGRAMS:%=$(BUILD)/completion/bash/linnet-%)
 ZSHES   = $(PROGRAMS:%=$(BUILD)/completion/zsh/_linnet-%)
 manual: $(MANUALS) $(BASHES) $(ZSHES)
 
-# Whole or not at all.
-told = $(Q)mkdir -p $(@D) && { $(1); } >$@.part && mv $@.part $@
+# Writes the output of a command to the target, completely or not at all.
+printed = $(Q)mkdir -p $(@D) && { $(1); } >$@.part && mv $@.part $@
 
 $(MANUALS): $(BUILD)/man/linnet-%.1: $(BIN)/% Makefile
 	$(call say,MAN)
-	$(call told,$< --help=man $(PROGRAMS))
+	$(call printed,$< --help=man $(PROGRAMS))
 
 $(BASHES): $(BUILD)/completion/bash/linnet-%: $(BIN)/% src/completion.bash
 	$(call say,BASH)
-	$(call told,$< --help=bash && cat src/completion.bash)
+	$(call printed,$< --help=bash && cat src/completion.bash)
 
 $(ZSHES): $(BUILD)/completion/zsh/_linnet-%: $(BIN)/% src/completion.zsh
 	$(call say,ZSH)
-	$(call told,$< --help=zsh && cat src/completion.zsh)
+	$(call printed,$< --help=zsh && cat src/completion.zsh)
 
 -include $(shell find $(BUILD)/float $(BUILD)/double -name '*.d' 2>/dev/null)
 
-# A missing library is an error that names it, never a silent change of behaviour.
+# A missing library is an error that names it; nothing is built without it.
 libraries:
 	@$(PKG_CONFIG) --exists $(PACKAGES) && \
 	 echo '#include <stb/stb_ds.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || \
 	 { echo "A library is missing: linnet needs OpenBLAS, zlib, jansson, libedit and stb_ds." \
-	        "'make deps' installs them." >&2; exit 1; }
+	        "'make deps' installs them on Debian and Ubuntu, and names the packages elsewhere." >&2; exit 1; }
 
-# --- what it needs ---
+# --- packages ---
 
 DEBIAN = gcc libc6-dev pkg-config libopenblas-dev zlib1g-dev libstb-dev libjansson-dev libedit-dev check $(DEBIAN_MPI)
 SUDO   = $(if $(filter 0,$(shell id -u)),,sudo)
 
+# Installs missing packages where there is apt, and names them elsewhere. "DEPS=no" skips this.
+ifeq ($(DEPS),no)
+deps: ;
+else
 deps:
 	@if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then \
 	   missing=; \
@@ -210,34 +214,40 @@ deps:
 	       missing="$$missing $$package"; \
 	   done; \
 	   if [ -n "$$missing" ]; then \
-	     echo "Installing$$missing"; \
+	     echo "linnet needs these packages, which are missing:$$missing"; \
+	     echo "Installing them now: $(strip $(SUDO) apt-get install)$$missing"; \
+	     echo "To install nothing, press Ctrl-C and add DEPS=no: make $(MAKECMDGOALS) DEPS=no"; \
 	     $(SUDO) apt-get update -q && \
-	     DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -q $$missing; \
+	     DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -q $$missing || \
+	     { echo "Not installed:$$missing" >&2; exit 1; }; \
 	   fi; \
 	 elif ! { command -v $(PKG_CONFIG) && $(PKG_CONFIG) --exists $(PACKAGES) check; } >/dev/null; then \
-	   echo "linnet needs these packages; please install them:"; \
+	   echo "linnet runs on Linux and needs these packages; please install them:"; \
 	   echo "  Debian, Ubuntu: $(DEBIAN)"; \
 	   echo "  dnf:            gcc pkgconf openblas-devel zlib-devel stb_ds-devel jansson-devel libedit-devel check-devel"; \
 	   echo "  pacman:         gcc pkgconf openblas zlib stb jansson libedit check"; \
-	   echo "  Homebrew:       pkg-config openblas zlib jansson libedit check, and stb_ds.h as stb/stb_ds.h"; \
 	   exit 1; \
 	 fi >&2
+endif
 
-# --- what people ask for ---
+# --- everyday targets ---
+
+# All cores compile, unless the user chose a number with -j.
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 1))
 
 demo: deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(JOBS) all
 	@sh train/demo.sh
 
-# Goes on where it was stopped. PRECISION=bf16 is for processors that multiply such numbers.
+# Resumes where it was stopped. PRECISION=bf16 is for processors with bf16 instructions.
 experiment: deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(JOBS) all
 	sh eval/experiment.sh $(PARTS)
 
 test: deps
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory $(JOBS) check
 
-# The tests, for whoever has the packages already.
+# The tests, without a look at the packages.
 check: all $(BUILD)/tests-float $(BUILD)/tests-double $(BUILD)/fuzz-replay
 	$(BUILD)/tests-double
 	$(BUILD)/tests-float
@@ -249,10 +259,14 @@ check: all $(BUILD)/tests-float $(BUILD)/tests-double $(BUILD)/fuzz-replay
 	sh tests/experiment.sh $(BIN)
 	@$(MAKE) --no-print-directory faulted EXTENT=quick
 
-# --- tests of other kinds ---
+# The text at the head of this file.
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
-# variant(NAME,TARGET,SETTINGS): makes a target with other flags, in a folder of its own, with
-# time for what is slow.
+# --- more tests ---
+
+# variant(NAME,TARGET,SETTINGS): makes a target with other flags, in a directory of its own,
+# with longer timeouts.
 variant  = +@CK_TIMEOUT_MULTIPLIER=20 $(MAKE) --no-print-directory $(2) \
              BUILD=$(BUILD)/$(1) BIN=$(BUILD)/$(1)/bin $(3)
 SANITIZE = -O1 -g $(ARCH) -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -270,27 +284,35 @@ sanitized: all $(BUILD)/tests-float $(BUILD)/tests-double $(BUILD)/fuzz-replay
 	sh tests/experiment.sh $(BIN)
 	@$(MAKE) --no-print-directory faulted EXTENT=quick
 
-# Two hours of a run that is killed again and again.
+# A run that is killed and resumed for two hours.
 MINUTES ?= 120
 soak: deps
 	@$(MAKE) --no-print-directory all
 	sh tests/soak.sh $(BIN) $(MINUTES)
 
-# Training that several processes share, and several machines.
+# Data-parallel training with several processes, and with several machines.
+mpi_programs = $(MAKE) --no-print-directory all MPI=1 BUILD=$(BUILD)/mpi BIN=$(BUILD)/mpi/bin
 ranks:
 	@$(MAKE) --no-print-directory deps MPI=1
 	@$(MAKE) --no-print-directory all
-	@$(MAKE) --no-print-directory all MPI=1 BUILD=$(BUILD)/mpi BIN=$(BUILD)/mpi/bin
+	@$(mpi_programs)
 	sh tests/ranks.sh $(BUILD)/mpi/bin $(BIN)
 	sh tests/network.sh $(BUILD)/mpi/bin $(BIN)
 
-# Calls of the system that fail, kill -9, failing power, full disks: all there is of it.
+# Measures data-parallel training on networks of several speeds; SCALE has options for bench.
+SCALE ?= --dim 256 --heads 4
+scale:
+	@$(MAKE) --no-print-directory deps MPI=1
+	@$(mpi_programs)
+	sh tests/scale.sh $(BUILD)/mpi/bin $(SCALE)
+
+# Failing system calls, kill -9, power failures and full disks; "make test" runs a part of it.
 faults: deps
 	@$(MAKE) --no-print-directory faulted EXTENT=whole
 faulted: $(BUILD)/faults $(FAULTY:%=$(BUILD)/faulty/%)
 	$(BUILD)/faults $(EXTENT) $(BUILD)/faulty
 
-# The thread team itself, and everything that runs on it.
+# Data races in the thread team and in everything that runs on it.
 tsan: deps
 	$(call variant,tsan,threads,PROTECT= OPTIMISE="$(SANITIZE) -fsanitize=thread")
 
@@ -300,7 +322,7 @@ threads: all $(BUILD)/tests-float
 	done
 	sh tests/smoke.sh $(BIN)
 
-# valgrind knows neither AVX-512 nor what a newer processor than Haswell has.
+# valgrind does not know AVX-512, nor other instructions that are newer than Haswell.
 VALGRIND = valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite
 valgrind: deps
 	$(call variant,valgrind,observed,ARCH=$(call if_known,-march=haswell) \
@@ -313,13 +335,13 @@ observed: all $(BUILD)/tests-float
 	done
 	OPENBLAS_CORETYPE=Haswell sh tests/smoke.sh $(BIN) $(VALGRIND)
 
-# Every target of tests/fuzz for so many seconds, by clang's libFuzzer; TARGETS="corpus detok"
-# fuzzes those alone. gcc sees to the warnings.
+# Runs every target of tests/fuzz for SECONDS with clang's libFuzzer; TARGETS="corpus detok"
+# runs only those two. clang's warnings are off: builds with gcc check them.
 SECONDS ?= 20
 fuzzer:
 	@echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
 	 clang -x c -fsanitize=fuzzer - -o /dev/null 2>/dev/null || \
-	 { echo "make fuzz wants clang and its libFuzzer (Debian: clang, libclang-rt-*-dev)." >&2; exit 1; }
+	 { echo "make fuzz needs clang and its libFuzzer (Debian: clang, libclang-rt-*-dev)." >&2; exit 1; }
 fuzz: fuzzer
 	$(call variant,fuzz,fuzzed,CC=clang PROTECT= WARNINGS=-w SECONDS=$(SECONDS) \
 	  OPTIMISE="$(SANITIZE) -fsanitize=address -fsanitize=undefined -fsanitize=fuzzer-no-link")
@@ -327,20 +349,21 @@ fuzz: fuzzer
 fuzzed: $(BUILD)/fuzz
 	sh tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS) $(TARGETS)
 
-# Two checks of gcc's analyzer are off: for one, memcpy initialises nothing (valgrind sees what
-# is not), and the other does not see that an empty array has no elements (clang-tidy does).
+# Two checks are off because of false positives: one thinks that memcpy initialises nothing
+# (valgrind finds uninitialised memory), the other that an empty array has elements (clang-tidy
+# finds null dereferences).
 ANALYZE = -fanalyzer -Wno-analyzer-use-of-uninitialized-value -Wno-analyzer-null-dereference
 analyze:
 	$(call variant,analyze,all,WERROR=1 PROTECT= OPTIMISE=-O0 CFLAGS="$(ANALYZE)")
 
-# Off are two checks that follow values no further than into a loop or a call.
+# Two checks are off: they lose track of values in loops and calls, and report false positives.
 cppcheck:
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
 	  --library=tests/cppcheck.cfg \
 	  --suppress=ctuuninitvar --suppress=invalidFunctionArg -I . $(SOURCES) $(MAINS)
 
-# How many of the lines of the lower floors and of train/ the tests reach, and which they do not.
-# A program that becomes another one tells what it has done in GNU's C only.
+# Line coverage of src, data, models and train. gcov follows a program through exec only when it
+# is compiled as GNU C.
 coverage: deps
 	$(call variant,coverage,covered,PROTECT= OPTIMISE="-O1 -g $(ARCH) --coverage" CFLAGS=-std=gnu11)
 
@@ -352,26 +375,26 @@ covered: all $(BUILD)/tests-float
 	sh tests/report.sh $(BIN)
 	sh tests/coverage.sh $(BUILD)
 
-# The same bits whatever is around a run.
+# Runs are bit-identical whatever their surroundings.
 determinism: all
 	sh tests/determinism.sh $(BIN)
 
-# Odd places to build in.
+# Builds in unusual places.
 building:
 	MAKE='$(MAKE)' sh tests/building.sh
 
-# Everything, for as long as it takes.
+# Nearly everything; half an hour.
 test-long: test determinism building ranks asan tsan valgrind faults fuzz analyze cppcheck lint
 
-# linnet's files against the programs that are meant to read them, in a Python environment of
-# its own; the light part needs no torch.
+# linnet's files, read by the Python programs they are made for, in a virtual environment. The
+# light part does without torch.
 interop: all
 	sh tests/interop/run.sh $(BIN) $(BUILD)/interop
 interop-light: all
 	sh tests/interop/run.sh $(BIN) $(BUILD)/interop light
 
-# Two checks are off: one wants Annex K's functions, which no C library here has, and one does
-# not know va_start.
+# Two checks are off: one asks for the functions of C11's Annex K, which glibc does not have, and
+# one does not understand va_start.
 TIDY = -clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling,-clang-analyzer-valist.Uninitialized
 
 format:
@@ -387,7 +410,7 @@ MANDIR           ?= $(PREFIX)/share/man
 BASH_COMPLETIONS ?= $(PREFIX)/share/bash-completion/completions
 ZSH_COMPLETIONS  ?= $(PREFIX)/share/zsh/site-functions
 
-# installed(FOLDER,FILES): where these files go, in a folder that others use too.
+# installed(DIRECTORY,FILES): the paths of these files once installed, to uninstall them.
 installed = $(addprefix $(DESTDIR)$(1)/,$(notdir $(2)))
 
 install: all
@@ -407,11 +430,11 @@ uninstall:
 	  $(call installed,$(BASH_COMPLETIONS),$(BASHES)) $(call installed,$(ZSH_COMPLETIONS),$(ZSHES))
 	rm -rf $(SHARE)
 
-# bin/ may hold runs of people who train there; only what was built goes.
+# People train in bin/, so only the programs are removed there.
 clean:
 	rm -rf $(BUILD)
 	rm -f $(PROGRAMS:%=$(BIN)/%)
 
-.PHONY: all manual always libraries deps demo experiment test check asan sanitized tsan threads \
-        valgrind observed analyze cppcheck coverage covered determinism building ranks soak test-long faults \
+.PHONY: all manual always libraries deps demo experiment test check help asan sanitized tsan threads \
+        valgrind observed analyze cppcheck coverage covered determinism building ranks scale soak test-long faults \
         faulted fuzzer fuzz fuzzed interop interop-light format lint install uninstall clean

@@ -1,7 +1,8 @@
 #!/bin/sh
-# What two ranks gain on networks of several speeds, by "bench scale" on machines made of network
-# namespaces (tests/machines.sh, which says what that takes): scale.sh BIN [OPTIONS OF BENCH],
-# where BIN has programs built with MPI=1. Prints a table in Markdown, in milliseconds a step.
+# Measures how much faster two ranks train than one, on networks of several speeds: runs
+# "bench scale" on machines made of network namespaces (machines.sh lists what they need).
+# scale.sh BIN [OPTIONS OF BENCH], where BIN has programs built with MPI=1; "make scale" runs it.
+# Prints a Markdown table in milliseconds per step.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -21,9 +22,9 @@ row() {
         printf "| %s | %.0f | %.0f | %.0f | %.2f |\n", network, 1e3 * alone, 1e3 * step,
             1e3 * exchange, speedup }'
 }
-echo '| network | one rank | two ranks | of it for the exchange | times as fast |'
+echo '| network | one rank | two ranks | of which exchange | speedup |'
 echo '|---|---|---|---|---|'
-row 'within a machine' 10.77.0.1 "$@"
+row 'within one machine' 10.77.0.1 "$@"
 for rate in 10gbit 1gbit 100mbit; do
     slowed "$rate"
     row "$rate" 10.77.0.1,10.77.0.2 "$@"
