@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tests the built programs as people call them: programs.sh BIN, where BIN is the folder that
-# they are in. Models are tiny and the text is made up here, so that all of it takes seconds.
-# Prints a line for each case that failed and, last, how many passed and failed.
+# Tests the built programs from the command line: programs.sh BIN, where BIN is their directory.
+# The models are tiny and the text is made up here, so that everything takes half a minute.
+# Prints a line for each failed check, and at the end how many passed and failed.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -20,15 +20,15 @@ cd -- "$work" || exit 1
 
 status=0
 
-# --- how a case is stated ---
+# --- how to write a check ---
 
-# Runs a command; its status, output and messages are there for the next cases.
+# Runs a command, and keeps its exit status, output (out) and messages (err) for the checks.
 run() {
     "$@" >out 2>err </dev/null
     status=$?
 }
 
-# Beside the name of a case that failed.
+# Printed below the name of a failed check.
 evidence() { echo "  exit status $status, $(messages)"; }
 
 exits() { [ "$status" -eq "$1" ]; }
@@ -40,7 +40,7 @@ lines() { [ "$(grep -c '' "$1")" -eq "$2" ]; }
 same() { cmp -s "$1" "$2"; }
 differ() { [ -f "$1" ] && [ -f "$2" ] && ! cmp -s "$1" "$2"; }
 
-# A command that must succeed, as one case.
+# works NAME COMMAND...: the command succeeds.
 works() {
     name=$1
     shift
@@ -48,8 +48,9 @@ works() {
     check "$name" exits 0
 }
 
-# refused NAME STATUS PHRASE COMMAND...: it ends with this status, prints nothing, explains
-# itself in one line (bad usage: and another that points to --help), and makes no run folder.
+# refused NAME STATUS PHRASE COMMAND...: the command ends with this status, prints no output,
+# explains itself in one line that contains PHRASE (after bad usage, a second line points to
+# --help), and makes no run directory.
 refused() {
     name=$1 wanted=$2 phrase=$3
     shift 3
@@ -61,7 +62,7 @@ well_refused() {
         [ ! -e none ] && [ ! -e runs ]
 }
 
-# The numbers of a checkpoint, without the header that tells how it came about.
+# The weights of a checkpoint, without its header.
 numbers() {
     header=$(od -A n -t u8 -N 8 "$1" | tr -d ' ')
     tail -c "+$((header + 9))" "$1"
@@ -69,8 +70,8 @@ numbers() {
 same_numbers() {
     numbers "$1" >numbers.1 && numbers "$2" >numbers.2 && same numbers.1 numbers.2
 }
-# What a checkpoint says of itself.
-told() {
+# recorded FILE KEY: a value in the header of a checkpoint.
+recorded() {
     header=$(od -A n -t u8 -N 8 "$1" | tr -d ' ')
     head -c "$((header + 8))" "$1" | grep -a -o "\"$2\":\"[^\"]*\"" | cut -d '"' -f 4
 }
@@ -80,18 +81,18 @@ timeless() { cut -d , -f 1,2,3,5,6,7,8 "$1/log.csv"; }
 same_logs() {
     timeless "$1" >log.1 && timeless "$2" >log.2 && same log.1 log.2
 }
-# Two runs that left the same, byte for byte.
+# Whether two runs wrote identical checkpoints and logs.
 same_runs() {
     same "$1/best.safetensors" "$2/best.safetensors" &&
         same "$1/last.safetensors" "$2/last.safetensors" && same_logs "$1" "$2"
 }
 
-# near A B SHARE: whether two numbers differ by no more than this share.
+# near A B SHARE: whether two numbers differ by no more than this fraction of B.
 near() {
     awk -v a="$1" -v b="$2" -v share="$3" 'BEGIN {
         d = a - b; if (d < 0) d = -d; if (b < 0) b = -b; exit !(a != "" && d <= share * b) }'
 }
-# field NAME: of the JSON in out.
+# field NAME: a number in the JSON in out.
 field() { sed -n "s/.*\"$1\": \([0-9.eE+-]*\).*/\1/p" out | head -n 1; }
 is_json() {
     if command -v python3 >/dev/null 2>&1; then
@@ -104,7 +105,7 @@ escape=$(printf '\033')
 return=$(printf '\r')
 is_plain() { ! grep -q -e "$escape" -e "$return" out err; }
 
-# train NAME OPTIONS... CORPUS: a tiny run in the folder NAME.
+# train NAME OPTIONS... CORPUS: trains a tiny model in the run directory NAME.
 small='--layers 1 --dim 16 --heads 2 --context 16 --pos learned --batch 4'
 usual="$small --steps 40 --lr 0.01 --warmup 5 --log-every 5 --quiet"
 train() {
@@ -121,7 +122,7 @@ resume() {
 
 # --- the text ---
 
-# Sentences of a few words, so that there is something to learn. $1 lines, $2 seed.
+# make_text LINES SEED: sentences that a tiny model can learn.
 make_text() {
     awk -v lines="$1" -v seed="$2" 'BEGIN {
         split("the a one this", first); split("linnet finch lark wren", bird)
@@ -153,41 +154,46 @@ for program in train sample eval compare export bench inspect toy; do
     check "$program --helpp has a suggestion" says "did you mean '--help'"
 done
 works 'train --attn help' "$bin/train" --attn help
-check 'train --attn help tells of both kinds' eval "prints '^ *softmax ' && prints '^ *linear '"
+check 'train --attn help lists both kinds' eval "prints '^ *softmax ' && prints '^ *linear '"
 
 # --- training ---
 
 for kind in softmax linear; do
     train "$kind" --attn "$kind" text.txt
-    check "$kind: training" exits 0
+    check "$kind: a run trains" exits 0
     check "$kind: --quiet prints nothing" silent
     for file in settings.conf log.csv curves.svg best.safetensors last.safetensors \
         previous.safetensors; do
-        check "$kind: it leaves $file" [ -s "$kind/$file" ]
+        check "$kind: training writes $file" [ -s "$kind/$file" ]
     done
-    check "$kind: it leaves nothing else" eval "[ \"\$(ls -A $kind | wc -l)\" -eq 6 ]"
-    check "$kind: the header of the log" [ "$(head -n 1 "$kind/log.csv")" = \
+    check "$kind: training writes no other files" eval "[ \"\$(ls -A $kind | wc -l)\" -eq 6 ]"
+    check "$kind: the log has its header" [ "$(head -n 1 "$kind/log.csv")" = \
         'step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second,peak_mb' ]
-    check "$kind: the rows of the log" [ "$(cut -d , -f 1 "$kind/log.csv" | tr '\n' ' ')" = \
+    check "$kind: the log has a row every 5 steps" \
+        [ "$(cut -d , -f 1 "$kind/log.csv" | tr '\n' ' ')" = \
         'step 5 10 15 20 25 30 35 40 ' ]
-    check "$kind: the settings" grep -q "^attn = $kind\$" "$kind/settings.conf"
+    check "$kind: settings.conf records the kind" \
+        grep -q "^attn = $kind\$" "$kind/settings.conf"
     for threads in 1 2 3; do
         train "$kind.$threads" --attn "$kind" --threads "$threads" text.txt
-        check "$kind: $threads threads make the same" same_runs "$kind" "$kind.$threads"
+        check "$kind: a run with $threads threads is bit-identical" \
+            same_runs "$kind" "$kind.$threads"
     done
-    check "$kind: it learns" awk -F , 'NR == 2 { first = $6 } { last = $6 }
+    check "$kind: the training loss falls" awk -F , 'NR == 2 { first = $6 } { last = $6 }
         END { exit !(last < 0.9 * first) }' "$kind/log.csv"
 done
 
 cksum softmax/* >sums.before
-refused 'a run folder is not reused' 1 'exists already' \
+refused 'train refuses to overwrite a run directory' 1 'exists already' \
     "$bin/train" --run softmax text.txt
 cksum softmax/* >sums.after
-check 'and nothing in it changes' same sums.before sums.after
+check 'a refused run changes nothing in that directory' same sums.before sums.after
 
 train seed --seed 2 text.txt
-check 'another seed, another result' differ seed/last.safetensors softmax/last.safetensors
-check 'and other numbers' fails same_numbers seed/last.safetensors softmax/last.safetensors
+check 'another seed gives another checkpoint' \
+    differ seed/last.safetensors softmax/last.safetensors
+check 'another seed gives other weights' \
+    fails same_numbers seed/last.safetensors softmax/last.safetensors
 train eval-every --eval-every 3 text.txt
 check '--eval-every changes no weights' \
     same_numbers eval-every/last.safetensors softmax/last.safetensors
@@ -198,186 +204,200 @@ train save-every --save-every 3 text.txt
 check '--save-every changes no weights' \
     same_numbers save-every/last.safetensors softmax/last.safetensors
 train patience --lr 0 --steps 400 --eval-every 2 --patience 3 text.txt
-check '--patience ends a run that learns nothing' \
+check '--patience stops a run that does not improve' \
     [ "$(tail -n 1 patience/log.csv | cut -d , -f 1)" -lt 40 ]
 cksum patience/* >sums.before
 run "$bin/train" --resume patience
-check 'a run that patience ended stays ended' says 'Nothing to do'
+check 'a run stopped early has nothing to do' says 'Nothing to do'
 cksum patience/* >sums.after
-check 'and as it was' same sums.before sums.after
+check 'resuming a run stopped early changes nothing' same sums.before sums.after
 
-# --- what looks on ---
+# --- samples, event files and --watch ---
 
 events() { ls "$1" | grep -c '^events.out.tfevents.'; }
 train watched --eval-every 7 --sample-every 2 --tensorboard --dropout 0.1 text.txt
-check 'samples and events' exits 0
+check 'a run with samples and event files trains' exits 0
 check '--quiet prints no samples' silent
 train unwatched --eval-every 7 --dropout 0.1 text.txt
-check 'change nothing' same_runs watched unwatched
-check 'a sample at every other validation' \
+check 'samples and event files do not change the run' same_runs watched unwatched
+check 'a sample is written at every other validation' \
     [ "$(sed -n 's/^# step \([0-9]*\), epoch .*/\1/p' watched/samples.txt | tr '\n' ' ')" = \
     '14 21 30 40 ' ]
-check 'one event file' [ "$(events watched)" -eq 1 ]
-check 'events name the scalars' grep -a -q 'val/perplexity' watched/events.out.tfevents.*
-check 'and hold the samples' grep -a -q -F "$(sed -n 2p watched/samples.txt)" \
+check 'a run writes one event file' [ "$(events watched)" -eq 1 ]
+check 'the event file names its scalars' \
+    grep -a -q 'val/perplexity' watched/events.out.tfevents.*
+check 'the event file holds the samples' grep -a -q -F "$(sed -n 2p watched/samples.txt)" \
     watched/events.out.tfevents.*
-check 'the curves are a picture' grep -q '</svg>' watched/curves.svg
+check 'curves.svg is a complete picture' grep -q '</svg>' watched/curves.svg
 train parts --eval-every 7 --sample-every 2 --tensorboard --dropout 0.1 --stop-after 17 text.txt
 resume parts --sample-every 2 --tensorboard
-check 'in two parts: the run is the same' same_runs watched parts
-check 'in two parts: so are the samples' same watched/samples.txt parts/samples.txt
-check 'in two parts: two event files' [ "$(events parts)" -eq 2 ]
+check 'in two sessions, the run is bit-identical' same_runs watched parts
+check 'in two sessions, the samples are the same' same watched/samples.txt parts/samples.txt
+check 'in two sessions, there are two event files' [ "$(events parts)" -eq 2 ]
 rm -rf parts
 train parts --eval-every 7 --sample-every 2 --dropout 0.1 --average tail --average-from 0 text.txt
-check 'with an average, it is what writes' [ "$(sed -n '/^# step 40/,$p' parts/samples.txt)" != \
+check 'samples come from the averaged weights' \
+    [ "$(sed -n '/^# step 40/,$p' parts/samples.txt)" != \
     "$(sed -n '/^# step 40/,$p' watched/samples.txt)" ]
 rm -rf parts
 # shellcheck disable=SC2086
 run "$bin/train" $small --steps 10 --sample-every 1 --run samples text.txt
-check 'samples are printed' says "$(sed -n 2p samples/samples.txt)"
-check 'and kept' grep -q '^# step 10, ' samples/samples.txt
-refused '--watch without a terminal' 1 '--watch wants a terminal' \
+check 'train prints samples' says "$(sed -n 2p samples/samples.txt)"
+check 'train keeps samples in samples.txt' grep -q '^# step 10, ' samples/samples.txt
+refused 'train refuses --watch without a terminal' 1 '--watch wants a terminal' \
     "$bin/train" --watch --run none text.txt
-refused 'nor for several models' 1 '--watch wants a terminal' \
+refused 'train refuses --watch without a terminal for several models' 1 '--watch wants a terminal' \
+    \
     "$bin/train" --watch --attn softmax,linear --run none text.txt
-refused '--watch and --quiet' 2 '--watch and --quiet' \
+refused 'train refuses --watch with --quiet' 2 '--watch and --quiet' \
     "$bin/train" --watch --quiet --run none text.txt
 if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
     script -qec "stty rows 24 cols 80; TERM=xterm LANG=C NO_COLOR=1 \
         '$bin/train' $small --steps 2000 --eval-every 500 --sample-every 1 \
         --watch --run view text.txt" /dev/null >out 2>err </dev/null
     status=$?
-    check 'on a terminal --watch works' exits 0
+    check '--watch works on a terminal' exits 0
     tr "$escape" '\n' <out | tr -d '\r' >sequences
-    check 'it takes the other screen' grep -q '^\[?1049h' sequences
-    check 'and gives it back, with its last words' \
+    check '--watch switches to the alternate screen' grep -q '^\[?1049h' sequences
+    check '--watch leaves that screen and prints the result' \
         eval "sed -n '/^\[?1049l/,\$p' sequences | grep -q 'Best validation loss'"
-    check 'nothing is wider than the terminal' fails grep -q '^\[[0-9]*;1H.\{80\}' sequences
-    check 'NO_COLOR: no colours in the view' fails grep -q '^\[[1-9][0-9;]*m' sequences
-    check 'C locale: ASCII only' fails env LC_ALL=C grep -q '[^ -~]' sequences
+    check '--watch fits the width of the terminal' fails grep -q '^\[[0-9]*;1H.\{80\}' sequences
+    check '--watch uses no colours with NO_COLOR' fails grep -q '^\[[1-9][0-9;]*m' sequences
+    check '--watch prints ASCII only in the C locale' \
+        fails env LC_ALL=C grep -q '[^ -~]' sequences
 fi
 
 # --- speed ---
 
 run "$bin/bench" gemm --json --dim 32 --heads 2 --batch 2 --repeats 1
-check 'bench gemm knows the roof' prints '"roof_gflops": .*"kernel": '
+check 'bench gemm reports the peak speed' prints '"roof_gflops": .*"kernel": '
 run "$bin/bench" train --json --dim 32 --heads 2 --layers 1 --batch 2 --vocab 100 --repeats 1
-check 'bench train knows the phases' prints '"phases": {"rest"'
+check 'bench train reports its phases' prints '"phases": {"rest"'
 run "$bin/bench" train --json --dim 32 --heads 2 --layers 1 --batch 2 --vocab 100 --repeats 1 \
     --optimizer muon
-check 'bench train knows the optimizers' prints '"optimizer": '
+check 'bench train reports the optimizer' prints '"optimizer": '
 run "$bin/bench" attention --json --n 16,70 --batch 2 --repeats 1
-check 'bench attention has its rows' prints '"ratio_to_softmax"'
+check 'bench attention compares kinds with softmax' prints '"ratio_to_softmax"'
 run "$bin/bench" decode --json --positions 3,9 --dim 32 --heads 2 --layers 1 --repeats 1
-check 'bench decode has its rows' prints '"state_bytes"'
-refused 'bench has four commands' 2 "no command 'dance'" "$bin/bench" dance
+check 'bench decode reports the size of the state' prints '"state_bytes"'
+refused 'bench refuses an unknown command' 2 "no command 'dance'" "$bin/bench" dance
 
-# --- what is seen ---
+# --- names of runs, and terminals ---
 
 # shellcheck disable=SC2086
 run "$bin/train" $small --steps 10 text.txt
 check 'a run without a name gets one' [ -s runs/softmax-text/last.safetensors ]
-check 'what it says is no control language' is_plain
-check 'it says where the run is' says 'runs/softmax-text'
-check 'it says what it trains on' says 'text.txt'
-check 'and how much memory that takes' says '  memory [0-9]* MB  '
+check 'train prints no control characters to a file' is_plain
+check 'train says where the run is' says 'runs/softmax-text'
+check 'train says what it trains on' says 'text.txt'
+check 'train says how much memory it needs' says '  memory [0-9]* MB  '
 # shellcheck disable=SC2086
 run "$bin/train" $small --steps 10 --quiet text.txt
-check 'the next one gets another' [ -s runs/softmax-text-2/last.safetensors ]
+check 'the next run without a name gets another name' \
+    [ -s runs/softmax-text-2/last.safetensors ]
 rm -r runs
 if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
     script -qec "TERM=dumb '$bin/train' $small --steps 10 --run dumb text.txt" /dev/null >out 2>err </dev/null
-    check 'a dumb terminal gets no escapes' fails grep -q "$escape" out
+    check 'a dumb terminal gets no escape sequences' fails grep -q "$escape" out
     script -qec "TERM=xterm NO_COLOR=1 '$bin/compare' softmax linear" /dev/null >out 2>err \
         </dev/null
-    check 'NO_COLOR gets no colours' fails grep -q "$escape" out
+    check 'compare uses no colours with NO_COLOR' fails grep -q "$escape" out
 fi
 
-# --- going on ---
+# --- resuming ---
 
-# resumes NAME FIRST OPTIONS...: stopping after FIRST steps changes nothing.
+# resumes NAME FIRST OPTIONS...: a run stopped after FIRST steps and resumed is bit-identical to
+# one without a stop.
 resumes() {
     how=$1 first=$2
     shift 2
     train straight --eval-every 7 "$@" text.txt
     train parts --eval-every 7 --stop-after "$first" "$@" text.txt
-    check "$how: stopped" [ "$(told parts/last.safetensors step)" = "$first" ]
+    check "$how: the first session stops" \
+        [ "$(recorded parts/last.safetensors step)" = "$first" ]
     resume parts
-    check "$how: resumed" exits 0
-    check "$how: nothing differs" same_runs straight parts
+    check "$how: the run resumes" exits 0
+    check "$how: a resumed run is bit-identical" same_runs straight parts
     cp straight/log.csv kept.log
     rm -rf straight parts
 }
-resumes 'softmax in two parts' 20 --dropout 0.2 --attn-dropout 0.1
-resumes 'linear in two parts' 20 --attn linear --dropout 0.2
-resumes 'accumulating, mid-epoch' 11 --accumulate 2 --dropout 0.1
-resumes 'one step short' 39 --no-tied --pos rotary --norm post --act swiglu
-resumes 'before averaging' 15 --average tail --average-from 0.5
-resumes 'while averaging' 27 --average tail --average-from 0.5
-resumes 'an exponential average' 11 --average ema --average-from 0.1 --optimizer muon
-resumes 'with its state carried' 11 --attn gated-delta --pos none --carry-state
-resumes 'with jitter' 11 --jitter 0.4
-resumes 'in streams' 11 --streams --accumulate 3
-resumes 'while patience lasts' 16 --patience 3 --lr 0
-check 'where patience ends it' [ "$(tail -n 1 kept.log | cut -d , -f 1)" -lt 40 ]
+resumes 'softmax with dropout' 20 --dropout 0.2 --attn-dropout 0.1
+resumes 'linear with dropout' 20 --attn linear --dropout 0.2
+resumes 'gradient accumulation in mid-epoch' 11 --accumulate 2 --dropout 0.1
+resumes 'one step before the end' 39 --no-tied --pos rotary --norm post --act swiglu
+resumes 'before weight averaging begins' 15 --average tail --average-from 0.5
+resumes 'during weight averaging' 27 --average tail --average-from 0.5
+resumes 'exponential weight averaging' 11 --average ema --average-from 0.1 --optimizer muon
+resumes 'a recurrent state carried across sequences' \
+    11 --attn gated-delta --pos none --carry-state
+resumes 'random sequence lengths' 11 --jitter 0.4
+resumes 'text read in streams' 11 --streams --accumulate 3
+resumes 'early stopping' 16 --patience 3 --lr 0
+check 'early stopping ends a resumed run' [ "$(tail -n 1 kept.log | cut -d , -f 1)" -lt 40 ]
 
 train parts --stop-after 13 --threads 1 text.txt
 resume parts --threads 3 --stop-after 9
-check 'stopped twice' [ "$(told parts/last.safetensors step)" = 22 ]
+check 'a run stops a second time' [ "$(recorded parts/last.safetensors step)" = 22 ]
 resume parts --threads 2
-check 'three sessions with other threads make the same' same_runs softmax parts
+check 'a run in three sessions with other threads is bit-identical' same_runs softmax parts
 
 cksum softmax/last.safetensors softmax/log.csv >sums.before
 run "$bin/train" --resume softmax
 check 'a finished run has nothing to do' says 'Nothing to do'
-check 'and that is no error' exits 0
+check 'resuming a finished run is no error' exits 0
 cksum softmax/last.safetensors softmax/log.csv >sums.after
-check 'nor does it change' same sums.before sums.after
+check 'resuming a finished run changes nothing' same sums.before sums.after
 
 train parts2 --stop-after 20 text.txt
-refused 'a run keeps its width' 2 '--dim 32.* 16' "$bin/train" --resume parts2 --dim 32
-works 'stating its width is fine' "$bin/train" --resume parts2 --dim 16 --stop-after 1 --quiet
-refused 'a run keeps its folder' 2 '--run and --resume' \
+refused 'train refuses another --dim on resuming' 2 '--dim 32.* 16' \
+    "$bin/train" --resume parts2 --dim 32
+works 'train accepts the same --dim on resuming' \
+    "$bin/train" --resume parts2 --dim 16 --stop-after 1 --quiet
+refused 'train refuses --run with --resume' 2 '--run and --resume' \
     "$bin/train" --resume parts2 --run none
 cp text.txt kept.txt
 make_text 200 7 >text.txt
-refused 'a run keeps its text' 1 'not the training text' "$bin/train" --resume parts2
+refused 'train refuses another training text on resuming' 1 'not the training text' \
+    "$bin/train" --resume parts2
 rm text.txt
-refused 'a run wants its text' 1 'text.txt' "$bin/train" --resume parts2
+refused 'train refuses to resume without the training text' 1 'text.txt' \
+    "$bin/train" --resume parts2
 cp kept.txt text.txt
 resume parts2
-check 'refusals leave a run as it is' same_runs softmax parts2
+check 'a run resumes exactly after refusals' same_runs softmax parts2
 mkdir empty
-refused 'no run to resume' 1 'no such run' "$bin/train" --resume nowhere
-refused 'nothing to resume' 1 'nothing has been saved' "$bin/train" --resume empty
+refused 'train refuses to resume a missing run' 1 'no such run' "$bin/train" --resume nowhere
+refused 'train refuses to resume a run without a checkpoint' 1 'nothing has been saved' \
+    "$bin/train" --resume empty
 cut_by_one() { head -c "$(($(wc -c <"$1") - 1))" "$1" >cut && cat cut >"$1"; }
 cp -r softmax damaged
 cut_by_one damaged/last.safetensors
 resume damaged
-check 'a damaged checkpoint to resume' exits 0
-check 'is told, and what is taken instead' \
+check 'a run resumes from the previous checkpoint if the last one is damaged' exits 0
+check 'train names the damaged checkpoint and its replacement' \
     says 'damaged/last.safetensors: .* step 30 in damaged/previous.safetensors instead'
-check 'the run is the run' same_runs softmax damaged
-check 'rows that were made again are kept aside' \
+check 'a run resumed from the previous checkpoint is bit-identical' same_runs softmax damaged
+check 'the replaced rows of the log are kept in log.csv.bak' \
     [ "$(cut -d , -f 1 damaged/log.csv.bak | tr '\n' ' ')" = 'step 35 40 ' ]
-check 'so is the damaged file' [ -f damaged/last.safetensors.damaged ]
+check 'the damaged checkpoint is kept' [ -f damaged/last.safetensors.damaged ]
 cut_by_one damaged/last.safetensors
 cut_by_one damaged/previous.safetensors
 rm damaged/last.safetensors.damaged
 cksum damaged/* >sums.before
-refused 'nothing whole to resume' 1 'damaged/last.safetensors: ' \
+refused 'train refuses to resume if every checkpoint is damaged' 1 'damaged/last.safetensors: ' \
+    \
     "$bin/train" --resume damaged
 cksum damaged/* >sums.after
-check 'and nothing is changed' same sums.before sums.after
+check 'that refusal changes no files' same sums.before sums.after
 train torn --stop-after 20 text.txt
 printf '25,1.6' >>torn/log.csv
 resume torn
-check 'a torn row of the log' exits 0
-check 'is made again' same_runs softmax torn
+check 'a run resumes with an incomplete row in the log' exits 0
+check 'the incomplete row is written again' same_runs softmax torn
 
 # --- signals ---
 
-# signalled NAME STATUS: a run is interrupted anywhere, goes on, and nobody can tell.
+# signalled NAME STATUS: a run ended by a signal at any moment resumes bit-identically.
 endless="$small --steps 1000000 --eval-every 7 --log-every 1"
 signalled() {
     rm -rf straight parts
@@ -394,14 +414,14 @@ signalled() {
     wait "$child"
     status=$?
     child=
-    check "$1 ends a run with $2" exits "$2"
-    check "$1: it says how to go on" says 'train --resume parts'
-    steps=$(told parts/last.safetensors step)
+    check "$1 ends a run with exit status $2" exits "$2"
+    check "$1: train says how to resume" says 'train --resume parts'
+    steps=$(recorded parts/last.safetensors step)
     resume parts --stop-after 5
     # shellcheck disable=SC2086
     run "$bin/train" $endless --quiet --run straight \
         --stop-after "$((${steps:-0} + 5))" text.txt
-    check "$1: the run that went on is the run" same_runs straight parts
+    check "$1: the resumed run is bit-identical" same_runs straight parts
 }
 signalled INT 130
 signalled TERM 143
@@ -413,14 +433,14 @@ child=$!
 sleep 0.5
 kill -HUP "$child"
 sleep 0.3
-check 'under nohup a run outlives its terminal' kill -0 "$child"
+check 'a run under nohup survives a hangup' kill -0 "$child"
 kill -TERM "$child"
 wait "$child"
 child=
 
-# --- what befalls a run ---
+# --- accidents ---
 
-# A run in the background, in the folder parts, that has begun.
+# Starts a run in the background, in the directory parts, and waits for its first checkpoint.
 start_endless() {
     rm -rf parts
     # shellcheck disable=SC2086
@@ -428,8 +448,8 @@ start_endless() {
     child=$!
     eventually [ -f parts/last.safetensors ]
 }
-# Where the next checkpoint is to be, there is something that it cannot replace. Until a save has
-# failed, the last may have been good, and nothing done since that wants another.
+# Makes every save fail: a directory takes the name of the next checkpoint. Waits for the first
+# failure, because a run without a failed save may already have written its last checkpoint.
 bar_saving() {
     eventually mkdir parts/next.safetensors 2>/dev/null
     eventually grep -q 'The training goes on' err
@@ -440,10 +460,11 @@ end_with() {
     status=$?
     child=
 }
-# Whether the run in parts is one that nothing ever befell. It has to have come past where it was
-# stopped, for its best model may be from a later step than what it went on from.
+# check_run NAME: the run in parts is bit-identical to one without accidents. It must have passed
+# the step at which it was stopped, because its best model may be newer than the checkpoint it
+# resumed from.
 check_run() {
-    steps=$(told parts/last.safetensors step)
+    steps=$(recorded parts/last.safetensors step)
     # shellcheck disable=SC2086
     "$bin/train" $endless --quiet --run straight --stop-after "${steps:-1}" text.txt \
         >/dev/null 2>&1 </dev/null
@@ -452,34 +473,36 @@ check_run() {
 }
 start_endless
 cp err kept.err
-refused 'a run in use' 1 "parts: in use by process $child" "$bin/train" --resume parts
+refused 'train refuses a run directory in use' 1 "parts: in use by process $child" \
+    "$bin/train" --resume parts
 cp kept.err err
-check 'goes on' kill -0 "$child"
+check 'the run in use continues' kill -0 "$child"
 end_with KILL
-check 'a killed one leaves its lock' [ -f parts/lock ]
+check 'a killed run leaves its lock file' [ -f parts/lock ]
 : >"parts/last.safetensors.$(sh -c 'echo $$').tmp"
 resume parts --stop-after 20
-check 'which is in nobody'"'"'s way' exits 0
-check 'and what else it left goes' eval '! ls parts | grep -q -e tmp -e lock'
-check_run 'a killed run that went on is the run'
+check 'a run resumes despite the lock of a killed one' exits 0
+check 'resuming removes the lock and temporary files' eval '! ls parts | grep -q -e tmp -e lock'
+check_run 'a killed and resumed run is bit-identical'
 
 start_endless
 bar_saving
-check 'a save that fails is told' says 'parts/next.safetensors: cannot replace'
-check 'and does not end the run' kill -0 "$child"
+check 'a failed save is reported' says 'parts/next.safetensors: cannot replace'
+check 'a failed save does not end the run' kill -0 "$child"
 rmdir parts/next.safetensors
 sleep 0.3
 end_with TERM
-check 'nor does it count once it is better' exits 143
-check_run 'nor change anything'
+check 'a failed save followed by a good one is no error' exits 143
+check_run 'a run with a failed save is bit-identical'
 start_endless
 bar_saving
 end_with TERM
-check 'a last save that fails counts' exits 1
-check 'and says where to go on' says 'parts/last.safetensors is as it was saved last'
+check 'a failed last save is an error' exits 1
+check 'a failed last save names the checkpoint to resume from' \
+    says 'parts/last.safetensors is as it was saved last'
 rmdir parts/next.safetensors
 resume parts --stop-after 20
-check_run 'from there it is the run'
+check_run 'a run resumed after a failed last save is bit-identical'
 
 rm -rf straight parts
 train straight text.txt
@@ -487,162 +510,176 @@ train parts --stop-after 39 text.txt
 rm -f parts/best.safetensors
 mkdir parts/best.safetensors
 resume parts
-check 'so does a best model that is not saved' exits 1
+check 'failing to save the best model is an error' exits 1
 rmdir parts/best.safetensors
 resume parts
-check 'it is once it can be, though the run is over' \
+check 'resuming a finished run saves the missing best model' \
     eval 'same_numbers straight/best.safetensors parts/best.safetensors &&
         same straight/last.safetensors parts/last.safetensors'
 run "$bin/train" --resume parts
-check 'and only then' says 'Nothing to do'
+check 'a finished run with its best model has nothing to do' says 'Nothing to do'
 rm -rf straight parts
 
 start_endless
 mv parts gone
 eventually [ -f parts/best.safetensors -a -f parts/last.safetensors ]
 end_with TERM
-check 'a folder that is gone is made again' exits 143
-check 'with its settings' same parts/settings.conf gone/settings.conf
-steps=$(told parts/last.safetensors step)
+check 'a removed run directory is made again' exits 143
+check 'the new run directory has the settings' same parts/settings.conf gone/settings.conf
+steps=$(recorded parts/last.safetensors step)
 # shellcheck disable=SC2086
 run "$bin/train" $endless --quiet --run straight --stop-after "$steps" text.txt
-check 'its log' same_logs straight parts
-check 'and its model' same_numbers straight/last.safetensors parts/last.safetensors
+check 'the new run directory has the log' same_logs straight parts
+check 'the new run directory has the model' \
+    same_numbers straight/last.safetensors parts/last.safetensors
 rm -rf gone straight
 
 start_endless
 kill -INT "$child"
 end_with INT
-check 'interrupted twice' exits 130
-works 'its files are whole' "$bin/sample" --length 3 parts/last.safetensors
+check 'two interrupts end a run' exits 130
+works 'a run interrupted twice leaves a valid checkpoint' \
+    "$bin/sample" --length 3 parts/last.safetensors
 resume parts --stop-after 20
-check_run 'and it goes on as the run'
+check_run 'a run interrupted twice resumes exactly'
 make_text 5000 3 >long.txt
 endless="$endless --valid long.txt"
 start_endless --eval-every 1
 end_with TERM
-check 'ended while it validates' exits 143
+check 'SIGTERM ends a run during validation' exits 143
 resume parts --stop-after 1
-check 'it can go on' exits 0
+check 'a run ended during validation resumes' exits 0
 rm -rf parts
 
-# Weights that grow ten thousandfold in each step.
+# Weights that grow by a factor of ten thousand in each step.
 explosive='--lr 100 --weight-decay 100 --warmup 0 --schedule constant --steps 60'
 # shellcheck disable=SC2086
 train nan $explosive --save-every 1 text.txt
-check 'a run that goes astray ends' exits 1
-check 'it says where' says 'step [0-9]*: the [a-z]* is not finite, at learning rate 100, in batch'
-check 'in the model too' says 'first: '
-check 'and what there is to go on from' says 'nan/last.safetensors is as it was saved last'
-works 'which is whole' "$bin/sample" --length 3 nan/last.safetensors
+check 'a run with a non-finite loss ends' exits 1
+check 'train names the step of the non-finite value' \
+    says 'step [0-9]*: the [a-z]* is not finite, at learning rate 100, in batch'
+check 'train names the first tensor with a non-finite value' says 'first: '
+check 'train names the checkpoint to resume from after a non-finite loss' \
+    says 'nan/last.safetensors is as it was saved last'
+works 'that checkpoint is valid' "$bin/sample" --length 3 nan/last.safetensors
 # shellcheck disable=SC2086
 train skip $explosive --on-nan skip --nan-limit 4 text.txt
-check 'skipping has its limit' eval "exits 1 && says 'the 4 steps before it: --nan-limit'"
-check 'skipped steps are counted' says '4 steps were skipped'
-check 'every one is told' [ "$(grep -c 'Skipped$' err)" -eq 4 ]
-check 'and logged' [ "$(cut -d , -f 6,8 skip/log.csv | grep -c '^nan,nan$')" -eq 4 ]
+check '--nan-limit ends a run that skips steps' \
+    eval "exits 1 && says 'the 4 steps before it: --nan-limit'"
+check 'train counts skipped steps' says '4 steps were skipped'
+check 'train reports every skipped step' [ "$(grep -c 'Skipped$' err)" -eq 4 ]
+check 'the log has every skipped step' \
+    [ "$(cut -d , -f 6,8 skip/log.csv | grep -c '^nan,nan$')" -eq 4 ]
 run "$bin/train" --quiet --resume nan --on-nan skip --nan-limit 9 --stop-after 3
-check 'a run can be told to skip later' eval '[ "$(told nan/last.safetensors skipped)" = 3 ]'
+check '--on-nan skip works on resuming' \
+    eval '[ "$(recorded nan/last.safetensors skipped)" = 3 ]'
 run "$bin/train" --quiet --resume nan --stop-after 3
-check 'and goes on counting' eval '[ "$(told nan/last.safetensors skipped_in_row)" = 6 ]'
+check 'the count of skipped steps survives resuming' \
+    eval '[ "$(recorded nan/last.safetensors skipped_in_row)" = 6 ]'
 run "$bin/train" --quiet --resume nan --stop-after 9
-check 'up to its limit' eval "exits 1 && says 'the 9 steps before it'"
+check '--nan-limit holds across sessions' eval "exits 1 && says 'the 9 steps before it'"
 
-# A program under a sanitizer reserves more than that for itself.
+# A program built with a sanitizer reserves more memory than this limit.
 if (ulimit -v 4000000 && "$bin/train" --version) >/dev/null 2>&1; then
     (ulimit -v 4000000 && exec "$bin/train" --max-mem 100000000 --dim 1024 --batch 9999 \
         --context 16 --run none text.txt) >out 2>err </dev/null
     status=$?
-    check 'a process that may have little memory' \
+    check 'train names a memory limit set by ulimit' \
         eval "wanted=1 phrase=ulimit; well_refused && says 'training needs [0-9]* MB'"
 else
-    echo "skipped: a limit on memory, under which this build cannot start"
+    echo "skipped: a memory limit, because this build cannot start with one"
 fi
 
 # --- wrong input ---
 
-# no NAME STATUS PHRASE OPTIONS: train refuses to begin.
+# no NAME STATUS PHRASE OPTIONS: train refuses NAME.
 no() {
     # shellcheck disable=SC2086
-    refused "$1" "$2" "$3" "$bin/train" $small --steps 2 --run none $4
+    refused "train refuses $1" "$2" "$3" "$bin/train" $small --steps 2 --run none $4
 }
 : >empty.txt
 printf ' \n\n \n' >blank.txt
 head -c 3000 "$bin/train" >binary.txt
 head -n 5 text.txt >short.txt
 gzip -c text.txt >text.copy.gz && head -c 200 text.copy.gz >cut.txt.gz
-no 'no corpus' 2 'corpus' ''
+no 'to start without a corpus' 2 'corpus' ''
 no 'two corpora' 2 'one corpus' 'text.txt kept.txt'
 no 'a missing corpus' 1 'missing.txt: no such file' missing.txt
 no 'an empty corpus' 1 'empty.txt: the corpus is empty' empty.txt
 no 'a blank corpus' 1 'blank.txt: the corpus is empty' blank.txt
 no 'a binary corpus' 1 'binary.txt' binary.txt
 no 'a corpus that is too short' 1 'short.txt' short.txt
-no 'a corpus that is a folder' 1 'empty: is a folder' empty
-no 'a gzip file that was cut' 1 'cut.txt.gz: .*breaks off' cut.txt.gz
+no 'a corpus that is a directory' 1 'empty: is a folder' empty
+no 'a truncated gzip file' 1 'cut.txt.gz: .*breaks off' cut.txt.gz
 no 'a missing validation text' 1 '--valid missing.txt' '--valid missing.txt text.txt'
 no 'an unknown option' 2 "did you mean '--layers'" '--layer 3 text.txt'
 no 'an option without its value' 2 '--dim needs a value' 'text.txt --dim'
 no 'an unknown kind' 2 "'telepathy' is not one of: softmax, " '--attn telepathy text.txt'
 no 'an unknown kind at the end of a list' 2 "'telepathy'" '--attn linear,telepathy text.txt'
 no 'more kinds than layers' 2 'only 1 layers' '--attn linear+softmax --layers 1 text.txt'
-no "another kind's option" 2 "'softmax' attention does not use it" '--window 3 text.txt'
-no 'angles where they do harm' 2 '--pos rotary' '--attn efficient --pos rotary text.txt'
-no 'heads that do not divide' 2 '--heads 3 does not divide --dim 16' '--heads 3 text.txt'
-no 'dropped weights that are none' 2 'no weights' '--attn linear --attn-dropout 0.1 text.txt'
-no 'a rate that is no number' 2 "--lr: 'nan'" '--lr nan text.txt'
-no 'a rate without end' 2 "--lr: '1e999'" '--lr 1e999 text.txt'
-no 'a negative rate' 2 "--lr: '-1'" '--lr -1 text.txt'
-no 'an empty batch' 2 "--batch: '0'" '--batch 0 text.txt'
-no 'a batch of nothing' 2 "--batch: ''" '--batch= text.txt'
-no 'a strange end' 2 "--stop-after: 'soon'" '--stop-after soon text.txt'
-no 'too much memory' 1 'the limit is 1 MB' '--max-mem 1 --dim 512 text.txt'
-no 'a folder that cannot be made' 1 'cannot make' '--run no/such/place text.txt'
+no "an option of another attention kind" 2 "'softmax' attention does not use it" \
+    '--window 3 text.txt'
+no '--pos rotary with a kind that cannot use it' 2 '--pos rotary' \
+    '--attn efficient --pos rotary text.txt'
+no 'heads that do not divide --dim' 2 '--heads 3 does not divide --dim 16' '--heads 3 text.txt'
+no 'attention dropout with a kind without attention weights' 2 'no weights' \
+    '--attn linear --attn-dropout 0.1 text.txt'
+no 'a learning rate that is not a number' 2 "--lr: 'nan'" '--lr nan text.txt'
+no 'an infinite learning rate' 2 "--lr: '1e999'" '--lr 1e999 text.txt'
+no 'a negative learning rate' 2 "--lr: '-1'" '--lr -1 text.txt'
+no 'a batch size of zero' 2 "--batch: '0'" '--batch 0 text.txt'
+no 'an empty batch size' 2 "--batch: ''" '--batch= text.txt'
+no 'a malformed --stop-after' 2 "--stop-after: 'soon'" '--stop-after soon text.txt'
+no 'to use more memory than --max-mem' 1 'the limit is 1 MB' '--max-mem 1 --dim 512 text.txt'
+no 'a run directory that cannot be made' 1 'cannot make' '--run no/such/place text.txt'
 no 'an unknown preset' 2 '--preset unheard' '--preset unheard text.txt'
 run "$bin/train" --run none "no${escape}file.txt"
-check 'messages obey no escapes' eval 'exits 1 && is_plain'
+check 'error messages contain no escape sequences' eval 'exits 1 && is_plain'
 if latin=$(printf 'caf\351.txt') && cp text.txt "$latin" 2>/dev/null; then
-    refused 'a name that no checkpoint can hold' 2 'UTF-8' "$bin/train" --run none "$latin"
+    refused 'train refuses a corpus name that is not UTF-8' 2 'UTF-8' \
+        "$bin/train" --run none "$latin"
 fi
 
 head -c "$(($(wc -c <softmax/best.safetensors) / 2))" softmax/best.safetensors >cut.safetensors
 for program in sample eval; do
     corpus=
     [ "$program" = sample ] || corpus=text.txt
-    refused "$program: a checkpoint that was cut" 1 'cut.safetensors: ' \
+    refused "$program refuses a truncated checkpoint" 1 'cut.safetensors: ' \
         "$bin/$program" cut.safetensors $corpus
-    refused "$program: a text for a checkpoint" 1 'text.txt: .*looks like text' \
+    refused "$program refuses a text instead of a checkpoint" 1 'text.txt: .*looks like text' \
         "$bin/$program" text.txt $corpus
-    refused "$program: a folder without a checkpoint" 1 'empty: no checkpoint' \
+    refused "$program refuses a directory without a checkpoint" 1 'empty: no checkpoint' \
         "$bin/$program" empty $corpus
-    refused "$program: no such run" 1 'nowhere: no such run' "$bin/$program" nowhere $corpus
-    refused "$program: no run" 2 'run' "$bin/$program"
-    refused "$program: an unknown option" 2 "did you mean '--threads'" \
+    refused "$program refuses a missing run" 1 'nowhere: no such run' \
+        "$bin/$program" nowhere $corpus
+    refused "$program refuses to start without a run" 2 'run' "$bin/$program"
+    refused "$program suggests a known option" 2 "did you mean '--threads'" \
         "$bin/$program" --thread 2 softmax
 done
-refused 'eval: a missing corpus' 1 'missing.txt' "$bin/eval" softmax missing.txt
-refused 'eval: gaps between windows' 2 '--stride 20' \
+refused 'eval refuses a missing corpus' 1 'missing.txt' "$bin/eval" softmax missing.txt
+refused 'eval refuses a stride longer than the context' 2 '--stride 20' \
     "$bin/eval" softmax text.txt --window 16 --stride 20
-refused 'eval: more positions than were learned' 2 '--window 17' \
+refused 'eval refuses more positions than the model learned' 2 '--window 17' \
     "$bin/eval" softmax text.txt --window 17
-refused 'compare: no run' 2 'run' "$bin/compare"
-refused 'compare: a missing run' 1 'nowhere' "$bin/compare" softmax nowhere
-refused 'compare: an empty folder' 1 'empty' "$bin/compare" empty
-refused 'toy: a word too many' 2 'text.txt' "$bin/toy" text.txt
+refused 'compare refuses to start without a run' 2 'run' "$bin/compare"
+refused 'compare refuses a missing run' 1 'nowhere' "$bin/compare" softmax nowhere
+refused 'compare refuses an empty directory' 1 'empty' "$bin/compare" empty
+refused 'toy refuses an argument' 2 'text.txt' "$bin/toy" text.txt
 
 # --- a full disk ---
 
 train full --stop-after 20 text.txt
-# The limit is far above what the log takes, and far below a checkpoint.
+# The limit is far above the size of the log, and far below the size of a checkpoint.
 (ulimit -f 16 && exec "$bin/train" --quiet --resume full) >out 2>err </dev/null
 status=$?
 check 'a full disk ends a run' exits 1
-check 'and it says so' says 'safetensors: cannot write'
-check 'and it says how to go on' says 'train --resume full'
-check 'it leaves no temporary file' eval '! ls full | grep -q tmp'
-works 'what was saved can be read' "$bin/sample" --length 3 full/last.safetensors
+check 'train reports a full disk' says 'safetensors: cannot write'
+check 'train says how to resume after a full disk' says 'train --resume full'
+check 'a full disk leaves no temporary file' eval '! ls full | grep -q tmp'
+works 'the last checkpoint before a full disk is valid' \
+    "$bin/sample" --length 3 full/last.safetensors
 resume full
-check 'and be resumed' same_runs softmax full
+check 'a run resumed after a full disk is bit-identical' same_runs softmax full
 if [ -c /dev/full ]; then
     for command in "sample softmax" "eval softmax text.txt" "compare softmax" "toy" \
         "train --help"; do
@@ -651,7 +688,7 @@ if [ -c /dev/full ]; then
             >/dev/full 2>err </dev/null
         status=$?
         check "$command: a full disk is an error" exits 1
-        check "$command: and explained" says 'cannot write'
+        check "$command: a full disk is explained" says 'cannot write'
     done
 fi
 
@@ -659,124 +696,130 @@ fi
 
 sample() { run "$bin/sample" --length 30 "$@" softmax; }
 sample --seed 3 && cp out first
-check 'sample' exits 0
+check 'sample generates text' exits 0
 check 'sample warns of nothing' [ ! -s err ]
-check 'sample makes so many tokens' \
+check 'sample generates at least --length tokens' \
     eval '[ "$(awk "{ n += NF + 1 } END { print n }" first)" -ge 30 ]'
-check 'and no more' eval '[ "$(awk "{ n += NF + 1 } END { print n }" first)" -le 31 ]'
+check 'sample generates no more than one token beyond --length' \
+    eval '[ "$(awk "{ n += NF + 1 } END { print n }" first)" -le 31 ]'
 sample --seed 3
-check 'the same seed, the same text' same out first
+check 'the same seed gives the same text' same out first
 sample --seed 3 --threads 2
-check 'with more threads too' same out first
+check 'the number of threads does not change the text' same out first
 sample --seed 4
-check 'another seed, another text' differ out first
+check 'another seed gives another text' differ out first
 sample --greedy && cp out greedy
 sample --greedy --seed 9
-check '--greedy knows no chance' same out greedy
+check '--greedy does not depend on the seed' same out greedy
 sample --top-k 1 --temperature 5
-check 'the likeliest is the greedy one' same out greedy
+check '--top-k 1 is greedy' same out greedy
 sample --temperature 0
-check 'so is the coldest' same out greedy
+check '--temperature 0 is greedy' same out greedy
 sample --top-p 0
-check 'so is the smallest share' same out greedy
+check '--top-p 0 is greedy' same out greedy
 sample --prompt 'the linnet'
-check 'the prompt comes first' eval 'head -n 1 out | grep -q "^the linnet"'
-check 'and is known' [ ! -s err ]
+check 'the text begins with the prompt' eval 'head -n 1 out | grep -q "^the linnet"'
+check 'a known prompt gives no warning' [ ! -s err ]
 sample --prompt 'the cuckoo'
-check 'an unknown word is told' says '1 unknown token'
+check 'sample reports an unknown word in the prompt' says '1 unknown token'
 run "$bin/sample" --length 0 --prompt 'one lark' softmax
-check 'nothing but the prompt' [ "$(cat out)" = 'one lark' ]
+check '--length 0 prints the prompt only' [ "$(cat out)" = 'one lark' ]
 sample --count 3 && cp out few
-check 'three texts' eval '[ "$(grep -c "^---\$" few)" -eq 2 ]'
+check '--count 3 prints three texts' eval '[ "$(grep -c "^---\$" few)" -eq 2 ]'
 sample --count 1
-check 'the first is the one that is made alone' begins few out
-# As many as that are not made at once.
+check 'the first of several texts is the one made alone' begins few out
+# More texts than sample generates in parallel.
 sample --count 71 && cp out many
-check 'many texts' eval '[ "$(grep -c "^---\$" many)" -eq 70 ]'
-check 'a text does not depend on how many there are' begins many few
+check '--count 71 prints 71 texts' eval '[ "$(grep -c "^---\$" many)" -eq 70 ]'
+check 'a text does not depend on --count' begins many few
 sample --count 3 --threads 2
-check 'nor on the threads' same out few
+check 'several texts do not depend on the number of threads' same out few
 sed 's/.*/ & /' text.txt >blanks.txt
 train letters --tokens char text.txt
 train trimmed --tokens char --trim blanks.txt
-check 'a text that is trimmed is one without blanks' \
+check '--trim gives the model of the text without outer white space' \
     same_numbers letters/last.safetensors trimmed/last.safetensors
 run "$bin/eval" letters text.txt
 cp out letters.out
 run "$bin/eval" trimmed blanks.txt
-check 'and is scored as such' same letters.out out
+check '--trim gives the scores of the text without outer white space' same letters.out out
 train rare --min-count 60 text.txt
 sample --seed 1 && run "$bin/sample" --length 300 --temperature 3 rare
-check 'a model of rare words says <unk>' prints '<unk>'
+check 'a model trained with <unk> generates it' prints '<unk>'
 run "$bin/sample" --length 300 --temperature 3 --no-unk rare
-check 'unless it must not' fails prints '<unk>'
+check '--no-unk generates no <unk>' fails prints '<unk>'
 run "$bin/sample" --length 300 linear
-check 'far past the context' exits 0
-works 'kinds in turn over the layers' "$bin/train" $small --layers 2 --pos auto \
+check 'linear attention generates text beyond the context length' exits 0
+works 'train mixes kinds over the layers' "$bin/train" $small --layers 2 --pos auto \
     --attn window+gated-delta --window 4 --steps 3 --run hybrid text.txt
-works 'and they write' "$bin/sample" --length 40 hybrid
-works 'one model after another' "$bin/train" $small --attn softmax,linear --steps 2 \
+works 'a model of mixed kinds generates text' "$bin/sample" --length 40 hybrid
+works 'train runs a list of kinds one after another' \
+    "$bin/train" $small --attn softmax,linear --steps 2 \
     --run series text.txt
-check 'ends with their comparison' prints '^linear  *linear '
-check 'and leaves both' [ -f series/softmax/best.safetensors -a -f series/linear/last.safetensors ]
-works 'the kinds explain themselves' "$bin/train" --attn help
-check 'all of them' prints '^gated-delta '
+check 'a list of kinds ends with a comparison' prints '^linear  *linear '
+check 'a list of kinds leaves every run' \
+    [ -f series/softmax/best.safetensors -a -f series/linear/last.safetensors ]
+works 'train --attn help works' "$bin/train" --attn help
+check 'train --attn help lists gated-delta' prints '^gated-delta '
 "$bin/sample" --length 100000 softmax 2>err </dev/null | head -c 10 >out
-check 'a reader that leaves is no trouble' [ ! -s err ]
+check 'sample ends silently when its reader has gone' [ ! -s err ]
 "$bin/sample" --length 1000000000000 --count 3 linear 2>err </dev/null | head -c 10 >out
-check 'nor are texts that nothing could keep' eval '[ ! -s err ] && [ -s out ]'
-refused 'an empty prompt of bytes' 2 'prompt' \
+check 'sample generates texts longer than memory' eval '[ ! -s err ] && [ -s out ]'
+refused 'sample refuses a prompt that is not UTF-8' 2 'prompt' \
     "$bin/sample" --prompt "$(printf '\377')" softmax
 sample --detok --prompt 'the linnet'
-check 'as in print, a capital first' eval 'head -n 1 out | grep -q "^The linnet"'
-check 'and every stop close to its word' fails prints ' \.'
+check '--detok capitalises the first word' eval 'head -n 1 out | grep -q "^The linnet"'
+check '--detok removes the space before a full stop' fails prints ' \.'
 sample --show-probs --prompt 'the linnet'
-check 'probabilities have a legend' eval 'head -n 1 out | grep -q probability'
-check 'and stand behind their tokens' prints '^the\[[0-9.e-]*\] linnet\['
+check '--show-probs prints a legend' eval 'head -n 1 out | grep -q probability'
+check '--show-probs prints a probability after each token' prints '^the\[[0-9.e-]*\] linnet\['
 run env COLUMNS=60 "$bin/sample" --length 30 --count 3 --columns softmax
-check 'texts side by side' eval 'head -n 1 out | grep -q "^(1) .* (2)"'
-check 'as wide as there is room' eval '[ "$(tr -d "\200-\277" <out | wc -L)" -le 60 ]'
-refused 'columns of texts that nothing could keep' 2 '--columns keeps' \
+check '--columns prints texts side by side' eval 'head -n 1 out | grep -q "^(1) .* (2)"'
+check '--columns fits the width of the terminal' \
+    eval '[ "$(tr -d "\200-\277" <out | wc -L)" -le 60 ]'
+refused 'sample refuses --columns for texts longer than memory' 2 '--columns keeps' \
     "$bin/sample" --columns --length 1000000000 softmax
 
 head -n 3 text.txt >little.txt
 "$bin/sample" --score - softmax <little.txt >out 2>err
 status=$?
-check '--score' exits 0
+check 'sample --score works' exits 0
 cp out scored
 run "$bin/eval" softmax text.txt --valid little.txt
-check 'it comes to what eval says' [ "$(tail -n 2 scored | tr -d '.0-9')" = \
+check '--score prints the same summary as eval' [ "$(tail -n 2 scored | tr -d '.0-9')" = \
     "$(tail -n 2 out | sed 's/^valid: //' | tr -d '.0-9')" ]
 nats() { tail -n 1 "$1" | sed 's/.* \([0-9.]*\) nats in all$/\1/'; }
-check 'to the digit' \
+check '--score agrees with eval in every digit' \
     eval 'awk "BEGIN { d = $(nats scored) - $(nats out); exit !(d < 0.02 && d > -0.02) }"'
-check 'and has a line for every token' lines scored "$(($(wc -w <little.txt) + 3 + 3))"
+check '--score prints a line for every token' lines scored "$(($(wc -w <little.txt) + 3 + 3))"
 run "$bin/sample" --score 'the cuckoo' softmax
-check 'an unknown word is scored as such' prints '2 tokens, 1 of them unknown'
-refused '--score of nothing' 1 'nothing to score' "$bin/sample" --score '' softmax
-refused '--score and a prompt' 2 'makes no text' "$bin/sample" --score a --prompt b softmax
+check '--score counts unknown words' prints '2 tokens, 1 of them unknown'
+refused 'sample refuses to score an empty text' 1 'nothing to score' \
+    "$bin/sample" --score '' softmax
+refused 'sample refuses --score with --prompt' 2 'makes no text' \
+    "$bin/sample" --score a --prompt b softmax
 
 session() { "$bin/sample" --interactive softmax >out 2>err; status=$?; }
 words() { tr -s ' \n' '\n\n' <"$1"; }
 sample --length 12 --prompt 'the linnet' && words out >whole
 printf '/length 6\nthe linnet\n\n' | session
-check 'a session' exits 0
-check 'a setting is told' eval 'head -n 1 out | grep -q "^length  *6\$"'
+check 'an interactive session works' exits 0
+check 'a session confirms a changed setting' eval 'head -n 1 out | grep -q "^length  *6\$"'
 tail -n +2 out >rest && words rest >halves
-check 'an empty line goes on where the text stopped' same halves whole
+check 'an empty line in a session continues the text' same halves whole
 printf '/temperature 500\n/wings\n/top-k\n/quit\nthe linnet\n' | session
 check 'a session survives mistakes' exits 0
-check 'and tells them' eval 'says "from 0 to 100" && says "no command /wings"'
-check 'and tells settings' prints '^top-k  *0$'
-check 'and ends when it is told' fails prints linnet
+check 'a session explains mistakes' eval 'says "from 0 to 100" && says "no command /wings"'
+check 'a session prints settings' prints '^top-k  *0$'
+check '/quit ends a session' fails prints linnet
 if command -v script >/dev/null 2>&1; then
     mkdir home
     printf '/length 5\rthe linnet\r/quit\r' |
         env HOME="$work/home" XDG_STATE_HOME= TERM=xterm \
             script -qec "'$bin/sample' softmax" /dev/null >out 2>err
-    check 'a terminal gets a session' prints 'Type how a text begins'
-    check 'and a text' prints '^the linnet '
-    check 'and what was typed is remembered' \
+    check 'sample on a terminal starts a session' prints 'Type how a text begins'
+    check 'a session on a terminal generates text' prints '^the linnet '
+    check 'a session on a terminal keeps a history' \
         grep -q '^the.*linnet' home/.local/state/linnet/history
 fi
 
@@ -785,35 +828,37 @@ fi
 inspect() { run "$bin/inspect" --text 'the linnet sings here' "$@"; }
 for kind in softmax linear; do
     inspect "$kind" && cp out first
-    check "$kind: inspect" exits 0
+    check "$kind: inspect works" exits 0
     check "$kind: inspect warns of nothing" [ ! -s err ]
-    check "$kind: inspect tells what follows" prints '^ *2  the  *linnet  *[01][.]'
+    check "$kind: inspect shows the likeliest next tokens" prints '^ *2  the  *linnet  *[01][.]'
     check "$kind: inspect has a line for each token and head" lines out 10
     printf 'the linnet sings here\n' | "$bin/inspect" "$kind" >out 2>err
-    check "$kind: standard input is a text as well" same out first
+    check "$kind: inspect reads standard input" same out first
     inspect --json "$kind"
     check "$kind: inspect --json is JSON" is_json
     check "$kind: inspect --json has the weights" prints '"weights": \['
 done
 inspect --layer 1 --head 2 softmax
-check 'inspect draws a head' prints '^Layer 1, head 2: softmax'
-check 'and only that one' fails prints '^Layer 1, head 1'
+check 'inspect --layer --head draws that head' prints '^Layer 1, head 2: softmax'
+check 'inspect --layer --head draws no other head' fails prints '^Layer 1, head 1'
 inspect --html page.html --svg maps.svg linear
 check 'inspect writes a page' grep -q '<h1>linear</h1>' page.html
-check 'with both heads' [ "$(grep -c '<svg class="map"' page.html)" -eq 2 ]
-check 'that needs nothing else' fails grep -q -e '<script' -e 'src=' -e 'href="[^#]' page.html
-check 'and a picture' [ "$(grep -c '<svg class="map"' maps.svg)" -eq 2 ]
+check 'the page of inspect has both heads' [ "$(grep -c '<svg class="map"' page.html)" -eq 2 ]
+check 'the page of inspect loads no other files' \
+    fails grep -q -e '<script' -e 'src=' -e 'href="[^#]' page.html
+check 'inspect --svg writes a picture' [ "$(grep -c '<svg class="map"' maps.svg)" -eq 2 ]
 run "$bin/inspect" --text 'the cuckoo sings' softmax
-check 'inspect tells of unknown tokens' says '1 unknown token'
+check 'inspect reports unknown tokens' says '1 unknown token'
 run "$bin/inspect" --tokens 3 --text "$(make_text 5 1 | tr '\n' ' ')" softmax
-check 'a long text loses its beginning' says 'the last 16 are read'
-check 'and shows its end' says 'the last 3 of 16'
-check 'with what is earlier in one column' prints '(earlier)'
-refused 'inspect has no layer 2 here' 2 'this model has 1' \
+check 'inspect keeps the end of a text beyond the context length' says 'the last 16 are read'
+check 'inspect --tokens shows the last tokens' says 'the last 3 of 16'
+check 'inspect --tokens sums up earlier tokens in one column' prints '(earlier)'
+refused 'inspect refuses a layer that the model lacks' 2 'this model has 1' \
     "$bin/inspect" --text the --layer 2 softmax
-refused 'inspect wants a text' 2 'the text is empty' "$bin/inspect" softmax
-refused 'which is one' 2 'text' "$bin/inspect" --text "$(printf '\377')" softmax
-refused 'a page that cannot be written' 1 'nowhere/page.html' \
+refused 'inspect refuses an empty text' 2 'the text is empty' "$bin/inspect" softmax
+refused 'inspect refuses a text that is not UTF-8' 2 'text' \
+    "$bin/inspect" --text "$(printf '\377')" softmax
+refused 'inspect names a page that it cannot write' 1 'nowhere/page.html' \
     "$bin/inspect" --text the --html nowhere/page.html softmax
 
 # --- eval ---
@@ -822,141 +867,157 @@ eval_json() { run "$bin/eval" --json "$@"; }
 best=$(awk -F , '$7 != "" && (best == "" || $7 + 0 < best + 0) { best = $7 }
     NR > 1 { next } { best = "" } END { print best }' softmax/log.csv)
 eval_json softmax text.txt && cp out first
-check 'eval' exits 0
+check 'eval works' exits 0
 check 'eval --json is JSON' is_json
 for key in loss perplexity bits_per_character nats tokens unknown characters split window stride
 do
-    check "eval --json tells $key" prints "\"$key\": "
+    check "eval --json has $key" prints "\"$key\": "
 done
-check 'the validation loss is that of the log' near "$(field loss)" "$best" 1e-4
-check 'the window is the context' [ "$(field window)" = 16 ]
-check 'the perplexity is that of the loss' near "$(field perplexity)" \
+check 'eval repeats the validation loss of the log' near "$(field loss)" "$best" 1e-4
+check 'eval uses the context length as window' [ "$(field window)" = 16 ]
+check 'eval prints the perplexity of the loss' near "$(field perplexity)" \
     "$(awk -v loss="$(field loss)" 'BEGIN { printf "%.12g", exp(loss) }')" 1e-6
 eval_json softmax text.txt --threads 1 --batch 3
-check 'the batch does not matter' near "$(field loss)" "$best" 1e-4
+check 'the batch size does not change the loss' near "$(field loss)" "$best" 1e-4
 eval_json softmax/best.safetensors text.txt
-check 'a file is as good as its folder' same out first
+check 'eval takes a checkpoint file like its run directory' same out first
 loss=$(field loss)
 eval_json softmax text.txt --stride 4
-check 'more context, no more loss' eval "near $(field loss) $loss 0.02"
-check 'and the stride is told' [ "$(field stride)" = 4 ]
+check '--stride with more context does not raise the loss' eval "near $(field loss) $loss 0.02"
+check 'eval --json has the stride used' [ "$(field stride)" = 4 ]
 make_text 37 5 >other.txt
 tokens=$(awk '{ n += NF + 1 } END { print n }' other.txt)
 eval_json softmax text.txt --test other.txt --split test
-check 'every token counts, line ends too' [ "$(field tokens)" = "$tokens" ]
-check 'characters likewise' [ "$(field characters)" = "$(wc -m <other.txt | tr -d ' ')" ]
+check 'eval counts every token, including line ends' [ "$(field tokens)" = "$tokens" ]
+check 'eval counts every character' \
+    [ "$(field characters)" = "$(wc -m <other.txt | tr -d ' ')" ]
 eval_json softmax text.txt --split train
-check 'the training text is a split too' \
+check 'eval scores the training split' \
     [ "$(field tokens)" = "$(awk 'NR <= 180 { n += NF + 1 } END { print n }' text.txt)" ]
 run "$bin/eval" softmax text.txt
-check 'for people, in words' prints 'nats per token'
-check 'and plain' is_plain
+check 'eval prints nats per token' prints 'nats per token'
+check 'eval prints no control characters' is_plain
 
 # --- compare ---
 
 run "$bin/compare" softmax linear
-check 'compare' exits 0
-check 'both runs are in it' eval "prints '^softmax' && prints '^linear'"
-check 'and nothing but text' is_plain
+check 'compare works' exits 0
+check 'compare prints both runs' eval "prints '^softmax' && prints '^linear'"
+check 'compare prints no control characters' is_plain
 run "$bin/compare" --json softmax linear
 check 'compare --json is JSON' is_json
-check 'with both runs' eval "prints '\"softmax\"' && prints '\"linear\"'"
-check 'and the best loss' near "$(field best_val_loss)" "$best" 1e-6
+check 'compare --json has both runs' eval "prints '\"softmax\"' && prints '\"linear\"'"
+check 'compare --json has the best loss' near "$(field best_val_loss)" "$best" 1e-6
 for key in groups differences settings scores seeds standard_deviation peak_mb; do
-    check "compare --json tells $key" prints "\"$key\": "
+    check "compare --json has $key" prints "\"$key\": "
 done
 works 'compare --csv' "$bin/compare" --csv softmax linear
-check 'compare --csv: the header' [ "$(head -n 1 out)" = "run,group,seed,step,epoch,tokens,seconds,\
+check 'compare --csv prints a header' \
+    [ "$(head -n 1 out)" = "run,group,seed,step,epoch,tokens,seconds,\
 train_loss,val_loss,tokens_per_second,peak_mb" ]
-check 'compare --csv: every row of the logs' lines out 17
-check 'compare --csv: of both' eval "prints '^softmax,softmax,1,5,' && prints '^linear,linear,1,40,'"
+check 'compare --csv prints every row of the logs' lines out 17
+check 'compare --csv prints the rows of both runs' \
+    eval "prints '^softmax,softmax,1,5,' && prints '^linear,linear,1,40,'"
 for two in '--json --csv' '--markdown --json' '--csv --markdown'; do
     # shellcheck disable=SC2086
     refused "compare prints one thing at a time: $two" 2 \
         '--json, --csv and --markdown: standard output can be one' "$bin/compare" $two softmax
 done
-refused 'a loss to reach is a number' 2 "'soon' is no loss" "$bin/compare" --reach 5,soon softmax
+refused 'compare refuses a --reach that is not a number' 2 "'soon' is no loss" \
+    "$bin/compare" --reach 5,soon softmax
 run "$bin/compare" --reach 100,0.001 softmax
 check 'compare --reach' eval "prints 'to 100  *to 0.001' && prints '^softmax .* - '"
 run "$bin/compare" softmax linear
-check 'one seed is no evidence' prints 'One seed each'
+check 'compare says that one seed is no evidence' prints 'One seed each'
 run "$bin/compare" softmax seed linear
-check 'seeds are taken together' prints '^softmax.* 1 more  *softmax  *2 '
-check 'and compared with others' prints 'linear (1 seed): '
-check 'with what one seed can tell' eval "tr '\n' ' ' <out | grep -q 'spread *alike, less than'"
+check 'compare groups runs that differ in the seed' prints '^softmax.* 1 more  *softmax  *2 '
+check 'compare compares a group with other runs' prints 'linear (1 seed): '
+check 'compare estimates the spread of one seed from the other group' \
+    eval "tr '\n' ' ' <out | grep -q 'spread *alike, less than'"
 run "$bin/compare" --no-group softmax seed
-check 'unless they must not be' eval "prints '^softmax ' && prints '^seed '"
+check 'compare --no-group lists every run' eval "prints '^softmax ' && prints '^seed '"
 run env LC_ALL=C.UTF-8 "$bin/compare" --color always --width 40 --height 12 softmax seed linear
-check 'compare fits the width' [ "$(sed "s/$escape\[[0-9;]*m//g" out | LC_ALL=C.UTF-8 wc -L)" -le 40 ]
+check 'compare fits --width' \
+    [ "$(sed "s/$escape\[[0-9;]*m//g" out | LC_ALL=C.UTF-8 wc -L)" -le 40 ]
 works 'compare --svg' "$bin/compare" --svg chart.svg softmax seed linear
-check 'a group has a band' grep -q 'class="band"' chart.svg
+check 'compare --svg draws a band for a group' grep -q 'class="band"' chart.svg
 
 same_cells() { awk -F '[|]' 'NR == 1 { cells = NF } NF != cells { exit 1 }' out; }
 cp -r softmax pair-1 && cp -r seed pair-2 && cp -r linear lone
 rm -f pair-1/scores.csv pair-2/scores.csv lone/scores.csv
 works 'compare --markdown' "$bin/compare" --markdown pair-1 lone
-check 'is a table of as many rows' eval 'lines out 4 && same_cells'
-check 'with a row of titles' prints '^| run | attn | params | validation | validation against'
-check 'a row for each run' eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.]* | - | ' &&
+check 'compare --markdown prints a table with a row for each run' \
+    eval 'lines out 4 && same_cells'
+check 'compare --markdown prints titles' \
+    prints '^| run | attn | params | validation | validation against'
+check 'compare --markdown prints the numbers of each run' \
+    eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.]* | - | ' &&
     prints '^| lone | linear | .* | [0-9.]* | [+-][0-9.]* % | '"
-check 'and numbers at the right' eval '[ "$(sed -n 2p out | cut -d : -f 1)" = "|---|---|---" ]'
+check 'compare --markdown aligns numbers to the right' \
+    eval '[ "$(sed -n 2p out | cut -d : -f 1)" = "|---|---|---" ]'
 hostile=$(printf 'a|`<b>\n*c*')
 cp -r lone "$hostile"
 run "$bin/compare" --markdown pair-1 "$hostile"
-check 'a name is no Markdown' \
+check 'compare --markdown escapes names' \
     [ "$(sed -n '4s/ | .*//p' out)" = '| a\|\`&lt;b&gt;\\x0a\*c\*' ]
 rm -r "$hostile"
 for name in pair-1 pair-2 lone; do
-    works "a score for the table: $name" "$bin/eval" --split test "$name" text.txt
+    works "eval scores $name for the table" "$bin/eval" --split test "$name" text.txt
 done
 run env COLUMNS=20 "$bin/compare" --markdown pair-1 pair-2 lone
-check 'of groups and scores it has columns' prints \
+check 'compare --markdown has columns for seeds and test scores' prints \
     '| params | seeds | validation | test | test against the first | tokens/s | time | MB |$'
-check 'seeds make an interval' \
+check 'compare --markdown gives an interval for several seeds' \
     prints '^| pair | softmax | .* | 2 | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* | - | '
-check 'one seed makes none' \
+check 'compare --markdown gives no interval for one seed' \
     prints '^| lone | linear | .* | - | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '
-check 'and how it was measured is one line' eval 'lines out 8 && [ -z "$(sed -n 7p out)" ] &&
+check 'compare --markdown describes the test scores in one line' \
+    eval 'lines out 8 && [ -z "$(sed -n 7p out)" ] &&
     prints "^Test perplexity: [0-9]* tokens, window 16, stride 16\.$"'
 run "$bin/compare" --json pair-1 pair-2 lone
 check 'compare --json is JSON with test losses' is_json
-check 'of groups' prints '"test_loss": {"count": 2, "mean": [0-9.]*, '
-check 'and their differences' prints '"test_difference": -*[0-9.e-]*, "test_low": null'
+check 'compare --json has mean test losses' prints '"test_loss": {"count": 2, "mean": [0-9.]*, '
+check 'compare --json has differences between test losses' \
+    prints '"test_difference": -*[0-9.e-]*, "test_low": null'
 run "$bin/compare" pair-1 pair-2 lone
-check 'one seed says nothing of test losses' fails prints 'Test loss'
+check 'compare draws no conclusion on test losses from one seed' fails prints 'Test loss'
 for seed in 1 2; do
     cp -r "pair-$seed" "more-$seed" && echo 'lr = 0.5' >>"more-$seed/settings.conf"
 done
 run "$bin/compare" pair-1 pair-2 more-1 more-2
-check 'but seeds do' prints '^Test loss against pair (2 seeds):$'
+check 'compare compares test losses over seeds' prints '^Test loss against pair (2 seeds):$'
 run "$bin/compare" --json pair-1 pair-2 more-1 more-2
-check 'in numbers too' prints '"test_low": -[0-9.]*, "test_high": [0-9.]*}'
+check 'compare --json has a confidence interval of test losses' \
+    prints '"test_low": -[0-9.]*, "test_high": [0-9.]*}'
 
-# --- scores that are kept ---
+# --- saved scores ---
 
 cp -r softmax noted
 rm -f noted/scores.csv
 run "$bin/compare" noted
-check 'no test score, no column' fails prints '  test'
+check 'compare has no test column without test scores' fails prints '  test'
 run "$bin/eval" --split test noted text.txt
 perplexity=$(sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p' out)
-check 'eval keeps the score' [ "$(cut -d , -f 1-4 noted/scores.csv | tail -n 1)" = test,16,16,0 ]
+check 'eval saves the score of a run' \
+    [ "$(cut -d , -f 1-4 noted/scores.csv | tail -n 1)" = test,16,16,0 ]
 run "$bin/eval" --split test noted text.txt
-check 'once for each protocol' lines noted/scores.csv 2
+check 'eval saves the score of a repeated evaluation once' lines noted/scores.csv 2
 run "$bin/eval" --split test --stride 4 noted text.txt
-check 'and once for another' lines noted/scores.csv 3
+check 'eval saves the score of another stride as well' lines noted/scores.csv 3
 run "$bin/compare" noted
-check 'compare shows it' prints "  $perplexity "
-check 'and how it was measured' prints 'window 16, stride 16'
+check 'compare shows the test score' prints "  $perplexity "
+check 'compare describes how the score was measured' prints 'window 16, stride 16'
 cp noted/scores.csv kept.csv
 run "$bin/eval" --split test noted/best.safetensors text.txt
-check 'a checkpoint file keeps nothing' same noted/scores.csv kept.csv
+check 'eval of a checkpoint file saves no score' same noted/scores.csv kept.csv
 echo rubbish >noted/scores.csv
 run "$bin/eval" --split test noted text.txt
-check "somebody else's scores are left alone" eval 'exits 0 && says "scores.csv:1: not the scores"'
-refused 'and said to be none' 1 'scores.csv:1: not the scores' "$bin/compare" noted
+check "eval leaves a foreign scores.csv unchanged" \
+    eval 'exits 0 && says "scores.csv:1: not the scores"'
+refused 'compare refuses a foreign scores.csv' 1 'scores.csv:1: not the scores' \
+    "$bin/compare" noted
 
-# --- other ways of scoring ---
+# --- temperature, neural cache, dynamic evaluation ---
 
 eval_json softmax text.txt --split test
 plain=$(field nats)
@@ -964,36 +1025,40 @@ cp -r softmax ways
 rm -f ways/scores.csv
 run "$bin/eval" ways text.txt --split test && cp out plain.txt
 run "$bin/eval" ways text.txt --split test --temperature 1.5 --cache 50 --dynamic
-check 'eval has rows for other ways' exits 0
-check 'the model as it is comes first' begins out plain.txt
-check 'a temperature has its row' prints '^temperature 1.5: loss '
-check 'and a cache' prints '^cache 50, theta 0.01, lambda 0.15: loss '
-check 'and further learning' prints '^dynamic 16, lr 0.0003, decay 0.003, statistics 200: loss '
-check 'and nothing else' lines out 5
-check 'all are noted' [ "$(cut -d , -f 11,12 ways/scores.csv | tr '\n' ' ')" = "method,found \
+check 'eval combines temperature, cache and dynamic evaluation' exits 0
+check 'eval prints the plain score first' begins out plain.txt
+check 'eval prints a line for the temperature' prints '^temperature 1.5: loss '
+check 'eval prints a line for the neural cache' \
+    prints '^cache 50, theta 0.01, lambda 0.15: loss '
+check 'eval prints a line for dynamic evaluation' \
+    prints '^dynamic 16, lr 0.0003, decay 0.003, statistics 200: loss '
+check 'eval prints no further lines' lines out 5
+check 'eval saves the scores of all methods' \
+    [ "$(cut -d , -f 11,12 ways/scores.csv | tr '\n' ' ')" = "method,found \
 plain, temperature 1.5, cache 50 theta 0.01 lambda 0.15, \
 dynamic 16 lr 0.0003 decay 0.003 statistics 200, " ]
 run "$bin/compare" ways
-check 'compare shows the model as it is' \
+check 'compare shows the plain score' \
     prints "  $(sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p' plain.txt)  *"
-check 'further learning leaves the model alone' \
+check 'dynamic evaluation does not change the checkpoint' \
     same ways/best.safetensors softmax/best.safetensors
 run "$bin/eval" ways text.txt --split test --tune-temperature --cache 50 --tune-cache \
     --dynamic --dynamic-statistics 20 --tune-dynamic
-check 'tuned ones say so' eval "prints '^temperature [0-9.]*, tuned on the validation text: ' &&
+check 'eval marks tuned parameters' \
+    eval "prints '^temperature [0-9.]*, tuned on the validation text: ' &&
     prints '^cache 50, theta [0-9.]*, lambda [0-9.]*, tuned on the validation text: ' &&
     prints '^dynamic 16, lr [^ ]*, decay [^ ]*, statistics 20, tuned on the validation text: '"
-check 'and what was found is noted' grep -q \
+check 'eval saves the tuned parameters of the cache' grep -q \
     ',cache 50 theta tuned lambda tuned,theta [0-9.]* lambda [0-9.]*$' ways/scores.csv
-check 'for further learning, too' grep -q \
+check 'eval saves the tuned parameters of dynamic evaluation' grep -q \
     ',dynamic 16 lr tuned decay tuned statistics 20,lr [^ ]* decay [^ ]*$' ways/scores.csv
 run "$bin/eval" softmax/best.safetensors text.txt --tune-temperature
-check 'on the validation text it is no surprise' prints 'tuned on this very text'
+check 'eval warns of tuning on the text that is scored' prints 'tuned on this very text'
 eval_json softmax text.txt --split test --temperature 1 --cache 50 --cache-lambda 0 --dynamic \
     --dynamic-lr 0
-check 'eval --json has them too' \
+check 'eval --json has all methods' \
     eval "is_json && prints '\"ways\": \[{\"method\": \"temperature\"'"
-check 'ways that change nothing' \
+check 'methods that change nothing give one loss' \
     [ "$(grep -o '"nats": [0-9]*\.[0-9]' out | sort -u | wc -l)" -eq 1 ]
 check 'change nothing' near "$(field nats)" "$plain" 1e-6
 ways='--split test --temperature 0.7 --cache 9 --dynamic --stride 4'
@@ -1001,8 +1066,8 @@ ways='--split test --temperature 0.7 --cache 9 --dynamic --stride 4'
 eval_json linear text.txt $ways && cp out first
 # shellcheck disable=SC2086
 eval_json linear text.txt $ways --threads 3
-check 'threads do not matter to any' same out first
-# Four words again and again, in an order that training did not have.
+check 'the number of threads does not change any method' same out first
+# Four words repeated in an order that the training text does not have.
 yes 'alone flies wren this' | head -n 32 >again.txt
 eval_json softmax text.txt --test again.txt --split test
 plain=$(field nats)
@@ -1010,147 +1075,164 @@ eval_json softmax text.txt --test again.txt --split test --cache 50 --dynamic \
     --dynamic-lr 0.01 --dynamic-segment 4
 nats_of() { sed -n "s/.*\"method\": \"$1\"[^}]*\"nats\": \([0-9.]*\).*/\1/p" out; }
 less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a + 0 < b + 0) }'; }
-check 'what comes again is expected by a cache' less "$(nats_of cache)" "$plain"
-check 'and learned' less "$(nats_of dynamic)" "$plain"
-no 'jitter for a state that is carried' 2 'jitter: what fills up' \
+check 'a neural cache lowers the loss of a repetitive text' less "$(nats_of cache)" "$plain"
+check 'dynamic evaluation lowers the loss of a repetitive text' \
+    less "$(nats_of dynamic)" "$plain"
+no '--jitter with --carry-state' 2 'jitter: what fills up' \
     '--attn gated-delta --pos none --carry-state --jitter 0.3 text.txt'
-no 'a mean of features that change' 2 'average-from 0.5: --redraw' \
+no 'weight averaging with --redraw' 2 'average-from 0.5: --redraw' \
     '--attn performer --redraw 3 --average ema --average-from 0.5 text.txt'
 train carrying --attn gated-delta --pos none --carry-state text.txt
 run "$bin/eval" carrying text.txt --temperature 1.2 --cache 20 --dynamic
-check 'a state that is carried' eval "exits 0 && prints '^dynamic 16, '"
-refused 'is read in one stream' 2 '--cache and --dynamic read' \
+check 'eval scores a model that carries its state' eval "exits 0 && prints '^dynamic 16, '"
+refused 'eval refuses several streams for a cache over a carried state' 2 '--cache and --dynamic read' \
+    \
     "$bin/eval" carrying text.txt --batch 2 --cache 20
-refused 'and once' 2 '--dynamic-segment 4: ' \
+refused 'eval refuses segments for dynamic evaluation over a carried state' 2 '--dynamic-segment 4: ' \
+    \
     "$bin/eval" carrying text.txt --dynamic --dynamic-segment 4
 run "$bin/eval" softmax text.txt --dynamic --dynamic-lr 1e6
-check 'a model that goes astray is told' says 'rate of 1e+06 as it reads.* no better.*--tune-dynamic'
-works 'a flag that says no asks for nothing' "$bin/eval" softmax text.txt --no-tune-cache
-refused 'eval: two temperatures' 2 '--temperature and --tune-temperature' \
+check 'eval reports a diverged dynamic evaluation' \
+    says 'rate of 1e+06 as it reads.* no better.*--tune-dynamic'
+works '--no-tune-cache needs no --cache' "$bin/eval" softmax text.txt --no-tune-cache
+refused 'eval refuses two temperatures' 2 '--temperature and --tune-temperature' \
     "$bin/eval" softmax text.txt --temperature 2 --tune-temperature
-refused 'eval: a temperature of nothing' 2 '--temperature 0.001' \
+refused 'eval refuses a temperature that is too low' 2 '--temperature 0.001' \
     "$bin/eval" softmax text.txt --temperature 0.001
-refused 'eval: theta of no cache' 2 '--cache-theta is for --cache' \
+refused 'eval refuses --cache-theta without --cache' 2 '--cache-theta is for --cache' \
     "$bin/eval" softmax text.txt --cache-theta 1
-refused 'eval: theta that is looked for' 2 '--tune-cache looks for' \
+refused 'eval refuses --cache-theta with --tune-cache' 2 '--tune-cache looks for' \
     "$bin/eval" softmax text.txt --cache 9 --tune-cache --cache-theta 1
-refused 'eval: a rate that is looked for' 2 '--tune-dynamic looks for' \
+refused 'eval refuses --dynamic-lr with --tune-dynamic' 2 '--tune-dynamic looks for' \
     "$bin/eval" softmax text.txt --dynamic --tune-dynamic --dynamic-lr 1e-4
-refused 'eval: a segment of nothing dynamic' 2 '--dynamic-segment is for --dynamic' \
+refused 'eval refuses --dynamic-segment without --dynamic' 2 '--dynamic-segment is for --dynamic' \
+    \
     "$bin/eval" softmax text.txt --dynamic-segment 3
-refused 'eval: a segment longer than a window' 2 'longer than the window of 16' \
+refused 'eval refuses a segment longer than the window' 2 'longer than the window of 16' \
     "$bin/eval" softmax text.txt --dynamic --dynamic-segment 17
 
 baseline() { run "$bin/eval" --baseline "$@"; }
 baseline text.txt
-check 'a baseline needs no run' eval "exits 0 && prints '^5-gram, Kneser-Ney: loss '"
-check 'and tells the unigram' prints '^unigram: loss .* perplexity [0-9]'
+check 'eval --baseline scores a Kneser-Ney model without a run' \
+    eval "exits 0 && prints '^5-gram, Kneser-Ney: loss '"
+check 'eval --baseline scores a unigram model' prints '^unigram: loss .* perplexity [0-9]'
 baseline text.txt --split test --order 2 --json
 check 'eval --baseline --json is JSON' is_json
-check 'and knows the order' prints '"order": 2}'
+check 'eval --baseline --json has the order' prints '"order": 2}'
 printf 'the cuckoo sings here\nthe cuckoo sings\n' >cuckoo.txt
 baseline text.txt --test cuckoo.txt --split test
-check 'what is impossible is told' prints \
+check 'eval --baseline reports tokens of probability zero' prints \
     '^unigram: perplexity infinite, as 2 of 9 tokens do not come .* of the others [0-9.]*$'
-check 'and possible for n-grams' prints '^5-gram, Kneser-Ney: loss [0-9.]* '
+check 'eval --baseline gives n-grams a finite loss there' \
+    prints '^5-gram, Kneser-Ney: loss [0-9.]* '
 baseline text.txt --test cuckoo.txt --split test --json
-check 'an infinite loss is no number' prints '"loss": null, .*"impossible": 2'
+check 'eval --baseline --json writes an infinite loss as null' \
+    prints '"loss": null, .*"impossible": 2'
 for kind in char byte; do
-    works "a baseline of ${kind}s" "$bin/eval" --baseline --tokens "$kind" text.txt
+    works "eval --baseline scores ${kind}s" "$bin/eval" --baseline --tokens "$kind" text.txt
 done
-# Where the Penn Treebank is at hand. Unigrams can be counted by hand; 141.2 is Mikolov's figure.
+# Only with the Penn Treebank. 141.2 is Mikolov's published figure.
 known() {
     baseline "$top/data/ptb.txt" --split "$1"
-    check "the unigram of its $1 text" prints "^unigram: .* perplexity $2,"
-    check "and the 5-gram of its $1 text" prints "^5-gram, Kneser-Ney: .* perplexity $3,"
+    check "the unigram perplexity of the Penn Treebank's $1 text is the known one" \
+        prints "^unigram: .* perplexity $2,"
+    check "the 5-gram perplexity of the Penn Treebank's $1 text is the known one" \
+        prints "^5-gram, Kneser-Ney: .* perplexity $3,"
 }
 if [ -f "$top/data/ptb.train.txt" ]; then
     known valid 687.03 148.01
     known test 639.30 141.19
 fi
-refused 'a baseline of one corpus' 2 'a corpus and nothing else' \
+refused 'eval refuses --baseline with a run' 2 'a corpus and nothing else' \
     "$bin/eval" --baseline softmax text.txt
-refused 'a baseline without windows' 2 '--window is for models' \
+refused 'eval refuses --baseline with --window' 2 '--window is for models' \
     "$bin/eval" --baseline text.txt --window 5
-refused 'an order for no baseline' 2 '--order is for --baseline' \
+refused 'eval refuses --order without --baseline' 2 '--order is for --baseline' \
     "$bin/eval" softmax text.txt --order 3
-refused 'a baseline of no text' 1 'missing.txt' "$bin/eval" --baseline missing.txt
+refused 'eval --baseline refuses a missing corpus' 1 'missing.txt' \
+    "$bin/eval" --baseline missing.txt
 
-# --- where a text may come from ---
+# --- sources of text ---
 
 same_as_text() { same_numbers "$1/last.safetensors" softmax/last.safetensors; }
 # shellcheck disable=SC2086
 "$bin/train" $usual --run stdin - <text.txt >out 2>err
 status=$?
-check 'standard input' eval 'exits 0 && same_as_text stdin'
+check 'train reads standard input' eval 'exits 0 && same_as_text stdin'
 gzip -c text.txt >packed.txt.gz
 train packed packed.txt.gz
-check 'a gzip file' eval 'exits 0 && same_as_text packed'
+check 'train reads a gzip file' eval 'exits 0 && same_as_text packed'
 head -n 180 text.txt >three.train.txt
 sed -n '181,190p' text.txt >three.valid.txt
 tail -n 10 text.txt >three.test.txt
 train three three.txt
-check 'three files' eval 'exits 0 && same_as_text three && same_logs three softmax'
+check 'train reads .train, .valid and .test files' \
+    eval 'exits 0 && same_as_text three && same_logs three softmax'
 train given --valid three.valid.txt --test three.test.txt three.train.txt
-check 'files given one by one' eval 'exits 0 && same_as_text given && same_logs given softmax'
+check 'train reads files given by --valid and --test' \
+    eval 'exits 0 && same_as_text given && same_logs given softmax'
 train toy --steps 2 toy
-check 'the toy' exits 0
-check 'and its floor' grep -q 'entropy floor' toy/settings.conf
+check 'train reads the toy language' exits 0
+check 'a run on the toy language records its entropy' grep -q 'entropy floor' toy/settings.conf
 works 'toy prints a text' "$bin/toy" --tokens 50
 cp out first
 run "$bin/toy" --tokens 50
-check 'the same text each time' same out first
+check 'toy prints the same text each time' same out first
 run "$bin/toy" --tokens 50 --seed 2
-check 'and another one' differ out first
-works 'toy knows its entropy' "$bin/toy" --entropy
+check 'toy prints another text for another seed' differ out first
+works 'toy prints its entropy' "$bin/toy" --entropy
 for kind in char byte; do
     train "$kind" --tokens "$kind" text.txt
-    check "$kind tokens" exits 0
-    works "$kind tokens: sample" "$bin/sample" --length 20 "$kind"
-    refused "$kind tokens: --detok" 2 "of the kind '$kind'" "$bin/sample" --detok "$kind"
-    works "$kind tokens: eval" "$bin/eval" "$kind" text.txt
+    check "train reads ${kind}s" exits 0
+    works "sample generates ${kind}s" "$bin/sample" --length 20 "$kind"
+    refused "sample refuses --detok for ${kind}s" 2 "of the kind '$kind'" \
+        "$bin/sample" --detok "$kind"
+    works "eval scores ${kind}s" "$bin/eval" "$kind" text.txt
 done
 
 # --- export ---
 
-works 'export' "$bin/export" --example text.txt softmax exported
+works 'export works' "$bin/export" --example text.txt softmax exported
 for file in config generation_config tokenizer tokenizer_config example; do
     run cat "exported/$file.json"
-    check "$file.json is JSON" eval 'exits 0 && is_json'
+    check "export writes valid JSON: $file.json" eval 'exits 0 && is_json'
 done
-check 'and the weights are there' [ -s exported/model.safetensors ]
-check 'an export leaves nothing beside it' [ "$(ls -d exported*)" = exported ]
-refused 'export into a folder in use' 1 'something in it' "$bin/export" softmax exported
-refused 'export of what GPT-2 is not' 1 'kind linear; --plain' "$bin/export" linear none
+check 'export writes the weights' [ -s exported/model.safetensors ]
+check 'export leaves no other files' [ "$(ls -d exported*)" = exported ]
+refused 'export refuses a directory that is not empty' 1 'something in it' \
+    "$bin/export" softmax exported
+refused 'export refuses a model that GPT-2 cannot represent' 1 'kind linear; --plain' \
+    "$bin/export" linear none
 printf '\377' >broken.txt
-refused 'export with a broken example' 1 'byte 0 is not UTF-8' "$bin/export" \
+refused 'export refuses an example that is not UTF-8' 1 'byte 0 is not UTF-8' "$bin/export" \
     --example broken.txt softmax none
-refused 'export to nowhere' 2 'a folder to write' "$bin/export" softmax
+refused 'export refuses to start without a directory' 2 'a folder to write' \
+    "$bin/export" softmax
 (trap '' XFSZ && ulimit -f 4 && exec "$bin/export" softmax none) >out 2>err </dev/null
 status=$?
 check 'a full disk ends an export' eval "exits 1 && says 'safetensors: cannot write'"
-check 'and it leaves nothing' eval '! ls | grep -q none'
+check 'an export that fails leaves nothing' eval '! ls | grep -q none'
 works 'export --plain takes any model' "$bin/export" --plain --text linear plain
 run cat plain/settings.json
-check 'and its settings are JSON' eval 'exits 0 && is_json'
+check 'export --plain writes settings as JSON' eval 'exits 0 && is_json'
 "$bin/export" --text byte bytes
-check 'every byte has its line' lines bytes/vocabulary.txt 256
+check 'export of a byte model writes 256 vocabulary lines' lines bytes/vocabulary.txt 256
 
 # --- presets ---
 
 preset=article
 [ -f "$bin/../models/article.conf" ] || preset=$top/models/article.conf
 train preset --preset "$preset" text.txt
-check 'a preset' exits 0
-check 'it says what nobody else did' grep -q '^beta2 = 0.95$' preset/settings.conf
-check 'the command line has the last word' grep -q '^dim = 16$' preset/settings.conf
+check 'train takes a preset' exits 0
+check 'a preset sets options' grep -q '^beta2 = 0.95$' preset/settings.conf
+check 'the command line overrides a preset' grep -q '^dim = 16$' preset/settings.conf
 for preset in "$top"/models/*.conf; do
     train each --preset "$preset" --layers 5 text.txt # as many as any preset names kinds
-    check "${preset##*/} can be trained" exits 0
+    check "${preset##*/} trains" exits 0
     rm -rf each
 done
 printf '# a bird\nlayers = 2\n\nwings = 2\n' >bird.conf
-no 'a preset with an unknown name' 2 "bird.conf:4: unknown option 'wings'" \
+no 'a preset with an unknown option' 2 "bird.conf:4: unknown option 'wings'" \
     '--preset bird.conf text.txt'
 printf 'layers = many\n' >bird.conf
 no 'a preset with a wrong value' 2 "bird.conf:1: 'many'" '--preset bird.conf text.txt'
