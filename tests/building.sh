@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds linnet where building is hard: building.sh, called by make. A checkout whose path has
-# blanks; objects and programs elsewhere, for sources that are only read; many jobs; no
-# assertions, which must not be what refuses bad input: tests/programs.sh runs on that build.
-# Prints a line for each case that failed and, last, how many passed and failed.
+# Builds linnet in unusual ways: building.sh, called by make. In a path with blanks; with objects
+# and programs elsewhere and read-only sources; with many jobs; without assertions, because
+# refusing bad input must not depend on them (programs.sh runs on that build).
+# Prints a line for each failed check, and at the end how many passed and failed.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -21,14 +21,16 @@ build() {
 files() { (cd "$tree" && find . ! -type d | LC_ALL=C sort); }
 sources=$(files)
 
-check 'objects and programs elsewhere' build BUILD="$work/objects" BIN="$work/programs" all
-check 'leave the sources alone' [ "$(files)" = "$sources" ]
-check 'without assertions, input is refused as with them' \
+check 'linnet builds with objects and programs elsewhere' \
+    build BUILD="$work/objects" BIN="$work/programs" all
+check 'building elsewhere leaves the sources unchanged' [ "$(files)" = "$sources" ]
+check 'programs without assertions refuse the same input' \
     sh "$top/tests/programs.sh" "$work/programs"
-check 'a path with blanks' build all
-check 'has programs that start' eval '"$tree/bin/train" --version >"$work/made"'
-check 'nothing is left to make' eval 'build all && ! grep -q "^  [A-Z]" "$work/made"'
-check 'make clean' build clean
-check 'leaves the sources' [ "$(files)" = "$sources" ]
+check 'linnet builds in a path with blanks' build all
+check 'programs built in a path with blanks start' \
+    eval '"$tree/bin/train" --version >"$work/made"'
+check 'a second make builds nothing' eval 'build all && ! grep -q "^  [A-Z]" "$work/made"'
+check 'make clean works' build clean
+check 'make clean leaves the sources' [ "$(files)" = "$sources" ]
 
 count_cases

@@ -1,5 +1,5 @@
-# What the scripts that test from outside share; they source it. A folder of their own in $work,
-# which goes when they end; cases that hold or do not; and the count of both as the last line.
+# Shared by the test scripts, which source it: a temporary directory $work, checks, and a count of
+# the checks that passed and failed.
 
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
@@ -8,13 +8,13 @@ trap 'exit 1' HUP INT TERM
 passed=0
 failed=0
 
-# What to tell of a case that failed, besides its name; scripts that know more say more.
+# Printed below the name of a failed check; scripts may define more.
 evidence() { :; }
 
-# Of the program that wrote its messages into err.
+# The messages of a program, from the file err.
 messages() { printf 'messages: %s\n' "$(head -c 300 err | tr '\n' '|')"; }
 
-# check NAME COMMAND...: the case holds if the command succeeds.
+# check NAME COMMAND...: passes if the command succeeds.
 check() {
     name=$1
     shift
@@ -27,10 +27,10 @@ check() {
     fi
 }
 
-# Whether a file begins with all of another.
+# begins FILE OTHER: whether FILE begins with the contents of OTHER.
 begins() { head -c "$(wc -c <"$2")" "$1" | cmp -s - "$2"; }
 
-# eventually COMMAND...: waits until it succeeds, for a minute at most.
+# eventually COMMAND...: repeats it until it succeeds, for at most a minute.
 eventually() {
     tries=0
     while [ "$tries" -lt 1200 ] && ! "$@"; do
@@ -39,7 +39,7 @@ eventually() {
     done
 }
 
-# The last line of a script.
+# Ends a script: prints the counts, and fails if a check failed.
 count_cases() {
     echo "$passed passed, $failed failed"
     [ "$failed" -eq 0 ]

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Tells which lines the tests reached: coverage.sh BUILD, where BUILD holds the objects of a
-# build with --coverage that has been run. A row for each source with lines that were not
-# reached, and the numbers of these lines; then the shares of the floors, and of all.
+# Reports which lines the tests reached: coverage.sh BUILD, where BUILD holds the objects of a
+# build with --coverage after the tests have run. Prints the unreached lines of each source, then
+# the coverage of each floor and of all.
 set -eu
 
 build=$1
 floors='src data models train'
 
-# One line "SOURCE NUMBER TIMES" for each line of a source that does something.
+# Prints "SOURCE LINE COUNT" for each executable line.
 counted() {
     find "$build/float/src" "$build/float/data" "$build/float/models" "$build/float/train" \
         -name '*.gcno' | sort | while read -r notes; do
@@ -20,7 +20,7 @@ counted() {
     done
 }
 
-# A line that several objects have was reached if it was in one.
+# A line compiled into several objects counts as reached if one of them reached it.
 counted | awk -v floors="$floors" '
     $1 !~ /^(src|data|models|train)\// { next }
     { line = $1 " " $2 }

@@ -1,11 +1,10 @@
 #!/bin/sh
-# A run is the same to the bit whatever is around it: determinism.sh BIN, where BIN is the
-# folder that the programs are in. Threads, kernels, builds of OpenBLAS, languages, time zones,
-# folders, terminals and what memory held before are varied; models are tiny and learn the toy
-# language. Between sets of kernels, whose sums round differently, losses agree to 1e-4 after
-# 100 steps, and to what their shorter numbers allow where there are such. What the machine does
-# not have is skipped, and said to be. Prints a line for each case that failed and, last, how
-# many passed and failed.
+# Checks that runs are bit-identical whatever their surroundings: determinism.sh BIN, where BIN is
+# the directory of the programs. Varies threads, BLAS kernels, builds of OpenBLAS, locales, time
+# zones, directories, terminals and the contents of fresh memory; tiny models learn the toy
+# language. Different kernels round differently: there losses agree to 1e-4 after 100 steps, and
+# less closely for products in lower precision. What the machine lacks is skipped with a message.
+# Prints a line for each failed check, and at the end how many passed and failed.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -19,7 +18,7 @@ evidence() { messages; }
 
 skip() { echo "skipped: $1"; }
 
-# train RUN OPTIONS...: "around" is a command to run it under, if any.
+# train RUN OPTIONS...: $around is a command to run it under, if any.
 around=
 train() {
     run=$1
@@ -37,7 +36,7 @@ same_runs() {
         cmp "$1/last.safetensors" "$2/last.safetensors" >err 2>&1 &&
         timeless "$1" >log.1 && timeless "$2" >log.2 && cmp log.1 log.2 >err 2>&1
 }
-# same NAME RUN OPTIONS...: a run that must be the one before it.
+# same NAME RUN OPTIONS...: a run that must be bit-identical to $whole.
 same() {
     name=$1 whole=$2
     shift 2
@@ -45,7 +44,7 @@ same() {
     train again "$@"
     check "$name" same_runs "$whole" again
 }
-# near_runs RUN RUN [DISTANCE]: both losses of every row.
+# near_runs RUN RUN [DISTANCE]: whether both losses agree in every row of the logs.
 near_runs() {
     timeless "$1" >log.1 && timeless "$2" >log.2 && paste -d , log.1 log.2 | awk -F , '
         function far(a, b) { return a - b > '"${3:-1e-4}"' || b - a > '"${3:-1e-4}"' }
@@ -56,7 +55,7 @@ near_runs() {
 # --- threads, for every set of kernels ---
 
 kinds='softmax linear gated-delta reformer'
-# threads SET: runs SET-KIND, the same for any number of threads.
+# threads SET: trains the runs SET-KIND, bit-identical for any number of threads.
 threads() {
     for kind in $kinds; do
         train "$1-$kind" --attn "$kind" --threads 1
@@ -68,14 +67,14 @@ threads() {
 }
 threads usual
 
-# Products of bf16, and of pairs of them, are sets of kernels, too. Kinds that take decisions, or
-# solve equations, make more of a difference in the last bits.
-# shorter PRECISION NEAR FAR: how far from the usual the losses may be, by kind.
+# shorter PRECISION NEAR FAR: the same for products in bf16 and in pairs of bf16. NEAR and FAR are
+# the greatest differences of the losses: FAR for kinds that make discrete choices or solve
+# equations, which amplify rounding.
 shorter() {
     precision=$1
     if ! train "$precision-softmax" --precision "$precision"; then
         grep -q -- '--precision single' err && skip "$precision, as it is not for this processor"
-        check "$precision trains, or is refused" grep -q -- '--precision single' err
+        check "$precision trains, or is refused with a reason" grep -q -- '--precision single' err
         return
     fi
     for kind in $kinds; do
@@ -86,17 +85,18 @@ shorter() {
                 --precision "$precision" --threads "$count"
         done
         case $kind in softmax | linear) near=$2 ;; *) near=$3 ;; esac
-        check "$precision: $kind is near the usual" \
+        check "$precision: the losses of $kind are near those of single precision" \
             near_runs "usual-$kind" "$precision-$kind" "$near"
     done
-    check "$precision has other bits" eval '! same_runs usual-softmax "$precision-softmax"'
+    check "$precision gives other bits than single precision" \
+        eval '! same_runs usual-softmax "$precision-softmax"'
 }
 shorter pair 1e-4 0.02
 shorter bf16 1e-3 0.02
 [ ! -d bf16-softmax ] ||
-    check 'bf16 are not pairs' eval '! same_runs pair-softmax bf16-softmax'
+    check 'bf16 gives other bits than pairs of bf16' eval '! same_runs pair-softmax bf16-softmax'
 
-# Whether the processor has the instructions that a set of the library's kernels takes.
+# Whether the processor has the instructions that a set of OpenBLAS kernels needs.
 has_set() {
     case $1 in
     Haswell) grep -q -w avx2 /proc/cpuinfo 2>/dev/null ;;
@@ -105,18 +105,19 @@ has_set() {
 }
 for set in Haswell SkylakeX; do
     if ! has_set "$set"; then
-        skip "kernels for $set, which this processor is not"
+        skip "kernels for $set, which this processor cannot run"
         continue
     fi
     export OPENBLAS_CORETYPE="$set"
     threads "$set"
     unset OPENBLAS_CORETYPE
     for kind in $kinds; do
-        check "$kind: $set is near the usual" near_runs "usual-$kind" "$set-$kind"
+        check "$kind: the losses with kernels for $set are near the usual ones" \
+            near_runs "usual-$kind" "$set-$kind"
     done
 done
 
-# Other builds of the library have the same kernels. BLAS_FOLDERS may name folders to look in.
+# Other builds of OpenBLAS have the same kernels. BLAS_FOLDERS may name directories to search.
 if has_set Haswell; then
     export OPENBLAS_CORETYPE=Haswell
     for build in serial openmp; do
@@ -141,12 +142,12 @@ if has_set Haswell; then
     unset OPENBLAS_CORETYPE
 fi
 
-# --- what is around ---
+# --- surroundings ---
 
 train other-seed --seed 2
-check 'another seed makes another run' eval \
+check 'another seed gives another run' eval \
     '[ -f other-seed/last.safetensors ] && ! same_runs usual-softmax other-seed'
-# with NAME COMMAND...: the usual run under a command.
+# with NAME COMMAND...: the usual run under COMMAND is bit-identical.
 with() {
     name=$1
     shift
@@ -155,30 +156,30 @@ with() {
     around=
 }
 if [ "$(LC_ALL=de_DE.UTF-8 locale decimal_point 2>/dev/null)" = , ]; then
-    with 'numbers with commas' env LC_ALL=de_DE.UTF-8
+    with 'a run in a locale with decimal commas' env LC_ALL=de_DE.UTF-8
 else
-    skip 'a language with decimal commas: no de_DE.UTF-8'
+    skip 'a locale with decimal commas: no de_DE.UTF-8'
 fi
-with 'another time zone' env TZ=Pacific/Chatham
-with 'memory that held something' env MALLOC_PERTURB_=165
-with 'a large environment' env "PADDING=$(head -c 60000 /dev/zero | tr '\0' x)"
+with 'a run in another time zone' env TZ=Pacific/Chatham
+with 'a run whose fresh memory is not zero' env MALLOC_PERTURB_=165
+with 'a run with a large environment' env "PADDING=$(head -c 60000 /dev/zero | tr '\0' x)"
 if setarch -R true 2>/dev/null; then
-    with 'addresses that stay' setarch -R
+    with 'a run without address randomisation' setarch -R
 else
-    skip 'addresses that stay: no setarch -R'
+    skip 'a run without address randomisation: no setarch -R'
 fi
 mkdir elsewhere
 cd elsewhere || exit 1
 train ../again-elsewhere
 cd .. || exit 1
-check 'another folder' same_runs usual-softmax again-elsewhere
+check 'a run in another directory is bit-identical' same_runs usual-softmax again-elsewhere
 if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
     rm -rf again
     sed 's/^run = .*//' usual-softmax/settings.conf >usual.conf
     script -qec "'$bin/train' --preset usual.conf --run again toy" /dev/null >out 2>err </dev/null
-    check 'a terminal' same_runs usual-softmax again
+    check 'a run on a terminal is bit-identical' same_runs usual-softmax again
 else
-    skip 'a terminal: no script'
+    skip 'a run on a terminal: no script command'
 fi
 
 count_cases

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests eval/experiment.sh: experiment.sh BIN, where BIN is the folder of the programs. It works in
-# a copy of what it needs, on a text and with a preset that take seconds.
+# Tests eval/experiment.sh: experiment.sh BIN, where BIN is the directory of the programs. It works
+# in a copy of the files it needs, on a text and with a preset that take seconds.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -16,7 +16,7 @@ experiment() { sh eval/experiment.sh "$@" >out 2>err </dev/null; }
 refuses() { ! experiment "$1" && grep -q -- "$2" err; }
 grown() { begins "$1" "$2" && ! cmp -s "$1" "$2"; }
 without_char() { ! grep -q '^char,' eval/results.csv; }
-# What stands in a report besides the parts that are made.
+# The parts of a report that people write.
 frame() { sed '/^<!-- char/,/^<!-- end/d; /^<!-- runs/,/^<!-- end/d' "$1"; }
 bits() { awk -F , '$1 == "char" { printf "%.4f", $2 / log(2) }' eval/results.csv; }
 
@@ -33,50 +33,54 @@ git init -q . && commit
 begun_by=$(git rev-parse --short HEAD)
 run=runs/experiment/char
 
-check 'no text' refuses char 'data/get-ptb puts it there'
+check 'the experiment needs its text' refuses char 'data/get-ptb puts it there'
 seed=0
 for split in train valid test; do
     seed=$((seed + 1))
     bin/toy --tokens 400 --seed "$seed" >data/ptb.$split.txt
 done
-check 'no such part' refuses everything "there is no part 'everything'"
+check 'the experiment refuses an unknown part' refuses everything "there is no part 'everything'"
 
 experiment char &
 child=$!
 eventually grep -q -s '^[1-9]' "$run/log.csv"
 kill -TERM "$(cat "$run/lock")"
 wait "$child"
-check 'stopped, it says so' [ $? -ne 0 ]
-check 'and has saved' [ -f "$run/last.safetensors" ]
-check 'and nothing is reported' without_char
+check 'a stopped experiment fails' [ $? -ne 0 ]
+check 'a stopped experiment leaves a checkpoint' [ -f "$run/last.safetensors" ]
+check 'a stopped experiment reports nothing' without_char
 cp "$run/log.csv" log.stopped
 
 commit # what goes on is still the run that the first one began
 experiment char
-check 'it goes on to the end' [ -f "$run/done" ]
-check 'from where it was, which was not the end' grown "$run/log.csv" log.stopped
-check 'its line has the commit and the command' \
+check 'a resumed experiment completes' [ -f "$run/done" ]
+check 'a resumed experiment continues its log' grown "$run/log.csv" log.stopped
+check 'the row in results.csv has the commit and the command' \
     grep -q "^char,.*,$begun_by,.*,bin/train --preset char --precision single ptb.txt\$" \
     eval/results.csv
-check 'both texts are read' [ "$(grep -c plain "$run/scores.csv")" -eq 2 ]
-check 'the report has what the line says' grep -q "; $(bits) bits per character" eval/RESULTS.md
-check 'and so has its list' grep -q "^| char | .* | $begun_by | " eval/RESULTS.md
-check 'the rest of it is as it was' [ "$(frame eval/RESULTS.md)" = "$(frame "$top/eval/RESULTS.md")" ]
+check 'both splits are scored' [ "$(grep -c plain "$run/scores.csv")" -eq 2 ]
+check 'the report has the number in results.csv' \
+    grep -q "; $(bits) bits per character" eval/RESULTS.md
+check 'the list of runs has the command' grep -q "^| char | .* | $begun_by | " eval/RESULTS.md
+check 'the rest of the report is unchanged' \
+    [ "$(frame eval/RESULTS.md)" = "$(frame "$top/eval/RESULTS.md")" ]
 
 cp eval/results.csv results.before
 cp "$run/log.csv" log.before
 experiment char
-check 'what is complete is not trained again' cmp -s "$run/log.csv" log.before
-check 'and reported alike' cmp -s eval/results.csv results.before
+check 'a complete run is not trained again' cmp -s "$run/log.csv" log.before
+check 'a complete run is reported unchanged' cmp -s eval/results.csv results.before
 head -n 1 results.before >eval/results.csv
 experiment char
-check 'a line that is missing is made from the run' cmp -s eval/results.csv results.before
+check 'a missing row in results.csv is restored from the run' \
+    cmp -s eval/results.csv results.before
 
 rm "$run/done"
 export PRECISION=bf16
-check 'another command does not go on with it' refuses char "was not begun by 'bin/train .* bf16"
+check 'another command does not resume the run' refuses char "was not begun by 'bin/train .* bf16"
 unset PRECISION
 sed '/end of char/d' eval/RESULTS.md >report && mv report eval/RESULTS.md
-check 'a report without marks' refuses char "the marks of 'char' are missing"
+check 'the experiment refuses a report without its marks' \
+    refuses char "the marks of 'char' are missing"
 
 count_cases

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Tests data/get-ptb against a server on this machine, with files made up here and their sums.
-# The server knows four folders: good/ has the files and can start in the middle of one, whole/
-# has them and cannot, bad/ has other bytes under the same names, page/ answers everything with
-# a page of its own, as hotels do. It writes a line "folder/name first-byte" per answer.
+# Tests data/get-ptb against a server on this machine, with made-up files and their checksums.
+# The server has four directories: good/ has the files and supports range requests, whole/ has
+# them and does not, bad/ has other bytes under the same names, page/ answers every request with
+# an HTML page, like a captive portal. It logs a line "directory/name first-byte" per answer.
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -12,12 +12,12 @@ failed=0
 server=
 
 if ! command -v python3 >/dev/null 2>&1; then
-    echo 'skipped: the server of this test needs python3'
+    echo 'skipped: the test server needs python3'
     echo '0 passed, 0 failed'
     exit 0
 fi
 
-# Whatever the caller has set must not reach the script, and no proxy may stand between.
+# The script must not see the caller's settings, nor use a proxy.
 unset PTB_DIR PTB_URL PTB_SUMS CDPATH
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
 export no_proxy='*'
@@ -30,7 +30,7 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
-# --- what is served ---
+# --- server ---
 
 names='ptb.train.txt ptb.valid.txt ptb.test.txt'
 mkdir "$work/files"
@@ -107,7 +107,7 @@ done
 url=http://127.0.0.1:$(cat "$work/port")
 dead=http://127.0.0.1:1 # nothing listens on port 1
 
-# --- how a case is written ---
+# --- how to write a check ---
 
 begin() { # TITLE; makes an empty folder to fetch into
     title=$1
@@ -118,7 +118,7 @@ begin() { # TITLE; makes an empty folder to fetch into
     : >"$work/log"
 }
 
-# Runs get-ptb with settings NAME=VALUE before the arguments, and expects an exit status.
+# Runs get-ptb with settings NAME=VALUE before the arguments, and checks its exit status.
 run() { # STATUS [NAME=VALUE]... -- [ARGUMENT]...
     expected=$1
     shift
@@ -165,7 +165,7 @@ end() {
     fi
 }
 
-# A folder of links to the programs the script needs and those named: a PATH without the rest.
+# A directory with links to the programs that the script needs and to those named, to use as PATH.
 only_tools() { # FOLDER TOOL...
     links=$1
     shift
@@ -177,7 +177,7 @@ only_tools() { # FOLDER TOOL...
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# --- the cases ---
+# --- checks ---
 
 begin 'help'
 run 0 -- --help
@@ -244,7 +244,7 @@ says 'neither sha256sum nor shasum'
 absent ptb.train.txt
 end
 
-# Everything about downloads, once with each program that downloads.
+# Downloads, with each of curl and wget.
 download_cases() { # TOOL; with $path
     begin "$1: download"
     run 0 PATH="$path" PTB_URL="$url/good/" -- "$to"

@@ -1,11 +1,10 @@
-# Machines to try networks with, for scripts that have sourced cases.sh: network namespaces of
-# this one, each with an address and a host name of its own, on a bridge; mpirun reaches them by a
-# script in place of ssh. It takes root, iproute2 and Open MPI; where they cannot be had, the
-# script ends here and says so.
+# Three emulated machines, for scripts that have sourced cases.sh: network namespaces with addresses
+# and host names of their own, on a bridge. mpirun reaches them with a script instead of ssh. They
+# need root, iproute2 and Open MPI; without these the sourcing script is skipped with a message.
 #
-#   together HOSTS RANKS COMMAND...     on 10.77.0.1, 10.77.0.2, 10.77.0.3; into out and err
-#   slowed RATE                         the speed of every cable, such as 10mbit
-#   cable up, cable down                of the third machine
+#   together HOSTS RANKS COMMAND...     runs on hosts among 10.77.0.1 to .3; writes out and err
+#   slowed RATE                         sets the speed of every cable, such as 10mbit
+#   cable up, cable down                connects and disconnects the third machine
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
@@ -33,7 +32,7 @@ set_up() {
     done
 }
 if ! set_up 2>err; then
-    echo "skipped: machines of our own: $(head -n 1 err)"
+    echo "skipped: emulated machines: $(head -n 1 err)"
     exit 0
 fi
 
@@ -44,7 +43,7 @@ on() {
     ip netns exec "$lan-$machine" unshare --uts sh -c 'hostname "$0"; exec "$@"' \
         "$lan-$machine" "$@"
 }
-# What mpirun calls in place of ssh: AGENT ADDRESS COMMAND...
+# Called by mpirun instead of ssh: agent ADDRESS COMMAND...
 cat >agent <<EOF
 #!/bin/sh
 machine=\${1##*.}
@@ -56,8 +55,8 @@ chmod +x agent
 together() {
     hosts=$1 ranks=$2
     shift 2
-    # A machine that is gone does not say so: it is asked every second, and believed lost when
-    # it has not answered three times.
+    # A lost machine sends no message: Open MPI probes each one every second, and gives it up
+    # after three probes without an answer.
     on 1 timeout -k 5 120 mpirun --oversubscribe --bind-to none -H "$hosts" -n "$ranks" \
         --mca plm_rsh_agent "$work/agent" --mca btl self,tcp \
         --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 \

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Tests what the programs have to say of themselves, called from the top: manual.sh BIN BUILD,
-# where these are the folders that make builds in. Their manual pages are read, words are
-# completed in bash and zsh, and all of it is installed into a folder and taken out again. What
-# needs a program that is not installed is skipped, and said to be.
-# Prints a line for each case that failed and, last, how many passed and failed.
+# Tests manual pages, completions and installation: manual.sh BIN BUILD, run from the top, where
+# BIN and BUILD are the directories of the programs and of the build. What needs a missing program
+# is skipped with a message. Prints a line for each failed check, and at the end how many passed
+# and failed.
 set -u
 . "$(dirname -- "$0")/cases.sh"
 
@@ -25,9 +24,9 @@ has() { command -v "$1" >/dev/null 2>&1; }
 skip() { echo "skipped: $1, which is not installed"; }
 says_nothing() { "$@" >"$work/said" 2>&1 && [ ! -s "$work/said" ]; }
 
-# --- the pages ---
+# --- manual pages ---
 
-# The options that --help lists, and those of a manual page.
+# The options in --help, and in a manual page.
 helped() { "$bin/$1" --help | sed -n 's/^  --\(\[no-\]\)\{0,1\}\([a-z0-9-]*\).*/\2/p'; }
 explained() {
     sed -n 's/^\\fB\\-\\-\([a-z0-9\\-]*\)\\fR.*/\1/p' "$build/man/linnet-$1.1" | tr -d "\\\\"
@@ -40,26 +39,26 @@ read_by_man() {
 
 for program in $programs; do
     page=$build/man/linnet-$program.1
-    check "$program: the page has every option" same "$(explained "$program")" \
+    check "$program: the manual page has every option" same "$(explained "$program")" \
         "$(helped "$program")"
-    check "$program: the page has its sections" same \
+    check "$program: the manual page has its sections" same \
         "$(sections 'NAME|SYNOPSIS|DESCRIPTION|OPTIONS|EXIT STATUS|SEE ALSO' "$program")" 6
-    check "$program: it is ASCII" says_nothing sh -c "! LC_ALL=C grep '[^ -~]' '$page'"
-    ! has groff || check "$program: groff reads it" says_nothing \
+    check "$program: the manual page is ASCII" says_nothing sh -c "! LC_ALL=C grep '[^ -~]' '$page'"
+    ! has groff || check "$program: groff reads the manual page" says_nothing \
         groff -man -Tascii -ww -z "$page"
     cp "$page" "$work/"
-    ! has man || check "$program: man reads it" read_by_man "$page"
+    ! has man || check "$program: man reads the manual page" read_by_man "$page"
 done
 has groff || skip 'reading the pages with groff'
 has man || skip 'reading the pages with man'
 
-# Who has --period, as it stands under its heading.
+# The kinds that have --period, according to --help.
 whose() { "$bin/train" --help | sed -n '/only some/,/^$/s/^  --period N  *\(.*\): .*/\1/p'; }
-check 'train --help says whose an option is' same "$(whose)" 'strided, fixed'
+check 'train --help names the kinds of an option' same "$(whose)" 'strided, fixed'
 
 # --- bash ---
 
-# The words that bash offers for the last one, in a line.
+# The completions that bash offers for the last word, in one line.
 bash_offers() {
     (cd "$work/home" && HOME=$work/home bash --norc -c '
         . "$1" && shift && program=$1
@@ -68,7 +67,7 @@ bash_offers() {
         for word in "${COMPREPLY[@]}"; do echo "$word"; done' \
         bash "$build_path/completion/bash/$1" "$@" 2>&1 | LC_ALL=C sort | tr '\n' ' ')
 }
-# offers WANTED WORDS...: the words end with the one to complete.
+# offers WANTED WORDS...: bash completes the last of the words to WANTED.
 offers() {
     wanted=$1
     shift
@@ -77,7 +76,7 @@ offers() {
 if has bash; then
     for program in $programs; do
         offered=$(bash_offers "linnet-$program" -- | tr ' ' '\n' | grep -v '^--no-')
-        check "$program: bash knows every option" same "$offered" \
+        check "$program: bash completes every option" same "$offered" \
             "$(helped "$program" | sed 's/^/--/' | LC_ALL=C sort)"
     done
     offers '--attn --attn-dropout' linnet-train --att
@@ -101,13 +100,12 @@ if has bash; then
     offers 'attention' linnet-bench att
     offers '' linnet-bench attention att
 else
-    skip 'completing in bash'
+    skip 'completion in bash'
 fi
 
 # --- zsh ---
 
-# A zsh on a terminal of its own: lines from standard input are typed into it, with a tabulator
-# behind each, and what became of them is printed.
+# Runs zsh on a terminal: types each line of standard input and a tab, and prints the result.
 cat >"$work/type.zsh" <<'END'
 zmodload zsh/zpty
 zpty -b shell zsh -f -i
@@ -130,9 +128,9 @@ typed() {
 completes() { check "zsh: $1" same "$(typed "$1")" "$2"; }
 if has zsh && has timeout; then
     for program in $programs; do
-        check "$program: zsh can read it" says_nothing \
+        check "$program: zsh reads the completion" says_nothing \
             zsh -n "$build/completion/zsh/_linnet-$program"
-        check "$program: zsh knows the last option" same "$(typed "linnet-$program --versio")" \
+        check "$program: zsh completes an option" same "$(typed "linnet-$program --versio")" \
             "linnet-$program --version "
     done
     completes 'linnet-train --sched' 'linnet-train --schedule='
@@ -150,10 +148,10 @@ if has zsh && has timeout; then
     completes 'linnet-compare runs/other runs/f' 'linnet-compare runs/other runs/finch '
     completes 'linnet-bench att' 'linnet-bench attention '
 else
-    skip 'completing in zsh'
+    skip 'completion in zsh'
 fi
 
-# --- in and out again ---
+# --- make install and make uninstall ---
 
 make_stage() {
     "${MAKE:-make}" "$1" BIN="$bin" BUILD="$build" PREFIX=/usr DESTDIR="$work/stage" \
@@ -163,7 +161,7 @@ staged() { (cd "$work/stage" && find . ! -type d | LC_ALL=C sort); }
 mkdir -p "$work/stage/usr/bin" "$work/stage/usr/share/man/man1"
 touch "$work/stage/usr/bin/linnet-wren" "$work/stage/usr/share/man/man1/linnet-wren.1"
 before=$(staged)
-check 'make install' make_stage install
+check 'make install works' make_stage install
 for program in $programs; do
     for place in "bin/linnet-$program" "share/man/man1/linnet-$program.1" \
         "share/bash-completion/completions/linnet-$program" \
@@ -175,7 +173,7 @@ finds_presets() {
     "$work/stage/usr/bin/linnet-train" --preset demo nowhere.txt 2>&1 | grep -q 'nowhere.txt'
 }
 check 'an installed program finds its presets' finds_presets
-check 'make uninstall' make_stage uninstall
-check 'leaves what was there and nothing else' same "$(staged)" "$before"
+check 'make uninstall works' make_stage uninstall
+check 'make uninstall leaves exactly the files from before' same "$(staged)" "$before"
 
 count_cases

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Training on several machines: network.sh BIN PLAIN, with programs built with MPI=1, and without.
-# The machines are those of machines.sh; their network is slowed, and cut. Prints a line for each
-# case that failed and, last, how many passed and failed.
+# Tests training on several machines: network.sh BIN PLAIN, with programs built with MPI=1 and
+# without. machines.sh makes the machines; their network is slowed down and cut. Prints a line for
+# each failed check, and at the end how many passed and failed.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -15,7 +15,7 @@ evidence() { messages; }
 
 . "$top/tests/machines.sh"
 
-# --- what they do ---
+# --- training ---
 
 settings='--layers 2 --dim 48 --heads 3 --context 40 --lr 0.003 --warmup 10 --dropout 0.1
     --batch 8 --shards 4 --log-every 20 --eval-every 30 --threads 1 --quiet'
@@ -26,17 +26,18 @@ same_runs() {
 # shellcheck disable=SC2086
 {
     "$plain/train" $settings --steps 60 --run alone toy >out 2>err
-    check 'machines are reached by their addresses' together 10.77.0.1,10.77.0.2,10.77.0.3 3 hostname
-    check 'each is one of its own' [ "$(sort -u out | wc -l)" -eq 3 ]
+    check 'mpirun reaches the machines by their addresses' \
+        together 10.77.0.1,10.77.0.2,10.77.0.3 3 hostname
+    check 'every machine has its own name' [ "$(sort -u out | wc -l)" -eq 3 ]
     together 10.77.0.1,10.77.0.2,10.77.0.3 3 "$bin/train" $settings --steps 60 --run three toy
-    check 'three machines make the run of one' same_runs alone three
-    check 'a slow network is made' slowed 10mbit
+    check 'a run on three machines is bit-identical to a run on one' same_runs alone three
+    check 'the network slows down' slowed 10mbit
     together 10.77.0.1,10.77.0.2 2 "$bin/train" $settings --steps 60 --run slow toy
-    check 'a slow network makes it, too' same_runs alone slow
+    check 'a run on a slow network is bit-identical' same_runs alone slow
     slowed 1gbit
 }
 
-# pull_cable RUN: the third machine's cable is pulled once the run has saved something.
+# pull_cable RUN: disconnects the third machine after the run's first checkpoint.
 pull_cable() {
     eventually [ -e "$1/previous.safetensors" ]
     cable down
@@ -51,13 +52,14 @@ pull_cable() {
     status=$?
     ended=$(date +%s)
     wait
-    check 'a lost machine ends the run' [ "$status" -ne 0 ]
-    check 'before long' [ $((ended - $(cat cut-at))) -le 30 ]
-    check 'nobody is left' eval 'sleep 1; ! pgrep -f -- "--run lost" >/dev/null'
-    check 'there is a checkpoint' [ -s lost/last.safetensors ]
+    check 'losing a machine ends the run' [ "$status" -ne 0 ]
+    check 'losing a machine ends the run within 30 seconds' [ $((ended - $(cat cut-at))) -le 30 ]
+    check 'no process of the lost run is left' \
+        eval 'sleep 1; ! pgrep -f -- "--run lost" >/dev/null'
+    check 'the lost run leaves a checkpoint' [ -s lost/last.safetensors ]
     cable up
     together 10.77.0.1,10.77.0.2 2 "$bin/train" --resume lost --quiet
-    check 'from which two machines go on exactly' same_runs whole lost
+    check 'two machines resume the lost run bit-identically' same_runs whole lost
 }
 
 count_cases

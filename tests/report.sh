@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tests the page of compare --html: report.sh BIN, where BIN is the folder of the programs. The
-# runs are made up here, hostile ones among them. Where there is a chromium the page is opened in
-# it and used, by report/drive.js; elsewhere that part is skipped, and said to be.
+# Tests the page of compare --html: report.sh BIN, where BIN is the directory of the programs. The
+# runs are made up here, hostile ones among them. If chromium is installed, report/drive.js uses the
+# page in it; otherwise that part is skipped with a message.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -15,8 +15,8 @@ fails() { ! "$@"; }
 
 # --- runs ---
 
-# run NAME ROWS EVERY SETTINGS: a folder with a log of so many rows, validated every so often.
-# Training losses have a peak in the middle, and rows that $diverged names have none.
+# run NAME ROWS EVERY SETTINGS: a run directory with a log of ROWS rows, validated every EVERY rows.
+# The training loss has a peak in the middle, and is missing in the rows that $diverged names.
 diverged=0
 run() {
     mkdir -p -- "$1"
@@ -34,7 +34,7 @@ run() {
     }' >"$1/log.csv"
 }
 
-# page RUN...: the page of these runs, as page.html.
+# page RUN...: writes the page of these runs to page.html.
 page() { "$bin/compare" --html page.html "$@" >out 2>err </dev/null; }
 
 hostile='<script>alert(1)</script>'
@@ -53,57 +53,60 @@ diverged=1
 run diverged 300 10 'attn = softmax'
 diverged=0
 
-# --- what stands in the page ---
+# --- contents ---
 
-check 'one run' page plain
-check 'there is a page' grep -q '</html>' page.html
-check 'with the picture for those without scripts' grep -q '<svg xmlns' page.html
-check 'and the numbers' grep -q 'class="number">1.234<\|class="number">1.*234<' page.html
-check 'it asks nothing of any network' fails grep -i \
+check 'compare writes a page for one run' page plain
+check 'the page is complete' grep -q '</html>' page.html
+check 'the page has a picture for readers without scripts' grep -q '<svg xmlns' page.html
+check 'the page has numbers' grep -q 'class="number">1.234<\|class="number">1.*234<' page.html
+check 'the page loads nothing from a network' fails grep -i \
     -e 'src="http' -e 'href="http' -e '@import' -e 'fetch(' page.html
-check 'a run without a checkpoint has no sample, and a reason' grep -q 'No sample: ' page.html
+check 'the page explains a missing sample' grep -q 'No sample: ' page.html
 printf 'step 1 </pre><script>window.alerted=1</script>\n\033[2Jtext\n' >plain/samples.txt
-check 'a hostile name and setting' page plain "$hostile_folder" "$rude"
-check 'become no element' fails grep -q '<script>alert\|<script>window.alerted\|<img' page.html
-check 'but text' grep -q '&lt;script&gt;alert(1)&lt;/script&gt;' page.html
-check 'so do samples' grep -q 'step 1 &lt;/pre&gt;&lt;script&gt;' page.html
-check 'in the data too' grep -q -F '"name":"\u003cscript>window.alerted' page.html
-check 'nothing is left that would be obeyed' eval \
+check 'compare writes a page for hostile names and settings' page plain "$hostile_folder" "$rude"
+check 'hostile names become no elements' \
+    fails grep -q '<script>alert\|<script>window.alerted\|<img' page.html
+check 'hostile names are shown as text' grep -q '&lt;script&gt;alert(1)&lt;/script&gt;' page.html
+check 'hostile samples are shown as text' grep -q 'step 1 &lt;/pre&gt;&lt;script&gt;' page.html
+check 'hostile names are escaped in the data' \
+    grep -q -F '"name":"\u003cscript>window.alerted' page.html
+check 'the page has no control characters' eval \
     '[ "$(tr -d "\n\t\040-\176\200-\377" <page.html | wc -c)" -eq 0 ]'
-check 'all of it is UTF-8' eval 'iconv -f UTF-8 -t UTF-8 page.html >/dev/null 2>&1'
-check 'a run that went wrong' page diverged
-check 'has gaps and no NaN' eval '! sed -n "/id=\"data\"/,/<\/script>/p" page.html |
+check 'the page is UTF-8' eval 'iconv -f UTF-8 -t UTF-8 page.html >/dev/null 2>&1'
+check 'compare writes a page for a diverged run' page diverged
+check 'the data of a diverged run have no NaN' \
+    eval '! sed -n "/id=\"data\"/,/<\/script>/p" page.html |
     grep -q -i "nan\|inf"'
-check 'a hundred thousand rows' page long
-check 'are thinned' [ "$(wc -c <page.html)" -lt 2000000 ]
-check 'which is said' grep -q 'are thinned' page.html
-check 'and loses no peak' grep -q '9\.125' page.html
+check 'compare writes a page for a log of a hundred thousand rows' page long
+check 'the page thins out long logs' [ "$(wc -c <page.html)" -lt 2000000 ]
+check 'the page says that a log is thinned out' grep -q 'are thinned' page.html
+check 'thinning keeps peaks' grep -q '9\.125' page.html
 cp page.html kept.html
-check 'a page that cannot be written' fails page --html no/such/folder.html plain
-check 'is explained' grep -q 'no/such' err
-check 'a folder is not replaced by a page' fails page --html long plain
-check 'another page stays as it was' cmp -s page.html kept.html
+check 'compare fails if it cannot write the page' fails page --html no/such/folder.html plain
+check 'compare names the page that it cannot write' grep -q 'no/such' err
+check 'compare does not replace a directory with a page' fails page --html long plain
+check 'a failed page leaves the previous one unchanged' cmp -s page.html kept.html
 
-# --- how the models write ---
+# --- samples ---
 
 awk 'BEGIN { for (i = 0; i < 200; i++) print "the", i % 7, "birds", i % 3 ? "sing" : "sleep" }' \
     >text.txt
 "$bin/train" --layers 1 --dim 16 --heads 2 --context 16 --batch 4 --steps 20 --quiet \
     --run writer text.txt >out 2>err
-check 'a run with a model' page writer
+check 'compare writes a page for a run with a model' page writer
 "$bin/sample" --seed 1 --no-unk --length 60 writer >sample 2>err
 first=$(head -n 1 sample)
-check 'shows what sample would write' grep -q -F "$first" page.html
+check 'the page has the sample that sample prints' grep -q -F "$first" page.html
 
 # --- in a browser ---
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 
-# used NAME WIDTH RUN...: opens the page of the runs so wide and counts drive.js's cases.
+# used NAME WIDTH RUN...: opens the page in a window of this width and counts drive.js's checks.
 used() {
     name=$1 width=$2
     shift 2
-    page "$@" || echo "failed: $name: no page"
+    page "$@" || echo "failed: $name: compare writes a page"
     { cat page.html && echo '<script>' && cat "$top/tests/report/drive.js" && echo '</script>'; } \
         >driven.html
     {
@@ -126,11 +129,11 @@ END
     passed=$((passed + $(grep -c '^pass ' verdict)))
     failed=$((failed + $(grep -c '^fail ' verdict)))
     sed -n "s/^fail /failed: $name: /p" verdict
-    check "$name: the page was used to its end" grep -q '^pass all of it was tried' verdict
+    check "$name: drive.js finishes" grep -q '^pass all of it was tried' verdict
 }
 
 if [ -z "$browser" ]; then
-    echo 'skipped: no chromium here, so the page was not used, only read'
+    echo 'skipped: using the page in a browser, because chromium is not installed'
 else
     used 'one run' 1280 plain
     used 'seeds' 1280 plain plain-2 writer

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A short walk through the programs, for those who watch them: smoke.sh BIN [COMMAND...], where
-# BIN is the folder that they are in and COMMAND, valgrind for one, runs each of them. Trains on
-# three threads, stops, goes on, scores, writes and exports. Fails if a program does.
+# Runs every program once, for valgrind and sanitizers: smoke.sh BIN [COMMAND...], where BIN is the
+# directory of the programs and COMMAND, such as valgrind, runs each of them. Trains on three
+# threads, stops, resumes, scores, samples and exports. Fails if a program fails.
 set -eu
 
 bin=$(CDPATH='' cd -- "$1" && pwd)
@@ -23,4 +23,4 @@ done
 "$@" "$bin/compare" --svg curves.svg softmax linear gated-delta >/dev/null
 "$@" "$bin/inspect" --text 'the prices' --html page.html linear >/dev/null
 "$@" "$bin/export" --plain --text softmax exported
-echo 'The walk went well.'
+echo 'All programs passed.'

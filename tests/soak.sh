@@ -1,10 +1,9 @@
 #!/bin/sh
-# A long run, killed again and again: soak.sh BIN [MINUTES]. For so long, 120 minutes unless told,
-# two runs of the same settings go on beside each other. One is left alone. The other is killed
-# every few seconds, by signals that ask and by one that does not, and resumed with another
-# number of threads. Then the one that is behind catches up, and their files are the same to the
-# bit; and neither has come to need more memory. Prints what it sees on the way, and how many
-# cases passed and failed.
+# Kills and resumes a run for hours: soak.sh BIN [MINUTES] (default 120). Two runs with the same
+# settings train side by side. One is left alone. The other is killed every few seconds, by
+# SIGTERM, SIGINT or SIGKILL, and resumed with another number of threads. At the end the run that
+# is behind catches up: their files must be bit-identical, and neither may need more memory than
+# early on. Prints its progress, and at the end how many checks passed and failed.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -16,7 +15,7 @@ export LC_ALL=C
 cd -- "$work" || exit 1
 evidence() { messages; }
 
-# train RUN OPTIONS...: with all that has a state of its own to save. It takes the shell's place.
+# train RUN OPTIONS...: with every feature that saves a state. Replaces the shell (exec).
 train() {
     run=$1
     shift
@@ -27,7 +26,7 @@ train() {
 }
 resume() { "$bin/train" --quiet --resume "$@" >out 2>err; }
 
-# A random number below $1.
+# below N: a random number below N.
 below() { od -An -N4 -tu4 /dev/urandom | awk -v n="$1" '{ print $1 % n }'; }
 
 end=$(($(date +%s) + 60 * minutes))
@@ -35,7 +34,7 @@ train whole --threads 1 >whole.out 2>whole.err &
 whole=$!
 (train torn --stop-after 1) >out 2>err
 
-# In the background of a shell signals may be ignored from the start: that does not hold here.
+# A shell may start background processes with signals ignored; here they must not be.
 sessions=0
 while [ "$(date +%s)" -lt "$end" ]; do
     case $(below 4) in 0) signal=TERM ;; 1) signal=INT ;; *) signal=KILL ;; esac
@@ -47,16 +46,16 @@ while [ "$(date +%s)" -lt "$end" ]; do
     case $status in
     130 | 137 | 143) ;;
     *)
-        check "session $sessions goes on until it is killed, with status $status" false
+        check "session $sessions runs until it is killed, but ended with status $status" false
         break
         ;;
     esac
 done
 kill -s TERM "$whole"
 wait "$whole"
-check 'the run that is left alone ends well' [ "$?" -eq 143 ]
+check 'the undisturbed run ends after SIGTERM with a checkpoint' [ "$?" -eq 143 ]
 
-# --- what is left ---
+# --- comparison ---
 
 step_of() { head -c 20000 "$1/last.safetensors" | grep -a -o '"step":"[0-9]*"' | tr -dc 0-9; }
 ahead=$(($(step_of whole) - $(step_of torn)))
@@ -70,15 +69,15 @@ echo "$(step_of whole) steps, $sessions sessions"
 timeless() { cut -d , -f 1,2,3,5,6,7,8 "$1/log.csv"; }
 same_logs() { timeless whole >log.1 && timeless torn >log.2 && cmp log.1 log.2; }
 for file in best.safetensors last.safetensors; do
-    check "$file is the same" cmp "whole/$file" "torn/$file"
+    check "$file is bit-identical" cmp "whole/$file" "torn/$file"
 done
 check 'the log is the same' same_logs
-# Peaks only grow; after the first tenth they should not. The rows of a resumed session are newer.
+# Peak memory must not grow after the first tenth of the steps.
 check 'memory does not grow' awk -F , '
     NR > 1 { peak[NR] = $10 }
     END {
         tenth = peak[int(NR / 10) + 2]
-        print "peak of " tenth " MB after a tenth, of " peak[NR] " at the end"
+        print "peak of " tenth " MB after a tenth of the steps, " peak[NR] " at the end"
         exit !(NR > 100 && peak[NR] < tenth + 1)
     }' whole/log.csv
 count_cases

@@ -145,7 +145,7 @@ static void check_sentences(KneserNey *model, const Slow *slow, const Slow *text
     ck_assert_double_eq_tol(read, nats, 1e-9);
 }
 
-START_TEST(ngrams_are_what_they_are_defined_to_be)
+START_TEST(ngrams_agree_with_the_kneser_ney_definition)
 {
     static const size_t counts[] = {1, 2, 7, 30, TEXT};
     for (size_t order = 2; order <= 4; order++)
@@ -166,7 +166,7 @@ START_TEST(ngrams_are_what_they_are_defined_to_be)
 }
 END_TEST
 
-START_TEST(a_unigram_knows_what_came)
+START_TEST(a_unigram_model_reports_unseen_words)
 {
     int32_t read[] = {0, 0, 2, EOS}, asked[] = {0, 2, EOS, 3, 3};
     Corpus corpus = {.train = {.ids = read, .count = 4}, .vocabulary.count = WORDS};
@@ -186,8 +186,8 @@ Suite *baseline_suite(void)
     Suite *suite = suite_create("baseline");
     TCase *tests = tcase_create("baseline");
     tcase_add_checked_fixture(tests, set_texts, NULL);
-    tcase_add_test(tests, ngrams_are_what_they_are_defined_to_be);
-    tcase_add_test(tests, a_unigram_knows_what_came);
+    tcase_add_test(tests, ngrams_agree_with_the_kneser_ney_definition);
+    tcase_add_test(tests, a_unigram_model_reports_unseen_words);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -81,7 +81,7 @@ static void play_three(const int32_t *ids, size_t count, const BatchOptions *opt
     batches_free(&batches);
 }
 
-START_TEST(every_token_is_a_target_once)
+START_TEST(every_token_is_a_target_once_per_epoch)
 {
     int32_t ids[LARGEST];
     for (size_t i = 0; i < LARGEST; i++)
@@ -100,7 +100,7 @@ START_TEST(every_token_is_a_target_once)
 }
 END_TEST
 
-START_TEST(with_jitter_windows_have_any_length_between)
+START_TEST(jitter_gives_sequences_of_random_lengths)
 {
     enum { CONTEXT = 10, SHORTEST = 4 };
     int32_t ids[LARGEST], inputs[CONTEXT], targets[CONTEXT];
@@ -124,7 +124,7 @@ START_TEST(with_jitter_windows_have_any_length_between)
 }
 END_TEST
 
-START_TEST(batches_depend_on_seed_and_epoch_alone)
+START_TEST(batches_depend_only_on_seed_and_epoch)
 {
     int32_t ids[LARGEST];
     for (size_t i = 0; i < LARGEST; i++)
@@ -166,9 +166,9 @@ Suite *batches_suite(void)
     Suite *suite = suite_create("batches");
     TCase *tests = tcase_create("batches");
     tcase_set_timeout(tests, PATIENCE);
-    tcase_add_test(tests, every_token_is_a_target_once);
-    tcase_add_test(tests, with_jitter_windows_have_any_length_between);
-    tcase_add_test(tests, batches_depend_on_seed_and_epoch_alone);
+    tcase_add_test(tests, every_token_is_a_target_once_per_epoch);
+    tcase_add_test(tests, jitter_gives_sequences_of_random_lengths);
+    tcase_add_test(tests, batches_depend_only_on_seed_and_epoch);
     suite_add_tcase(suite, tests);
     return suite;
 }

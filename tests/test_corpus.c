@@ -89,7 +89,7 @@ START_TEST(one_file_is_split_by_lines)
 }
 END_TEST
 
-START_TEST(files_of_their_own_come_first)
+START_TEST(separate_split_files_take_precedence)
 {
     char *path = scratch_put("main", "a\na\na\nb\n"), *own = scratch_put("own", "b a\n");
     CorpusOptions options = plain;
@@ -137,7 +137,7 @@ START_TEST(empty_corpora_are_refused)
 }
 END_TEST
 
-START_TEST(validation_texts_may_be_new_but_not_empty)
+START_TEST(validation_texts_must_not_be_empty)
 {
     char *path = scratch_put("known", "a b\na\nb\n"), *own = scratch_put("own", " \n\n");
     CorpusOptions options = plain;
@@ -156,7 +156,7 @@ START_TEST(validation_texts_may_be_new_but_not_empty)
 }
 END_TEST
 
-START_TEST(packed_nothing_is_an_empty_corpus)
+START_TEST(an_empty_gzip_file_is_an_empty_corpus)
 {
     char *packed = NULL;
     size_t size = 0;
@@ -169,7 +169,7 @@ START_TEST(packed_nothing_is_an_empty_corpus)
 END_TEST
 
 /* What is no text is said to be none, or taken as bytes, and never ends at a zero. */
-START_TEST(binary_files_are_texts_of_bytes_only)
+START_TEST(binary_files_need_the_byte_tokenizer)
 {
     static const struct {
         const char *bytes;
@@ -210,7 +210,7 @@ START_TEST(carriage_returns_alone_end_no_line)
 }
 END_TEST
 
-START_TEST(endless_words_are_refused_for_what_they_are)
+START_TEST(endless_words_are_refused_with_a_reason)
 {
     enum { LENGTH = 4000000 };
     char *text = memory_take(LENGTH + 16, 1, "a test"), *path;
@@ -229,7 +229,7 @@ START_TEST(endless_words_are_refused_for_what_they_are)
 }
 END_TEST
 
-START_TEST(lines_may_be_trimmed)
+START_TEST(trimming_strips_white_space_of_lines)
 {
     char *path = scratch_put("blanks", UTF8_BYTE_ORDER_MARK " a b \t\n\n \r\n\vc\r\n  d");
     CorpusOptions options = plain;
@@ -304,7 +304,7 @@ START_TEST(line_ends_of_every_kind_are_one_token)
 }
 END_TEST
 
-START_TEST(known_vocabularies_are_kept)
+START_TEST(a_given_vocabulary_is_kept)
 {
     char *path = scratch_put("new", "x y\nx\nold\n");
     Vocabulary known = vocabulary_of(TOKENIZER_WORD, "old x\n", 0, 1);
@@ -324,7 +324,7 @@ START_TEST(known_vocabularies_are_kept)
 }
 END_TEST
 
-START_TEST(triples_are_loaded)
+START_TEST(three_split_files_are_loaded)
 {
     char *packed = NULL, *paths[3], *name;
     size_t size = 0;
@@ -346,7 +346,7 @@ START_TEST(triples_are_loaded)
 }
 END_TEST
 
-START_TEST(the_toy_is_built_in)
+START_TEST(the_toy_corpus_is_built_in)
 {
     Corpus corpus = load("toy", &plain);
     ck_assert_uint_ge(corpus.train.count, 400000);
@@ -417,19 +417,19 @@ Suite *corpus_suite(void)
     tcase_set_timeout(tests, PATIENCE);
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_test(tests, one_file_is_split_by_lines);
-    tcase_add_test(tests, files_of_their_own_come_first);
+    tcase_add_test(tests, separate_split_files_take_precedence);
     tcase_add_test(tests, empty_corpora_are_refused);
-    tcase_add_test(tests, validation_texts_may_be_new_but_not_empty);
-    tcase_add_test(tests, packed_nothing_is_an_empty_corpus);
-    tcase_add_test(tests, binary_files_are_texts_of_bytes_only);
+    tcase_add_test(tests, validation_texts_must_not_be_empty);
+    tcase_add_test(tests, an_empty_gzip_file_is_an_empty_corpus);
+    tcase_add_test(tests, binary_files_need_the_byte_tokenizer);
     tcase_add_test(tests, carriage_returns_alone_end_no_line);
-    tcase_add_test(tests, endless_words_are_refused_for_what_they_are);
-    tcase_add_test(tests, lines_may_be_trimmed);
+    tcase_add_test(tests, endless_words_are_refused_with_a_reason);
+    tcase_add_test(tests, trimming_strips_white_space_of_lines);
     tcase_add_test(tests, vocabularies_may_be_large);
     tcase_add_test(tests, line_ends_of_every_kind_are_one_token);
-    tcase_add_test(tests, known_vocabularies_are_kept);
-    tcase_add_test(tests, triples_are_loaded);
-    tcase_add_test(tests, the_toy_is_built_in);
+    tcase_add_test(tests, a_given_vocabulary_is_kept);
+    tcase_add_test(tests, three_split_files_are_loaded);
+    tcase_add_test(tests, the_toy_corpus_is_built_in);
     tcase_add_test(tests, the_option_rows_fit_the_struct);
     tcase_add_test(tests, penn_treebank_has_its_known_sizes);
     suite_add_tcase(suite, tests);

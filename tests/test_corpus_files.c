@@ -26,7 +26,7 @@ static void expect_not_found(const char *name, const char *part)
     corpus_files_free(&files);
 }
 
-START_TEST(triples_are_found)
+START_TEST(three_split_files_are_found)
 {
     char *paths[4], *expected;
     expect_not_found("abc.txt", "abc.txt: no such file, nor abc.train.txt");
@@ -72,7 +72,7 @@ Suite *corpus_files_suite(void)
     Suite *suite = suite_create("corpus files");
     TCase *tests = tcase_create("corpus files");
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, triples_are_found);
+    tcase_add_test(tests, three_split_files_are_found);
     suite_add_tcase(suite, tests);
     return suite;
 }

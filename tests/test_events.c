@@ -26,7 +26,7 @@ static void check_bytes(unsigned char *bytes, const char *wanted)
     arrfree(bytes);
 }
 
-START_TEST(the_checksum_is_castagnolis)
+START_TEST(the_checksum_is_crc32c)
 {
     ck_assert_uint_eq(crc32c("123456789", 9), 0xe3069283);
     ck_assert_uint_eq(crc32c("", 0), 0);
@@ -35,7 +35,7 @@ START_TEST(the_checksum_is_castagnolis)
 }
 END_TEST
 
-START_TEST(a_file_begins_with_its_version)
+START_TEST(an_event_file_begins_with_its_version)
 {
     unsigned char *bytes = NULL;
     events_append_version(&bytes, THEN);
@@ -65,7 +65,7 @@ static unsigned char *without_frame(unsigned char *bytes)
     return bytes;
 }
 
-START_TEST(steps_take_as_many_bytes_as_they_need)
+START_TEST(steps_are_encoded_as_varints)
 {
     unsigned char *bytes = NULL;
     const EventScalar scalars[] = {{"a", 0}, {"b", -1}};
@@ -79,7 +79,7 @@ START_TEST(steps_take_as_many_bytes_as_they_need)
 }
 END_TEST
 
-START_TEST(a_text_is_a_tensor_of_one)
+START_TEST(a_text_is_a_tensor_of_one_string)
 {
     unsigned char *bytes = NULL;
     events_append_text(&bytes, THEN, 2, "t", "hi");
@@ -98,7 +98,7 @@ START_TEST(a_text_is_a_tensor_of_one)
 }
 END_TEST
 
-START_TEST(a_restart_makes_later_steps_void)
+START_TEST(a_restart_purges_later_steps)
 {
     unsigned char *bytes = NULL;
     events_append_restart(&bytes, THEN, 21);
@@ -136,7 +136,7 @@ static long long size_of(const char *path)
 }
 
 /* Sessions that follow each other within a second, or after the clock was put back. */
-START_TEST(later_files_have_later_names)
+START_TEST(later_event_files_have_later_names)
 {
     char *ahead = scratch_put("events.out.tfevents.4000000000.elsewhere.1", "");
     char *last = memory_copy_text(strrchr(ahead, '/') + 1);
@@ -156,7 +156,7 @@ START_TEST(later_files_have_later_names)
 }
 END_TEST
 
-START_TEST(what_is_written_is_there_at_once)
+START_TEST(written_events_are_on_disk_at_once)
 {
     EventFile file = begin_file();
     Error error;
@@ -193,7 +193,7 @@ START_TEST(a_full_disk_leaves_whole_records)
 }
 END_TEST
 
-START_TEST(a_folder_that_is_not_there_is_an_error)
+START_TEST(a_missing_directory_is_an_error)
 {
     EventFile file;
     Error error, second;
@@ -207,17 +207,17 @@ Suite *events_suite(void)
 {
     Suite *suite = suite_create("events");
     TCase *bytes = tcase_create("bytes"), *files = tcase_create("files");
-    tcase_add_test(bytes, the_checksum_is_castagnolis);
-    tcase_add_test(bytes, a_file_begins_with_its_version);
+    tcase_add_test(bytes, the_checksum_is_crc32c);
+    tcase_add_test(bytes, an_event_file_begins_with_its_version);
     tcase_add_test(bytes, a_scalar_is_a_record);
-    tcase_add_test(bytes, steps_take_as_many_bytes_as_they_need);
-    tcase_add_test(bytes, a_text_is_a_tensor_of_one);
-    tcase_add_test(bytes, a_restart_makes_later_steps_void);
+    tcase_add_test(bytes, steps_are_encoded_as_varints);
+    tcase_add_test(bytes, a_text_is_a_tensor_of_one_string);
+    tcase_add_test(bytes, a_restart_purges_later_steps);
     tcase_add_checked_fixture(files, scratch_make, scratch_remove);
-    tcase_add_test(files, later_files_have_later_names);
-    tcase_add_test(files, what_is_written_is_there_at_once);
+    tcase_add_test(files, later_event_files_have_later_names);
+    tcase_add_test(files, written_events_are_on_disk_at_once);
     tcase_add_test(files, a_full_disk_leaves_whole_records);
-    tcase_add_test(files, a_folder_that_is_not_there_is_an_error);
+    tcase_add_test(files, a_missing_directory_is_an_error);
     suite_add_tcase(suite, bytes);
     suite_add_tcase(suite, files);
     return suite;

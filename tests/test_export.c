@@ -36,7 +36,7 @@ static bool write_folder(const char *path, bool commit, Error *error)
     return true;
 }
 
-START_TEST(a_folder_is_there_whole_or_not_at_all)
+START_TEST(an_export_directory_is_complete_or_absent)
 {
     static const char *const names[] = {"new", "empty", "slashed//"};
     Error error;
@@ -59,7 +59,7 @@ START_TEST(a_folder_is_there_whole_or_not_at_all)
 }
 END_TEST
 
-START_TEST(what_is_there_already_stays)
+START_TEST(an_existing_directory_is_not_replaced)
 {
     Error error;
     char *folder = scratch_path("full"), *file = scratch_path("full/mine");
@@ -79,7 +79,7 @@ START_TEST(what_is_there_already_stays)
 }
 END_TEST
 
-START_TEST(what_came_in_between_stays)
+START_TEST(a_directory_made_meanwhile_is_not_replaced)
 {
     Error error;
     ExportFolder folder;
@@ -115,7 +115,7 @@ static void check_refused(ModelConfig config, const char *phrase)
     support_check_error(&error, "--plain", phrase);
 }
 
-START_TEST(only_softmax_attention_is_gpt2s)
+START_TEST(gpt2_has_softmax_attention_only)
 {
     ck_assert_str_eq(attention_find(0)->name, "softmax");
     for (size_t kind = 1; attention_find(kind); kind++) {
@@ -128,7 +128,7 @@ START_TEST(only_softmax_attention_is_gpt2s)
 }
 END_TEST
 
-START_TEST(what_gpt2_lacks_is_refused)
+START_TEST(features_that_gpt2_lacks_are_refused)
 {
     ModelConfig config = gpt2();
     config.norm = NORM_POST;
@@ -287,7 +287,7 @@ static void check_config(const Exported *exported, const char *activation)
     json_decref(tree);
 }
 
-START_TEST(what_gpt2_can_be_is_written_for_transformers)
+START_TEST(gpt2_models_are_exported_for_transformers)
 {
     static const Positions positions[] = {POSITIONS_LEARNED, POSITIONS_SINUSOIDAL,
                                           POSITIONS_NONE};
@@ -325,7 +325,7 @@ START_TEST(a_refusal_names_the_file)
 }
 END_TEST
 
-START_TEST(any_model_can_be_written_plainly)
+START_TEST(any_model_has_a_plain_export)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         Exported exported;
@@ -356,7 +356,7 @@ START_TEST(any_model_can_be_written_plainly)
 }
 END_TEST
 
-START_TEST(people_can_read_the_words_and_the_settings)
+START_TEST(the_vocabulary_and_settings_are_readable)
 {
     Exported exported;
     Error error;
@@ -494,7 +494,7 @@ static void expect_logits(const Model *model, const int32_t *ids, size_t count,
     arena_free(&arena);
 }
 
-START_TEST(an_example_ends_with_what_the_model_says)
+START_TEST(an_example_ends_with_the_next_logits)
 {
     static const char text[] = "the linnet sings loudly\nsings \xc3\xa9 linnet\n";
     static const int32_t ids[] = {0, 1, 3, 5, 2, 3, 4, 1, 2};
@@ -519,7 +519,7 @@ START_TEST(an_example_ends_with_what_the_model_says)
 }
 END_TEST
 
-START_TEST(an_example_has_to_be_a_text)
+START_TEST(an_example_must_be_valid_text)
 {
     static const struct {
         const char *text;
@@ -548,19 +548,19 @@ Suite *export_suite(void)
     tcase_set_timeout(tests, 60);
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, a_folder_is_there_whole_or_not_at_all);
-    tcase_add_test(tests, what_is_there_already_stays);
-    tcase_add_test(tests, what_came_in_between_stays);
-    tcase_add_test(tests, only_softmax_attention_is_gpt2s);
-    tcase_add_test(tests, what_gpt2_lacks_is_refused);
-    tcase_add_test(tests, what_gpt2_can_be_is_written_for_transformers);
+    tcase_add_test(tests, an_export_directory_is_complete_or_absent);
+    tcase_add_test(tests, an_existing_directory_is_not_replaced);
+    tcase_add_test(tests, a_directory_made_meanwhile_is_not_replaced);
+    tcase_add_test(tests, gpt2_has_softmax_attention_only);
+    tcase_add_test(tests, features_that_gpt2_lacks_are_refused);
+    tcase_add_test(tests, gpt2_models_are_exported_for_transformers);
     tcase_add_test(tests, a_refusal_names_the_file);
-    tcase_add_test(tests, any_model_can_be_written_plainly);
-    tcase_add_test(tests, people_can_read_the_words_and_the_settings);
+    tcase_add_test(tests, any_model_has_a_plain_export);
+    tcase_add_test(tests, the_vocabulary_and_settings_are_readable);
     tcase_add_test(tests, every_token_has_its_id);
     tcase_add_test(tests, every_byte_has_its_character);
-    tcase_add_test(tests, an_example_ends_with_what_the_model_says);
-    tcase_add_test(tests, an_example_has_to_be_a_text);
+    tcase_add_test(tests, an_example_ends_with_the_next_logits);
+    tcase_add_test(tests, an_example_must_be_valid_text);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -125,7 +125,7 @@ static void interrupt_twice(void)
         raise(SIGINT);
 }
 
-START_TEST(the_terminal_is_given_back)
+START_TEST(the_terminal_is_restored)
 {
     const struct {
         void (*act)(void);
@@ -187,7 +187,7 @@ static size_t count_of(const char *text, const char *part)
     return count;
 }
 
-START_TEST(only_what_changed_is_drawn)
+START_TEST(only_changed_lines_are_redrawn)
 {
     int status;
     bool echo;
@@ -221,7 +221,7 @@ static void draw_after_resizing(void)
     free_lines(lines);
 }
 
-START_TEST(another_size_is_drawn_anew)
+START_TEST(a_resized_terminal_is_redrawn)
 {
     int status;
     bool echo;
@@ -238,9 +238,9 @@ Suite *fullscreen_suite(void)
     Suite *suite = suite_create("fullscreen");
     TCase *tests = tcase_create("fullscreen");
     tcase_set_timeout(tests, 30);
-    tcase_add_test(tests, the_terminal_is_given_back);
-    tcase_add_test(tests, only_what_changed_is_drawn);
-    tcase_add_test(tests, another_size_is_drawn_anew);
+    tcase_add_test(tests, the_terminal_is_restored);
+    tcase_add_test(tests, only_changed_lines_are_redrawn);
+    tcase_add_test(tests, a_resized_terminal_is_redrawn);
     suite_add_tcase(suite, tests);
     return suite;
 }

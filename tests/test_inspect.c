@@ -123,7 +123,7 @@ static void check_rows(const Rig *rig, const AttentionKind *kind)
     }
 }
 
-START_TEST(the_weights_do_what_the_kind_does)
+START_TEST(attention_weights_reproduce_the_output_of_the_kind)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_ROTARY;
@@ -175,7 +175,7 @@ static void look_free(Look *look)
 
 static const InspectionOptions everything = {.shown = 1000, .guesses = 1000};
 
-START_TEST(predictions_are_those_of_the_loss)
+START_TEST(predictions_agree_with_the_loss)
 {
     Look look;
     look_make(&look, "gated-delta", &everything);
@@ -208,7 +208,7 @@ static double weight_at(const Inspection *inspection, size_t head, size_t i, siz
     return (double)inspection->heads[head].weights[i * LENGTH + j];
 }
 
-START_TEST(what_is_not_shown_is_summed)
+START_TEST(hidden_columns_are_summed)
 {
     enum { SHOWN = 5, FIRST = LENGTH - SHOWN };
     const InspectionOptions few = {.shown = SHOWN, .guesses = 2};
@@ -252,7 +252,7 @@ START_TEST(a_layer_and_a_head_can_be_chosen)
 }
 END_TEST
 
-START_TEST(spread_distance_and_order_are_those_of_the_weights)
+START_TEST(entropy_distance_and_order_come_from_the_weights)
 {
     Look look;
     look_make(&look, "softmax", &everything);
@@ -277,7 +277,7 @@ START_TEST(spread_distance_and_order_are_those_of_the_weights)
 }
 END_TEST
 
-START_TEST(texts_end_where_the_model_does)
+START_TEST(texts_are_cut_at_the_context_length)
 {
     Look look;
     look_make(&look, "softmax", &everything);
@@ -336,7 +336,7 @@ static size_t count_of(const char *text, const char *what)
     return count;
 }
 
-START_TEST(words_are_shown_and_never_obeyed)
+START_TEST(control_characters_and_markup_are_escaped)
 {
     Look look;
     look_make(&look, "gated-delta", &everything);
@@ -384,7 +384,7 @@ START_TEST(tables_and_pictures_fit_the_screen)
 }
 END_TEST
 
-START_TEST(the_json_says_it_all)
+START_TEST(the_json_is_complete)
 {
     const InspectionOptions few = {.shown = 5, .guesses = 2};
     Look look;
@@ -419,18 +419,18 @@ Suite *inspect_suite(void)
     Suite *suite = suite_create("inspect");
     TCase *weights = tcase_create("weights");
     tcase_set_timeout(weights, 120);
-    tcase_add_test(weights, the_weights_do_what_the_kind_does);
+    tcase_add_test(weights, attention_weights_reproduce_the_output_of_the_kind);
     suite_add_tcase(suite, weights);
     TCase *views = tcase_create("views");
     tcase_set_timeout(views, 120);
-    tcase_add_test(views, predictions_are_those_of_the_loss);
-    tcase_add_test(views, what_is_not_shown_is_summed);
+    tcase_add_test(views, predictions_agree_with_the_loss);
+    tcase_add_test(views, hidden_columns_are_summed);
     tcase_add_test(views, a_layer_and_a_head_can_be_chosen);
-    tcase_add_test(views, spread_distance_and_order_are_those_of_the_weights);
-    tcase_add_test(views, texts_end_where_the_model_does);
-    tcase_add_test(views, words_are_shown_and_never_obeyed);
+    tcase_add_test(views, entropy_distance_and_order_come_from_the_weights);
+    tcase_add_test(views, texts_are_cut_at_the_context_length);
+    tcase_add_test(views, control_characters_and_markup_are_escaped);
     tcase_add_test(views, tables_and_pictures_fit_the_screen);
-    tcase_add_test(views, the_json_says_it_all);
+    tcase_add_test(views, the_json_is_complete);
     suite_add_tcase(suite, views);
     return suite;
 }

@@ -48,7 +48,7 @@ static const ObserverCalls stepping = {.stepped = stepped}, hearing = {.warned =
 static const ObserverCalls both = {.started = started, .ended = ended},
                            end_only = {.ended = ended};
 
-START_TEST(observers_are_told_in_order_until_one_fails)
+START_TEST(observers_are_called_in_order_until_one_fails)
 {
     Observers observers = {0};
     Error error;
@@ -70,7 +70,7 @@ START_TEST(observers_are_told_in_order_until_one_fails)
 }
 END_TEST
 
-START_TEST(all_are_told_of_the_end)
+START_TEST(every_observer_is_called_at_the_end)
 {
     Observers observers = {0};
     Error error;
@@ -87,7 +87,7 @@ START_TEST(all_are_told_of_the_end)
 END_TEST
 
 /* It may be better the next time, and others have nothing to do with it. */
-START_TEST(one_that_fails_is_told_on)
+START_TEST(a_failed_observer_is_still_called)
 {
     Observers observers = {0};
     StepNews news = {0};
@@ -150,7 +150,7 @@ START_TEST(samples_are_kept)
 }
 END_TEST
 
-START_TEST(a_run_that_goes_on_forgets_what_it_writes_again)
+START_TEST(a_resumed_run_drops_samples_it_writes_again)
 {
     static const char before[] = "# step 5, epoch 0.5\none\n# step 10, epoch 1\n # step 99, x\n"
                                  "# step 15, epoch 1.5\nthree\n# step 20, epoch 2\nfour\n";
@@ -182,7 +182,7 @@ END_TEST
 
 /* A log of any length is drawn from no more rows than fit, and a run that goes on draws from
  * the same ones. */
-START_TEST(long_logs_take_no_more_memory)
+START_TEST(long_logs_need_no_more_memory)
 {
     enum { ROWS = 20000, MOST = 4000 };
     RunFolder folder = {.path = (char *)scratch_folder()};
@@ -220,14 +220,14 @@ Suite *observers_suite(void)
     Suite *suite = suite_create("observers");
     TCase *list = tcase_create("list"), *samples = tcase_create("samples");
     TCase *curves = tcase_create("curves");
-    tcase_add_test(list, observers_are_told_in_order_until_one_fails);
-    tcase_add_test(list, all_are_told_of_the_end);
-    tcase_add_test(list, one_that_fails_is_told_on);
+    tcase_add_test(list, observers_are_called_in_order_until_one_fails);
+    tcase_add_test(list, every_observer_is_called_at_the_end);
+    tcase_add_test(list, a_failed_observer_is_still_called);
     tcase_add_checked_fixture(samples, scratch_make, scratch_remove);
     tcase_add_test(samples, samples_are_kept);
-    tcase_add_test(samples, a_run_that_goes_on_forgets_what_it_writes_again);
+    tcase_add_test(samples, a_resumed_run_drops_samples_it_writes_again);
     tcase_add_checked_fixture(curves, scratch_make, scratch_remove);
-    tcase_add_test(curves, long_logs_take_no_more_memory);
+    tcase_add_test(curves, long_logs_need_no_more_memory);
     suite_add_tcase(suite, list);
     suite_add_tcase(suite, samples);
     suite_add_tcase(suite, curves);

@@ -103,7 +103,7 @@ static void fly_off(void)
     options_free_texts(GROUPS);
 }
 
-START_TEST(defaults_are_what_the_rows_say)
+START_TEST(defaults_come_from_the_table)
 {
     ck_assert_uint_eq(bird.eggs, 4);
     ck_assert_uint_eq(bird.colour, 0);
@@ -115,7 +115,7 @@ START_TEST(defaults_are_what_the_rows_say)
 }
 END_TEST
 
-START_TEST(every_type_takes_what_is_in_its_range)
+START_TEST(every_type_accepts_values_in_its_range)
 {
     Error error;
     ck_assert(options_set(GROUPS, "eggs", "1", "here", &error) && bird.eggs == 1);
@@ -131,7 +131,7 @@ START_TEST(every_type_takes_what_is_in_its_range)
 }
 END_TEST
 
-START_TEST(every_type_refuses_what_is_not)
+START_TEST(every_type_refuses_invalid_values)
 {
     static const char *const wrong[][3] = {
         {"eggs", "0", "whole number from 1 to 12"},
@@ -182,7 +182,7 @@ static bool understand(CommandLine *line, Error *error, char **words)
         "bird", __VA_ARGS__, NULL \
     }
 
-START_TEST(command_lines_are_taken_apart)
+START_TEST(command_lines_are_parsed)
 {
     CommandLine line;
     Error error;
@@ -209,7 +209,7 @@ START_TEST(command_lines_are_taken_apart)
 }
 END_TEST
 
-START_TEST(command_lines_that_make_no_sense_are_explained)
+START_TEST(invalid_command_lines_are_explained)
 {
     static const struct {
         char *words[4];
@@ -239,7 +239,7 @@ START_TEST(command_lines_that_make_no_sense_are_explained)
 }
 END_TEST
 
-START_TEST(a_wild_guess_is_not_offered)
+START_TEST(a_distant_option_is_not_suggested)
 {
     CommandLine line;
     Error error;
@@ -275,7 +275,7 @@ START_TEST(files_of_settings_are_read)
 }
 END_TEST
 
-START_TEST(what_is_written_is_read_back)
+START_TEST(written_settings_are_read_back)
 {
     static const char *const weights[] = {"0.1", "1e-05", "0.30000000000000004", "100",
                                           "3.0000000000000001e-20"};
@@ -300,7 +300,7 @@ START_TEST(what_is_written_is_read_back)
 }
 END_TEST
 
-START_TEST(texts_that_a_settings_file_cannot_hold_are_refused)
+START_TEST(values_that_settings_files_cannot_hold_are_refused)
 {
     static const char *const wrong[] = {" blank before", "blank behind ", "tab\t", " "};
     Error error;
@@ -322,7 +322,7 @@ static void visit_row(const Option *option)
     snprintf(visited + strlen(visited), sizeof visited - strlen(visited), "%s ", option->name);
 }
 
-START_TEST(options_that_have_owners_stand_apart)
+START_TEST(options_of_kinds_are_listed_separately)
 {
     visited[0] = '\0';
     options_visit(GROUPS, visit_heading, visit_row);
@@ -331,7 +331,7 @@ START_TEST(options_that_have_owners_stand_apart)
 }
 END_TEST
 
-START_TEST(kinds_own_their_options_and_no_others)
+START_TEST(kinds_accept_only_their_own_options)
 {
     const size_t first = offsetof(ModelConfig, own);
     for (size_t i = 0; i < model_option_count; i++) {
@@ -352,7 +352,7 @@ START_TEST(kinds_own_their_options_and_no_others)
 }
 END_TEST
 
-START_TEST(the_programs_own_rows_make_sense)
+START_TEST(the_option_tables_are_valid)
 {
     Settings settings = {0};
     OptionGroup own[GROUP_COUNT];
@@ -385,18 +385,18 @@ Suite *options_suite(void)
     Suite *suite = suite_create("options");
     TCase *tests = tcase_create("options");
     tcase_add_checked_fixture(tests, hatch, fly_off);
-    tcase_add_test(tests, defaults_are_what_the_rows_say);
-    tcase_add_test(tests, every_type_takes_what_is_in_its_range);
-    tcase_add_test(tests, every_type_refuses_what_is_not);
-    tcase_add_test(tests, command_lines_are_taken_apart);
-    tcase_add_test(tests, command_lines_that_make_no_sense_are_explained);
-    tcase_add_test(tests, a_wild_guess_is_not_offered);
+    tcase_add_test(tests, defaults_come_from_the_table);
+    tcase_add_test(tests, every_type_accepts_values_in_its_range);
+    tcase_add_test(tests, every_type_refuses_invalid_values);
+    tcase_add_test(tests, command_lines_are_parsed);
+    tcase_add_test(tests, invalid_command_lines_are_explained);
+    tcase_add_test(tests, a_distant_option_is_not_suggested);
     tcase_add_test(tests, files_of_settings_are_read);
-    tcase_add_test(tests, what_is_written_is_read_back);
-    tcase_add_test(tests, texts_that_a_settings_file_cannot_hold_are_refused);
-    tcase_add_test(tests, options_that_have_owners_stand_apart);
-    tcase_add_test(tests, kinds_own_their_options_and_no_others);
-    tcase_add_test(tests, the_programs_own_rows_make_sense);
+    tcase_add_test(tests, written_settings_are_read_back);
+    tcase_add_test(tests, values_that_settings_files_cannot_hold_are_refused);
+    tcase_add_test(tests, options_of_kinds_are_listed_separately);
+    tcase_add_test(tests, kinds_accept_only_their_own_options);
+    tcase_add_test(tests, the_option_tables_are_valid);
     suite_add_tcase(suite, tests);
     return suite;
 }

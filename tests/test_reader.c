@@ -180,7 +180,7 @@ START_TEST(reader_stops_at_the_cap)
 }
 END_TEST
 
-START_TEST(reader_refuses_what_is_no_file)
+START_TEST(reader_refuses_anything_but_files)
 {
     expect_refusal(scratch_folder(), MOST_MB, "folder");
     char *path = scratch_path("nowhere");
@@ -278,7 +278,7 @@ Suite *reader_suite(void)
     tcase_add_test(tests, reader_refuses_every_truncation);
     tcase_add_test(tests, reader_refuses_damage);
     tcase_add_test(tests, reader_stops_at_the_cap);
-    tcase_add_test(tests, reader_refuses_what_is_no_file);
+    tcase_add_test(tests, reader_refuses_anything_but_files);
     tcase_add_test(tests, reader_refuses_a_file_that_grows);
     tcase_add_test(tests, reader_reads_pipes);
     suite_add_tcase(suite, tests);

@@ -34,7 +34,7 @@ static const RunLogRow *row_of_step(const RunLogRow *rows, size_t step)
     return NULL;
 }
 
-START_TEST(short_logs_stay_whole)
+START_TEST(short_logs_are_not_thinned)
 {
     for (size_t count = 0; count <= MOST; count += MOST / 4) {
         RunLogRow *rows = make_rows(count, 10), *thin = thin_rows(rows, MOST);
@@ -47,7 +47,7 @@ START_TEST(short_logs_stay_whole)
 }
 END_TEST
 
-START_TEST(long_logs_keep_what_can_be_seen)
+START_TEST(thinned_logs_keep_visible_points)
 {
     enum { COUNT = 100000, HIGH = 31234, LOW = 31235, FAST = 70001, BEST = 50000, GAP = 99000 };
     RunLogRow *rows = make_rows(COUNT, 2);
@@ -69,7 +69,7 @@ START_TEST(long_logs_keep_what_can_be_seen)
 }
 END_TEST
 
-START_TEST(validations_are_not_drowned)
+START_TEST(thinned_logs_keep_validations)
 {
     enum { COUNT = 10000, EVERY = 200 };
     RunLogRow *rows = make_rows(COUNT, EVERY), *thin = thin_rows(rows, MOST);
@@ -109,7 +109,7 @@ static char *page_of(const char *name, char *setting, char *value)
     return page;
 }
 
-START_TEST(nothing_of_a_run_becomes_markup)
+START_TEST(names_and_settings_cannot_become_markup_in_the_page)
 {
     char value[] = "</td><script>alert(2)</script>", setting[] = "\"><b>";
     char *page = page_of("</script><script>alert(1)</script>'\"&", setting, value);
@@ -124,7 +124,7 @@ START_TEST(nothing_of_a_run_becomes_markup)
 }
 END_TEST
 
-START_TEST(what_is_no_text_is_spelled_out)
+START_TEST(invalid_text_is_escaped)
 {
     char value[] = "\x1b[31m", setting[] = "\xff\x01";
     char *page = page_of("\x7f\xc3\x28", setting, value);
@@ -142,11 +142,11 @@ Suite *report_suite(void)
     Suite *suite = suite_create("report");
     TCase *tests = tcase_create("report");
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, short_logs_stay_whole);
-    tcase_add_test(tests, long_logs_keep_what_can_be_seen);
-    tcase_add_test(tests, validations_are_not_drowned);
-    tcase_add_test(tests, nothing_of_a_run_becomes_markup);
-    tcase_add_test(tests, what_is_no_text_is_spelled_out);
+    tcase_add_test(tests, short_logs_are_not_thinned);
+    tcase_add_test(tests, thinned_logs_keep_visible_points);
+    tcase_add_test(tests, thinned_logs_keep_validations);
+    tcase_add_test(tests, names_and_settings_cannot_become_markup_in_the_page);
+    tcase_add_test(tests, invalid_text_is_escaped);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -101,7 +101,7 @@ static void compare_rows(void *context, Pass *pass)
     whole->heard += next;
 }
 
-START_TEST(the_head_sees_the_rows_that_count)
+START_TEST(the_head_sees_only_rows_with_targets)
 {
     for (size_t stride = 1; stride <= WINDOW; stride += 2)
         for (size_t batch = 1; batch <= 4; batch += 3) {
@@ -224,7 +224,7 @@ START_TEST(the_best_temperature_is_found)
 END_TEST
 
 /* A text that is always the likeliest wants no doubt at all; the search ends all the same. */
-START_TEST(temperatures_have_ends)
+START_TEST(the_temperature_search_ends_for_certain_text)
 {
     Rig rig;
     rig_make(&rig, small, WINDOW, 2);
@@ -272,7 +272,7 @@ static void cache_slowly(void *context, Pass *pass)
     }
 }
 
-START_TEST(a_cache_is_what_it_is_defined_to_be)
+START_TEST(the_cache_agrees_with_its_definition)
 {
     static const size_t sizes[] = {1, 2, 9, 31, 1000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -325,7 +325,7 @@ static Course course_of(Rig *rig, const int32_t *tokens)
     return course;
 }
 
-START_TEST(a_cache_knows_nothing_of_what_comes)
+START_TEST(the_cache_does_not_see_later_tokens)
 {
     int32_t changed[TEXT];
     Rig rig;
@@ -377,7 +377,7 @@ static double dynamic_nats(const Model *model, size_t segment, const DynamicOpti
     return dynamic_score(model, &protocol, how, &text, &training).nats;
 }
 
-START_TEST(a_model_that_learns_nothing_is_as_it_was)
+START_TEST(dynamic_evaluation_at_rate_zero_changes_nothing)
 {
     static const DynamicOptions idle = {.rate = 0, .decay = 0.5, .statistics = 2};
     for (size_t segment = 1; segment <= WINDOW; segment += 3) {
@@ -390,7 +390,7 @@ START_TEST(a_model_that_learns_nothing_is_as_it_was)
 }
 END_TEST
 
-START_TEST(learning_leaves_the_model_alone)
+START_TEST(dynamic_evaluation_restores_the_model)
 {
     SmallModel given;
     small_model_make(&given, small, 0.3);
@@ -496,7 +496,7 @@ static void slow_step(SlowLearner *slow, size_t tokens)
 }
 
 /* Segments 3 long end the text evenly, those 7 long do not. */
-START_TEST(learning_goes_by_its_formula)
+START_TEST(dynamic_evaluation_agrees_with_its_formula)
 {
     static const size_t segments[] = {WINDOW, 3};
     for (size_t s = 0; s < 2; s++) {
@@ -528,7 +528,7 @@ START_TEST(learning_goes_by_its_formula)
 END_TEST
 
 /* No better when either is halved or doubled; found from steps that lead astray, too. */
-START_TEST(the_best_learning_is_found)
+START_TEST(the_best_dynamic_evaluation_is_found)
 {
     static const DynamicOptions starts[] = {{0.001, 0.001, 3}, {100, 0.2, 3}};
     const Protocol protocol = {WINDOW, 4, 1, PRIME};
@@ -554,7 +554,7 @@ START_TEST(the_best_learning_is_found)
 END_TEST
 
 /* Nothing is learned before something has been scored. */
-START_TEST(the_first_segment_is_scored_as_it_was)
+START_TEST(the_first_segment_is_scored_before_learning)
 {
     const CorpusSplit first = {.ids = ids, .count = WINDOW};
     const Protocol protocol = {WINDOW, 2, 1, PRIME};
@@ -571,18 +571,18 @@ Suite *scoring_suite(void)
     Suite *suite = suite_create("scoring");
     TCase *tests = tcase_create("scoring");
     tcase_add_checked_fixture(tests, set_text, NULL);
-    tcase_add_test(tests, the_head_sees_the_rows_that_count);
+    tcase_add_test(tests, the_head_sees_only_rows_with_targets);
     tcase_add_test(tests, a_temperature_divides_the_logits);
     tcase_add_test(tests, the_best_temperature_is_found);
-    tcase_add_test(tests, temperatures_have_ends);
-    tcase_add_test(tests, a_cache_is_what_it_is_defined_to_be);
-    tcase_add_test(tests, a_cache_knows_nothing_of_what_comes);
+    tcase_add_test(tests, the_temperature_search_ends_for_certain_text);
+    tcase_add_test(tests, the_cache_agrees_with_its_definition);
+    tcase_add_test(tests, the_cache_does_not_see_later_tokens);
     tcase_add_test(tests, the_best_cache_is_found);
-    tcase_add_test(tests, a_model_that_learns_nothing_is_as_it_was);
-    tcase_add_test(tests, learning_leaves_the_model_alone);
-    tcase_add_test(tests, learning_goes_by_its_formula);
-    tcase_add_test(tests, the_best_learning_is_found);
-    tcase_add_test(tests, the_first_segment_is_scored_as_it_was);
+    tcase_add_test(tests, dynamic_evaluation_at_rate_zero_changes_nothing);
+    tcase_add_test(tests, dynamic_evaluation_restores_the_model);
+    tcase_add_test(tests, dynamic_evaluation_agrees_with_its_formula);
+    tcase_add_test(tests, the_best_dynamic_evaluation_is_found);
+    tcase_add_test(tests, the_first_segment_is_scored_before_learning);
     suite_add_tcase(suite, tests);
     return suite;
 }

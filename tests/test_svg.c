@@ -118,7 +118,7 @@ START_TEST(thinned_lines_keep_their_extremes)
 }
 END_TEST
 
-START_TEST(bands_stand_around_their_line)
+START_TEST(bands_surround_their_line)
 {
     const ChartPoint points[] = {{0, 2}, {1, 2}, {2, (double)NAN}, {3, 2}, {4, 2}};
     const ChartBand band[] = {{1, 3}, {1, 3}, {(double)NAN, (double)NAN}, {0, 4}, {1, 3}};
@@ -138,7 +138,7 @@ START_TEST(bands_stand_around_their_line)
 }
 END_TEST
 
-START_TEST(many_names_take_lines_of_the_legend)
+START_TEST(many_names_make_the_legend_taller)
 {
     enum { COUNT = 20 };
     const ChartPoint points[] = {{0, 1}, {1, 2}};
@@ -167,7 +167,7 @@ static char *render_logarithmic(const ChartSeries *series, size_t count)
 }
 
 /* y = x^2 / 1000: a line straight through the plane's corners, between ticks of the scale. */
-START_TEST(powers_are_straight_on_logarithmic_scales)
+START_TEST(powers_are_straight_lines_on_logarithmic_scales)
 {
     const ChartPoint points[] = {{100, 10}, {1000, 1000}, {10000, 100000}};
     const ChartSeries series[] = {{"power", points, 3}};
@@ -184,7 +184,7 @@ START_TEST(powers_are_straight_on_logarithmic_scales)
 }
 END_TEST
 
-START_TEST(a_logarithmic_scale_leaves_out_what_it_cannot_show)
+START_TEST(a_logarithmic_scale_omits_points_below_zero)
 {
     const ChartPoint points[] = {{1, 1}, {2, 0}, {3, -1}, {4, 2}};
     const ChartSeries series[] = {{"some", points, 4}, {"none", points + 1, 2}};
@@ -220,10 +220,10 @@ Suite *svg_suite(void)
     tcase_add_test(tests, gaps_and_extremes_stay_drawable);
     tcase_add_test(tests, many_points_are_a_line_without_dots);
     tcase_add_test(tests, thinned_lines_keep_their_extremes);
-    tcase_add_test(tests, bands_stand_around_their_line);
-    tcase_add_test(tests, many_names_take_lines_of_the_legend);
-    tcase_add_test(tests, powers_are_straight_on_logarithmic_scales);
-    tcase_add_test(tests, a_logarithmic_scale_leaves_out_what_it_cannot_show);
+    tcase_add_test(tests, bands_surround_their_line);
+    tcase_add_test(tests, many_names_make_the_legend_taller);
+    tcase_add_test(tests, powers_are_straight_lines_on_logarithmic_scales);
+    tcase_add_test(tests, a_logarithmic_scale_omits_points_below_zero);
     tcase_add_test(tests, a_logarithmic_scale_has_room_for_a_single_value);
     suite_add_tcase(suite, tests);
     return suite;

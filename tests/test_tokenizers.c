@@ -28,7 +28,7 @@ static void expect_pieces(size_t tokenizer, const char *learned, const char *tex
     vocabulary_free(&vocabulary);
 }
 
-START_TEST(words_are_cut_at_ascii_space)
+START_TEST(words_are_split_at_ascii_space)
 {
     const char *learned = "a b\n";
     expect_pieces(TOKENIZER_WORD, learned, " \ta\v\fb \r\n\n b", 0, "[a][b][\n][\n][b]");
@@ -49,7 +49,7 @@ START_TEST(words_are_cut_at_ascii_space)
 }
 END_TEST
 
-START_TEST(characters_are_whole)
+START_TEST(characters_are_never_split)
 {
     const char *learned = "ab \xC3\xA9\xF0\x9F\x90\xA6\n";
     expect_pieces(TOKENIZER_CHAR, learned, "a\xC3\xA9\xF0\x9F\x90\xA6", 0,
@@ -69,7 +69,7 @@ START_TEST(characters_are_whole)
 }
 END_TEST
 
-START_TEST(bytes_are_all_there)
+START_TEST(every_byte_is_a_token)
 {
     Vocabulary vocabulary = vocabulary_of(TOKENIZER_BYTE, "x", 0, 1);
     char all[TOKENS_OF_BYTE];
@@ -94,7 +94,7 @@ START_TEST(bytes_are_all_there)
 }
 END_TEST
 
-START_TEST(bad_text_is_refused_where_it_is)
+START_TEST(invalid_text_is_refused_with_its_position)
 {
     static const struct {
         const char *text;
@@ -166,10 +166,10 @@ Suite *tokenizers_suite(void)
 {
     Suite *suite = suite_create("tokenizers");
     TCase *tests = tcase_create("tokenizers");
-    tcase_add_test(tests, words_are_cut_at_ascii_space);
-    tcase_add_test(tests, characters_are_whole);
-    tcase_add_test(tests, bytes_are_all_there);
-    tcase_add_test(tests, bad_text_is_refused_where_it_is);
+    tcase_add_test(tests, words_are_split_at_ascii_space);
+    tcase_add_test(tests, characters_are_never_split);
+    tcase_add_test(tests, every_byte_is_a_token);
+    tcase_add_test(tests, invalid_text_is_refused_with_its_position);
     tcase_add_test(tests, endless_words_are_refused);
     suite_add_tcase(suite, tests);
     return suite;

@@ -12,7 +12,7 @@
 
 /* --- numbers --- */
 
-START_TEST(entropy_is_what_texts_cost)
+START_TEST(entropy_agrees_with_the_cost_of_texts)
 {
     enum { BATCHES = 400, SENTENCES = 100 };
     double surprise[BATCHES], tokens[BATCHES], rate = toy_entropy(), spread = 0;
@@ -42,7 +42,7 @@ START_TEST(entropy_is_what_texts_cost)
 }
 END_TEST
 
-START_TEST(topics_stay_and_have_their_shares)
+START_TEST(topics_persist_and_have_their_frequencies)
 {
     enum { SENTENCES = 60000 };
     const double shares[TOY_TOPICS] = {0.26, 0.20, 0.17, 0.14, 0.12, 0.11};
@@ -95,7 +95,7 @@ START_TEST(texts_are_well_formed)
 }
 END_TEST
 
-START_TEST(seeds_decide)
+START_TEST(seeds_decide_the_text)
 {
     char *text = toy_write(1, 2000), *again = toy_write(1, 2000), *other = toy_write(2, 2000);
     char *longer = toy_write(1, 9000), *nothing = toy_write(1, 0);
@@ -163,10 +163,10 @@ Suite *toy_suite(void)
     Suite *suite = suite_create("toy");
     TCase *tests = tcase_create("toy");
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, entropy_is_what_texts_cost);
-    tcase_add_test(tests, topics_stay_and_have_their_shares);
+    tcase_add_test(tests, entropy_agrees_with_the_cost_of_texts);
+    tcase_add_test(tests, topics_persist_and_have_their_frequencies);
     tcase_add_test(tests, texts_are_well_formed);
-    tcase_add_test(tests, seeds_decide);
+    tcase_add_test(tests, seeds_decide_the_text);
     tcase_add_test(tests, people_keep_their_names);
     suite_add_tcase(suite, tests);
     return suite;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-START_TEST(one_derivation_each)
+START_TEST(every_sentence_has_one_derivation)
 {
     ToyStory story;
     toy_story_begin(&story, 1);
@@ -105,7 +105,7 @@ static size_t count_all(const ToyStory *story, const Told *told)
     return derivations;
 }
 
-START_TEST(samples_parse_once)
+START_TEST(every_sample_has_one_derivation)
 {
     ToyStory story;
     toy_story_begin(&story, 7);
@@ -152,7 +152,7 @@ static Verb *list_verbs(const ToyGrammar *grammar)
 }
 
 /* Two ways: "several banks sell" as English has it, and no verb's number can be exchanged. */
-START_TEST(verbs_agree)
+START_TEST(verbs_agree_with_their_subjects)
 {
     ToyStory story;
     toy_story_begin(&story, 11);
@@ -189,10 +189,10 @@ Suite *toy_grammar_suite(void)
     Suite *suite = suite_create("toy grammar");
     TCase *tests = tcase_create("toy grammar");
     tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, one_derivation_each);
+    tcase_add_test(tests, every_sentence_has_one_derivation);
     tcase_add_test(tests, ambiguity_is_found);
-    tcase_add_test(tests, samples_parse_once);
-    tcase_add_test(tests, verbs_agree);
+    tcase_add_test(tests, every_sample_has_one_derivation);
+    tcase_add_test(tests, verbs_agree_with_their_subjects);
     suite_add_tcase(suite, tests);
     return suite;
 }

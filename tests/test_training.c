@@ -147,7 +147,7 @@ START_TEST(two_half_batches_make_one_step)
 }
 END_TEST
 
-START_TEST(the_same_settings_give_the_same_bits)
+START_TEST(equal_settings_give_bit_identical_runs)
 {
     Trainer a, b, other;
     begin(&a, 0, "");
@@ -170,7 +170,7 @@ END_TEST
 
 /* AdamW's first step is as long as the learning rate, whatever the gradient; decay adds its
  * share for matrices alone. */
-START_TEST(the_first_step_is_as_long_as_the_rate)
+START_TEST(the_first_adamw_step_has_the_length_of_the_learning_rate)
 {
     const double rate = 0.01 / 3, decay = 0.5; /* the first of three steps of warm-up */
     Trainer trainer;
@@ -227,7 +227,7 @@ static const char everything[] =
     "penalty = 1\nchange-penalty = 1\nqk-norm = yes\nvalue-residual = yes\n"
     "zero-init = yes\nhead-bias = unigram\n";
 
-START_TEST(a_resumed_run_is_the_run)
+START_TEST(a_resumed_run_is_bit_identical)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         check_resuming(kind, "", 3, 3);
@@ -241,7 +241,7 @@ START_TEST(a_resumed_run_is_the_run)
 }
 END_TEST
 
-START_TEST(a_resumed_run_goes_on_from_its_carried_state)
+START_TEST(a_resumed_run_restores_its_carried_state)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         if (attention_find(kind)->carry != CARRY_WHOLLY)
@@ -255,7 +255,7 @@ START_TEST(a_resumed_run_goes_on_from_its_carried_state)
 END_TEST
 
 /* Validation reads another text, in streams of its own. */
-START_TEST(validating_does_not_touch_what_training_carries)
+START_TEST(validation_does_not_change_the_carried_state)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         if (attention_find(kind)->carry != CARRY_WHOLLY)
@@ -277,7 +277,7 @@ START_TEST(validating_does_not_touch_what_training_carries)
 END_TEST
 
 /* Of a model that starts with how often words come, the first loss is their entropy. */
-START_TEST(a_unigram_start_knows_how_often_words_come)
+START_TEST(a_unigram_start_has_the_unigram_loss)
 {
     Trainer trainer;
     begin(&trainer, 0, "head-bias = unigram\n");
@@ -335,7 +335,7 @@ static double kept_of_an_ema(double taken)
     return taken == 0 ? 0 : fmin(0.5, (1 + taken) / (10 + taken));
 }
 
-START_TEST(averages_are_those_of_the_weights)
+START_TEST(averages_agree_with_the_weights_averaged_by_hand)
 {
     check_average("tail", kept_of_a_tail);
     check_average("ema", kept_of_an_ema);
@@ -380,7 +380,7 @@ static bool try_resume(const char *path, Error *error)
     return good;
 }
 
-START_TEST(a_run_goes_on_with_its_own_text_only)
+START_TEST(a_run_resumes_only_with_its_own_text)
 {
     Trainer trainer;
     Error error;
@@ -397,7 +397,7 @@ START_TEST(a_run_goes_on_with_its_own_text_only)
 }
 END_TEST
 
-START_TEST(a_run_goes_on_from_a_whole_checkpoint_only)
+START_TEST(a_run_resumes_only_from_a_complete_checkpoint)
 {
     Trainer trainer;
     Error error;
@@ -469,7 +469,7 @@ static void check_refusal(Trainer *trainer, const char *phrase)
     free(after);
 }
 
-START_TEST(a_step_that_is_not_finite_is_not_taken)
+START_TEST(a_non_finite_step_is_not_taken)
 {
     for (int poison = 0; poison < 3; poison++) {
         Trainer trainer;
@@ -486,7 +486,7 @@ START_TEST(a_step_that_is_not_finite_is_not_taken)
 END_TEST
 
 /* Where the numbers go astray is told: a weight that is none, and the place it is found in. */
-START_TEST(a_step_that_is_not_finite_is_explained)
+START_TEST(a_non_finite_step_is_explained)
 {
     static const char *const poisons[][2] = {
         {"wte.weight", "first: the embedding"},
@@ -584,7 +584,7 @@ START_TEST(skipped_steps_survive_resuming)
 }
 END_TEST
 
-START_TEST(a_run_that_cannot_be_is_refused)
+START_TEST(an_impossible_run_is_refused)
 {
     static const char *const wrong[][2] = {
         {"context = 1000\n", "too few for --context 1000"},
@@ -604,7 +604,7 @@ START_TEST(a_run_that_cannot_be_is_refused)
 }
 END_TEST
 
-START_TEST(training_learns)
+START_TEST(training_lowers_the_loss)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         Trainer trainer;
@@ -632,21 +632,21 @@ Suite *training_suite(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, an_epoch_trains_on_every_token_once);
     tcase_add_test(tests, two_half_batches_make_one_step);
-    tcase_add_test(tests, the_same_settings_give_the_same_bits);
-    tcase_add_test(tests, the_first_step_is_as_long_as_the_rate);
-    tcase_add_test(tests, a_resumed_run_is_the_run);
-    tcase_add_test(tests, a_resumed_run_goes_on_from_its_carried_state);
-    tcase_add_test(tests, validating_does_not_touch_what_training_carries);
-    tcase_add_test(tests, a_unigram_start_knows_how_often_words_come);
-    tcase_add_test(tests, averages_are_those_of_the_weights);
+    tcase_add_test(tests, equal_settings_give_bit_identical_runs);
+    tcase_add_test(tests, the_first_adamw_step_has_the_length_of_the_learning_rate);
+    tcase_add_test(tests, a_resumed_run_is_bit_identical);
+    tcase_add_test(tests, a_resumed_run_restores_its_carried_state);
+    tcase_add_test(tests, validation_does_not_change_the_carried_state);
+    tcase_add_test(tests, a_unigram_start_has_the_unigram_loss);
+    tcase_add_test(tests, averages_agree_with_the_weights_averaged_by_hand);
     tcase_add_test(tests, progress_survives_to_the_bit);
-    tcase_add_test(tests, a_run_goes_on_with_its_own_text_only);
-    tcase_add_test(tests, a_run_goes_on_from_a_whole_checkpoint_only);
-    tcase_add_test(tests, a_step_that_is_not_finite_is_not_taken);
-    tcase_add_test(tests, a_step_that_is_not_finite_is_explained);
+    tcase_add_test(tests, a_run_resumes_only_with_its_own_text);
+    tcase_add_test(tests, a_run_resumes_only_from_a_complete_checkpoint);
+    tcase_add_test(tests, a_non_finite_step_is_not_taken);
+    tcase_add_test(tests, a_non_finite_step_is_explained);
     tcase_add_test(tests, skipped_steps_survive_resuming);
-    tcase_add_test(tests, a_run_that_cannot_be_is_refused);
-    tcase_add_test(tests, training_learns);
+    tcase_add_test(tests, an_impossible_run_is_refused);
+    tcase_add_test(tests, training_lowers_the_loss);
     suite_add_tcase(suite, tests);
     return suite;
 }

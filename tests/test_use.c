@@ -50,7 +50,7 @@ static void check_shares(SamplerOptions options, const double *weights)
     }
 }
 
-START_TEST(words_come_as_often_as_they_are_likely)
+START_TEST(sampled_frequencies_agree_with_probabilities)
 {
     check_shares(as_it_is, word_weights);
     double hot[WORDS], cold[WORDS];
@@ -63,7 +63,7 @@ START_TEST(words_come_as_often_as_they_are_likely)
 }
 END_TEST
 
-START_TEST(temperatures_have_sensible_ends)
+START_TEST(extreme_temperatures_are_sensible)
 {
     static const double only_best[WORDS] = {0, 1, 0, 0, 0}, equal[WORDS] = {1, 1, 1, 0, 1};
     check_shares((SamplerOptions){0, 0, 1}, only_best);
@@ -85,7 +85,7 @@ START_TEST(top_k_keeps_the_likeliest)
 }
 END_TEST
 
-START_TEST(top_p_keeps_what_makes_up_its_share)
+START_TEST(top_p_keeps_the_nucleus)
 {
     static const double one[WORDS] = {0, 1, 0, 0, 0}, two[WORDS] = {0, 0.4, 0, 0, 0.3},
                         three[WORDS] = {0, 0.4, 0.2, 0, 0.3};
@@ -100,7 +100,7 @@ START_TEST(top_p_keeps_what_makes_up_its_share)
 }
 END_TEST
 
-START_TEST(among_equals_the_first_is_taken)
+START_TEST(ties_go_to_the_first_token)
 {
     real equal[WORDS] = {2, 2, 2, 2, 2};
     SamplerOptions greedy = {0, 0, 1}, first_two = {1, 2, 1}, share = {1, 0, 0.4};
@@ -193,7 +193,7 @@ static void check_many(const real *logits, SamplerOptions options)
     }
 }
 
-START_TEST(many_words_are_picked_as_few_are)
+START_TEST(large_vocabularies_are_sampled_like_small_ones)
 {
     static const size_t top_ks[] = {0, 1, 2, 63, 64, 65, 700, 2399, 2400, 2401, MANY};
     static const double top_ps[] = {0, 0.3, 0.9, 0.999, 1};
@@ -209,7 +209,7 @@ START_TEST(many_words_are_picked_as_few_are)
 }
 END_TEST
 
-START_TEST(no_numbers_are_no_crash)
+START_TEST(nan_logits_do_not_crash_sampling)
 {
     real logits[WORDS] = {(real)NAN, (real)NAN, (real)NAN, (real)NAN, (real)NAN};
     SamplerOptions some = {1, 2, 0.5}, greedy = {0, 0, 1};
@@ -219,7 +219,7 @@ START_TEST(no_numbers_are_no_crash)
 }
 END_TEST
 
-START_TEST(the_loss_is_that_of_the_softmax)
+START_TEST(the_loss_agrees_with_the_softmax)
 {
     for (int32_t id = 0; id < WORDS; id++)
         if (word_weights[id] > 0)
@@ -339,7 +339,7 @@ static void check_generator(ModelConfig config)
     small_model_free(&small);
 }
 
-START_TEST(generating_goes_on_past_the_context)
+START_TEST(generation_continues_past_the_context)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE; positions++)
@@ -411,7 +411,7 @@ static void check_company_of(size_t kind, size_t positions, size_t context)
     small_model_free(&small);
 }
 
-START_TEST(texts_in_company_are_those_made_alone)
+START_TEST(texts_generated_together_equal_those_generated_alone)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE; positions++)
@@ -419,7 +419,7 @@ START_TEST(texts_in_company_are_those_made_alone)
 }
 END_TEST
 
-START_TEST(a_generator_bans_and_obeys)
+START_TEST(a_generator_never_emits_banned_tokens)
 {
     SmallModel small;
     Generator generator;
@@ -595,18 +595,18 @@ Suite *use_suite(void)
     TCase *tests = tcase_create("use");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_logits, NULL);
-    tcase_add_test(tests, words_come_as_often_as_they_are_likely);
-    tcase_add_test(tests, temperatures_have_sensible_ends);
+    tcase_add_test(tests, sampled_frequencies_agree_with_probabilities);
+    tcase_add_test(tests, extreme_temperatures_are_sensible);
     tcase_add_test(tests, top_k_keeps_the_likeliest);
-    tcase_add_test(tests, top_p_keeps_what_makes_up_its_share);
-    tcase_add_test(tests, among_equals_the_first_is_taken);
+    tcase_add_test(tests, top_p_keeps_the_nucleus);
+    tcase_add_test(tests, ties_go_to_the_first_token);
     tcase_add_test(tests, banned_words_are_never_picked);
-    tcase_add_test(tests, many_words_are_picked_as_few_are);
-    tcase_add_test(tests, no_numbers_are_no_crash);
-    tcase_add_test(tests, the_loss_is_that_of_the_softmax);
-    tcase_add_test(tests, generating_goes_on_past_the_context);
-    tcase_add_test(tests, texts_in_company_are_those_made_alone);
-    tcase_add_test(tests, a_generator_bans_and_obeys);
+    tcase_add_test(tests, large_vocabularies_are_sampled_like_small_ones);
+    tcase_add_test(tests, nan_logits_do_not_crash_sampling);
+    tcase_add_test(tests, the_loss_agrees_with_the_softmax);
+    tcase_add_test(tests, generation_continues_past_the_context);
+    tcase_add_test(tests, texts_generated_together_equal_those_generated_alone);
+    tcase_add_test(tests, a_generator_never_emits_banned_tokens);
     tcase_add_test(tests, a_score_is_the_sum_over_single_windows);
     tcase_add_test(tests, every_token_is_scored_once);
     tcase_add_test(tests, a_score_does_not_depend_on_the_batch);

@@ -51,7 +51,7 @@ START_TEST(limits_keep_the_special_tokens)
 }
 END_TEST
 
-START_TEST(vocabularies_come_back)
+START_TEST(stored_vocabularies_are_read_back)
 {
     char text[TOKEN_LONGEST + 512] = "\\ \\n \\x1b \x1b[0m \x01\x7f <eos> caf\xC3\xA9 ";
     strcat(text, "x\xEF\xBB\xBF \xEF\xBB\xBFy \xC2\x85 \\\\ \r\r\n \"quoted\" ");
@@ -170,7 +170,7 @@ static double seconds_to_learn(const char *text)
     return least;
 }
 
-START_TEST(hostile_words_take_no_longer)
+START_TEST(colliding_words_take_no_longer)
 {
     const double patience = 10; /* the weak hash took a thousand times as long */
     char *ordinary = make_words(false), *hostile = make_words(true);
@@ -193,9 +193,9 @@ Suite *vocabulary_suite(void)
     tcase_set_timeout(tests, PATIENCE);
     tcase_add_test(tests, words_are_ordered_by_frequency_then_occurrence);
     tcase_add_test(tests, limits_keep_the_special_tokens);
-    tcase_add_test(tests, vocabularies_come_back);
+    tcase_add_test(tests, stored_vocabularies_are_read_back);
     tcase_add_test(tests, hostile_vocabularies_are_refused);
-    tcase_add_test(tests, hostile_words_take_no_longer);
+    tcase_add_test(tests, colliding_words_take_no_longer);
     suite_add_tcase(suite, tests);
     return suite;
 }

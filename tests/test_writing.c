@@ -46,7 +46,7 @@ static void check_detok(const char *words, const char *expected)
     free(copy);
 }
 
-START_TEST(marks_stand_where_print_has_them)
+START_TEST(punctuation_is_spaced_as_in_print)
 {
     check_detok("yes , no ; so : it is .", "Yes, no; so: it is.");
     check_detok("really ? no !", "Really? No!");
@@ -89,7 +89,7 @@ START_TEST(numbers_keep_their_signs)
 }
 END_TEST
 
-START_TEST(capitals_stand_where_print_has_them)
+START_TEST(sentences_begin_with_capitals)
 {
     check_detok("the end . the start \n now i see", "The end. The start\nNow I see");
     check_detok("`` no '' . `` yes . ''", "\"No\". \"Yes.\"");
@@ -171,7 +171,7 @@ START_TEST(text_is_written_as_it_was_read)
 }
 END_TEST
 
-START_TEST(nothing_that_a_terminal_obeys_is_written)
+START_TEST(terminal_control_characters_are_not_written)
 {
     const WriterStyle safe = {.safe = true, .utf8 = true};
     check_written(TOKENIZER_WORD, safe, "a\x1b[31mb \x7f \xc2\x9b",
@@ -184,7 +184,7 @@ START_TEST(nothing_that_a_terminal_obeys_is_written)
 }
 END_TEST
 
-START_TEST(probabilities_stand_beside_the_tokens)
+START_TEST(probabilities_are_written_beside_the_tokens)
 {
     const WriterStyle numbers = {.probabilities = true, .utf8 = true},
                       colours = {.probabilities = true, .utf8 = true, .colour = true};
@@ -215,7 +215,7 @@ static double luminance(int colour)
     return 0.2126 * light(red) + 0.7152 * light(green) + 0.0722 * light(blue);
 }
 
-START_TEST(colours_can_be_read_on_black_and_on_white)
+START_TEST(colours_are_readable_on_black_and_white)
 {
     static const double probabilities[] = {0, 0.0005, 0.005, 0.05, 0.3, 0.7, 1};
     for (size_t i = 0; i < COUNT(probabilities); i++) {
@@ -242,7 +242,7 @@ static void check_wrapped(const char *text, size_t width, const char *expected)
     columns_free(lines);
 }
 
-START_TEST(lines_are_broken_at_blanks)
+START_TEST(lines_break_at_blanks)
 {
     check_wrapped("", 5, "");
     check_wrapped("one two three", 20, "one two three|");
@@ -256,7 +256,7 @@ START_TEST(lines_are_broken_at_blanks)
 }
 END_TEST
 
-START_TEST(colours_go_on_in_the_next_line)
+START_TEST(colours_continue_on_the_next_line)
 {
     check_wrapped("\x1b[38;5;28mab\x1b[39m c", 4, "\x1b[38;5;28mab\x1b[39m c|");
     check_wrapped("\x1b[38;5;28mabcd\x1b[39m", 2,
@@ -264,7 +264,7 @@ START_TEST(colours_go_on_in_the_next_line)
 }
 END_TEST
 
-START_TEST(texts_stand_side_by_side)
+START_TEST(texts_are_printed_side_by_side)
 {
     static char *const texts[] = {"one bird\n", "two birds that sing and then go away\n", ""};
     char *printed = NULL;
@@ -289,7 +289,7 @@ END_TEST
 
 /* --- commands of a session --- */
 
-START_TEST(commands_are_the_options)
+START_TEST(session_commands_set_options)
 {
     TextOptions options = {0};
     OptionGroup group = text_option_group(&options);
@@ -309,7 +309,7 @@ START_TEST(commands_are_the_options)
 }
 END_TEST
 
-START_TEST(wrong_commands_change_nothing)
+START_TEST(invalid_commands_change_nothing)
 {
     static const char *const wrong[][3] = {
         {"temperature", "200", "from 0 to 100"},
@@ -336,7 +336,7 @@ START_TEST(wrong_commands_change_nothing)
 }
 END_TEST
 
-START_TEST(only_words_are_put_together)
+START_TEST(only_word_tokens_are_detokenised)
 {
     TextOptions options = {.detok = true};
     Error error;
@@ -354,21 +354,21 @@ Suite *writing_suite(void)
 {
     Suite *suite = suite_create("writing");
     TCase *tests = tcase_create("writing");
-    tcase_add_test(tests, marks_stand_where_print_has_them);
+    tcase_add_test(tests, punctuation_is_spaced_as_in_print);
     tcase_add_test(tests, parts_of_words_are_joined);
     tcase_add_test(tests, numbers_keep_their_signs);
-    tcase_add_test(tests, capitals_stand_where_print_has_them);
+    tcase_add_test(tests, sentences_begin_with_capitals);
     tcase_add_test(tests, words_of_any_length_are_written);
     tcase_add_test(tests, text_is_written_as_it_was_read);
-    tcase_add_test(tests, nothing_that_a_terminal_obeys_is_written);
-    tcase_add_test(tests, probabilities_stand_beside_the_tokens);
-    tcase_add_test(tests, colours_can_be_read_on_black_and_on_white);
-    tcase_add_test(tests, lines_are_broken_at_blanks);
-    tcase_add_test(tests, colours_go_on_in_the_next_line);
-    tcase_add_test(tests, texts_stand_side_by_side);
-    tcase_add_test(tests, commands_are_the_options);
-    tcase_add_test(tests, wrong_commands_change_nothing);
-    tcase_add_test(tests, only_words_are_put_together);
+    tcase_add_test(tests, terminal_control_characters_are_not_written);
+    tcase_add_test(tests, probabilities_are_written_beside_the_tokens);
+    tcase_add_test(tests, colours_are_readable_on_black_and_white);
+    tcase_add_test(tests, lines_break_at_blanks);
+    tcase_add_test(tests, colours_continue_on_the_next_line);
+    tcase_add_test(tests, texts_are_printed_side_by_side);
+    tcase_add_test(tests, session_commands_set_options);
+    tcase_add_test(tests, invalid_commands_change_nothing);
+    tcase_add_test(tests, only_word_tokens_are_detokenised);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Fuzzes: run.sh FUZZER SECONDS [TARGET...], so many seconds for each target, all of them unless
-# some are named, and as many at a time as there are processors. Inputs that reach new places
-# gather in a folder beside the fuzzer, and the next time begins with them; an input that breaks
-# something is kept there too, and makes the status 1 once all targets have had their turn. Mend
-# what it shows, and keep it in tests/fuzz/regressions/TARGET.
+# Fuzzes: run.sh FUZZER SECONDS [TARGET...], SECONDS for each TARGET (default: all), as many at a
+# time as there are processors. Inputs that reach new code are kept in a directory beside the
+# fuzzer, for the next time. An input that breaks something is kept there too, and makes the exit
+# status 1 at the end. Fix the bug, and keep the input in tests/fuzz/regressions/TARGET.
 set -u
 fuzzer=$1
 seconds=$2
@@ -30,7 +29,7 @@ if [ $# -eq 0 ]; then
     done
 fi
 
-# finish TARGET:PROCESS...: waits for them, and tells what came of it.
+# finish TARGET:PROCESS...: waits for them, and prints their results.
 finish() {
     for begun; do
         target=${begun%:*}

@@ -1,8 +1,7 @@
 #!/bin/sh
-# Checks linnet's files against the programs that are meant to read them: run.sh BIN FOLDER
-# [light]. BIN is the folder of the programs; FOLDER is for the work, and keeps a Python
-# environment of its own from one time to the next. "light" leaves out what takes torch, which
-# is large. Everything that is checked must hold; what was not checked is said.
+# Reads linnet's files with the Python programs they are made for: run.sh BIN DIRECTORY [light].
+# BIN is the directory of the programs; DIRECTORY is for the work, and keeps a virtual environment.
+# "light" leaves out the checks that need torch. Prints what was not checked.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -11,14 +10,14 @@ mkdir -p "$2"
 folder=$(CDPATH='' cd -- "$2" && pwd)
 extent=${3:-full}
 unset CDPATH PYTHONOPTIMIZE
-# The scripts' own folder must not hide a library of the same name.
+# The directory of these scripts must not hide a library with the same name.
 export PYTHONSAFEPATH=1 HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=error
 
-# --- the environment ---
+# --- virtual environment ---
 
 environment=$folder/environment
 python=$environment/bin/python3
-# PYTHON chooses which one to build the environment with.
+# PYTHON names the interpreter for the environment.
 [ -x "$python" ] || "${PYTHON:-python3}" -m venv "$environment" || {
     echo "No Python environment: install python3 with its venv (Debian: python3-venv)." >&2
     exit 1
@@ -26,7 +25,7 @@ python=$environment/bin/python3
 
 has() { "$python" -c "import $1" 2>/dev/null; }
 
-# want MODULE...: installs what is missing; false if that does not work out.
+# want MODULE...: installs missing modules; fails if one cannot be installed.
 want() {
     missing=
     for module in "$@"; do
@@ -58,8 +57,8 @@ rm -rf -- "$work"
 mkdir -p "$work"
 cd -- "$work"
 "$bin/toy" --tokens 20000 >toy.txt
-# Whatever could be cut in two ways: unknown words, blanks of all kinds, line ends, and words
-# that look like special tokens.
+# Text that is hard to tokenize: unknown words, white space of all kinds, line ends, and words that
+# look like special tokens.
 # shellcheck disable=SC2059
 {
     printf '\357\273\277the  the\t\tprices \n\n \n rose\r\nthe\r\rrose\013the\014rose\n'
@@ -88,7 +87,7 @@ cat odd.txt toy.txt >both.txt
 }
 train linear toy.txt --steps 20 --attn linear --head-bias yes
 
-# export_both RUN TEXT NAME: NAME for transformers and NAME.plain, both with the example.
+# export_both RUN TEXT NAME: exports NAME for transformers and NAME.plain, both with an example.
 export_both() {
     "$bin/export" --example "$2" "$1" "$3"
     "$bin/export" --example "$2" --plain "$1" "$3.plain"
@@ -101,7 +100,7 @@ for run in word words char byte; do
 done
 "$bin/export" --plain --text linear linear-plain
 
-# The Penn Treebank, which is not part of linnet, where there is one.
+# The Penn Treebank is not part of linnet; PTB_DIR names its directory.
 for ptb in "${PTB_DIR:-}" "$here/../../data" ''; do
     [ -z "$ptb" ] || [ ! -f "$ptb/ptb.train.txt" ] || break
 done
@@ -112,7 +111,7 @@ else
     skip 'the tokens of the Penn Treebank: set PTB_DIR'
 fi
 
-# --- the checks ---
+# --- checks ---
 
 "$python" "$here/check_tensors.py" ./*/*.safetensors
 for name in $exported; do
