@@ -1,18 +1,18 @@
 #!/bin/sh
-# The experiments of RESULTS.md, from the training to its tables and pictures. Stopped, it goes on
-# where it was: what is complete is neither trained nor scored again.
+# Runs the experiments of RESULTS.md and writes its tables and pictures. Interrupted, it resumes
+# where it stopped: complete runs are neither trained nor scored again.
 #
-#   experiment.sh [PART...]        without any, all parts
+#   experiment.sh [PART...]        default: all parts
 #
-# In the environment: PRECISION=bf16 for processors that multiply such numbers, and RUNS, the
-# folder that the runs are in (otherwise runs/experiment). What a run came to is a line of
-# results.csv, which the tables are made from; a run that is done again replaces its line.
+# Environment: PRECISION=bf16 for processors that multiply bf16; RUNS, the directory of the runs
+# (default runs/experiment). Each run has a line in results.csv, from which the tables are made; a
+# run that is repeated replaces its line.
 set -eu
 export LC_ALL=C # numbers with points
 cd -- "$(dirname -- "$0")/.."
 runs=${RUNS:-runs/experiment} precision=${PRECISION:-single}
 results=eval/results.csv report=eval/RESULTS.md stride=32
-part=$runs/part.md # what is made of a part, whole before it is published
+part=$runs/part.md # the output of a part, complete before it is published
 parts='article tiny ablation small best char length kinds'
 
 die() {
@@ -22,28 +22,28 @@ die() {
 
 # --- runs ---
 
-# score FOLDER OPTIONS...: in windows of the context of training, which move by the stride.
+# score DIR OPTIONS...: scores with the context length of training and the stride.
 score() {
     bin/eval "$@" --stride "$stride" --precision "$precision" ptb.txt
 }
 
-# A number from a program's JSON, by its key.
+# The number of a key in a program's JSON.
 number() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" | head -n 1; }
 
-# What trains here, in a word or two.
+# This machine in a few words.
 machine() {
     name=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | tr -s ', ' ' ')
     echo "$(getconf _NPROCESSORS_ONLN) processors of ${name:-$(uname -m)}"
 }
 
-# The loss of a run on a part of the text, in nats, as eval has noted it.
+# loss DIR SPLIT: the loss in nats that eval wrote to scores.csv.
 loss() {
     awk -F , -v part="$2" -v stride="$stride" '
         $1 == part && $3 == stride && $11 == "plain" { found = $8 }
         END { print found }' "$1/scores.csv"
 }
 
-# record NAME: the line of a complete run.
+# record NAME: writes the line of a complete run to results.csv.
 record() {
     folder=$runs/$1 line=$1
     summary=$(bin/compare --json "$folder")
@@ -51,7 +51,7 @@ record() {
         "$(echo "$summary" | number seconds)" "$(echo "$summary" | number tokens_per_second)" \
         "$(echo "$summary" | number peak_mb)" "$(echo "$summary" | number parameters)" \
         "$(sed -n 1p "$folder.made")" "$(machine)" "$(sed -n 2p "$folder.made")"; do
-        [ -n "$value" ] || die "$folder: a number is missing in its log or its scores"
+        [ -n "$value" ] || die "$folder: a value is missing in log.csv or scores.csv"
         line=$line,$value
     done
     {
@@ -64,20 +64,20 @@ record() {
     cat "$runs/results.csv" >"$results"
 }
 
-# How a run was begun, by which commit: what goes on later is not to change it.
+# Notes the command and commit that start a run; resuming keeps them.
 begin() {
-    rm -rf "$1" # killed before its first save, it has nothing to go on from
+    rm -rf "$1" # a run killed before its first checkpoint cannot be resumed
     mkdir -p "$(dirname "$1")"
     printf '%s\n' "$(git rev-parse --short HEAD)" "$2" >"$1.made"
 }
 
-# finish FOLDER COMMAND OPTIONS...: trains a run to its end.
+# finish DIR COMMAND OPTIONS...: trains a run to its end.
 finish() {
     folder=$1 command=$2
     shift 2
     if [ -f "$folder/last.safetensors" ] || [ -f "$folder/previous.safetensors" ]; then
         [ "$(sed -n 2p "$folder.made")" = "$command" ] ||
-            die "$folder was not begun by '$command'; move it away"
+            die "$folder was not started by '$command'; move it away"
         bin/train --quiet --resume "$folder"
     else
         begin "$folder" "$command"
@@ -85,7 +85,7 @@ finish() {
     fi
 }
 
-# run NAME OPTIONS...: trains it to its end, and reads the validation and the test text.
+# run NAME OPTIONS...: trains to the end and scores the validation and test texts.
 run() {
     name=$1
     shift
@@ -102,20 +102,20 @@ run() {
     fi
 }
 
-# --- what is made of them ---
+# --- tables ---
 
-# publish NAME FILE: puts the part between the marks of that name, in place of what is there.
+# publish NAME FILE: replaces the text between the marks of that name with the part.
 publish() {
     awk -v begin="<!-- $1 -->" -v end="<!-- end of $1 -->" -v part="$part" '
         $0 == end { within = 0; marks++ }
         !within
         $0 == begin { within = 1; marks++; while ((getline line < part) > 0) print line }
         END { exit marks != 2 }' "$2" >"$runs/whole.md" ||
-        die "the marks of '$1' are missing in $2"
+        die "$2: the marks of '$1' are missing"
     cat "$runs/whole.md" >"$2"
 }
 
-# table BASE PART: the base, then the runs of the part from the best on the validation text.
+# table BASE PART: the base run, then the runs of the part in order of validation loss.
 table() {
     echo '| run | parameters | validation | test | test against the first | minutes | tokens/s | MB |'
     echo '|---|---:|---:|---:|---:|---:|---:|---:|'
@@ -132,7 +132,7 @@ table() {
         }'
 }
 
-# Every run that has been complete, and how it was made.
+# All complete runs and their commands.
 list_runs() {
     echo '| run | validation | test | minutes | machine | commit | command |'
     echo '|---|---:|---:|---:|---|---|---|'
@@ -143,7 +143,7 @@ list_runs() {
 
 # --- the parts ---
 
-# Seeds of the plain recipe, which is in floats, and what of their difference is chance.
+# The plain recipe in single precision, with three seeds per kind for confidence intervals.
 article() (
     precision=single
     for seed in 1 2 3; do
@@ -154,7 +154,7 @@ article() (
     {
         bin/compare "$runs"/article/softmax-? "$runs"/article/linear-? --markdown \
             --svg eval/article.svg
-        printf '\n![Validation loss against epochs, means and bands of the seeds](article.svg)\n'
+        printf '\n![Validation loss by epoch, means and bands of the seeds](article.svg)\n'
     } >"$part"
     publish article $report
 )
@@ -170,7 +170,7 @@ tiny() {
     publish tiny $report
 }
 
-# change NAME OPTIONS...: tiny with something else in it.
+# change NAME OPTIONS...: tiny with other options.
 change() {
     name=$1
     shift
@@ -178,7 +178,7 @@ change() {
 }
 ablation() {
     run tiny/softmax-1 --preset tiny --attn softmax --seed 1
-    # what tiny has, taken away
+    # parts of tiny removed
     change without-muon --optimizer adamw --lr 2e-3
     change without-relu2 --act gelu
     change without-qk-norm --no-qk-norm
@@ -192,7 +192,7 @@ ablation() {
     change without-output-dropout --output-dropout 0
     change without-any-dropout --word-dropout 0 --input-dropout 0 --output-dropout 0
     change without-weight-decay --weight-decay 0
-    # what it could have besides
+    # parts added
     change with-branch-dropout --dropout 0.1
     change with-locked-dropout --locked
     change with-attention-dropout --attn-dropout 0.1
@@ -208,7 +208,7 @@ ablation() {
     change with-jitter --jitter 0.5
     change with-longer-context --context 256 --batch 8
     change with-more-heads --heads 8
-    # other attention
+    # other attention kinds
     change with-softmax1 --attn softmax1
     change with-window+softmax --attn window+softmax --window 32
     change with-window+gated-delta --attn window+gated-delta
@@ -219,8 +219,8 @@ ablation() {
     publish ablation $report
 }
 
-# What the gates and convolutions of a kind hold comes off the width of the feed-forward layer. The
-# picture is of the two whose curves want a close look.
+# A smaller MLP makes up for the parameters of gates and convolutions. The picture shows the two runs
+# that end level.
 small() {
     run small/softmax --preset small
     run small/window+gated-delta --preset small --attn window+gated-delta --ffn 952
@@ -229,12 +229,12 @@ small() {
         >/dev/null
     {
         table small/softmax small
-        printf '\n![Validation loss against epochs, of the two that end level](small.svg)\n'
+        printf '\n![Validation loss by epoch of the two runs that end level](small.svg)\n'
     } >"$part"
     publish small $report
 }
 
-# Below its row, the same model scored otherwise; what is tuned is tuned on the validation text.
+# Below the row, the same model with other ways of scoring, tuned on the validation text.
 best() {
     run best --preset best
     ways=$runs/best/ways.txt
@@ -260,13 +260,13 @@ char() {
     publish char $report
 }
 
-# Milliseconds, forward + backward, against length. It wants a machine that does nothing else.
+# Milliseconds of attention, forward + backward, by sequence length; needs an idle machine.
 length() {
     bin/bench attention --batch 8 --dim 64 --heads 1 --repeats 5 --csv "$runs/length.csv" \
         --n 128,256,512,1024,2048,4096,8192 --kinds softmax,window,linear,gated-delta \
         --svg eval/length.svg >/dev/null
     {
-        printf '![Time of a pass against the length of the text, by kind](length.svg)\n\n'
+        printf '![Time of a forward pass by sequence length and kind](length.svg)\n\n'
         echo '| length | `softmax` | `window` | `linear` | `gated-delta` |'
         echo '|---:|---:|---:|---:|---:|'
         sed 1d "$runs/length.csv" | awk -F , '
@@ -277,7 +277,7 @@ length() {
     publish length $report
 }
 
-# Every kind with what suits it, once. Its speeds want a machine that does nothing else.
+# Every kind with its own defaults, one seed; the speeds need an idle machine.
 sizes='--layers 2 --dim 128 --heads 4 --context 128'
 decode_rate() {
     # shellcheck disable=SC2086
@@ -311,7 +311,7 @@ kinds() {
     publish kinds src/attention/README.md
 }
 
-[ -f data/ptb.train.txt ] || die "there is no data/ptb.train.txt; data/get-ptb puts it there"
+[ -f data/ptb.train.txt ] || die "data/ptb.train.txt is missing; get it with data/get-ptb"
 if [ $# -eq 0 ]; then
     # shellcheck disable=SC2086
     set -- $parts
@@ -319,7 +319,7 @@ fi
 for wanted; do
     case " $parts " in
     *" $wanted "*) ;;
-    *) die "there is no part '$wanted'; the parts are: $parts" ;;
+    *) die "unknown part '$wanted'; the parts are: $parts" ;;
     esac
 done
 mkdir -p "$runs"
