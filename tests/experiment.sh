@@ -33,13 +33,13 @@ git init -q . && commit
 begun_by=$(git rev-parse --short HEAD)
 run=runs/experiment/char
 
-check 'the experiment needs its text' refuses char 'data/get-ptb puts it there'
+check 'the experiment needs its text' refuses char 'get it with data/get-ptb'
 seed=0
 for split in train valid test; do
     seed=$((seed + 1))
     bin/toy --tokens 400 --seed "$seed" >data/ptb.$split.txt
 done
-check 'the experiment refuses an unknown part' refuses everything "there is no part 'everything'"
+check 'the experiment refuses an unknown part' refuses everything "unknown part 'everything'"
 
 experiment char &
 child=$!
@@ -77,7 +77,7 @@ check 'a missing row in results.csv is restored from the run' \
 
 rm "$run/done"
 export PRECISION=bf16
-check 'another command does not resume the run' refuses char "was not begun by 'bin/train .* bf16"
+check 'another command does not resume the run' refuses char "was not started by 'bin/train .* bf16"
 unset PRECISION
 sed '/end of char/d' eval/RESULTS.md >report && mv report eval/RESULTS.md
 check 'the experiment refuses a report without its marks' \
