@@ -1,4 +1,5 @@
-/* All that a checkpoint holds: a small model, its words, moments, and a file for it. */
+/* The contents of a checkpoint: a small model, its vocabulary and moments, and a file for them.
+ */
 #ifndef LINNET_TEST_CONTENT_H
 #define LINNET_TEST_CONTENT_H
 
@@ -12,17 +13,17 @@ typedef struct Content {
     SmallModel small;
     Vocabulary vocabulary;
     real *m, *v;
-    char *path; /* in the scratch folder */
+    char *path; /* in the scratch directory */
 } Content;
 
-/* The config's vocabulary must be content_config's. */
+/* The vocabulary size of the config must be that of content_config. */
 void content_make(Content *content, ModelConfig config);
 void content_free(Content *content);
 
-/* With "step" and "note" beside it. */
+/* With the metadata "step" and "note". */
 void content_save(const Content *content, const char *path, bool with_moments);
 
-/* Opens and loads, as a program would; the error is the first one. */
+/* Opens and loads the file, as a program would; returns the first error. */
 bool content_use(const char *path, Error *error);
 
 #endif

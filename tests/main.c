@@ -1,5 +1,5 @@
-/* Runs every suite. The same tests are built with float and with double reals; in double only
- * those run that want the digits. */
+/* Runs every suite. The tests are built with float and with double reals; with double, only
+ * those that need the precision run. */
 #include "src/error.h"
 #include "src/gemm.h"
 #include "tests/tests.h"
@@ -11,7 +11,8 @@ int main(int argc, char **argv)
     (void)argc;
     gemm_choose_kernels(argv);
     program_name_set(argv[0]);
-    setenv("CK_DEFAULT_TIMEOUT", "60", 0); /* seconds a test; on a busy machine 4 are few */
+    setenv("CK_DEFAULT_TIMEOUT", "60",
+           0); /* seconds per test; the default of 4 is too short on a busy machine */
     SRunner *runner = srunner_create(attention_suite());
     srunner_add_suite(runner, decay_suite());
     srunner_add_suite(runner, panel_suite());

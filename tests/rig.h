@@ -15,12 +15,13 @@ typedef struct Rig {
 
 extern const ModelConfig rig_tiny;
 
-/* A spread above 0 moves the weights far enough apart to matter. */
+/* A spread above 0 makes the weights differ enough to matter. */
 void rig_make_for(Rig *rig, ModelConfig config, size_t batch, double spread, PassUse use);
 void rig_make(Rig *rig, ModelConfig config, size_t batch, double spread); /* for training */
 void rig_free(Rig *rig);
 
-/* Forward and backward with the dropouts of a first step; returns the loss of all rows. */
+/* Forward and backward with the dropout of the first step; returns the loss summed over all
+ * rows. */
 double rig_gradients(Rig *rig);
 
 #endif

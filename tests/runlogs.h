@@ -1,4 +1,4 @@
-/* Pieces of a run's log, as bytes. */
+/* Parts of a run's log, as bytes. */
 #ifndef LINNET_RUNLOGS_H
 #define LINNET_RUNLOGS_H
 

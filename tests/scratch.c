@@ -70,8 +70,8 @@ char *scratch_path(const char *name)
     return file_join(folder, name);
 }
 
-/* Some tests write thousands of files. Cutting to the new length after writing, and not to zero
- * before, keeps file systems from flushing each of them to the disk. */
+/* Some tests write thousands of files. Truncating to the new length after writing, not to zero
+ * before, keeps file systems from flushing each file to disk. */
 void scratch_write(const char *path, const void *bytes, size_t size)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

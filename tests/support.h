@@ -1,5 +1,4 @@
-/* What several test files need besides tests/scratch.h: a small model, and sharp looks at
- * errors and files. */
+/* Helpers for several test files: a small model, and checks of errors and files. */
 #ifndef LINNET_TEST_SUPPORT_H
 #define LINNET_TEST_SUPPORT_H
 
@@ -7,17 +6,17 @@
 
 #include <check.h>
 
-/* Whether two files hold the same bytes. */
+/* Whether two files are identical. */
 bool support_same_files(const char *a, const char *b);
 
-/* An error has to be one line for people that names what it is about and holds a phrase. */
+/* The error must be one line that names its subject and contains a phrase. */
 void support_check_error(const Error *error, const char *about, const char *phrase);
 
-/* One kind for all layers, and positions that it can do with. */
+/* One kind for all layers, and a position encoding that it supports. */
 Choices one_kind(size_t kind);
 size_t positions_for(size_t kind, size_t wanted);
 
-/* A model with weights; spread above 0 moves them far enough apart to matter. */
+/* A model with weights; a spread above 0 makes them differ enough to matter. */
 typedef struct SmallModel {
     Model model;
     Arena arena;
@@ -26,7 +25,7 @@ typedef struct SmallModel {
 void small_model_make(SmallModel *small, ModelConfig config, double spread);
 void small_model_free(SmallModel *small);
 
-/* The length of the gradient of the mean over so many tokens. */
+/* The norm of the gradient of the mean loss over this many tokens. */
 double gradient_norm(const Model *model, const real *gradient, size_t tokens);
 
 #endif

@@ -94,7 +94,7 @@ void tensor_write_samples(void)
     "ab\n"
 const char tensor_golden[TENSOR_GOLDEN + 1] = GOLDEN_START GOLDEN_HEADER GOLDEN_DATA;
 
-/* --- what becomes of them --- */
+/* --- checks --- */
 
 void tensor_check_message(const Error *error)
 {
@@ -115,7 +115,7 @@ bool tensor_opens(Error *error)
     return false;
 }
 
-/* The file at tensor_path is refused, and the message says so. */
+/* The file at tensor_path is refused with this message. */
 void tensor_refused(const char *what, const char *reason)
 {
     Error error;

@@ -1,5 +1,5 @@
-/* Tensor files for tests: good ones from the writer, and bad ones made by hand, one for each
- * way of being bad, because no writer should be able to. They all stand at one path. */
+/* Tensor files for tests, all at one path: good ones by the writer, and bad ones made by hand,
+ * because the writer cannot make them. */
 #ifndef LINNET_TENSOR_FILES_H
 #define LINNET_TENSOR_FILES_H
 
@@ -10,7 +10,7 @@
 
 extern char *tensor_path;
 
-/* A group of tests in which tensor_path stands in a folder that every test finds empty. */
+/* A test case in which tensor_path is in a directory that is empty before every test. */
 TCase *tensor_files_case(Suite *suite);
 
 /* --- by hand --- */
@@ -21,7 +21,7 @@ TCase *tensor_files_case(Suite *suite);
     "," #end "]}"
 
 void tensor_put_bytes(const void *bytes, size_t size);
-/* A length that may be wrong, the header, and zeros for data. */
+/* A length that may be wrong, the header, and zeros as data. */
 void tensor_put_length(uint64_t length, const void *header, size_t header_size,
                        size_t data_size);
 void tensor_put(const char *header, size_t data_size);
@@ -33,15 +33,15 @@ extern const TensorRecord tensor_samples[TENSOR_SAMPLES];
 extern const MetadataPair tensor_notes[TENSOR_NOTES];
 void tensor_write_samples(void);
 
-/* A whole file, which the writer must make to the byte (and a zero). */
+/* A complete file that the writer must reproduce byte for byte (and a zero). */
 extern const char tensor_golden[TENSOR_GOLDEN + 1];
 
-/* --- what becomes of them --- */
+/* --- checks --- */
 
-/* An error names the path, in printable ASCII. */
+/* The error names the path, in printable ASCII. */
 void tensor_check_message(const Error *error);
 bool tensor_opens(Error *error);
-/* The file is refused, and the message gives the reason. */
+/* The file is refused with this reason. */
 void tensor_refused(const char *what, const char *reason);
 void tensor_refused_header(const char *header, size_t data_size, const char *reason);
 

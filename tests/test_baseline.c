@@ -1,5 +1,5 @@
-/* The baselines, against an account of Kneser-Ney smoothing that counts everything by walking
- * through the text again and again. */
+/* The baselines, against a slow Kneser-Ney implementation that counts by walking through the
+ * text. */
 #include "eval/baseline/baseline.h"
 #include "eval/baseline/kneser_ney.h"
 #include "src/random.h"
@@ -12,7 +12,7 @@ enum { WORDS = 4, EOS = 1, START = WORDS, TEXT = 150, PADDED = 2 * TEXT };
 
 static int32_t ids[TEXT], heard[TEXT];
 
-/* Words of which some are rarer, in sentences, and some pairs that are frequent. */
+/* Sentences with rare words and frequent pairs. */
 static void set_texts(void)
 {
     for (size_t i = 0; i < TEXT; i++) {
@@ -23,7 +23,7 @@ static void set_texts(void)
     }
 }
 
-/* --- the slow account --- */
+/* --- slow implementation --- */
 
 typedef struct Slow {
     int32_t words[PADDED]; /* the text with <s> before each sentence */
@@ -31,7 +31,7 @@ typedef struct Slow {
     double discounts[NGRAM_LONGEST + 1][NGRAM_DISCOUNTS];
 } Slow;
 
-/* How often it comes; a sentence is not left: <s> stands at the beginning or nowhere. */
+/* The count of an n-gram. None spans two sentences: <s> is at its beginning or nowhere. */
 static size_t times(const Slow *slow, const int32_t *ngram, size_t length)
 {
     size_t sum = 0;
@@ -55,7 +55,7 @@ static size_t slow_count(const Slow *slow, const int32_t *ngram, size_t length)
     return different;
 }
 
-/* The n-gram that a number stands for, in digits of words. */
+/* The n-gram with this number: its digits to the base of the vocabulary size. */
 static bool ngram_of(size_t number, int32_t *ngram, size_t length)
 {
     for (size_t i = 0; i < length; i++, number /= START + 1)
@@ -94,7 +94,7 @@ static void slow_make(Slow *slow, size_t order, const int32_t *text, size_t coun
         slow_discounts(slow, length);
 }
 
-/* Of the last word of an n-gram behind the others. */
+/* The probability of the last word of an n-gram after the others. */
 static double slow_probability(const Slow *slow, const int32_t *ngram, size_t length)
 {
     if (length == 0)
@@ -114,9 +114,9 @@ static double slow_probability(const Slow *slow, const int32_t *ngram, size_t le
     return sum > 0 ? (own + held * lower) / sum : lower;
 }
 
-/* --- the tests --- */
+/* --- tests --- */
 
-/* Each word of a sentence, with what stands before it in it, up to the order. */
+/* Every word of a sentence, with its context up to the order. */
 static void check_sentences(KneserNey *model, const Slow *slow, const Slow *text)
 {
     double nats = 0, read = 0;

@@ -1,5 +1,4 @@
-/* What a training step sees: every token of an epoch once, in an order that the seed decides.
- */
+/* Batches: every token of an epoch is a target once, in an order that depends on the seed. */
 #include "data/batches.h"
 #include "data/vocabulary.h"
 #include "src/memory.h"
@@ -10,8 +9,8 @@
 
 #define LARGEST ((size_t)64)
 
-/* Plays an epoch, in which ids[i] == i, and checks that each is the target once, each after
- * the one before it on the circle. Returns a number that tells orders apart. */
+/* Runs an epoch with ids[i] == i, and checks that each id is a target once, with its
+ * predecessor (cyclically) as input. Returns a hash of the order. */
 static uint32_t play_epoch(Batches *batches, size_t epoch)
 {
     size_t places = batches->options.batch * batches->options.context, total = 0;
@@ -31,7 +30,7 @@ static uint32_t play_epoch(Batches *batches, size_t epoch)
             seen[target]++;
             ck_assert_uint_eq((size_t)inputs[i],
                               (target + batches->count - 1) % batches->count);
-            if (i % batches->options.context) /* a window runs on, and has no holes */
+            if (i % batches->options.context) /* a sequence is contiguous */
                 ck_assert_int_eq(inputs[i], targets[i - 1]);
         }
         ck_assert_uint_eq(found, given);
@@ -47,7 +46,7 @@ static uint32_t play_epoch(Batches *batches, size_t epoch)
     return crc;
 }
 
-/* Each row of a batch goes on where it ended in the batch before. */
+/* Each row of a batch continues the same row of the previous batch. */
 static void check_streams(Batches *batches, size_t epoch)
 {
     size_t context = batches->options.context, places = batches->options.batch * context;
@@ -115,7 +114,7 @@ START_TEST(jitter_gives_sequences_of_random_lengths)
             size_t length = batches_fill(&batches, epoch, index, inputs, targets);
             seen[length] = true;
             size_t window = batches.order[index];
-            if (window + 1 < batches.windows) /* the last one takes what is left */
+            if (window + 1 < batches.windows) /* the last batch takes the rest */
                 ck_assert_uint_ge(length, SHORTEST);
         }
     for (size_t length = SHORTEST; length <= CONTEXT; length++)
@@ -135,7 +134,7 @@ START_TEST(batches_depend_only_on_seed_and_epoch)
     batches_init(&b, ids, LARGEST, &options);
     uint32_t first = play_epoch(&a, 0), second = play_epoch(&a, 1);
     ck_assert_uint_ne(first, second);
-    ck_assert_uint_eq(play_epoch(&b, 1), second); /* in another order of calls */
+    ck_assert_uint_eq(play_epoch(&b, 1), second); /* the order of calls does not matter */
     ck_assert_uint_eq(play_epoch(&b, 0), first);
     ck_assert_uint_eq(play_epoch(&a, 0), first);
     batches_free(&b);
@@ -143,7 +142,7 @@ START_TEST(batches_depend_only_on_seed_and_epoch)
     batches_init(&b, ids, LARGEST, &options);
     ck_assert_uint_ne(play_epoch(&b, 0), first);
 
-    /* The cuts move: over some epochs, every token begins a window at least once. */
+    /* The cuts move: over some epochs, every token starts a sequence at least once. */
     bool begins[LARGEST] = {false};
     int32_t inputs[15], targets[15];
     for (size_t epoch = 0; epoch < 64; epoch++)

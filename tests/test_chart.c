@@ -1,4 +1,4 @@
-/* How curves are drawn: in every size, and whatever the points are. */
+/* Terminal charts of every size, for any points. */
 #include "eval/draw/chart.h"
 #include "src/memory.h"
 #include "tests/tests.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Renders the chart and checks its promises: the size, the alphabet, the same bytes again. */
+/* Renders the chart and checks its size, its characters, and that rendering is deterministic.
+ */
 static char *render(const Chart *chart)
 {
     char *text = NULL, *again = NULL;
@@ -37,7 +38,7 @@ static char *render(const Chart *chart)
     return text;
 }
 
-/* In every size, with and without UTF-8 and colours, alone and among others. */
+/* In every size, with and without UTF-8 and colours, with one series and with several. */
 static void render_every_way(const ChartPoint *points, size_t count)
 {
     static const size_t sizes[][2] = {
@@ -188,7 +189,7 @@ START_TEST(test_chart_golden_braille)
 }
 END_TEST
 
-/* A run has its colour whatever stands before it; what is faint comes in braille beside it. */
+/* A run's colour does not depend on earlier runs; a faint series is drawn in braille. */
 START_TEST(test_chart_looks)
 {
     const ChartPoint points[] = {{0, 8}, {1, 4}}, others[] = {{0, 1}, {1, 2}};

@@ -1,5 +1,5 @@
-/* Loading a corpus: splitting, learning and encoding. It is the one input that people bring
- * themselves, so that much of this is about what they may get wrong. */
+/* Loading a corpus: splits, vocabulary, encoding. Users bring corpora of their own, so many of
+ * these tests are about bad input. */
 #include "data/corpus.h"
 #include "data/utf8.h"
 #include "src/file.h"
@@ -34,7 +34,7 @@ static void expect_no_corpus(const char *name, const CorpusOptions *options, con
     ck_says(error, part);
 }
 
-/* The words of a split, as text. */
+/* The tokens of a split as text. */
 static char *words_of(const Corpus *corpus, const CorpusSplit *split)
 {
     char *text = memory_copy_text("");
@@ -58,7 +58,7 @@ START_TEST(one_file_is_split_by_lines)
     char *text = memory_copy_text(""), *path;
     for (int i = 0; i < 40; i++)
         text_append(&text, "l%d\n", i);
-    text[strlen(text) - 1] = '\0'; /* the last line end is added back */
+    text[strlen(text) - 1] = '\0'; /* a missing last line end is added */
     path = scratch_put("forty.txt", text);
     Corpus corpus = load(path, &plain);
     ck_assert_uint_eq(corpus.train.count, 72);
@@ -168,7 +168,7 @@ START_TEST(an_empty_gzip_file_is_an_empty_corpus)
 }
 END_TEST
 
-/* What is no text is said to be none, or taken as bytes, and never ends at a zero. */
+/* Binary data is refused or read as bytes, and never truncated at a zero. */
 START_TEST(binary_files_need_the_byte_tokenizer)
 {
     static const struct {
@@ -246,7 +246,7 @@ START_TEST(trimming_strips_white_space_of_lines)
 }
 END_TEST
 
-/* Ids of 16 bits would begin again at 65536. */
+/* 16-bit ids would wrap around at 65536. */
 START_TEST(vocabularies_may_be_large)
 {
     enum { LINES = 700, WORDS_OF_LINE = 100, WORDS = LINES * WORDS_OF_LINE, WORD = 16 };
@@ -272,7 +272,7 @@ START_TEST(vocabularies_may_be_large)
     expect_no_corpus(path, &(CorpusOptions){.vocab_size = 1, .min_count = 1, .max_input_mb = 1},
                      "--vocab-size 1");
     corpus_free(&corpus);
-    options.vocab_size = WORDS * 2; /* more than there are changes nothing */
+    options.vocab_size = WORDS * 2; /* a limit above the number of words changes nothing */
     corpus = load(path, &options);
     ck_assert_uint_eq(corpus.vocabulary.count, WORDS + 2);
     corpus_free(&corpus);
@@ -311,7 +311,7 @@ START_TEST(a_given_vocabulary_is_kept)
     Corpus corpus;
     Error error;
     CorpusOptions options = plain;
-    options.tokenizer = TOKENIZER_BYTE; /* the vocabulary knows better */
+    options.tokenizer = TOKENIZER_BYTE; /* a given vocabulary overrides the options */
     ck_assert(corpus_load(&corpus, path, &options, &known, &error));
     ck_assert_uint_eq(corpus.vocabulary.count, known.count);
     ck_assert_uint_eq(corpus.train.unknown, 1);
@@ -390,7 +390,7 @@ START_TEST(the_option_rows_fit_the_struct)
 }
 END_TEST
 
-/* Counts the published sizes of Penn Treebank; only where somebody has it. */
+/* The published sizes of the Penn Treebank; skipped without it. */
 START_TEST(penn_treebank_has_its_known_sizes)
 {
     const char *place = getenv("PTB_DIR");

@@ -1,4 +1,4 @@
-/* From the name that somebody types to the files of a corpus. */
+/* From a corpus name as typed to its files. */
 #include "data/corpus_files.h"
 #include "src/text.h"
 #include "tests/scratch.h"
@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-/* Finds `name` with the test's folder as the data folder; the parts of a title or an error. */
+/* Looks for `name` with the test's directory as the data directory; checks parts of the title
+ * or the error. */
 static void expect_found(const char *name, const char *valid, const char *title)
 {
     CorpusFiles files;
@@ -51,7 +52,9 @@ START_TEST(three_split_files_are_found)
     expect_found(given, NULL, expected);
     paths[3] = scratch_put("abc.txt", "one file goes before three\n");
     expect_found("abc.txt", NULL, "abc.txt in the data folder");
-    expect_not_found("/abc.txt", "no such file"); /* absolute names are not searched for */
+    expect_not_found(
+        "/abc.txt",
+        "no such file"); /* absolute names are not looked up in the data directory */
     free(expected);
     expected = text_format("abc.txt in %s", scratch_folder());
     expect_found(given, NULL, expected);

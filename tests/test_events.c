@@ -1,4 +1,4 @@
-/* TensorBoard's event files, byte for byte, and files that readers can follow. */
+/* TensorBoard event files, byte for byte, and readable while they are being written. */
 #include "eval/runs/events.h"
 #include "src/containers.h"
 #include "src/crc32c.h"
@@ -54,7 +54,7 @@ START_TEST(a_scalar_is_a_record)
 }
 END_TEST
 
-/* The frame is 12 bytes before the event and 4 behind it. */
+/* A record has 12 bytes before the event and 4 after it. */
 static unsigned char *without_frame(unsigned char *bytes)
 {
     size_t size = arrlenu(bytes);
@@ -135,7 +135,7 @@ static long long size_of(const char *path)
     return status.st_size;
 }
 
-/* Sessions that follow each other within a second, or after the clock was put back. */
+/* Sessions within one second, or after the clock was set back. */
 START_TEST(later_event_files_have_later_names)
 {
     char *ahead = scratch_put("events.out.tfevents.4000000000.elsewhere.1", "");
@@ -166,7 +166,7 @@ START_TEST(written_events_are_on_disk_at_once)
     write_scalar(&file, 2);
     ck_assert_int_eq(size_of(file.path), 136);
     ck_assert(events_close(&file, &error));
-    ck_assert(events_close(&file, &error)); /* nothing is left to close */
+    ck_assert(events_close(&file, &error)); /* already closed */
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* What export writes: whole folders or none, JSON that says what the model is, and a refusal of
- * whatever GPT-2 cannot be. That other programs read it is for tests/interop. */
+/* Exports: complete directories or none, JSON settings of the model, and refusal of models that
+ * GPT-2 cannot represent. tests/interop checks that other programs read them. */
 #include "eval/export/forms.h"
 #include "models/pass.h"
 #include "src/file.h"
@@ -16,7 +16,7 @@
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* --- folders --- */
+/* --- directories --- */
 
 static void print_word(FILE *out, const void *word)
 {
@@ -97,7 +97,7 @@ START_TEST(a_directory_made_meanwhile_is_not_replaced)
 }
 END_TEST
 
-/* --- what GPT-2 is not --- */
+/* --- models that GPT-2 cannot represent --- */
 
 static ModelConfig gpt2(void)
 {
@@ -161,7 +161,7 @@ START_TEST(features_that_gpt2_lacks_are_refused)
 }
 END_TEST
 
-/* --- the files of a model --- */
+/* --- files of a model --- */
 
 static json_t *read_json(const char *folder, const char *name)
 {
@@ -173,7 +173,7 @@ static json_t *read_json(const char *folder, const char *name)
     return tree;
 }
 
-/* A checkpoint of such a model, opened, and a folder begun in the scratch folder. */
+/* An open checkpoint of such a model, and an export directory in the scratch directory. */
 typedef struct Exported {
     Content content;
     LoadedModel loaded;
@@ -199,7 +199,7 @@ static void exported_end(Exported *exported)
     content_free(&exported->content);
 }
 
-/* Opens model.safetensors of the folder. */
+/* Opens model.safetensors in the directory. */
 static SafetensorsFile open_tensors(const Exported *exported)
 {
     SafetensorsFile file;
@@ -210,7 +210,7 @@ static SafetensorsFile open_tensors(const Exported *exported)
     return file;
 }
 
-/* Every tensor of the model must be there, and `extra` more. */
+/* Every tensor of the model must be there, and `extra` others. */
 static void check_tensors(const Exported *exported, const char *prefix, size_t extra)
 {
     const Model *model = &exported->content.small.model;
@@ -385,7 +385,7 @@ static void check_token(const json_t *tokens, const char *token, size_t id)
     check_integer(tokens, token, id);
 }
 
-/* Writes all forms of a vocabulary; *text gets vocabulary.txt, the caller's to free. */
+/* Writes all forms of a vocabulary; *text gets vocabulary.txt (the caller frees). */
 static void write_vocabulary(const Vocabulary *vocabulary, json_t **tokenizer, json_t **list,
                              char **text)
 {
@@ -454,7 +454,7 @@ START_TEST(every_byte_has_its_character)
     check_token(tokens, "A", 'A');
     check_token(tokens, "\xc4\xa0", ' ');  /* U+0120 */
     check_token(tokens, "\xc4\x8a", '\n'); /* U+010A */
-    check_token(tokens, "\xc5\x83", 0xad); /* U+0143, the last of them */
+    check_token(tokens, "\xc5\x83", 0xad); /* U+0143, the last one */
     check_token(tokens, "\xc3\xbf", 0xff); /* U+00FF */
     ck_assert(json_is_null(json_object_get(list, "words")));
     check_integer(list, "count", TOKENS_OF_BYTE);
@@ -470,7 +470,7 @@ END_TEST
 
 /* --- examples --- */
 
-/* The logits of what follows these tokens, by the parallel form. */
+/* The logits after these tokens, by a parallel forward pass. */
 static void expect_logits(const Model *model, const int32_t *ids, size_t count,
                           const json_t *logits)
 {

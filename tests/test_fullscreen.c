@@ -1,5 +1,5 @@
-/* The full view on a terminal of the test's own: what is drawn, and that the terminal is given
- * back however the program ends. */
+/* The full-screen view on a pseudo-terminal: its drawing, and that the terminal is restored
+ * however the program ends. */
 #include "src/containers.h"
 #include "src/text.h"
 #include "tests/tests.h"
@@ -18,7 +18,7 @@
 static const char shows_page[] = "\033[?1049h", hides_page[] = "\033[?1049l",
                   shows_cursor[] = "\033[?25h", wraps[] = "\033[?7h";
 
-/* In the child: becomes a program on the terminal, and ends in some way. */
+/* In the child process: a program on the terminal that ends in one of several ways. */
 static _Noreturn void run_on(const char *terminal, void (*act)(void))
 {
     setsid();
@@ -32,14 +32,14 @@ static _Noreturn void run_on(const char *terminal, void (*act)(void))
     exit(0);
 }
 
-/* What the terminal is sent while the act is performed; *echo says whether it echoes after. The
+/* The output to the terminal during the act; *echo: whether the terminal echoes afterwards. The
  * caller frees the text. */
 static char *perform(void (*act)(void), int *status, bool *echo)
 {
     int host = posix_openpt(O_RDWR | O_NOCTTY);
     ck_assert(host >= 0 && grantpt(host) == 0 && unlockpt(host) == 0);
     char *name = memory_copy_text(ptsname(host));
-    int guest = open(name, O_RDWR | O_NOCTTY); /* so that reading ends with the child alone */
+    int guest = open(name, O_RDWR | O_NOCTTY); /* so that reading ends when the child ends */
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0)
@@ -59,7 +59,7 @@ static char *perform(void (*act)(void), int *status, bool *echo)
     return text;
 }
 
-/* The last place of a part in a text. */
+/* The last occurrence of a part in a text. */
 static const char *last_of(const char *text, const char *part)
 {
     const char *last = NULL;
@@ -68,7 +68,8 @@ static const char *last_of(const char *text, const char *part)
     return last;
 }
 
-/* The page was shown, and then everything was as before. Returns what came after the page. */
+/* Checks that the page was shown and the terminal restored. Returns the output after the page.
+ */
 static const char *check_given_back(const char *text, bool echo)
 {
     const char *shown = last_of(text, shows_page), *hidden = last_of(text, hides_page);
@@ -129,7 +130,7 @@ START_TEST(the_terminal_is_restored)
 {
     const struct {
         void (*act)(void);
-        int status; /* -1: any but success */
+        int status; /* -1: any failure */
         const char *after;
     } ends[] = {{end_well, 0, "a message\r\nthe end\r\n"},
                 {exit_inside, 1, "no more memory\r\n"},
@@ -169,12 +170,12 @@ static void draw_some(void)
     arrput(lines, text_format("%zu by %zu", look.columns, look.rows));
     arrput(lines, memory_copy_text("stays"));
     fullscreen_draw(lines);
-    fullscreen_draw(lines); /* nothing is new */
+    fullscreen_draw(lines); /* nothing changed */
     free(lines[0]);
     lines[0] = memory_copy_text("changes");
     fullscreen_draw(lines);
     free(arrpop(lines));
-    fullscreen_draw(lines); /* one line less */
+    fullscreen_draw(lines); /* one line fewer */
     fullscreen_leave();
     free_lines(lines);
 }
@@ -213,7 +214,7 @@ static void draw_after_resizing(void)
     struct winsize size = {.ws_row = 5, .ws_col = 20};
     int terminal = open("/dev/tty", O_RDWR);
     ioctl(terminal, TIOCSWINSZ, &size);
-    raise(SIGWINCH); /* the kernel sends it to the foreground only */
+    raise(SIGWINCH); /* the kernel sends it only to the foreground process group */
     if (!fresh || !fullscreen_is_stale() || fullscreen_look().columns != 19)
         _exit(98);
     fullscreen_draw(lines);

@@ -1,5 +1,5 @@
-/* Runs taken together by their settings, and what their seeds allow to say: in numbers, in
- * words and in a table for a report. */
+/* Groups of runs with equal settings, and the statistics over their seeds: in numbers,
+ * sentences and a Markdown table. */
 #include "eval/compare/differences.h"
 #include "eval/compare/groups.h"
 #include "eval/compare/markdown.h"
@@ -32,8 +32,8 @@ START_TEST(test_student_known)
 }
 END_TEST
 
-/* With any degrees of freedom: the density, summed up to the quantile, is half of what is left
- * between the tails. */
+/* For any degrees of freedom, the density integrates from 0 to the quantile to half of the
+ * probability between the tails. */
 START_TEST(test_student_against_density)
 {
     static const double freedoms[] = {1.5, 2.12, 3.7, 11.3};
@@ -89,7 +89,7 @@ END_TEST
 
 /* --- groups --- */
 
-/* A run that was never on a disk; its best loss is that of its rows. */
+/* A run in memory; its best loss is the best of its rows. */
 static RunData make_run(const char *name, const char *attn, const char *seed)
 {
     RunData run = {.path = text_format("runs/%s", name),
@@ -120,7 +120,7 @@ static void add_validation(RunData *run, size_t step, double loss)
     run->best_val_loss = fmin(run->best_val_loss, loss);
 }
 
-/* A score that eval noted of the best checkpoint. */
+/* A score of the best checkpoint, as eval saves it. */
 static void add_test(RunData *run, double loss)
 {
     enum { TOKENS = 4 };
@@ -136,7 +136,7 @@ static void add_test(RunData *run, double loss)
 
 enum { RUNS = 6 };
 
-/* Three seeds of softmax, two of linear, and one of softmax again with a seed that is taken. */
+/* Three seeds of softmax, two of linear, and another run of softmax with a repeated seed. */
 static void make_runs(RunData runs[RUNS])
 {
     runs[0] = make_run("softmax-seed1", "softmax", "1");
@@ -178,16 +178,16 @@ START_TEST(test_groups_by_settings)
     ck_assert_uint_eq(arrlenu(groups), RUNS);
     ck_assert_str_eq(groups[2].name, "softmax-seed2");
     groups_free(groups);
-    runs[2].parameters = 7; /* another vocabulary, perhaps */
+    runs[2].parameters = 7; /* perhaps another vocabulary */
     groups = groups_make(runs, RUNS, true);
-    ck_assert_uint_eq(arrlenu(groups[0].runs), 3); /* with "again" in its place */
+    ck_assert_uint_eq(arrlenu(groups[0].runs), 3); /* replaced by "again" */
     ck_assert_ptr_eq(groups[2].runs[0], &runs[2]);
     groups_free(groups);
     free_runs(runs);
 }
 END_TEST
 
-/* Names that say nothing, or the same, give way to paths. */
+/* Empty or equal names are replaced by paths. */
 START_TEST(test_groups_names)
 {
     static const char *const names[][3] = {
@@ -230,7 +230,7 @@ START_TEST(test_groups_curve)
     add_validation(&runs[2], 30, 3);
     add_validation(&runs[2], 40, 2.5);
     add_validation(&runs[2], SIZE_MAX, 2.5);
-    RunGroup *groups = groups_make(runs, RUNS, true); /* the third seed has not validated yet */
+    RunGroup *groups = groups_make(runs, RUNS, true); /* the third seed has no validation yet */
     const GroupPoint *points = groups[0].points;
     ck_assert_uint_eq(arrlenu(points), 4);
     ck_assert(points[0].step == 10 && points[0].mean == 5 && points[0].low == 4 &&
@@ -241,7 +241,7 @@ START_TEST(test_groups_curve)
     ck_assert(groups[0].best.count == 2 && groups[0].best.mean == 2.25);
     ck_assert(groups[0].best.low == 2 && groups[0].best.high == 2.5);
     ck_assert_double_eq_tol(groups[0].best.deviation, 0.5 / sqrt(2), 1e-12);
-    ck_assert(isnan(group_epoch_to_reach(&groups[0], 4))); /* not the third */
+    ck_assert(isnan(group_epoch_to_reach(&groups[0], 4))); /* without the third */
     arrpop(groups[0].runs);
     ck_assert(group_epoch_to_reach(&groups[0], 4) == 2);
     groups_free(groups);
@@ -264,19 +264,19 @@ START_TEST(test_groups_scored)
     groups_score(groups, &runs[0].scores[0]);
     ck_assert(groups[0].test.count == 3 && groups[0].test.mean == 4.5);
     ck_assert(groups[0].test.deviation == 0.5 && groups[0].test.low == 4);
-    ck_assert(groups[1].test.count == 0 && isnan(groups[1].test.mean)); /* one of two */
+    ck_assert(groups[1].test.count == 0 && isnan(groups[1].test.mean)); /* one of two seeds */
     ck_assert(isnan(groups_difference(&groups[0], &groups[1], GROUP_TEST).difference));
     add_test(&runs[4], 6);
     groups_score(groups, &runs[0].scores[0]);
     ck_assert(groups[1].test.count == 2 && groups[1].test.mean == 5.5);
     free(runs[0].settings[2].value);
-    runs[0].settings[2].value = memory_copy_text("b.txt"); /* but the same text to test on */
+    runs[0].settings[2].value = memory_copy_text("b.txt"); /* but the same test text */
     GroupDifference test = groups_difference(&groups[0], &groups[1], GROUP_TEST);
     GroupDifference best = groups_difference(&groups[0], &groups[1], GROUP_BEST);
     Interval interval = student_difference(SAMPLE(4, 4.5, 5), SAMPLE(5, 6), 0.05);
     ck_assert(test.comparable && test.difference == 1 && test.interval.low == interval.low);
     ck_assert(!best.comparable && isnan(best.difference) && isnan(best.interval.low));
-    runs[4].best_step = 7; /* later than what was scored */
+    runs[4].best_step = 7; /* later than the scored checkpoint */
     groups_score(groups, &runs[0].scores[0]);
     ck_assert(groups[0].test.count == 3 && groups[1].test.count == 0);
     groups_score(groups, NULL);
@@ -337,7 +337,7 @@ START_TEST(test_differences_in_words)
 }
 END_TEST
 
-/* Of test losses only what seeds on both sides say, after all that the validation says. */
+/* Test losses are compared only with seeds on both sides, after the validation losses. */
 START_TEST(test_differences_in_tests)
 {
     RunData runs[RUNS];
@@ -368,7 +368,7 @@ END_TEST
 
 /* --- Markdown --- */
 
-/* The table of the runs' groups, scored where that is asked for; the caller frees it. */
+/* The table of the runs' groups, with scores if asked for; the caller frees it. */
 static char *markdown_of(const RunData *runs, size_t count, char *const *names, bool scored)
 {
     char *text = NULL;
@@ -390,13 +390,13 @@ static void check_markdown(const RunData *runs, size_t count, bool scored, const
     free(text);
 }
 
-/* What is said below the table where there are any. */
+/* The line below the table, if there are scores. */
 #define INTERVALS                                                                        \
     "\nAfter ± and in brackets: 95 % intervals of the mean over the seeds, and of the " \
     "difference.\n"
 
-/* Two seeds so far from their mean that the interval reaches 0.01 nats: 1.01 of a perplexity of
- * 100. Between two such groups it reaches 4.30265 sqrt(2) times as far as one seed is off. */
+/* Two seeds whose confidence interval is +-0.01 nats: +-1.01 at a perplexity of 100. For the
+ * difference of two such groups it is 4.30265 sqrt(2) times the deviation of one seed. */
 START_TEST(test_markdown)
 {
     const double off = 0.01 / 12.706204736, middle = log(100);
@@ -422,7 +422,7 @@ START_TEST(test_markdown)
         "|\n"
         "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | -39.3 % | 12.9k | 1:01:01 "
         "|\n" INTERVALS);
-    arrpop(runs[2].scores); /* so that the second group is none that was scored */
+    arrpop(runs[2].scores); /* so that the second group has no score */
     runs[2].peak_mb = 75;
     check_markdown(
         runs, COUNT, true,
@@ -443,7 +443,7 @@ START_TEST(test_markdown)
 }
 END_TEST
 
-/* Where losses do not compare, or no group but the first has one, nothing is told. */
+/* Without comparable losses in two groups, there is no comparison. */
 START_TEST(test_markdown_unknown)
 {
     RunData runs[RUNS];
@@ -466,7 +466,7 @@ START_TEST(test_markdown_unknown)
 }
 END_TEST
 
-/* What people call their folders, and put into their settings. */
+/* Odd names of directories and settings. */
 START_TEST(test_markdown_escapes)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* Attention as weights: they are what each kind does to its values, and what is shown of them
- * and of the predictions is what the model computes, whatever words there are. */
+/* Attention weights: they reproduce what each kind does to its values, and the views show what
+ * the model computes, whatever its words are. */
 #include "eval/draw/heatmap.h"
 #include "eval/inspect/json.h"
 #include "eval/inspect/page.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the weights of every kind --- */
+/* --- weights of every kind --- */
 
 enum { LENGTH = 37, LAYERS = 2, HEADS = 2, WIDTH = 8, WORDS = 11 };
 
@@ -27,7 +27,7 @@ typedef struct Rig {
     Pass pass;
     Arena arena;
     int32_t tokens[LENGTH];
-    real *weights; /* (HEADS, LENGTH, LENGTH) of the layer looked at last */
+    real *weights; /* (HEADS, LENGTH, LENGTH) of the last inspected layer */
 } Rig;
 
 static ModelConfig config_of(size_t kind, size_t positions)
@@ -83,7 +83,7 @@ static const real *row_of(const Rig *rig, size_t head, size_t i)
     return rig->weights + (head * LENGTH + i) * LENGTH;
 }
 
-/* W v is what the kind made of v. */
+/* W v equals the kind's output for the values v. */
 static void check_products(const Rig *rig, size_t layer, const char *name)
 {
     const size_t width = HEADS * WIDTH;
@@ -104,8 +104,8 @@ static void check_products(const Rig *rig, size_t layer, const char *name)
     }
 }
 
-/* Kinds that turn features by the rotary angles do so above the fraction's line only, so that
- * their shares do not sum to 1 then. */
+/* Kinds that rotate features (RoPE) do so in the numerator only, so their weights do not sum to
+ * 1. */
 static void check_rows(const Rig *rig, const AttentionKind *kind)
 {
     bool whole = kind->normalised && !(rig->pass.angles && kind->turns_itself);
@@ -140,10 +140,9 @@ START_TEST(attention_weights_reproduce_the_output_of_the_kind)
 }
 END_TEST
 
-/* --- what is made of them --- */
+/* --- summaries --- */
 
-/* Words that terminals would obey and pages would take for markup; with <eos> and <unk> they
- * are WORDS. */
+/* Words with control characters and markup; with <eos> and <unk> there are WORDS. */
 static const char words[] =
     "<script>alert(1)</script> & \"' plain \x1b[31m \u202e \xef\xbf\xbe "
     "\\ long-long-long-long-long-long-word";
@@ -202,7 +201,7 @@ START_TEST(predictions_agree_with_the_loss)
 }
 END_TEST
 
-/* Row i, column j of a head that is not cut. */
+/* Row i, column j of a head without cuts. */
 static double weight_at(const Inspection *inspection, size_t head, size_t i, size_t j)
 {
     return (double)inspection->heads[head].weights[i * LENGTH + j];
@@ -285,7 +284,7 @@ START_TEST(texts_are_cut_at_the_context_length)
     look.rig.small.model.config.context = 100000;
     ck_assert_uint_eq(inspection_limit(&look.rig.small.model), 2048);
     look_free(&look);
-    look_make(&look, "linear", &everything); /* whose positions are learned */
+    look_make(&look, "linear", &everything); /* with learned positions */
     ck_assert_uint_eq(inspection_limit(&look.rig.small.model), LENGTH);
     look.rig.small.model.config.positions = POSITIONS_ROTARY;
     ck_assert_uint_eq(inspection_limit(&look.rig.small.model), 2048);
@@ -293,7 +292,7 @@ START_TEST(texts_are_cut_at_the_context_length)
 }
 END_TEST
 
-/* --- how it is shown --- */
+/* --- views --- */
 
 static void print_text(FILE *out, const void *content)
 {
@@ -312,7 +311,7 @@ static void print_json(FILE *out, const void *content)
     inspect_print_json(out, content);
 }
 
-/* The text that a view prints, in which nothing may be obeyed. */
+/* The output of a view, which must have no control characters. */
 static char *view_of(void (*print)(FILE *out, const void *content), const void *content)
 {
     char *text = NULL;
@@ -359,7 +358,7 @@ START_TEST(control_characters_and_markup_are_escaped)
 }
 END_TEST
 
-/* A picture has a row for each token, and its last columns where the others have no room. */
+/* A picture has a row for each token, and only the last columns if not all fit. */
 START_TEST(tables_and_pictures_fit_the_screen)
 {
     Look look;

@@ -1,4 +1,4 @@
-/* Who is told what when; and the observers that keep samples, and curves. */
+/* The order in which observers are called, and the observers of samples and curves. */
 #include "eval/runs/rundata.h"
 #include "src/containers.h"
 #include "src/file.h"
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the list --- */
+/* --- list --- */
 
 static char *story;
 
-/* Its self is its name; those in capitals fail. */
+/* An observer's data is its name; those in capitals fail. */
 static bool tell(const char *name, const char *what, Error *error)
 {
     text_append(&story, "%s %s, ", name, what);
@@ -86,7 +86,7 @@ START_TEST(every_observer_is_called_at_the_end)
 }
 END_TEST
 
-/* It may be better the next time, and others have nothing to do with it. */
+/* A failed observer may succeed the next time, and does not affect the others. */
 START_TEST(a_failed_observer_is_still_called)
 {
     Observers observers = {0};
@@ -180,8 +180,8 @@ END_TEST
 
 /* --- curves --- */
 
-/* A log of any length is drawn from no more rows than fit, and a run that goes on draws from
- * the same ones. */
+/* A log of any length is drawn from a limited number of rows, and a resumed run draws the same
+ * rows. */
 START_TEST(long_logs_need_no_more_memory)
 {
     enum { ROWS = 20000, MOST = 4000 };

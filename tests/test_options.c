@@ -1,4 +1,4 @@
-/* Options: every type and its limits, command lines, files of settings, and the way back. */
+/* Options: types and ranges, command lines, and settings files read and written. */
 #include "src/memory.h"
 #include "src/options.h"
 #include "src/text.h"
@@ -166,7 +166,7 @@ START_TEST(every_type_refuses_invalid_values)
 }
 END_TEST
 
-/* Scans the words and, if that went well, applies them. */
+/* Parses the words and, if they are valid, applies them. */
 static bool understand(CommandLine *line, Error *error, char **words)
 {
     int count = 1;
@@ -190,7 +190,7 @@ START_TEST(command_lines_are_parsed)
                          "--eggs=6", "--song", "--", "--", "--eggs", "-x");
     ck_assert_msg(understand(&line, &error, words), "%s", error.text);
     ck_assert(bird.eggs == 6 && bird.weight == 2.5 && !bird.flies && bird.rings);
-    ck_assert_str_eq(bird.song, "--"); /* a value may look like anything */
+    ck_assert_str_eq(bird.song, "--"); /* a value may look like an option */
     ck_assert_uint_eq(line.operand_count, 4);
     static const char *const operands[] = {"nest", "-", "--eggs", "-x"};
     for (size_t i = 0; i < COUNT(operands); i++)
@@ -203,7 +203,7 @@ START_TEST(command_lines_are_parsed)
     ck_assert_ptr_nonnull(command_line_value(&line, "help"));
     ck_assert_str_eq(bird.song, "a=b");
     command_line_free(&line);
-    ck_assert(options_scan(GROUPS, 0, NULL, &line, &error)); /* no name of a program even */
+    ck_assert(options_scan(GROUPS, 0, NULL, &line, &error)); /* not even a program name */
     ck_assert_uint_eq(line.operand_count, 0);
     command_line_free(&line);
 }
@@ -289,7 +289,8 @@ START_TEST(written_settings_are_read_back)
         bird.flies = false;
         double weight = bird.weight;
         char *text = options_write_text(GROUPS);
-        ck_assert_ptr_null(strstr(text, "rings")); /* what is not stored stays at home */
+        ck_assert_ptr_null(
+            strstr(text, "rings")); /* options that are not stored are not written */
         options_set_defaults(GROUPS);
         ck_assert_msg(options_read_text(GROUPS, text, "here", &error), "%s", error.text);
         ck_assert(bird.eggs == i + 1 && bird.colour == 2 && !bird.flies && !bird.rings);

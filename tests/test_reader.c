@@ -1,5 +1,5 @@
-/* Reading whole files, plain or gzip: half of this is rubbish, because a damaged text must end
- * in a sentence, not in slightly wrong numbers. */
+/* Reading whole files, plain or gzip. Half of the inputs are broken: damaged text must give an
+ * error, not slightly wrong numbers. */
 #include "data/reader.h"
 #include "src/memory.h"
 #include "tests/scratch.h"
@@ -42,7 +42,8 @@ START_TEST(reader_reads_plain_files)
 {
     static const char *const texts[] = {"", "\x1f", "x", "two\nlines\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        char *path = scratch_put("plain.gz", texts[i]); /* the name does not make it gzip */
+        char *path = scratch_put("plain.gz",
+                                 texts[i]); /* the name alone does not make it gzip */
         expect_bytes(path, texts[i], strlen(texts[i]));
         free(path);
     }
@@ -93,13 +94,13 @@ START_TEST(reader_refuses_every_truncation)
     scratch_pack(&packed, &size, "and another\n", 12);
     for (size_t length = 2; length < size; length++) {
         char *path = scratch_put_bytes("cut.gz", packed, length);
-        if (length == first) /* here it is a whole file */
+        if (length == first) /* a complete file here */
             expect_bytes(path, "one line\n", 9);
         else
             expect_refusal(path, MOST_MB, length == first + 1 ? "not gzip" : "breaks off");
         free(path);
     }
-    /* Whatever the room for output was when the input ended: zeros fill it to the brim. */
+    /* Zeros that exactly fill the output buffer when the input ends. */
     enum { ROOM = 1 << 16, TAIL = 16 };
     char *zeros = memory_take(ROOM, 1, "zeros");
     size = 0;
@@ -138,7 +139,7 @@ START_TEST(reader_refuses_damage)
         free(path);
         free(whole);
     }
-    char *zero = memory_take(size + 1, 1, "a file"); /* padding is garbage too */
+    char *zero = memory_take(size + 1, 1, "a file"); /* padding is garbage, too */
     memcpy(zero, packed, size);
     path = scratch_put_bytes("padded.gz", zero, size + 1);
     expect_refusal(path, MOST_MB, "not gzip");
@@ -164,7 +165,7 @@ START_TEST(reader_stops_at_the_cap)
     path = scratch_put_bytes("above", zeros, MB + 1);
     expect_refusal(path, 1, "--max-input-mb");
     free(path);
-    scratch_pack(&packed, &size, zeros, MB); /* a thousand bytes that want to be many */
+    scratch_pack(&packed, &size, zeros, MB); /* a thousand bytes that unpack to very many */
     path = scratch_put_bytes("exact.gz", packed, size);
     ck_assert(reader_read(path, 1, &bytes, &count, &error));
     ck_assert_uint_eq(count, MB);
@@ -188,13 +189,13 @@ START_TEST(reader_refuses_anything_but_files)
     free(path);
     path = scratch_put("secret", "x");
     ck_assert_int_eq(chmod(path, 0), 0);
-    if (access(path, R_OK) != 0) /* root may read everything */
+    if (access(path, R_OK) != 0) /* root can read everything */
         expect_refusal(path, MOST_MB, "ermission");
     free(path);
 }
 END_TEST
 
-/* A child makes the file longer all the time. */
+/* A child process keeps appending to the file. */
 static pid_t append_in_child(const char *path)
 {
     pid_t child = fork();
@@ -207,8 +208,8 @@ static pid_t append_in_child(const char *path)
     return child;
 }
 
-/* What was read of a file that grows is none of its states. Reading it takes long enough for
- * the child to have its turn; should it not, the next time will do. */
+/* Reading a growing file would give a text it never had. Reading takes long enough for the
+ * child to append; if not, the next attempt will. */
 START_TEST(reader_refuses_a_file_that_grows)
 {
     enum { SIZE = 1 << 25, ATTEMPTS = 500 };
@@ -231,7 +232,7 @@ START_TEST(reader_refuses_a_file_that_grows)
 }
 END_TEST
 
-/* A child writes the text into fd, slowly enough to come in two pieces. */
+/* A child process writes the text into fd, slowly enough to arrive in two pieces. */
 static pid_t write_in_child(const char *path, int fd)
 {
     pid_t child = fork();

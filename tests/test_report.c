@@ -1,5 +1,5 @@
-/* The page of compare --html, as far as it is C's: which points of a log stay, and what becomes
- * of text that would rather be markup. Its script is tested by report.sh. */
+/* The C part of compare --html: thinning of logs, and escaping of markup. report.sh tests the
+ * page's script. */
 #include "eval/page/report.h"
 #include "eval/page/thin.h"
 #include "src/containers.h"
@@ -11,7 +11,7 @@
 
 enum { MOST = 100 };
 
-/* A row of every step, with a validation each `every` of them. */
+/* A row for every step, with a validation every `every` steps. */
 static RunLogRow *make_rows(size_t count, size_t every)
 {
     RunLogRow *rows = NULL;

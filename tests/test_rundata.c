@@ -1,4 +1,4 @@
-/* What is gathered from the folder of a run, which may be anyone's. */
+/* Reading a run directory, which may be hostile. */
 #include "eval/runs/rundata.h"
 #include "tests/runlogs.h"
 #include "tests/scratch.h"
@@ -29,7 +29,7 @@ START_TEST(test_rundata)
     ck_assert(run.best_val_loss == 3.125 && run.best_epoch == 1 && run.best_step == 2);
     ck_assert(isnan(run.final_train_loss) && run.seconds == 1.5);
     ck_assert(run.peak_mb == 9);
-    ck_assert(run.tokens_per_second == 45); /* between 40 and 50; nan is left out */
+    ck_assert(run.tokens_per_second == 45); /* between 40 and 50; NaN is skipped */
     char *json = NULL;
     size_t size;
     FILE *stream = open_memstream(&json, &size);

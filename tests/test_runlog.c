@@ -1,5 +1,5 @@
-/* The log of a run: whatever was written comes back exactly, and a log that is torn, damaged or
- * another program's is told from a good one. */
+/* The log of a run: values are read back exactly, and a truncated, damaged or foreign log is
+ * detected. */
 #include "eval/runs/runlog.h"
 #include "src/containers.h"
 #include "src/file.h"
@@ -31,7 +31,7 @@ static void end(void)
 {
     unlink(log_path);
     unlink(backup_path);
-    ck_assert_uint_eq(scratch_count(), 0); /* no temporary file was left behind */
+    ck_assert_uint_eq(scratch_count(), 0); /* no temporary file is left */
     free(log_path);
     free(backup_path);
 }
@@ -180,7 +180,7 @@ START_TEST(test_log_reopen)
     RunLog log;
     const RunLogRow row = {.step = 2, .val_loss = 9, .has_val_loss = true};
     write_text(log_path, HEADER ROW_1 ROW_2 ROW_3 "4,2,4");
-    reopen(3); /* nothing but the torn line goes */
+    reopen(3); /* only the incomplete line is removed */
     check_file(log_path, HEADER ROW_1 ROW_2 ROW_3);
     ck_assert(!file_exists(backup_path));
     reopen(1000);
@@ -191,13 +191,13 @@ START_TEST(test_log_reopen)
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
     check_file(log_path, HEADER ROW_1 "2,0,0,0,0,0,9,0,0,0\n");
-    reopen(0); /* the second time adds to what was kept aside */
+    reopen(0); /* a second time appends to the backup */
     check_file(log_path, HEADER);
     check_file(backup_path, HEADER ROW_2 ROW_3 ROW_1 "2,0,0,0,0,0,9,0,0,0\n");
 }
 END_TEST
 
-/* A log from before peak_mb stays a log from before peak_mb. */
+/* A log without the column peak_mb stays without it. */
 START_TEST(test_log_without_peak)
 {
     static const char row_1[] = "1,0.5,10,0.25,0.001,3.5,,1,40\n",
@@ -241,7 +241,7 @@ START_TEST(test_log_reopen_damaged)
 }
 END_TEST
 
-/* Appends, on a disk with room for a part of the row. */
+/* Appends on a disk with room for part of the row. */
 static bool append_to_full_disk(RunLog *log, const RunLogRow *row)
 {
     struct rlimit before, small;
@@ -263,7 +263,7 @@ START_TEST(test_log_full_disk)
     ck_assert(runlog_create(&log, log_path, &error));
     ck_assert(!append_to_full_disk(&log, &row));
     ck_says(error, "cannot write");
-    check_file(log_path, HEADER); /* cut back, and the row waits */
+    check_file(log_path, HEADER); /* truncated again; the row is kept for later */
     row.step = 2;
     ck_assert(!append_to_full_disk(&log, &row));
     check_file(log_path, HEADER);

@@ -1,4 +1,4 @@
-/* The scores that eval notes in a run's folder, which may be anyone's. */
+/* The scores that eval saves in a run directory, which may be hostile. */
 #include "eval/runs/rundata.h"
 #include "eval/runs/scores.h"
 #include "src/containers.h"
@@ -43,7 +43,7 @@ START_TEST(test_scores_notes)
     note(path, score_of("test", 16, 8, 5));
     note(path, score_of("valid", 16, 4, 5));
     note(path, score_of("test", 4, 6, 5));
-    note(path, score_of("test", 16, 2.5, 7)); /* in place of the first */
+    note(path, score_of("test", 16, 2.5, 7)); /* replaces the first */
     ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
     ck_assert_str_eq(bytes, SCORES_HEADER "valid,16,16,0,9,4,4,1,2.71828183,5,plain,\n"
                                           "test,16,4,0,9,4,6,1.5,4.48168907,5,plain,\n"
@@ -58,7 +58,7 @@ START_TEST(test_scores_notes)
 }
 END_TEST
 
-/* A method is part of the protocol; what tuning found is not. */
+/* The method is part of the protocol; the tuned values are not. */
 START_TEST(test_scores_methods)
 {
     char *path = scratch_put(RUN_SCORES, OLD_HEADER "test,16,16,0,9,4,8,2,7.3,5\n"), *bytes;
@@ -87,7 +87,7 @@ START_TEST(test_scores_methods)
 }
 END_TEST
 
-/* Rows of the old header, which they fit, and such as are wrong under the new one. */
+/* Valid rows under the old header, and invalid ones under the new header. */
 #define WORDS_OF_42 "forty-two characters are in these words - 4"
 START_TEST(test_scores_hostile)
 {
@@ -118,7 +118,7 @@ START_TEST(test_scores_hostile)
         ck_assert(!scores_read(path, &scores, &error));
         ck_says(error, cases[i].message);
         ck_assert_ptr_null(scores);
-        ck_assert(!scores_note(path, &score, &error)); /* nobody's file is written over */
+        ck_assert(!scores_note(path, &score, &error)); /* a foreign file is not overwritten */
         ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
         ck_assert_str_eq(bytes, cases[i].text);
         free(bytes);
@@ -132,8 +132,7 @@ START_TEST(test_scores_hostile)
 }
 END_TEST
 
-/* A score counts as long as its checkpoint is the best one, among those measured like most, of
- * models as they are. */
+/* A score counts if it is of the best checkpoint, plain, and by the most common protocol. */
 START_TEST(test_scores_of_runs)
 {
     RunData runs[3];

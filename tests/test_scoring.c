@@ -1,5 +1,5 @@
-/* Ways of scoring a text besides the model as it is, and the rows that they all work on, each
- * against a slow and simple account of the same. */
+/* Temperature, neural cache and dynamic evaluation, each against a slow and simple
+ * implementation, and the rows that they all use. */
 #include "eval/score/cache.h"
 #include "eval/score/dynamic.h"
 #include "eval/score/temperature.h"
@@ -14,7 +14,7 @@
 
 enum { WINDOW = 7, TEXT = 60, WORDS = 11, WIDTH = 8, PRIME = 3 };
 
-/* How far sums of rounded numbers may be apart, as a share. */
+/* Relative tolerance for sums of rounded numbers. */
 #define NEAR (64 * (double)REAL_EPSILON)
 
 static const ModelConfig small = {.layers = 2,
@@ -65,12 +65,12 @@ static void check_near(double value, double expected, const char *what, size_t n
                   "%s %zu: %.9g, should be %.9g", what, number, value, expected);
 }
 
-/* --- the rows that count --- */
+/* --- rows with targets --- */
 
-/* Hears of a batch and compares its losses with those of a head that looked at every row. */
+/* Called for each batch: compares its losses with those of a head that computes every row. */
 typedef struct Whole {
     const Scorer *scorer;
-    Pass again; /* the same model, to compute all rows once more */
+    Pass again; /* the same model, to compute all rows again */
     Arena arena;
     real *scratch, *losses;
     size_t heard;
@@ -186,8 +186,8 @@ static double nats_at(Scorer *scorer, double temperature)
     return temperatures.nats[0];
 }
 
-/* Writes the text by the model itself, at a temperature that is then the best one, but for
- * chance. */
+/* Samples the text from the model at a temperature, which is then the best one, up to chance.
+ */
 static void write_text(const Model *model, double temperature)
 {
     const SamplerOptions options = {.temperature = temperature, .top_p = 1};
@@ -223,7 +223,8 @@ START_TEST(the_best_temperature_is_found)
 }
 END_TEST
 
-/* A text that is always the likeliest wants no doubt at all; the search ends all the same. */
+/* For a text of likeliest tokens the best temperature is 0; the search must end all the same.
+ */
 START_TEST(the_temperature_search_ends_for_certain_text)
 {
     Rig rig;
@@ -237,9 +238,9 @@ START_TEST(the_temperature_search_ends_for_certain_text)
 }
 END_TEST
 
-/* --- the cache --- */
+/* --- neural cache --- */
 
-/* All that was read, and the loss of each token by the definition. */
+/* Everything read so far, and the loss of each token by the definition. */
 typedef struct SlowCache {
     size_t size, read;
     double theta, lambda, nats;
@@ -298,7 +299,7 @@ START_TEST(the_cache_agrees_with_its_definition)
 }
 END_TEST
 
-/* The nats up to the end of each batch. */
+/* The loss in nats up to the end of each batch. */
 typedef struct Course {
     const Cache *cache;
     double nats[TEXT];
@@ -347,7 +348,7 @@ START_TEST(the_best_cache_is_found)
     Rig rig;
     Cache cache;
     rig_make(&rig, small, WINDOW, 2);
-    for (size_t i = 0; i < TEXT; i++) /* what came comes again, but not always */
+    for (size_t i = 0; i < TEXT; i++) /* earlier tokens often come again */
         ids[i] = i % 9 == 4 ? (int32_t)(i % WORDS) : (int32_t)(i % 3);
     CacheSettings best = cache_tune(&rig.scorer, &text, 30);
     CacheGrid grid = {.theta = {best.theta, 0.002, 0.5},
@@ -366,7 +367,7 @@ START_TEST(the_best_cache_is_found)
 }
 END_TEST
 
-/* --- going on learning --- */
+/* --- dynamic evaluation --- */
 
 static const CorpusSplit training = {.name = "train", .ids = other_ids, .count = TEXT};
 static const DynamicOptions usual = {.rate = 0.02, .decay = 0.1, .statistics = 3};
@@ -409,7 +410,7 @@ START_TEST(dynamic_evaluation_restores_the_model)
 }
 END_TEST
 
-/* A model of its own, without dropout, that does what dynamic.h says, number by number. */
+/* A separate model without dropout that follows the formula in dynamic.h, weight by weight. */
 typedef struct SlowLearner {
     SmallModel small;
     Pass pass;
@@ -452,7 +453,7 @@ static void slow_free(SlowLearner *slow)
     small_model_free(&slow->small);
 }
 
-/* Tokens from..to, which end a window. */
+/* Tokens from..to at the end of a window. */
 static double slow_read(SlowLearner *slow, const int32_t *tokens, size_t from, size_t to)
 {
     size_t start = to < WINDOW ? 0 : to - WINDOW;
@@ -495,7 +496,7 @@ static void slow_step(SlowLearner *slow, size_t tokens)
     }
 }
 
-/* Segments 3 long end the text evenly, those 7 long do not. */
+/* Segments of 3 tokens divide the text evenly, segments of 7 do not. */
 START_TEST(dynamic_evaluation_agrees_with_its_formula)
 {
     static const size_t segments[] = {WINDOW, 3};
@@ -527,7 +528,7 @@ START_TEST(dynamic_evaluation_agrees_with_its_formula)
 }
 END_TEST
 
-/* No better when either is halved or doubled; found from steps that lead astray, too. */
+/* Halving or doubling either parameter is no better; diverging steps are tried as well. */
 START_TEST(the_best_dynamic_evaluation_is_found)
 {
     static const DynamicOptions starts[] = {{0.001, 0.001, 3}, {100, 0.2, 3}};
@@ -553,7 +554,7 @@ START_TEST(the_best_dynamic_evaluation_is_found)
 }
 END_TEST
 
-/* Nothing is learned before something has been scored. */
+/* Nothing is learned before the first segment is scored. */
 START_TEST(the_first_segment_is_scored_before_learning)
 {
     const CorpusSplit first = {.ids = ids, .count = WINDOW};

@@ -1,4 +1,4 @@
-/* Pictures of curves: whatever the points and names are, a document that browsers accept. */
+/* SVG charts: valid documents for any points and names. */
 #include "eval/draw/svg.h"
 #include "src/memory.h"
 #include "tests/tests.h"
@@ -32,7 +32,7 @@ static size_t count_of(const char *text, const char *what)
     return count;
 }
 
-/* Every element is closed, and no number is anything but finite. */
+/* Every element is closed, and every number is finite. */
 static void check_document(const char *svg)
 {
     ck_assert(strncmp(svg, "<svg ", 5) == 0);
@@ -93,7 +93,7 @@ START_TEST(many_points_are_a_line_without_dots)
 }
 END_TEST
 
-/* Of many points in one place the lowest and the highest are drawn, and gaps stay. */
+/* Of many points in one column the lowest and the highest are drawn, and gaps stay. */
 START_TEST(thinned_lines_keep_their_extremes)
 {
     enum { COUNT = 100000 };
@@ -107,7 +107,7 @@ START_TEST(thinned_lines_keep_their_extremes)
     char *svg = render(series, 1, "many");
     check_document(svg);
     ck_assert_uint_lt(strlen(svg), 200000);
-    ck_assert_ptr_nonnull(strstr(svg, " 96.0L"));  /* 9, at the top of the plane */
+    ck_assert_ptr_nonnull(strstr(svg, " 96.0L"));  /* 9, at the top of the plot */
     ck_assert_ptr_nonnull(strstr(svg, " 428.0L")); /* 1, at the bottom */
     const char *line = strstr(svg, " d=\"M64.0 262.0");
     ck_assert_ptr_nonnull(line);
@@ -132,7 +132,7 @@ START_TEST(bands_surround_their_line)
     ck_assert_ptr_nonnull(strstr(svg, "d=\"M64.0 179.0L242.0 179.0L242.0 345.0L64.0 345.0Z"
                                       "M598.0 96.0L776.0 179.0L776.0 345.0L598.0 428.0Z\""));
     ck_assert_uint_eq(count_of(svg, "stroke=\"#d55e00\" stroke-dasharray=\"8 5\""), 1);
-    ck_assert_uint_eq(count_of(svg, "<circle"), 4); /* what is faint has none */
+    ck_assert_uint_eq(count_of(svg, "<circle"), 4); /* a faint series has none */
     ck_assert_ptr_nonnull(strstr(svg, "mean: 2 at 3, from 0 to 4</title>"));
     free(svg);
 }
@@ -166,7 +166,8 @@ static char *render_logarithmic(const ChartSeries *series, size_t count)
     return render_chart(&chart, "logarithmic");
 }
 
-/* y = x^2 / 1000: a line straight through the plane's corners, between ticks of the scale. */
+/* y = x^2 / 1000: a straight line through the corners of the plot, between ticks of the scale.
+ */
 START_TEST(powers_are_straight_lines_on_logarithmic_scales)
 {
     const ChartPoint points[] = {{100, 10}, {1000, 1000}, {10000, 100000}};

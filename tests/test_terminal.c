@@ -1,4 +1,4 @@
-/* What terminals can show, and what must not reach them. */
+/* Text on terminals: what is shown, and what is escaped. */
 #include "eval/terminal.h"
 #include "tests/tests.h"
 
@@ -27,10 +27,10 @@ START_TEST(test_print_safe)
     check_safe("\u202a\u202e\u2066\u2069", "\\u202a\\u202e\\u2066\\u2069");
     check_safe("\u2029\u202f\u2065\u206a", "\u2029\u202f\u2065\u206a");
     check_safe("\xff\x80z\xc3", "\\xff\\x80z\\xc3");
-    check_safe("\xc0\xaf", "\\xc0\\xaf");                   /* too long a form */
+    check_safe("\xc0\xaf", "\\xc0\\xaf");                   /* overlong encoding */
     check_safe("\xe0\x9f\xbf", "\\xe0\\x9f\\xbf");          /* the same */
     check_safe("\xed\xa0\x80", "\\xed\\xa0\\x80");          /* half a surrogate pair */
-    check_safe("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"); /* beyond the last */
+    check_safe("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"); /* above the last code point */
     check_safe("\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80");
     check_safe("\xe2\x82", "\\xe2\\x82"); /* cut off */
 }
@@ -94,12 +94,12 @@ START_TEST(test_terminal)
 }
 END_TEST
 
-/* Colours are for terminals only, so the test needs one: a pseudo-terminal. */
+/* Only terminals get colours, so the test opens a pseudo-terminal. */
 START_TEST(test_terminal_colour)
 {
     int controller = posix_openpt(O_RDWR | O_NOCTTY);
     if (controller < 0 || grantpt(controller) != 0 || unlockpt(controller) != 0)
-        return; /* a machine without pseudo-terminals cannot be asked */
+        return; /* not without pseudo-terminals */
     int fd = open(ptsname(controller), O_RDWR | O_NOCTTY);
     const struct winsize window = {.ws_col = 99, .ws_row = 33};
     ck_assert_int_ge(fd, 0);

@@ -1,4 +1,4 @@
-/* How texts are cut into tokens, and which texts are refused. */
+/* Tokenizers: tokens of a text, and texts that are refused. */
 #include "src/containers.h"
 #include "src/text.h"
 #include "tests/scratch.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Encodes and writes the pieces one after the other, each in brackets. */
+/* Encodes the text and writes each token in brackets. */
 static void expect_pieces(size_t tokenizer, const char *learned, const char *text,
                           size_t unknown, const char *expected)
 {
@@ -99,7 +99,7 @@ START_TEST(invalid_text_is_refused_with_its_position)
     static const struct {
         const char *text;
         size_t size;
-        const char *says; /* NULL: it is good */
+        const char *says; /* NULL: it is valid */
     } cases[] = {
         {"ok\n\xC3\xA9\n", 6, NULL},
         {"ok\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF", 12, NULL},
@@ -147,12 +147,12 @@ START_TEST(endless_words_are_refused)
     ck_assert(!tokenizer_check(word, "t", text, TOKEN_LONGEST + 3, &error));
     ck_says(error, "t:2: a word is longer than the limit of 1000 bytes");
     ck_assert(tokenizer_check(tokenizer_find(1), "t", text, TOKEN_LONGEST + 3, &error));
-    text[TOKEN_LONGEST] = '\xC3'; /* the limit is in bytes, whatever they spell */
+    text[TOKEN_LONGEST] = '\xC3'; /* the limit is in bytes, not characters */
     text[TOKEN_LONGEST + 1] = '\xA9';
     ck_assert(tokenizer_check(word, "t", text, TOKEN_LONGEST + 2, &error));
     ck_assert(!tokenizer_check(word, "t", text, TOKEN_LONGEST + 3, &error));
 
-    /* Encoding such a text nevertheless, or one with zeros, is harmless. */
+    /* Encoding such a text anyway, or one with zeros, is harmless. */
     Vocabulary vocabulary = vocabulary_of(TOKENIZER_WORD, "a\n", 0, 1);
     int32_t *ids = NULL;
     ck_assert_uint_eq(word->encode(&vocabulary, text, TOKEN_LONGEST + 3, &ids), 1);

@@ -1,5 +1,4 @@
-/* The toy corpus: that its text is what was asked for, and costs as much as its entropy says.
- */
+/* The toy corpus: its text has the requested form, and costs what its entropy says. */
 #include "data/toy.h"
 #include "data/toy_story.h"
 #include "src/containers.h"
@@ -27,12 +26,12 @@ START_TEST(entropy_agrees_with_the_cost_of_texts)
         tokens[b] = (double)story.tokens - tokens_before;
         arrsetlen(text, 0);
     }
-    /* Batches are long against a paragraph, and thus nearly independent. */
+    /* Batches are much longer than a paragraph, and thus nearly independent. */
     for (size_t b = 0; b < BATCHES; b++)
         spread += (surprise[b] - rate * tokens[b]) * (surprise[b] - rate * tokens[b]);
     double error = sqrt(spread) / (double)story.tokens;
     double mean = story.surprise / (double)story.tokens;
-    ck_assert_double_lt(error, 0.002); /* else the next line says little */
+    ck_assert_double_lt(error, 0.002); /* otherwise the next check means little */
     ck_assert_msg(fabs(mean - rate) < 4 * error, "%.5f, not %.5f +- %.5f", mean, rate, error);
     double length = (double)story.tokens / (BATCHES * SENTENCES);
     ck_assert(length > 12 && length < 20);
@@ -71,7 +70,9 @@ static size_t count_tokens(const char *text)
 {
     size_t tokens = 0;
     for (; *text; text++)
-        tokens += *text == '\n' ? 2 : *text == ' '; /* a line end ends a word, and is one */
+        tokens += *text == '\n'
+                      ? 2
+                      : *text == ' '; /* a line end ends a word, and is a token itself */
     return tokens;
 }
 
@@ -129,7 +130,7 @@ static void read_introduction(const char *line, Person *person)
         strcpy(person->surname, surname);
 }
 
-/* Whoever is called "mr. jones" or "he" was introduced before, by that name and no other. */
+/* A person called "mr. jones" or "he" was introduced before, by that name. */
 START_TEST(people_keep_their_names)
 {
     char *text = toy_write(4, 60000), *state = NULL;

@@ -1,6 +1,6 @@
-/* The grammar of the toy corpus. Its entropy rests on every sentence having one derivation
- * only. That is shown twice: the derivations of samples are counted, and a search goes through
- * the whole grammar, all depths and topics, for a sentence that has two. */
+/* The grammar of the toy corpus. Its entropy is exact only if every sentence has one
+ * derivation. Two tests show it: one counts the derivations of samples, the other searches the
+ * whole grammar, all depths and topics, for a sentence with two. */
 #include "data/toy_story.h"
 #include "src/containers.h"
 #include "tests/tests.h"
@@ -13,8 +13,8 @@ START_TEST(every_sentence_has_one_derivation)
 {
     ToyStory story;
     toy_story_begin(&story, 1);
-    /* Roots that may follow the same text: somebody is known, if at all, while the topic stays,
-     * so that <sequel> of one topic competes with <fresh> of the others. */
+    /* Roots that may follow the same text: a person is known only while the topic stays, so
+     * <sequel> of one topic competes with <fresh> of the others. */
     uint32_t pairs[2 * TOY_TOPICS * TOY_TOPICS][2];
     size_t count = 0;
     for (size_t t = 0; t < TOY_TOPICS; t++)
@@ -29,7 +29,7 @@ START_TEST(every_sentence_has_one_derivation)
 }
 END_TEST
 
-/* A language of two rules, to see that the search can find what it is looking for. */
+/* A grammar of two rules, to check that the search finds ambiguity. */
 static bool finds_ambiguity(const char *expansion, const char *tail, const char *other_topic)
 {
     const ToyRule rules[] = {
@@ -68,7 +68,7 @@ static uint32_t word_id(const ToyGrammar *grammar, const char *word)
     return (uint32_t)at;
 }
 
-/* The ids of a line's words, an stb_ds array. The line is cut up. */
+/* The ids of a line's words, an stb_ds array. Changes the line. */
 static uint32_t *read_line(const ToyGrammar *grammar, char *line)
 {
     uint32_t *words = NULL;
@@ -77,7 +77,7 @@ static uint32_t *read_line(const ToyGrammar *grammar, char *line)
     return words;
 }
 
-/* A line of a story, and the roots that it could have come from. */
+/* A line of a story, and its possible roots. */
 typedef struct Told {
     uint32_t *words, roots[TOY_TOPICS];
 } Told;
@@ -129,7 +129,8 @@ static bool is_verb(const ToyGrammar *grammar, const ToyNode *node)
 }
 
 typedef struct Verb {
-    uint32_t form, other; /* the word of the other number; TOY_NONE: not a verb's present */
+    uint32_t form,
+        other; /* the form of the other number; TOY_NONE: not a verb in the present tense */
 } Verb;
 
 /* By word, an stb_ds array. */
@@ -151,7 +152,8 @@ static Verb *list_verbs(const ToyGrammar *grammar)
     return verbs;
 }
 
-/* Two ways: "several banks sell" as English has it, and no verb's number can be exchanged. */
+/* Checked in two ways: "several banks sell" is correct English, and no verb can take its other
+ * form. */
 START_TEST(verbs_agree_with_their_subjects)
 {
     ToyStory story;

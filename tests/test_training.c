@@ -1,4 +1,4 @@
-/* Training in memory: what a step sees, resuming to the bit, and refusing to go astray. */
+/* Training in memory: contents of a step, bit-identical resuming, and non-finite steps. */
 #include "src/memory.h"
 #include "src/random.h"
 #include "src/text.h"
@@ -15,7 +15,7 @@
 
 static char *corpus_path;
 
-/* A text of 60 lines in 20 words; another seed gives another text in the same words. */
+/* A text of 60 lines in 20 words; another seed gives another text with the same words. */
 static void write_corpus(uint64_t seed)
 {
     char *text = NULL;
@@ -40,14 +40,14 @@ static void tear_down(void)
     free(corpus_path);
 }
 
-/* Small, and with all that could break resuming: dropout, accumulation, epochs that end within
- * the few steps taken. */
+/* Small, with everything that could break resuming: dropout, gradient accumulation, epochs that
+ * end within the few steps. */
 static const char recipe[] =
     "layers = 2\ndim = 8\nheads = 2\ncontext = 8\nbatch = 4\n"
     "accumulate = 2\ninput-dropout = 0.2\ndropout = 0.2\nwarmup = 3\nlr = 0.01\n"
     "epochs = 1\nlog-every = 1\n";
 
-/* Reads the settings as the program does; the corpus is the one above. */
+/* Reads the settings as train does; the corpus is the one above. */
 static void settle(Trainer *trainer, size_t kind, const char *more)
 {
     *trainer = (Trainer){0};
@@ -73,7 +73,7 @@ static void begin(Trainer *trainer, size_t kind, const char *more)
     trainer_start(trainer);
 }
 
-/* A fresh trainer that goes on where the file was saved. */
+/* A new trainer resumed from the file. */
 static void resume(Trainer *trainer, size_t kind, const char *more, const char *path)
 {
     Checkpoint checkpoint;
@@ -102,7 +102,7 @@ static void check_same(const Trainer *a, const Trainer *b)
     ck_assert_mem_eq(&a->progress, &b->progress, sizeof a->progress);
 }
 
-/* --- what a step sees --- */
+/* --- one step --- */
 
 START_TEST(an_epoch_trains_on_every_token_once)
 {
@@ -155,7 +155,7 @@ START_TEST(equal_settings_give_bit_identical_runs)
     begin(&other, 0, "seed = 2\n");
     go(&a, 4);
     go(&b, 2);
-    double loss = trainer_validate(&b); /* looking does not disturb */
+    double loss = trainer_validate(&b); /* reading does not change anything */
     ck_assert(loss > 0 && isfinite(loss));
     go(&b, 2);
     go(&other, 4);
@@ -168,11 +168,11 @@ START_TEST(equal_settings_give_bit_identical_runs)
 }
 END_TEST
 
-/* AdamW's first step is as long as the learning rate, whatever the gradient; decay adds its
- * share for matrices alone. */
+/* Every coordinate of AdamW's first step has the size of the learning rate, whatever the
+ * gradient; weight decay applies to matrices only. */
 START_TEST(the_first_adamw_step_has_the_length_of_the_learning_rate)
 {
-    const double rate = 0.01 / 3, decay = 0.5; /* the first of three steps of warm-up */
+    const double rate = 0.01 / 3, decay = 0.5; /* the first of three warmup steps */
     Trainer trainer;
     begin(&trainer, 0, "weight-decay = 0.5\nclip = 0\n");
     size_t total = trainer.model.table.total;
@@ -194,7 +194,7 @@ START_TEST(the_first_adamw_step_has_the_length_of_the_learning_rate)
 }
 END_TEST
 
-/* --- going on --- */
+/* --- resuming --- */
 
 static void check_resuming(size_t kind, const char *more, size_t first, size_t second)
 {
@@ -220,7 +220,7 @@ static void check_resuming(size_t kind, const char *more, size_t first, size_t s
     free(straight_path);
 }
 
-/* Averages that have and have not begun, another optimizer, and all that regularises. */
+/* Weight averages before and after they begin, another optimizer, and every regulariser. */
 static const char everything[] =
     "epochs = 2\noptimizer = muon\naverage = tail\naverage-from = 0.5\nstreams = yes\n"
     "schedule = trapezoid\nlocked = yes\nword-dropout = 0.1\noutput-dropout = 0.2\n"
@@ -231,7 +231,7 @@ START_TEST(a_resumed_run_is_bit_identical)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         check_resuming(kind, "", 3, 3);
-        check_resuming(kind, "epochs = 3\n", 1, 14); /* and over the ends of two epochs */
+        check_resuming(kind, "epochs = 3\n", 1, 14); /* across the ends of two epochs */
         check_resuming(kind, "epochs = 3\n", 7, 1);
         check_resuming(kind, "pos = auto\nnorm = post\nact = swiglu\ntied = no\n", 2, 2);
         check_resuming(kind, "clip = 0.01\nweight-decay = 0.5\nschedule = linear\n", 2, 2);
@@ -254,7 +254,7 @@ START_TEST(a_resumed_run_restores_its_carried_state)
 }
 END_TEST
 
-/* Validation reads another text, in streams of its own. */
+/* Validation reads another text, with its own streams. */
 START_TEST(validation_does_not_change_the_carried_state)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
@@ -276,7 +276,7 @@ START_TEST(validation_does_not_change_the_carried_state)
 }
 END_TEST
 
-/* Of a model that starts with how often words come, the first loss is their entropy. */
+/* The first loss of a model initialised with unigram frequencies is their entropy. */
 START_TEST(a_unigram_start_has_the_unigram_loss)
 {
     Trainer trainer;
@@ -294,8 +294,8 @@ START_TEST(a_unigram_start_has_the_unigram_loss)
 }
 END_TEST
 
-/* Tail: every weight seen since averaging began counts the same. Ema: what was there before
- * keeps a share of one half, less while it is young. Training notices neither. */
+/* tail: the mean of all weights since averaging began. ema: the previous average keeps a weight
+ * of one half, less in the first steps. Neither affects training. */
 static void check_average(const char *kind, double (*kept)(double taken))
 {
     enum { FROM = 8, STEPS = 20 };
@@ -366,7 +366,7 @@ START_TEST(progress_survives_to_the_bit)
 }
 END_TEST
 
-/* Tries to go on from the file; fills the error. */
+/* Tries to resume from the file; fills the error. */
 static bool try_resume(const char *path, Error *error)
 {
     Trainer trainer;
@@ -426,15 +426,15 @@ START_TEST(a_run_resumes_only_from_a_complete_checkpoint)
 }
 END_TEST
 
-/* --- going astray --- */
+/* --- non-finite steps --- */
 
 static real *weight(const Trainer *trainer, const char *name)
 {
     return trainer->model.base + param_table_find(&trainer->model.table, name)->offset;
 }
 
-/* The loss stays finite, as the embedding does not look at the huge feature; its gradient does
- * not. */
+/* The loss stays finite, because the embedding ignores the huge feature; the gradient does not.
+ */
 static void overflow_gradient(const Trainer *trainer)
 {
     size_t width = trainer->model.config.dim;
@@ -443,7 +443,7 @@ static void overflow_gradient(const Trainer *trainer)
         weight(trainer, "wte.weight")[i * width] = 0;
 }
 
-/* Weights and moments in one piece; the caller frees. */
+/* A copy of weights and moments; the caller frees. */
 static real *copy_of(const Trainer *trainer)
 {
     size_t total = trainer->model.table.total, bytes = total * sizeof(real);
@@ -485,7 +485,7 @@ START_TEST(a_non_finite_step_is_not_taken)
 }
 END_TEST
 
-/* Where the numbers go astray is told: a weight that is none, and the place it is found in. */
+/* The error names the first non-finite value: a weight, and its tensor. */
 START_TEST(a_non_finite_step_is_explained)
 {
     static const char *const poisons[][2] = {
@@ -511,8 +511,7 @@ START_TEST(a_non_finite_step_is_explained)
 }
 END_TEST
 
-/* A word that comes once, and that the model cannot bear: one step of each epoch goes astray.
- */
+/* A word that comes once and gives a non-finite gradient: one step of each epoch fails. */
 static void begin_unbearable(Trainer *trainer, size_t kind, const char *more)
 {
     settle(trainer, kind, more);
@@ -522,7 +521,7 @@ static void begin_unbearable(Trainer *trainer, size_t kind, const char *more)
     int32_t id = vocabulary_find(&trainer->corpus.vocabulary, "unbearable");
     size_t width = trainer->model.config.dim;
     ck_assert_int_ge(id, 0);
-    for (size_t i = 0; i < width; i++) /* finite, but what dropout makes of it is not */
+    for (size_t i = 0; i < width; i++) /* finite, but infinite after scaling by dropout */
         weight(trainer, "wte.weight")[(size_t)id * width + i] = (real)(i % 2 ? 3e38 : -3e38);
 }
 

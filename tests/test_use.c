@@ -1,4 +1,4 @@
-/* Using a model: choosing tokens, generating past the context, and scoring a text. */
+/* Using a model: sampling tokens, generating past the context, and scoring a text. */
 #include "eval/write/generator.h"
 #include "eval/write/sampler.h"
 #include "eval/score.h"
@@ -14,7 +14,7 @@
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* --- choosing --- */
+/* --- sampling --- */
 
 enum { WORDS = 5 };
 /* Probabilities 0.1, 0.4, 0.2, 0, 0.3 times a constant. */
@@ -31,7 +31,7 @@ static void set_logits(void)
         word_logits[i] = (real)(word_weights[i] > 0 ? log(word_weights[i]) + 3 : -INFINITY);
 }
 
-/* Picks for evenly spread numbers must come as often as the weights say. */
+/* For evenly spaced random numbers, tokens must be picked in proportion to their weights. */
 static void check_shares(SamplerOptions options, const double *weights)
 {
     enum { N = 10000 };
@@ -70,7 +70,7 @@ START_TEST(extreme_temperatures_are_sensible)
     check_shares((SamplerOptions){0, 3, 0.5}, only_best);
     check_shares((SamplerOptions){1e-9, 0, 1}, only_best);
     check_shares((SamplerOptions){5e-324, 0, 1}, only_best);
-    check_shares((SamplerOptions){1e9, 0, 1}, equal); /* and never the impossible one */
+    check_shares((SamplerOptions){1e9, 0, 1}, equal); /* but never the impossible token */
 }
 END_TEST
 
@@ -95,7 +95,7 @@ START_TEST(top_p_keeps_the_nucleus)
     check_shares((SamplerOptions){1, 0, 0.69}, two);
     check_shares((SamplerOptions){1, 0, 0.71}, three);
     check_shares((SamplerOptions){1, 0, 0.9999}, word_weights);
-    check_shares((SamplerOptions){1, 2, 0.9999}, two); /* the stricter of both */
+    check_shares((SamplerOptions){1, 2, 0.9999}, two); /* the stricter of the two */
     check_shares((SamplerOptions){1, 4, 0.5}, two);
 }
 END_TEST
@@ -124,7 +124,7 @@ START_TEST(banned_words_are_never_picked)
 }
 END_TEST
 
-/* A vocabulary of many blocks: what is picked, by the definition, in double and in order. */
+/* A vocabulary of many blocks, against the definition, computed in double and in order. */
 enum { MANY = 3000 };
 
 static real *many_logits(bool with_equals)
@@ -147,7 +147,7 @@ static int by_logit(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The ids in the order in which their weights are added up, and how many are kept. */
+/* The ids in the order in which their weights are summed, and how many are kept. */
 static size_t slow_order(const real *logits, const SamplerOptions *options, int32_t *ids)
 {
     double all = 0, sum = 0;
@@ -165,7 +165,7 @@ static size_t slow_order(const real *logits, const SamplerOptions *options, int3
     return kept;
 }
 
-/* Every pick has to be the token that the number falls on, give or take what floats round. */
+/* Every pick must be the token that the random number falls on, up to rounding. */
 static void check_many(const real *logits, SamplerOptions options)
 {
     static real weights[MANY];
@@ -258,7 +258,7 @@ static void check_logits(const real *a, const real *b, const char *kind, size_t 
                       positions, i, at, (double)a[i], (double)b[i]);
 }
 
-/* Logits after each token of the text, by one pass over all of it. */
+/* Logits after each token of the text, by one forward pass. */
 static real *forward_logits(const Model *model)
 {
     Pass pass;
@@ -285,7 +285,7 @@ static void read_token(Generator *generator, int32_t token)
     generator_read(generator, &token);
 }
 
-/* Never ending, its logits are those of one long pass. */
+/* Without a limit, the logits agree with one long forward pass. */
 static void check_endless(Generator *generator, const Model *model)
 {
     real *expected = forward_logits(model);
@@ -297,8 +297,7 @@ static void check_endless(Generator *generator, const Model *model)
     free(expected);
 }
 
-/* Ending at the context, its logits are those of a reader who begins with the half that is
- * kept. */
+/* With a limited context, the logits agree with a pass that starts at the kept half. */
 static void check_windowed(Generator *generator, const Model *model)
 {
     size_t context = model->config.context, begin = 0;
@@ -328,7 +327,7 @@ static void check_generator(ModelConfig config)
     generator_make(&generator, &small.model, 1);
     bool endless = model_is_endless(&small.model);
     ck_assert(generator.endless == endless);
-    for (size_t text = 0; text < 2; text++) { /* the second text knows nothing of the first */
+    for (size_t text = 0; text < 2; text++) { /* the second text is independent of the first */
         generator_restart(&generator);
         if (endless)
             check_endless(&generator, &small.model);
@@ -354,8 +353,8 @@ START_TEST(generation_continues_past_the_context)
 }
 END_TEST
 
-/* With our own kernel a row's bits do not depend on the rows around it; a library may choose
- * another way of adding up for another number of rows. */
+/* With our own kernel a row's bits do not depend on the other rows; a BLAS library may sum
+ * differently for another number of rows. */
 static bool rows_are_independent(void)
 {
     return strcmp(gemm_kernels(), "linnet-avx512") == 0;
@@ -363,7 +362,7 @@ static bool rows_are_independent(void)
 
 enum { TEXTS = 17 }; /* more than our kernel takes at once */
 
-/* All are given what the lone ones pick. */
+/* All of them get the tokens that the single ones picked. */
 static void check_company(Generator *all, Generator lone[TEXTS], const Model *model)
 {
     size_t vocabulary = model->config.vocabulary;
@@ -432,7 +431,7 @@ START_TEST(a_generator_never_emits_banned_tokens)
     ck_assert_int_ne(generator_pick(&generator, 0, &greedy, 0, best), best);
     for (double u = 0; u < 1; u += 0.001)
         ck_assert_int_ne(generator_pick(&generator, 0, &as_it_is, u, best), best);
-    /* What is banned has lost nothing of its probability. */
+    /* A banned token keeps its probability. */
     ck_assert_double_lt(generator_loss(&generator, 0, best), log((double)tiny.vocabulary));
     ck_assert(isfinite(generator_logits(&generator, 0)[best]));
     generator_free(&generator);
@@ -455,7 +454,7 @@ static void score_rig_make(ScoreRig *rig, size_t batch, size_t window, double sp
     config.positions = POSITIONS_ROTARY;
     *rig = (ScoreRig){0};
     small_model_make(&rig->small, config, spread);
-    if (spread == 0) /* a model that takes every token for equally likely */
+    if (spread == 0) /* a model with equal probabilities */
         memset(rig->small.model.base, 0, rig->small.model.table.total * sizeof(real));
     pass_make(&rig->pass, &rig->small.model, batch, window, PASS_EVALUATE);
     pass_layout(&rig->pass, &rig->arena);
@@ -475,7 +474,7 @@ static void score_rig_free(ScoreRig *rig)
 
 enum { PRIME = 3 };
 
-/* Token by token: each with the window that covers it first, all by itself. */
+/* Token by token: each in the first window that covers it, computed alone. */
 static double slow_score(ScoreRig *rig, const int32_t *ids, size_t count, size_t stride)
 {
     size_t window = rig->pass.length;
@@ -564,12 +563,12 @@ static void hear(void *listener, size_t at, TokenScore score)
     Told *told = listener;
     ck_assert_uint_eq(at, told->next++);
     ck_assert(score.nats >= 0 && score.rank >= 1 && score.rank <= tiny.vocabulary);
-    /* Before the token of this rank there are as many likelier ones. */
+    /* A token's rank is the number of likelier tokens. */
     ck_assert(score.nats >= log((double)score.rank) - 1e-5);
     told->nats += score.nats;
 }
 
-/* Token by token as in windows of the context that do not overlap. */
+/* Token by token, in windows of the context length that do not overlap. */
 START_TEST(scores_of_tokens_add_up_to_the_score_of_the_text)
 {
     int32_t ids[TEXT];

@@ -1,5 +1,5 @@
-/* Which tokens a vocabulary keeps, in which order, and what it is when it comes back from a
- * checkpoint that a stranger wrote. */
+/* Vocabularies: which tokens they keep, in which order, and how they are read from a hostile
+ * checkpoint. */
 #include "src/containers.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
@@ -17,7 +17,7 @@ START_TEST(words_are_ordered_by_frequency_then_occurrence)
     vocabulary_expect_words(word, "\nz\n", 0, 1, "<eos> z <unk> ");
     vocabulary_expect_words(word, "", 0, 1, "<eos> <unk> ");
     vocabulary_expect_words(word, "a a", 0, 0, "a <eos> <unk> ");
-    /* The text's own special words are the special tokens, in their own places. */
+    /* Special words in the text become the special tokens. */
     vocabulary_expect_words(word, "a <unk> <unk> b\n", 0, 1, "<unk> a b <eos> ");
     vocabulary_expect_words(word, "a <eos> b\n", 0, 1, "<eos> a b <unk> ");
 }
@@ -97,7 +97,7 @@ START_TEST(hostile_vocabularies_are_refused)
         {TOKENIZER_WORD, "\\x1\n", ":1: an escape"},
         {TOKENIZER_WORD, "\\x1G\n", ":1: an escape"},
         {TOKENIZER_WORD, "\\x1B\n", ":1: an escape"},
-        {TOKENIZER_WORD, "\\x41\n", ":1: an escape"}, /* would be a second way to write A */
+        {TOKENIZER_WORD, "\\x41\n", ":1: an escape"}, /* would be a second spelling of A */
         {TOKENIZER_WORD, "\\x00\n", ":1: an escape"},
         {TOKENIZER_WORD, "\\x0a\n", ":1: an escape"},
         {TOKENIZER_WORD, "\\xff\n", ":1: an escape"},
@@ -126,13 +126,13 @@ START_TEST(hostile_vocabularies_are_refused)
 }
 END_TEST
 
-/* --- words that were made to collide --- */
+/* --- words with colliding hashes --- */
 
 enum { WORDS = 20000, WORD = 14, HALF = WORD / 2 };
 
-/* A text of words, each with a space after it. The hash of stb_ds turns by nine bits for each
- * letter, which is one bit less than a full turn after seven; two more in the first half and
- * one less at the same place in the second thus give the same hash again. */
+/* A text of words, each with a space after it. The hash of stb_ds rotates by nine bits per
+ * letter: after seven letters, one bit less than a full turn. Two more in a letter of the first
+ * half and one less at the same place in the second half thus give the same hash. */
 static char *make_words(bool colliding)
 {
     enum { CHOICES = 13 };
@@ -155,7 +155,7 @@ static size_t string_hash(const char *word)
     return stbds_hash_string(copy, 0);
 }
 
-/* The processor's time for learning, the least of a few. */
+/* The processor time to learn the vocabulary, the least of a few runs. */
 static double seconds_to_learn(const char *text)
 {
     double least = 0;

@@ -1,5 +1,5 @@
-/* How tokens become text for people: detokenised, with probabilities, in columns; and the
- * commands of a session. */
+/* Tokens as text: detokenised, with probabilities, in columns; and the commands of a session.
+ */
 #include "eval/write/columns.h"
 #include "eval/write/detok.h"
 #include "eval/write/session.h"
@@ -71,7 +71,7 @@ START_TEST(parts_of_words_are_joined)
     check_detok("he can not but the can is not", "He cannot but the can is not");
     check_detok("i 'm gon na we got ta you wan na", "I'm gonna we gotta you wanna");
     check_detok("gim me that lem me go", "Gimme that lemme go");
-    check_detok("'s so", "'s So"); /* nothing to be joined with; the sentence begins behind */
+    check_detok("'s so", "'s So"); /* nothing to join; the sentence begins after it */
     check_detok("can \n not", "Can\nNot");
 }
 END_TEST
@@ -125,7 +125,7 @@ START_TEST(words_of_any_length_are_written)
 }
 END_TEST
 
-/* --- the writer --- */
+/* --- writer --- */
 
 static char *write_all(const Vocabulary *vocabulary, WriterStyle style, const char *text,
                        double probability)
@@ -190,7 +190,7 @@ START_TEST(probabilities_are_written_beside_the_tokens)
                       colours = {.probabilities = true, .utf8 = true, .colour = true};
     check_written(TOKENIZER_WORD, numbers, "a b\nc", "a[0.25] b[0.25] <eos>[0.25]\nc[0.25]\n");
     check_written(TOKENIZER_CHAR, numbers, "\xc3\xa4z", "\xc3\xa4[0.25]z[0.25]\n");
-    /* A character of two tokens is as likely as both. */
+    /* The probability of a character of two tokens is their product. */
     check_written(TOKENIZER_BYTE, numbers, "\xc3\xa4z", "\xc3\xa4[0.062]z[0.25]\n");
     check_written(TOKENIZER_WORD, colours, "a b",
                   "\x1b[38;5;28ma\x1b[39m \x1b[38;5;28mb\x1b[39m\n");
@@ -207,7 +207,7 @@ static double light(int level)
     return x <= 0.04045 ? x / 12.92 : pow((x + 0.055) / 1.055, 2.4);
 }
 
-/* How bright a colour of the palette's cube is, from 0 to 1, as the eye has it. */
+/* The perceived brightness of a colour of the palette's cube, from 0 to 1. */
 static double luminance(int colour)
 {
     ck_assert(colour >= 16 && colour < 232);

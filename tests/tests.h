@@ -1,4 +1,4 @@
-/* Every test file hands main its suite. */
+/* Every test file has a suite. */
 #ifndef LINNET_TESTS_H
 #define LINNET_TESTS_H
 

@@ -1,4 +1,4 @@
-/* Looks for a text that a grammar can write in two ways.
+/* Looks for a text with two derivations in a grammar.
  *
  * Two derivations run side by side, word by word. Each is a stack of what is still to be
  * written; a pair of stacks goes on to every pair that the same next word leads to, and is
@@ -9,7 +9,7 @@
 #include "tests/toy_ambiguity.h"
 #include "src/containers.h"
 
-#define END UINT32_MAX /* the terminal behind the last word */
+#define END UINT32_MAX /* the terminal after the last word */
 
 typedef struct Cell {
     uint32_t item, rest; /* a ToyItem as 2 * id + is_word; the index of a cell, 0: nothing */
@@ -53,7 +53,7 @@ static void add_pair(Search *search, uint32_t a, uint32_t b, bool diverged)
         hmputs(search->pairs, pair);
 }
 
-/* Nodes that write exactly one word are compared as sets of words. */
+/* Nodes that derive exactly one word are compared as sets of words. */
 static bool is_lexical(const ToyNode *node)
 {
     for (size_t i = 0; i < arrlenu(node->choices); i++)
@@ -62,7 +62,7 @@ static bool is_lexical(const ToyNode *node)
     return true;
 }
 
-/* The next words that a stack can write, each with the stack that is left then. */
+/* The next words that a stack can derive, each with the remaining stack. */
 static void advance(Search *search, uint32_t stack, Cell **moves)
 {
     Cell top = stack ? search->cells[stack] : (Cell){END, 0};
@@ -120,7 +120,8 @@ static void search_pair(Search *search, Pair pair)
     arrfree(b);
 }
 
-/* No list may name a word twice: the search takes it that words tell choices apart. */
+/* No list may name a word twice: the search assumes that different choices give different
+ * words. */
 static bool has_doubles(const ToyGrammar *grammar)
 {
     for (size_t n = 0; n < arrlenu(grammar->nodes); n++) {

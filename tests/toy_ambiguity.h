@@ -1,14 +1,14 @@
-/* Derivations of a toy grammar: the proof that no text has two, and a count for one text. */
+/* Derivations in a toy grammar: a proof that no text has two, and a count for one text. */
 #ifndef LINNET_TOY_AMBIGUITY_H
 #define LINNET_TOY_AMBIGUITY_H
 
 #include "data/toy_grammar.h"
 
-/* Whether some text has two derivations: from one root, where a pair names it twice, or one
- * from either root of a pair. */
+/* Whether some text has two derivations: from one root, if a pair names it twice, or from the
+ * two roots of a pair. */
 bool toy_is_ambiguous(const ToyGrammar *grammar, const uint32_t (*roots)[2], size_t count);
 
-/* How many derivations from the root a row of word ids has. */
+/* The number of derivations of a sequence of word ids from the root. */
 size_t toy_count_derivations(const ToyGrammar *grammar, uint32_t root, const uint32_t *words,
                              size_t count);
 

@@ -17,7 +17,7 @@ Vocabulary vocabulary_of(size_t tokenizer, const char *text, size_t size, size_t
     return vocabulary;
 }
 
-/* The tokens in order, with a space after each. */
+/* The tokens in order, each followed by a space. */
 static char *list(const Vocabulary *vocabulary)
 {
     char *text = memory_copy_text("");

@@ -4,14 +4,14 @@
 
 #include "data/vocabulary.h"
 
-/* Learned from a text that has to be good, with at most `size` tokens (0: all). */
+/* Learned from a valid text, with at most `size` tokens (0: all). */
 Vocabulary vocabulary_of(size_t tokenizer, const char *text, size_t size, size_t min_count);
 
-/* Its tokens, in order and with a space after each, must be these. */
+/* Its tokens, in order and each followed by a space, must be these. */
 void vocabulary_expect_words(size_t tokenizer, const char *text, size_t size, size_t min_count,
                              const char *expected);
 
-/* Writing, reading and copying must give the same vocabulary again. */
+/* Writing, reading and copying must preserve the vocabulary. */
 void vocabulary_expect_round_trip(const Vocabulary *vocabulary);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lists of words, as tests write them: "one two three". */
+/* Lists of words: "one two three". */
 #ifndef LINNET_WORDS_H
 #define LINNET_WORDS_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Whether the word is one of those in the list. */
+/* Whether the word is in the list. */
 static inline bool is_among(const char *word, const char *list)
 {
     size_t length = strlen(word);

@@ -12,11 +12,11 @@
 
 enum { MOST_FILES = 4096, LONGEST_NAME = 4096 };
 
-/* A file, whatever its names. */
+/* A file, independent of its names. */
 typedef struct Bytes {
     char *now, *sure; /* stb_ds arrays */
     size_t openings;
-    bool written; /* since it was opened for the last time, or synced */
+    bool written; /* since it was last opened or synced */
 } Bytes;
 
 typedef struct Name {
@@ -33,7 +33,7 @@ struct Disk {
     char *folder;
     Bytes *files;
     Name *now, *sure;
-    bool renamed; /* and the folder not synced since */
+    bool renamed; /* and the directory not synced since */
     Opening openings[MOST_FILES];
 };
 
@@ -66,7 +66,7 @@ void disk_free(Disk *disk)
 
 /* --- names --- */
 
-/* The name in the folder that a path is; NULL for a path to elsewhere. */
+/* The name of a path in the directory; NULL for a path elsewhere. */
 static const char *name_in(const Disk *disk, const char *path)
 {
     size_t length = strlen(disk->folder);
@@ -139,7 +139,7 @@ static void play_open(Disk *disk, int fd, int flags, const char *path, const cha
     if (!found) {
         Bytes none = {0};
         if (disk->renamed)
-            *fault = "another file is begun before the folder is synced";
+            *fault = "another file is begun before the directory is synced";
         arrput(disk->files, none);
         give_name(disk, name, opening->file);
     }
@@ -183,7 +183,7 @@ static void play_close(Disk *disk, int fd)
     disk->openings[fd].is_open = false;
 }
 
-/* A name must not be given to bytes that are not sure. */
+/* A file must be synced before it is renamed. */
 static void play_rename(Disk *disk, const char *from, const char *to, const char **fault)
 {
     from = name_in(disk, from);
@@ -214,7 +214,7 @@ static void play_unlink(Disk *disk, const char *path)
         take_name(disk, name_in(disk, path));
 }
 
-/* The calls that end in a file's number, and those that name files. */
+/* Calls with a file number, and calls with file names. */
 static bool play_line(Disk *disk, const char *line, const char **fault)
 {
     int fd, flags, start = 0;
@@ -255,9 +255,9 @@ const char *disk_play(Disk *disk, const char *record, bool *changed, const char 
     return next;
 }
 
-/* --- what may be left --- */
+/* --- possible states after a failure --- */
 
-/* The bytes of a file, the caller's to free with arrfree. */
+/* The bytes of a file; the caller frees with arrfree. */
 static char *bytes_left(const Bytes *file, Kept kept)
 {
     char *left = NULL;

@@ -1,9 +1,8 @@
-/* One folder of files on a disk that may lose power: what programs see in it, and what is sure
- * to be there afterwards.
+/* Simulates a directory on a disk that may lose power: its visible and its durable contents.
  *
- * A file's bytes are sure once the file has been synced, and its name once the folder has been.
- * Of all else a file system may have kept any part. Fed with the record of a program's calls,
- * one at a time (tests/faults/inject.c), and able to write out what may be left. */
+ * A file's bytes are durable once the file is synced, and its name once the directory is. Of
+ * everything else a file system may keep any part. Replays the recorded calls of a program
+ * (tests/faults/inject.c) and writes out possible states after a power failure. */
 #ifndef LINNET_TEST_DISK_H
 #define LINNET_TEST_DISK_H
 
@@ -12,20 +11,20 @@
 
 typedef struct Disk Disk;
 
-/* What a file system may have kept of the bytes, and of the names, that were not synced. */
+/* How much a file system may have kept of bytes and names that were not synced. */
 typedef enum Kept { KEPT_ALL, KEPT_NONE, KEPT_LENGTH, KEPT_HALF, KEPT_WAYS } Kept;
 
-/* The folder as the record names it: empty, and itself sure. */
+/* An empty, synced directory with the name used in the record. */
 Disk *disk_make(const char *folder);
 void disk_free(Disk *disk);
 
-/* Plays one call of the record; returns what comes after it. *changed tells whether it was one
- * that changes what is on the disk; *fault is set if it came out of order. */
+/* Replays one call of the record; returns the rest. *changed: whether the call changed the
+ * disk; *fault is set if it came out of order. */
 const char *disk_play(Disk *disk, const char *record, bool *changed, const char **fault);
 
-/* Writes the folder as it may be after the power failed now. */
+/* Writes the directory as it may be after a power failure now. */
 void disk_write(const Disk *disk, Kept bytes, Kept names);
-/* Whether a file was renamed and the folder not synced since. */
+/* Whether a file was renamed and the directory not synced since. */
 bool disk_owes_sync(const Disk *disk);
 
 #endif

@@ -1,10 +1,9 @@
-/* Counted faults: of all calls that can fail, the first goes wrong, in another session the
- * second, and so on until a session has no call left to go wrong. This is how SQLite is tested;
- * it takes every path that deals with an error.
+/* Counted faults: the first call that can fail does, in the next session the second, and so on
+ * until a session has no call left to fail. SQLite is tested this way; it reaches every path
+ * that handles an error.
  *
- * Whatever fails, a program either does its work all the same, or ends with status 1 and says
- * why; what was there before is still there; and a training run can be continued to the very
- * files that an undisturbed one leaves. */
+ * Whatever fails, a program either succeeds or ends with status 1 and a reason; earlier files
+ * stay intact; and a training run resumes to exactly the files of an undisturbed one. */
 #include "src/file.h"
 #include "src/text.h"
 #include "tests/faults/checks.h"
@@ -22,9 +21,9 @@ typedef struct Fault {
     const char *name, *action;
     int reason;
     const char *calls;
-    const char *says; /* in the message of a program that gave up, if not NULL */
-    bool has_to_work; /* nobody may notice it */
-    bool may_litter;  /* what removes temporary files fails as well */
+    const char *says; /* part of the error message, if not NULL */
+    bool has_to_work; /* the failure must have no effect */
+    bool may_litter;  /* removing temporary files fails as well */
 } Fault;
 
 #define MEMORY  "malloc,calloc,realloc,aligned_alloc,open_memstream"
@@ -63,10 +62,10 @@ static const Fault faults[] = {
 
 typedef struct Body {
     const char *name, *command;
-    const char *end;  /* of a training: the run that nothing happened to */
-    const char *out;  /* the file or folder that it makes, if not NULL */
-    bool goes_on;     /* and has to find it there, half done */
-    const char *only; /* the fault that it is there for; NULL: all */
+    const char *end;  /* for training: the undisturbed run */
+    const char *out;  /* the file or directory it writes, if not NULL */
+    bool goes_on;     /* which exists already, incomplete */
+    const char *only; /* the only fault to try; NULL: all */
 } Body;
 
 static const Body bodies[] = {
@@ -94,14 +93,14 @@ bool same_end(const char *run, const char *other)
     return same;
 }
 
-/* --- after a fault --- */
+/* --- checks after a fault --- */
 
-/* One session: a fault in a body, the so manieth call. */
+/* One session: a fault at the NUMBERth call. */
 typedef struct Trial {
     const Fault *fault;
     const Body *body;
     char *label;
-    const Outcome *usual; /* what the body says without a fault */
+    const Outcome *usual; /* the output without a fault */
     Outcome outcome;
 } Trial;
 
@@ -124,7 +123,7 @@ static bool is_signed(const Trial *trial)
     return true;
 }
 
-/* Whether a page that was made tells that something in a run could not be read. */
+/* Whether the page reports an unreadable part of a run. */
 static bool page_tells(const char *path)
 {
     Error error;
@@ -137,7 +136,7 @@ static bool page_tells(const char *path)
     return tells;
 }
 
-/* It went on as if nothing had happened. */
+/* The program finished as if nothing had happened. */
 static bool is_silent(const Trial *trial)
 {
     return trial->outcome.status == 0 &&
@@ -163,15 +162,15 @@ static void check_ending(const Trial *trial)
         return;
     expect(*outcome->messages && is_signed(trial), "%s: messages: %s", trial->label,
            outcome->messages);
-    if (fault->says) /* once, besides what is always said */
+    if (fault->says) /* once, besides the usual messages */
         expect(strstr(outcome->messages, fault->says) &&
                    count_lines(outcome->messages) <= count_lines(trial->usual->messages) + 1,
                "%s: messages: %s", trial->label, outcome->messages);
 }
 
-/* A best checkpoint that could not be saved is made up for by the next validation that is
- * better; the run then remembers another best than an undisturbed one, but has its numbers. So
- * it does if its folder went away, and the best with it. */
+/* If the best checkpoint cannot be saved, the next better validation saves one. The run then
+ * records another best step than an undisturbed run, but ends with its weights. The same holds
+ * if the directory disappeared together with the best checkpoint. */
 static bool is_same_end(const Trial *trial)
 {
     char *last = file_join(trial->body->end, "last.safetensors");
@@ -183,7 +182,7 @@ static bool is_same_end(const Trial *trial)
     return same;
 }
 
-/* The run is continued to the end of one that nothing happened to. */
+/* The resumed run ends like the undisturbed one. */
 static void check_run(const Trial *trial)
 {
     if (!has_checkpoint("run")) {
@@ -195,8 +194,8 @@ static void check_run(const Trial *trial)
     Outcome resumed = session_run(NULL, RUN_RESUME "run");
     expect(resumed.status == 0, "%s: then --resume: status %d: %s", trial->label,
            resumed.status, resumed.messages);
-    expect(resumed.status != 0 || is_same_end(trial), "%s: then --resume: another end",
-           trial->label);
+    expect(resumed.status != 0 || is_same_end(trial),
+           "%s: then --resume: the files differ from an undisturbed run", trial->label);
     expect(!folder_has("run", ".tmp"), "%s: --resume leaves a temporary file", trial->label);
     outcome_free(&resumed);
 }
@@ -211,9 +210,9 @@ static void check_files(const Trial *trial)
     remove_leftovers("base");
     if (body->end)
         check_run(trial);
-    expect(same_folder("base", "pristine"), "%s: the files of a run were touched",
+    expect(same_folder("base", "pristine"), "%s: the files of a run were changed",
            trial->label);
-    if (!body->out || !is_silent(trial)) /* half an export has no use, nor harm */
+    if (!body->out || !is_silent(trial)) /* an incomplete export is useless, but harmless */
         return;
     char *usual = text_format("usual-%s", body->out);
     expect(file_is_folder(usual) ? same_folder(body->out, usual) : same_file(body->out, usual),
@@ -221,7 +220,7 @@ static void check_files(const Trial *trial)
     free(usual);
 }
 
-/* --- all of them --- */
+/* --- all faults --- */
 
 static void prepare(const Body *body)
 {
@@ -233,7 +232,7 @@ static void prepare(const Body *body)
         remove_folder(body->out);
 }
 
-/* What the body comes to without a fault. */
+/* The outcome without a fault. */
 static Outcome run_usual(const Body *body)
 {
     prepare(body);
@@ -245,12 +244,12 @@ static Outcome run_usual(const Body *body)
         expect(rename(body->out, kept) == 0, "%s: it made no %s", body->name, body->out);
         free(kept);
     }
-    remove_folder("pristine"); /* a program may keep notes beside a run, once */
+    remove_folder("pristine"); /* a program may write a file to a run directory once */
     copy_folder("base", "pristine");
     return usual;
 }
 
-/* Returns false when nothing was left to go wrong. */
+/* Returns false if no call was left to fail. */
 static bool try_fault(const Body *body, const Fault *fault, size_t number, const Outcome *usual)
 {
     char *spec = text_format("%s %zu %d %s", fault->action, number, fault->reason,
@@ -280,7 +279,7 @@ void make_runs(void)
     session_works(RUN_TRAIN "--stop-after 3 --run base text.txt");
 }
 
-/* Memory is asked for thousands of times in the same places: of those, one in about sixty. */
+/* Thousands of allocations come from the same places: tries about one in sixty. */
 static size_t next_number(size_t number, const Fault *fault, bool quick)
 {
     enum { ALIKE = 64 };

@@ -1,5 +1,5 @@
-/* Every bit of a checkpoint turned over, one at a time: the file is refused, or what is read
- * from it is what was saved. */
+/* Flips every bit of a checkpoint, one at a time: the file is refused, or gives exactly the
+ * saved values. */
 #include "src/file.h"
 #include "tests/faults/checks.h"
 #include "tests/faults/session.h"
@@ -35,11 +35,11 @@ void check_flips(bool quick)
         real *read = checkpoint_numbers(path, &other);
         accepted += read != NULL;
         expect(!read || (other == count && memcmp(read, saved, count * sizeof *read) == 0),
-               "bit %zu turned over: other numbers are read", bit);
+               "bit %zu flipped: other values are read", bit);
         free(read);
         put_byte(fd, bit / 8, bytes[bit / 8]);
     }
-    expect(accepted == 0, "%zu bits can be turned over and nobody sees it", accepted);
+    expect(accepted == 0, "%zu flipped bits go unnoticed", accepted);
     close(fd);
     free(saved);
     free(bytes);

@@ -1,9 +1,8 @@
-/* Makes calls of the system fail on demand, and writes them down.
+/* Makes system calls fail on demand, and records them.
  *
- * The linker puts these functions between linnet and the system: a call of open in linnet's
- * own code comes to __wrap_open, and __real_open is the system's (ld's --wrap). Libraries go
- * on calling the system's, but for jansson, whose memory linnet gives it. What is to fail comes
- * from the environment: see inject.h. */
+ * The linker (ld --wrap) redirects linnet's own calls: open calls __wrap_open, and __real_open
+ * is the C library's. Libraries still call the C library directly, except jansson's memory,
+ * which comes from linnet. The environment sets the fault: see inject.h. */
 #include "tests/faults/inject.h"
 
 #include <dirent.h>
@@ -38,7 +37,7 @@ static struct {
     Action action;
     long number;
     int reason;
-    char calls[512]; /* with a comma before the first and behind the last */
+    char calls[512]; /* with a comma before the first and after the last */
     atomic_long count;
 } fault;
 
@@ -61,7 +60,7 @@ static void read_fault(void)
             fault.action = (Action)i;
 }
 
-/* Whether this call is to go wrong; errno is then set. */
+/* Whether this call must fail; sets errno then. */
 static bool strikes(const char *call)
 {
     if (!fault.read)
@@ -85,9 +84,9 @@ static bool strikes(const char *call)
     return true;
 }
 
-/* --- what is written down --- */
+/* --- record of calls --- */
 
-/* Each call is a line, then the bytes that it wrote: recorded.c reads them. */
+/* Each call is a line, followed by the bytes written: disk.c reads them. */
 __attribute__((format(printf, 3, 4))) static void record(const void *bytes, size_t size,
                                                          const char *format, ...)
 {
@@ -110,9 +109,9 @@ __attribute__((format(printf, 3, 4))) static void record(const void *bytes, size
         abort();
 }
 
-/* --- calls that either work or fail --- */
+/* --- calls that succeed or fail --- */
 
-/* The function NAME, which returns FAILURE when it strikes; the rest are the arguments. */
+/* The function NAME, which returns FAILURE if it must fail; the rest are its arguments. */
 #define FALLIBLE(result, name, failure, parameters, ...) \
     result __real_##name parameters;                     \
     result __wrap_##name parameters;                     \
@@ -151,7 +150,7 @@ FALLIBLE(int, inflateInit2_, Z_MEM_ERROR,
          size)
 FALLIBLE(int, inflate, Z_MEM_ERROR, (z_streamp stream, int flush), stream, flush)
 
-/* --- calls that can be half done --- */
+/* --- calls that can be cut short --- */
 
 #define TRANSFER(name, parameters, ...)      \
     ssize_t __real_##name parameters;        \
@@ -186,7 +185,7 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t size)
 
 /* --- calls that change files --- */
 
-/* As FALLIBLE, and written down, as in printf, once it has worked. */
+/* Like FALLIBLE, and recorded with a printf format after it succeeds. */
 #define RECORDED(name, parameters, arguments, ...) \
     int __real_##name parameters;                  \
     int __wrap_##name parameters;                  \
@@ -228,7 +227,7 @@ int __wrap_open(const char *path, int flags, ...)
     return fd;
 }
 
-/* A close that fails has closed the file all the same. */
+/* A failing close closes the file all the same. */
 int __real_close(int fd);
 int __wrap_close(int fd);
 int __wrap_close(int fd)
@@ -252,7 +251,7 @@ int __wrap_fclose(FILE *file)
     return struck ? EOF : result;
 }
 
-/* A clock that has been set goes back by an hour; one that only counts cannot be. */
+/* The wall clock goes back by an hour; a monotonic clock cannot. */
 enum { HOUR = 3600 };
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);

@@ -1,5 +1,5 @@
-/* kill -9 at random moments, again and again in the same run: what it left is continued each
- * time, and in the end the run has come to what an undisturbed one leaves. */
+/* Kills one run with kill -9 at random moments and resumes it each time. In the end its files
+ * are those of an undisturbed run. */
 #include "tests/faults/checks.h"
 #include "tests/faults/session.h"
 
@@ -20,11 +20,12 @@ static long microseconds(void)
 
 static void check_end(int kills)
 {
-    expect(same_end("run", "undisturbed"), "killed %d times: another end", kills);
+    expect(same_end("run", "undisturbed"),
+           "killed %d times: the files differ from an undisturbed run", kills);
     expect(!folder_has("run", ".tmp"), "killed %d times: a temporary file is left", kills);
 }
 
-/* One session that is killed after so long; returns whether it was. */
+/* One session, killed after this time; returns whether it was still running. */
 static bool kill_one(int number, long after)
 {
     bool started = has_checkpoint("run");

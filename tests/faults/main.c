@@ -1,5 +1,5 @@
-/* Faults of the machine, tried out on the programs: main WHOLE|QUICK FOLDER [GROUP], where the
- * programs with tests/faults/inject.c in them are in the folder. */
+/* Fault injection: main whole|quick DIRECTORY [GROUP], where DIRECTORY has the programs linked
+ * with tests/faults/inject.c. */
 #include "src/error.h"
 #include "tests/faults/checks.h"
 #include "tests/faults/session.h"
@@ -11,7 +11,7 @@ int main(int argc, char **argv)
 {
     program_name_set(argv[0]);
     if (argc < 3 || (strcmp(argv[1], "whole") != 0 && strcmp(argv[1], "quick") != 0))
-        die("say whole or quick, and the folder with the programs");
+        die("usage: main whole|quick DIRECTORY [GROUP]");
     bool quick = strcmp(argv[1], "quick") == 0;
     const char *only = argc > 3 ? argv[3] : NULL;
     session_begin(argv[2]);

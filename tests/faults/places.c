@@ -1,5 +1,4 @@
-/* Surroundings that are really as bad as elsewhere they are only made to seem: a full disk, and
- * a program that was started with its streams closed. */
+/* Real instead of injected faults: a full disk, and programs started with closed streams. */
 #include "eval/runs/runlog.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -17,8 +16,7 @@
 
 /* --- a full disk --- */
 
-/* In a space of names of our own, which ends with this process; false where that is not
- * granted. */
+/* Mounts in a private namespace, which ends with this process; false without the right to. */
 static bool mount_small_disk(const char *path)
 {
     return mkdir(path, 0700) == 0 && unshare(CLONE_NEWNS) == 0 &&
@@ -39,7 +37,8 @@ static void fill(const char *path)
 static void check_full_disk(void)
 {
     if (!mount_small_disk("disk")) {
-        printf("a full disk: skipped, it takes the right to mount: %s\n", strerror(errno));
+        printf("skipped: a full disk, which needs the right to mount one: %s\n",
+               strerror(errno));
         return;
     }
     copy_folder("base", "disk/run");
@@ -49,17 +48,18 @@ static void check_full_disk(void)
            "a full disk: status %d: %s", full.status, full.messages);
     outcome_free(&full);
     expect(same_file("disk/run/last.safetensors", "base/last.safetensors"),
-           "a full disk: the checkpoint was touched");
+           "a full disk: the checkpoint was changed");
     expect(!folder_has("disk/run", ".tmp"), "a full disk: a temporary file is left");
     unlink("disk/filler");
     session_works(RUN_RESUME "disk/run");
-    expect(same_end("disk/run", "ended"), "after a full disk: another end");
+    expect(same_end("disk/run", "ended"),
+           "after a full disk: the files differ from an undisturbed run");
     umount("disk");
 }
 
 /* --- closed streams --- */
 
-/* A file that is opened then gets the number of a stream, and what is said goes into it. */
+/* A file opened then gets the number of a stream, and messages would go into it. */
 static void check_closed(const char *streams)
 {
     RunLogRow *rows = NULL;
@@ -68,12 +68,13 @@ static void check_closed(const char *streams)
     Outcome outcome = session_closed(streams, RUN_TRAIN "--no-quiet --run run text.txt");
     expect(outcome.status == 0, "streams %s closed: status %d: %s", streams, outcome.status,
            outcome.messages);
-    expect(same_end("run", "ended"), "streams %s closed: another end", streams);
+    expect(same_end("run", "ended"),
+           "streams %s closed: the files differ from an undisturbed run", streams);
     expect(runlog_read("run/log.csv", &rows, &error) && arrlenu(rows) == 6,
            "streams %s closed: %zu rows in the log: %s", streams, arrlenu(rows), error.text);
     expect(same_file("run/settings.conf", "ended/settings.conf") &&
                same_file("run/samples.txt", "ended/samples.txt"),
-           "streams %s closed: something got into a file", streams);
+           "streams %s closed: messages were written to a file", streams);
     arrfree(rows);
     outcome_free(&outcome);
 }

@@ -1,8 +1,8 @@
-/* Power failures: all that a run does to its files is written down, played again up to each
- * call on a disk that keeps only what it was made to keep, and the run continued from there.
+/* Power failures: records every call of a run that changes files, replays the record up to each
+ * call on a simulated disk that keeps only synced data, and resumes the run from there.
  *
- * The same record shows that things are done in their order: a file is written, synced, closed,
- * renamed, and then the folder is synced, before the next file is begun. */
+ * The record also shows the order of calls: a file is written, synced, closed and renamed, and
+ * the directory synced, before the next file is begun. */
 #include "src/file.h"
 #include "src/text.h"
 #include "tests/faults/checks.h"
@@ -15,13 +15,15 @@
 #define MOST_BYTES ((size_t)64 << 20)
 enum { QUICK_STRIDE = 23 };
 
-/* The folder as it may be now; returns whether there is something to go on from. */
+/* Writes the directory as it may be now; returns whether there is a checkpoint to resume from.
+ */
 static bool check_state(const Disk *disk, Kept bytes, Kept names, size_t call, bool saved)
 {
     disk_write(disk, bytes, names);
     bool possible = has_checkpoint("run");
-    expect(possible || !saved, "power lost at call %zu (bytes %d, names %d): nothing loads",
-           call, (int)bytes, (int)names);
+    expect(possible || !saved,
+           "power lost at call %zu (bytes %d, names %d): no checkpoint loads", call, (int)bytes,
+           (int)names);
     if (!possible)
         return false;
     Outcome outcome = session_run(NULL, RUN_RESUME "run");
@@ -38,7 +40,7 @@ static void check_states(const Disk *disk, size_t call, bool *saved)
     for (Kept bytes = KEPT_ALL; bytes < KEPT_WAYS; bytes++)
         for (Kept names = KEPT_ALL; names <= KEPT_NONE; names++)
             sure = check_state(disk, bytes, names, call, *saved) && sure;
-    *saved = sure; /* once no failure could take it away, none may later */
+    *saved = sure; /* once a checkpoint is safe, one must stay safe */
 }
 
 void check_power(bool quick)
@@ -62,7 +64,7 @@ void check_power(bool quick)
         if (changed && call % (quick ? QUICK_STRIDE : 1) == 0)
             check_states(disk, call, &saved);
     }
-    expect(!disk_owes_sync(disk), "in the end the folder is not synced");
+    expect(!disk_owes_sync(disk), "the directory is not synced at the end");
     disk_free(disk);
     free(record);
     remove_folder("run");

@@ -24,7 +24,7 @@
 static struct {
     char *programs, *folder;
     size_t runs, checks, failed;
-    int fired; /* the file that faults leave a byte in */
+    int fired; /* the file into which a fault writes a byte */
 } session;
 
 void session_begin(const char *programs)
@@ -85,13 +85,13 @@ static void redirect(const char *path, int flags, int fd)
     close(opened);
 }
 
-/* How a program is run. */
+/* How to run a program. */
 typedef struct Way {
     const char *fault, *record, *closed; /* NULL for none */
-    long microseconds;                   /* until it is killed; 0: never */
+    long microseconds;                   /* time until it is killed; 0: never */
 } Way;
 
-/* In the child: from here on it is the program. */
+/* In the child process: becomes the program. */
 static _Noreturn void become(const char *command, const Way *way)
 {
     char *words = memory_copy_text(command), **arguments = NULL;
@@ -193,7 +193,7 @@ bool same_file(const char *a, const char *b)
     return same;
 }
 
-/* The names in a folder, each the caller's to free. */
+/* The names in a directory; the caller frees each. */
 static char **names_in(const char *path)
 {
     char **names = NULL;
@@ -213,7 +213,7 @@ static void free_names(char **names)
     arrfree(names);
 }
 
-/* Calls back with the paths in both folders of each file in one of them. */
+/* Calls back for each file in either directory, with its paths in both. */
 static bool for_files(const char *from, const char *to,
                       bool (*each)(const char *from, const char *to))
 {

@@ -1,6 +1,6 @@
-/* Checkpoints: a header, a zero, and the numbers. The length that a file begins with is put
- * before them here, so that inputs can grow; and as they have no checksums, any change of them
- * is looked at. */
+/* Checkpoints: a header, a zero, and the weights. This target writes the length of the header
+ * itself, so that inputs can grow, and there are no checksums, so that every mutation is read.
+ */
 #include "models/checkpoint.h"
 #include "src/memory.h"
 #include "tests/fuzz/fuzz.h"
@@ -23,7 +23,7 @@ static char *frame(const uint8_t *data, size_t size, size_t *framed)
     return file;
 }
 
-/* All numbers of a checkpoint; those that it does not have are NULL. */
+/* All numbers of a checkpoint; missing ones are NULL. */
 typedef struct Numbers {
     real *weights, *m, *v, *average;
 } Numbers;

@@ -1,4 +1,4 @@
-/* Texts: how they are read, cut into tokens, and what is kept of their words. */
+/* Texts: readers, tokenizers and vocabularies. */
 #include "data/corpus.h"
 #include "data/reader.h"
 #include "data/utf8.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Takes the next byte for a choice; 0 behind the end. */
+/* Uses the next byte as a choice; 0 after the end. */
 static size_t next_choice(const uint8_t **data, size_t *size)
 {
     if (!*size)
@@ -17,7 +17,7 @@ static size_t next_choice(const uint8_t **data, size_t *size)
     return *(*data)++;
 }
 
-/* --- the reader: one byte, odd for what is to be packed first --- */
+/* --- reader: one byte, odd to pack the rest first --- */
 
 static char *pack(const uint8_t *data, size_t size, size_t *packed_size)
 {
@@ -34,7 +34,7 @@ static char *pack(const uint8_t *data, size_t size, size_t *packed_size)
     return packed;
 }
 
-/* What zlib's own reader makes of a file that was accepted: the same. */
+/* zlib's own reader must agree on an accepted file. */
 static void check_unpacked(const char *path, const char *bytes, size_t size)
 {
     gzFile file = gzopen(path, "rb");
@@ -94,8 +94,8 @@ static bool has_inner_mark(const uint8_t *data, size_t size)
     return size > 1 && memmem(data + 1, size - 1, UTF8_BYTE_ORDER_MARK, length) != NULL;
 }
 
-/* The three splits together are the text; but each is one by itself, so that a byte order mark
- * at the start of any is skipped. */
+/* The three splits together are the text, except that a byte order mark at the start of each is
+ * skipped. */
 static void check_splits(const Corpus *corpus, const uint8_t *data, size_t size)
 {
     char *text = memory_take(size + 2, 1, "an input");
@@ -117,7 +117,7 @@ static void check_splits(const Corpus *corpus, const uint8_t *data, size_t size)
     free(text);
 }
 
-/* Writes ids as the text that they stand for; the caller frees. */
+/* The text of these ids; the caller frees. */
 static char *write_text(const Vocabulary *vocabulary, const CorpusSplit *split, size_t *size)
 {
     char *text = NULL;
@@ -133,9 +133,9 @@ static char *write_text(const Vocabulary *vocabulary, const CorpusSplit *split, 
     return text;
 }
 
-/* What the ids stand for is cut into the same ids again, behind a line end that keeps a mark
- * from standing at the start. Characters with carriage returns are let be: one that stands by
- * itself becomes a part of the line end that follows it. */
+/* The text of the ids gives the same ids again, after a line end that keeps a byte order mark
+ * from the start. Characters with carriage returns are skipped: a single one becomes part of
+ * the line end after it. */
 static void check_written(const Corpus *corpus, const CorpusSplit *split, bool has_returns)
 {
     const Vocabulary *vocabulary = &corpus->vocabulary;
@@ -168,7 +168,7 @@ static void check_vocabulary(const Vocabulary *vocabulary)
     free(text);
 }
 
-/* Read again with its vocabulary known, it is the same corpus. */
+/* Reading with the learned vocabulary gives the same corpus. */
 static void check_known(const Corpus *corpus, const char *path, const CorpusOptions *options)
 {
     Corpus again;

@@ -45,7 +45,7 @@ const FuzzTarget *fuzz_find(const char *name)
 
 void fuzz_broken(const char *condition, const char *file, int line)
 {
-    fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, condition);
+    fprintf(stderr, "%s:%d: failed: %s\n", file, line, condition);
     abort();
 }
 
@@ -90,7 +90,7 @@ static void remove_folder(void)
     nftw(folder, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
 }
 
-/* In memory where that can be had: files are synced after every write. */
+/* In memory if possible, because files are synced after every write. */
 const char *fuzz_scratch_folder(void)
 {
     if (!folder[0]) {
@@ -142,6 +142,6 @@ void fuzz_check_shown(const char *text, bool lines)
         FUZZ_HOLDS(!(c[0] == 0xc2 && c[1] < 0xa0)); /* the control characters of Latin-1 */
         bool turns = c[0] == 0xe2 && ((c[1] == 0x80 && c[2] >= 0xaa && c[2] <= 0xae) ||
                                       (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
-        FUZZ_HOLDS(!turns); /* the direction of writing */
+        FUZZ_HOLDS(!turns); /* changes the writing direction */
     }
 }

@@ -1,10 +1,10 @@
-/* Fuzzing: what people and their files may bring, mutated by the million.
+/* Fuzzing: mutated inputs for everything that linnet parses or prints.
  *
- * A target is a function that takes any bytes for an input of one kind, and checks what must
- * hold of every input: that nothing crashes is the least of it. What was read can be written
- * and read again as the same; what is refused is refused with a reason; what is printed holds
- * nothing that its reader would obey. libfuzzer.c lets libFuzzer look for inputs that break
- * this; replay.c tries those that are kept in seeds/ and regressions/, with any compiler. */
+ * A target is a function that takes any bytes as an input of one kind, and checks more than
+ * that nothing crashes: accepted input can be written and read back unchanged, refused input
+ * gets a reason, and output has no control characters or markup. libfuzzer.c lets libFuzzer
+ * look for inputs that break this; replay.c runs those in seeds/ and regressions/, with any
+ * compiler. */
 #ifndef LINNET_FUZZ_H
 #define LINNET_FUZZ_H
 
@@ -14,36 +14,36 @@
 #include <stdint.h>
 
 typedef struct FuzzTarget {
-    const char *name; /* of the folders of its inputs, too */
+    const char *name; /* also the directory name of its inputs */
     void (*run)(const uint8_t *data, size_t size);
 } FuzzTarget;
 
-/* NULL if there is none of that name. */
+/* NULL if there is no target with that name. */
 const FuzzTarget *fuzz_find(const char *name);
 const FuzzTarget *fuzz_target(size_t index); /* NULL after the last */
 
-/* Ends the program, in a way that a fuzzer notices, unless the condition holds. */
+/* Aborts, which a fuzzer notices, unless the condition holds. */
 #define FUZZ_HOLDS(condition) \
     ((condition) ? (void)0 : fuzz_broken(#condition, __FILE__, __LINE__))
 _Noreturn void fuzz_broken(const char *condition, const char *file, int line);
 
-/* A refusal gives a reason; call it with an error that was empty before. */
+/* Checks that a refusal has a reason; the error must have been empty before. */
 void fuzz_check_reason(const Error *error);
 
-/* The bytes as a file that can be read, but not replaced. There is one at a time, and its path
- * stays valid until the next call. */
+/* A readable file with these bytes, which cannot be replaced. There is only one; its path stays
+ * valid until the next call. */
 const char *fuzz_file(const void *bytes, size_t size);
-/* The path of a file that can be written, in a folder that goes when the program ends. The
- * caller frees. */
+/* The path of a writable file, in a directory that is removed when the program ends. The caller
+ * frees. */
 char *fuzz_scratch(const char *name);
-/* The bytes as a file in that folder. */
+/* Writes a file with these bytes in that directory. */
 void fuzz_scratch_put(const char *path, const void *bytes, size_t size);
 const char *fuzz_scratch_folder(void);
 
-/* The bytes up to the first zero as a text, and moves on behind it. The caller frees. */
+/* The bytes up to the first zero as a string; moves past it. The caller frees. */
 char *fuzz_next_text(const uint8_t **data, size_t *size);
 
-/* Texts that are shown have to be UTF-8 without anything that terminals or pages obey. */
+/* Displayed text must be UTF-8 without control characters. */
 void fuzz_check_shown(const char *text, bool lines);
 
 void fuzz_header(const uint8_t *data, size_t size);

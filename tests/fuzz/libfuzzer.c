@@ -1,5 +1,5 @@
-/* For libFuzzer. All targets are one program; --target=NAME says which. libFuzzer passes over
- * options with two dashes, and hands them on to the programs that it starts itself. */
+/* The entry points for libFuzzer. One program has all targets; --target=NAME chooses one.
+ * libFuzzer ignores options with two dashes, and passes them to the processes it starts. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
             target = fuzz_find((*argv)[i] + strlen(option));
     if (target)
         return 0;
-    fprintf(stderr, "Say what to fuzz, with %sNAME:", option);
+    fprintf(stderr, "Choose a target with %sNAME:", option);
     for (size_t i = 0; fuzz_target(i); i++)
         fprintf(stderr, " %s", fuzz_target(i)->name);
     fputc('\n', stderr);

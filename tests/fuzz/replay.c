@@ -1,6 +1,5 @@
-/* Hands kept inputs to the targets, without libFuzzer: replay FOLDER..., where each folder has
- * one folder for each target that it has inputs for. A target without any is an error, so that
- * nobody thinks it was tried. */
+/* Runs the targets on stored inputs, without libFuzzer: replay DIRECTORY..., where each has a
+ * directory of inputs for each target. A target without inputs is an error. */
 #include "tests/fuzz/fuzz.h"
 #include "src/file.h"
 #include "src/memory.h"
@@ -13,13 +12,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Shows which input it was, if this is where the program ends: by a signal, or by an exit that
- * nobody asked for. */
+/* Names the current input if the program ends by a signal or an unexpected exit. */
 static const char *current = "";
 
 static void say_current(void)
 {
-    static const char what[] = "fuzz: it was ";
+    static const char what[] = "fuzz: the input was ";
     struct iovec parts[] = {
         {(void *)what, strlen(what)}, {(void *)current, strlen(current)}, {(void *)"\n", 1}};
     if (*current && writev(STDERR_FILENO, parts, 3) < 0)
@@ -29,7 +27,7 @@ static void say_current(void)
 static void say_and_end(int signal)
 {
     say_current();
-    raise(signal); /* which ends the program now, for the handler is gone */
+    raise(signal); /* now ends the program, because the handler was reset */
 }
 
 static void say_at_the_end(void)
@@ -50,7 +48,7 @@ static void replay_file(const FuzzTarget *target, const char *path)
     if (!file_read(path, most, &bytes, &size, &error))
         die("%s", error.text);
     current = path;
-    /* A copy of just this size, so that reading beyond it can be noticed. */
+    /* A copy of exactly this size, so that sanitizers see reads past its end. */
     uint8_t *copy = memory_take(size, 1, path);
     if (size)
         memcpy(copy, bytes, size);
@@ -89,9 +87,9 @@ int main(int argc, char **argv)
         for (int i = 1; i < argc; i++)
             inputs += replay_folder(fuzz_target(count), argv[i]);
         if (!inputs)
-            die("%s: there are no inputs for this target", fuzz_target(count)->name);
+            die("%s: no inputs for this target", fuzz_target(count)->name);
         all += inputs;
     }
-    printf("fuzz: %zu kept inputs of %zu targets hold\n", all, count);
+    printf("fuzz: %zu stored inputs of %zu targets passed\n", all, count);
     return EXIT_SUCCESS;
 }

@@ -1,4 +1,4 @@
-/* What a run's folder holds: its log, its scores, its settings, and what is made of them. */
+/* The files of a run directory (log, scores, settings) and the output made from them. */
 #include "eval/page/parts.h"
 #include "eval/runs/rundata.h"
 #include "eval/runs/runlog_format.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- the log --- */
+/* --- log --- */
 
 static char *write_log(const RunLogText *log)
 {
@@ -24,7 +24,7 @@ static char *write_log(const RunLogText *log)
     return text;
 }
 
-/* Nine digits are kept of a number: from then on nothing changes. */
+/* Numbers are written with nine digits, so a second round trip changes nothing. */
 static void check_log(const RunLogText *log)
 {
     char *text = write_log(log);
@@ -72,10 +72,10 @@ static const RunScore *last_like(const RunScore *scores, const RunScore *protoco
     return last;
 }
 
-/* Noted one by one, the last of each protocol stays, and stays what it was. */
+/* Of scores saved one by one, the last of each protocol stays, unchanged. */
 static void check_scores(const RunScore *scores)
 {
-    enum { MOST = 16 }; /* noting writes a file each time */
+    enum { MOST = 16 }; /* every save writes a file */
     char *path = fuzz_scratch("scores.csv");
     RunScore *back;
     Error error = {""};
@@ -111,10 +111,9 @@ void fuzz_scores(const uint8_t *data, size_t size)
     }
 }
 
-/* --- the folder: settings, log, scores and samples, with zeros between them --- */
+/* --- run directory: settings, log, scores and samples, separated by zeros --- */
 
-/* What is printed is JSON, and says what was read. Whole numbers may be larger than jansson has
- * integers for. */
+/* The output is valid JSON with the values read. Integers may exceed those of jansson. */
 static void check_json(const RunData *run)
 {
     char *text = NULL;
@@ -132,7 +131,7 @@ static void check_json(const RunData *run)
     free(text);
 }
 
-/* Every tag of a page is one that the program writes. */
+/* Every tag of the page was written by the program. */
 static void check_tags(const char *page)
 {
     static const char *const tags[] = {
@@ -176,7 +175,7 @@ static void check_page(RunData *run)
     free(text);
 }
 
-/* The next part becomes a file; without one there is no such file. */
+/* Writes the next part to a file; without a next part, there is no file. */
 static void put_next(const char *name, const uint8_t **data, size_t *size)
 {
     char *path = fuzz_scratch(name), *text = fuzz_next_text(data, size);

@@ -1,4 +1,4 @@
-/* Tensor files: the header by itself, and whole files. */
+/* Tensor files: the header alone, and whole files. */
 #include "models/safetensors.h"
 #include "src/containers.h"
 #include "tests/fuzz/fuzz.h"
@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <string.h>
 
-/* --- the header: two bytes for how much follows it, then JSON --- */
+/* --- header: two bytes for the size of the data, then JSON --- */
 
 static void check_table(const SafetensorsHeader *header, size_t data_size)
 {
@@ -48,7 +48,7 @@ void fuzz_header(const uint8_t *data, size_t size)
 
 /* --- whole files --- */
 
-/* The tensors with their numbers; NULL if some are not finite. */
+/* The tensors with their values; NULL if some are not finite. */
 static TensorRecord *load_all(const SafetensorsFile *file)
 {
     TensorRecord *records = NULL;
@@ -75,7 +75,7 @@ static TensorRecord *load_all(const SafetensorsFile *file)
     return records;
 }
 
-/* Whether the writer makes it itself. */
+/* Whether the writer sets this key itself. */
 static bool is_writers(const char *key)
 {
     return strcmp(key, "crc32") == 0 || strcmp(key, "header_crc32") == 0 ||

@@ -1,4 +1,4 @@
-/* Settings: files of "name = value" lines, and command lines, both with all that train has. */
+/* Settings: files of "name = value" lines, and command lines, with all options of train. */
 #include "src/memory.h"
 #include "src/text.h"
 #include "tests/fuzz/fuzz.h"
@@ -14,8 +14,7 @@ static void begin(Settings *settings, OptionGroup groups[GROUP_COUNT])
     options_set_defaults(groups, GROUP_COUNT);
 }
 
-/* What is stored of the settings reads back as the same, by those who know all of it and by
- * those who know only a part. */
+/* Written settings are read back unchanged, with all options and with a part of them. */
 static void check_stored(const OptionGroup groups[GROUP_COUNT])
 {
     Settings again;
@@ -35,7 +34,7 @@ static void check_stored(const OptionGroup groups[GROUP_COUNT])
     free(text);
 }
 
-/* A model that is accepted stays as it is when it is checked again. */
+/* Checking an accepted model again does not change it. */
 static void check_model(const OptionGroup *group)
 {
     ModelConfig *config = group->target;
@@ -73,7 +72,7 @@ void fuzz_settings(const uint8_t *data, size_t size)
     free(text);
 }
 
-/* --- command lines: the words, each with a line end after it --- */
+/* --- command lines: words, each followed by a line end --- */
 
 enum { MOST_WORDS = 64 };
 
@@ -87,7 +86,7 @@ static int cut_words(char *text, char *words[MOST_WORDS + 1])
     return count;
 }
 
-/* The same settings, said one by one as name and value. */
+/* The same settings, set one by one by name and value. */
 static void check_said_plainly(const OptionGroup groups[GROUP_COUNT], const CommandLine *line)
 {
     Settings again;

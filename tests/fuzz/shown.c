@@ -1,5 +1,5 @@
-/* Texts of other people's choosing where they are shown: on pages, in pictures, in JSON, on
- * terminals, in shell commands, and as print would have them. */
+/* Hostile text where it is shown: on pages, in pictures, in JSON, on terminals, in shell
+ * commands, and detokenised. */
 #include "data/utf8.h"
 #include "eval/draw/markup.h"
 #include "eval/draw/svg.h"
@@ -26,7 +26,7 @@ static bool is_utf8(const char *text)
     return true;
 }
 
-/* A document would have been ended, or left, by one of these. */
+/* One of these would end the document or leave the element. */
 static void check_markup(const char *markup)
 {
     static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
@@ -78,7 +78,7 @@ static void try_terminal(const char *text)
 static void try_json(const char *text)
 {
     if (!is_utf8(text))
-        return; /* whoever writes JSON has it made UTF-8 before */
+        return; /* JSON writers convert to UTF-8 first */
     char *quoted = NULL;
     text_append_json_string(&quoted, text);
     json_t *value = json_loads(quoted, JSON_DECODE_ANY, NULL);
@@ -87,7 +87,7 @@ static void try_json(const char *text)
     free(quoted);
 }
 
-/* Reads a word as a shell does that finds nothing in it to expand. */
+/* Parses a quoted word as a shell does. */
 static void try_shell(const char *text)
 {
     static const char special[] = " \t\n\\\"`$&|;<>()*?[]#~!{}";
@@ -119,7 +119,7 @@ void fuzz_escaping(const uint8_t *data, size_t size)
     free(text);
 }
 
-/* --- pictures: the names of two curves, each with a zero after it, then their points --- */
+/* --- pictures: the names of two curves, each followed by a zero, then their points --- */
 
 enum { MOST_POINTS = 64 };
 
@@ -142,7 +142,7 @@ static size_t count(const char *text, char wanted)
     return times;
 }
 
-/* Every number that says where something is can be drawn. */
+/* Every coordinate is finite. */
 static void check_places(const char *picture)
 {
     static const char *const attributes[] = {" d=\"", " x=\"", " y=\"", " cx=\"", " cy=\""};
@@ -155,7 +155,7 @@ static void check_places(const char *picture)
         }
 }
 
-/* Names change what is read in a picture, and nothing of how it is made. */
+/* Names change the text in a picture, not its elements. */
 static void check_picture(const Chart *chart, const Chart *plain, const char *title)
 {
     char *picture = draw(chart, title), *expected = draw(plain, "title");
@@ -200,7 +200,7 @@ void fuzz_picture(const uint8_t *data, size_t size)
     free(names[1]);
 }
 
-/* --- print: lines of words --- */
+/* --- detokenised lines of words --- */
 
 static void check_written(const char *word, const char *written)
 {
