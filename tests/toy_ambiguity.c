@@ -1,11 +1,11 @@
 /* Looks for a text with two derivations in a grammar.
  *
- * Two derivations run side by side, word by word. Each is a stack of what is still to be
- * written; a pair of stacks goes on to every pair that the same next word leads to, and is
- * marked once the two have chosen differently. If a marked pair can end together, or comes to
- * be twice the same stack, some text has two derivations; if the search runs out of new pairs,
- * no text has. Depth is bounded, so the stacks are finitely many and the answer is a proof.
- * Tails of stacks are shared like those of lists, which keeps a stack as small as a number. */
+ * Two derivations run in parallel, word by word. Each is a stack of nodes still to be derived.
+ * A pair of stacks leads to every pair that the same next word allows, and is marked once the
+ * two have chosen differently. If a marked pair can end together, or has two equal stacks, some
+ * text has two derivations; if the search finds no new pairs, no text has. The depth is
+ * bounded, so there are finitely many stacks and the answer is a proof. Stacks share their
+ * tails like lists, so each is a single index. */
 #include "tests/toy_ambiguity.h"
 #include "src/containers.h"
 
@@ -21,14 +21,14 @@ typedef struct CellEntry {
 } CellEntry;
 
 typedef struct Pair {
-    uint64_t key; /* both stacks, and in the lowest bit whether they have chosen differently */
+    uint64_t key; /* both stacks; the lowest bit: whether they have chosen differently */
 } Pair;
 
 typedef struct Search {
     const ToyGrammar *grammar;
     Cell *cells;
     CellEntry *cell_map;
-    Pair *pairs; /* an stb_ds set, which keeps the order in which they were found */
+    Pair *pairs; /* an stb_ds set, which keeps the order of insertion */
     bool ambiguous;
 } Search;
 

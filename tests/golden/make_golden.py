@@ -1,14 +1,14 @@
-"""Computes values.txt: two tiny models written down once more, in PyTorch.
+"""Computes values.txt with PyTorch: two tiny models implemented a second time.
 
     python3 tests/golden/make_golden.py >tests/golden/values.txt
 
-Nothing here knows linnet's code. The equations are those of the READMEs and of the papers, and
-the derivatives are PyTorch's own, in double precision. Weights and tokens follow a formula that
-tests/test_golden.c has too, so that the file need not hold them. Each record is a line
+It is independent of linnet's code: the equations come from the READMEs and the papers, and PyTorch
+computes the derivatives in double precision. Weights and tokens follow a formula that
+tests/test_golden.c repeats, so the file does not store them. Each record is a line
 
     CASE WHAT NAME COUNT
 
-and a line of so many numbers: the last logits of each text, the loss (the sum over all tokens),
+and a line of COUNT numbers: the last logits of each text, the loss (the sum over all tokens),
 the gradient of every tensor, every tensor after three steps of AdamW, and the loss after fifty.
 The texts are longer than a chunk of linnet's linear attention.
 """
@@ -22,7 +22,7 @@ BATCH, LENGTH, LAYERS, HEADS, WIDTH, INNER, VOCABULARY = 2, 70, 2, 3, 6, 10, 11
 STEPS, MORE_STEPS = 3, 47
 RATE, BETAS, EPSILON, DECAY, CLIP = 0.01, (0.9, 0.95), 1e-4, 0.1, 0.25
 
-# Pre-norm, GELU, learned positions and a tied head; and all of that the other way.
+# "usual": pre-norm, GELU, learned positions, tied head; "other": the opposite of each.
 CASES = {"softmax": "usual", "linear": "other"}
 
 
@@ -56,7 +56,7 @@ def shapes(usual):
 
 
 def start(row, name, shape):
-    """First weights: fractions that a float holds exactly."""
+    """Initial weights: fractions that a float represents exactly."""
     gain = 1 if "ln_" in name and name.endswith("weight") else 0
     values = [
         ((7 * i * i + 37 * i + 23 * row) % 101 - 50) / 128 + gain for i in range(math.prod(shape))
@@ -71,7 +71,7 @@ def tokens():
 
 
 def rotate(x):
-    """Rotary positions of (batch, heads, time, width): halves are turned against each other."""
+    """Rotary position encoding of (batch, heads, time, width), rotating pairs of half features."""
     half = x.shape[-1] // 2
     rates = 10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
     angles = torch.arange(LENGTH, dtype=torch.float64)[:, None] * rates
@@ -153,7 +153,7 @@ def optimizer(w):
 
 
 def train(w, adam, steps, loss_of):
-    """Steps on the mean over the tokens, its gradient held to a length."""
+    """Steps on the mean loss per token, with gradient clipping."""
     for _ in range(steps):
         adam.zero_grad()
         (loss_of() / (BATCH * LENGTH)).backward()

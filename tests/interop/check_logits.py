@@ -1,8 +1,8 @@
-"""Whether transformers computes what linnet computes.
+"""Checks that transformers computes linnet's logits.
 
-check_logits.py MODEL...: folders that export wrote with --example. Opens each by the Auto
-classes, as people do, and compares tokens and logits with the example. Exits with 1 when they
-differ, by more than rounding in the case of logits."""
+check_logits.py MODEL...: directories written by export --example. Opens each with the Auto
+classes and compares tokens and logits with the example. Exits with 1 if tokens differ, or logits
+by more than rounding."""
 
 import json
 import os

@@ -1,7 +1,7 @@
-"""Whether the safetensors library reads linnet's files as linnet wrote them.
+"""Checks that the safetensors library reads linnet's files.
 
-check_tensors.py FILE...: every tensor that the library hands out must be, bit for bit, what the
-header says lies at its place in the file. Exits with 1 on any difference."""
+check_tensors.py FILE...: every tensor from the library must have exactly the bytes that the header
+places in the file. Exits with 1 on any difference."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ TYPES = {"F32": "<f4", "F64": "<f8", "U8": "u1"}
 
 
 def tensors_by_hand(path):
-    """The tensors and the metadata, by the few lines that the format takes."""
+    """The tensors and the metadata, parsed without the library."""
     data = open(path, "rb").read()
     start = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:start])
@@ -38,7 +38,7 @@ def check(path):
             assert tensor.shape == numbers.shape, f"{about}: shape {tensor.shape}"
             assert tensor.dtype == numbers.dtype, f"{about}: type {tensor.dtype}"
             assert tensor.tobytes() == numbers.tobytes(), f"{about}: other numbers"
-    print(f"{path}: {len(expected)} tensors are the same")
+    print(f"{path}: {len(expected)} tensors are identical")
 
 
 if __name__ == "__main__":

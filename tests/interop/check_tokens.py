@@ -1,7 +1,7 @@
-"""Whether an exported tokenizer gives linnet's tokens, and their text again.
+"""Checks that an exported tokenizer encodes and decodes like linnet.
 
-check_tokens.py MODEL PLAIN: two folders that export wrote of one run with one --example, MODEL
-in the form of transformers and PLAIN with --plain. Exits with 1 on any difference."""
+check_tokens.py MODEL PLAIN: two directories exported from one run with one --example, MODEL for
+transformers and PLAIN with --plain. Exits with 1 on any difference."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def read_json(folder, name):
 
 
 def written(ids, vocabulary):
-    """What linnet's sample writes for these tokens."""
+    """The text that linnet's sample prints for these tokens."""
     if vocabulary["words"] is None:
         return bytes(ids).decode("utf-8")
     separator = " " if vocabulary["tokens"] == "word" else ""
@@ -46,7 +46,7 @@ def check(model, plain):
     check_ids(tokenizer.encode(example["text"]).ids, example["ids"], model)
     expected = written(example["ids"], vocabulary)
     assert tokenizer.decode(example["ids"]) == expected, f"{model}: decodes to other text"
-    print(f"{model}: {len(example['ids'])} tokens are the same, both ways")
+    print(f"{model}: {len(example['ids'])} tokens are encoded and decoded alike")
 
 
 if __name__ == "__main__":

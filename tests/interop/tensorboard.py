@@ -1,5 +1,5 @@
-"""Reads the event files of a run's folder with TensorBoard's own reader and compares every
-scalar with log.csv: tensorboard.py RUN. Exits 1 on any mismatch."""
+"""Reads the event files of a run directory with TensorBoard's own reader and compares every
+scalar with log.csv: tensorboard.py RUN. Exits with 1 on any difference."""
 
 import csv
 import math
@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-sys.path.pop(0)  # this folder, where "tensorboard" would be this script
+sys.path.pop(0)  # this directory, where "tensorboard" would be this script
 
 from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.util import tensor_util
@@ -23,7 +23,7 @@ COLUMNS = {
 
 
 def same(a, b):
-    """Floats of 24 bits, of which one was written with nine digits."""
+    """Whether two single-precision floats agree, one of them written with nine digits."""
     return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= 2e-7 * max(abs(a), abs(b))
 
 
@@ -32,7 +32,7 @@ def expected(rows, column):
 
 
 def plain(pairs):
-    """Without the blank that samples.txt puts before a line that begins with #."""
+    """Removes the blank that samples.txt puts before a line that begins with #."""
     return [(step, re.sub("(?m)^ #", "#", text)) for step, text in pairs]
 
 
@@ -85,11 +85,11 @@ def main(folder):
         lines = "".join(line for line in file if not line.startswith("# "))
     if not settings or settings[-1][1] != lines:
         wrong += 1
-        print(f"{folder}: the settings are not those of settings.conf")
+        print(f"{folder}: the settings differ from settings.conf")
     samples = plain(texts(events, "sample"))
     if samples and samples != plain(samples_of(os.path.join(folder, "samples.txt"))):
         wrong += 1
-        print(f"{folder}: the samples are not those of samples.txt")
+        print(f"{folder}: the samples differ from samples.txt")
     print(f"{folder}: {compared} scalars compared, {wrong} mismatches")
     return 1 if wrong or not compared else 0
 

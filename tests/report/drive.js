@@ -1,9 +1,8 @@
-/* Uses the page of compare --html as people do, with clicks, keys and the pointer, and tells
- * the page around it what came of that: a line for each case, "pass" or "fail". report.sh appends
- * this to a copy of a page and puts that into a frame of the width to try, as the windows of
- * browsers have a least width. */
+/* Tests the page of compare --html with clicks, keys and the pointer. Sends a line for each check
+ * to the surrounding page, "pass" or "fail". report.sh appends this script to a copy of the page
+ * and shows it in a frame of the tested width, because browser windows have a minimum width. */
 'use strict';
-addEventListener('error', event => report('no error: ' + event.message, false));
+addEventListener('error', event => report('the page has no error: ' + event.message, false));
 const lines = [];
 function report(name, good) {
     lines.push((good ? 'pass ' : 'fail ') + name);
@@ -28,7 +27,7 @@ function set(name, value) {
     field.dispatchEvent(new Event('input', {bubbles: true}));
 }
 
-/* A pointer at a share of the plane's width and height. */
+/* A pointer event at this fraction of the plot's width and height. */
 function point(index, kind, x, y) {
     const area = picture(index).getBoundingClientRect();
     picture(index).dispatchEvent(new PointerEvent(kind, {bubbles: true, button: 0,
@@ -39,8 +38,8 @@ function press(target, key) {
     target.dispatchEvent(new KeyboardEvent('keydown', {bubbles: true, cancelable: true, key}));
 }
 
-/* The files that the page hands out, in place of a download. They are kept in a form that can be
- * looked into at once: the clock of a browser without a window does not wait for blobs. */
+/* The files that the page offers for download, kept as text: a headless browser with virtual
+ * time does not wait for blobs. */
 const files = [];
 window.Blob = class extends Blob {
     constructor(parts, options) {
@@ -60,16 +59,16 @@ HTMLAnchorElement.prototype.click = function () {
 };
 
 function testStart(runs) {
-    report('the still picture has gone', one('#still') === null);
-    report('a legend entry for each run', legend().length === runs.length);
-    report('names are as they were given', legend().every((button, i) =>
+    report('the static picture is removed', one('#still') === null);
+    report('the legend has an entry for each run', legend().length === runs.length);
+    report('the legend shows the names unchanged', legend().every((button, i) =>
         button.textContent === runs[i].name));
-    report('a validation curve for each run that has one',
+    report('every run with validations has a validation curve',
         curves(0).length === runs.filter(run => run.val.some(loss => loss !== null)).length);
-    report('a training curve for each run', curves(1).length === runs.length);
-    report('no number of a picture is anything but finite',
+    report('every run has a training curve', curves(1).length === runs.length);
+    report('every number in a picture is finite',
         all('#charts svg').every(svg => !/NaN|Infinity|undefined/.test(svg.outerHTML)));
-    report('runs have one colour everywhere', runs.every((run, i) => {
+    report('every run has one colour everywhere', runs.every((run, i) => {
         const colours = [one('path', legend()[i]),
             ...all('.numbers .swatch path').slice(i, i + 1),
             ...all('.settings .swatch path').slice(i, i + 1),
@@ -78,9 +77,9 @@ function testStart(runs) {
             curves(1).filter(group => group.dataset.curve === run.name)
                 .every(group => one('path', group).getAttribute('stroke') === run.colour);
     }));
-    report('nothing sticks out at the side',
+    report('nothing is wider than the page',
         document.documentElement.scrollWidth <= document.documentElement.clientWidth);
-    report('nothing came out of a name', !window.alerted && all('main script').length === 0);
+    report('names run no scripts', !window.alerted && all('main script').length === 0);
 }
 
 function testGaps(runs) {
@@ -91,18 +90,18 @@ function testGaps(runs) {
     const group = curves(1).find(curve => curve.dataset.curve === broken.name);
     const wanted = broken.train.filter((loss, i) => loss !== null &&
         (i === 0 || broken.train[i - 1] === null)).length;
-    report('what is no number is a gap', lineOf(group).split('M').length - 1 === wanted);
+    report('a missing value is a gap in the curve', lineOf(group).split('M').length - 1 === wanted);
     set('smoothing', 0.6);
-    report('smoothed too', lineOf(curves(1).find(curve =>
+    report('a missing value is a gap in the smoothed curve', lineOf(curves(1).find(curve =>
         curve.dataset.curve === broken.name)).split('M').length - 1 === wanted);
 }
 
 function testLegend(runs) {
     const before = curves(1).length;
     legend()[0].click();
-    report('a click hides a run', !pressed()[0] && curves(1).length === before - 1);
+    report('a click on the legend hides a run', !pressed()[0] && curves(1).length === before - 1);
     legend()[0].click();
-    report('another shows it', pressed()[0] && curves(1).length === before);
+    report('a second click shows the run again', pressed()[0] && curves(1).length === before);
     const last = legend()[runs.length - 1];
     const twice = () => {
         last.click();
@@ -110,15 +109,15 @@ function testLegend(runs) {
         last.dispatchEvent(new MouseEvent('dblclick', {bubbles: true}));
     };
     twice();
-    report('a double click leaves only it',
+    report('a double click shows only that run',
         pressed().every((on, i) => on === (i === runs.length - 1)));
     twice();
-    report('another brings all back', pressed().every(on => on));
+    report('a second double click shows all runs', pressed().every(on => on));
     last.dispatchEvent(new MouseEvent('click', {bubbles: true, shiftKey: true}));
-    report('so does Shift', pressed().filter(on => on).length === 1);
+    report('Shift and a click show only that run', pressed().filter(on => on).length === 1);
     last.dispatchEvent(new MouseEvent('click', {bubbles: true, shiftKey: true}));
     legend().forEach(button => button.click());
-    report('without any run there is nothing to show', words(0).includes('nothing to show'));
+    report('the chart says when it has no runs to show', words(0).includes('nothing to show'));
     legend().forEach(button => button.click());
 }
 
@@ -131,33 +130,33 @@ function testAxes(runs) {
             axis === 'seconds' ? /^wall time \(/.test(label) : label === axis);
         seen.add(all('text', picture(0)).map(text => text.textContent).join());
     }
-    report('each axis has its own ticks', seen.size === 4);
+    report('every x axis has its own ticks', seen.size === 4);
     set('x', 'epoch');
     const loss = lineOf(curves(1)[0]);
     set('y', 'perplexity');
-    report('perplexity is another curve', lineOf(curves(1)[0]) !== loss &&
+    report('perplexity changes the curve', lineOf(curves(1)[0]) !== loss &&
         words(1).includes('perplexity') &&
         one('h3', figure(1)).textContent === 'Training perplexity');
     const plain = lineOf(curves(1)[0]);
     set('log', true);
-    report('so is its logarithm', lineOf(curves(1)[0]) !== plain);
+    report('a logarithmic scale changes the curve', lineOf(curves(1)[0]) !== plain);
     set('log', false);
     set('y', 'loss');
-    report('and all of it comes back', lineOf(curves(1)[0]) === loss);
+    report('switching back restores the curve', lineOf(curves(1)[0]) === loss);
     set('together', true);
     const validated = runs.filter(run => run.val.some(loss => loss !== null)).length;
-    report('both losses fit into one chart', figure(1).hidden &&
+    report('one chart shows both losses', figure(1).hidden &&
         curves(0).length === runs.length + validated);
     set('together', false);
 }
 
-/* The last point of the first run's training curve, as the picture has it. */
+/* Checks the last point of the first run's smoothed training curve. */
 function testSmoothing(runs) {
     const values = runs[0].train, weight = 0.9;
     if (values.length < 2)
         return;
     set('smoothing', weight);
-    report('behind a smoothed curve is the raw one', all('.raw', curves(1)[0]).length === 1);
+    report('a smoothed curve has the raw one behind it', all('.raw', curves(1)[0]).length === 1);
     let last = 0, count = 0, shown = NaN;
     for (const value of values)
         if (value !== null) {
@@ -168,41 +167,41 @@ function testSmoothing(runs) {
     const cell = one('.values td:last-child', figure(1));
     const told = all('.values tr', figure(1))
         .find(row => row.textContent.includes(runs[0].name));
-    report('smoothing forgets, and does not lean to zero',
+    report('smoothing is unbiased',
         cell !== null && told !== undefined && (values[values.length - 1] === null ||
             told.lastChild.textContent.startsWith(shown.toFixed(4))));
     set('smoothing', 0);
-    report('without smoothing there is but one', all('.raw', curves(1)[0]).length === 0);
+    report('without smoothing there is only the raw curve', all('.raw', curves(1)[0]).length === 0);
     set('smoothing', 0.6);
 }
 
 function testPointer(runs) {
     point(0, 'pointermove', 1, 0.5);
     const rows = all('.values tr', figure(0));
-    report('the pointer is told values', !one('.values', figure(0)).hidden && rows.length > 0);
+    report('hovering shows values', !one('.values', figure(0)).hidden && rows.length > 0);
     const run = runs.find(some =>
         some.val.length > 0 && some.val[some.val.length - 1] !== null);
     const row = rows.find(some => some.textContent.includes(run.name));
-    report('the last ones at the end', rows.length >= 14 ||
+    report('hovering at the end shows the last values', rows.length >= 14 ||
         row.lastChild.textContent === run.val[run.val.length - 1].toFixed(4));
     point(0, 'pointerleave', 1, 0.5);
-    report('and loses them when it leaves', one('.values', figure(0)).hidden);
+    report('leaving the chart hides the values', one('.values', figure(0)).hidden);
     const before = words(0).join();
     point(0, 'pointerdown', 0.5, 0.5);
     point(0, 'pointermove', 0.75, 0.5);
     point(0, 'pointerup', 0.75, 0.5);
     const zoomed = words(0).join();
-    report('dragging enlarges',
+    report('dragging zooms in',
         zoomed !== before && !one('figcaption button', figure(0)).hidden);
     one('.plot', figure(0)).dispatchEvent(new MouseEvent('dblclick', {bubbles: true}));
-    report('a double click shows all again', words(0).join() === before);
+    report('a double click zooms out', words(0).join() === before);
     picture(0).focus();
     press(picture(0), 'ArrowLeft');
-    report('arrows tell values as well', !one('.values', figure(0)).hidden &&
+    report('arrow keys show values', !one('.values', figure(0)).hidden &&
         one('#spoken').textContent.includes(':'));
     press(picture(0), '+');
     report('+ enlarges', words(0).join() !== before);
-    report('and the keys stay where they were', document.activeElement === picture(0));
+    report('arrow keys keep the focus', document.activeElement === picture(0));
     press(picture(0), 'Escape');
     report('Escape shows all', words(0).join() === before);
 }
@@ -212,16 +211,16 @@ async function testFiles(run) {
     svg.click();
     const {source} = files.pop();
     const parsed = new DOMParser().parseFromString(source, 'image/svg+xml');
-    report('the SVG is well-formed', one('parsererror', parsed) === null &&
+    report('the saved SVG is well-formed', one('parsererror', parsed) === null &&
         parsed.documentElement.localName === 'svg');
-    report('and needs nothing of the page', !source.includes('var('));
-    report('it names the runs', legend().every(button =>
+    report('the saved SVG is independent of the page', !source.includes('var('));
+    report('the saved SVG names the runs', legend().every(button =>
         parsed.documentElement.textContent.includes(button.textContent)));
     png.click();
     for (let tries = 0; files.length === 0 && tries < 100; tries++)
         await sleep(50);
     const {url} = files.pop();
-    report('the PNG is one', url.startsWith('data:image/png;base64,iVBORw0KGgo'));
+    report('the saved PNG is a PNG', url.startsWith('data:image/png;base64,iVBORw0KGgo'));
     const image = new Image();
     const loaded = new Promise(done => image.onload = image.onerror = done);
     image.src = url;
@@ -234,7 +233,7 @@ async function testFiles(run) {
     let found = 0;
     for (let i = 0; i < pixels.length; i += 4)
         found += (pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]) === wanted;
-    report('in which the first run is drawn', found > 20);
+    report('the saved PNG shows the first run', found > 20);
 }
 
 function testRest(runs, groups) {
@@ -242,28 +241,28 @@ function testRest(runs, groups) {
     const paper = () => getComputedStyle(document.body).backgroundColor;
     const before = paper();
     one('#theme').click();
-    report('the switch turns the lights off',
+    report('the switch turns dark mode on',
         paper() !== before && root.dataset.theme !== undefined);
     one('#theme').click();
-    report('and on', paper() === before);
+    report('the switch turns dark mode off', paper() === before);
     const only = one('#only');
     if (only) {
         const hidden = () => all('.settings .same')
             .filter(row => row.offsetHeight === 0).length;
         const same = all('.settings .same').length;
-        report('settings that are the same are hidden', hidden() === same);
+        report('equal settings are hidden', hidden() === same);
         only.click();
-        report('and shown', hidden() === 0);
+        report('equal settings can be shown', hidden() === 0);
     }
     const seeds = groups.some(group => group.runs.length > 1);
-    report('a mean is offered where there are seeds', one('#mean').hidden === !seeds);
+    report('the mean is offered only with several seeds', one('#mean').hidden === !seeds);
     if (seeds) {
         set('mean', true);
-        report('the mean of each group', legend().length === groups.length &&
+        report('the mean shows one curve for each group', legend().length === groups.length &&
             curves(0).length === groups.length);
-        report('has a band', all('path[opacity="0.18"]', picture(0)).length > 0);
+        report('the mean has a band', all('path[opacity="0.18"]', picture(0)).length > 0);
         set('mean', false);
-        report('and gives way', legend().length === runs.length);
+        report('switching the mean off shows the runs', legend().length === runs.length);
     }
 }
 
