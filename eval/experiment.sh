@@ -159,6 +159,23 @@ article() (
     publish article $report
 )
 
+# "Test perplexity relative to softmax: linear +12 %, ..." from the means of the seeds.
+tiny_title() {
+    for kind in softmax linear gated-delta; do
+        grep "^tiny/$kind-" "$results"
+    done | awk -F , '
+        { kind = $1; gsub("^tiny/|-[0-9]+$", "", kind) }
+        !(kind in runs) { order[count++] = kind }
+        { loss[kind] += $3; runs[kind]++ }
+        END {
+            printf "Test perplexity relative to %s:", order[0]
+            for (i = 1; i < count; i++) {
+                difference = loss[order[i]] / runs[order[i]] - loss[order[0]] / runs[order[0]]
+                printf "%s %s %+.0f %%", (i > 1 ? "," : ""), order[i], 100 * (exp(difference) - 1)
+            }
+        }'
+}
+
 tiny() {
     for seed in 1 2 3; do
         for kind in softmax linear gated-delta; do
@@ -166,7 +183,7 @@ tiny() {
         done
     done
     bin/compare "$runs"/tiny/softmax-? "$runs"/tiny/linear-? "$runs"/tiny/gated-delta-? \
-        --markdown --svg eval/curves.svg >"$part"
+        --markdown --svg eval/curves.svg --title "$(tiny_title)" >"$part"
     publish tiny $report
 }
 
@@ -264,6 +281,7 @@ char() {
 length() {
     bin/bench attention --batch 8 --dim 64 --heads 1 --repeats 5 --csv "$runs/length.csv" \
         --n 128,256,512,1024,2048,4096,8192 --kinds softmax,window,linear,gated-delta \
+        --title 'Softmax attention takes time quadratic in the length, the others linear' \
         --svg eval/length.svg >/dev/null
     {
         printf '![Time of a forward pass by sequence length and kind](length.svg)\n\n'
