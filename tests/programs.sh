@@ -940,7 +940,9 @@ run env LC_ALL=C.UTF-8 "$bin/compare" --color always --width 40 --height 12 soft
 check 'compare fits --width' \
     [ "$(sed "s/$escape\[[0-9;]*m//g" out | LC_ALL=C.UTF-8 wc -L)" -le 40 ]
 works 'compare --svg' "$bin/compare" --svg chart.svg softmax seed linear
-check 'compare --svg draws a band for a group' grep -q 'class="band"' chart.svg
+check 'compare --svg draws a band for a group' grep -q 'class="band' chart.svg
+works 'compare --title' "$bin/compare" --svg chart.svg --title 'One <title>' softmax linear
+check 'the picture has the title' grep -q '<title>One &lt;title&gt;</title>' chart.svg
 
 same_cells() { awk -F '[|]' 'NR == 1 { cells = NF } NF != cells { exit 1 }' out; }
 cp -r softmax pair-1 && cp -r seed pair-2 && cp -r linear lone

@@ -107,9 +107,9 @@ START_TEST(thinned_lines_keep_their_extremes)
     char *svg = render(series, 1, "many");
     check_document(svg);
     ck_assert_uint_lt(strlen(svg), 200000);
-    ck_assert_ptr_nonnull(strstr(svg, " 96.0L"));  /* 9, at the top of the plot */
-    ck_assert_ptr_nonnull(strstr(svg, " 428.0L")); /* 1, at the bottom */
-    const char *line = strstr(svg, " d=\"M64.0 262.0");
+    ck_assert_ptr_nonnull(strstr(svg, " 71.0L"));  /* 9, at the top of the plot */
+    ck_assert_ptr_nonnull(strstr(svg, " 371.0L")); /* 1, at the bottom */
+    const char *line = strstr(svg, " d=\"M60.0 221.0");
     ck_assert_ptr_nonnull(line);
     const char *anew = strchr(line + strlen(" d=\"M"), 'M');
     ck_assert(anew && anew < strchr(line + strlen(" d=\""), '"')); /* after the gap */
@@ -128,10 +128,10 @@ START_TEST(bands_surround_their_line)
         .series = series, .looks = looks, .series_count = 2, .x_label = "x", .y_label = "y"};
     char *svg = render_chart(&chart, "band");
     check_document(svg);
-    ck_assert_uint_eq(count_of(svg, "class=\"band\" fill=\"#d55e00\""), 1);
-    ck_assert_ptr_nonnull(strstr(svg, "d=\"M64.0 179.0L242.0 179.0L242.0 345.0L64.0 345.0Z"
-                                      "M598.0 96.0L776.0 179.0L776.0 345.0L598.0 428.0Z\""));
-    ck_assert_uint_eq(count_of(svg, "stroke=\"#d55e00\" stroke-dasharray=\"8 5\""), 1);
+    ck_assert_uint_eq(count_of(svg, "class=\"band ink c1\""), 1);
+    ck_assert_ptr_nonnull(strstr(svg, "d=\"M60.0 146.0L190.5 146.0L190.5 296.0L60.0 296.0Z"
+                                      "M451.5 71.0L582.0 146.0L582.0 296.0L451.5 371.0Z\""));
+    ck_assert_uint_eq(count_of(svg, "class=\"line faint c1\" stroke-dasharray=\"8 5\""), 1);
     ck_assert_uint_eq(count_of(svg, "<circle"), 4); /* a faint series has none */
     ck_assert_ptr_nonnull(strstr(svg, "mean: 2 at 3, from 0 to 4</title>"));
     free(svg);
@@ -147,11 +147,97 @@ START_TEST(many_names_make_the_legend_taller)
         series[s] = (ChartSeries){"a name of usual length", points, 2};
     char *svg = render(series, COUNT, "many");
     check_document(svg);
-    ck_assert_ptr_nonnull(strstr(svg, "viewBox=\"0 0 800 600\"")); /* three in a line: 7 */
-    static const char swatch[] = "h20\"/><text x=\"";
+    ck_assert_ptr_nonnull(strstr(svg, "viewBox=\"0 0 640 634\"")); /* two in a line: 10 */
+    static const char swatch[] = "h24\"/><text class=\"name ink c";
     ck_assert_uint_eq(count_of(svg, swatch), COUNT);
     for (const char *name = svg; (name = strstr(name, swatch)); name++)
-        ck_assert_double_lt(strtod(name + strlen(swatch), NULL), 800 - 22 * 7);
+        ck_assert_double_lt(strtod(strstr(name, " x=\"") + strlen(" x=\""), NULL),
+                            640 - 22 * 9);
+    free(svg);
+}
+END_TEST
+
+/* The y of each name at the end of a line, in the order of the document. */
+static size_t read_ends(const char *svg, double *y, size_t most)
+{
+    size_t count = 0;
+    for (const char *name = svg; (name = strstr(name, "class=\"end ")) && count < most; name++)
+        y[count++] = strtod(strstr(name, " y=\"") + strlen(" y=\""), NULL);
+    return count;
+}
+
+START_TEST(names_at_the_ends_do_not_overlap)
+{
+    enum { COUNT = 15 };
+    ChartPoint points[COUNT][2];
+    ChartSeries series[COUNT];
+    for (size_t shape = 0; shape < 3; shape++) {
+        double y[COUNT];
+        for (size_t s = 0; s < COUNT; s++) {
+            double end = shape == 0 ? 1 : shape == 1 ? (double)(s * s) : s < 8 ? 0 : 10;
+            points[s][0] = (ChartPoint){0, 20};
+            points[s][1] = (ChartPoint){1, end};
+            series[s] = (ChartSeries){"name", points[s], 2};
+        }
+        char *svg = render(series, COUNT, "ends");
+        check_document(svg);
+        ck_assert_uint_eq(read_ends(svg, y, COUNT), COUNT);
+        for (size_t s = 1; s < COUNT; s++)
+            ck_assert_double_ge(y[s] - y[s - 1], 19.8);
+        ck_assert(y[0] > 71 && y[COUNT - 1] < 371 + 10);
+        free(svg);
+    }
+}
+END_TEST
+
+START_TEST(names_stand_beside_the_ends_in_their_order)
+{
+    const ChartPoint high[] = {{0, 0}, {1, 9}}, low[] = {{0, 10}, {1, 1}};
+    const ChartSeries series[] = {{"below", low, 2}, {"above", high, 2}};
+    char *svg = render(series, 2, "ends");
+    double y[2];
+    ck_assert_uint_eq(read_ends(svg, y, 2), 2);
+    ck_assert_double_eq_tol(y[0], 71 + 30 + 5.5, 0.06);
+    ck_assert_double_eq_tol(y[1], 371 - 30 + 5.5, 0.06);
+    ck_assert(strstr(svg, ">above</text>") < strstr(svg, ">below</text>"));
+    ck_assert_ptr_nonnull(strstr(svg, "class=\"end ink c1\""));
+    ck_assert_ptr_null(strstr(svg, "leader c"));
+    free(svg);
+}
+END_TEST
+
+/* A level is drawn if the curves still fill most of the plot, with its name below it. */
+START_TEST(a_far_level_does_not_flatten_the_curves)
+{
+    const ChartPoint points[] = {{0, 5}, {1, 4}}, near[] = {{0, 3.8}, {1, 3.8}},
+                     far[] = {{0, 1}, {1, 1}};
+    const ChartLook looks[] = {{.identity = 0}, {.identity = CHART_NOBODY}};
+    for (size_t i = 0; i < 2; i++) {
+        const ChartSeries series[] = {{"curve", points, 2}, {"level", i ? far : near, 2}};
+        const Chart chart = {.series = series,
+                             .looks = looks,
+                             .series_count = 2,
+                             .x_label = "x",
+                             .y_label = "y"};
+        char *svg = render_chart(&chart, "a picture");
+        check_document(svg);
+        ck_assert_uint_eq(count_of(svg, "class=\"line c6\""), i ? 0 : 1);
+        ck_assert_uint_eq(count_of(svg, ">level</text>"), i ? 0 : 1);
+        if (i)
+            ck_assert_ptr_nonnull(strstr(svg, "M60.0 71.0L571.0 371.0"));
+        free(svg);
+    }
+}
+END_TEST
+
+START_TEST(a_long_title_takes_several_lines)
+{
+    const ChartPoint points[] = {{0, 1}, {1, 2}};
+    const ChartSeries series[] = {{"name", points, 2}};
+    char *svg = render(series, 1,
+                       "A message about two models that does not fit into one line of a chart");
+    check_document(svg);
+    ck_assert_uint_eq(count_of(svg, "class=\"title\""), 2);
     free(svg);
 }
 END_TEST
@@ -174,13 +260,29 @@ START_TEST(powers_are_straight_lines_on_logarithmic_scales)
     const ChartSeries series[] = {{"power", points, 3}};
     char *svg = render_logarithmic(series, 1);
     check_document(svg);
-    ck_assert_ptr_nonnull(strstr(svg, "d=\"M64.0 428.0L420.0 262.0L776.0 96.0\""));
+    ck_assert_ptr_nonnull(strstr(svg, "d=\"M60.0 371.0L315.5 221.0L571.0 71.0\""));
     static const char *const labels[] = {">100<",  ">200<",   ">500<",   ">1000<",
                                          ">2000<", ">10000<", ">100000<"};
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
         if (!strstr(svg, labels[i]))
             ck_abort_msg("no tick has the label %s", labels[i]);
     ck_assert_ptr_nonnull(strstr(svg, "power: 1000 at 1000"));
+    free(svg);
+}
+END_TEST
+
+START_TEST(lengths_have_ticks_at_powers_of_two)
+{
+    const ChartPoint points[] = {{128, 3}, {4096, 700}};
+    const ChartSeries series[] = {{"time", points, 2}};
+    char *svg = render_logarithmic(series, 1);
+    check_document(svg);
+    static const char *const labels[] = {">128<",  ">256<",  ">512<", ">1024<",
+                                         ">2048<", ">4096<", ">5<",   ">500<"};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        if (!strstr(svg, labels[i]))
+            ck_abort_msg("no tick has the label %s", labels[i]);
+    ck_assert_ptr_nonnull(strstr(svg, "M60.0 371.0L")); /* the data fill the plot */
     free(svg);
 }
 END_TEST
@@ -223,6 +325,11 @@ Suite *svg_suite(void)
     tcase_add_test(tests, thinned_lines_keep_their_extremes);
     tcase_add_test(tests, bands_surround_their_line);
     tcase_add_test(tests, many_names_make_the_legend_taller);
+    tcase_add_test(tests, names_at_the_ends_do_not_overlap);
+    tcase_add_test(tests, names_stand_beside_the_ends_in_their_order);
+    tcase_add_test(tests, a_far_level_does_not_flatten_the_curves);
+    tcase_add_test(tests, a_long_title_takes_several_lines);
+    tcase_add_test(tests, lengths_have_ticks_at_powers_of_two);
     tcase_add_test(tests, powers_are_straight_lines_on_logarithmic_scales);
     tcase_add_test(tests, a_logarithmic_scale_omits_points_below_zero);
     tcase_add_test(tests, a_logarithmic_scale_has_room_for_a_single_value);

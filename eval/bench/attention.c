@@ -200,8 +200,22 @@ static void write_csv(const Row *rows, const char *path)
     free(csv);
 }
 
+/* "Time of causal attention: softmax and linear", without the names if they are many. */
+static char *default_title(const AttentionKind **kinds)
+{
+    enum { MOST_NAMES = 3 };
+    char *title = memory_copy_text("Time of causal attention by length");
+    for (size_t k = 0; k < arrlenu(kinds) && arrlenu(kinds) <= MOST_NAMES; k++)
+        text_append(&title, "%s%s",
+                    k == 0                   ? ": "
+                    : k + 1 < arrlenu(kinds) ? ", "
+                                             : " and ",
+                    kinds[k]->name);
+    return title;
+}
+
 /* Time against length, both logarithmic: straight lines whose slope is the exponent. */
-static void write_svg(const Row *rows, const AttentionKind **kinds, const char *path)
+static void write_svg(const Row *rows, const AttentionKind **kinds, const BenchOptions *options)
 {
     ChartSeries *series = NULL;
     for (size_t k = 0; k < arrlenu(kinds); k++) {
@@ -216,12 +230,14 @@ static void write_svg(const Row *rows, const AttentionKind **kinds, const char *
     }
     Chart chart = {.series = series,
                    .series_count = arrlenu(series),
-                   .x_label = "length",
-                   .y_label = "milliseconds, forward",
+                   .x_label = "length (tokens)",
+                   .y_label = "forward pass (milliseconds)",
                    .logarithmic = true};
+    char *title = options->title ? memory_copy_text(options->title) : default_title(kinds);
     Error error;
-    if (!svg_write(path, &chart, "Causal attention: time against length", &error))
+    if (!svg_write(options->svg, &chart, title, &error))
         die("%s", error.text);
+    free(title);
     for (size_t k = 0; k < arrlenu(series); k++) {
         ChartPoint *points = (ChartPoint *)series[k].points;
         arrfree(points);
@@ -248,7 +264,7 @@ void bench_attention(const BenchOptions *options)
     if (options->csv)
         write_csv(rows, options->csv);
     if (options->svg)
-        write_svg(rows, kinds, options->svg);
+        write_svg(rows, kinds, options);
     arrfree(kinds);
     arrfree(lengths);
     arrfree(rows);

@@ -60,7 +60,9 @@ static const Option rows[] = {
     {.name = "csv", .argument = "FILE", .type = OPTION_TEXT, .offset = FIELD(csv),
      .help = "attention: write the table to this file as well"},
     {.name = "svg", .argument = "FILE", .type = OPTION_TEXT, .offset = FIELD(svg),
-     .help = "attention: draw it into this file"},
+     .help = "attention: write a chart of time by length to this file"},
+    {.name = "title", .argument = "TEXT", .type = OPTION_TEXT, .offset = FIELD(title),
+     .help = "attention: title of the chart"},
     {.name = "json", .type = OPTION_FLAG, .offset = FIELD(json), .fallback = "no",
      .help = "print JSON"},
 };

@@ -10,7 +10,7 @@ typedef struct BenchOptions {
     size_t batch, threads, repeats, precision, optimizer;
     char *preset;
     char *kinds, *n, *positions; /* lists with commas */
-    char *csv, *svg;
+    char *csv, *svg, *title;
     bool recompute, json;
 } BenchOptions;
 

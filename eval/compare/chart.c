@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef enum XAxis { X_EPOCH, X_STEP, X_TOKENS, X_SECONDS } XAxis;
 typedef enum YAxis { Y_LOSS, Y_PERPLEXITY } YAxis;
@@ -151,6 +152,40 @@ Chart compare_chart_groups(const RunGroup *groups, char *const *names, double en
         else
             add_mean(&drawing, &groups[g], names[g], axes);
     return finish(&drawing, entropy, axes);
+}
+
+/* The corpus that all groups have, without its folder; NULL: none. */
+static const char *shared_corpus(const RunGroup *groups)
+{
+    const char *corpus = arrlenu(groups) ? groups[0].runs[0]->corpus : NULL;
+    for (size_t g = 1; g < arrlenu(groups); g++) {
+        const char *other = groups[g].runs[0]->corpus;
+        if (!corpus || !other || strcmp(corpus, other) != 0)
+            return NULL;
+    }
+    const char *slash = corpus ? strrchr(corpus, '/') : NULL;
+    return slash ? slash + 1 : corpus;
+}
+
+char *compare_chart_title(const RunGroup *groups, const CompareAxes *axes)
+{
+    enum { MOST_NAMES = 3 };
+    const char *corpus = shared_corpus(groups);
+    const size_t count = arrlenu(groups);
+    char *title = text_format("Validation %s", compare_y_name(axes->y));
+    if (corpus)
+        text_append(&title, " on %s", corpus);
+    if (count > MOST_NAMES)
+        text_append(&title, ": %zu models", count);
+    for (size_t g = 0; g < count; g++) {
+        if (count <= MOST_NAMES)
+            text_append(&title, "%s%s",
+                        g == 0          ? ": "
+                        : g + 1 < count ? ", "
+                                        : " and ",
+                        groups[g].name);
+    }
+    return title;
 }
 
 void compare_chart_free(Chart *chart)

@@ -24,6 +24,8 @@ Chart compare_chart_make(const RunData *runs, size_t count, char *const *names, 
  * highest; perplexity is the exponential of the mean loss. Training losses are of every run. */
 Chart compare_chart_groups(const RunGroup *groups, char *const *names, double entropy,
                            const CompareAxes *axes);
+/* "Validation loss on ptb.txt: softmax and linear"; the caller's. */
+char *compare_chart_title(const RunGroup *groups, const CompareAxes *axes);
 void compare_chart_free(Chart *chart);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct Settings {
     size_t color;         /* ColourWhen */
     size_t width, height; /* 0: fit the terminal */
     char *svg, *html;     /* files to write, or NULL */
+    char *title;          /* of the picture; NULL: the default */
     char *reach;          /* losses, in a list */
     bool markdown, json, csv, group;
 } Settings;
@@ -71,7 +72,10 @@ static const Option rows[] = {
      .help = "colours; auto looks at the terminal, TERM and NO_COLOR"},
     {.name = "svg", .argument = "FILE", .type = OPTION_TEXT,
      .offset = offsetof(Settings, svg),
-     .help = "write the chart to this file as well, as a picture"},
+     .help = "also write the chart to this file, as SVG"},
+    {.name = "title", .argument = "TEXT", .type = OPTION_TEXT,
+     .offset = offsetof(Settings, title),
+     .help = "title of the chart in --svg"},
     {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
      .offset = offsetof(Settings, html),
      .help = "write a page with all curves, settings and samples to this file as well"},
@@ -259,17 +263,29 @@ static void print_one(const Comparison *all, const Chart *chart, const Settings 
     fflush(stdout);
 }
 
-/* The chart of groups of several runs says in its title what it shows of them. */
-static void write_svg(const char *path, const Chart *chart, const RunGroup *groups)
+/* The most seeds that a group has. */
+static size_t most_seeds(const RunGroup *groups)
 {
-    bool several = false;
+    size_t most = 0;
     for (size_t g = 0; g < arrlenu(groups); g++)
-        several |= arrlenu(groups[g].runs) > 1;
+        most = arrlenu(groups[g].runs) > most ? arrlenu(groups[g].runs) : most;
+    return most;
+}
+
+static void write_svg(const Chart *chart, const RunGroup *groups, const Settings *settings)
+{
+    Chart picture = *chart;
+    char *label = memory_copy_text(chart->y_label);
+    if (most_seeds(groups) > 1)
+        text_append(&label, ", mean and range of %zu seeds", most_seeds(groups));
+    picture.y_label = label;
+    char *title = settings->title ? memory_copy_text(settings->title)
+                                  : compare_chart_title(groups, &settings->axes);
     Error error;
-    if (!svg_write(path, chart,
-                   several ? "Loss curves: means and ranges over seeds" : "Loss curves",
-                   &error))
+    if (!svg_write(settings->svg, &picture, title, &error))
         die("%s", error.text);
+    free(title);
+    free(label);
 }
 
 /* A page is always UTF-8, whatever the terminal is. */
@@ -304,7 +320,7 @@ static void show(RunData *runs, size_t count, const Settings *settings)
     Chart chart = compare_chart_groups(groups, of_groups, all.entropy, &settings->axes);
     print_one(&all, &chart, settings);
     if (settings->svg)
-        write_svg(settings->svg, &chart, groups);
+        write_svg(&chart, groups, settings);
     if (settings->html)
         write_page(settings->html, &all);
     compare_print_notes(runs, count, names);

@@ -63,24 +63,49 @@ Axis axis_make(double low, double high, size_t ticks)
 /* --- logarithmic --- */
 
 /* The n-th tick; the 0th is 1. */
-static double logarithmic_tick(int per_decade, double n)
+static double logarithmic_tick(const Axis *axis, double n)
 {
     static const double mantissas[] = {1, 2, 5};
-    double decade = floor(n / per_decade);
-    return pow(10, decade) * mantissas[(int)(n - decade * per_decade)];
+    if (axis->octaves)
+        return exp2(n * axis->octaves);
+    double decade = floor(n / axis->per_decade);
+    return pow(10, decade) * mantissas[(int)(n - decade * axis->per_decade)];
+}
+
+static bool is_power_of_two(double value)
+{
+    int exponent;
+    return value >= 1 && frexp(value, &exponent) == 0.5;
 }
 
 Axis axis_make_logarithmic(double low, double high)
 {
     const double rounding = 1 + 1e-9, few = 2.5; /* decades */
+    enum { MOST_OCTAVES = 7 };                   /* more ticks than this are too many */
     if (!(low > 0 && low <= high))
         low = high = 1;
-    Axis axis = {.per_decade = log10(high / low) < few ? 3 : 1};
+    Axis axis = {.low = low, .high = high, .per_decade = log10(high / low) < few ? 3 : 1};
+    if (low < high && is_power_of_two(low) && is_power_of_two(high)) {
+        int from = ilogb(low), octaves = ilogb(high) - from;
+        axis.octaves = 1 + octaves / MOST_OCTAVES;
+        while (from % axis.octaves || octaves % axis.octaves)
+            axis.octaves--;
+        axis.first = from / axis.octaves;
+        axis.count = octaves / axis.octaves + 1;
+        return axis;
+    }
     axis.first = floor(log10(low)) * axis.per_decade;
-    while (logarithmic_tick(axis.per_decade, axis.first + 1) <= low * rounding)
+    while (logarithmic_tick(&axis, axis.first) * rounding < low)
         axis.first++;
+    while (logarithmic_tick(&axis, axis.first + axis.count) <= high * rounding)
+        axis.count++;
+    if (axis.count >= 2)
+        return axis;
+    /* Too narrow: from the tick below to the tick above. */
+    while (logarithmic_tick(&axis, axis.first) > low * rounding)
+        axis.first--;
     axis.count = 2;
-    while (logarithmic_tick(axis.per_decade, axis.first + axis.count - 1) * rounding < high)
+    while (logarithmic_tick(&axis, axis.first + axis.count - 1) * rounding < high)
         axis.count++;
     axis.low = axis_tick(&axis, 0);
     axis.high = axis_tick(&axis, axis.count - 1);
@@ -99,7 +124,7 @@ double axis_tick(const Axis *axis, double i)
 {
     double tick = axis->first + i;
     if (axis->per_decade)
-        return logarithmic_tick(axis->per_decade, tick);
+        return logarithmic_tick(axis, tick);
     return tick == 0 ? 0 : tick * axis->step; /* never -0 */
 }
 

@@ -3,29 +3,30 @@
 #include <stdint.h>
 
 typedef struct Colour {
-    const char *hex;
+    const char *light, *dark;
     int terminal;
 } Colour;
 
-static const Colour colours[PALETTE_COLOURS] = {
-    {"#0072b2", 32},  {"#d55e00", 166}, {"#009e73", 36},
-    {"#cc79a7", 175}, {"#e69f00", 214}, {"#56b4e9", 74},
+static const Colour colours[PALETTE_COLOURS + 1] = {
+    {"#0072b2", "#4aa8f0", 32},  {"#b84f00", "#f08040", 166}, {"#007a59", "#2fc294", 36},
+    {"#a8457e", "#e391bf", 175}, {"#8f6200", "#e6a817", 214}, {"#6b4fbb", "#b39df5", 74},
+    {"#666666", "#9a9a9a", 246},
 };
-static const Colour grey = {"#999999", 246};
 
-static Colour colour_of(size_t identity)
+size_t palette_index(size_t identity)
 {
-    return identity == SIZE_MAX ? grey : colours[identity % PALETTE_COLOURS];
+    return identity == SIZE_MAX ? PALETTE_COLOURS : identity % PALETTE_COLOURS;
 }
 
-const char *palette_hex(size_t identity)
+const char *palette_hex(size_t identity, bool dark)
 {
-    return colour_of(identity).hex;
+    const Colour *colour = &colours[palette_index(identity)];
+    return dark ? colour->dark : colour->light;
 }
 
 int palette_terminal(size_t identity)
 {
-    return colour_of(identity).terminal;
+    return colours[palette_index(identity)].terminal;
 }
 
 const char *palette_dashes(size_t identity)

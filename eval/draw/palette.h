@@ -1,22 +1,24 @@
-/* The colours of curves, the same in terminals, pictures and pages, so that a run has one
- * wherever it is drawn.
+/* The colours of curves. A run has the same colour in terminals, pictures and pages.
  *
- * They are Okabe and Ito's, which colour-blind people can tell apart; of their eight the two
- * that vanish on paper or on a dark screen are left out, and grey is kept for what belongs to
- * no run. Identities beyond the sixth have the same colours again, in dashes: six more is the
- * same colour in the next dashes. */
+ * The hues follow Okabe and Ito's palette, which colour-blind people can tell apart. Each has a
+ * shade for light and one for dark backgrounds, so that text in it has a contrast of at least
+ * 4.5. Grey is for lines that belong to no run. Identities from the seventh on repeat the
+ * colours with dashed lines. */
 #ifndef LINNET_PALETTE_H
 #define LINNET_PALETTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { PALETTE_COLOURS = 6 };
 
-/* "#0072b2"; the grey for SIZE_MAX. */
-const char *palette_hex(size_t identity);
-/* The nearest of a terminal's 256 that can be read on black and on white. */
+/* The colour's place in the palette; PALETTE_COLOURS is grey, the colour of SIZE_MAX. */
+size_t palette_index(size_t identity);
+/* "#0072b2" */
+const char *palette_hex(size_t identity, bool dark);
+/* One of a terminal's 256 colours, readable on black and on white. */
 int palette_terminal(size_t identity);
-/* A stroke-dasharray of SVG, "none" for a solid line. */
+/* The stroke-dasharray of SVG, "none" for a solid line. */
 const char *palette_dashes(size_t identity);
 
 #endif

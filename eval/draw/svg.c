@@ -3,42 +3,68 @@
 #include "eval/draw/markup.h"
 #include "eval/draw/palette.h"
 #include "eval/terminal.h"
+#include "eval/write/columns.h"
 #include "src/file.h"
 #include "src/containers.h"
 #include "src/text.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* In the units of the picture. */
+/* In the units of the picture. At 480 pixels wide, which a README gives to each of two charts
+ * side by side, text is 12 pixels high. */
 enum {
-    WIDTH = 800,
-    PLANE = 332, /* the height of the plane */
-    LEFT = 64,
-    RIGHT = 24,
-    HEAD = 76, /* above the legend */
-    BOTTOM = 52,
+    WIDTH = 640,
+    PLANE = 300, /* the height of the plot */
+    LEFT = 60,
+    RIGHT = 20,
+    TITLE_LINE = 27,
+    TITLE_COLUMNS = 50,
+    BOTTOM = 56,
     LINE = 20,
-    TICKS = 7,
-    MOST_DOTS = 100,    /* more points than this are drawn as a line only */
-    MOST_POINTS = 2000, /* lines of more lose those that would not be seen */
-    NAME_COLUMNS = 60
+    LETTER = 10, /* the width of a letter in wide fonts */
+    BOLD_LETTER = 11,
+    TICKS = 6,
+    MOST_DOTS = 100,    /* series with more points are drawn without dots */
+    MOST_POINTS = 2000, /* series with more points are thinned */
+    NAME_COLUMNS = 60,
+    END_COLUMNS = 22, /* of a name at the end of its line */
+    MOST_ENDS = PLANE / LINE
 };
 
 static const char style[] =
-    "<style>"
-    "text{font:14px system-ui,sans-serif;fill:#222}"
-    ".title{font-size:17px;font-weight:600}"
+    "text{font:16px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#333}"
+    ".title{font-size:20px;font-weight:600;fill:#111}"
     ".grid{stroke:#8884;stroke-width:1}"
     ".axis{stroke:#888;stroke-width:1;fill:none}"
-    ".line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}"
-    ".faint{stroke-width:1.5;stroke-opacity:.45}"
+    ".line{fill:none;stroke-width:2.5;stroke-linejoin:round;stroke-linecap:round}"
+    ".faint{stroke-width:1.5;stroke-opacity:.5}"
+    ".leader{stroke-width:1;stroke-opacity:.6}"
+    ".end{font-weight:600}"
     ".band{stroke:none;fill-opacity:.2}"
-    ".paper{fill:#fff}"
-    "@media(prefers-color-scheme:dark){text{fill:#ddd}.paper{fill:#15181c}}"
-    "</style>\n";
+    ".paper{fill:#fff}";
+static const char dark_style[] = "text{fill:#ccc}.title{fill:#eee}.paper{fill:#15181c}";
 
-/* Text of people's choosing, of a length that there is room for. */
+static void print_colours(FILE *out, bool dark)
+{
+    for (size_t i = 0; i <= PALETTE_COLOURS; i++) {
+        const char *hex = palette_hex(i < PALETTE_COLOURS ? i : CHART_NOBODY, dark);
+        fprintf(out, ".line.c%zu{stroke:%s}.ink.c%zu{fill:%s}", i, hex, i, hex);
+    }
+}
+
+static void print_style(FILE *out)
+{
+    fprintf(out, "<style>%s", style);
+    print_colours(out, false);
+    fprintf(out, "@media(prefers-color-scheme:dark){%s", dark_style);
+    print_colours(out, true);
+    fprintf(out, "}</style>\n");
+}
+
+/* Prints text from users escaped, and shortened to fit. */
 static void print_escaped(FILE *out, const char *text)
 {
     char *name = terminal_safe_name(text, NAME_COLUMNS, true);
@@ -51,9 +77,13 @@ static void print_escaped(FILE *out, const char *text)
 typedef struct Plane {
     Axis x, y;
     bool logarithmic;
-    int top; /* below the legend */
+    int head;   /* the baseline of the label of the y axis */
+    int legend; /* the baseline of its first line; 0: names stand at the ends of lines */
+    int top;    /* of the plot */
+    int right;  /* of the plot; the labels at the ends of lines stand beyond it */
 } Plane;
 
+/* Whether the point can be drawn. */
 static bool is_drawn(const Plane *plane, ChartPoint point)
 {
     const double most = 1e300;
@@ -74,15 +104,17 @@ static Axis make_axis(const Plane *plane, const double range[2])
                               : axis_make(range[0], range[1], TICKS);
 }
 
-static Plane plane_of(const Chart *chart)
+/* Widens the ranges by all points of the series that are levels, or of those that are not. */
+static void include_series(const Plane *plane, const Chart *chart, bool levels, double x[2],
+                           double y[2])
 {
-    Plane plane = {.logarithmic = chart->logarithmic};
-    double x[2] = {INFINITY, -INFINITY}, y[2] = {INFINITY, -INFINITY};
     for (size_t s = 0; s < chart->series_count; s++) {
+        if ((chart_look(chart, s).identity == CHART_NOBODY) != levels)
+            continue;
         const ChartBand *band = chart_look(chart, s).band;
         for (size_t i = 0; i < chart->series[s].count; i++) {
             ChartPoint point = chart->series[s].points[i];
-            if (!is_drawn(&plane, point))
+            if (!is_drawn(plane, point))
                 continue;
             include(x, point.x);
             include(y, point.y);
@@ -92,6 +124,24 @@ static Plane plane_of(const Chart *chart)
             }
         }
     }
+}
+
+/* Levels widen the range of the curves only as long as the curves keep most of the plot. */
+static Plane plane_of(const Chart *chart)
+{
+    const double most_for_levels = 0.3, label_share = (double)LINE / PLANE;
+    Plane plane = {.logarithmic = chart->logarithmic};
+    double x[2] = {INFINITY, -INFINITY}, y[2] = {INFINITY, -INFINITY};
+    include_series(&plane, chart, false, x, y);
+    double with_x[2] = {x[0], x[1]}, with_y[2] = {y[0], y[1]};
+    include_series(&plane, chart, true, with_x, with_y);
+    bool widened = with_y[0] < y[0] || with_y[1] > y[1];
+    if (!(y[1] - y[0] < (1 - most_for_levels) * (with_y[1] - with_y[0]))) {
+        memcpy(x, with_x, sizeof x);
+        memcpy(y, with_y, sizeof y);
+        if (widened && !plane.logarithmic) /* room for the name below the line */
+            y[0] -= label_share * 1.3 * (y[1] - y[0]);
+    }
     plane.x = make_axis(&plane, x);
     plane.y = make_axis(&plane, y);
     return plane;
@@ -99,7 +149,7 @@ static Plane plane_of(const Chart *chart)
 
 static double place_x(const Plane *plane, double x)
 {
-    return LEFT + axis_share(&plane->x, x) * (WIDTH - LEFT - RIGHT);
+    return LEFT + axis_share(&plane->x, x) * (plane->right - LEFT);
 }
 
 static double place_y(const Plane *plane, double y)
@@ -117,7 +167,7 @@ static void print_axes(FILE *out, const Plane *plane, const Chart *chart)
         fprintf(out,
                 "<path class=\"grid\" d=\"M%d %.1fH%d\"/>"
                 "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-                LEFT, y, WIDTH - RIGHT, LEFT - 8, y + 5, label);
+                LEFT, y, plane->right, LEFT - 8, y + 5.5, label);
     }
     for (double i = 0; i < plane->x.count; i++) {
         double value = axis_tick(&plane->x, i), x = place_x(plane, value);
@@ -128,11 +178,11 @@ static void print_axes(FILE *out, const Plane *plane, const Chart *chart)
                 x, foot, x, foot + LINE, label);
     }
     fprintf(out, "<path class=\"axis\" d=\"M%d %dV%dH%d\"/>\n", LEFT, plane->top, foot,
-            WIDTH - RIGHT);
-    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", (LEFT + WIDTH - RIGHT) / 2,
-            foot + BOTTOM - 8);
+            plane->right);
+    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", (LEFT + plane->right) / 2,
+            foot + BOTTOM - 10);
     print_escaped(out, chart->x_label);
-    fprintf(out, "</text>\n<text x=\"%d\" y=\"%d\">", 8, HEAD - 24);
+    fprintf(out, "</text>\n<text x=\"%d\" y=\"%d\">", 8, plane->head);
     print_escaped(out, chart->y_label);
     fprintf(out, "</text>\n");
 }
@@ -177,8 +227,8 @@ static size_t *points_to_draw(const Plane *plane, const ChartSeries *series)
 
 static void print_line(FILE *out, const Plane *plane, const ChartSeries *series, ChartLook look)
 {
-    fprintf(out, "<path class=\"line%s\" stroke=\"%s\" stroke-dasharray=\"%s\" d=\"",
-            look.faint ? " faint" : "", palette_hex(look.identity),
+    fprintf(out, "<path class=\"line%s c%zu\" stroke-dasharray=\"%s\" d=\"",
+            look.faint ? " faint" : "", palette_index(look.identity),
             palette_dashes(look.identity));
     size_t *kept = points_to_draw(plane, series);
     bool connected = false;
@@ -198,7 +248,7 @@ static void print_line(FILE *out, const Plane *plane, const ChartSeries *series,
 static void print_band(FILE *out, const Plane *plane, const ChartSeries *series, ChartLook look)
 {
     size_t *kept = points_to_draw(plane, series);
-    fprintf(out, "<path class=\"band\" fill=\"%s\" d=\"", palette_hex(look.identity));
+    fprintf(out, "<path class=\"band ink c%zu\" d=\"", palette_index(look.identity));
     for (size_t first = 0, end; first < arrlenu(kept); first = end + 1) {
         for (end = first; end < arrlenu(kept) && is_drawn(plane, series->points[kept[end]]);
              end++)
@@ -221,8 +271,8 @@ static void print_dots(FILE *out, const Plane *plane, const ChartSeries *series,
         ChartPoint point = series->points[i];
         if (!is_drawn(plane, point))
             continue;
-        fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"><title>",
-                place_x(plane, point.x), place_y(plane, point.y), palette_hex(look.identity));
+        fprintf(out, "<circle class=\"ink c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>",
+                palette_index(look.identity), place_x(plane, point.x), place_y(plane, point.y));
         print_escaped(out, series->name ? series->name : "");
         fprintf(out, ": %.6g at %.6g", point.y, point.x);
         if (look.band)
@@ -231,37 +281,153 @@ static void print_dots(FILE *out, const Plane *plane, const ChartSeries *series,
     }
 }
 
-static void print_legend_entry(FILE *out, const char *name, ChartLook look, double x, int y)
+/* --- names --- */
+
+/* The last point that is drawn. */
+static bool find_end(const Plane *plane, const ChartSeries *series, ChartPoint *end)
 {
-    fprintf(out,
-            "<path class=\"line%s\" stroke=\"%s\" stroke-dasharray=\"%s\" "
-            "d=\"M%.1f %dh20\"/><text x=\"%.1f\" y=\"%d\">",
-            look.faint ? " faint" : "", palette_hex(look.identity),
-            palette_dashes(look.identity), x, y - 5, x + 26, y);
-    print_escaped(out, name);
-    fprintf(out, "</text>\n");
+    for (size_t i = series->count; i > 0; i--)
+        if (is_drawn(plane, series->points[i - 1])) {
+            *end = series->points[i - 1];
+            return true;
+        }
+    return false;
 }
 
-/* Swatches and names, in as many lines as they need; returns the baseline of the last. Without
- * a stream it is only measured. */
-static int print_legend(FILE *out, const Chart *chart)
+static bool is_level(const Chart *chart, size_t series)
 {
-    const double letter = 7.6, gap = 44; /* an average letter; a swatch and its margins */
-    double x = LEFT;
-    int y = HEAD;
+    return chart_look(chart, series).identity == CHART_NOBODY;
+}
+
+/* Whether a level is outside of the plot, whose range did not widen for it. */
+static bool is_far_level(const Plane *plane, const Chart *chart, size_t series)
+{
+    ChartPoint end;
+    return is_level(chart, series) && find_end(plane, &chart->series[series], &end) &&
+           !(end.y >= plane->y.low && end.y <= plane->y.high);
+}
+
+/* The name of a series: where its line ends, and where the name stands. */
+typedef struct Name {
+    size_t series;
+    double x, end, y; /* y is `end` or close to it */
+} Name;
+
+static int compare_ends(const void *a, const void *b)
+{
+    double of_a = ((const Name *)a)->end, of_b = ((const Name *)b)->end;
+    return (of_a > of_b) - (of_a < of_b);
+}
+
+/* An array of stb_ds of the names of curves, in the order of the ends from top to bottom. Of a
+ * curve without points the end is at the bottom. */
+static Name *order_names(const Plane *plane, const Chart *chart)
+{
+    Name *names = NULL;
     for (size_t s = 0; s < chart->series_count; s++) {
-        if (!chart->series[s].name)
+        ChartPoint end;
+        Name name = {.series = s, .x = LEFT, .end = plane->top + PLANE};
+        if (!chart->series[s].name || is_level(chart, s))
             continue;
+        if (find_end(plane, &chart->series[s], &end)) {
+            name.x = place_x(plane, end.x);
+            name.end = place_y(plane, end.y);
+        }
+        arrput(names, name);
+    }
+    if (names)
+        qsort(names, arrlenu(names), sizeof *names, compare_ends);
+    return names;
+}
+
+/* Moves the names apart so that each has a line of its own, as close to the ends as possible:
+ * neighbours that are too close form a block around the mean of their ends. */
+static void spread_names(const Plane *plane, Name *names)
+{
+    const size_t count = arrlenu(names);
+    double sums[MOST_ENDS], sizes[MOST_ENDS];
+    size_t blocks = 0;
+    for (size_t i = 0; i < count; i++, blocks++) {
+        sums[blocks] = names[i].end - LINE * (double)i;
+        sizes[blocks] = 1;
+        while (blocks > 0 &&
+               sums[blocks - 1] / sizes[blocks - 1] >= sums[blocks] / sizes[blocks]) {
+            blocks--;
+            sums[blocks] += sums[blocks + 1];
+            sizes[blocks] += sizes[blocks + 1];
+        }
+    }
+    const double lowest = plane->top + PLANE - LINE * ((double)count - 1);
+    for (size_t block = 0, i = 0; block < blocks; block++) {
+        double place = fmin(fmax(sums[block] / sizes[block], plane->top), lowest);
+        for (size_t end = i + (size_t)sizes[block]; i < end; i++)
+            names[i].y = place + LINE * (double)i;
+    }
+}
+
+static void print_name(FILE *out, const Chart *chart, size_t series, const char *class,
+                       double x, double y, size_t columns)
+{
+    char *safe = terminal_safe_name(chart->series[series].name, columns, true);
+    fprintf(out, "<text class=\"%s ink c%zu\" x=\"%.1f\" y=\"%.1f\">", class,
+            palette_index(chart_look(chart, series).identity), x, y);
+    markup_print(out, safe);
+    fprintf(out, "</text>\n");
+    free(safe);
+}
+
+/* Names at the ends of their lines; a thin line leads to a name that is not beside its end. */
+static void print_ends(FILE *out, const Plane *plane, const Chart *chart, Name *names)
+{
+    const double near = 7, gap = 10, below_middle = 5.5;
+    spread_names(plane, names);
+    for (size_t i = 0; i < arrlenu(names); i++) {
+        const Name *name = &names[i];
+        if (fabs(name->y - name->end) > near || name->x + near < plane->right)
+            fprintf(out, "<path class=\"line leader c%zu\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
+                    palette_index(chart_look(chart, name->series).identity), name->x, name->end,
+                    plane->right + gap - 2, name->y);
+        print_name(out, chart, name->series, "end", plane->right + gap, name->y + below_middle,
+                   END_COLUMNS);
+    }
+}
+
+/* The name of a level below its line, where no curve comes. */
+static void print_level_names(FILE *out, const Plane *plane, const Chart *chart)
+{
+    for (size_t s = 0; s < chart->series_count; s++) {
+        ChartPoint end;
+        if (chart->series[s].name && is_level(chart, s) && !is_far_level(plane, chart, s) &&
+            find_end(plane, &chart->series[s], &end))
+            print_name(out, chart, s, "level", LEFT + 8, place_y(plane, end.y) + LINE - 3,
+                       NAME_COLUMNS);
+    }
+}
+
+/* Swatches and names, in the order of the ends, in as many lines as they need; returns the
+ * baseline of the last. Without a stream it only measures. */
+static int print_legend(FILE *out, const Chart *chart, const Name *names, int y)
+{
+    const int swatch = 24, gap = 16;
+    double x = LEFT;
+    for (size_t i = 0; i < arrlenu(names); i++) {
+        size_t s = names[i].series;
+        ChartLook look = chart_look(chart, s);
         char *safe = terminal_safe_name(chart->series[s].name, NAME_COLUMNS, true);
-        double width = gap + letter * (double)text_columns(safe);
+        double width = swatch + 6 + gap + LETTER * (double)text_columns(safe);
+        free(safe);
         if (x > LEFT && x + width > WIDTH) {
             x = LEFT;
             y += LINE;
         }
-        if (out)
-            print_legend_entry(out, safe, chart_look(chart, s), x, y);
+        if (out) {
+            fprintf(out,
+                    "<path class=\"line%s c%zu\" stroke-dasharray=\"%s\" d=\"M%.1f %dh%d\"/>",
+                    look.faint ? " faint" : "", palette_index(look.identity),
+                    palette_dashes(look.identity), x, y - 5, swatch);
+            print_name(out, chart, s, "name", x + swatch + 6, y, NAME_COLUMNS);
+        }
         x += width;
-        free(safe);
     }
     return y;
 }
@@ -273,7 +439,8 @@ static void print_series(FILE *out, const Plane *plane, const Chart *chart)
         if (chart_look(chart, s).band)
             print_band(out, plane, &chart->series[s], chart_look(chart, s));
     for (size_t s = 0; s < chart->series_count; s++)
-        print_line(out, plane, &chart->series[s], chart_look(chart, s));
+        if (!is_far_level(plane, chart, s))
+            print_line(out, plane, &chart->series[s], chart_look(chart, s));
     for (size_t s = 0; s < chart->series_count; s++) {
         ChartLook look = chart_look(chart, s);
         if (!look.faint && look.identity != CHART_NOBODY)
@@ -281,24 +448,75 @@ static void print_series(FILE *out, const Plane *plane, const Chart *chart)
     }
 }
 
+/* Room to the right of the plot for the names at the ends. */
+static int width_of_ends(const Chart *chart, const Name *names)
+{
+    size_t widest = 0;
+    for (size_t i = 0; i < arrlenu(names); i++) {
+        char *safe = terminal_safe_name(chart->series[names[i].series].name, END_COLUMNS, true);
+        size_t columns = text_columns(safe);
+        widest = columns > widest ? columns : widest;
+        free(safe);
+    }
+    return 14 + BOLD_LETTER * (int)widest;
+}
+
+/* Prints the title, broken into lines; returns the baseline of the last. */
+static int print_title(FILE *out, const char *title)
+{
+    char *safe = terminal_safe_name(title, SIZE_MAX, true);
+    char **lines = columns_wrap(safe, TITLE_COLUMNS);
+    int y = 3;
+    for (size_t i = 0; i < arrlenu(lines); i++) {
+        y += TITLE_LINE;
+        if (!out)
+            continue;
+        fprintf(out, "<text class=\"title\" x=\"8\" y=\"%d\">", y);
+        markup_print(out, lines[i]);
+        fprintf(out, "</text>\n");
+    }
+    columns_free(lines);
+    free(safe);
+    return y;
+}
+
+/* Sets where the parts of the picture stand. Names that have no room at the ends of the lines
+ * make a legend above the plot. */
+static void lay_out(Plane *plane, const Chart *chart, const char *title)
+{
+    Name *names = order_names(plane, chart);
+    bool legend = arrlenu(names) > MOST_ENDS;
+    plane->right = WIDTH - (legend || !names ? RIGHT : width_of_ends(chart, names));
+    plane->head = print_title(NULL, title) + TITLE_LINE;
+    if (legend)
+        plane->legend = plane->head + TITLE_LINE;
+    plane->top = (legend ? print_legend(NULL, chart, names, plane->legend) : plane->head) + 14;
+    arrfree(names);
+}
+
 void svg_print(FILE *out, const Chart *chart, const char *title)
 {
     Plane plane = plane_of(chart);
-    plane.top = print_legend(NULL, chart) + LINE;
+    lay_out(&plane, chart, title);
     int height = plane.top + PLANE + BOTTOM;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
             "height=\"%d\" role=\"img\">\n<title>",
             WIDTH, height, WIDTH, height);
     print_escaped(out, title);
-    fprintf(out, "</title>\n%s<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", style,
-            WIDTH, height);
-    fprintf(out, "<text class=\"title\" x=\"8\" y=\"28\">");
-    print_escaped(out, title);
-    fprintf(out, "</text>\n");
+    fprintf(out, "</title>\n");
+    print_style(out);
+    fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", WIDTH, height);
+    print_title(out, title);
     print_axes(out, &plane, chart);
-    print_legend(out, chart);
     print_series(out, &plane, chart);
+    Name *names = order_names(&plane, chart);
+    if (plane.legend)
+        print_legend(out, chart, names, plane.legend);
+    else
+        print_ends(out, &plane, chart, names);
+    print_level_names(out, &plane, chart);
+    arrfree(names);
     fprintf(out, "</svg>\n");
 }
 

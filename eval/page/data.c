@@ -41,7 +41,7 @@ static void print_looks(FILE *out, const char *name, size_t identity)
     const char *dashes = palette_dashes(identity);
     fprintf(out, "{\"name\":");
     print_string(out, name);
-    fprintf(out, ",\"colour\":\"%s\",\"dash\":\"%s\"", palette_hex(identity),
+    fprintf(out, ",\"colour\":\"%s\",\"dash\":\"%s\"", palette_hex(identity, false),
             strcmp(dashes, "none") == 0 ? "" : dashes);
 }
 

@@ -16,7 +16,7 @@ void report_print_swatch(FILE *out, const RunData *run)
         out,
         "<svg class=\"swatch\" viewBox=\"0 0 26 8\" aria-hidden=\"true\"><path d=\"M1 4H25\" "
         "stroke=\"%s\" stroke-width=\"3\" stroke-dasharray=\"%s\"/></svg>",
-        palette_hex(run->identity), palette_dashes(run->identity));
+        palette_hex(run->identity, false), palette_dashes(run->identity));
 }
 
 /* The page may neither load nor send anything, whatever a run has smuggled into it. */
