@@ -92,7 +92,8 @@ shorter() {
         eval '! same_runs usual-softmax "$precision-softmax"'
 }
 shorter pair 1e-4 0.02
-shorter bf16 1e-3 0.02
+# Rounding to the 8 bits of bf16 changes these losses, which are near 4.5, by up to 1.5e-3.
+shorter bf16 3e-3 0.02
 [ ! -d bf16-softmax ] ||
     check 'bf16 gives other bits than pairs of bf16' eval '! same_runs pair-softmax bf16-softmax'
 
