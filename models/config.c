@@ -34,7 +34,7 @@ static const char *owner_name(const Option *option, size_t index)
     return NULL;
 }
 
-static const OptionOwners owners = {"Options that only some attention kinds have", owner_name};
+static const OptionOwners owners = {owner_name};
 
 static const char *head_bias_name(size_t index)
 {
@@ -49,158 +49,235 @@ const Option model_option_rows[] = {
     {.name = "attn", .argument = "KIND", .type = OPTION_CHOICES,
      .offset = FIELD(attention), .fallback = "softmax", .choice = attention_name,
      .stored = true, .fixed = true,
-     .help = "attention kind, several joined by + for layers in turn; 'help' tells about each"},
+     .help = "attention kind; several joined by + take the layers in turn; --attn help "
+             "lists them",
+     .also = "attention attention-kind attn-type",
+     .common = true},
     {.name = "layers", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(layers), .low = 1, .high = 256, .fallback = "4", .stored = true,
      .fixed = true,
-     .help = "blocks of attention and feed-forward"},
+     .help = "number of layers (Transformer blocks)",
+     .also = "n-layer n-layers num-layers num-hidden-layers depth nlayers",
+     .common = true},
     {.name = "dim", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(dim), .low = 1, .high = 65536, .fallback = "128", .stored = true,
      .fixed = true,
-     .help = "width of the model"},
+     .help = "model (embedding) dimension",
+     .also = "n-embd d-model hidden-size embed-dim emb-dim embedding-dim model-dim width "
+             "emsize",
+     .common = true},
     {.name = "heads", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(heads), .low = 1, .high = 4096, .fallback = "4", .stored = true,
      .fixed = true,
-     .help = "attention heads; they divide the width among them"},
+     .help = "number of attention heads; they split --dim evenly",
+     .also = "n-head n-heads num-heads num-attention-heads nhead",
+     .common = true},
     {.name = "ffn", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(ffn), .low = 0, .high = 1048576, .fallback = "0", .stored = true,
      .fixed = true,
-     .help = "width inside the feed-forward layer; 0 is four times --dim"},
+     .help = "hidden dimension of the MLP (feed-forward); 0: 4 x --dim",
+     .also = "intermediate-size ffn-dim d-ff mlp-dim n-inner nhid"},
     {.name = "context", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(context), .low = 1, .high = 65536, .fallback = "128", .stored = true,
      .fixed = true,
-     .help = "tokens in a training window"},
+     .help = "context length (block size) in tokens",
+     .also = "block-size seq-len sequence-length context-length max-seq-len seq-length ctx "
+             "n-ctx n-positions bptt window-size",
+     .common = true},
     {.name = "pos", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = FIELD(positions), .fallback = "auto", .choice = position_name,
      .stored = true, .fixed = true,
-     .help = "how positions are told apart; auto: what suits the attention kind"},
+     .help = "position encoding; rotary is RoPE; auto: what suits the attention kind",
+     .also = "position position-encoding positional-encoding rope position-embedding-type",
+     .section = "Architecture variants"},
     {.name = "norm", .argument = "PLACE", .type = OPTION_CHOICE,
      .offset = FIELD(norm), .fallback = "pre", .choice = norm_name, .stored = true,
      .fixed = true,
-     .help = "layer norm before each sublayer, or after its residual sum"},
+     .help = "layer norm before each sublayer (pre) or after its residual sum (post)",
+     .also = "norm-type normalization",
+     .section = "Architecture variants"},
     {.name = "act", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = FIELD(activation), .fallback = "gelu", .choice = activation_name,
      .stored = true, .fixed = true,
-     .help = "activation of the feed-forward layer"},
+     .help = "activation function of the MLP",
+     .also = "activation activation-function hidden-act act-fn",
+     .section = "Architecture variants"},
     {.name = "tied", .type = OPTION_FLAG,
      .offset = FIELD(tied), .fallback = "yes", .stored = true, .fixed = true,
-     .help = "the output head uses the token embedding"},
+     .help = "tie input and output embeddings",
+     .also = "tie-weights tie-word-embeddings weight-tying tie-embeddings",
+     .section = "Architecture variants"},
     {.name = "head-bias", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = FIELD(head_bias), .fallback = "no", .choice = head_bias_name, .stored = true,
      .fixed = true,
-     .help = "a bias for every token of the vocabulary; unigram: that starts with how often "
-             "each comes"},
+     .help = "bias of the output logits; unigram: initialised from the token frequencies",
+     .also = "bias output-bias lm-head-bias",
+     .section = "Architecture variants"},
     {.name = "logit-cap", .argument = "X", .type = OPTION_REAL,
      .offset = FIELD(logit_cap), .low = 0, .high = 40, .fallback = "0", .stored = true,
      .fixed = true,
-     .help = "bend logits so that none is larger than X; 0: as they are"},
+     .help = "logit soft-capping: X tanh(logit / X); 0: off",
+     .also = "logit-softcap softcap final-logit-softcapping logit-soft-cap",
+     .section = "Architecture variants"},
     {.name = "zero-init", .type = OPTION_FLAG,
      .offset = FIELD(zero_init), .fallback = "no", .stored = true, .fixed = true,
-     .help = "both branches of a block start at zero"},
+     .help = "zero-initialise the output projections of attention and MLP",
+     .section = "Architecture variants"},
     {.name = "qk-norm", .type = OPTION_FLAG,
      .offset = FIELD(qk_norm), .fallback = "no", .stored = true, .fixed = true,
-     .help = "a norm of each head's queries and keys, with a gain"},
+     .help = "QK-norm: layer norm of each head's queries and keys, with a learned gain",
+     .also = "qk-layernorm qk-layer-norm",
+     .section = "Architecture variants"},
     {.name = "value-residual", .type = OPTION_FLAG,
      .offset = FIELD(value_residual), .fallback = "no", .stored = true, .fixed = true,
-     .help = "the values of each layer are mixed with those of the first"},
+     .help = "value residual (ResFormer): mix the first layer's values into later layers",
+     .also = "resformer",
+     .section = "Architecture variants"},
     {.name = "word-dropout", .argument = "P", .type = OPTION_REAL,
      .offset = FIELD(word_dropout), .low = 0, .high = 0.95, .fallback = "0", .stored = true,
      .fixed = true,
-     .help = "share of the words of the vocabulary that a batch reads as zeros"},
+     .help = "embedding dropout by word type (AWD-LSTM): zero these words for a whole "
+             "batch",
+     .also = "embedding-dropout dropoute",
+     .section = "Regularisation"},
     {.name = "input-dropout", .argument = "P", .type = OPTION_REAL,
      .offset = FIELD(input_dropout), .low = 0, .high = 0.95, .fallback = "0.15",
      .stored = true, .fixed = true,
-     .help = "dropped share of the embedding"},
+     .help = "dropout probability of the embeddings",
+     .also = "embd-pdrop emb-dropout dropouti",
+     .section = "Regularisation"},
     {.name = "dropout", .argument = "P", .type = OPTION_REAL,
      .offset = FIELD(dropout), .low = 0, .high = 0.95, .fallback = "0.15", .stored = true,
      .fixed = true,
-     .help = "dropped share of both branches of a block"},
+     .help = "dropout probability of both residual branches, attention and MLP",
+     .also = "resid-pdrop residual-dropout hidden-dropout",
+     .section = "Regularisation",
+     .common = true},
     {.name = "attn-dropout", .argument = "P", .type = OPTION_REAL,
      .offset = FIELD(attention_dropout), .low = 0, .high = 0.95, .fallback = "0",
      .stored = true, .fixed = true,
-     .help = "dropped share of the attention weights, for kinds that have them"},
+     .help = "dropout probability of the attention weights; for kinds that have weights",
+     .also = "attn-pdrop attention-dropout",
+     .section = "Regularisation"},
     {.name = "output-dropout", .argument = "P", .type = OPTION_REAL,
      .offset = FIELD(output_dropout), .low = 0, .high = 0.95, .fallback = "0",
      .stored = true, .fixed = true,
-     .help = "dropped share of what goes into the output head"},
+     .help = "dropout probability before the output head",
+     .section = "Regularisation"},
     {.name = "locked", .type = OPTION_FLAG,
      .offset = FIELD(locked), .fallback = "no", .stored = true, .fixed = true,
-     .help = "input, branches and output drop a feature for a whole window, not a position"},
+     .help = "variational (locked) dropout: one mask per sequence instead of one per "
+             "position",
+     .also = "variational-dropout locked-dropout",
+     .section = "Regularisation"},
     {.name = "penalty", .argument = "X", .type = OPTION_REAL,
      .offset = FIELD(output_penalty), .low = 0, .high = 1000, .fallback = "0",
      .stored = true, .fixed = true,
-     .help = "activation regularisation: the mean square of the last layer's output counts "
-             "so much in the loss"},
+     .help = "activation regularisation (AR, AWD-LSTM): weight of the mean squared output "
+             "of the last layer in the loss",
+     .also = "alpha activation-regularization",
+     .section = "Regularisation"},
     {.name = "change-penalty", .argument = "X", .type = OPTION_REAL,
      .offset = FIELD(change_penalty), .low = 0, .high = 1000, .fallback = "0",
      .stored = true, .fixed = true,
-     .help = "temporal activation regularisation: the same for its change from a position to "
-             "the next"},
+     .help = "temporal activation regularisation (TAR, AWD-LSTM): weight of the mean "
+             "squared change of that output from one position to the next",
+     .also = "temporal-activation-regularization",
+     .section = "Regularisation"},
     {.name = "conv", .argument = "WHEN", .type = OPTION_CHOICE,
      .offset = FIELD(convolution), .fallback = "auto", .choice = convolution_name,
      .stored = true, .fixed = true,
-     .help = "a convolution over 4 positions before the attention, with SiLU behind it; "
-             "residual: added to what it reads, without SiLU"},
+     .help = "causal depthwise convolution of width 4 on queries, keys and values, then "
+             "SiLU; residual: added to its input, without SiLU",
+     .also = "short-conv use-short-conv conv-size",
+     .section = "Architecture variants"},
     {.name = "head-norm", .argument = "WHEN", .type = OPTION_CHOICE,
      .offset = FIELD(head_norm), .fallback = "auto", .choice = wish_name, .stored = true,
      .fixed = true,
-     .help = "a norm of each head's output"},
+     .help = "normalise each head's output (group norm)",
+     .also = "group-norm output-norm",
+     .section = "Architecture variants"},
     {.name = "out-gate", .argument = "WHEN", .type = OPTION_CHOICE,
      .offset = FIELD(gate), .fallback = "auto", .choice = wish_name, .stored = true,
      .fixed = true,
-     .help = "a gate on the attention's output"},
+     .help = "gate the attention output",
+     .also = "gate output-gate use-gate",
+     .section = "Architecture variants"},
     {.name = "carry-state", .type = OPTION_FLAG,
      .offset = FIELD(carry_state), .fallback = "no", .stored = true, .fixed = true,
-     .help = "read the text in streams, each window going on from the state that the one "
-             "before it left; for kinds that forget"},
+     .help = "carry the recurrent state from one context window to the next (truncated "
+             "BPTT); for kinds that forget",
+     .also = "stateful tbptt",
+     .section = "Order of the text and stateful training"},
     {.name = "window", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.window), .low = 1, .high = 65536, .fallback = "64", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "positions that are seen, the own one included"},
+     .help = "sliding-window size, including the current token",
+     .also = "sliding-window attention-window window-size",
+     .section = "Options of single attention kinds"},
     {.name = "period", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.period), .low = 1, .high = 65536, .fallback = "16", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "distance of the positions that are seen, or length of a block"},
+     .help = "stride of the visible positions, or block length",
+     .also = "stride block-length",
+     .section = "Options of single attention kinds"},
     {.name = "summary", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.summary), .low = 1, .high = 65536, .fallback = "4", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "positions at a block's end that are seen by all later ones"},
+     .help = "positions at the end of each block that all later positions see",
+     .section = "Options of single attention kinds"},
     {.name = "segment", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.segment), .low = 1, .high = 65536, .fallback = "32", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "positions that are compressed together"},
+     .help = "block size for compression, in positions",
+     .also = "chunk-size compress-block",
+     .section = "Options of single attention kinds"},
     {.name = "rank", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.rank), .low = 1, .high = 65536, .fallback = "4", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "what a segment is compressed to"},
+     .help = "compressed positions per block",
+     .also = "linformer-k projection-rank",
+     .section = "Options of single attention kinds"},
     {.name = "features", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.features), .low = 0, .high = 65536, .fallback = "0", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "random features; 0: twice the width of a head"},
+     .help = "number of random features; 0: twice the head dimension",
+     .also = "n-features nb-features random-features",
+     .section = "Options of single attention kinds"},
     {.name = "redraw", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.redraw), .low = 0, .high = 1e9, .fallback = "0", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "draw them again every so many steps; 0: never"},
+     .help = "draw new random features every N steps; 0: never",
+     .also = "redraw-interval feature-redraw-interval",
+     .section = "Options of single attention kinds"},
     {.name = "hashes", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.hashes), .low = 1, .high = 64, .fallback = "2", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "rounds of hashing"},
+     .help = "LSH rounds",
+     .also = "n-hashes num-hashes",
+     .section = "Options of single attention kinds"},
     {.name = "buckets", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.buckets), .low = 2, .high = 4096, .fallback = "8", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "buckets of a round, an even number"},
+     .help = "LSH buckets per round, an even number",
+     .also = "n-buckets num-buckets",
+     .section = "Options of single attention kinds"},
     {.name = "near", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.near), .low = 1, .high = 65536, .fallback = "32", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "positions of the own bucket that are seen"},
+     .help = "visible positions of the own bucket",
+     .section = "Options of single attention kinds"},
     {.name = "tau", .argument = "X", .type = OPTION_REAL,
      .offset = FIELD(own.tau), .low = 0.01, .high = 1, .fallback = "0.95", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "slope of the kernel 1 + tau q.k"},
+     .help = "slope of the kernel 1 + tau q.k",
+     .section = "Options of single attention kinds"},
     {.name = "sink", .type = OPTION_FLAG,
      .offset = FIELD(own.sink), .fallback = "no", .stored = true, .fixed = true,
      .owners = &owners,
-     .help = "learn the size of the escape hatch"},
+     .help = "learned attention sink: the logit of the extra 1 in the denominator",
+     .also = "attention-sink",
+     .section = "Options of single attention kinds"},
 };
 /* clang-format on */
 const size_t model_option_count = sizeof model_option_rows / sizeof *model_option_rows;
@@ -254,7 +331,7 @@ bool config_has_option(const ModelConfig *config, const Option *option)
     return has;
 }
 
-/* Options of their own that the kinds at hand do not have would be promises not kept. */
+/* Refuses options of attention kinds that the model does not have. */
 bool config_check_own(const ModelConfig *config, Error *error)
 {
     const OptionGroup group = {NULL, model_option_rows, model_option_count, (void *)config};
@@ -263,14 +340,17 @@ bool config_check_own(const ModelConfig *config, Error *error)
         char *value = option_value(&group, option);
         bool changed = strcmp(value, option->fallback) != 0;
         free(value);
-        if (changed && !config_has_option(config, option))
-            return error_set(error, "--%s: '%s' attention does not use it", option->name,
-                             config_kind(config, 0)->name);
+        if (changed && !config_has_option(config, option)) {
+            char *kinds = option_value(&group, &model_option_rows[0]);
+            error_set(error, "--%s: '%s' attention does not use it", option->name, kinds);
+            free(kinds);
+            return false;
+        }
     }
     return true;
 }
 
-/* Configs that were not read from options leave zeros. */
+/* Sets options that a config built in code left at zero to their defaults. */
 static void fill_open(ModelConfig *config)
 {
     if (config->attention.count == 0)
@@ -287,8 +367,8 @@ static void fill_open(ModelConfig *config)
     }
 }
 
-/* Turned features tell positions apart, and some kinds do so by themselves; one that can do
- * with neither needs them in its input. */
+/* RoPE where it works; none where all kinds know positions by themselves; learned where a kind
+ * supports neither. */
 static size_t suitable_positions(const ModelConfig *config)
 {
     bool all_know = true;
@@ -306,12 +386,12 @@ static bool check_kind(const ModelConfig *config, const AttentionKind *kind, Err
 {
     if (config->positions == POSITIONS_ROTARY && kind->no_rotary)
         return error_set(error,
-                         "--pos rotary: turned features would break what makes '%s' attention "
-                         "work; use learned, sinusoidal or none",
+                         "--pos rotary: '%s' attention does not work with rotated queries and "
+                         "keys; use learned, sinusoidal or none",
                          kind->name);
     if (config->attention_dropout > 0 && !kind->has_weights)
         return error_set(error,
-                         "--attn-dropout: '%s' attention has no weights to drop; use "
+                         "--attn-dropout: '%s' attention has no attention weights; use "
                          "--dropout",
                          kind->name);
     return true;
@@ -323,20 +403,20 @@ bool config_check_carrying(const ModelConfig *config, Error *error)
         const AttentionKind *kind = config_kind(config, k);
         if (kind->carry == CARRY_NEVER)
             return error_set(error,
-                             "--carry-state: '%s' attention has no state of fixed size that "
-                             "could go on into the next window",
+                             "--carry-state: '%s' attention has no recurrent state of fixed "
+                             "size",
                              kind->name);
         if (kind->carry == CARRY_DIVERGES)
-            return error_set(error,
-                             "--carry-state: the state of '%s' attention is a sum that forgets "
-                             "nothing; it grows from window to window until it drowns what is "
-                             "new, and the loss diverges. Kinds with a decay or the delta rule "
-                             "can be carried",
-                             kind->name);
+            return error_set(
+                error,
+                "--carry-state: the state of '%s' attention is a sum without decay; "
+                "it would grow until the loss diverges. Use a kind with decay or "
+                "the delta rule",
+                kind->name);
     }
     if (config->positions == POSITIONS_LEARNED)
-        return error_set(error, "--carry-state: learned positions end with the window; use "
-                                "--pos rotary, sinusoidal or none");
+        return error_set(error, "--carry-state: learned positions end at --context; use --pos "
+                                "rotary, sinusoidal or none");
     return true;
 }
 
@@ -349,17 +429,17 @@ bool config_check(ModelConfig *config, Error *error)
         return error_set(error, "--heads %zu does not divide --dim %zu", config->heads,
                          config->dim);
     if (config->attention.count > config->layers)
-        return error_set(error, "--attn joins %zu kinds, but there are only %zu layers",
+        return error_set(error, "--attn joins %zu kinds, but --layers is only %zu",
                          config->attention.count, config->layers);
     if (config->positions == POSITIONS_AUTO)
         config->positions = suitable_positions(config);
     if (config->positions == POSITIONS_ROTARY && config_head_width(config) % 2 != 0)
         return error_set(error,
-                         "--pos rotary turns pairs of features, but --dim %zu over --heads %zu "
-                         "leaves an odd %zu for each head",
+                         "--pos rotary needs an even head dimension, but --dim %zu over "
+                         "--heads %zu gives %zu",
                          config->dim, config->heads, config_head_width(config));
     if (config->own.buckets % 2 != 0)
-        return error_set(error, "--buckets %zu: an even number is needed", config->own.buckets);
+        return error_set(error, "--buckets %zu: must be even", config->own.buckets);
     for (size_t k = 0; k < config->attention.count; k++)
         if (!check_kind(config, config_kind(config, k), error))
             return false;

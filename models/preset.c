@@ -1,34 +1,121 @@
 #include "models/preset.h"
+#include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/text.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 1 << 20 };
+#define ENDING ".conf"
+
+/* The directory of the presets, beside the program's or where they are installed; the
+ * caller's. */
+static char *presets_folder(void)
+{
+    static const char *const places[] = {"../models", "../share/linnet/models"};
+    char *program = file_program_folder(), *folder = NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        free(folder);
+        folder = file_join(program, places[i]);
+        if (file_is_folder(folder))
+            break;
+    }
+    free(program);
+    return folder;
+}
+
+static int is_preset(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name), ending = strlen(ENDING);
+    return length > ending && strcmp(entry->d_name + length - ending, ENDING) == 0;
+}
+
+/* "# what it is" -> "what it is". */
+static char *first_comment(const char *path)
+{
+    char *text;
+    size_t size;
+    Error error;
+    if (!file_read(path, MOST, &text, &size, &error))
+        return memory_copy_text("");
+    char *line = text + (text[0] == '#');
+    line[strcspn(line, "\n")] = '\0';
+    char *comment = memory_copy_text(text[0] == '#' ? text_trim(line) : "");
+    free(text);
+    return comment;
+}
+
+bool preset_list(PresetLine **presets, Error *error)
+{
+    char *folder = presets_folder();
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_preset, alphasort);
+    *presets = NULL;
+    for (int i = 0; i < count; i++) {
+        char *path = file_join(folder, entries[i]->d_name);
+        PresetLine preset = {.name = memory_copy_text(entries[i]->d_name),
+                             .text = first_comment(path)};
+        preset.name[strlen(preset.name) - strlen(ENDING)] = '\0';
+        arrput(*presets, preset);
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    if (count < 0)
+        error_set(error, "%s: cannot list this directory: %s", folder, strerror(errno));
+    free(folder);
+    return count >= 0;
+}
+
+void preset_list_free(PresetLine *presets)
+{
+    for (size_t i = 0; i < arrlenu(presets); i++) {
+        free(presets[i].name);
+        free(presets[i].text);
+    }
+    arrfree(presets);
+}
+
+static bool fail_unknown(const char *name, const char *folder, Error *error)
+{
+    PresetLine *presets;
+    Error ignored;
+    Nearest near = nearest_to(name);
+    if (preset_list(&presets, &ignored))
+        for (size_t i = 0; i < arrlenu(presets); i++)
+            nearest_consider(&near, presets[i].name);
+    if (near.best)
+        error_set(error, "--preset %s: there is no such preset or file; did you mean '%s'?",
+                  name, near.best);
+    else
+        error_set(error,
+                  "--preset %s: there is no such file, and no %s" ENDING
+                  " in %s; --preset help lists the presets",
+                  name, name, folder);
+    preset_list_free(presets);
+    return false;
+}
 
 static char *find(const char *name, Error *error)
 {
     if (file_exists(name) && !file_is_folder(name))
         return memory_copy_text(name);
-    static const char *const places[] = {"../models", "../share/linnet/models"};
-    char *folder = file_program_folder();
-    char *found = NULL;
-    for (size_t i = 0; !found && i < sizeof places / sizeof *places; i++) {
-        char *path = text_format("%s/%s/%s.conf", folder, places[i], name);
-        if (file_exists(path))
-            found = path;
-        else
-            free(path);
+    char *folder = presets_folder(), *path = text_format("%s/%s" ENDING, folder, name);
+    if (!file_exists(path)) {
+        fail_unknown(name, folder, error);
+        free(path);
+        path = NULL;
     }
-    if (!found)
-        error_set(error, "--preset %s: no such file, and no %s.conf in %s/../models", name,
-                  name, folder);
     free(folder);
-    return found;
+    return path;
 }
 
 char *preset_text(const char *name, char **path, Error *error)
 {
-    enum { MOST = 1 << 20 };
     char *text = NULL;
     size_t size;
     *path = find(name, error);

@@ -1,4 +1,4 @@
-/* Manual pages, in the language of man(7). */
+/* Manual pages in man(7) markup. */
 #include "src/about.h"
 #include "src/memory.h"
 #include "src/text.h"
@@ -10,8 +10,8 @@
 
 /* --- pieces --- */
 
-/* Text as it stands: none of it may be taken for an escape, and what readers may copy, dashes
- * and quotes above all, must reach their screens as ASCII. */
+/* Escapes text so that troff prints it unchanged. Dashes and quotes must stay ASCII, so that
+ * readers can copy commands. */
 static void put(const char *text)
 {
     static const struct {
@@ -31,7 +31,7 @@ static void put(const char *text)
     }
 }
 
-/* The \& keeps a line that begins with a dot from being a request. */
+/* The \& keeps troff from reading a leading dot as a request. */
 static void put_line(const char *text)
 {
     fputs("\\&", stdout);
@@ -46,7 +46,7 @@ static void put_bold(const char *text)
     fputs("\\fR", stdout);
 }
 
-/* From what goes on elsewhere after a name; the caller frees. */
+/* The phrase with a capital and a full stop; the caller frees. */
 static char *sentence(const char *text)
 {
     return text_format("%c%s.", toupper((unsigned char)text[0]), text + 1);
@@ -79,7 +79,7 @@ static void append_range(char **text, const Option *option)
         text_append(text, whole ? " At least %.0f." : " At least %g.", option->low);
 }
 
-/* What the row says of its option, in sentences; the caller frees. */
+/* The row's help as sentences; the caller frees. */
 static char *option_sentences(const Option *option)
 {
     char *text = sentence(option->help);
@@ -97,15 +97,17 @@ static char *option_sentences(const Option *option)
     return text;
 }
 
-static void put_heading(const char *title)
+static void put_heading(void *self, const char *title)
 {
+    (void)self;
     fputs(".SS ", stdout);
     put(title);
     putchar('\n');
 }
 
-static void put_option(const Option *option)
+static void put_option(void *self, const Option *option)
 {
+    (void)self;
     char *name = text_format("--%s", option->name), *text = option_sentences(option);
     puts(".TP");
     put_bold(name);
@@ -188,10 +190,9 @@ static void put_examples(const About *about, const char *page)
 static void put_surroundings(const About *about)
 {
     static const AboutItem usual[] = {
-        {"0", "everything went as asked"},
-        {"1", "it could not be done; a message on standard error says what, where, and what "
-              "to do"},
-        {"2", "the command line or a file of settings asks for something that cannot be"}};
+        {"0", "success"},
+        {"1", "failure; a message on standard error says what is wrong, where, and what to do"},
+        {"2", "invalid command line or settings file"}};
     if (about->files[0].name)
         put_section("FILES");
     for (size_t i = 0; about->files[i].name; i++)
@@ -234,7 +235,7 @@ void about_print_manual(const About *about, const OptionGroup *groups, size_t co
     put_description(about, page);
     put_examples(about, page);
     put_section("OPTIONS");
-    options_visit(groups, count, put_heading, put_option);
+    options_visit(groups, count, &(OptionVisitor){put_heading, put_option, NULL});
     put_surroundings(about);
     put_others(about, others, other_count);
     free(page);

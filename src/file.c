@@ -284,6 +284,21 @@ bool file_is_folder(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+bool file_make_parents(const char *path, Error *error)
+{
+    char *parent = memory_copy_text(path);
+    bool good = true;
+    for (char *slash = parent; good && (slash = strchr(slash + 1, '/'));) {
+        *slash = '\0';
+        if (mkdir(parent, 0777) != 0 && errno != EEXIST)
+            good = error_set(error, "%s: cannot make this directory: %s", parent,
+                             strerror(errno));
+        *slash = '/';
+    }
+    free(parent);
+    return good;
+}
+
 char *file_join(const char *folder, const char *name)
 {
     return text_format("%s/%s", folder, name);

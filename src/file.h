@@ -54,6 +54,8 @@ void file_remove_leftovers(const char *folder);
 
 bool file_exists(const char *path);
 bool file_is_folder(const char *path);
+/* Makes the directories above a path, where they are missing. */
+bool file_make_parents(const char *path, Error *error);
 /* "folder/name", the caller's to free. */
 char *file_join(const char *folder, const char *name);
 /* The folder that the running program is in. */

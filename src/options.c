@@ -28,46 +28,100 @@ bool option_takes_value(const Option *option)
     return option->type != OPTION_FLAG && option->type != OPTION_ACTION;
 }
 
-void options_visit(const OptionGroup *groups, size_t count, void (*heading)(const char *title),
-                   void (*row)(const Option *option))
+/* The rows of one section, or with NULL those of each group that have none. */
+static void visit_section(const OptionGroup *group, const char *section,
+                          const OptionVisitor *visitor, bool *headed)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        const Option *option = &group->options[i];
+        bool here = section ? option->section && strcmp(option->section, section) == 0
+                            : !option->section;
+        if (!here)
+            continue;
+        if (!*headed)
+            visitor->heading(visitor->self, section ? section : group->title);
+        *headed = true;
+        visitor->row(visitor->self, option);
+    }
+}
+
+/* Whether a row before this one, in the order below, has its section. */
+static bool section_seen(const OptionGroup *groups, size_t count, size_t group, size_t row)
+{
+    const char *section = groups[group].options[row].section;
+    for (size_t g = count; g-- > group;)
+        for (size_t i = 0; i < (g == group ? row : groups[g].count); i++) {
+            const char *earlier = groups[g].options[i].section;
+            if (earlier && strcmp(earlier, section) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Sections go from the last group to the first, so that those of a session come before those
+ * of a model's variants. */
+void options_visit(const OptionGroup *groups, size_t count, const OptionVisitor *visitor)
 {
     for (size_t g = 0; g < count; g++) {
-        heading(groups[g].title);
-        for (size_t i = 0; i < groups[g].count; i++)
-            if (!groups[g].options[i].owners)
-                row(&groups[g].options[i]);
-        const OptionOwners *last = NULL;
+        bool headed = false;
+        visit_section(&groups[g], NULL, visitor, &headed);
+    }
+    for (size_t g = count; g-- > 0;)
+        for (size_t i = 0; i < groups[g].count; i++) {
+            const char *section = groups[g].options[i].section;
+            bool headed = false;
+            if (!section || section_seen(groups, count, g, i))
+                continue;
+            for (size_t other = 0; other < count; other++)
+                visit_section(&groups[other], section, visitor, &headed);
+        }
+}
+
+/* --- unknown names --- */
+
+/* Whether the list of names, separated by blanks, has this one; - and _ count as equal. */
+static bool lists(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = names; at && *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+        bool same = strcspn(at, " ") == length;
+        for (size_t i = 0; same && i < length; i++)
+            same = at[i] == (name[i] == '_' ? '-' : name[i]);
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+static const Option *find_also(const OptionGroup *groups, size_t count, const char *name)
+{
+    for (size_t g = 0; g < count; g++)
         for (size_t i = 0; i < groups[g].count; i++) {
             const Option *option = &groups[g].options[i];
-            if (!option->owners)
-                continue;
-            if (option->owners != last)
-                heading(option->owners->title);
-            row(option);
-            last = option->owners;
+            if (lists(option->also, name) || lists(option->name, name))
+                return option;
         }
-    }
+    return NULL;
 }
 
 static const char *nearest(const OptionGroup *groups, size_t count, const char *name)
 {
-    const char *best = NULL;
-    size_t least = strlen(name) / 2 + 1; /* further away it would be a guess, not a help */
+    Nearest near = nearest_to(name);
     for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++) {
-            size_t distance = text_distance(groups[g].options[i].name, name);
-            if (distance < least) {
-                least = distance;
-                best = groups[g].options[i].name;
-            }
-        }
-    return best;
+        for (size_t i = 0; i < groups[g].count; i++)
+            nearest_consider(&near, groups[g].options[i].name);
+    return near.best;
 }
 
 static bool unknown(const OptionGroup *groups, size_t count, const char *where,
                     const char *dashes, const char *name, Error *error)
 {
+    const Option *also = find_also(groups, count, name);
     const char *near = nearest(groups, count, name);
+    if (also)
+        return error_set(error, "%sunknown option '%s%s'; linnet calls it '%s%s': %.*s", where,
+                         dashes, name, dashes, also->name, (int)strcspn(also->help, ";"),
+                         also->help);
     if (near)
         return error_set(error, "%sunknown option '%s%s'; did you mean '%s%s'?", where, dashes,
                          name, dashes, near);
@@ -78,15 +132,20 @@ static bool set_choice(const Option *option, size_t *chosen, const char *value,
                        const char *where, Error *error)
 {
     char *names = NULL;
+    Nearest near = nearest_to(value);
     for (size_t i = 0; option->choice(i); i++) {
         if (strcmp(option->choice(i), value) == 0) {
             *chosen = i;
             free(names);
             return true;
         }
+        nearest_consider(&near, option->choice(i));
         text_append(&names, "%s%s", i ? ", " : "", option->choice(i));
     }
-    error_set(error, "%s: '%s' is not one of: %s", where, value, names);
+    if (near.best)
+        error_set(error, "%s: there is no '%s'; did you mean '%s'?", where, value, near.best);
+    else
+        error_set(error, "%s: '%s' is not one of: %s", where, value, names);
     free(names);
     return false;
 }
@@ -99,7 +158,8 @@ static bool set_choices(const Option *option, Choices *chosen, const char *value
     chosen->count = 0;
     for (char *word; good && (word = strsep(&rest, "+"));) {
         if (chosen->count == CHOICES_MOST)
-            good = error_set(error, "%s: more than %d are joined here", where, CHOICES_MOST);
+            good = error_set(error, "%s: at most %d names can be joined by +", where,
+                             CHOICES_MOST);
         else
             good = set_choice(option, &chosen->at[chosen->count++], word, where, error);
     }
@@ -107,7 +167,7 @@ static bool set_choices(const Option *option, Choices *chosen, const char *value
     return good;
 }
 
-/* Reading a file of settings would lose them. */
+/* A settings file cannot hold blanks at the ends of a value. */
 static bool has_outer_blanks(const char *text)
 {
     char *copy = memory_copy_text(text);
@@ -140,11 +200,11 @@ static bool set_field(const OptionGroup *group, const Option *option, const char
     }
     case OPTION_TEXT:
         if (strpbrk(value, "\n\r"))
-            return error_set(error, "%s: a value cannot hold a line end", where);
+            return error_set(error, "%s: a value cannot contain a line break", where);
         if (option->stored && has_outer_blanks(value))
             return error_set(error,
-                             "%s: '%s' begins or ends with a blank, which a file of "
-                             "settings cannot hold",
+                             "%s: '%s' begins or ends with a blank, which a settings file "
+                             "cannot hold",
                              where, value);
         free(*(char **)target);
         *(char **)target = memory_copy_text(value);
@@ -198,7 +258,7 @@ void options_set_defaults(const OptionGroup *groups, size_t count)
             Error error;
             if (option->fallback &&
                 !set_field(&groups[g], option, option->fallback, option->name, &error))
-                die("a default of our own is wrong: %s", error.text);
+                die("a built-in default is invalid: %s", error.text);
         }
 }
 
@@ -213,7 +273,7 @@ static const Option *find_flag_to_clear(const OptionGroup *groups, size_t count,
     return option && option->type == OPTION_FLAG ? option : NULL;
 }
 
-/* One option, and its value from behind the = or from the next word. */
+/* One option, with its value from after the = or from the next word. */
 static bool scan_option(const OptionGroup *groups, size_t count, char *word, char *next,
                         OptionArgument *given, bool *took_next, Error *error)
 {
@@ -232,6 +292,9 @@ static bool scan_option(const OptionGroup *groups, size_t count, char *word, cha
         *took_next = !equals;
         if (!given->value)
             good = error_set(error, "--%s needs a value: %s", name, option->argument);
+    } else if (option && option->argument) { /* an action with an optional word */
+        *took_next = !equals && next && next[0] != '-';
+        given->value = equals ? equals + 1 : *took_next ? next : "";
     } else if (equals) {
         good = error_set(error, "--%s takes no value", name);
     } else {

@@ -1,9 +1,9 @@
 /* Options, described once.
  *
- * A floor that has settings keeps them in a struct and describes each field in one Option row:
- * name, type, range, default, help. From the rows come the defaults, the reading of command
- * lines and of "name = value" files, the help text, the echo of a run, the text stored in a
- * checkpoint and the comparison on resume. A program hands a list of groups, one per floor. */
+ * Each floor keeps its settings in a struct and describes each field in one Option row: name,
+ * type, range, default, help. The rows serve to set defaults, parse command lines and
+ * "name = value" files, print the help, write settings.conf and checkpoints, and compare
+ * settings on resume. A program passes a list of groups, one per floor. */
 #ifndef LINNET_OPTIONS_H
 #define LINNET_OPTIONS_H
 
@@ -16,36 +16,44 @@ typedef enum OptionType {
     OPTION_TEXT,    /* char *, owned by the struct */
     OPTION_FLAG,    /* bool: --name or --no-name; "name = yes" in files */
     OPTION_CHOICE,  /* size_t, an index into the names that choice() lists */
-    OPTION_CHOICES, /* Choices, several of them, joined by + */
-    OPTION_ACTION   /* no value, nothing stored: the program asks whether it was given */
+    OPTION_CHOICES, /* Choices: several of the names, joined by + */
+    OPTION_ACTION   /* nothing stored; the program checks whether it was given. With an
+                     * argument it takes an optional word */
 } OptionType;
 
-/* Indexes into the names of an option, in the order given. */
+/* Indexes into the names of an option, in the order typed. */
 enum { CHOICES_MOST = 16 };
 typedef struct Choices {
     size_t count, at[CHOICES_MOST];
 } Choices;
 
-/* Whose an option is that only some have of what the program offers. */
+/* The owners of an option that only some choices of another option use, such as the attention
+ * kinds that have a --window. */
 typedef struct Option Option;
 typedef struct OptionOwners {
-    const char *title;                                       /* of all such options together */
     const char *(*name)(const Option *option, size_t index); /* NULL after the last */
 } OptionOwners;
 
 struct Option {
-    const char *name;     /* what is typed after -- and stands in files */
-    const char *argument; /* what the help calls the value: "N", "FILE"; NULL for flags */
+    const char *name;     /* typed after --, and the key in files */
+    const char *argument; /* what the help calls its value: "N", "FILE"; NULL for flags */
     OptionType type;
     size_t offset;                       /* of the field in the group's struct */
     double low, high;                    /* the range of numbers, both ends included */
-    const char *fallback;                /* the default, as one would type it; NULL: nothing */
+    const char *fallback;                /* the default, as one would type it; NULL: none */
     const char *(*choice)(size_t index); /* the index-th name, NULL after the last */
+    /* A phrase without a full stop. What follows the first semicolon is left out of the short
+     * help. */
     const char *help;
-    /* Stored settings travel with the run: its settings file and its checkpoints. Of these,
-     * the fixed ones make the run what it is, and cannot change when it is resumed. */
+    const char *also; /* names that other programs have for it, "batch-size bsz" */
+    bool common;      /* in the short help */
+    /* The heading in the full help; NULL: the group's title. Rows with sections come after
+     * all groups, so that beginners meet them last. */
+    const char *section;
+    /* Stored settings are written to the run's settings file and its checkpoints. Of these,
+     * the fixed ones cannot change when the run is resumed. */
     bool stored, fixed;
-    const OptionOwners *owners; /* NULL: the option is for everybody */
+    const OptionOwners *owners; /* NULL: the option applies always */
 };
 
 typedef struct OptionGroup {
@@ -55,9 +63,9 @@ typedef struct OptionGroup {
     void *target; /* the struct that the offsets point into */
 } OptionGroup;
 
-#define OPTION_MOST 9007199254740992.0 /* 2^53: the largest range that a double can state */
+#define OPTION_MOST 9007199254740992.0 /* 2^53: doubles hold all whole numbers up to it */
 
-/* What a command line said, before it means anything. */
+/* One option of a command line, before its value is parsed. */
 typedef struct OptionArgument {
     const Option *option;
     const char *value; /* points into argv; "no" for --no-flag */
@@ -74,25 +82,25 @@ typedef struct CommandLine {
 void options_set_defaults(const OptionGroup *groups, size_t count);
 void options_free_texts(const OptionGroup *groups, size_t count);
 
-/* Splits a command line; words after "--" are operands. Fails on options nobody described,
- * naming the nearest, and on missing values. */
+/* Splits a command line; words after "--" are operands. Fails on missing values and on unknown
+ * options; the error names the option that other programs call so, or the nearest. */
 bool options_scan(const OptionGroup *groups, size_t count, int argc, char **argv,
                   CommandLine *line, Error *error);
 void command_line_free(CommandLine *line);
-/* What the option's last use on the command line said; NULL if it was not used. */
+/* The value of the option's last use on the command line; NULL if it was not used. */
 const char *command_line_value(const CommandLine *line, const char *name);
 
 /* Sets what was given, in the order it was given. */
 bool options_apply(const OptionGroup *groups, size_t count, const CommandLine *line,
                    Error *error);
-/* Sets one field from text; where says who is speaking, such as "--lr" or "tiny.conf:3". */
+/* Sets one field from text; errors begin with where, such as "--lr" or "tiny.conf:3". */
 bool options_set(const OptionGroup *groups, size_t count, const char *name, const char *value,
                  const char *where, Error *error);
 
 /* Reads "name = value" lines, and skips those that begin with #. Unknown names are errors. */
 bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
                        const char *where, Error *error);
-/* The same for a program that has only some of the settings: others' names are passed over. */
+/* The same for a program that has only some of the settings: ignores unknown names. */
 bool options_read_known(const OptionGroup *groups, size_t count, const char *text,
                         const char *where, Error *error);
 /* Writes the stored settings in that form; the caller owns the text. */
@@ -106,9 +114,14 @@ const Option *option_find(const OptionGroup *groups, size_t count, const char *n
                           const OptionGroup **group);
 bool option_takes_value(const Option *option);
 
-/* Calls heading and row in the order in which people read them: the rows that are for everybody
- * under their group's title, and then, under theirs, those that have owners. */
-void options_visit(const OptionGroup *groups, size_t count, void (*heading)(const char *title),
-                   void (*row)(const Option *option));
+/* Calls heading and row in the order in which people read them: first the rows without a
+ * section under the title of their group, then the others by section, those of the last group
+ * first. */
+typedef struct OptionVisitor {
+    void (*heading)(void *self, const char *title);
+    void (*row)(void *self, const Option *option);
+    void *self;
+} OptionVisitor;
+void options_visit(const OptionGroup *groups, size_t count, const OptionVisitor *visitor);
 
 #endif

@@ -3,17 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const Option about_rows[] = {
-    {.name = "help", .type = OPTION_ACTION, .help = "tell what there is to know, and end"},
-    {.name = "version", .type = OPTION_ACTION, .help = "tell the version, and end"},
+    {.name = "help",
+     .argument = "[WORD]",
+     .type = OPTION_ACTION,
+     .common = true,
+     .help = "print this help; all: every option, or those that mention a word"},
+    {.name = "version", .type = OPTION_ACTION, .help = "print the version"},
 };
 
-/* The groups and behind them the one that every program has; the caller frees. */
+/* The groups, and after them the one that every program has; the caller frees. */
 static OptionGroup *with_about(const OptionGroup *groups, size_t *count)
 {
     OptionGroup *all = memory_take(*count + 1, sizeof *all, "the options");
@@ -24,7 +29,7 @@ static OptionGroup *with_about(const OptionGroup *groups, size_t *count)
     return all;
 }
 
-/* The forms of --help that are for files and not for people. */
+/* The forms of --help that the Makefile turns into files. */
 static bool print_for_installation(const About *about, const OptionGroup *groups, size_t count,
                                    int argc, char **argv)
 {
@@ -41,9 +46,9 @@ static bool print_for_installation(const About *about, const OptionGroup *groups
     return true;
 }
 
-/* A file that is opened gets the lowest number that is free. If a stream was closed before the
- * program began, that is the stream's, and what is said would end up in the file. So its number
- * is taken by something that can only fail. */
+/* If a standard stream was closed before the program started, the next file opened would get
+ * its descriptor, and messages would end up in that file. So each closed descriptor is taken by
+ * one whose reads or writes fail. */
 static void keep_streams_apart(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -62,7 +67,7 @@ void program_scan_command_line(const About *about, const OptionGroup *groups, si
     if (!answered && !options_scan(all, count, argc, argv, line, &error))
         die_usage("%s", error.text);
     if (!answered && command_line_value(line, "help")) {
-        about_print_help(about, all, count);
+        about_print_help(about, all, count, command_line_value(line, "help"));
         answered = true;
     } else if (!answered && command_line_value(line, "version")) {
         printf("%s (linnet) %s\n", program_name, LINNET_VERSION);
@@ -87,6 +92,11 @@ void program_read_command_line(const About *about, const OptionGroup *groups, si
 
 void program_finish_output(void)
 {
-    if (fflush(stdout) != 0 || ferror(stdout))
+    bool good = fflush(stdout) == 0 && !ferror(stdout);
+    if (!good && errno == EPIPE) { /* the reader, such as head, has left: end as others do */
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
+    if (!good)
         die("cannot write to standard output: %s", strerror(errno));
 }

@@ -168,6 +168,21 @@ size_t text_distance(const char *a, const char *b)
     return rows[m % 3][n];
 }
 
+Nearest nearest_to(const char *word)
+{
+    /* A name further away would be a guess, not a help. */
+    return (Nearest){.word = word, .least = strlen(word) / 2 + 1};
+}
+
+void nearest_consider(Nearest *nearest, const char *name)
+{
+    size_t distance = text_distance(name, nearest->word);
+    if (distance >= nearest->least)
+        return;
+    nearest->least = distance;
+    nearest->best = name;
+}
+
 size_t text_columns(const char *text)
 {
     size_t columns = 0;

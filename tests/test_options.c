@@ -33,7 +33,7 @@ static const char *ringed_bird(const Option *option, size_t index)
     return index < COUNT(names) ? names[index] : NULL;
 }
 
-static const OptionOwners ringed_birds = {"Of some birds", ringed_bird};
+static const OptionOwners ringed_birds = {ringed_bird};
 
 /* clang-format off: a table reads best in rows */
 static const Option body_rows[] = {
@@ -45,6 +45,7 @@ static const Option body_rows[] = {
      .high = 12,
      .fallback = "4",
      .help = "in a nest",
+     .also = "num-eggs clutch-size",
      .stored = true,
      .fixed = true},
     {.name = "weight",
@@ -77,6 +78,7 @@ static const Option voice_rows[] = {
      .offset = FIELD(rings),
      .fallback = "no",
      .help = "on its legs",
+     .section = "Of some birds",
      .owners = &ringed_birds},
     {.name = "flies",
      .type = OPTION_FLAG,
@@ -147,11 +149,11 @@ START_TEST(every_type_refuses_invalid_values)
         {"weight", "1e999", "number from 0 to 100"},
         {"weight", "100.0001", "number from 0 to 100"},
         {"weight", "", "number from 0 to 100"},
-        {"colour", "Red", "one of: brown, red, grey"},
+        {"colour", "Red", "did you mean 'red'?"},
         {"colour", "", "one of: brown, red, grey"},
         {"colour", "1", "one of: brown, red, grey"},
         {"flies", "true", "neither yes nor no"},
-        {"song", "two\nlines", "line end"},
+        {"song", "two\nlines", "line break"},
         {"help", "yes", "unknown option 'help'"},
         {"wings", "2", "unknown option 'wings'"},
     };
@@ -216,7 +218,10 @@ START_TEST(invalid_command_lines_are_explained)
         const char *about, *phrase;
     } cases[] = {
         {{"bird", "--egs", "3"}, "'--egs'", "did you mean '--eggs'?"},
-        {{"bird", "--colour=green"}, "--colour: 'green'", "brown, red, grey"},
+        {{"bird", "--clutch_size", "3"}, "'--clutch_size'", "linnet calls it '--eggs': in a"},
+        {{"bird", "--num-eggs=3"}, "'--num-eggs'", "linnet calls it '--eggs'"},
+        {{"bird", "--colour=violet"}, "--colour: 'violet'", "brown, red, grey"},
+        {{"bird", "--colour=gray"}, "--colour: ", "no 'gray'; did you mean 'grey'?"},
         {{"bird", "--zzzzzzzzzzzz"}, "unknown option", "'--zzzzzzzzzzzz'"},
         {{"bird", "--eggs"}, "--eggs", "needs a value: N"},
         {{"bird", "--rings=yes"}, "--rings", "takes no value"},
@@ -313,20 +318,22 @@ END_TEST
 
 static char visited[256];
 
-static void visit_heading(const char *title)
+static void visit_heading(void *self, const char *title)
 {
+    (void)self;
     snprintf(visited + strlen(visited), sizeof visited - strlen(visited), "[%s]", title);
 }
 
-static void visit_row(const Option *option)
+static void visit_row(void *self, const Option *option)
 {
+    (void)self;
     snprintf(visited + strlen(visited), sizeof visited - strlen(visited), "%s ", option->name);
 }
 
 START_TEST(options_of_kinds_are_listed_separately)
 {
     visited[0] = '\0';
-    options_visit(GROUPS, visit_heading, visit_row);
+    options_visit(GROUPS, &(OptionVisitor){visit_heading, visit_row, NULL});
     ck_assert_str_eq(visited,
                      "[Body]eggs weight colour [Voice]song flies help [Of some birds]rings ");
 }

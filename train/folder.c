@@ -30,18 +30,19 @@ void folder_free(RunFolder *folder)
 
 static bool make(const char *path, Error *error)
 {
+    if (!file_make_parents(path, error))
+        return false;
     if (mkdir(path, 0777) == 0)
         return true;
     if (errno == EEXIST)
         return error_set(error,
-                         "--run %s: it exists already; choose another name, or go on with it "
-                         "by --resume %s",
+                         "--run %s: this directory exists; choose another name, or continue "
+                         "the run in it with --resume %s",
                          path, path);
-    return error_set(error, "--run %s: cannot make this folder: %s", path, strerror(errno));
+    return error_set(error, "--run %s: cannot make this directory: %s", path, strerror(errno));
 }
 
-/* "ptb" of "../data/ptb.train.txt.gz" */
-static char *corpus_stem(const char *corpus)
+char *folder_stem(const char *corpus)
 {
     const char *slash = strrchr(corpus, '/');
     char *stem = memory_copy_text(slash ? slash + 1 : corpus);
@@ -56,11 +57,12 @@ static char *corpus_stem(const char *corpus)
 static char *make_free_name(const Trainer *trainer, Error *error)
 {
     if (mkdir("runs", 0777) != 0 && errno != EEXIST) {
-        error_set(error, "runs: cannot make this folder: %s; --run names another",
+        error_set(error,
+                  "runs: cannot make this directory: %s; use --run DIR for another place",
                   strerror(errno));
         return NULL;
     }
-    char *stem = corpus_stem(trainer->settings.train.corpus), *path = NULL;
+    char *stem = folder_stem(trainer->settings.train.corpus), *path = NULL;
     char *attention = model_attention(&trainer->model);
     for (size_t number = 1;; number++) {
         path = text_format("runs/%s-%s", attention, stem);
@@ -70,7 +72,7 @@ static char *make_free_name(const Trainer *trainer, Error *error)
             break;
         int reason = errno;
         if (reason != EEXIST) {
-            error_set(error, "%s: cannot make this folder: %s", path, strerror(reason));
+            error_set(error, "%s: cannot make this directory: %s", path, strerror(reason));
             free(path);
             path = NULL;
             break;
@@ -151,7 +153,7 @@ bool folder_restore(RunFolder *folder, const Trainer *trainer, bool *again, Erro
     if (!*again)
         return true;
     if (mkdir(folder->path, 0777) != 0 && errno != EEXIST)
-        return error_set(error, "%s: the run's folder is gone, and cannot be made again: %s",
+        return error_set(error, "%s: the run directory is gone and cannot be made again: %s",
                          folder->path, strerror(errno));
     return lock_take(folder->path, error) && write_settings(trainer, folder->path, error) &&
            runlog_restore(&folder->log, error);

@@ -1,6 +1,7 @@
 #include "train/options.h"
 #include "data/utf8.h"
 #include "models/preset.h"
+#include "data/vocabulary.h"
 #include "models/update.h"
 #include "src/gemm.h"
 #include "src/memory.h"
@@ -24,158 +25,244 @@ static const char *on_nan_name(size_t index)
 static const Option train_rows[] = {
     {.name = "corpus", .argument = "FILE", .type = OPTION_TEXT,
      .offset = TRAIN(corpus), .stored = true,
-     .help = "the text; the same as naming it without --corpus"},
+     .help = "the text; same as CORPUS without --corpus",
+     .also = "data dataset data-path train-data train-file input-file text-file data-dir"},
     {.name = "epochs", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(epochs), .low = 1, .high = 1e6, .fallback = "10", .stored = true,
      .fixed = true,
-     .help = "how often to go through the training text"},
+     .help = "passes over the training text",
+     .also = "num-epochs num-train-epochs n-epochs max-epochs",
+     .common = true},
     {.name = "steps", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(steps), .low = 0, .high = 1e12, .fallback = "0", .stored = true,
      .fixed = true,
-     .help = "steps to train instead, where not 0"},
+     .help = "train for N steps instead of --epochs; 0: use --epochs",
+     .also = "max-iters max-steps num-steps iterations num-iterations train-steps iters "
+             "n-steps total-steps",
+     .common = true},
     {.name = "batch", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(batch), .low = 1, .high = 1e6, .fallback = "16", .stored = true,
      .fixed = true,
-     .help = "windows that are computed together"},
+     .help = "batch size in sequences of --context tokens",
+     .also = "batch-size bsz per-device-train-batch-size train-batch-size micro-batch-size "
+             "device-batch-size",
+     .common = true},
     {.name = "accumulate", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(accumulate), .low = 1, .high = 1e6, .fallback = "1", .stored = true,
      .fixed = true,
-     .help = "batches whose gradients make one step"},
+     .help = "gradient accumulation: batches per optimizer step",
+     .also = "gradient-accumulation-steps grad-accum accumulate-grad-batches "
+             "grad-accumulation-steps accum-steps",
+     .section = "Optimizer and schedule"},
     {.name = "shards", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(shards), .low = 0, .high = 1e6, .fallback = "0", .stored = true,
      .fixed = true,
-     .help = "parts that a batch is computed in, which as many ranks can share (mpirun); the "
-             "result depends on the parts and not on the ranks. 0: as many as there are ranks"},
+     .help = "data-parallel shards of a batch, which MPI ranks can share; the result "
+             "depends on the shards alone, not on the ranks. 0: one per rank",
+     .also = "world-size data-parallel",
+     .section = "Machine"},
     {.name = "lr", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(lr), .low = 0, .high = 100, .fallback = "2e-3", .stored = true,
      .fixed = true,
-     .help = "learning rate at its highest"},
+     .help = "peak learning rate",
+     .also = "learning-rate max-lr alpha-lr peak-lr",
+     .common = true},
     {.name = "lr-floor", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(lr_floor), .low = 0, .high = 1, .fallback = "0.1", .stored = true,
      .fixed = true,
-     .help = "share of it that the schedule ends at"},
+     .help = "final learning rate as a fraction of --lr; 0.1 is a tenth of it",
+     .also = "min-lr lr-min final-lr-frac end-lr min-learning-rate eta-min "
+             "learning-rate-decay-frac",
+     .section = "Optimizer and schedule"},
     {.name = "warmup", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(warmup), .low = 0, .high = 1e9, .fallback = "200", .stored = true,
      .fixed = true,
-     .help = "steps in which the learning rate rises"},
+     .help = "linear warmup steps of the learning rate",
+     .also = "warmup-steps warmup-iters warmup-iterations num-warmup-steps lr-warmup-steps",
+     .section = "Optimizer and schedule"},
     {.name = "schedule", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = TRAIN(schedule), .fallback = "cosine", .choice = schedule_name, .stored = true,
      .fixed = true,
-     .help = "how the learning rate falls"},
+     .help = "learning-rate schedule after warmup; trapezoid (WSD) is constant, then "
+             "linear to the floor",
+     .also = "lr-schedule lr-scheduler lr-scheduler-type scheduler decay-lr lr-decay-style",
+     .section = "Optimizer and schedule"},
     {.name = "weight-decay", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(weight_decay), .low = 0, .high = 100, .fallback = "0.1", .stored = true,
      .fixed = true,
-     .help = "decay of the matrices"},
+     .help = "weight decay of the matrices; biases, norms and gains have none",
+     .also = "wd decay l2 wdecay",
+     .section = "Optimizer and schedule"},
     {.name = "optimizer", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = TRAIN(optimizer), .fallback = "adamw", .choice = optimizer_name,
      .stored = true, .fixed = true,
-     .help = "what moves the matrices inside the blocks; AdamW moves all else"},
+     .help = "optimizer; muon updates the blocks' matrices and leaves embeddings, norms "
+             "and biases to AdamW",
+     .also = "optim optimizer-type",
+     .section = "Optimizer and schedule"},
     {.name = "momentum", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(momentum), .low = 0, .high = 0.99999, .fallback = "0.95",
      .stored = true, .fixed = true,
-     .help = "memory of Muon's mean"},
+     .help = "Muon momentum",
+     .also = "muon-momentum",
+     .section = "Optimizer and schedule"},
     {.name = "beta1", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(beta1), .low = 0, .high = 0.99999, .fallback = "0.9", .stored = true,
      .fixed = true,
-     .help = "memory of AdamW's mean"},
+     .help = "AdamW beta1: decay of the running mean of gradients",
+     .also = "adam-beta1 b1 betas",
+     .section = "Optimizer and schedule"},
     {.name = "beta2", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(beta2), .low = 0, .high = 0.99999, .fallback = "0.95", .stored = true,
      .fixed = true,
-     .help = "memory of AdamW's mean square"},
+     .help = "AdamW beta2: decay of the running mean of squared gradients",
+     .also = "adam-beta2 b2",
+     .section = "Optimizer and schedule"},
     {.name = "clip", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(clip), .low = 0, .high = 1e9, .fallback = "1", .stored = true,
      .fixed = true,
-     .help = "longest gradient that is not shortened; 0: never"},
+     .help = "gradient clipping: scale gradients down to this norm; 0: off",
+     .also = "grad-clip gradient-clip max-grad-norm clip-grad clip-grad-norm "
+             "gradient-clip-val grad-norm-clip gradient-clipping max-norm",
+     .section = "Optimizer and schedule"},
     {.name = "average", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = TRAIN(average), .fallback = "none", .choice = average_name, .stored = true,
      .fixed = true,
-     .help = "validate and keep an average of the weights: of all since --average-from, or "
-             "an exponential one"},
+     .help = "weight averaging: tail (SWA, the mean of all weights from --average-from on) "
+             "or ema (EMA, exponential moving average); validated and saved instead of the "
+             "weights",
+     .also = "ema swa use-ema weight-averaging",
+     .section = "Weight averaging"},
     {.name = "average-from", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(average_from), .low = 0, .high = 1, .fallback = "0.8", .stored = true,
      .fixed = true,
-     .help = "share of the training after which averaging begins"},
+     .help = "start of weight averaging as a fraction of the training",
+     .also = "swa-start ema-start",
+     .section = "Weight averaging"},
     {.name = "average-decay", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(average_decay), .low = 0, .high = 0.9999999, .fallback = "0.998",
      .stored = true, .fixed = true,
-     .help = "memory of an exponential average, a step"},
+     .help = "EMA decay per step",
+     .also = "ema-decay ema-beta",
+     .section = "Weight averaging"},
     {.name = "streams", .type = OPTION_FLAG,
      .offset = TRAIN(streams), .fallback = "no", .stored = true, .fixed = true,
-     .help = "windows in the order of the text, each row of a batch a stream, in place of a "
-             "random order"},
+     .help = "read the text in order, each row of the batch its own stream, instead of in "
+             "random order",
+     .also = "no-shuffle sequential",
+     .section = "Order of the text and stateful training"},
     {.name = "jitter", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(jitter), .low = 0, .high = 0.9, .fallback = "0", .stored = true,
      .fixed = true,
-     .help = "windows of random lengths, shorter than --context by up to this share of it"},
+     .help = "random sequence lengths, shorter than --context by up to this fraction",
+     .also = "seq-len-jitter",
+     .section = "Order of the text and stateful training"},
     {.name = "seed", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(seed), .low = 0, .high = OPTION_MOST, .fallback = "1", .stored = true,
      .fixed = true,
-     .help = "of everything random"},
+     .help = "seed of all random numbers",
+     .also = "random-seed manual-seed rng-seed",
+     .common = true},
     {.name = "eval-every", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(eval_every), .low = 0, .high = 1e12, .fallback = "0", .stored = true,
-     .help = "validate every so many steps, besides at the end of each epoch"},
+     .help = "validate every N steps, in addition to the end of each epoch",
+     .also = "eval-interval eval-steps val-interval val-every val-loss-every eval-freq "
+             "validation-interval",
+     .section = "Saving and logging"},
     {.name = "save-every", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(save_every), .low = 0, .high = 1e12, .fallback = "0", .stored = true,
-     .help = "save every so many steps, besides at each validation"},
+     .help = "save a checkpoint every N steps, in addition to each validation",
+     .also = "save-interval save-steps checkpoint-interval checkpoint-every ckpt-interval "
+             "save-freq",
+     .section = "Saving and logging"},
     {.name = "log-every", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(log_every), .low = 1, .high = 1e9, .fallback = "20", .stored = true,
-     .help = "write to the log every so many steps"},
+     .help = "write a row of log.csv every N steps",
+     .also = "log-interval logging-steps log-freq",
+     .section = "Saving and logging"},
     {.name = "patience", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(patience), .low = 0, .high = 1e6, .fallback = "0", .stored = true,
-     .help = "stop after so many validations without a best; 0: never"},
+     .help = "early stopping: end after N validations without improvement; 0: off",
+     .also = "early-stopping early-stopping-patience",
+     .section = "Optimizer and schedule"},
     {.name = "on-nan", .argument = "WHAT", .type = OPTION_CHOICE,
      .offset = TRAIN(on_nan), .fallback = "stop", .choice = on_nan_name, .stored = true,
-     .help = "a step whose loss or gradient is not finite is never taken: stop there, or "
-             "skip it"},
+     .help = "on a NaN or infinite loss or gradient: stop, or skip the step",
+     .section = "Failure handling"},
     {.name = "nan-limit", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(nan_limit), .low = 1, .high = 1e9, .fallback = "10", .stored = true,
-     .help = "stop after so many skipped steps in a row"},
+     .help = "stop after N skipped steps in a row",
+     .section = "Failure handling"},
     {.name = "precision", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = TRAIN(precision), .fallback = "single", .choice = gemm_precision_name,
      .stored = true,
-     .help = "of products with weights; pair: pairs of bf16, right to 17 bits in place of 24, "
-             "which pay where there are tiles (AMX); bf16: right to 8 bits and the fastest, "
-             "where the processor multiplies them (AVX512_BF16)"},
+     .help = "mixed precision: arithmetic of matrix products; weights stay fp32. single is "
+             "fp32, bf16 is fastest where the processor has it (AVX512_BF16, AMX), pair is "
+             "split bf16, close to fp32, for processors with AMX",
+     .also = "dtype fp16 bf16 amp mixed-precision torch-dtype autocast",
+     .section = "Machine"},
 };
 
 static const Option session_rows[] = {
     {.name = "run", .argument = "DIR", .type = OPTION_TEXT,
      .offset = SESSION(run),
-     .help = "folder to leave the run in; otherwise a new one in runs/"},
+     .help = "run directory, otherwise a new one in runs/",
+     .also = "out-dir output-dir save-dir checkpoint-dir out output save-path work-dir "
+             "log-dir name exp-name run-name wandb-run-name",
+     .common = true},
     {.name = "resume", .argument = "DIR", .type = OPTION_TEXT,
      .offset = SESSION(resume),
-     .help = "go on with the run in this folder, to the same bits"},
+     .help = "continue the run in this directory, bit-identically",
+     .also = "resume-from resume-from-checkpoint init-from load checkpoint load-checkpoint "
+             "restore",
+     .common = true},
     {.name = "preset", .argument = "NAME", .type = OPTION_TEXT,
      .offset = SESSION(preset),
-     .help = "settings from models/NAME.conf, or from a file"},
+     .help = "settings from models/NAME.conf or a file; --preset help lists them",
+     .also = "config config-file recipe cfg conf",
+     .common = true},
     {.name = "stop-after", .argument = "N", .type = OPTION_TEXT,
      .offset = SESSION(stop_after),
-     .help = "end this session after so many steps, or a time such as 90m; saved and "
-             "resumable"},
+     .help = "end this session after N steps or a time such as 90m, 2h or 25s; it is saved "
+             "and can be resumed",
+     .also = "max-time time-limit max-wall-time",
+     .section = "Saving and logging"},
     {.name = "threads", .argument = "N", .type = OPTION_SIZE,
      .offset = SESSION(threads), .low = 0, .high = 1024, .fallback = "0",
-     .help = "threads; 0: one for each processor. The result is the same"},
+     .help = "CPU threads; 0: one per processor. The result does not depend on it",
+     .also = "device num-threads n-threads cpus num-workers nproc gpus gpu cuda jobs",
+     .common = true},
     {.name = "max-mem", .argument = "MB", .type = OPTION_SIZE,
      .offset = SESSION(max_mem), .low = 0, .high = 1e9, .fallback = "0",
-     .help = "refuse to start if more memory is needed; 0: 80 % of what is free. The limits "
-             "of the system hold in any case"},
+     .help = "refuse to start if more megabytes are needed; 0: 80 % of what is free",
+     .also = "max-memory memory-limit",
+     .section = "Machine"},
     {.name = "recompute", .type = OPTION_FLAG,
      .offset = SESSION(recompute), .fallback = "no",
-     .help = "keep less for the backward pass and compute it again: slower, less memory, "
-             "the same result"},
+     .help = "gradient (activation) checkpointing: recompute activations in the backward "
+             "pass; slower, less memory, same result",
+     .also = "gradient-checkpointing activation-checkpointing checkpoint-activations",
+     .section = "Machine"},
     {.name = "sample-every", .argument = "N", .type = OPTION_SIZE,
      .offset = SESSION(sample_every), .low = 0, .high = 1e9, .fallback = "0",
-     .help = "at every N-th validation let the model write a few words, also into "
-             "samples.txt; 0: never"},
+     .help = "print a sample at every N-th validation, also to samples.txt; 0: never",
+     .also = "sample-interval sample-steps generate-every",
+     .section = "Saving and logging"},
     {.name = "tensorboard", .type = OPTION_FLAG,
      .offset = SESSION(tensorboard), .fallback = "no",
-     .help = "write event files for TensorBoard into the run's folder"},
+     .help = "write TensorBoard event files into the run directory",
+     .also = "tb wandb wandb-log use-wandb report-to",
+     .section = "Saving and logging"},
     {.name = "watch", .type = OPTION_FLAG,
      .offset = SESSION(watch), .fallback = "no",
-     .help = "show curves and progress on the whole terminal"},
+     .help = "full-screen view of curves and progress",
+     .also = "dashboard tui",
+     .common = true},
     {.name = "quiet", .type = OPTION_FLAG,
      .offset = SESSION(quiet), .fallback = "no",
-     .help = "only warnings and errors"},
+     .help = "print only warnings and errors",
+     .also = "silent no-progress",
+     .section = "Saving and logging"},
 };
 /* clang-format on */
 
@@ -208,7 +295,7 @@ static bool read_preset(const OptionGroup *groups, const char *name, Error *erro
     return good;
 }
 
-/* Whether the command line leaves every fixed setting as the run has it. */
+/* Whether the command line changes no fixed setting of the run. */
 static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
                         const CommandLine *line, Error *error)
 {
@@ -224,8 +311,8 @@ static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
              *new = option_value(group_after, option);
         if (strcmp(old, new) != 0)
             good = error_set(error,
-                             "--%s %s: this run has %s and keeps it; only a new run, without "
-                             "--resume, can have another",
+                             "--%s %s: this run was started with %s and keeps it; start a new "
+                             "run, without --resume, to change it",
                              option->name, new, old);
         free(old);
         free(new);
@@ -233,8 +320,8 @@ static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
     return good;
 }
 
-/* Checkpoints keep the settings as JSON, which is UTF-8: better said now than after an epoch.
- */
+/* Checkpoints store the settings as JSON, which is UTF-8; fail now rather than at the first
+ * checkpoint. */
 static bool check_names(const Settings *settings, Error *error)
 {
     const char *names[] = {settings->train.corpus, settings->corpus.valid,
@@ -243,28 +330,58 @@ static bool check_names(const Settings *settings, Error *error)
         for (const char *c = names[i]; c && *c;) {
             size_t length = utf8_length(c, strlen(c));
             if (length == 0)
-                return error_set(error,
-                                 "%s: this name is not UTF-8, and a checkpoint cannot keep it; "
-                                 "please rename the file",
-                                 names[i]);
+                return error_set(
+                    error,
+                    "%s: this file name is not UTF-8, and a checkpoint cannot store "
+                    "it; rename the file",
+                    names[i]);
             c += length;
         }
     return true;
 }
 
-/* Ways of training that this model cannot bear. */
+/* Settings that contradict one another. */
 static bool check_together(const Settings *settings, Error *error)
 {
     const TrainOptions *train = &settings->train;
     if (train->jitter > 0 && settings->model.carry_state)
-        return error_set(error, "--jitter: what fills up a shorter window would get into the "
-                                "state that --carry-state takes on to the next one");
+        return error_set(error, "--jitter: the padding of shorter sequences would enter the "
+                                "recurrent state that --carry-state carries on");
     if (train->average != AVERAGE_NONE && settings->model.own.redraw > 0 &&
         train->average_from < 1 - 1.0 / SETTLING)
         return error_set(error,
-                         "--average-from %g: --redraw draws features anew until %g of the "
-                         "training, and the mean of different ones is of no use",
+                         "--average-from %g: --redraw draws new features until %g of the "
+                         "training, and averaging weights of different features makes no "
+                         "sense",
                          train->average_from, 1 - 1.0 / SETTLING);
+    return true;
+}
+
+/* An option that was typed and would have no effect is refused: it would be a promise not kept.
+ * Presets may leave such values. */
+static bool check_effects(const Settings *settings, const CommandLine *line, Error *error)
+{
+    const TrainOptions *train = &settings->train;
+    bool in_words = settings->corpus.tokenizer == TOKENIZER_WORD;
+    const struct {
+        const char *option;
+        bool effective;
+        const char *needs;
+    } rules[] = {
+        {"momentum", train->optimizer == OPTIMIZER_MUON, "--optimizer muon"},
+        {"average-from", train->average == AVERAGE_TAIL || train->average == AVERAGE_EMA,
+         "--average tail or ema"},
+        {"average-decay", train->average == AVERAGE_EMA, "--average ema"},
+        {"nan-limit", train->on_nan == ON_NAN_SKIP, "--on-nan skip"},
+        {"lr-floor", strcmp(schedule_name(train->schedule), "constant") != 0,
+         "a --schedule other than constant"},
+        {"epochs", train->steps == 0, "--steps 0, since --steps decides when both are set"},
+        {"trim", !settings->corpus.trim || !in_words, "--tokens char or byte"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (command_line_value(line, rules[i].option) && !rules[i].effective)
+            return error_set(error, "--%s has no effect here: it needs %s", rules[i].option,
+                             rules[i].needs);
     return true;
 }
 
@@ -291,7 +408,8 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
         good = keeps_fixed(base_groups, groups, line, error);
     options_free_texts(base_groups, GROUP_COUNT);
     return good && check_names(settings, error) && config_check(&settings->model, error) &&
-           config_check_own(&settings->model, error) && check_together(settings, error);
+           config_check_own(&settings->model, error) && check_together(settings, error) &&
+           check_effects(settings, line, error);
 }
 
 bool stop_after_read(StopAfter *stop, const char *text, Error *error)

@@ -1,38 +1,188 @@
 #include "train/series.h"
-#include "train/observers/audience.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/ranks.h"
 #include "src/text.h"
+#include "train/folder.h"
+#include "train/observers/audience.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* The line of one model of the series. A folder that was named holds one folder for each. */
-static CommandLine line_of(const CommandLine *line, const char *kind, char **run)
+/* An option with a list of values. */
+typedef struct Axis {
+    const Option *option;
+    char *text;    /* the list, cut at its commas */
+    char **values; /* an array of stb_ds */
+} Axis;
+
+typedef struct Series {
+    const CommandLine *line;
+    Axis *axes;
+    char **names, **runs; /* of each combination; the run directory to pass, or NULL */
+    char *attention;      /* the kind that all runs share, if they do */
+} Series;
+
+/* Whether this use of an option on the command line lists values, and counts. */
+static bool is_list(const CommandLine *line, size_t given)
 {
+    const Option *option = line->given[given].option;
+    const char *value = line->given[given].value;
+    return option->type != OPTION_TEXT && strchr(value, ',') &&
+           command_line_value(line, option->name) == value;
+}
+
+bool series_asked_for(const CommandLine *line)
+{
+    for (size_t i = 0; i < line->given_count; i++)
+        if (is_list(line, i))
+            return true;
+    return false;
+}
+
+static Axis axis_of(const OptionArgument *given)
+{
+    Axis axis = {.option = given->option, .text = memory_copy_text(given->value)};
+    char *rest = axis.text;
+    for (char *value; (value = strsep(&rest, ","));) {
+        for (size_t i = 0; i < arrlenu(axis.values); i++)
+            if (strcmp(axis.values[i], value) == 0)
+                die_usage("--%s: '%s' is listed twice", given->option->name, value);
+        arrput(axis.values, value);
+    }
+    return axis;
+}
+
+/* The value of an axis in a combination; the last axis changes fastest. */
+static const char *value_of(const Series *series, size_t axis, size_t combination)
+{
+    for (size_t later = arrlenu(series->axes); later-- > axis + 1;)
+        combination /= arrlenu(series->axes[later].values);
+    return series->axes[axis].values[combination % arrlenu(series->axes[axis].values)];
+}
+
+/* "softmax-seed1": kinds by their name alone, other values after the name of their option. */
+static char *name_of(const Series *series, size_t combination)
+{
+    char *name = memory_copy_text("");
+    for (size_t i = 0; i < arrlenu(series->axes); i++) {
+        const char *option = series->axes[i].option->name;
+        text_append(&name, "%s%s%s", i ? "-" : "", strcmp(option, "attn") == 0 ? "" : option,
+                    value_of(series, i, combination));
+    }
+    return name;
+}
+
+static Series series_make(const CommandLine *line)
+{
+    Series series = {.line = line};
+    size_t combinations = 1;
+    for (size_t i = 0; i < line->given_count; i++)
+        if (is_list(line, i)) {
+            Axis axis = axis_of(&line->given[i]);
+            arrput(series.axes, axis);
+            combinations *= arrlenu(axis.values);
+        }
+    for (size_t i = 0; i < combinations; i++) {
+        arrput(series.names, name_of(&series, i));
+        arrput(series.runs, NULL);
+    }
+    return series;
+}
+
+static void series_free(Series *series)
+{
+    for (size_t i = 0; i < arrlenu(series->names); i++) {
+        free(series->names[i]);
+        free(series->runs[i]);
+    }
+    for (size_t i = 0; i < arrlenu(series->axes); i++) {
+        free(series->axes[i].text);
+        arrfree(series->axes[i].values);
+    }
+    free(series->attention);
+    arrfree(series->axes);
+    arrfree(series->names);
+    arrfree(series->runs);
+}
+
+/* The command line of one run, with single values; free its `given`. */
+static CommandLine line_of(const Series *series, size_t combination)
+{
+    const CommandLine *line = series->line;
+    static const Option run_option = {.name = "run", .type = OPTION_TEXT};
     CommandLine one = *line;
     one.given = memory_take(line->given_count + 1, sizeof *one.given, "the command line");
     memcpy(one.given, line->given, line->given_count * sizeof *one.given);
-    for (size_t i = 0; i < one.given_count; i++) {
-        OptionArgument *given = &one.given[i];
-        if (strcmp(given->option->name, "attn") == 0)
-            given->value = kind;
-        if (strcmp(given->option->name, "run") == 0) {
-            free(*run);
-            *run = file_join(given->value, kind);
-            given->value = *run;
-        }
-    }
+    for (size_t i = 0; i < one.given_count; i++)
+        for (size_t axis = 0; axis < arrlenu(series->axes); axis++)
+            if (one.given[i].option == series->axes[axis].option)
+                one.given[i].value = value_of(series, axis, combination);
+    if (series->runs[combination])
+        one.given[one.given_count++] = (OptionArgument){&run_option, series->runs[combination]};
     return one;
 }
 
-/* Becomes the program that compares, which lies beside this one, under a name alike. */
+/* Checks the settings of every run before the first is trained. Returns what the names of all
+ * run directories have in common, the stem of the corpus; the caller's. */
+static char *check(Series *series)
+{
+    char *stem = NULL;
+    for (size_t i = 0; i < arrlenu(series->names); i++) {
+        Settings settings = {0};
+        OptionGroup groups[GROUP_COUNT];
+        Error error;
+        CommandLine one = line_of(series, i);
+        if (!settings_read(&settings, &one, NULL, &error))
+            die_usage("%s", error.text);
+        if (!audience_check(&settings.session, &error))
+            die("%s", error.text);
+        settings_groups(&settings, groups);
+        free(stem);
+        free(series->attention);
+        stem = folder_stem(settings.train.corpus ? settings.train.corpus : "");
+        series->attention = option_value(&groups[GROUP_MODEL], model_option_rows);
+        options_free_texts(groups, GROUP_COUNT);
+        free(one.given);
+    }
+    return stem;
+}
+
+/* Whether all run directories of this number are free to be made. */
+static bool place(Series *series, const char *stem, size_t number)
+{
+    bool has_kinds = false;
+    for (size_t i = 0; i < arrlenu(series->axes); i++)
+        has_kinds = has_kinds || strcmp(series->axes[i].option->name, "attn") == 0;
+    for (size_t i = 0; i < arrlenu(series->names); i++) {
+        free(series->runs[i]);
+        series->runs[i] = text_format("runs/%s%s%s-%s", has_kinds ? "" : series->attention,
+                                      has_kinds ? "" : "-", series->names[i], stem);
+        if (number > 1)
+            text_append(&series->runs[i], "-%zu", number);
+    }
+    for (size_t i = 0; i < arrlenu(series->runs); i++)
+        if (file_exists(series->runs[i]))
+            return false;
+    return true;
+}
+
+/* Chooses the run directories: inside --run, or in runs/ under names that say what differs. */
+static void place_runs(Series *series, const char *stem)
+{
+    const char *parent = command_line_value(series->line, "run");
+    for (size_t i = 0; parent && i < arrlenu(series->names); i++)
+        series->runs[i] = file_join(parent, series->names[i]);
+    size_t number = 1;
+    while (!parent && !place(series, stem, number))
+        number++;
+}
+
+/* Becomes the program that compares, which lies beside this one. */
 static void compare(char **paths)
 {
     char *folder = file_program_folder();
@@ -51,49 +201,22 @@ static void compare(char **paths)
     die("%s: %s", name, strerror(errno));
 }
 
-/* Every model's settings are looked at before the first is trained. */
-static void check(const CommandLine *line, char **kinds)
-{
-    char *run = NULL;
-    for (size_t i = 0; i < arrlenu(kinds); i++) {
-        Settings settings = {0};
-        OptionGroup groups[GROUP_COUNT];
-        Error error;
-        CommandLine one = line_of(line, kinds[i], &run);
-        if (!settings_read(&settings, &one, NULL, &error))
-            die_usage("%s", error.text);
-        if (!audience_check(&settings.session, &error))
-            die("%s", error.text);
-        settings_groups(&settings, groups);
-        options_free_texts(groups, GROUP_COUNT);
-        free(one.given);
-    }
-    free(run);
-}
-
-static void make_folder(const char *run)
-{
-    if (run && ranks_first() && mkdir(run, 0777) != 0 && errno != EEXIST)
-        die("%s: cannot make this folder: %s", run, strerror(errno));
-}
-
 int series_train(const CommandLine *line,
                  int (*train_one)(const CommandLine *line, char **path))
 {
+    Series series = series_make(line);
     if (command_line_value(line, "resume"))
-        die_usage("--attn: a run that is resumed is of one kind; resume the others alone");
-    char *copy = memory_copy_text(command_line_value(line, "attn")), *rest = copy;
-    char **kinds = NULL, **paths = NULL, *run = NULL;
-    for (char *kind; (kind = strsep(&rest, ","));)
-        arrput(kinds, kind);
-    check(line, kinds);
-    make_folder(command_line_value(line, "run"));
+        die_usage("--%s: a list of values starts new runs; --resume continues one run, without "
+                  "lists",
+                  series.axes[0].option->name);
+    char *stem = check(&series), **paths = NULL;
+    place_runs(&series, stem);
     int status = EXIT_SUCCESS;
-    for (size_t i = 0; status == EXIT_SUCCESS && i < arrlenu(kinds); i++) {
-        CommandLine one = line_of(line, kinds[i], &run);
+    for (size_t i = 0; status == EXIT_SUCCESS && i < arrlenu(series.names); i++) {
+        CommandLine one = line_of(&series, i);
         char *path = NULL;
         if (ranks_first())
-            printf("%s== %s\n", i ? "\n" : "", kinds[i]);
+            printf("%s== %s\n", i ? "\n" : "", series.names[i]);
         fflush(stdout);
         status = train_one(&one, &path);
         arrput(paths, path);
@@ -104,8 +227,7 @@ int series_train(const CommandLine *line,
     for (size_t i = 0; i < arrlenu(paths); i++)
         free(paths[i]);
     arrfree(paths);
-    arrfree(kinds);
-    free(run);
-    free(copy);
+    series_free(&series);
+    free(stem);
     return status;
 }

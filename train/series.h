@@ -1,12 +1,15 @@
-/* Several models one after another: --attn softmax,linear trains both on the same text in the
- * same order from the same seed, and ends with the comparison. */
+/* Several runs one after another: "--attn softmax,linear --seed 1,2,3" trains six models on the
+ * same text and ends with their comparison. */
 #ifndef LINNET_SERIES_H
 #define LINNET_SERIES_H
 
 #include "src/options.h"
 
-/* Calls train_one for each kind of the line's --attn; it returns an exit status and the folder
- * of its run. Stops at the first that does not end well. Returns the exit status. */
+/* Whether an option that is not a text has a list of values with commas between. */
+bool series_asked_for(const CommandLine *line);
+
+/* Calls train_one for every combination of the listed values; it returns an exit status and the
+ * path of its run directory. Stops at the first failure. Returns the exit status. */
 int series_train(const CommandLine *line,
                  int (*train_one)(const CommandLine *line, char **path));
 

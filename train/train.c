@@ -2,6 +2,8 @@
  *
  * main reads the command line, makes or loads the run, and hands it to the loop. */
 #include "eval/terminal.h"
+#include "models/preset.h"
+#include "src/containers.h"
 #include "src/file.h"
 #include "src/crc32c.h"
 #include "src/gemm.h"
@@ -23,41 +25,46 @@
 
 static const About about = {
     .name = "train",
-    .purpose = "trains a small Transformer on a text",
+    .purpose = "trains a small Transformer language model on a text",
     .synopses = {"[OPTIONS] CORPUS", "--resume DIR [OPTIONS]"},
     .paragraphs =
-        {"CORPUS is a file, plain or gzip, or - for standard input; ptb.txt also stands for "
-         "ptb.train.txt, ptb.valid.txt and ptb.test.txt; toy is a language made up on the "
-         "spot."},
-    .examples = {"--attn linear ptb.txt",
-                 "--attn softmax --layers 2 --epochs 3 --run runs/first toy",
-                 "--resume runs/first"},
-    .files =
-        {{"runs/NAME/", "the folder of a run, unless --run names another; these are in it"},
-         {"settings.conf", "its settings, which --preset reads"},
-         {"log.csv", "losses, speed and learning rate, a row every so many steps"},
-         {"curves.svg, samples.txt, events.out.tfevents.*",
-          "the curves as a picture, what --sample-every and --tensorboard ask for"},
-         {"best.safetensors", "the model at its best validation"},
-         {"last.safetensors, previous.safetensors",
-          "all that --resume needs to go on, and the same from the save before it, for when "
-          "the last is damaged"},
-         {"../models/NAME.conf, ../share/linnet/models/NAME.conf",
-          "presets, looked for from the folder of the program"}},
+        {"CORPUS is a text file, plain or gzip, or - for standard input. ptb.txt also "
+         "stands for the three files ptb.train.txt, ptb.valid.txt and ptb.test.txt; "
+         "toy is a made-up language that needs no file (a file of that name: ./toy).",
+         "Several values with commas between, as in --attn softmax,linear --seed "
+         "1,2,3, train one model after the other and compare them at the end.",
+         "Settings, one line for each validation and the end of the training go to "
+         "standard output; progress, warnings and errors to standard error."},
+    .examples = {"--attn linear book.txt", "--preset tiny --attn softmax,linear ptb.txt",
+                 "--resume runs/linear-book",
+                 "--attn softmax --layers 2 --epochs 3 --run runs/first toy"},
+    .more = "--attn help lists the attention kinds, --preset help the recipes.",
+    .files = {{"runs/NAME/", "the run directory, unless --run names another; it contains:"},
+              {"settings.conf", "all settings; --preset reads such files"},
+              {"log.csv", "losses, speed and learning rate, one row every --log-every steps"},
+              {"curves.svg, samples.txt, events.out.tfevents.*",
+               "the loss curves, and what --sample-every and --tensorboard write"},
+              {"best.safetensors", "the model with the best validation loss"},
+              {"last.safetensors, previous.safetensors",
+               "the newest checkpoint, which --resume continues from, and the one before it in "
+               "case the newest is damaged"},
+              {"../models/NAME.conf, ../share/linnet/models/NAME.conf",
+               "presets, relative to the program's directory"}},
     .statuses = {{"128 + N",
-                  "signal N ended the session, 2 being Ctrl-C; the run is saved and can "
+                  "signal N ended the session (2 is Ctrl-C); the run is saved and can "
                   "be resumed"}},
     .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
 };
 
-/* The options of its own that a kind has. */
+/* The options that only some kinds have, this one among them. */
 static void print_kind_options(const AttentionKind *kind)
 {
     for (size_t i = 0; i < model_option_count; i++) {
         const Option *option = &model_option_rows[i];
         if (config_is_own(option) && config_kind_uses(kind, option->name))
-            printf("%14s--%s%s%s: %s (%s)\n", "", option->name, option->argument ? " " : "",
-                   option->argument ? option->argument : "", option->help, option->fallback);
+            printf("%14s--%s%s%s: %s (default %s)\n", "", option->name,
+                   option->argument ? " " : "", option->argument ? option->argument : "",
+                   option->help, option->fallback);
     }
 }
 
@@ -67,32 +74,58 @@ static void print_kind(const AttentionKind *kind)
         bool has;
         const char *what;
     } needs[] = {{kind->wants_convolution, "a short convolution (--conv)"},
-                 {kind->wants_norm, "a norm of each head (--head-norm)"},
-                 {kind->wants_gate, "a gate on its output (--out-gate)"},
-                 {kind->knows_positions, "no positions"},
+                 {kind->wants_norm, "per-head normalisation (--head-norm)"},
+                 {kind->wants_gate, "an output gate (--out-gate)"},
+                 {kind->knows_positions, "no position encoding"},
                  {kind->no_rotary, "learned positions"}};
-    printf("%-13s %s\n%14sa token costs %s a head; decoding carries %s%s\n", kind->name,
+    printf("%-13s %s\n%14scost per token and head: %s; decoding keeps %s%s\n", kind->name,
            kind->help, "", kind->cost,
-           kind->finite_state ? "a state of fixed size" : "what it has read",
-           kind->carry == CARRY_WHOLLY ? "; can --carry-state" : "");
+           kind->finite_state ? "a state of fixed size" : "a cache of all tokens",
+           kind->carry == CARRY_WHOLLY ? "; works with --carry-state" : "");
     bool first = true;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i].has) {
-            printf("%*s%s", first ? 14 : 0, "", first ? "comes with " : ", ");
-            printf("%s", needs[i].what);
+            printf("%*s%s%s", first ? 14 : 0, "", first ? "by default with " : ", ",
+                   needs[i].what);
             first = false;
         }
     printf("%s", first ? "" : "\n");
     print_kind_options(kind);
 }
 
-static _Noreturn void print_kinds_and_leave(void)
+static void print_kinds(void)
 {
-    printf("Attention kinds, T the length and D the width of a head:\n\n");
+    printf("Attention kinds; T is the sequence length, D the head dimension:\n\n");
     for (size_t i = 0; attention_find(i); i++)
         print_kind(attention_find(i));
-    printf("\nJoined by +, kinds take the layers in turn; with commas between, one model after "
-           "the\nother is trained and then compared.\n");
+    printf("\nKinds joined by + take the layers in turn (window+softmax). Kinds with commas "
+           "between\n(softmax,linear) are trained one after the other and then compared.\n");
+}
+
+static void print_presets(void)
+{
+    Error error;
+    PresetLine *presets;
+    if (!preset_list(&presets, &error))
+        die("%s", error.text);
+    printf("Presets, recipes of settings; options on the command line override them:\n\n");
+    for (size_t i = 0; i < arrlenu(presets); i++)
+        printf("  %-10s %s\n", presets[i].name, presets[i].text);
+    printf("\n--preset also takes a file, such as the settings.conf of a run directory.\n");
+    preset_list_free(presets);
+}
+
+/* Answers --attn help and --preset help. */
+static void answer_help(const CommandLine *line)
+{
+    const char *attention = command_line_value(line, "attn");
+    const char *preset = command_line_value(line, "preset");
+    if (attention && strcmp(attention, "help") == 0)
+        print_kinds();
+    else if (preset && strcmp(preset, "help") == 0)
+        print_presets();
+    else
+        return;
     program_finish_output();
     exit(EXIT_SUCCESS);
 }
@@ -276,11 +309,9 @@ int main(int argc, char **argv)
     char *path = NULL;
     settings_groups(&settings, groups);
     program_scan_command_line(&about, groups, GROUP_COUNT, argc, argv, &line);
-    const char *attention = command_line_value(&line, "attn");
-    if (attention && strcmp(attention, "help") == 0)
-        print_kinds_and_leave();
-    int status = attention && strchr(attention, ',') ? series_train(&line, train_one)
-                                                     : train_one(&line, &path);
+    answer_help(&line);
+    int status = series_asked_for(&line) ? series_train(&line, train_one)
+                                         : train_one(&line, &path);
     free(path);
     command_line_free(&line);
     ranks_end();
