@@ -138,15 +138,16 @@ static bool find_train(const Search *search, Error *error)
 {
     const char *name = search->name;
     bool good = true;
+    /* Before any file: in bin/, a file of that name is a program. */
+    if (strcmp(name, TOY) == 0) {
+        search->files->title = memory_copy_text("the built-in toy language");
+        return true;
+    }
     if (find_in(search, NULL, &good, error) ||
         find_in(search, search->data_folder, &good, error))
         return good;
-    if (strcmp(name, TOY) == 0) {
-        search->files->title = memory_copy_text("the built-in toy grammar");
-        return true;
-    }
     if (file_is_folder(name))
-        return error_set(error, "%s: is a folder; name a text file in it", name);
+        return error_set(error, "%s: is a directory; name a text file in it", name);
     char *triple = triple_name(name, "train");
     const char *elsewhere = name[0] == '/' ? NULL : search->data_folder;
     error_set(error, "%s: no such file, nor %s%s%s (the corpus '" TOY "' is built in)", name,

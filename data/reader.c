@@ -141,7 +141,7 @@ static bool read_snapshot(int fd, Growing *raw, Error *error)
     if (fstat(fd, &before) != 0)
         return error_set(error, "%s: %s", raw->name, strerror(errno));
     if (S_ISDIR(before.st_mode))
-        return error_set(error, "%s: is a folder; name a text file in it", raw->name);
+        return error_set(error, "%s: is a directory; name a text file in it", raw->name);
     if (S_ISREG(before.st_mode) && before.st_size > 0) /* the usual case takes one allocation */
         raw->capacity = smaller((size_t)before.st_size, raw->most) + 1;
     raw->bytes = raw->capacity ? memory_take(raw->capacity, 1, raw->name) : NULL;

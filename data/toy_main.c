@@ -15,21 +15,24 @@ typedef struct ToyOptions {
 static const Option rows[] = {
     {.name = "seed", .argument = "N", .type = OPTION_SIZE,
      .offset = offsetof(ToyOptions, seed), .low = 0, .high = OPTION_MOST, .fallback = "1",
-     .help = "another seed, another text of the same language"},
+     .help = "random seed: another text of the same language"},
     {.name = "tokens", .argument = "N", .type = OPTION_SIZE,
      .offset = offsetof(ToyOptions, tokens), .low = 1, .high = OPTION_MOST,
      .fallback = "100000",
-     .help = "stop at the end of the sentence that reaches N tokens, line ends counted"},
+     .help = "end with the sentence that reaches N tokens, <eos> included",
+     .also = "length"},
     {.name = "entropy", .type = OPTION_ACTION,
-     .help = "print the entropy of the language instead of a text"},
+     .help = "print the entropy of the language instead of text"},
 };
 /* clang-format on */
 
 static const About about = {
     .name = "toy",
-    .purpose = "prints sentences from a seeded grammar, one a line",
+    .purpose = "prints sentences of a small artificial language, one per line",
     .synopses = {"[OPTIONS]"},
-    .paragraphs = {"They are a corpus to try models on, whose entropy is known exactly."},
+    .paragraphs =
+        {"They serve as a corpus whose entropy is known exactly. train toy and eval RUN "
+         "toy use the same language without a file."},
     .examples = {"--tokens 100000 --seed 2", "--entropy"},
 };
 

@@ -1,4 +1,4 @@
-/* eval: how well a trained model predicts a text, by a protocol that the output states. */
+/* eval: scores a text with a trained model; the output states the protocol. */
 #include "eval/baseline/baseline.h"
 #include "eval/loaded.h"
 #include "eval/score/ways.h"
@@ -12,20 +12,19 @@
 
 static const About about = {
     .name = "eval",
-    .purpose = "measures how well a trained model predicts a text",
+    .purpose = "scores a text with a trained model: loss, perplexity and bits per character",
     .synopses = {"[OPTIONS] RUN CORPUS", "--baseline [OPTIONS] CORPUS"},
     .paragraphs =
-        {"It tells the loss in nats per token, perplexity, and bits per character. Every token "
-         "is scored, line ends included. RUN is the folder of a run, of which the best "
-         "checkpoint is taken, or a checkpoint file; CORPUS is named as for training. In the "
-         "folder of a run the score is noted, for compare to show.",
-         "What a temperature, a cache or further learning make of the same model is told in "
-         "rows of their own, which are not to be compared with scores of models as they are."},
-    .files = {{"RUN/scores.csv", "the scores, a row for each way of scoring"}},
+        {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. CORPUS is "
+         "named as for train. Every token is scored, <eos> included. Scores are saved in the run "
+         "directory, where compare finds them.",
+         "Results with a temperature, a neural cache or dynamic evaluation are rows of their own; "
+         "do not compare them with plain scores of other models."},
+    .files = {{"RUN/scores.csv", "the scores, one row for each way of scoring"}},
     .examples = {"runs/linear-ptb ptb.txt --split test",
                  "runs/linear-ptb ptb.txt --split test --stride 32",
-                 "runs/linear-ptb ptb.txt --split test --cache 500 --tune-cache",
-                 "--baseline ptb.txt --split test"},
+                 "--baseline ptb.txt --split test",
+                 "runs/linear-ptb ptb.txt --split test --cache 500 --tune-cache"},
     .environment = {&about_kernels},
 };
 
@@ -41,7 +40,7 @@ static const CorpusSplit *load_split(Corpus *corpus, const char *name, const Cor
                                  : &corpus->valid;
 }
 
-/* Leaves the scores in the run's folder; a checkpoint file has none. */
+/* Saves the scores in the run directory; a checkpoint file alone has none. */
 static void note(const ScoreRow *rows, size_t count, const ScoredText *text, const char *run,
                  const Checkpoint *checkpoint)
 {
@@ -60,9 +59,10 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
         die("%s", error.text);
     team_start(options->threads ? options->threads : team_processors());
     if (!loaded_open(&loaded, run, &error))
-        die("%s", error.text);
+        die("%s%s", error.text,
+            file_is_folder(name) ? "; the run comes first: eval RUN CORPUS" : "");
     eval_options_settle(options, &loaded.model.config);
-    CorpusOptions how = loaded.checkpoint.corpus; /* a text of training is not read unseen */
+    CorpusOptions how = loaded.checkpoint.corpus; /* read the text as training did */
     how.max_input_mb = options->max_input_mb;
     how.valid = options->valid ? options->valid : how.valid;
     how.test = options->test ? options->test : how.test;

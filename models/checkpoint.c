@@ -254,7 +254,7 @@ const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key)
 char *checkpoint_path(const char *run, Error *error)
 {
     if (!file_exists(run)) {
-        error_set(error, "%s: no such run folder or checkpoint", run);
+        error_set(error, "%s: no such run directory or checkpoint", run);
         return NULL;
     }
     if (!file_is_folder(run))
@@ -267,7 +267,7 @@ char *checkpoint_path(const char *run, Error *error)
             return path;
         free(path);
     }
-    error_set(error, "%s: no checkpoint in this folder (best.safetensors, last.safetensors)",
+    error_set(error, "%s: no checkpoint in this directory (best.safetensors, last.safetensors)",
               run);
     return NULL;
 }

@@ -13,7 +13,6 @@ static const Option about_rows[] = {
     {.name = "help",
      .argument = "[WORD]",
      .type = OPTION_ACTION,
-     .common = true,
      .help = "print this help; all: every option, or those that mention a word"},
     {.name = "version", .type = OPTION_ACTION, .help = "print the version"},
 };

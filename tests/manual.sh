@@ -26,8 +26,8 @@ says_nothing() { "$@" >"$work/said" 2>&1 && [ ! -s "$work/said" ]; }
 
 # --- manual pages ---
 
-# The options in --help, and in a manual page.
-helped() { "$bin/$1" --help | sed -n 's/^  --\(\[no-\]\)\{0,1\}\([a-z0-9-]*\).*/\2/p'; }
+# The options that --help lists, and those of a manual page.
+helped() { "$bin/$1" --help all | sed -n 's/^  --\(\[no-\]\)\{0,1\}\([a-z0-9-]*\).*/\2/p'; }
 explained() {
     sed -n 's/^\\fB\\-\\-\([a-z0-9\\-]*\)\\fR.*/\1/p' "$build/man/linnet-$1.1" | tr -d "\\\\"
 }
@@ -52,8 +52,8 @@ done
 has groff || skip 'reading the pages with groff'
 has man || skip 'reading the pages with man'
 
-# The kinds that have --period, according to --help.
-whose() { "$bin/train" --help | sed -n '/only some/,/^$/s/^  --period N  *\(.*\): .*/\1/p'; }
+# Who has --period, as it stands under its heading.
+whose() { "$bin/train" --help all | sed -n '/single attention kinds/,/^$/s/^  --period N  *\(.*\): .*/\1/p'; }
 check 'train --help names the kinds of an option' same "$(whose)" 'strided, fixed'
 
 # --- bash ---

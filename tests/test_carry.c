@@ -228,8 +228,8 @@ START_TEST(what_cannot_go_on_is_refused_with_the_reason)
         ck_assert(config_check(&config, &error) == (row->carry == CARRY_WHOLLY));
         if (row->carry != CARRY_WHOLLY)
             support_check_error(&error, row->name,
-                                row->carry == CARRY_NEVER ? "no state of fixed size"
-                                                          : "forgets nothing");
+                                row->carry == CARRY_NEVER ? "no recurrent state"
+                                                          : "without decay");
         config.positions = POSITIONS_LEARNED;
         ck_assert(!config_check(&config, &error));
         ck_assert(!row->finite_state || row->carry != CARRY_NEVER);

@@ -178,10 +178,10 @@ START_TEST(a_run_folder_means_its_best_checkpoint)
     char *last = scratch_path("run/last.safetensors"), *found;
     Error error;
     ck_assert_ptr_null(checkpoint_path(folder, &error));
-    support_check_error(&error, folder, "no such run folder");
+    support_check_error(&error, folder, "no such run directory");
     mkdir(folder, 0700);
     ck_assert_ptr_null(checkpoint_path(folder, &error));
-    support_check_error(&error, folder, "no checkpoint in this folder");
+    support_check_error(&error, folder, "no checkpoint in this directory");
     scratch_write(last, "x", strlen("x"));
     found = checkpoint_path(folder, &error);
     ck_assert_str_eq(found, last);

@@ -280,7 +280,7 @@ static void check_config(const Exported *exported, const char *activation)
     json_decref(tree);
     tree = read_json(exported->folder.temporary, "generation_config.json");
     check_integer(tree, "bos_token_id", eos);
-    check_integer(tree, "max_length", config->context);
+    check_integer(tree, "pad_token_id", loaded_eos(exported));
     json_decref(tree);
     tree = read_json(exported->folder.temporary, "tokenizer_config.json");
     check_integer(tree, "model_max_length", config->context);

@@ -141,7 +141,7 @@ static const Forgery forgeries[] = {
      .more = "dim = 65536\nffn = 1048576\ncontext = 65536\n"},
     {"half a line", "not of the form name = value", .more = "heads"},
     {"no number", "is not a number", .more = "dropout = nan\n"},
-    {"dropped weights that are none", "no weights to drop",
+    {"dropped weights that are none", "no attention weights",
      .more = "attn = linear\nattn-dropout = 0.5\n"},
     {"a shorter vocabulary", "wte.weight has the shape [6, 8], the settings say [5, 8]",
      .words = "the\nlinnet\n<eos>\nsings\n<unk>\n"},

@@ -302,7 +302,7 @@ START_TEST(a_folder_that_was_removed_is_made_again)
     ck_assert(folder_restore(&folder, &trainer, &again, &error) && !again);
     clear();
     ck_assert(!folder_restore(&folder, &trainer, &again, &error) && again);
-    support_check_error(&error, folder.path, "the run's folder is gone");
+    support_check_error(&error, folder.path, "the run directory is gone");
     ck_assert_int_eq(mkdir(run_path, 0700), 0);
     ck_assert_msg(folder_restore(&folder, &trainer, &again, &error), "%s", error.text);
     ck_assert(again && is_there("inner/settings.conf") && is_there("inner/lock"));

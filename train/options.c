@@ -270,13 +270,12 @@ static const Option session_rows[] = {
 
 void settings_groups(Settings *settings, OptionGroup groups[GROUP_COUNT])
 {
-    groups[GROUP_MODEL] = (OptionGroup){"The model", model_option_rows, model_option_count,
+    groups[GROUP_MODEL] = (OptionGroup){"Model", model_option_rows, model_option_count,
                                         &settings->model};
-    groups[GROUP_CORPUS] = (OptionGroup){"The text", corpus_option_rows, corpus_option_count,
+    groups[GROUP_CORPUS] = (OptionGroup){"Text", corpus_option_rows, corpus_option_count,
                                          &settings->corpus};
     groups[GROUP_TRAIN] = (OptionGroup){"Training", ROWS(train_rows), &settings->train};
-    groups[GROUP_SESSION] = (OptionGroup){"This session", ROWS(session_rows),
-                                          &settings->session};
+    groups[GROUP_SESSION] = (OptionGroup){"Run", ROWS(session_rows), &settings->session};
 }
 
 char *settings_text(const Settings *settings)

@@ -1,4 +1,4 @@
-/* bench: how fast linnet is on this machine, against what the machine can do. */
+/* bench: measures speed. */
 #include "eval/bench/bench.h"
 #include "models/preset.h"
 #include "models/update.h"
@@ -16,55 +16,75 @@ static const struct {
     void (*run)(const BenchOptions *options);
     size_t batch; /* where --batch is not given */
 } commands[] = {
-    {"gemm", "the machine's rate, and that of the products of a training step", bench_gemm, 16},
-    {"train", "tokens per second of training, and where the time goes", bench_train, 16},
-    {"attention", "time against length, for any kinds", bench_attention, 32},
-    {"decode", "tokens per second, one after another, at given positions", bench_decode, 1},
-    {"scale", "what ranks that mpirun started gain by sharing a step, and what they lose",
-     bench_scale, 16},
+    {"gemm", "matrix products: peak of this machine, and the shapes of a training step",
+     bench_gemm, 16},
+    {"train", "training speed in tokens per second, and where the time goes", bench_train, 16},
+    {"attention", "time of attention by sequence length, for any attention kinds",
+     bench_attention, 32},
+    {"decode", "decoding speed at given positions", bench_decode, 1},
+    {"scale", "speed-up of data-parallel training over MPI ranks", bench_scale, 16},
 };
 
 #define FIELD(name) offsetof(BenchOptions, name)
 /* clang-format off */
 static const Option rows[] = {
     {.name = "preset", .argument = "NAME", .type = OPTION_TEXT, .offset = FIELD(preset),
-     .help = "sizes from models/NAME.conf, or from a file"},
+     .help = "model sizes from models/NAME.conf or a file",
+     .also = "config",
+     .common = true},
     {.name = "vocab", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(model.vocabulary), .low = 2, .high = 1e7, .fallback = "10000",
-     .help = "tokens in the vocabulary"},
+     .help = "vocabulary size",
+     .also = "vocab-size n-vocab",
+     .common = true},
     {.name = "batch", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(batch), .low = 0, .high = 1e6, .fallback = "0",
-     .help = "sequences at a time; 0: what the command is usually quoted for"},
+     .help = "batch size in sequences; 0: the command's usual one",
+     .also = "batch-size bsz",
+     .common = true},
     {.name = "kinds", .argument = "LIST", .type = OPTION_TEXT, .offset = FIELD(kinds),
-     .help = "attention: the kinds, with commas; otherwise all"},
+     .help = "attention: attention kinds, separated by commas; default: all",
+     .common = true},
     {.name = "n", .argument = "LIST", .type = OPTION_TEXT,
      .offset = FIELD(n), .fallback = "128,512,1024,2048,4096",
-     .help = "attention: the lengths"},
+     .help = "attention: sequence lengths",
+     .also = "lengths seq-len",
+     .common = true},
     {.name = "positions", .argument = "LIST", .type = OPTION_TEXT,
      .offset = FIELD(positions), .fallback = "10,100,1000,10000",
-     .help = "decode: the positions"},
+     .help = "decode: positions to measure at",
+     .common = true},
     {.name = "repeats", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(repeats), .low = 1, .high = 1e6, .fallback = "9",
-     .help = "measurements after the first, of which the median counts"},
+     .help = "timed repetitions after a warm-up; the median is reported",
+     .also = "iterations iters",
+     .common = true},
     {.name = "threads", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "0",
-     .help = "threads; 0: one for each processor"},
+     .help = "CPU threads; 0: one per processor",
+     .also = "device num-threads",
+     .common = true},
     {.name = "precision", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = FIELD(precision), .fallback = "single", .choice = gemm_precision_name,
-     .help = "of products with weights, as for training"},
+     .help = "arithmetic of matrix products",
+     .also = "dtype bf16",
+     .common = true},
     {.name = "optimizer", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = FIELD(optimizer), .fallback = "adamw", .choice = optimizer_name,
-     .help = "train: as for training"},
+     .help = "train: optimizer",
+     .also = "optim"},
     {.name = "recompute", .type = OPTION_FLAG, .offset = FIELD(recompute), .fallback = "no",
-     .help = "train: with less memory, computing activations again"},
+     .help = "train: gradient checkpointing",
+     .also = "gradient-checkpointing"},
     {.name = "csv", .argument = "FILE", .type = OPTION_TEXT, .offset = FIELD(csv),
-     .help = "attention: write the table to this file as well"},
+     .help = "attention: also write the table to this file"},
     {.name = "svg", .argument = "FILE", .type = OPTION_TEXT, .offset = FIELD(svg),
      .help = "attention: write a chart of time by length to this file"},
     {.name = "title", .argument = "TEXT", .type = OPTION_TEXT, .offset = FIELD(title),
      .help = "attention: title of the chart"},
     {.name = "json", .type = OPTION_FLAG, .offset = FIELD(json), .fallback = "no",
-     .help = "print JSON"},
+     .help = "print JSON",
+     .common = true},
 };
 /* clang-format on */
 
@@ -77,16 +97,16 @@ static AboutItem command_item(size_t index)
 
 static const About about = {
     .name = "bench",
-    .purpose = "measures how fast linnet is on this machine, against what the machine can do",
+    .purpose = "measures how fast linnet is on this machine",
     .synopses = {"COMMAND [OPTIONS]"},
     .command = command_item,
     .examples = {"train --attn linear --dim 256 --layers 4 --heads 4 --context 128"},
     .files = {{"../models/NAME.conf, ../share/linnet/models/NAME.conf",
-               "presets, looked for from the folder of the program"}},
+               "presets, relative to the program's directory"}},
     .environment = {&about_kernels, &about_terminal_size, &about_locale},
 };
 
-/* What of a preset concerns the benchmark stands between the defaults and the command line. */
+/* Defaults, then what a preset says of the model, then the command line. */
 static void read_settings(const OptionGroup groups[2], int argc, char **argv, CommandLine *line)
 {
     Error error;
@@ -110,15 +130,15 @@ int main(int argc, char **argv)
     ranks_begin(&argc, &argv);
     BenchOptions options = {0};
     const OptionGroup groups[] = {
-        {"The model", model_option_rows, model_option_count, &options.model},
-        {"The benchmark", rows, sizeof rows / sizeof *rows, &options}};
+        {"Model", model_option_rows, model_option_count, &options.model},
+        {"Benchmark", rows, sizeof rows / sizeof *rows, &options}};
     CommandLine line;
     Error error;
     read_settings(groups, argc, argv, &line);
     if (!config_check(&options.model, &error))
         die_usage("%s", error.text);
     if (line.operand_count != 1)
-        die_usage("which command? gemm, train, attention, decode or scale");
+        die_usage("a command is missing: gemm, train, attention, decode or scale");
     if (!gemm_set_precision(options.precision, &error))
         die("%s", error.text);
     ranks_lead();
@@ -127,11 +147,12 @@ int main(int argc, char **argv)
     while (chosen < count && strcmp(commands[chosen].name, line.operands[0]) != 0)
         chosen++;
     if (chosen == count)
-        die_usage("there is no command '%s'", line.operands[0]);
+        die_usage("unknown command '%s'; use gemm, train, attention, decode or scale",
+                  line.operands[0]);
     if (options.batch == 0)
         options.batch = commands[chosen].batch;
     if (ranks_count() > 1 && commands[chosen].run != bench_scale)
-        die_usage("only 'bench scale' is for several ranks; start '%s' without mpirun",
+        die_usage("only 'bench scale' works under mpirun; start '%s' without it",
                   commands[chosen].name);
     commands[chosen].run(&options);
     team_stop();

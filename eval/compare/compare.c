@@ -47,29 +47,32 @@ enum { SIZE_MOST = 1000 };
 static const Option rows[] = {
     {.name = "x", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "epoch",
      .offset = offsetof(Settings, axes.x), .choice = compare_x_name,
-     .help = "what the chart runs along"},
+     .help = "horizontal axis"},
     {.name = "y", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "loss",
      .offset = offsetof(Settings, axes.y), .choice = compare_y_name,
-     .help = "what the chart shows"},
+     .help = "vertical axis"},
     {.name = "train", .type = OPTION_FLAG, .fallback = "no",
      .offset = offsetof(Settings, axes.train),
-     .help = "draw the losses on the training text as well"},
+     .help = "draw training losses as well"},
     {.name = "group", .type = OPTION_FLAG, .fallback = "yes",
      .offset = offsetof(Settings, group),
-     .help = "take runs together that differ by --seed alone: means, and what of a "
-             "difference may be chance"},
+     .help = "combine runs that differ only by --seed: means, ranges and confidence "
+             "intervals",
+     .also = "average-seeds"},
     {.name = "reach", .argument = "LOSSES", .type = OPTION_TEXT,
      .offset = offsetof(Settings, reach),
-     .help = "tell the epochs that reached these validation losses, such as 5.0,4.9"},
+     .help = "print the epochs needed to reach these validation losses, for example "
+             "5.0,4.9"},
     {.name = "width", .argument = "N", .type = OPTION_SIZE, .low = CHART_COLUMNS_LEAST,
      .high = SIZE_MOST, .offset = offsetof(Settings, width),
-     .help = "columns to fill; without it, those of the terminal"},
+     .help = "columns of the output; default: those of the terminal"},
     {.name = "height", .argument = "N", .type = OPTION_SIZE, .low = CHART_ROWS_LEAST,
      .high = SIZE_MOST, .offset = offsetof(Settings, height),
-     .help = "rows of the chart; without it, what the table leaves of the terminal"},
+     .help = "rows of the chart; default: what the table leaves of the terminal"},
     {.name = "color", .argument = "WHEN", .type = OPTION_CHOICE, .fallback = "auto",
      .offset = offsetof(Settings, color), .choice = colour_name,
-     .help = "colours; auto looks at the terminal, TERM and NO_COLOR"},
+     .help = "when to use colours; auto follows the terminal, TERM and NO_COLOR",
+     .also = "colour"},
     {.name = "svg", .argument = "FILE", .type = OPTION_TEXT,
      .offset = offsetof(Settings, svg),
      .help = "also write the chart to this file, as SVG"},
@@ -78,13 +81,15 @@ static const Option rows[] = {
      .help = "title of the chart in --svg"},
     {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
      .offset = offsetof(Settings, html),
-     .help = "write a page with all curves, settings and samples to this file as well"},
+     .help = "also write a page with all curves, settings and samples to this file",
+     .also = "report"},
     {.name = "markdown", .type = OPTION_FLAG, .fallback = "no",
      .offset = offsetof(Settings, markdown),
-     .help = "print one table in Markdown instead, for a README or a report"},
+     .help = "print a Markdown table instead",
+     .also = "md"},
     {.name = "json", .type = OPTION_FLAG, .fallback = "no",
      .offset = offsetof(Settings, json),
-     .help = "print the same as JSON, with every digit, instead"},
+     .help = "print JSON with all digits instead"},
     {.name = "csv", .type = OPTION_FLAG, .fallback = "no",
      .offset = offsetof(Settings, csv),
      .help = "print every logged row of every run as CSV instead"},
@@ -93,16 +98,17 @@ static const Option rows[] = {
 
 static const About about = {
     .name = "compare",
-    .purpose = "shows training runs side by side",
+    .purpose = "compares training runs: a table, loss curves and the differences between them",
     .synopses = {"[OPTIONS] RUN..."},
-    .paragraphs =
-        {"It tells of each run its attention kind, its parameters, the best validation loss "
-         "(in nats per token) with its perplexity and epoch, the last training loss, the "
-         "median "
-         "speed, the time and the memory, and then draws their curves. Runs that differ by "
-         "--seed alone are one row and one curve. RUN is the folder of a run, finished or "
-         "not."},
-    .examples = {"runs/softmax runs/linear", "--x seconds --y perplexity runs/*"},
+    .paragraphs = {"RUN is a run directory, finished or not. The table shows the attention "
+                   "kind, parameters, "
+                   "best validation loss (nats per token) with its perplexity and epoch, last "
+                   "training loss, "
+                   "training speed, time and memory. Runs that differ only by --seed are "
+                   "combined into one "
+                   "row and one curve."},
+    .examples = {"runs/softmax runs/linear", "--x seconds --y perplexity runs/*",
+                 "runs/* --html report.html"},
     .environment = {&about_terminal_size, &about_colour, &about_locale},
 };
 

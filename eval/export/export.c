@@ -4,7 +4,9 @@
 #include "src/gemm.h"
 #include "src/program.h"
 #include "src/team.h"
+#include "src/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct Settings {
@@ -17,29 +19,30 @@ typedef struct Settings {
 static const Option rows[] = {
     {.name = "plain", .type = OPTION_FLAG,
      .offset = FIELD(plain), .fallback = "no",
-     .help = "any model: its tensors under their own names, settings.json and vocabulary.json"},
+     .help = "write any model: tensors under linnet's names, settings.json and "
+             "vocabulary.json"},
     {.name = "text", .type = OPTION_FLAG,
      .offset = FIELD(text), .fallback = "no",
-     .help = "to read: vocabulary.txt, a token a line, and settings.conf"},
+     .help = "with --plain: also vocabulary.txt, one token per line, and settings.conf"},
     {.name = "example", .argument = "FILE", .type = OPTION_TEXT,
      .offset = FIELD(example),
-     .help = "also write example.json: this text, its tokens and the logits of what follows, "
-             "to check a program against; -: standard input"},
+     .help = "also write example.json: the tokens of this text and the logits after each, "
+             "to check other programs against (-: standard input)"},
 };
 /* clang-format on */
 
 static const About about = {
     .name = "export",
-    .purpose = "writes a trained model in a form that other programs read",
+    .purpose = "converts a trained model for other programs",
     .synopses = {"[OPTIONS] RUN DIR"},
     .paragraphs =
-        {"The folder DIR has to be new or empty. It gets the form that Python's transformers "
-         "reads: AutoModelForCausalLM.from_pretrained(DIR) and "
-         "AutoTokenizer.from_pretrained(DIR) give the same tokens and logits as here. That "
-         "takes softmax attention, --norm pre, --pos learned, sinusoidal or none, and --act "
-         "gelu, relu or relu2; --plain writes any other model.",
-         "RUN is the folder of a run, of which the best checkpoint is taken, or a checkpoint "
-         "file."},
+        {"DIR is a new or empty directory. It receives the GPT-2 format of Hugging Face "
+         "transformers: AutoModelForCausalLM.from_pretrained(DIR) and "
+         "AutoTokenizer.from_pretrained(DIR) give the same tokens and logits as linnet. This "
+         "needs softmax attention, --norm pre, --pos learned, sinusoidal or none, and --act "
+         "gelu, "
+         "relu or relu2. --plain writes any other model.",
+         "RUN is a run directory, whose best checkpoint is used, or a checkpoint file."},
     .examples = {"runs/softmax-ptb softmax-ptb-gpt2",
                  "--plain --text runs/linear-ptb linear-ptb-files"},
     .environment = {&about_kernels},
@@ -70,10 +73,32 @@ static bool write_folder(const Settings *settings, const LoadedModel *loaded, co
                 (!settings->text || export_text(&folder, loaded, error)) &&
                 (!settings->example ||
                  write_example(&folder, loaded, settings->example, error));
-    if (good)
-        return export_folder_commit(&folder, error);
-    export_folder_abort(&folder);
-    return false;
+    if (!good) {
+        export_folder_abort(&folder);
+        return false;
+    }
+    printf("%s:\n", path);
+    export_folder_list(&folder, stdout);
+    return export_folder_commit(&folder, error);
+}
+
+/* The lines of Python that open the export. */
+static void print_usage(const Settings *settings, const char *path)
+{
+    char *word = NULL;
+    text_append_json_string(&word, path); /* a Python string as well */
+    if (settings->plain)
+        printf("Open it in Python:\n"
+               "  from safetensors.numpy import load_file\n"
+               "  tensors = load_file(%s + \"/model.safetensors\")\n",
+               word);
+    else if (!settings->text)
+        printf("Open it in Python:\n"
+               "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
+               "  model, tokenizer = AutoModelForCausalLM.from_pretrained(%s), "
+               "AutoTokenizer.from_pretrained(%s)\n",
+               word, word);
+    free(word);
 }
 
 int main(int argc, char **argv)
@@ -84,7 +109,7 @@ int main(int argc, char **argv)
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count != 2)
-        die_usage("it takes a run and a folder to write");
+        die_usage("a run and a new directory are needed: export RUN DIR");
 
     LoadedModel loaded;
     Error error;
@@ -92,6 +117,8 @@ int main(int argc, char **argv)
     if (!loaded_open(&loaded, line.operands[0], &error) ||
         !write_folder(&settings, &loaded, line.operands[1], &error))
         die("%s", error.text);
+    print_usage(&settings, line.operands[1]);
+    program_finish_output();
     loaded_close(&loaded);
     options_free_texts(&group, 1);
     command_line_free(&line);

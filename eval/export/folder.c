@@ -69,7 +69,7 @@ bool export_folder_begin(ExportFolder *folder, const char *path, Error *error)
         remember(folder);
         return true;
     }
-    error_set(error, "%s: cannot make a folder beside it: %s", path, strerror(errno));
+    error_set(error, "%s: cannot make a directory beside it: %s", path, strerror(errno));
     forget(folder);
     return false;
 }
@@ -88,13 +88,23 @@ bool export_folder_print(ExportFolder *folder, const char *name,
     return file_replace_printed(export_folder_file(folder, name), print, what, error);
 }
 
+void export_folder_list(const ExportFolder *folder, FILE *out)
+{
+    for (size_t i = 0; i < arrlenu(folder->files); i++) {
+        struct stat file;
+        const char *name = strrchr(folder->files[i], '/') + 1;
+        if (stat(folder->files[i], &file) == 0)
+            fprintf(out, "  %-24s %9.1f kB\n", name, (double)file.st_size / 1e3);
+    }
+}
+
 bool export_folder_commit(ExportFolder *folder, Error *error)
 {
     if (rename(folder->temporary, folder->path) == 0) {
         forget(folder);
         return true;
     }
-    error_set(error, "%s: cannot give the finished folder this name: %s", folder->path,
+    error_set(error, "%s: cannot rename the finished directory: %s", folder->path,
               strerror(errno));
     export_folder_abort(folder);
     return false;

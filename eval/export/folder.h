@@ -1,7 +1,7 @@
-/* A folder of files that is there whole or not at all.
+/* A directory of files that appears whole or not at all.
  *
- * The files are written into a temporary folder beside it, which takes its name at the end; an
- * empty folder of that name is replaced, one with anything in it never. */
+ * The files are written into a temporary directory beside it, which is renamed at the end. An
+ * empty directory of that name is replaced; one with files in it never is. */
 #ifndef LINNET_EXPORT_FOLDER_H
 #define LINNET_EXPORT_FOLDER_H
 
@@ -11,16 +11,18 @@
 
 typedef struct ExportFolder {
     char *path, *temporary;
-    char **files; /* paths of what was begun, an stb_ds array */
+    char **files; /* paths of the files begun, an stb_ds array */
 } ExportFolder;
 
 bool export_folder_begin(ExportFolder *folder, const char *path, Error *error);
-/* Where to write the file of this name; the folder owns the path. */
+/* The path to write the file of this name to; owned by the folder. */
 const char *export_folder_file(ExportFolder *folder, const char *name);
 /* Writes a file of text, without zero bytes, that a function prints. */
 bool export_folder_print(ExportFolder *folder, const char *name,
                          void (*print)(FILE *out, const void *what), const void *what,
                          Error *error);
+/* Prints the name and size of every file. */
+void export_folder_list(const ExportFolder *folder, FILE *out);
 /* One of these ends it. A commit that fails leaves nothing. */
 bool export_folder_commit(ExportFolder *folder, Error *error);
 void export_folder_abort(ExportFolder *folder);

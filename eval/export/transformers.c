@@ -94,14 +94,15 @@ static void print_config(FILE *out, const void *what)
             c->tied ? "true" : "false", eos, eos);
 }
 
-/* As sample does by default: texts begin behind a line end, and do not end with the next. */
+/* The defaults of sample: texts begin after an <eos> and do not end at the next. No maximum
+ * length, about which transformers would warn whenever max_new_tokens is given. */
 static void print_generation(FILE *out, const void *what)
 {
     const LoadedModel *loaded = what;
     fprintf(out,
             "{\n  \"bos_token_id\": %d,\n  \"do_sample\": true,\n  \"temperature\": 0.8,\n"
-            "  \"top_k\": 0,\n  \"max_length\": %zu\n}\n",
-            loaded->checkpoint.vocabulary.eos, loaded->model.config.context);
+            "  \"top_k\": 0,\n  \"pad_token_id\": %d\n}\n",
+            loaded->checkpoint.vocabulary.eos, loaded->checkpoint.vocabulary.eos);
 }
 
 /* Naming the class keeps transformers from taking GPT-2's own; and no blanks are to be tidied

@@ -28,22 +28,25 @@ typedef struct Settings {
 static const Option rows[] = {
     {.name = "text", .argument = "TEXT", .type = OPTION_TEXT,
      .offset = FIELD(text),
-     .help = "the text; without it, what standard input has"},
+     .help = "the text; default: standard input",
+     .also = "prompt"},
     {.name = "layer", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(look.layer), .low = 0, .high = 256, .fallback = "0",
-     .help = "look at layer N only, and print its weights; 0: at all layers"},
+     .help = "only layer N, with its attention weights; 0: all layers"},
     {.name = "head", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(look.head), .low = 0, .high = 4096, .fallback = "0",
-     .help = "look at head N only, and print its weights; 0: at all heads"},
+     .help = "only head N, with its attention weights; 0: all heads"},
     {.name = "top", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(look.guesses), .low = 1, .high = 100, .fallback = "5",
-     .help = "the likeliest tokens to name in each place"},
+     .help = "number of likeliest tokens to show at each position",
+     .also = "top-k"},
     {.name = "tokens", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(look.shown), .low = 1, .high = 512, .fallback = "64",
-     .help = "show no more than the last N tokens of the text; all of it is read"},
+     .help = "show only the last N tokens; the model reads the whole text"},
     {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
      .offset = FIELD(html),
-     .help = "write a page with all weights and predictions to this file"},
+     .help = "write a page with all weights and predictions to this file",
+     .also = "report"},
     {.name = "svg", .argument = "FILE", .type = OPTION_TEXT,
      .offset = FIELD(svg),
      .help = "write a picture of all weights to this file"},
@@ -52,19 +55,20 @@ static const Option rows[] = {
      .help = "print all weights and predictions as JSON instead"},
     {.name = "threads", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "1",
-     .help = "threads; 0: one for each processor"},
+     .help = "CPU threads; 0: one per processor",
+     .also = "device num-threads"},
 };
 /* clang-format on */
 
 static const About about = {
     .name = "inspect",
-    .purpose = "shows what a trained model makes of a text",
+    .purpose = "shows a model's predictions and attention weights for a text",
     .synopses = {"[OPTIONS] RUN"},
     .paragraphs =
-        {"It tells what the model expects behind each token, and where the attention of each "
-         "head goes. Every attention kind has weights that say so, kinds that never compute "
-         "them too: they follow from what the kind does to its values. RUN is the folder of a "
-         "run, of which the best checkpoint is taken, or a checkpoint file."},
+        {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. Weights "
+         "are "
+         "shown for every attention kind, including those that never compute a weight matrix: "
+         "all are linear in the values, so unit vectors as values reveal the weights."},
     .examples = {"--text 'the company said it would' runs/linear-ptb",
                  "--text 'the company said' --layer 2 --head 1 runs/linear-ptb",
                  "--html look.html runs/linear-ptb < text.txt"},

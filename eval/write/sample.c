@@ -28,32 +28,39 @@ typedef struct Settings {
 static const Option rows[] = {
     {.name = "prompt", .argument = "TEXT", .type = OPTION_TEXT,
      .offset = FIELD(prompt),
-     .help = "what the text begins with"},
+     .help = "text to continue",
+     .also = "start prompt-text input",
+     .common = true},
     {.name = "score", .argument = "TEXT", .type = OPTION_TEXT,
      .offset = FIELD(score),
-     .help = "make no text: tell for each token of this one how likely the model holds it; "
-             "-: the text on standard input"},
+     .help = "print the log-likelihood of each token of TEXT instead; -: standard input",
+     .also = "loss logprob log-likelihood",
+     .common = true},
     {.name = "interactive", .type = OPTION_FLAG,
-     .offset = FIELD(interactive), .fallback = "yes",
-     .help = "read prompts, and commands such as /help, one after another. Without a word, "
-             "only where a terminal is on both ends and no --prompt is given"},
+     .offset = FIELD(interactive),
+     .help = "ask for prompts and commands such as /help; default: on a terminal without "
+             "--prompt",
+     .also = "chat repl",
+     .common = true},
     {.name = "threads", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "1",
-     .help = "threads; 0: one for each processor"},
+     .help = "CPU threads; 0: one per processor",
+     .also = "device num-threads"},
 };
 /* clang-format on */
 
 static const About about = {
     .name = "sample",
-    .purpose = "writes text from a trained model",
+    .purpose = "generates text with a trained model",
     .synopses = {"[OPTIONS] RUN"},
     .paragraphs =
-        {"RUN is the folder of a run, of which the best checkpoint is taken, or a "
-         "checkpoint file. On a terminal and without a --prompt it asks for prompts."},
+        {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. On a "
+         "terminal and without --prompt it asks for prompts. Control characters in the "
+         "vocabulary of a checkpoint reach standard output unchanged unless it is a terminal."},
     .examples = {"runs/linear-ptb", "--prompt 'the company said' --length 50 runs/linear-ptb",
                  "--score 'the company said' runs/linear-ptb"},
     .files = {{"$XDG_STATE_HOME/linnet/history, ~/.local/state/linnet/history",
-               "prompts and commands that were typed"}},
+               "the prompts and commands typed"}},
     .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
 };
 

@@ -2,8 +2,10 @@
 #include "eval/write/columns.h"
 #include "eval/terminal.h"
 #include "src/containers.h"
+#include "src/memory.h"
 #include "src/program.h"
 #include "src/team.h"
+#include "src/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,37 +18,56 @@
 static const Option rows[] = {
     {.name = "length", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(length), .low = 0, .high = 1e12, .fallback = "100",
-     .help = "tokens to make"},
+     .help = "tokens to generate",
+     .also = "max-new-tokens max-tokens num-tokens n-predict tokens steps",
+     .common = true},
     {.name = "count", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(count), .low = 1, .high = 1e6, .fallback = "1",
-     .help = "texts to make; a line --- stands between them"},
+     .help = "number of texts, separated by lines ---",
+     .also = "num-samples num-return-sequences n-samples samples batch-size",
+     .common = true},
     {.name = "temperature", .argument = "X", .type = OPTION_REAL,
      .offset = FIELD(sampler.temperature), .low = 0, .high = 100, .fallback = "0.8",
-     .help = "below 1 likely tokens are favoured, above 1 unlikely ones"},
+     .help = "sampling temperature; below 1 favours likely tokens, above 1 unlikely ones",
+     .also = "temp",
+     .common = true},
     {.name = "top-k", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(sampler.top_k), .low = 0, .high = 1e9, .fallback = "0",
-     .help = "choose among the N likeliest tokens; 0: all"},
+     .help = "top-k sampling: choose among the N likeliest tokens; 0: all",
+     .also = "topk",
+     .common = true},
     {.name = "top-p", .argument = "P", .type = OPTION_REAL,
      .offset = FIELD(sampler.top_p), .low = 0, .high = 1, .fallback = "1",
-     .help = "choose among the likeliest tokens that make up this probability"},
+     .help = "nucleus (top-p) sampling: choose among the likeliest tokens of this total "
+             "probability",
+     .also = "nucleus topp",
+     .common = true},
     {.name = "greedy", .type = OPTION_FLAG,
      .offset = FIELD(greedy), .fallback = "no",
-     .help = "always the likeliest token"},
+     .help = "always choose the likeliest token",
+     .also = "no-sample argmax",
+     .common = true},
     {.name = "unk", .type = OPTION_FLAG,
      .offset = FIELD(unk), .fallback = "yes",
-     .help = "the token for unknown words may come as well"},
+     .help = "allow <unk> in the output",
+     .common = true},
     {.name = "seed", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(seed), .low = 0, .high = OPTION_MOST, .fallback = "1",
-     .help = "another seed, another text"},
+     .help = "random seed",
+     .also = "random-seed",
+     .common = true},
     {.name = "detok", .type = OPTION_FLAG,
      .offset = FIELD(detok), .fallback = "no",
-     .help = "spacing and capitals as in print, for models of words"},
+     .help = "detokenise: spacing and capitals as in print; for word models",
+     .also = "detokenize detokenise",
+     .common = true},
     {.name = "columns", .type = OPTION_FLAG,
      .offset = FIELD(columns), .fallback = "no",
-     .help = "several texts side by side, as many as have room"},
+     .help = "show several texts side by side"},
     {.name = "show-probs", .type = OPTION_FLAG,
      .offset = FIELD(show_probs), .fallback = "no",
-     .help = "show how likely the model holds each token, by colours or by numbers"},
+     .help = "show the probability of each token, by colour or number",
+     .also = "logprobs probs"},
 };
 /* clang-format on */
 
@@ -75,6 +96,27 @@ bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary
     return true;
 }
 
+/* Warns which words of the prompt the model cannot read. */
+static void name_unknown(const Vocabulary *vocabulary, const char *prompt)
+{
+    enum { NAMED_MOST = 5 };
+    static const char blanks[] = " \t\r\n\v\f";
+    char *names = memory_copy_text("");
+    size_t unknown = 0;
+    for (const char *at = prompt + strspn(prompt, blanks); *at; at += strspn(at, blanks)) {
+        size_t length = strcspn(at, blanks);
+        int32_t *ids = NULL;
+        if (vocabulary->tokenizer->encode(vocabulary, at, length, &ids) > 0 &&
+            ++unknown <= NAMED_MOST)
+            text_append(&names, "%s'%.*s'", unknown > 1 ? ", " : "", (int)length, at);
+        arrfree(ids);
+        at += length;
+    }
+    warn("not in the model's vocabulary and read as %s: %s%s",
+         vocabulary->words[vocabulary->unk], names, unknown > NAMED_MOST ? " and others" : "");
+    free(names);
+}
+
 bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **ids, Error *error)
 {
     arrput(*ids, vocabulary->eos);
@@ -82,10 +124,8 @@ bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **id
         return true;
     if (!tokenizer_check(vocabulary->tokenizer, "the prompt", prompt, strlen(prompt), error))
         return false;
-    size_t unknown = vocabulary->tokenizer->encode(vocabulary, prompt, strlen(prompt), ids);
-    if (unknown)
-        warn("the prompt has %zu unknown token%s; the model reads %s instead", unknown,
-             unknown == 1 ? "" : "s", vocabulary->words[vocabulary->unk]);
+    if (vocabulary->tokenizer->encode(vocabulary, prompt, strlen(prompt), ids))
+        name_unknown(vocabulary, prompt);
     return true;
 }
 
