@@ -183,6 +183,13 @@ void nearest_consider(Nearest *nearest, const char *name)
     nearest->best = name;
 }
 
+ShortText text_perplexity(double perplexity)
+{
+    ShortText figure;
+    snprintf(figure.text, sizeof figure.text, perplexity < 1e6 ? "%.2f" : "%.2e", perplexity);
+    return figure;
+}
+
 size_t text_columns(const char *text)
 {
     size_t columns = 0;

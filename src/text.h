@@ -43,6 +43,13 @@ typedef struct Nearest {
 Nearest nearest_to(const char *word);
 void nearest_consider(Nearest *nearest, const char *name);
 
+/* A perplexity as people read it: two decimals, or 3 digits and an exponent beyond a million.
+ */
+typedef struct ShortText {
+    char text[32];
+} ShortText;
+ShortText text_perplexity(double perplexity);
+
 /* The terminal columns of a UTF-8 text, one per character. */
 size_t text_columns(const char *text);
 

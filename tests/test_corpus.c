@@ -113,7 +113,7 @@ START_TEST(separate_split_files_take_precedence)
     free(own);
     own = scratch_path(".");
     options.valid = own;
-    expect_no_corpus(path, &options, "folder");
+    expect_no_corpus(path, &options, "directory");
     free(own);
     own = scratch_put("bad", "good\nb\xff\n");
     options.valid = own;

@@ -62,9 +62,9 @@ START_TEST(three_split_files_are_found)
     free(given);
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         free(paths[i]);
-    expect_not_found(scratch_folder(), "folder");
+    expect_not_found(scratch_folder(), "directory");
     expect_found("-", NULL, "standard input");
-    expect_found("toy", NULL, "the built-in toy grammar");
+    expect_found("toy", NULL, "the built-in toy language");
     free(scratch_put("toy", "a real file\n"));
     expect_found("toy", NULL, "toy in the data folder");
 }

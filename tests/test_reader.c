@@ -183,7 +183,7 @@ END_TEST
 
 START_TEST(reader_refuses_anything_but_files)
 {
-    expect_refusal(scratch_folder(), MOST_MB, "folder");
+    expect_refusal(scratch_folder(), MOST_MB, "directory");
     char *path = scratch_path("nowhere");
     expect_refusal(path, MOST_MB, "No such file");
     free(path);

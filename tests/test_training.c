@@ -392,7 +392,7 @@ START_TEST(a_run_resumes_only_with_its_own_text)
     ck_assert_msg(try_resume(path, &error), "%s", error.text);
     write_corpus(2);
     ck_assert(!try_resume(path, &error));
-    support_check_error(&error, corpus_path, "not the training text of this run");
+    support_check_error(&error, corpus_path, "not the training text of the run");
     free(path);
 }
 END_TEST
@@ -419,7 +419,7 @@ START_TEST(a_run_resumes_only_from_a_complete_checkpoint)
     ck_assert(!try_resume(weights, &error));
     support_check_error(&error, weights, "weights only");
     ck_assert(!try_resume(bare, &error));
-    support_check_error(&error, bare, "'step' cannot be read");
+    support_check_error(&error, bare, "cannot read its 'step'");
     free(weights);
     free(bare);
     free(crc);

@@ -1,5 +1,5 @@
-/* One loop that a reader can hold in the head: step, validate, sample, log, save, stop. What is
- * shown and written of it is the observers' affair; see observer.h. */
+/* The training loop: step, validate, sample, log, save, stop. Observers display and log it; see
+ * observer.h. */
 #include "train/loop.h"
 #include "src/file.h"
 #include "src/phase.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Whether the latest attempt to save something failed. */
+/* Whether the last attempt to save a file failed. */
 typedef struct Attempt {
     bool failed;
     Error why;
@@ -25,14 +25,14 @@ typedef struct Loop {
     Sampling sampling;
     StopAfter stop;
     double clock;        /* when the session began, less the run's seconds before it */
-    double last_seconds; /* of the last row of the log */
+    double last_seconds; /* training_seconds at the last row of the log */
     size_t last_tokens;
     size_t first_step; /* of this session */
     double first_seconds;
     size_t validations; /* of the run */
     size_t saved_step;  /* of the last checkpoint that this session wrote; SIZE_MAX: none */
     Attempt last, best; /* checkpoints */
-    double shown_loss;  /* the training loss, smoothed for the eye */
+    double loss_sum, loss_weight; /* moving sums, whose ratio is the smoothed training loss */
 } Loop;
 
 static bool every(size_t step, size_t period)
@@ -46,13 +46,13 @@ static bool ends_in_validation(const Trainer *t, size_t step)
            every(step, t->settings.train.eval_every);
 }
 
-/* One row, for all steps since the row before it; or for a step that was skipped alone. */
+/* One row, for all steps since the row before it, or for one skipped step. */
 static void log_row(Loop *loop, const Step *step, bool validated)
 {
     Trainer *t = loop->trainer;
     Progress *progress = &t->progress;
     bool taken = isfinite(step->nats);
-    double seconds = progress->seconds - loop->last_seconds;
+    double seconds = progress->training_seconds - loop->last_seconds;
     RunLogRow row = {
         .step = progress->step,
         .epoch = trainer_epoch(t, progress->step),
@@ -69,20 +69,20 @@ static void log_row(Loop *loop, const Step *step, bool validated)
         progress->log_nats = 0;
         progress->log_tokens = 0;
     }
-    loop->last_seconds = progress->seconds;
+    loop->last_seconds = progress->training_seconds;
     loop->last_tokens = progress->tokens;
     observers_logged(loop->observers, &row);
 }
 
 /* --- saving --- */
 
-/* A save that fails is no reason to stop: there may be room again at the next one. */
+/* A failed save does not stop the training: the disk may have room at the next one. */
 static void note(Loop *loop, Attempt *attempt, bool good)
 {
     attempt->failed = !good;
     if (good)
         return;
-    char *text = text_format("%s. The training goes on, and saves again later",
+    char *text = text_format("%s. The training continues and tries again later",
                              attempt->why.text);
     observers_warned(loop->observers, text);
     free(text);
@@ -95,14 +95,15 @@ static bool write_run(Loop *loop, Error *error)
     if (!folder_restore(loop->folder, loop->trainer, &again, error))
         return false;
     if (again && !file_exists(loop->folder->best))
-        progress->best_loss = INFINITY; /* there is none any more */
-    /* Rows before the checkpoint are not made again; but it is worth more than they are. */
+        progress->best_loss = INFINITY; /* the file is gone */
+    /* A resumed run does not repeat the rows before the checkpoint, so they are synced first.
+     * If that fails, the checkpoint is written all the same: it is worth more. */
     if (!runlog_sync(&loop->folder->log, error))
         observers_warned(loop->observers, error->text);
     return checkpoints_save(loop->folder->path, loop->trainer, error);
 }
 
-/* The first rank writes; how that went is everybody's business. */
+/* The first rank writes; all ranks learn whether it succeeded. */
 static bool try_save(Loop *loop, Error *error)
 {
     Trainer *t = loop->trainer;
@@ -119,7 +120,7 @@ static void save(Loop *loop)
     note(loop, &loop->last, try_save(loop, &loop->last.why));
 }
 
-/* The session's last; now a failure counts. */
+/* The last save of the session; now a failure counts. */
 static bool save_at_end(Loop *loop, Error *error)
 {
     loop->last.failed = loop->saved_step != loop->trainer->progress.step &&
@@ -130,9 +131,9 @@ static bool save_at_end(Loop *loop, Error *error)
     return !failed->failed;
 }
 
-/* --- a step and what follows it --- */
+/* --- one step --- */
 
-/* Whether the model as it stands was validated, and is better than the best that is saved. */
+/* Whether the current model was just validated and is better than the best one saved. */
 static bool is_best(const Progress *progress)
 {
     bool validated = progress->last_step > 0 && progress->last_step == progress->step;
@@ -145,7 +146,7 @@ static void mark_best(Progress *progress)
     progress->best_step = progress->last_step;
 }
 
-/* What is not saved is no best: the next that is better than the one on the disk will be. */
+/* If saving fails, the best loss stays that of the file on disk. */
 static void save_best(Loop *loop, const Progress *before)
 {
     Progress *progress = &loop->trainer->progress;
@@ -166,7 +167,13 @@ static void validate(Loop *loop)
     progress->last_loss = trainer_validate(t);
     progress->last_step = progress->step;
     progress->seconds = clock_seconds() - loop->clock;
-    ValidationNews news = {.train_loss = loop->shown_loss, .best = is_best(progress)};
+    ValidationNews news = {.train_loss = progress->round_tokens
+                                             ? progress->round_nats /
+                                                   (double)progress->round_tokens
+                                             : (double)NAN,
+                           .best = is_best(progress)};
+    progress->round_nats = 0;
+    progress->round_tokens = 0;
     progress->stale = news.best ? 0 : progress->stale + 1;
     if (news.best)
         mark_best(progress);
@@ -176,7 +183,7 @@ static void validate(Loop *loop)
         save_best(loop, &before);
 }
 
-/* For a session that found it, but could not save it. */
+/* Saves the best model that the session before found but could not save. */
 static void make_up_for_best(Loop *loop)
 {
     Progress *progress = &loop->trainer->progress, before = *progress;
@@ -195,7 +202,7 @@ static void sample(Loop *loop)
     free(text);
 }
 
-/* The step is taken, or, if it is not finite and that was asked for, skipped. */
+/* Takes the step; one that is not finite is skipped under --on-nan skip. */
 static bool take_step(Loop *loop, Step *step, Error *error)
 {
     Trainer *t = loop->trainer;
@@ -209,8 +216,8 @@ static bool take_step(Loop *loop, Step *step, Error *error)
     if (goes_on)
         text = text_format("%s. Skipped", error->text);
     else
-        text = text_format("%s. So were the %zu steps before it: --nan-limit", error->text,
-                           t->progress.skipped_in_row);
+        text = text_format("%s. So were the %zu steps before it, and --nan-limit is reached",
+                           error->text, t->progress.skipped_in_row);
     if (goes_on) {
         observers_warned(loop->observers, text);
         trainer_skip(t);
@@ -247,22 +254,32 @@ static bool time_to_stop(const Loop *loop)
            progress->seconds - loop->first_seconds >= loop->stop.seconds;
 }
 
-/* A step and all that is due after it. Saving comes last, so that a resumed run starts behind
- * the row and the validation of its step, not before them. */
+/* Dividing by the sum of the weights, as Adam does, keeps the first steps from biasing it. */
+static void smooth(Loop *loop, double loss)
+{
+    const double kept = 0.95;
+    loop->loss_sum = kept * loop->loss_sum + (1 - kept) * loss;
+    loop->loss_weight = kept * loop->loss_weight + (1 - kept);
+}
+
+/* One step and all that is due after it. Saving comes last, so that a resumed run does not
+ * repeat the log row and the validation of its step. */
 static bool do_step(Loop *loop, Error *error)
 {
     Trainer *t = loop->trainer;
     Step step;
+    double began = clock_seconds();
     if (!take_step(loop, &step, error))
         return false;
     size_t done = t->progress.step;
     bool taken = isfinite(step.nats);
     t->progress.seconds = clock_seconds() - loop->clock;
-    double loss = taken ? step.nats / (double)step.tokens : loop->shown_loss;
-    loop->shown_loss = loop->shown_loss > 0 ? 0.95 * loop->shown_loss + 0.05 * loss : loss;
+    t->progress.training_seconds += clock_seconds() - began;
+    if (taken)
+        smooth(loop, step.nats / (double)step.tokens);
     bool validates = ends_in_validation(t, done);
     bool logs = validates || !taken || every(done, t->settings.train.log_every);
-    StepNews news = {&step, loop->shown_loss, logs};
+    StepNews news = {&step, loop->loss_sum / loop->loss_weight, logs};
     observers_stepped(loop->observers, &news);
     if (validates && !trainer_check_weights(t, error))
         return false;
@@ -277,7 +294,7 @@ static bool do_step(Loop *loop, Error *error)
     return true;
 }
 
-/* Asked by all ranks at once, as a signal or the time may come between two of them. */
+/* All ranks decide together, since a signal or the time may reach one before another. */
 static bool is_asked_to_end(const Loop *loop)
 {
     enum { TIME = 1 }; /* above: a signal */
@@ -300,7 +317,7 @@ static LoopEnd run(Loop *loop, Error *error)
             return LOOP_FAILED;
     if (!save_at_end(loop, error))
         return LOOP_FAILED;
-    if (is_over(trainer)) /* whatever else happened: there is nothing to go on with */
+    if (is_over(trainer)) /* whatever else happened: nothing is left to train */
         return out_of_patience(trainer) ? LOOP_PATIENCE : LOOP_FINISHED;
     return signals_caught() ? LOOP_SIGNAL : LOOP_STOPPED;
 }
@@ -314,7 +331,7 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers
                  .observers = observers,
                  .stop = stop,
                  .clock = clock_seconds() - progress->seconds,
-                 .last_seconds = progress->seconds,
+                 .last_seconds = progress->training_seconds,
                  .last_tokens = progress->tokens,
                  .first_step = progress->step,
                  .saved_step = SIZE_MAX,

@@ -239,8 +239,8 @@ static const Option session_rows[] = {
      .section = "Machine"},
     {.name = "recompute", .type = OPTION_FLAG,
      .offset = SESSION(recompute), .fallback = "no",
-     .help = "gradient (activation) checkpointing: recompute activations in the backward "
-             "pass; slower, less memory, same result",
+     .help = "gradient checkpointing: recompute activations in the backward pass; "
+             "slower, less memory, same result",
      .also = "gradient-checkpointing activation-checkpointing checkpoint-activations",
      .section = "Machine"},
     {.name = "sample-every", .argument = "N", .type = OPTION_SIZE,

@@ -130,13 +130,13 @@ static void answer_help(const CommandLine *line)
     exit(EXIT_SUCCESS);
 }
 
-/* The checkpoint that a run continues from; its folder is locked first. */
+/* Opens the checkpoint to continue from; locks the run directory first. */
 static Checkpoint open_run(const char *folder)
 {
     Checkpoint checkpoint;
     Error error;
     if (!file_is_folder(folder))
-        die("--resume %s: no such run folder", folder);
+        die("--resume %s: no such run directory", folder);
     bool good = (!ranks_first() || lock_take(folder, &error)) &&
                 checkpoints_open(&checkpoint, folder, &error);
     if (!good)
@@ -155,16 +155,18 @@ static void read_settings(Settings *settings, const CommandLine *line,
     if (!settings_read(settings, line, resumed, &error))
         die_usage("%s", error.text);
     if (!settings->train.corpus)
-        die_usage("a corpus is missing");
+        die_usage("a corpus is missing: train [OPTIONS] CORPUS, for example toy");
     if (settings->session.watch && settings->session.quiet)
-        die_usage("--watch and --quiet do not go together");
+        die_usage("--watch and --quiet contradict each other");
     if (checkpoint && settings->session.run)
-        die_usage("--run and --resume do not go together: a run goes on in its own folder");
+        die_usage(
+            "--run and --resume contradict each other: a resumed run stays in its directory");
     if (checkpoint && settings->session.preset)
-        die_usage("--preset and --resume do not go together: a run keeps its settings");
+        die_usage(
+            "--preset and --resume contradict each other: a resumed run keeps its settings");
 }
 
-/* What to type to go on with the run; the caller frees. */
+/* The command that continues the run; the caller frees. */
 static char *resume_command(const RunFolder *folder)
 {
     char *command = NULL;
@@ -174,7 +176,20 @@ static char *resume_command(const RunFolder *folder)
     return command;
 }
 
-/* Says how it ended; returns the exit status. */
+/* A model that predicts worse than all tokens with equal probability has not learned too
+ * little: its training diverged. */
+static void warn_if_diverged(const Trainer *t)
+{
+    const double margin = 0.5; /* untrained weights are a little worse than that as well */
+    const Progress *progress = &t->progress;
+    double uniform = log((double)t->model.config.vocabulary);
+    if (progress->last_step > 0 && !(progress->last_loss < uniform + margin))
+        warn("the run diverged: its last validation loss is %.4g, and equal probabilities for "
+             "all tokens give %.4f; try a lower --lr, a longer --warmup or --clip 1",
+             progress->last_loss, uniform);
+}
+
+/* Prints how the session ended; returns the exit status. */
 static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const Error *error)
 {
     const Progress *progress = &screen->trainer->progress;
@@ -183,26 +198,27 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
         warn("%s", error->text);
         char *good = checkpoints_newest(folder->path);
         if (good)
-            warn("%s is as it was saved last; to go on from it: %s", good, command);
+            warn("%s is intact; to continue from it: %s", good, command);
         free(good);
     }
     if (progress->skipped > 0)
         warn("%zu steps were skipped in this run: their loss or gradient was not finite",
              progress->skipped);
     if (end == LOOP_PATIENCE)
-        screen_say(screen, "No better validation for %zu times: training ends here.",
+        screen_say(screen, "Early stopping: no better validation loss %zu times in a row.",
                    progress->stale);
     if (end != LOOP_FAILED && isfinite(progress->best_loss))
-        screen_say(screen, "Best validation loss %.4f (perplexity %.2f) after step %zu: %s",
-                   progress->best_loss, exp(progress->best_loss), progress->best_step,
-                   folder->best);
+        screen_say(screen, "Best validation loss %.4f (perplexity %s) after step %zu: %s",
+                   progress->best_loss, text_perplexity(exp(progress->best_loss)).text,
+                   progress->best_step, folder->best);
+    warn_if_diverged(screen->trainer);
     if (end == LOOP_STOPPED || end == LOOP_SIGNAL)
-        screen_say(screen, "To go on: %s", command);
+        screen_say(screen, "To continue: %s", command);
     free(command);
     return end == LOOP_FAILED ? 1 : end == LOOP_SIGNAL ? 128 + signals_caught() : 0;
 }
 
-/* Goes on if all ranks are well; if not, the first says why, and all end. */
+/* Returns if all ranks succeeded; otherwise the first rank prints the error and all exit. */
 static void go_on_if(bool good, Error *error)
 {
     if (ranks_agree(good, error))
@@ -213,19 +229,18 @@ static void go_on_if(bool good, Error *error)
     exit(EXIT_FAILURE);
 }
 
-/* Whether this rank is about to do the same as the others. */
+/* Whether all ranks have the same settings and text. */
 static bool is_like_others(const Trainer *t, Error *error)
 {
     char *text = settings_text(&t->settings);
     uint64_t settings = crc32c(text, strlen(text));
     free(text);
     uint64_t corpus = (uint64_t)t->corpus.train.crc << 32 | t->corpus.valid.crc;
-    return ranks_same("what it was told to do", settings, error) &&
-           ranks_same("its text", corpus, error);
+    return ranks_same("its settings", settings, error) && ranks_same("its text", corpus, error);
 }
 
-/* A trainer and its folder, new or as the checkpoint left them. The settings are shown, and
- * with them how much memory it is going to be, before that is taken. */
+/* Makes the trainer and its run directory, or restores them from the checkpoint. Prints the
+ * settings and the memory needed before allocating it. */
 static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed,
                         Checkpoint *checkpoint, const Screen *screen)
 {
@@ -237,6 +252,11 @@ static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed
                         : !first || folder_create(folder, trainer, &error);
     go_on_if(good, &error);
     screen_settings(screen, resumed ? resumed : folder->path);
+    const TrainOptions *train = &trainer->settings.train;
+    if (first && !resumed && train->warmup > trainer->steps)
+        warn("--warmup %zu is longer than the training of %zu steps; the learning rate never "
+             "reaches --lr",
+             train->warmup, trainer->steps);
     trainer_allocate(trainer);
     if (resumed) {
         go_on_if(trainer_load(trainer, checkpoint, &error), &error);
@@ -249,7 +269,7 @@ static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed
     go_on_if(trainer_check_weights(trainer, &error), &error);
 }
 
-/* Only the first rank may say what is wrong here, which the others find out as well. */
+/* Until ranks_lead, only the first rank prints errors; all ranks find the same ones. */
 static void read_all(Settings *settings, StopAfter *stop, const CommandLine *line,
                      const Checkpoint *checkpoint)
 {
@@ -262,8 +282,8 @@ static void read_all(Settings *settings, StopAfter *stop, const CommandLine *lin
         die("%s", error.text);
 }
 
-/* One run, from its settings to its end; returns the exit status, and the folder's path, the
- * caller's. */
+/* One run from its settings to its end. Returns the exit status and the path of the run
+ * directory, the caller's. */
 static int train_one(const CommandLine *line, char **path)
 {
     Trainer trainer = {0};
@@ -287,7 +307,7 @@ static int train_one(const CommandLine *line, char **path)
     if (loop_has_work(&trainer))
         end = audience_train(&trainer, &folder, &screen, stop, &error);
     else
-        screen_say(&screen, "Nothing to do: the run ended after step %zu.",
+        screen_say(&screen, "Nothing to do: the run finished after step %zu.",
                    trainer.progress.step);
     int status = ranks_first() ? farewell(end, &screen, &folder, &error) : 0;
     team_stop();
@@ -301,8 +321,8 @@ int main(int argc, char **argv)
 {
     gemm_choose_kernels(argv);
     ranks_begin(&argc, &argv);
-    signal(SIGPIPE, SIG_IGN); /* a reader of our messages may leave; the training goes on */
-    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error with a message, like any */
+    signal(SIGPIPE, SIG_IGN); /* the reader of the output may leave; training continues */
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes an error with a message */
     Settings settings = {0};
     OptionGroup groups[GROUP_COUNT];
     CommandLine line;

@@ -14,7 +14,8 @@
 typedef struct Progress {
     size_t step;      /* steps done */
     size_t tokens;    /* trained on */
-    double seconds;   /* spent, validations and saving included */
+    double seconds;   /* spent in all, including validation and saving */
+    double training_seconds; /* of these, spent in the steps of this session */
     double best_loss; /* of the validations; infinite before the first */
     size_t best_step;
     double last_loss; /* of the latest validation */
@@ -22,6 +23,8 @@ typedef struct Progress {
     size_t stale;     /* validations since the best */
     double log_nats;  /* training loss and tokens since the last row of the log */
     size_t log_tokens;
+    double round_nats; /* likewise since the last validation */
+    size_t round_tokens;
     size_t averaged;       /* steps whose weights are in the average */
     size_t skipped;        /* steps that were not finite and were passed over */
     size_t skipped_in_row; /* of these, the ones that nothing but such came after */

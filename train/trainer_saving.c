@@ -1,18 +1,18 @@
-/* Saving a training run and going on with it: what trainer.h promises of checkpoints. */
+/* Saving and resuming a training run. */
 #include "src/text.h"
 #include "train/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The fields of Progress, by the names under which a checkpoint keeps them. Times are not among
- * them: two runs of the same settings leave the same bytes. They are in the log. */
+/* The fields of Progress under their names in a checkpoint. Times are left out, so that two
+ * runs with the same settings write identical checkpoints; they are in the log. */
 #define FIELD(name) offsetof(Progress, name)
 static const struct {
     const char *name;
     size_t offset;
     bool is_size;
-    bool rare; /* left out while it is zero */
+    bool rare; /* omitted while it is zero, and may be missing */
 } fields[] = {
     {STEP_KEY, FIELD(step), true, false},
     {"tokens", FIELD(tokens), true, false},
@@ -23,6 +23,8 @@ static const struct {
     {"stale", FIELD(stale), true, false},
     {"log_nats", FIELD(log_nats), false, false},
     {"log_tokens", FIELD(log_tokens), true, false},
+    {"round_nats", FIELD(round_nats), false, true},
+    {"round_tokens", FIELD(round_tokens), true, true},
     {"averaged", FIELD(averaged), true, false},
     {"skipped", FIELD(skipped), true, true},
     {"skipped_in_row", FIELD(skipped_in_row), true, true},
@@ -31,7 +33,7 @@ enum { FIELDS = sizeof fields / sizeof *fields };
 
 #define CRC_KEY "corpus_crc32"
 
-/* NULL for one that is left out. */
+/* NULL for a field that is omitted. */
 static char *field_text(const Progress *progress, size_t i)
 {
     const char *at = (const char *)progress + fields[i].offset;
@@ -39,7 +41,8 @@ static char *field_text(const Progress *progress, size_t i)
         size_t value = *(const size_t *)(const void *)at;
         return fields[i].rare && value == 0 ? NULL : text_format("%zu", value);
     }
-    return text_format("%a", *(const double *)(const void *)at); /* exact */
+    double value = *(const double *)(const void *)at;
+    return fields[i].rare && value == 0 ? NULL : text_format("%a", value); /* exact */
 }
 
 bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *error)
@@ -95,8 +98,7 @@ static bool read_progress(Progress *progress, const Checkpoint *checkpoint, Erro
         }
         if (!good)
             return error_set(error,
-                             "%s: its '%s' cannot be read; training cannot continue "
-                             "from it",
+                             "%s: cannot read its '%s'; training cannot continue from it",
                              checkpoint->file.path, fields[i].name);
     }
     return true;
@@ -126,8 +128,8 @@ bool trainer_check_text(const Trainer *t, const Checkpoint *checkpoint, Error *e
     bool same = trained_on && strcmp(crc, trained_on) == 0;
     if (!same)
         error_set(error,
-                  "%s: not the training text of this run: its checksum is %s, the run's "
-                  "%s",
+                  "%s: this is not the training text of the run: its checksum is %s, the "
+                  "run's %s",
                   t->settings.train.corpus, crc, trained_on ? trained_on : "missing");
     free(crc);
     return same;

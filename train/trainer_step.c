@@ -224,6 +224,8 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     progress->tokens += step->tokens;
     progress->log_nats += step->nats;
     progress->log_tokens += step->tokens;
+    progress->round_nats += step->nats;
+    progress->round_tokens += step->tokens;
     return true;
 }
 

@@ -40,9 +40,10 @@ static double ngram_nats(const Corpus *corpus, const CorpusSplit *split, size_t 
 static void print_figures(const char *name, double nats, const CorpusSplit *split)
 {
     double loss = nats / (double)split->count;
-    printf("%s: loss %.4f nats per token, perplexity %.2f, %.4f bits per character; "
+    printf("%s: loss %.4f nats per token, perplexity %s, %.4f bits per character; "
            "%.2f nats in all\n",
-           name, loss, exp(loss), nats / log(2) / (double)split->characters, nats);
+           name, loss, text_perplexity(exp(loss)).text,
+           nats / log(2) / (double)split->characters, nats);
 }
 
 static void print_unigram(UnigramScore unigram, const CorpusSplit *split)

@@ -40,7 +40,7 @@ static char *loss_text(double loss)
 
 static char *perplexity_text(double perplexity)
 {
-    return text_format(perplexity < LONG ? "%.2f" : "%.3g", perplexity);
+    return memory_copy_text(text_perplexity(perplexity).text);
 }
 
 /* A difference of losses as the one of perplexities, in per cent. */

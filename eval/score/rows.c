@@ -34,10 +34,10 @@ static void print_plain(const ScoreRow *row, const CorpusSplit *split)
 {
     double loss = score_loss(row->score);
     char *protocol = protocol_text(row);
-    printf("%s: loss %.4f nats per token, perplexity %.2f, %.4f bits per character\n"
+    printf("%s: loss %.4f nats per token, perplexity %s, %.4f bits per character\n"
            "%zu tokens, %zu of them unknown; %zu characters; %s; %.2f nats in all\n",
-           split->name, loss, exp(loss), bits_per_character(row, split), row->score.tokens,
-           split->unknown, split->characters, protocol, row->score.nats);
+           split->name, loss, text_perplexity(exp(loss)).text, bits_per_character(row, split),
+           row->score.tokens, split->unknown, split->characters, protocol, row->score.nats);
     free(protocol);
 }
 
@@ -48,8 +48,8 @@ static void print_way(const ScoreRow *row, const ScoreRow *plain, const ScoredTe
         printf("%s%s %g", i ? ", " : "", row->settings[i].name, row->settings[i].value);
     if (was_tuned(row))
         printf(", tuned on %s", text->is_validation ? "this very text" : "the validation text");
-    printf(": loss %.4f nats per token, perplexity %.2f, %.4f bits per character; ", loss,
-           exp(loss), bits_per_character(row, text->split));
+    printf(": loss %.4f nats per token, perplexity %s, %.4f bits per character; ", loss,
+           text_perplexity(exp(loss)).text, bits_per_character(row, text->split));
     if (row->stride != plain->stride)
         printf("stride %zu; ", row->stride);
     printf("%.2f nats in all\n", row->score.nats);

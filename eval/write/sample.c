@@ -10,6 +10,7 @@
 #include "src/containers.h"
 #include "src/gemm.h"
 #include "src/program.h"
+#include "src/text.h"
 #include "src/team.h"
 
 #include <math.h>
@@ -110,11 +111,11 @@ static void score_bytes(const LoadedModel *loaded, const char *text, size_t size
     double nats = token_score_text(&loaded->model, ids, count, vocabulary->eos,
                                    print_token_score, &scoring);
     double loss = nats / (double)count;
-    printf("loss %.4f nats per token, perplexity %.2f, %.4f bits per character\n"
+    printf("loss %.4f nats per token, perplexity %s, %.4f bits per character\n"
            "%zu tokens, %zu of them unknown; %zu characters; window %zu, stride %zu%s; %.2f "
            "nats in all\n",
-           loss, exp(loss), nats / log(2) / (double)characters, count, unknown, characters,
-           window, window,
+           loss, text_perplexity(exp(loss)).text, nats / log(2) / (double)characters, count,
+           unknown, characters, window, window,
            loaded->model.config.carry_state ? ", state carried through 1 stream" : "", nats);
     arrfree(ids);
 }

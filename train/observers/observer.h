@@ -15,13 +15,13 @@
 /* After a step. */
 typedef struct StepNews {
     const Step *step;
-    double train_loss; /* smoothed for the eye */
-    bool logged;       /* a row of the log is to follow */
+    double smoothed_loss; /* exponential moving average of the training loss, unbiased */
+    bool logged;          /* a row of the log follows */
 } StepNews;
 
 /* After a validation; its loss is in the trainer's progress. */
 typedef struct ValidationNews {
-    double train_loss;
+    double train_loss; /* mean since the validation before; NAN if no step was taken */
     bool best;
 } ValidationNews;
 

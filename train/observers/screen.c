@@ -22,59 +22,117 @@ void screen_open(Screen *screen, const Trainer *trainer, bool quiet)
                        .shown = -1};
 }
 
-/* --- the table --- */
+/* --- the summary of the settings --- */
 
-/* Of the model's settings, only those that its attention kinds have. */
-static bool matters(const OptionGroup *group, const Option *option)
+enum { TITLE = 10 };
+
+/* An option whose value shows elsewhere in the summary, or says nothing about the run. */
+static bool is_shown_elsewhere(const Option *option)
 {
-    return option->stored &&
-           (group->options != model_option_rows || config_has_option(group->target, option));
+    static const char *const names[] = {"attn",   "layers",  "dim",    "heads", "ffn",
+                                        "corpus", "context", "epochs", "steps", "batch",
+                                        "pos",    "tokens",  "shards"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(option->name, names[i]) == 0)
+            return true;
+    return !option->stored;
 }
 
-/* Settings of a group as "name value", flowing over as many lines as the width takes. */
-static void print_group(const OptionGroup *group, size_t width)
+/* Appends "name value" of the settings that differ from the defaults. */
+static void append_changed(char **text, const OptionGroup *group)
 {
-    enum { TITLE = 14 };
-    size_t column = TITLE;
-    fprintf(stderr, "%-*s", TITLE, group->title);
     for (size_t i = 0; i < group->count; i++) {
         const Option *option = &group->options[i];
         char *value = option_value(group, option);
-        if (matters(group, option) && *value) {
-            char *item = text_format("%s %s", option->name, value);
-            size_t columns = text_columns(item);
-            if (column > TITLE && column + columns + 2 > width) {
-                fprintf(stderr, "\n%*s", TITLE, "");
-                column = TITLE;
-            }
-            terminal_print_safe(stderr, item);
-            fputs("  ", stderr);
-            column += columns + 2;
-            free(item);
-        }
+        bool changed = strcmp(value, option->fallback ? option->fallback : "") != 0;
+        double number, fallback; /* 0.001 and 1e-3 are the same */
+        if (changed && option->fallback && text_to_double(value, &number) &&
+            text_to_double(option->fallback, &fallback))
+            changed = number != fallback;
+        if (changed && !is_shown_elsewhere(option))
+            text_append(text, "%s%s %s", *text ? "  " : "", option->name, value);
         free(value);
     }
-    fputc('\n', stderr);
 }
 
-static void print_corpus(const Trainer *t)
+/* A titled paragraph, wrapped between items, which two blanks separate. */
+static void print_paragraph(const char *title, const char *text)
+{
+    size_t width = terminal_width(STDOUT_FILENO), column = TITLE;
+    printf("%-*s", TITLE, title);
+    while (*text) {
+        const char *end = strstr(text, "  ");
+        char *item = text_format("%.*s", end ? (int)(end - text) : (int)strlen(text), text);
+        if (column > TITLE && column + 2 + text_columns(item) > width) {
+            printf("\n%*s", TITLE, "");
+            column = TITLE;
+        }
+        if (column > TITLE)
+            column += (size_t)printf("  ");
+        terminal_print_safe(stdout, item);
+        column += text_columns(item);
+        free(item);
+        text = end ? end + 2 : "";
+    }
+    putchar('\n');
+}
+
+static void print_titled(const char *title, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void print_titled(const char *title, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    print_paragraph(title, text);
+}
+
+static void print_model(const Trainer *t, const OptionGroup *group)
+{
+    const ModelConfig *config = &t->model.config;
+    char *attention = model_attention(&t->model);
+    char *positions = option_value(group, option_find(group, 1, "pos", NULL));
+    print_titled("Model",
+                 "%s attention  %zu layers of %zu  %zu heads  MLP %zu  context %zu  "
+                 "%s positions  %zu parameters",
+                 attention, config->layers, config->dim, config->heads, config->ffn,
+                 config->context, positions, t->model.table.parameters);
+    free(attention);
+    free(positions);
+}
+
+static void print_text(const Trainer *t)
 {
     const Corpus *corpus = &t->corpus;
-    fputs("              from ", stderr);
-    terminal_print_safe(stderr, corpus->source);
-    fprintf(stderr,
-            "\n              tokens %zu training, %zu validation, %zu test; vocabulary %zu\n",
-            corpus->train.count, corpus->valid.count, corpus->test.count,
-            corpus->vocabulary.count);
+    print_titled("Text",
+                 "%s  %zu training tokens  %zu validation  %zu test  vocabulary %zu "
+                 "(%s)",
+                 corpus->source, corpus->train.count, corpus->valid.count, corpus->test.count,
+                 corpus->vocabulary.count, corpus->vocabulary.tokenizer->name);
     if (corpus->valid.unknown || corpus->test.unknown)
-        fprintf(stderr, "              unknown words: %.2f %% of validation, %.2f %% of test\n",
-                100.0 * (double)corpus->valid.unknown / (double)corpus->valid.count,
-                100.0 * (double)corpus->test.unknown / (double)corpus->test.count);
+        print_titled("", "unknown words: %.2f %% of validation, %.2f %% of test",
+                     100.0 * (double)corpus->valid.unknown / (double)corpus->valid.count,
+                     100.0 * (double)corpus->test.unknown / (double)corpus->test.count);
     if (corpus->entropy_floor > 0)
-        fprintf(stderr,
-                "              entropy %.4f nats per token: no loss can stay below it "
-                "(perplexity %.2f)\n",
-                corpus->entropy_floor, exp(corpus->entropy_floor));
+        print_titled("",
+                     "entropy %.4f nats per token, the lowest possible loss (perplexity "
+                     "%.2f)",
+                     corpus->entropy_floor, exp(corpus->entropy_floor));
+}
+
+static void print_plan(const Trainer *t, const OptionGroup groups[GROUP_COUNT])
+{
+    print_titled("Training", "%zu steps, %zu per epoch  batches of %zu x %zu tokens", t->steps,
+                 t->steps_per_epoch, t->settings.train.batch, t->pass.length);
+    char *changed = NULL;
+    append_changed(&changed, &groups[GROUP_MODEL]);
+    append_changed(&changed, &groups[GROUP_CORPUS]);
+    append_changed(&changed, &groups[GROUP_TRAIN]);
+    if (changed)
+        print_paragraph("Changed", changed);
+    free(changed);
 }
 
 void screen_settings(const Screen *screen, const char *folder)
@@ -84,25 +142,21 @@ void screen_settings(const Screen *screen, const char *folder)
         return;
     OptionGroup groups[GROUP_COUNT];
     settings_groups((Settings *)&t->settings, groups);
-    size_t width = terminal_width(STDERR_FILENO);
-    print_group(&groups[GROUP_MODEL], width);
-    fprintf(stderr, "              parameters %zu\n", t->model.table.parameters);
-    print_group(&groups[GROUP_CORPUS], width);
-    print_corpus(t);
-    print_group(&groups[GROUP_TRAIN], width);
-    fprintf(stderr, "              steps %zu, %zu in an epoch\n", t->steps, t->steps_per_epoch);
+    print_model(t, &groups[GROUP_MODEL]);
+    print_text(t);
+    print_plan(t, groups);
     if (ranks_count() > 1)
-        fprintf(stderr, "Together      ranks %zu  shards %zu\n", ranks_count(),
-                t->settings.train.shards);
-    fprintf(stderr, "This session  threads %zu  kernels %s  memory %.0f MB  run ", team_size(),
-            gemm_kernels(), (double)t->memory / 1e6);
-    terminal_print_safe(stderr, folder);
-    fputs("\n\n", stderr);
+        print_titled("MPI", "%zu ranks  %zu shards", ranks_count(), t->settings.train.shards);
+    print_titled("Machine", "%zu threads  %s kernels  %.0f MB of memory", team_size(),
+                 gemm_kernels(), (double)t->memory / 1e6);
+    print_titled("Run", "%s  (all settings in its settings.conf)", folder);
+    printf("\n");
+    fflush(stdout);
 }
 
 /* --- lines --- */
 
-/* Takes the live line away, before something else is written. */
+/* Clears the progress line before something else is printed. */
 static void clear(Screen *screen)
 {
     if (screen->line_open)
@@ -110,22 +164,40 @@ static void clear(Screen *screen)
     screen->line_open = false;
 }
 
-/* "epoch 2/10  step 1234/9200  loss 5.123  lr 9.8e-04  12.3k tokens/s  0:03:21 left" */
-static char *step_line(const Screen *screen, const StepNews *news)
+/* Appends an item, which it frees, if it fits into the width. */
+static void append_item(char **text, char *item, size_t width)
 {
-    enum { BAR = 16 };
+    size_t used = *text ? text_columns(*text) + 2 : 0;
+    if (used + text_columns(item) <= width)
+        text_append(text, "%s%s", *text ? "  " : "", item);
+    free(item);
+}
+
+/* "epoch 1.25/10  loss 5.1230  12.3k tokens/s  0:03:21 left  step 568/4540  ...", what people
+ * look for first at the front, as far as it fits. */
+static char *step_line(const Screen *screen, const StepNews *news, size_t width)
+{
+    enum { BAR = 16, WIDE = 100 };
     const Trainer *t = screen->trainer;
     const Progress *progress = &t->progress;
-    char *text = NULL;
-    if (screen->live)
-        words_append_bar(&text, (double)progress->step / (double)t->steps, BAR);
-    text_append(
-        &text, "epoch %.2f/%.3g  step %zu/%zu  loss %.4f  lr %.2e  norm %.2f  %.1fk tokens/s  ",
-        trainer_epoch(t, progress->step), trainer_epoch(t, t->steps), progress->step, t->steps,
-        news->train_loss, news->step->lr, news->step->gradient_norm,
-        pace_speed(&screen->pace, progress) / 1000);
-    words_append_duration(&text, pace_left(&screen->pace, t));
-    text_append(&text, " left");
+    char *text = NULL, *epoch = NULL, *left = NULL;
+    words_append_epoch(&epoch, t);
+    words_append_duration(&left, pace_left(&screen->pace, t));
+    append_item(&text, epoch, width);
+    append_item(&text, text_format("loss %.4f", news->smoothed_loss), width);
+    append_item(&text,
+                text_format("%.1fk tokens/s", pace_speed(&screen->pace, progress) / 1000),
+                width);
+    append_item(&text, text_format("%s left", left), width);
+    append_item(&text, text_format("step %zu/%zu", progress->step, t->steps), width);
+    append_item(&text, text_format("lr %.2e", news->step->lr), width);
+    append_item(&text, text_format("norm %.2f", news->step->gradient_norm), width);
+    if (screen->live && width >= WIDE) {
+        char *bar = NULL;
+        words_append_bar(&bar, (double)progress->step / (double)t->steps, BAR);
+        append_item(&text, bar, width);
+    }
+    free(left);
     return text;
 }
 
@@ -145,10 +217,10 @@ static bool stepped(void *self, const StepNews *news, Error *error)
     bool due = screen->live ? now - screen->shown >= REDRAW_SECONDS : news->logged;
     if (screen->quiet || !due)
         return true;
-    char *line = step_line(screen, news);
+    size_t width = screen->live ? terminal_width(STDERR_FILENO) - 1 : SIZE_MAX;
+    char *line = step_line(screen, news, width);
     if (screen->live) {
-        size_t width = terminal_width(STDERR_FILENO); /* cut, so that it never wraps */
-        fprintf(stderr, "\r%.*s\033[K", (int)(width > 1 ? width - 1 : 1), line);
+        fprintf(stderr, "\r%s\033[K", line ? line : "");
         screen->line_open = true;
         screen->shown = now;
     } else {
@@ -164,11 +236,11 @@ static bool validated(void *self, const ValidationNews *news, Error *error)
     Screen *screen = self;
     const Trainer *t = screen->trainer;
     const Progress *progress = &t->progress;
-    char *text = text_format("epoch %.4g  step %zu  train %.4f  validation %.4f  perplexity "
-                             "%.2f  %s  ",
-                             trainer_epoch(t, progress->step), progress->step, news->train_loss,
-                             progress->last_loss, exp(progress->last_loss),
-                             news->best ? "best" : "    ");
+    double epoch = trainer_epoch(t, progress->step);
+    char *text = text_format(epoch == floor(epoch) ? "epoch %.0f" : "epoch %.2f", epoch);
+    text_append(&text, "  step %zu  train %.4f  validation %.4f  perplexity %s  %s  ",
+                progress->step, news->train_loss, progress->last_loss,
+                text_perplexity(exp(progress->last_loss)).text, news->best ? "best" : "    ");
     words_append_duration(&text, progress->seconds);
     screen_say(screen, "%s", text);
     free(text);
@@ -217,6 +289,7 @@ void screen_say(Screen *screen, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     clear(screen);
-    terminal_print_safe(stderr, text);
-    fputc('\n', stderr);
+    terminal_print_safe(stdout, text);
+    fputc('\n', stdout);
+    fflush(stdout);
 }

@@ -134,15 +134,16 @@ static void add_numbers(Page *page, const Watch *watch)
     char *gone = NULL, *left = NULL;
     words_append_duration(&gone, progress->seconds);
     words_append_duration(&left, pace_left(&watch->pace, t));
-    char *items[] = {text_format("epoch %.2f/%.3g", trainer_epoch(t, progress->step),
-                                 trainer_epoch(t, t->steps)),
-                     text_format("step %zu/%zu", progress->step, t->steps),
-                     text_format("%s gone", gone),
-                     text_format("%s left", left),
+    char *epoch = NULL;
+    words_append_epoch(&epoch, t);
+    char *items[] = {epoch,
+                     text_format("loss %.4f (smoothed)", watch->smoothed_loss),
                      text_format("%.1fk tokens/s", pace_speed(&watch->pace, progress) / 1000),
-                     text_format("loss %.4f", watch->train_loss),
+                     text_format("%s left", left),
+                     text_format("%s elapsed", gone),
+                     text_format("step %zu/%zu", progress->step, t->steps),
                      text_format("lr %.2e", watch->step.lr),
-                     text_format("norm %.2f", watch->step.gradient_norm),
+                     text_format("gradient norm %.2f", watch->step.gradient_norm),
                      text_format("memory %.0f MB", usage_peak_megabytes())};
     add_items(page, items, sizeof items / sizeof *items);
     free(gone);
@@ -151,7 +152,7 @@ static void add_numbers(Page *page, const Watch *watch)
         return;
     char *validation[] = {
         text_format("validation %.4f", progress->last_loss),
-        text_format("perplexity %.2f", exp(progress->last_loss)),
+        text_format("perplexity %s", text_perplexity(exp(progress->last_loss)).text),
         text_format("best %.4f after step %zu", progress->best_loss, progress->best_step)};
     add_items(page, validation, sizeof validation / sizeof *validation);
 }
@@ -256,10 +257,10 @@ static bool started(void *self, Error *error)
     if (!fullscreen_enter(error))
         return false;
     add_message(watch,
-                text_format("%zu parameters, %zu training tokens; Ctrl-C ends the session",
+                text_format("%zu parameters, %zu training tokens; Ctrl-C saves and stops",
                             t->model.table.parameters, t->corpus.train.count));
     if (step > 0)
-        add_message(watch, text_format("goes on after step %zu", step));
+        add_message(watch, text_format("continues after step %zu", step));
     draw(watch);
     return true;
 }
@@ -269,7 +270,7 @@ static bool stepped(void *self, const StepNews *news, Error *error)
     (void)error;
     Watch *watch = self;
     watch->step = *news->step;
-    watch->train_loss = news->train_loss;
+    watch->smoothed_loss = news->smoothed_loss;
     if (fullscreen_is_stale() || clock_seconds() - watch->drawn >= REDRAW_SECONDS)
         draw(watch);
     return true;
@@ -296,7 +297,7 @@ static bool sampled(void *self, const SampleNews *news, Error *error)
     free(watch->sample);
     free(watch->sample_title);
     watch->sample = memory_copy_text(news->text);
-    watch->sample_title = text_format("What it wrote after step %zu", news->step);
+    watch->sample_title = text_format("Sample after step %zu", news->step);
     return true;
 }
 

@@ -14,7 +14,7 @@ typedef struct Watch {
     Pace pace;
     double drawn; /* when, in seconds on a clock that never jumps */
     Step step;    /* the last one */
-    double train_loss;
+    double smoothed_loss;
     char *sample, *sample_title; /* the last one; NULL before the first */
     char **messages;             /* an array of stb_ds */
 } Watch;

@@ -1,22 +1,32 @@
 #include "train/observers/words.h"
 #include "src/text.h"
 
+#include <math.h>
+
 Pace pace_start(const Progress *progress)
 {
-    return (Pace){progress->seconds, progress->tokens};
+    return (Pace){progress->seconds, progress->training_seconds, progress->step,
+                  progress->tokens};
 }
 
 double pace_speed(const Pace *pace, const Progress *progress)
 {
-    return (double)(progress->tokens - pace->tokens) / (progress->seconds - pace->seconds);
+    return (double)(progress->tokens - pace->tokens) /
+           (progress->training_seconds - pace->training_seconds);
 }
 
 double pace_left(const Pace *pace, const Trainer *trainer)
 {
     const Progress *progress = &trainer->progress;
-    double tokens_per_step = (double)progress->tokens / (double)progress->step;
-    return (double)(trainer->steps - progress->step) * tokens_per_step /
-           pace_speed(pace, progress);
+    return (progress->seconds - pace->seconds) / (double)(progress->step - pace->step) *
+           (double)(trainer->steps - progress->step);
+}
+
+void words_append_epoch(char **text, const Trainer *trainer)
+{
+    double epochs = trainer_epoch(trainer, trainer->steps);
+    text_append(text, epochs == floor(epochs) ? "epoch %.2f/%.0f" : "epoch %.2f/%.2f",
+                trainer_epoch(trainer, trainer->progress.step), epochs);
 }
 
 void words_append_duration(char **text, double seconds)
