@@ -319,13 +319,13 @@ refused 'bench refuses an unknown command' 2 "unknown command 'dance'" "$bin/ben
 # shellcheck disable=SC2086
 run "$bin/train" $small --steps 10 text.txt
 check 'a run without a name gets one' [ -s runs/softmax-text/last.safetensors ]
-check 'what it says is no control language' is_plain
-check 'standard output says where the run is' prints 'runs/softmax-text'
-check 'and what it trains on' prints 'text.txt'
-check 'and how much memory that takes' prints '  [0-9]* MB of memory'
-check 'and the losses of every validation' prints '^epoch [0-9.]*  step [0-9]*  train [0-9.]*  validation '
-check 'progress goes to standard error' eval "says 'tokens/s' && fails prints 'tokens/s'"
-check 'it warns of a warmup without end' says '--warmup 200 is longer than the training of 10'
+check 'train prints no control characters to a file' is_plain
+check 'train prints where the run is' prints 'runs/softmax-text'
+check 'train prints what it trains on' prints 'text.txt'
+check 'train prints how much memory it needs' prints '  [0-9]* MB of memory'
+check 'train prints the losses of every validation' prints '^epoch [0-9.]*  step [0-9]*  train [0-9.]*  validation '
+check 'train shows progress on standard error alone' eval "says 'tokens/s' && fails prints 'tokens/s'"
+check 'train warns if the warmup is longer than the run' says '--warmup 200 is longer than the training of 10'
 # shellcheck disable=SC2086
 run "$bin/train" $small --steps 10 --quiet text.txt
 check 'the next run without a name gets another name' \
@@ -532,8 +532,9 @@ check_run 'a run with a failed save is bit-identical'
 start_endless
 bar_saving
 end_with TERM
-check 'a last save that fails counts' exits 1
-check 'and says where to go on' says 'parts/last.safetensors is intact'
+check 'a failed last save is an error' exits 1
+check 'a failed last save names the checkpoint to resume from' \
+    says 'parts/last.safetensors is intact'
 rmdir parts/next.safetensors
 resume parts --stop-after 20
 check_run 'a run resumed after a failed last save is bit-identical'
@@ -589,17 +590,21 @@ rm -rf parts
 explosive='--lr 100 --weight-decay 100 --warmup 0 --schedule constant --steps 60'
 # shellcheck disable=SC2086
 train nan $explosive --save-every 1 text.txt
-check 'a run that goes astray ends' exits 1
-check 'it says where' says 'step [0-9]*: the [a-z]* is not finite, at learning rate 100, in batch'
-check 'in the model too' says 'first: '
-check 'and what there is to go on from' says 'nan/last.safetensors is intact'
-works 'which is whole' "$bin/sample" --length 3 nan/last.safetensors
+check 'a run with a non-finite loss ends' exits 1
+check 'train names the step of the non-finite value' \
+    says 'step [0-9]*: the [a-z]* is not finite, at learning rate 100, in batch'
+check 'train names the first tensor with a non-finite value' says 'first: '
+check 'train names the checkpoint to resume from after a non-finite loss' \
+    says 'nan/last.safetensors is intact'
+works 'that checkpoint is valid' "$bin/sample" --length 3 nan/last.safetensors
 # shellcheck disable=SC2086
 train skip $explosive --on-nan skip --nan-limit 4 text.txt
-check 'skipping has its limit' eval "exits 1 && says 'the 4 steps before it, and --nan-limit'"
-check 'skipped steps are counted' says '4 steps were skipped'
-check 'every one is told' [ "$(grep -c 'Skipped$' err)" -eq 4 ]
-check 'and logged' [ "$(cut -d , -f 6,8 skip/log.csv | grep -c '^nan,nan$')" -eq 4 ]
+check '--nan-limit ends a run that skips steps' \
+    eval "exits 1 && says 'the 4 steps before it, and --nan-limit'"
+check 'train counts skipped steps' says '4 steps were skipped'
+check 'train reports every skipped step' [ "$(grep -c 'Skipped$' err)" -eq 4 ]
+check 'the log has every skipped step' \
+    [ "$(cut -d , -f 6,8 skip/log.csv | grep -c '^nan,nan$')" -eq 4 ]
 run "$bin/train" --quiet --resume nan --on-nan skip --nan-limit 9 --stop-after 3
 check '--on-nan skip works on resuming' \
     eval '[ "$(recorded nan/last.safetensors skipped)" = 3 ]'
@@ -1132,8 +1137,8 @@ no 'weight averaging with --redraw' 2 'average-from 0.5: --redraw' \
     '--attn performer --redraw 3 --average ema --average-from 0.5 text.txt'
 train carrying --attn gated-delta --pos none --carry-state text.txt
 run "$bin/eval" carrying text.txt --temperature 1.2 --cache 20 --dynamic
-check 'a state that is carried' eval "exits 0 && prints '^dynamic 16, '"
-refused 'is read in one stream' 2 '--batch 2: ' \
+check 'eval scores a model that carries its state' eval "exits 0 && prints '^dynamic 16, '"
+refused 'eval refuses several streams for a cache over a carried state' 2 '--batch 2: ' \
     "$bin/eval" carrying text.txt --batch 2 --cache 20
 refused 'eval refuses segments for dynamic evaluation over a carried state' 2 '--dynamic-segment 4: ' \
     \
@@ -1254,7 +1259,7 @@ refused 'export refuses a model that GPT-2 cannot represent' 1 'kind linear; --p
 printf '\377' >broken.txt
 refused 'export refuses an example that is not UTF-8' 1 'byte 0 is not UTF-8' "$bin/export" \
     --example broken.txt softmax none
-refused 'export to nowhere' 2 'a new directory are needed' "$bin/export" softmax
+refused 'export refuses to start without a directory' 2 'a new directory are needed' "$bin/export" softmax
 (trap '' XFSZ && ulimit -f 4 && exec "$bin/export" softmax none) >out 2>err </dev/null
 status=$?
 check 'a full disk ends an export' eval "exits 1 && says 'safetensors: cannot write'"

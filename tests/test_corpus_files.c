@@ -66,7 +66,7 @@ START_TEST(three_split_files_are_found)
     expect_found("-", NULL, "standard input");
     expect_found("toy", NULL, "the built-in toy language");
     free(scratch_put("toy", "a real file\n"));
-    expect_found("toy", NULL, "toy in the data folder");
+    expect_found("toy", NULL, "the built-in toy language");
 }
 END_TEST
 
