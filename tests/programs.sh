@@ -451,7 +451,7 @@ signalled() {
     child=
     check "$1 ends a run with exit status $2" exits "$2"
     check "$1: train says how to resume" prints 'train --resume parts'
-    steps=$(told parts/last.safetensors step)
+    steps=$(recorded parts/last.safetensors step)
     resume parts --stop-after 5
     # shellcheck disable=SC2086
     run "$bin/train" $endless --quiet --run straight \
