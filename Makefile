@@ -249,6 +249,7 @@ test: deps
 
 # The tests, without a look at the packages.
 check: all $(BUILD)/tests-float $(BUILD)/tests-double $(BUILD)/fuzz-replay
+	sh tests/includes.sh
 	$(BUILD)/tests-double
 	$(BUILD)/tests-float
 	$(BUILD)/fuzz-replay tests/fuzz/seeds tests/fuzz/regressions

@@ -1,4 +1,4 @@
-#include "models/mixer.h"
+#include "models/pass_mixer.h"
 #include "src/layers/embedding.h"
 #include "src/layers/head.h"
 #include "src/layers/layernorm.h"

@@ -7,7 +7,7 @@
  *   pre-norm:   u[k] = norm(r[k]),   r[k+1] = r[k] + dropout(sublayer(u[k]))
  *   post-norm:  u[k] = norm(r[k]),   r[k+1] = u[k] + dropout(sublayer(u[k])),   u[0] = r[0]
  *
- * and u[2L] goes into the vocabulary head. The attention sublayer is mixer.c's. For the
+ * and u[2L] goes into the vocabulary head. The attention sublayer is pass_mixer.c's. For the
  * backward pass every r[k] is kept, and of the sublayers what would be dear to compute again:
  * queries, keys, values, the attention's output, and the feed-forward layer before its
  * activation. Norms, activations and dropout masks are computed again. With PASS_RECOMPUTE

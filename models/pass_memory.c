@@ -1,5 +1,5 @@
 /* Where a pass keeps its numbers. */
-#include "models/mixer.h"
+#include "models/pass_mixer.h"
 #include "src/layers/embedding.h"
 #include "src/layers/head.h"
 #include "src/layers/rotary.h"

@@ -5,7 +5,7 @@
 #include "src/optim/schedule.h"
 #include "src/ranks.h"
 #include "src/team.h"
-#include "train/astray.h"
+#include "train/trainer_astray.h"
 #include "train/trainer.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * carries, against the rate at which the machine can read the weights: a step needs them all.
  */
 #include "eval/bench/bench.h"
-#include "models/mixer.h"
+#include "models/pass_mixer.h"
 #include "src/containers.h"
 #include "src/phase.h"
 #include "src/team.h"

@@ -1,7 +1,7 @@
 /* The curves of the runs and of their groups as JSON. */
 #include "eval/compare/groups.h"
 #include "eval/draw/palette.h"
-#include "eval/page/parts.h"
+#include "eval/page/report_parts.h"
 #include "eval/terminal.h"
 #include "eval/page/thin.h"
 #include "src/containers.h"

@@ -1,7 +1,7 @@
 #include "eval/page/report.h"
 #include "eval/compare/chart.h"
 #include "eval/draw/palette.h"
-#include "eval/page/parts.h"
+#include "eval/page/report_parts.h"
 #include "eval/draw/svg.h"
 #include "eval/page/thin.h"
 #include "src/containers.h"

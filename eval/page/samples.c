@@ -3,7 +3,7 @@
 #include "eval/page/excerpt.h"
 #include "eval/loaded.h"
 #include "eval/draw/markup.h"
-#include "eval/page/parts.h"
+#include "eval/page/report_parts.h"
 #include "src/file.h"
 #include "src/memory.h"
 

@@ -1,6 +1,6 @@
 /* The tables of the page: what came out of the runs, and what went in. */
 #include "eval/draw/markup.h"
-#include "eval/page/parts.h"
+#include "eval/page/report_parts.h"
 #include "src/containers.h"
 #include "src/text.h"
 

@@ -1,5 +1,5 @@
 /* The files of a run directory (log, scores, settings) and the output made from them. */
-#include "eval/page/parts.h"
+#include "eval/page/report_parts.h"
 #include "eval/runs/rundata.h"
 #include "eval/runs/runlog_format.h"
 #include "src/containers.h"

@@ -1,4 +1,4 @@
-#include "models/mixer.h"
+#include "models/pass_mixer.h"
 #include "src/layers/blend.h"
 #include "src/layers/convolution.h"
 #include "src/layers/headnorm.h"

@@ -1,4 +1,4 @@
-#include "train/astray.h"
+#include "train/trainer_astray.h"
 #include "src/text.h"
 
 #include <math.h>

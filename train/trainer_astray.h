@@ -1,7 +1,7 @@
 /* Why a step was not taken: where in the model, in the text and on the schedule the numbers
  * ceased to be finite. */
-#ifndef LINNET_ASTRAY_H
-#define LINNET_ASTRAY_H
+#ifndef LINNET_TRAINER_ASTRAY_H
+#define LINNET_TRAINER_ASTRAY_H
 
 #include "train/trainer.h"
 

@@ -8,8 +8,8 @@
  *   branch  = y W_o
  *
  * The backward pass comes in two halves, so that u can be computed again between them. */
-#ifndef LINNET_MIXER_H
-#define LINNET_MIXER_H
+#ifndef LINNET_PASS_MIXER_H
+#define LINNET_PASS_MIXER_H
 
 #include "models/pass.h"
 
