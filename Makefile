@@ -138,14 +138,15 @@ $(BUILD)/faults: $(FAULTS:%.c=$(BUILD)/float/%.o) $(BUILD)/float/liblinnet.a
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $^ -o $@ $(LIBS)
 
-# The page of "compare --html": its script, style and markup become strings in the program.
-PAGE = html css js
-$(BUILD)/page.c: $(PAGE:%=eval/page/report.%)
+# The page of "compare --html": its scripts, style and markup become strings in the program.
+PAGE = report.html report.css curves.js charts.js controls.js
+$(BUILD)/page.c: $(PAGE:%=eval/page/%) Makefile
 	@mkdir -p $(@D)
 	$(call say,PAGE)
 	$(Q)for part in $(PAGE); do \
-	  echo "extern const char report_$$part[]; const char report_$$part[] =" && \
-	  sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' eval/page/report.$$part && echo ';' || exit 1; \
+	  name=page_$$(echo $$part | tr . _) && \
+	  echo "extern const char $$name[]; const char $$name[] =" && \
+	  sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' eval/page/$$part && echo ';' || exit 1; \
 	done > $@.new && mv $@.new $@
 
 $(BUILD)/page.o: $(BUILD)/page.c $(BUILD)/flags

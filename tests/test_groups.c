@@ -317,13 +317,13 @@ START_TEST(test_differences_in_words)
     add_validation(&runs[0], 10, 4);
     check_sentence(runs, RUNS, "");
     add_validation(&runs[1], 10, 5);
-    check_sentence(runs, RUNS, "One seed each: nothing here says");
+    check_sentence(runs, RUNS, "One seed each: differences may be due to chance");
     add_validation(&runs[2], 10, 4.1);
     check_sentence(runs, RUNS,
-                   "B (1 seed): +0.9500; one seed against 2: if the seeds of both "
-                   "spread alike, less than 1.1004 may be chance");
+                   "B (1 seed): +0.9500; one seed against 2: if both have the same "
+                   "standard deviation over seeds, a difference below 1.1004 is within");
     add_validation(&runs[4], 10, 4);
-    check_sentence(runs, RUNS, ": indistinguishable at this number of seeds");
+    check_sentence(runs, RUNS, ": no significant difference");
     add_validation(&runs[3], 10, 4.05);
     add_validation(&runs[4], 20, 4.99);
     runs[4].best_val_loss = 4.99;
@@ -332,7 +332,7 @@ START_TEST(test_differences_in_words)
     free(runs[1].settings[2].value);
     runs[1].settings[2].value = memory_copy_text("b.txt");
     check_sentence(runs, 2, "One seed each");
-    check_sentence(runs, RUNS, "B (1 seed): another text");
+    check_sentence(runs, RUNS, "B (1 seed): another corpus");
     free_runs(runs);
 }
 END_TEST
@@ -353,8 +353,8 @@ START_TEST(test_differences_in_tests)
     char *with = sentences(groups, 1000);
     Interval between = student_difference(groups[0].test, groups[1].test, 0.05);
     char *expected = text_format("%sTest loss against A (3 seeds):\n"
-                                 "  B (2 seeds): %+.4f, 95 %% interval from %+.4f to %+.4f: "
-                                 "indistinguishable at this number of seeds\n",
+                                 "  B (2 seeds): %+.4f, 95 %% confidence interval %+.4f to %+.4f: "
+                                 "no significant difference\n",
                                  without, 0.25 - 0.5 / 3, between.low, between.high);
     ck_assert_str_eq(with, expected);
     free(expected);
@@ -392,7 +392,7 @@ static void check_markdown(const RunData *runs, size_t count, bool scored, const
 
 /* The line below the table, if there are scores. */
 #define INTERVALS                                                                        \
-    "\nAfter ± and in brackets: 95 % intervals of the mean over the seeds, and of the " \
+    "\n± and brackets: 95 % confidence intervals of the mean over seeds and of the " \
     "difference.\n"
 
 /* Two seeds whose confidence interval is +-0.01 nats: +-1.01 at a perplexity of 100. For the
@@ -455,7 +455,7 @@ START_TEST(test_markdown_unknown)
     char *const names[] = {"A", "B"};
     char *text = markdown_of(runs, 2, names, false);
     ck_assert_ptr_null(strstr(text, "against"));
-    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | inf | "));
+    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
     free(text);
     add_test(&runs[0], 4);
     text = markdown_of(runs, 2, names, true);

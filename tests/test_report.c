@@ -97,12 +97,14 @@ static char *page_of(const char *name, char *setting, char *value)
                    .tokens_per_second = (double)NAN,
                    .peak_mb = (double)NAN};
     char *names[] = {memory_copy_text(name)}, *path = scratch_path("page.html"), *page;
-    const Report report = {&run, 1, names, (double)NAN};
+    RunGroup *groups = groups_make(&run, 1, true);
+    const Report report = {&run, 1, names, groups};
     Error error;
     size_t size;
     ck_assert_msg(report_write(path, &report, &error), "%s", error.text);
     ck_assert(file_read(path, (size_t)1 << 24, &page, &size, &error));
     ck_assert_uint_eq(strlen(page), size);
+    groups_free(groups);
     free(path);
     free(names[0]);
     arrfree(settings);

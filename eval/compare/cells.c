@@ -30,7 +30,7 @@ static char *time_text(double seconds)
     return text_format("%lu:%02lu:%02lu", whole / HOUR, whole % HOUR / MINUTE, whole % MINUTE);
 }
 
-/* Numbers that are as long as this are written with an exponent. */
+/* Larger numbers are written with an exponent. */
 #define LONG 1e5
 
 static char *loss_text(double loss)
@@ -40,17 +40,18 @@ static char *loss_text(double loss)
 
 static char *perplexity_text(double perplexity)
 {
-    return memory_copy_text(text_perplexity(perplexity).text);
+    return memory_copy_text(isfinite(perplexity) ? text_perplexity(perplexity).text
+                                                 : "diverged");
 }
 
-/* A difference of losses as the one of perplexities, in per cent. */
+/* A difference of losses as a relative difference of perplexities, in per cent. */
 static char *per_cent_text(double difference)
 {
     double per_cent = 100 * expm1(difference);
     return text_format(fabs(per_cent) < LONG ? "%+.1f" : "%+.3g", per_cent);
 }
 
-/* --- what a column tells of the group at a place: the caller's text, or NULL: not known --- */
+/* --- the cell of a group in each column: the caller's text, NULL if unknown --- */
 
 /* The mean of a field over the runs of a group that have logged anything. */
 static double mean_of(const RunGroup *group, size_t field)
@@ -92,7 +93,7 @@ static char *tell_whole_attention(const RunGroup *groups, size_t g)
     return attention_text(&groups[g], SIZE_MAX);
 }
 
-/* Unknown when there is one, so that the column is there for groups only. */
+/* Unknown for one seed, so that only groups of several show the column. */
 static char *tell_seeds(const RunGroup *groups, size_t g)
 {
     size_t seeds = arrlenu(groups[g].runs);
@@ -120,6 +121,9 @@ static char *tell_deviation(const RunGroup *groups, size_t g)
 static char *tell_perplexity(const RunGroup *groups, size_t g)
 {
     double loss = groups[g].best.mean;
+    for (size_t r = 0; r < arrlenu(groups[g].runs); r++)
+        if (groups_diverged(groups[g].runs[r]))
+            return memory_copy_text("diverged");
     return isnan(loss) ? NULL : perplexity_text(exp(loss));
 }
 
@@ -163,10 +167,10 @@ static char *tell_memory(const RunGroup *groups, size_t g)
     return isnan(peak) ? NULL : text_format("%.0f", peak);
 }
 
-/* --- and how certain it is --- */
+/* --- with confidence intervals --- */
 
-/* The perplexity of a mean loss, with how far above it the true one may be. As far below it
- * may be a little less: the interval is even in losses. */
+/* The perplexity of a mean loss and the upper half of its 95 % confidence interval. The lower
+ * half is a little smaller, as the interval is symmetric in losses. */
 static char *certainty_text(const Sample *losses)
 {
     if (isnan(losses->mean))
@@ -192,7 +196,7 @@ static char *tell_certain_test(const RunGroup *groups, size_t g)
     return certainty_text(&groups[g].test);
 }
 
-/* How much higher the perplexity is than the first group's. */
+/* The relative difference of perplexity to the first group. */
 static char *against_first_text(const RunGroup *groups, size_t g, GroupLoss loss)
 {
     GroupDifference of = groups_difference(&groups[0], &groups[g], loss);
@@ -214,7 +218,7 @@ static char *tell_test_against_first(const RunGroup *groups, size_t g)
     return against_first_text(groups, g, GROUP_TEST);
 }
 
-/* Only where no test losses are there to be told of. */
+/* Only without test losses. */
 static char *tell_best_against_first(const RunGroup *groups, size_t g)
 {
     for (size_t other = 1; other < arrlenu(groups); other++)
@@ -229,7 +233,7 @@ typedef struct Kind {
     const char *title;
     char *(*tell)(const RunGroup *groups, size_t g);
     int worth; /* see CellColumn; a report has room for all */
-    bool rare; /* left out where nothing is known */
+    bool rare; /* left out if empty */
     bool left;
 } Kind;
 
@@ -237,12 +241,12 @@ static const Kind of_terminal[] = {
     {.title = "attn", .tell = tell_attention, .worth = 5, .left = true},
     {.title = "seeds", .tell = tell_seeds, .worth = 12, .rare = true},
     {.title = "params", .tell = tell_parameters, .worth = 4},
-    {.title = "best val", .tell = tell_best, .worth = CELL_ALWAYS},
-    {.title = "sd", .tell = tell_deviation, .worth = 10, .rare = true},
+    {.title = "val loss", .tell = tell_best, .worth = CELL_ALWAYS},
+    {.title = "std", .tell = tell_deviation, .worth = 10, .rare = true},
     {.title = "ppl", .tell = tell_perplexity, .worth = 9},
-    {.title = "test", .tell = tell_test, .worth = 11, .rare = true},
+    {.title = "test ppl", .tell = tell_test, .worth = 11, .rare = true},
     {.title = "epoch", .tell = tell_epoch, .worth = 2},
-    {.title = "train", .tell = tell_train, .worth = 1},
+    {.title = "train loss", .tell = tell_train, .worth = 1},
     {.title = "tok/s", .tell = tell_speed, .worth = 7},
     {.title = "time", .tell = tell_time, .worth = 6},
     {.title = "MB", .tell = tell_memory, .worth = 3, .rare = true},
@@ -262,7 +266,7 @@ static const Kind of_report[] = {
     {.title = "MB", .tell = tell_memory, .rare = true},
 };
 
-/* A column whose cells are all still to be put. */
+/* A column without cells yet. */
 static CellColumn make_column(const char *title, size_t groups)
 {
     return (CellColumn){.title = title,
@@ -283,7 +287,7 @@ void cells_free(CellColumn *columns, size_t groups)
     arrfree(columns);
 }
 
-/* Measures the column and adds it, or drops it when it is rare and knows nothing. */
+/* Measures the column and adds it, or drops it if it is rare and empty. */
 static void add_column(CellColumn **columns, CellColumn column, size_t groups, bool rare)
 {
     bool empty = true;

@@ -113,7 +113,7 @@ static void add_floor(Drawing *drawing, double entropy, const CompareAxes *axes)
     add_series(drawing, "entropy of the corpus", points, (ChartLook){.identity = CHART_NOBODY});
 }
 
-static Chart finish(Drawing *drawing, double entropy, const CompareAxes *axes)
+static Chart finish(Drawing *drawing, double entropy, bool train, const CompareAxes *axes)
 {
     static const char *const y_labels[][2] = {
         {"validation loss (nats per token)", "loss (nats per token)"},
@@ -124,7 +124,7 @@ static Chart finish(Drawing *drawing, double entropy, const CompareAxes *axes)
                    .series_count = arrlenu(drawing->series),
                    .looks = drawing->looks,
                    .x_label = compare_x_name(axes->x),
-                   .y_label = y_labels[axes->y][axes->train]};
+                   .y_label = y_labels[axes->y][train]};
 }
 
 Chart compare_chart_make(const RunData *runs, size_t count, char *const *names, double entropy,
@@ -136,7 +136,21 @@ Chart compare_chart_make(const RunData *runs, size_t count, char *const *names, 
         add_run(&drawing, &runs[r], names[r], true, axes);
     for (size_t r = 0; r < count; r++)
         add_run(&drawing, &runs[r], names[r], false, axes);
-    return finish(&drawing, entropy, axes);
+    return finish(&drawing, entropy, axes->train, axes);
+}
+
+/* Whether a group has too few validations for a curve, but training losses. */
+static bool needs_train(const RunGroup *group)
+{
+    return arrlenu(group->points) < 2 && arrlenu(group->runs[0]->rows) > 1;
+}
+
+static bool any_needs_train(const RunGroup *groups)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (needs_train(&groups[g]))
+            return true;
+    return false;
 }
 
 Chart compare_chart_groups(const RunGroup *groups, char *const *names, double entropy,
@@ -147,11 +161,14 @@ Chart compare_chart_groups(const RunGroup *groups, char *const *names, double en
         for (size_t r = 0; r < arrlenu(groups[g].runs); r++) /* one name for all of them */
             add_run(&drawing, groups[g].runs[r], r ? NULL : names[g], true, axes);
     for (size_t g = 0; g < arrlenu(groups); g++)
+        if (!axes->train && needs_train(&groups[g]))
+            add_run(&drawing, groups[g].runs[0], names[g], true, axes);
+    for (size_t g = 0; g < arrlenu(groups); g++)
         if (arrlenu(groups[g].runs) == 1)
             add_run(&drawing, groups[g].runs[0], names[g], false, axes);
         else
             add_mean(&drawing, &groups[g], names[g], axes);
-    return finish(&drawing, entropy, axes);
+    return finish(&drawing, entropy, axes->train || any_needs_train(groups), axes);
 }
 
 /* The corpus that all groups have, without its folder; NULL: none. */

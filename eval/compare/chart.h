@@ -1,5 +1,6 @@
-/* The chart of compared runs: their validation curves, and what else is asked for. A run
- * looks as its identity says, and a group as its first run. */
+/* The chart of compared runs: validation curves, and training curves on request or for runs
+ * with fewer than two validations. A run's identity gives its colour; a group has its first
+ * run's. */
 #ifndef LINNET_COMPARE_CHART_H
 #define LINNET_COMPARE_CHART_H
 
@@ -7,21 +8,21 @@
 #include "eval/compare/groups.h"
 
 typedef struct CompareAxes {
-    size_t x, y; /* of those that compare_x_name and compare_y_name list */
-    bool train;  /* the losses on the training text as well */
+    size_t x, y; /* indexes of compare_x_name and compare_y_name */
+    bool train;  /* also the training losses */
 } CompareAxes;
 
 /* For option rows; NULL after the last. */
 const char *compare_x_name(size_t index);
 const char *compare_y_name(size_t index);
 
-/* Makes the series and the labels of a chart, under the names given; a chart without series has
- * no point to draw. The entropy of the corpus is a level line unless it is NaN. The size and
- * the looks are the caller's to set, compare_chart_free frees. */
+/* Makes the series and the labels of a chart; without any point it has no series. The entropy
+ * of the corpus is a level line unless it is NaN. The caller sets the size and frees the chart
+ * with compare_chart_free. */
 Chart compare_chart_make(const RunData *runs, size_t count, char *const *names, double entropy,
                          const CompareAxes *axes);
-/* The same of groups: a group of several runs is its mean with the band from its lowest to its
- * highest; perplexity is the exponential of the mean loss. Training losses are of every run. */
+/* A chart of groups: several seeds are drawn as their mean with a band from lowest to highest.
+ * Perplexity is the exponential of the mean loss. Training losses are drawn for every run. */
 Chart compare_chart_groups(const RunGroup *groups, char *const *names, double entropy,
                            const CompareAxes *axes);
 /* "Validation loss on ptb.txt: softmax and linear"; the caller's. */

@@ -1,8 +1,7 @@
-/* compare: training runs side by side, as a table and a chart; or as a table in Markdown for a
- * report, or as JSON or CSV for other programs.
+/* compare: training runs as a table and a chart, as Markdown, JSON or CSV, or as a page.
  *
- * It reads what the runs wrote down and computes nothing anew, so it works on runs that are
- * still training, on another machine, and without the corpus. */
+ * It reads only what the runs logged, so it works while they train, on another machine, and
+ * without the corpus. */
 #include "eval/compare/chart.h"
 #include "eval/compare/data.h"
 #include "eval/compare/markdown.h"
@@ -92,7 +91,7 @@ static const Option rows[] = {
      .help = "print JSON with all digits instead"},
     {.name = "csv", .type = OPTION_FLAG, .fallback = "no",
      .offset = offsetof(Settings, csv),
-     .help = "print every logged row of every run as CSV instead"},
+     .help = "print every row of the logs as CSV instead"},
 };
 /* clang-format on */
 
@@ -112,16 +111,18 @@ static const About about = {
     .environment = {&about_terminal_size, &about_colour, &about_locale},
 };
 
-/* The entropy of the corpus if all runs name the same, else NaN. */
-static double shared_entropy(const RunData *runs, size_t count)
+/* The entropy of the corpus if all runs have the same, else NaN. */
+static double shared_entropy(const RunGroup *groups)
 {
-    for (size_t r = 1; r < count; r++)
-        if (runs[r].entropy_floor != runs[0].entropy_floor)
-            return NAN;
-    return runs[0].entropy_floor;
+    double entropy = groups[0].runs[0]->entropy_floor;
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        for (size_t r = 0; r < arrlenu(groups[g].runs); r++)
+            if (groups[g].runs[r]->entropy_floor != entropy)
+                return NAN;
+    return entropy;
 }
 
-/* Names to show: those of the folders, or the paths where two folders have the same name. */
+/* The names of the run directories, or their paths where two have the same name. */
 static char **names_to_show(const RunData *runs, size_t count, bool utf8)
 {
     char **names = memory_take(count, sizeof *names, "the runs");
@@ -150,7 +151,7 @@ static void free_names(char **names, size_t count)
     free(names);
 }
 
-/* What was asked for, before anything else is done: a list of losses. */
+/* Reads the list of --reach, before anything else is done. */
 static CompareReach *read_reach(const char *list)
 {
     CompareReach *reach = NULL;
@@ -159,7 +160,7 @@ static CompareReach *read_reach(const char *list)
         CompareReach one;
         int length = snprintf(one.title, sizeof one.title, "to %s", word);
         if (!text_to_double(word, &one.loss) || (size_t)length >= sizeof one.title)
-            die_usage("--reach: '%.40s' is no loss; give numbers, such as 5.0,4.9", word);
+            die_usage("--reach: '%.40s' is not a number; give losses, such as 5.0,4.9", word);
         arrput(reach, one);
     }
     free(copy);
@@ -174,7 +175,7 @@ static size_t lines_of(const char *text)
     return lines;
 }
 
-/* What so many lines of table and sentences leave of the terminal, within reason. */
+/* The rows of the terminal that these lines of text leave to the chart, within reason. */
 static size_t chart_height(const Settings *settings, size_t lines)
 {
     enum { LEAST = 12, MOST = 40, AROUND = 3 }; /* titles, gap, the prompt */
@@ -199,27 +200,71 @@ static void print_chart(Chart chart, size_t width, size_t height, bool utf8, siz
     free(text);
 }
 
-/* All that is shown, and how. */
+/* What is shown: all runs, or the runs of one corpus. */
 typedef struct Comparison {
-    const RunData *runs;
+    const RunData *runs; /* all of them */
     size_t count;
     const RunGroup *groups;
-    char *const *names; /* of the groups, safe to print */
+    char **names; /* of the groups, safe to print */
     const CompareReach *reach;
     const RunScore *test; /* the protocol of the test perplexities; NULL: there are none */
-    double entropy;       /* of the corpus that all runs share, else NaN */
+    double entropy;       /* of the corpus that all groups share, else NaN */
     bool utf8;
 } Comparison;
 
-/* What it all means, in lines of at most so many columns; the caller frees it. */
-static char *meaning(const Comparison *all, size_t width)
+/* The groups from first on whose losses compare, as an stb_ds array that borrows theirs. */
+static RunGroup *section_from(const RunGroup *groups, size_t first)
+{
+    RunGroup *section = NULL;
+    for (size_t g = first;
+         g < arrlenu(groups) && groups_same_scale(groups[first].runs[0], groups[g].runs[0]);
+         g++)
+        arrput(section, groups[g]);
+    return section;
+}
+
+/* Calls show for each corpus in turn, with its heading, or NULL if there is only one. */
+typedef void (*ShowSection)(const Comparison *section, const char *heading,
+                            const Settings *settings);
+
+static void for_each_corpus(const Comparison *all, ShowSection show, const Settings *settings)
+{
+    size_t next = 0;
+    while (next < arrlenu(all->groups)) {
+        Comparison section = *all;
+        RunGroup *groups = section_from(all->groups, next);
+        char *heading = NULL;
+        if (arrlenu(groups) < arrlenu(all->groups)) {
+            char *name = groups_scale_name(groups[0].runs[0], all->runs, all->count);
+            heading = terminal_safe_name(name, SIZE_MAX, all->utf8);
+            free(name);
+        }
+        section.groups = groups;
+        section.names = all->names + next;
+        section.entropy = shared_entropy(groups);
+        show(&section, heading, settings);
+        next += arrlenu(groups);
+        arrfree(groups);
+        free(heading);
+    }
+}
+
+static Chart chart_of(const Comparison *section, const Settings *settings)
+{
+    return compare_chart_groups(section->groups, section->names, section->entropy,
+                                &settings->axes);
+}
+
+/* What the numbers mean, wrapped at the width; the caller frees it. */
+static char *meaning(const Comparison *section, size_t width)
 {
     char *text = memory_copy_text("");
-    compare_append_protocol(&text, all->test, width);
-    differences_append(&text, all->groups, all->names, width);
-    if (!isnan(all->entropy)) {
+    compare_append_protocol(&text, section->test, width);
+    differences_append(&text, section->groups, section->names, width);
+    if (!isnan(section->entropy)) {
         char *floor = text_format(
-            "The corpus cannot be predicted better than %.6g nats per token.", all->entropy);
+            "Entropy of the corpus, a lower bound of the loss: %.6g nats per token.",
+            section->entropy);
         compare_append_sentence(&text, floor, "", width);
         free(floor);
     }
@@ -227,45 +272,59 @@ static char *meaning(const Comparison *all, size_t width)
 }
 
 /* For people: the table, the chart, and what it all means. */
-static void print_all(const Comparison *all, const Chart *chart, const Settings *settings)
+static void print_section(const Comparison *section, const char *heading,
+                          const Settings *settings)
 {
     size_t width = settings->width > 0 ? settings->width : terminal_width(STDOUT_FILENO);
-    const CompareTable table = {.groups = all->groups,
-                                .names = all->names,
-                                .reach = all->reach,
+    const CompareTable table = {.groups = section->groups,
+                                .names = section->names,
+                                .reach = section->reach,
                                 .width = width,
-                                .utf8 = all->utf8};
-    char *sentences = meaning(all, width);
+                                .utf8 = section->utf8};
+    char *sentences = meaning(section, width);
+    if (heading)
+        printf("%s%s\n", section->groups[0].runs[0] == section->runs ? "" : "\n", heading);
     compare_print_table(&table);
-    print_chart(*chart, width,
-                chart_height(settings, arrlenu(all->groups) + lines_of(sentences)), all->utf8,
-                settings->color);
+    Chart chart = chart_of(section, settings);
+    print_chart(chart, width,
+                chart_height(settings, arrlenu(section->groups) + lines_of(sentences)),
+                section->utf8, settings->color);
+    compare_chart_free(&chart);
     fputs(sentences, stdout);
     free(sentences);
 }
 
-/* For a document, which is UTF-8 whatever the terminal is. */
-static void print_markdown(const Comparison *all)
+static void print_markdown(const Comparison *section, const char *heading,
+                           const Settings *settings)
 {
-    char **names = group_names(all->groups, true), *protocol = memory_copy_text("");
-    compare_append_protocol(&protocol, all->test, SIZE_MAX);
-    compare_print_markdown(stdout, all->groups, names);
+    (void)settings;
+    char *protocol = memory_copy_text("");
+    compare_append_protocol(&protocol, section->test, SIZE_MAX);
+    if (heading) {
+        fputs(section->groups[0].runs[0] == section->runs ? "" : "\n", stdout);
+        compare_print_markdown_heading(stdout, heading);
+    }
+    compare_print_markdown(stdout, section->groups, section->names);
     printf("%s%s", *protocol ? "\n" : "", protocol);
     free(protocol);
-    free_names(names, arrlenu(all->groups));
 }
 
-/* On standard output, where there is room for one thing. */
-static void print_one(const Comparison *all, const Chart *chart, const Settings *settings)
+/* Prints to standard output, in one form. */
+static void print_one(const Comparison *all, const Settings *settings)
 {
-    if (settings->json)
+    if (settings->json) {
         compare_print_json(stdout, all->runs, all->count, all->groups);
-    else if (settings->csv)
+    } else if (settings->csv) {
         compare_print_csv(stdout, all->runs, all->count, all->groups);
-    else if (settings->markdown)
-        print_markdown(all);
-    else
-        print_all(all, chart, settings);
+    } else if (settings->markdown) {
+        Comparison document = *all;
+        document.utf8 = true; /* whatever the terminal is */
+        document.names = group_names(all->groups, true);
+        for_each_corpus(&document, print_markdown, settings);
+        free_names(document.names, arrlenu(all->groups));
+    } else {
+        for_each_corpus(all, print_section, settings);
+    }
     fflush(stdout);
 }
 
@@ -278,18 +337,25 @@ static size_t most_seeds(const RunGroup *groups)
     return most;
 }
 
-static void write_svg(const Chart *chart, const RunGroup *groups, const Settings *settings)
+/* One picture shows one corpus: the first. */
+static void write_svg(const Comparison *section, const char *heading, const Settings *settings)
 {
-    Chart picture = *chart;
-    char *label = memory_copy_text(chart->y_label);
-    if (most_seeds(groups) > 1)
-        text_append(&label, ", mean and range of %zu seeds", most_seeds(groups));
-    picture.y_label = label;
+    if (section->groups[0].runs[0] != section->runs)
+        return;
+    if (heading)
+        warn("%s: shows the runs on %s only; give the runs of one corpus to draw others",
+             settings->svg, heading);
+    Chart chart = chart_of(section, settings);
+    char *label = memory_copy_text(chart.y_label);
+    if (most_seeds(section->groups) > 1)
+        text_append(&label, ", mean and range of %zu seeds", most_seeds(section->groups));
+    chart.y_label = label;
     char *title = settings->title ? memory_copy_text(settings->title)
-                                  : compare_chart_title(groups, &settings->axes);
+                                  : compare_chart_title(section->groups, &settings->axes);
     Error error;
-    if (!svg_write(settings->svg, &picture, title, &error))
+    if (!svg_write(settings->svg, &chart, title, &error))
         die("%s", error.text);
+    compare_chart_free(&chart);
     free(title);
     free(label);
 }
@@ -299,7 +365,7 @@ static void write_page(const char *path, const Comparison *all)
 {
     char **names = names_to_show(all->runs, all->count, true);
     const Report report = {
-        .runs = all->runs, .count = all->count, .names = names, .entropy = all->entropy};
+        .runs = all->runs, .count = all->count, .names = names, .groups = all->groups};
     Error error;
     if (!report_write(path, &report, &error))
         die("%s", error.text);
@@ -321,37 +387,52 @@ static void show(RunData *runs, size_t count, const Settings *settings)
                             .names = of_groups,
                             .reach = reach,
                             .test = test,
-                            .entropy = shared_entropy(runs, count),
                             .utf8 = utf8};
-    Chart chart = compare_chart_groups(groups, of_groups, all.entropy, &settings->axes);
-    print_one(&all, &chart, settings);
+    print_one(&all, settings);
     if (settings->svg)
-        write_svg(&chart, groups, settings);
+        for_each_corpus(&all, write_svg, settings);
     if (settings->html)
         write_page(settings->html, &all);
     compare_print_notes(runs, count, names);
     compare_print_group_notes(groups, of_groups);
-    compare_chart_free(&chart);
     free_names(names, count);
     free_names(of_groups, arrlenu(groups));
     groups_free(groups);
     arrfree(reach);
 }
 
-/* Reads all runs before anything is shown, and names every one that cannot be read. */
+/* Puts the runs of one corpus together, the corpora in the order given. */
+static void sort_by_corpus(RunData *runs)
+{
+    for (size_t end = 0; end < arrlenu(runs);) {
+        const RunData first = runs[end];
+        for (size_t r = end; r < arrlenu(runs); r++)
+            if (groups_same_scale(&first, &runs[r])) {
+                RunData run = runs[r];
+                memmove(&runs[end + 1], &runs[end], (r - end) * sizeof run);
+                runs[end++] = run;
+            }
+    }
+}
+
+/* An stb_ds array of the runs, those of one corpus together. Warns of arguments that are not
+ * runs; at least one has to be. */
 static RunData *read_runs(const CommandLine *line)
 {
-    RunData *runs = memory_take(line->operand_count, sizeof *runs, "the runs");
-    size_t wrong = 0;
+    RunData *runs = NULL;
     for (size_t r = 0; r < line->operand_count; r++) {
+        RunData run;
         Error error;
-        if (rundata_read(&runs[r], line->operands[r], &error))
-            continue;
-        warn("%s", error.text);
-        wrong++;
+        if (rundata_read(&run, line->operands[r], &error)) {
+            arrput(runs, run);
+        } else {
+            warn("%s", error.text);
+            rundata_free(&run);
+        }
     }
-    if (wrong > 0)
+    if (!runs)
         exit(EXIT_FAILURE);
+    sort_by_corpus(runs);
     return runs;
 }
 
@@ -363,14 +444,14 @@ int main(int argc, char **argv)
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count == 0)
-        die_usage("which runs? give their folders, such as runs/linear");
+        die_usage("no run given; give run directories, such as runs/linear");
     if (settings.json + settings.csv + settings.markdown > 1)
-        die_usage("--json, --csv and --markdown: standard output can be one of them");
+        die_usage("--json, --csv and --markdown: give only one of them");
     RunData *runs = read_runs(&line);
-    show(runs, line.operand_count, &settings);
-    for (size_t r = 0; r < line.operand_count; r++)
+    show(runs, arrlenu(runs), &settings);
+    for (size_t r = 0; r < arrlenu(runs); r++)
         rundata_free(&runs[r]);
-    free(runs);
+    arrfree(runs);
     options_free_texts(&group, 1);
     command_line_free(&line);
     program_finish_output();

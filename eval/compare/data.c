@@ -116,7 +116,7 @@ static void print_line(FILE *stream, const RunLogRow *row)
     print_number(stream, row->train_loss, true, ",");
     print_number(stream, row->val_loss, row->has_val_loss, ",");
     print_number(stream, row->tokens_per_second, true, ",");
-    print_number(stream, row->peak_mb, !isnan(row->peak_mb), "\n");
+    print_number(stream, row->peak_mb, !isnan(row->peak_mb), ",");
 }
 
 static const char *group_name_of(const RunGroup *groups, const RunData *run)
@@ -131,17 +131,22 @@ static const char *group_name_of(const RunGroup *groups, const RunData *run)
 void compare_print_csv(FILE *stream, const RunData *runs, size_t count, const RunGroup *groups)
 {
     fputs("run,group,seed,step,epoch,tokens,seconds,train_loss,val_loss,tokens_per_second,"
-          "peak_mb\n",
+          "peak_mb,corpus\n",
           stream);
     for (size_t r = 0; r < count; r++) {
         char *who = NULL;
         append_cell(&who, runs[r].path);
         append_cell(&who, group_name_of(groups, &runs[r]));
         append_cell(&who, group_seed(&runs[r]));
+        char *corpus = NULL;
+        append_cell(&corpus, runs[r].corpus ? runs[r].corpus : "");
+        corpus[strlen(corpus) - 1] = '\n'; /* the last cell */
         for (size_t i = 0; i < arrlenu(runs[r].rows); i++) {
             fputs(who, stream);
             print_line(stream, &runs[r].rows[i]);
+            fputs(corpus, stream);
         }
+        free(corpus);
         free(who);
     }
 }

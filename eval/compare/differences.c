@@ -14,22 +14,22 @@ static const char *verdict(Interval interval)
 {
     return interval.low > 0    ? "worse"
            : interval.high < 0 ? "better"
-                               : "indistinguishable at this number of seeds";
+                               : "no significant difference";
 }
 
-/* Without an interval: what can still be said. */
+/* Why there is no confidence interval, and how large a difference chance explains. */
 static void append_reservation(char **text, const Sample *base, const Sample *other)
 {
     const Sample *known = base->count > 1 ? base : other;
     double reach = student_next_value(*known, GROUP_TAILS);
     if (base->count > 1 && other->count > 1)
-        text_append(text, "; no two seeds of either differ, so there is no interval");
+        text_append(text, "; all seeds of each have the same loss: no confidence interval");
     else if (isnan(reach))
-        text_append(text, "; with one seed each nothing says how much of it is chance");
+        text_append(text, "; one seed each: no confidence interval");
     else
         text_append(text,
-                    "; one seed against %.0f: if the seeds of both spread alike, less than "
-                    "%.4f may be chance",
+                    "; one seed against %.0f: if both have the same standard deviation over "
+                    "seeds, a difference below %.4f is within the 95 %% prediction interval",
                     known->count, reach);
 }
 
@@ -44,14 +44,14 @@ static char *difference_text(const RunGroup *base, const RunGroup *other, const 
     char *seeds = seeds_text(of_other), *text = text_format("%s (%s): ", name, seeds);
     free(seeds);
     if (!of.comparable) {
-        text_append(&text, "another text or other tokens, so the losses do not compare");
+        text_append(&text, "another corpus or tokenizer: the losses do not compare");
         return text;
     }
     text_append(&text, "%+.4f", of.difference);
     if (isnan(of.interval.low))
         append_reservation(&text, of_base, of_other);
     else
-        text_append(&text, ", 95 %% interval from %+.4f to %+.4f: %s", of.interval.low,
+        text_append(&text, ", 95 %% confidence interval %+.4f to %+.4f: %s", of.interval.low,
                     of.interval.high, verdict(of.interval));
     return text;
 }
@@ -64,8 +64,8 @@ static bool has_seeds(const RunGroup *groups)
     return false;
 }
 
-/* A paragraph with a sentence for each of the other groups. Of test losses it takes two seeds
- * to be mentioned: what one seed cannot say the validation losses have said already. */
+/* A paragraph with a sentence for each of the other groups. Test losses appear from two seeds
+ * on, as with one seed the validation losses have the caveat already. */
 static void append_paragraph(char **all, const RunGroup *groups, char *const *names,
                              size_t width, GroupLoss loss)
 {
@@ -102,18 +102,69 @@ void differences_append(char **text, const RunGroup *groups, char *const *names,
     else if (measured >= 2)
         compare_append_sentence(
             text,
-            "One seed each: nothing here says how much of a difference is chance. Runs that "
-            "differ by --seed alone are taken together.",
+            "One seed each: differences may be due to chance. Train several seeds per model "
+            "for confidence intervals.",
             "", width);
     append_paragraph(text, groups, names, width, GROUP_TEST);
 }
 
+/* The index of the group with the lowest mean loss besides the one given; the number of groups
+ * if there is none. */
+static size_t find_best(const RunGroup *groups, size_t besides)
+{
+    size_t best = arrlenu(groups);
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (g != besides && isfinite(groups[g].best.mean) &&
+            (best == arrlenu(groups) || groups[g].best.mean < groups[best].best.mean))
+            best = g;
+    return best;
+}
+
+char *differences_verdict(const RunGroup *groups)
+{
+    const size_t none = arrlenu(groups), first = find_best(groups, none);
+    if (first == none)
+        return NULL;
+    const size_t second = find_best(groups, first);
+    const Sample *losses = &groups[first].best;
+    char *text = text_format("%s has the lowest validation loss: %.4f (perplexity %.4g)",
+                             groups[first].name, losses->mean, exp(losses->mean));
+    if (second == none) {
+        text_append(&text, ".");
+        return text;
+    }
+    GroupDifference of = groups_difference(&groups[first], &groups[second], GROUP_BEST);
+    text_append(&text, ", %.4f below %s", of.difference, groups[second].name);
+    if (isnan(of.interval.low))
+        text_append(&text, ". %s, so the difference may be due to chance.",
+                    losses->count > 1 && groups[second].best.count > 1
+                        ? "All seeds of a model have the same loss"
+                        : "One seed per model gives no confidence interval");
+    else
+        text_append(&text, " (95 %% confidence interval %.4f to %.4f%s).", of.interval.low,
+                    of.interval.high,
+                    of.interval.low > 0 ? "" : ", so not a significant difference");
+    return text;
+}
+
+/* The first group whose losses compare with this one's. */
+static size_t base_of(const RunGroup *groups, size_t g)
+{
+    size_t base = 0;
+    while (!groups_same_scale(groups[base].runs[0], groups[g].runs[0]))
+        base++;
+    return base;
+}
+
 void differences_print_json(FILE *stream, const RunGroup *groups)
 {
-    char *text = memory_copy_text("[");
+    char *text = memory_copy_text("["), *between = "";
     for (size_t g = 1; g < arrlenu(groups); g++) {
-        GroupDifference of = groups_difference(&groups[0], &groups[g], GROUP_BEST);
-        GroupDifference test = groups_difference(&groups[0], &groups[g], GROUP_TEST);
+        const size_t base = base_of(groups, g);
+        if (base == g)
+            continue;
+        GroupDifference of = groups_difference(&groups[base], &groups[g], GROUP_BEST);
+        GroupDifference test = groups_difference(&groups[base], &groups[g], GROUP_TEST);
         const struct {
             const char *key;
             double value;
@@ -125,8 +176,9 @@ void differences_print_json(FILE *stream, const RunGroup *groups)
                        {"test_difference", test.difference},
                        {"test_low", test.interval.low},
                        {"test_high", test.interval.high}};
-        text_append(&text, "%s\n{\"base\": 0, \"other\": %zu, \"comparable\": %s",
-                    g > 1 ? "," : "", g, of.comparable ? "true" : "false");
+        text_append(&text, "%s\n{\"base\": %zu, \"other\": %zu, \"comparable\": true", between,
+                    base, g);
+        between = ",";
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
             text_append_json_figure(&text, numbers[i].key, numbers[i].value);
         text_append(&text, "}");

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- who belongs together --- */
+/* --- which runs form a group --- */
 
 const char *group_seed(const RunData *run)
 {
@@ -52,7 +52,7 @@ static bool is_another_sample(const RunGroup *group, const RunData *run)
     return true;
 }
 
-/* --- what they are called --- */
+/* --- names --- */
 
 static bool is_blank(char c)
 {
@@ -101,7 +101,7 @@ static char *shared_name(const RunGroup *group)
     return name;
 }
 
-/* A name that is empty, or another's too, gives way to the path of the first run. */
+/* Replaces names that are empty or not unique by the path of the first run. */
 static void name_groups(RunGroup *groups)
 {
     size_t count = arrlenu(groups);
@@ -125,7 +125,7 @@ static void name_groups(RunGroup *groups)
     free(unfit);
 }
 
-/* --- their curve --- */
+/* --- curves --- */
 
 /* The first validation from row i on, of a step no smaller than the given one; NULL if there is
  * none. *i is left on it. */
@@ -183,7 +183,7 @@ static void draw_curve(RunGroup *group)
     arrfree(runs);
 }
 
-/* --- their losses --- */
+/* --- losses --- */
 
 static Sample best_losses(const RunGroup *group)
 {
@@ -271,29 +271,65 @@ double group_epoch_to_reach(const RunGroup *group, double loss)
     return sum / (double)arrlenu(group->runs);
 }
 
-/* --- what they say about each other --- */
+/* --- differences --- */
 
-/* What a loss is measured on: with other values, it is another scale. */
-static bool same_scale(const RunData *a, const RunData *b)
+/* Settings that a loss depends on even for the same model. */
+static const struct {
+    const char *name, *before; /* the value in runs that are older than the setting */
+} scale[] = {{"corpus", ""}, {"valid", ""},      {"test", ""},     {"tokens", ""},
+             {"trim", "no"}, {"vocab-size", ""}, {"min-count", ""}};
+enum { SCALE_SETTINGS = sizeof scale / sizeof *scale };
+
+static const char *scale_setting(const RunData *run, size_t i)
 {
-    static const struct {
-        const char *name, *before; /* what runs had when the setting was none yet */
-    } settings[] = {{"corpus", ""}, {"valid", ""},      {"test", ""},     {"tokens", ""},
-                    {"trim", "no"}, {"vocab-size", ""}, {"min-count", ""}};
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-        const char *of_a = rundata_setting(a, settings[i].name),
-                   *of_b = rundata_setting(b, settings[i].name);
-        if (strcmp(of_a ? of_a : settings[i].before, of_b ? of_b : settings[i].before) != 0)
+    const char *value = rundata_setting(run, scale[i].name);
+    return value ? value : scale[i].before;
+}
+
+static bool scale_setting_differs(const RunData *a, const RunData *b, size_t i)
+{
+    return strcmp(scale_setting(a, i), scale_setting(b, i)) != 0;
+}
+
+bool groups_same_scale(const RunData *a, const RunData *b)
+{
+    for (size_t i = 0; i < SCALE_SETTINGS; i++)
+        if (scale_setting_differs(a, b, i))
             return false;
-    }
     return true;
+}
+
+bool groups_diverged(const RunData *run)
+{
+    const double largest = 16; /* a perplexity of nine million, more than any vocabulary */
+    const size_t count = arrlenu(run->rows);
+    if (count == 0)
+        return false;
+    const RunLogRow *last = &run->rows[count - 1];
+    return !isfinite(last->train_loss) || last->train_loss > largest ||
+           (last->has_val_loss && !(last->val_loss <= largest)) || run->best_val_loss > largest;
+}
+
+char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)
+{
+    char *name = memory_copy_text(run->corpus ? run->corpus : "unknown corpus");
+    for (size_t i = 1; i < SCALE_SETTINGS; i++) {
+        bool differs = false;
+        for (size_t r = 0; r < count; r++)
+            differs |= !scale_setting_differs(run, &runs[r], 0) &&
+                       scale_setting_differs(run, &runs[r], i);
+        if (differs)
+            text_append(&name, ", %s = %s", scale[i].name,
+                        *scale_setting(run, i) ? scale_setting(run, i) : "none");
+    }
+    return name;
 }
 
 GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss)
 {
     const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
     return (GroupDifference){
-        .comparable = loss == GROUP_TEST || same_scale(base->runs[0], other->runs[0]),
+        .comparable = loss == GROUP_TEST || groups_same_scale(base->runs[0], other->runs[0]),
         .difference = of_other->mean - of_base->mean,
         .interval = student_difference(*of_base, *of_other, GROUP_TAILS),
     };

@@ -1,20 +1,19 @@
-/* Runs that differ by nothing but chance, taken together.
+/* Groups of runs that differ only in the seed.
  *
- * Runs whose settings are the same but for the seed, and for those that change no weight (how
- * often to save, log and sample), are a group: samples of one experiment. A group has a mean
- * curve with a band from its lowest to its highest run, and a mean best loss whose deviation
- * says how much of a difference between two groups may be chance.
+ * Runs with equal settings, except for the seed and for settings that do not affect the weights
+ * (how often to save, log and sample), form a group: samples of one experiment. A group has a
+ * mean curve with a band from its lowest to its highest run, and the mean and standard
+ * deviation of its best losses, which give confidence intervals.
  *
- * A run with a seed that its group has already is no second sample, and starts a group of its
- * own. So every run is in one group, and most groups have one run. */
+ * A run whose seed its group has already starts a group of its own. */
 #ifndef LINNET_GROUPS_H
 #define LINNET_GROUPS_H
 
 #include "eval/runs/rundata.h"
 #include "eval/compare/student.h"
 
-/* Validation losses of the runs at a step that all of them have. Nothing is averaged over a
- * part of the runs: where one of them is not finite, the mean and the band are NaN. */
+/* Validation losses at a step that all runs have. If one of them is not finite, the mean and
+ * the band are NaN. */
 typedef struct GroupPoint {
     size_t step;
     double epoch, tokens, seconds; /* the means */
@@ -29,18 +28,18 @@ typedef struct RunGroup {
     Sample test;          /* of the test losses; empty unless groups_score found all */
 } RunGroup;
 
-/* The losses that groups are compared by. */
+/* The losses to compare groups by. */
 typedef enum GroupLoss { GROUP_BEST, GROUP_TEST } GroupLoss;
 
-#define GROUP_TAILS 0.05 /* what intervals leave out: they are of 95 % */
+#define GROUP_TAILS 0.05 /* of 95 % confidence intervals */
 
 /* An array of stb_ds, in the order of their first runs, which it borrows. Without `together`
  * every run is a group of its own. */
 RunGroup *groups_make(const RunData *runs, size_t count, bool together);
 void groups_free(RunGroup *groups);
 
-/* Gives each group its test losses by this protocol, if all its runs were scored by it; NULL:
- * none were. */
+/* Sets the test losses of each group whose runs were all scored by this protocol; NULL: none.
+ */
 void groups_score(RunGroup *groups, const RunScore *protocol);
 
 const Sample *group_losses(const RunGroup *group, GroupLoss loss);
@@ -49,22 +48,31 @@ const Sample *group_losses(const RunGroup *group, GroupLoss loss);
  * seeds of a group other dashes. The first run's are the group's. */
 void groups_identify(const RunGroup *groups, RunData *runs);
 
-/* The setting of a run that tells it from the others of its group; "" if it has none. */
+/* The run's seed; "" if it has none. */
 const char *group_seed(const RunData *run);
 
 /* The epoch of the first validation that is no worse than the loss, as the mean of the runs;
  * NaN unless all reach it. */
 double group_epoch_to_reach(const RunGroup *group, double loss);
 
-/* How much worse `other` is than `base` in one of its losses, and the interval in which the
- * true difference lies in 95 of 100 cases (NaN where a group has a single run, or no two runs
- * of either differ). Not comparable: their losses are of different texts or tokens. Test losses
- * always compare, as their protocol names the very tokens. */
+/* The loss of `other` less that of `base`, with its 95 % confidence interval (NaN if a group
+ * has a single run, or if all runs of each are equal). Losses on different texts or tokens are
+ * not comparable; test losses always are, as their protocol includes the tokens. */
 typedef struct GroupDifference {
     bool comparable;
     double difference;
     Interval interval;
 } GroupDifference;
+
+/* Whether the losses of two runs compare: they are of the same text and the same tokens. */
+bool groups_same_scale(const RunData *a, const RunData *b);
+
+/* Whether a run's loss became infinite, NaN or so large that its perplexity means nothing. */
+bool groups_diverged(const RunData *run);
+
+/* A heading for the runs whose losses compare with those of `run`: the corpus and, where others
+ * have this corpus with other tokens, the settings that differ. Not made safe; the caller's. */
+char *groups_scale_name(const RunData *run, const RunData *runs, size_t count);
 
 GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss);
 

@@ -6,17 +6,16 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Whether a character of a text would be taken for more than itself. Points and colons make
- * addresses, which become links, but not in numbers. */
+/* Whether Markdown gives the character a meaning. Points and colons make addresses, which
+ * become links, but not in numbers. */
 static bool is_mark(const char *text, size_t at)
 {
     bool after_digit = at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9';
     return strchr("\\`*_[]~|$", text[at]) || (strchr(".:", text[at]) && !after_digit);
 }
 
-static void append_cell(char **line, const char *text)
+static void append_escaped(char **line, const char *text)
 {
-    text_append(line, " ");
     for (size_t at = 0; text[at]; at++)
         if (text[at] == '<')
             text_append(line, "&lt;");
@@ -26,6 +25,12 @@ static void append_cell(char **line, const char *text)
             text_append(line, "&amp;");
         else
             text_append(line, "%s%c", is_mark(text, at) ? "\\" : "", text[at]);
+}
+
+static void append_cell(char **line, const char *text)
+{
+    text_append(line, " ");
+    append_escaped(line, text);
     text_append(line, " |");
 }
 
@@ -37,6 +42,14 @@ static void print_row(FILE *stream, const char *name, const CellColumn *columns,
     for (size_t i = 0; i < arrlenu(columns); i++)
         append_cell(&line, group == SIZE_MAX ? columns[i].title : columns[i].cells[group]);
     fprintf(stream, "%s\n", line);
+    free(line);
+}
+
+void compare_print_markdown_heading(FILE *stream, const char *heading)
+{
+    char *line = NULL;
+    append_escaped(&line, heading);
+    fprintf(stream, "### %s\n\n", line);
     free(line);
 }
 
@@ -54,9 +67,8 @@ void compare_print_markdown(FILE *stream, const RunGroup *groups, char *const *n
         certain |= groups[g].best.count > 1;
     }
     if (certain)
-        fputs(
-            "\nAfter ± and in brackets: 95 % intervals of the mean over the seeds, and of the "
-            "difference.\n",
-            stream);
+        fputs("\n± and brackets: 95 % confidence intervals of the mean over seeds and of the "
+              "difference.\n",
+              stream);
     cells_free(columns, arrlenu(groups));
 }

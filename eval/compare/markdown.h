@@ -9,6 +9,8 @@
 
 /* The groups are an array of stb_ds, under names that are safe to print; no text of theirs is
  * taken for Markdown or HTML. */
+/* A heading, escaped like the names. */
+void compare_print_markdown_heading(FILE *stream, const char *heading);
 void compare_print_markdown(FILE *stream, const RunGroup *groups, char *const *names);
 
 #endif

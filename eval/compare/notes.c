@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Why a run that was scored on the test text has no figure in the table. */
+/* Says why the table lacks a run's test score. */
 static void print_score_notes(const RunData *runs, size_t count, char *const *names)
 {
     const RunScore *shown = rundata_shared_test(runs, count);
@@ -18,35 +18,29 @@ static void print_score_notes(const RunData *runs, size_t count, char *const *na
                 (shown && rundata_score(&runs[r], shown)))
                 continue;
             if (score->step != runs[r].best_step)
-                warn("%s: its test score is of step %zu, but its best is step %zu by now; run "
-                     "eval again",
-                     names[r], score->step, runs[r].best_step);
+                warn(
+                    "%s: its test score is of step %zu, but its best checkpoint is now of step "
+                    "%zu; run eval again",
+                    names[r], score->step, runs[r].best_step);
             else
-                warn("%s: its test score is of another text, window or stride than the others'",
+                warn("%s: its test score has another text, window or stride than the others",
                      names[r]);
             break;
         }
 }
 
-/* What the numbers do not say by themselves. */
 void compare_print_notes(const RunData *runs, size_t count, char *const *names)
 {
     for (size_t r = 0; r < count; r++) {
         if (arrlenu(runs[r].rows) == 0)
             warn("%s: its log is empty: no step has been logged yet", names[r]);
         else if (runs[r].validations == 0)
-            warn("%s: no validation loss yet; its training loss can be drawn with --train",
-                 names[r]);
+            warn("%s: no validation loss yet; the chart shows its training loss", names[r]);
         if (arrlenu(runs[r].rows) > 0 && !isfinite(runs[r].final_train_loss))
-            warn("%s: its training loss ended as %g", names[r], runs[r].final_train_loss);
+            warn("%s: diverged: its training loss ended as %g", names[r],
+                 runs[r].final_train_loss);
     }
     print_score_notes(runs, count, names);
-    for (size_t r = 1; r < count; r++)
-        if (runs[0].corpus && runs[r].corpus && strcmp(runs[0].corpus, runs[r].corpus) != 0) {
-            warn("%s and %s name different corpora; losses compare only on the same text",
-                 names[0], names[r]);
-            break;
-        }
 }
 
 static size_t last_step(const RunData *run)
@@ -64,7 +58,7 @@ void compare_print_group_notes(const RunGroup *groups, char *const *names)
             most = step > most ? step : most;
         }
         if (least < most)
-            warn("%s: its runs have come to different steps, from %zu to %zu; their mean best "
+            warn("%s: its runs have reached different steps, from %zu to %zu; their mean best "
                  "loss mixes these",
                  names[g], least, most);
     }

@@ -1,4 +1,4 @@
-/* Student's t distribution, as far as intervals for means and their differences need it. */
+/* Student's t distribution: confidence intervals of means and of their differences. */
 #ifndef LINNET_STUDENT_H
 #define LINNET_STUDENT_H
 
@@ -8,8 +8,8 @@
  * so many degrees of freedom, whole or not: student_quantile(0.05, 10) is 2.228. */
 double student_quantile(double tails, double freedom);
 
-/* What is known of one sample. The deviation has n - 1 below, and is NaN for a single value; of
- * no value at all every number but the count is NaN. */
+/* A sample. The standard deviation divides by n - 1 and is NaN for a single value; without
+ * values all numbers but the count are NaN. */
 typedef struct Sample {
     double mean, deviation, count;
     double low, high;
@@ -22,17 +22,15 @@ typedef struct Interval {
     double freedom;
 } Interval;
 
-/* Welch's interval for the difference of two means, b's less a's, that misses the true one in
- * the share `tails` of cases; the deviations need not be equal. Each sample needs two values,
- * and they must differ in at least one of the two. */
+/* Welch's confidence interval, at level 1 - tails, of the mean of b less the mean of a; the
+ * variances need not be equal. Each sample needs two values, and at least one sample two
+ * different ones. */
 Interval student_difference(Sample a, Sample b, double tails);
 
-/* How far the true mean may lie from the mean of a sample, on either side, in all but the share
- * `tails` of cases. NaN for a sample of one. */
+/* Half the width of the confidence interval of a mean. NaN for a sample of one. */
 double student_mean_reach(Sample sample, double tails);
 
-/* How far one more value may lie from the mean of a sample before chance explains it no longer:
- * less than this in all but the share `tails` of cases. NaN for a sample of one. */
+/* Half the width of the prediction interval for one more value. NaN for a sample of one. */
 double student_next_value(Sample sample, double tails);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A point with a coordinate that is not finite (or beyond 1e300) is a gap in its line. */
+/* A coordinate that is not finite (or beyond 1e300) makes a gap in the line. */
 typedef struct ChartPoint {
     double x, y;
 } ChartPoint;
@@ -27,14 +27,14 @@ typedef struct ChartBand {
     double low, high;
 } ChartBand;
 
-/* How a series looks. Those of one identity have one colour, wherever else they are drawn. */
+/* How a series looks. Each identity has its colour in all charts. */
 typedef struct ChartLook {
     size_t identity;       /* counted from 0, or CHART_NOBODY */
-    bool faint;            /* drawn to be looked at second */
+    bool faint;            /* in the background */
     const ChartBand *band; /* around every point, in pictures; NULL: none */
 } ChartLook;
 
-/* The identity of what belongs to no run, such as a level to compare with: it is grey. */
+/* The identity of lines that belong to no run, such as a level: grey. */
 #define CHART_NOBODY SIZE_MAX
 
 /* Borrows all that it points to. */

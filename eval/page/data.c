@@ -41,8 +41,9 @@ static void print_looks(FILE *out, const char *name, size_t identity)
     const char *dashes = palette_dashes(identity);
     fprintf(out, "{\"name\":");
     print_string(out, name);
-    fprintf(out, ",\"colour\":\"%s\",\"dash\":\"%s\"", palette_hex(identity, false),
-            strcmp(dashes, "none") == 0 ? "" : dashes);
+    fputs(",\"colour\":\"", out);
+    report_print_colour(out, identity);
+    fprintf(out, "\",\"dash\":\"%s\"", strcmp(dashes, "none") == 0 ? "" : dashes);
 }
 
 /* A key with a list of values, each of which may name its i. */
@@ -71,6 +72,7 @@ static void print_run(FILE *out, const Report *report, size_t r)
     RunLogRow *rows = thin_rows(report->runs[r].rows, REPORT_POINTS);
     size_t count = arrlenu(rows);
     print_looks(out, report->names[r], report->runs[r].identity);
+    fprintf(out, ",\"corpus\":%zu", report_corpus_of(report, r));
     PRINT_LIST("step", print_whole, count, rows[i].step);
     PRINT_LIST("epoch", print_number, count, rows[i].epoch);
     PRINT_LIST("tokens", print_whole, count, rows[i].tokens);
@@ -89,6 +91,8 @@ static void print_group(FILE *out, const Report *report, const RunGroup *group)
     size_t count = (arrlenu(group->points) + every - 1) / every;
     const GroupPoint *points = group->points;
     print_looks(out, group->name, group->runs[0]->identity);
+    fprintf(out, ",\"corpus\":%zu",
+            report_corpus_of(report, (size_t)(group->runs[0] - report->runs)));
     PRINT_LIST("runs", print_whole, arrlenu(group->runs),
                (size_t)(group->runs[i] - report->runs));
     PRINT_LIST("step", print_whole, count, points[i * every].step);
@@ -101,21 +105,33 @@ static void print_group(FILE *out, const Report *report, const RunGroup *group)
     fprintf(out, "}");
 }
 
+/* The corpus of the r-th run, the first of its corpus. */
+static void print_corpus(FILE *out, const Report *report, size_t r)
+{
+    char *name = groups_scale_name(&report->runs[r], report->runs, report->count);
+    fputs(r > 0 ? ",{\"name\":" : "{\"name\":", out);
+    print_string(out, name);
+    fputs(",\"floor\":", out);
+    print_number(out, report->runs[r].entropy_floor, true);
+    fputs("}", out);
+    free(name);
+}
+
 void report_print_data(FILE *out, const Report *report)
 {
-    fprintf(out, "{\"floor\":");
-    print_number(out, report->entropy, true);
-    fprintf(out, ",\n\"runs\":[");
+    fputs("{\"corpora\":[", out);
+    for (size_t r = 0; r < report->count; r++)
+        if (r == 0 || report_corpus_of(report, r) != report_corpus_of(report, r - 1))
+            print_corpus(out, report, r);
+    fprintf(out, "],\n\"runs\":[");
     for (size_t r = 0; r < report->count; r++) {
         fprintf(out, r > 0 ? ",\n" : "\n");
         print_run(out, report, r);
     }
     fprintf(out, "],\n\"groups\":[");
-    RunGroup *groups = groups_make(report->runs, report->count, true);
-    for (size_t g = 0; g < arrlenu(groups); g++) {
+    for (size_t g = 0; g < arrlenu(report->groups); g++) {
         fprintf(out, g > 0 ? ",\n" : "\n");
-        print_group(out, report, &groups[g]);
+        print_group(out, report, &report->groups[g]);
     }
-    groups_free(groups);
     fprintf(out, "]}");
 }

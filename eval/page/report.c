@@ -1,35 +1,19 @@
 #include "eval/page/report.h"
 #include "eval/compare/chart.h"
-#include "eval/draw/palette.h"
+#include "eval/compare/differences.h"
+#include "eval/draw/markup.h"
 #include "eval/page/report_parts.h"
 #include "eval/draw/svg.h"
 #include "eval/page/thin.h"
 #include "src/containers.h"
 #include "src/file.h"
+#include "src/text.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
-
-void report_print_swatch(FILE *out, const RunData *run)
-{
-    fprintf(
-        out,
-        "<svg class=\"swatch\" viewBox=\"0 0 26 8\" aria-hidden=\"true\"><path d=\"M1 4H25\" "
-        "stroke=\"%s\" stroke-width=\"3\" stroke-dasharray=\"%s\"/></svg>",
-        palette_hex(run->identity, false), palette_dashes(run->identity));
-}
-
-/* The page may neither load nor send anything, whatever a run has smuggled into it. */
-static void print_head(FILE *out)
-{
-    fprintf(out,
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-            "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
-            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-            "<title>Training runs compared</title>\n<style>\n%s</style>\n</head>\n<body>\n",
-            report_css);
-}
+#include <sys/stat.h>
+#include <time.h>
 
 static bool has_many_rows(const Report *report)
 {
@@ -39,16 +23,144 @@ static bool has_many_rows(const Report *report)
     return false;
 }
 
+/* "2.08M" */
+static void append_size(char **text, size_t parameters)
+{
+    const double million = 1e6, thousand = 1e3;
+    double value = (double)parameters;
+    text_append(text,
+                value >= million    ? "%.3gM"
+                : value >= thousand ? "%.3gk"
+                                    : "%.0f",
+                value >= million    ? value / million
+                : value >= thousand ? value / thousand
+                                    : value);
+}
+
+/* The day of the last row that any run logged, such as "2026-11-23". */
+static void append_date(char **text, const Report *report)
+{
+    time_t last = 0;
+    for (size_t r = 0; r < report->count; r++) {
+        char *log = file_join(report->runs[r].path, RUN_LOG);
+        struct stat status;
+        if (stat(log, &status) == 0 && status.st_mtime > last)
+            last = status.st_mtime;
+        free(log);
+    }
+    char day[32];
+    struct tm parts;
+    if (last > 0 && localtime_r(&last, &parts) && strftime(day, sizeof day, "%Y-%m-%d", &parts))
+        text_append(text, "%s%s", **text ? ", " : "", day);
+}
+
+static void append_corpora(char **text, const Report *report)
+{
+    for (size_t r = 0; r < report->count; r++) {
+        if (r > 0 && report_corpus_of(report, r) == report_corpus_of(report, r - 1))
+            continue;
+        char *name = groups_scale_name(&report->runs[r], report->runs, report->count);
+        text_append(text, "%s%s", r == 0 ? " on " : " and ", name);
+        free(name);
+    }
+}
+
+/* "softmax and linear on ptb.txt"; "5 models on ptb.txt". */
+static char *make_title(const Report *report)
+{
+    enum { MOST_NAMES = 3 };
+    const size_t count = arrlenu(report->groups);
+    char *title = memory_copy_text("");
+    if (count > MOST_NAMES)
+        text_append(&title, "%zu models", count);
+    for (size_t g = 0; count <= MOST_NAMES && g < count; g++)
+        text_append(&title, "%s%s",
+                    g == 0          ? ""
+                    : g + 1 < count ? ", "
+                                    : " and ",
+                    report->groups[g].name);
+    append_corpora(&title, report);
+    return title;
+}
+
+/* "2.08M parameters, 6 runs, 2026-11-23" */
+static char *make_facts(const Report *report)
+{
+    size_t low = SIZE_MAX, high = 0;
+    char *facts = memory_copy_text("");
+    for (size_t r = 0; r < report->count; r++) {
+        size_t parameters = report->runs[r].parameters;
+        low = parameters < low ? parameters : low;
+        high = parameters > high ? parameters : high;
+    }
+    if (low > 0) {
+        append_size(&facts, low);
+        if (low < high) {
+            text_append(&facts, " to ");
+            append_size(&facts, high);
+        }
+        text_append(&facts, " parameters, ");
+    }
+    text_append(&facts, "%zu run%s", report->count, report->count == 1 ? "" : "s");
+    append_date(&facts, report);
+    return facts;
+}
+
+/* Which model is best, for each corpus. */
+static void print_verdicts(FILE *out, const Report *report)
+{
+    for (size_t g = 0, end; g < arrlenu(report->groups); g = end) {
+        RunGroup *section = NULL;
+        for (end = g; end < arrlenu(report->groups) &&
+                      groups_same_scale(report->groups[g].runs[0], report->groups[end].runs[0]);
+             end++)
+            arrput(section, report->groups[end]);
+        char *verdict = differences_verdict(section);
+        if (verdict) {
+            fputs("<p class=\"verdict\">", out);
+            if (arrlenu(section) < arrlenu(report->groups)) {
+                char *name = groups_scale_name(section[0].runs[0], report->runs, report->count);
+                markup_print(out, name);
+                fputs(": ", out);
+                free(name);
+            }
+            markup_print(out, verdict);
+            fputs("</p>\n", out);
+        }
+        free(verdict);
+        arrfree(section);
+    }
+}
+
+/* The policy forbids to load or send anything, whatever a run's names contain. */
+static void print_head(FILE *out, const Report *report)
+{
+    char *title = make_title(report);
+    fprintf(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                 "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
+                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                 "<title>");
+    markup_print(out, title);
+    fprintf(out, "</title>\n<style>\n%s", page_report_css);
+    report_print_colours(out);
+    fputs("</style>\n</head>\n<body>\n", out);
+    free(title);
+}
+
 static void print_header(FILE *out, const Report *report)
 {
-    fprintf(out, "<header><div><h1>Training runs compared</h1>\n<p>%zu run%s", report->count,
-            report->count == 1 ? "" : "s");
-    if (!isnan(report->entropy))
-        fprintf(out, ". The corpus cannot be predicted better than %.6g nats per token",
-                report->entropy);
-    fputs(".</p></div>\n<button type=\"button\" id=\"theme\" hidden>Light or dark</button>"
+    char *title = make_title(report), *facts = make_facts(report);
+    fputs("<header><div><h1>", out);
+    markup_print(out, title);
+    fputs("</h1>\n<p>", out);
+    markup_print(out, facts);
+    fputs("</p></div>\n<button type=\"button\" id=\"theme\" hidden>Light or dark</button>"
           "</header>\n<main>\n",
           out);
+    print_verdicts(out, report);
+    free(title);
+    free(facts);
 }
 
 /* The validation curves for those who read without scripts; of rows that a picture has room
@@ -61,8 +173,7 @@ static void print_still(FILE *out, const Report *report)
         runs[r] = report->runs[r];
         runs[r].rows = thin_rows(runs[r].rows, REPORT_POINTS);
     }
-    Chart chart = compare_chart_make(runs, report->count, report->names, report->entropy,
-                                     &axes);
+    Chart chart = compare_chart_make(runs, report->count, report->names, NAN, &axes);
     fputs("<div id=\"still\" class=\"still\">\n", out);
     if (chart.series_count > 0)
         svg_print(out, &chart, "Validation loss");
@@ -78,16 +189,17 @@ static void print_still(FILE *out, const Report *report)
 static void print_page(FILE *out, const void *content)
 {
     const Report *report = content;
-    print_head(out);
+    print_head(out, report);
     print_header(out, report);
     fputs("<section aria-labelledby=\"curves\"><h2 id=\"curves\">Curves</h2>\n", out);
     print_still(out, report);
-    fputs(report_html, out);
+    fputs(page_report_html, out);
     if (has_many_rows(report))
-        fprintf(out,
-                "<p class=\"aside\">Curves of more than %d points are thinned: of each short "
-                "stretch the lowest and the highest point are kept.</p>\n",
-                REPORT_POINTS);
+        fprintf(
+            out,
+            "<p class=\"aside\">Curves of more than %d points are thinned, keeping the lowest "
+            "and the highest point of each short interval.</p>\n",
+            REPORT_POINTS);
     fputs("</section>\n", out);
     report_print_numbers(out, report);
     report_print_settings(out, report);
@@ -95,7 +207,10 @@ static void print_page(FILE *out, const void *content)
     fprintf(out, "</main>\n<footer>Made by linnet %s.</footer>\n", LINNET_VERSION);
     fputs("<script type=\"application/json\" id=\"data\">", out);
     report_print_data(out, report);
-    fprintf(out, "</script>\n<script>\n%s</script>\n</body>\n</html>\n", report_js);
+    fprintf(out,
+            "</script>\n<script>\n'use strict';\n(function () {\n%s%s%s})();\n</script>\n"
+            "</body>\n</html>\n",
+            page_curves_js, page_charts_js, page_controls_js);
 }
 
 bool report_write(const char *path, const Report *report, Error *error)

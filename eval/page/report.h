@@ -1,26 +1,16 @@
-/* The page that compare --html writes: one file with everything in it, for people who want to
- * look closer than a terminal lets them, or to hand a comparison on.
+/* The page that compare --html writes: one file with everything in it.
  *
- * It needs no network and no other file, and can be read without scripts: the validation curves
- * are a still picture then. With them the charts answer to the pointer and to keys. What stands
- * in it of the runs is escaped everywhere; see markup.h. The script, the style and the markup
- * that never changes are files of their own, report.js, report.css and report.html, which the
- * Makefile turns into strings. */
+ * It needs no network and no other file. Without scripts the validation curves are a still
+ * picture; with scripts the charts answer to the pointer and to keys. Everything that comes
+ * from a run is escaped; see markup.h. The scripts, the style and the fixed markup are files of
+ * their own, which the Makefile turns into strings. */
 #ifndef LINNET_REPORT_H
 #define LINNET_REPORT_H
 
-#include "eval/runs/rundata.h"
+#include "eval/page/look.h"
 
-/* Borrows all that it points to. */
-typedef struct Report {
-    const RunData *runs;
-    size_t count;
-    char *const *names; /* of the runs; no two are the same */
-    double entropy;     /* of the corpus that all of them share; NaN: not known */
-} Report;
-
-/* Writes the page, whole or not at all. The samples in it are made anew from the runs'
- * checkpoints, where there are any. */
+/* Writes the page, whole or not at all. Samples come from the runs' checkpoints, if there are
+ * any. */
 bool report_write(const char *path, const Report *report, Error *error);
 
 #endif

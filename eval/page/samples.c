@@ -1,5 +1,4 @@
-/* How the runs' models write: a sample that is made for the page, and those that the run made
- * while it was trained. */
+/* Samples of the runs' models: one made for the page, and those written during training. */
 #include "eval/page/excerpt.h"
 #include "eval/loaded.h"
 #include "eval/draw/markup.h"
@@ -15,7 +14,7 @@
 
 enum { EXCERPT_TOKENS = 60, EXCERPT_SEED = 1 };
 
-/* Text that anyone may have written; a zero in it is no end. */
+/* Prints untrusted text, which may contain zero bytes. */
 static void print_lines(FILE *out, const char *text, size_t size)
 {
     char *copy = memory_take(size + 1, 1, "a sample");
@@ -55,8 +54,7 @@ static void print_excerpt(FILE *out, const RunData *run)
     loaded_close(&loaded);
 }
 
-/* The end of a long history is what has to do with the model as it is: it begins with a whole
- * line. */
+/* Of a long history, prints the end, from the start of a line. */
 static void print_history(FILE *out, const RunData *run)
 {
     const size_t most = (size_t)64 << 20, shown = 20000;
@@ -72,7 +70,7 @@ static void print_history(FILE *out, const RunData *run)
     size_t from = size > shown ? size - shown : 0;
     const char *line = from > 0 ? memchr(text + from, '\n', size - from) : NULL;
     from = line ? (size_t)(line + 1 - text) : from;
-    fputs("<details><summary>While it was trained</summary>\n<pre>", out);
+    fputs("<details><summary>Samples during training</summary>\n<pre>", out);
     fputs(from > 0 ? "[...]\n" : "", out);
     print_lines(out, text + from, size - from);
     fputs("</pre></details>\n", out);
@@ -84,7 +82,7 @@ void report_print_samples(FILE *out, const Report *report)
     fprintf(
         out,
         "<section aria-labelledby=\"samples\"><h2 id=\"samples\">Samples</h2>\n"
-        "<p class=\"aside\">The first %d tokens that each run's best checkpoint writes with "
+        "<p class=\"aside\">The first %d tokens sampled from each run's best checkpoint with "
         "seed %d.</p>\n<div class=\"samples\">\n",
         EXCERPT_TOKENS, EXCERPT_SEED);
     for (size_t r = 0; r < report->count; r++) {

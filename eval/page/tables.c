@@ -1,4 +1,4 @@
-/* The tables of the page: what came out of the runs, and what went in. */
+/* The tables of the page: results and settings. */
 #include "eval/draw/markup.h"
 #include "eval/page/report_parts.h"
 #include "src/containers.h"
@@ -9,27 +9,7 @@
 
 /* --- the numbers --- */
 
-/* The first test score of any run says by which protocol they are compared. */
-static const RunScore *first_test_score(const Report *report)
-{
-    for (size_t r = 0; r < report->count; r++)
-        for (size_t i = 0; i < arrlenu(report->runs[r].scores); i++)
-            if (strcmp(report->runs[r].scores[i].split, "test") == 0 &&
-                score_is_plain(&report->runs[r].scores[i]))
-                return &report->runs[r].scores[i];
-    return NULL;
-}
-
-static double test_perplexity(const RunData *run, const RunScore *like)
-{
-    for (size_t i = 0; like && i < arrlenu(run->scores); i++)
-        if (strcmp(run->scores[i].split, "test") == 0 &&
-            score_same_protocol(&run->scores[i], like))
-            return exp(score_row_loss(&run->scores[i]));
-    return NAN;
-}
-
-/* One figure of a run: its column's title, and how it is written. */
+/* The columns of the table of results. */
 typedef enum Figure {
     FIGURE_PARAMETERS,
     FIGURE_LOSS,
@@ -52,7 +32,7 @@ static const struct {
     [FIGURE_PERPLEXITY] = {"perplexity", true},
     [FIGURE_EPOCH] = {"at epoch", false},
     [FIGURE_TEST] = {"test perplexity", true},
-    [FIGURE_TRAIN] = {"last training loss", false},
+    [FIGURE_TRAIN] = {"final training loss", false},
     [FIGURE_SPEED] = {"tokens per second", false},
     [FIGURE_TIME] = {"time", false},
     [FIGURE_MEMORY] = {"memory, MB", false},
@@ -69,8 +49,10 @@ static double figure_of(const RunData *run, Figure figure, const RunScore *test)
         return exp(run->best_val_loss);
     case FIGURE_EPOCH:
         return run->best_epoch;
-    case FIGURE_TEST:
-        return test_perplexity(run, test);
+    case FIGURE_TEST: {
+        const RunScore *score = test ? rundata_score(run, test) : NULL;
+        return score ? exp(score_row_loss(score)) : NAN;
+    }
     case FIGURE_TRAIN:
         return run->final_train_loss;
     case FIGURE_SPEED:
@@ -85,7 +67,7 @@ static double figure_of(const RunData *run, Figure figure, const RunScore *test)
     return NAN;
 }
 
-/* With blanks between the thousands, thin ones that do not break. */
+/* With thin, non-breaking spaces between the thousands. */
 static void print_thousands(FILE *out, double value)
 {
     enum { GROUP = 3 };
@@ -120,7 +102,7 @@ static void print_figure(FILE *out, Figure figure, double value)
         fprintf(out, "%.*f", figure == FIGURE_LOSS || figure == FIGURE_TRAIN ? 4 : 2, value);
 }
 
-/* The figures of all runs, and of each column the lowest. */
+/* The figures of all runs, and the lowest of each column among runs that did not diverge. */
 typedef struct Numbers {
     double (*figures)[FIGURES];
     double lowest[FIGURES];
@@ -137,7 +119,8 @@ static Numbers numbers_make(const Report *report, const RunScore *test)
             double value = figure_of(&report->runs[r], figure, test);
             numbers.figures[r][figure] = value;
             numbers.known[figure] |= !isnan(value);
-            numbers.lowest[figure] = fmin(numbers.lowest[figure], value);
+            if (!groups_diverged(&report->runs[r]))
+                numbers.lowest[figure] = fmin(numbers.lowest[figure], value);
         }
     }
     return numbers;
@@ -149,14 +132,15 @@ static void print_numbers_of(FILE *out, const Report *report, const Numbers *num
     fputs("<tr><th scope=\"row\">", out);
     report_print_swatch(out, &report->runs[r]);
     markup_print(out, report->names[r]);
-    fputs("</th><td>", out);
+    fputs(groups_diverged(run) ? " (diverged)</th><td>" : "</th><td>", out);
     markup_print(out, run->attn ? run->attn : "\u2013");
     fputs("</td>", out);
     for (Figure figure = 0; figure < FIGURES; figure++) {
         double value = numbers->figures[r][figure];
         if (!numbers->known[figure])
             continue;
-        bool best = report->count > 1 && figures[figure].lowest_is_best &&
+        bool best = report->count > 1 && report_corpus_of(report, report->count - 1) == 0 &&
+                    !groups_diverged(run) && figures[figure].lowest_is_best &&
                     value <= numbers->lowest[figure];
         fprintf(out, "<td class=\"number%s\">", best ? " best" : "");
         print_figure(out, figure, value);
@@ -167,7 +151,7 @@ static void print_numbers_of(FILE *out, const Report *report, const Numbers *num
 
 void report_print_numbers(FILE *out, const Report *report)
 {
-    const RunScore *test = first_test_score(report);
+    const RunScore *test = rundata_shared_test(report->runs, report->count);
     Numbers numbers = numbers_make(report, test);
     fputs("<section aria-labelledby=\"numbers\"><h2 id=\"numbers\">Numbers</h2>\n"
           "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Numbers\">\n"
@@ -181,9 +165,9 @@ void report_print_numbers(FILE *out, const Report *report)
     for (size_t r = 0; r < report->count; r++)
         print_numbers_of(out, report, &numbers, r);
     fputs("</tbody></table></div>\n", out);
-    fputs("<p class=\"aside\">Losses are in nats per token; speeds are medians.", out);
+    fputs("<p class=\"aside\">Losses in nats per token; speed: median.", out);
     if (test)
-        fprintf(out, " Test: window %zu, stride %zu, %s.", test->window, test->stride,
+        fprintf(out, " Test: context %zu, stride %zu, %s.", test->window, test->stride,
                 test->carried_streams > 0 ? "state carried" : "no state carried");
     fputs("</p></section>\n", out);
     free(numbers.figures);
@@ -191,7 +175,7 @@ void report_print_numbers(FILE *out, const Report *report)
 
 /* --- the settings --- */
 
-/* Every name that any run has, in the order in which they first appear. */
+/* The names of all settings, in the order of their first appearance. */
 static const char **all_settings(const Report *report)
 {
     const char **names = NULL;
@@ -237,7 +221,7 @@ static void print_setting(FILE *out, const Report *report, const char *name)
     fputs("</tr>\n", out);
 }
 
-/* The switch is a plain box that the style sheet looks at, so it works without scripts. */
+/* A check box that the style sheet reads, so it works without scripts. */
 static void print_switch(FILE *out, const char *const *settings, const Report *report)
 {
     size_t different = 0, count = arrlenu(settings);

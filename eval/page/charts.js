@@ -1,0 +1,172 @@
+/* Second part of the script: charts as SVG, on the page and to save. */
+
+/* --- drawing --- */
+
+function text(x, y, anchor, colour, words) {
+    return make('text', {x, y, 'text-anchor': anchor, fill: colour, 'font-size': 12}, words);
+}
+
+const fixed = value => value.toFixed(1);
+
+function pathOf(x, values, xs, ys) {
+    let path = '', connected = false;
+    values.forEach((value, i) => {
+        const drawn = Number.isFinite(value) && Number.isFinite(xs[i]);
+        if (drawn)
+            path += (connected ? 'L' : 'M') + fixed(x.place(xs[i])) + ' ' +
+                fixed(ys.place(value)) + (connected ? '' : 'h0'); /* so that a lone point shows */
+        connected = drawn;
+    });
+    return path;
+}
+
+function bandOf(x, y, curve) {
+    const there = curve.x.map((_, i) => i)
+        .filter(i => Number.isFinite(curve.low[i]) && Number.isFinite(curve.high[i]));
+    const corner = (i, values) => fixed(x.place(curve.x[i])) + ' ' + fixed(y.place(values[i]));
+    return 'M' + there.map(i => corner(i, curve.high))
+        .concat(there.reverse().map(i => corner(i, curve.low))).join('L') + 'Z';
+}
+
+function lowest(values) {
+    return values.reduce((best, value, i) =>
+        Number.isFinite(value) && !(values[best] <= value) ? i : best, -1);
+}
+
+/* Validation points are few and measured with care: they are drawn as points, as long as they
+ * do not crowd, and the best is ringed. */
+function dotsOf(x, y, curve, most) {
+    const dots = [];
+    const seen = curve.x.map((at, i) => i).filter(i => Number.isFinite(curve.y[i]) &&
+        curve.x[i] >= x.low && curve.x[i] <= x.high);
+    const dot = (i, r, fill) => make('circle', {cx: fixed(x.place(curve.x[i])),
+        cy: fixed(y.place(curve.y[i])), r, fill, stroke: curve.item.colour,
+        'stroke-width': r > 3 ? 2 : 0});
+    if (seen.length <= most)
+        dots.push(...seen.map(i => dot(i, 2.6, curve.item.colour)));
+    const best = lowest(curve.y);
+    if (seen.includes(best))
+        dots.push(dot(best, 4.5, 'var(--paper)'));
+    return dots;
+}
+
+function drawCurve(x, y, curve, mostDots) {
+    const {colour, dash} = curve.item;
+    const line = (values, attributes) => make('path', Object.assign({
+        d: pathOf(x, values, curve.x, y), fill: 'none', stroke: colour,
+        'stroke-width': 2, 'stroke-linejoin': 'round', 'stroke-linecap': 'round',
+        'stroke-dasharray': dash || null},
+    attributes));
+    const group = make('g', {'data-curve': curve.item.name});
+    if (curve.low)
+        group.append(make('path', {d: bandOf(x, y, curve), fill: colour, opacity: 0.18}));
+    if (curve.raw)
+        group.append(line(curve.raw, {opacity: 0.25, 'stroke-width': 1,
+            'stroke-dasharray': null, class: 'raw'}));
+    group.append(line(curve.y, curve.pale ? {'stroke-width': 1.2, opacity: 0.8} : {}));
+    if (curve.measure === 'val')
+        group.append(...dotsOf(x, y, curve, mostDots));
+    return group;
+}
+
+function drawAxes(svg, plane, measure) {
+    const {x, y, box} = plane;
+    const line = (d, colour) => make('path', {d, stroke: colour, fill: 'none'});
+    for (const tick of y.ticks)
+        svg.append(line(`M${box.left} ${fixed(y.place(tick.at))}H${box.right}`, 'var(--hair)'),
+            text(box.left - 8, y.place(tick.at) + 4, 'end', 'var(--quiet)', tick.label));
+    for (const tick of x.ticks)
+        svg.append(line(`M${fixed(x.place(tick.at))} ${box.bottom}v5`, 'var(--quiet)'),
+            text(x.place(tick.at), box.bottom + 20, 'middle', 'var(--quiet)', tick.label));
+    svg.append(line(`M${box.left} ${box.bottom}H${box.right}`, 'var(--quiet)'),
+        text((box.left + box.right) / 2, box.bottom + 40, 'middle', 'var(--quiet)', x.label),
+        text(box.left, box.top - 12, 'start', 'var(--quiet)', yLabel(measure)));
+}
+
+function drawFloor(plane, measure, corpus) {
+    const floor = floorShown(measure, corpus), {box, y} = plane, group = make('g', {});
+    if (floor !== null)
+        group.append(
+            make('path', {d: `M${box.left} ${fixed(y.place(floor))}H${box.right}`, fill: 'none',
+                stroke: 'var(--quiet)', 'stroke-dasharray': '2 4'}),
+            text(box.left + 6, y.place(floor) + 15, 'start', 'var(--quiet)',
+                'entropy of the corpus'));
+    return group;
+}
+
+/* Draws a chart into a picture of this size; top is the room above it. */
+function drawChart(measure, corpus, width, height, top) {
+    const curves = curvesOf(measure, corpus);
+    const box = {left: 60, right: width - 14, top: top + 28, bottom: height - 50};
+    const x = xAxis(corpus, box.left, box.right);
+    const y = yAxis(measure, corpus, curves, x, box.bottom, box.top);
+    const plane = {x, y, box, curves};
+    const mostDots = Math.min((box.right - box.left) / 10, 300 / curves.length);
+    const clip = 'clip-' + measure + corpus + (top ? '-file' : '');
+    const svg = make('svg', {viewBox: `0 0 ${width} ${height}`, width, height,
+        'font-family': 'system-ui, sans-serif'});
+    svg.append(make('defs', {}, make('clipPath', {id: clip}, make('rect', {x: box.left - 6,
+        y: box.top - 6, width: box.right - box.left + 12, height: box.bottom - box.top + 6}))));
+    drawAxes(svg, plane, measure);
+    svg.append(make('g', {'clip-path': `url(#${clip})`}, drawFloor(plane, measure, corpus),
+        ...curves.map(curve => drawCurve(x, y, curve, mostDots))));
+    if (curves.length === 0)
+        svg.append(text((box.left + box.right) / 2, (box.top + box.bottom) / 2, 'middle',
+            'var(--quiet)', 'nothing to show'));
+    return {svg, plane};
+}
+
+/* --- pictures to take away --- */
+
+/* A picture must not depend on the page: it brings its title, its legend and its colours. */
+function pictureOf(measure, corpus) {
+    const width = 960, line = 22, margin = 60;
+    const listed = (measure === 'val' ? items().filter(isShown) : runsShown())
+        .filter(item => item.corpus === corpus);
+    let x = margin, y = 62;
+    const legend = listed.map(item => {
+        const length = 44 + 7.2 * [...item.name].length;
+        if (x > margin && x + length > width)
+            [x, y] = [margin, y + line];
+        const entry = make('g', {},
+            make('path', {d: `M${x} ${y - 4}h22`, stroke: item.colour, 'stroke-width': 3,
+                'stroke-dasharray': item.dash || null}),
+            text(x + 28, y, 'start', 'var(--ink)', item.name));
+        x += length;
+        return entry;
+    });
+    const top = y + 16, {svg} = drawChart(measure, corpus, width, 440 + top, top);
+    const title = text(margin, 32, 'start', 'var(--ink)', titleOf(measure, corpus));
+    title.setAttribute('font-size', 18);
+    title.setAttribute('font-weight', 600);
+    svg.prepend(make('title', {}, titleOf(measure, corpus)),
+        make('rect', {width: '100%', height: '100%', fill: 'var(--paper)'}), title, ...legend);
+    const style = getComputedStyle(document.documentElement);
+    return new XMLSerializer().serializeToString(svg)
+        .replace(/var\((--[a-z0-9]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+}
+
+function hand(blob, name) {
+    const link = make('a', {href: URL.createObjectURL(blob), download: name});
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function save(measure, corpus, kind) {
+    const source = pictureOf(measure, corpus);
+    const name = titleOf(measure, corpus).toLowerCase().replace(/[ /]+/g, '-') + '.' + kind.toLowerCase();
+    if (kind === 'SVG') {
+        hand(new Blob([source], {type: 'image/svg+xml'}), name);
+        return;
+    }
+    const image = new Image(), finer = 2;
+    image.onload = () => {
+        const canvas = make('canvas',
+            {width: image.width * finer, height: image.height * finer});
+        canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+        canvas.toBlob(blob => hand(blob, name), 'image/png');
+    };
+    image.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(source);
+}
