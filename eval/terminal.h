@@ -1,7 +1,7 @@
-/* What the other end of a stream can show, asked of the stream and of the environment.
+/* What a stream's terminal can show: size, colours, UTF-8; and printing untrusted text.
  *
- * The locale is read from the environment variables only: setlocale would change how numbers
- * are written and read in every file that the programs touch. */
+ * The locale is read from the environment variables only: setlocale would change how the
+ * programs write and read numbers. */
 #ifndef LINNET_TERMINAL_H
 #define LINNET_TERMINAL_H
 
@@ -14,20 +14,19 @@ size_t terminal_width(int fd);
 size_t terminal_height(int fd);
 
 bool terminal_is_interactive(int fd);
-/* A terminal that is not TERM=dumb: it can go back in a line and clear it. */
+/* A terminal that can go back in a line and clear it: not TERM=dumb. */
 bool terminal_can_redraw(int fd);
-/* The same, if the user has not set NO_COLOR. */
+/* A terminal like this, and NO_COLOR is not set. */
 bool terminal_has_colour(int fd);
 bool terminal_is_utf8(void);
 
-/* Prints text that somebody else wrote. What a terminal would obey instead of showing comes out
- * as \x1b or \u202e: control characters except line ends, characters that turn the direction of
- * writing, and bytes that are not UTF-8. */
+/* Prints untrusted text. Control characters except line ends, characters that change the
+ * writing direction, and invalid UTF-8 are printed as escapes, like \x1b or \u202e. */
 void terminal_print_safe(FILE *stream, const char *text);
 
-/* The same for a name in a table or a legend: on one line, of at most so many columns (longer
- * ones lose their middle), and in ASCII unless utf8. One column is counted per character. The
- * caller owns the result. */
+/* Escapes a name for a table or a legend: one line of at most this many columns (longer names
+ * lose their middle), in ASCII unless utf8. Each character counts as one column. The caller
+ * frees. */
 char *terminal_safe_name(const char *name, size_t columns, bool utf8);
 
 #endif

@@ -1,4 +1,4 @@
-/* Compared runs for other programs, with every digit. */
+/* Compared runs for other programs, in full precision. */
 #ifndef LINNET_COMPARE_DATA_H
 #define LINNET_COMPARE_DATA_H
 
@@ -6,13 +6,12 @@
 
 #include <stdio.h>
 
-/* One object: the runs, their groups, which name runs by their places, and the differences
- * between these, in the test losses too where groups_score found them. What is unknown or not
- * finite is null. */
+/* One object: the runs, the groups, which refer to runs by index, and the differences between
+ * groups of one corpus. Unknown values and values that are not finite are null. */
 void compare_print_json(FILE *stream, const RunData *runs, size_t count,
                         const RunGroup *groups);
 
-/* A line for every row of every log. What is unknown or was not measured is empty. */
+/* A line for every row of every log. Unknown values are empty. */
 void compare_print_csv(FILE *stream, const RunData *runs, size_t count, const RunGroup *groups);
 
 #endif

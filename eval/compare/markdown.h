@@ -1,5 +1,5 @@
-/* The table of compared runs for a README or a report, in the Markdown that GitHub reads: one
- * row for each group of runs, with what its seeds leave open. */
+/* The table of compared runs in GitHub's Markdown: one row for each group of runs, with 95 %
+ * confidence intervals over seeds. */
 #ifndef LINNET_COMPARE_MARKDOWN_H
 #define LINNET_COMPARE_MARKDOWN_H
 
@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-/* The groups are an array of stb_ds, under names that are safe to print; no text of theirs is
- * taken for Markdown or HTML. */
+/* The groups are an stb_ds array, with names that are safe to print; text is escaped, so that
+ * it is not read as Markdown or HTML. */
 /* A heading, escaped like the names. */
 void compare_print_markdown_heading(FILE *stream, const char *heading);
 void compare_print_markdown(FILE *stream, const RunGroup *groups, char *const *names);

@@ -1,5 +1,4 @@
-/* The table of compared runs: one row for each group of runs, as wide as its contents and the
- * terminal allow. */
+/* The table of compared runs for terminals, with a row for each group of runs. */
 #ifndef LINNET_COMPARE_TABLE_H
 #define LINNET_COMPARE_TABLE_H
 
@@ -13,8 +12,7 @@ typedef struct CompareTable {
     bool utf8;
 } CompareTable;
 
-/* Prints it. Where there is not enough room the less telling columns go, and then the middles
- * of names. */
+/* Prints it. If it is too wide, drops the columns of least worth, then the middles of names. */
 void compare_print_table(const CompareTable *table);
 
 #endif

@@ -1,19 +1,19 @@
-/* What the curves of a chart are drawn on: cells of a terminal, each of several dots or of one.
+/* The canvas of a terminal chart: character cells, each of several dots or of one.
  *
- * A cell remembers every series that passes through it, so that where curves meet the chart can
- * show them in turn, and none hides another. */
+ * A cell remembers all series that pass through it, so that where curves meet, the chart can
+ * show them in turn and none hides another. */
 #ifndef LINNET_CANVAS_H
 #define LINNET_CANVAS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CANVAS_OWNERS = 64 }; /* series that cells can tell apart */
+enum { CANVAS_OWNERS = 64 }; /* the most series */
 
 typedef struct CanvasCell {
-    uint64_t owners;     /* one bit for each series that passes */
+    uint64_t owners;     /* one bit per series */
     unsigned char dots;  /* in the order of braille's code points */
-    unsigned char owner; /* the last of them, whose colour shows */
+    unsigned char owner; /* the last of them gives the colour */
 } CanvasCell;
 
 typedef struct Canvas {
@@ -31,7 +31,7 @@ void canvas_line(Canvas *canvas, long x, long y, long to_x, long to_y, size_t ow
 /* A point without neighbours. */
 void canvas_lone_point(Canvas *canvas, long x, long y, size_t owner);
 
-/* Of the series in a cell, the one whose turn it is in this column. */
+/* The series to show in this column, among those in the cell. */
 size_t canvas_owner_in_turn(const CanvasCell *cell, size_t column);
 
 #endif

@@ -1,10 +1,8 @@
 /* Line charts for terminals.
  *
- * With one series, or with colours to tell several apart, curves are drawn in braille: 2 by 4
- * dots in every cell, consecutive points connected; bands are left to pictures. Otherwise every
- * series is drawn with a letter of its own, and where curves meet the letters take turns along
- * the row, so that none hides another. Axes, round tick values, labels and the legend fit into
- * the size asked for. */
+ * With one series, or with colours, curves are drawn in braille: 2 by 4 dots per cell, points
+ * connected. Otherwise each series has a letter, and where curves meet the letters alternate.
+ * Bands appear only in SVG. Axes, ticks, labels and the legend fit into the given size. */
 #ifndef LINNET_CHART_H
 #define LINNET_CHART_H
 
@@ -18,7 +16,7 @@ typedef struct ChartPoint {
 } ChartPoint;
 
 typedef struct ChartSeries {
-    const char *name; /* shown in the legend, made safe; any text will do; NULL: not shown */
+    const char *name; /* in the legend, where it is escaped; NULL: not listed */
     const ChartPoint *points;
     size_t count;
 } ChartSeries;

@@ -1,9 +1,8 @@
-/* Attention weights of one head as squares, in SVG.
+/* Attention weights of one head as a heatmap in SVG.
  *
- * A square's depth of colour grows with the square root of its weight, so that a weight of a
- * hundredth can still be seen; blue is above zero, orange below, which colour-blind people can
- * tell apart, and zero is the paper's own colour, light or dark. A square names its value when
- * the mouse rests on it, without any script. */
+ * Opacity is the square root of the weight, so that a weight of 0.01 is still visible. Positive
+ * weights are blue and negative ones orange, which colour-blind people can tell apart. A square
+ * shows its value when the mouse rests on it. */
 #ifndef LINNET_HEATMAP_H
 #define LINNET_HEATMAP_H
 
@@ -11,11 +10,11 @@
 
 #include <stdio.h>
 
-/* What the maps need in a document's style sheet; the colours follow a wish for dark. */
+/* The rules for a document's style sheet, for light and dark themes. */
 extern const char heatmap_style[];
 
 typedef struct HeatmapSize {
-    size_t labels; /* where the squares begin, from the left and from above */
+    size_t labels; /* the margin at the left and at the top, for labels */
     size_t width, height;
 } HeatmapSize;
 

@@ -1,5 +1,4 @@
-/* inspect: what a trained model makes of a text: where its attention goes, and what it expects
- * to follow. */
+/* inspect: attention weights and next-token predictions of a trained model on a text. */
 #include "eval/draw/heatmap.h"
 #include "eval/inspect/json.h"
 #include "eval/inspect/page.h"
@@ -49,7 +48,7 @@ static const Option rows[] = {
      .also = "report"},
     {.name = "svg", .argument = "FILE", .type = OPTION_TEXT,
      .offset = FIELD(svg),
-     .help = "write a picture of all weights to this file"},
+     .help = "also write all weights as an SVG picture to this file"},
     {.name = "json", .type = OPTION_FLAG,
      .offset = FIELD(json), .fallback = "no",
      .help = "print all weights and predictions as JSON instead"},
@@ -89,7 +88,7 @@ static char *read_input(size_t *size)
         text = memory_resize(text, *size + step, 1, "the text");
         got = fread(text + *size, 1, step, stdin);
         if (*size > most)
-            die("standard input is longer than 16 MB: give it less, of which the end is read");
+            die("standard input is longer than 16 MB; give a shorter text");
     }
     if (ferror(stdin))
         die("standard input cannot be read");
@@ -114,7 +113,7 @@ static int32_t *encode_text(const Vocabulary *vocabulary, const char *option)
         warn("the text has %zu unknown token%s; the model reads %s instead", unknown,
              unknown == 1 ? "" : "s", vocabulary->words[vocabulary->unk]);
     if (arrlenu(ids) == 1)
-        die_usage("the text is empty; --text gives one");
+        die_usage("the text is empty; give one with --text");
     free(input);
     return ids;
 }
@@ -127,8 +126,8 @@ static size_t settle_length(size_t count, const Model *model, const Settings *se
         warn("the text has %zu tokens; the last %zu are read, which is %s", count, read,
              read == model->config.context ? "the model's context" : "as many as can be");
     if (settings->look.shown < read)
-        warn("the last %zu of %zu tokens are shown; --tokens says how many",
-             settings->look.shown, read);
+        warn("showing the last %zu of %zu tokens; --tokens N shows more", settings->look.shown,
+             read);
     return read;
 }
 
@@ -180,7 +179,9 @@ int main(int argc, char **argv)
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count != 1)
-        die_usage(line.operand_count ? "one run at a time" : "a run is missing");
+        die_usage(line.operand_count
+                      ? "give only one run"
+                      : "no run given; give a run directory, such as runs/linear");
 
     LoadedModel loaded;
     Inspection inspection;

@@ -200,7 +200,7 @@ void inspect_print_picture(FILE *out, const Inspection *inspection, const HeadVi
     free(title);
     print_key(out, view, shape);
     if (fit.first > 0)
-        fprintf(out, "The first %zu of %zu columns have no room on this screen.\n\n", fit.first,
+        fprintf(out, "The first %zu of %zu columns do not fit on this screen.\n\n", fit.first,
                 inspection->columns);
     print_numbers(out, inspection, fit);
     for (size_t i = 0; i < inspection->shown; i++)

@@ -1,17 +1,15 @@
-/* Fewer rows of a log, with the same look.
+/* Thins a log for drawing.
  *
- * A curve of a hundred thousand points has hundreds in every column of a screen. Of each
- * stretch of rows only those are kept that its curves need: the lowest and the highest value,
- * so that no peak is lost, and one that is no number, so that a gap stays a gap. The first row
- * and the last stay as well. */
+ * A curve of a hundred thousand points has hundreds in every column of a screen. Each interval
+ * keeps its lowest and its highest value, so that no peak is lost, and one value that is not
+ * finite, so that gaps stay. The first and the last row stay as well. */
 #ifndef LINNET_THIN_H
 #define LINNET_THIN_H
 
 #include "eval/runs/runlog.h"
 
-/* The rows that the curves of training loss, validation loss and speed need, each of at most so
- * many points (5 or more), as a new array of stb_ds: all of the rows where there are no more.
- */
+/* A new stb_ds array of the rows to draw the training loss, validation loss and speed with at
+ * most this many points each (5 or more). */
 RunLogRow *thin_rows(const RunLogRow *rows, size_t most);
 
 #endif
