@@ -16,12 +16,6 @@
 
 /* --- cutting --- */
 
-/* As utf8_length, which most characters do not need. */
-static size_t character_length(const char *text, size_t size)
-{
-    return size && (unsigned char)*text < 0x80 ? 1 : utf8_length(text, size);
-}
-
 static size_t cut_line_end(const char **token)
 {
     *token = TOKEN_EOS;
@@ -55,7 +49,7 @@ static size_t cut_character(const char *text, size_t size, size_t *at, const cha
         *at = i + carriage + 1;
         return cut_line_end(token);
     }
-    size_t length = character_length(text + i, size - i);
+    size_t length = utf8_character(text + i, size - i);
     *token = text + i;
     *at = i + (length ? length : 1);
     return length ? length : 1;
@@ -220,44 +214,4 @@ const char *tokenizer_name(size_t index)
 {
     const Tokenizer *tokenizer = tokenizer_find(index);
     return tokenizer ? tokenizer->name : NULL;
-}
-
-/* The next character that is not a plain visible one; most of a text is passed over here. */
-static size_t skip_plain(const char *text, size_t size, size_t at)
-{
-    while (at < size && text[at] > ' ' && text[at] <= '~')
-        at++;
-    return at;
-}
-
-bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *text,
-                     size_t size, Error *error)
-{
-    if (!tokenizer->cut)
-        return true;
-    size_t longest = *tokenizer->separator ? TOKEN_LONGEST : SIZE_MAX, line = 1, word = 0;
-    for (size_t at = skip_plain(text, size, 0);; at = skip_plain(text, size, at)) {
-        if (at - word > longest)
-            return error_set(error,
-                             "%s:%zu: a word is longer than the limit of %d bytes; use "
-                             "--tokens char for text without spaces",
-                             name, line, TOKEN_LONGEST);
-        if (at == size)
-            return true;
-        size_t length = character_length(text + at, size - at);
-        if (!length)
-            return error_set(error,
-                             "%s:%zu: invalid UTF-8 at byte %zu; convert the text to UTF-8, "
-                             "or use --tokens byte",
-                             name, line, at);
-        if (!text[at])
-            return error_set(error,
-                             "%s:%zu: binary data at byte %zu; a text has no zero bytes, and "
-                             "--tokens byte takes anything",
-                             name, line, at);
-        line += text[at] == '\n';
-        at += length;
-        if (utf8_is_space(text[at - 1]))
-            word = at;
-    }
 }

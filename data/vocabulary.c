@@ -97,6 +97,48 @@ void vocabulary_add_bytes(Vocabulary *vocabulary)
     vocabulary->eos = '\n';
 }
 
+/* --- checking and learning --- */
+
+/* Skips printable ASCII, which is most of a text, to the next other character. */
+static size_t skip_plain(const char *text, size_t size, size_t at)
+{
+    while (at < size && text[at] > ' ' && text[at] <= '~')
+        at++;
+    return at;
+}
+
+bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *text,
+                     size_t size, Error *error)
+{
+    if (!tokenizer->cut)
+        return true;
+    size_t longest = *tokenizer->separator ? TOKEN_LONGEST : SIZE_MAX, line = 1, word = 0;
+    for (size_t at = skip_plain(text, size, 0);; at = skip_plain(text, size, at)) {
+        if (at - word > longest)
+            return error_set(error,
+                             "%s:%zu: a word is longer than the limit of %d bytes; use "
+                             "--tokens char for text without spaces",
+                             name, line, TOKEN_LONGEST);
+        if (at == size)
+            return true;
+        size_t length = utf8_character(text + at, size - at);
+        if (!length)
+            return error_set(error,
+                             "%s:%zu: invalid UTF-8 at byte %zu; convert the text to UTF-8, "
+                             "or use --tokens byte",
+                             name, line, at);
+        if (!text[at])
+            return error_set(error,
+                             "%s:%zu: binary data at byte %zu; a text has no zero bytes, and "
+                             "--tokens byte takes anything",
+                             name, line, at);
+        line += text[at] == '\n';
+        at += length;
+        if (utf8_is_space(text[at - 1]))
+            word = at;
+    }
+}
+
 static void begin(Vocabulary *vocabulary, const Tokenizer *tokenizer)
 {
     *vocabulary = (Vocabulary){.tokenizer = tokenizer, .eos = TOKEN_NONE, .unk = TOKEN_NONE};

@@ -1,5 +1,6 @@
 #include "src/program.h"
 #include "src/memory.h"
+#include "src/processor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +9,48 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const uint32_t processor_built_for = 0
+#ifdef __SSE4_2__
+                                     | PROCESSOR_SSE42
+#endif
+#ifdef __POPCNT__
+                                     | PROCESSOR_POPCNT
+#endif
+#ifdef __AVX__
+                                     | PROCESSOR_AVX
+#endif
+#ifdef __AVX2__
+                                     | PROCESSOR_AVX2
+#endif
+#ifdef __FMA__
+                                     | PROCESSOR_FMA
+#endif
+#ifdef __BMI__
+                                     | PROCESSOR_BMI
+#endif
+#ifdef __BMI2__
+                                     | PROCESSOR_BMI2
+#endif
+#ifdef __AVX512F__
+                                     | PROCESSOR_AVX512F
+#endif
+#ifdef __AVX512BW__
+                                     | PROCESSOR_AVX512BW
+#endif
+#ifdef __AVX512DQ__
+                                     | PROCESSOR_AVX512DQ
+#endif
+#ifdef __AVX512VL__
+                                     | PROCESSOR_AVX512VL
+#endif
+#ifdef __AVX512BF16__
+                                     | PROCESSOR_AVX512BF16
+#endif
+    ;
+
+/* Has the linker take the constructor out of the library. */
+__attribute__((used)) static void (*const check)(void) = processor_check;
 
 static const Option about_rows[] = {
     {.name = "help",

@@ -159,6 +159,13 @@ for program in train sample eval compare export bench inspect toy; do
     check "$program --helpp" exits 2
     check "$program --helpp has a suggestion" says "did you mean '--help'"
 done
+# On a processor without AVX; only an emulator can show that.
+if command -v qemu-x86_64 >/dev/null && grep -q '^flags.* avx' /proc/cpuinfo 2>/dev/null; then
+    qemu-x86_64 -cpu qemu64 "$bin/train" --version >out 2>err </dev/null
+    status=$?
+    check 'a program built for another processor says so' \
+        eval 'exits 1 && says "train: built for a processor with .*AVX2.*make ARCH="'
+fi
 # What people who come from other programs look for first.
 for term in 'gradient clipping' 'early stopping' RoPE 'gradient checkpointing' 'batch size' SWA EMA \
     'weight decay' 'mixed precision' warmup 'gradient accumulation' 'learning rate' \

@@ -1,6 +1,7 @@
 /* The bottom of the house: texts, errors and memory. */
 #include "src/file.h"
 #include "src/memory.h"
+#include "src/processor.h"
 #include "src/text.h"
 #include "tests/scratch.h"
 #include "tests/support.h"
@@ -277,6 +278,23 @@ START_TEST(an_arena_hands_out_what_it_measured)
 }
 END_TEST
 
+START_TEST(missing_extensions_of_the_processor_are_named)
+{
+    char names[64];
+    uint32_t wanted = PROCESSOR_AVX2 | PROCESSOR_FMA | PROCESSOR_AVX512F;
+    ck_assert_uint_eq(processor_missing(wanted, wanted | PROCESSOR_BMI, names, sizeof names),
+                      0);
+    ck_assert_str_eq(names, "");
+    ck_assert_uint_eq(processor_missing(wanted, PROCESSOR_FMA, names, sizeof names), 2);
+    ck_assert_str_eq(names, "AVX2, AVX-512F");
+    ck_assert_uint_eq(processor_missing(UINT32_MAX, 0, names, 16), 12);
+    ck_assert_uint_eq(strlen(names), 15); /* cut to fit */
+#ifdef __AVX__
+    ck_assert(processor_built_for & PROCESSOR_AVX);
+#endif
+}
+END_TEST
+
 Suite *core_suite(void)
 {
     Suite *suite = suite_create("core");
@@ -290,6 +308,7 @@ Suite *core_suite(void)
     tcase_add_test(tests, numbers_are_read_strictly);
     tcase_add_test(tests, distances_count_changed_letters);
     tcase_add_test(tests, columns_count_characters);
+    tcase_add_test(tests, missing_extensions_of_the_processor_are_named);
     tcase_add_test(tests, an_error_is_filled_and_cut_to_fit);
     tcase_add_test(tests, warnings_do_not_command_the_terminal);
     tcase_add_test(tests, products_that_fit_are_given);

@@ -44,9 +44,10 @@ static char *gradient_astray(const Trainer *t)
     return text_format("no single gradient, but their length");
 }
 
-void astray_explain(const Trainer *t, const Step *step, size_t batches, Error *error)
+void astray_explain(const Trainer *t, const Step *step, size_t first, size_t batches,
+                    Error *error)
 {
-    size_t number = t->progress.step, first = trainer_next_batch(t);
+    size_t number = t->progress.step;
     bool loss = !isfinite(step->nats);
     char *where = loss ? part_astray(t) : gradient_astray(t);
     char *batch = loss || batches == 1

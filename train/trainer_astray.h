@@ -1,12 +1,14 @@
-/* Why a step was not taken: where in the model, in the text and on the schedule the numbers
- * ceased to be finite. */
+/* Explains a step that was not taken: where in the model, the text and the schedule a number is
+ * NaN or infinite. */
 #ifndef LINNET_TRAINER_ASTRAY_H
 #define LINNET_TRAINER_ASTRAY_H
 
 #include "train/trainer.h"
 
-/* Right after the step's batches were computed, the last of them being the one in which the
- * loss went astray, if it did: their activations and gradients are still there. */
-void astray_explain(const Trainer *trainer, const Step *step, size_t batches, Error *error);
+/* Call it right after the step's batches, `batches` of them from `first` of the epoch on, were
+ * computed, while their activations and gradients are still there. If the loss is not finite,
+ * that of the last batch is not. */
+void astray_explain(const Trainer *trainer, const Step *step, size_t first, size_t batches,
+                    Error *error);
 
 #endif

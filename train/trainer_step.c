@@ -189,7 +189,7 @@ static void explain(const Trainer *t, const Step *step, size_t batches, Error *e
 {
     size_t rank = rank_astray(t, step);
     if (rank == ranks_own())
-        astray_explain(t, step, batches, error);
+        astray_explain(t, step, trainer_next_batch(t), batches, error);
     ranks_share(error, sizeof *error, rank);
 }
 
