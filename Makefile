@@ -19,6 +19,7 @@
 #   make determinism runs stay bit-identical       make soak      kill and resume for hours
 #   make ranks      training with MPI              make interop   exports read by other programs
 #   make scale      speed of MPI on slow networks  make test-long nearly all of these
+#   make peers      training speed beside PyTorch
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
@@ -399,6 +400,10 @@ interop: all
 interop-light: all
 	sh tests/interop/run.sh $(BIN) $(BUILD)/interop light
 
+# Training speed, in turns with PyTorch in a Python environment of its own.
+peers: all
+	sh eval/bench/peers.sh $(BIN) $(BUILD)/peers
+
 # Two checks are off: one asks for the functions of C11's Annex K, which glibc does not have, and
 # one does not understand va_start.
 TIDY = -clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling,-clang-analyzer-valist.Uninitialized
@@ -443,4 +448,4 @@ clean:
 
 .PHONY: all manual always libraries deps demo experiment test check help asan sanitized tsan threads \
         valgrind observed analyze cppcheck coverage covered determinism building ranks scale soak test-long faults \
-        faulted fuzzer fuzz fuzzed interop interop-light format lint install uninstall clean
+        faulted fuzzer fuzz fuzzed interop interop-light peers format lint install uninstall clean

@@ -185,6 +185,8 @@ tiny() {
     bin/compare "$runs"/tiny/softmax-? "$runs"/tiny/linear-? "$runs"/tiny/gated-delta-? \
         --markdown --svg eval/curves.svg --title "$(tiny_title)" >"$part"
     publish tiny $report
+    bin/compare "$runs"/tiny/softmax-? "$runs"/tiny/linear-? --svg eval/loss.svg \
+        --title 'Softmax attention learns more per epoch' >/dev/null
 }
 
 # change NAME OPTIONS...: tiny with other options.
@@ -293,6 +295,9 @@ length() {
             END { for (i = 1; i <= count; i++) print row[order[i]] " |" }'
     } >"$part"
     publish length $report
+    bin/bench attention --batch 8 --dim 64 --heads 1 --repeats 7 --kinds softmax,linear \
+        --n 128,256,512,1024,2048,4096,8192 --svg eval/time.svg \
+        --title 'Linear attention is faster, ever more with length' >/dev/null
 }
 
 # Every kind with its own defaults, one seed; the speeds need an idle machine.
