@@ -75,8 +75,13 @@ void shards_make(Shards *shards, size_t count, size_t reals, size_t *bounds)
                        .end = share_start(count, ranks, own + 1),
                        .reals = reals,
                        .bounds = bounds};
-    ShardNode *nodes = nodes_of(shards->first, shards->end, &shards->held);
-    arrfree(nodes);
+    shards->parts = memory_take(ranks, sizeof(ShardNode *), "the shards");
+    for (size_t rank = 0; rank < ranks; rank++) {
+        size_t most;
+        shards->parts[rank] = nodes_of(share_start(count, ranks, rank),
+                                       share_start(count, ranks, rank + 1), &most);
+        shards->held = rank == own ? most : shards->held;
+    }
     shards->memory = memory_take(shards->held, sizeof *shards->memory, "the shards");
 }
 
@@ -84,6 +89,10 @@ void shards_free(Shards *shards)
 {
     arrfree(shards->bounds);
     arrfree(shards->nodes);
+    arrfree(shards->sum);
+    for (size_t rank = 0; shards->parts && rank < ranks_count(); rank++)
+        arrfree(shards->parts[rank]);
+    free(shards->parts);
     free(shards->memory);
     *shards = (Shards){0};
 }
@@ -93,16 +102,11 @@ static size_t slice_reals(const Shards *shards)
     return shards->bounds[ranks_own() + 1] - shards->bounds[ranks_own()];
 }
 
-/* How many nodes come from other ranks. */
 static size_t arriving_nodes(const Shards *shards)
 {
-    size_t total = 0, most;
-    for (size_t rank = 0; rank < ranks_count(); rank++) {
-        ShardNode *nodes = nodes_of(share_start(shards->count, ranks_count(), rank),
-                                    share_start(shards->count, ranks_count(), rank + 1), &most);
-        total += rank == ranks_own() ? 0 : arrlenu(nodes);
-        arrfree(nodes);
-    }
+    size_t total = 0;
+    for (size_t rank = 0; rank < ranks_count(); rank++)
+        total += rank == ranks_own() ? 0 : arrlenu(shards->parts[rank]);
     return total;
 }
 
@@ -135,46 +139,40 @@ static void send_parts(const Shards *shards)
                        shards->bounds[rank + 1] - shards->bounds[rank], rank, (int)i);
 }
 
-/* The nodes of all ranks, in order, with this rank's slice of each; the caller's array. */
-static ShardNode *receive_parts(const Shards *shards)
+/* Finds this rank's slice of the nodes of all ranks. */
+static void receive_parts(Shards *shards)
 {
-    ShardNode *all = NULL;
     real *arriving = shards->arriving;
-    size_t own = ranks_own(), most;
-    for (size_t rank = 0; rank < ranks_count(); rank++) {
-        ShardNode *nodes = nodes_of(share_start(shards->count, ranks_count(), rank),
-                                    share_start(shards->count, ranks_count(), rank + 1), &most);
-        for (size_t i = 0; i < arrlenu(nodes); i++) {
-            nodes[i].sum = arriving;
+    size_t own = ranks_own();
+    for (size_t rank = 0; rank < ranks_count(); rank++)
+        for (size_t i = 0; i < arrlenu(shards->parts[rank]); i++) {
+            ShardNode *node = &shards->parts[rank][i];
             if (rank == own) {
-                nodes[i].sum = shards->nodes[i].sum + shards->bounds[own];
+                node->sum = shards->nodes[i].sum + shards->bounds[own];
             } else {
+                node->sum = arriving;
                 ranks_receive(arriving, slice_reals(shards), rank, (int)i);
                 arriving += slice_reals(shards);
             }
-            arrput(all, nodes[i]);
         }
-        arrfree(nodes);
-    }
-    return all;
 }
 
 real *shards_sum(Shards *shards)
 {
     merge_halves(shards->nodes, shards->reals);
     send_parts(shards);
-    ShardNode *all = receive_parts(shards), *sum = NULL;
+    receive_parts(shards);
     ranks_arrive();
-    for (size_t i = 0; i < arrlenu(all); i++) {
-        arrput(sum, all[i]);
-        merge_halves(sum, slice_reals(shards));
-    }
-    while (arrlenu(sum) > 1)
-        merge(sum, slice_reals(shards));
+    arrsetlen(shards->sum, 0);
+    for (size_t rank = 0; rank < ranks_count(); rank++)
+        for (size_t i = 0; i < arrlenu(shards->parts[rank]); i++) {
+            arrput(shards->sum, shards->parts[rank][i]);
+            merge_halves(shards->sum, slice_reals(shards));
+        }
+    while (arrlenu(shards->sum) > 1)
+        merge(shards->sum, slice_reals(shards));
     real *slice = shards->memory[0] + shards->bounds[ranks_own()];
-    if (sum[0].sum != slice)
-        memcpy(slice, sum[0].sum, slice_reals(shards) * sizeof *slice);
-    arrfree(sum);
-    arrfree(all);
+    if (shards->sum[0].sum != slice)
+        memcpy(slice, shards->sum[0].sum, slice_reals(shards) * sizeof *slice);
     return shards->memory[0];
 }

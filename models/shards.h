@@ -23,6 +23,8 @@ typedef struct Shards {
     size_t reals;             /* of a gradient */
     size_t *bounds;           /* [ranks + 1] where the slices begin and end */
     ShardNode *nodes;         /* of this rank, an array of stb_ds; sums are in memory[] */
+    ShardNode **parts;        /* [ranks] their nodes, with this rank's slice of each sum */
+    ShardNode *sum;           /* the nodes being summed in shards_sum */
     real **memory;            /* [held] gradients */
     size_t held;
     real *arriving; /* the parts of this rank's slice that others send */

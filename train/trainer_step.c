@@ -1,7 +1,6 @@
 /* The steps of a training run: the gradients of its shards, their sum, the update; and what is
  * due between steps. */
 #include "models/update.h"
-#include "src/crc32c.h"
 #include "src/optim/schedule.h"
 #include "src/ranks.h"
 #include "src/team.h"
@@ -10,6 +9,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <zlib.h>
 
 /* --- places in the run --- */
 
@@ -242,7 +242,8 @@ bool trainer_check_weights(const Trainer *t, Error *error)
 {
     size_t bytes = t->model.table.total * sizeof *t->model.base;
     return ranks_count() == 1 ||
-           ranks_same("the weights of its model", crc32c(t->model.base, bytes), error);
+           ranks_same("the weights of its model",
+                      crc32_z(0, (const Bytef *)t->model.base, bytes), error);
 }
 
 void trainer_swap_average(Trainer *t)
