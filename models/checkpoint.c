@@ -90,7 +90,7 @@ static bool read_settings(Checkpoint *c, Error *error)
                                   {NULL, corpus_option_rows, corpus_option_count, &c->corpus}};
     const char *settings = safetensors_metadata(&c->file, "settings");
     if (!settings)
-        return error_set(error, "%s: a safetensors file, but not one of linnet's",
+        return error_set(error, "%s: a safetensors file, but not a linnet checkpoint",
                          c->file.path);
     char *where = text_format("%s: settings", c->file.path);
     options_set_defaults(groups, 2);
@@ -107,7 +107,7 @@ static bool read_vocabulary(Checkpoint *c, Error *error)
     enum { MOST_BYTES = 1 << 30 };
     const TensorEntry *entry = safetensors_find(&c->file, WORDS);
     if (!entry || entry->type != TENSOR_U8 || entry->rank != 1 || entry->size > MOST_BYTES)
-        return error_set(error, "%s: no vocabulary in it", c->file.path);
+        return error_set(error, "%s: the tensor vocab is missing or malformed", c->file.path);
     char *words = memory_take(entry->size + 1, 1, "the vocabulary");
     Error why;
     bool good = safetensors_load(&c->file, WORDS, TENSOR_U8, 1, entry->shape, words, error);
@@ -145,7 +145,7 @@ static bool check_tensors(Checkpoint *c, Error *error)
             (c->config.carry_state && strcmp(tensor->name, CARRIED) == 0))
             continue;
         if (!row_of(c, tensor->name))
-            return error_set(error, "%s: tensor %s has no place in this model", c->file.path,
+            return error_set(error, "%s: unexpected tensor %s", c->file.path,
                              tensor_label(tensor->name).text);
         moments += strncmp(tensor->name, "opt.", 4) == 0;
         averages += strncmp(tensor->name, AVERAGE, strlen(AVERAGE)) == 0;
@@ -157,18 +157,18 @@ static bool check_tensors(Checkpoint *c, Error *error)
             return error_set(error, "%s: tensor %s is missing", c->file.path, row->name);
         if (tensor->rank != row->rank || tensor->shape[0] != row->shape[0] ||
             (row->rank == 2 && tensor->shape[1] != row->shape[1]))
-            return error_set(error, "%s: tensor %s has the shape %s, the settings say %s",
+            return error_set(error, "%s: tensor %s has shape %s, the settings require %s",
                              c->file.path, row->name,
                              tensor_shape_label(tensor->rank, tensor->shape).text,
                              tensor_shape_label(row->rank, row->shape).text);
     }
     c->has_moments = moments == 2 * c->table.count;
     if (moments && !c->has_moments)
-        return error_set(error, "%s: some of the optimizer's moments are missing",
+        return error_set(error, "%s: optimizer state incomplete: some moments are missing",
                          c->file.path);
     c->has_average = averages == c->table.count;
     if (averages && !c->has_average)
-        return error_set(error, "%s: a part of the weights' average is missing", c->file.path);
+        return error_set(error, "%s: the weight average is incomplete", c->file.path);
     return true;
 }
 
@@ -177,8 +177,8 @@ static bool check_size(const Checkpoint *c, Error *error)
 {
     size_t rows_at_least = 12 * c->config.layers;
     if (rows_at_least > c->file.header.tensor_count)
-        return error_set(error, "%s: %zu tensors cannot be a model of %zu layers", c->file.path,
-                         c->file.header.tensor_count, c->config.layers);
+        return error_set(error, "%s: %zu tensors are too few for a model of %zu layers",
+                         c->file.path, c->file.header.tensor_count, c->config.layers);
     return true;
 }
 
@@ -229,11 +229,11 @@ bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real 
 {
     if ((m || v) && !checkpoint->has_moments)
         return error_set(error,
-                         "%s: holds weights only, training cannot continue from it; the run's "
-                         "last.safetensors can",
+                         "%s: weights only, without optimizer state; training resumes from the "
+                         "run's last.safetensors",
                          checkpoint->file.path);
     if (average && !checkpoint->has_average)
-        return error_set(error, "%s: the weights' average is missing", checkpoint->file.path);
+        return error_set(error, "%s: the weight average is missing", checkpoint->file.path);
     return load_tensors(checkpoint, "", weights, error) &&
            load_tensors(checkpoint, MOMENT_M, m, error) &&
            load_tensors(checkpoint, MOMENT_V, v, error) &&

@@ -89,11 +89,11 @@ static bool fail_unknown(const char *name, const char *folder, Error *error)
         for (size_t i = 0; i < arrlenu(presets); i++)
             nearest_consider(&near, presets[i].name);
     if (near.best)
-        error_set(error, "--preset %s: there is no such preset or file; did you mean '%s'?",
-                  name, near.best);
+        error_set(error, "--preset %s: no such preset or file; did you mean '%s'?", name,
+                  near.best);
     else
         error_set(error,
-                  "--preset %s: there is no such file, and no %s" ENDING
+                  "--preset %s: no such file, and no %s" ENDING
                   " in %s; --preset help lists the presets",
                   name, name, folder);
     preset_list_free(presets);

@@ -83,10 +83,10 @@ static bool parse_type_and_shape(TensorEntry *tensor, const json_t *entry, Error
         return error_set(error, "unknown dtype %s", tensor_label(type).text);
     if (!read_sizes(json_object_get(entry, "shape"), TENSOR_MOST_AXES, tensor->shape,
                     &tensor->rank))
-        return error_set(error, "its shape is not a list of at most %d whole numbers",
+        return error_set(error, "its shape is not a list of at most %d non-negative integers",
                          TENSOR_MOST_AXES);
     if (!tensor_bytes(tensor->type, tensor->rank, tensor->shape, &tensor->size))
-        return error_set(error, "no memory holds the shape %s of %s",
+        return error_set(error, "shape %s of %s has no valid size in bytes",
                          tensor_shape_label(tensor->rank, tensor->shape).text, type);
     return true;
 }
@@ -105,10 +105,10 @@ static bool parse_tensor(TensorEntry *tensor, const char *name, const json_t *en
     size_t ends[ENDS], count;
     if (!read_sizes(json_object_get(entry, "data_offsets"), ENDS, ends, &count) ||
         count != ENDS)
-        return error_set(error, "its data_offsets are not two whole numbers");
+        return error_set(error, "its data_offsets are not two non-negative integers");
     tensor->begin = ends[0];
     if (ends[1] < ends[0])
-        return error_set(error, "it ends at byte %zu, before it begins at %zu", ends[1],
+        return error_set(error, "it ends at byte %zu, before its start at %zu", ends[1],
                          ends[0]);
     if (ends[1] - ends[0] != tensor->size)
         return error_set(error, "shape %s of %s takes %zu bytes, but it has %zu",
@@ -129,7 +129,7 @@ static bool check_metadata(json_t *metadata, Error *error)
             return error_set(error, METADATA " %s: control characters in a name",
                              tensor_label(key).text);
         if (!json_is_string(value))
-            return error_set(error, METADATA " %s: not a text", tensor_label(key).text);
+            return error_set(error, METADATA " %s: not a string", tensor_label(key).text);
     }
     return true;
 }
@@ -147,7 +147,7 @@ static bool check_checksum(const SafetensorsHeader *header, const char *json, si
         return error_set(error, "one of the checksums crc32 and header_crc32 is missing");
     if (strncmp(json, SAFETENSORS_OPENING, strlen(SAFETENSORS_OPENING)) != 0 ||
         strcmp(stored, checksum_text(safetensors_header_checksum(json, length)).digits) != 0)
-        return error_set(error, "the header is damaged: its checksum does not match");
+        return error_set(error, "the header is damaged: checksum mismatch");
     return true;
 }
 
@@ -166,15 +166,16 @@ static bool check_places(const SafetensorsHeader *header, size_t data_size, Erro
         const TensorEntry *tensor = &header->tensors[i];
         if (tensor->begin != end)
             return error_set(error,
-                             "tensor %s: begins at byte %zu of the numbers and leaves %s "
-                             "the tensor before it, which ends at %zu",
+                             "tensor %s: begins at byte %zu of the data, with %s "
+                             "the previous tensor, which ends at %zu",
                              tensor_label(tensor->name).text, tensor->begin,
                              tensor->begin > end ? "a hole after" : "an overlap with", end);
         end += tensor->size;
     }
     if (end != data_size)
         return error_set(error, "its tensors take %zu bytes, but %zu follow the header: %s",
-                         end, data_size, end > data_size ? "the file was cut" : "too many");
+                         end, data_size,
+                         end > data_size ? "the file is truncated" : "too many");
     return true;
 }
 
@@ -226,7 +227,7 @@ bool safetensors_header_parse(SafetensorsHeader *header, const char *json, size_
     json_error_t where;
     header->tree = json_loadb(json, length, JSON_REJECT_DUPLICATES, &where);
     if (!header->tree)
-        return error_set(error, "byte %d: the header is not good JSON: %s",
+        return error_set(error, "byte %d: the header is not valid JSON: %s",
                          SAFETENSORS_LENGTH_BYTES + where.position,
                          tensor_label(where.text).text);
     if (parse_tree(header, data_size, error) && check_checksum(header, json, length, error))

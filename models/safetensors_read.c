@@ -45,7 +45,7 @@ static bool read_at(int fd, size_t offset, void *bytes, size_t size, Error *erro
         if (got < 0)
             return error_set(error, "byte %zu: cannot read: %s", offset, strerror(errno));
         if (got == 0)
-            return error_set(error, "byte %zu: the file became shorter while it was read",
+            return error_set(error, "byte %zu: the file was truncated while being read",
                              offset);
         next += got;
         offset += (size_t)got;
@@ -97,7 +97,7 @@ static bool check_start(const unsigned char *start, uint64_t length, size_t size
         return error_set(error, "byte 0: a header of %llu bytes is more than the limit of %d",
                          (unsigned long long)length, SAFETENSORS_MOST_HEADER);
     if (length > size - SAFETENSORS_LENGTH_BYTES)
-        return error_set(error, "byte 0: a header of %llu bytes in a file of %zu: it was cut",
+        return error_set(error, "byte 0: a header of %llu bytes in a file of %zu: truncated",
                          (unsigned long long)length, size);
     return true;
 }
@@ -135,7 +135,7 @@ static bool check_numbers(const SafetensorsFile *file, size_t size, Error *error
         crc = crc32_z(crc, chunk, more);
     }
     if (strcmp(stored, checksum_text(crc).digits) != 0)
-        return error_set(error, "the numbers are damaged: their checksum does not match");
+        return error_set(error, "the tensor data is damaged: checksum mismatch");
     return true;
 }
 
@@ -200,7 +200,7 @@ bool safetensors_load(const SafetensorsFile *file, const char *name, TensorType 
                 read_at(file->fd, file->data_start + tensor->begin, destination, tensor->size,
                         &why);
     if (good && !tensor_is_finite(type, destination, tensor->size))
-        good = error_set(&why, "holds a value that is not finite");
+        good = error_set(&why, "contains NaN or infinity");
     return good ||
            error_set(error, "%s: %s: %s", file->path, tensor_label(name).text, why.text);
 }

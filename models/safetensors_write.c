@@ -57,7 +57,7 @@ static bool plan_numbers(Plan *plan, Error *error)
         const TensorRecord *record = plan->records[i];
         size_t bytes = record_bytes(record);
         if (!tensor_is_finite(record->type, record->data, bytes))
-            return error_set(error, "%s holds a value that is not finite; not saved",
+            return error_set(error, "%s contains NaN or infinity; not saved",
                              tensor_label(record->name).text);
         if (bytes > 0) /* zlib takes no bytes at NULL for a wish to start anew */
             plan->data_crc = crc32_z(plan->data_crc, record->data, bytes);
@@ -110,7 +110,7 @@ static bool check_plan(const Plan *plan, Error *error)
     Error why;
     if (plan->data_size >
         SAFETENSORS_MOST_FILE - SAFETENSORS_MOST_HEADER - SAFETENSORS_LENGTH_BYTES)
-        return error_set(error, "%zu bytes of numbers are more than a file may hold; not saved",
+        return error_set(error, "%zu bytes of data exceed the limit of a file; not saved",
                          plan->data_size);
     if (!safetensors_header_parse(&header, plan->header, strlen(plan->header), plan->data_size,
                                   &why))
@@ -133,8 +133,8 @@ static bool verify(FileReplacement *file, const Plan *plan, Error *error)
     }
     if (!good) {
         error_set(error,
-                  "%s: what was written does not read back as it was; the disk may be failing. "
-                  "What was there before is untouched",
+                  "%s: verification failed: the file does not read back as written; the disk "
+                  "may be failing. The previous file is unchanged",
                   file->path);
         file_replace_abort(file);
     }

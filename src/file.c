@@ -22,7 +22,7 @@ static bool read_all(int fd, const char *path, char *bytes, size_t size, Error *
         if (got < 0)
             return error_set(error, "%s: cannot read: %s", path, strerror(errno));
         if (got == 0)
-            return error_set(error, "%s: became shorter while it was read", path);
+            return error_set(error, "%s: truncated while being read", path);
         have += (size_t)got;
     }
     return true;
@@ -102,7 +102,7 @@ void file_replace_abort(FileReplacement *file)
 
 static bool fail(FileReplacement *file, const char *verb, Error *error)
 {
-    error_set(error, "%s: cannot %s: %s; what was there before is untouched", file->path, verb,
+    error_set(error, "%s: cannot %s: %s; the previous file is unchanged", file->path, verb,
               strerror(errno));
     file_replace_abort(file);
     return false;
@@ -166,7 +166,7 @@ static bool sync_folder_of(const char *path, Error *error)
     int reason = errno;
     if (fd >= 0)
         close(fd);
-    return synced || error_set(error, "%s: written, but it may not outlive a crash: %s", path,
+    return synced || error_set(error, "%s: written, but it may not survive a crash: %s", path,
                                strerror(reason));
 }
 
@@ -263,10 +263,11 @@ bool file_append(int fd, const char *path, size_t *size, const void *bytes, size
         return true;
     }
     error_set(error, "%s: cannot write: %s", path,
-              done < 0 ? strerror(errno) : "the disk took only a part of it");
+              done < 0 ? strerror(errno) : "short write, is the disk full?");
     /* What comes next must not be glued to half of this. */
     if (done > 0 && ftruncate(fd, (off_t)*size) != 0)
-        error_set(error, "%s: cannot write, and its end is torn: %s", path, strerror(errno));
+        error_set(error, "%s: cannot write, and a partial record remains at its end: %s", path,
+                  strerror(errno));
     return false;
 }
 

@@ -38,15 +38,15 @@ bool gemm_set_precision(GemmPrecision precision, Error *error)
 {
     const char *name = gemm_precision_name(precision);
     if (precision != GEMM_SINGLE && bfloat_means() == BFLOAT_NONE)
-        return error_set(error,
-                         "--precision %s: this processor does not multiply bf16 (avx512_bf16); "
-                         "please give --precision single",
-                         name);
+        return error_set(
+            error,
+            "--precision %s: this processor has no bf16 instructions (avx512_bf16); "
+            "use --precision single",
+            name);
     if (precision != GEMM_SINGLE && uses_library())
         return error_set(error,
-                         "--precision %s: that is for linnet's own kernels, and these are "
-                         "OpenBLAS's; please unset " LIBRARY_VARIABLE
-                         ", or give --precision single",
+                         "--precision %s: OpenBLAS has no such kernels; unset " LIBRARY_VARIABLE
+                         " or use --precision single",
                          name);
     weights_precision = precision;
     return true;

@@ -15,7 +15,7 @@ size_t memory_product(size_t a, size_t b, const char *what)
 {
     size_t product;
     if (__builtin_mul_overflow(a, b, &product))
-        die("%s: %zu times %zu is more than this machine can address", what, a, b);
+        die("%s: %zu x %zu bytes exceed the address space", what, a, b);
     return product;
 }
 
@@ -23,8 +23,8 @@ static _Noreturn void out_of_memory(size_t bytes, const char *what)
 {
     const size_t megabyte = 1000000;
     if (bytes < megabyte)
-        die("out of memory: %zu bytes are wanted for %s", bytes, what);
-    die("out of memory: %.1f MB are wanted for %s", (double)bytes / 1e6, what);
+        die("out of memory: cannot allocate %zu bytes for %s", bytes, what);
+    die("out of memory: cannot allocate %.1f MB for %s", (double)bytes / 1e6, what);
 }
 
 void *memory_take(size_t count, size_t size, const char *what)
@@ -55,7 +55,7 @@ FILE *memory_text_open(char **text, size_t *size, const char *what)
 {
     FILE *stream = open_memstream(text, size);
     if (!stream)
-        die("out of memory: there is none for %s", what);
+        die("out of memory: cannot allocate space for %s", what);
     return stream;
 }
 
@@ -63,7 +63,7 @@ void memory_text_close(FILE *stream, const char *what)
 {
     bool whole = !ferror(stream);
     if (fclose(stream) != 0 || !whole)
-        die("out of memory: there is too little for %s", what);
+        die("out of memory while writing %s", what);
 }
 
 void *arena_bytes(Arena *arena, size_t count, size_t size)
@@ -72,7 +72,7 @@ void *arena_bytes(Arena *arena, size_t count, size_t size)
     size_t start = arena->used;
     if (__builtin_add_overflow(start, bytes, &arena->used) ||
         __builtin_add_overflow(arena->used, ALIGNMENT - 1, &arena->used))
-        die("the model: its sizes add up to more than this machine can address");
+        die("the model: its tensors exceed the address space");
     arena->used &= ~(ALIGNMENT - 1);
     if (!arena->base)
         return NULL;

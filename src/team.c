@@ -171,7 +171,7 @@ void team_start(size_t threads)
     while (team.size < threads) {
         if (pthread_create(&team.threads[team.size], NULL, worker_main,
                            (void *)(uintptr_t)team.size) != 0) {
-            warn("the system refused thread %zu; going on with %zu", team.size + 1, team.size);
+            warn("cannot start thread %zu; continuing with %zu", team.size + 1, team.size);
             break;
         }
         team.size++;

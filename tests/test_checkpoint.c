@@ -108,7 +108,7 @@ START_TEST(weights_that_are_not_finite_are_not_saved)
                                .corpus = &content_corpus};
     Error error;
     ck_assert(!checkpoint_save(content.path, &saved, &error));
-    support_check_error(&error, content.path, "not finite");
+    support_check_error(&error, content.path, "NaN or infinity");
     Checkpoint before;
     ck_assert_msg(checkpoint_open(&before, content.path, &error), "%s", error.text);
     checkpoint_close(&before);

@@ -127,7 +127,7 @@ START_TEST(a_full_disk_leaves_the_old_file)
     memset(text, 'x', 5000);
     ck_assert(!replace_within(1000, path, text, &error));
     support_check_error(&error, path, "cannot write");
-    support_check_error(&error, path, "untouched");
+    support_check_error(&error, path, "unchanged");
     check_content(path, "old");
     ck_assert_uint_eq(scratch_count(), 1);
     free(text);

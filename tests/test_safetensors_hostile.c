@@ -16,26 +16,26 @@ START_TEST(test_bad_json)
     static const struct {
         const char *header, *reason;
     } bad[] = {
-        {"", "byte 8: the header is not good JSON"},
-        {"{", "not good JSON"},
+        {"", "byte 8: the header is not valid JSON"},
+        {"{", "not valid JSON"},
         {"[]", "not a JSON object"},
         {"[{}]", "not a JSON object"},
-        {"7", "not good JSON"},
-        {"{} {}", "not good JSON"},
-        {"{}x", "not good JSON"},
-        {"{\"\xff\":1}", "byte 10: the header is not good JSON: unable to decode byte 0xff"},
-        {"{\"a\xed\xa0\x80\":1}", "not good JSON"},
-        {"\xef\xbb\xbf{}", "not good JSON"},
-        {"{\"a\":\"\x1b[2J\"}", "not good JSON"},
-        {"{\"a\\u0000b\":1}", "not good JSON"},
-        {"{\"__metadata__\":{\"a\":\"b\\u0000c\"}}", "not good JSON"},
-        {"{\"__metadata__\":{\"a\\u0000\":\"b\"}}", "not good JSON"},
+        {"7", "not valid JSON"},
+        {"{} {}", "not valid JSON"},
+        {"{}x", "not valid JSON"},
+        {"{\"\xff\":1}", "byte 10: the header is not valid JSON: unable to decode byte 0xff"},
+        {"{\"a\xed\xa0\x80\":1}", "not valid JSON"},
+        {"\xef\xbb\xbf{}", "not valid JSON"},
+        {"{\"a\":\"\x1b[2J\"}", "not valid JSON"},
+        {"{\"a\\u0000b\":1}", "not valid JSON"},
+        {"{\"__metadata__\":{\"a\":\"b\\u0000c\"}}", "not valid JSON"},
+        {"{\"__metadata__\":{\"a\\u0000\":\"b\"}}", "not valid JSON"},
         {"{\"__metadata__\":{},\"__metadata__\":{}}", "duplicate object key"},
         {"{\"__metadata__\":{\"a\":\"b\",\"a\":\"b\"}}", "duplicate object key"},
         {"{\"__metadata__\":[]}", "__metadata__ is not an object"},
         {"{\"__metadata__\":\"x\"}", "__metadata__ is not an object"},
-        {"{\"__metadata__\":{\"a\":1}}", "__metadata__ a: not a text"},
-        {"{\"__metadata__\":{\"a\":{}}}", "__metadata__ a: not a text"},
+        {"{\"__metadata__\":{\"a\":1}}", "__metadata__ a: not a string"},
+        {"{\"__metadata__\":{\"a\":{}}}", "__metadata__ a: not a string"},
         {"{\"__metadata__\":{\"\\u001b\":\"\"}}", "\\x1b: control characters"},
         {"{\"__metadata__\":{\"crc32\":\"00000000\"}}", "checksums"},
         {"{\"__metadata__\":{\"header_crc32\":\"00000000\"}}", "checksums"},
@@ -45,7 +45,7 @@ START_TEST(test_bad_json)
     for (size_t i = 0; i < COUNT(bad); i++)
         tensor_refused_header(bad[i].header, 0, bad[i].reason);
     tensor_put_length(3, "{}\0", 3, 0);
-    tensor_refused("a zero byte after the JSON", "not good JSON");
+    tensor_refused("a zero byte after the JSON", "not valid JSON");
 }
 END_TEST
 
@@ -65,7 +65,7 @@ START_TEST(test_bad_entries)
         {"{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,2]}}", "its shape is not"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2]}}", "its data_offsets are not"},
         {"{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\"," REST, "duplicate object key"},
-        {"{\"a\":{\"dtype\":\"U8\"," REST "x", "not good JSON"},
+        {"{\"a\":{\"dtype\":\"U8\"," REST "x", "not valid JSON"},
         {"{" TENSOR_ENTRY("a", "U8", "2", 0, 2) "}", "its shape is not"},
         {"{" TENSOR_ENTRY("a", "U8", "{}", 0, 2) "}", "its shape is not"},
         {"{" TENSOR_ENTRY("a", "U8", "[\"2\"]", 0, 2) "}", "its shape is not"},
@@ -83,11 +83,11 @@ START_TEST(test_bad_entries)
          "its data_offsets are not"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0]}}", "its data_offsets"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,1,2]}}", "its data_off"},
-        {"{" TENSOR_ENTRY("a", "U8", "[2]", 2, 0) "}", "before it begins"},
+        {"{" TENSOR_ENTRY("a", "U8", "[2]", 2, 0) "}", "before its start"},
         {"{" TENSOR_ENTRY("a", "U8", "[3]", 0, 2) "}", "[3] of U8 takes 3 bytes, but it has 2"},
         {"{" TENSOR_ENTRY("a", "F32", "[2]", 0, 2) "}", "takes 8 bytes, but it has 2"},
         {"{" TENSOR_ENTRY("a", "U8", "[0]", 0, 2) "}", "takes 0 bytes, but it has 2"},
-        {"{" TENSOR_ENTRY("a", "F4", "[3]", 0, 2) "}", "no memory holds the shape [3] of F4"},
+        {"{" TENSOR_ENTRY("a", "F4", "[3]", 0, 2) "}", "shape [3] of F4 has no valid size"},
         {"{" TENSOR_ENTRY("a\\u001b", "U8", "[2]", 0, 2) "}",
          "tensor a\\x1b: control characters"},
         {"{" TENSOR_ENTRY("a\\n", "U8", "[2]", 0, 2) "}", "tensor a\\x0a: control characters"},
@@ -111,12 +111,12 @@ START_TEST(test_huge_shapes)
     } bad[] = {
         {"[2,18446744073709551614]", "too big integer"},
         {"[2,9223372036854775807]", "its shape is not"},
-        {"[4294967296,4294967296]", "no memory holds"},
+        {"[4294967296,4294967296]", "no valid size"},
         {"[0,9223372036854775808]", "too big integer"},
         {"[0,9223372036854775807]", "its shape is not"},
-        {"[0,281474976710655,65536]", "no memory holds"},
-        {"[281474976710655,65536,0]", "no memory holds"},
-        {"[281474976710655,8193]", "no memory holds"}, /* in bits it overflows */
+        {"[0,281474976710655,65536]", "no valid size"},
+        {"[281474976710655,65536,0]", "no valid size"},
+        {"[281474976710655,8193]", "no valid size"}, /* in bits it overflows */
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         char *header = text_format("{\"a\":{\"dtype\":\"U8\",\"shape\":%s,"
@@ -145,8 +145,8 @@ START_TEST(test_bad_places)
     tensor_refused_header("{" A "," TENSOR_ENTRY("b", "U8", "[0]", 3, 3) "}", 3,
                           "a hole after");
     tensor_refused_header(two, 5, "take 4 bytes, but 5 follow the header: too many");
-    tensor_refused_header(two, 3, "take 4 bytes, but 3 follow the header: the file was cut");
-    tensor_refused_header("{" A "}", 0, "the file was cut");
+    tensor_refused_header(two, 3, "take 4 bytes, but 3 follow the header: the file is truncated");
+    tensor_refused_header("{" A "}", 0, "the file is truncated");
     tensor_refused_header("{}", 28, "too many"); /* where a second format could hide */
     tensor_put("{" TENSOR_ENTRY("b", "U8", "[2]", 2, 4) "," A "," TENSOR_ENTRY("c", "U8", "[0]",
                                                                                2, 2) "}",
@@ -239,7 +239,7 @@ START_TEST(test_refusals_are_cheap)
         {"{", "\"%x\":{},", "}", "too many brackets"},
         {"{\"a\":", "[", "", "too many brackets"},
         {"{", "\"%x\":0,", "\"\":0}", "more than the limit of 16384"},
-        {"{\"__metadata__\":{", "\"%x\":\"\",", "\"\":0}}", "not a text"},
+        {"{\"__metadata__\":{", "\"%x\":\"\",", "\"\":0}}", "not a string"},
         {"{\"__metadata__\":{", "\"a\":\"%x\",", "}}", "duplicate object key"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1", ",%u", "]}}", "its shape is not"},
         {"{\"a\":{\"dtype\":\"", "%x", "\"}}", "unknown dtype"},

@@ -63,7 +63,7 @@ START_TEST(test_not_finite)
         SafetensorsFile file;
         ck_assert(safetensors_open(&file, tensor_path, &error));
         ck_assert(!safetensors_load(&file, "w", TENSOR_F32, 1, (size_t[]){3}, back, &error));
-        ck_assert_ptr_nonnull(strstr(error.text, ": w: holds a value that is not finite"));
+        ck_assert_ptr_nonnull(strstr(error.text, ": w: contains NaN or infinity"));
         ck_assert(!safetensors_load(&file, "d", TENSOR_F64, 1, (size_t[]){1}, &d, &error));
         safetensors_close(&file);
     }
@@ -79,7 +79,7 @@ START_TEST(test_shrinks_while_open)
     ck_assert(safetensors_open(&file, tensor_path, &error));
     ck_assert_int_eq(truncate(tensor_path, (off_t)file.data_start + 3), 0);
     ck_assert(!safetensors_load(&file, "vocab", TENSOR_U8, 1, (size_t[]){6}, back, &error));
-    ck_assert_ptr_nonnull(strstr(error.text, "became shorter"));
+    ck_assert_ptr_nonnull(strstr(error.text, "truncated while"));
     safetensors_close(&file);
 }
 END_TEST
@@ -111,7 +111,7 @@ START_TEST(test_other_kinds)
         free(expected);
     }
     tensor_put_length(0x480, "{}", 2, 0); /* begins like a pickle, but JSON follows */
-    tensor_refused("a length of 1152", "it was cut");
+    tensor_refused("a length of 1152", "truncated");
 }
 END_TEST
 

@@ -111,7 +111,7 @@ START_TEST(test_write_refused)
     const TensorRecord twins[] = {tensor_samples[0], tensor_samples[0]};
     const TensorRecord escape = {"a\x1b[2J", TENSOR_U8, 0, {0}, "a"};
     const TensorRecord broken = {"a\xff", TENSOR_U8, 0, {0}, "a"};
-    not_saved(&nan, 1, NULL, ": h.0.w holds a value that is not finite; not saved");
+    not_saved(&nan, 1, NULL, ": h.0.w contains NaN or infinity; not saved");
     not_saved(twins, 2, NULL, "duplicate object key");
     not_saved(&escape, 1, NULL, "control characters in a name");
     not_saved(&broken, 1, NULL, "unable to decode byte 0xff");

@@ -205,7 +205,7 @@ START_TEST(a_save_that_fails_costs_nothing)
     ck_assert_int_eq(rmdir(next), 0);
     trainer.m[0] = (real)NAN;
     ck_assert(!checkpoints_save(run_path, &trainer, &error));
-    support_check_error(&error, next, "not finite");
+    support_check_error(&error, next, "NaN or infinity");
     check_newest("2");
     ck_assert(is_there("previous.safetensors"));
     free(next);
