@@ -12,7 +12,7 @@
 #define CARRIED  "carried"
 #define WORDS    "vocab"
 
-/* The settings that a model cannot do without: its own, and how its text is cut into tokens. */
+/* The settings that define a model: its options and its tokenizer options. */
 static char *settings_text(const ModelConfig *config, const CorpusOptions *corpus)
 {
     const OptionGroup groups[] = {
@@ -119,7 +119,7 @@ static bool read_vocabulary(Checkpoint *c, Error *error)
     return good;
 }
 
-/* The row of the table that a tensor's name means, moments included; NULL for a stranger. */
+/* The parameter row of a tensor name, with or without a prefix; NULL if unknown. */
 static const ParamRow *row_of(const Checkpoint *c, const char *name)
 {
     static const char *const prefixes[] = {"", MOMENT_M, MOMENT_V, AVERAGE};
@@ -134,7 +134,8 @@ static const ParamRow *row_of(const Checkpoint *c, const char *name)
     return NULL;
 }
 
-/* No stranger, none missing, every shape as the settings say; moments for all or for none. */
+/* Checks for unknown, missing and misshapen tensors; optimizer state must be complete or
+ * absent. */
 static bool check_tensors(Checkpoint *c, Error *error)
 {
     const SafetensorsHeader *header = &c->file.header;
@@ -172,7 +173,8 @@ static bool check_tensors(Checkpoint *c, Error *error)
     return true;
 }
 
-/* Before the table is made: no more layers than the file can have tensors for. */
+/* Limits the number of layers by the number of tensors in the file, before the table is
+ * allocated. */
 static bool check_size(const Checkpoint *c, Error *error)
 {
     size_t rows_at_least = 12 * c->config.layers;

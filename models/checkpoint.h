@@ -1,8 +1,7 @@
-/* A model on disk: a safetensors file with the weights under GPT-2's names, the vocabulary as a
- * tensor of bytes named "vocab", settings as text in the metadata, and in the checkpoints that
- * training continues from, the optimizer's moments as "opt.m.NAME" and "opt.v.NAME" and, where
- * training has them, the weights' average so far as "avg.NAME", and the state that goes from
- * batch to batch as "carried". */
+/* Checkpoints: safetensors files with the weights under GPT-2's names, the vocabulary as a
+ * byte tensor "vocab", and the settings as text in the metadata. Checkpoints for resuming also
+ * hold the optimizer state (first and second moments) as "opt.m.NAME" and "opt.v.NAME" and, if
+ * used, the weight average as "avg.NAME" and the carried recurrent state as "carried". */
 #ifndef LINNET_CHECKPOINT_H
 #define LINNET_CHECKPOINT_H
 
@@ -10,16 +9,17 @@
 #include "models/model.h"
 #include "models/safetensors.h"
 
-/* What is written. Borrowed throughout. */
+/* The content to save; all pointers are borrowed. */
 typedef struct CheckpointContent {
     const Model *model;
     const Vocabulary *vocabulary;
     const CorpusOptions *corpus;
-    const real *m, *v;   /* laid out as the weights are; NULL: weights only */
-    const real *average; /* of the weights, so far; NULL: none */
-    const real *carried; /* carried_reals of them; NULL: none */
+    const real *m,
+        *v; /* first and second moments, in the layout of the weights; NULL: weights only */
+    const real *average; /* the running weight average; NULL: none */
+    const real *carried; /* recurrent state of carried_reals numbers; NULL: none */
     size_t carried_reals;
-    const MetadataPair *extra; /* what the caller wants kept beside it */
+    const MetadataPair *extra; /* additional metadata of the caller */
     size_t extra_count;
 } CheckpointContent;
 
@@ -34,24 +34,24 @@ typedef struct Checkpoint {
     bool has_moments, has_average;
 } Checkpoint;
 
-/* Reads and checks everything but the numbers: the settings make sense, the vocabulary is one,
- * and the tensors are those of such a model. */
+/* Opens a checkpoint and validates everything except the tensor values: the settings, the
+ * vocabulary, and that the tensors match the settings. */
 bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error);
 void checkpoint_close(Checkpoint *checkpoint);
 
-/* Copies the numbers into buffers of table.total reals; all but the weights may be NULL. */
+/* Loads tensors into buffers of table.total reals; all but the weights may be NULL. */
 bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real *v,
                      real *average, Error *error);
 
-/* Copies the carried state, which has to be there and of this size. */
+/* Loads the carried state; fails if it is missing or of another size. */
 bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,
                              Error *error);
 
-/* What the saver put beside it, or NULL. */
+/* Metadata that the caller saved under `key`, or NULL. */
 const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key);
 
-/* The checkpoint file that a name on a command line means: the file itself, or the best (else
- * the last, else the previous) checkpoint of a run folder. The caller frees. */
+/* Resolves a command-line argument to a checkpoint: the file itself, or the best (else last,
+ * else previous) checkpoint of a run directory. The caller frees it. */
 char *checkpoint_path(const char *run, Error *error);
 
 #endif

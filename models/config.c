@@ -367,7 +367,7 @@ static void fill_open(ModelConfig *config)
     }
 }
 
-/* RoPE where it works; none where all kinds know positions by themselves; learned where a kind
+/* RoPE where it works; none if all kinds encode positions themselves; learned if a kind
  * supports neither. */
 static size_t suitable_positions(const ModelConfig *config)
 {

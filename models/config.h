@@ -1,4 +1,4 @@
-/* What a model is, in numbers: its settings and their option rows. */
+/* Model configuration: hyperparameters and their command-line options. */
 #ifndef LINNET_CONFIG_H
 #define LINNET_CONFIG_H
 
@@ -11,20 +11,19 @@ typedef enum Positions {
     POSITIONS_SINUSOIDAL,
     POSITIONS_ROTARY,
     POSITIONS_NONE,
-    POSITIONS_AUTO /* what suits the kinds; config_check decides */
+    POSITIONS_AUTO /* depends on the attention kinds; config_check resolves it */
 } Positions;
 
-/* Of the output head: none, one that starts at zeros, or one that starts at the logarithms of
- * how often words come. */
+/* Bias of the output head: none, zero-initialised, or initialised to log token frequencies. */
 typedef enum HeadBias { HEAD_BIAS_NO, HEAD_BIAS_YES, HEAD_BIAS_UNIGRAM } HeadBias;
 
 typedef enum NormPlace { NORM_PRE, NORM_POST } NormPlace;
 
-/* Something around the attention kind: as the kind would have it, or not. */
+/* An optional part around the attention kind: auto follows the default of the kind. */
 typedef enum Wish { WISH_AUTO, WISH_NO, WISH_YES } Wish;
 const char *wish_name(size_t index);
 
-/* The same, and yes, but residual in place of SiLU behind it. */
+/* Like Wish; residual adds the convolution to its input instead of applying SiLU. */
 typedef enum ConvolutionWish {
     CONVOLUTION_AUTO = WISH_AUTO,
     CONVOLUTION_NO = WISH_NO,
@@ -33,27 +32,27 @@ typedef enum ConvolutionWish {
 } ConvolutionWish;
 
 typedef struct ModelConfig {
-    Choices attention;      /* indexes into the table of kinds, repeated over the layers */
-    AttentionOptions own;   /* of the kinds */
+    Choices attention;      /* indexes into the table of kinds, cycled over the layers */
+    AttentionOptions own;   /* options of single kinds */
     size_t convolution;     /* ConvolutionWish */
     size_t head_norm, gate; /* Wish */
     size_t layers, dim, heads, ffn, context;
     size_t positions, norm, activation; /* Positions, NormPlace, index into the table */
     size_t head_bias;                   /* HeadBias */
     bool tied, zero_init, qk_norm, value_residual;
-    bool carry_state; /* from each window of a text into the next */
+    bool carry_state; /* recurrent state, from one sequence (context window) to the next */
     double word_dropout, input_dropout, dropout, attention_dropout, output_dropout;
-    bool locked; /* masks of the input, the branches and the output */
+    bool locked; /* variational dropout of embedding, residual branches and output */
     double output_penalty, change_penalty;
     double logit_cap;  /* 0: none */
-    size_t vocabulary; /* not an option: the corpus decides */
+    size_t vocabulary; /* not an option: set from the corpus */
 } ModelConfig;
 
 extern const Option model_option_rows[];
 extern const size_t model_option_count;
 
-/* What single ranges cannot say: heads divide the width, and so on. Fills in what is left open:
- * ffn 0 is four times the width, the positions are what suits the kinds. */
+/* Checks that the settings fit together, e.g. that heads divides dim, and resolves defaults:
+ * ffn 0 becomes 4 dim, and positions auto becomes the encoding that suits the kinds. */
 bool config_check(ModelConfig *config, Error *error);
 
 static inline size_t config_head_width(const ModelConfig *config)
@@ -62,19 +61,20 @@ static inline size_t config_head_width(const ModelConfig *config)
 }
 
 const AttentionKind *config_kind(const ModelConfig *config, size_t layer);
-/* What stands around the kind of a layer. */
+/* Which optional parts a layer has. */
 bool config_convolves(const ModelConfig *config, size_t layer);
 bool config_norms_heads(const ModelConfig *config, size_t layer);
 bool config_gates_output(const ModelConfig *config, size_t layer);
 
-/* Whether the model's state can go on from window to window; config_check asks if it is to. */
+/* Whether the recurrent state can be carried across sequences; config_check calls it if
+ * carry_state is set. */
 bool config_check_carrying(const ModelConfig *config, Error *error);
 
-/* Whether the kinds at hand have every option of their own that was changed. */
+/* Fails if an option was set that none of the attention kinds uses. */
 bool config_check_own(const ModelConfig *config, Error *error);
 
-/* Whether a row is an option of the kinds' own; whether a kind has the option; and whether a
- * model has it: those that are nobody's own, and those of its kinds. */
+/* Whether an option belongs to single kinds; whether a kind uses it; whether a model uses it
+ * (general options, and those of its kinds). */
 bool config_is_own(const Option *option);
 bool config_kind_uses(const AttentionKind *kind, const char *name);
 bool config_has_option(const ModelConfig *config, const Option *option);

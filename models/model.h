@@ -1,4 +1,4 @@
-/* A model: its settings, its parameter table and its weights. */
+/* A model: configuration, parameter table and weights. */
 #ifndef LINNET_MODEL_H
 #define LINNET_MODEL_H
 
@@ -10,20 +10,19 @@ typedef struct Model {
     const Activation *activation;
     ParamTable table;
     real *base; /* table.total reals in the caller's arena */
-    Params at;  /* the same, by name */
+    Params at;  /* named pointers into base */
 } Model;
 
-/* Makes the table; the config must have passed config_check. */
+/* Makes the parameter table; the config must have passed config_check. */
 void model_make(Model *model, const ModelConfig *config);
 void model_free(Model *model);
 
-/* How its attention is called: the name of the kind, or several joined by +. The caller frees.
- */
+/* The name of the attention kind, or several joined by +. The caller frees it. */
 char *model_attention(const Model *model);
-/* Whether every layer decodes in the same memory and time at any position. */
+/* Whether every layer decodes in constant memory and time per token. */
 bool model_is_endless(const Model *model);
 
-/* Takes the weights' memory from the arena: once to measure, once for good. */
+/* Allocates the weights from the arena; called once to measure, once to allocate. */
 void model_layout(Model *model, Arena *arena);
 
 #endif

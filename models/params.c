@@ -9,10 +9,10 @@
 typedef struct Visitor {
     void (*visit)(void *context, real **field, const ParamRow *row);
     void *context;
-    size_t offset; /* where the next tensor begins */
+    size_t offset; /* offset of the next tensor */
 } Visitor;
 
-/* What most rows have in common. */
+/* Properties of a tensor other than its shape and name. */
 typedef struct Traits {
     double spread;
     real start;
@@ -28,7 +28,7 @@ static const Traits gain = {.start = 1}, half = {.start = (real)0.5}, zeros = {0
 static void tensor(Visitor *visitor, real **field, Traits traits, size_t rows, size_t columns,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* One tensor: (rows, columns), or a vector where columns is 0. */
+/* Visits one tensor: (rows, columns), or a vector if columns is 0. */
 static void tensor(Visitor *visitor, real **field, Traits traits, size_t rows, size_t columns,
                    const char *format, ...)
 {
@@ -71,7 +71,7 @@ static AttentionSizes attention_sizes(const ModelConfig *config)
         .heads = config->heads, .width = config_head_width(config), .options = &config->own};
 }
 
-/* What the attention kind of a layer has, or what stands around it. */
+/* Parameters of the attention kind of a layer, and of the optional parts around it. */
 static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)
 {
     enum { NAME = 48 };
@@ -114,7 +114,7 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
 {
     enum { NAME = 48 };
     const double spread = 0.02;
-    /* A residual stream that sums 2L branches starts with the variance of one. */
+    /* Scaled so that the sum of 2L residual branches has the variance of one (GPT-2). */
     const double usual = spread / sqrt(2.0 * (double)config->layers);
     const double branch = config->zero_init ? 0 : usual;
     size_t width = config->dim, inner = config->ffn;
@@ -194,7 +194,7 @@ void params_bind(Params *params, const ModelConfig *config, real *base)
     params_visit(params, config, &visitor);
 }
 
-/* Every head of a layer from its kind. */
+/* Initialises every head of a layer by its attention kind. */
 static void start_heads(const ParamRow *row, const ModelConfig *config, real *values,
                         RandomKey key)
 {
@@ -236,7 +236,7 @@ void params_start_unigram(Params *params, const ModelConfig *config, const int32
     size_t *seen = memory_take(vocabulary, sizeof *seen, "the vocabulary");
     for (size_t i = 0; i < count; i++)
         seen[ids[i]]++;
-    for (size_t id = 0; id < vocabulary; id++) /* as if each had come once more */
+    for (size_t id = 0; id < vocabulary; id++) /* add-one smoothing */
         params->head_bias[id] = (real)log((double)(seen[id] + 1) /
                                           (double)(count + vocabulary));
     free(seen);

@@ -8,13 +8,13 @@
 
 #include <assert.h>
 
-/* Where dropout strikes: the embedding, each sublayer's output, each layer's weights, the
- * output, the words. */
+/* Dropout sites: embedding, sublayer outputs, attention weights of each layer, output, word
+ * types. */
 enum { SITE_EMBEDDING, SITE_BRANCH, SITE_WEIGHTS = 1 << 20, SITE_OUTPUT = 1 << 21, SITE_WORDS };
 
-/* --- what the formulas in pass.h name --- */
+/* --- terms of the formulas in pass.h --- */
 
-/* The norm that turns r[place] into u[place]; NULL for the embedding of a post-norm model. */
+/* The norm from r[place] to u[place]; NULL for the embedding of a post-norm model. */
 static Affine *norm_at(const ModelConfig *config, Params *params, size_t place)
 {
     if (config->norm == NORM_PRE) {
@@ -32,20 +32,20 @@ static real *head_weight(const ModelConfig *config, const Params *params)
     return config->tied ? params->wte : params->head_weight;
 }
 
-/* Of words, or of attention weights. */
+/* Dropout of word types or attention weights. */
 static Dropout dropout_at(RandomKey key, size_t site, double rate)
 {
     return (Dropout){random_subkey(key, site), (real)rate, 0};
 }
 
-/* Of rows of features, which may be locked. */
+/* Dropout of features, with one mask per sequence if locked. */
 static Dropout feature_dropout(const Pass *pass, RandomKey key, size_t site, double rate)
 {
     size_t span = pass->model->config.locked ? pass->length : 0;
     return (Dropout){random_subkey(key, site), (real)rate, span};
 }
 
-/* u[place], which is r[0] itself where there is no norm. */
+/* Computes u[place]; returns r[place] itself if there is no norm. */
 static const real *normed(Pass *pass, size_t place, bool again)
 {
     const Model *model = pass->model;
@@ -63,7 +63,7 @@ static const real *normed(Pass *pass, size_t place, bool again)
     return pass->input;
 }
 
-/* The gradient of the branch that was added to the stream behind r[place]. */
+/* Gradient of the residual branch that was added to r[place]. */
 static const real *branch_gradient(Pass *pass, size_t place, RandomKey key)
 {
     const ModelConfig *config = &pass->model->config;
@@ -99,7 +99,7 @@ static void attention_sublayer_backward(Pass *pass, BlockParams *gradients, size
     mixer_backward_input(pass, gradients, layer, normed(pass, place, true));
 }
 
-/* --- the feed-forward sublayer --- */
+/* --- the MLP sublayer --- */
 
 static void widen(Pass *pass, size_t layer, const real *u)
 {
@@ -121,7 +121,8 @@ static void ffn_sublayer(Pass *pass, size_t layer, const real *u)
                    width);
 }
 
-/* The same; gradients take the place of what they belong to, once that has served. */
+/* From the gradient of r[place + 1] to that of u[place]; gradients overwrite activations in
+ * place. */
 static void ffn_sublayer_backward(Pass *pass, BlockParams *gradients, size_t place,
                                   RandomKey key)
 {
@@ -144,7 +145,7 @@ static void ffn_sublayer_backward(Pass *pass, BlockParams *gradients, size_t pla
                     u, h->c_fc.weight, rows, width, model->activation->inputs * ffn);
 }
 
-/* --- the whole --- */
+/* --- all layers --- */
 
 static const real *position_rows(const Pass *pass)
 {
@@ -154,7 +155,7 @@ static const real *position_rows(const Pass *pass)
     return pass->position_rows;
 }
 
-/* Without the key's dropouts where there is no key. */
+/* Without dropout if `training` is NULL. */
 static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *training)
 {
     const ModelConfig *config = &pass->model->config;
@@ -185,8 +186,8 @@ static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *t
     return normed(pass, 2 * config->layers, false);
 }
 
-/* From the gradient of u[place] in branch to that of r[place] in dstream. A pre-norm stream
- * already carries the gradient that passed by the sublayer. */
+/* From the gradient of u[place] in branch to that of r[place] in dstream. With pre-norm,
+ * dstream already holds the gradient of the skip connection. */
 static void norm_backward(Pass *pass, Params *gradients, size_t place, bool carries)
 {
     const Model *model = pass->model;
@@ -212,7 +213,7 @@ static void backward(Pass *pass, Params *gradients, const int32_t *inputs, Rando
         else
             attention_sublayer_backward(pass, h, place, key);
         phase_enter(PHASE_NORMS);
-        if (!pre) /* u is on both ways: through the sublayer and past it */
+        if (!pre) /* add the gradient of the skip connection */
             dropout_add(pass->branch, pass->dstream, pass->branch, (Dropout){0}, pass->rows,
                         config->dim);
         if (pre || place > 0)
@@ -243,8 +244,8 @@ static void finish_batch(Pass *pass)
         pass_advance(pass);
 }
 
-/* Closes up the rows with a target. Where windows overlap these are few, and the head costs
- * more than all else. The branch has done its work. */
+/* Gathers the rows with a target. With overlapping windows these are few, and the head is the
+ * most expensive part. Uses the branch buffer, which is free by now. */
 static void gather_scored(Pass *pass, const real *u, const int32_t *targets)
 {
     ScoredRows *scored = &pass->scored;
@@ -263,7 +264,7 @@ static void gather_scored(Pass *pass, const real *u, const int32_t *targets)
     scored->u = pass->branch;
 }
 
-/* The head over the rows that were gathered, or what was made of them. */
+/* Head loss of the gathered rows, given their (scaled) inputs. */
 static double scored_loss(Pass *pass, const real *u, const real *bias, real cap)
 {
     const Model *model = pass->model;
@@ -294,8 +295,8 @@ static void set_scaled(real *restrict y, const real *restrict x, real a, size_t 
         y[i] = a * x[i];
 }
 
-/* Logits z = W u + b are divided by dividing u and b. A cap is divided likewise, for
- * cap / T tanh(z / T / (cap / T)) = cap tanh(z / cap) / T. */
+/* Dividing u and b by T divides the logits z = W u + b by T. The soft cap is divided too,
+ * since cap / T tanh(z / T / (cap / T)) = cap tanh(z / cap) / T. */
 double pass_loss_at(Pass *pass, double temperature)
 {
     const ModelConfig *config = &pass->model->config;
@@ -313,8 +314,9 @@ double pass_loss_at(Pass *pass, double temperature)
     return loss;
 }
 
-/* Adds to the gradient of u, in branch, what its size and its changes cost, which count as
- * means over the features of positions with a target. */
+/* Adds the gradients of the AR penalty (squared output) and the TAR penalty (squared change
+ * between positions) to the gradient of u in branch. Both are means over features, for
+ * positions with a target. */
 static void penalise(Pass *pass, const int32_t *targets)
 {
     const ModelConfig *config = &pass->model->config;

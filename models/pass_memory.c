@@ -1,4 +1,4 @@
-/* Where a pass keeps its numbers. */
+/* Memory layout of a pass. */
 #include "models/pass_mixer.h"
 #include "src/layers/embedding.h"
 #include "src/layers/head.h"
@@ -40,8 +40,7 @@ void pass_free(Pass *pass)
     *pass = (Pass){0};
 }
 
-/* Memory for each place of a table, or for `period` of them, in turn, if the others may forget:
- * table[i] = table[i - period]. */
+/* Allocates `period` buffers and cycles through them: table[i] = table[i - period]. */
 static void lay_out_each(real **table, size_t count, size_t period, size_t reals, Arena *arena)
 {
     for (size_t i = 0; i < count; i++)
@@ -53,7 +52,7 @@ static size_t most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The most that any layer needs, where layers may be of different kinds. */
+/* Maximum over layers, which may be of different attention kinds. */
 static size_t most_of_layers(const Pass *pass,
                              size_t (*reals)(const Pass *pass, size_t layer, MixerPart part),
                              MixerPart part)
@@ -101,8 +100,8 @@ static void lay_out_states(Pass *pass, Arena *arena)
     }
 }
 
-/* What the layers use while they work, forward and backward, the head does not need while it
- * works, and the other way round. */
+/* Scratch memory of the layers and of the head overlaps, since they never run at the same
+ * time. */
 static void lay_out_scratch(Pass *pass, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
@@ -144,7 +143,8 @@ void pass_layout(Pass *pass, Arena *arena)
     bool evaluating = pass->use == PASS_EVALUATE;
     size_t places = 2 * layers + 1, kept_layers = pass->use == PASS_TRAIN ? layers : 1;
     lay_out_each(pass->stream, places, evaluating ? 2 : places, stream, arena);
-    pass->dstream = pass->stream[2 * layers]; /* the last norm's input gives way */
+    pass->dstream =
+        pass->stream[2 * layers]; /* shares the buffer: the last norm overwrites its input */
     lay_out_each(pass->mean, places, evaluating ? 1 : places, rows, arena);
     lay_out_each(pass->rstd, places, evaluating ? 1 : places, rows, arena);
     lay_out_each(pass->inner, layers, kept_layers, inner, arena);
@@ -166,7 +166,7 @@ void pass_layout(Pass *pass, Arena *arena)
     lay_out_scratch(pass, arena);
 }
 
-/* Rows of the tables for the positions from `first` on. */
+/* Fills the position tables for positions from `first` on. */
 static void fill_position_tables(Pass *pass, size_t first)
 {
     size_t width = pass->model->config.dim, head = config_head_width(&pass->model->config);

@@ -29,7 +29,8 @@ static AttentionSizes sizes_of(const Pass *pass, size_t layer, Dropout dropout)
 
 /* --- memory --- */
 
-/* Sizes do not depend on whether there are angles, which may have no memory yet. */
+/* For computing sizes: these do not depend on the RoPE angles, which may not be allocated yet.
+ */
 static AttentionSizes sizes_alone(const Pass *pass, size_t layer)
 {
     AttentionSizes sizes = sizes_of(pass, layer, (Dropout){0});
@@ -89,7 +90,7 @@ size_t mixer_state_reals(const Pass *pass, size_t layer)
     const ModelConfig *config = &pass->model->config;
     size_t taps = (CONVOLUTION_TAPS - 1) * 3 * config->dim * pass->batch;
     size_t reals = kind_state_reals(pass, layer) + (config_convolves(config, layer) ? taps : 0);
-    return (reals + 15) / 16 * 16; /* layers share no cache line */
+    return (reals + 15) / 16 * 16; /* layers do not share cache lines */
 }
 
 /* --- forward --- */
@@ -99,7 +100,7 @@ static const BlockParams *block_of(const Pass *pass, size_t layer)
     return &pass->model->at.h[layer];
 }
 
-/* What is computed from u: q, k and v, gates, the output's gate. */
+/* The projections of u: q, k, v, gates and output gate. */
 static void read_input(Pass *pass, size_t layer, const real *u)
 {
     const BlockParams *h = block_of(pass, layer);
@@ -140,7 +141,7 @@ static AttentionBatch batch_of(const Pass *pass, size_t layer)
                             .states = pass->mixer[layer].state};
 }
 
-/* The first layer leaves its values for the others to mix in. */
+/* Value residual: the first layer stores its values, later layers mix them in. */
 static void mix_values(Pass *pass, size_t layer)
 {
     size_t width = pass->model->config.dim, stride = 3 * width;
@@ -178,7 +179,7 @@ static ConvolutionSizes convolution_sizes(const Pass *pass)
                               .residual = config->convolution == CONVOLUTION_RESIDUAL};
 }
 
-/* The convolution's part of a layer's state. */
+/* The state of the convolution, after that of the kind. */
 static real *rows_before(const Pass *pass, size_t layer, real *state)
 {
     return state ? state + kind_state_reals(pass, layer) : NULL;
@@ -236,8 +237,9 @@ void mixer_project(Pass *pass, size_t layer)
 
 /* --- backward --- */
 
-/* Gradients take the place of what has served: those of the kind's output are in branch, that
- * of the output's gate in the gate, that of what went into the convolution in qkv. */
+/* Gradients overwrite activations that are no longer needed: branch holds that of the
+ * attention output, MIXER_Z that of the output gate, MIXER_QKV that of the convolution input.
+ */
 void mixer_backward(Pass *pass, BlockParams *gradients, size_t layer, const real *dbranch,
                     Dropout dropout)
 {

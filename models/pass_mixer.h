@@ -1,34 +1,33 @@
-/* The attention sublayer: from the input u of a block to its branch.
+/* The attention sublayer: from the block input u to its residual branch.
  *
- *   q, k, v = u W            through a short convolution, where the model has one; then the
- *                            first layer's v may be mixed in, and q and k be normed
- *   gates   = u W_g          what the kind wants to know of each position, if anything
+ *   q, k, v = u W            then optional convolution, value residual, QK-norm and RoPE
+ *   gates   = u W_g          per-position gates, if the kind has them
  *   mixed   = the kind's attention over q, k, v
- *   y       = norm(mixed) * silu(u W_z), each where the model has it
+ *   y       = norm(mixed) * silu(u W_z), both optional
  *   branch  = y W_o
  *
- * The backward pass comes in two halves, so that u can be computed again between them. */
+ * The backward pass has two halves, so that u can be recomputed between them. */
 #ifndef LINNET_PASS_MIXER_H
 #define LINNET_PASS_MIXER_H
 
 #include "models/pass.h"
 
-/* Up to y, and from y on. */
+/* Forward up to y, and from y to the branch. */
 void mixer_mix(Pass *pass, size_t layer, const real *u, Dropout dropout);
-/* The first once more for the backward pass, from the state with which it began. */
+/* Recomputes mixer_mix for the backward pass, from the saved initial state. */
 void mixer_mix_again(Pass *pass, size_t layer, const real *u, Dropout dropout);
 void mixer_project(Pass *pass, size_t layer);
 
-/* From the branch's gradient to those of what is computed from u; and from these to that of u,
- * in pass->branch. */
+/* Backward from the branch to the gradients of everything computed from u, and from there to
+ * the gradient of u, in pass->branch. */
 void mixer_backward(Pass *pass, BlockParams *gradients, size_t layer, const real *dbranch,
                     Dropout dropout);
 void mixer_backward_input(Pass *pass, BlockParams *gradients, size_t layer, const real *u);
 
-/* Reals that each part of a layer needs. */
+/* Size in reals of each saved activation of a layer. */
 size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part);
 size_t mixer_scratch_reals(const Pass *pass, size_t layer);
-/* What decoding carries of a layer: the kind's state, then the convolution's. */
+/* State per layer: the state (or KV cache) of the kind, then that of the convolution. */
 size_t mixer_state_reals(const Pass *pass, size_t layer);
 
 #endif

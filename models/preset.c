@@ -12,8 +12,7 @@
 enum { MOST = 1 << 20 };
 #define ENDING ".conf"
 
-/* The directory of the presets, beside the program's or where they are installed; the
- * caller's. */
+/* The presets directory, relative to the executable or installed; the caller frees it. */
 static char *presets_folder(void)
 {
     static const char *const places[] = {"../models", "../share/linnet/models"};

@@ -1,16 +1,15 @@
-/* Presets: named settings, in files of "name = value" lines. */
+/* Presets: named settings in files of "name = value" lines. */
 #ifndef LINNET_PRESET_H
 #define LINNET_PRESET_H
 
 #include "src/error.h"
 
-/* Reads the file of that name, otherwise NAME.conf in the presets' directory. Returns its text
- * and its path, for messages; both are the caller's. Returns NULL and an error if there is
- * none. */
+/* Reads the file `name`, or NAME.conf in the presets directory. Returns its text and sets its
+ * path, for messages; the caller frees both. Returns NULL and an error if there is none. */
 char *preset_text(const char *name, char **path, Error *error);
 
-/* The presets that come with the program, by name, each with the first line of its comment; an
- * array of stb_ds, the caller's. */
+/* The installed presets, sorted by name, each with the first line of its comment; an stb_ds
+ * array that the caller frees. */
 typedef struct PresetLine {
     char *name, *text;
 } PresetLine;

@@ -1,5 +1,5 @@
-/* What the reader and the writer of safetensors files share: the types and their sizes, the
- * test for finite numbers, the checksums, and how names and shapes look in messages. */
+/* Shared by the reader and writer of safetensors files: types, sizes, checksums, labels for
+ * messages. */
 #include "models/safetensors.h"
 
 #include <assert.h>
@@ -70,8 +70,8 @@ bool tensor_bytes(TensorType type, size_t rank, const size_t *shape, size_t *byt
     return empty || bits % BITS_PER_BYTE == 0;
 }
 
-/* A float is NaN or infinite when every bit of its exponent is set. Looking at the bits needs
- * no alignment, traps on nothing, and has no branch inside the loop. */
+/* A float is NaN or infinite if all its exponent bits are set. Testing the bits needs no
+ * alignment and no branches. */
 bool tensor_is_finite(TensorType type, const void *data, size_t bytes)
 {
     const uint32_t exponent_32 = 0x7f800000u;

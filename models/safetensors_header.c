@@ -1,16 +1,14 @@
-/* The header of a safetensors file: JSON in, a table of tensors out, or one line that says why
- * not.
+/* Parses the JSON header of a safetensors file into a table of tensors, or a one-line error.
  *
- * Nothing is believed that another number in the file could contradict. A size must follow
- * from its type and shape, without overflow; the tensors, sorted by where they begin, must
- * touch each other without a hole or an overlap; and the last must end where the file ends.
- * So no byte of the file is outside of the tensors (a second format could hide there), no byte
- * is in two of them (a small file could ask for endless memory), and nobody who later
- * allocates a tensor's size allocates more than the file is long.
+ * The input is untrusted. Each size must follow from type and shape, without overflow. The
+ * tensors, sorted by offset, must be contiguous, and the last must end at the end of the file.
+ * So no byte lies outside the tensors (a second format could hide there), no byte is shared (a
+ * small file could demand unlimited memory), and allocating a tensor never takes more than the
+ * file size.
  *
- * jansson reads the JSON: it insists on UTF-8, keeps integers apart from floats, and refuses
- * duplicate keys and zero bytes in texts. Before it builds its tree the brackets are counted,
- * because a megabyte of empty objects makes a hundred megabytes of tree. */
+ * jansson parses the JSON: it requires UTF-8, distinguishes integers from floats, and rejects
+ * duplicate keys and NUL bytes. Brackets are counted first, since 1 MB of empty objects makes
+ * a 100 MB tree. */
 #include "models/safetensors.h"
 #include "src/memory.h"
 
@@ -21,7 +19,7 @@
 #define METADATA "__metadata__"
 
 enum {
-    MOST_DEPTH = 8,                               /* the format itself needs three */
+    MOST_DEPTH = 8,                               /* the format needs three */
     MOST_BRACKETS = 4 * SAFETENSORS_MOST_TENSORS, /* a tensor needs three pairs */
 };
 #define MOST_INTEGER (((json_int_t)1 << 48) - 1) /* the limit of the format's schema */
@@ -48,8 +46,8 @@ static bool check_brackets(const char *json, size_t length, Error *error)
     return true;
 }
 
-/* Control characters have no business in a name, and could move the cursor of whoever prints
- * it. In UTF-8 those from 0x80 to 0x9f follow a byte 0xc2. */
+/* Control characters in a name could move the cursor when printed. In UTF-8, C1 controls (0x80
+ * to 0x9f) follow a byte 0xc2. */
 static bool is_decent(const char *name)
 {
     for (const unsigned char *c = (const unsigned char *)name; *c; c++)
@@ -134,8 +132,8 @@ static bool check_metadata(json_t *metadata, Error *error)
     return true;
 }
 
-/* Both checksums or neither, so that damage to the name of one does not pass for a file of
- * another program. The numbers' own checksum is for whoever has the numbers. */
+/* Requires both checksums or neither, so that a damaged key does not pass for a file without
+ * checksums. The data checksum is verified when the data is read. */
 static bool check_checksum(const SafetensorsHeader *header, const char *json, size_t length,
                            Error *error)
 {
@@ -156,7 +154,7 @@ static int compare_places(const void *left, const void *right)
     const TensorEntry *a = left, *b = right;
     if (a->begin != b->begin)
         return a->begin < b->begin ? -1 : 1;
-    return (a->size > b->size) - (a->size < b->size); /* empty ones come first */
+    return (a->size > b->size) - (a->size < b->size); /* empty tensors first */
 }
 
 static bool check_places(const SafetensorsHeader *header, size_t data_size, Error *error)
@@ -203,8 +201,8 @@ static bool parse_tree(SafetensorsHeader *header, size_t data_size, Error *error
     return check_metadata(metadata, error) && check_places(header, data_size, error);
 }
 
-/* When memory runs out in the middle of a text, jansson may return a shorter text instead of an
- * error. With memory of ours the program ends there. */
+/* jansson may silently truncate strings when out of memory; with memory_take the program ends
+ * instead. */
 static void *take_memory(size_t size)
 {
     return memory_take(size, 1, "the header of a checkpoint");

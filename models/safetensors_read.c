@@ -1,8 +1,8 @@
-/* Opening safetensors files and loading tensors from them.
+/* Opening safetensors files and loading tensors.
  *
- * The file is read, not mapped: a mapped file that somebody shortens ends the program with a
- * signal, a read one with a message. It is read twice, once for the checksum and once for the
- * numbers, so that damage is known before a single number is used. */
+ * The file is read, not mapped: if another process truncates it, a read fails with an error, a
+ * mapping with SIGBUS. It is read twice, first for the checksum, so that damage is found
+ * before any tensor is used. */
 #include "models/safetensors.h"
 #include "src/memory.h"
 
@@ -17,7 +17,7 @@
 
 enum { CHUNK = 1 << 16 };
 
-/* Each of these leaves the path to whoever calls it. */
+/* The errors of these functions lack the path; the callers add it. */
 
 static bool open_regular(int *fd, const char *path, size_t *size, Error *error)
 {
@@ -62,7 +62,7 @@ static bool is_text(unsigned char byte)
     return byte != 0x7f && byte <= last_of_utf8;
 }
 
-/* What a file that is none of ours looks like, by its first bytes; NULL if like nothing. */
+/* The format of a foreign file, by its first bytes; NULL if unknown. */
 static const char *known_kind(const unsigned char *start, size_t size)
 {
     static const struct {
@@ -86,7 +86,7 @@ enum { START = SAFETENSORS_LENGTH_BYTES + 1 }; /* the length, and the first byte
 
 static bool check_start(const unsigned char *start, uint64_t length, size_t size, Error *error)
 {
-    /* The magic bytes of other kinds are also lengths, if JSON follows them. */
+    /* The magic bytes of other formats can also be lengths, if JSON follows. */
     bool json = size >= START && memchr("{ \t\n\r", start[START - 1], 5);
     const char *kind = known_kind(start, size < START ? size : START);
     if (kind && (!json || length > SAFETENSORS_MOST_HEADER))

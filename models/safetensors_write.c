@@ -1,8 +1,8 @@
 /* Writing safetensors files.
  *
- * The header is made first, which takes one walk over the numbers for their checksum, and is
- * then given to the reader's own parser: what that refuses is never written, so that no run
- * finds out on the day it resumes that its checkpoints cannot be read. */
+ * The header is made first, which takes one pass over the data for the checksum, and is
+ * checked by the reader's own parser, so that no checkpoint is ever written that cannot be
+ * read. */
 #include "models/safetensors.h"
 #include "src/file.h"
 #include "src/memory.h"
@@ -13,10 +13,10 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { ALIGNMENT = 8 }; /* of the first number, and so of every one */
+enum { ALIGNMENT = 8 }; /* of the data, and so of every tensor */
 
 typedef struct Plan {
-    const TensorRecord **records; /* in the order of the file */
+    const TensorRecord **records; /* in file order */
     size_t count;
     size_t data_size;
     unsigned long data_crc;
@@ -36,7 +36,7 @@ static size_t record_bytes(const TensorRecord *record)
 {
     size_t bytes;
     bool possible = tensor_bytes(record->type, record->rank, record->shape, &bytes);
-    assert(possible); /* it is in memory, after all */
+    assert(possible); /* the tensor exists in memory */
     return possible ? bytes : 0;
 }
 
@@ -59,7 +59,7 @@ static bool plan_numbers(Plan *plan, Error *error)
         if (!tensor_is_finite(record->type, record->data, bytes))
             return error_set(error, "%s contains NaN or infinity; not saved",
                              tensor_label(record->name).text);
-        if (bytes > 0) /* zlib takes no bytes at NULL for a wish to start anew */
+        if (bytes > 0) /* crc32_z(crc, NULL, 0) would reset the checksum */
             plan->data_crc = crc32_z(plan->data_crc, record->data, bytes);
         plan->data_size += bytes;
     }
@@ -89,7 +89,7 @@ static void plan_header(Plan *plan, const MetadataPair *metadata, size_t count)
     char **text = &plan->header;
     text_append(text, SAFETENSORS_OPENING "%s\"", checksum_text(0).digits);
     append_pair(text, "crc32", checksum_text(plan->data_crc).digits);
-    append_pair(text, "format", "pt"); /* some readers insist on it */
+    append_pair(text, "format", "pt"); /* some readers require it */
     for (size_t i = 0; i < count; i++)
         append_pair(text, metadata[i].key, metadata[i].value);
     text_append(text, "}");
@@ -119,8 +119,8 @@ static bool check_plan(const Plan *plan, Error *error)
     return true;
 }
 
-/* Reads back what was written, so that the file it replaces is not given up for one that some
- * disk did not keep. */
+/* Reads the file back, so that it replaces the previous one only if the disk stored it
+ * correctly. */
 static bool verify(FileReplacement *file, const Plan *plan, Error *error)
 {
     SafetensorsFile written;

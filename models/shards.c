@@ -31,7 +31,7 @@ static void add_tile(void *context, size_t tile, size_t worker)
                       team_extent(job->count, ADD_TILE, tile));
 }
 
-/* Adds the last node to the one before it, in `count` numbers; NULLs are only counted. */
+/* Adds the last node to the one before it, `count` numbers; without sums only the sizes. */
 static void merge(ShardNode *nodes, size_t count)
 {
     ShardNode right = arrpop(nodes), *left = &arrlast(nodes);
@@ -49,8 +49,8 @@ static void merge_halves(ShardNode *nodes, size_t count)
         merge(nodes, count);
 }
 
-/* The nodes that a range of shards comes to, without sums, and how many there are at most at a
- * time on the way. The array is the caller's. */
+/* The nodes (without sums) of a range of shards, and the maximum number held at a time. The
+ * caller frees the array. */
 static ShardNode *nodes_of(size_t first, size_t end, size_t *most)
 {
     ShardNode *nodes = NULL;
@@ -64,7 +64,7 @@ static ShardNode *nodes_of(size_t first, size_t end, size_t *most)
     return nodes;
 }
 
-/* --- a rank's own --- */
+/* --- within a rank --- */
 
 void shards_make(Shards *shards, size_t count, size_t reals, size_t *bounds)
 {
@@ -122,14 +122,14 @@ real *shards_begin(Shards *shards, size_t shard)
     if (shard == shards->first)
         arrsetlen(shards->nodes, 0);
     merge_halves(shards->nodes, shards->reals);
-    /* A node's sum is where its first shard's was, so the memory in use has no gaps. */
+    /* A node keeps the buffer of its first shard, so the buffers in use are contiguous. */
     ShardNode leaf = {shard, 1, shards->memory[arrlenu(shards->nodes)]};
     arrput(shards->nodes, leaf);
     vector_zero(leaf.sum, shards->reals);
     return leaf.sum;
 }
 
-/* --- and others' --- */
+/* --- between ranks --- */
 
 static void send_parts(const Shards *shards)
 {
@@ -139,7 +139,7 @@ static void send_parts(const Shards *shards)
                        shards->bounds[rank + 1] - shards->bounds[rank], rank, (int)i);
 }
 
-/* Finds this rank's slice of the nodes of all ranks. */
+/* Sets or receives this slice of all nodes. */
 static void receive_parts(Shards *shards)
 {
     real *arriving = shards->arriving;

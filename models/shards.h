@@ -1,12 +1,12 @@
-/* A step's batch is computed in shards, which ranks (src/ranks.h) share, and whose gradients
- * are summed in an order that depends on the number of shards alone.
+/* Data-parallel training: a batch is split into shards, which the ranks (src/ranks.h) share.
+ * The order in which gradients are summed depends only on the number of shards.
  *
- * Shards are the leaves of a binary tree. A node at a place divisible by its size is the sum of
- * its two halves, and what is left over when the shards are no power of two is summed from the
- * right. Each rank computes the shards of its range one after another and sums what is a node.
- * Then the gradient is cut into slices, one for each rank: each gets from all others their
- * nodes' parts of its slice, and finishes the sum. So a sum has the same bits for any number of
- * ranks, and what one rank sends is little more than one gradient. */
+ * Shards are the leaves of a binary tree. A node whose position is a multiple of its size is
+ * the sum of its two halves; the remainder, if the number of shards is not a power of two, is
+ * summed from the right. Each rank computes its shards in order and sums complete nodes. Then
+ * a reduce-scatter: the gradient is cut into one slice per rank, and each rank receives its
+ * slice of all nodes and finishes the sum. So the bits do not depend on the number of ranks,
+ * and a rank sends little more than one gradient. */
 #ifndef LINNET_SHARDS_H
 #define LINNET_SHARDS_H
 
@@ -14,30 +14,30 @@
 #include "src/real.h"
 
 typedef struct ShardNode {
-    size_t first, size; /* the shards that it is the sum of */
+    size_t first, size; /* range of shards in this sum */
     real *sum;
 } ShardNode;
 
 typedef struct Shards {
-    size_t count, first, end; /* of the batch; of this rank: first, and behind the last */
-    size_t reals;             /* of a gradient */
-    size_t *bounds;           /* [ranks + 1] where the slices begin and end */
-    ShardNode *nodes;         /* of this rank, an array of stb_ds; sums are in memory[] */
-    ShardNode **parts;        /* [ranks] their nodes, with this rank's slice of each sum */
+    size_t count, first, end; /* of the batch; range of this rank */
+    size_t reals;             /* size of a gradient */
+    size_t *bounds;           /* [ranks + 1] limits of the slices */
+    ShardNode *nodes;         /* of this rank, an stb_ds array; their sums are in memory[] */
+    ShardNode **parts;        /* [ranks] nodes of each rank, with this slice of their sums */
     ShardNode *sum;           /* the nodes being summed in shards_sum */
-    real **memory;            /* [held] gradients */
+    real **memory;            /* [held] gradient buffers */
     size_t held;
-    real *arriving; /* the parts of this rank's slice that others send */
+    real *arriving; /* this slice of the nodes of other ranks */
 } Shards;
 
-/* Owns the bounds, an array of stb_ds. */
+/* Takes ownership of bounds, an stb_ds array. */
 void shards_make(Shards *shards, size_t count, size_t reals, size_t *bounds);
 void shards_free(Shards *shards);
 void shards_layout(Shards *shards, Arena *arena);
 
-/* The gradient to add the shard's to; the shards of a rank come in order. */
+/* Returns the zeroed gradient buffer of a shard; call in order of the shards of a rank. */
 real *shards_begin(Shards *shards, size_t shard);
-/* The sum, of which this rank's slice is right, once all ranks have come here. */
+/* Returns the total gradient, valid only in the slice of this rank. Collective. */
 real *shards_sum(Shards *shards);
 
 #endif

@@ -26,7 +26,7 @@ static size_t pieces_of(const ParamRow *row, size_t optimizer)
     return by_muon(row, optimizer) ? 1 : team_tiles(row->count, PIECE);
 }
 
-/* The numbers of a row that are in a slice; the row's first piece is the index-th. */
+/* The part of a tensor that lies in a slice; `index` is the index of its first piece. */
 typedef struct Stretch {
     size_t first, count;
 } Stretch;
@@ -104,9 +104,9 @@ double update_gradient_norm(const double *sums, size_t pieces, size_t tokens)
     return sqrt(sum) / (double)tokens;
 }
 
-/* --- moving the weights --- */
+/* --- updating the weights --- */
 
-/* What Muon needs for the largest of its matrices. */
+/* Scratch of Muon for its largest matrix. */
 static size_t scratch_of_worker(const Model *model, size_t optimizer)
 {
     size_t most = 0;
@@ -131,12 +131,12 @@ typedef struct Move {
     const real *gradient;
     const Update *update;
     UpdateSlice slice;
-    double scale; /* of the gradient */
+    double scale; /* scale of the gradient */
     real *scratch;
 } Move;
 
-/* The n-th matrix of the slice that is Muon's: queries, which have nothing to do with keys, are
- * one by themselves. False after the last. */
+/* The n-th Muon matrix of the slice. Queries, keys and values in c_attn are separate matrices.
+ * False after the last. */
 static bool nth_matrix(const Move *move, size_t n, MuonMatrix *matrix)
 {
     const ParamTable *table = &move->model->table;
@@ -172,7 +172,7 @@ static void move_matrix(void *job, size_t tile, size_t worker)
                   move->scale, move->scratch + scratch);
 }
 
-/* They are many and small, so each is one thread's. */
+/* Many small matrices: each is updated by one thread. */
 static void move_matrices(Move *move)
 {
     size_t count = 0;

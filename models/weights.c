@@ -3,12 +3,12 @@
 #include <assert.h>
 #include <string.h>
 
-/* A layer's attention once more, over values of our own. */
+/* Reruns the attention of a layer with unit vectors as values. */
 typedef struct Probe {
     const AttentionKind *kind;
     AttentionSizes sizes;
     AttentionBatch batch;
-    size_t width; /* of all heads */
+    size_t width; /* all heads together */
     real *qkv, *out, *saved;
 } Probe;
 
@@ -31,8 +31,7 @@ static void lay_out(Probe *probe, Arena *arena)
     probe->saved = arena_reals(arena, attention_saved_reals(probe->kind, &probe->sizes));
 }
 
-/* In every head, position first + c has the value 1 in place c and 0 elsewhere, other positions
- * have 0 throughout. */
+/* In every head, sets v[first + c] to the unit vector c, and all others to zero. */
 static void set_values(const Probe *probe, size_t first)
 {
     size_t width = probe->sizes.width;

@@ -1,20 +1,19 @@
-/* What a layer's attention takes from where, as weights.
+/* Attention weights of any attention kind.
  *
- * Given queries, keys and gates, every attention kind is linear in the values v:
+ * Given queries, keys and gates, every kind is linear in the values v:
  *
  *   out[i] = sum over j <= i of W[i][j] v[j]
  *
- * Softmax makes W and multiplies by it; other kinds never write W down, but it is there. So it
- * can be asked of each of them in the same way: values that are unit vectors give D columns of
- * W at a time, with D the width of a head. For kinds with a state these are the weights that
- * the state amounts to, and they may be negative. */
+ * Softmax attention computes W explicitly, other kinds only implicitly. Running any kind on
+ * unit vectors as values gives D columns of W at a time, where D is the head dimension. For
+ * recurrent kinds these are the effective weights of the state, which may be negative. */
 #ifndef LINNET_WEIGHTS_H
 #define LINNET_WEIGHTS_H
 
 #include "models/pass.h"
 
-/* After pass_forward of one sequence with PASS_TRAIN: W of every head, (heads, T, T). What the
- * pass keeps stays as it is, but for the scratch of its attention. */
+/* After pass_forward of one sequence with PASS_TRAIN: W of every head, (heads, T, T). Does not
+ * change the saved activations, only the attention scratch memory. */
 void weights_of_layer(const Pass *pass, size_t layer, real *weights);
 
 #endif

@@ -13,7 +13,7 @@ enum { LANES = 16 };
 
 BfloatMeans bfloat_means(void)
 {
-    static atomic_int answer = -1; /* not asked yet */
+    static atomic_int answer = -1; /* not determined yet */
     if (answer < 0)
         answer = !bfloat_vectors_exist() ? BFLOAT_NONE
                  : bfloat_tiles_exist()  ? BFLOAT_TILES
@@ -23,21 +23,20 @@ BfloatMeans bfloat_means(void)
 
 /* --- packing --- */
 
-/* A line of a tile is 16 pairs of numbers that follow each other in the depth. Of the left
- * factor the pairs of a line follow each other in the depth as well; of the right they are of
- * 16 columns. So a tile is a square of 16 by 16 pairs, and the one kind is the other
- * transposed. */
+/* A row of a tile is 16 bf16 pairs; both elements of a pair are neighbours along k. In the
+ * left factor, a row also runs along k; in the right factor, it spans 16 columns. So a tile is
+ * a 16 x 16 square of pairs, and one layout is the transpose of the other. */
 typedef struct Squares {
     __m512i high[BFLOAT_BAND], low[BFLOAT_BAND];
 } Squares;
 
-/* Sixteen numbers of 8 bits, as floats. */
+/* Converts 16 bf16 to float. */
 INLINE __m512 widen(__m256i halves)
 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
-/* From a line along the depth, 32 numbers, its pairs. */
+/* Splits 32 consecutive elements along k into pairs. */
 INLINE void split_along(Squares *squares, BfloatParts parts, size_t i, __m512 first,
                         __m512 second)
 {
@@ -50,7 +49,7 @@ INLINE void split_along(Squares *squares, BfloatParts parts, size_t i, __m512 fi
     squares->low[i] = (__m512i)_mm512_cvtne2ps_pbh(second, first);
 }
 
-/* From two lines across it, 16 numbers each, the pairs of one with the other. */
+/* Splits two rows of 16 elements, adjacent in k, and interleaves them into pairs. */
 INLINE void split_across(Squares *squares, BfloatParts parts, size_t i, __m512 first,
                          __m512 second)
 {
@@ -63,7 +62,7 @@ INLINE void split_across(Squares *squares, BfloatParts parts, size_t i, __m512 f
         squares->low[i] = _mm512_permutexvar_epi16(weave, squares->low[i]);
 }
 
-/* The step of a band, from a source that begins there. Beyond its end there are zeros. */
+/* One step of a band, from a source that starts there; zero-padded beyond its end. */
 INLINE void split_step(Squares *squares, BfloatParts parts, BfloatSource source)
 {
     size_t lines = source.along == 1 ? source.count : source.depth;
@@ -112,7 +111,7 @@ INLINE void pack_step(uint16_t *packed, BfloatParts parts, BfloatSource source, 
         store(packed + BFLOAT_TILE, squares.low);
 }
 
-/* The source is read in the order of memory. */
+/* Reads the source in memory order. */
 INLINE void pack(uint16_t *packed, BfloatParts parts, BfloatSource source, BfloatSide side)
 {
     size_t bands = (source.count + BFLOAT_SQUARE - 1) / BFLOAT_SQUARE *
@@ -132,7 +131,7 @@ INLINE void pack(uint16_t *packed, BfloatParts parts, BfloatSource source, Bfloa
         }
 }
 
-/* Of two ways, each with its parts known to the compiler. */
+/* Two instances, each with `parts` as a compile-time constant. */
 VECTORS void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source,
                          BfloatSide side)
 {
@@ -169,7 +168,7 @@ void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint
                 square(parts, steps, left, right, band, add, at, c_row);
                 continue;
             }
-            /* cut off by the edge of C, it takes place beside it */
+            /* at the edge of C, compute a full square in a buffer */
             _Alignas(64) float whole[SIDE * SIDE];
             if (add)
                 copy_square(whole, SIDE, at, c_row, rows, columns);

@@ -1,56 +1,55 @@
-/* Matrix products of short numbers (bf16), which newer processors multiply faster than floats.
+/* Matrix products in bf16, which newer processors multiply faster than floats.
  *
  *   C = A B      or      C += A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
- * A bf16 has 8 significant bits where a float has 24, and the same exponents. Their products
- * are summed in single precision. A float is rounded to one, or taken apart into a pair, its
- * first 8 bits and the 8 after them; of the four products of two pairs the three that count are
- * summed:
+ * A bf16 has the exponent range of a float but 8 significant bits instead of 24. Products
+ * accumulate in single precision. A float is either rounded to one bf16 or split into a pair:
+ * its leading 8 bits and the next 8. A product of pairs sums three of the four partial
+ * products:
  *
  *   x = high + low,    x y = high high + high low + low high        to about 17 bits
  *
- * Tiles (AMX) multiply them some twenty times as fast as vectors multiply floats. Vectors
- * multiply them at best twice as fast as floats, so that pairs, of three products each, gain
- * nothing there.
+ * AMX tiles run bf16 about twenty times as fast as vector units run floats. Vector units run
+ * bf16 at most twice as fast as floats, so pairs, with three products each, gain nothing
+ * there.
  *
- * Both factors are packed: in bands of 16 rows of A or columns of B, and along a band in steps
- * of 32 of the depth; a step of a band is a tile of the high halves and, of pairs, one of the
- * low. A number of C is the sum of its products in a fixed order, step by step along the depth,
- * whatever the shapes around it: the bits do not depend on how a product is cut. Between tiles
- * and vectors, which round otherwise, they differ.
+ * Both factors are packed into bands of 16 rows of A or 16 columns of B. Along k a band is cut
+ * into steps of 32; each step is one tile of high halves and, for pairs, one of low halves.
+ * Every element of C sums its products in a fixed order along k, so the bits do not depend on
+ * the blocking. Tiles and vectors round differently from each other.
  *
- * Where the processor multiplies none, nothing else here may be called. */
+ * If bfloat_means() is BFLOAT_NONE, call nothing else here. */
 #ifndef LINNET_BFLOAT_H
 #define LINNET_BFLOAT_H
 
 #include "src/real.h"
 
-/* Packed factors are padded to whole squares of C, and to whole steps. */
+/* Packed factors are padded to whole squares of C and whole steps. */
 enum { BFLOAT_SQUARE = 32, BFLOAT_STEP = 32 };
 
-/* What a float becomes. */
+/* How a float is represented. */
 typedef enum BfloatParts { BFLOAT_ONE = 1, BFLOAT_PAIR = 2 } BfloatParts;
 
-/* What multiplies them. For tiles it takes the system's leave, which is asked for. */
+/* Which instructions multiply bf16. AMX tiles need permission from the kernel; this asks for
+ * it. */
 typedef enum BfloatMeans { BFLOAT_NONE, BFLOAT_VECTORS, BFLOAT_TILES } BfloatMeans;
 BfloatMeans bfloat_means(void);
 
-/* A factor as the caller has it: `count` rows of A or columns of B, each a number `across` from
- * the next, and `depth` the other way, each a number `along` from the next. One of the two
- * distances is 1. */
+/* An unpacked factor: `count` rows of A or columns of B, `across` elements apart, each with
+ * `depth` elements that are `along` apart. One of the two strides is 1. */
 typedef struct BfloatSource {
     const float *at;
     size_t across, along, count, depth;
 } BfloatSource;
 
-/* Numbers of two bytes that a packed factor takes. */
+/* Size of a packed factor in 16-bit elements. */
 #define BFLOAT_PACKED(parts, count, depth) ((size_t)(parts) * (count) * (depth))
 
 typedef enum BfloatSide { BFLOAT_LEFT, BFLOAT_RIGHT } BfloatSide;
-/* Packed is 64-byte aligned. */
+/* `packed` must be 64-byte aligned. */
 void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source, BfloatSide side);
 
-/* With add, the product is added to C. */
+/* With `add`, accumulates into C. */
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
                      const uint16_t *b, bool add, float *c, size_t c_row);
 

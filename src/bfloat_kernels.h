@@ -1,6 +1,6 @@
-/* The innermost products of bfloat.c: a square of C, 32 by 32, from two packed bands of A and
- * two of B. Each can say whether the processor has what it takes. They are built for newer
- * processors whatever the rest is built for, and called only where they exist. */
+/* Micro-kernels of bfloat.c: one 32 x 32 square of C from two packed bands of A and two of B.
+ * Each reports whether the processor supports it. They are always compiled, whatever the
+ * target of the build, and called only where supported. */
 #ifndef LINNET_BFLOAT_KERNELS_H
 #define LINNET_BFLOAT_KERNELS_H
 
@@ -13,11 +13,11 @@
 #endif
 
 enum {
-    BFLOAT_BAND = 16, /* rows of a packed tile; a row is a vector of 16 pairs */
+    BFLOAT_BAND = 16, /* rows of a packed tile; a row is a vector of 16 bf16 pairs */
     BFLOAT_TILE = BFLOAT_BAND * BFLOAT_STEP
 };
 
-/* From one band to the next it is `band` numbers, in A and in B. */
+/* `band`: elements from one band to the next, in A and in B. */
 typedef void BfloatKernel(BfloatParts parts, size_t steps, const uint16_t *a, const uint16_t *b,
                           size_t band, bool add, float *c, size_t c_row);
 

@@ -25,7 +25,7 @@ bool bfloat_tiles_exist(void)
     return processor_has_tiles() && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
-/* Eight tiles of full size; a thread keeps them. */
+/* Configures eight full-size tiles, once per thread. */
 TILES static void configure(void)
 {
     static _Thread_local bool done;
@@ -44,7 +44,7 @@ TILES static void configure(void)
     done = true;
 }
 
-/* Registers 0 to 3 are the square of C, 4 and 5 two bands of A, 6 and 7 two of B. */
+/* Tile registers 0 to 3 hold the square of C, 4 and 5 two bands of A, 6 and 7 two of B. */
 #define EACH_OF_C(what)                                                    \
     do {                                                                   \
         what(0, c, c_row * sizeof *c);                                     \
@@ -76,7 +76,9 @@ TILES void bfloat_square_by_tiles(BfloatParts parts, size_t steps, const uint16_
 {
     enum { HIGH, LOW };
     configure();
-    __asm__ volatile("" ::: "memory"); /* the compiler does not know what tiles read */
+    __asm__ volatile(
+        "" ::
+            : "memory"); /* the intrinsics do not tell the compiler what they read */
     if (add) {
         EACH_OF_C(_tile_loadd);
     } else {

@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* Sums are kept in registers for two vectors of columns, and so many rows at a time. */
+/* Accumulators in registers: two vectors of columns for this many rows at a time. */
 enum { ROWS = 8, PAIRS = 16 };
 
 bool bfloat_vectors_exist(void)
@@ -17,7 +17,7 @@ bool bfloat_vectors_exist(void)
            __get_cpuid_count(FEATURES, 1, &a, &b, &c, &d) && (a >> BF16_VECTORS & 1);
 }
 
-/* A pair along the depth, in every lane. */
+/* Broadcasts a pair of elements to all lanes. */
 INLINE __m512bh everywhere(const uint16_t *pair)
 {
     int both;
@@ -25,7 +25,7 @@ INLINE __m512bh everywhere(const uint16_t *pair)
     return (__m512bh)_mm512_set1_epi32(both);
 }
 
-/* One tile of A, some of its rows, with two tiles of B. */
+/* Multiplies ROWS rows of a tile of A by two tiles of B. */
 INLINE void add_products(__m512 sums[ROWS][2], const uint16_t *a, const uint16_t *b,
                          size_t band)
 {
@@ -41,7 +41,7 @@ INLINE void add_products(__m512 sums[ROWS][2], const uint16_t *a, const uint16_t
     }
 }
 
-/* Some rows of the square. */
+/* Computes ROWS rows of the square. */
 INLINE void multiply_rows(BfloatParts parts, size_t steps, const uint16_t *a, const uint16_t *b,
                           size_t band, bool add, float *c, size_t c_row)
 {

@@ -1,3 +1,3 @@
-/* The one place where stb_ds is compiled. */
+/* The only file that compiles the implementation of stb_ds. */
 #define STB_DS_IMPLEMENTATION
 #include "src/containers.h"

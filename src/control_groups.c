@@ -25,7 +25,7 @@ double control_groups_number(const char *folder, const char *name, const char *l
     return value;
 }
 
-/* Of a group and all those that it is in. */
+/* The minimum over a group and its ancestors. */
 static double least_upwards(const char *mount, const char *group, GroupVersion version,
                             GroupLimit limit)
 {
@@ -70,7 +70,7 @@ double control_groups_least(const char *root, const char *controller, GroupLimit
 
 /* --- processors --- */
 
-/* The second number of cpu.max, which is "QUOTA PERIOD". */
+/* The period in cpu.max, which holds "QUOTA PERIOD". */
 static double period_of(const char *folder)
 {
     char *path = text_format("%s/cpu.max", folder);
@@ -90,7 +90,8 @@ static double processors_of(GroupVersion version, const char *folder)
     double quota = control_groups_number(folder, second ? "cpu.max" : "cpu.cfs_quota_us", "");
     double period = second ? period_of(folder)
                            : control_groups_number(folder, "cpu.cfs_period_us", "");
-    return quota > 0 && period > 0 ? quota / period : INFINITY; /* -1 is no limit */
+    return quota > 0 && period > 0 ? quota / period
+                                   : INFINITY; /* a quota of -1 means no limit */
 }
 
 double control_groups_processors(const char *root)

@@ -1,9 +1,9 @@
 #include "src/crc32c.h"
 
-/* Bit by bit, without a table: a row of the log is a few hundred bytes. */
+/* Bitwise, without a table: records are a few hundred bytes. */
 uint32_t crc32c(const void *bytes, size_t size)
 {
-    const uint32_t polynomial = 0x82f63b78; /* its bits in reverse order */
+    const uint32_t polynomial = 0x82f63b78; /* bit-reversed */
     const unsigned char *next = bytes;
     uint32_t remainder = UINT32_MAX;
     for (size_t i = 0; i < size; i++) {

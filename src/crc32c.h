@@ -1,5 +1,4 @@
-/* CRC-32C, Castagnoli's checksum, which event files use; zlib's CRC-32 has another polynomial.
- */
+/* CRC-32C (Castagnoli), required by TensorBoard event files. zlib has only CRC-32. */
 #ifndef LINNET_CRC32C_H
 #define LINNET_CRC32C_H
 

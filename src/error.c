@@ -25,7 +25,7 @@ bool error_set(Error *error, const char *format, ...)
     return false;
 }
 
-/* How many bytes here are a character that terminals obey: of ASCII, or of Latin-1 as UTF-8. */
+/* Length in bytes of the control character (C0, DEL, or C1 in UTF-8) at c; 0 if it is none. */
 static int obeyed(const unsigned char *c)
 {
     if (c[0] < 0x20 || c[0] == 0x7f)

@@ -1,9 +1,9 @@
-/* How things go wrong, in three ways.
+/* Error handling.
  *
- * A programmer's mistake is an assert. A function that parses or touches the outside world
- * fills an Error with one line that says what, where and what to do, returns false, and never
- * exits, so that tests can feed it rubbish. A program that cannot go on says so with die (exit
- * status 1) or, when it was called wrongly, die_usage (exit status 2). */
+ * A programming error is an assert. A function that parses input or does I/O fills an Error
+ * with one line (what is wrong, where, what to do) and returns false. It never exits, so tests
+ * can feed it malformed input. A program that cannot continue calls die (exit status 1), or
+ * die_usage (exit status 2) if its command line is wrong. */
 #ifndef LINNET_ERROR_H
 #define LINNET_ERROR_H
 
@@ -13,16 +13,16 @@ typedef struct Error {
     char text[1024];
 } Error;
 
-/* The name that messages begin with, and the program as it was called, for commands that people
- * may repeat; main sets them once from argv[0]. */
+/* The program name for messages, and the command as typed, for commands that users may repeat.
+ * main sets both from argv[0]. */
 extern const char *program_name, *program_command;
 void program_name_set(const char *argv0);
 
-/* Fills the error and returns false, so that a failing function can `return error_set(...)`. */
+/* Fills the error and returns false, so that callers can `return error_set(...)`. */
 bool error_set(Error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints "program: text" on stderr. Bytes of the text that a terminal would obey, such as
- * escape sequences out of a file's name, are shown as \xNN. */
+/* Prints "program: text" on stderr. Control characters, such as escape sequences in a file
+ * name, are printed as \xNN. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -59,7 +59,8 @@ bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error 
 
 /* --- replacing --- */
 
-/* A program that finds no more memory ends on the spot, be it in the middle of files. */
+/* Temporary files in progress; removed at exit, since running out of memory can exit at any
+ * point. */
 static FileReplacement *half_written;
 
 static void remove_half_written(void)
@@ -114,7 +115,7 @@ bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
     file->path = memory_copy_text(path);
     file->temporary = text_format("%s.%ld.tmp", path, (long)getpid());
     file->fd = open(file->temporary, flags, 0666);
-    if (file->fd < 0 && errno == EEXIST) { /* of one that is dead, and had our number */
+    if (file->fd < 0 && errno == EEXIST) { /* left by a dead process with our pid */
         unlink(file->temporary);
         file->fd = open(file->temporary, flags, 0666);
     }
@@ -129,8 +130,8 @@ bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
 
 bool file_replace_reserve(FileReplacement *file, size_t size, Error *error)
 {
-    /* The size stays what is written. File systems that know no such thing say so, and then
-     * the disk is found full later. */
+    /* Does not change the file size. File systems without fallocate return another error; then
+     * a full disk shows up later. */
     if (size == 0 || fallocate(file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) == 0 ||
         (errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO))
         return true;
@@ -152,7 +153,7 @@ bool file_replace_write(FileReplacement *file, const void *bytes, size_t size, E
     return true;
 }
 
-/* A rename is durable only once the folder that holds the name is. */
+/* A rename is durable only after fsync of the directory. */
 static bool sync_folder_of(const char *path, Error *error)
 {
     char *folder = memory_copy_text(path);
@@ -161,7 +162,7 @@ static bool sync_folder_of(const char *path, Error *error)
         slash[slash == folder] = '\0';
     int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(folder);
-    /* EINVAL, ENOTSUP: a file system that knows no such thing */
+    /* EINVAL, ENOTSUP: the file system cannot sync directories */
     bool synced = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP);
     int reason = errno;
     if (fd >= 0)
@@ -221,7 +222,7 @@ bool file_rename(const char *from, const char *to, Error *error)
     return sync_folder_of(to, error);
 }
 
-/* Of "NAME.PID.tmp"; 0 for any other name. */
+/* The PID in "NAME.PID.tmp"; 0 for any other name. */
 static long owner_of(const char *name)
 {
     static const char ending[] = ".tmp";
@@ -264,7 +265,7 @@ bool file_append(int fd, const char *path, size_t *size, const void *bytes, size
     }
     error_set(error, "%s: cannot write: %s", path,
               done < 0 ? strerror(errno) : "short write, is the disk full?");
-    /* What comes next must not be glued to half of this. */
+    /* Later records must not follow a partial one. */
     if (done > 0 && ftruncate(fd, (off_t)*size) != 0)
         error_set(error, "%s: cannot write, and a partial record remains at its end: %s", path,
                   strerror(errno));
@@ -273,7 +274,7 @@ bool file_append(int fd, const char *path, size_t *size, const void *bytes, size
 
 /* --- names --- */
 
-/* What cannot be looked for may well be there: whoever opens it then finds out why. */
+/* On errors such as EACCES the file may exist: opening it then reports the reason. */
 bool file_exists(const char *path)
 {
     return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);

@@ -12,20 +12,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- whose kernels --- */
+/* --- choice of kernels --- */
 
-/* OpenBLAS's own variable: a user who sets it wants the library, with the kernels named. */
+/* OpenBLAS's own variable: setting it selects OpenBLAS with the given kernels. */
 #define LIBRARY_VARIABLE "OPENBLAS_CORETYPE"
 
 static bool uses_library(void)
 {
-    static atomic_int answer; /* 0: not asked yet */
+    static atomic_int answer; /* 0: not decided yet */
     if (answer == 0)
         answer = kernel_exists() && !getenv(LIBRARY_VARIABLE) ? 1 : 2;
     return answer == 2;
 }
 
-/* Set once, before there are threads. */
+/* Set once, before any thread starts. */
 static GemmPrecision weights_precision = GEMM_SINGLE;
 
 const char *gemm_precision_name(size_t index)
@@ -76,7 +76,7 @@ void gemm_choose_kernels(char **argv)
     if (length <= 0 || setenv(LIBRARY_VARIABLE, wanted, 1) != 0)
         return;
     path[length] = '\0';
-    execv(path, argv); /* if that fails, the slower kernels still serve */
+    execv(path, argv); /* if that fails, continue with the slower kernels */
 #else
     (void)argv; /* elsewhere the library's own choice is good */
 #endif
@@ -84,21 +84,21 @@ void gemm_choose_kernels(char **argv)
 
 /* --- products --- */
 
-/* The factor without its first rows and columns. */
+/* The submatrix from (row, column) on. */
 static Factor part_of(Factor whole, size_t row, size_t column)
 {
     whole.at += whole.transposed ? column * whole.stride + row : row * whole.stride + column;
     return whole;
 }
 
-/* OpenBLAS built without threads has one working memory, whoever calls: callers take turns. */
+/* A single-threaded build of OpenBLAS has one global work buffer: serialise calls. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 static void multiply_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
                                 bool add, real *c, size_t c_stride)
 {
     static _Thread_local bool single;
-    if (!single) { /* the threads are ours: the library's own would change the bits */
+    if (!single) { /* its own threads would change the bits */
         openblas_set_num_threads(1);
         single = true;
     }
@@ -119,7 +119,7 @@ static void multiply_by_library(size_t m, size_t n, size_t k, real alpha, Factor
 }
 
 #ifdef LINNET_DOUBLE
-/* There are none for double. */
+/* No kernels for double. */
 static void multiply_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
                                bool add, real *c, size_t c_stride)
 {
@@ -132,13 +132,12 @@ static void multiply_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b
     multiply_by_library(m, n, k, 1, a, b, add, c, c_stride);
 }
 #else
-/* A product is done in blocks: DEPTH by WIDTH numbers of B, packed, and HEIGHT rows of A, which
- * together stay in a core's own cache. The height is a multiple of the kernel's. */
+/* Blocking: a packed DEPTH x WIDTH block of B and HEIGHT rows of A together fit in the L2
+ * cache. HEIGHT is a multiple of KERNEL_ROWS. */
 enum { DEPTH = 256, WIDTH = 256, HEIGHT = 252, GAP = 16 };
 
-/* Caches find a line's place by the low bits of its address. Rows at a distance of 2048 bytes
- * or its multiples fall into the same few places and push each other out, so those of A are
- * copied to a better distance first. */
+/* Row strides that are multiples of 2048 bytes map to the same few cache sets and cause
+ * conflict misses, so such blocks of A are first copied to a better stride. */
 static bool is_awkward(Factor a)
 {
     enum { PERIOD = 2048 };
@@ -154,7 +153,7 @@ static Factor copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
     return (Factor){copy, stride, a.transposed};
 }
 
-/* Some rows of A, (rows, depths), with all the columns that are in `panels`. */
+/* Multiplies rows of A (m, depths) by all columns in `panels`. */
 static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, Factor a,
                           const float *panels, size_t panel_row, bool add, float *c,
                           size_t c_stride)
@@ -172,7 +171,7 @@ static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, F
     }
 }
 
-/* Few rows do not pay for packing B, so it is read as it lies where that can be. */
+/* With few rows, packing B does not pay; B is read in place where possible. */
 static void multiply_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
                                bool add, real *c, size_t c_stride)
 {
@@ -210,7 +209,7 @@ static BfloatSource columns_of(Factor b, size_t columns, size_t depth)
     return rows_of(b, columns, depth);
 }
 
-/* In blocks again; here both factors are packed. */
+/* Also blocked; packs both factors. */
 static void multiply_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, bool add,
                                 real *c, size_t c_stride)
 {
@@ -261,7 +260,7 @@ typedef struct Product {
     size_t c_stride;
     void (*finish)(const GemmTile *tile, const void *context);
     const void *context;
-    size_t tile_rows, tile_columns, across; /* across: tiles side by side */
+    size_t tile_rows, tile_columns, across; /* across: tiles per row */
 } Product;
 
 static void do_tile(void *job, size_t index, size_t worker)
@@ -281,15 +280,15 @@ static void do_tile(void *job, size_t index, size_t worker)
         p->finish(&tile, p->context);
 }
 
-/* About equal pieces, none much above `most`. */
+/* Splits into nearly equal tiles of about `most` at the largest. */
 static size_t tile_extent(size_t whole, size_t most)
 {
     size_t extent = team_tiles(whole, team_tiles(whole, most));
     return (extent + KERNEL_COLUMNS - 1) / KERNEL_COLUMNS * KERNEL_COLUMNS;
 }
 
-/* Large tiles cost little to pack; a small product needs small ones to be shared out. With few
- * rows nothing is packed ahead, and every worker should read an equal share of B. */
+/* Large tiles amortise packing; small products need small tiles for parallelism. With few rows
+ * nothing is packed, and each worker should read an equal share of B. */
 static void choose_tiles(Product *p)
 {
     enum { LARGE = 512, MIDDLE = 256, SMALL = 128, SHARES = 16 };

@@ -1,11 +1,11 @@
-/* Matrix products: the kernels of kernel.h and bfloat.h where the processor has them, else
- * BLAS, of which every call in linnet is behind this file. A user who sets OPENBLAS_CORETYPE
- * gets the library.
+/* Matrix products (GEMM): linnet's own kernels (kernel.h, bfloat.h) where the processor
+ * supports them, otherwise BLAS. All BLAS calls of linnet are in gemm.c. Setting
+ * OPENBLAS_CORETYPE selects BLAS.
  *
  *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
- * Matrices are row-major with a stride from one row to the next. The library is held to one
- * thread; gemm_team cuts C into tiles by its shape alone and gives them to the thread team, so
+ * Matrices are row-major with a row stride (leading dimension). BLAS runs single-threaded;
+ * gemm_team cuts C into tiles by its shape alone and distributes them over the thread team, so
  * the bits do not depend on the number of threads. */
 #ifndef LINNET_GEMM_H
 #define LINNET_GEMM_H
@@ -13,7 +13,7 @@
 #include "src/error.h"
 #include "src/real.h"
 
-/* A factor: as it is stored, or its transpose. */
+/* A factor, as stored or transposed. */
 typedef struct Factor {
     const real *at;
     size_t stride;
@@ -30,47 +30,45 @@ static inline Factor transposed(const real *at, size_t stride)
     return (Factor){at, stride, true};
 }
 
-/* Where the library will be used, chooses its kernels for this processor, as it may be too old
- * to know it. The choice must be made before the library loads, so this may start the program
- * once more with OPENBLAS_CORETYPE set; a value that the user has set is left alone. Call it
- * first in main. */
+/* If BLAS will be used, selects its kernels for this processor, which an old OpenBLAS may not
+ * recognise. OpenBLAS reads OPENBLAS_CORETYPE when it loads, so this may re-execute the
+ * program with it set; a value set by the user is left alone. Call it first in main. */
 void gemm_choose_kernels(char **argv);
-/* The kernels in use: our own, or the library's by its name for them. */
+/* The kernels in use: linnet's own, or OpenBLAS's name of its own. */
 const char *gemm_kernels(void);
 
-/* How precise products with weights are: those of the projections, the feed-forward layers and
- * the vocabulary, which are most of the work. Done in bf16, or in pairs of them (see
- * bfloat.h), they take a processor that multiplies such numbers. Pairs are less precise than
- * single precision by far less than a step of training changes the weights; bf16 alone, which
- * keep 8 bits, are what training commonly makes do with. */
+/* Precision of products with weights (projections, MLP and output head), which are most of the
+ * work. bf16 and pair (split bf16, see bfloat.h) need a processor with bf16 instructions. The
+ * error of pairs against single precision is far below the weight change of a training step;
+ * bf16 alone keeps 8 bits, as is common in training. */
 typedef enum GemmPrecision { GEMM_SINGLE, GEMM_PAIR, GEMM_BF16 } GemmPrecision;
 const char *gemm_precision_name(size_t index);
-/* For the whole process; single from the start. Fails where it cannot be had. */
+/* Applies to the whole process; the default is single. Fails if unsupported. */
 bool gemm_set_precision(GemmPrecision precision, Error *error);
 
-/* Whether the product becomes C, or is added to it. */
+/* Whether the product overwrites C or accumulates into it. */
 typedef enum GemmInto { GEMM_SET, GEMM_ADD } GemmInto;
 
-/* With at most so many rows of A, products take a way of their own, for decoding. It sums in
- * another order: numbers that must agree to the bit should all go this way. */
+/* Up to this many rows of A, products take a separate path for decoding. It sums in a
+ * different order: results that must be bit-identical should all take the same path. */
 enum { GEMM_FEW = 14 };
 
-/* On the calling thread, in single precision. */
+/* Runs on the calling thread, in single precision. */
 void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto into, real *c,
           size_t c_stride);
 
-/* The same, with alpha 1, in the precision for products with weights. */
+/* Like gemm with alpha 1, in the precision of products with weights. */
 void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                   size_t c_stride);
 
-/* A part of C that has just been computed, and is still in the cache. */
+/* A tile of C that has just been computed and is still in the cache. */
 typedef struct GemmTile {
     real *c; /* its first element */
     size_t c_stride, row, rows, column, columns;
 } GemmTile;
 
-/* gemm_weights on the team; not from inside a tile. Finish, unless NULL, is called for every
- * tile. */
+/* gemm_weights on the thread team; must not be called from inside a tile. `finish`, unless
+ * NULL, is called for every tile. */
 void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                size_t c_stride, void (*finish)(const GemmTile *tile, const void *context),
                const void *context);

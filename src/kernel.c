@@ -4,7 +4,8 @@
 
 #include "src/square.h"
 
-/* Built for AVX-512 whatever the rest is built for; called only where the processor has it. */
+/* Always compiled for AVX-512, whatever the target of the build; called only where supported.
+ */
 #define WIDE   __attribute__((target("avx512f")))
 #define INLINE __attribute__((target("avx512f"), always_inline)) static inline
 
@@ -64,7 +65,8 @@ WIDE void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next
 
 /* --- multiplying --- */
 
-/* `rows` is known to the compiler in every copy of this, so that all sums live in registers. */
+/* `rows` is a compile-time constant in every copy, so that all accumulators stay in registers.
+ */
 INLINE void strip(size_t rows, size_t columns, size_t k, float alpha, const float *a,
                   size_t a_row, size_t a_next, const float *panel, size_t panel_row, bool add,
                   float *c, size_t c_row)
@@ -130,7 +132,7 @@ STRIP(8) STRIP(9) STRIP(10) STRIP(11) STRIP(12) STRIP(13) STRIP(14)
 
 /* --- inner products --- */
 
-/* One row of A with 16 rows of B; where there are fewer, the last stands in for the rest. */
+/* One row of A times 16 rows of B; missing rows of B are replaced by the last. */
 WIDE static __m512 dots(size_t k, const float *a, const float *b, size_t b_row, size_t rows)
 {
     __m512 sum[LANES];

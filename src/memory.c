@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ALIGNMENT ((size_t)64) /* a cache line, and the widest vector register */
+#define ALIGNMENT ((size_t)64) /* a cache line and an AVX-512 register */
 
-/* Processors remember where a few thousand pages lie. Of large ones, that is all our memory. */
+/* Huge pages: with 4 KB pages the TLB covers only a small part of a model. */
 #define LARGE_PAGE ((size_t)2 << 20)
 
 size_t memory_product(size_t a, size_t b, const char *what)
@@ -94,7 +94,7 @@ void arena_allocate(Arena *arena, const char *what)
     if (!arena->base)
         out_of_memory(arena->size, what);
     if (arena->size >= LARGE_PAGE)
-        madvise(arena->base, arena->size, MADV_HUGEPAGE); /* a wish: it may be refused */
+        madvise(arena->base, arena->size, MADV_HUGEPAGE); /* only a hint */
     memset(arena->base, 0, arena->size);
     arena->used = 0;
 }

@@ -1,10 +1,9 @@
-/* Memory that is either there or the end of the program, and one arena for the numbers.
+/* Allocation that ends the program on failure, and the arena allocator.
  *
- * Small things (names, tables, texts) come from memory_take and grow with memory_resize; both
- * check the multiplication of sizes and never return NULL. What a model computes with lives in
- * one Arena: the layout code runs once with a NULL base to learn the total, and again to hand
- * out the pointers, so that nothing is allocated inside the training loop. Its users lay out
- * their parts of it in the same way. */
+ * Small objects (names, tables, texts) come from memory_take and memory_resize, which check
+ * sizes for overflow and never return NULL. All tensors of a model live in one Arena. The
+ * layout code runs twice: with a NULL base to measure the total, then to hand out pointers. So
+ * the training loop allocates nothing. */
 #ifndef LINNET_MEMORY_H
 #define LINNET_MEMORY_H
 
@@ -12,39 +11,40 @@
 
 #include <stdio.h>
 
-/* Zeroed memory for count things of the given size; the caller owns it and calls free(). The
- * name says what it is for when there is not enough. */
+/* Returns zeroed memory for count objects of `size` bytes; the caller frees it. `what` names
+ * the purpose in the error message. */
 void *memory_take(size_t count, size_t size, const char *what);
-/* Like realloc; NULL starts anew. */
+/* Like realloc, including old == NULL. */
 void *memory_resize(void *old, size_t count, size_t size, const char *what);
 char *memory_copy_text(const char *text);
 
-/* A text that grows as it is printed; it is there, the caller's to free, once it is closed. */
+/* A stream that prints into *text. After the close, the text is valid and the caller frees it.
+ */
 FILE *memory_text_open(char **text, size_t *size, const char *what);
 void memory_text_close(FILE *stream, const char *what);
 
-/* The product, or the end of the program when it does not fit. */
+/* a * b; ends the program on overflow. */
 size_t memory_product(size_t a, size_t b, const char *what);
 
 typedef struct Arena {
-    unsigned char *base; /* NULL while the layout is only being measured */
+    unsigned char *base; /* NULL while measuring */
     size_t used, size;   /* in bytes */
 } Arena;
 
-/* The next `count` reals (or bytes), 64-byte aligned; NULL while measuring. */
+/* Returns the next `count` reals (or objects), 64-byte aligned; NULL while measuring. */
 real *arena_reals(Arena *arena, size_t count);
 void *arena_bytes(Arena *arena, size_t count, size_t size);
-/* Allocates what measuring came to, zeroed, and rewinds. */
+/* Allocates the measured size, zeroed, and rewinds. */
 void arena_allocate(Arena *arena, const char *what);
 void arena_free(Arena *arena);
 
-/* Hands out memory that is there already, as much as measuring came to; NULL measures. */
+/* An arena over existing memory of sufficient size; with NULL it measures. */
 static inline Arena arena_over(real *memory)
 {
     return (Arena){.base = (unsigned char *)memory, .size = SIZE_MAX};
 }
 
-/* What measuring came to. */
+/* The measured size in reals. */
 static inline size_t arena_used_reals(const Arena *arena)
 {
     return arena->used / sizeof(real);

@@ -1,8 +1,8 @@
-/* Where the time goes: a stopwatch for the phases of a training step.
+/* Profiling: time spent in each phase of a training step.
  *
- * The thread that runs the model enters a phase and thereby leaves the one before; what it
- * waits for its team belongs to the phase. Each change costs one reading of a clock, some ten
- * of them a layer, so it is always on; and the phases sum to the whole by construction. */
+ * The main thread enters a phase, which ends the previous one; waiting for the worker threads
+ * counts towards the phase. A change costs one clock read, about ten per layer, so profiling
+ * is always on. The phases sum to the total by construction. */
 #ifndef LINNET_PHASE_H
 #define LINNET_PHASE_H
 
@@ -14,20 +14,20 @@ typedef enum Phase {
     PHASE_PROJECTIONS,
     PHASE_ATTENTION,
     PHASE_FFN,
-    PHASE_NORMS, /* with residual sums and dropout */
+    PHASE_NORMS, /* including residual additions and dropout */
     PHASE_HEAD,
     PHASE_OPTIMIZER,
     PHASE_COUNT
 } Phase;
 
 void phase_enter(Phase phase);
-/* Forgets all times; the current phase begins anew. */
+/* Resets all times; the current phase starts again. */
 void phase_reset(void);
-/* Seconds spent in a phase since then, the current one up to its last change. */
+/* Seconds spent in a phase since the reset, without the running phase since its last change. */
 double phase_seconds(Phase phase);
 const char *phase_name(Phase phase);
 
-/* Seconds on a clock that never jumps. */
+/* Seconds on a monotonic clock. */
 double clock_seconds(void);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* The finaliser of SplitMix64: every input bit reaches every output bit. */
+/* The finaliser of SplitMix64: every input bit affects every output bit. */
 static uint64_t mix(uint64_t x)
 {
     x ^= x >> 30;
@@ -40,7 +40,8 @@ double random_uniform(RandomKey key, uint64_t index)
 double random_normal(RandomKey key, uint64_t index)
 {
     const double two_pi = 6.283185307179586;
-    double u = 1.0 - random_uniform(key, 2 * index); /* in (0, 1]: its logarithm is finite */
+    double u = 1.0 -
+               random_uniform(key, 2 * index); /* in (0, 1], so that the logarithm is finite */
     double v = random_uniform(key, 2 * index + 1);
     return sqrt(-2.0 * log(u)) * cos(two_pi * v);
 }

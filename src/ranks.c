@@ -12,13 +12,13 @@
 #include <string.h>
 #include <time.h>
 
-/* MPI counts elements with an int; longer arrays go in pieces. */
+/* MPI counts elements with an int; longer arrays are sent in pieces. */
 #define PIECE ((size_t)1 << 30)
 
 static struct {
     bool begun, led, ending;
     int count, own;
-    MPI_Request *under_way; /* arrays of stb_ds */
+    MPI_Request *under_way; /* stb_ds arrays */
     MPI_Status *arrived;
 } ranks = {.count = 1};
 
@@ -34,8 +34,8 @@ size_t ranks_own(void)
 
 /* --- beginning and ending --- */
 
-/* Everything that ends the program comes by here. Before the first rank leads, the others end
- * as it does; afterwards they could wait for ever for one that is gone. */
+/* Runs at every exit. Before ranks_lead, the other ranks exit with the status of rank 0;
+ * afterwards they could wait for ever for a rank that is gone, so the job aborts. */
 static void leave(int status, void *unused)
 {
     (void)unused;
@@ -86,7 +86,7 @@ void ranks_end(void)
     MPI_Finalize();
 }
 
-/* Ranks that may run on the same processors share them out. */
+/* Ranks with overlapping affinity masks divide the processors among themselves. */
 size_t ranks_threads(void)
 {
     if (ranks.count == 1)
@@ -208,7 +208,7 @@ void ranks_arrive(void)
 
 void ranks_collect(void *array, size_t element, const size_t *bounds)
 {
-    enum { COLLECT = 32767 }; /* no caller's number */
+    enum { COLLECT = 32767 }; /* a tag that no caller uses */
     char *bytes = array;
     size_t own = ranks_own();
     for (size_t other = 0; other < ranks_count(); other++) {

@@ -1,8 +1,8 @@
-/* The number type of every kernel.
+/* The floating-point type of all kernels.
  *
- * The library is built twice from the same sources: `real` is float in the programs, and
- * double in the build that checks gradients, where central differences are exact to about
- * nine digits and a wrong derivative has no rounding to hide in. */
+ * The library is built twice from the same sources: `real` is float in the programs and double
+ * in the gradient-checking tests, where central differences are accurate to about nine digits.
+ */
 #ifndef LINNET_REAL_H
 #define LINNET_REAL_H
 

@@ -1,5 +1,5 @@
-/* A square of 16 by 16 numbers of four bytes, a vector of AVX-512 for each row. For kernels
- * that are built for such processors and called only there. */
+/* 16 x 16 matrices of 4-byte elements, one AVX-512 register per row. Call only where AVX-512
+ * is supported. */
 #ifndef LINNET_SQUARE_H
 #define LINNET_SQUARE_H
 
@@ -8,7 +8,7 @@
 
 enum { SQUARE = 16 };
 
-/* Of a row's numbers the first `count`, or all of them. */
+/* Mask of the first `count` lanes; all if count is 16 or more. */
 __attribute__((target("avx512f"), always_inline)) static inline __mmask16 first_lanes(
     size_t count)
 {
@@ -16,8 +16,7 @@ __attribute__((target("avx512f"), always_inline)) static inline __mmask16 first_
     return (__mmask16)lanes;
 }
 
-/* Turns a square of 16 by 16: pairs of rows are woven together, four times, at distances of 8,
- * 4, 2 and 1 rows. */
+/* Transposes in four stages, which interleave rows at distances 1, 2, 4 and 8. */
 __attribute__((target("avx512f"), always_inline)) static inline void square_transpose(
     __m512 r[SQUARE])
 {

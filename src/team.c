@@ -10,14 +10,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* A phase of a training step lasts microseconds to milliseconds, so a thread that waits for the
- * next one looks out for it this many times before it lies down to sleep. */
+/* Parallel phases last microseconds to milliseconds, so an idle worker spins this many times
+ * before it sleeps. */
 #define PATIENCE 20000
 
-/* A round is one call of team_run. Workers come in while its gate is open, and the round ends
- * when the gate is shut and everybody is out: a worker that the system keeps from running does
- * not come in, and nobody waits for it. The gate is one number: the round's in the upper half,
- * twice the count of workers inside, and whether it is open. */
+/* A round is one call of team_run. Workers enter while the gate is open; the round ends when
+ * the gate is closed and all have left. A worker that the system has not scheduled does not
+ * enter, so nobody waits for it. The gate is one number: upper half, the round; lower half,
+ * twice the number of workers inside plus the open bit. */
 typedef uint64_t Gate;
 #define OPEN       ((Gate)1)
 #define ONE_INSIDE ((Gate)2)
@@ -26,19 +26,19 @@ typedef uint64_t Gate;
 
 static struct {
     pthread_t *threads;
-    size_t size;  /* workers, the calling thread included; 0 before the start */
-    int patience; /* none when there are more threads than processors */
+    size_t size;  /* number of workers including the calling thread; 0 before team_start */
+    int patience; /* 0 if there are more threads than processors */
 
     _Atomic Gate gate;
     pthread_mutex_t lock;
     pthread_cond_t opened, empty;
-    atomic_size_t sleepers; /* workers that wait for `opened` */
+    atomic_size_t sleepers; /* workers waiting for `opened` */
     atomic_bool stopping;
 
     TeamWork work;
     void *job;
     size_t tiles;
-    atomic_size_t next; /* the first tile that nobody has taken */
+    atomic_size_t next; /* the next tile to take */
 } team = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .opened = PTHREAD_COND_INITIALIZER,
           .empty = PTHREAD_COND_INITIALIZER};
@@ -62,7 +62,7 @@ static void take_tiles(size_t worker)
     }
 }
 
-/* Into a round that is not the last one this worker was in. */
+/* Enters the current round if it is open and this worker has not been in it. */
 static bool enter(Gate *last)
 {
     Gate gate = atomic_load(&team.gate);
@@ -84,7 +84,7 @@ static void leave(void)
     pthread_mutex_unlock(&team.lock);
 }
 
-/* False when there will be no more rounds. */
+/* False when the team is stopping. */
 static bool await_round(Gate *last)
 {
     for (int i = 0; i < team.patience; i++) {
@@ -124,8 +124,7 @@ static void wake_sleepers(void)
     pthread_mutex_unlock(&team.lock);
 }
 
-/* Nobody is inside, and the number of the round changes: it never is 0, which no worker has
- * been in. */
+/* No worker is inside. Round numbers skip 0, the initial value of `last`. */
 static void open_gate(void)
 {
     Gate round = atomic_load(&team.gate) / NEXT_ROUND + 1;

@@ -1,38 +1,38 @@
-/* A small team of threads that takes tiles of work.
+/* The thread team: worker threads that process tiles of work.
  *
- * Work is cut into tiles whose shapes depend on the problem alone; which thread takes which
- * tile is left to chance and must not matter. A tile writes only what is its own, and sums over
- * tiles are made afterwards in a fixed order, so 1, 2 or 64 threads give the same bits.
+ * Work is cut into tiles by the shape of the problem alone. Which thread runs which tile is
+ * nondeterministic and must not affect results: each tile writes only its own output, and
+ * reductions over tiles run afterwards in a fixed order. So any number of threads gives the
+ * same bits.
  *
- * There is one team per process, and tiles do not start further work on it. */
+ * There is one team per process, and tiles must not call team_run. */
 #ifndef LINNET_TEAM_H
 #define LINNET_TEAM_H
 
 #include <stddef.h>
 
-/* Does one tile. The worker, 0 to team_size()-1, names the scratch memory it may use. */
+/* Processes one tile. `worker`, from 0 to team_size()-1, selects its scratch memory. */
 typedef void (*TeamWork)(void *job, size_t tile, size_t worker);
 
-/* Starts the threads, fewer if the system refuses some (with a warning). Without a team, or
- * with a team of one, team_run does the work itself. */
+/* Starts the threads; if the system refuses some, warns and continues with fewer. Without a
+ * team, or with one thread, team_run works on the calling thread. */
 void team_start(size_t threads);
 void team_stop(void);
 size_t team_size(void);
 
-/* The processors that this process may run on, or less if its control group grants it less of
- * their time. */
+/* Processors in the affinity mask, limited by the CPU quota of the control group. */
 size_t team_processors(void);
 
-/* Does all the tiles and returns when the last is done. */
+/* Processes all tiles; returns when the last is done. */
 void team_run(size_t tiles, TeamWork work, void *job);
 
-/* How many tiles of the given extent cover the whole. */
+/* Number of tiles of the given extent that cover `whole`. */
 static inline size_t team_tiles(size_t whole, size_t extent)
 {
     return (whole + extent - 1) / extent;
 }
 
-/* The part of the whole that a tile covers: from its start, this many. */
+/* Length of a tile; only the last may be shorter than `extent`. */
 static inline size_t team_extent(size_t whole, size_t extent, size_t tile)
 {
     size_t start = tile * extent;

@@ -56,7 +56,7 @@ void text_append_shell_word(char **text, const char *word)
 
 void text_append_json_string(char **text, const char *value)
 {
-    /* Six bytes hold the longest escape, so one allocation serves. */
+    /* The longest escape takes six bytes. */
     char *quoted = memory_take(strlen(value) * 6 + 3, 1, "a text"), *out = quoted;
     *out++ = '"';
     for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
@@ -118,7 +118,7 @@ bool text_to_size(const char *text, size_t *value)
 bool text_to_double(const char *text, double *value)
 {
     if (!strchr("+-.0123456789", text[0]) || !text[0] || strpbrk(text, "xXnN"))
-        return false; /* neither blanks, nor hexadecimal, nor "nan" and "inf" */
+        return false; /* reject white space, hexadecimal, "nan" and "inf" */
     char *end;
     errno = 0;
     double number = strtod(text, &end);
@@ -147,7 +147,7 @@ static size_t least(size_t a, size_t b)
 size_t text_distance(const char *a, const char *b)
 {
     enum { LONGEST = 63 };
-    size_t rows[3][LONGEST + 1]; /* for the last characters of a, in turn */
+    size_t rows[3][LONGEST + 1]; /* the last three rows of the dynamic program */
     size_t m = strlen(a), n = strlen(b);
     if (m > LONGEST || n > LONGEST)
         return LONGEST;
@@ -170,7 +170,7 @@ size_t text_distance(const char *a, const char *b)
 
 Nearest nearest_to(const char *word)
 {
-    /* A name further away would be a guess, not a help. */
+    /* Do not suggest names that differ in more than half of the word. */
     return (Nearest){.word = word, .least = strlen(word) / 2 + 1};
 }
 

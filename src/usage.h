@@ -1,8 +1,8 @@
-/* What the program has taken of the machine. */
+/* Resource usage of this process. */
 #ifndef LINNET_USAGE_H
 #define LINNET_USAGE_H
 
-/* The most memory that was resident so far, in MB of a million bytes. */
+/* Peak resident memory (RSS) so far, in MB of a million bytes. */
 double usage_peak_megabytes(void);
 
 #endif

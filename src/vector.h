@@ -1,11 +1,11 @@
 /* Elementary functions in a form that compilers vectorise.
  *
- * In float, exp is a polynomial of degree 6 on [-ln 2 / 2, ln 2 / 2] scaled by a power of two;
- * its relative error is below 2e-7 (tests/test_core.c measures it). Arguments are held to the
- * range in which the result is a normal number, and NaN goes through. log(1 + x) is x times a
- * polynomial of degree 8 on [0, 1]; its relative error is below 3e-7; log(x) takes x apart into
- * a power of two and a rest for it. The double build takes
- * the C library's, as it wants digits and not speed. */
+ * In float, exp is a degree-6 polynomial on [-ln 2 / 2, ln 2 / 2] scaled by a power of two,
+ * with a relative error below 2e-7 (tests/test_core.c measures it). Arguments are clamped so
+ * that the result is a normal number; NaN propagates. log(1 + x) is x times a degree-8
+ * polynomial on [0, 1], with a relative error below 3e-7; log(x) splits x into exponent and
+ * mantissa and uses it. The double build calls the C library, since it needs accuracy, not
+ * speed. */
 #ifndef LINNET_VECTOR_H
 #define LINNET_VECTOR_H
 
@@ -15,19 +15,19 @@
 #include <string.h>
 
 #ifdef LINNET_DOUBLE
-/* exp(x) 2^power, rounded as exp(x) is; the result has to be a normal number. */
+/* exp(x) 2^power with the relative error of exp(x); the result must be a normal number. */
 static inline real vector_exp_scaled(real x, int32_t power)
 {
     return ldexp(exp(x), power);
 }
 
-/* log(1 + x) for x from 0 to 1. */
+/* log(1 + x) for x in [0, 1]. */
 static inline real vector_log1p(real x)
 {
     return log1p(x);
 }
 
-/* log(x) for normal numbers above 0. */
+/* log(x) for positive normal numbers. */
 static inline real vector_log(real x)
 {
     return log(x);
@@ -49,7 +49,7 @@ static inline real vector_exp_scaled(real x, int32_t power)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    /* The low bits of `rounded` hold n; moved into the exponent they are 2^n. */
+    /* The low bits of `rounded` hold n; shifted into the exponent they give 2^n. */
     uint32_t bits;
     memcpy(&bits, &rounded, sizeof bits);
     bits = (bits + 127u + (uint32_t)power) << 23;
@@ -98,20 +98,19 @@ static inline real vector_tanh(real x)
     return 2 * vector_sigmoid(2 * x) - 1;
 }
 
-/* log(1 + exp(x)), whose derivative is the sigmoid of x */
+/* log(1 + exp(x)); its derivative is sigmoid(x). */
 static inline real vector_softplus(real x)
 {
     return (x > 0 ? x : 0) + vector_log1p(vector_exp(x > 0 ? -x : x));
 }
 
-/* The logarithm of the sigmoid; its derivative is the sigmoid of -x. */
+/* log(sigmoid(x)); its derivative is sigmoid(-x). */
 static inline real vector_log_sigmoid(real x)
 {
     return -vector_softplus(-x);
 }
 
-/* The largest, the sum and the inner product of n numbers; the order of summation is fixed when
- * the program is compiled. */
+/* Maximum, sum and dot product of n numbers; the summation order is fixed at compile time. */
 static inline real vector_max(const real *x, size_t n)
 {
     real most = x[0];
@@ -151,8 +150,7 @@ static inline void vector_zero(real *x, size_t n)
     memset(x, 0, n * sizeof *x);
 }
 
-/* Asks for numbers, to be in the cache when their turn comes: rows of a matrix that lie far
- * apart are not what the processor guesses. */
+/* Prefetches numbers: the hardware prefetcher does not predict rows with a large stride. */
 static inline void vector_fetch(const real *x, size_t n)
 {
     enum { LINE = 64 / sizeof(real) };
