@@ -283,9 +283,9 @@ rm -rf parts
 run "$bin/train" $small --steps 10 --sample-every 1 --run samples text.txt
 check 'train prints samples' prints "$(sed -n 2p samples/samples.txt)"
 check 'train keeps samples in samples.txt' grep -q '^# step 10, ' samples/samples.txt
-refused 'train refuses --watch without a terminal' 1 '--watch wants a terminal' \
+refused 'train refuses --watch without a terminal' 1 '--watch needs a terminal' \
     "$bin/train" --watch --run none text.txt
-refused 'train refuses --watch without a terminal for several models' 1 '--watch wants a terminal' \
+refused 'train refuses --watch without a terminal for several models' 1 '--watch needs a terminal' \
     \
     "$bin/train" --watch --attn softmax,linear --run none text.txt
 refused 'train refuses --watch with --quiet' 2 '--watch and --quiet' \
@@ -409,7 +409,7 @@ resume parts2
 check 'a run resumes exactly after refusals' same_runs softmax parts2
 mkdir empty
 refused 'train refuses to resume a missing run' 1 'no such run' "$bin/train" --resume nowhere
-refused 'train refuses to resume a run without a checkpoint' 1 'nothing has been saved' \
+refused 'train refuses to resume a run without a checkpoint' 1 'no checkpoint in this directory' \
     "$bin/train" --resume empty
 cut_by_one() { head -c "$(($(wc -c <"$1") - 1))" "$1" >cut && cat cut >"$1"; }
 cp -r softmax damaged
@@ -856,7 +856,7 @@ run "$bin/sample" --score 'the cuckoo' softmax
 check '--score counts unknown words' prints '2 tokens, 1 of them unknown'
 refused 'sample refuses to score an empty text' 1 'nothing to score' \
     "$bin/sample" --score '' softmax
-refused 'sample refuses --score with --prompt' 2 'makes no text' \
+refused 'sample refuses --score with --prompt' 2 'generates no text' \
     "$bin/sample" --score a --prompt b softmax
 
 session() { "$bin/sample" --interactive softmax >out 2>err; status=$?; }
@@ -1178,7 +1178,7 @@ refused 'eval refuses segments for dynamic evaluation over a carried state' 2 '-
     "$bin/eval" carrying text.txt --dynamic --dynamic-segment 4
 run "$bin/eval" softmax text.txt --dynamic --dynamic-lr 1e6
 check 'eval reports a diverged dynamic evaluation' \
-    says 'rate of 1e+06 as it reads.* no better.*--tune-dynamic'
+    says '--dynamic-lr of 1e+06 does no better.*--tune-dynamic'
 works '--no-tune-cache needs no --cache' "$bin/eval" softmax text.txt --no-tune-cache
 refused 'eval refuses two temperatures' 2 '--tune-temperature searches' \
     "$bin/eval" softmax text.txt --temperature 2 --tune-temperature

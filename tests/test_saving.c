@@ -162,7 +162,7 @@ START_TEST(without_a_whole_one_nothing_goes_on)
     Error error;
     begin(&trainer);
     ck_assert(!checkpoints_open(&checkpoint, run_path, &error));
-    support_check_error(&error, run_path, "nothing has been saved");
+    support_check_error(&error, run_path, "no checkpoint in this directory");
     step_and_save(&trainer, 2);
     damage("last.safetensors");
     damage("previous.safetensors");

@@ -67,7 +67,7 @@ static bool check_stored_settings(const Checkpoint *checkpoint, Error *error)
     options_set_defaults(groups, GROUP_COUNT);
     bool good = text && checkpoint_extra(checkpoint, STEP_KEY) && checkpoint->has_moments
                     ? options_read_text(groups, GROUP_COUNT, text, checkpoint->file.path, error)
-                    : error_set(error, "%s: nothing to train on from in it",
+                    : error_set(error, "%s: it has no optimizer state to continue from",
                                 checkpoint->file.path);
     options_free_texts(groups, GROUP_COUNT);
     return good;
@@ -101,7 +101,7 @@ bool checkpoints_open(Checkpoint *checkpoint, const char *folder, Error *error)
     if (newest)
         *error = first; /* the one that should have been whole */
     else if (!good)
-        error_set(error, "--resume %s: nothing has been saved in this folder yet", folder);
+        error_set(error, "--resume %s: there is no checkpoint in this directory yet", folder);
     free(newest);
     return good;
 }

@@ -71,7 +71,7 @@ static bool take_file(int *fd, const char *path, const char *folder, Error *erro
 {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (*fd < 0)
-        return error_set(error, "%s: cannot lock the run's folder: %s", path, strerror(errno));
+        return error_set(error, "%s: cannot lock the run directory: %s", path, strerror(errno));
     if (!try_lock_for_a_while(*fd)) {
         refuse(*fd, folder, error);
         close(*fd);

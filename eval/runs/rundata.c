@@ -148,7 +148,7 @@ static bool check_folder(const char *path, const char *settings, const char *log
         return error_set(error, "%s: a file; give the folder of a run, such as runs/linear",
                          path);
     if (!file_exists(settings) || !file_exists(log))
-        return error_set(error, "%s: not the folder of a run: there is no %s in it", path,
+        return error_set(error, "%s: not a run directory: it has no %s", path,
                          file_exists(settings) ? RUN_LOG : RUN_SETTINGS);
     return true;
 }

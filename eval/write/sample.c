@@ -184,7 +184,7 @@ int main(int argc, char **argv)
     if (line.operand_count != 1)
         die_usage(line.operand_count ? "one run at a time" : "a run is missing");
     if (settings.prompt && settings.score)
-        die_usage("--score makes no text that a --prompt could begin");
+        die_usage("--score generates no text; leave --prompt out");
     signal(SIGPIPE, SIG_IGN);
 
     LoadedModel loaded;

@@ -86,8 +86,8 @@ bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary
 {
     if (options->detok && vocabulary->tokenizer != tokenizer_find(TOKENIZER_WORD))
         return error_set(error,
-                         "--detok puts words together, and the tokens of this model are of the "
-                         "kind '%s'; leave it out",
+                         "--detok is for word models, and the tokenizer of this one is '%s'; "
+                         "leave it out",
                          vocabulary->tokenizer->name);
     size_t most = MOST_BYTES / TOKEN_BYTES;
     if (options->columns && options->length > most)

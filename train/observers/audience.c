@@ -9,7 +9,7 @@
 bool audience_check(const SessionOptions *options, Error *error)
 {
     if (options->watch && !fullscreen_is_possible())
-        return error_set(error, "--watch wants a terminal to draw on, and standard error is "
+        return error_set(error, "--watch needs a terminal to draw on, and standard error is "
                                 "none; leave --watch out");
     return true;
 }
