@@ -18,7 +18,7 @@ static const DecayRule rule = {.delta = true};
 const AttentionKind attention_delta = {
     DECAY_KIND(rule),
     .name = "delta",
-    .help = "the delta rule: a key's new value takes the place of the old one",
+    .help = "DeltaNet: the delta rule replaces the value stored under a key instead of adding",
     .wants_convolution = true,
     .gates = decay_one_gate,
 };
@@ -81,7 +81,7 @@ static const DecayRule gated_rule = {
 const AttentionKind attention_gated_delta = {
     DECAY_KIND(gated_rule),
     .name = "gated-delta",
-    .help = "the delta rule in a state that fades as fast as each position says",
+    .help = "Gated DeltaNet: the delta rule with a data-dependent decay of the state",
     .knows_positions = true,
     .wants_convolution = true,
     .wants_gate = true,

@@ -65,7 +65,7 @@ static const FeatureMap map = {
 
 const AttentionKind attention_efficient = {
     .name = "efficient",
-    .help = "Efficient Attention made causal: each feature is divided by its own sum so far",
+    .help = "Efficient Attention, causal: softmax over q's features and over k's positions",
     .cost = "D^2",
     .no_rotary = true,
     .flop = features_flop,

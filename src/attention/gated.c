@@ -31,7 +31,7 @@ static const DecayRule rule = {.logarithms = logarithms,
 const AttentionKind attention_gated = {
     DECAY_KIND(rule),
     .name = "gated",
-    .help = "a linear state that fades as fast as each position says",
+    .help = "gated linear attention with one data-dependent decay per position",
     .knows_positions = true,
     .wants_gate = true,
     .gates = decay_one_gate,

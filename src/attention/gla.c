@@ -402,7 +402,7 @@ static double flop(const AttentionHead *head)
 
 const AttentionKind attention_gla = {
     .name = "gla",
-    .help = "a linear state, each feature of which fades as fast as each position says",
+    .help = "GLA: gated linear attention with a data-dependent decay per feature",
     .cost = "D^2",
     .knows_positions = true,
     .finite_state = true,

@@ -50,7 +50,7 @@ static const FeatureMap elu_map = {
 
 const AttentionKind attention_linear = {
     .name = "linear",
-    .help = "features elu(x)+1 instead of the exponential; time grows with the length",
+    .help = "linear attention with feature map elu(x)+1; time grows linearly with the length",
     .cost = "D^2",
     .turns_itself = true,
     .flop = features_flop,
@@ -88,7 +88,7 @@ static const FeatureMap relu_map = {.forward = relu_forward, .backward = relu_ba
 
 const AttentionKind attention_relu = {
     .name = "relu",
-    .help = "linear attention with features max(x,0), which are sparse",
+    .help = "linear attention with the sparse feature map max(x,0)",
     .cost = "D^2",
     .turns_itself = true,
     .flop = features_flop,
@@ -136,7 +136,7 @@ static const FeatureMap sqrelu_map = {.forward = sqrelu_forward, .backward = sqr
 
 const AttentionKind attention_sqrelu = {
     .name = "sqrelu",
-    .help = "linear attention with features max(x,0)^2 of q and k of fixed length",
+    .help = "linear attention with feature map max(x,0)^2 of normalised q and k",
     .cost = "D^2",
     .turns_itself = true,
     .flop = features_flop,
@@ -159,7 +159,7 @@ static const FeatureMap exp_map = {.forward = exp_forward, .backward = exp_backw
 
 const AttentionKind attention_exp = {
     .name = "exp",
-    .help = "linear attention with features exp(x), one of each number",
+    .help = "linear attention with feature map exp(x), elementwise",
     .cost = "D^2",
     .turns_itself = true,
     .flop = features_flop,
@@ -184,7 +184,7 @@ static const FeatureMap softmax_map = {
 
 const AttentionKind attention_softmaxfeat = {
     .name = "softmaxfeat",
-    .help = "linear attention whose features are the softmax of a row of q or k",
+    .help = "linear attention with feature map softmax(x), over the features of q and of k",
     .cost = "D^2",
     .turns_itself = true,
     .flop = features_flop,

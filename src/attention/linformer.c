@@ -264,7 +264,8 @@ static double flop(const AttentionHead *head)
 /* Not normalised: the rows of F are free to sum to anything. */
 const AttentionKind attention_linformer = {
     .name = "linformer",
-    .help = "softmax attention over the own segment and learned summaries of those before",
+    .help =
+        "Linformer, causal: softmax over the own block and learned summaries of earlier ones",
     .cost = "(segment + rank T / segment) D",
     .uses = "segment rank",
     .has_weights = true,
@@ -283,7 +284,7 @@ const AttentionKind attention_linformer = {
 
 const AttentionKind attention_pooled = {
     .name = "pooled",
-    .help = "softmax attention over the own segment and the means of those before",
+    .help = "softmax over the own block and the means of earlier blocks",
     .cost = "(segment + T / segment) D",
     .uses = "segment",
     .has_weights = true,

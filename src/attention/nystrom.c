@@ -349,7 +349,8 @@ static double flop(const AttentionHead *head)
 
 const AttentionKind attention_nystrom = {
     .name = "nystrom",
-    .help = "the own segment exactly, earlier ones through their means and a pseudoinverse",
+    .help =
+        "Nystromformer, causal: own block exact, earlier ones by landmarks and pseudoinverse",
     .cost = "(segment + T / segment) D + T^3 / segment^4",
     .uses = "segment",
     .turns_itself = true,

@@ -159,7 +159,7 @@ static const FeatureMap map = {.width = features_of, .forward = forward, .backwa
 
 const AttentionKind attention_performer = {
     .name = "performer",
-    .help = "random features whose products are the exponential on average (FAVOR+)",
+    .help = "Performer (FAVOR+): positive random features that approximate softmax",
     .cost = "features D",
     .uses = "features redraw",
     .own_reals = own_reals,

@@ -441,7 +441,7 @@ static double flop(const AttentionHead *head)
 
 const AttentionKind attention_reformer = {
     .name = "reformer",
-    .help = "softmax over a few earlier positions that hash alike; keys are made of q",
+    .help = "Reformer: LSH attention over a few earlier positions of the same hash bucket",
     .cost = "hashes near D",
     .uses = "hashes buckets near",
     .normalised = true,

@@ -19,6 +19,6 @@ static const DecayRule rule = {.constant = decay};
 const AttentionKind attention_retention = {
     DECAY_KIND(rule),
     .name = "retention",
-    .help = "a linear state that fades at a fixed rate, another in each head",
+    .help = "RetNet retention: linear attention with a fixed decay per head",
     .wants_gate = true,
 };

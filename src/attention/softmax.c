@@ -49,7 +49,7 @@ static void start_sink(real *own, const AttentionHead *head, RandomKey key)
 
 const AttentionKind attention_softmax1 = {
     .name = "softmax1",
-    .help = "softmax with 1 more in the denominator, so that a head may attend to nothing",
+    .help = "softmax with an extra 1 in the denominator, so that a head may attend to nothing",
     .cost = "T D",
     .uses = "sink",
     .has_weights = true,

@@ -135,7 +135,8 @@ static double strided_flop(const AttentionHead *head)
 
 const AttentionKind attention_strided = {
     .name = "strided",
-    .help = "heads see by turns the last positions and every l-th one",
+    .help =
+        "Sparse Transformer, strided: heads alternate between the last positions and a stride",
     .cost = "(period + T / period) D",
     .uses = "period",
     .has_weights = true,
@@ -246,7 +247,8 @@ static double fixed_flop(const AttentionHead *head)
 
 const AttentionKind attention_fixed = {
     .name = "fixed",
-    .help = "heads see by turns their block and the last positions of every block",
+    .help =
+        "Sparse Transformer, fixed: heads alternate between own block and ends of all blocks",
     .cost = "(period + summary T / period) D",
     .uses = "period summary",
     .has_weights = true,

@@ -106,7 +106,7 @@ static const FeatureMap first_map = {.width = first_features,
 
 const AttentionKind attention_taylor = {
     .name = "taylor",
-    .help = "weights 1 + tau cos(q,k): the exponential's first two terms, almost uniform",
+    .help = "first-order Taylor weights 1 + tau cos(q,k), almost uniform",
     .cost = "D^2",
     .uses = "tau",
     .flop = features_flop,
@@ -269,7 +269,7 @@ static const FeatureMap second_map = {.width = second_features,
 
 const AttentionKind attention_taylor2 = {
     .name = "taylor2",
-    .help = "weights 1 + s + s^2/2 of scores s; only 16 numbers of q and k count, all of v",
+    .help = "second-order Taylor weights 1 + s + s^2/2 (Based), from 16 dimensions of q and k",
     .cost = "153 D",
     .flop = features_flop,
     FEATURES_KIND(second_map),

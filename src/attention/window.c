@@ -101,7 +101,7 @@ static void backward(const AttentionData *data, const AttentionHead *head)
 
 const AttentionKind attention_window = {
     .name = "window",
-    .help = "softmax attention over the last positions only",
+    .help = "sliding-window softmax attention",
     .cost = "window D",
     .uses = "window",
     .has_weights = true,
