@@ -185,8 +185,8 @@ void bench_scale(const BenchOptions *options)
 {
     size_t ranks = ranks_count(), repeats = options->repeats;
     if (options->batch < ranks || options->batch % ranks != 0)
-        die_usage("--batch %zu: %zu ranks cannot share this many sequences evenly", options->batch,
-                  ranks);
+        die_usage("--batch %zu: %zu ranks cannot share this many sequences evenly",
+                  options->batch, ranks);
     Rig rig;
     rig_make(&rig, options);
     double *times = memory_take(ranks * PARTS, sizeof *times, "the benchmark");
