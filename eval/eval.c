@@ -14,12 +14,14 @@ static const About about = {
     .name = "eval",
     .purpose = "scores a text with a trained model: loss, perplexity and bits per character",
     .synopses = {"[OPTIONS] RUN CORPUS", "--baseline [OPTIONS] CORPUS"},
-    .paragraphs =
-        {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. CORPUS is "
-         "named as for train. Every token is scored, <eos> included. Scores are saved in the run "
-         "directory, where compare finds them.",
-         "Results with a temperature, a neural cache or dynamic evaluation are rows of their own; "
-         "do not compare them with plain scores of other models."},
+    .paragraphs = {"RUN is a run directory, whose best checkpoint is used, or a checkpoint "
+                   "file. CORPUS is "
+                   "named as for train. Every token is scored, <eos> included. Scores are "
+                   "saved in the run "
+                   "directory, where compare finds them.",
+                   "Results with a temperature, a neural cache or dynamic evaluation are rows "
+                   "of their own; "
+                   "do not compare them with plain scores of other models."},
     .files = {{"RUN/scores.csv", "the scores, one row for each way of scoring"}},
     .examples = {"runs/linear-ptb ptb.txt --split test",
                  "runs/linear-ptb ptb.txt --split test --stride 32",

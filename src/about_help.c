@@ -123,7 +123,7 @@ static void print_usage(const About *about, bool brief)
     for (size_t i = 0; about->synopses[i]; i++)
         printf("%s %s %s\n", i ? "      " : "Usage:", program_name, about->synopses[i]);
     printf("\n%c%s.\n", toupper((unsigned char)about->purpose[0]), about->purpose + 1);
-    for (size_t i = 0; about->paragraphs[i] && (i == 0 || !brief); i++) {
+    for (size_t i = 0; (i == 0 || !brief) && about->paragraphs[i]; i++) {
         putchar('\n');
         print_wrapped(about->paragraphs[i], 0);
     }
@@ -133,7 +133,7 @@ static void print_usage(const About *about, bool brief)
         printf("  %-12s %s\n", about->command(i).name, about->command(i).text);
     if (about->examples[0])
         putchar('\n');
-    for (size_t i = 0; about->examples[i] && (i < 3 || !brief); i++)
+    for (size_t i = 0; (i < 3 || !brief) && about->examples[i]; i++)
         printf("  %s %s\n", program_name, about->examples[i]);
 }
 

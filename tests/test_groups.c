@@ -352,10 +352,11 @@ START_TEST(test_differences_in_tests)
     groups_score(groups, rundata_shared_test(runs, RUNS));
     char *with = sentences(groups, 1000);
     Interval between = student_difference(groups[0].test, groups[1].test, 0.05);
-    char *expected = text_format("%sTest loss against A (3 seeds):\n"
-                                 "  B (2 seeds): %+.4f, 95 %% confidence interval %+.4f to %+.4f: "
-                                 "no significant difference\n",
-                                 without, 0.25 - 0.5 / 3, between.low, between.high);
+    char *expected = text_format(
+        "%sTest loss against A (3 seeds):\n"
+        "  B (2 seeds): %+.4f, 95 %% confidence interval %+.4f to %+.4f: "
+        "no significant difference\n",
+        without, 0.25 - 0.5 / 3, between.low, between.high);
     ck_assert_str_eq(with, expected);
     free(expected);
     free(with);
@@ -391,7 +392,7 @@ static void check_markdown(const RunData *runs, size_t count, bool scored, const
 }
 
 /* The line below the table, if there are scores. */
-#define INTERVALS                                                                        \
+#define INTERVALS                                                                     \
     "\n± and brackets: 95 % confidence intervals of the mean over seeds and of the " \
     "difference.\n"
 

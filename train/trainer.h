@@ -12,11 +12,11 @@
 /* How far a run has come: with the settings and the weights, all that resuming needs. Times
  * aside, everything in it is a function of the settings and the step. */
 typedef struct Progress {
-    size_t step;      /* steps done */
-    size_t tokens;    /* trained on */
-    double seconds;   /* spent in all, including validation and saving */
+    size_t step;             /* steps done */
+    size_t tokens;           /* trained on */
+    double seconds;          /* spent in all, including validation and saving */
     double training_seconds; /* of these, spent in the steps of this session */
-    double best_loss; /* of the validations; infinite before the first */
+    double best_loss;        /* of the validations; infinite before the first */
     size_t best_step;
     double last_loss; /* of the latest validation */
     size_t last_step; /* after which it was taken; 0: none yet */
