@@ -154,7 +154,8 @@ static void check_tags(const char *page)
 static void check_page(RunData *run)
 {
     char name[] = "run", *names[] = {run->attn ? (char *)run->attn : name}, *text = NULL;
-    const Report report = {.runs = run, .count = 1, .names = names, .entropy = NAN};
+    RunGroup *groups = groups_make(run, 1, true);
+    const Report report = {.runs = run, .count = 1, .names = names, .groups = groups};
     size_t size;
     FILE *stream = open_memstream(&text, &size);
     FUZZ_HOLDS(stream);
@@ -173,6 +174,7 @@ static void check_page(RunData *run)
     text[page] = '\0';
     check_tags(text);
     free(text);
+    groups_free(groups);
 }
 
 /* Writes the next part to a file; without a next part, there is no file. */
