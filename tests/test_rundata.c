@@ -58,7 +58,7 @@ static void check_no_run(const char *path, const char *message)
 START_TEST(test_rundata_refuses)
 {
     check_no_run("/nowhere/at/all", "No such file");
-    check_no_run(scratch_folder(), "it has no settings.conf");
+    check_no_run(scratch_folder(), "not a run directory: it has no");
     free(scratch_put(RUN_SETTINGS,
                      "attn = linear\n# parameters: many\n# entropy floor: nan nats\n"));
     check_no_run(scratch_folder(), "there is no log.csv");

@@ -45,6 +45,8 @@ char *fuzz_next_text(const uint8_t **data, size_t *size);
 
 /* Displayed text must be UTF-8 without control characters. */
 void fuzz_check_shown(const char *text, bool lines);
+/* Every tag of the markup must be one that linnet prints. */
+void fuzz_check_tags(const char *page);
 
 void fuzz_header(const uint8_t *data, size_t size);
 void fuzz_safetensors(const uint8_t *data, size_t size);

@@ -155,18 +155,15 @@ static void check_places(const char *picture)
         }
 }
 
-/* Names change the text in a picture, not its elements. */
-static void check_picture(const Chart *chart, const Chart *plain, const char *title)
+/* Names cannot add elements of their own, nor end an attribute. */
+static void check_picture(const Chart *chart, const char *title)
 {
-    char *picture = draw(chart, title), *expected = draw(plain, "title");
+    char *picture = draw(chart, title);
     fuzz_check_shown(picture, true);
     FUZZ_HOLDS(!strstr(picture, "\xef\xbf\xbe") && !strstr(picture, "\xef\xbf\xbf"));
-    FUZZ_HOLDS(count(picture, '<') == count(expected, '<'));
-    FUZZ_HOLDS(count(picture, '>') == count(expected, '>'));
-    FUZZ_HOLDS(count(picture, '"') == count(expected, '"'));
-    check_places(expected);
+    FUZZ_HOLDS(count(picture, '<') == count(picture, '>') && count(picture, '"') % 2 == 0);
+    fuzz_check_tags(picture);
     free(picture);
-    free(expected);
 }
 
 static void check_on_terminal(Chart chart)
@@ -194,7 +191,10 @@ void fuzz_picture(const uint8_t *data, size_t size)
     const ChartSeries plain_series[] = {{"a", points, half}, {"b", points + half, half}};
     Chart chart = {.series = series, .series_count = 2, .x_label = "x", .y_label = names[1]};
     Chart plain = {.series = plain_series, .series_count = 2, .x_label = "x", .y_label = "y"};
-    check_picture(&chart, &plain, names[0]);
+    char *picture = draw(&plain, "title");
+    check_places(picture);
+    free(picture);
+    check_picture(&chart, names[0]);
     check_on_terminal(chart);
     free(names[0]);
     free(names[1]);
