@@ -58,10 +58,10 @@ static void check_no_run(const char *path, const char *message)
 START_TEST(test_rundata_refuses)
 {
     check_no_run("/nowhere/at/all", "No such file");
-    check_no_run(scratch_folder(), "not a run directory: it has no");
+    check_no_run(scratch_folder(), "not a run directory: it has no settings.conf");
     free(scratch_put(RUN_SETTINGS,
                      "attn = linear\n# parameters: many\n# entropy floor: nan nats\n"));
-    check_no_run(scratch_folder(), "there is no log.csv");
+    check_no_run(scratch_folder(), "not a run directory: it has no log.csv");
     char *settings = scratch_path(RUN_SETTINGS);
     check_no_run(settings, "a file; give the folder");
     free(settings);
