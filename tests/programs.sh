@@ -1271,7 +1271,7 @@ for kind in char byte; do
     train "$kind" --tokens "$kind" text.txt
     check "train reads ${kind}s" exits 0
     works "sample generates ${kind}s" "$bin/sample" --length 20 "$kind"
-    refused "sample refuses --detok for ${kind}s" 2 "of the kind '$kind'" \
+    refused "sample refuses --detok for ${kind}s" 2 "tokenizer of this one is '$kind'" \
         "$bin/sample" --detok "$kind"
     works "eval scores ${kind}s" "$bin/eval" "$kind" text.txt
 done

@@ -145,7 +145,8 @@ START_TEST(test_bad_places)
     tensor_refused_header("{" A "," TENSOR_ENTRY("b", "U8", "[0]", 3, 3) "}", 3,
                           "a hole after");
     tensor_refused_header(two, 5, "take 4 bytes, but 5 follow the header: too many");
-    tensor_refused_header(two, 3, "take 4 bytes, but 3 follow the header: the file is truncated");
+    tensor_refused_header(two, 3,
+                          "take 4 bytes, but 3 follow the header: the file is truncated");
     tensor_refused_header("{" A "}", 0, "the file is truncated");
     tensor_refused_header("{}", 28, "too many"); /* where a second format could hide */
     tensor_put("{" TENSOR_ENTRY("b", "U8", "[2]", 2, 4) "," A "," TENSOR_ENTRY("c", "U8", "[0]",
