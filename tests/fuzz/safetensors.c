@@ -63,7 +63,7 @@ static TensorRecord *load_all(const SafetensorsFile *file)
         memcpy(record.shape, tensor->shape, sizeof record.shape);
         bool loaded = safetensors_load(file, tensor->name, tensor->type, tensor->rank,
                                        tensor->shape, (void *)record.data, &error);
-        FUZZ_HOLDS(loaded || strstr(error.text, "not finite"));
+        FUZZ_HOLDS(loaded || strstr(error.text, "NaN or infinity"));
         FUZZ_HOLDS(safetensors_find(file, tensor->name) == tensor);
         finite = finite && loaded;
         arrput(records, record);
