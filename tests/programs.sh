@@ -877,7 +877,7 @@ if command -v script >/dev/null 2>&1; then
     printf '/length 5\rthe linnet\r/quit\r' |
         env HOME="$work/home" XDG_STATE_HOME= TERM=xterm \
             script -qec "'$bin/sample' softmax" /dev/null >out 2>err
-    check 'sample on a terminal starts a session' prints 'Type how a text begins'
+    check 'sample on a terminal starts a session' prints 'Type a prompt'
     check 'a session on a terminal generates text' prints '^the linnet '
     check 'a session on a terminal keeps a history' \
         grep -q '^the.*linnet' home/.local/state/linnet/history

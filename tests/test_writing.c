@@ -316,6 +316,7 @@ START_TEST(invalid_commands_change_nothing)
         {"temperature", "warm", "warm"},
         {"top", "3", "/top-k or /top-p"},
         {"wings", "2", "no command /wings"},
+        {"temprature", "2", "did you mean /temperature?"},
         {"", "2", "no command"},
         {"detok", "perhaps", "perhaps"},
         {"count", "0", "from 1"},

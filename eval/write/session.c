@@ -35,15 +35,20 @@ const Option *session_find_option(const OptionGroup *group, const char *name, Er
 {
     const Option *found = option_find(group, 1, name, NULL);
     char *others = NULL;
-    for (size_t i = 0; !found && i < group->count; i++)
+    Nearest near = nearest_to(name);
+    for (size_t i = 0; !found && i < group->count; i++) {
+        nearest_consider(&near, group->options[i].name);
         if (*name && strstr(group->options[i].name, name))
             text_append(&others, "%s/%s", others ? " or " : "", group->options[i].name);
+    }
     if (others && !strstr(others, " or "))
         found = option_find(group, 1, others + 1, NULL);
     if (!found && others)
         error_set(error, "/%s may mean %s", name, others);
+    else if (!found && *name && near.best)
+        error_set(error, "there is no command /%s; did you mean /%s?", name, near.best);
     else if (!found)
-        error_set(error, "there is no command /%s; /help tells them all", name);
+        error_set(error, "there is no command /%s; /help lists the commands", name);
     free(others);
     return found;
 }
@@ -123,10 +128,11 @@ static void leave(Session *session)
 }
 
 static const Command commands[] = {
-    {"settings", "all of these as they are", show_settings},
-    {"new", "forget the texts: an empty line begins others, without a prompt", forget_texts},
-    {"help", "this text", show_help},
-    {"quit", "leave, as Ctrl-D does", leave},
+    {"settings", "print all settings", show_settings},
+    {"new", "forget the texts; an empty line then starts new ones without a prompt",
+     forget_texts},
+    {"help", "print this help", show_help},
+    {"quit", "leave, like Ctrl-D", leave},
 };
 
 static void print_help_line(const char *name, const char *argument, const char *help)
@@ -244,7 +250,7 @@ void session_run(const Model *model, const Vocabulary *vocabulary, TextOptions *
     line_reader_open(&reader, "> ");
     catch_interrupts();
     if (terminal_is_interactive(STDIN_FILENO))
-        puts("Type how a text begins, or /help; Ctrl-D leaves.");
+        puts("Type a prompt, or /help; Ctrl-D leaves.");
     if (prompt)
         begin_texts(&session, prompt);
     char *line;
