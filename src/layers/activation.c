@@ -92,7 +92,7 @@ const char *activation_name(size_t index)
 typedef struct Job {
     const Activation *activation;
     real *out;
-    const real *dy, *x; /* no dy: forward */
+    const real *dy, *x; /* dy is NULL in the forward pass */
     size_t rows, width;
 } Job;
 

@@ -1,9 +1,9 @@
-/* The nonlinearity inside the feed-forward layer, as rows of a table.
+/* Activation functions of the MLP (feed-forward), as rows of a table.
  *
- *   gelu    x sigmoid(1.5957691 (x + 0.044715 x^3)), the usual tanh form of GELU
+ *   gelu    x sigmoid(1.5957691 (x + 0.044715 x^3)), the tanh approximation of GELU
  *   relu    max(x, 0)
  *   relu2   max(x, 0)^2
- *   swiglu  x sigmoid(x) u, where x and u are the two halves of a row of twice the width */
+ *   swiglu  x sigmoid(x) u; the input row has twice the width: x (the gate), then u */
 #ifndef LINNET_ACTIVATION_H
 #define LINNET_ACTIVATION_H
 
@@ -11,14 +11,14 @@
 
 typedef struct Activation {
     const char *name;
-    size_t inputs; /* numbers that go in for one that comes out: 1, or 2 with a gate */
-    /* For the columns of one row: y and dy have `width`, x and dx `inputs * width`. The
-     * gradient may take the place of x. */
+    size_t inputs; /* inputs per output: 1, or 2 with a gate */
+    /* Process one row: y and dy have `width` columns, x and dx `inputs * width`. dx may alias
+     * x. */
     void (*forward)(real *restrict y, const real *restrict x, size_t width);
     void (*backward)(real *dx, const real *dy, const real *x, size_t width);
 } Activation;
 
-const Activation *activation_find(size_t index); /* NULL after the last */
+const Activation *activation_find(size_t index); /* NULL past the end */
 const char *activation_name(size_t index);
 
 void activation_forward(const Activation *activation, real *y, const real *x, size_t rows,

@@ -3,7 +3,7 @@
 #include "src/vector.h"
 
 #define TILE_ROWS ((size_t)64)
-#define TILES     ((size_t)64) /* at most; each has its part of dm */
+#define TILES     ((size_t)64) /* at most; each has its own partial sum of dm */
 
 typedef struct Job {
     real *x, *kept, *dx, *dz;
@@ -59,7 +59,7 @@ static void backward_tile(void *context, size_t tile, size_t worker)
 void blend_backward(real *dx, real *dz, real *dm, const real *kept, const real *z, real m,
                     size_t rows, size_t width, size_t stride)
 {
-    Job job = {.kept = (real *)kept, /* read alone */
+    Job job = {.kept = (real *)kept, /* only read */
                .dx = dx,
                .dz = dz,
                .z = z,

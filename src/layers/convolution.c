@@ -4,12 +4,12 @@
 
 #include <assert.h>
 
-/* A tile of the forward pass is some channels of one sequence; one of the backward pass, the
- * same channels of all sequences, as it adds up their dw. */
+/* A forward tile is a group of channels of one sequence. A backward tile is a group of channels
+ * of all sequences, because it sums their dw. */
 #define TILE_CHANNELS ((size_t)64)
-#define AHEAD         ((size_t)8) /* rows that are asked for before their turn */
+#define AHEAD         ((size_t)8) /* prefetch distance in rows */
 
-/* Fewer taps are the last of these, and the others meet zeros. */
+/* A shorter kernel uses the last of these taps; the weights of the others are zero. */
 enum { TAPS = CONVOLUTION_MOST_TAPS };
 
 static const real zeros[TILE_CHANNELS];
@@ -20,10 +20,10 @@ typedef struct Job {
     ConvolutionSizes sizes;
 } Job;
 
-/* Some channels of one sequence. */
+/* A group of channels of one sequence. */
 typedef struct Strip {
-    size_t at;     /* of its first row, in x, y and their gradients, */
-    size_t column; /* and in w */
+    size_t at;     /* index of its first element in x, y and their gradients */
+    size_t column; /* its first channel, the column in w */
     size_t count;
     size_t channels, taps;
     bool residual;
@@ -50,7 +50,7 @@ static Strip strip_of(const Job *job, size_t sequence, size_t tile)
     return s;
 }
 
-/* The row that is `back` positions before t. */
+/* Returns the row of x `back` positions before t, from the state or zeros before the start. */
 static const real *earlier_row(const Strip *s, size_t t, size_t back)
 {
     if (t >= back)
@@ -81,7 +81,7 @@ static void keep_last_rows(const Strip *s, size_t length)
                 s->count * sizeof(real));
 }
 
-/* Where `residual` is a constant, so that what it decides is not decided for each number. */
+/* Callers pass a constant `residual`, so that the compiler moves the branch out of the loop. */
 static inline void convolve_row(real *restrict y, const Strip *s, const real *const x[TAPS],
                                 bool residual)
 {
@@ -129,8 +129,8 @@ void convolution_forward(real *y, const real *x, const real *w, ConvolutionSizes
  *
  *   dx_t = sum over i of w_i dh_(t + taps - 1 - i)      dw_i += dh_t x_(t - taps + 1 + i)
  *
- * and dy_t to dx_t where it is residual. `behind` keeps dh of this position and of those behind
- * it that see the same row of x. */
+ * The residual form also adds dy_t to dx_t. `behind` holds dh of this position and of the later
+ * positions that read the same row of x. */
 static inline void backward_position(const Job *job, const Strip *s, size_t t, bool residual,
                                      real behind[TAPS][TILE_CHANNELS],
                                      real dw[TAPS][TILE_CHANNELS])

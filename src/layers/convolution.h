@@ -1,10 +1,10 @@
-/* A short causal convolution over positions, each channel with weights of its own, and SiLU; or
- * one that is residual, and with weights of zero leaves everything as it is:
+/* A short causal depthwise convolution over positions, followed by SiLU or added to its input
+ * (residual; with zero weights it is the identity):
  *
  *   h_t = sum over i < taps of w_i * x_(t - taps + 1 + i)
  *   y_t = h_t sigmoid(h_t)    or    y_t = x_t + h_t
  *
- * Before a sequence's start there are zeros, or the last taps - 1 rows of what came before. */
+ * A sequence is preceded by zeros or by its state, the last taps - 1 rows of earlier input. */
 #ifndef LINNET_CONVOLUTION_H
 #define LINNET_CONVOLUTION_H
 
@@ -17,15 +17,15 @@ typedef struct ConvolutionSizes {
     bool residual;
 } ConvolutionSizes;
 
-void convolution_forward(real *y,       /* (batch * length, channels), not in the place of x */
+void convolution_forward(real *y,       /* (batch * length, channels); must not alias x */
                          const real *x, /* (batch * length, channels) */
                          const real *w, /* (taps, channels) */
                          ConvolutionSizes sizes,
                          real *state); /* (batch, taps - 1, channels): the rows before, and
                                         * afterwards the last ones; or NULL */
 
-/* Adds to dw and writes dx, which must not take the place of dy or x; h is computed again. The
- * state is the one that forward began with; no gradient goes into it. */
+/* Adds to dw and writes dx, which must not alias dy or x; recomputes h. `state` is the state
+ * before the forward pass; it gets no gradient. */
 void convolution_backward(real *dx, real *dw, const real *dy, const real *x, const real *w,
                           ConvolutionSizes sizes, const real *state);
 

@@ -14,7 +14,7 @@ typedef struct Job {
     size_t rows, length, width;
 } Job;
 
-/* Of a word, wherever it stands. */
+/* Returns the word dropout factor of a row's token. */
 static real word_factor(const Job *job, size_t row)
 {
     Dropout words = job->words;
@@ -56,8 +56,8 @@ void embedding_forward(real *x, const real *tokens, const real *positions, const
         dropout_add(x, NULL, x, dropout, rows, width);
 }
 
-/* A word may stand in many rows, so a tile owns some columns of every word, and adds up the
- * rows in their order. */
+/* A token can occur in many rows, so a tile owns a group of columns of all tokens and sums the
+ * rows in order. */
 static void backward_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;

@@ -1,9 +1,9 @@
-/* The first layer: the row of each token plus the row of its position, with two dropouts.
+/* Token embedding plus position embedding, with two dropouts.
  *
  *   x[r] = dropout(words(tokens[id[r]]) + positions[r mod T])
  *
- * The dropout of words takes a word as a whole, wherever it stands in the batch: the factor is
- * a function of its id. */
+ * `words` is embedding dropout by word type (AWD-LSTM's): it drops a word everywhere in the
+ * batch, because the factor is a function of the token id. */
 #ifndef LINNET_EMBEDDING_H
 #define LINNET_EMBEDDING_H
 
@@ -16,12 +16,12 @@ void embedding_forward(real *x,               /* (rows, width) */
                        Dropout words, Dropout dropout, size_t rows, size_t length,
                        size_t width);
 
-/* Adds to dtokens and, unless NULL, dpositions. */
+/* Adds to dtokens and, if not NULL, to dpositions. */
 void embedding_backward(real *dtokens, real *dpositions, const real *dx, const int32_t *ids,
                         Dropout words, Dropout dropout, size_t rows, size_t length,
                         size_t width);
 
-/* The fixed table of Vaswani et al.: sines and cosines of geometrically spaced frequencies. */
+/* Fills a position's row of the sinusoidal encoding of Vaswani et al. */
 void embedding_sinusoids(real *row, size_t position, size_t width);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct Job {
     size_t slice; /* columns of a slice */
     size_t slices;
     size_t block;         /* rows of a full block */
-    size_t first, count;  /* the rows of the block at hand */
+    size_t first, count;  /* the rows of the current block */
     real *e;              /* (slices, block, slice) exp(z - m), then p */
     real *max, *sum;      /* (slices, block) */
     real *lse, *z_target; /* (block) */
@@ -58,7 +58,7 @@ size_t head_scratch_reals(HeadSizes sizes)
     return arena_used_reals(&arena);
 }
 
-/* Where a slice's columns, and its part of the block's scratch, begin. */
+/* Offsets of a slice's columns and of its scratch memory. */
 typedef struct Slice {
     size_t first, columns;
     real *e, *max, *sum, *partial;
@@ -132,8 +132,8 @@ static double finish_losses(const Job *job)
     return total;
 }
 
-/* The gradient of held logits, p, into that of what they were: times 1 - (z / cap)^2. What e
- * was before it became p tells z; p is e times the scale. */
+/* Backpropagates p through the soft cap: multiplies by 1 - (z / cap)^2. Recovers z from e;
+ * p is e times the scale. */
 static void hold_backward(real *restrict p, real scale, real max, real cap, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -228,7 +228,7 @@ double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, c
 
 void head_logits(real *logits, const real *x, const real *w, const real *b, HeadSizes sizes)
 {
-    /* Z = X W^T + b, in groups of rows, so that a row's logits are the same in any company. */
+    /* Z = X W^T + b, in row groups of fixed size: logits do not depend on other rows. */
     for (size_t row = 0; row < sizes.rows; row += GEMM_FEW)
         gemm_team(team_extent(sizes.rows, GEMM_FEW, row / GEMM_FEW), sizes.vocabulary,
                   sizes.width, plain(x + row * sizes.width, sizes.width),

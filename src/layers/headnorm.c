@@ -57,7 +57,7 @@ void headnorm_forward(real *y, const real *x, const real *gain, const real *z, s
 
 /* --- backward --- */
 
-/* y = n silu(z):  dn = dy silu(z), and dz = dy n silu'(z), of which n comes later. */
+/* y = n silu(z):  dn = dy silu(z), and dz = dy n silu'(z); a later step multiplies by n. */
 static void gate_backward(real *dn, real *dz, const real *dy, const real *z, size_t width)
 {
 #pragma omp simd
@@ -100,7 +100,7 @@ static void backward_row(const Job *job, size_t row, size_t head)
         norm_backward(dx, job->dgain + column, x, gain, r, width);
 }
 
-/* A tile is a head: its columns of dgain add up all rows in their order. */
+/* A tile is one head, so dgain is summed over the rows in a fixed order. */
 static void backward_tile(void *context, size_t head, size_t worker)
 {
     (void)worker;

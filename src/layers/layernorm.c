@@ -10,7 +10,7 @@ typedef struct Job {
     real *y, *mean, *rstd, *dx, *dgain, *dbias;
     const real *x, *dy, *gain, *bias;
     real keep;
-    bool again; /* the statistics are there already */
+    bool again; /* reuse the saved statistics */
     size_t rows, width;
 } Job;
 
@@ -100,7 +100,7 @@ static void backward_input_tile(void *context, size_t tile, size_t worker)
         backward_row(job, row);
 }
 
-/* A tile owns some columns of dgain and dbias and adds up all rows in their order. */
+/* A tile owns a group of columns of dgain and dbias and sums all rows in order. */
 static void backward_parameters_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
@@ -133,7 +133,7 @@ void layernorm_backward(real *dx, real keep, real *dgain, real *dbias, const rea
                .gain = gain,
                .rows = rows,
                .width = width};
-    /* The parameters first: the inputs' gradient may overwrite dy. */
+    /* The parameters first, because dx may overwrite dy. */
     team_run(team_tiles(width, TILE_COLUMNS), backward_parameters_tile, &job);
     team_run(team_tiles(rows, TILE_ROWS), backward_input_tile, &job);
 }

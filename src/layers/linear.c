@@ -16,7 +16,7 @@ static void add_bias(const GemmTile *tile, const void *context)
 void linear_forward(real *y, const real *x, const real *w, const real *b, size_t rows,
                     size_t in, size_t out)
 {
-    /* Y = X W, and b added to each tile while it is in the cache */
+    /* Y = X W; b is added to each tile while it is in the cache */
     gemm_team(rows, out, in, plain(x, in), plain(w, out), GEMM_SET, y, out, b ? add_bias : NULL,
               b);
 }
@@ -53,6 +53,6 @@ void linear_backward(real *dx, GemmInto into, real *dw, real *db, const real *dy
         linear_backward_bias(db, dy, rows, out);
     /* dW += X^T dY */
     gemm_team(in, out, rows, transposed(x, in), plain(dy, out), GEMM_ADD, dw, out, NULL, NULL);
-    /* dX = dY W^T, or added */
+    /* dX = dY W^T, or dX += dY W^T */
     gemm_team(rows, in, out, plain(dy, out), transposed(w, out), into, dx, in, NULL, NULL);
 }

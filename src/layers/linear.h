@@ -1,4 +1,4 @@
-/* A linear layer over all rows at once:  Y = X W + b,  W stored as (in, out). */
+/* Linear layer:  Y = X W + b,  with W stored as (in, out). */
 #ifndef LINNET_LINEAR_H
 #define LINNET_LINEAR_H
 
@@ -9,11 +9,11 @@ void linear_forward(real *y,                      /* (rows, out) */
                     const real *w, const real *b, /* (in, out), (out) or NULL */
                     size_t rows, size_t in, size_t out);
 
-/* Adds to dw and, unless NULL, db; sets dx, or adds to it. */
+/* Adds to dw and, if not NULL, to db; sets dx or adds to it. */
 void linear_backward(real *dx, GemmInto into, real *dw, real *db, const real *dy, const real *x,
                      const real *w, size_t rows, size_t in, size_t out);
 
-/* db += the sum of the rows of dy */
+/* Adds the sum of the rows of dy to db. */
 void linear_backward_bias(real *db, const real *dy, size_t rows, size_t out);
 
 #endif

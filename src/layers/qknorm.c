@@ -40,8 +40,8 @@ void qknorm_forward(real *x, real *r, const real *gain, size_t rows, size_t head
     team_run(team_tiles(rows, TILE_ROWS), forward_tile, &job);
 }
 
-/* With n = x r = y / gain:  dgain += n . dy,  dx = r gain (dy - n mean(n dy)). A gain of 0 has
- * lost n; it gets no gradient and gives none. Returns what is added to dgain. */
+/* With n = x r = y / gain:  dgain += n . dy,  dx = r gain (dy - n mean(n dy)). With a
+ * gain of 0, n cannot be recovered, and both gradients are 0. Returns the term of dgain. */
 static real backward_row(const Job *job, size_t row, size_t head)
 {
     size_t at = row * job->stride + head * job->width;
@@ -56,7 +56,7 @@ static real backward_row(const Job *job, size_t row, size_t head)
     return product;
 }
 
-/* A tile is a head, whose gain adds up all rows in their order. */
+/* A tile is one head, so dgain is summed over the rows in a fixed order. */
 static void backward_tile(void *context, size_t head, size_t worker)
 {
     (void)worker;
@@ -70,7 +70,7 @@ static void backward_tile(void *context, size_t head, size_t worker)
 void qknorm_backward(real *dx, real *dgain, const real *y, const real *r, const real *gain,
                      size_t rows, size_t heads, size_t width, size_t stride)
 {
-    Job job = {.r = (real *)r, /* read alone */
+    Job job = {.r = (real *)r, /* only read */
                .dx = dx,
                .dgain = dgain,
                .y = y,

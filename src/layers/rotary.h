@@ -1,12 +1,12 @@
-/* Rotary positions: at position t, the plane of features (i, i + width/2) is turned by the
- * angle t 10000^(-2i/width). The product of two turned vectors depends on the distance of
- * their positions only. The backward pass turns the gradient by the opposite angle. */
+/* RoPE (rotary position encoding): at position t, features (i, i + width/2) of a head are
+ * rotated by the angle t 10000^(-2i/width). The dot product of a query and a key then depends
+ * on their distance only. The backward pass rotates the gradient by the opposite angle. */
 #ifndef LINNET_ROTARY_H
 #define LINNET_ROTARY_H
 
 #include "src/real.h"
 
-/* A row of the table: width/2 cosines, then width/2 sines. */
+/* Fills the table's row of a position: width/2 cosines, then width/2 sines. */
 void rotary_row(real *row, size_t position, size_t width);
 
 static inline void rotary_turn(real *restrict x, const real *restrict row, size_t width,
@@ -21,7 +21,7 @@ static inline void rotary_turn(real *restrict x, const real *restrict row, size_
     }
 }
 
-/* Turns every head of q and k of all rows; row r is at position r mod length. */
+/* Rotates the queries and keys of all heads and rows; row r is at position r mod length. */
 void rotary_turn_rows(real *qkv,         /* (rows, 3 * heads * width) */
                       const real *table, /* (length, width) */
                       size_t rows, size_t length, size_t heads, size_t width, bool back);

@@ -1,4 +1,4 @@
-/* silu(x) = x sigmoid(x), and its slope. */
+/* silu(x) = x sigmoid(x), and its derivative. */
 #ifndef LINNET_SILU_H
 #define LINNET_SILU_H
 

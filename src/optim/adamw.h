@@ -1,4 +1,4 @@
-/* AdamW: Adam with weight decay beside the gradient, not in it.
+/* AdamW: Adam with decoupled weight decay.
  *
  *   m = b1 m + (1 - b1) g,   v = b2 v + (1 - b2) g^2
  *   w = w - lr (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + decay w) */
@@ -11,12 +11,13 @@ typedef struct AdamW {
     double beta1, beta2, epsilon;
 } AdamW;
 
-/* One step, the t-th (from 1), over `count` weights that share a decay. The gradient is
- * multiplied by scale first: the place for averaging and clipping. */
+/* Takes step t (counted from 1) on `count` weights with a common weight decay; m and v are the
+ * first and second moments. `scale` multiplies the gradient first, for averaging and gradient
+ * clipping. */
 void adamw_step(real *w, real *m, real *v, const real *gradient, size_t count, AdamW adam,
                 uint64_t t, double learning_rate, double decay, double scale);
 
-/* The sum of the squares, added up in double and in an order of its own. */
+/* Returns the squared norm of the gradient, summed in double in a fixed order. */
 double gradient_square_sum(const real *gradient, size_t count);
 
 #endif

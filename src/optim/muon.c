@@ -6,7 +6,7 @@
 
 enum { ITERATIONS = 5 };
 
-/* X with its short side first, what it becomes, A and A A. */
+/* X, transposed if it has more rows than columns; the next X; A and A A. */
 typedef struct Work {
     size_t rows, columns;
     real *x, *next, *a, *aa;
@@ -30,7 +30,7 @@ size_t muon_scratch_reals(size_t rows, size_t columns)
     return nothing.used / sizeof(real);
 }
 
-/* M and, in X, U. Returns the length of U. */
+/* Updates M and sets X to U. Returns the norm of U. */
 static double take_momentum(const Work *work, const MuonMatrix *matrix, real momentum,
                             real scale)
 {

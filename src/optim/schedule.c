@@ -13,7 +13,7 @@ static double linear(double progress, double floor)
     return 1 - (1 - floor) * progress;
 }
 
-/* Constant, and then down to the floor in the last two fifths. */
+/* WSD: constant, then linear to the floor over the last two fifths. */
 static double trapezoid(double progress, double floor)
 {
     const double fall = 0.4;

@@ -1,5 +1,4 @@
-/* The learning rate over time: a linear warm-up from nothing, then one of the schedules, which
- * are rows of a table. */
+/* Learning-rate schedules: linear warmup from 0, then one of the rows of a table. */
 #ifndef LINNET_SCHEDULE_H
 #define LINNET_SCHEDULE_H
 
@@ -7,14 +6,14 @@
 
 typedef struct Schedule {
     const char *name;
-    /* The factor at progress 0..1 behind the warm-up, ending at `floor`. */
+    /* Returns the factor at progress 0..1 after the warmup; it ends at `floor`. */
     double (*factor)(double progress, double floor);
 } Schedule;
 
-const Schedule *schedule_find(size_t index); /* NULL after the last */
+const Schedule *schedule_find(size_t index); /* NULL past the end */
 const char *schedule_name(size_t index);
 
-/* The factor of the learning rate for step 0..steps-1. */
+/* Returns the factor of the peak learning rate at step 0..steps-1. */
 double schedule_factor(const Schedule *schedule, size_t step, size_t warmup, size_t steps,
                        double floor);
 
