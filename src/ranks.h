@@ -8,7 +8,7 @@
  * MPI never sums for training, since its order of summation may vary: values are sent to where
  * they are needed and summed there in a fixed order.
  *
- * A rank that exits other than by ranks_end aborts all ranks. */
+ * A rank that exits other than by ranks_end ends all ranks. */
 #ifndef LINNET_RANKS_H
 #define LINNET_RANKS_H
 

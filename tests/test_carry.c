@@ -1,4 +1,5 @@
-/* A state that goes on from one window of a text into the next, in every kind that can. */
+/* Carrying the recurrent state across sequences (stateful training), for every kind that
+ * supports it. */
 #include "eval/score.h"
 #include "src/random.h"
 #include "src/vector.h"
@@ -25,8 +26,8 @@ static int32_t text_token(size_t i)
     return (int32_t)random_below(random_key(4, RANDOM_TEST, 0), i, small.vocabulary);
 }
 
-/* Calls the test for every kind that carries, alone and with another, with and without
- * positions that go on too. */
+/* Runs the test for every such kind, alone and mixed with another, with and without position
+ * encodings. */
 static void for_every_carrier(void (*test)(ModelConfig config))
 {
     size_t before = 0;
@@ -107,7 +108,7 @@ static double score(ModelConfig config, size_t count)
     rig_make(&rig, config, 1, PASS_EVALUATE);
     Score first = score_text(&rig.pass, ids, count, PRIME, config.context, rig.buffer);
     Score again = score_text(&rig.pass, ids, count, PRIME, config.context, rig.buffer);
-    ck_assert(first.nats == again.nats); /* each text begins anew */
+    ck_assert(first.nats == again.nats); /* each text starts from a zero state */
     rig_free(&rig);
     return first.nats;
 }
@@ -124,13 +125,13 @@ static void check_windows_make_a_text(ModelConfig config)
                       "%s: %zu tokens score %.9g in windows, %.9g at once",
                       config_kind(&config, config.attention.count - 1)->name, counts[i], nats,
                       expected);
-        config.carry_state = false; /* and it does matter */
+        config.carry_state = false; /* and carrying changes the result */
         ck_assert(counts[i] <= WINDOW || score(config, counts[i]) != nats);
         config.carry_state = true;
     }
 }
 
-START_TEST(windows_that_go_on_make_one_text)
+START_TEST(carried_windows_equal_one_long_text)
 {
     for_every_carrier(check_windows_make_a_text);
 }
@@ -156,14 +157,14 @@ static void check_recomputing(ModelConfig config)
     rig_free(&again);
 }
 
-START_TEST(recomputing_goes_on_to_the_same_bits)
+START_TEST(recompute_with_carried_state_is_bit_identical)
 {
     for_every_carrier(check_recomputing);
 }
 END_TEST
 
 #ifdef LINNET_DOUBLE
-/* The loss of a window that goes on from the state that was kept. */
+/* The loss of a window that starts from the saved state. */
 static double loss_from(Rig *rig, const real *states, Params *elsewhere)
 {
     memcpy(rig->pass.states, states, rig->pass.states_reals * sizeof(real));
@@ -208,16 +209,16 @@ static void check_gradients(ModelConfig config)
     rig_free(&rig);
 }
 
-START_TEST(gradients_of_a_window_that_goes_on)
+START_TEST(gradients_match_with_carried_state)
 {
     for_every_carrier(check_gradients);
 }
 END_TEST
 #endif
 
-/* --- what cannot --- */
+/* --- unsupported kinds --- */
 
-START_TEST(what_cannot_go_on_is_refused_with_the_reason)
+START_TEST(unsupported_kinds_are_rejected_with_reason)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         const AttentionKind *row = attention_find(kind);
@@ -242,12 +243,12 @@ Suite *carry_suite(void)
     Suite *suite = suite_create("carry");
     TCase *tests = tcase_create("carry");
     tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, windows_that_go_on_make_one_text);
-    tcase_add_test(tests, recomputing_goes_on_to_the_same_bits);
+    tcase_add_test(tests, carried_windows_equal_one_long_text);
+    tcase_add_test(tests, recompute_with_carried_state_is_bit_identical);
 #ifdef LINNET_DOUBLE
-    tcase_add_test(tests, gradients_of_a_window_that_goes_on);
+    tcase_add_test(tests, gradients_match_with_carried_state);
 #endif
-    tcase_add_test(tests, what_cannot_go_on_is_refused_with_the_reason);
+    tcase_add_test(tests, unsupported_kinds_are_rejected_with_reason);
     suite_add_tcase(suite, tests);
     return suite;
 }

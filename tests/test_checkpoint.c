@@ -1,4 +1,4 @@
-/* Checkpoints: what is saved comes back to the bit, and what is damaged is refused. */
+/* Checkpoints: round trips are exact, damaged files are rejected. */
 #include "src/file.h"
 #include "src/memory.h"
 #include "tests/content.h"
@@ -11,7 +11,7 @@
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* --- there and back --- */
+/* --- round trip --- */
 
 static void check_round_trip(ModelConfig config, bool with_moments)
 {
@@ -47,7 +47,7 @@ static void check_round_trip(ModelConfig config, bool with_moments)
     content_free(&content);
 }
 
-START_TEST(what_is_saved_comes_back_to_the_bit)
+START_TEST(round_trip_is_bit_identical)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (int bits = 0; bits < 16; bits++) {
@@ -59,13 +59,13 @@ START_TEST(what_is_saved_comes_back_to_the_bit)
             config.positions = positions_for(kind,
                                              bits & 4 ? POSITIONS_ROTARY : POSITIONS_LEARNED);
             config.activation = bits & 1;
-            config.dropout = 0.1 + 0.2; /* no round number */
+            config.dropout = 0.1 + 0.2; /* no short decimal */
             check_round_trip(config, bits & 8);
         }
 }
 END_TEST
 
-START_TEST(the_same_content_makes_the_same_bytes)
+START_TEST(same_content_gives_same_bytes)
 {
     Content content;
     content_make(&content, content_config);
@@ -78,7 +78,7 @@ START_TEST(the_same_content_makes_the_same_bytes)
 }
 END_TEST
 
-START_TEST(weights_alone_do_not_continue_a_training)
+START_TEST(weights_only_checkpoint_cannot_resume)
 {
     Content content;
     Checkpoint checkpoint;
@@ -97,7 +97,7 @@ START_TEST(weights_alone_do_not_continue_a_training)
 }
 END_TEST
 
-START_TEST(weights_that_are_not_finite_are_not_saved)
+START_TEST(nan_weights_are_not_saved)
 {
     Content content;
     content_make(&content, content_config);
@@ -118,7 +118,7 @@ END_TEST
 
 /* --- damage --- */
 
-START_TEST(what_is_no_checkpoint_is_refused)
+START_TEST(other_files_are_rejected)
 {
     static const struct {
         const char *bytes;
@@ -140,7 +140,7 @@ START_TEST(what_is_no_checkpoint_is_refused)
 }
 END_TEST
 
-START_TEST(a_file_that_is_cut_or_changed_is_refused)
+START_TEST(damaged_checkpoint_is_rejected)
 {
     Content content;
     Error error;
@@ -172,7 +172,7 @@ START_TEST(a_file_that_is_cut_or_changed_is_refused)
 }
 END_TEST
 
-START_TEST(a_run_folder_means_its_best_checkpoint)
+START_TEST(run_directory_resolves_to_best_checkpoint)
 {
     char *folder = scratch_path("run"), *best = scratch_path("run/best.safetensors");
     char *last = scratch_path("run/last.safetensors"), *found;
@@ -206,13 +206,13 @@ Suite *checkpoint_suite(void)
     tcase_set_timeout(tests, 60);
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, what_is_saved_comes_back_to_the_bit);
-    tcase_add_test(tests, the_same_content_makes_the_same_bytes);
-    tcase_add_test(tests, weights_alone_do_not_continue_a_training);
-    tcase_add_test(tests, weights_that_are_not_finite_are_not_saved);
-    tcase_add_test(tests, what_is_no_checkpoint_is_refused);
-    tcase_add_test(tests, a_file_that_is_cut_or_changed_is_refused);
-    tcase_add_test(tests, a_run_folder_means_its_best_checkpoint);
+    tcase_add_test(tests, round_trip_is_bit_identical);
+    tcase_add_test(tests, same_content_gives_same_bytes);
+    tcase_add_test(tests, weights_only_checkpoint_cannot_resume);
+    tcase_add_test(tests, nan_weights_are_not_saved);
+    tcase_add_test(tests, other_files_are_rejected);
+    tcase_add_test(tests, damaged_checkpoint_is_rejected);
+    tcase_add_test(tests, run_directory_resolves_to_best_checkpoint);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,4 +1,4 @@
-/* The bottom of the house: texts, errors and memory. */
+/* Strings, errors, memory and the arena. */
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/processor.h"
@@ -17,7 +17,7 @@
 
 /* --- texts --- */
 
-START_TEST(texts_grow_by_what_printf_makes)
+START_TEST(text_append_formats_like_printf)
 {
     char *text = NULL;
     text_append(&text, "%s", "");
@@ -33,7 +33,7 @@ START_TEST(texts_grow_by_what_printf_makes)
 }
 END_TEST
 
-START_TEST(json_pieces_are_json)
+START_TEST(json_values_are_valid)
 {
     char *text = NULL;
     text_append_json_string(&text, "a\"b\\c\n\t\x01\x7f\xc3\xa9/");
@@ -54,7 +54,7 @@ START_TEST(json_pieces_are_json)
 }
 END_TEST
 
-START_TEST(json_members_have_commas_between)
+START_TEST(json_members_are_separated_by_commas)
 {
     char *text = text_format("{");
     text_append_json_count(&text, "a\"", 1234567891234);
@@ -68,7 +68,7 @@ START_TEST(json_members_have_commas_between)
 }
 END_TEST
 
-START_TEST(whole_numbers_are_read_strictly)
+START_TEST(integers_are_parsed_strictly)
 {
     size_t value = 0;
     ck_assert(text_to_size("0", &value) && value == 0);
@@ -84,7 +84,7 @@ START_TEST(whole_numbers_are_read_strictly)
 }
 END_TEST
 
-START_TEST(numbers_are_read_strictly)
+START_TEST(reals_are_parsed_strictly)
 {
     static const struct {
         const char *text;
@@ -106,7 +106,7 @@ START_TEST(numbers_are_read_strictly)
 }
 END_TEST
 
-START_TEST(distances_count_changed_letters)
+START_TEST(edit_distance_counts_changed_letters)
 {
     static const struct {
         const char *a, *b;
@@ -127,7 +127,7 @@ START_TEST(distances_count_changed_letters)
     char longest[1000];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    ck_assert_uint_gt(text_distance(longest, "x"), 50); /* far off, whatever it is */
+    ck_assert_uint_gt(text_distance(longest, "x"), 50); /* very different words */
     ck_assert_uint_gt(text_distance("x", longest), 50);
 }
 END_TEST
@@ -142,7 +142,7 @@ END_TEST
 
 /* --- errors --- */
 
-START_TEST(an_error_is_filled_and_cut_to_fit)
+START_TEST(error_set_truncates_long_text)
 {
     Error error;
     ck_assert(!error_set(&error, "%s:%d: wrong", "file", 12));
@@ -155,7 +155,7 @@ START_TEST(an_error_is_filled_and_cut_to_fit)
 }
 END_TEST
 
-/* What a call of warn leaves on stderr; the caller frees. */
+/* What warn prints on stderr; the caller frees it. */
 static char *warned(const char *text)
 {
     char *path = scratch_path("stderr"), *bytes;
@@ -174,7 +174,7 @@ static char *warned(const char *text)
     return bytes;
 }
 
-START_TEST(warnings_do_not_command_the_terminal)
+START_TEST(warnings_escape_control_characters)
 {
     static const struct {
         const char *text, *shown;
@@ -198,7 +198,7 @@ END_TEST
 
 /* --- memory --- */
 
-START_TEST(products_that_fit_are_given)
+START_TEST(size_products_without_overflow)
 {
     ck_assert_uint_eq(memory_product(0, SIZE_MAX, "a test"), 0);
     ck_assert_uint_eq(memory_product(SIZE_MAX, 1, "a test"), SIZE_MAX);
@@ -206,26 +206,26 @@ START_TEST(products_that_fit_are_given)
 }
 END_TEST
 
-/* What these say on their way out is not for whoever reads the results. */
+/* Keeps the error messages of exiting programs out of the test output. */
 static void be_quiet(void)
 {
     ck_assert_ptr_nonnull(freopen("/dev/null", "w", stderr));
 }
 
-START_TEST(a_product_that_does_not_fit_ends_the_program)
+START_TEST(size_overflow_ends_the_program)
 {
     memory_product(SIZE_MAX / 2 + 1, 2, "a test");
 }
 END_TEST
 
-START_TEST(memory_that_does_not_fit_ends_the_program)
+START_TEST(failed_allocation_ends_the_program)
 {
     void *memory = memory_take(SIZE_MAX / 2, 4, "a test");
     free(memory);
 }
 END_TEST
 
-START_TEST(an_arena_that_does_not_fit_ends_the_program)
+START_TEST(arena_overflow_ends_the_program)
 {
     Arena arena = {0};
     arena_bytes(&arena, SIZE_MAX - 100, 1);
@@ -234,7 +234,7 @@ START_TEST(an_arena_that_does_not_fit_ends_the_program)
 }
 END_TEST
 
-START_TEST(memory_comes_as_zeros_and_grows)
+START_TEST(memory_is_zeroed_and_grows)
 {
     unsigned char *bytes = memory_take(1000, 3, "a test");
     for (size_t i = 0; i < 3000; i++)
@@ -266,7 +266,7 @@ START_TEST(an_arena_hands_out_what_it_measured)
         size_t size = i % 2 ? 3 : sizeof(real);
         unsigned char *at = arena_bytes(&arena, counts[i], size);
         ck_assert_uint_eq((uintptr_t)at % 64, 0);
-        ck_assert(at >= end); /* nobody shares */
+        ck_assert(at >= end); /* no overlap */
         for (size_t b = 0; b < counts[i] * size; b++)
             ck_assert_uint_eq(at[b], 0);
         memset(at, 0xff, counts[i] * size);
@@ -278,7 +278,7 @@ START_TEST(an_arena_hands_out_what_it_measured)
 }
 END_TEST
 
-START_TEST(missing_extensions_of_the_processor_are_named)
+START_TEST(missing_cpu_extensions_are_named)
 {
     char names[64];
     uint32_t wanted = PROCESSOR_AVX2 | PROCESSOR_FMA | PROCESSOR_AVX512F;
@@ -288,7 +288,7 @@ START_TEST(missing_extensions_of_the_processor_are_named)
     ck_assert_uint_eq(processor_missing(wanted, PROCESSOR_FMA, names, sizeof names), 2);
     ck_assert_str_eq(names, "AVX2, AVX-512F");
     ck_assert_uint_eq(processor_missing(UINT32_MAX, 0, names, 16), 12);
-    ck_assert_uint_eq(strlen(names), 15); /* cut to fit */
+    ck_assert_uint_eq(strlen(names), 15); /* truncated */
 #ifdef __AVX__
     ck_assert(processor_built_for & PROCESSOR_AVX);
 #endif
@@ -301,25 +301,25 @@ Suite *core_suite(void)
     TCase *tests = tcase_create("core");
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, texts_grow_by_what_printf_makes);
-    tcase_add_test(tests, json_pieces_are_json);
-    tcase_add_test(tests, json_members_have_commas_between);
-    tcase_add_test(tests, whole_numbers_are_read_strictly);
-    tcase_add_test(tests, numbers_are_read_strictly);
-    tcase_add_test(tests, distances_count_changed_letters);
+    tcase_add_test(tests, text_append_formats_like_printf);
+    tcase_add_test(tests, json_values_are_valid);
+    tcase_add_test(tests, json_members_are_separated_by_commas);
+    tcase_add_test(tests, integers_are_parsed_strictly);
+    tcase_add_test(tests, reals_are_parsed_strictly);
+    tcase_add_test(tests, edit_distance_counts_changed_letters);
     tcase_add_test(tests, columns_count_characters);
-    tcase_add_test(tests, missing_extensions_of_the_processor_are_named);
-    tcase_add_test(tests, an_error_is_filled_and_cut_to_fit);
-    tcase_add_test(tests, warnings_do_not_command_the_terminal);
-    tcase_add_test(tests, products_that_fit_are_given);
-    tcase_add_test(tests, memory_comes_as_zeros_and_grows);
+    tcase_add_test(tests, missing_cpu_extensions_are_named);
+    tcase_add_test(tests, error_set_truncates_long_text);
+    tcase_add_test(tests, warnings_escape_control_characters);
+    tcase_add_test(tests, size_products_without_overflow);
+    tcase_add_test(tests, memory_is_zeroed_and_grows);
     tcase_add_test(tests, an_arena_hands_out_what_it_measured);
     suite_add_tcase(suite, tests);
     TCase *ends = tcase_create("ends");
     tcase_add_checked_fixture(ends, be_quiet, NULL);
-    tcase_add_exit_test(ends, a_product_that_does_not_fit_ends_the_program, 1);
-    tcase_add_exit_test(ends, memory_that_does_not_fit_ends_the_program, 1);
-    tcase_add_exit_test(ends, an_arena_that_does_not_fit_ends_the_program, 1);
+    tcase_add_exit_test(ends, size_overflow_ends_the_program, 1);
+    tcase_add_exit_test(ends, failed_allocation_ends_the_program, 1);
+    tcase_add_exit_test(ends, arena_overflow_ends_the_program, 1);
     suite_add_tcase(suite, ends);
     return suite;
 }

@@ -1,4 +1,4 @@
-/* Files: read whole and bounded, replaced whole or not at all. */
+/* Reading files of bounded size, and atomic replacement. */
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/text.h"
@@ -55,7 +55,7 @@ START_TEST(only_regular_files_are_read)
     ck_assert(!file_read(missing, 10, &bytes, &size, &error));
     support_check_error(&error, missing, "No such file");
     ck_assert_int_eq(mkfifo(pipe, 0600), 0);
-    ck_assert(!file_read(pipe, 10, &bytes, &size, &error)); /* and nobody waits */
+    ck_assert(!file_read(pipe, 10, &bytes, &size, &error)); /* and does not block */
     support_check_error(&error, pipe, "not a regular file");
     ck_assert(!file_read(here, 1000000, &bytes, &size, &error));
     support_check_error(&error, here, "not a regular file");
@@ -67,7 +67,7 @@ START_TEST(only_regular_files_are_read)
 }
 END_TEST
 
-START_TEST(a_file_is_replaced_whole)
+START_TEST(files_are_replaced_atomically)
 {
     char *path = scratch_path("file");
     Error error;
@@ -76,7 +76,7 @@ START_TEST(a_file_is_replaced_whole)
     FileReplacement file;
     ck_assert(file_replace_begin(&file, path, &error));
     ck_assert(file_replace_write(&file, "sec", 3, &error));
-    check_content(path, "first"); /* until the last moment */
+    check_content(path, "first"); /* until the commit */
     ck_assert(file_replace_write(&file, "ond", 3, &error));
     ck_assert(file_replace_commit(&file, &error));
     check_content(path, "second");
@@ -89,7 +89,7 @@ START_TEST(a_file_is_replaced_whole)
 }
 END_TEST
 
-START_TEST(a_replacement_that_fails_leaves_nothing)
+START_TEST(failed_replacement_removes_temporary_file)
 {
     char *lost = scratch_path("no/such/folder/file"), *taken = scratch_path("taken");
     Error error;
@@ -104,7 +104,7 @@ START_TEST(a_replacement_that_fails_leaves_nothing)
 }
 END_TEST
 
-/* The limit applies to the test runner's own files too, so it must not stay. */
+/* RLIMIT_FSIZE also applies to the test runner's files, so restore it. */
 static bool replace_within(rlim_t most, const char *path, const char *text, Error *error)
 {
     struct rlimit before, limit;
@@ -118,7 +118,7 @@ static bool replace_within(rlim_t most, const char *path, const char *text, Erro
     return good;
 }
 
-START_TEST(a_full_disk_leaves_the_old_file)
+START_TEST(full_disk_keeps_the_old_file)
 {
     char *path = scratch_path("file");
     Error error;
@@ -135,7 +135,7 @@ START_TEST(a_full_disk_leaves_the_old_file)
 }
 END_TEST
 
-START_TEST(a_replacement_can_be_looked_at_before_it_counts)
+START_TEST(sealed_replacement_can_be_read_before_commit)
 {
     char *path = scratch_path("file");
     FileReplacement file;
@@ -145,7 +145,7 @@ START_TEST(a_replacement_can_be_looked_at_before_it_counts)
     ck_assert(file_replace_reserve(&file, 1000, &error));
     ck_assert(file_replace_write(&file, "new", 3, &error));
     ck_assert(file_replace_seal(&file, &error));
-    check_content(file.temporary, "new"); /* whatever was reserved */
+    check_content(file.temporary, "new"); /* regardless of the reserved size */
     check_content(path, "old");
     ck_assert(file_replace_commit(&file, &error));
     check_content(path, "new");
@@ -158,7 +158,7 @@ START_TEST(a_replacement_can_be_looked_at_before_it_counts)
 }
 END_TEST
 
-/* The number of a process that is no more. */
+/* The pid of a process that has exited. */
 static long dead_process(void)
 {
     pid_t child = fork();
@@ -168,7 +168,7 @@ static long dead_process(void)
     return (long)child;
 }
 
-START_TEST(what_killed_programs_leave_goes)
+START_TEST(leftovers_of_dead_processes_are_removed)
 {
     long dead = dead_process(), self = (long)getpid();
     char *gone = text_format("a.%ld.tmp", dead), *ours = text_format("b.%ld.tmp", self);
@@ -188,7 +188,7 @@ START_TEST(what_killed_programs_leave_goes)
 }
 END_TEST
 
-START_TEST(a_dead_namesake_is_in_nobodys_way)
+START_TEST(leftover_with_own_pid_is_replaced)
 {
     char *name = text_format("file.%ld.tmp", (long)getpid()), *path = scratch_path("file");
     Error error;
@@ -223,12 +223,12 @@ Suite *file_suite(void)
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
     tcase_add_test(tests, files_are_read_whole_up_to_a_limit);
     tcase_add_test(tests, only_regular_files_are_read);
-    tcase_add_test(tests, a_file_is_replaced_whole);
-    tcase_add_test(tests, a_replacement_that_fails_leaves_nothing);
-    tcase_add_test(tests, a_full_disk_leaves_the_old_file);
-    tcase_add_test(tests, a_replacement_can_be_looked_at_before_it_counts);
-    tcase_add_test(tests, what_killed_programs_leave_goes);
-    tcase_add_test(tests, a_dead_namesake_is_in_nobodys_way);
+    tcase_add_test(tests, files_are_replaced_atomically);
+    tcase_add_test(tests, failed_replacement_removes_temporary_file);
+    tcase_add_test(tests, full_disk_keeps_the_old_file);
+    tcase_add_test(tests, sealed_replacement_can_be_read_before_commit);
+    tcase_add_test(tests, leftovers_of_dead_processes_are_removed);
+    tcase_add_test(tests, leftover_with_own_pid_is_replaced);
     tcase_add_test(tests, files_are_renamed);
     suite_add_tcase(suite, tests);
     return suite;

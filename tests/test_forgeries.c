@@ -1,5 +1,5 @@
-/* Checkpoints that lie. They are forged with the writer of safetensors files, so that nothing
- * about them is wrong but what they say; each is refused in one line that names the file. */
+/* Forged checkpoints: valid safetensors files with inconsistent content. Each is rejected with
+ * one line that names the file. */
 #include "src/containers.h"
 #include "src/memory.h"
 #include "src/text.h"
@@ -12,14 +12,14 @@
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 typedef struct Forgery {
-    const char *what, *phrase;  /* what is wrong, and what the error must say */
-    const char *more;           /* lines that follow the true settings, and so overrule them */
-    const char *only;           /* or stand in their place */
-    bool no_settings, moments;  /* of another program; with all moments */
-    const char *without, *with; /* tensors that are missing, or too many */
-    const char *turned;         /* a tensor whose axes are exchanged, or split in two */
+    const char *what, *phrase;  /* the forgery, and the expected error */
+    const char *more;           /* extra settings, which override the true ones */
+    const char *only;           /* settings that replace the true ones */
+    bool no_settings, moments;  /* without settings; with all moments */
+    const char *without, *with; /* missing or extra tensors */
+    const char *turned;         /* a tensor with transposed or split axes */
     const char *as_bytes;       /* a tensor of another type */
-    const char *words;          /* in place of the vocabulary */
+    const char *words;          /* replaces the vocabulary */
 } Forgery;
 
 static bool is(const char *wanted, const char *name)
@@ -157,7 +157,7 @@ static const Forgery forgeries[] = {
     {"no last line end", "vocabulary: ", .words = "the\na\n<eos>\nsings\n<unk>\nx"},
 };
 
-START_TEST(an_honest_file_is_taken)
+START_TEST(valid_checkpoint_is_accepted)
 {
     Content content;
     Error error;
@@ -168,7 +168,7 @@ START_TEST(an_honest_file_is_taken)
 }
 END_TEST
 
-START_TEST(a_forgery_is_refused)
+START_TEST(forged_checkpoint_is_rejected)
 {
     const Forgery *forgery = &forgeries[_i];
     Content content;
@@ -188,8 +188,8 @@ Suite *forgeries_suite(void)
     tcase_set_timeout(tests, 60);
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_loop_test(tests, an_honest_file_is_taken, 0, COUNT(honest));
-    tcase_add_loop_test(tests, a_forgery_is_refused, 0, COUNT(forgeries));
+    tcase_add_loop_test(tests, valid_checkpoint_is_accepted, 0, COUNT(honest));
+    tcase_add_loop_test(tests, forged_checkpoint_is_rejected, 0, COUNT(forgeries));
     suite_add_tcase(suite, tests);
     return suite;
 }

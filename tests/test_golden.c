@@ -1,6 +1,6 @@
-/* The model against PyTorch: logits, loss, the gradient of every tensor, every tensor after
- * three steps of AdamW, and the loss after fifty. tests/golden/make_golden.py computed
- * tests/golden/values.txt from the same first weights and tokens, which follow a formula. */
+/* Compares the model with PyTorch: logits, loss, all gradients, all tensors after three AdamW
+ * steps, and the loss after fifty. tests/golden/make_golden.py computed
+ * tests/golden/values.txt from the same initial weights and tokens, which follow a formula. */
 #include "models/pass.h"
 #include "models/update.h"
 #include "src/layers/head.h"
@@ -15,10 +15,10 @@ enum { BATCH = 2, LENGTH = 70, VOCABULARY = 11, ROWS = BATCH * LENGTH };
 enum { STEPS = 3, MORE_STEPS = 47 };
 static const char golden_path[] = "tests/golden/values.txt";
 
-/* A difference is measured against the largest number of its tensor. */
+/* Errors are relative to the largest element of the tensor. */
 #ifdef LINNET_DOUBLE
 #define NEAR  1e-10
-#define LATER 1e-9 /* after fifty steps, in which roundings grow */
+#define LATER 1e-9 /* after fifty steps, which amplify rounding */
 #else
 #define NEAR  1e-5
 #define LATER 1e-3
@@ -35,7 +35,7 @@ static const ModelConfig usual = {.layers = 2,
                                   .vocabulary = VOCABULARY};
 
 typedef struct Rig {
-    const char *name; /* of the case in the file */
+    const char *name; /* name of the case in the file */
     Model model;
     Pass pass;
     Params gradients;
@@ -96,7 +96,7 @@ static double rig_gradients(Rig *rig)
                           random_key(1, RANDOM_DROPOUT, 0));
 }
 
-/* The steps from one number to another. */
+/* Strides between elements. */
 static void train(Rig *rig, uint64_t first, uint64_t last)
 {
     const Update update = {.adam = {0.9, 0.95, 1e-4},
@@ -114,7 +114,7 @@ static void train(Rig *rig, uint64_t first, uint64_t last)
 
 /* --- the file --- */
 
-/* The next record has to be this one. */
+/* Reads the next record, which must have this name. */
 static void check_record(FILE *file, const Rig *rig, const char *what, const char *name,
                          const real *values, size_t count, double near)
 {
@@ -177,7 +177,7 @@ static size_t kind_named(const char *name)
     return kind;
 }
 
-START_TEST(models_are_those_of_pytorch)
+START_TEST(models_match_pytorch)
 {
     FILE *file = fopen(golden_path, "r");
     ck_assert_msg(file != NULL, "no %s: run the tests from linnet's top folder", golden_path);
@@ -202,7 +202,7 @@ Suite *golden_suite(void)
 {
     Suite *suite = suite_create("golden");
     TCase *tests = tcase_create("golden");
-    tcase_add_test(tests, models_are_those_of_pytorch);
+    tcase_add_test(tests, models_match_pytorch);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,4 +1,4 @@
-/* What learning is made of: the optimizer, its schedules, and the loss of the head. */
+/* Optimizers, learning-rate schedules and the cross-entropy loss of the output head. */
 #include "src/layers/head.h"
 #include "src/memory.h"
 #include "src/optim/adamw.h"
@@ -16,7 +16,7 @@
 
 /* --- the optimizer --- */
 
-typedef struct Slow { /* the formulas of adamw.h, as they stand there */
+typedef struct Slow { /* the formulas of adamw.h */
     double w, m, v;
 } Slow;
 
@@ -60,7 +60,7 @@ static void check_adamw(uint64_t first, double decay, double scale)
     }
 }
 
-START_TEST(adamw_is_its_formula)
+START_TEST(adamw_matches_its_formula)
 {
     for (size_t threads = 1; threads <= 3; threads += 2) {
         team_start(threads);
@@ -73,7 +73,8 @@ START_TEST(adamw_is_its_formula)
 }
 END_TEST
 
-/* X = 3.4445 X + (-4.775 A + 2.0315 A A) X with A = X X^T, as muon.h has it. */
+/* One Newton-Schulz iteration of muon.h: X = 3.4445 X + (-4.775 A + 2.0315 A A) X with A = X
+ * X^T. */
 static void slow_iteration(double *x, size_t rows, size_t columns)
 {
     double *a = memory_take(rows * rows, sizeof *a, "a test");
@@ -95,7 +96,8 @@ static void slow_iteration(double *x, size_t rows, size_t columns)
     free(a);
 }
 
-/* X after a first step by a gradient G, for which U of muon.h is G times a number. */
+/* Newton-Schulz result after a first step with gradient G, where U of muon.h is a multiple of
+ * G. */
 static double *slow_direction(const real *g, size_t rows, size_t columns, size_t stride)
 {
     double *x = memory_take(rows * columns, sizeof *x, "a test"), squares = 0;
@@ -110,8 +112,8 @@ static double *slow_direction(const real *g, size_t rows, size_t columns, size_t
     return x;
 }
 
-/* A first step on a matrix of a shape, which leaves its neighbours alone. Some of the
- * gradient's rows are a hundred times as long as others. */
+/* A first step must not touch neighbouring memory. Some gradient rows are a hundred times
+ * larger than others. */
 static void check_muon(size_t rows, size_t columns, size_t stride)
 {
     const double rate = 0.01, decay = 0.5, momentum = 0.9;
@@ -145,7 +147,7 @@ static void check_muon(size_t rows, size_t columns, size_t stride)
     free(scratch);
 }
 
-START_TEST(muon_makes_every_direction_count)
+START_TEST(muon_orthogonalises_the_update)
 {
     check_muon(1, 1, 1);
     check_muon(24, 24, 24);
@@ -154,7 +156,7 @@ START_TEST(muon_makes_every_direction_count)
 }
 END_TEST
 
-START_TEST(squares_are_summed_in_double)
+START_TEST(square_sums_use_double)
 {
     enum { N = 100000 };
     static real g[N];
@@ -165,7 +167,7 @@ START_TEST(squares_are_summed_in_double)
     }
     ck_assert_double_eq_tol(gradient_square_sum(g, N), sum, 1e-9 * sum);
     ck_assert(gradient_square_sum(g, 0) == 0);
-    g[N - 1] = (real)1e30; /* whose square no float can hold */
+    g[N - 1] = (real)1e30; /* its square overflows a float */
     ck_assert_double_eq_tol(gradient_square_sum(g, N), 1e60, 1e54);
     g[0] = (real)NAN;
     ck_assert(isnan(gradient_square_sum(g, N)));
@@ -174,7 +176,7 @@ START_TEST(squares_are_summed_in_double)
 }
 END_TEST
 
-START_TEST(schedules_rise_and_fall)
+START_TEST(schedules_warm_up_and_decay)
 {
     static const struct {
         const char *name;
@@ -216,7 +218,7 @@ typedef struct HeadRig {
     int32_t *targets;
 } HeadRig;
 
-/* With whole numbers for x, w and b, floats hold the logits exactly. */
+/* With integer x, w and b, the logits are exact in float. */
 static void head_rig_make(HeadRig *rig, HeadSizes sizes, double reach)
 {
     size_t xs = sizes.rows * sizes.width, ws = sizes.vocabulary * sizes.width;
@@ -254,7 +256,7 @@ static void head_rig_free(HeadRig *rig)
     free(rig->targets);
 }
 
-/* One row, slowly: writes the logits, returns log of the sum of exp. */
+/* Reference for one row: writes the logits, returns log-sum-exp. */
 static long double slow_logits(const HeadRig *rig, size_t row, const real *b, long double *z)
 {
     size_t width = rig->sizes.width, vocabulary = rig->sizes.vocabulary;
@@ -272,7 +274,7 @@ static long double slow_logits(const HeadRig *rig, size_t row, const real *b, lo
     return most + logl(sum);
 }
 
-/* The gradient of a logit before it was held. */
+/* Gradient with respect to the logit before soft-capping. */
 static long double slow_gradient(const HeadRig *rig, const long double *z, long double lse,
                                  size_t v, int32_t target)
 {
@@ -280,8 +282,8 @@ static long double slow_gradient(const HeadRig *rig, const long double *z, long 
     return (expl(z[v] - lse) - (v == (size_t)target)) * (1 - share * share);
 }
 
-/* Losses of single rows, their sum, dX, and the bias's gradient, against the slow way. The
- * tolerance is what rounding a logit costs. */
+/* Compares row losses, their sum, dX and the bias gradient with the reference. The tolerance
+ * is the rounding error of a logit. */
 static void check_head(HeadSizes sizes, double reach, bool with_bias)
 {
     HeadRig rig;
@@ -319,7 +321,7 @@ static void check_head(HeadSizes sizes, double reach, bool with_bias)
     head_rig_free(&rig);
 }
 
-START_TEST(the_loss_is_that_of_the_formula)
+START_TEST(cross_entropy_matches_reference)
 {
     check_head((HeadSizes){1, 1, 2, 0}, 2, false);
     check_head((HeadSizes){7, 3, 11, 0}, 2, true);
@@ -329,7 +331,7 @@ START_TEST(the_loss_is_that_of_the_formula)
 }
 END_TEST
 
-START_TEST(held_logits_are_those_of_the_formula)
+START_TEST(soft_capped_logits_match_reference)
 {
     check_head((HeadSizes){7, 3, 11, 5}, 2, true);
     check_head((HeadSizes){130, 5, 1500, 30}, 4, true);
@@ -337,14 +339,14 @@ START_TEST(held_logits_are_those_of_the_formula)
 }
 END_TEST
 
-START_TEST(huge_logits_neither_overflow_nor_vanish)
+START_TEST(huge_logits_do_not_overflow)
 {
     check_head((HeadSizes){30, 1, 40, 0}, 100, false); /* logits up to 1e4 and down to -1e4 */
     check_head((HeadSizes){30, 2, 400, 0}, 70, true);
 }
 END_TEST
 
-START_TEST(rows_without_a_target_leave_no_trace)
+START_TEST(rows_without_label_are_ignored)
 {
     HeadRig rig;
     head_rig_make(&rig, (HeadSizes){8, 3, 20, 0}, 2);
@@ -368,14 +370,14 @@ Suite *learning_suite(void)
     Suite *suite = suite_create("learning");
     TCase *tests = tcase_create("learning");
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, adamw_is_its_formula);
-    tcase_add_test(tests, muon_makes_every_direction_count);
-    tcase_add_test(tests, squares_are_summed_in_double);
-    tcase_add_test(tests, schedules_rise_and_fall);
-    tcase_add_test(tests, the_loss_is_that_of_the_formula);
-    tcase_add_test(tests, held_logits_are_those_of_the_formula);
-    tcase_add_test(tests, huge_logits_neither_overflow_nor_vanish);
-    tcase_add_test(tests, rows_without_a_target_leave_no_trace);
+    tcase_add_test(tests, adamw_matches_its_formula);
+    tcase_add_test(tests, muon_orthogonalises_the_update);
+    tcase_add_test(tests, square_sums_use_double);
+    tcase_add_test(tests, schedules_warm_up_and_decay);
+    tcase_add_test(tests, cross_entropy_matches_reference);
+    tcase_add_test(tests, soft_capped_logits_match_reference);
+    tcase_add_test(tests, huge_logits_do_not_overflow);
+    tcase_add_test(tests, rows_without_label_are_ignored);
     suite_add_tcase(suite, tests);
     return suite;
 }

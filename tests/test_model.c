@@ -1,4 +1,4 @@
-/* The whole model: gradients of every parameter, causality, decoding, threads, learning. */
+/* The whole model: gradient checks, causality, decoding, threads, learning. */
 #include "src/layers/head.h"
 #include "src/optim/adamw.h"
 #include "src/team.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #ifdef LINNET_DOUBLE
-/* Dropout masks depend on the key alone, so the loss is a smooth function of the weights. The
- * gradients of a second buffer are thrown away. */
+/* Dropout masks depend only on the key, so the loss is smooth in the weights. Gradients in the
+ * second buffer are discarded. */
 static double loss_at(Rig *rig, Params *elsewhere)
 {
     double loss = pass_gradients(&rig->pass, elsewhere, rig->inputs, rig->targets,
@@ -19,7 +19,7 @@ static double loss_at(Rig *rig, Params *elsewhere)
     return loss + rig->pass.penalty;
 }
 
-/* Sanitizers make everything ten times as slow; under them a sample will do. */
+/* Sanitizers are ten times slower; under them check a sample. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SAMPLE = 13 };
 #else
@@ -32,7 +32,7 @@ static void check_gradients(ModelConfig config, size_t batch, size_t stride)
     Rig rig;
     rig_make(&rig, config, batch, 0.3);
     if (rig.pass.rows > 2)
-        rig.targets[1] = -1; /* a row that does not count */
+        rig.targets[1] = -1; /* a row without a label */
     rig_gradients(&rig);
     real *base = memory_take(rig.model.table.total, sizeof *base, "a test");
     Params elsewhere = {.h = memory_take(config.layers, sizeof *elsewhere.h, "a test")};
@@ -60,14 +60,14 @@ static void check_gradients(ModelConfig config, size_t batch, size_t stride)
     rig_free(&rig);
 }
 
-START_TEST(every_gradient_agrees_with_central_differences)
+START_TEST(gradients_match_central_differences)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++)
             for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE;
                  positions++) {
                 ModelConfig config = rig_tiny;
-                size_t turn = kind + norm + positions; /* not every one with every other */
+                size_t turn = kind + norm + positions; /* not all combinations */
                 config.attention = one_kind(kind);
                 config.norm = norm;
                 config.positions = positions_for(kind, positions);
@@ -80,8 +80,8 @@ START_TEST(every_gradient_agrees_with_central_differences)
 }
 END_TEST
 
-/* What kinds may have around them, around any; and layers of different kinds. */
-START_TEST(gradients_agree_with_everything_around)
+/* Convolution, head norm and output gate around any kind; and layers of different kinds. */
+START_TEST(gradients_match_with_all_optional_parts)
 {
     for (size_t bits = 0; bits < 24; bits++) {
         static const ConvolutionWish convolutions[] = {CONVOLUTION_NO, CONVOLUTION_YES,
@@ -96,7 +96,7 @@ START_TEST(gradients_agree_with_everything_around)
 }
 END_TEST
 
-START_TEST(gradients_agree_with_all_regularisation)
+START_TEST(gradients_match_with_all_regularisation)
 {
     for (size_t bits = 0; bits < 8; bits++) {
         ModelConfig config = rig_tiny;
@@ -111,8 +111,8 @@ START_TEST(gradients_agree_with_all_regularisation)
 }
 END_TEST
 
-/* Norms of queries and keys, and the first layer's values in the others, for every kind. */
-START_TEST(gradients_agree_with_norms_and_shared_values)
+/* QK-norm and value residual for every kind. */
+START_TEST(gradients_match_with_qk_norm_and_value_residual)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t bits = 1; bits < 4; bits++) {
@@ -127,7 +127,7 @@ START_TEST(gradients_agree_with_norms_and_shared_values)
 }
 END_TEST
 
-START_TEST(gradients_agree_for_odd_sizes)
+START_TEST(gradients_match_for_odd_sizes)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig one = {.attention = one_kind(kind),
@@ -140,7 +140,7 @@ START_TEST(gradients_agree_for_odd_sizes)
         check_gradients(one, 1, 1);
         ModelConfig ragged = rig_tiny;
         ragged.attention = one_kind(kind);
-        ragged.context = 67; /* no multiple of a chunk */
+        ragged.context = 67; /* not a multiple of the chunk size */
         ragged.layers = 1;
         ragged.heads = 1;
         ragged.positions = positions_for(kind, POSITIONS_ROTARY);
@@ -169,7 +169,7 @@ static real *all_logits(Rig *rig)
     return logits;
 }
 
-START_TEST(logits_do_not_see_later_tokens)
+START_TEST(logits_are_causal)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE; positions++) {
@@ -196,7 +196,7 @@ START_TEST(logits_do_not_see_later_tokens)
 }
 END_TEST
 
-START_TEST(decoding_gives_the_logits_of_forward)
+START_TEST(decoding_matches_forward)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++)
@@ -234,7 +234,7 @@ START_TEST(decoding_gives_the_logits_of_forward)
 }
 END_TEST
 
-START_TEST(any_number_of_threads_gives_the_same_bits)
+START_TEST(threads_give_identical_bits)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig config = {.attention = one_kind(kind),
@@ -271,7 +271,7 @@ START_TEST(any_number_of_threads_gives_the_same_bits)
 }
 END_TEST
 
-START_TEST(recomputing_gives_the_same_bits)
+START_TEST(recompute_gives_identical_bits)
 {
     for (size_t k = 0; attention_find(k); k++)
         for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++) {
@@ -294,7 +294,7 @@ START_TEST(recomputing_gives_the_same_bits)
 }
 END_TEST
 
-START_TEST(a_fresh_model_knows_nothing)
+START_TEST(fresh_model_predicts_uniformly)
 {
     ModelConfig config = rig_tiny;
     config.dim = 32;
@@ -307,7 +307,7 @@ START_TEST(a_fresh_model_knows_nothing)
 }
 END_TEST
 
-START_TEST(one_batch_can_be_learned_by_heart)
+START_TEST(model_overfits_one_batch)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig config = rig_tiny;
@@ -341,18 +341,18 @@ Suite *model_suite(void)
     TCase *tests = tcase_create("model");
     tcase_set_timeout(tests, 240);
 #ifdef LINNET_DOUBLE
-    tcase_add_test(tests, every_gradient_agrees_with_central_differences);
-    tcase_add_test(tests, gradients_agree_for_odd_sizes);
-    tcase_add_test(tests, gradients_agree_with_everything_around);
-    tcase_add_test(tests, gradients_agree_with_all_regularisation);
-    tcase_add_test(tests, gradients_agree_with_norms_and_shared_values);
+    tcase_add_test(tests, gradients_match_central_differences);
+    tcase_add_test(tests, gradients_match_for_odd_sizes);
+    tcase_add_test(tests, gradients_match_with_all_optional_parts);
+    tcase_add_test(tests, gradients_match_with_all_regularisation);
+    tcase_add_test(tests, gradients_match_with_qk_norm_and_value_residual);
 #endif
-    tcase_add_test(tests, logits_do_not_see_later_tokens);
-    tcase_add_test(tests, decoding_gives_the_logits_of_forward);
-    tcase_add_test(tests, any_number_of_threads_gives_the_same_bits);
-    tcase_add_test(tests, recomputing_gives_the_same_bits);
-    tcase_add_test(tests, a_fresh_model_knows_nothing);
-    tcase_add_test(tests, one_batch_can_be_learned_by_heart);
+    tcase_add_test(tests, logits_are_causal);
+    tcase_add_test(tests, decoding_matches_forward);
+    tcase_add_test(tests, threads_give_identical_bits);
+    tcase_add_test(tests, recompute_gives_identical_bits);
+    tcase_add_test(tests, fresh_model_predicts_uniformly);
+    tcase_add_test(tests, model_overfits_one_batch);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,4 +1,4 @@
-/* Numbers: random ones, and elementary functions of vectors. */
+/* Random numbers and vectorised elementary functions. */
 #include "src/random.h"
 #include "src/vector.h"
 #include "tests/tests.h"
@@ -7,9 +7,8 @@
 
 /* --- random numbers --- */
 
-/* Runs are only repeatable, and old ones comparable, as long as the streams stay what they
- * are. */
-START_TEST(streams_are_what_they_were)
+/* Golden values: changing the streams would break reproducibility of old runs. */
+START_TEST(random_streams_match_golden_values)
 {
     RandomKey key = random_key(1, RANDOM_TEST, 2);
     ck_assert_uint_eq(key.bits, 0xc6ad03effa6ce22u);
@@ -34,7 +33,7 @@ START_TEST(every_purpose_seed_and_step_has_its_own_stream)
             ck_assert_uint_ne(random_bits(keys[i], 0), random_bits(keys[j], 0));
             ck_assert_uint_ne(random_subkey(keys[i], 0).bits, random_subkey(keys[j], 0).bits);
         }
-    for (uint64_t i = 0; i < 1000; i++) /* the same place again gives the same number */
+    for (uint64_t i = 0; i < 1000; i++) /* the same index gives the same number */
         ck_assert(random_uniform(keys[0], i) ==
                   random_uniform(random_key(0, RANDOM_INIT, 0), i));
 }
@@ -66,8 +65,8 @@ START_TEST(uniform_and_normal_numbers_have_their_moments)
 }
 END_TEST
 
-/* The sum of (observed - expected)^2 / expected; about `cells` for fair dice, with a standard
- * deviation of sqrt(2 cells). */
+/* Chi-squared statistic: sum of (observed - expected)^2 / expected. For uniform data about
+ * `cells`, with standard deviation sqrt(2 cells). */
 static double chi_square(const size_t *counts, size_t cells, double expected)
 {
     double sum = 0;
@@ -84,7 +83,7 @@ static void check_fair(const size_t *counts, size_t cells, size_t drawn)
                   cells);
 }
 
-START_TEST(words_are_fair_in_every_byte)
+START_TEST(random_words_are_uniform_in_every_byte)
 {
     enum { N = 1 << 16, CELLS = 256 };
     for (uint64_t step = 0; step < 20; step++) {
@@ -101,8 +100,8 @@ START_TEST(words_are_fair_in_every_byte)
 }
 END_TEST
 
-/* Dropout masks of two steps, two layers, or two neighbours agree as coins do. */
-START_TEST(words_of_neighbours_have_nothing_in_common)
+/* Dropout masks of different steps, layers or neighbours must be uncorrelated. */
+START_TEST(neighbouring_random_words_are_uncorrelated)
 {
     enum { N = 1 << 16 };
     for (uint64_t step = 0; step < 20; step++) {
@@ -122,7 +121,7 @@ START_TEST(words_of_neighbours_have_nothing_in_common)
 }
 END_TEST
 
-START_TEST(numbers_below_a_bound_are_fair)
+START_TEST(random_below_is_uniform)
 {
     enum { N = 60000 };
     RandomKey key = random_key(1, RANDOM_TEST, 9);
@@ -141,7 +140,7 @@ START_TEST(numbers_below_a_bound_are_fair)
 }
 END_TEST
 
-START_TEST(permutations_are_permutations_and_fair)
+START_TEST(permutations_are_valid_and_uniform)
 {
     static const size_t sizes[] = {0, 1, 2, 3, 1000};
     uint32_t order[1000];
@@ -175,7 +174,7 @@ END_TEST
 #define EXP_ERROR 2e-7
 #endif
 
-START_TEST(exp_is_exact_to_seven_digits)
+START_TEST(exp_is_accurate_to_seven_digits)
 {
     enum { STEPS = 4000000 };
     long double worst = 0;
@@ -194,7 +193,7 @@ START_TEST(exp_is_exact_to_seven_digits)
 }
 END_TEST
 
-START_TEST(exp_has_sensible_ends)
+START_TEST(exp_clamps_extreme_arguments)
 {
     ck_assert(isnan(vector_exp((real)NAN)));
     static const double low[] = {-87.5, -88, -100, -1000, -1e30, -INFINITY};
@@ -203,8 +202,8 @@ START_TEST(exp_has_sensible_ends)
         ck_assert_msg(value >= 0 && value < (real)1e-37, "exp(%g) is %g", low[i],
                       (double)value);
     }
-    ck_assert((double)vector_exp((real)1000) > 1e38); /* large, whether finite or not */
-    real loop[37], in[37];                            /* the vector form is the scalar form */
+    ck_assert((double)vector_exp((real)1000) > 1e38); /* large or infinite */
+    real loop[37], in[37];                            /* vector and scalar versions agree */
     for (size_t i = 0; i < COUNT(in); i++)
         in[i] = i == 7 ? (real)NAN : (real)i * 6 - 110;
     for (size_t i = 0; i < COUNT(in); i++)
@@ -262,15 +261,15 @@ Suite *numbers_suite(void)
     Suite *suite = suite_create("numbers");
     TCase *tests = tcase_create("numbers");
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, streams_are_what_they_were);
+    tcase_add_test(tests, random_streams_match_golden_values);
     tcase_add_test(tests, every_purpose_seed_and_step_has_its_own_stream);
     tcase_add_test(tests, uniform_and_normal_numbers_have_their_moments);
-    tcase_add_test(tests, words_are_fair_in_every_byte);
-    tcase_add_test(tests, words_of_neighbours_have_nothing_in_common);
-    tcase_add_test(tests, numbers_below_a_bound_are_fair);
-    tcase_add_test(tests, permutations_are_permutations_and_fair);
-    tcase_add_test(tests, exp_is_exact_to_seven_digits);
-    tcase_add_test(tests, exp_has_sensible_ends);
+    tcase_add_test(tests, random_words_are_uniform_in_every_byte);
+    tcase_add_test(tests, neighbouring_random_words_are_uncorrelated);
+    tcase_add_test(tests, random_below_is_uniform);
+    tcase_add_test(tests, permutations_are_valid_and_uniform);
+    tcase_add_test(tests, exp_is_accurate_to_seven_digits);
+    tcase_add_test(tests, exp_clamps_extreme_arguments);
     tcase_add_test(tests, sigmoid_goes_from_0_to_1);
     tcase_add_test(tests, sums_and_products_of_vectors);
     suite_add_tcase(suite, tests);

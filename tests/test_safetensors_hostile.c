@@ -1,4 +1,5 @@
-/* Headers that lie: each is refused for its own reason, before anything is allocated by it. */
+/* Malicious headers: each is rejected with its own error, before any allocation of the claimed
+ * size. */
 #include "src/memory.h"
 #include "src/text.h"
 #include "tests/tensor_files.h"
@@ -99,7 +100,8 @@ START_TEST(test_bad_entries)
     tensor_put("{" TENSOR_ENTRY("caf\\u00e9 \\u00a0", "F4", "[4]", 0, 2) "}", 2);
     Error error;
     ck_assert_msg(tensor_opens(&error), "%s", error.text);
-    tensor_put("{\"a\":{\"more\":[{}],\"dtype\":\"U8\"," REST, 2); /* unknown keys are let be */
+    tensor_put("{\"a\":{\"more\":[{}],\"dtype\":\"U8\"," REST,
+               2); /* unknown keys are ignored */
     ck_assert_msg(tensor_opens(&error), "%s", error.text);
 }
 END_TEST
@@ -116,7 +118,7 @@ START_TEST(test_huge_shapes)
         {"[0,9223372036854775807]", "its shape is not"},
         {"[0,281474976710655,65536]", "no valid size"},
         {"[281474976710655,65536,0]", "no valid size"},
-        {"[281474976710655,8193]", "no valid size"}, /* in bits it overflows */
+        {"[281474976710655,8193]", "no valid size"}, /* overflows in bits */
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         char *header = text_format("{\"a\":{\"dtype\":\"U8\",\"shape\":%s,"
@@ -153,7 +155,7 @@ START_TEST(test_bad_places)
                                                                                2, 2) "}",
                4);
     Error error;
-    ck_assert_msg(tensor_opens(&error), "%s", error.text); /* any order in the JSON will do */
+    ck_assert_msg(tensor_opens(&error), "%s", error.text); /* any order of keys is valid */
 }
 END_TEST
 
@@ -205,7 +207,7 @@ START_TEST(test_too_many_tensors)
 }
 END_TEST
 
-/* --- what a refusal costs --- */
+/* --- cost of rejection --- */
 
 static double seconds_now(void)
 {
@@ -219,7 +221,7 @@ static double peak_megabytes(void)
     return (double)usage.ru_maxrss / 1000;
 }
 
-/* A header of about so many bytes: the same piece again and again, with its number in it. */
+/* A header of about this size: a numbered piece repeated. */
 static char *repeat(const char *start, const char *piece, const char *end, size_t bytes)
 {
     enum { NUMBER = 8 };
@@ -259,7 +261,7 @@ START_TEST(test_refusals_are_cheap)
 }
 END_TEST
 
-/* Many tensors that all lie on the same few bytes would make much of little. */
+/* Many overlapping tensors would amplify a small file. */
 START_TEST(test_many_tensors_in_one_place)
 {
     char *header = repeat("{",
@@ -271,7 +273,7 @@ START_TEST(test_many_tensors_in_one_place)
 }
 END_TEST
 
-/* Names are for finding tensors, and never become paths; messages hold the start of them. */
+/* Names are never used as paths; messages show a truncated name. */
 START_TEST(test_names_of_any_kind)
 {
     static const char *const names[] = {"../../etc/passwd", "/etc/passwd", "..", "a/b", "%s%n",

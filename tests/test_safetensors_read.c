@@ -1,5 +1,5 @@
-/* Reading tensor files: loading asks for exactly what is there, and files that were cut,
- * damaged or never were tensor files are refused in one printable line. */
+/* Reading tensor files: loading requires the exact type and shape; truncated, damaged and
+ * foreign files are rejected with one printable line. */
 #include "src/text.h"
 #include "tests/tensor_files.h"
 #include "tests/tests.h"
@@ -84,7 +84,7 @@ START_TEST(test_shrinks_while_open)
 }
 END_TEST
 
-/* --- files that are not what they should be --- */
+/* --- foreign files --- */
 
 START_TEST(test_other_kinds)
 {
@@ -110,7 +110,7 @@ START_TEST(test_other_kinds)
         tensor_refused(others[i].kind, expected);
         free(expected);
     }
-    tensor_put_length(0x480, "{}", 2, 0); /* begins like a pickle, but JSON follows */
+    tensor_put_length(0x480, "{}", 2, 0); /* starts like a pickle, but JSON follows */
     tensor_refused("a length of 1152", "truncated");
 }
 END_TEST
@@ -137,7 +137,7 @@ START_TEST(test_odd_paths)
 }
 END_TEST
 
-/* Root may read everything, and becomes somebody else for this. */
+/* Root may read everything, so this switches to another user. */
 START_TEST(test_unreadable)
 {
     enum { NOBODY = 65534 };
@@ -180,7 +180,7 @@ START_TEST(test_flip_any_bit)
 }
 END_TEST
 
-/* Without checksums a turned bit may make another good file, but never a crash. */
+/* Without checksums a flipped bit may give another valid file, but never a crash. */
 START_TEST(test_flip_any_bit_unchecked)
 {
     static const char header[] = "{" TENSOR_ENTRY("a", "U8", "[2]", 0, 2) "," TENSOR_ENTRY(
@@ -195,7 +195,7 @@ START_TEST(test_flip_any_bit_unchecked)
         accepted += tensor_opens(&error);
         bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
     }
-    /* The numbers' 48 bits, a few letters of the names, U8 that turns to I8... */
+    /* The 48 bits of data, some letters of names, U8 changed to I8... */
     ck_assert_uint_ge(accepted, 48);
     ck_assert_uint_le(accepted, 72);
 }

@@ -1,5 +1,5 @@
-/* Writing tensor files: what is written comes back, byte for byte the same each time, and what
- * cannot be written leaves nothing behind. */
+/* Writing tensor files: round trips, deterministic bytes, and failures that leave no file
+ * behind. */
 #include "src/file.h"
 #include "src/memory.h"
 #include "tests/tensor_files.h"
@@ -45,7 +45,7 @@ START_TEST(test_no_tensors)
     ck_assert_msg(tensor_opens(&error), "%s", error.text);
     tensor_put("{}", 0);
     ck_assert_msg(tensor_opens(&error), "%s", error.text);
-    tensor_put(" \n{ } \r\n\t", 0); /* blanks around the JSON are fine */
+    tensor_put(" \n{ } \r\n\t", 0); /* white space around the JSON is valid */
     ck_assert_msg(tensor_opens(&error), "%s", error.text);
 }
 END_TEST
@@ -92,7 +92,7 @@ START_TEST(test_golden_bytes)
 }
 END_TEST
 
-/* --- failing without a trace --- */
+/* --- failures --- */
 
 static void not_saved(const TensorRecord *records, size_t count, const MetadataPair *pair,
                       const char *reason)
@@ -136,7 +136,7 @@ START_TEST(test_write_fails)
     tensor_path = there;
     ck_assert_uint_eq(scratch_count(), 0);
 
-    /* A file that may not grow is as good as a full disk. */
+    /* A file-size limit simulates a full disk. */
     struct rlimit before, tight;
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_IGN);

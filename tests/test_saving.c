@@ -1,5 +1,5 @@
-/* What keeps a run safe: its checkpoints, of which one is whole at every moment; the lock on
- * its folder; the folder that is made again; and the memory that is not asked for in vain. */
+/* Safety of a run: atomic checkpoints, the lock of the run directory, recreating a removed
+ * directory, and the memory check. */
 #include "src/containers.h"
 #include "src/control_groups.h"
 #include "src/file.h"
@@ -34,7 +34,7 @@ static void clear(void)
 static void set_up(void)
 {
     run_path = text_format("%s/run", scratch_folder());
-    clear(); /* what a test that failed has left */
+    clear(); /* left over from a failed test */
     ck_assert_int_eq(mkdir(run_path, 0700), 0);
 }
 
@@ -65,7 +65,7 @@ static void move(const char *from, const char *to)
     free(new);
 }
 
-/* Turns one bit in the middle of the file. */
+/* Flips one bit in the middle of the file. */
 static void damage(const char *name)
 {
     char *path = in_run(name), *bytes;
@@ -80,7 +80,7 @@ static void damage(const char *name)
 
 /* --- checkpoints --- */
 
-/* The settings of a little run on a text of a few words. */
+/* Settings of a small run on a few words. */
 static void settle(Trainer *trainer)
 {
     char *corpus = scratch_path("words.txt"), *text = NULL;
@@ -120,7 +120,7 @@ static void step_and_save(Trainer *trainer, size_t times)
     }
 }
 
-/* The checkpoint to go on from is the one of this step; "" means that there is none. */
+/* Expects to resume from the checkpoint of this step; "" expects none. */
 static void check_newest(const char *step)
 {
     Checkpoint checkpoint;
@@ -134,7 +134,7 @@ static void check_newest(const char *step)
     checkpoint_close(&checkpoint);
 }
 
-START_TEST(the_last_but_one_is_kept)
+START_TEST(previous_checkpoint_is_kept)
 {
     Trainer trainer;
     begin(&trainer);
@@ -148,14 +148,14 @@ START_TEST(the_last_but_one_is_kept)
     damage("last.safetensors");
     check_newest("2");
     ck_assert(is_there("last.safetensors.damaged") && !is_there("last.safetensors"));
-    step_and_save(&trainer, 1); /* does not cost the one that was whole */
+    step_and_save(&trainer, 1); /* the valid checkpoint survives */
     move("last.safetensors", "elsewhere");
     check_newest("2");
     trainer_free(&trainer);
 }
 END_TEST
 
-START_TEST(without_a_whole_one_nothing_goes_on)
+START_TEST(resume_fails_without_valid_checkpoint)
 {
     Trainer trainer;
     Checkpoint checkpoint;
@@ -172,13 +172,13 @@ START_TEST(without_a_whole_one_nothing_goes_on)
 }
 END_TEST
 
-/* What a killed program leaves between the steps of a save. */
-START_TEST(a_save_may_be_cut_off_anywhere)
+/* The states of the directory when a save is interrupted between its steps. */
+START_TEST(save_may_be_interrupted_anywhere)
 {
     Trainer trainer;
     begin(&trainer);
     step_and_save(&trainer, 3);
-    move("last.safetensors", "next.safetensors"); /* last has become previous */
+    move("last.safetensors", "next.safetensors"); /* last was renamed to previous */
     check_newest("3");
     ck_assert(is_there("last.safetensors") && !is_there("next.safetensors"));
     step_and_save(&trainer, 1);
@@ -191,7 +191,7 @@ START_TEST(a_save_may_be_cut_off_anywhere)
 }
 END_TEST
 
-START_TEST(a_save_that_fails_costs_nothing)
+START_TEST(failed_save_keeps_old_checkpoints)
 {
     Trainer trainer;
     Error error;
@@ -213,7 +213,7 @@ START_TEST(a_save_that_fails_costs_nothing)
 }
 END_TEST
 
-START_TEST(weights_alone_are_nothing_to_go_on_from)
+START_TEST(weights_only_cannot_be_resumed)
 {
     Trainer trainer;
     Error error;
@@ -229,7 +229,7 @@ END_TEST
 
 /* --- the lock --- */
 
-/* A child that has the folder until it is killed; returns when it has it. */
+/* Starts a child that holds the lock until killed; returns once it is held. */
 static pid_t fork_owner(void)
 {
     int ready[2];
@@ -250,27 +250,27 @@ static pid_t fork_owner(void)
     return child;
 }
 
-START_TEST(a_folder_is_one_process_s)
+START_TEST(run_directory_is_locked_by_one_process)
 {
     Error error;
     pid_t child = fork_owner();
     char *owner = text_format("in use by process %ld;", (long)child);
     ck_assert(!lock_take(run_path, &error));
     support_check_error(&error, run_path, owner);
-    ck_assert(!lock_take(run_path, &error)); /* the refusal took nothing away */
+    ck_assert(!lock_take(run_path, &error)); /* the failed attempt changed nothing */
     support_check_error(&error, run_path, owner);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    ck_assert(is_there("lock")); /* nobody was left to remove it */
+    ck_assert(is_there("lock")); /* the lock file is still there */
     ck_assert_msg(lock_take(run_path, &error), "%s", error.text);
     lock_release();
     ck_assert(!is_there("lock"));
-    lock_release(); /* once more is nothing */
+    lock_release(); /* a second release does nothing */
     free(owner);
 }
 END_TEST
 
-START_TEST(a_lock_is_taken_again)
+START_TEST(released_lock_can_be_taken_again)
 {
     Error error;
     ck_assert(lock_take(run_path, &error));
@@ -280,16 +280,16 @@ START_TEST(a_lock_is_taken_again)
     ck_assert_int_eq(unlink(path), 0);
     scratch_write(path, "another's\n", strlen("another's\n"));
     lock_release();
-    ck_assert(is_there("lock")); /* which is not ours any more */
+    ck_assert(is_there("lock")); /* no longer ours */
     free(path);
     ck_assert(!lock_take("/nowhere/at/all", &error));
     support_check_error(&error, "/nowhere/at/all/lock", "cannot lock");
 }
 END_TEST
 
-/* --- the folder --- */
+/* --- the run directory --- */
 
-START_TEST(a_folder_that_was_removed_is_made_again)
+START_TEST(removed_directory_is_recreated)
 {
     Trainer trainer;
     RunFolder folder;
@@ -321,7 +321,7 @@ END_TEST
 
 /* --- memory --- */
 
-/* Writes a file of a made-up system below the run's folder. */
+/* Writes a file of a fake system root below the run directory. */
 static void put(const char *path, const char *text)
 {
     char *whole = in_run(path), *command = text_format("mkdir -p \"$(dirname '%s')\"", whole);
@@ -331,7 +331,7 @@ static void put(const char *path, const char *text)
     free(whole);
 }
 
-START_TEST(control_groups_are_looked_up)
+START_TEST(cgroup_v2_memory_limit_is_found)
 {
     ck_assert(isinf(allowance_of_groups(run_path)));
     put("proc/self/cgroup", "0::/outer/inner\n");
@@ -342,7 +342,7 @@ START_TEST(control_groups_are_looked_up)
     put("sys/fs/cgroup/outer/memory.current", "400\n");
     ck_assert(allowance_of_groups(run_path) == 600);
     put("sys/fs/cgroup/outer/memory.stat", "anon 1\ninactive_file 150\n");
-    ck_assert(allowance_of_groups(run_path) == 750); /* kept files go for the asking */
+    ck_assert(allowance_of_groups(run_path) == 750); /* the page cache can be reclaimed */
     put("sys/fs/cgroup/outer/inner/memory.max", "150\n");
     ck_assert(allowance_of_groups(run_path) == 50);
     put("sys/fs/cgroup/memory.max", "10\n");
@@ -355,7 +355,7 @@ START_TEST(control_groups_are_looked_up)
 }
 END_TEST
 
-START_TEST(so_are_groups_of_the_first_version)
+START_TEST(cgroup_v1_memory_limit_is_found)
 {
     put("proc/self/cgroup", "5:devices:/other\n4:cpu,memory:/a\n0::/\n");
     put("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "5000\n");
@@ -373,7 +373,7 @@ START_TEST(so_are_groups_of_the_first_version)
 }
 END_TEST
 
-/* Bytes of data that the process has. */
+/* Data size of this process in bytes. */
 static double own_data(void)
 {
     double pages = 0;
@@ -384,7 +384,7 @@ static double own_data(void)
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-START_TEST(the_least_limit_counts)
+START_TEST(smallest_memory_limit_counts)
 {
     const double room = 30e6;
     struct rlimit before, limit;
@@ -402,7 +402,7 @@ START_TEST(the_least_limit_counts)
 }
 END_TEST
 
-START_TEST(what_sampling_takes_counts)
+START_TEST(sampling_memory_is_counted)
 {
     Trainer plain, sampling;
     Error error;
@@ -423,18 +423,18 @@ Suite *saving_suite(void)
     TCase *tests = tcase_create("saving");
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, the_last_but_one_is_kept);
-    tcase_add_test(tests, without_a_whole_one_nothing_goes_on);
-    tcase_add_test(tests, a_save_may_be_cut_off_anywhere);
-    tcase_add_test(tests, a_save_that_fails_costs_nothing);
-    tcase_add_test(tests, weights_alone_are_nothing_to_go_on_from);
-    tcase_add_test(tests, a_folder_is_one_process_s);
-    tcase_add_test(tests, a_lock_is_taken_again);
-    tcase_add_test(tests, a_folder_that_was_removed_is_made_again);
-    tcase_add_test(tests, control_groups_are_looked_up);
-    tcase_add_test(tests, so_are_groups_of_the_first_version);
-    tcase_add_test(tests, the_least_limit_counts);
-    tcase_add_test(tests, what_sampling_takes_counts);
+    tcase_add_test(tests, previous_checkpoint_is_kept);
+    tcase_add_test(tests, resume_fails_without_valid_checkpoint);
+    tcase_add_test(tests, save_may_be_interrupted_anywhere);
+    tcase_add_test(tests, failed_save_keeps_old_checkpoints);
+    tcase_add_test(tests, weights_only_cannot_be_resumed);
+    tcase_add_test(tests, run_directory_is_locked_by_one_process);
+    tcase_add_test(tests, released_lock_can_be_taken_again);
+    tcase_add_test(tests, removed_directory_is_recreated);
+    tcase_add_test(tests, cgroup_v2_memory_limit_is_found);
+    tcase_add_test(tests, cgroup_v1_memory_limit_is_found);
+    tcase_add_test(tests, smallest_memory_limit_counts);
+    tcase_add_test(tests, sampling_memory_is_counted);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,5 +1,5 @@
-/* A step of training in pieces: gradients twice, in shards, the length that a gradient is held
- * to, updates in slices, and numbers that are not finite. */
+/* Parts of a training step: repeated backward passes, shards, gradient clipping, update
+ * slices, NaN and infinity. */
 #include "models/pass.h"
 #include "models/shards.h"
 #include "models/update.h"
@@ -27,7 +27,7 @@ static const ModelConfig tiny = {.layers = 2,
                                  .dropout = 0.2,
                                  .vocabulary = 11};
 
-/* Leaves the gradients of a fixed batch in a buffer; what was in it must not matter. */
+/* Computes the gradients of a fixed batch; previous contents of the buffer must not matter. */
 static double take_gradients(Pass *pass, Params *at, real *gradients, size_t total)
 {
     int32_t inputs[ROWS], targets[ROWS];
@@ -39,7 +39,7 @@ static double take_gradients(Pass *pass, Params *at, real *gradients, size_t tot
     return pass_gradients(pass, at, inputs, targets, random_key(1, RANDOM_DROPOUT, 4));
 }
 
-START_TEST(backward_twice_gives_the_same_bits)
+START_TEST(backward_is_deterministic)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig config = tiny;
@@ -73,18 +73,18 @@ START_TEST(backward_twice_gives_the_same_bits)
 }
 END_TEST
 
-/* --- in shards --- */
+/* --- shards --- */
 
 enum { REALS = 70001, MOST_SHARDS = 13 };
 
-/* So different in size that every other order of adding up shows. */
+/* Magnitudes so different that any other summation order changes the result. */
 static real leaf(size_t shard, size_t i)
 {
     RandomKey key = random_key(3, RANDOM_TEST, shard);
     return (real)ldexp(random_uniform(key, i) - 0.5, (int)(i % 7 + 5 * shard) % 24);
 }
 
-/* What shards.h says, said as a tree: the left half is the largest power of two. */
+/* The summation tree of shards.h: the left half is the largest power of two. */
 static real sum_of(size_t first, size_t end, size_t i)
 {
     size_t left = 1;
@@ -95,7 +95,7 @@ static real sum_of(size_t first, size_t end, size_t i)
     return sum_of(first, first + left, i) + sum_of(first + left, end, i);
 }
 
-START_TEST(shards_are_summed_in_one_order)
+START_TEST(shards_are_summed_in_fixed_order)
 {
     for (size_t count = 1; count <= MOST_SHARDS; count++) {
         size_t *bounds = NULL;
@@ -123,7 +123,7 @@ START_TEST(shards_are_summed_in_one_order)
 }
 END_TEST
 
-START_TEST(shares_make_a_whole)
+START_TEST(shares_cover_the_whole)
 {
     for (size_t whole = 0; whole < 30; whole++)
         for (size_t count = 1; count < 9; count++) {
@@ -159,14 +159,14 @@ static void clipped_free(Clipped *c)
     small_model_free(&c->small);
 }
 
-/* A gradient whose length is exactly 5 tokens' worth of 1: of 3 and 4, times 5. */
+/* A gradient of norm 5 for one token: 3 and 4, scaled by 5 tokens. */
 static void put_gradient(Clipped *c, double factor)
 {
     c->gradient[0] = (real)(15 * factor);
     c->gradient[1] = (real)(20 * factor);
 }
 
-/* One step with no past: m is (1 - beta1) times the gradient that was taken. */
+/* First step: m is (1 - beta1) times the clipped gradient. */
 static void check_clip(double factor, double clip, double expected)
 {
     enum { TOKENS = 25 };
@@ -186,20 +186,20 @@ static void check_clip(double factor, double clip, double expected)
     clipped_free(&c);
 }
 
-START_TEST(a_gradient_is_held_to_its_length)
+START_TEST(gradients_are_clipped)
 {
     check_clip(0.5, 1, 0.5); /* below, exactly at, above */
     check_clip(1, 1, 1);
     check_clip(1, 0.25, 0.25);
     check_clip(1e6, 1, 1);
-    check_clip(1e6, 0, 1e6); /* 0: never */
-    check_clip(0, 1, 0);     /* nothing, which must not become 0 / 0 */
+    check_clip(1e6, 0, 1e6); /* 0: off */
+    check_clip(0, 1, 0);     /* a zero gradient must not give 0 / 0 */
 }
 END_TEST
 
-/* --- in slices --- */
+/* --- slices --- */
 
-/* All slices of a step, one after another, with the squares that each of them knows. */
+/* Updates all slices in turn, each with its own square sums. */
 static void step_in_slices(Clipped *c, const Update *update, size_t count)
 {
     Model *model = &c->small.model;
@@ -222,7 +222,8 @@ static void step_in_slices(Clipped *c, const Update *update, size_t count)
         memcpy(before, model->base, model->table.total * sizeof *before);
         update_apply(model, c->m, c->v, c->gradient, update,
                      (UpdateSlice){pieces[i], pieces[i + 1]}, 1, norm, 25, scratch);
-        for (size_t at = 0; at < model->table.total; at++) /* nothing outside it moves */
+        for (size_t at = 0; at < model->table.total;
+             at++) /* changes nothing outside the slice */
             ck_assert((at >= reals[i] && at < reals[i + 1]) || before[at] == model->base[at]);
         free(before);
     }
@@ -230,7 +231,7 @@ static void step_in_slices(Clipped *c, const Update *update, size_t count)
     free(sums);
 }
 
-START_TEST(slices_make_a_whole_update)
+START_TEST(slices_make_a_full_update)
 {
     for (size_t optimizer = 0; optimizer_name(optimizer); optimizer++)
         for (size_t count = 2; count <= 8; count++) {
@@ -257,11 +258,10 @@ START_TEST(slices_make_a_whole_update)
 }
 END_TEST
 
-/* --- numbers that are none --- */
+/* --- NaN and infinity --- */
 
-/* Built as the programs are: whoever lets the compiler believe that there is no NaN finds out
- * here. */
-START_TEST(what_is_not_finite_is_seen)
+/* Compiled with the flags of the programs, so this fails under -ffinite-math-only. */
+START_TEST(nan_and_infinity_are_detected)
 {
     static const double wrong[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -283,12 +283,12 @@ Suite *step_suite(void)
     Suite *suite = suite_create("step");
     TCase *tests = tcase_create("step");
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, backward_twice_gives_the_same_bits);
-    tcase_add_test(tests, shards_are_summed_in_one_order);
-    tcase_add_test(tests, shares_make_a_whole);
-    tcase_add_test(tests, slices_make_a_whole_update);
-    tcase_add_test(tests, a_gradient_is_held_to_its_length);
-    tcase_add_test(tests, what_is_not_finite_is_seen);
+    tcase_add_test(tests, backward_is_deterministic);
+    tcase_add_test(tests, shards_are_summed_in_fixed_order);
+    tcase_add_test(tests, shares_cover_the_whole);
+    tcase_add_test(tests, slices_make_a_full_update);
+    tcase_add_test(tests, gradients_are_clipped);
+    tcase_add_test(tests, nan_and_infinity_are_detected);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,4 +1,5 @@
-/* The team, and the matrix products that it makes: every tile once, the same bits always. */
+/* The thread team and parallel matrix products: every tile once, bit-identical for any number
+ * of threads. */
 #include "src/bfloat_kernels.h"
 #include "src/gemm.h"
 #include "src/memory.h"
@@ -20,7 +21,7 @@ enum { TILES = 100 };
 
 typedef struct Tally {
     atomic_uint times[TILES];
-    atomic_bool stranger; /* somebody who is not on the team */
+    atomic_bool stranger; /* not a member of the team */
 } Tally;
 
 static void count_tile(void *job, size_t tile, size_t worker)
@@ -46,10 +47,10 @@ static void check_rounds(size_t rounds)
     }
 }
 
-START_TEST(every_tile_is_done_once)
+START_TEST(every_tile_runs_once)
 {
     static const size_t sizes[] = {1, 2, 3, 8};
-    check_rounds(10); /* before anybody has started a team */
+    check_rounds(10); /* before team_start */
     for (size_t i = 0; i < COUNT(sizes); i++) {
         team_start(sizes[i]);
         ck_assert_uint_eq(team_size(), sizes[i]);
@@ -57,7 +58,7 @@ START_TEST(every_tile_is_done_once)
         team_stop();
     }
     ck_assert_uint_eq(team_size(), 1);
-    check_rounds(10); /* nor does it take one afterwards */
+    check_rounds(10); /* nor after team_stop */
 }
 END_TEST
 
@@ -66,7 +67,7 @@ START_TEST(teams_come_and_go)
     for (size_t i = 0; i < 200; i++) {
         team_start(1 + i % 5);
         check_rounds(i % 3);
-        if (i % 2) /* starting anew stops the old team */
+        if (i % 2) /* starting again stops the old team */
             team_stop();
     }
     team_stop();
@@ -98,7 +99,7 @@ typedef struct Shape {
 static const Shape shapes[] = {{1, 1, 1},    {3, 5, 7},       {17, 300, 33}, {130, 257, 65},
                                {64, 64, 64}, {2050, 530, 12}, {1, 1000, 40}, {700, 1, 3}};
 
-/* Matrices that lie in wider ones: the strides are a few more than the widths. */
+/* Matrices inside wider ones: strides are larger than widths. */
 typedef struct ProductRig {
     Shape shape;
     Factor a, b;
@@ -167,7 +168,7 @@ static void check_product(const ProductRig *rig, const real *c, double alpha, Ge
     check_product_to(REAL_EPSILON * 2, rig, c, alpha, into);
 }
 
-START_TEST(products_are_those_of_three_loops)
+START_TEST(products_match_three_loops)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int turned = 0; turned < 4; turned++) {
@@ -183,7 +184,7 @@ START_TEST(products_are_those_of_three_loops)
 }
 END_TEST
 
-START_TEST(team_products_have_the_same_bits_for_any_team)
+START_TEST(team_products_are_bit_identical_for_any_team)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int turned = 0; turned < 4; turned++) {
@@ -208,8 +209,7 @@ START_TEST(team_products_have_the_same_bits_for_any_team)
 }
 END_TEST
 
-/* Whether that precision is to be had here, and if so, in use; if not, that is said in one
- * line. */
+/* Selects a precision; false if unsupported here, with a one-line error. */
 static bool use_precision(GemmPrecision precision)
 {
     Error error;
@@ -234,7 +234,7 @@ static void multiply_weights(const ProductRig *rig, GemmInto into, size_t row, s
 static const Shape large[] = {{64, 64, 64},   {130, 257, 65}, {32, 600, 300},
                               {290, 33, 513}, {45, 1, 1},     {100, 31, 32}};
 
-/* The bits are the same if the rows are done in two parts. */
+/* Computing the rows in two parts gives the same bits. */
 static void check_product_of_weights(double epsilon, ProductRig *rig, GemmInto into)
 {
     size_t bytes = rig->c_size * sizeof(real);
@@ -249,7 +249,7 @@ static void check_product_of_weights(double epsilon, ProductRig *rig, GemmInto i
     free(whole);
 }
 
-/* The check, for every way to lie in memory, in each precision that is to be had. */
+/* The check for every transposition, in each supported precision. */
 static void each_short_product(void (*check)(ProductRig *rig, GemmPrecision precision))
 {
     Error error;
@@ -270,13 +270,13 @@ static void check_to_what_is_promised(ProductRig *rig, GemmPrecision precision)
                              rig->a.transposed ? GEMM_ADD : GEMM_SET);
 }
 
-START_TEST(short_products_have_the_bits_that_they_promise)
+START_TEST(bf16_products_have_the_promised_precision)
 {
     each_short_product(check_to_what_is_promised);
 }
 END_TEST
 
-/* To numbers that a bf16 can be, whose sums a float can be. */
+/* Rounds to values that bf16 represents exactly, and whose sums fit a float. */
 static void shorten(real *reals, size_t count)
 {
     const real bits = 128;
@@ -297,14 +297,14 @@ static void check_exactly(ProductRig *rig, GemmPrecision precision)
     check_product_of_weights(0, rig, GEMM_SET);
 }
 
-START_TEST(products_of_short_numbers_lose_nothing)
+START_TEST(bf16_products_of_exact_values_are_exact)
 {
     each_short_product(check_exactly);
 }
 END_TEST
 
-/* Both kernels where both exist, though only one is in use. */
-START_TEST(every_kernel_of_short_numbers_is_right)
+/* Tests both kernels if both exist, although only one is in use. */
+START_TEST(every_bf16_kernel_is_correct)
 {
 #ifdef BFLOAT_KERNELS
     enum { DEPTH = 3 * BFLOAT_STEP };
@@ -335,7 +335,7 @@ START_TEST(every_kernel_of_short_numbers_is_right)
 }
 END_TEST
 
-START_TEST(a_product_that_sets_forgets_what_was_there)
+START_TEST(gemm_set_overwrites_c)
 {
     ProductRig rig;
     product_rig_make(&rig, shapes[3], false, true);
@@ -350,7 +350,7 @@ END_TEST
 
 typedef struct Finished {
     const ProductRig *rig;
-    unsigned char *times; /* (m, n), each touched by one tile, if all is well */
+    unsigned char *times; /* (m, n) how often each element was finished */
 } Finished;
 
 static void mark(const GemmTile *tile, const void *context)
@@ -366,7 +366,7 @@ static void mark(const GemmTile *tile, const void *context)
         }
 }
 
-START_TEST(every_element_is_finished_once_after_it_is_there)
+START_TEST(finish_sees_every_element_once)
 {
     team_start(3);
     for (size_t s = 0; s < COUNT(shapes); s++) {
@@ -392,16 +392,16 @@ Suite *team_suite(void)
     Suite *suite = suite_create("team");
     TCase *tests = tcase_create("team");
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, every_tile_is_done_once);
+    tcase_add_test(tests, every_tile_runs_once);
     tcase_add_test(tests, teams_come_and_go);
     tcase_add_test(tests, tiles_cover_the_whole);
-    tcase_add_test(tests, products_are_those_of_three_loops);
-    tcase_add_test(tests, team_products_have_the_same_bits_for_any_team);
-    tcase_add_test(tests, short_products_have_the_bits_that_they_promise);
-    tcase_add_test(tests, products_of_short_numbers_lose_nothing);
-    tcase_add_test(tests, every_kernel_of_short_numbers_is_right);
-    tcase_add_test(tests, a_product_that_sets_forgets_what_was_there);
-    tcase_add_test(tests, every_element_is_finished_once_after_it_is_there);
+    tcase_add_test(tests, products_match_three_loops);
+    tcase_add_test(tests, team_products_are_bit_identical_for_any_team);
+    tcase_add_test(tests, bf16_products_have_the_promised_precision);
+    tcase_add_test(tests, bf16_products_of_exact_values_are_exact);
+    tcase_add_test(tests, every_bf16_kernel_is_correct);
+    tcase_add_test(tests, gemm_set_overwrites_c);
+    tcase_add_test(tests, finish_sees_every_element_once);
     suite_add_tcase(suite, tests);
     return suite;
 }
