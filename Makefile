@@ -108,7 +108,7 @@ $(eval $(call library_rules,double,-DLINNET_DOUBLE))
 
 # What checks the processor must run on every one (src/processor.h).
 $(BUILD)/float/src/processor.o $(BUILD)/double/src/processor.o: \
-  OPTIMISE := $(filter-out -march=% -mtune=% -mprefer-%,$(OPTIMISE))
+  override OPTIMISE := $(filter-out -march=% -mtune=% -mprefer-%,$(OPTIMISE))
 
 # The fuzz targets, with clang's libFuzzer and as a plain replay of stored inputs.
 FUZZ      = $(wildcard tests/fuzz/*.c)
