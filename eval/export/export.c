@@ -61,25 +61,32 @@ static bool write_example(ExportFolder *folder, const LoadedModel *loaded, const
     return good;
 }
 
+static bool write_files(ExportFolder *folder, const Settings *settings,
+                        const LoadedModel *loaded, Error *error)
+{
+    bool for_transformers = !settings->plain && !settings->text;
+    return (!for_transformers || export_transformers(folder, loaded, error)) &&
+           (!settings->plain || export_plain(folder, loaded, error)) &&
+           (!settings->text || export_text(folder, loaded, error)) &&
+           (!settings->example || write_example(folder, loaded, settings->example, error));
+}
+
 static bool write_folder(const Settings *settings, const LoadedModel *loaded, const char *path,
                          Error *error)
 {
     ExportFolder folder;
-    bool for_transformers = !settings->plain && !settings->text;
+    char *list = NULL;
     if (!export_folder_begin(&folder, path, error))
         return false;
-    bool good = (!for_transformers || export_transformers(&folder, loaded, error)) &&
-                (!settings->plain || export_plain(&folder, loaded, error)) &&
-                (!settings->text || export_text(&folder, loaded, error)) &&
-                (!settings->example ||
-                 write_example(&folder, loaded, settings->example, error));
-    if (!good) {
+    bool good = write_files(&folder, settings, loaded, error) &&
+                export_folder_list(&folder, &list, error);
+    if (!good)
         export_folder_abort(&folder);
-        return false;
-    }
-    printf("%s:\n", path);
-    export_folder_list(&folder, stdout);
-    return export_folder_commit(&folder, error);
+    good = good && export_folder_commit(&folder, error);
+    if (good)
+        printf("%s:\n%s", path, list);
+    free(list);
+    return good;
 }
 
 /* The lines of Python that open the export. */

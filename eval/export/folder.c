@@ -88,14 +88,17 @@ bool export_folder_print(ExportFolder *folder, const char *name,
     return file_replace_printed(export_folder_file(folder, name), print, what, error);
 }
 
-void export_folder_list(const ExportFolder *folder, FILE *out)
+bool export_folder_list(const ExportFolder *folder, char **list, Error *error)
 {
     for (size_t i = 0; i < arrlenu(folder->files); i++) {
         struct stat file;
         const char *name = strrchr(folder->files[i], '/') + 1;
-        if (stat(folder->files[i], &file) == 0)
-            fprintf(out, "  %-24s %9.1f kB\n", name, (double)file.st_size / 1e3);
+        if (stat(folder->files[i], &file) != 0)
+            return error_set(error, "%s/%s: cannot read its size: %s", folder->path, name,
+                             strerror(errno));
+        text_append(list, "  %-24s %9.1f kB\n", name, (double)file.st_size / 1e3);
     }
+    return true;
 }
 
 bool export_folder_commit(ExportFolder *folder, Error *error)

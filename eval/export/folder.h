@@ -21,8 +21,8 @@ const char *export_folder_file(ExportFolder *folder, const char *name);
 bool export_folder_print(ExportFolder *folder, const char *name,
                          void (*print)(FILE *out, const void *what), const void *what,
                          Error *error);
-/* Prints the name and size of every file. */
-void export_folder_list(const ExportFolder *folder, FILE *out);
+/* Appends a line with the name and the size of every file. */
+bool export_folder_list(const ExportFolder *folder, char **list, Error *error);
 /* One of these ends it. A commit that fails leaves nothing. */
 bool export_folder_commit(ExportFolder *folder, Error *error);
 void export_folder_abort(ExportFolder *folder);
