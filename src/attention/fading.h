@@ -1,6 +1,6 @@
-/* How much of a chunk's states is left, from position to position: products of decays. They are
- * computed as products, not from differences of sums of logarithms, so that a decay of nearly 0
- * cannot harm others. */
+/* Products of a chunk's decays: the share of a state that is left from one position to another.
+ * They are not computed from differences of sums of logarithms, where a decay near 0 would
+ * ruin the others. */
 #ifndef LINNET_FADING_H
 #define LINNET_FADING_H
 
@@ -11,7 +11,7 @@
 enum { FADING_ROWS = 64 };
 
 typedef struct Fading {
-    real *decay;      /* (rows) a_i: what is left of the state before position i */
+    real *decay;      /* (rows) a_i: the share of the state that position i keeps */
     real *from_start; /* (rows) F_i: the decays from the first up to i */
     real *to_end;     /* (rows) R_i: those after i up to the last */
     real *between;    /* (rows, FADING_ROWS) W_ij: those after j up to i, 0 for later j */

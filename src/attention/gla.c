@@ -1,15 +1,15 @@
-/* Gated linear attention (Yang et al. 2023): each feature of the keys fades at a rate of its
- * own, which each position chooses. The row of D decays a_i multiplies the rows of the state,
+/* Gated linear attention (Yang et al. 2023): every feature of the keys decays at a rate of its
+ * own, which depends on the position. The D decays a_i multiply the rows of the state,
  *
  *   S_i = a_i S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D),    a_i = sigmoid(gates)^(1/16)
  *
- * Positions are taken in chunks of 32. Let G_i be the sum of log a from the chunk's start up to
- * i, for each feature. The weight of a pair is the sum over features of q_i k_j exp(G_i - G_j);
- * with a reference R for each feature it becomes a product again, of
+ * The chunkwise form, with chunks of 32 positions: let G_i be the sum of log a from the chunk's
+ * start up to i, for each feature. A pair has the weight sum over features of
+ * q_i k_j exp(G_i - G_j). With a reference R for each feature it is a product again, of
  *
  *   Q' = Q exp(G - R) / sqrt(D)      K' = K exp(R - G)
  *
- * Let B = exp(R), E = exp(G_last - R) and W = exp(G_last); behind a matrix they multiply its
+ * Let B = exp(R), E = exp(G_last - R) and W = exp(G_last); after a matrix they multiply its
  * columns, before it its rows.
  *
  *   forward:   P = tril(Q' K'^T)     O = P V + (Q' B) S          S = W S + (K' E)^T V
@@ -19,43 +19,42 @@
  *
  *   dlog a_i = <S, dS> at the chunk's end + sum over j >= i of Q'_j dQ'_j - K'_j dK'_j
  *
- * for each feature; decay.c says where the last line comes from. With R in the middle of the
- * chunk and log a held to -2.5 at the least, no exponent is beyond 40, and those of pairs that
- * do not exist, above the diagonal, stay below 80. But the middle lies in the future of the
- * first half. So R is taken as a whole power of two: then all it does to Q' and K' is to move
- * their exponents, products come out the same to the last bit whatever it is, and no position
- * learns anything of a later one. */
-#include "src/attention/span.h"
+ * for each feature; decay.c derives the last line. R lies in the middle of the chunk and log a
+ * is at least -2.5, so no exponent exceeds 40, and those above the diagonal, which belong to no
+ * pair, stay below 80. But the middle lies in the future of the first half. So R is a whole
+ * power of two: it only moves the exponents of Q' and K', the products are the same to the last
+ * bit whatever R is, and no position learns anything of a later one. */
+#include "src/attention/chunkwise.h"
+#include "src/attention/rows.h"
 #include "src/attention/triangle.h"
-#include "src/memory.h"
 
-#define CHUNK  ((size_t)32)
-#define CHUNKS ((size_t)8) /* of a span */
+enum { CHUNK = 32, SPAN = 8 };
 
 #define ROOT ((real)16)
-/* Below, gates count as this, and have no gradient: log a is then 16 times less, -2.5. */
+/* Lower gates count as this one and have no gradient: log a, 16 times smaller, is then -2.5. */
 #define LEAST_GATE ((real)-40)
 
 /* --- memory --- */
 
-/* One chunk at work. */
+/* The current chunk. */
 typedef struct Chunk {
     const AttentionData *data;
     const AttentionHead *head;
-    size_t start, rows;
-    real *sums;       /* (rows, D) G */
-    real *up, *down;  /* (rows, D) exp(G - R) / sqrt(D), exp(R - G) */
-    real *q, *k;      /* (rows, D) Q' and K' */
-    real *scaled;     /* (rows, D) any rows times any numbers */
-    real *powers;     /* (D) the whole power of two that B is */
-    real *in;         /* (D) B */
-    real *out;        /* (D) E */
-    real *whole;      /* (D) W */
-    real *dlog;       /* (D) what the sum of the last equation has come to */
-    Triangle p, a;    /* (rows, rows) */
-    real *states, *s; /* S at the start of each chunk of a span, and of this one */
-    real *dstate;     /* dS at its end */
+    ChunkWalk walk;
+    ChunkPlace at;
+    real *sums;      /* (rows, D) G */
+    real *up, *down; /* (rows, D) exp(G - R) / sqrt(D), exp(R - G) */
+    real *q, *k;     /* (rows, D) Q' and K' */
+    real *scaled;    /* (rows, D) rows times factors */
+    real *powers;    /* (D) B = 2^powers */
+    real *in;        /* (D) B */
+    real *out;       /* (D) E */
+    real *whole;     /* (D) W */
+    real *dlog;      /* (D) the sum of the last equation so far */
+    Triangle p, a;   /* (rows, rows) */
 } Chunk;
+
+static const ChunkEngine engine;
 
 static size_t state_reals(const AttentionHead *head)
 {
@@ -74,8 +73,7 @@ static Chunk take_chunk(Arena *arena, const AttentionHead *head)
         *rows[i] = arena_reals(arena, head->width);
     c.p = (Triangle){.at = arena_reals(arena, CHUNK * CHUNK), .stride = CHUNK};
     c.a = (Triangle){.at = arena_reals(arena, CHUNK * CHUNK), .stride = CHUNK};
-    c.dstate = arena_reals(arena, state_reals(head));
-    c.states = arena_reals(arena, CHUNKS * state_reals(head));
+    c.walk = chunkwise_take(&engine, arena, head);
     return c;
 }
 
@@ -94,31 +92,16 @@ static Chunk chunk_of(const AttentionData *data, const AttentionHead *head)
     return c;
 }
 
-static Spans spans_of(real *kept, const AttentionHead *head)
-{
-    return (Spans){head, CHUNK, CHUNKS, state_reals(head), kept};
-}
-
 static size_t saved_reals(const AttentionHead *head)
 {
-    Spans spans = spans_of(NULL, head);
-    return spans_kept_reals(&spans);
-}
-
-/* The slot is the chunk's place among those of a span. */
-static void move_to(Chunk *c, size_t start, size_t slot)
-{
-    size_t left = c->head->length - start;
-    c->start = start;
-    c->rows = c->p.rows = c->a.rows = left < CHUNK ? left : CHUNK;
-    c->s = c->states + slot * state_reals(c->head);
+    return chunkwise_saved_reals(&engine, head);
 }
 
 /* --- gates, queries and keys --- */
 
 static const real *gates_of(const Chunk *c, size_t row)
 {
-    return c->data->gates + (c->start + row) * c->head->gates_stride;
+    return c->data->gates + (c->at.start + row) * c->head->gates_stride;
 }
 
 static real log_decay(real gate)
@@ -130,11 +113,11 @@ static void load_sums(Chunk *c)
 {
     const AttentionHead *head = c->head;
     size_t width = head->width;
-    for (size_t i = 0; i < c->rows; i++) {
+    for (size_t i = 0; i < c->at.rows; i++) {
         const real *gates = gates_of(c, i);
         real *restrict sums = c->sums + i * width;
-        if (c->start + i + CHUNK < head->length)
-            vector_fetch(gates + CHUNK * head->gates_stride, width);
+        if (i < c->at.next_rows)
+            vector_fetch(c->data->gates + (c->at.next + i) * head->gates_stride, width);
         for (size_t j = 0; j < width; j++)
             sums[j] = log_decay(gates[j]);
         if (i > 0)
@@ -146,8 +129,8 @@ static void load_reference(Chunk *c)
 {
     const real log2_e = (real)1.4426950408889634;
     size_t width = c->head->width;
-    const real *middle = c->sums + c->rows / 2 * width;
-    const real *last = c->sums + (c->rows - 1) * width;
+    const real *middle = c->sums + c->at.rows / 2 * width;
+    const real *last = c->sums + (c->at.rows - 1) * width;
 #pragma omp simd
     for (size_t j = 0; j < width; j++) {
         real share = middle[j] * log2_e;
@@ -165,10 +148,10 @@ static void load_rows(real *restrict features, real *restrict factors, const rea
 {
     const AttentionHead *head = c->head;
     size_t width = head->width;
-    for (size_t i = 0; i < c->rows; i++) {
-        const real *from = x + (c->start + i) * head->stride, *sums = c->sums + i * width;
-        if (c->start + i + CHUNK < head->length)
-            vector_fetch(from + CHUNK * head->stride, width);
+    for (size_t i = 0; i < c->at.rows; i++) {
+        const real *from = x + (c->at.start + i) * head->stride, *sums = c->sums + i * width;
+        if (i < c->at.next_rows)
+            vector_fetch(x + (c->at.next + i) * head->stride, width);
         for (size_t j = 0; j < width; j++) {
             int32_t power = (int32_t)(-sign * c->powers[j]);
             real factor = scale * vector_exp_scaled(sign * sums[j], power);
@@ -183,8 +166,12 @@ static void load_queries(Chunk *c)
     load_rows(c->q, c->up, c->data->q, 1 / (real)sqrt((double)c->head->width), 1, c);
 }
 
-static void load_keys(Chunk *c)
+static void load(void *work, const ChunkPlace *place, bool again)
 {
+    Chunk *c = work;
+    (void)again;
+    c->at = *place;
+    c->p.rows = c->a.rows = place->rows;
     load_sums(c);
     load_reference(c);
     load_rows(c->k, c->down, c->data->k, 1, -1, c);
@@ -196,16 +183,16 @@ static void load_keys(Chunk *c)
 static void scale_columns(real *y, size_t y_stride, const real *x, size_t x_stride,
                           const real *restrict factors, const Chunk *c)
 {
-    for (size_t i = 0; i < c->rows; i++)
+    for (size_t i = 0; i < c->at.rows; i++)
         for (size_t j = 0; j < c->head->width; j++)
             y[i * y_stride + j] = x[i * x_stride + j] * factors[j];
 }
 
-/* Y = X M, where M is a state or the gradient of one, and may be known to be zero. */
+/* Y = X M, where M is a state or its gradient and may be known to be zero. */
 static void through(real *y, size_t y_stride, Factor x, Factor m, bool zero, const Chunk *c)
 {
     size_t width = c->head->width;
-    spans_product(zero, c->rows, width, width, x, m, y, y_stride);
+    chunkwise_product(zero, c->at.rows, width, width, x, m, y, y_stride);
 }
 
 /* M = W M + (X f)^T Y */
@@ -214,43 +201,41 @@ static void into(real *m, const real *x, const real *factors, Factor y, const Ch
     size_t width = c->head->width;
     rows_scale(m, width, c->whole, width, width);
     scale_columns(c->scaled, width, x, width, factors, c);
-    gemm(width, width, c->rows, 1, transposed(c->scaled, width), y, GEMM_ADD, m, width);
+    gemm(width, width, c->at.rows, 1, transposed(c->scaled, width), y, GEMM_ADD, m, width);
 }
 
 static Factor values_of(const Chunk *c)
 {
-    return plain(c->data->v + c->start * c->head->stride, c->head->stride);
+    return plain(c->data->v + c->at.start * c->head->stride, c->head->stride);
 }
 
 /* --- forward --- */
 
 /* P = tril(Q' K'^T)    O = (Q' B) S + P V */
-static void read_state(Chunk *c)
+static void read_state(void *work)
 {
+    Chunk *c = work;
     size_t width = c->head->width, stride = c->head->out_stride;
-    real *out = c->data->out + c->start * stride;
+    real *out = c->data->out + c->at.start * stride;
+    load_queries(c);
     triangle_product(c->p, plain(c->q, width), plain(c->k, width), width);
     scale_columns(c->scaled, width, c->q, width, c->in, c);
-    through(out, stride, plain(c->scaled, width), plain(c->s, width),
-            spans_start_from_zeros(c->head, c->start), c);
+    through(out, stride, plain(c->scaled, width), plain(c->at.state, width), c->at.from_zeros,
+            c);
     triangle_add(out, stride, c->p, values_of(c), width);
+}
+
+/* S = W S + (K' E)^T V */
+static void advance(void *work, real *state)
+{
+    const Chunk *c = work;
+    into(state, c->k, c->out, values_of(c), c);
 }
 
 static void forward(const AttentionData *data, const AttentionHead *head)
 {
     Chunk c = chunk_of(data, head);
-    Spans spans = spans_of(data->saved, head);
-    spans_carry_in(&spans, data, c.states);
-    for (size_t start = 0; start < head->length; start += CHUNK) {
-        move_to(&c, start, 0);
-        spans_keep(&spans, start, c.states);
-        load_keys(&c);
-        load_queries(&c);
-        read_state(&c);
-        if (head->carries || !spans_end_unread(head, c.start + c.rows))
-            into(c.states, c.k, c.out, values_of(&c), &c);
-    }
-    spans_carry_out(&spans, data, c.states);
+    chunkwise_forward(&c.walk, &c, data->saved, data->carry);
 }
 
 /* --- backward --- */
@@ -261,56 +246,55 @@ typedef struct Gradients {
     Factor dout;
 } Gradients;
 
-/* <S, dS> at the chunk's end, for each feature: S there is what is left of the one at the
- * start, and what was written, whose part is in dk so far. */
-static void start_dlog(Chunk *c, const real *dk)
+/* <S, dS> at the chunk's end, for each feature. S there is the decayed state of the start plus
+ * what was written, whose share dk holds so far. */
+static void start_dlog(Chunk *c, const real *ds, const real *dk)
 {
+    const real *s = c->at.state;
     size_t width = c->head->width;
     for (size_t j = 0; j < width; j++)
-        c->dlog[j] = c->whole[j] * vector_dot(c->s + j * width, c->dstate + j * width, width);
-    for (size_t i = 0; i < c->rows; i++)
+        c->dlog[j] = c->whole[j] * vector_dot(s + j * width, ds + j * width, width);
+    for (size_t i = 0; i < c->at.rows; i++)
         for (size_t j = 0; j < width; j++)
             c->dlog[j] += c->k[i * width + j] * dk[i * c->head->stride + j];
 }
 
-static void products_backward(Chunk *c, const Gradients *to)
+static void products_backward(Chunk *c, real *ds, const Gradients *to)
 {
     size_t width = c->head->width, stride = c->head->stride;
-    bool unread = spans_end_unread(c->head, c->start + c->rows);
-    real *ds = c->dstate, *s = c->s;
+    bool unread = c->at.unread;
     Factor q = plain(c->q, width), k = plain(c->k, width);
     triangle_product(c->p, q, k, width);
     triangle_product(c->a, to->dout, values_of(c), width);
     /* dK' = (V dS^T) E + A^T Q' */
     through(to->dk, stride, values_of(c), transposed(ds, width), unread, c);
     scale_columns(to->dk, stride, to->dk, stride, c->out, c);
-    start_dlog(c, to->dk);
+    start_dlog(c, ds, to->dk);
     triangle_transposed_add(to->dk, stride, c->a, q, width);
     /* dV = (K' E) dS + P^T dO */
     scale_columns(c->scaled, width, c->k, width, c->out, c);
     through(to->dv, stride, plain(c->scaled, width), plain(ds, width), unread, c);
     triangle_transposed_add(to->dv, stride, c->p, to->dout, width);
     /* dQ' = (dO S^T) B + A K' */
-    through(to->dq, stride, to->dout, transposed(s, width),
-            spans_start_from_zeros(c->head, c->start), c);
+    through(to->dq, stride, to->dout, transposed(c->at.state, width), c->at.from_zeros, c);
     scale_columns(to->dq, stride, to->dq, stride, c->in, c);
     triangle_add(to->dq, stride, c->a, k, width);
     /* dS = W dS + (Q' B)^T dO */
-    if (c->start > 0)
+    if (c->at.start > 0)
         into(ds, c->q, c->in, to->dout, c);
 }
 
-/* From the gradients of features to those of what they are made of. */
+/* From the gradients of features to those of the inputs. */
 static void rows_backward(Chunk *c, const Gradients *to)
 {
     size_t width = c->head->width;
     real *restrict dlog = c->dlog;
-    for (size_t i = c->rows; i-- > 0;) {
+    for (size_t i = c->at.rows; i-- > 0;) {
         const real *q = c->q + i * width, *k = c->k + i * width, *gates = gates_of(c, i);
         const real *up = c->up + i * width, *down = c->down + i * width;
         real *restrict dq = to->dq + i * c->head->stride;
         real *restrict dk = to->dk + i * c->head->stride;
-        real *restrict dgates = c->data->dgates + (c->start + i) * c->head->gates_stride;
+        real *restrict dgates = c->data->dgates + (c->at.start + i) * c->head->gates_stride;
 #pragma omp simd
         for (size_t j = 0; j < width; j++) {
             dlog[j] += q[j] * dq[j] - k[j] * dk[j];
@@ -322,50 +306,31 @@ static void rows_backward(Chunk *c, const Gradients *to)
     }
 }
 
-static void chunk_backward(Chunk *c)
+static void chunk_backward(void *work, real *ds)
 {
+    Chunk *c = work;
     const AttentionHead *head = c->head;
     const AttentionData *data = c->data;
-    size_t at = c->start * head->stride;
+    size_t at = c->at.start * head->stride;
     Gradients to = {data->dq + at, data->dk + at, data->dv + at,
-                    plain(data->dout + c->start * head->out_stride, head->out_stride)};
-    products_backward(c, &to);
+                    plain(data->dout + c->at.start * head->out_stride, head->out_stride)};
+    load_queries(c);
+    products_backward(c, ds, &to);
     rows_backward(c, &to);
 }
 
-/* The states at the starts of a span's chunks, from the one that forward has left; the last
- * chunk's keys stay loaded. */
-static void compute_states(Chunk *c, const Spans *spans, Span span)
-{
-    size_t size = spans->state;
-    spans_fetch(spans, span.first, c->states);
-    for (size_t slot = 0; slot < span.chunks; slot++) {
-        move_to(c, span.first + slot * CHUNK, slot);
-        load_keys(c);
-        if (slot + 1 == span.chunks)
-            return;
-        memcpy(c->s + size, c->s, size * sizeof(real));
-        into(c->s + size, c->k, c->out, values_of(c), c);
-    }
-}
+static const ChunkEngine engine = {.chunk = CHUNK,
+                                   .span = SPAN,
+                                   .state_reals = state_reals,
+                                   .load = load,
+                                   .read = read_state,
+                                   .advance = advance,
+                                   .backward = chunk_backward};
 
 static void backward(const AttentionData *data, const AttentionHead *head)
 {
     Chunk c = chunk_of(data, head);
-    Spans spans = spans_of(data->saved, head);
-    vector_zero(c.dstate, spans.state);
-    for (size_t index = spans_count(&spans); index-- > 0;) {
-        Span span = spans_span(&spans, index);
-        compute_states(&c, &spans, span);
-        for (size_t slot = span.chunks; slot-- > 0;) {
-            if (slot + 1 < span.chunks) {
-                move_to(&c, span.first + slot * CHUNK, slot);
-                load_keys(&c);
-            }
-            load_queries(&c);
-            chunk_backward(&c);
-        }
-    }
+    chunkwise_backward(&c.walk, &c, data->saved);
 }
 
 /* --- decoding: the recurrent form --- */
@@ -393,7 +358,7 @@ static size_t gates(const AttentionHead *head)
     return head->width;
 }
 
-/* For each position: two products with half a chunk, and the state read and written. */
+/* Per position: two products with half a chunk, one read and one write of the state. */
 static double flop(const AttentionHead *head)
 {
     double width = (double)head->width;
