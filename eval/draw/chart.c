@@ -20,6 +20,11 @@ ChartLook chart_look(const Chart *chart, size_t i)
     return chart->looks ? chart->looks[i] : (ChartLook){.identity = i};
 }
 
+bool chart_is_level(const Chart *chart, size_t i)
+{
+    return chart_look(chart, i).identity == CHART_NOBODY;
+}
+
 static bool look_alike(ChartLook a, ChartLook b)
 {
     return palette_terminal(a.identity) == palette_terminal(b.identity) && a.faint == b.faint;

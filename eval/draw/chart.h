@@ -51,6 +51,8 @@ enum { CHART_COLUMNS_LEAST = 24, CHART_ROWS_LEAST = 8 };
 
 /* How the i-th series looks. */
 ChartLook chart_look(const Chart *chart, size_t i);
+/* Whether a series is a level: a constant such as the entropy of the corpus, not a curve. */
+bool chart_is_level(const Chart *chart, size_t i);
 
 /* Appends the chart, every line with its line end. The same chart gives the same bytes. */
 void chart_append(char **text, const Chart *chart);

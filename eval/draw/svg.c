@@ -1,6 +1,6 @@
 #include "eval/draw/svg.h"
-#include "eval/draw/axis.h"
 #include "eval/draw/markup.h"
+#include "eval/draw/names.h"
 #include "eval/draw/palette.h"
 #include "eval/terminal.h"
 #include "eval/write/columns.h"
@@ -13,25 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the units of the picture. At 480 pixels wide, which a README gives to each of two charts
- * side by side, text is 12 pixels high. */
 enum {
-    WIDTH = 640,
-    PLANE = 300, /* the height of the plot */
-    LEFT = 60,
     RIGHT = 20,
     TITLE_LINE = 27,
     TITLE_COLUMNS = 50,
     BOTTOM = 56,
-    LINE = 20,
-    LETTER = 10, /* the width of a letter in wide fonts */
-    BOLD_LETTER = 11,
-    TICKS = 6,
     MOST_DOTS = 100,    /* series with more points are drawn without dots */
     MOST_POINTS = 2000, /* series with more points are thinned */
-    NAME_COLUMNS = 60,
-    END_COLUMNS = 22, /* of a name at the end of its line */
-    MOST_ENDS = PLANE / LINE
+    NAME_COLUMNS = 60
 };
 
 static const char style[] =
@@ -72,115 +61,32 @@ static void print_escaped(FILE *out, const char *text)
     free(name);
 }
 
-/* --- the plane --- */
-
-typedef struct Plane {
-    Axis x, y;
-    bool logarithmic;
-    int head;   /* the baseline of the label of the y axis */
-    int legend; /* the baseline of its first line; 0: names stand at the ends of lines */
-    int top;    /* of the plot */
-    int right;  /* of the plot; the labels at the ends of lines stand beyond it */
-} Plane;
-
-/* Whether the point can be drawn. */
-static bool is_drawn(const Plane *plane, ChartPoint point)
-{
-    const double most = 1e300;
-    bool above = !plane->logarithmic || (point.x > 1 / most && point.y > 1 / most);
-    return above && fabs(point.x) <= most && fabs(point.y) <= most;
-}
-
-/* Widens a range by a value that can be drawn. */
-static void include(double range[2], double value)
-{
-    range[0] = fmin(range[0], value);
-    range[1] = fmax(range[1], value);
-}
-
-static Axis make_axis(const Plane *plane, const double range[2])
-{
-    return plane->logarithmic ? axis_make_logarithmic(range[0], range[1])
-                              : axis_make(range[0], range[1], TICKS);
-}
-
-/* Widens the ranges by all points of the series that are levels, or of those that are not. */
-static void include_series(const Plane *plane, const Chart *chart, bool levels, double x[2],
-                           double y[2])
-{
-    for (size_t s = 0; s < chart->series_count; s++) {
-        if ((chart_look(chart, s).identity == CHART_NOBODY) != levels)
-            continue;
-        const ChartBand *band = chart_look(chart, s).band;
-        for (size_t i = 0; i < chart->series[s].count; i++) {
-            ChartPoint point = chart->series[s].points[i];
-            if (!is_drawn(plane, point))
-                continue;
-            include(x, point.x);
-            include(y, point.y);
-            if (band) {
-                include(y, band[i].low);
-                include(y, band[i].high);
-            }
-        }
-    }
-}
-
-/* Levels widen the range of the curves only as long as the curves keep most of the plot. */
-static Plane plane_of(const Chart *chart)
-{
-    const double most_for_levels = 0.3, label_share = (double)LINE / PLANE;
-    Plane plane = {.logarithmic = chart->logarithmic};
-    double x[2] = {INFINITY, -INFINITY}, y[2] = {INFINITY, -INFINITY};
-    include_series(&plane, chart, false, x, y);
-    double with_x[2] = {x[0], x[1]}, with_y[2] = {y[0], y[1]};
-    include_series(&plane, chart, true, with_x, with_y);
-    bool widened = with_y[0] < y[0] || with_y[1] > y[1];
-    if (!(y[1] - y[0] < (1 - most_for_levels) * (with_y[1] - with_y[0]))) {
-        memcpy(x, with_x, sizeof x);
-        memcpy(y, with_y, sizeof y);
-        if (widened && !plane.logarithmic) /* room for the name below the line */
-            y[0] -= label_share * 1.3 * (y[1] - y[0]);
-    }
-    plane.x = make_axis(&plane, x);
-    plane.y = make_axis(&plane, y);
-    return plane;
-}
-
-static double place_x(const Plane *plane, double x)
-{
-    return LEFT + axis_share(&plane->x, x) * (plane->right - LEFT);
-}
-
-static double place_y(const Plane *plane, double y)
-{
-    return plane->top + PLANE - axis_share(&plane->y, y) * PLANE;
-}
+/* --- axes --- */
 
 static void print_axes(FILE *out, const Plane *plane, const Chart *chart)
 {
     char label[AXIS_LABEL];
-    const int foot = plane->top + PLANE;
+    const int foot = plane->top + PLANE_HEIGHT;
     for (double i = 0; i < plane->y.count; i++) {
-        double value = axis_tick(&plane->y, i), y = place_y(plane, value);
+        double value = axis_tick(&plane->y, i), y = plane_y(plane, value);
         axis_label(&plane->y, value, label);
         fprintf(out,
                 "<path class=\"grid\" d=\"M%d %.1fH%d\"/>"
                 "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-                LEFT, y, plane->right, LEFT - 8, y + 5.5, label);
+                PLANE_LEFT, y, plane->right, PLANE_LEFT - 8, y + 5.5, label);
     }
     for (double i = 0; i < plane->x.count; i++) {
-        double value = axis_tick(&plane->x, i), x = place_x(plane, value);
+        double value = axis_tick(&plane->x, i), x = plane_x(plane, value);
         axis_label(&plane->x, value, label);
         fprintf(out,
                 "<path class=\"axis\" d=\"M%.1f %dv5\"/>"
                 "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
-                x, foot, x, foot + LINE, label);
+                x, foot, x, foot + PLANE_LINE, label);
     }
-    fprintf(out, "<path class=\"axis\" d=\"M%d %dV%dH%d\"/>\n", LEFT, plane->top, foot,
+    fprintf(out, "<path class=\"axis\" d=\"M%d %dV%dH%d\"/>\n", PLANE_LEFT, plane->top, foot,
             plane->right);
-    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", (LEFT + plane->right) / 2,
-            foot + BOTTOM - 10);
+    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
+            (PLANE_LEFT + plane->right) / 2, foot + BOTTOM - 10);
     print_escaped(out, chart->x_label);
     fprintf(out, "</text>\n<text x=\"%d\" y=\"%d\">", 8, plane->head);
     print_escaped(out, chart->y_label);
@@ -214,11 +120,11 @@ static size_t *points_to_draw(const Plane *plane, const ChartSeries *series)
     size_t *kept = NULL;
     for (size_t first = 0, end; first < series->count; first = end) {
         const ChartPoint *points = series->points;
-        double place = floor(place_x(plane, points[first].x) * half_units);
+        double place = floor(plane_x(plane, points[first].x) * half_units);
         end = first + 1;
         while (series->count > MOST_POINTS && end < series->count &&
-               is_drawn(plane, points[first]) && is_drawn(plane, points[end]) &&
-               floor(place_x(plane, points[end].x) * half_units) == place)
+               plane_has(plane, points[first]) && plane_has(plane, points[end]) &&
+               floor(plane_x(plane, points[end].x) * half_units) == place)
             end++;
         keep(&kept, series, first, end);
     }
@@ -234,10 +140,10 @@ static void print_line(FILE *out, const Plane *plane, const ChartSeries *series,
     bool connected = false;
     for (size_t k = 0; k < arrlenu(kept); k++) {
         ChartPoint point = series->points[kept[k]];
-        bool drawn = is_drawn(plane, point);
+        bool drawn = plane_has(plane, point);
         if (drawn)
-            fprintf(out, "%c%.1f %.1f", connected ? 'L' : 'M', place_x(plane, point.x),
-                    place_y(plane, point.y));
+            fprintf(out, "%c%.1f %.1f", connected ? 'L' : 'M', plane_x(plane, point.x),
+                    plane_y(plane, point.y));
         connected = drawn;
     }
     fprintf(out, "\"/>\n");
@@ -250,14 +156,14 @@ static void print_band(FILE *out, const Plane *plane, const ChartSeries *series,
     size_t *kept = points_to_draw(plane, series);
     fprintf(out, "<path class=\"band ink c%zu\" d=\"", palette_index(look.identity));
     for (size_t first = 0, end; first < arrlenu(kept); first = end + 1) {
-        for (end = first; end < arrlenu(kept) && is_drawn(plane, series->points[kept[end]]);
+        for (end = first; end < arrlenu(kept) && plane_has(plane, series->points[kept[end]]);
              end++)
             fprintf(out, "%c%.1f %.1f", end == first ? 'M' : 'L',
-                    place_x(plane, series->points[kept[end]].x),
-                    place_y(plane, look.band[kept[end]].high));
+                    plane_x(plane, series->points[kept[end]].x),
+                    plane_y(plane, look.band[kept[end]].high));
         for (size_t k = end; k > first; k--)
-            fprintf(out, "L%.1f %.1f", place_x(plane, series->points[kept[k - 1]].x),
-                    place_y(plane, look.band[kept[k - 1]].low));
+            fprintf(out, "L%.1f %.1f", plane_x(plane, series->points[kept[k - 1]].x),
+                    plane_y(plane, look.band[kept[k - 1]].low));
         if (end > first)
             fprintf(out, "Z");
     }
@@ -269,167 +175,16 @@ static void print_dots(FILE *out, const Plane *plane, const ChartSeries *series,
 {
     for (size_t i = 0; i < series->count && series->count <= MOST_DOTS; i++) {
         ChartPoint point = series->points[i];
-        if (!is_drawn(plane, point))
+        if (!plane_has(plane, point))
             continue;
         fprintf(out, "<circle class=\"ink c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>",
-                palette_index(look.identity), place_x(plane, point.x), place_y(plane, point.y));
+                palette_index(look.identity), plane_x(plane, point.x), plane_y(plane, point.y));
         print_escaped(out, series->name ? series->name : "");
         fprintf(out, ": %.6g at %.6g", point.y, point.x);
         if (look.band)
             fprintf(out, ", from %.6g to %.6g", look.band[i].low, look.band[i].high);
         fprintf(out, "</title></circle>\n");
     }
-}
-
-/* --- names --- */
-
-/* The last point that is drawn. */
-static bool find_end(const Plane *plane, const ChartSeries *series, ChartPoint *end)
-{
-    for (size_t i = series->count; i > 0; i--)
-        if (is_drawn(plane, series->points[i - 1])) {
-            *end = series->points[i - 1];
-            return true;
-        }
-    return false;
-}
-
-static bool is_level(const Chart *chart, size_t series)
-{
-    return chart_look(chart, series).identity == CHART_NOBODY;
-}
-
-/* Whether a level is outside of the plot, whose range did not widen for it. */
-static bool is_far_level(const Plane *plane, const Chart *chart, size_t series)
-{
-    ChartPoint end;
-    return is_level(chart, series) && find_end(plane, &chart->series[series], &end) &&
-           !(end.y >= plane->y.low && end.y <= plane->y.high);
-}
-
-/* The name of a series: where its line ends, and where the name stands. */
-typedef struct Name {
-    size_t series;
-    double x, end, y; /* y is `end` or close to it */
-} Name;
-
-static int compare_ends(const void *a, const void *b)
-{
-    double of_a = ((const Name *)a)->end, of_b = ((const Name *)b)->end;
-    return (of_a > of_b) - (of_a < of_b);
-}
-
-/* An array of stb_ds of the names of curves, in the order of the ends from top to bottom. Of a
- * curve without points the end is at the bottom. */
-static Name *order_names(const Plane *plane, const Chart *chart)
-{
-    Name *names = NULL;
-    for (size_t s = 0; s < chart->series_count; s++) {
-        ChartPoint end;
-        Name name = {.series = s, .x = LEFT, .end = plane->top + PLANE};
-        if (!chart->series[s].name || is_level(chart, s))
-            continue;
-        if (find_end(plane, &chart->series[s], &end)) {
-            name.x = place_x(plane, end.x);
-            name.end = place_y(plane, end.y);
-        }
-        arrput(names, name);
-    }
-    if (names)
-        qsort(names, arrlenu(names), sizeof *names, compare_ends);
-    return names;
-}
-
-/* Moves the names apart so that each has a line of its own, as close to the ends as possible:
- * neighbours that are too close form a block around the mean of their ends. */
-static void spread_names(const Plane *plane, Name *names)
-{
-    const size_t count = arrlenu(names);
-    double sums[MOST_ENDS], sizes[MOST_ENDS];
-    size_t blocks = 0;
-    for (size_t i = 0; i < count; i++, blocks++) {
-        sums[blocks] = names[i].end - LINE * (double)i;
-        sizes[blocks] = 1;
-        while (blocks > 0 &&
-               sums[blocks - 1] / sizes[blocks - 1] >= sums[blocks] / sizes[blocks]) {
-            blocks--;
-            sums[blocks] += sums[blocks + 1];
-            sizes[blocks] += sizes[blocks + 1];
-        }
-    }
-    const double lowest = plane->top + PLANE - LINE * ((double)count - 1);
-    for (size_t block = 0, i = 0; block < blocks; block++) {
-        double place = fmin(fmax(sums[block] / sizes[block], plane->top), lowest);
-        for (size_t end = i + (size_t)sizes[block]; i < end; i++)
-            names[i].y = place + LINE * (double)i;
-    }
-}
-
-static void print_name(FILE *out, const Chart *chart, size_t series, const char *class,
-                       double x, double y, size_t columns)
-{
-    char *safe = terminal_safe_name(chart->series[series].name, columns, true);
-    fprintf(out, "<text class=\"%s ink c%zu\" x=\"%.1f\" y=\"%.1f\">", class,
-            palette_index(chart_look(chart, series).identity), x, y);
-    markup_print(out, safe);
-    fprintf(out, "</text>\n");
-    free(safe);
-}
-
-/* Names at the ends of their lines; a thin line leads to a name that is not beside its end. */
-static void print_ends(FILE *out, const Plane *plane, const Chart *chart, Name *names)
-{
-    const double near = 7, gap = 10, below_middle = 5.5;
-    spread_names(plane, names);
-    for (size_t i = 0; i < arrlenu(names); i++) {
-        const Name *name = &names[i];
-        if (fabs(name->y - name->end) > near || name->x + near < plane->right)
-            fprintf(out, "<path class=\"line leader c%zu\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
-                    palette_index(chart_look(chart, name->series).identity), name->x, name->end,
-                    plane->right + gap - 2, name->y);
-        print_name(out, chart, name->series, "end", plane->right + gap, name->y + below_middle,
-                   END_COLUMNS);
-    }
-}
-
-/* The name of a level below its line, where no curve comes. */
-static void print_level_names(FILE *out, const Plane *plane, const Chart *chart)
-{
-    for (size_t s = 0; s < chart->series_count; s++) {
-        ChartPoint end;
-        if (chart->series[s].name && is_level(chart, s) && !is_far_level(plane, chart, s) &&
-            find_end(plane, &chart->series[s], &end))
-            print_name(out, chart, s, "level", LEFT + 8, place_y(plane, end.y) + LINE - 3,
-                       NAME_COLUMNS);
-    }
-}
-
-/* Swatches and names, in the order of the ends, in as many lines as they need; returns the
- * baseline of the last. Without a stream it only measures. */
-static int print_legend(FILE *out, const Chart *chart, const Name *names, int y)
-{
-    const int swatch = 24, gap = 16;
-    double x = LEFT;
-    for (size_t i = 0; i < arrlenu(names); i++) {
-        size_t s = names[i].series;
-        ChartLook look = chart_look(chart, s);
-        char *safe = terminal_safe_name(chart->series[s].name, NAME_COLUMNS, true);
-        double width = swatch + 6 + gap + LETTER * (double)text_columns(safe);
-        free(safe);
-        if (x > LEFT && x + width > WIDTH) {
-            x = LEFT;
-            y += LINE;
-        }
-        if (out) {
-            fprintf(out,
-                    "<path class=\"line%s c%zu\" stroke-dasharray=\"%s\" d=\"M%.1f %dh%d\"/>",
-                    look.faint ? " faint" : "", palette_index(look.identity),
-                    palette_dashes(look.identity), x, y - 5, swatch);
-            print_name(out, chart, s, "name", x + swatch + 6, y, NAME_COLUMNS);
-        }
-        x += width;
-    }
-    return y;
 }
 
 /* Bands under lines under dots. What is looked at second, and levels, have no dots. */
@@ -439,26 +194,13 @@ static void print_series(FILE *out, const Plane *plane, const Chart *chart)
         if (chart_look(chart, s).band)
             print_band(out, plane, &chart->series[s], chart_look(chart, s));
     for (size_t s = 0; s < chart->series_count; s++)
-        if (!is_far_level(plane, chart, s))
+        if (!plane_leaves_out(plane, chart, s))
             print_line(out, plane, &chart->series[s], chart_look(chart, s));
     for (size_t s = 0; s < chart->series_count; s++) {
         ChartLook look = chart_look(chart, s);
-        if (!look.faint && look.identity != CHART_NOBODY)
+        if (!look.faint && !chart_is_level(chart, s))
             print_dots(out, plane, &chart->series[s], look);
     }
-}
-
-/* Room to the right of the plot for the names at the ends. */
-static int width_of_ends(const Chart *chart, const Name *names)
-{
-    size_t widest = 0;
-    for (size_t i = 0; i < arrlenu(names); i++) {
-        char *safe = terminal_safe_name(chart->series[names[i].series].name, END_COLUMNS, true);
-        size_t columns = text_columns(safe);
-        widest = columns > widest ? columns : widest;
-        free(safe);
-    }
-    return 14 + BOLD_LETTER * (int)widest;
 }
 
 /* Prints the title, broken into lines; returns the baseline of the last. */
@@ -484,13 +226,14 @@ static int print_title(FILE *out, const char *title)
  * make a legend above the plot. */
 static void lay_out(Plane *plane, const Chart *chart, const char *title)
 {
-    Name *names = order_names(plane, chart);
-    bool legend = arrlenu(names) > MOST_ENDS;
-    plane->right = WIDTH - (legend || !names ? RIGHT : width_of_ends(chart, names));
+    Name *names = names_in_order(plane, chart);
+    bool legend = !names_fit(names);
+    plane->right = PLANE_WIDTH - (legend || !names ? RIGHT : names_width(chart, names));
     plane->head = print_title(NULL, title) + TITLE_LINE;
     if (legend)
         plane->legend = plane->head + TITLE_LINE;
-    plane->top = (legend ? print_legend(NULL, chart, names, plane->legend) : plane->head) + 14;
+    plane->top =
+        (legend ? names_print_legend(NULL, chart, names, plane->legend) : plane->head) + 14;
     arrfree(names);
 }
 
@@ -498,24 +241,24 @@ void svg_print(FILE *out, const Chart *chart, const char *title)
 {
     Plane plane = plane_of(chart);
     lay_out(&plane, chart, title);
-    int height = plane.top + PLANE + BOTTOM;
+    int height = plane.top + PLANE_HEIGHT + BOTTOM;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
             "height=\"%d\" role=\"img\">\n<title>",
-            WIDTH, height, WIDTH, height);
+            PLANE_WIDTH, height, PLANE_WIDTH, height);
     print_escaped(out, title);
     fprintf(out, "</title>\n");
     print_style(out);
-    fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", WIDTH, height);
+    fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", PLANE_WIDTH, height);
     print_title(out, title);
     print_axes(out, &plane, chart);
     print_series(out, &plane, chart);
-    Name *names = order_names(&plane, chart);
+    Name *names = names_in_order(&plane, chart);
     if (plane.legend)
-        print_legend(out, chart, names, plane.legend);
+        names_print_legend(out, chart, names, plane.legend);
     else
-        print_ends(out, &plane, chart, names);
-    print_level_names(out, &plane, chart);
+        names_print_ends(out, &plane, chart, names);
+    names_print_levels(out, &plane, chart);
     arrfree(names);
     fprintf(out, "</svg>\n");
 }
