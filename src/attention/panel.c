@@ -1,101 +1,46 @@
-/* Softmax over what a query sees:
+/* Softmax attention over the keys that a query sees:
  *
  *   s_ij = q_i . k_j / sqrt(D),   o_i = sum over j of exp(s_ij) v_j / sum over j of exp(s_ij)
  *
- * Queries are taken in tiles, and for each tile the keys in blocks, from the first that the
- * tile's first query sees up to the tile's own end, so that what no query of it sees is
- * skipped; what lies before the text and what stands for parts of it, the past and the entries,
- * are keys like others, and come first and last. One panel of scores, a tile by a block, is all
- * the memory there is to it, however long the text. Between blocks a row carries the largest
- * score so far and the sum of the exponentials under it; when a block brings a larger one, what
- * was summed is scaled down. Forward saves the logarithm of each row's sum; backward computes
- * the weights again from it:
+ * Queries are processed in tiles and, for each tile, keys in blocks. Blocks that no query of
+ * the tile sees are skipped. Positions before the sequence (the past) and entries, which stand
+ * for parts of the sequence, are keys like others; they come first and last. The only memory
+ * for scores is one panel, a tile by a block, for any sequence length (as in FlashAttention).
+ * From block to block a row carries its largest score and the sum of exponentials relative to
+ * it; when a block has a larger score, the sums are rescaled. Forward saves the logarithm of
+ * each row's sum (lse), and backward recomputes the weights from it:
  *
  *   p = exp(s - lse)        dv = p^T do        dp = do v^T
  *   ds = p (dp - do . o)    dq = ds k / sqrt(D)    dk = ds^T q / sqrt(D)
  *
- * (do . o is the sum over j of p dp: the output already is the sum of p v.) Dropout multiplies
- * p by a mask m wherever it meets v, and the same identities hold. A sink is a key more, whose
- * score is b for every query and whose value is zero: a row starts with b as its largest score
- * and 1 as its sum, and
+ * (do . o equals the sum over j of p dp, since the output is the sum of p v.) Dropout
+ * multiplies p by a mask wherever it meets v, and the same identities hold. An attention sink
+ * is one more key with the score b for every query and the value zero: a row starts with b as
+ * its largest score and 1 as its sum, and
  *
  *   db = - sum over i of exp(b - lse_i) do_i . o_i
  */
-#include "src/attention/panel.h"
+#include "src/attention/panel_reach.h"
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
 #include "src/gemm.h"
 
-/* Long reaches want large tiles, for which packing keys and values costs little; short ones
- * want small tiles, which waste less on the diagonal, and smaller ones still where the past has
- * an edge too. */
+/* Large tiles amortise the packing of keys and values over many queries. Small ones waste less
+ * at the diagonal, and at the far edge of a sliding window: short reaches use those. */
 enum { SHORT_REACH = 128, LONG_REACH = 512 };
 enum { SMALL_TILE = 32, MIDDLE_TILE = 64, LARGE_TILE = 256, BLOCK = 512 };
-/* The panel's rows lie further apart than a block, as distances of 2048 bytes suit no cache. */
+/* A stride of 2048 bytes would make the panel's rows collide in the cache. */
 enum { STRIDE = BLOCK + 16 };
 
-/* --- what a query sees --- */
-
-static PanelReach reach_of(const AttentionHead *head)
-{
-    const PanelKind *kind = head->kind->detail;
-    if (kind->reach)
-        return kind->reach(head);
-    return (PanelReach){.window = PANEL_ALL, .block = PANEL_ALL};
-}
-
-static size_t first_seen(const PanelReach *reach, size_t query)
-{
-    size_t first = query >= reach->window ? query - reach->window + 1 : 0;
-    if (reach->block == PANEL_ALL)
-        return first;
-    size_t start = query / reach->block * reach->block + reach->skipped;
-    start = start < query ? start : query;
-    return start > first ? start : first;
-}
-
-/* The same in what lies before the first query. */
-static size_t first_past_seen(const PanelReach *reach, size_t query, size_t past)
-{
-    if (query + 1 >= reach->window)
-        return past;
-    size_t most = reach->window - query - 1;
-    return past > most ? past - most : 0;
-}
-
-static size_t entries_seen(const PanelReach *reach, size_t query)
-{
-    return reach->entries ? query / reach->block * reach->entries : 0;
-}
-
-size_t panel_entries(const AttentionHead *head)
-{
-    PanelReach reach = reach_of(head);
-    return head->length ? entries_seen(&reach, head->length - 1) : 0;
-}
-
-/* Positions back to which any query sees, itself included. */
-static size_t kept(const AttentionHead *head)
-{
-    PanelReach reach = reach_of(head);
-    size_t most = reach.window < reach.block ? reach.window : reach.block;
-    return head->length < most ? head->length : most;
-}
+/* --- sizes --- */
 
 static size_t tile_rows(const AttentionHead *head)
 {
-    size_t reach = kept(head), most = reach > LONG_REACH ? LARGE_TILE : MIDDLE_TILE;
+    size_t reach = panel_kept(head), most = reach > LONG_REACH ? LARGE_TILE : MIDDLE_TILE;
     if (reach <= SHORT_REACH && reach < head->length)
         most = SMALL_TILE;
     return head->length < most ? head->length : most;
 }
-
-static real score_scale(const AttentionHead *head)
-{
-    return 1 / (real)sqrt((double)head->width);
-}
-
-/* --- memory --- */
 
 size_t panel_saved_reals(const AttentionHead *head)
 {
@@ -105,22 +50,22 @@ size_t panel_saved_reals(const AttentionHead *head)
 size_t panel_scratch_reals(const AttentionHead *head)
 {
     size_t panels = tile_rows(head) * (2 * STRIDE + 1);
-    size_t step = kept(head) + panel_entries(head);
+    size_t step = panel_kept(head) + panel_entries(head);
     return panels > step ? panels : step;
 }
 
-/* Keys of one set, with their values and gradients, if they have any. */
+/* One set of keys, with their values and, unless NULL, gradients. */
 typedef struct Keys {
     const real *k, *v;
     real *dk, *dv;
     size_t k_stride, stride; /* of k, and of the others */
-    real bias;               /* of their scores */
-    size_t column;           /* of the first, as dropout counts the pairs of a query */
+    real bias;               /* added to their scores */
+    size_t column;           /* the index of the first key among all, for dropout */
 } Keys;
 
 enum { PAST, OWN, ENTRIES, SETS };
 
-/* One head at work. */
+/* The current head. */
 typedef struct Work {
     const AttentionData *data;
     const AttentionHead *head;
@@ -133,8 +78,8 @@ typedef struct Work {
     bool has_sink;
     real sink;
     real *p, *dp;   /* (tile, STRIDE) */
-    real *max;      /* (tile) of the rows' scores so far */
-    real *products; /* (tile) do . o, in backward, where there is no max */
+    real *max;      /* (tile) each row's largest score so far */
+    real *products; /* (tile) do . o; backward has no max */
 } Work;
 
 static Work work_of(const PanelSource *source, const AttentionData *data,
@@ -145,7 +90,7 @@ static Work work_of(const PanelSource *source, const AttentionData *data,
                  .head = head,
                  .q = source->q,
                  .q_stride = source->stride,
-                 .reach = reach_of(head),
+                 .reach = panel_reach(head),
                  .past = source->past,
                  .columns = head->length + panel_entries(head) + source->past,
                  .has_sink = kind->has_sink,
@@ -190,7 +135,16 @@ typedef struct Range {
     size_t begin, end;
 } Range;
 
-/* What any query of the tile sees of the set at hand. */
+/* The first of the past positions that the query sees. */
+static size_t first_past_seen(const PanelReach *reach, size_t query, size_t past)
+{
+    if (query + 1 >= reach->window)
+        return past;
+    size_t most = reach->window - query - 1;
+    return past > most ? past - most : 0;
+}
+
+/* The keys of the current set that any query of the tile sees. */
 static Range seen_by_tile(const Panel *panel)
 {
     const Work *work = panel->work;
@@ -198,11 +152,11 @@ static Range seen_by_tile(const Panel *panel)
     if (panel->of == &work->keys[PAST])
         return (Range){first_past_seen(&work->reach, panel->query, work->past), work->past};
     if (panel->of == &work->keys[OWN])
-        return (Range){first_seen(&work->reach, panel->query), end};
-    return (Range){0, entries_seen(&work->reach, end - 1)};
+        return (Range){panel_first_seen(&work->reach, panel->query), end};
+    return (Range){0, panel_entries_seen(&work->reach, end - 1)};
 }
 
-/* On to the next block, in the next set that has one. */
+/* Moves to the next block, if need be of the next set. */
 static void next_panel(Panel *panel)
 {
     Range range = seen_by_tile(panel);
@@ -235,7 +189,7 @@ static size_t inside(const Panel *panel, size_t key)
     return key - panel->key < panel->keys ? key - panel->key : panel->keys;
 }
 
-/* Which keys of the block a row sees. */
+/* The keys of the block that a row sees. */
 static Range seen_by(const Panel *panel, size_t row)
 {
     const PanelReach *reach = &panel->work->reach;
@@ -244,11 +198,11 @@ static Range seen_by(const Panel *panel, size_t row)
         return (Range){inside(panel, first_past_seen(reach, query, panel->work->past)),
                        panel->keys};
     if (panel->of == &panel->work->keys[ENTRIES])
-        return (Range){0, inside(panel, entries_seen(reach, query))};
-    return (Range){inside(panel, first_seen(reach, query)), inside(panel, query + 1)};
+        return (Range){0, inside(panel, panel_entries_seen(reach, query))};
+    return (Range){inside(panel, panel_first_seen(reach, query)), inside(panel, query + 1)};
 }
 
-/* Zeros for the keys that the row does not see. */
+/* Zeros the weights of keys that the row does not see. */
 static void mask(real *p, Range seen, const Panel *panel)
 {
     if (seen.begin > 0)
@@ -261,13 +215,13 @@ static void scores(const Panel *panel)
 {
     const Work *work = panel->work;
     const Keys *of = panel->of;
-    gemm(panel->rows, panel->keys, work->head->width, score_scale(work->head),
+    gemm(panel->rows, panel->keys, work->head->width, panel_scale(work->head),
          plain(work->q + panel->query * work->q_stride, work->q_stride),
          transposed(of->k + panel->key * of->k_stride, of->k_stride), GEMM_SET, work->p,
          STRIDE);
 }
 
-/* The mask of dropout, for the weights of a row. */
+/* Dropout of a row's weights. */
 static void drop(real *p, const Panel *panel, size_t row, Range seen)
 {
     const Dropout *dropout = &panel->work->head->dropout;
@@ -281,7 +235,7 @@ static void drop(real *p, const Panel *panel, size_t row, Range seen)
 
 /* --- forward --- */
 
-/* Of the tile's first panel nothing is in the output yet. */
+/* Rescales what a row has summed; the tile's first panel has no output yet. */
 static void scale_down(real *restrict out, real *sum, real factor, const Panel *panel)
 {
     size_t width = panel->first ? 0 : panel->work->head->width;
@@ -290,8 +244,8 @@ static void scale_down(real *restrict out, real *sum, real factor, const Panel *
         out[i] *= factor;
 }
 
-/* Turns a row of scores into weights under the largest score so far, and brings what the row
- * has summed of earlier blocks under the same. */
+/* Turns a row of scores into weights relative to the largest score so far, and rescales what
+ * the row has summed if that grows. */
 static void absorb_row(real *restrict p, real *max, real *sum, real *out, const Panel *panel,
                        size_t row)
 {
@@ -311,7 +265,7 @@ static void absorb_row(real *restrict p, real *max, real *sum, real *out, const 
         drop(p, panel, row, seen);
 }
 
-/* Divides the rows of a tile, and leaves the lse where the sums were. */
+/* Divides the rows of a tile by their sums, which the lse replaces. */
 static void finish(const Work *work, size_t query, size_t rows)
 {
     const AttentionHead *head = work->head;
@@ -350,7 +304,7 @@ void panel_source_forward(const PanelSource *source, const AttentionData *data,
 
 /* --- backward --- */
 
-/* From scores and dp (which holds do v^T) to the weights as they met v, and ds. */
+/* From scores and do v^T, in p and dp, to the weights after dropout, and ds. */
 static void backward_row(real *restrict p, real *restrict dp, real lse, real output_product,
                          const Panel *panel, size_t row)
 {
@@ -366,14 +320,15 @@ static void backward_row(real *restrict p, real *restrict dp, real lse, real out
     mask(dp, seen, panel);
 }
 
-/* What one block adds to dQ of the tile and, if it has gradients, to dK and dV of the block. */
+/* Adds a block's share to dQ of the tile and, if it has gradients, to dK and dV of the block.
+ */
 static void products_backward(const Panel *panel)
 {
     const Work *work = panel->work;
     const AttentionHead *head = work->head;
     const Keys *of = panel->of;
     size_t width = head->width, out_stride = head->out_stride, key = panel->key * of->stride;
-    real scale = score_scale(head);
+    real scale = panel_scale(head);
     /* dQ += dS K / sqrt(D) */
     gemm(panel->rows, width, panel->keys, scale, plain(work->dp, STRIDE),
          plain(of->k + panel->key * of->k_stride, of->k_stride),
@@ -448,77 +403,4 @@ void panel_backward(const AttentionData *data, const AttentionHead *head)
 {
     PanelSource source = plain_source(data, head);
     panel_source_backward(&source, data, head);
-}
-
-/* --- decoding --- */
-
-/* Entries are also begun for the last block, which nobody will see. */
-static size_t entries_begun(const AttentionHead *head)
-{
-    return panel_entries(head) + reach_of(head).entries;
-}
-
-size_t panel_state_reals(const AttentionHead *head)
-{
-    return 2 * (kept(head) + entries_begun(head)) * head->width;
-}
-
-PanelState panel_state(real *state, const AttentionHead *head)
-{
-    size_t own = kept(head) * head->width;
-    PanelState s = {.keys = state, .values = state + own};
-    s.entry_k = s.values + own;
-    s.entry_v = s.entry_k + entries_begun(head) * head->width;
-    return s;
-}
-
-/* out += exp(p - top) V;  gives the sum of the exponentials. */
-static real absorb_values(real *out, const real *p, real top, const real *values, size_t count,
-                          size_t width)
-{
-    real sum = 0;
-    for (size_t j = 0; j < count; j++) {
-        real e = vector_exp(p[j] - top);
-        sum += e;
-        vector_add_scaled(out, values + j * width, e, width);
-    }
-    return sum;
-}
-
-/* What is seen lies together: when the rows that are kept are full of it, all of them; before
- * that a block's rows begin where the first of them lies. */
-void panel_step(const AttentionData *data, real *state, size_t position,
-                const AttentionHead *head)
-{
-    const PanelKind *kind = head->kind->detail;
-    PanelReach reach = reach_of(head);
-    PanelState s = panel_state(state, head);
-    size_t width = head->width, rows = kept(head), first = first_seen(&reach, position);
-    size_t own = position + 1 - first, entries = entries_seen(&reach, position);
-    size_t at = own == rows ? 0 : first % rows * width;
-    real *p = data->scratch, scale = score_scale(head);
-    memcpy(s.keys + position % rows * width, data->k, width * sizeof(real));
-    memcpy(s.values + position % rows * width, data->v, width * sizeof(real));
-    for (size_t j = 0; j < own; j++)
-        p[j] = vector_dot(data->q, s.keys + at + j * width, width) * scale;
-    for (size_t j = 0; j < entries; j++)
-        p[own + j] = vector_dot(data->q, s.entry_k + j * width, width) * scale + reach.bias;
-    real sink = kind->has_sink && data->own ? data->own[0] : 0;
-    real max = vector_max(p, own + entries);
-    max = kind->has_sink && sink > max ? sink : max;
-    vector_zero(data->out, width);
-    real sum = kind->has_sink ? vector_exp(sink - max) : 0;
-    sum += absorb_values(data->out, p, max, s.values + at, own, width);
-    sum += absorb_values(data->out, p + own, max, s.entry_v, entries, width);
-    for (size_t i = 0; i < width; i++)
-        data->out[i] /= sum;
-}
-
-double panel_flop(const AttentionHead *head)
-{
-    PanelReach reach = reach_of(head);
-    double pairs = 0;
-    for (size_t i = 0; i < head->length; i++)
-        pairs += (double)(i + 1 - first_seen(&reach, i) + entries_seen(&reach, i));
-    return 4 * pairs * (double)head->width;
 }

@@ -1,7 +1,7 @@
-/* The engine of exact softmax attention and of its relatives, which differ in the keys that a
- * query sees: those of its own text in a range that ends with itself, and, before those, some
- * entries that stand for whole blocks of the text. A row of the table that uses the engine says
- * by its detail, a PanelKind, what its queries see. */
+/* The engine of exact softmax attention and its relatives, which differ in the keys that a
+ * query sees: a range of positions that ends with itself, and entries that stand for whole
+ * earlier blocks of the sequence. A kind that uses the engine says by its detail, a PanelKind,
+ * what its queries see. */
 #ifndef LINNET_PANEL_H
 #define LINNET_PANEL_H
 
@@ -9,13 +9,12 @@
 
 #define PANEL_ALL SIZE_MAX
 
-/* Query i sees the positions from the largest of these on, up to itself: */
+/* Query i sees the positions from max(i + 1 - window, the start of its block + skipped) to i,
+ * and always itself; also `entries` entries for each earlier block, with `bias` added to their
+ * scores. */
 typedef struct PanelReach {
-    size_t window;  /* i + 1 - window; */
-    size_t block;   /* the start of its block, the text being cut into blocks; */
-    size_t skipped; /* so many later, but not later than i. */
-    size_t entries; /* And so many entries for each block before its own, */
-    real bias;      /* with this added to their scores. */
+    size_t window, block, skipped, entries;
+    real bias;
 } PanelReach;
 
 typedef struct PanelKind {
@@ -23,9 +22,9 @@ typedef struct PanelKind {
     bool has_sink; /* 1 joins the denominator, or exp of the head's own parameter */
 } PanelKind;
 
-/* What is attended to, where that is not q and k as they lie. Entries are rows of D, the blocks
- * one after another, and so is the past: positions before the first, which the window reaches
- * like others, but no gradient. */
+/* Queries and keys that replace those of AttentionData. Entries are rows of D, block after
+ * block. The past are positions before the first, also rows of D, which the window reaches but
+ * which get no gradient. */
 typedef struct PanelSource {
     const real *q, *k;
     size_t stride; /* of these two */
@@ -39,13 +38,13 @@ typedef struct PanelSource {
 size_t panel_entries(const AttentionHead *head);
 
 size_t panel_saved_reals(const AttentionHead *head);
-/* Of data->scratch the engine takes this much, from the start. */
+/* The engine uses this much of data->scratch, from its start. */
 size_t panel_scratch_reals(const AttentionHead *head);
 size_t panel_state_reals(const AttentionHead *head);
 /* Floating-point operations of the pairs, counted one by one. */
 double panel_flop(const AttentionHead *head);
 
-/* For rows without entries. */
+/* For kinds without entries. */
 void panel_forward(const AttentionData *data, const AttentionHead *head);
 void panel_backward(const AttentionData *data, const AttentionHead *head);
 
@@ -55,10 +54,11 @@ void panel_source_forward(const PanelSource *source, const AttentionData *data,
 void panel_source_backward(const PanelSource *source, const AttentionData *data,
                            const AttentionHead *head);
 
-/* Decoding keeps what can still be seen, the position t at row t of a ring. Rows with entries
- * write them here themselves: those of a block must be there when its last position is done. */
+/* Decoding keeps what can still be seen in a ring: position t is in row t modulo its size.
+ * Kinds with entries write them here themselves, those of a block by the step of its last
+ * position. */
 typedef struct PanelState {
-    real *keys, *values; /* rows of D, as many as a query can see; then from the start again */
+    real *keys, *values; /* rows of D, as many as a query can see */
     real *entry_k, *entry_v;
 } PanelState;
 
