@@ -37,7 +37,7 @@ size_t attention_own_reals(const AttentionKind *kind, const AttentionSizes *size
     return sizes->heads * own_reals(&head);
 }
 
-/* Regions of different heads and workers must not share a cache line. */
+/* Heads and workers must not share a cache line. */
 static size_t padded(size_t reals)
 {
     return (reals + 15) / 16 * 16;
@@ -69,7 +69,7 @@ size_t attention_saved_reals(const AttentionKind *kind, const AttentionSizes *si
     return job_of(kind, sizes).saved_each * sizes->batch * sizes->heads;
 }
 
-/* Behind the workers' scratch: the gradient of a head's parameters, from each sequence. */
+/* After the workers' scratch: each sequence's gradient of a head's own parameters. */
 static size_t down_parts_reals(const Job *job)
 {
     return job->kind->own_is_drawn ? 0 : job->own_each * job->sizes->batch * job->sizes->heads;
@@ -159,7 +159,7 @@ static void step_tile(void *context, size_t tile, size_t worker)
 {
     const Job *job = context;
     AttentionHead head = attention_head(job->kind, job->sizes, tile % job->sizes->heads);
-    AttentionHead one = head; /* the rows of a batch lie as those of one position */
+    AttentionHead one = head; /* a batch of steps is laid out like one position */
     one.length = 1;
     AttentionData data = data_of(job, &one, tile / job->sizes->heads, worker);
     job->kind->step(&data, data.carry, job->position, &head);

@@ -1,10 +1,10 @@
-/* The attention kinds: a file for each family of them, a table row for each kind.
+/* The attention kinds: one file per family, one table row per kind.
  *
- * A kind mixes the values of one head of one sequence over positions, each position seeing
- * itself and the past. Everything else, the projections, the heads, dropout of the output,
- * positions, the short convolution before and the norm and the gate behind, is outside and the
- * same for all kinds. Command lines, checkpoints, benchmarks and tests loop over the table, so
- * a new row is offered, stored, measured and tested at once. */
+ * A kind computes causal attention for one head of one sequence: every position gets a mixture
+ * of the values at and before it. Projections, heads, residual dropout, position encodings, the
+ * short convolution, the head norm and the output gate are outside, the same for all kinds.
+ * Command lines, checkpoints, benchmarks and tests loop over the table, so a new row is
+ * offered, stored, measured and tested at once. */
 #ifndef LINNET_ATTENTION_H
 #define LINNET_ATTENTION_H
 
@@ -12,101 +12,101 @@
 
 typedef struct AttentionKind AttentionKind;
 
-/* Settings that only some kinds have; a row names those of its kind. */
+/* Options of single kinds; a row names those its kind uses. */
 typedef struct AttentionOptions {
-    size_t window;   /* positions that are seen, the own one included */
-    size_t period;   /* distance of the seen positions, or length of a block */
-    size_t summary;  /* positions at a block's end that are seen by all later ones */
-    size_t segment;  /* positions that are compressed together */
-    size_t rank;     /* what they are compressed to */
-    size_t features; /* random features; 0: twice the head's width */
-    size_t redraw;   /* steps after which these are drawn again; 0: never */
-    size_t hashes;   /* rounds of hashing */
-    size_t buckets;  /* of a round, an even number */
-    size_t near;     /* positions of the own bucket that are seen */
-    double tau;      /* the slope of a first-order kernel, below 1 */
-    bool sink;       /* the escape hatch is learned */
+    size_t window;   /* visible positions, the current one included */
+    size_t period;   /* distance between visible positions, or length of a block */
+    size_t summary;  /* positions at a block's end that all later ones see */
+    size_t segment;  /* positions compressed together */
+    size_t rank;     /* entries they are compressed to */
+    size_t features; /* random features; 0: twice the head dimension */
+    size_t redraw;   /* steps after which they are redrawn; 0: never */
+    size_t hashes;   /* LSH rounds */
+    size_t buckets;  /* per round, an even number */
+    size_t near;     /* visible positions of the own bucket */
+    double tau;      /* slope of the kernel 1 + tau q.k, below 1 */
+    bool sink;       /* the sink logit is learned */
 } AttentionOptions;
 
-/* One head of one sequence: how it lies, and what applies to it. */
+/* One head of one sequence: its memory layout and settings. */
 typedef struct AttentionHead {
     const AttentionKind *kind;
     const AttentionOptions *options;
     size_t length;       /* T positions */
-    size_t width;        /* D features of q, k and v */
-    size_t index;        /* which head it is */
-    size_t stride;       /* reals from one position of q (k, v) to the next, */
+    size_t width;        /* D, the head dimension */
+    size_t index;        /* of the head in its layer */
+    size_t stride;       /* reals between positions of q, k and v, */
     size_t out_stride;   /* of the output, */
     size_t gates_stride; /* and of the gates */
-    const real *rotary;  /* (T, D) angles, for kinds that turn their features; or NULL */
-    bool carries;        /* the text goes on from a state: there is a data->carry, */
-    size_t position;     /* behind so many positions */
-    Dropout dropout;     /* of the attention weights, for kinds that have them */
+    const real *rotary;  /* (T, D) angles, for kinds that rotate their features; or NULL */
+    bool carries;        /* the sequence continues from a state, data->carry, */
+    size_t position;     /* which has read this many positions */
+    Dropout dropout;     /* of attention weights, for kinds that have them */
 } AttentionHead;
 
-/* What a kind reads and writes, each pointer at the head's first position. */
+/* The tensors a kind reads and writes; pointers are at the head's first position. */
 typedef struct AttentionData {
     const real *q, *k, *v;
-    const real *gates; /* (T, kind->gates): what a linear layer makes of the inputs */
-    const real *own;   /* the head's own parameters, kind->own_reals of them */
+    const real *gates; /* (T, kind->gates): outputs of a linear layer */
+    const real *own;   /* the head's kind->own_reals own parameters */
     real *out;         /* read by backward */
-    real *saved;       /* forward leaves it for backward */
+    real *saved;       /* activations that forward saves for backward */
     real *scratch;
-    /* The state before the first position, and afterwards that behind the last; or NULL. */
+    /* The state before the first position, replaced by the one after the last; or NULL. */
     real *carry;
-    /* backward only: all are written whole, but for down, which is added to */
+    /* backward only: all are overwritten, except down, which accumulates */
     const real *dout;
     real *dq, *dk, *dv, *dgates, *down;
 } AttentionData;
 
-/* Whether a state may go on from one window of a text into the next. */
+/* Whether the state may be carried from one context window to the next. */
 typedef enum AttentionCarry {
-    CARRY_NEVER,    /* there is no finite state, or it is bound to the window's positions */
-    CARRY_DIVERGES, /* it is a sum that never forgets: a longer text than trained on drowns */
+    CARRY_NEVER,    /* no finite state, or one bound to the window's positions */
+    CARRY_DIVERGES, /* a sum without decay: it outgrows what training has seen */
     CARRY_WHOLLY
 } AttentionCarry;
 
 struct AttentionKind {
     const char *name, *help;
-    const char *cost;     /* of a token, in words: "D^2", "T D" */
-    const char *uses;     /* names of options of its own, with blanks; or NULL */
-    bool has_weights;     /* weights per pair of positions exist, and can be dropped out */
+    const char *cost;     /* per token, such as "D^2" or "T D" */
+    const char *uses;     /* names of its own options, separated by blanks; or NULL */
+    bool has_weights;     /* it has a weight per pair, which dropout can drop */
     bool normalised;      /* the weights of a position sum to 1 */
-    bool turns_itself;    /* takes the rotary angles; otherwise q and k come turned */
-    bool no_rotary;       /* turning would break it */
-    bool knows_positions; /* by itself: other ways are off unless asked for */
-    bool finite_state;    /* decoding needs the same memory and time at any position */
+    bool turns_itself;    /* applies RoPE itself; otherwise q and k arrive rotated */
+    bool no_rotary;       /* RoPE would break it */
+    bool knows_positions; /* without position encodings, which are off by default */
+    bool finite_state;    /* decoding takes constant memory and time per token */
     AttentionCarry carry;
-    bool wants_convolution, wants_norm, wants_gate; /* around it, unless asked otherwise */
+    bool wants_convolution, wants_norm, wants_gate; /* by default */
 
-    /* Sizes in reals: what forward leaves for backward, per head and sequence; what any of the
-     * functions needs while it works; what decoding up to `length` positions carries. */
+    /* Sizes in reals, per head and sequence: what forward saves for backward; scratch of any of
+     * the functions; the decoding state for up to `length` positions. */
     size_t (*saved_reals)(const AttentionHead *head);
     size_t (*scratch_reals)(const AttentionHead *head);
     size_t (*state_reals)(const AttentionHead *head);
 
-    /* Gates: numbers for each position and head that a linear layer computes, through a
-     * bottleneck of gate_rank where that is not 0. start_gates fills in their biases. */
+    /* Gates: numbers per position and head that a linear layer computes, with a bottleneck of
+     * gate_rank unless that is 0. start_gates sets its initial biases. */
     size_t (*gates)(const AttentionHead *head); /* NULL: none */
     size_t gate_rank;
     void (*start_gates)(real *bias, const AttentionHead *head, RandomKey key);
 
-    /* Parameters of a head: how many, their start, and whether they are only drawn, never
-     * trained (then there is no down). */
+    /* Parameters of a head: how many, their initial values, and whether they are random and
+     * not trained (then there is no down). */
     size_t (*own_reals)(const AttentionHead *head); /* NULL: none */
     void (*start_own)(real *own, const AttentionHead *head, RandomKey key);
     bool own_is_drawn;
 
-    /* Floating-point operations of forward, as one would count them on paper. */
+    /* Floating-point operations of forward, counted on paper. */
     double (*flop)(const AttentionHead *head);
 
     void (*forward)(const AttentionData *data, const AttentionHead *head);
     void (*backward)(const AttentionData *data, const AttentionHead *head);
-    /* One position more; the state starts as zeros, and the angles, if any, are its own row. */
+    /* Decodes one more position. The state starts at zero; rotary is the position's row. */
     void (*step)(const AttentionData *data, real *state, size_t position,
                  const AttentionHead *head);
 
-    const void *detail; /* for kinds that share an engine: what sets this one apart */
+    const void *detail; /* describes the kind to the engine it uses */
 };
 
 /* clang-format off */
@@ -121,7 +121,7 @@ extern const AttentionKind
 const AttentionKind *attention_find(size_t index); /* NULL after the last */
 const char *attention_name(size_t index);
 
-/* All heads of all sequences, on the team. */
+/* All heads of all sequences, in parallel on the thread team. */
 typedef struct AttentionSizes {
     size_t batch, length, heads, width;
     const AttentionOptions *options;
@@ -131,39 +131,39 @@ typedef struct AttentionSizes {
     Dropout dropout;
 } AttentionSizes;
 
-/* A head of these sizes. */
+/* The head at an index. */
 AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
                              size_t index);
 
-/* Of all heads: gates of a position, and parameters. */
+/* Totals over heads: gates per position, and parameters. */
 size_t attention_gates(const AttentionKind *kind, const AttentionSizes *sizes);
 size_t attention_own_reals(const AttentionKind *kind, const AttentionSizes *sizes);
 
-/* Reals that a batch leaves for its backward pass, scratch for every worker, and the states
- * that decoding up to sizes->length positions carries. */
+/* Totals of a batch: saved activations, scratch of all workers, and decoding states for up to
+ * sizes->length positions. */
 size_t attention_saved_reals(const AttentionKind *kind, const AttentionSizes *sizes);
 size_t attention_scratch_reals(const AttentionKind *kind, const AttentionSizes *sizes);
 size_t attention_state_reals(const AttentionKind *kind, const AttentionSizes *sizes);
 
-/* What a batch reads and writes; qkv is q of all heads, then k, then v. */
+/* The tensors of a batch; qkv has q of all heads, then k, then v. */
 typedef struct AttentionBatch {
     const real *qkv;   /* (B*T, 3*H*D) */
     const real *gates; /* (B*T, attention_gates) */
     const real *own;   /* attention_own_reals */
     real *out;         /* (B*T, H*D) */
     real *saved, *scratch;
-    /* Of decoding, or carried from window to window; NULL: every window begins anew. */
+    /* Decoding states, or states carried between windows; NULL: windows start from zero. */
     real *states;
     const real *dout;
     real *dqkv, *dgates;
-    real *down; /* added to */
+    real *down; /* accumulates */
 } AttentionBatch;
 
 void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,
                        const AttentionSizes *sizes);
 void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
                         const AttentionSizes *sizes);
-/* One position of every sequence; rotary is the position's row. */
+/* Decodes one position of every sequence; rotary is the position's row. */
 void attention_step(const AttentionKind *kind, const AttentionBatch *batch, size_t position,
                     const AttentionSizes *sizes);
 

@@ -61,10 +61,10 @@ BucketChains buckets_take_chains(Arena *arena, const AttentionHead *head)
     return chains;
 }
 
-/* --- a text --- */
+/* --- a whole sequence --- */
 
-/* Sorts by counting; positions of a bucket stay in order. What is counted two places further on
- * is the bucket's end after summing and its start after the positions have been placed. */
+/* Counting sort, stable. Counts are stored two places on: after summing, that entry is the
+ * bucket's end, and after placing the positions its start. */
 void buckets_sort(const SortedBuckets *sorted, const int32_t *buckets,
                   const AttentionHead *head)
 {

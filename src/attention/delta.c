@@ -1,15 +1,15 @@
-/* The delta rule (Schlag et al. 2021; Yang et al. 2024): before a position writes, it looks up
- * what its key stands for already, and writes only what the value has more than that,
+/* DeltaNet (Schlag et al. 2021; Yang et al. 2024) with the delta rule: before a position
+ * writes, it looks up what the state stores under its key, and writes only the difference,
  *
  *   S_i = S_(i-1) + b_i k_i^T (v_i - k_i S_(i-1)),    o_i = q_i S_i,    b_i = sigmoid(gate)
  *
- * with queries and keys of length 1: with b = 1, a key that is read again, and all others being
- * at right angles to it, returns its last value and nothing else. No scale is needed for that.
+ * with normalised queries and keys. With b = 1, reading a key that is orthogonal to all others
+ * returns exactly the last value written under it. No scale is needed.
  *
- * Gated, the state fades too, as in Mamba-2 (Dao and Gu 2024; Yang et al. 2024b): by
- * a_i = exp(-A softplus(gate')), in both places where S_(i-1) stands. A is a parameter of the
- * head, of which we keep the logarithm, as A is positive; gate' is thought of as the length of
- * a step in time, and its bias starts such that steps lie between 0.001 and 0.1. */
+ * Gated DeltaNet (Yang et al. 2024b) also decays the state, as Mamba-2 does (Dao and Gu 2024):
+ * S_(i-1) is multiplied by a_i = exp(-A softplus(gate')) in both places. A > 0 is a parameter
+ * of the head, stored as its logarithm. softplus(gate') acts as a step size in time; the bias
+ * of gate' starts such that step sizes lie between 0.001 and 0.1. */
 #include "src/attention/decay.h"
 #include "src/vector.h"
 
@@ -55,13 +55,13 @@ static size_t two_gates(const AttentionHead *head)
     return 2;
 }
 
-/* Beta begins at a half; steps are spread evenly by their logarithm. */
+/* Beta starts at one half; step sizes are log-uniform. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
     double share = random_uniform(random_subkey(key, head->index), 1);
     double length = LEAST_STEP * pow(MOST_STEP / LEAST_STEP, share);
     bias[0] = 0;
-    bias[1] = (real)log(expm1(length)); /* whose softplus is the length */
+    bias[1] = (real)log(expm1(length)); /* softplus of this is the length */
 }
 
 static size_t one_parameter(const AttentionHead *head)

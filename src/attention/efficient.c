@@ -1,16 +1,16 @@
-/* Causal Efficient Attention (after Shen et al. 2018). There, every feature of the keys goes
- * through a softmax over the whole text; to be causal, that softmax must end at the position
- * that looks, separately for each feature c:
+/* Causal Efficient Attention (after Shen et al. 2018). The original applies to every feature of
+ * the keys a softmax over the whole sequence. To be causal, that softmax must end at the
+ * query's position; for each feature c:
  *
  *   p_i = softmax(q_i) over its features,   E_jc = exp(k_jc),   z_ic = sum over j <= i of E_jc
  *   o_i = sum over c of p_ic (sum over j <= i of E_jc v_j) / z_ic
  *
- * The shares p_i / z_i, feature by feature, are queries for the engine in features.c, with keys
- * E; the weights sum to 1 and nothing is left to divide by. With s the shares, backward is
+ * The shares p_i / z_i, feature by feature, are the queries of the engine in features.c, and E
+ * are its keys; the weights sum to 1 already. With s the shares, backward is
  *
  *   dp = ds / z,    dz = -ds s / z,    and dE_j gets the sum of dz_i from j on.
  *
- * Angles would break it: turned shares and keys are no longer shares of anything. */
+ * RoPE would break it: rotated shares and keys no longer sum to 1. */
 #include "src/attention/features.h"
 
 static void forward(const FeatureRows *rows)
@@ -49,7 +49,7 @@ static void share_backward(real *restrict dq, real *restrict dk, real *restrict 
             z[i] += k[at + i];
             real gradient = dq[at + i] / z[i];
             dq[at + i] = gradient;
-            shares[at + i] *= -gradient; /* and is the row's dz from here on */
+            shares[at + i] *= -gradient; /* now the row's dz */
         }
     for (size_t at = rows * width; at > 0;) {
         at -= width;

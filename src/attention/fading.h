@@ -7,7 +7,7 @@
 #include "src/attention/triangle.h"
 #include "src/memory.h"
 
-/* Positions of a chunk at the most. */
+/* The most positions of a chunk. */
 enum { FADING_ROWS = 64 };
 
 typedef struct Fading {
@@ -19,7 +19,8 @@ typedef struct Fading {
 
 Fading fading_take(Arena *arena);
 
-/* Both read the decays: W may serve many chunks, F and R depend on where the chunk ends. */
+/* Compute W, and F and R, from the decays. W may serve many chunks; F and R depend on the
+ * number of rows. */
 void fading_between(const Fading *f, size_t rows);
 void fading_to_ends(const Fading *f, size_t rows);
 

@@ -1,55 +1,54 @@
-/* Normalised linear attention over any positive features: one engine, which features.c
- * explains, and for each kind a description of its features. A kind's table row begins with
- * FEATURES_KIND(its FeatureMap).
+/* The engine of normalised linear attention over positive features, which features.c explains.
+ * A kind describes its features by a FeatureMap; its table row begins with FEATURES_KIND(map).
  *
- * D is the width of the head, F the number of features of a row of q or k. */
+ * D is the head dimension, F the number of features of a row of q or k. */
 #ifndef LINNET_FEATURES_H
 #define LINNET_FEATURES_H
 
 #include "src/attention/attention.h"
 #include "src/vector.h"
 
-/* Some rows of q or k, and their features. */
+/* Rows of q or k, and their features. */
 typedef struct FeatureRows {
     const AttentionHead *head;
     const real *own; /* the head's own parameters */
-    bool keys;       /* these are rows of k, otherwise of q */
+    bool keys;       /* rows of k, otherwise of q */
     size_t rows;
     const real *x;    /* (rows, D), head->stride apart */
-    real *dx;         /* the same: backward writes it whole */
-    real *y;          /* (rows, F) the features, as forward leaves them */
-    real *dy;         /* (rows, F) their gradient, which backward may change */
-    const real *next; /* like x: so many rows that are wanted next, to be fetched meanwhile */
+    real *dx;         /* like x; backward overwrites it */
+    real *y;          /* (rows, F) features */
+    real *dy;         /* (rows, F) their gradient, which backward may overwrite */
+    const real *next; /* like x: the rows to be processed next, to prefetch */
     size_t next_rows;
 } FeatureRows;
 
-/* One of the rows that are wanted next: a map calls this with each row that it takes. */
+/* Prefetches one of the next rows; a map calls it once per row. */
 static inline void feature_fetch_next(const FeatureRows *rows, size_t i)
 {
     if (i < rows->next_rows)
         vector_fetch(rows->next + i * rows->head->stride, rows->head->width);
 }
 
-/* What sets a kind apart. */
+/* Describes the features of a kind. */
 typedef struct FeatureMap {
     size_t (*width)(const AttentionHead *head); /* F; NULL: D */
     void (*forward)(const FeatureRows *rows);
     void (*backward)(const FeatureRows *rows);
-    real epsilon; /* is added to the denominators */
+    real epsilon; /* added to denominators */
 
-    /* Where the weight of a pair is a function of the product of a few leading features only,
-     * pairs inside a chunk need no others. `weigh` makes weights of a row of such products and
-     * returns their sum; `weigh_backward` makes them again, and of the weights' gradient
-     * without its part dn from the denominator, that of the products. NULL: the weight is the
-     * product of all features. */
+    /* For weights that are a function of the product of a few leading features: pairs inside a
+     * chunk need no others. `weigh` turns a row of such products into weights and returns their
+     * sum. `weigh_backward` recomputes them, and turns the gradient of the weights, which lacks
+     * the denominator's share dn, into that of the products. NULL: the weight is the product
+     * of all features. */
     size_t (*leading)(const AttentionHead *head);
     real (*weigh)(real *p, size_t count);
     void (*weigh_backward)(real *p, real *a, real dn, size_t count);
 
-    /* A denominator for each feature instead of one for each position: the queries' shares are
-     * q / z, where z, the sum of the keys, goes from before the first row to the last. Backward
-     * turns dq, from the gradient of the shares into that of q, and overwrites the shares; it
-     * adds to dk, and takes dz from behind the last row to before the first. */
+    /* For one denominator per feature instead of one per position: the queries' shares are q /
+     * z, where z is the running sum of the keys. Backward turns the gradient of the shares, in
+     * dq, into that of q, overwrites the shares, adds to dk, and takes dz from after the last
+     * row to before the first. */
     void (*share)(real *shares, real *z, const real *q, const real *k, size_t rows,
                   size_t width);
     void (*share_backward)(real *dq, real *dk, real *dz, real *shares, real *z, const real *k,
@@ -59,7 +58,7 @@ typedef struct FeatureMap {
 size_t features_saved_reals(const AttentionHead *head);
 size_t features_scratch_reals(const AttentionHead *head);
 size_t features_state_reals(const AttentionHead *head);
-/* Without what the features themselves cost. */
+/* Without the cost of the features themselves. */
 double features_flop(const AttentionHead *head);
 void features_forward(const AttentionData *data, const AttentionHead *head);
 void features_backward(const AttentionData *data, const AttentionHead *head);
@@ -74,7 +73,7 @@ void features_step(const AttentionData *data, real *state, size_t position,
 
 /* --- for writing maps --- */
 
-/* Maps that take rows one by one, y = f(scale x). */
+/* For maps that work row by row, y = f(scale x). */
 typedef void FeatureForward(real *y, const real *x, real scale, size_t width);
 typedef void FeatureBackward(real *dx, const real *dy, const real *y, const real *x, real scale,
                              size_t width);
@@ -98,14 +97,14 @@ static inline void feature_backward_rows(const FeatureRows *rows, real scale,
             rows->x + i * stride, scale, width);
 }
 
-/* The scale of products of D terms, half for q and half for k. */
+/* The scale 1/sqrt(D) of a product, shared between q and k. */
 static inline real feature_half_scale(const AttentionHead *head)
 {
     return 1 / (real)sqrt(sqrt((double)head->width));
 }
 
-/* exp(scale x) of arguments held to +-15: neither a feature nor the sum of a long text's can
- * overflow or vanish. Backward is where it was held: 0. */
+/* exp(scale x) with arguments clipped to +-15: neither a feature nor the sum over a long
+ * sequence can overflow or vanish. The gradient of a clipped argument is 0. */
 #define FEATURE_CLIP ((real)15)
 
 static inline void feature_exp(real *restrict y, const real *restrict x, real scale,

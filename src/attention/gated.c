@@ -1,10 +1,8 @@
-/* Gated linear attention with one gate for a head: how much of the state stays is for each
- * position to say,
+/* Gated linear attention with one data-dependent decay per position and head,
  *
  *   S_i = a_i S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D),    a_i = sigmoid(gate)^(1/16)
  *
- * The root keeps decays near 1 where the gate is undecided: 0.958, of which half is left after
- * 16 positions. */
+ *  The root keeps decays near 1: for a gate of 0 it is 0.958, a half-life of 16 positions. */
 #include "src/attention/decay.h"
 #include "src/vector.h"
 

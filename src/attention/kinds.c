@@ -1,4 +1,4 @@
-/* The list of attention kinds, in the order in which people are shown them. */
+/* The list of attention kinds, in the order in which they are shown. */
 #include "src/attention/attention.h"
 
 static const AttentionKind *const kinds[] = {

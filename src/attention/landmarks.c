@@ -1,16 +1,15 @@
-/* With one segment more, F has a row more, and each of its rows has the keys of that segment
- * more: a running softmax. Backwards, landmark l and position j have met in F^b for all b from
- * some first one on, each time with the gradients
+/* Each further segment adds a row to F, and its keys to every row: an online softmax. Landmark
+ * l and position j meet in F^b for all b from some first one on, each time with the gradients
  *
  *   ds_lj = p_lj (dF_l . v_j - dF_l . F_l)     dv_j = p_lj dF_l     p_lj = exp(s_lj - L_l)
  *
- * with L_l the logarithm of the row's sum in F^b. As b falls, we keep the sums over b' >= b
+ * where L_l is the logarithm of the row's sum in F^b. As b falls, we accumulate over b' >= b
  *
  *   G_l = sum of exp(L^b_l - L^b'_l) dF^b'_l
  *   C_l = sum of exp(L^b_l - L^b'_l) (dF^b'_l . F^b'_l)
  *
- * so that every pair is taken once, at the b at which it first met, with G_l in dF_l's place
- * and C_l in that of its product. No factor is larger than 1. */
+ * so that every pair is processed once, at the b where it first meets, with G_l for dF_l and
+ * C_l for dF_l . F_l. No factor exceeds 1. */
 #include "src/attention/landmarks.h"
 #include "src/attention/pseudoinverse.h"
 #include "src/attention/running.h"
@@ -142,18 +141,18 @@ static void values_backward(const Landmarks *l, size_t b, const real *f, const r
 
 /* --- F --- */
 
-/* Some landmarks and some positions that meet. */
+/* A block of landmarks and positions that meet. */
 typedef struct Meeting {
     size_t landmark, landmarks, position, positions;
 } Meeting;
 
-/* With b landmarks, all meet the segment that has just become the last ... */
+/* With b landmarks, all meet the new last segment ... */
 static Meeting all_meet_last(size_t b, size_t segment)
 {
     return (Meeting){0, b, (b - 1) * segment, segment};
 }
 
-/* ... and its landmark meets all positions before it. */
+/* ... and its landmark meets all earlier positions. */
 static Meeting last_meets_all(size_t b, size_t segment)
 {
     return (Meeting){b - 1, 1, 0, (b - 1) * segment};
@@ -188,7 +187,7 @@ static void meet(const Landmarks *l, const LandmarkText *text, Meeting m)
          plain(text->v + m.position * text->stride, text->stride), GEMM_ADD, weighted, width);
 }
 
-/* F and L from the sums. */
+/* Computes F and L from the sums. */
 static void divide(const Landmarks *l, size_t b, LandmarkRows rows)
 {
     size_t width = l->head->width;
@@ -214,7 +213,7 @@ void landmarks_complete(const Landmarks *l, size_t b, const LandmarkText *text,
 
 /* --- backward --- */
 
-/* G and C from those of b + 1 landmarks, whose lse is NULL at the last b. */
+/* Computes G and C from those of b + 1 landmarks; the last b has none, and lse is NULL. */
 static void accumulate(const Landmarks *l, size_t b, LandmarkRows rows, const real *later_lse)
 {
     size_t width = l->head->width;
@@ -276,7 +275,7 @@ void landmarks_backward(const Landmarks *l, size_t b, const AttentionData *data,
     meet_backward(l, data, all_meet_last(b, segment), rows.lse);
 }
 
-/* A mean's gradient goes to all that it is the mean of. */
+/* Distributes the gradient of a mean over its positions. */
 void landmarks_end_backward(const Landmarks *l, const AttentionData *data)
 {
     size_t segment = landmarks_segment(l->head), width = l->head->width;

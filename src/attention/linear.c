@@ -1,16 +1,16 @@
-/* Kinds of linear attention that make features of each number of q and k, or of a row of them;
- * features.c is what they have in common.
+/* Linear attention with elementwise features, or with one softmax per row; features.c is their
+ * engine.
  *
  *   linear        f(x) = elu(x) + 1
  *   relu          f(x) = max(x, 0) + 1/1000
- *   sqrelu        f(x) = max(x, 0)^2 + 1/1000     of rows brought to a mean square of 1
- *   exp           f(x) = exp(x / D^(1/4))         of arguments held to +-15
+ *   sqrelu        f(x) = max(x, 0)^2 + 1/1000     after normalising rows to mean square 1
+ *   exp           f(x) = exp(x / D^(1/4))         arguments clipped to +-15
  *   softmaxfeat   f(x) = softmax(x / D^(1/4))     over the features of a row
  *
- * What relu and sqrelu add keeps the denominators from zero where no feature is alive, and exp
- * cannot vanish either: these need no epsilon. The products of sqrelu grow as the fourth power
- * of what goes in, which is why that is held first. The scale 1 / sqrt(D) of a product of D
- * terms is shared between q and k. */
+ * The 1/1000 of relu and sqrelu keeps denominators positive when no feature is active, and exp
+ * cannot vanish, so these need no epsilon. Products of sqrelu features grow with the fourth
+ * power of the input, hence the normalisation. The scale 1 / sqrt(D) is shared between q and k.
+ */
 #include "src/attention/features.h"
 #include "src/attention/rows.h"
 
@@ -178,7 +178,7 @@ static void softmax_backward(const FeatureRows *rows)
     feature_backward_rows(rows, feature_half_scale(rows->head), feature_softmax_backward);
 }
 
-/* Rows that have no feature in common leave nothing but this in the denominator. */
+/* The denominator of rows that share no feature. */
 static const FeatureMap softmax_map = {
     .forward = softmax_forward, .backward = softmax_backward, .epsilon = (real)1e-10};
 

@@ -1,20 +1,20 @@
 /* Linformer (Wang et al. 2020) in a causal form. The original compresses the keys and values of
- * the whole text to r rows, which lets the past see the future. Here the text is cut into
- * blocks of B positions, and every completed block c leaves r entries,
+ * the whole sequence to r rows, which leaks the future. Here the sequence is cut into blocks of
+ * B positions, and every complete block c is compressed to r entries,
  *
  *   K~_c = E K_c      V~_c = F V_c      E, F: (r, B), parameters of the head
  *
- * and a query in block b sees, in one softmax, the positions of its own block up to itself and
- * the entries of all blocks before b. Their scores get log(B / r) more, so that an entry weighs
- * like the B / r positions that it stands for; E and F start as the means of so many positions
- * each, with some noise. The gradients:
+ * A query in block b sees, in one softmax, the positions of its own block up to itself and the
+ * entries of all earlier blocks. Their scores get log(B / r) added, so that an entry weighs as
+ * much as the B / r positions it stands for. E and F start as means of B / r positions each,
+ * plus noise. The gradients:
  *
- *   dE += dK~_c K_c^T      dK_c += E^T dK~_c      and the same of F, V
+ *   dE += dK~_c K_c^T      dK_c += E^T dK~_c      and likewise for F, V
  *
  * Pooled attention is the same with r = 1 and plain means: no parameters.
  *
- * Keys of different positions cannot be compressed once they are turned by different angles, so
- * rotary angles turn the entries, all of them as if they were at the block's last position. */
+ * Keys rotated by different angles cannot be compressed, so RoPE rotates the entries instead,
+ * as if they were at the block's last position. */
 #include "src/attention/panel.h"
 #include "src/attention/turned.h"
 #include "src/gemm.h"
@@ -46,7 +46,7 @@ static size_t matrices_reals(const AttentionHead *head)
     return 2 * rank(head) * head->options->segment;
 }
 
-/* Entry a takes its share of the segment's positions, at least one. */
+/* Entry a averages its share of the segment's positions, at least one. */
 static void fill_means(real *matrix, size_t entries, size_t segment)
 {
     vector_zero(matrix, entries * segment);
@@ -58,7 +58,7 @@ static void fill_means(real *matrix, size_t entries, size_t segment)
     }
 }
 
-/* The noise is a tenth of what the mean of random vectors would be. */
+/* The noise is a tenth of the size of a mean of random vectors. */
 static void start_matrices(real *own, const AttentionHead *head, RandomKey key)
 {
     size_t segment = head->options->segment, half = rank(head) * segment;
@@ -76,10 +76,10 @@ static size_t blocks(const AttentionHead *head)
     return panel_entries(head) / rank(head);
 }
 
-/* Behind the engine's scratch. */
+/* After the engine's scratch. */
 typedef struct Memory {
-    real *q, *k;             /* (T, D) turned */
-    real *entry_k, *entry_v; /* (blocks, r, D), k turned */
+    real *q, *k;             /* (T, D) rotated */
+    real *entry_k, *entry_v; /* (blocks, r, D), k rotated */
     real *entry_dk, *entry_dv;
     real *means;       /* (B), for pooled attention */
     const real *e, *f; /* (r, B) */
@@ -131,7 +131,7 @@ static void compress(real *entries, const real *matrix, const real *x,
              entries + c * r * width, width);
 }
 
-/* Whose angles turn an entry: the last position of its block. */
+/* The position whose angles rotate an entry: the last of its block. */
 static size_t angles_of(size_t entry, const AttentionHead *head)
 {
     return (entry / rank(head) + 1) * head->options->segment - 1;
@@ -226,8 +226,8 @@ static void backward(const AttentionData *data, const AttentionHead *head)
 
 /* --- decoding --- */
 
-/* Adds a position's share to the entries of its block, which are complete, and turned, when it
- * is the last. */
+/* Adds a position's share to the entries of its block; the last position completes and rotates
+ * them. */
 static void add_to_entries(const AttentionData *data, const Memory *m, PanelState s,
                            size_t position, const AttentionHead *head)
 {
@@ -254,14 +254,14 @@ static void step(const AttentionData *data, real *state, size_t position,
     add_to_entries(data, &m, panel_state(state, head), position, head);
 }
 
-/* The pairs, and a product of E with the keys and one of F with the values. */
+/* The pairs, and the products E K and F V. */
 static double flop(const AttentionHead *head)
 {
     double compressed = (double)(blocks(head) * head->options->segment);
     return panel_flop(head) + 4 * compressed * (double)(rank(head) * head->width);
 }
 
-/* Not normalised: the rows of F are free to sum to anything. */
+/* Not normalised: the rows of F need not sum to 1. */
 const AttentionKind attention_linformer = {
     .name = "linformer",
     .help =

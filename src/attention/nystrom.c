@@ -1,8 +1,8 @@
 /* Nystrom attention (Xiong et al. 2021), causal by segments. The paper puts landmarks, means of
- * segments, between queries and keys; but its landmarks are of the whole text, so that every
- * position sees the future, and no mask repairs that. Here queries of segment b see their own
- * segment exactly, and earlier ones through the landmarks of these b segments alone. These are
- * means q~_l and k~_l of B positions each, and
+ * segments, between queries and keys. Its landmarks cover the whole sequence, so every position
+ * sees the future, and no mask repairs that. Here queries of segment b see their own segment
+ * exactly, and earlier ones through the landmarks of those b segments only. Landmarks are means
+ * q~_l and k~_l of B positions, and
  *
  *   A = softmax of q~_l . k~_m / sqrt(D) over the landmarks m < b            (b, b)
  *   F = softmax of q~_l . k_j / sqrt(D) over the positions j < b B, times V  (b, D)
@@ -10,13 +10,12 @@
  *   o_i = softmax over the landmarks l < b, of q_i . k~_l / sqrt(D) + log B, with values M_l,
  *         and the own segment's j <= i, of q_i . k_j / sqrt(D), with values v_j
  *
- * A landmark counts as much as the B positions that it stands for. The pseudoinverse A^+ (that
- * of pseudoinverse.h) has negative numbers and rows that do not quite sum to 1, so it acts on
- * values only: weights made with it could sum to nothing.
+ * A landmark weighs as much as the B positions it stands for. The pseudoinverse A^+ (of
+ * pseudoinverse.h) has negative entries and rows that do not quite sum to 1, so it is applied
+ * to values only: weights multiplied by it could sum to zero.
  *
- * What comes through the landmarks is the matter of landmarks.c. Landmarks are of q and k as
- * they come. In the last softmax, rotary angles turn q_i and k_j by their own positions, and
- * k~_l by that of its segment's last. */
+ * landmarks.c computes M. Landmarks are means of unrotated q and k. In the last softmax, RoPE
+ * rotates q_i and k_j by their own positions, and k~_l by the last one of its segment. */
 #include "src/attention/landmarks.h"
 #include "src/attention/pseudoinverse.h"
 #include "src/attention/rows.h"
@@ -24,12 +23,12 @@
 #include "src/attention/turned.h"
 #include "src/gemm.h"
 
-/* Queries that are done together, of one segment. */
+/* Queries of one segment that are processed together. */
 #define TILE ((size_t)64)
 
 /* --- memory --- */
 
-/* Rows that a segment's queries attend to at most. */
+/* The most rows that a segment's queries attend to. */
 static size_t most_keys(const AttentionHead *head)
 {
     return landmarks_count(head) + landmarks_segment(head);
@@ -41,7 +40,7 @@ static size_t tile_rows(const AttentionHead *head)
     return segment < TILE ? segment : TILE;
 }
 
-/* Forward leaves the logarithm of every query's sum, and what the landmarks keep. */
+/* Forward saves every query's lse, and what the landmarks need. */
 static size_t saved_reals(const AttentionHead *head)
 {
     return head->length + landmarks_saved_reals(head);
@@ -56,13 +55,13 @@ static real *landmarks_in(const AttentionData *data, const AttentionHead *head)
 typedef struct Work {
     const AttentionHead *head;
     Landmarks landmarks;
-    real *keys, *values;   /* (most_keys, D) keys turned */
+    real *keys, *values;   /* (most_keys, D) keys rotated */
     real *dkeys, *dvalues; /* (most_keys, D) */
-    real *q, *dq;          /* (segment, D) of the segment at hand, turned */
+    real *q, *dq;          /* (segment, D) of the current segment, rotated */
     real *p, *dp;          /* (tile, most_keys) */
 } Work;
 
-/* What later positions need to know is kept apart, for decoding. */
+/* What later positions need lies in `kept`, since decoding has it in its state. */
 static Work take_work(Arena *kept, Arena *scratch, const AttentionHead *head)
 {
     size_t keys = most_keys(head) * head->width, panel = tile_rows(head) * most_keys(head);
@@ -85,11 +84,11 @@ static Work work_of(const AttentionData *data, const AttentionHead *head)
     return take_work(&arena, &arena, head);
 }
 
-/* Decoding keeps all keys and values too, as a new landmark must meet them. */
+/* Decoding also keeps all keys and values: new landmarks attend to them. */
 typedef struct Decoding {
     Work work;
     real *keys, *values; /* (T, D) */
-    LandmarkRows rows;   /* as nothing is saved */
+    LandmarkRows rows;   /* nothing is saved while decoding */
 } Decoding;
 
 static Decoding take_decoding(Arena *state, Arena *scratch, const AttentionHead *head)
@@ -119,10 +118,10 @@ static size_t scratch_reals(const AttentionHead *head)
 
 /* --- a tile of a segment --- */
 
-/* Some queries of the segment that has b landmarks before it. */
+/* Queries of a segment with b landmarks before it. */
 typedef struct Tile {
-    size_t b, first, rows, keys; /* the first query's place in the segment; the keys seen */
-    size_t position;             /* the first query's, in the text */
+    size_t b, first, rows, keys; /* the first query's index in the segment; visible keys */
+    size_t position;             /* of the first query */
 } Tile;
 
 static Tile tile_at(size_t b, size_t first, size_t count, const AttentionHead *head)
@@ -144,7 +143,7 @@ static real score_scale(const AttentionHead *head)
     return 1 / (real)sqrt((double)head->width);
 }
 
-/* The scores of a tile's queries, which begin at q. */
+/* The scores of a tile's queries, which start at q. */
 static void tile_scores(const Work *w, const real *q, const Tile *tile)
 {
     size_t width = w->head->width;
@@ -157,7 +156,7 @@ static void tile_scores(const Work *w, const real *q, const Tile *tile)
             w->p[i * tile->keys + l] += bias;
 }
 
-/* Out has rows at a distance; lse may be NULL. */
+/* Rows of out have a stride; lse may be NULL. */
 static void attend(real *out, real *lse, const Work *w, const real *q, const Tile *tile)
 {
     tile_scores(w, q, tile);
@@ -204,15 +203,15 @@ static void attend_backward(const AttentionData *data, const Work *w, const Tile
 
 /* --- forward --- */
 
-/* The key of the landmark of a segment, counted from 0; the angles are those of its last
- * position. */
+/* The key of a segment's landmark, counted from 0, rotated by the angles of its last position.
+ */
 static void load_landmark(const Work *w, size_t landmark, size_t angles)
 {
     size_t at = landmark * w->head->width;
     turned_copy(w->keys + at, w->landmarks.k + at, angles, w->head);
 }
 
-/* Fills in the segment behind the landmarks, and gives its length. */
+/* Loads the segment after the landmarks; returns its length. */
 static size_t load_segment(const Work *w, size_t b, const AttentionData *data)
 {
     const AttentionHead *head = w->head;
@@ -250,15 +249,15 @@ static void forward(const AttentionData *data, const AttentionHead *head)
 
 /* --- backward --- */
 
-/* y += x, turned back */
+/* y += x, rotated back */
 static void add_turned_back(real *y, real *x, size_t angles, const AttentionHead *head)
 {
     turn_back(x, angles, head);
     vector_add_scaled(y, x, 1, head->width);
 }
 
-/* Hands the gradients of what a segment has attended to on to positions and landmarks; those of
- * the rows of M stay in dvalues. */
+/* Adds the gradients of a segment's keys and values to positions and landmarks; those of the
+ * rows of M stay in dvalues. */
 static void hand_on(const AttentionData *data, const Work *w, size_t b, size_t count)
 {
     const AttentionHead *head = w->head;
@@ -274,7 +273,7 @@ static void hand_on(const AttentionData *data, const Work *w, size_t b, size_t c
                         (l + 1) * segment - 1, head);
 }
 
-/* Segments from the last to the first: what was later has been dealt with. */
+/* Segments are processed from the last to the first. */
 static void segment_backward(const AttentionData *data, const Work *w, size_t b)
 {
     const AttentionHead *head = w->head;
@@ -334,8 +333,8 @@ static void step(const AttentionData *data, real *state, size_t position,
     }
 }
 
-/* For each number of landmarks a pseudoinverse, at 4 products a step; every landmark meets
- * every position but the last segment's, in two products, and so does every query what it sees.
+/* For each number of landmarks a pseudoinverse with 4 products per step; two products for every
+ * pair of a landmark and a position before the last segment, and of a query and a visible key.
  */
 static double flop(const AttentionHead *head)
 {

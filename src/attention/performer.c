@@ -1,19 +1,18 @@
-/* The Performer (Choromanski et al. 2020): random features whose products are, on average, the
- * exponential itself. With u = x / D^(1/4) and random directions w_1 .. w_m,
+/* Performer (Choromanski et al. 2020): random features whose products equal the exponential in
+ * expectation. With u = x / D^(1/4) and random directions w_1 .. w_m,
  *
  *   f(x)_r = exp(w_r . u - |u|^2 / 2)          E[f(q) . f(k)] / m = exp(q . k / sqrt(D))
  *
- * (a factor 1 / sqrt(m) of the features cancels in the division, so it is left out). Directions
- * come in blocks of D that are orthogonal to each other, each with the length of a Gaussian
- * vector: the estimate is better, and as unbiased. They are drawn, not trained.
+ * (the factor 1 / sqrt(m) of the features cancels in the division and is left out). Directions
+ * are orthogonal in blocks of D, each with the norm of a Gaussian vector (FAVOR+): this lowers
+ * the variance and keeps the estimate unbiased. They are random, not trained.
  *
- * A common factor of all features of a query cancels as well: |q|^2 is left out, and the
- * largest feature of a query becomes 1, whatever the others. That cannot be had for keys, as a
- * maximum over them would let the future look back. Nothing is subtracted there but |u|^2 / 2,
- * which bounds the exponent by |w|^2 / 2, about D / 2; it is held to 60 for the sake of wide
- * heads. A key of great length could lose all its features to underflow: they have 1e-12 added,
- * and texts of nothing else are weighed evenly. That keeps denominators from zero without an
- * epsilon that short keys would feel. */
+ * A common factor of all features of a query cancels too: |q|^2 is left out, and a query's
+ * largest feature is scaled to 1. Keys must not be scaled so: a maximum over keys would leak
+ * the future. Only |u|^2 / 2 is subtracted there, which bounds the exponent by |w|^2 / 2, about
+ * D / 2; it is clipped at 60 for large heads. A key of large norm could lose all its features
+ * to underflow, so 1e-12 is added to them: sequences of such keys get even weights. That keeps
+ * denominators positive without an epsilon, which would distort keys with small features. */
 #include "src/attention/features.h"
 #include "src/gemm.h"
 
@@ -50,8 +49,8 @@ static void scale_to(real *x, double length, size_t width)
         x[i] = (real)(scale * (double)x[i]);
 }
 
-/* Takes from the last of the rows what it has of those before it: Gram-Schmidt. One run leaves
- * rounding behind that a second removes. */
+/* Gram-Schmidt: removes from the last row its components along the earlier ones. A second run
+ * removes the rounding errors of the first. */
 static void make_orthogonal(real *rows, size_t last, size_t width)
 {
     real *x = rows + last * width;
@@ -64,7 +63,7 @@ static void make_orthogonal(real *rows, size_t last, size_t width)
         }
 }
 
-/* A Gaussian vector's length does not depend on its direction, so each row keeps its own. */
+/* Each row keeps its norm: that of a Gaussian vector is independent of its direction. */
 static void start_own(real *own, const AttentionHead *head, RandomKey key)
 {
     size_t width = head->width;
@@ -81,7 +80,7 @@ static void start_own(real *own, const AttentionHead *head, RandomKey key)
 
 /* --- features --- */
 
-/* Of a query: the largest is 1. */
+/* Features of a query: the largest is 1. */
 static void query_row(real *restrict y, size_t features)
 {
     real most = vector_max(y, features);
@@ -116,7 +115,7 @@ static void forward(const FeatureRows *rows)
     }
 }
 
-/* dy becomes the gradient of the exponents; returns its sum. */
+/* Turns dy into the gradient of the exponents; returns its sum. */
 static real exponents_backward(real *restrict dy, const real *restrict y, bool keys,
                                size_t features)
 {
@@ -149,7 +148,7 @@ static void backward(const FeatureRows *rows)
          GEMM_ADD, rows->dx, head->stride);
 }
 
-/* Besides the engine's work, q and k are multiplied by the directions. */
+/* The engine's work, and the products of q and k with the directions. */
 static double flop(const AttentionHead *head)
 {
     return features_flop(head) + 4 * (double)head->length * (double)own_reals(head);

@@ -36,7 +36,7 @@ Pseudoinverse pseudoinverse_at(real *memory, size_t size)
 
 /* --- forward --- */
 
-/* Z = A^T / |A|_1; gives the column with that sum. */
+/* Z = A^T / |A|_1; returns the column with that sum. */
 static size_t first_guess(const Pseudoinverse *p)
 {
     size_t size = p->size, largest = 0;
@@ -89,7 +89,7 @@ void pseudoinverse_forward(const Pseudoinverse *p)
 
 /* --- backward --- */
 
-/* From dZ' to dZ, and to what dA gets. */
+/* From dZ' to dZ; adds to dA. */
 static void step_backward(const Pseudoinverse *p, const real *z, const real *dz_next, real *dz)
 {
     size_t n = p->size;
@@ -110,8 +110,8 @@ static void step_backward(const Pseudoinverse *p, const real *z, const real *dz_
     gemm(n, n, n, 1, transposed(p->a, n), plain(p->dy, n), GEMM_ADD, dz, n);
 }
 
-/* Z = A^T / c with c the largest sum of a column: dA = dZ^T / c, and dc = -(dZ . Z) / c goes to
- * every number of that column. */
+/* Z = A^T / c, where c is the largest column sum: dA = dZ^T / c, and dc = -(dZ . Z) / c is
+ * added to every entry of that column. */
 static void first_guess_backward(const Pseudoinverse *p, const real *dz)
 {
     size_t n = p->size, largest = first_guess(p);

@@ -3,9 +3,9 @@
  *
  *   Z' = Z (13 - A Z (15 - A Z (7 - A Z))) / 4       from   Z = A^T / (|A|_1 |A|_inf)
  *
- * |A|_1 is the largest sum of a column, |A|_inf that of a row, here 1. Six steps hardly see
- * what is small among A's singular values: that keeps the result tame. It is what we define
- * and not an approximation to something else, so backward goes through every step. With
+ * |A|_1 is the largest column sum, |A|_inf the largest row sum, here 1. Six steps barely invert
+ * the small singular values of A, which keeps the result bounded. This result is the
+ * definition, not an approximation, so backward differentiates every step. With
  *
  *   Y = A Z      W = 7 - Y      U = 15 - Y W      R = 13 - Y U      Z' = Z R / 4
  *
@@ -23,8 +23,8 @@ enum { PSEUDOINVERSE_STEPS = 6 };
 /* All matrices are (size, size). */
 typedef struct Pseudoinverse {
     size_t size;
-    real *a, *result;   /* in and out of forward */
-    real *dresult, *da; /* in and out of backward; dresult is lost */
+    real *a, *result;   /* input and output of forward */
+    real *dresult, *da; /* input and output of backward, which overwrites dresult */
     real *z[PSEUDOINVERSE_STEPS + 1], *y, *w, *u, *r;
     real *dz, *dy, *du, *dr;
     real *column_sums; /* (size) */
@@ -34,7 +34,7 @@ size_t pseudoinverse_reals(size_t size);
 Pseudoinverse pseudoinverse_at(real *memory, size_t size);
 
 void pseudoinverse_forward(const Pseudoinverse *p);
-/* Needs what forward has left. */
+/* Needs the intermediate results of forward. */
 void pseudoinverse_backward(const Pseudoinverse *p);
 
 #endif

@@ -1,32 +1,31 @@
-/* LSH attention (the Reformer of Kitaev et al. 2020), made exactly causal. Keys are the queries
- * at length 1, k_j = q_j / |q_j|, and a position looks only at some that probably point its
- * way. These are found by hashing, in a few rounds, each with random directions R_r of its own:
+/* LSH attention (Reformer, Kitaev et al. 2020), made exactly causal. Keys are the normalised
+ * queries, k_j = q_j / |q_j|, and a position attends only to some that probably point its way.
+ * Hashing finds them in a few rounds, each with its own random directions R_r:
  *
  *   h_r(i) = argmax of (q_i R_r, -q_i R_r)         the bucket
  *   A_i^r  = the last `near` positions j < i with h_r(j) = h_r(i), or i itself if there is none
  *   s_ij   = q_i . k_j / sqrt(D)
  *   o_i    = sum over r and j in A_i^r of exp(s_ij) v_j  /  the same sum of exp(s_ij)
  *
- * Softmax round by round, and the rounds weighted by their sums, is this one softmax: what
- * several rounds have found counts as often. So a row carries its largest score and its sum
- * from round to round, and backward needs but the logarithm of the whole sum, lse:
+ * This is the paper's softmax per round with rounds weighted by their sums: a key found in
+ * several rounds counts several times. So a row carries its largest score and its sum from
+ * round to round, and backward needs only the logarithm of the final sum, lse:
  *
  *   p_ij = exp(s_ij - lse_i)         ds_ij = p_ij (do_i . v_j - do_i . o_i)
  *   dv_j = sum of p_ij do_i          dq_i = sum of ds_ij k_j / sqrt(D)
  *   dk_j = sum of ds_ij q_i / sqrt(D), and through it dq_j += (dk_j - k_j (k_j . dk_j)) / |q_j|
  *
- * Hashes have no gradient. With g_ij = ds_ij / (sqrt(D) |q_j|) the first three sums over the
- * vectors q are G Q and G^T Q, and the last term is q_j / |q_j|^2 times the sum of
- * g_ij (q_i . q_j): all there is to keep for it is one number a position.
+ * Hashes have no gradient. With g_ij = ds_ij / (sqrt(D) |q_j|) the sums over q are G Q and
+ * G^T Q, and the last term is q_j / |q_j|^2 times the sum of g_ij (q_i . q_j), one number per
+ * position.
  *
- * The paper sorts positions by bucket and cuts the sorted row into chunks. Then the number of
- * later positions in lower buckets decides where the cuts fall, and so what the past sees. Here
- * the tiles of queries begin anew in every bucket, and the last is filled up with zeros: a
- * position's tile, and its place there, depend on how many earlier positions share its bucket,
- * on nothing else, and not even the rounding knows the future. A tile's keys are its own rows
- * and the `near` before it: a band that two small products serve.
+ * The paper sorts positions by bucket and cuts the sorted row into chunks. There, the number of
+ * later positions in lower buckets moves the cuts, and so what earlier positions see. Here the
+ * tiles of queries start anew in every bucket, and the last one is padded with zeros: a
+ * position's tile and row depend only on how many earlier positions share its bucket, so not
+ * even rounding depends on the future. A tile's keys are its own rows and the `near` before it.
  *
- * The directions see q before the rotary angles do; the angles then turn q, and k with it. */
+ * Hashing uses q before RoPE; RoPE then rotates q, and k with it. */
 #include "src/attention/buckets.h"
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
@@ -34,7 +33,7 @@
 #include "src/gemm.h"
 
 #define TILE    ((size_t)28) /* two strips of gemm's kernel */
-#define EPSILON ((real)1e-6) /* of |q|^2, as a key of length 0 has no direction */
+#define EPSILON ((real)1e-6) /* added to |q|^2: a zero key has no direction */
 
 /* --- memory --- */
 
@@ -43,7 +42,7 @@ static size_t near_of(const AttentionHead *head)
     return head->options->near < head->length ? head->options->near : head->length;
 }
 
-/* Forward leaves the logarithm of every row's sum, and the buckets. */
+/* Forward saves every row's lse, and the buckets. */
 typedef struct Saved {
     real *lse;        /* (T) */
     int32_t *buckets; /* (hashes, T) */
@@ -69,14 +68,14 @@ static Saved saved_of(real *saved, const AttentionHead *head)
     return take_saved(&arena, head);
 }
 
-/* One bucket of a round at work. Rows are its positions in the order of time, and before the
- * end of the last tile zeros. */
+/* The current bucket of a round. Rows are its positions in the order of time, padded with zeros
+ * to the end of the last tile. */
 typedef struct Bucket {
     const AttentionHead *head;
     size_t near;
     size_t count;         /* positions, */
     const int32_t *order; /* these */
-    real *q, *v;          /* (rows, D), q turned */
+    real *q, *v;          /* (rows, D), q rotated */
     real *scale;          /* (rows) 1 / (sqrt(D) |q|): s_ij is q_i . q_j times that of j */
     real *dq, *dv;        /* (rows, D) */
     real *along;          /* (rows) sum of g_ij (q_i . q_j) */
@@ -87,7 +86,7 @@ typedef struct Bucket {
 typedef struct Scratch {
     Bucket bucket;
     real *row_max;     /* (T) forward's largest scores, */
-    real *row_product; /* the same memory: backward's do . o */
+    real *row_product; /* backward: do . o, in the same memory */
     real *projections;
     SortedBuckets sorted;
 } Scratch;
@@ -123,11 +122,11 @@ static Scratch scratch_of(real *scratch, const AttentionHead *head)
     return take_scratch(&arena, head);
 }
 
-/* Of a step: what it sees in all rounds. */
+/* What a decoding step sees in all rounds. */
 typedef struct Sight {
     real *q, *projections;
-    real *p;          /* the weights of those seen */
-    int32_t *seen;    /* their positions */
+    real *p;          /* the weights of the visible positions */
+    int32_t *seen;    /* the visible positions */
     int32_t *buckets; /* (hashes) */
 } Sight;
 
@@ -176,10 +175,10 @@ static void load_bucket(Bucket *b, const Scratch *s, size_t index, const real *q
     vector_zero(b->v + b->count * width, rest * width);
 }
 
-/* Some queries of a bucket, and the keys that any of them sees. */
+/* Queries of a bucket, and the keys that any of them sees. */
 typedef struct Tile {
     size_t query, queries; /* the first row, and how many */
-    size_t key, keys;      /* those `near` before, as far as there are any, and the queries' */
+    size_t key, keys;      /* up to `near` rows before the queries, and the queries' */
 } Tile;
 
 static Tile tile_at(const Bucket *b, size_t query, size_t queries)
@@ -194,7 +193,7 @@ static size_t queries_left(const Bucket *b, size_t query)
     return left < TILE ? left : TILE;
 }
 
-/* P = Q Q^T, of the queries and the keys */
+/* P = Q Q^T, queries by keys */
 static void products(const Bucket *b, const Tile *t)
 {
     size_t width = b->head->width;
@@ -202,7 +201,7 @@ static void products(const Bucket *b, const Tile *t)
          transposed(b->q + t->key * width, width), GEMM_SET, b->p, t->keys);
 }
 
-/* What a query sees, as a range of the tile's keys. */
+/* The range of the tile's keys that a query sees. */
 typedef struct Seen {
     size_t first, count;
 } Seen;
@@ -222,8 +221,8 @@ static void clear_unseen(real *row, Seen seen, size_t keys)
 
 /* --- forward --- */
 
-/* From products to weights under the largest score of this and earlier rounds; what those have
- * summed is brought under the same. */
+/* Turns products into weights relative to the largest score of this and earlier rounds, and
+ * rescales the sums of those. */
 static void weigh_row(const Bucket *b, const Tile *t, size_t row, real *max, real *sum,
                       real *restrict out)
 {
@@ -238,8 +237,8 @@ static void weigh_row(const Bucket *b, const Tile *t, size_t row, real *max, rea
     clear_unseen(p, seen, t->keys);
 }
 
-/* Products of one shape for all tiles at the same place, however many queries there are: other
- * shapes might round otherwise. */
+/* All tiles of a place have products of the same shape, for any number of queries: other shapes
+ * could round differently. */
 static void forward_bucket(const Bucket *b, real *out, real *max, real *sum)
 {
     size_t width = b->head->width, stride = b->head->out_stride;
@@ -304,7 +303,7 @@ static void backward_row(const Bucket *b, const Tile *t, size_t row, real lse,
     clear_unseen(g_row, seen, t->keys);
 }
 
-/* The gradients of the bucket's rows, from the tile's. */
+/* Adds a tile's gradients to those of the bucket's rows. */
 static void products_backward(const Bucket *b, const Tile *t)
 {
     size_t width = b->head->width, keys = t->keys, queries = t->queries;
@@ -340,8 +339,8 @@ static void backward_bucket(const Bucket *b, const AttentionData *data, const re
     }
 }
 
-/* Adds a bucket's gradients to those of its positions. The length of a key is 1 whatever that
- * of q, so the part along q goes: its sum times q / |q|^2. */
+/* Adds a bucket's gradients to those of its positions. A key's norm is 1 whatever q is, so the
+ * component along q is removed: its sum times q / |q|^2. */
 static void scatter(const Bucket *b, real *dq, real *dv)
 {
     size_t width = b->head->width, stride = b->head->stride;
@@ -365,7 +364,7 @@ static void backward(const AttentionData *data, const AttentionHead *head)
         s.row_product[i] = vector_dot(data->dout + row, data->out + row, width);
     }
     rows_zero(data->dq, stride, length, width);
-    rows_zero(data->dk, stride, length, width); /* keys are made of q */
+    rows_zero(data->dk, stride, length, width); /* keys are functions of q */
     rows_zero(data->dv, stride, length, width);
     for (size_t round = 0; round < head->options->hashes; round++) {
         buckets_sort(&s.sorted, saved.buckets + round * length, head);
@@ -431,7 +430,7 @@ static void step(const AttentionData *data, real *state, size_t position,
                           width);
 }
 
-/* For each round two products with what is near, and the hashes. */
+/* Per round: two products with the near keys, and hashing. */
 static double flop(const AttentionHead *head)
 {
     double near = (double)near_of(head), width = (double)head->width;

@@ -1,10 +1,9 @@
-/* Retention (Sun et al. 2023): the state fades at a fixed rate, another in each head,
+/* Retention (RetNet, Sun et al. 2023): the state decays at a fixed rate, which differs by head,
  *
  *   S_i = (1 - 2^-(5+h)) S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D)
  *
- * so that half of what was written is left after 22 positions in the first head, and after
- * twice as many in each further one. So slow a fading says little of what stands where:
- * positions are wanted, too. */
+ * a half-life of 22 positions in the first head, and twice that in each further one. So slow a
+ * decay hardly encodes positions, so a position encoding is on by default. */
 #include "src/attention/decay.h"
 
 #include <math.h>

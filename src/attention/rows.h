@@ -1,10 +1,10 @@
-/* Small things that kinds do with rows of numbers. */
+/* Helpers for rows of numbers. */
 #ifndef LINNET_ROWS_H
 #define LINNET_ROWS_H
 
 #include "src/vector.h"
 
-/* Each row times a number of its own. */
+/* Multiplies each row by its factor. */
 static inline void rows_scale(real *x, size_t stride, const real *factors, size_t rows,
                               size_t width)
 {
@@ -21,7 +21,7 @@ static inline void rows_zero(real *x, size_t stride, size_t rows, size_t width)
         vector_zero(x + i * stride, width);
 }
 
-/* 1 / |x|, safe at 0; and from the gradient of x / |x|, in dx, to that of x. */
+/* 1 / |x|, safe at 0. Backward turns the gradient of x / |x|, in dx, into that of x. */
 static inline real row_unit(const real *x, size_t width)
 {
     return 1 / (real)sqrt((double)(vector_dot(x, x, width) + (real)1e-6));

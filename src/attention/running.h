@@ -1,19 +1,19 @@
-/* A softmax whose scores arrive in parts. A row keeps the largest score so far, and under it
- * the sum of the exponentials; when a part brings a larger score, what was summed is scaled
- * down. At the end the logarithm of the whole sum is all that backward needs. */
+/* Online softmax: scores arrive in parts. A row keeps its largest score so far and the sum of
+ * exponentials relative to it; when a part has a larger score, the sums are rescaled. Backward
+ * needs only the logarithm of the final sum. */
 #ifndef LINNET_RUNNING_H
 #define LINNET_RUNNING_H
 
 #include "src/vector.h"
 
-/* What a row starts from: any score is larger. */
+/* The start of a row: any score is larger. */
 static inline void running_start(real *max, real *sum)
 {
     *max = -INFINITY;
     *sum = 0;
 }
 
-/* Turns scores into weights exp(score - top), and gives their sum. */
+/* Turns scores into weights exp(score - top); returns their sum. */
 static inline real running_weigh(real *restrict scores, size_t count, real top)
 {
     real sum = 0;
@@ -25,8 +25,8 @@ static inline real running_weigh(real *restrict scores, size_t count, real top)
     return sum;
 }
 
-/* Turns scores, at least one, into weights under the largest score so far. Returns the factor
- * for whatever else was summed under the one before. */
+/* Turns at least one score into weights relative to the largest score so far. Returns the
+ * factor that rescales the row's other sums. */
 static inline real running_absorb(real *restrict scores, size_t count, real *max, real *sum)
 {
     real most = vector_max(scores, count), factor = 1;
@@ -39,13 +39,13 @@ static inline real running_absorb(real *restrict scores, size_t count, real *max
     return factor;
 }
 
-/* The logarithm of the sum of the exponentials. */
+/* log-sum-exp */
 static inline real running_lse(real max, real sum)
 {
     return max + (real)log((double)sum);
 }
 
-/* Divides the values that were summed with the weights; the lse takes the place of the sum. */
+/* Divides the weighted sum of values by the sum of weights, which the lse replaces. */
 static inline void running_finish(real *values, size_t width, real max, real *sum)
 {
     real share = 1 / *sum;
@@ -54,7 +54,7 @@ static inline void running_finish(real *values, size_t width, real max, real *su
     *sum = running_lse(max, *sum);
 }
 
-/* All scores of a row at once: the weights then sum to 1. Returns the lse. */
+/* Softmax of a whole row; returns the lse. */
 static inline real running_whole(real *scores, size_t count)
 {
     real max, sum;
@@ -64,8 +64,8 @@ static inline real running_whole(real *scores, size_t count)
     return sum;
 }
 
-/* From scores and the gradient of the weights to the weights and the gradient of the scores;
- * output_product is do . o, the sum of all the row's weights times their gradients. */
+/* Turns scores and the gradient of the weights into the weights and the gradient of the scores;
+ * output_product is do . o, the sum over the row of weights times gradients. */
 static inline void running_backward(real *restrict p, real *restrict dp, size_t count, real lse,
                                     real output_product)
 {

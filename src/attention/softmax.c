@@ -2,16 +2,15 @@
  *
  *   s_ij = q_i . k_j / sqrt(D),   o_i = sum over j <= i of exp(s_ij) v_j / sum of exp(s_ij)
  *
- * and the variant that may look at nothing, as one more key of score b and value 0 joins the
+ * softmax1 lets a query attend to nothing: one more key of score b and value 0 joins the
  * denominator:
  *
  *   o_i = sum over j <= i of exp(s_ij) v_j / (exp(b) + sum of exp(s_ij))
  *
- * With b = 0 it is softmax1, or attention with a zero key and a zero value appended; with a
- * sink, b is a parameter of each head, which starts at 0. How it is computed: panel.c. */
+ * b is 0, or with --sink a parameter of each head that starts at 0. panel.c computes both. */
 #include "src/attention/panel.h"
 
-/* Two products over the causal half of the pairs. */
+/* Two products for the causal half of all pairs. */
 static double flop(const AttentionHead *head)
 {
     return 2 * (double)head->length * (double)head->length * (double)head->width;

@@ -1,8 +1,8 @@
 #include "src/attention/solve.h"
 #include "src/vector.h"
 
-/* A few rows are solved one after another; the rest is products with rows already solved, and
- * with as few as this, those need no packing. */
+/* Rows of a block are solved one by one; the rest are products with solved rows. Products with
+ * this few rows need no packing. */
 #define BLOCK ((size_t)8)
 
 static size_t block_rows(Triangle l, size_t first)
@@ -14,7 +14,7 @@ void solve_lower(Triangle l, real *x, size_t stride, size_t width)
 {
     for (size_t first = 0; first < l.rows; first += BLOCK) {
         size_t end = first + block_rows(l, first);
-        /* X -= L X, of the solved rows above */
+        /* X -= L X, with the solved rows above */
         if (first > 0)
             gemm(end - first, width, first, -1, plain(l.at + first * l.stride, l.stride),
                  plain(x, stride), GEMM_ADD, x + first * stride, stride);
@@ -31,7 +31,7 @@ void solve_lower_transposed(Triangle l, real *x, size_t stride, size_t width)
     for (size_t first = blocks * BLOCK; first > 0;) {
         first -= BLOCK;
         size_t end = first + block_rows(l, first);
-        /* X -= L^T X, of the solved rows below */
+        /* X -= L^T X, with the solved rows below */
         if (end < l.rows)
             gemm(end - first, width, l.rows - end, -1,
                  transposed(l.at + end * l.stride + first, l.stride),

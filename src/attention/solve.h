@@ -1,9 +1,8 @@
-/* Linear equations with the lower triangle of a chunk: what each position writes when that
- * depends on what those before it have written.
+/* Triangular systems, which arise when what a position writes depends on what the earlier ones
+ * have written.
  *
- * L is strictly lower triangular: of the triangle that is given, only what lies below the
- * diagonal is read. X is (rows, width) with a stride of its own; it holds the right-hand sides
- * and then the solution. I + L is never inverted. */
+ * L is strictly lower triangular: only entries below the diagonal are read. X, (rows, width),
+ * holds the right-hand sides and then the solution. I + L is never inverted. */
 #ifndef LINNET_SOLVE_H
 #define LINNET_SOLVE_H
 

@@ -1,18 +1,18 @@
-/* Sparse Transformers (Child et al. 2019): two kinds of heads by turns, those with an even
- * index for what is near and those with an odd one for what is far, softmax attention over
+/* Sparse Transformers (Child et al. 2019): heads alternate between near and far positions. Each
+ * is softmax attention over
  *
  *              even heads             odd heads
  *   strided    i - j < l              i - j a multiple of l
  *   fixed      j in the block of i    j among the last c positions of its block, or j = i
  *
- * for j <= i; l is the period, and the blocks of fixed are l long. Two layers together reach
- * everything; with l near sqrt(T) a query sees about sqrt(T) keys.
+ * for j <= i; l is the period, and the length of the blocks of fixed. Two layers together reach
+ * every position; with l near sqrt(T) a query sees about sqrt(T) keys.
  *
- * The far head of strided falls apart into l texts that do not see each other: the positions r,
- * r + l, r + 2 l and so on, each with plain softmax attention over T / l positions, for which
- * only the strides are l times as large. For the far head of fixed the summaries, the last c
- * positions of each earlier block, are gathered into entries; of its own block a query sees the
- * range that begins with the summary, or with itself if that is earlier. */
+ * The far head of strided splits the sequence into l independent ones: the positions r, r + l,
+ * r + 2 l and so on, each with softmax attention over T / l positions and l times the strides.
+ * For the far head of fixed, the summaries, which are the last c positions of each earlier
+ * block, are gathered into entries; in its own block a query sees the range from the start of
+ * the summary, or itself if that is earlier. */
 #include "src/attention/panel.h"
 #include "src/vector.h"
 
@@ -21,7 +21,7 @@ static bool is_far(const AttentionHead *head)
     return head->index % 2 == 1;
 }
 
-/* Sizes have to serve every head of a kind. */
+/* Sizes must suffice for every head of a kind. */
 static AttentionHead with_index(const AttentionHead *head, size_t index)
 {
     AttentionHead other = *head;
@@ -42,7 +42,7 @@ static size_t texts(const AttentionHead *head)
     return head->length < head->options->period ? head->length : head->options->period;
 }
 
-/* The text of every l-th position from `first` on, for a far head. */
+/* The sequence of every l-th position from `first` on, for a far head. */
 static AttentionHead text_head(const AttentionHead *head, size_t first)
 {
     size_t period = head->options->period;
@@ -67,7 +67,7 @@ static size_t strided_state_reals(const AttentionHead *head)
     return texts(head) * panel_state_reals(&longest);
 }
 
-/* Calls work for every text of a far head, which leaves the lse of one behind another's. */
+/* Calls work for every such sequence; their saved lse lie one after another. */
 static void for_texts(const AttentionData *data, const AttentionHead *head,
                       void (*work)(const AttentionData *data, const AttentionHead *head))
 {
@@ -121,7 +121,7 @@ static void strided_step(const AttentionData *data, real *state, size_t position
     panel_step(data, own, position / period, &longest);
 }
 
-/* A near and a far head make one on average. */
+/* The mean of a near and a far head. */
 static double strided_flop(const AttentionHead *head)
 {
     AttentionHead near = with_index(head, 0);
@@ -188,7 +188,7 @@ static size_t fixed_state_reals(const AttentionHead *head)
     return panel_state_reals(&far);
 }
 
-/* Entries and their gradients lie behind the engine's scratch. */
+/* Entries and their gradients lie after the engine's scratch. */
 static PanelSource gather(const AttentionData *data, const AttentionHead *head)
 {
     size_t width = head->width, entries = panel_entries(head), stride = head->stride;

@@ -1,20 +1,19 @@
 /* Linear attention with the first terms of the exponential's Taylor series.
  *
- *   taylor    1 + tau cos(q, k): the first order, of rows of length 1. With tau below 1 no
- *             weight can vanish, and no denominator.
- *   taylor2   1 + s + s^2 / 2,  s = q . k / sqrt(d): the second order, never below 1/2.
+ *   taylor    1 + tau cos(q, k): first order, with normalised rows. tau < 1 keeps weights and
+ *             denominators positive.
+ *   taylor2   1 + s + s^2 / 2,  s = q . k / sqrt(d): second order, at least 1/2.
  *
- * Either weight is a product of features, those of taylor being sqrt(tau) x / |x| and 1. With
- * u = x / d^(1/4), those of taylor2 are u, all products u_a u_b of two different numbers, all
- * squares u_a^2 / sqrt(2), and 1: 153 for d = 16, which is why d is never larger. Of wider
- * heads 16 numbers of q and k are taken, evenly spaced in both halves, so that they still are
- * whole planes of the rotary angles, and v keeps its width. Features of long rows cancel where
- * s is small, and what is left is rounding; so u is shortened to a length of 6, which scores up
- * to 36 do not need to exceed.
+ * Either weight is a product of features. Those of taylor are sqrt(tau) x / |x| and 1. With
+ * u = x / d^(1/4), those of taylor2 are u, all products u_a u_b with a < b, all squares
+ * u_a^2 / sqrt(2), and 1: 153 for d = 16, which is the largest d. Larger heads use 16 numbers
+ * of q and k, evenly spaced in both halves so that RoPE rotates whole planes; v keeps its
+ * dimension. Features of rows with a large norm cancel where s is small and leave rounding
+ * errors, so the norm of u is clipped to 6, which allows scores up to 36.
  *
- * Inside a chunk pairs are weighed by their few leading features, x / |x| or u, and the series
- * itself; only what comes through the state needs them all. Rows of features are filled up with
- * zeros to a multiple of 8. */
+ * Inside a chunk, pairs are weighed by their few leading features, x / |x| or u, and the series
+ * itself; only the state needs all features. Rows of features are padded with zeros to a
+ * multiple of 8. */
 #include "src/attention/features.h"
 #include "src/attention/rows.h"
 
@@ -23,7 +22,7 @@ static size_t padded(size_t features)
     return (features + 7) / 8 * 8;
 }
 
-/* The feature that is 1, and zeros to the row's end. */
+/* The feature 1, and zeros to the end of the row. */
 static void end_row(real *y, size_t at, size_t features)
 {
     y[at] = 1;
@@ -117,7 +116,7 @@ const AttentionKind attention_taylor = {
 
 enum { MOST_NUMBERS = 16 };
 
-/* d, how many numbers of a row count. */
+/* d, the numbers of a row in use. */
 static size_t numbers_of(const AttentionHead *head)
 {
     return head->width < MOST_NUMBERS ? head->width : MOST_NUMBERS;
@@ -129,8 +128,8 @@ static size_t second_features(const AttentionHead *head)
     return padded(d + d * (d + 1) / 2 + 1);
 }
 
-/* Which numbers these are, and the scale that makes them u. Planes of angles are made of a
- * number from each half. */
+/* Their indices, and the scale that makes them u. A plane of RoPE has one number in each half.
+ */
 typedef struct Numbers {
     size_t d, chosen[MOST_NUMBERS];
     real scale;
@@ -150,7 +149,7 @@ static Numbers choose_numbers(const AttentionHead *head)
 #define LONGEST   ((real)6)
 #define HALF_ROOT ((real)0.70710678118654752)
 
-/* u before it is shortened, and what shortens it where that is below 1. */
+/* Loads u before clipping; returns the factor that clips it. */
 static inline real load_row(real *restrict u, const real *restrict x, const Numbers *numbers)
 {
     for (size_t a = 0; a < numbers->d; a++)
@@ -158,10 +157,10 @@ static inline real load_row(real *restrict u, const real *restrict x, const Numb
     return LONGEST / (real)sqrt((double)vector_dot(u, u, numbers->d));
 }
 
-/* Products of two numbers lie in the order of their distance e in the row, the longest first:
- * u_a u_(a+e) for all a that have a partner. Loops run over the whole row nevertheless, as
- * there are zeros around u: what is written too far the next distance overwrites, and what is
- * read too far is multiplied by zero. The last distance, 0, is as long as the row. */
+/* Products u_a u_(a+e) are ordered by the distance e, the largest first. Loops run over the
+ * whole row all the same, since u is padded with zeros: the next distance overwrites what is
+ * written too far, and what is read too far is multiplied by zero. The last distance, 0, fills
+ * the row. */
 static inline void products(real *restrict y, const real *restrict u, size_t d)
 {
     for (size_t e = d; e-- > 1; y += d - e)
@@ -196,7 +195,7 @@ static void second_forward(const FeatureRows *rows)
         limit = limit < 1 ? limit : 1;
         for (size_t a = 0; a < d; a++)
             y[a] = u[a] *= limit;
-        if (d == MOST_NUMBERS) /* a length that the compiler knows */
+        if (d == MOST_NUMBERS) /* a length known to the compiler */
             products(y + MOST_NUMBERS, u, MOST_NUMBERS);
         else
             products(y + d, u, d);
@@ -204,7 +203,7 @@ static void second_forward(const FeatureRows *rows)
     }
 }
 
-/* From the gradient of u, once shortened, to that of x. */
+/* From the gradient of the clipped u to that of x. */
 static void row_backward(real *restrict dx, real *restrict du, const real *restrict x,
                          const Numbers *numbers, size_t width)
 {

@@ -7,7 +7,7 @@ static size_t band_rows(Triangle m, size_t first)
     return m.rows - first < BAND ? m.rows - first : BAND;
 }
 
-/* A band's own square, which the diagonal divides. */
+/* In a band's own square. */
 static void clear_above_diagonal(Triangle m, size_t first)
 {
     size_t count = band_rows(m, first);

@@ -1,10 +1,8 @@
-/* Products with the lower triangle of a square matrix: what the positions of a chunk have to do
- * with those before them, and with themselves. The triangle is taken in bands, so that most of
- * the empty half costs nothing.
+/* Products with the lower triangle of a square matrix, such as the causal scores inside a
+ * chunk. They work band by band, so most of the empty half costs nothing.
  *
- * The triangle is (rows, rows) with a stride of its own; X and Y are (rows, width). What lies
- * above the diagonal is zero inside a band's own square, and is neither written nor read beyond
- * it. */
+ * The triangle is (rows, rows); X and Y are (rows, width). Entries above the diagonal are zero
+ * inside a band's own square, and are neither written nor read elsewhere. */
 #ifndef LINNET_TRIANGLE_H
 #define LINNET_TRIANGLE_H
 

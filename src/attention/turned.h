@@ -1,6 +1,5 @@
-/* Rows as the rotary angles turn them, if there are any, for kinds that turn q and k
- * themselves. The angles are a row of head->rotary: in a step, which has only its own, row 0.
- */
+/* RoPE for kinds that rotate q and k themselves. The angles are a row of head->rotary; a
+ * decoding step has only row 0. */
 #ifndef LINNET_TURNED_H
 #define LINNET_TURNED_H
 

@@ -3,9 +3,9 @@
  *   s_ij = q_i . k_j / sqrt(D)
  *   o_i = sum over i - w < j <= i of exp(s_ij) v_j / sum over the same j of exp(s_ij)
  *
- * so L layers reach L (w - 1) positions back. Decoding keeps a ring of w keys and values.
- * Carried into the next window of a text, the ring is what its first queries still see, as in
- * Transformer-XL; forward keeps a copy of it, in order, for backward. */
+ * so L layers reach L (w - 1) positions back. Decoding keeps a ring of w keys and values. With
+ * --carry-state the ring is carried into the next context window, as in Transformer-XL; forward
+ * keeps a copy of it, in order, for backward. */
 #include "src/attention/panel.h"
 #include "src/vector.h"
 
@@ -14,7 +14,7 @@ static PanelReach reach(const AttentionHead *head)
     return (PanelReach){.window = head->options->window, .block = PANEL_ALL};
 }
 
-/* Positions before the text that its first query sees. */
+/* Positions before the sequence that its first query sees. */
 static size_t past(const AttentionHead *head)
 {
     size_t most = head->options->window - 1;
@@ -23,7 +23,7 @@ static size_t past(const AttentionHead *head)
     return head->position < most ? head->position : most;
 }
 
-/* A ring that goes through a text in windows has room for all that any query sees. */
+/* A carried ring has room for everything that any query sees. */
 static AttentionHead ring_head(const AttentionHead *head)
 {
     AttentionHead ring = *head;
@@ -44,7 +44,7 @@ static size_t saved_reals(const AttentionHead *head)
     return panel_saved_reals(head) + 2 * most * head->width;
 }
 
-/* The past lies behind what the engine saves. */
+/* The past lies after what the engine saves. */
 static PanelSource source_of(const AttentionData *data, const AttentionHead *head)
 {
     real *kept = data->saved + panel_saved_reals(head);
@@ -56,7 +56,7 @@ static PanelSource source_of(const AttentionData *data, const AttentionHead *hea
                          .past = past(head)};
 }
 
-/* Out of the ring, in order. */
+/* Copies the ring, in order. */
 static void keep_past(const AttentionData *data, const AttentionHead *head)
 {
     AttentionHead ring_sizes = ring_head(head);
@@ -70,7 +70,7 @@ static void keep_past(const AttentionData *data, const AttentionHead *head)
     }
 }
 
-/* Into the ring, what later queries may see. */
+/* Stores in the ring what later queries may see. */
 static void carry_out(const AttentionData *data, const AttentionHead *head)
 {
     AttentionHead ring_sizes = ring_head(head);
