@@ -188,9 +188,9 @@ for pair in batch-size=batch block_size=context learning-rate=lr max-iters=steps
 done
 refused 'sample knows --max_new_tokens' 2 "linnet calls it '--length'" \
     "$bin/sample" --max_new_tokens 3 run
-mkdir -p installed/bin installed/share/linnet
+mkdir -p installed/bin installed/share/linnet/models
 cp "$bin/train" installed/bin
-cp -R "$top/models" installed/share/linnet
+cp "$top"/models/*.conf installed/share/linnet/models
 works 'train --preset help' installed/bin/train --preset help
 check 'train --preset help lists the presets' prints '^ *tiny  *[A-Z]'
 refused 'a preset that was mistyped' 2 "did you mean 'tiny'" \
