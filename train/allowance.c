@@ -8,9 +8,8 @@
 
 /* --- the machine --- */
 
-/* Memory that can be had without pushing others out. What the kernel keeps of files, in case
- * they are read again, it gives up for the asking; on a machine that has run for long that is
- * most of it. */
+/* Memory that can be allocated without swapping. The kernel gives up cached files on demand,
+ * and on a machine that has run for long they fill most of the memory. */
 static double available_bytes(void)
 {
     double pages = (double)sysconf(_SC_AVPHYS_PAGES), page = (double)sysconf(_SC_PAGESIZE);
@@ -27,7 +26,7 @@ static double available_bytes(void)
 
 /* --- the process --- */
 
-/* The address space that the process has, and its data; in pages. */
+/* The address space and the data of the process, in pages. */
 static void read_own_size(double *space, double *data)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -56,7 +55,7 @@ static double left_of_process(void)
 
 /* --- control groups --- */
 
-/* The files of each version of them. */
+/* The files of each version. */
 static const struct {
     const char *limit, *usage, *cache;
 } files[] = {
@@ -65,7 +64,7 @@ static const struct {
     [GROUP_VERSION_2] = {"memory.max", "memory.current", "inactive_file "},
 };
 
-/* What one group leaves. Kept files count as used there, and yet are given up for the asking.
+/* Memory that one group leaves. Cached files count as used there, but are given up on demand.
  */
 static double left_of_group(GroupVersion version, const char *folder)
 {
@@ -82,7 +81,7 @@ double allowance_of_groups(const char *root)
     return control_groups_least(root, "memory", left_of_group);
 }
 
-/* --- all of it --- */
+/* --- all limits --- */
 
 Allowance allowance_find(double asked)
 {

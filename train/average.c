@@ -6,7 +6,7 @@ const char *average_name(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
-/* What of the old average is kept. */
+/* The share of the old average that is kept. */
 static double kept(const Average *average, AverageKind kind, double decay)
 {
     double taken = (double)average->taken;

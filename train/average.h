@@ -1,4 +1,5 @@
-/* An average of the weights on their way, which is often better than where they stand. */
+/* Weight averaging (EMA or SWA): an average of the weights often predicts better than the last
+ * weights. */
 #ifndef LINNET_AVERAGE_H
 #define LINNET_AVERAGE_H
 
@@ -8,16 +9,16 @@ typedef enum AverageKind { AVERAGE_NONE, AVERAGE_TAIL, AVERAGE_EMA } AverageKind
 const char *average_name(size_t index);
 
 typedef struct Average {
-    real *weights; /* NULL: none is kept */
-    size_t taken;  /* how often the weights have been taken into it */
-    size_t count;  /* of weights */
+    real *weights; /* NULL: no average */
+    size_t taken;  /* how many times weights were added */
+    size_t count;  /* of reals in weights */
 } Average;
 
-/* Takes in the weights as they are: all with the same share, or older ones with less. An
- * exponential average is short at first, so that the start is soon forgotten. */
+/* Adds the current weights to the average: uniformly (tail), or with exponential decay (ema).
+ * An EMA warms up: its decay is smaller in the first steps, so the start is soon forgotten. */
 void average_take(Average *average, const real *weights, AverageKind kind, double decay);
 
-/* Exchanges the average with the weights, if anything has been taken; twice is nothing. */
+/* Swaps the average with the weights, unless it is empty; a second call undoes it. */
 void average_swap(Average *average, real *weights);
 
 #endif

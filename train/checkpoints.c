@@ -56,8 +56,8 @@ char *checkpoints_newest(const char *folder)
     return NULL;
 }
 
-/* A checkpoint whose settings this program does not know, from another version perhaps, is a
- * fault of the file and not of the command line. */
+/* Settings that this program does not know, perhaps from another version, are an error of the
+ * file, not of the command line. */
 static bool check_stored_settings(const Checkpoint *checkpoint, Error *error)
 {
     Settings stored = {0};
@@ -99,7 +99,7 @@ bool checkpoints_open(Checkpoint *checkpoint, const char *folder, Error *error)
     }
     char *newest = good ? NULL : checkpoints_newest(folder);
     if (newest)
-        *error = first; /* the one that should have been whole */
+        *error = first; /* the newest checkpoint's */
     else if (!good)
         error_set(error, "--resume %s: there is no checkpoint in this directory yet", folder);
     free(newest);

@@ -24,7 +24,7 @@ void folder_free(RunFolder *folder)
     free(folder->path);
     free(folder->best);
     Error error;
-    runlog_close(&folder->log, &error); /* unless its observer did, who tells of errors */
+    runlog_close(&folder->log, &error); /* unless its observer did, which reports errors */
     *folder = (RunFolder){0};
 }
 
@@ -120,7 +120,7 @@ bool folder_create(RunFolder *folder, const Trainer *trainer, Error *error)
     return good;
 }
 
-/* The clock goes on from the last row of the log that still counts. */
+/* The clock continues from the last row of the log up to the checkpoint. */
 static bool read_seconds(const char *log, Progress *progress, Error *error)
 {
     RunLogRow *rows;

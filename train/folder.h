@@ -22,11 +22,11 @@ bool folder_create(RunFolder *folder, const Trainer *trainer, Error *error);
 bool folder_reopen(RunFolder *folder, const char *path, Trainer *trainer,
                    const Checkpoint *checkpoint, Error *error);
 
-/* If the directory was removed during the training, makes it again with the settings and the
+/* If the directory was removed during training, recreates it with the settings and the
  * log so far. Sets *again to whether it was gone. */
 bool folder_restore(RunFolder *folder, const Trainer *trainer, bool *again, Error *error);
 
-/* "ptb" of "../data/ptb.train.txt.gz"; the caller's. */
+/* "ptb" of "../data/ptb.train.txt.gz"; the caller frees. */
 char *folder_stem(const char *corpus);
 
 /* Sets the paths in a run directory; folder_free frees them. */

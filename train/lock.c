@@ -14,7 +14,7 @@
 static int held = -1;
 static char *held_path;
 
-/* Whether the file still has its name: its former owner may have removed it just now. */
+/* Whether the file still exists: its former owner may just have removed it. */
 static bool is_there(int fd, const char *path)
 {
     struct stat own, named;
@@ -27,7 +27,7 @@ void lock_release(void)
     if (held < 0)
         return;
     if (is_there(held, held_path))
-        unlink(held_path); /* before others can have it */
+        unlink(held_path); /* before others can lock it */
     close(held);
     free(held_path);
     held = -1;
@@ -43,7 +43,7 @@ static bool refuse(int fd, const char *folder, Error *error)
                      *owner ? owner : "(not known)");
 }
 
-/* A file system without locks is no reason not to train. */
+/* On a file system without locks, training goes on unlocked. */
 static bool try_lock(int fd)
 {
     int result;
@@ -53,7 +53,7 @@ static bool try_lock(int fd)
     return result == 0 || errno != EWOULDBLOCK;
 }
 
-/* Whoever has it may be about to end: a process that was killed takes a moment to be gone. */
+/* The owner may be about to end: a killed process takes a moment to exit. */
 static bool try_lock_for_a_while(int fd)
 {
     const struct timespec pause = {.tv_nsec = 50000000};
@@ -66,7 +66,7 @@ static bool try_lock_for_a_while(int fd)
     return true;
 }
 
-/* Opens and locks the file; *fd is -1 if it has to be done again. */
+/* Opens and locks the file; *fd is -1 if the caller must try again. */
 static bool take_file(int *fd, const char *path, const char *folder, Error *error)
 {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -88,7 +88,7 @@ static void sign(int fd)
 {
     char *owner = text_format("%ld\n", (long)getpid());
     ssize_t written = ftruncate(fd, 0) == 0 ? pwrite(fd, owner, strlen(owner), 0) : 0;
-    (void)written; /* a full disk: the lock holds all the same, only who has it is not told */
+    (void)written; /* on a full disk the lock holds, only without the ID */
     free(owner);
 }
 

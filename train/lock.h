@@ -1,18 +1,18 @@
-/* One process at a time in a run's folder.
+/* Locks a run directory against a second process.
  *
- * The lock is on a file "lock" in it that holds the number of the process. It is the system
- * that keeps it: it ends with the process, however that ends, so that a file that a killed one
- * left behind is in nobody's way. There is one lock per process. */
+ * The lock is on a file "lock" that contains the process ID. The system releases it when the
+ * process ends in any way, so a leftover file of a killed process does no harm. A process holds
+ * one lock at a time. */
 #ifndef LINNET_LOCK_H
 #define LINNET_LOCK_H
 
 #include "src/error.h"
 
-/* Fails if another process has the folder and keeps it for some seconds. What was held before
- * is released. */
+/* Releases the lock held so far. Fails if another process keeps the directory locked for some
+ * seconds. */
 bool lock_take(const char *folder, Error *error);
 
-/* Also happens when the program ends by exit(). */
+/* exit() also does this. */
 void lock_release(void);
 
 #endif

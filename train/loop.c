@@ -24,7 +24,7 @@ typedef struct Loop {
     const Observers *observers;
     Sampling sampling;
     StopAfter stop;
-    double clock;        /* when the session began, less the run's seconds before it */
+    double clock;        /* the session's start, minus the run's earlier seconds */
     double last_seconds; /* training_seconds at the last row of the log */
     size_t last_tokens;
     size_t first_step; /* of this session */
@@ -120,7 +120,7 @@ static void save(Loop *loop)
     note(loop, &loop->last, try_save(loop, &loop->last.why));
 }
 
-/* The last save of the session; now a failure counts. */
+/* The last save of the session: a failure is an error now. */
 static bool save_at_end(Loop *loop, Error *error)
 {
     loop->last.failed = loop->saved_step != loop->trainer->progress.step &&
@@ -183,7 +183,7 @@ static void validate(Loop *loop)
         save_best(loop, &before);
 }
 
-/* Saves the best model that the session before found but could not save. */
+/* Saves the best model that an earlier session found but could not save. */
 static void make_up_for_best(Loop *loop)
 {
     Progress *progress = &loop->trainer->progress, before = *progress;
@@ -317,7 +317,7 @@ static LoopEnd run(Loop *loop, Error *error)
             return LOOP_FAILED;
     if (!save_at_end(loop, error))
         return LOOP_FAILED;
-    if (is_over(trainer)) /* whatever else happened: nothing is left to train */
+    if (is_over(trainer)) /* nothing is left to train, whatever else happened */
         return out_of_patience(trainer) ? LOOP_PATIENCE : LOOP_FINISHED;
     return signals_caught() ? LOOP_SIGNAL : LOOP_STOPPED;
 }

@@ -8,17 +8,17 @@
 
 typedef enum LoopEnd {
     LOOP_FINISHED, /* all steps are done */
-    LOOP_PATIENCE, /* no best for too many validations */
+    LOOP_PATIENCE, /* early stopping */
     LOOP_STOPPED,  /* --stop-after */
     LOOP_SIGNAL,   /* signals_caught says which */
-    LOOP_FAILED    /* the error says why */
+    LOOP_FAILED    /* see the error */
 } LoopEnd;
 
-/* Whether there are steps to do and patience is not at its end, or there is something of the
- * run to be saved that could not be. */
+/* Whether steps remain and early stopping has not ended the run, or a failed save must be
+ * repeated. */
 bool loop_has_work(const Trainer *trainer);
 
-/* Trains until one of these; in every case but the last the run is saved. */
+/* Trains until one of these ends; unless that is LOOP_FAILED, the run is saved. */
 LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers,
                  StopAfter stop, Error *error);
 

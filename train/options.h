@@ -16,13 +16,13 @@ typedef struct TrainOptions {
     size_t on_nan, nan_limit, precision;
 } TrainOptions;
 
-/* In the last one of so many parts of the training, no features are drawn anew. */
+/* Random features are not redrawn in the last fifth of training. */
 enum { SETTLING = 5 };
 
-/* What to do about a step that is not finite. */
+/* On a NaN or infinite loss or gradient. */
 typedef enum OnNan { ON_NAN_STOP, ON_NAN_SKIP } OnNan;
 
-/* What concerns this session and not the run: never stored. */
+/* Options of this session, not of the run: never stored. */
 typedef struct SessionOptions {
     char *run, *resume, *preset, *stop_after;
     size_t threads, max_mem, sample_every;
@@ -48,10 +48,10 @@ char *settings_text(const Settings *settings);
 bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
                    Error *error);
 
-/* When this session is to end before the run does: after so many steps, or seconds. */
+/* --stop-after: a number of steps, or a time. */
 typedef struct StopAfter {
     size_t steps;
-    double seconds; /* 0, as for steps: no such limit */
+    double seconds; /* 0 (steps as well): no limit */
 } StopAfter;
 bool stop_after_read(StopAfter *stop, const char *text, Error *error);
 

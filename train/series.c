@@ -65,7 +65,7 @@ static const char *value_of(const Series *series, size_t axis, size_t combinatio
     return series->axes[axis].values[combination % arrlenu(series->axes[axis].values)];
 }
 
-/* "softmax-seed1": kinds by their name alone, other values after the name of their option. */
+/* "softmax-seed1": kinds by their bare name, other values after the name of their option. */
 static char *name_of(const Series *series, size_t combination)
 {
     char *name = memory_copy_text("");
@@ -127,8 +127,8 @@ static CommandLine line_of(const Series *series, size_t combination)
     return one;
 }
 
-/* Checks the settings of every run before the first is trained. Returns what the names of all
- * run directories have in common, the stem of the corpus; the caller's. */
+/* Checks the settings of every run before the first is trained. Returns the stem of the corpus,
+ * which the names of all run directories share; the caller frees. */
 static char *check(Series *series)
 {
     char *stem = NULL;
@@ -152,7 +152,7 @@ static char *check(Series *series)
     return stem;
 }
 
-/* Whether all run directories of this number are free to be made. */
+/* Whether no run directory of this number exists yet. */
 static bool place(Series *series, const char *stem, size_t number)
 {
     bool has_kinds = false;
@@ -171,7 +171,7 @@ static bool place(Series *series, const char *stem, size_t number)
     return true;
 }
 
-/* Chooses the run directories: inside --run, or in runs/ under names that say what differs. */
+/* Chooses the run directories: inside --run, or in runs/, with names that show what differs. */
 static void place_runs(Series *series, const char *stem)
 {
     const char *parent = command_line_value(series->line, "run");
@@ -182,7 +182,7 @@ static void place_runs(Series *series, const char *stem)
         number++;
 }
 
-/* Becomes the program that compares, which lies beside this one. */
+/* Replaces this program by compare, which lies beside it. */
 static void compare(char **paths)
 {
     char *folder = file_program_folder();

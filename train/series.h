@@ -5,7 +5,7 @@
 
 #include "src/options.h"
 
-/* Whether an option that is not a text has a list of values with commas between. */
+/* Whether an option, other than a text, has a comma-separated list of values. */
 bool series_asked_for(const CommandLine *line);
 
 /* Calls train_one for every combination of the listed values; it returns an exit status and the

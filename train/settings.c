@@ -90,8 +90,7 @@ static bool check_together(const Settings *settings, Error *error)
     return true;
 }
 
-/* An option that was typed and would have no effect is refused: it would be a promise not kept.
- * Presets may leave such values. */
+/* Refuses options on the command line that would have no effect. Presets may contain them. */
 static bool check_effects(const Settings *settings, const CommandLine *line, Error *error)
 {
     const TrainOptions *train = &settings->train;

@@ -34,7 +34,7 @@ void signals_catch(void)
     sigaction(SIGTERM, &action, NULL);
     struct sigaction before;
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-        sigaction(SIGHUP, &action, NULL); /* nohup asked for a run that outlives its terminal */
+        sigaction(SIGHUP, &action, NULL); /* not under nohup */
 }
 
 int signals_caught(void)
@@ -54,7 +54,7 @@ static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT}
 enum { CRASHES = sizeof crashes / sizeof *crashes };
 static struct sigaction before_crash[CRASHES];
 
-/* The signal comes again when this returns, and then has its usual end, core dump and all. */
+/* The signal is raised again on return, with its default action, core dump included. */
 static void on_crash(int number)
 {
     act_last();

@@ -1,18 +1,18 @@
-/* Signals: those that ask the training to end, and those that end the program on the spot. */
+/* Signals that ask training to stop, and crashes. */
 #ifndef LINNET_SIGNALS_H
 #define LINNET_SIGNALS_H
 
-/* From here on SIGINT, SIGTERM and SIGHUP (unless it was ignored) are remembered, for the loop
- * to end after the step at hand; a second one ends the program at once. */
+/* Catches SIGINT, SIGTERM and SIGHUP (unless it was ignored), so that the loop ends after the
+ * current step; a second signal ends the program at once. */
 void signals_catch(void);
-/* The one that came; 0: none yet. */
+/* The signal caught; 0: none yet. */
 int signals_caught(void);
 
-/* Does as if this one had come, which came to another process of the run. */
+/* Acts as if this signal, which another rank received, had arrived here. */
 void signals_take_over(int number);
 
-/* What else must happen before a signal ends the program on the spot, be it a second interrupt
- * or a crash; it may only call what signal handlers may. NULL: nothing, as at first. */
+/* Sets a function to be called before a second interrupt or a crash ends the program. It must
+ * be async-signal-safe. NULL, the default: none. */
 void signals_set_last_act(void (*act)(void));
 
 #endif

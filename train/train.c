@@ -56,7 +56,7 @@ static const About about = {
     .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
 };
 
-/* The options that only some kinds have, this one among them. */
+/* Prints the options that belong to this kind. */
 static void print_kind_options(const AttentionKind *kind)
 {
     for (size_t i = 0; i < model_option_count; i++) {
@@ -176,11 +176,10 @@ static char *resume_command(const RunFolder *folder)
     return command;
 }
 
-/* A model that predicts worse than all tokens with equal probability has not learned too
- * little: its training diverged. */
+/* A model that predicts worse than the uniform distribution has diverged. */
 static void warn_if_diverged(const Trainer *t)
 {
-    const double margin = 0.5; /* untrained weights are a little worse than that as well */
+    const double margin = 0.5; /* untrained weights are a little worse too */
     const Progress *progress = &t->progress;
     double uniform = log((double)t->model.config.vocabulary);
     if (progress->last_step > 0 && !(progress->last_loss < uniform + margin))
@@ -282,8 +281,8 @@ static void read_all(Settings *settings, StopAfter *stop, const CommandLine *lin
         die("%s", error.text);
 }
 
-/* One run from its settings to its end. Returns the exit status and the path of the run
- * directory, the caller's. */
+/* Trains one run. Returns the exit status and the path of the run directory, which the caller
+ * frees. */
 static int train_one(const CommandLine *line, char **path)
 {
     Trainer trainer = {0};

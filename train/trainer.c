@@ -1,4 +1,4 @@
-/* Making a training run; its steps are in trainer_step.c, saving it in trainer_saving.c. */
+/* Setting up a training run; trainer_step.c has its steps, trainer_saving.c saves it. */
 #include "train/trainer.h"
 #include "eval/write/generator.h"
 #include "models/update.h"
@@ -49,7 +49,7 @@ static bool check_memory(const Trainer *t, Error *error)
                      need / megabyte, allowance.bytes / megabyte, allowance.reason);
 }
 
-/* All that will be taken from here on. */
+/* Counts all memory that will be allocated from here on. */
 static void measure(Trainer *t)
 {
     lay_out(t);
@@ -58,7 +58,7 @@ static void measure(Trainer *t)
         t->memory += generator_bytes(&t->model);
 }
 
-/* How the batch is cut, and the weights, among ranks. */
+/* Splits the batch into shards and the weights into slices, one per rank. */
 static bool plan_shards(Trainer *t, Error *error)
 {
     TrainOptions *train = &t->settings.train;

@@ -9,8 +9,8 @@ static bool finite_reals(const real *values, size_t count)
     return tensor_is_finite(TENSOR_REAL, values, count * sizeof *values);
 }
 
-/* Of the residual stream, which is there before and behind each sublayer. Behind the last its
- * gradient has taken the place of it, and the mean that was taken of it tells. */
+/* Checks the residual stream before or after a sublayer. After the last one its gradient has
+ * replaced it; there, check the mean that the final norm has saved. */
 static bool stream_is_finite(const Trainer *t, size_t place)
 {
     const Pass *pass = &t->pass;
@@ -19,7 +19,7 @@ static bool stream_is_finite(const Trainer *t, size_t place)
     return finite_reals(pass->stream[place], pass->rows * t->model.config.dim);
 }
 
-/* The part of the model that first had a value that is not finite, going forward. The caller
+/* The first part of the model, in the forward pass, with a value that is not finite. The caller
  * frees. */
 static char *part_astray(const Trainer *t)
 {
@@ -32,7 +32,7 @@ static char *part_astray(const Trainer *t)
     return text_format("the head");
 }
 
-/* Going backward, the gradient that was the first. */
+/* The first such gradient in the backward pass. */
 static char *gradient_astray(const Trainer *t)
 {
     const ParamTable *table = &t->model.table;

@@ -61,7 +61,7 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
     }
     bool averaged = t->average.taken > 0;
     Model model = t->model;
-    if (averaged && !with_moments) /* what is to be used, not gone on with */
+    if (averaged && !with_moments) /* a model to use, not to resume from */
         model.base = t->average.weights;
     CheckpointContent content = {.model = &model,
                                  .vocabulary = &t->corpus.vocabulary,
@@ -104,7 +104,7 @@ static bool read_progress(Progress *progress, const Checkpoint *checkpoint, Erro
     return true;
 }
 
-/* What the streams of the epoch have come to, and where. */
+/* Restores the carried states of the streams. */
 static bool load_carried(Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
     if (!t->pass.carries)

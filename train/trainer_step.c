@@ -1,5 +1,5 @@
-/* The steps of a training run: the gradients of its shards, their sum, the update; and what is
- * due between steps. */
+/* Training steps: the gradients of the shards, their sum, the update; and the work between
+ * steps. */
 #include "models/update.h"
 #include "src/optim/schedule.h"
 #include "src/ranks.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* --- places in the run --- */
+/* --- positions in the run --- */
 
 double trainer_epoch(const Trainer *t, size_t steps)
 {
@@ -25,8 +25,8 @@ size_t trainer_next_batch(const Trainer *t)
 
 /* --- gradients --- */
 
-/* The windows of one shard of the batch, and where others have one more, a row that does not
- * count. */
+/* Copies the sequences of one shard of the batch; a shard with one sequence less than others
+ * gets a row without targets. */
 static void cut_shard(Trainer *t, size_t shard)
 {
     const TrainOptions *train = &t->settings.train;
@@ -41,7 +41,7 @@ static void cut_shard(Trainer *t, size_t shard)
     }
 }
 
-/* What the shard's windows go on from, and what they leave. */
+/* Points the pass to the carried states of the shard: where they start, and where they go. */
 static void take_up_carried(Trainer *t, size_t shard, size_t batch)
 {
     size_t reals = t->pass.states_reals;
@@ -58,8 +58,8 @@ static void leave_carried(Trainer *t, size_t shard)
     memcpy(t->carried_next + shard * reals, t->pass.states, reals * sizeof(real));
 }
 
-/* Sums the gradients of a shard of the step's batches, up to one whose loss is not finite;
- * returns how many batches that were. */
+/* Sums the gradients of a shard over the step's batches, stopping at a loss that is not finite;
+ * returns the number of batches computed. */
 static size_t compute_shard(Trainer *t, size_t shard, size_t *tokens)
 {
     const TrainOptions *train = &t->settings.train;
@@ -82,8 +82,8 @@ static size_t compute_shard(Trainer *t, size_t shard, size_t *tokens)
     return i;
 }
 
-/* Of this rank's shards, up to one whose loss is not finite; returns how many batches the last
- * of them came to. */
+/* Computes this rank's shards, stopping at a loss that is not finite; returns the number of
+ * batches that the last shard computed. */
 static size_t compute_gradients(Trainer *t, Step *step)
 {
     size_t batches = 0, tokens = 0;
@@ -106,7 +106,7 @@ static UpdateSlice own_slice(const Trainer *t)
     return (UpdateSlice){t->pieces[ranks_own()], t->pieces[ranks_own() + 1]};
 }
 
-/* The gradient of the whole batch, in this rank's slice, and its length. */
+/* Sums the gradient of the whole batch in this rank's slice; returns its norm. */
 static double sum_gradients(Trainer *t, size_t tokens)
 {
     t->gradient_base = shards_sum(&t->shards);
@@ -132,7 +132,7 @@ static void apply_gradients(Trainer *t, const Step *step)
     ranks_collect(t->model.base, sizeof *t->model.base, t->shards.bounds);
 }
 
-/* Random features that are drawn again from time to time, until the model settles. */
+/* Redraws random features every --redraw steps, except in the last fifth of training. */
 static void redraw_features(Trainer *t)
 {
     size_t every = t->settings.model.own.redraw, step = t->progress.step;
@@ -154,7 +154,8 @@ static void take_average(Trainer *t)
 
 /* --- numbers that are not finite --- */
 
-/* Whether the update can be made in this program's numbers; the optimizer squares it. */
+/* Whether the squared gradient, which the optimizer needs, is finite in this program's numbers.
+ */
 static bool fits(const TrainOptions *train, const Step *step)
 {
     double norm = step->gradient_norm;
@@ -165,8 +166,8 @@ static bool fits(const TrainOptions *train, const Step *step)
     return isfinite((real)(norm * norm));
 }
 
-/* The rank where the first number was that is not finite: in the loss of a shard, or, going
- * backward, in the gradient of a piece. */
+/* The rank with the first number that is not finite: in the loss of a shard, or else in the
+ * gradient of a piece. */
 static size_t rank_astray(const Trainer *t, const Step *step)
 {
     size_t ranks = ranks_count(), bad = 0, rank = 0;

@@ -19,7 +19,7 @@ LoopEnd audience_train(Trainer *trainer, RunFolder *folder, Screen *screen, Stop
 {
     const SessionOptions *options = &trainer->settings.session;
     Observers observers = {0};
-    if (!ranks_first()) /* it is the first that people look at */
+    if (!ranks_first()) /* people look at the first rank */
         return loop_run(trainer, folder, &observers, stop, error);
     EventLog events;
     Samples samples;

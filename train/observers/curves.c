@@ -39,8 +39,7 @@ Chart curves_chart(const Curves *curves, size_t points)
 
 enum { POINTS = 1000 };
 
-/* A log grows for as long as the training goes on; what is kept of it here does not. Row by
- * row, so that a resumed run keeps what it would have kept. */
+/* Thins the rows as the log grows, row by row, so that a resumed run keeps the same ones. */
 static void keep(Curves *curves, const RunLogRow *row)
 {
     enum { MOST = 4 * POINTS };

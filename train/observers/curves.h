@@ -1,5 +1,5 @@
-/* The run's losses so far as a chart, and the observer that keeps it in curves.svg, in the
- * run's folder: drawn anew at each validation. */
+/* A chart of the run's losses so far, and the observer that redraws it in curves.svg in the run
+ * directory at each validation. */
 #ifndef LINNET_CURVES_H
 #define LINNET_CURVES_H
 
@@ -11,16 +11,16 @@ typedef struct Curves {
     const Trainer *trainer;
     char *log, *picture; /* paths, owned */
     char *name;          /* of the run; owned */
-    RunLogRow *rows; /* an array of stb_ds: what the curves need of the log, from before this
-                      * session too */
+    RunLogRow *rows;     /* an array of stb_ds: log rows that the curves need, also from
+                          * earlier sessions */
 } Curves;
 
 void curves_init(Curves *curves, const Trainer *trainer, const RunFolder *folder);
 void curves_free(Curves *curves);
 extern const ObserverCalls curves_calls;
 
-/* The chart, of at most so many points a curve; its size and whether it has colour are the
- * caller's to set, compare_chart_free frees it. */
+/* The chart, with at most `points` points per curve. The caller sets its size and colour, and
+ * frees it with compare_chart_free. */
 Chart curves_chart(const Curves *curves, size_t points);
 
 #endif

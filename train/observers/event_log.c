@@ -10,7 +10,7 @@ void event_log_init(EventLog *log, const Trainer *trainer, const char *folder)
     *log = (EventLog){.trainer = trainer, .folder = folder, .file = {.fd = -1}};
 }
 
-/* As Markdown that shows the text as it is: every line is indented. The caller frees. */
+/* Indents every line, so that Markdown shows the text as it is. The caller frees. */
 static char *as_code(const char *text)
 {
     char *code = NULL;

@@ -1,5 +1,5 @@
-/* The observer that writes TensorBoard's event files into the run's folder: a scalar for each
- * number of a row of the log, and as texts the settings and what the model writes. */
+/* The observer that writes TensorBoard event files into the run directory: a scalar for each
+ * number of a log row, and the settings and samples as texts. */
 #ifndef LINNET_EVENT_LOG_H
 #define LINNET_EVENT_LOG_H
 

@@ -11,16 +11,17 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* The second screen; no cursor; no wrapping. And all of that back, in a frame or not. */
+/* Switches to the alternate screen without cursor and wrapping, and back, inside a frame or
+ * not. */
 static const char show_page[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
 static const char hide_page[] = "\033[?2026l\033[0m\033[?7h\033[?25h\033[?1049l";
 
 static struct {
-    volatile sig_atomic_t taken; /* the terminal is ours to give back */
-    volatile sig_atomic_t shown; /* the page is on it */
+    volatile sig_atomic_t taken; /* this program must restore the terminal */
+    volatile sig_atomic_t shown; /* the page is on the screen */
     volatile sig_atomic_t stale;
-    int terminal; /* standard error as it was */
-    FILE *kept;   /* what is written to standard error meanwhile */
+    int terminal; /* the original standard error */
+    FILE *kept;   /* messages written to standard error meanwhile */
     struct termios modes;
     bool has_modes;
     struct sigaction before_stop, before_resize;
@@ -28,7 +29,7 @@ static struct {
     FullscreenLook look;
 } page;
 
-/* --- what signal handlers may call --- */
+/* --- async-signal-safe functions --- */
 
 static void write_all(int to, const char *bytes, size_t size)
 {
@@ -37,20 +38,20 @@ static void write_all(int to, const char *bytes, size_t size)
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
-            return; /* the terminal is gone, or does not want more */
+            return; /* the terminal is gone or blocked */
         bytes += done;
         size -= (size_t)done;
     }
 }
 
-/* A program in the background may write to its terminal, but others are at work there. */
+/* A background program must not draw over those in the foreground. */
 static bool in_foreground(void)
 {
     pid_t group = tcgetpgrp(page.terminal);
     return group < 0 || group == getpgrp();
 }
 
-/* Keys are not echoed into the page. */
+/* Turns the echo of keys on or off. */
 static void set_modes(bool echo)
 {
     if (!page.has_modes || !in_foreground())
@@ -79,7 +80,7 @@ static void hide(void)
     set_modes(true);
 }
 
-/* Puts standard error back, and on it what was kept. */
+/* Restores standard error and prints what was kept. */
 static void give_back(void)
 {
     if (!page.taken)
@@ -102,7 +103,7 @@ static void on_resize(int number)
 
 static void catch_stop(void);
 
-/* Ctrl-Z: stops here, without the page, until somebody says "fg". */
+/* Ctrl-Z: leaves the page and stops until "fg". */
 static void on_stop(int number)
 {
     int reason = errno;
@@ -122,7 +123,7 @@ static void catch_stop(void)
     sigaction(SIGTSTP, &action, NULL);
 }
 
-/* --- taking and giving --- */
+/* --- taking and restoring the terminal --- */
 
 bool fullscreen_is_possible(void)
 {
@@ -135,7 +136,7 @@ static void catch_signals(void)
     sigemptyset(&resize.sa_mask);
     sigaction(SIGWINCH, &resize, &page.before_resize);
     sigaction(SIGTSTP, NULL, &page.before_stop);
-    if (page.before_stop.sa_handler != SIG_IGN) /* no shell that could say "fg" */
+    if (page.before_stop.sa_handler != SIG_IGN) /* there is no shell to continue it */
         catch_stop();
     signals_set_last_act(give_back);
 }
@@ -187,8 +188,7 @@ void fullscreen_leave(void)
 
 FullscreenLook fullscreen_look(void)
 {
-    /* The last column stays free: what is erased to the end of a line begins behind its text.
-     */
+    /* The last column stays free: erasing to the end of a line starts after its text. */
     size_t width = terminal_width(page.terminal);
     return (FullscreenLook){.columns = width > 1 ? width - 1 : 1,
                             .rows = terminal_height(page.terminal),
@@ -201,7 +201,7 @@ bool fullscreen_is_stale(void)
     return page.stale;
 }
 
-/* What takes the screen from the lines drawn last to these, remembering them. */
+/* The escape sequences that turn the lines drawn last into these, which it remembers. */
 static char *changes(char *const *lines, bool all)
 {
     char *text = all ? text_format("\033[2J") : NULL;
@@ -220,7 +220,7 @@ static char *changes(char *const *lines, bool all)
 
 void fullscreen_draw(char *const *lines)
 {
-    show(); /* if it was away */
+    show(); /* if it is not shown */
     if (!page.shown || !in_foreground())
         return;
     FullscreenLook look = fullscreen_look();

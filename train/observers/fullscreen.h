@@ -1,12 +1,10 @@
-/* The whole terminal as a page that is drawn again and again, by ANSI sequences alone.
+/* A full-screen page on the terminal, drawn with ANSI escape sequences alone.
  *
- * The page lies on the terminal's second screen, so that the first is found as it was. Lines
- * that have not changed are not written again, and what is written goes out in one piece
- * between the marks of a synchronized update, so that nothing flickers; a line never wraps.
- * Meanwhile standard error goes into a file, and onto the terminal when the page is gone: a
- * last message is never lost with the page. The terminal gets back what it had whatever
- * happens: at the end, at exit, at a signal or a crash, and while the program is stopped by
- * Ctrl-Z. */
+ * The page uses the terminal's alternate screen, so the normal one stays as it was. Only
+ * changed lines are written, in one piece inside a synchronized update, so nothing flickers;
+ * lines never wrap. Meanwhile standard error goes to a file, and to the terminal when the page
+ * is left, so no message is lost. The terminal is restored in every case: at the end, at exit,
+ * at a signal or a crash, and while Ctrl-Z stops the program. */
 #ifndef LINNET_FULLSCREEN_H
 #define LINNET_FULLSCREEN_H
 
@@ -17,9 +15,9 @@
 /* Whether standard error is a terminal that can be drawn on. */
 bool fullscreen_is_possible(void);
 
-/* Takes the terminal behind standard error; one at a time. */
+/* Takes the terminal of standard error; one page at a time. */
 bool fullscreen_enter(Error *error);
-/* Gives it back; nothing happens if it was not taken. */
+/* Restores it, if it was taken. */
 void fullscreen_leave(void);
 
 typedef struct FullscreenLook {
@@ -28,9 +26,9 @@ typedef struct FullscreenLook {
 } FullscreenLook;
 FullscreenLook fullscreen_look(void);
 
-/* Whether the size has changed, or the page was away, since it was drawn. */
+/* Whether the page must be redrawn: the size changed, or it was hidden. */
 bool fullscreen_is_stale(void);
-/* Draws the page: an array of stb_ds of lines that fit the look, as many as there are. */
+/* Draws the page: an array of stb_ds of lines that fit the size. */
 void fullscreen_draw(char *const *lines);
 
 #endif

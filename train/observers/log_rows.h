@@ -1,11 +1,11 @@
-/* The observer that keeps the run's log.csv. */
+/* The observer that writes the run's log.csv. */
 #ifndef LINNET_LOG_ROWS_H
 #define LINNET_LOG_ROWS_H
 
 #include "train/folder.h"
 #include "train/observers/observer.h"
 
-/* Of a RunFolder, whose log is open. */
+/* `self` is a RunFolder with an open log. */
 extern const ObserverCalls log_rows_calls;
 
 #endif

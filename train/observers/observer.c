@@ -76,7 +76,7 @@ void observers_warned(const Observers *observers, const char *text)
         warn("%s", text);
 }
 
-/* One that failed last time may catch up in its end. */
+/* An observer that failed last time may still succeed at its end. */
 static bool end(Observer *observer, Error *error)
 {
     if (observer->calls->ended)

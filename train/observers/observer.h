@@ -1,11 +1,10 @@
-/* Who is told how a training goes.
+/* Observers of training: screen, log, curves, samples, TensorBoard.
  *
- * The loop trains and knows nothing of screens and files. What is done with its news, each
- * observer decides for itself, in a file of its own: it is a table of functions, NULL for what
- * does not concern it, and whatever they need. They are told in the order of the list. One that
- * cannot start keeps the training from beginning; one that fails later is told on, for a disk
- * that is full today may have room tomorrow, and is an error only if it still fails at the end.
- * Observers look: nothing that they do may change what is trained. */
+ * The loop knows nothing of screens and files; it notifies observers, in the order of the list.
+ * An observer is a table of functions, NULL for events it ignores, and their data. If one
+ * cannot start, training does not begin. One that fails later is still notified, since a full
+ * disk may have room again; it is an error only if it still fails at the end. Observers never
+ * change what is trained. */
 #ifndef LINNET_OBSERVER_H
 #define LINNET_OBSERVER_H
 
@@ -25,7 +24,7 @@ typedef struct ValidationNews {
     bool best;
 } ValidationNews;
 
-/* A text that the model made. */
+/* A text that the model generated. */
 typedef struct SampleNews {
     size_t step;
     double epoch;
@@ -38,16 +37,16 @@ typedef struct ObserverCalls {
     bool (*validated)(void *self, const ValidationNews *news, Error *error);
     bool (*sampled)(void *self, const SampleNews *news, Error *error);
     bool (*logged)(void *self, const RunLogRow *row, Error *error);
-    /* Something went wrong and the training goes on. */
+    /* Something went wrong; training continues. */
     void (*warned)(void *self, const char *text);
-    /* However the training ended, and whether it began or not; only once. */
+    /* Called once, however training ended, even if it did not begin. */
     bool (*ended)(void *self, Error *error);
 } ObserverCalls;
 
 typedef struct Observer {
     const ObserverCalls *calls;
     void *self;
-    bool failing; /* since it last did what it was told */
+    bool failing; /* its last call failed */
     Error why;
 } Observer;
 
@@ -63,9 +62,9 @@ void observers_stepped(const Observers *observers, const StepNews *news);
 void observers_validated(const Observers *observers, const ValidationNews *news);
 void observers_sampled(const Observers *observers, const SampleNews *news);
 void observers_logged(const Observers *observers, const RunLogRow *row);
-/* If none of them takes warnings, it goes where warnings go. */
+/* Without an observer that takes warnings, prints to stderr. */
 void observers_warned(const Observers *observers, const char *text);
-/* All of them are told, the last first; the error is the first one. */
+/* Ends all of them, the last first; returns the first error. */
 bool observers_ended(const Observers *observers, Error *error);
 
 #endif

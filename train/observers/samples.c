@@ -21,7 +21,7 @@ void samples_free(Samples *samples)
     *samples = (Samples){0};
 }
 
-/* Cuts off the texts that were made behind a step: they are going to be made again. */
+/* Cuts off the samples after a step, which will be generated again. */
 static void cut_behind(char *text, size_t step)
 {
     for (char *line = text; *line;) {
@@ -35,7 +35,7 @@ static void cut_behind(char *text, size_t step)
     }
 }
 
-/* A run that goes on has its samples so far. */
+/* A resumed run keeps its earlier samples. */
 static bool started(void *self, Error *error)
 {
     Samples *samples = self;

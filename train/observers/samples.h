@@ -1,6 +1,5 @@
-/* The observer that keeps what the model wrote in samples.txt, in the run's folder: a line
- * "# step N, epoch E", then the text, in which a line that begins with # has a blank before it.
- */
+/* The observer that writes samples.txt in the run directory: a line "# step N, epoch E", then
+ * the text, where lines that begin with # get a blank in front. */
 #ifndef LINNET_SAMPLES_H
 #define LINNET_SAMPLES_H
 
@@ -8,7 +7,7 @@
 
 typedef struct Samples {
     const Trainer *trainer;
-    char *path, *text; /* owned; the text is all that the file holds */
+    char *path, *text; /* owned; the text is the content of the file */
 } Samples;
 
 void samples_init(Samples *samples, const Trainer *trainer, const char *folder);

@@ -34,7 +34,7 @@ char *sampling_write(Sampling *sampling)
     writer_begin(&writer, vocabulary, (WriterStyle){.safe = true, .utf8 = true});
     writer_direct(&writer, stream);
     generator_restart(&sampling->generator);
-    int32_t token = vocabulary->eos; /* a text begins behind the line before it */
+    int32_t token = vocabulary->eos; /* a text starts after a line end */
     for (size_t i = 0; i < SAMPLE_TOKENS; i++) {
         generator_read(&sampling->generator, &token);
         token = generator_pick(&sampling->generator, 0, &options, random_uniform(key, i),

@@ -1,5 +1,5 @@
-/* Texts that the model writes while it is trained, with the weights of the moment: the same at
- * the same step of the same run, however often that is interrupted. */
+/* Samples during training, with the current weights. They depend only on the run and the step,
+ * not on interruptions. */
 #ifndef LINNET_SAMPLING_H
 #define LINNET_SAMPLING_H
 
@@ -15,8 +15,8 @@ typedef struct Sampling {
 void sampling_make(Sampling *sampling, const Trainer *trainer);
 void sampling_free(Sampling *sampling);
 
-/* The text of the moment: UTF-8 in which only line ends are control characters, the last of
- * them at its end. The caller frees. */
+/* Generates a text: UTF-8, without control characters but line ends, the last at its end. The
+ * caller frees. */
 char *sampling_write(Sampling *sampling);
 
 #endif

@@ -33,7 +33,7 @@ void watch_free(Watch *watch)
     *watch = (Watch){0};
 }
 
-/* --- a page in the making: lines that fit the look --- */
+/* --- building a page: lines that fit its size --- */
 
 typedef struct Page {
     FullscreenLook look;
@@ -46,7 +46,7 @@ static void add_line(Page *page, const char *text)
     arrput(page->lines, line);
 }
 
-/* Items with gaps between, on as many lines as they take. Frees them. */
+/* Adds items with gaps between, on as many lines as needed, and frees them. */
 static void add_items(Page *page, char **items, size_t count)
 {
     char *line = NULL;
@@ -79,7 +79,7 @@ static void add_title(Page *page, const char *title)
     free(text);
 }
 
-/* How much of a text fits on a line of so many columns: up to a blank, if there is one. */
+/* How much of a text fits into the columns: up to a blank, if there is one. */
 static size_t fitting(const char *text, size_t columns)
 {
     size_t bytes = 0, blank = 0;
@@ -93,7 +93,7 @@ static size_t fitting(const char *text, size_t columns)
     return text[bytes] && text[bytes] != ' ' && blank > 0 ? blank : bytes;
 }
 
-/* A text of several lines, folded at blanks, as far as it fits on so many lines. */
+/* Adds a text of several lines, wrapped at blanks, up to `most` lines. */
 static void add_folded(Page *page, const char *text, size_t most)
 {
     size_t end = arrlenu(page->lines) + most;
@@ -182,7 +182,7 @@ static void add_sample(Page *page, const Watch *watch, size_t rows)
     size_t end = arrlenu(page->lines) + rows;
     add_title(page, watch->sample_title);
     add_folded(page, watch->sample, rows - 1);
-    while (arrlenu(page->lines) < end) /* what is below it stays in its place */
+    while (arrlenu(page->lines) < end) /* sections below keep their place */
         add_line(page, "");
 }
 
@@ -194,8 +194,8 @@ static void add_messages(Page *page, const Watch *watch, size_t rows)
         add_line(page, watch->messages[i]);
 }
 
-/* The lower sections take a share of the rows and the curves the rest; where the curves would
- * have too little, first the sample makes room, then the messages. */
+/* The lower sections take a share of the rows, the curves the rest. If that is too little for
+ * the curves, the sample is dropped first, then the messages. */
 static void add_sections(Page *page, const Watch *watch)
 {
     enum { LEAST = 2 }; /* of a section: its title and a line */

@@ -12,7 +12,7 @@ typedef struct Watch {
     const RunFolder *folder;
     const Curves *curves; /* which are told first */
     Pace pace;
-    double drawn; /* when, in seconds on a clock that never jumps */
+    double drawn; /* when, in seconds of a monotonic clock */
     Step step;    /* the last one */
     double smoothed_loss;
     char *sample, *sample_title; /* the last one; NULL before the first */
