@@ -1,5 +1,5 @@
-/* A window is a run of targets; its inputs are the same run, one token earlier. The order is
- * drawn again only when the epoch changes, a few milliseconds for a million tokens. */
+/* A window is a run of targets; its inputs are shifted by one token. The order is shuffled only
+ * when the epoch changes, which takes a few milliseconds for a million tokens. */
 #include "data/batches.h"
 #include "data/vocabulary.h"
 #include "src/memory.h"
@@ -62,7 +62,8 @@ static size_t window_of(const Batches *batches, size_t index, size_t row)
     return slot < batches->windows ? batches->order[slot] : batches->windows;
 }
 
-/* Where a window begins, counted from the first one; behind the last one the text ends. */
+/* Where a window begins, relative to the first one; past the last window, the end of the text.
+ */
 static size_t window_begin(const Batches *batches, size_t window)
 {
     if (window >= batches->windows)

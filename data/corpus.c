@@ -1,9 +1,9 @@
-/* From a name to three runs of token ids.
+/* Loads a corpus: from its name to the token ids of three splits.
  *
- * Every text is held whole in memory, read once, so that the vocabulary and the ids come from
- * the same bytes. The three splits are views: into three files, or into the lines of one. The
- * vocabulary is learned from the training text alone; what validation and test bring that is
- * new becomes <unk> and is counted, because a perplexity with many unknown words flatters. */
+ * Every text is read once and held in memory, so that vocabulary and ids come from the same
+ * bytes. The splits are views into three files, or into the lines of one. The vocabulary is
+ * learned from the training text only. New words of the other splits become <unk> and are
+ * counted, because many unknown words make a perplexity look better than it is. */
 #include "data/corpus.h"
 #include "data/corpus_files.h"
 #include "data/reader.h"
@@ -57,9 +57,9 @@ const Option corpus_option_rows[] = {
 /* clang-format on */
 const size_t corpus_option_count = sizeof corpus_option_rows / sizeof *corpus_option_rows;
 
-/* One split's text. Owned is NULL when it is part of the training text's memory. */
+/* One split's text; owned is NULL if it lies in the training text's memory. */
 typedef struct Text {
-    const char *name; /* what errors call it */
+    const char *name; /* for messages */
     char *bytes, *owned;
     size_t size;
 } Text;
@@ -76,7 +76,7 @@ static bool is_blank(const char *text, size_t size)
     return true;
 }
 
-/* Every line has its end here, the last one, too. */
+/* Every line ends in a line end here, the last one too. */
 static void trim_lines(Text *text)
 {
     size_t mark = utf8_mark(text->bytes, text->size);
@@ -104,7 +104,7 @@ static bool read_text(Text *text, const char *path, const CorpusOptions *options
         return false;
     if (is_blank(text->owned, text->size))
         return error_set(error, "%s: the corpus is empty", text->name);
-    if (text->owned[text->size - 1] != '\n') { /* the last line ends like the others */
+    if (text->owned[text->size - 1] != '\n') { /* add the missing last line end */
         text->owned = memory_resize(text->owned, text->size + 2, 1, text->name);
         text->owned[text->size++] = '\n';
         text->owned[text->size] = '\0';
@@ -142,7 +142,7 @@ static size_t count_lines(const char *text, size_t size)
 static void cut_tail(Text *train, Text *tail, size_t lines)
 {
     size_t cut = train->size;
-    while (lines) { /* each turn steps back over one line end to the end of the one before */
+    while (lines) { /* each turn steps back over one line end */
         do
             cut--;
         while (cut > 0 && train->bytes[cut - 1] != '\n');
@@ -152,7 +152,7 @@ static void cut_tail(Text *train, Text *tail, size_t lines)
     train->size = cut;
 }
 
-/* Splits off what no file was found for, and adds to the source what became of the lines. */
+/* Splits off the parts for which no file was found, and describes the split in source. */
 static bool split_off(Text texts[SPLITS], char **source, Error *error)
 {
     enum { PERCENT = 5, WHOLE = 100 };
@@ -228,7 +228,7 @@ static bool tokenize(Corpus *corpus, const Text texts[SPLITS], const Tokenizer *
     return true;
 }
 
-/* The grammar's entropy is one of words, all of them; no other text has a known one. */
+/* The toy corpus with all its words has a known entropy; other texts do not. */
 static double find_floor(const Corpus *corpus, const CorpusFiles *files)
 {
     bool toy = !files->train && !files->valid && !files->test;

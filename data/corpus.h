@@ -10,7 +10,7 @@ typedef struct CorpusOptions {
     size_t tokenizer;   /* index into the table: --tokens */
     size_t vocab_size, min_count;
     bool trim;           /* lines lose the white space at both ends */
-    size_t max_input_mb; /* the most that a file may unpack to */
+    size_t max_input_mb; /* the largest unpacked size of a file */
 } CorpusOptions;
 
 /* The rows --valid --test --tokens --trim --vocab-size --min-count --max-input-mb; the last is
@@ -31,16 +31,15 @@ typedef struct Corpus {
     CorpusSplit train, valid, test;
     Vocabulary vocabulary;
     char *source;         /* one sentence for people: which files, and how they were split */
-    double entropy_floor; /* nats per token that no model can beat; 0 where unknown */
+    double entropy_floor; /* entropy, the lowest possible loss in nats per token; 0: unknown */
 } Corpus;
 
-/* Loads NAME: a file (plain or gzip), "-" for standard input, or the built-in "toy". When NAME
- * is not found as given it is looked for in data/ beside the program's folder; when NAME.EXT
- * does not exist but NAME.train.EXT does, the triple train/valid/test is the corpus (.gz may
- * follow each). A single file is split by lines: the last 5 % are test, the 5 % before it
- * validation. With a known vocabulary (from a checkpoint) none is learned: the corpus gets a
- * copy of it, and its tokenizer counts, not the option's. A missing last line end is added.
- * When loading fails, nothing is left to free. */
+/* Loads NAME: a file (plain or gzip), "-" for standard input, or the built-in "toy". A file
+ * that does not exist as named is looked up in data/ beside the program's directory. If
+ * NAME.EXT does not exist but NAME.train.EXT does, the corpus is the triple train/valid/test
+ * (each may end in .gz). A single file is split by lines: the last 5 % are test, the 5 % before
+ * it validation. A known vocabulary (from a checkpoint) is copied with its tokenizer instead of
+ * learning one. A missing last line end is added. On failure nothing is left to free. */
 bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
                  const Vocabulary *known, Error *error);
 void corpus_free(Corpus *corpus);

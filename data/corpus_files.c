@@ -1,7 +1,7 @@
-/* People type `train ptb.txt` in bin/ or above it, and get-ptb leaves three files in data/. So
- * a name is tried in two places, and in each as one file and as a triple. What was found is
- * said in one sentence, and what was not found is said together with where it was looked for:
- * a search that keeps silent is a search that finds the wrong file. */
+/* People type `train ptb.txt` in bin/ or above it, and get-ptb writes three files to data/. So
+ * a name is tried in two places, in each as one file and as a triple. A sentence says which
+ * files were found, and errors say where they were searched: a silent search finds the wrong
+ * file. */
 #include "data/corpus_files.h"
 #include "data/reader.h"
 #include "src/file.h"
@@ -24,8 +24,8 @@ static bool is_given(const char *path)
     return path && *path;
 }
 
-/* Names may begin with a folder; a NULL folder leaves them as they are. Absolute names are
- * never looked for elsewhere. NULL when there is no such file. */
+/* Finds a file in a directory, or as named if that is NULL. Absolute names are never searched
+ * in a directory. Returns NULL if there is no such file. */
 static char *find_file(const char *folder, const char *name)
 {
     if (folder && name[0] == '/')
@@ -70,7 +70,7 @@ static char *find_member(const char *folder, const char *name, const char *split
     return path;
 }
 
-/* What people read: " in dir", or nothing for a plain name in the current folder. */
+/* For messages: " in dir", or "" for a plain name in the current directory. */
 static char *place_of(const char *folder, const char *name)
 {
     int length = (int)(base_name(name) - name);
@@ -82,7 +82,7 @@ static char *place_of(const char *folder, const char *name)
                   : memory_copy_text("");
 }
 
-/* What is looked for, and what was found so far. */
+/* The search, and what it has found. */
 typedef struct Search {
     const char *name, *valid, *test, *data_folder;
     CorpusFiles *files;
@@ -107,8 +107,8 @@ static void add_member(const Search *search, const char *folder, const char *spl
                     base_name(*path));
 }
 
-/* Whether the folder holds the corpus. A triple that is not whole is one nevertheless, and
- * *good says so: to look on for another one would hide the mistake. */
+/* Whether the directory has the corpus. An incomplete triple ends the search with an error
+ * (*good is false): finding another corpus elsewhere would hide the mistake. */
 static bool find_in(const Search *search, const char *folder, bool *good, Error *error)
 {
     CorpusFiles *files = search->files;
@@ -138,7 +138,7 @@ static bool find_train(const Search *search, Error *error)
 {
     const char *name = search->name;
     bool good = true;
-    /* Before any file: in bin/, a file of that name is a program. */
+    /* First of all: in bin/, a file of that name is a program. */
     if (strcmp(name, TOY) == 0) {
         search->files->title = memory_copy_text("the built-in toy language");
         return true;
@@ -157,14 +157,14 @@ static bool find_train(const Search *search, Error *error)
     return false;
 }
 
-/* A file that was named on its own is looked for in the same places. */
+/* Finds a file given by an option in the same places. */
 static bool find_given(const Search *search, const char *given, const char *option, char **path,
                        Error *error)
 {
     if (!is_given(given))
         return true;
     if (strcmp(given, READER_STANDARD_INPUT) == 0 || file_is_folder(given))
-        *path = memory_copy_text(given); /* of a folder, the reader knows what to say */
+        *path = memory_copy_text(given); /* the reader has an error message for directories */
     else if (!(*path = find_file(NULL, given)))
         *path = find_file(search->data_folder, given);
     return *path || error_set(error, "--%s %s: no such file, neither as given nor in %s",

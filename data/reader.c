@@ -1,10 +1,8 @@
-/* First the raw bytes, then, if they begin like gzip, the unpacked ones.
+/* Reads the raw bytes and, if they start like gzip, unpacks them.
  *
- * gzread would be shorter, but it forgives what must not be forgiven: it takes a file whose end
- * is missing for a complete one until it is closed, and silently drops what follows the last
- * member. A corpus that is quietly 3 % shorter gives wrong numbers, so inflate is called here
- * directly and every byte of the file is accounted for. Unpacking happens once: gzip inside
- * gzip is somebody's data, not ours to guess at. */
+ * gzread would be shorter, but it reports a truncated file only when closing it, and silently
+ * drops data after the last member. A corpus that is quietly 3 % shorter gives wrong numbers,
+ * so this calls inflate and accounts for every byte. gzip inside gzip is unpacked once. */
 #include "data/reader.h"
 #include "src/memory.h"
 
@@ -18,10 +16,10 @@
 
 #define MEGABYTE       ((size_t)1000000)
 #define FIRST_CAPACITY ((size_t)1 << 16)
-#define LONGEST_STEP   ((size_t)1 << 30) /* read and zlib count in less than a size_t */
+#define LONGEST_STEP   ((size_t)1 << 30) /* read and zlib cannot take a whole size_t */
 
-/* Bytes that are still growing. One more than the most is room enough to see that there is
- * more, and the terminating zero takes it in the end. */
+/* A growing buffer. One byte more than the limit is enough to notice that there is more; in the
+ * end it holds the terminating zero. */
 typedef struct Growing {
     const char *name;
     char *bytes;
@@ -78,7 +76,7 @@ static bool is_gzip(const char *bytes, size_t size)
     return size >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
 }
 
-/* Unpacks from where the stream stands to the end of one member. */
+/* Unpacks up to the end of one member. */
 static bool unpack_member(z_stream *stream, const Growing *from, Growing *to, Error *error)
 {
     const char *end = from->bytes + from->size;
@@ -134,7 +132,7 @@ static bool same_moment(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* A writer who is at work shows in the size or the time of the last change. */
+/* A file being written changes its size or modification time. */
 static bool read_snapshot(int fd, Growing *raw, Error *error)
 {
     struct stat before, after;
@@ -142,7 +140,7 @@ static bool read_snapshot(int fd, Growing *raw, Error *error)
         return error_set(error, "%s: %s", raw->name, strerror(errno));
     if (S_ISDIR(before.st_mode))
         return error_set(error, "%s: is a directory; name a text file in it", raw->name);
-    if (S_ISREG(before.st_mode) && before.st_size > 0) /* the usual case takes one allocation */
+    if (S_ISREG(before.st_mode) && before.st_size > 0) /* usually one allocation suffices */
         raw->capacity = smaller((size_t)before.st_size, raw->most) + 1;
     raw->bytes = raw->capacity ? memory_take(raw->capacity, 1, raw->name) : NULL;
     if (!read_raw(fd, raw, error))

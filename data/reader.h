@@ -1,6 +1,6 @@
-/* Reads a whole input into memory: a plain file, a gzip file whatever its name, a pipe, or
- * standard input. Reading once and keeping it all is what makes a run repeatable: the file may
- * change afterwards, and a pipe could not be read again anyway. */
+/* Reads a whole input into memory: a plain file, a gzip file with any name, a pipe, or standard
+ * input. Reading once makes runs repeatable: a file may change later, and a pipe cannot be read
+ * again. */
 #ifndef LINNET_READER_H
 #define LINNET_READER_H
 
@@ -10,12 +10,12 @@
 
 #define READER_STANDARD_INPUT "-"
 
-/* At most most_mb megabytes, unpacked. *bytes gets a terminating zero beyond *size, and is the
- * caller's to free. A file that changes while it is being read is an error, and so is a gzip
- * file that is cut off, damaged, or followed by something else. */
+/* Reads at most most_mb megabytes, unpacked. *bytes, which the caller frees, has a terminating
+ * zero after *size bytes. Fails if the file changes while it is read, or if a gzip file is
+ * truncated, damaged, or followed by other data. */
 bool reader_read(const char *path, size_t most_mb, char **bytes, size_t *size, Error *error);
 
-/* What to call a path before people: itself, or "standard input". */
+/* The path for messages: itself, or "standard input". */
 const char *reader_name(const char *path);
 
 #endif

@@ -1,12 +1,11 @@
 /* The three tokenizers.
  *
- * word and char differ only in where they cut, so they share one way to learn and one way to
- * encode, and each brings a `cut` that finds the next token. The line end comes out of cut as
- * the text "<eos>", which is why a word that the text itself spells "<eos>" is the same token.
+ * word and char differ only in where they cut, so they share the functions that learn and
+ * encode; each has a `cut` that finds the next token. cut returns a line end as the text
+ * "<eos>", so a word spelled "<eos>" is the same token.
  *
- * Learning counts in a vocabulary of all tokens, whose ids are the order in which they came, so
- * that ties need no second number. A token is copied once into a small buffer, to end it with a
- * zero. */
+ * Learning counts all tokens in a vocabulary whose ids are the order of first occurrence, which
+ * also breaks ties. A token is copied once into a small buffer, to end it with a zero. */
 #include "data/utf8.h"
 #include "data/vocabulary.h"
 #include "src/containers.h"
@@ -57,9 +56,9 @@ static size_t cut_character(const char *text, size_t size, size_t *at, const cha
 
 /* --- learning and encoding, by cuts --- */
 
-/* Look-ups need words that end in a zero. A text that was not checked may hold tokens that no
- * vocabulary has; they are turned into one that is never added, the empty one. Tokens are
- * short: a loop is done with one before memchr and memcpy have begun. */
+/* Look-ups need words that end in a zero. Invalid tokens of an unchecked text become the empty
+ * word, which no vocabulary has. Tokens are short, so a loop is faster than memchr and memcpy.
+ */
 static const char *end_word(char *word, const char *token, size_t length)
 {
     bool good = length <= TOKEN_LONGEST;
@@ -71,7 +70,7 @@ static const char *end_word(char *word, const char *token, size_t length)
     return word;
 }
 
-/* All tokens of a text, by first occurrence, and how often each came. */
+/* All tokens of a text, by first occurrence, with their counts. */
 typedef struct Tally {
     Vocabulary tokens;
     size_t *counts; /* by id, an stb_ds array */
@@ -100,7 +99,7 @@ static void tally_free(Tally *tally)
     arrfree(tally->counts);
 }
 
-/* Compares pointers into the counts: where they point tells what came first. */
+/* Compares pointers into the counts; the smaller pointer is the earlier token. */
 static int more_frequent_first(const void *a, const void *b)
 {
     const size_t *x = *(const size_t *const *)a, *y = *(const size_t *const *)b;
@@ -124,7 +123,7 @@ static bool learn_by_cuts(Vocabulary *vocabulary, const char *text, size_t size,
     for (size_t i = 0; i < count; i++)
         order[i] = &tally.counts[i];
     qsort(order, count, sizeof *order, more_frequent_first);
-    /* The special tokens keep their place in the order, but no limit touches them. */
+    /* Limits do not apply to the special tokens, which keep their place in the order. */
     for (size_t i = 0; i < count; i++) {
         const char *word = tally.tokens.words[order[i] - tally.counts];
         bool special = strcmp(word, TOKEN_EOS) == 0 || strcmp(word, unknown) == 0;

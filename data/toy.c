@@ -1,4 +1,4 @@
-/* The toy corpus, and why its entropy is exact.
+/* The toy corpus, and why its entropy is known exactly.
  *
  * A text is a chain of sentences. Each sentence first draws its topic: that of the sentence
  * before with high probability, else one from fixed shares. Those shares are the stationary

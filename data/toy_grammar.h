@@ -1,14 +1,14 @@
-/* The inside of the toy corpus: from tables of templates to a plain weighted grammar.
+/* The grammar of the toy corpus: from tables of templates to a plain weighted grammar.
  *
- * The tables are written for people. A symbol stands in angle brackets and has a form, singular
- * or plural, that it hands down to the symbols of its expansion: "<det> <people> <aside>" needs
- * no rule per number. "<verb.p>" asks for one form instead. Every symbol also has a depth, and
- * a rule that nests costs one level of it; where none is left the rule is gone and the others
- * share its probability. The topic is handed down unchanged, and chooses among word lists.
+ * The tables are for people. A symbol stands in angle brackets and has a form, singular or
+ * plural, which the symbols of its expansion inherit: "<det> <people> <aside>" needs no rule
+ * per number. "<verb.p>" fixes a form. Every symbol also has a depth. A rule that nests uses up
+ * one level; without levels left it is dropped, and the other rules share its probability. The
+ * topic is inherited too, and chooses among word lists.
  *
- * What comes of them is written for machines: one node per (symbol, form, depth, topic), each
- * with weighted choices, each choice a row of words and nodes. All weights are whole numbers
- * and a choice is made with whole numbers, so that a seed gives the same text everywhere. */
+ * The grammar is for machines: one node per (symbol, form, depth, topic), each with weighted
+ * choices, each choice a row of words and nodes. Weights and draws are integers, so that a seed
+ * gives the same text everywhere. */
 #ifndef LINNET_TOY_GRAMMAR_H
 #define LINNET_TOY_GRAMMAR_H
 
@@ -20,7 +20,7 @@ enum { TOY_TOPICS = 6, TOY_DEPTH = 3 };
 typedef enum ToyForm { TOY_SINGULAR, TOY_PLURAL, TOY_PAST } ToyForm;
 
 typedef struct ToyRule {
-    const char *symbol; /* "<det>", or "<det.s>" for a rule that the singular alone has */
+    const char *symbol; /* "<det>", or "<det.s>" for a rule of the singular only */
     uint32_t weight;
     bool nests;
     const char *expansion; /* words and symbols between single spaces; may be empty */
@@ -28,7 +28,7 @@ typedef struct ToyRule {
 
 typedef struct ToyWords {
     const char *symbol;
-    const char *echoes; /* NULL, or the symbol whose latest choice decides this one */
+    const char *echoes; /* NULL, or the symbol whose latest choice this one repeats */
     /* Commonest first, the forms as in "sells/sell/sold". A lone list serves all topics. */
     const char *words[TOY_TOPICS];
 } ToyWords;
@@ -58,7 +58,7 @@ typedef struct ToyNode {
     ToyChoice *choices; /* an stb_ds array */
     uint32_t total;     /* of the choices' weights */
     uint32_t echoes;    /* the symbol whose choice is repeated, or TOY_NONE */
-    /* Expected over all that the node derives. */
+    /* Expected values over the derivations of the node. */
     double entropy, tokens, people;
 } ToyNode;
 
@@ -74,11 +74,11 @@ typedef struct ToyGrammar {
     uint32_t person;          /* the symbol <person>, whose occurrences are counted */
 } ToyGrammar;
 
-/* Mistakes in the tables are programming mistakes, and end in asserts. */
+/* Mistakes in the tables fail assertions. */
 void toy_grammar_begin(ToyGrammar *grammar, const ToyTables *tables);
 void toy_grammar_free(ToyGrammar *grammar);
 
-/* The node of a symbol such as "<fresh>", made with everything below it when it is new. */
+/* The node of a symbol such as "<fresh>"; creates it and everything below it if it is new. */
 uint32_t toy_grammar_node(ToyGrammar *grammar, const char *symbol, size_t topic);
 
 /* One random derivation. Memory holds the latest choice of every symbol, which echoes read. */

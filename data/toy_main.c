@@ -1,4 +1,4 @@
-/* bin/toy: prints the toy corpus, or the entropy that no model of it can beat. */
+/* bin/toy: prints the toy corpus or its entropy, the lowest possible loss. */
 #include "data/toy.h"
 #include "data/toy_story.h"
 #include "src/containers.h"

@@ -1,5 +1,5 @@
-/* A toy text in the making, sentence by sentence: for the program that streams it and the test
- * that compares what sentences cost with what toy_entropy() says. */
+/* Generates a toy text sentence by sentence, for the program that streams it and the test that
+ * compares the sentences' -log p with toy_entropy(). */
 #ifndef LINNET_TOY_STORY_H
 #define LINNET_TOY_STORY_H
 
@@ -9,7 +9,7 @@ typedef struct ToyStory {
     ToyGrammar grammar;
     uint64_t seed, sentences; /* sentences so far */
     uint32_t topic;           /* of the latest one */
-    uint32_t *memory;         /* whom the text has introduced, and all other latest choices */
+    uint32_t *memory;         /* the latest choices, such as the person introduced last */
     uint32_t fresh[TOY_TOPICS], sequel[TOY_TOPICS]; /* the roots */
     size_t tokens;                                  /* so far, line ends counted */
     double surprise;                                /* -log p of the text so far, in nats */

@@ -1,21 +1,21 @@
-/* UTF-8, as strictly as RFC 3629 has it: no overlong forms, no surrogates, nothing beyond
- * U+10FFFF. Two spellings of one character would be two tokens that look the same. */
+/* Strict UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing beyond U+10FFFF. Two
+ * encodings of one character would be two tokens that look the same. */
 #ifndef LINNET_UTF8_H
 #define LINNET_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define UTF8_BYTE_ORDER_MARK "\xEF\xBB\xBF" /* what some editors put at the start of a file */
+#define UTF8_BYTE_ORDER_MARK "\xEF\xBB\xBF" /* some editors write it at the start of a file */
 #define UTF8_LONGEST         4
 
-/* White space as ASCII has it; what Unicode has besides belongs to the words. */
+/* ASCII white space; that of Unicode belongs to words. */
 static inline bool utf8_is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The bytes of the character that the text begins with, or 0 when it begins with none. */
+/* The length in bytes of the first character; 0 if it is not valid UTF-8. */
 size_t utf8_length(const char *text, size_t size);
 
 /* The bytes to skip at the start of a text: 3 for a byte order mark, else 0. */

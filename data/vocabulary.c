@@ -1,14 +1,13 @@
-/* The list of tokens, and the form in which it is kept in a checkpoint.
+/* The list of tokens, and its stored form in a checkpoint.
  *
- * The stored form is plain lines, so that a person can read it and another program can use it.
- * What would break the lines or a terminal is escaped: the char tokenizer really has tokens
- * like a tab or a lone carriage return. Reading accepts exactly what writing makes, because a
- * checkpoint may come from a stranger, and every place that prints tokens relies on it.
+ * The stored form is plain lines, for people and other programs. Characters that would break
+ * lines or a terminal are escaped: the char tokenizer has tokens such as a tab. Reading accepts
+ * only what writing produces, because checkpoints may be forged and printing relies on it.
  *
- * Words are found through a map of stb_ds whose keys are hashes. The hash that stb_ds has for
- * strings is weak: whoever writes a text can fill it with words of one hash, and make every
- * look-up a search through them all. So words are hashed here, with numbers that are secret and
- * new in each run. Ids and outputs do not depend on them: ids are the order of adding. */
+ * An stb_ds map with hashes as keys finds words. stb_ds's own hash for strings is weak: a text
+ * could consist of words with equal hashes, and every look-up would search all of them. So
+ * words are hashed here with secret random numbers, new in every process. Ids do not depend on
+ * them: they are the order of adding. */
 #include "data/vocabulary.h"
 #include "data/utf8.h"
 #include "src/containers.h"
@@ -20,7 +19,7 @@
 
 /* --- finding words --- */
 
-/* Entries stay in the order in which they came, so that a word's index is its id. */
+/* Entries stay in the order of adding, so that a word's index is its id. */
 typedef struct WordEntry {
     uint32_t key; /* the word's hash, or the first free number after it */
 } WordEntry;
@@ -30,7 +29,7 @@ typedef struct WordEntry {
 
 static uint64_t secret[2];
 
-/* Before main, so that no look-up has to ask whether it is there. */
+/* Runs before main, so that look-ups need not check for it. */
 __attribute__((constructor)) static void make_secret(void)
 {
     if (getentropy(secret, sizeof secret) != 0)
@@ -45,7 +44,7 @@ static uint64_t multiply(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Eight bytes at a time, each time multiplied by what nobody knows. */
+/* Multiplies eight bytes at a time by secret numbers. */
 static uint64_t hash_word(const char *word)
 {
     uint64_t hash = secret[0], block = 0;
@@ -60,10 +59,10 @@ static uint64_t hash_word(const char *word)
     return multiply(multiply(hash ^ block, secret[1]) ^ size, secret[1]);
 }
 
-/* The word's id or TOKEN_NONE; *entry is then the one to add. */
+/* The word's id, or TOKEN_NONE; *entry is then the entry to add. */
 static int32_t find(const Vocabulary *vocabulary, const char *word, WordEntry *entry)
 {
-    WordEntry *map = vocabulary->map; /* the macro assigns to it, though nothing moves */
+    WordEntry *map = vocabulary->map; /* the macro assigns to it */
     entry->key = (uint32_t)hash_word(word) & KEY_BITS;
     for (;; entry->key = (entry->key + 1) & KEY_BITS) {
         ptrdiff_t id = map ? hmgeti(map, entry->key) : TOKEN_NONE;
@@ -261,8 +260,8 @@ static const char *read_word(const char *line, size_t length, char *word)
     return size ? NULL : "an empty token";
 }
 
-/* A token must be what the tokenizer would cut out of a text at this place. The place is not
- * the start of a text, where a byte order mark is no token but further on it is one. */
+/* A token must be what the tokenizer would cut out of a text, other than at its start, where a
+ * byte order mark is skipped. */
 static const char *check_word(const Vocabulary *vocabulary, const char *word)
 {
     char text[1 + TOKEN_LONGEST];

@@ -1,21 +1,20 @@
-/* Text to token ids and back.
+/* Tokenizers and vocabularies: text to token ids and back.
  *
- * A Tokenizer is a table row: how a text is cut into tokens, and how tokens become text again.
- * A Vocabulary is what a tokenizer learned from the training text: the list of its tokens.
+ * A Tokenizer is a table row: how to cut a text into tokens and join them again. A Vocabulary
+ * is the list of tokens that a tokenizer learned from the training text.
  *
- *   word  separated by white space, the ASCII kind; every line end is the token <eos>, and so
- *         is a word that the text itself writes as "<eos>". The vocabulary is ordered by
- *         frequency, then by first occurrence. <unk> stands in for words outside it: the
- *         text's own <unk> where it has one, else one that is added at the end.
- *   char  one UTF-8 character each; line ends ("\n" or "\r\n") are <eos>. The <unk> is U+FFFD,
- *         the replacement character, again the text's own where it has one.
- *   byte  256 tokens, fixed; nothing is ever unknown, and line ends are bytes like any other:
- *         the <eos> is byte 10.
+ *   word  separated by ASCII white space; line ends, and words spelled "<eos>", are the token
+ *         <eos>. Ids are ordered by frequency, then by first occurrence. Other words become
+ *         <unk>: the text's own if it has one, else one added at the end.
+ *   char  UTF-8 characters; line ends ("\n" or "\r\n") are <eos>. The <unk> is U+FFFD, the
+ *         replacement character, again the text's own if it has one.
+ *   byte  256 fixed tokens; nothing is unknown. Line ends are bytes like any other: <eos> is
+ *         byte 10.
  *
- * A byte order mark at the start of a text is skipped, by word and char.
+ * word and char skip a byte order mark at the start of a text.
  *
- * Looking something up writes a scratch field inside the map, so a vocabulary serves one
- * thread at a time. */
+ * A look-up writes a scratch field inside the map, so only one thread at a time may use a
+ * vocabulary. */
 #ifndef LINNET_VOCABULARY_H
 #define LINNET_VOCABULARY_H
 
@@ -28,7 +27,7 @@
 #define TOKENS_OF_BYTE 256
 
 typedef struct VocabularyLimits {
-    size_t size;      /* the most tokens to keep, the special ones included; 0: all */
+    size_t size;      /* the largest vocabulary, with special tokens; 0: no limit */
     size_t min_count; /* rarer tokens become <unk> */
 } VocabularyLimits;
 
@@ -43,11 +42,11 @@ typedef struct Tokenizer {
      * text that tokenizer_check would refuse is safe here too: it gives unknown tokens. */
     size_t (*encode)(const Vocabulary *vocabulary, const char *text, size_t size,
                      int32_t **ids);
-    /* The length of the next token from *at on, and where it is; 0 after the last. NULL for
-     * bytes, which need no looking. */
+    /* Finds the next token from *at on; returns its length, 0 after the last. NULL for
+     * bytes. */
     size_t (*cut)(const char *text, size_t size, size_t *at, const char **token);
-    const char *separator; /* what stands between two tokens in running text: " " or "" */
-    const char *unknown;   /* how the <unk> is written; NULL where there is none */
+    const char *separator; /* between two tokens of running text: " " or "" */
+    const char *unknown;   /* the text of <unk>; NULL if there is none */
 } Tokenizer;
 
 struct Vocabulary {
@@ -55,7 +54,7 @@ struct Vocabulary {
     char **words; /* count texts, by id; an stb_ds array */
     size_t count;
     int32_t eos, unk;      /* unk is TOKEN_NONE for bytes */
-    struct WordEntry *map; /* from text to id, an stb_ds map; NULL for bytes */
+    struct WordEntry *map; /* text to id, an stb_ds map; NULL for bytes */
 };
 
 enum { TOKENIZER_WORD, TOKENIZER_CHAR, TOKENIZER_BYTE };
@@ -69,27 +68,25 @@ const char *tokenizer_name(size_t index);      /* the same, for option rows */
 bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *text,
                      size_t size, Error *error);
 
-/* When learning or reading fails, nothing is left to free. */
+/* On failure nothing is left to free. */
 bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
                       size_t size, const VocabularyLimits *limits, Error *error);
 void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary);
 void vocabulary_free(Vocabulary *vocabulary);
 int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word); /* or TOKEN_NONE */
 
-/* Appends a word and returns its id; for those who build a vocabulary. The word must not be
- * in it yet, and is copied. */
+/* Appends a copy of a new word and returns its id. */
 int32_t vocabulary_add(Vocabulary *vocabulary, const char *word);
-/* Makes it the 256 bytes. */
+/* Sets it to the 256 bytes. */
 void vocabulary_add_bytes(Vocabulary *vocabulary);
 
-/* What a token looks like in running text ("\n" for <eos>); the words need the tokenizer's
- * separator between them, none beside a line end. For bytes the text may be any byte, its
- * length is returned. */
+/* The text of a token in running text ("\n" for <eos>), and its length; bytes may be any byte.
+ * Words need the tokenizer's separator between them, except beside line ends. */
 size_t vocabulary_piece(const Vocabulary *vocabulary, int32_t id, const char **piece);
 
-/* The form in which a checkpoint stores it: one token per line (nothing for bytes), a control
- * character written \xNN and a backslash doubled. The caller frees. Reading trusts nothing: it
- * refuses raw control characters, duplicates, invalid UTF-8, whatever learning cannot make. */
+/* The stored form in a checkpoint: one token per line (none for bytes), control characters as
+ * \xNN, backslashes doubled. The caller frees. Reading refuses everything that learning cannot
+ * produce: raw control characters, duplicates, invalid UTF-8. */
 char *vocabulary_write(const Vocabulary *vocabulary, size_t *size);
 bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
                      size_t size, Error *error);

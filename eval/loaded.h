@@ -10,7 +10,7 @@ typedef struct LoadedModel {
     Arena arena; /* of the weights */
 } LoadedModel;
 
-/* From a run folder (its best checkpoint) or a checkpoint file. */
+/* Opens a run directory (its best checkpoint) or a checkpoint file. */
 bool loaded_open(LoadedModel *loaded, const char *run, Error *error);
 void loaded_close(LoadedModel *loaded);
 

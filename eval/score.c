@@ -11,7 +11,7 @@ size_t score_buffer_size(const Pass *pass)
     return 2 * pass->rows;
 }
 
-/* Window w reads up to its end and scores what no window before it has. */
+/* Window w scores the tokens that no earlier window has scored. */
 static size_t window_end(const Windows *w, size_t index)
 {
     size_t end = w->window + index * w->stride;
@@ -51,7 +51,7 @@ static double score_batch(Pass *pass, const Windows *w, size_t batches, size_t b
     return pass_loss(pass, inputs, targets);
 }
 
-/* Ranks share the batches, but where each goes on from the one before, or is listened to. */
+/* Ranks share the batches, unless states are carried or there are listeners. */
 Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners,
                     size_t listener_count, int32_t *buffer)
 {

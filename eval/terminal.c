@@ -55,16 +55,16 @@ bool terminal_is_utf8(void)
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
-        if (value && *value) /* the first that says anything decides */
+        if (value && *value) /* the first variable that is set decides */
             return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
     }
     return false;
 }
 
-/* --- text from elsewhere --- */
+/* --- untrusted text --- */
 
-/* The bytes of the character at c, 0 if it is not well-formed UTF-8; *code gets its number. The
- * zero at the end of a text is no continuation byte, so this never reads beyond it. */
+/* The length in bytes of the character at c, 0 if it is not valid UTF-8; *code is its code
+ * point. The terminating zero is no continuation byte, so this never reads past it. */
 static size_t decode(const unsigned char *c, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -89,7 +89,7 @@ static bool is_obeyed(uint32_t code)
 
 enum { SHOWN = 8 }; /* room for \u202e and its end, and for four bytes of UTF-8 */
 
-/* How to show the character at c; returns the bytes that it takes in the text. */
+/* How to show the character at c; returns its length in bytes. */
 static size_t show(const unsigned char *c, bool utf8, char shown[SHOWN])
 {
     uint32_t code;
@@ -131,7 +131,7 @@ static size_t skip_characters(const char *text, size_t characters)
 
 char *terminal_safe_name(const char *name, size_t columns, bool utf8)
 {
-    /* No byte takes more than the four characters of \x1b. */
+    /* A byte takes at most four characters, as \x1b. */
     char *text = memory_take(strlen(name) * 4 + SHOWN, 1, "a name"), *out = text;
     for (const unsigned char *c = (const unsigned char *)name; *c; out += strlen(out))
         c += show(c, utf8, out);

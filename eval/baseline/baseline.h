@@ -1,16 +1,15 @@
-/* What a corpus can be predicted by without any model of linnet's: the frequencies of its
- * words, and Kneser-Ney n-grams. */
+/* Baselines for a corpus: unigrams, and Kneser-Ney n-grams. */
 #ifndef LINNET_BASELINE_H
 #define LINNET_BASELINE_H
 
 #include "data/corpus.h"
 
 typedef struct UnigramScore {
-    double nats;       /* of the tokens that come in the training text */
-    size_t impossible; /* the others, to which the unigram gives no probability at all */
+    double nats;       /* of the tokens that occur in the training text */
+    size_t impossible; /* the others, whose unigram probability is zero */
 } UnigramScore;
 
-/* By the most likely unigram of the training text, line ends among its words. */
+/* The maximum-likelihood unigram of the training text, line ends included. */
 UnigramScore unigram_score(const Corpus *corpus, const CorpusSplit *split);
 
 /* Scores a split and prints it. */

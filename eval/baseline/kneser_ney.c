@@ -5,7 +5,7 @@
 
 /* --- the tables --- */
 
-/* <s> is the word behind the last of the vocabulary. */
+/* <s> is the word after the last of the vocabulary. */
 static int32_t start_word(const KneserNey *model)
 {
     return (int32_t)model->vocabulary;
@@ -21,13 +21,13 @@ static int32_t last_word(const Ngram *ngram)
     return (int32_t)(ngram->key & UINT32_MAX);
 }
 
-/* By its length and its place there. */
+/* The n-gram of a length at a place. */
 static Ngram *ngram_at(KneserNey *model, size_t length, ptrdiff_t place)
 {
     return length == 0 ? &model->nothing : &model->tables[length][place];
 }
 
-/* What an n-gram of so many words begins with. */
+/* The prefix that an n-gram of n words extends. */
 static Ngram *parent_of(KneserNey *model, size_t length, const Ngram *ngram)
 {
     return ngram_at(model, length - 1, (ptrdiff_t)(ngram->key >> 32));
@@ -35,7 +35,7 @@ static Ngram *parent_of(KneserNey *model, size_t length, const Ngram *ngram)
 
 /* --- counting --- */
 
-/* The n-gram of these words, its place; *is_new says whether it had none before. */
+/* The place of an n-gram, added if missing; *is_new says whether it was. */
 static ptrdiff_t find_or_add(Ngram **table, uint64_t key, bool *is_new)
 {
     ptrdiff_t place = hmgeti(*table, key);
@@ -47,13 +47,13 @@ static ptrdiff_t find_or_add(Ngram **table, uint64_t key, bool *is_new)
     return place;
 }
 
-/* Counts the n-grams that end with a word, of which `depth` words, <s> included, are those of
- * the sentence so far; at[n] becomes the place of the one of n words. */
+/* Counts the n-grams that end with a word; the sentence so far has `depth` words, <s> included.
+ * at[n] becomes the place of the n-gram of n words. */
 static void count_word(KneserNey *model, ptrdiff_t at[NGRAM_LONGEST + 1], int32_t word,
                        size_t depth)
 {
     size_t longest = depth < model->order ? depth : model->order;
-    ptrdiff_t before = 0; /* of n - 1 words, without the last one; of none, to begin with */
+    ptrdiff_t before = 0; /* of the first n - 1 words */
     for (size_t n = 1; n <= longest; n++) {
         bool is_new;
         ptrdiff_t place = find_or_add(&model->tables[n], key_of(before, word), &is_new);
@@ -81,8 +81,8 @@ static void count_text(KneserNey *model, const int32_t *ids, size_t count)
 
 /* --- discounts --- */
 
-/* By how many n-grams of that length have a count of 1 to 4. A text too small to tell has the
- * discounts of an even decline. */
+/* Discounts from the numbers of n-grams with counts 1 to 4; fixed ones if the text is too
+ * small. */
 static void set_discounts(KneserNey *model, size_t length)
 {
     enum { COUNTS = 4 };
@@ -105,7 +105,7 @@ static size_t kind_of(uint32_t count)
     return (count < NGRAM_DISCOUNTS ? count : NGRAM_DISCOUNTS) - 1;
 }
 
-/* What is given back is shared out by the n-grams that begin alike. */
+/* Sums the discounted mass of the n-grams with the same history. */
 static void sum_up(KneserNey *model, size_t length)
 {
     for (ptrdiff_t i = 0; i < hmlen(model->tables[length]); i++) {
@@ -154,7 +154,7 @@ void kneser_ney_read(KneserNey *model, NgramContext *context, int32_t word)
     }
 }
 
-/* From one word to as many as there are; what is not known of few words, is not of more. */
+/* From short to long histories; if a short one is unknown, longer ones are too. */
 double kneser_ney_probability(KneserNey *model, const NgramContext *context, int32_t word)
 {
     double p = 1 / (double)model->vocabulary;

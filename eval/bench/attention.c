@@ -1,5 +1,4 @@
-/* bench attention: time against length, the experiment that attention without softmax is about,
- * with causal attention that is computed. */
+/* bench attention: time of causal attention by sequence length, for any kinds. */
 #include "eval/bench/bench.h"
 #include "eval/draw/svg.h"
 #include "src/containers.h"
@@ -18,7 +17,7 @@ typedef struct Row {
     size_t n, batch;
     Timing forward, backward;
     double utilisation, ratio; /* ratio: to softmax at the same length; NaN without it */
-    double megabytes;          /* kept for backward */
+    double megabytes;          /* saved for backward */
 } Row;
 
 typedef struct Job {

@@ -106,7 +106,7 @@ static const About about = {
     .environment = {&about_kernels, &about_terminal_size, &about_locale},
 };
 
-/* Defaults, then what a preset says of the model, then the command line. */
+/* Defaults, then the model settings of a preset, then the command line. */
 static void read_settings(const OptionGroup groups[2], int argc, char **argv, CommandLine *line)
 {
     Error error;

@@ -1,12 +1,12 @@
-/* The benchmark: each command measures one thing, says what it did, and holds it against the
- * rate at which this machine multiplies matrices, measured in the same run. */
+/* The benchmark: each command measures one thing and compares it with the machine's rate of
+ * matrix products, measured in the same run. */
 #ifndef LINNET_BENCH_H
 #define LINNET_BENCH_H
 
 #include "models/config.h"
 
 typedef struct BenchOptions {
-    ModelConfig model; /* its vocabulary is an option here */
+    ModelConfig model; /* the vocabulary size is an option here */
     size_t batch, threads, repeats, precision, optimizer;
     char *preset;
     char *kinds, *n, *positions; /* lists with commas */
@@ -19,13 +19,13 @@ typedef struct Timing {
     double median, low, high; /* seconds */
 } Timing;
 
-/* Calls the work once to warm up, then times it so often. */
+/* Calls the work once to warm up, then times it `repeats` times. */
 Timing bench_time(void (*work)(void *context), void *context, size_t repeats);
 
-/* The machine's rate: the best that any large product reaches on the team, in FLOP a second. */
+/* The peak rate: the best of several large matrix products on the thread team, in FLOP/s. */
 double bench_roof(size_t repeats);
 
-/* Numbers from "128,1024,6000": an stb_ds array, the caller's. */
+/* Numbers from "128,1024,6000": an stb_ds array, which the caller frees. */
 size_t *bench_list(const char *text, const char *option);
 
 void bench_gemm(const BenchOptions *options);

@@ -1,6 +1,5 @@
-/* bench decode: tokens per second at given positions, and the bytes of state that decoding
- * carries, against the rate at which the machine can read the weights: a step needs them all.
- */
+/* bench decode: tokens per second at given positions, and the bytes of decoding state, compared
+ * with the rate at which the machine can read all weights, which every step needs. */
 #include "eval/bench/bench.h"
 #include "models/pass_mixer.h"
 #include "src/containers.h"
@@ -18,7 +17,7 @@ typedef struct Job {
     size_t position, steps;
 } Job;
 
-/* Steps at one position over and over: what is in the state does not change what it costs. */
+/* Repeats the step at one position: the content of the state does not change its cost. */
 static void decode(void *context)
 {
     Job *job = context;
@@ -33,7 +32,7 @@ static void decode(void *context)
 typedef struct ReadJob {
     const real *at;
     size_t count;
-    real *sums; /* one for each tile */
+    real *sums; /* one per tile */
 } ReadJob;
 
 static void read_tile(void *context, size_t tile, size_t worker)
@@ -44,7 +43,7 @@ static void read_tile(void *context, size_t tile, size_t worker)
                                  team_extent(job->count, READ_TILE, tile));
 }
 
-/* Often enough that waking the team does not count. */
+/* So many that waking the team does not matter. */
 enum { READINGS = 20 };
 
 static void read_all(void *context)
@@ -54,7 +53,7 @@ static void read_all(void *context)
         team_run(team_tiles(job->count, READ_TILE), read_tile, job);
 }
 
-/* How often a second the team can read all weights. */
+/* How many times per second the team can read all weights. */
 static double readings_per_second(const Model *model, size_t repeats)
 {
     ReadJob job = {.at = model->base, .count = model->table.total};

@@ -1,4 +1,4 @@
-/* bench gemm: the machine's rate, and what linnet's own products reach of it. */
+/* bench gemm: the machine's peak, and the share of it that linnet's matrix products reach. */
 #include "eval/bench/bench.h"
 #include "src/gemm.h"
 #include "src/memory.h"

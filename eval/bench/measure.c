@@ -1,4 +1,4 @@
-/* What all commands of the benchmark share: timing, the roof, lists. */
+/* Shared by all benchmarks: timing, the peak, lists. */
 #include "eval/bench/bench.h"
 #include "src/containers.h"
 #include "src/gemm.h"
@@ -45,7 +45,7 @@ static void multiply(void *context)
 
 double bench_roof(size_t repeats)
 {
-    /* Large enough that nothing but the kernel matters, of different depths. */
+    /* So large that only the kernel matters; of different depths. */
     static const size_t shapes[][3] = {
         {4096, 1024, 256}, {4096, 512, 512}, {2048, 2048, 256}, {2048, 1024, 1024}};
     enum { MOST = 4096 * 1024 };

@@ -1,5 +1,5 @@
-/* bench scale: a training step that ranks share (src/ranks.h), against one rank that does it
- * all. A shard is what one rank computes; a step of theirs has as many as there are ranks. */
+/* bench scale: a data-parallel training step (src/ranks.h) compared with one rank that computes
+ * all shards. Each rank computes one shard. */
 #include "eval/bench/bench.h"
 #include "models/pass.h"
 #include "models/shards.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a rank does in a step, in this order. */
+/* The parts of a step, in order. */
 typedef enum Part { COMPUTE, IDLE, EXCHANGE, UPDATE, COLLECT, PARTS } Part;
 
 typedef struct Rig {
@@ -116,7 +116,7 @@ static void shared_step(Rig *rig, double times[PARTS])
         times[part] += at[part + 1] - at[part];
 }
 
-/* All shards on the first rank, while the others sleep. */
+/* All shards on the first rank, while the others wait. */
 static double lonely_step(Rig *rig)
 {
     double start = clock_seconds();
@@ -127,7 +127,7 @@ static double lonely_step(Rig *rig)
     return clock_seconds() - start;
 }
 
-/* Seconds of a step alone, and of a gradient's sum as MPI makes it. */
+/* Seconds of a step on one rank, and of MPI's own sum of a gradient. */
 static double time_alone(Rig *rig, size_t repeats)
 {
     double total = 0;

@@ -1,4 +1,4 @@
-/* bench train: tokens per second of whole training steps, and where the time goes. */
+/* bench train: tokens per second of training steps, and the time of their parts. */
 #include "eval/bench/bench.h"
 #include "models/pass.h"
 #include "models/update.h"
@@ -37,7 +37,7 @@ static void lay_out(Rig *rig)
     rig->scratch = arena_reals(&rig->arena, update_scratch_reals(&rig->model, rig->optimizer));
 }
 
-/* A model and a batch of made-up text. */
+/* A model and a batch of random tokens. */
 static void rig_make(Rig *rig, const BenchOptions *options)
 {
     const ModelConfig *config = &options->model;
@@ -95,8 +95,8 @@ static void evaluate(void *context)
     pass_loss(&rig->pass, rig->inputs, rig->targets);
 }
 
-/* Useful work for one token: 6 for each weight of a matrix product, forward and backward, and
- * the causal half of softmax attention, which other kinds are held against too. */
+/* Model FLOPs per token: 6 per weight of a matrix product, and the causal half of softmax
+ * attention, also for other kinds. */
 static double flop_per_token(const ModelConfig *config)
 {
     double width = (double)config->dim, ffn = (double)config->ffn;
@@ -122,7 +122,7 @@ void bench_train(const BenchOptions *options)
     Rig rig;
     rig_make(&rig, options);
     char *attention = model_attention(&rig.model);
-    train_step(&rig); /* touches all memory, before the peak is read */
+    train_step(&rig); /* touches all memory before peak memory is read */
     double peak = usage_peak_megabytes();
     double roof = bench_roof(5);
     double tokens = (double)rig.pass.rows;

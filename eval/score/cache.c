@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define TILE ((size_t)32) /* tokens whose states are multiplied with the cache together */
+#define TILE ((size_t)32) /* tokens per product with the cache */
 
 void cache_make(Cache *cache, const Pass *pass, size_t size, const CacheGrid *grid)
 {
@@ -47,8 +47,8 @@ typedef struct Job {
     size_t count; /* tokens of the batch */
 } Job;
 
-/* Of the batch's tokens from the tile's first on. Before the n-th of them stand what was held
- * and n tokens of the batch; of these the last `size` count. */
+/* p_cache of the tile's tokens. The n-th token of the batch has the held tokens and n tokens of
+ * the batch before it; the last `size` of them count. */
 static void share_tile(void *context, size_t tile, size_t worker)
 {
     const Job *job = context;
@@ -74,15 +74,15 @@ static void share_tile(void *context, size_t tile, size_t worker)
 
 /* --- the sums --- */
 
-/* Minus the logarithm of (1 - lambda) exp(-loss) + lambda share. */
+/* -log((1 - lambda) exp(-loss) + lambda share) */
 static double mixed(double loss, double share, double lambda)
 {
     if (share == 0 || lambda == 0)
-        return loss - log1p(-lambda); /* even of a loss whose exponential is no number */
+        return loss - log1p(-lambda); /* works for any loss */
     return -log((1 - lambda) * exp(-loss) + lambda * share);
 }
 
-/* The very first token has no cache, and the model alone speaks. */
+/* The first token has no cache; only the model counts. */
 static void add_nats(Cache *cache, const Pass *pass)
 {
     CacheGrid *grid = &cache->grid;
@@ -98,7 +98,7 @@ static void add_nats(Cache *cache, const Pass *pass)
     }
 }
 
-/* The last `size` tokens move to where the next batch begins. */
+/* Moves the last `size` tokens to where the next batch begins. */
 static void keep_last(Cache *cache, size_t count)
 {
     size_t all = cache->held + count, held = all < cache->size ? all : cache->size;

@@ -10,12 +10,12 @@
 #define TILE ((size_t)32768) /* weights of a tile */
 
 typedef struct Learner {
-    Model model; /* a copy of its own */
+    Model model; /* its own copy */
     Pass pass;
     Params gradients;
     Arena arena;
     real *gradient_base, *trained; /* (table.total) w_0 */
-    real *usual;                   /* (table.total) r, at first its squares' sum */
+    real *usual;                   /* (table.total) r; first the sum of squares */
     double mean;                   /* R */
     int32_t *inputs, *targets;
     size_t weights; /* table.total */
@@ -34,7 +34,7 @@ static void lay_out(Learner *l)
     l->targets = arena_bytes(&l->arena, l->pass.rows, sizeof *l->targets);
 }
 
-/* What the model is, without what only training wants. */
+/* Copies the settings without dropout and penalties. */
 static ModelConfig sober(ModelConfig config)
 {
     config.word_dropout = config.input_dropout = config.dropout = 0;
@@ -70,7 +70,7 @@ static void learner_free(Learner *l)
 
 /* --- a window --- */
 
-/* Its loss, and the sum of its gradients; *tokens becomes how many it scored. */
+/* Returns its loss and adds its gradients; *tokens: the number it scored. */
 static double read_window(Learner *l, const Windows *windows, size_t index, size_t *tokens)
 {
     windows_fill(windows, index, l->inputs, l->targets);
@@ -101,7 +101,7 @@ static void square_tile(void *context, size_t tile, size_t worker)
     }
 }
 
-/* From sums of squares to r, and R. */
+/* Computes r and R from sums of squares. */
 static void take_roots(Learner *l, size_t segments)
 {
     double sum = 0;
@@ -110,10 +110,10 @@ static void take_roots(Learner *l, size_t segments)
         l->usual[i] = (real)root;
         sum += root;
     }
-    l->mean = fmax(sum / (double)l->model.table.parameters, FLT_MIN); /* to divide by */
+    l->mean = fmax(sum / (double)l->model.table.parameters, FLT_MIN); /* never zero */
 }
 
-/* Of segments all over the training text. */
+/* From segments spread over the training text. */
 static void gather_statistics(Learner *l, const Windows *training, size_t segments)
 {
     size_t all = windows_number(training), tokens;
@@ -134,7 +134,7 @@ typedef struct StepJob {
     real *weights;
     const real *gradient, *trained, *usual;
     size_t count;
-    real rate, decay, mean; /* the rate of the gradient's sum, the decay of an r of 1 */
+    real rate, decay, mean; /* the rate for a sum of gradients; the decay for r = 1 */
 } StepJob;
 
 static void step_tile(void *context, size_t tile, size_t worker)
@@ -163,7 +163,7 @@ static void step(Learner *l, const DynamicOptions *options, size_t tokens)
     team_run(team_tiles(l->weights, TILE), step_tile, &job);
 }
 
-/* Reads a text from the trained weights on; stops where the nats are past `enough`. */
+/* Scores a text, starting from the trained weights; stops when the nats exceed `enough`. */
 static Score read_text(Learner *l, const DynamicOptions *options, const Windows *windows,
                        double enough)
 {
@@ -205,13 +205,13 @@ typedef struct Tuning {
     Learner learner;
     Windows windows;
     DynamicOptions best;
-    double nats; /* of the best; infinite or not a number while none has kept to its senses */
+    double nats; /* of the best; infinite or NaN as long as all diverge */
 } Tuning;
 
-/* Takes these where they are worth a reading, or where the best is none yet. */
+/* Takes these settings if they are better by enough, or if there is no best yet. */
 static bool take_if_better(Tuning *t, DynamicOptions options)
 {
-    const double worth = 1e-4; /* of the nats */
+    const double worth = 1e-4; /* as a share of the nats */
     double most = isfinite(t->nats) ? (1 - worth) * t->nats : INFINITY;
     double nats = read_text(&t->learner, &options, &t->windows, most).nats;
     if (isfinite(t->nats) && !(nats <= most))
@@ -221,8 +221,8 @@ static bool take_if_better(Tuning *t, DynamicOptions options)
     return true;
 }
 
-/* Goes on from the best by these factors while that makes it better, and the way back to the
- * trained weights is not more than all of it; returns whether it did. */
+/* Multiplies the best settings by these factors while that lowers the loss and the decay is at
+ * most 1; returns whether it did. */
 static bool walk(Tuning *t, double rate, double decay)
 {
     const int most = 16;
@@ -241,7 +241,7 @@ DynamicOptions dynamic_tune(const Model *model, const Protocol *protocol,
     Tuning t = {.windows = protocol_windows(protocol, split), .nats = INFINITY};
     learner_start(&t.learner, model, protocol, training, start->statistics);
     take_if_better(&t, *start);
-    if (!walk(&t, 0.5, 1)) /* shorter steps first: too long ones may lead astray */
+    if (!walk(&t, 0.5, 1)) /* smaller steps first: large ones may diverge */
         walk(&t, 2, 1);
     if (!walk(&t, 1, 0.5))
         walk(&t, 1, 2);

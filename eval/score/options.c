@@ -66,7 +66,7 @@ static const Option reading_rows[] = {
      .also = "dtype bf16"},
 };
 
-/* Theta and lambda, the rate and the decay suit a small model of the Penn Treebank. */
+/* The defaults of theta, lambda, rate and decay suit a small model of the Penn Treebank. */
 static const Option way_rows[] = {
     {.name = "temperature", .argument = "X", .type = OPTION_REAL,
      .offset = FIELD(temperature), .low = 0, .high = 100, .fallback = "0",
@@ -156,7 +156,7 @@ void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS])
     groups[BASELINE] = GROUP("Baselines without a model", baseline_rows);
 }
 
-/* --- contradictions --- */
+/* --- checks --- */
 
 static bool belongs(const Option *option, const OptionGroup *group)
 {
@@ -179,7 +179,7 @@ static void check_groups(bool baseline, const OptionGroup groups[EVAL_GROUPS],
     }
 }
 
-/* Whether it is given, other than as --no-NAME. */
+/* Whether the option is given, other than as --no-NAME. */
 static bool asked_for(const CommandLine *line, const char *name)
 {
     const char *value = command_line_value(line, name);

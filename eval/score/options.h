@@ -1,4 +1,4 @@
-/* What eval can be told: the rows of its options, and what they may not say together. */
+/* The options of eval, and their checks. */
 #ifndef LINNET_EVAL_OPTIONS_H
 #define LINNET_EVAL_OPTIONS_H
 
@@ -33,11 +33,11 @@ const char *split_name(size_t index);
 enum { EVAL_GROUPS = 4 };
 void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS]);
 
-/* These end the program where the command line does not make sense. */
+/* These exit with an error on contradictory options. */
 void eval_options_check(const EvalOptions *options, const OptionGroup groups[EVAL_GROUPS],
                         const CommandLine *line);
-/* How the model reads: fills in what was left open, and has the model carry its state or not.
- */
+/* Completes the protocol with the model's defaults, and sets whether the model carries its
+ * state. */
 void eval_options_settle(EvalOptions *options, ModelConfig *config);
 
 #endif

@@ -103,7 +103,7 @@ void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText 
 
 /* --- for compare --- */
 
-/* The settings as they were given, or as they were found. */
+/* The settings as given, or as tuned. */
 static void write_settings(char text[SCORE_METHOD], const ScoreRow *row, bool found)
 {
     char *words = NULL;

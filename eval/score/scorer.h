@@ -1,13 +1,13 @@
-/* A pass with all that it takes to score texts: its memory, and how they are read. */
+/* A pass that scores texts, with its memory and protocol. */
 #ifndef LINNET_SCORER_H
 #define LINNET_SCORER_H
 
 #include "eval/score.h"
 
-/* How a text is read. */
+/* The protocol. */
 typedef struct Protocol {
     size_t window, stride, batch;
-    int32_t prime; /* what stands before the first token */
+    int32_t prime; /* the token before the first */
 } Protocol;
 
 static inline Windows protocol_windows(const Protocol *protocol, const CorpusSplit *split)
@@ -27,7 +27,7 @@ typedef struct Scorer {
 void scorer_make(Scorer *scorer, const Model *model, const Protocol *protocol);
 void scorer_free(Scorer *scorer);
 
-/* Scores a text from its beginning; listeners hear of it batch by batch. */
+/* Scores a text from its beginning and calls the listeners after each batch. */
 Score scorer_score(Scorer *scorer, const CorpusSplit *split, const ScoreListener *listeners,
                    size_t listener_count);
 

@@ -35,7 +35,7 @@ static size_t lowest(const double *nats, size_t count)
     return best;
 }
 
-/* Where the parabola through three points is lowest; the middle one is the lowest of them. */
+/* The minimum of the parabola through three points, of which the middle one is the lowest. */
 static double vertex(const double x[3], const double y[3])
 {
     double left = (x[1] - x[0]) * (y[1] - y[2]), right = (x[1] - x[2]) * (y[1] - y[0]);

@@ -1,9 +1,8 @@
-/* Scores at a temperature: every logit divided by it before the softmax.
+/* Temperature scaling: divides every logit by T before the softmax.
  *
- * A model that was trained for long is too sure of itself, one that was trained under heavy
- * dropout not sure enough; a temperature puts that right with a single number. The loss is a
- * convex function of 1 / T, so that there is one best temperature. It is to be found on another
- * text than the one that is scored.
+ * A model trained for long is overconfident, one trained with heavy dropout underconfident; one
+ * number corrects that. The loss is a convex function of 1 / T, so there is one best
+ * temperature. It must be tuned on another text than the one scored.
  *
  * Several temperatures share one reading of the text: only the head is computed for each. */
 #ifndef LINNET_TEMPERATURE_H
@@ -18,12 +17,11 @@ typedef struct Temperatures {
     size_t count;
 } Temperatures;
 
-/* What sums the nats while a text is scored. */
+/* Adds up the nats while a text is scored. */
 ScoreListener temperatures_listener(Temperatures *temperatures);
 
-/* The temperature, to three decimals, at which a text has the lowest loss. It is looked for in
- * steps of 8 % from 1 on and between the steps by a parabola; to a sixteenth and sixteenfold.
- */
+/* The temperature with the lowest loss of a text, to three decimals, between 1/16 and 16.
+ * Searches in steps of 8 % from 1 on, and between steps by a parabola. */
 double temperature_tune(Scorer *scorer, const CorpusSplit *split);
 
 #endif

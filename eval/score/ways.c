@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* The model as it is, and what listens while it reads: one reading serves all three. */
+/* One reading serves the model alone, the temperature and the cache. */
 typedef struct Readers {
     ScoreListener listeners[WAYS_MOST];
     size_t count;
