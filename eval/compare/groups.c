@@ -59,7 +59,7 @@ static bool is_blank(char c)
     return c && strchr("-_. ", c);
 }
 
-/* How many bytes all names begin with; no more than to the end of a word. */
+/* The length of the common prefix of all names, up to the end of a word. */
 static size_t shared_length(const RunGroup *group)
 {
     const char *first = group->runs[0]->name;
@@ -80,8 +80,7 @@ static size_t shared_length(const RunGroup *group)
     return same;
 }
 
-/* The beginning that the names of the runs share: "linear" of "linear-seed1" and
- * "linear-seed2". */
+/* The common prefix of the names: "linear" of "linear-seed1" and "linear-seed2". */
 static char *shared_name(const RunGroup *group)
 {
     static const char *const endings[] = {"seed", "s"};
@@ -127,8 +126,8 @@ static void name_groups(RunGroup *groups)
 
 /* --- curves --- */
 
-/* The first validation from row i on, of a step no smaller than the given one; NULL if there is
- * none. *i is left on it. */
+/* Moves *i to the first validation at or after the given step, and returns it; NULL if there is
+ * none. */
 static const RunLogRow *validation_from(const RunData *run, size_t *i, size_t step)
 {
     for (; *i < arrlenu(run->rows); ++*i)
@@ -148,8 +147,8 @@ static void add_to_point(GroupPoint *point, const RunLogRow *row, double runs)
     point->high = fmax(point->high, row->val_loss);
 }
 
-/* Fills the next point at a step that all runs have; places[r] moves along the rows of the
- * r-th, and beyond the point's. */
+/* Computes the next point at a step that all runs have; advances places[r] in the rows of run r
+ * past it. */
 static bool next_point(const RunData **runs, size_t *places, GroupPoint *point)
 {
     size_t count = arrlenu(runs), step = 0;
@@ -275,7 +274,7 @@ double group_epoch_to_reach(const RunGroup *group, double loss)
 
 /* Settings that a loss depends on even for the same model. */
 static const struct {
-    const char *name, *before; /* the value in runs that are older than the setting */
+    const char *name, *before; /* the value in runs older than the setting */
 } scale[] = {{"corpus", ""}, {"valid", ""},      {"test", ""},     {"tokens", ""},
              {"trim", "no"}, {"vocab-size", ""}, {"min-count", ""}};
 enum { SCALE_SETTINGS = sizeof scale / sizeof *scale };

@@ -8,7 +8,7 @@
 
 enum { GAP = 2 };
 
-/* The place of the column to go next, of those with the least worth the last. */
+/* The column to drop next: the last of those with the least worth. */
 static size_t least_worth(const CellColumn *columns)
 {
     size_t least = 0;
@@ -26,10 +26,10 @@ static size_t width_of(const CellColumn *columns)
     return width;
 }
 
-/* Drops what has no room beside the names; returns the width that these get. */
+/* Drops columns that do not fit beside the names; returns the width of the names. */
 static size_t fit_columns(CellColumn **columns, const CompareTable *table)
 {
-    enum { NAME_LEAST = 8, NAME_MOST = 16 }; /* below the first nothing can be recognised */
+    enum { NAME_LEAST = 8, NAME_MOST = 16 }; /* shorter names are unrecognisable */
     size_t longest = NAME_LEAST;
     for (size_t g = 0; g < arrlenu(table->groups); g++) {
         size_t width = text_columns(table->names[g]);
@@ -48,7 +48,7 @@ static size_t fit_columns(CellColumn **columns, const CompareTable *table)
 
 /* --- printing --- */
 
-/* The row of a group, or of the titles where that is SIZE_MAX. */
+/* The row of a group; SIZE_MAX: the titles. */
 static void print_row(const char *name, size_t name_width, const CellColumn *columns,
                       size_t group)
 {

@@ -53,7 +53,7 @@ void canvas_line(Canvas *canvas, long x, long y, long to_x, long to_y, size_t ow
     draw_dot(canvas, x, y, owner);
 }
 
-/* In braille a small cross, since a single dot is easily missed. */
+/* In braille a small cross, since a single dot is easy to miss. */
 void canvas_lone_point(Canvas *canvas, long x, long y, size_t owner)
 {
     long arm = canvas->across > 1;

@@ -1,7 +1,7 @@
 /* The canvas of a terminal chart: character cells, each of several dots or of one.
  *
- * A cell remembers all series that pass through it, so that where curves meet, the chart can
- * show them in turn and none hides another. */
+ *  A cell remembers all series that pass through it, so that where curves meet, the chart can
+ * alternate between them. */
 #ifndef LINNET_CANVAS_H
 #define LINNET_CANVAS_H
 
@@ -12,8 +12,8 @@ enum { CANVAS_OWNERS = 64 }; /* the most series */
 
 typedef struct CanvasCell {
     uint64_t owners;     /* one bit per series */
-    unsigned char dots;  /* in the order of braille's code points */
-    unsigned char owner; /* the last of them gives the colour */
+    unsigned char dots;  /* as bits of the braille code point */
+    unsigned char owner; /* the last series drawn, for the colour */
 } CanvasCell;
 
 typedef struct Canvas {

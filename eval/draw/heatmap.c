@@ -7,9 +7,9 @@
 
 enum {
     CELL = 14,
-    WORD = 13,  /* letters of a word, */
-    LETTER = 7, /* which are about as wide */
-    TITLE = 26, /* of a document's maps */
+    WORD = 13,  /* letters of a word */
+    LETTER = 7, /* width of a letter */
+    TITLE = 26, /* above each map of a document */
     SCALE = 44, /* room for the scale below */
     MARGIN = 8,
     SWATCH = 42
@@ -25,7 +25,7 @@ const char heatmap_style[] = ".map{font:11px system-ui,sans-serif}"
 static const double scale_shares[] = {-1, -0.3, -0.05, 0.05, 0.3, 1};
 enum { SCALE_SHARES = sizeof scale_shares / sizeof *scale_shares };
 
-/* Room for the words, to the left and above. */
+/* The margin for words, at the left and the top. */
 static size_t labels_width(const Inspection *inspection)
 {
     size_t most = 0;
@@ -55,7 +55,7 @@ char *heatmap_title(const HeadView *view)
 
 /* --- the squares --- */
 
-/* The sum over earlier tokens may be beyond the full colour. */
+/* The sum over earlier tokens may exceed the full colour. */
 static double depth(const HeadView *view, double weight)
 {
     double full = inspection_full_weight(view);
@@ -68,7 +68,7 @@ static void print_square(FILE *out, size_t x, size_t y, const HeadView *view, do
             weight < 0 ? 'n' : 'p', depth(view, weight), x, y, CELL, CELL, CELL);
 }
 
-/* What is too pale to be seen is left out. */
+/* Omits squares too pale to see. */
 static void print_row(FILE *out, const Inspection *inspection, const HeadView *view, size_t i,
                       char *const *names, size_t labels)
 {
@@ -86,7 +86,7 @@ static void print_row(FILE *out, const Inspection *inspection, const HeadView *v
     }
 }
 
-/* The positions that can be seen at all, as one staircase. */
+/* The visible positions, as one staircase. */
 static void print_past(FILE *out, const Inspection *inspection, size_t labels)
 {
     fprintf(out, "<path class=\"past\" d=\"M%zu %zu", labels, labels);
@@ -116,7 +116,7 @@ static void print_words(FILE *out, const Inspection *inspection, size_t labels)
     }
 }
 
-/* Squares of known weight with their numbers. */
+/* The scale: squares with their weights. */
 static void print_scale(FILE *out, const HeadView *view, size_t x, size_t y)
 {
     for (size_t i = 0; i < SCALE_SHARES; i++) {
@@ -155,7 +155,7 @@ void heatmap_print(FILE *out, const Inspection *inspection, const HeadView *view
 
 /* --- a document --- */
 
-/* Where a head goes in a grid that has a row for each layer. */
+/* The place of a head in a grid with a row per layer. */
 static size_t column_of(const Inspection *inspection, size_t head)
 {
     size_t column = 0;

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* The rules for a document's style sheet, for light and dark themes. */
+/* Style rules, for light and dark themes. */
 extern const char heatmap_style[];
 
 typedef struct HeatmapSize {
@@ -20,11 +20,10 @@ typedef struct HeatmapSize {
 
 /* In the units of the picture. */
 HeatmapSize heatmap_size(const Inspection *inspection);
-/* An <svg> element that other documents may hold. */
+/* An <svg> element to embed. */
 void heatmap_print(FILE *out, const Inspection *inspection, const HeadView *view);
 
-/* A whole document of all heads, a row for each layer. The inspection is handed as content of
- * file_replace_printed. */
+/* A whole document of all heads, a row per layer; a function for file_replace_printed. */
 void heatmap_print_document(FILE *out, const void *inspection);
 
 /* "Layer 2, head 1: linear" */

@@ -1,4 +1,4 @@
-/* An example of what the model does, for whoever wants to check another program against it. */
+/* example.json: tokens and logits of a text, to check another program against. */
 #include "data/utf8.h"
 #include "eval/export/forms.h"
 #include "eval/write/generator.h"
@@ -7,7 +7,7 @@
 typedef struct Example {
     const char *text;
     const int32_t *ids;
-    size_t count, read; /* tokens in all, and how many of them, at the end, the model read */
+    size_t count, read; /* tokens, and how many of the last ones the model read */
     const real *logits;
     size_t vocabulary;
 } Example;

@@ -1,4 +1,4 @@
-/* export: a trained model in files that other programs read, or people. */
+/* export: converts a trained model for other programs. */
 #include "data/reader.h"
 #include "eval/export/forms.h"
 #include "src/gemm.h"
@@ -93,7 +93,7 @@ static bool write_folder(const Settings *settings, const LoadedModel *loaded, co
 static void print_usage(const Settings *settings, const char *path)
 {
     char *word = NULL;
-    text_append_json_string(&word, path); /* a Python string as well */
+    text_append_json_string(&word, path); /* also a valid Python string */
     if (settings->plain)
         printf("Open it in Python:\n"
                "  from safetensors.numpy import load_file\n"

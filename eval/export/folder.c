@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Nothing there, or an empty folder. */
+/* Fails unless the directory is missing or empty. */
 static bool check_room(const char *path, Error *error)
 {
     if (!file_exists(path))
@@ -28,7 +28,8 @@ static bool check_room(const char *path, Error *error)
     return true;
 }
 
-/* A program that finds no more memory ends on the spot. There is one such folder at a time. */
+/* Running out of memory exits the program; this removes the unfinished directory. There is one
+ * at a time. */
 static ExportFolder *unfinished;
 
 static void remove_unfinished(void)

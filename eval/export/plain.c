@@ -1,4 +1,4 @@
-/* A model as it is, for a program of one's own to read, and what of it people can read. */
+/* Exports any model as it is, for your own programs and for people. */
 #include "eval/export/forms.h"
 #include "src/text.h"
 
@@ -20,7 +20,7 @@ static void print_value(FILE *out, const OptionGroup *group, const Option *optio
     free(value);
 }
 
-/* Options that the model's kinds of attention do not have would only raise questions. */
+/* Leaves out options of attention kinds that the model does not have. */
 static bool is_told(const Option *option, const OptionGroup *group, const ModelConfig *config)
 {
     bool of_model = group->target == config;
@@ -49,7 +49,7 @@ static void print_settings(FILE *out, const void *what)
 
 /* --- metadata.json --- */
 
-/* What is true of the checkpoint's file alone. */
+/* Keys that concern only the checkpoint file. */
 static bool is_about_file(const char *key)
 {
     static const char *const keys[] = {"crc32", "header_crc32", "format"};
@@ -79,7 +79,7 @@ static void print_metadata(FILE *out, const void *what)
 
 /* --- settings.conf --- */
 
-/* All settings of the training where they are kept, as --preset takes them. */
+/* All training settings, if stored, as a file for --preset. */
 static void print_preset(FILE *out, const void *what)
 {
     const LoadedModel *loaded = what;

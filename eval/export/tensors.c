@@ -1,5 +1,5 @@
-/* The weights under their own names, or under those that another program knows them by. They
- * are GPT-2's already, down to the order of the axes, but for a prefix. */
+/* Writes the weights. Their names and the order of axes are GPT-2's already, except for a
+ * prefix. */
 #include "eval/export/forms.h"
 #include "src/containers.h"
 #include "src/text.h"

@@ -1,8 +1,8 @@
-/* A folder that Python's transformers opens as a GPT-2.
+/* Exports a model as a GPT-2 for Python's transformers.
  *
- * The tensors need no work: linnet names and lays them out as GPT-2 does. What has to agree
- * beside them is the arithmetic, so every model that GPT-2 computes otherwise is refused. Fixed
- * positions are written out as if they had been learned. */
+ * linnet names and lays out tensors as GPT-2 does. The arithmetic must agree too, so models
+ * that GPT-2 would compute differently are refused. Sinusoidal positions are written as if
+ * learned. */
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 #include "src/text.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What transformers calls linnet's activations; its "gelu" is another formula. */
+/* transformers' names of linnet's activations; its "gelu" is another formula. */
 static const struct ActivationName {
     const char *here, *there;
 } activation_names[] = {{"gelu", "gelu_new"}, {"relu", "relu"}, {"relu2", "relu2"}};
@@ -72,7 +72,7 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
 
 /* --- the files --- */
 
-/* The epsilon is layernorm.c's. */
+/* The epsilon is that of layernorm.c. */
 static void print_config(FILE *out, const void *what)
 {
     const LoadedModel *loaded = what;
@@ -94,8 +94,8 @@ static void print_config(FILE *out, const void *what)
             c->tied ? "true" : "false", eos, eos);
 }
 
-/* The defaults of sample: texts begin after an <eos> and do not end at the next. No maximum
- * length, about which transformers would warn whenever max_new_tokens is given. */
+/* As sample by default: texts begin after an <eos> and do not end at the next. There is no
+ * max_length, which would make transformers warn if max_new_tokens is given. */
 static void print_generation(FILE *out, const void *what)
 {
     const LoadedModel *loaded = what;
@@ -105,8 +105,7 @@ static void print_generation(FILE *out, const void *what)
             loaded->checkpoint.vocabulary.eos, loaded->checkpoint.vocabulary.eos);
 }
 
-/* Naming the class keeps transformers from taking GPT-2's own; and no blanks are to be tidied
- * away. */
+/* Names the class, since transformers would take GPT-2's own, and keeps all blanks. */
 static void print_tokenizer_config(FILE *out, const void *what)
 {
     const LoadedModel *loaded = what;

@@ -1,19 +1,19 @@
-/* The vocabulary, and the way from text to its tokens, in the terms of other programs.
+/* Exports the vocabulary and the tokenizer.
  *
- * tokenizer.json is what the Python library "tokenizers" reads. Its parts are chosen so that
- * the ids are linnet's for every text, and that decoding writes what sample writes:
+ * tokenizer.json is for the Python library "tokenizers". Its parts are chosen so that ids equal
+ * linnet's for every text, and decoding equals the output of sample:
  *
  *   word  line ends become the word <eos> with blanks around it, then white space of the ASCII
- *         kind separates (the library's own idea of it includes more). Decoding puts a blank
+ *         kind separates (the library's own definition includes more). Decoding puts a blank
  *         before each word but the first, then makes each <eos> with the blanks beside it a
  *         line end.
  *   char  "\r\n" becomes "\n", then every character is a token. The <eos> is listed as "\n",
- *         which is how the text has it.
- *   byte  GPT-2's alphabet, in which each byte has a visible character of its own, in the order
- *         of the bytes.
+ *         as in the text.
+ *   byte  GPT-2's alphabet, which has a visible character for each byte, in the order of the
+ *         bytes.
  *
- * No token is declared special: the library cuts special tokens out of the text first, also
- * from within a word such as "(<eos>)", which here is one unknown word. */
+ * No token is declared special: the library would cut it out of words such as "(<eos>)", which
+ * is one unknown word here. */
 #include "data/utf8.h"
 #include "eval/export/forms.h"
 #include "src/text.h"
@@ -39,7 +39,7 @@ void export_json_number(FILE *out, double number)
 
 /* --- tokenizer.json --- */
 
-/* A mark at the start of the text is no part of it. */
+/* Removes a byte order mark at the start of the text. */
 #define WITHOUT_MARK \
     "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \"\\\\A\\ufeff\"}, \"content\": \"\"}"
 
@@ -55,7 +55,7 @@ static const Rules rules[] = {
          .pre_tokenizer = "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"[ "
                           "\\\\t\\\\n\\\\x0B\\\\f\\\\r]+\"},"
                           "\n    \"behavior\": \"Removed\", \"invert\": false}",
-         /* The prefix is one that no word has, so that every word gets its blank. */
+         /* No word has this prefix, so every word gets its blank. */
          .decoder =
              "{\"type\": \"Sequence\", \"decoders\": [\n"
              "    {\"type\": \"WordPiece\", \"prefix\": \"\\n\", \"cleanup\": false},\n"
@@ -87,8 +87,8 @@ static size_t kind_of(const Vocabulary *vocabulary)
     return kind;
 }
 
-/* GPT-2's alphabet: visible characters of Latin-1 stand for themselves, the other bytes, in
- * order, for the characters from U+0100 on. */
+/* GPT-2's alphabet: bytes of visible Latin-1 characters map to themselves, the others, in
+ * order, to the characters from U+0100 on. */
 static void print_alphabet(FILE *out)
 {
     enum { FIRST_STAND_IN = 0x100 };
@@ -144,7 +144,7 @@ static void print_json(FILE *out, const void *what)
     const Vocabulary *vocabulary = what;
     fprintf(out, "{\n  \"tokens\": \"%s\",\n  \"count\": %zu,\n  \"eos\": %d,\n",
             vocabulary->tokenizer->name, vocabulary->count, vocabulary->eos);
-    if (!vocabulary->map) { /* bytes alone are no JSON text, and each is its own id */
+    if (!vocabulary->map) { /* single bytes are not valid JSON; each is its own id */
         fputs("  \"unk\": null,\n  \"words\": null\n}\n", out);
         return;
     }
@@ -163,7 +163,7 @@ bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, 
 
 /* --- vocabulary.txt --- */
 
-/* In the form of checkpoints, which hold no list of the bytes. */
+/* The format of checkpoints, which list no bytes. */
 static void print_bytes(FILE *out)
 {
     for (int byte = 0; byte < TOKENS_OF_BYTE; byte++) {

@@ -76,8 +76,7 @@ static const About about = {
 
 /* --- the text --- */
 
-/* All of standard input, without a line end behind it, which is the shell's and not the text's.
- */
+/* Reads all of standard input without its last line end, which comes from the shell. */
 static char *read_input(size_t *size)
 {
     const size_t most = (size_t)16 << 20, step = (size_t)64 << 10;
@@ -97,7 +96,7 @@ static char *read_input(size_t *size)
     return text;
 }
 
-/* The line end that stands before every text, and the tokens of this one. */
+/* The tokens of the text, after the line end that precedes every text. */
 static int32_t *encode_text(const Vocabulary *vocabulary, const char *option)
 {
     Error error;
@@ -118,7 +117,7 @@ static int32_t *encode_text(const Vocabulary *vocabulary, const char *option)
     return ids;
 }
 
-/* How many of the tokens are read, the last ones; says what is left out. */
+/* The number of last tokens to read; warns of those left out. */
 static size_t settle_length(size_t count, const Model *model, const Settings *settings)
 {
     size_t limit = inspection_limit(model), read = count < limit ? count : limit;
@@ -190,7 +189,7 @@ int main(int argc, char **argv)
     if (!loaded_open(&loaded, line.operands[0], &error))
         die("%s", error.text);
     Model *model = &loaded.model;
-    model->config.carry_state = false; /* the text begins here */
+    model->config.carry_state = false; /* nothing precedes the text */
     check_choice(&settings, &model->config);
     int32_t *ids = encode_text(&loaded.checkpoint.vocabulary, settings.text);
     size_t count = arrlenu(ids), read = settle_length(count, model, &settings);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Weights are T x T for each head: this many tokens take 16 MB. */
+/* Weights take T x T per head: 16 MB for this many tokens. */
 #define READ_MOST ((size_t)2048)
 
 size_t inspection_limit(const Model *model)
@@ -23,7 +23,7 @@ size_t inspection_limit(const Model *model)
 static void run_pass(Pass *pass, Arena *arena, const Model *model, const int32_t *ids,
                      size_t count)
 {
-    pass_make(pass, model, 1, count, PASS_TRAIN); /* which keeps what every layer read */
+    pass_make(pass, model, 1, count, PASS_TRAIN); /* keeps the inputs of every layer */
     pass_layout(pass, arena);
     arena_allocate(arena, "the text");
     pass_layout(pass, arena);
@@ -31,7 +31,7 @@ static void run_pass(Pass *pass, Arena *arena, const Model *model, const int32_t
     pass_forward(pass, ids);
 }
 
-/* The entropy of the shares |w| of a row in nats, and how far back they lie. */
+/* The entropy of the normalised |w| of a row in nats, and their mean distance. */
 static void measure_row(HeadView *view, const real *row, size_t i)
 {
     double sum = 0, entropy = 0, distance = 0;
@@ -46,7 +46,7 @@ static void measure_row(HeadView *view, const real *row, size_t i)
     view->distance += distance;
 }
 
-/* From the weights (read, read) of a head. */
+/* Summarises the weights (read, read) of a head. */
 static void fill_view(const Inspection *inspection, HeadView *view, const real *weights)
 {
     size_t read = inspection->read, first = read - inspection->shown;
@@ -106,7 +106,7 @@ static void view_heads(Inspection *inspection, const int32_t *ids,
 
 /* --- what is expected to follow --- */
 
-/* Puts a guess in its place among those that are already there. */
+/* Inserts a guess into the sorted list. */
 static void offer(Guess *best, size_t *count, size_t most, Guess guess)
 {
     if (*count == most && best[most - 1].probability >= guess.probability)
@@ -232,7 +232,7 @@ size_t inspection_strongest(const Inspection *inspection, const HeadView *view, 
 
 /* --- names --- */
 
-/* White space has to be seen, and a byte need not end as a text does. */
+/* White space must be visible, and a byte token has no terminating zero. */
 char *inspection_word(const Inspection *inspection, int32_t id, size_t width, bool utf8)
 {
     const Vocabulary *vocabulary = inspection->vocabulary;

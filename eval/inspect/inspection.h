@@ -33,7 +33,7 @@ typedef struct HeadView {
 typedef struct InspectionOptions {
     size_t layer, head; /* from 1; 0: all of them */
     size_t shown;       /* the most tokens to show */
-    size_t guesses;     /* the most for each prediction */
+    size_t guesses;     /* the most guesses per prediction */
 } InspectionOptions;
 
 typedef struct Inspection {

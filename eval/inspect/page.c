@@ -7,10 +7,10 @@
 enum {
     WORD = 40, /* letters */
     STRONGEST = 4,
-    SMALL_WORDS = 20 /* more than that need a larger map */
+    SMALL_WORDS = 20 /* more need a larger map */
 };
 
-/* A map is small until its link is followed; then it is the target, wide and with its words. */
+/* A map is small until its link makes it the target; then it is wide and shows its words. */
 static const char style[] =
     ":root{color-scheme:light dark;--paper:#fff;--ink:#222;--pale:#666;--line:#ddd;"
     "--link:#0a5fa5}"
@@ -38,7 +38,7 @@ static const char style[] =
     ".maps section:target .map{width:auto;max-width:none}"
     ".links{font-size:.85rem}.maps section:not(:target) .smaller,"
     ".maps section:target .larger{display:none}"
-    /* On a narrow screen a row's list goes below the rest of it. */
+    /* On a narrow screen a row's list goes below the row. */
     "@media(max-width:40rem){body{padding:1.25rem .9rem 3rem}.track{display:none}"
     "table,tbody{display:block}tr{display:grid;column-gap:.6rem;padding:.25rem 0;"
     "border-bottom:1px solid var(--line)}th,td{padding:0;border:0;min-width:0;"

@@ -1,4 +1,4 @@
-/* An inspection as one HTML page that needs nothing else: no network, no script. */
+/* An inspection as a self-contained HTML page, without network or script. */
 #ifndef LINNET_INSPECT_PAGE_H
 #define LINNET_INSPECT_PAGE_H
 
@@ -11,7 +11,7 @@ typedef struct InspectPage {
     const Inspection *inspection;
 } InspectPage;
 
-/* The page is handed as content of file_replace_printed. */
+/* Prints the page; a function for file_replace_printed. */
 void inspect_print_page(FILE *out, const void *page);
 
 #endif

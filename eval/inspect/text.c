@@ -7,20 +7,20 @@
 
 enum { WORD = 14, STRONGEST = 8 };
 
-/* A word in a column of its own. */
+/* Appends a word as a column. */
 static void print_padded(FILE *out, const char *word, size_t width)
 {
     size_t columns = text_columns(word);
     fprintf(out, "%s%*s", word, (int)(columns < width ? width - columns : 0), "");
 }
 
-/* A line's end of "word 0.12  word 0.05" that takes as many as fit. */
+/* The rest of a line, filled with items such as "word 0.12" as far as they fit. */
 typedef struct Enumeration {
     FILE *out;
     size_t room, count;
 } Enumeration;
 
-/* Whether it fitted. */
+/* Appends an item; returns whether it fits. */
 static bool enumerate(Enumeration *list, const char *word, double value)
 {
     char *number = inspection_value(value);
@@ -113,7 +113,7 @@ enum { SHADES = 5 };
 /* The smallest share of the largest weight for each shade. */
 static const double shade_shares[SHADES] = {0.01, 0.05, 0.15, 0.35, 0.7};
 
-/* Negative weights have letters, which no shade is. */
+/* Negative weights are letters. */
 static const char *shade_of(double share, bool utf8)
 {
     static const char *const shades[][SHADES] = {
@@ -138,8 +138,7 @@ static void print_key(FILE *out, const HeadView *view, TextShape shape)
     fprintf(out, "\n\n");
 }
 
-/* How a picture fits the screen: its words may lose letters, then it loses its first
- * columns. */
+/* Fits a picture to the screen: shortens its words, then drops its first columns. */
 typedef struct Fit {
     size_t word, across, first;
 } Fit;
@@ -161,7 +160,7 @@ static Fit fit_of(const Inspection *inspection, TextShape shape)
     return fit;
 }
 
-/* The last digits of the columns' numbers; < stands for all before them. */
+/* The last digits of the column numbers; < is the sum of all earlier columns. */
 static void print_numbers(FILE *out, const Inspection *inspection, Fit fit)
 {
     size_t rest = inspection_has_rest(inspection);

@@ -1,4 +1,4 @@
-/* An inspection for a terminal: tables, and heads as pictures of letters. */
+/* An inspection for a terminal: tables, and attention heads as character pictures. */
 #ifndef LINNET_INSPECT_TEXT_H
 #define LINNET_INSPECT_TEXT_H
 
@@ -11,11 +11,11 @@ typedef struct TextShape {
     bool utf8;
 } TextShape;
 
-/* What is expected behind each token. */
+/* The predictions after each token. */
 void inspect_print_predictions(FILE *out, const Inspection *inspection, TextShape shape);
-/* A line for each head: how it looks on the whole, and what the last token looks at. */
+/* A line per head: its summary, and what the last token attends to. */
 void inspect_print_heads(FILE *out, const Inspection *inspection, TextShape shape);
-/* A head as rows of shades. */
+/* The weights of a head as rows of shades. */
 void inspect_print_picture(FILE *out, const Inspection *inspection, const HeadView *view,
                            TextShape shape);
 

@@ -19,11 +19,11 @@ enum { WIRE_VARINT = 0, WIRE_DOUBLE = 1, WIRE_BYTES = 2, WIRE_FLOAT = 5 };
 
 static void append_bytes(unsigned char **bytes, const void *more, size_t size)
 {
-    if (size > 0) /* an empty message has no memory */
+    if (size > 0) /* an empty message is NULL */
         memcpy(arraddnptr(*bytes, size), more, size);
 }
 
-/* The low bytes of a number, the lowest first. */
+/* Appends the low bytes of a number, little-endian. */
 static void append_number(unsigned char **bytes, uint64_t number, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -73,7 +73,7 @@ static void append_string(unsigned char **bytes, unsigned field, const char *tex
     append_bytes(bytes, text, length);
 }
 
-/* A message inside a message; frees it. */
+/* Appends a nested message and frees it. */
 static void append_message(unsigned char **bytes, unsigned field, unsigned char *message)
 {
     append_key(bytes, field, WIRE_BYTES);
@@ -84,8 +84,7 @@ static void append_message(unsigned char **bytes, unsigned field, unsigned char 
 
 /* --- events --- */
 
-/* The fields of the messages, as TensorFlow's event.proto, summary.proto and tensor.proto
- * number them. */
+/* Field numbers of TensorFlow's event.proto, summary.proto and tensor.proto. */
 enum {
     EVENT_TIME = 1,
     EVENT_STEP = 2,
@@ -108,18 +107,18 @@ static unsigned char *event_begin(double time, size_t step)
 {
     unsigned char *event = NULL;
     append_double(&event, EVENT_TIME, time);
-    if (step > 0) /* the format leaves out what is 0 */
+    if (step > 0) /* the format omits zeros */
         append_whole(&event, EVENT_STEP, step);
     return event;
 }
 
-/* The format turns and shifts a checksum, for bytes that hold checksums themselves. */
+/* The format masks checksums: rotates them and adds a constant. */
 static uint32_t masked(uint32_t crc)
 {
     return (crc >> 15 | crc << 17) + 0xa282ead8;
 }
 
-/* Frames an event as a record; frees it. */
+/* Appends an event as a framed record and frees it. */
 static void event_end(unsigned char **bytes, unsigned char *event)
 {
     size_t start = arrlenu(*bytes), size = arrlenu(event);
@@ -189,8 +188,8 @@ double events_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* The second to name a file after: now, but later than the files that are there, for readers
- * take them in the order of their names. */
+/* The time for the file name: now, but later than existing files, since readers order files by
+ * name. */
 static long long free_second(const char *folder)
 {
     long long second = (long long)time(NULL), taken;

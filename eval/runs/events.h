@@ -1,11 +1,10 @@
-/* The event files that TensorBoard reads: the scalars and texts of a run, each with its step.
+/* TensorBoard event files: the scalars and texts of a run, each with its step.
  *
- * A file is a row of records, each framed by its length and two checksums; a record is one
+ * A file is a sequence of records, each framed by its length and two checksums. A record is one
  * Event in the wire format of Protocol Buffers, of which half a dozen fields are needed here.
- * Everything that is written together goes out with a single write(2), so that a reader that
- * follows the file meets whole records, and a full disk tears none. One folder is one run: a
- * run that goes on begins another file, which tells readers to forget what was behind its step.
- */
+ * One write(2) writes all records of a step, so that readers see whole records and a full disk
+ * leaves none torn. A directory is one run: a resumed run starts another file, which tells
+ * readers to discard later steps of the earlier files. */
 #ifndef LINNET_EVENTS_H
 #define LINNET_EVENTS_H
 
@@ -15,13 +14,13 @@
 #include <stddef.h>
 
 typedef struct EventScalar {
-    const char *tag; /* tags are grouped by what stands before their slash */
-    double value;    /* kept as a float */
+    const char *tag; /* TensorBoard groups tags by the part before the slash */
+    double value;    /* stored as a float */
 } EventScalar;
 
 /* --- the bytes: records appended to an array of stb_ds; `time` in seconds since 1970 --- */
 
-/* What every file begins with. */
+/* The first event of every file. */
 void events_append_version(unsigned char **bytes, double time);
 /* Scalars of one step. */
 void events_append_scalars(unsigned char **bytes, double time, size_t step,
@@ -29,7 +28,7 @@ void events_append_scalars(unsigned char **bytes, double time, size_t step,
 /* A text, which must be UTF-8 and will be shown as Markdown. */
 void events_append_text(unsigned char **bytes, double time, size_t step, const char *tag,
                         const char *text);
-/* From here on, what earlier files say of this step and later ones is void. */
+/* Makes readers discard this step and later ones of earlier files. */
 void events_append_restart(unsigned char **bytes, double time, size_t step);
 
 /* --- the file --- */
@@ -37,12 +36,12 @@ void events_append_restart(unsigned char **bytes, double time, size_t step);
 typedef struct EventFile {
     int fd;
     char *path;  /* owned */
-    size_t size; /* of the file, all of it whole records */
+    size_t size; /* of the file, in whole records */
 } EventFile;
 
-/* Begins a file in a folder, with its version; its name sorts behind those that are there. */
+/* Creates a file in a directory, with its version; its name sorts after existing ones. */
 bool events_create(EventFile *file, const char *folder, Error *error);
-/* Writes what was appended and empties the array; a failure leaves whole records. */
+/* Writes and empties the array; a failure leaves whole records. */
 bool events_write(EventFile *file, unsigned char **bytes, Error *error);
 bool events_close(EventFile *file, Error *error);
 double events_now(void);

@@ -10,7 +10,7 @@
 
 /* --- settings --- */
 
-/* What follows "# key: " in a comment, NULL if it is another comment. */
+/* The value of a comment "# key: value", NULL if it is another comment. */
 static char *comment_value(char *comment, const char *key)
 {
     char *text = text_trim(comment + 1);
@@ -20,7 +20,7 @@ static char *comment_value(char *comment, const char *key)
     return text_trim(text + length + 1);
 }
 
-/* Facts about a run that are not settings stand in comments. Other comments are anyone's. */
+/* Comments hold facts about a run that are not settings. Unknown comments are ignored. */
 static void read_comment(RunData *run, char *comment)
 {
     static const char unit[] = " nats";
@@ -114,7 +114,7 @@ static void summarise(RunData *run)
     for (size_t i = 0; i < arrlenu(run->rows); i++) {
         const RunLogRow *row = &run->rows[i];
         run->validations += row->has_val_loss;
-        run->peak_mb = fmax(run->peak_mb, row->peak_mb); /* which passes NaN over */
+        run->peak_mb = fmax(run->peak_mb, row->peak_mb); /* ignores NaN */
         if (!row->has_val_loss || !isfinite(row->val_loss) ||
             row->val_loss >= run->best_val_loss)
             continue;

@@ -1,8 +1,8 @@
-/* What a training run left in its folder, as far as comparing runs needs it.
+/* The data of a training run that comparisons need.
  *
- * Only settings.conf, log.csv and, if it is there, scores.csv are read, all with suspicion: a
- * folder may come from another machine, another version or another program. The checkpoints are
- * left alone, so that runs can be compared while they train. */
+ * Reads only settings.conf, log.csv and, if present, scores.csv, none of which is trusted: the
+ * directory may come from another machine, version or program. Checkpoints are not read, so
+ * runs can be compared while they train. */
 #ifndef LINNET_RUNDATA_H
 #define LINNET_RUNDATA_H
 
@@ -19,44 +19,42 @@ typedef struct RunSetting {
 } RunSetting;
 
 typedef struct RunData {
-    char *path, *name;    /* as given, and the folder's own name */
+    char *path, *name;    /* as given, and the name of the directory */
     RunSetting *settings; /* an array of stb_ds, in the order of the file */
-    const char *attn;     /* of these; NULL when they do not say; so is corpus */
+    const char *attn;     /* of these; NULL if missing; so is corpus */
     const char *corpus;
-    size_t parameters;    /* 0 when the settings do not say */
-    double entropy_floor; /* nats per token that no model can save; NaN when not known */
+    size_t parameters;    /* 0: unknown */
+    double entropy_floor; /* lowest possible loss, nats per token; NaN: unknown */
     RunLogRow *rows;      /* an array of stb_ds */
-    RunScore *scores;     /* an array of stb_ds; what eval noted */
+    RunScore *scores;     /* an array of stb_ds; saved by eval */
 
-    /* Drawn from the rows; NaN where there is nothing to draw from. */
+    /* Computed from the rows; NaN without data. */
     size_t validations;
-    double best_val_loss, best_epoch; /* of the finite ones */
+    double best_val_loss, best_epoch; /* of finite losses */
     size_t best_step;
-    double final_train_loss;  /* may be a true NaN: the run went wrong */
+    double final_train_loss;  /* a NaN may be the loss of a diverged run */
     double tokens_per_second; /* the median */
     double seconds;           /* of the last row */
-    double peak_mb;           /* the most of any row */
+    double peak_mb;           /* the maximum */
 
-    size_t identity; /* among those that it is drawn with: see palette.h and groups.h */
+    size_t identity; /* for its colour: see palette.h and groups.h */
 } RunData;
 
-/* Reads a run's folder; the caller frees the run with rundata_free, after a failure too. */
+/* Reads a run directory; the caller frees the run with rundata_free, also after a failure. */
 bool rundata_read(RunData *run, const char *path, Error *error);
 void rundata_free(RunData *run);
 
-/* The last word of the settings on one of them, NULL if there is none. */
+/* The last value of a setting, NULL if there is none. */
 const char *rundata_setting(const RunData *run, const char *name);
 
-/* The run's score by the protocol of another one, if it is of what is its best checkpoint by
- * now; else NULL. */
+/* The run's score by the same protocol, if it is of the current best checkpoint; else NULL. */
 const RunScore *rundata_score(const RunData *run, const RunScore *protocol);
-/* A plain test score by the protocol that most of the runs have one by; NULL if there is none.
- */
+/* A plain test score by the protocol that most of the runs share; NULL if there is none. */
 const RunScore *rundata_shared_test(const RunData *runs, size_t count);
 
-/* Prints the run as one JSON object: what is above, and a point for every validation. Numbers
- * that are unknown or not finite are null; names stand as terminals show them, so that they are
- * always valid UTF-8. */
+/* Prints the run as one JSON object: the fields above, and a point for every validation.
+ * Unknown or infinite numbers are null; names are escaped as for terminals, so they are valid
+ * UTF-8. */
 void rundata_print_json(FILE *stream, const RunData *run);
 
 #endif

@@ -46,7 +46,7 @@ static void append_settings(char **text, const RunData *run)
     for (size_t i = 0; i < arrlenu(run->settings); i++) {
         const RunSetting *setting = &run->settings[i];
         if (rundata_setting(run, setting->name) != setting->value)
-            continue; /* a later line has the last word */
+            continue; /* a later line overrides it */
         char *name = terminal_safe_name(setting->name, SIZE_MAX, true);
         append_name(text, name, setting->value);
         free(name);

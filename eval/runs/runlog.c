@@ -41,7 +41,7 @@ static bool open_log(RunLog *log, const char *path, int flags, Error *error)
     return true;
 }
 
-/* All that waits, or nothing of it. */
+/* Writes all waiting rows or none. */
 static bool write_waiting(RunLog *log, Error *error)
 {
     if (!log->waiting)
@@ -92,7 +92,7 @@ bool runlog_close(RunLog *log, Error *error)
     return good;
 }
 
-/* The bytes of the file, which has no name any more; the caller frees. */
+/* The content of the file, which has been unlinked; the caller frees. */
 static char *read_nameless(const RunLog *log, Error *error)
 {
     char *bytes = memory_take(log->size + 1, 1, log->path);
@@ -117,7 +117,7 @@ bool runlog_restore(RunLog *log, Error *error)
     bool good = bytes && file_replace_text(path, bytes, error) && open_log(log, path, 0, error);
     free(bytes);
     if (!good) {
-        log->fd = nameless; /* which goes on to hold all of it */
+        log->fd = nameless; /* keep the file that has everything */
         return false;
     }
     close(nameless);
@@ -127,7 +127,7 @@ bool runlog_restore(RunLog *log, Error *error)
 
 /* --- going on --- */
 
-/* Puts rows that are about to be trained again at the end of PATH.bak. */
+/* Appends rows that will be trained again to PATH.bak. */
 static bool keep_aside(const char *path, const char *rows, size_t size, size_t columns,
                        Error *error)
 {
@@ -150,7 +150,7 @@ static bool keep_aside(const char *path, const char *rows, size_t size, size_t c
     return good;
 }
 
-/* The bytes that the header and the rows up to the given step take. */
+/* The size of the header and the rows up to the given step. */
 static size_t bytes_up_to(const char *bytes, const RunLogRow *rows, size_t step)
 {
     const char *next = strchr(bytes, '\n') + 1;
@@ -159,7 +159,7 @@ static size_t bytes_up_to(const char *bytes, const RunLogRow *rows, size_t step)
     return (size_t)(next - bytes);
 }
 
-/* Leaves the rows up to the step in the file; log->size and log->columns become theirs. */
+/* Truncates the file after the rows up to the step; sets log->size and log->columns. */
 static bool cut_back(RunLog *log, const char *path, const char *bytes, size_t size, size_t step,
                      Error *error)
 {

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One table says what stands in a row: it writes the header, writes rows and reads them. */
+/* The columns of a row: the table for writing the header, and writing and reading rows. */
 typedef struct Column {
     const char *name;
-    size_t offset; /* of its field in a row */
+    size_t offset; /* of its field in RunLogRow */
     bool whole;    /* a size_t; the others are doubles */
 } Column;
 
@@ -38,7 +38,7 @@ char *runlog_format_header(size_t count)
     return text;
 }
 
-/* Whether a cell stays empty because nothing was measured; a true NaN is "nan". */
+/* Whether a cell is empty because nothing was measured; a measured NaN is "nan". */
 static bool is_blank(const Column *column, const RunLogRow *row)
 {
     if (column->offset == offsetof(RunLogRow, val_loss))
@@ -69,8 +69,8 @@ void runlog_format_row(const RunLogRow *row, size_t count, char line[RUNLOG_LINE
 
 /* --- reading --- */
 
-/* Takes more than text_to_double does: our own "nan" and "inf", and numbers so small that
- * strtod reports an underflow, since whatever printf wrote has to be read again. */
+/* Accepts more than text_to_double: "nan", "inf", and numbers for which strtod reports
+ * underflow, since everything that printf wrote must be readable. */
 static bool read_double(const char *text, double *value)
 {
     const char *digits = text + (text[0] == '-');
@@ -97,7 +97,7 @@ static bool read_cell(const Column *column, const char *text, RunLogRow *row)
     return read_double(text, field);
 }
 
-/* Reads one row from a line without its end, cutting the line at its commas. */
+/* Parses one row from a line without its line end, cutting it at its commas. */
 static bool read_row(char *line, size_t count, RunLogRow *row, const char *where, Error *error)
 {
     *row = (RunLogRow){.peak_mb = NAN};
@@ -138,7 +138,7 @@ static bool read_line(const char *line, size_t length, const char *where, RunLog
     return true;
 }
 
-/* Whether the bytes begin with the header of so many columns, or are what was written of it. */
+/* Whether the bytes begin with the header of this many columns, or are a torn part of it. */
 static bool begins_with_header(const char *bytes, size_t size, size_t count, size_t *length)
 {
     char *header = runlog_format_header(count);
@@ -150,7 +150,7 @@ static bool begins_with_header(const char *bytes, size_t size, size_t count, siz
     return good;
 }
 
-/* A log that was torn while its header was written has nothing in it yet. */
+/* A log with a torn header has no rows. */
 static bool read_header(const char *path, const char *bytes, size_t size, size_t *length,
                         size_t *count, Error *error)
 {
@@ -170,7 +170,7 @@ bool runlog_parse(const char *path, const char *bytes, size_t size, RunLogText *
     size_t length;
     *text = (RunLogText){0};
     while (size > 0 && bytes[size - 1] == '\0')
-        size--; /* rows that a failing power took, and left their room */
+        size--; /* zero bytes of rows lost in a power failure */
     if (!read_header(path, bytes, size, &length, &text->columns, error))
         return false;
     const char *line = bytes + length, *end = bytes + size;

@@ -9,7 +9,7 @@
 #define COLUMNS_OF_PLAIN \
     "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step"
 
-/* Before there were methods, a file had the first columns only. */
+/* Files of earlier versions have only the first columns. */
 static const char header[] = COLUMNS_OF_PLAIN ",method,found";
 static const char old_header[] = COLUMNS_OF_PLAIN;
 
@@ -32,7 +32,7 @@ bool score_is_plain(const RunScore *score)
 
 /* --- reading --- */
 
-/* The order of the cells in a row. */
+/* The columns of a row. */
 enum {
     SPLIT,
     WINDOW,
@@ -66,7 +66,7 @@ static bool read_words(char words[SCORE_METHOD], const char *cell)
     return true;
 }
 
-/* Cuts a line at its commas; whether there are so many cells. */
+/* Cuts a line at its commas; returns whether it has the given number of cells. */
 static bool cut_line(char *line, char *cells[CELLS], size_t wanted)
 {
     size_t count = 0;
@@ -78,7 +78,7 @@ static bool cut_line(char *line, char *cells[CELLS], size_t wanted)
     return count == wanted;
 }
 
-/* The loss and the perplexity are there for people; what counts are the nats. */
+/* Loss and perplexity are for people; only the nats are read. */
 static bool read_row(char *line, size_t columns, RunScore *score)
 {
     char *cells[CELLS] = {[METHOD] = SCORE_PLAIN, [FOUND] = ""};

@@ -1,6 +1,5 @@
-/* What eval found out about a run, noted in the run's folder as scores.csv: one row for each
- * text, protocol and method, so that the table of compare can show a test perplexity, and knows
- * which ones were measured alike. */
+/* scores.csv in a run directory: results of eval, one row for each text, protocol and method.
+ * compare shows test perplexities from it, and which ones are comparable. */
 #ifndef LINNET_SCORES_H
 #define LINNET_SCORES_H
 
@@ -10,7 +9,7 @@
 #include <stddef.h>
 
 #define RUN_SCORES  "scores.csv"
-#define SCORE_PLAIN "plain" /* the method that is the model as it is */
+#define SCORE_PLAIN "plain" /* the method: the model alone */
 
 enum { SCORE_SPLIT = 16, SCORE_METHOD = 96 };
 
@@ -22,25 +21,24 @@ typedef struct RunScore {
     size_t tokens;
     double nats;
     size_t step; /* of the checkpoint */
-    /* Printable ASCII without commas: what was done besides reading, such as "cache 500 theta
-     * tuned lambda tuned"; and what tuning found, such as "theta 0.1 lambda 0.05". */
+    /* Printable ASCII without commas: the method, such as "cache 500 theta tuned lambda tuned",
+     * and the tuned values, such as "theta 0.1 lambda 0.05". */
     char method[SCORE_METHOD], found[SCORE_METHOD];
 } RunScore;
 
 /* Nats per token. */
 double score_row_loss(const RunScore *score);
-/* Whether it is of the model as it is, with nothing beside it. */
+/* Whether the method is SCORE_PLAIN. */
 bool score_is_plain(const RunScore *score);
-/* Whether two figures may stand side by side: the same text read in the same way. */
+/* Whether two scores are comparable: same text and protocol. */
 bool score_same_protocol(const RunScore *a, const RunScore *b);
 
-/* Reads a file that anyone may have written, also one from before there were methods; *scores
- * becomes an array of stb_ds (arrlen, arrfree), NULL when there are none. On failure it is
- * NULL. */
+/* Reads an untrusted file, also of earlier versions. *scores becomes an array of stb_ds, NULL
+ * if there are none or on failure. */
 bool scores_read(const char *path, RunScore **scores, Error *error);
 
-/* Notes a score in the file, which need not exist, in place of an older one by the same
- * protocol. The score is finite. */
+/* Saves a finite score in the file, which need not exist; replaces an older one by the same
+ * protocol. */
 bool scores_note(const char *path, const RunScore *score, Error *error);
 
 #endif

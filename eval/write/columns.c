@@ -7,7 +7,7 @@
 
 #define NARROWEST ((size_t)24)
 
-/* The bytes of a colour that begins here, or 0. */
+/* The length of a colour sequence that begins here, or 0. */
 static size_t colour_length(const char *text)
 {
     if (text[0] != '\x1b' || text[1] != '[')
@@ -16,7 +16,7 @@ static size_t colour_length(const char *text)
     return text[length] ? length + 1 : 0;
 }
 
-/* The bytes of what stands at a place, with the columns that it takes. */
+/* The bytes and columns of the character or colour at a place. */
 static size_t step(const char *text, size_t *columns)
 {
     size_t length = colour_length(text);
@@ -37,8 +37,8 @@ static size_t width_of(const char *text)
     return width;
 }
 
-/* The bytes of a line that have room in the width: up to a blank, or, where there is none, as
- * many characters as there are columns. */
+/* The bytes of a line that fit into the width: up to a blank or, without one, as many
+ * characters as there are columns. */
 static size_t fitting(const char *line, size_t size, size_t width)
 {
     size_t used = 0, at = 0, blank = 0, columns;
@@ -54,7 +54,7 @@ static size_t fitting(const char *line, size_t size, size_t width)
     return size;
 }
 
-/* The last colour in the bytes; NULL if it is the terminal's own. */
+/* The last colour in the bytes; NULL: the terminal's default. */
 static const char *last_colour(const char *text, size_t size, const char *before)
 {
     static const char end[] = "\x1b[39m";
@@ -67,7 +67,7 @@ static const char *last_colour(const char *text, size_t size, const char *before
     return before;
 }
 
-/* One line of the text, as one or more. */
+/* Wraps one line of the text. */
 static void wrap_line(char ***lines, const char *line, size_t size, size_t width)
 {
     const char *colour = NULL;
@@ -104,7 +104,7 @@ void columns_free(char **lines)
 
 /* --- side by side --- */
 
-/* The texts of one band, each already broken into lines. */
+/* The texts of one band, already wrapped. */
 static void print_band(FILE *stream, char ***wrapped, size_t count, size_t width, bool utf8)
 {
     size_t rows = 0;

@@ -6,8 +6,8 @@
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Marks, and the parts of words that stand close to another: what is cut off, how it is
- * written, whether it stands close to what is before and to what is behind it. */
+/* Punctuation and parts of words: the token, its spelling, and whether it joins the token
+ * before and after it. */
 typedef struct Mark {
     const char *word, *written;
     bool close_before, close_behind;
@@ -33,16 +33,16 @@ static const Mark marks[] = {
     {"'m",    NULL,  true,  false},
 };
 
-/* What stands close to a number: before it, and behind it. */
+/* Tokens that join a number: before it, and after it. */
 static const char *const before_numbers[] = {"$", "#", "£", "€", "¥", "us$", "c$", "a$", "s$",
                                              "hk$", "nt$", "nz$"};
 static const char *const behind_numbers[] = {"%", "°"};
 
-/* Two tokens that are one word. */
+/* Pairs of tokens that are one word. */
 static const char *const pairs[][2] = {{"can", "not"}, {"gon", "na"}, {"wan", "na"},
                                        {"got", "ta"},  {"gim", "me"}, {"lem", "me"}};
 
-/* Words that are no names, but written with more capitals than their first letter. */
+/* Words with more capitals than the first letter. */
 static const char *const spellings[] = {
     "PhD", "Ph.D.", "II", "III", "IV", "VIII", "TV", "CEO", "S&P", "AT&T", "R&D", "IBM", "GM",
     "GTE", "NBC", "CBS", "CNN", "NFL", "DNA", "GNP", "GDP", "OECD", "OPEC", "NATO", "NASA",
@@ -50,8 +50,8 @@ static const char *const spellings[] = {
     "S$", "HK$", "NT$", "NZ$",
 };
 
-/* Words whose first letter is always a capital: I, titles, what follows a firm's name, days,
- * months, and some names of common places and their people. */
+/* Words that are always capitalised: I, titles, suffixes of companies, days, months, and names of
+ * common places and their people. */
 static const char *const capitals[] = {
     "i", "i'm", "i've", "i'll", "i'd", "mr.", "mrs.", "ms.", "dr.", "prof.", "messrs.",
     "sen.", "rep.", "gov.", "gen.", "lt.", "col.", "capt.", "sgt.", "maj.", "jr.", "sr.",
@@ -70,16 +70,16 @@ static const char *const capitals[] = {
     "republican", "republicans", "democrat", "democrats",
 };
 
-/* What follows one of these is a name. */
+/* A name follows these. */
 static const char *const titles[] = {"mr.", "mrs.", "ms.", "dr.", "prof.", "sen.", "rep.",
                                      "gov."};
 
-/* Months that are also words: where they follow one of these they are months. */
+/* Months that are also words: they are months after one of these. */
 static const char *const unclear_months[] = {"march", "may"};
 static const char *const before_months[] = {"in", "since", "until", "last", "next", "early",
                                             "late", "by"};
 
-/* Letters with stops between them are initials, with capitals, but for these. */
+/* Letters with periods are initials, in capitals, except these. */
 static const char *const small_initials[] = {"a.m.", "p.m.", "e.g.", "i.e.", "v."};
 /* clang-format on */
 
@@ -92,7 +92,7 @@ static bool is_in(const char *word, const char *const *list, size_t count)
 }
 #define IS_IN(word, list) is_in(word, list, COUNT(list))
 
-/* Both are pure ASCII questions, as the locale has no say here. */
+/* ASCII only, independent of the locale. */
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -103,7 +103,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* A number, or N, which stands for one, or something like N-year that begins with it. */
+/* A number, or N, which stands for one, or a word such as N-year. */
 static bool is_number(const char *word)
 {
     if (word[0] == '.')
@@ -130,7 +130,7 @@ static void capitalise(char *text)
         c[1] = (unsigned char)(c[1] - 0x20);
 }
 
-/* How many letters with a stop behind each the word begins with. */
+/* The number of letters with periods at the start of the word. */
 static size_t count_initials(const char *word)
 {
     size_t initials = 0;
@@ -139,7 +139,7 @@ static size_t count_initials(const char *word)
     return initials;
 }
 
-/* "u.s." and "j."; also "u.s.-based", but not "a.b" of something else. */
+/* "u.s." and "j.", also "u.s.-based", but not "a.b". */
 static void capitalise_initials(char *word)
 {
     size_t initials = count_initials(word);
@@ -150,7 +150,7 @@ static void capitalise_initials(char *word)
         capitalise(word + 2 * i);
 }
 
-/* Some corpora protect the strokes of 1\/2 and the like. */
+/* Some corpora escape the slash of 1\/2. */
 static void remove_protection(char *word)
 {
     char *to = word;
@@ -194,7 +194,7 @@ static const Mark *find_mark(const char *word)
     return NULL;
 }
 
-/* Straight quotation marks look the same on both sides: they take turns within a line. */
+/* Straight quotation marks alternate between opening and closing within a line. */
 static const Mark *find_quote(Detok *detok)
 {
     static const Mark sides[] = {{"\"", "\"", false, true}, {"\"", "\"", true, false}};
@@ -212,7 +212,7 @@ static bool has_space(const Detok *detok, const char *word, const Mark *mark)
     return !with_number && !is_pair(previous, word);
 }
 
-/* Whatever is not a mark is a word, and a sentence has begun with it. */
+/* Anything else is a word, which starts the sentence. */
 static void remember(Detok *detok, const char *word, const Mark *mark)
 {
     bool ends = strcmp(word, ".") == 0 || strcmp(word, "?") == 0 || strcmp(word, "!") == 0;

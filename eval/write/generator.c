@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* More positions than anybody will wait for. */
+/* In effect no limit. */
 #define ENDLESS ((size_t)1 << 40)
 
 static void lay_out(Generator *g)
@@ -20,7 +20,7 @@ static void lay_out(Generator *g)
                              sizeof *g->history);
 }
 
-/* All but the memory, which is only measured. */
+/* Everything except the memory, which is only counted. */
 static void measure(Generator *g, const Model *model, size_t texts)
 {
     const ModelConfig *config = &model->config;
@@ -93,7 +93,7 @@ int32_t generator_pick(Generator *generator, size_t text, const SamplerOptions *
     real *logits = generator->logits + text * vocabulary;
     if (banned < 0)
         return sampler_pick(logits, vocabulary, options, uniform, generator->memory);
-    real kept = logits[banned]; /* what the model said stays readable */
+    real kept = logits[banned]; /* restored afterwards */
     logits[banned] = -INFINITY;
     int32_t id = sampler_pick(logits, vocabulary, options, uniform, generator->memory);
     logits[banned] = kept;

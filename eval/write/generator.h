@@ -1,11 +1,10 @@
-/* Generating texts token by token, as many as one likes in step: they are at the same position,
- * so that all of them go through a matrix product together. With the kernel of kernel.h a text
- * is the same, bit for bit, alone and in any company; libraries may round otherwise.
+/* Generates a batch of texts token by token; all are at the same position and share matrix
+ * products. With the kernels of kernel.h a text is the same, bit for bit, alone or in any
+ * batch; a BLAS may round differently.
  *
- * Each token costs one position: attention kinds with a finite state carry that state for ever,
- * and their ten-thousandth token costs what the tenth does. Other kinds, and learned positions,
- * end at the model's context: there the generator forgets all but the last half of it, reads
- * that once more, and goes on. */
+ * Attention kinds with a finite state carry it on, so the ten-thousandth token costs as much as
+ * the tenth. Other kinds, and learned positions, end at the model's context length: there the
+ * generator keeps the last half of the context, reads it again, and continues. */
 #ifndef LINNET_GENERATOR_H
 #define LINNET_GENERATOR_H
 
@@ -13,30 +12,28 @@
 #include "models/pass.h"
 
 typedef struct Generator {
-    Pass pass; /* its batch B is the number of texts */
+    Pass pass; /* batch B: the number of texts */
     Arena arena;
     real *logits;         /* (B, V) of the next tokens */
     SamplerMemory memory; /* for V tokens */
-    int32_t *history; /* (context, B) tokens since the last restart, where there is an end */
-    size_t read;      /* how many of them each text has */
+    int32_t *history;     /* (context, B) tokens since the last restart, if the context ends */
+    size_t read;          /* tokens of each text in it */
     bool endless;
 } Generator;
 
 void generator_make(Generator *generator, const Model *model, size_t texts);
 void generator_free(Generator *generator);
-/* Memory for one text; n of them take n times that or less. */
+/* Memory for one text; n texts take at most n times as much. */
 size_t generator_bytes(const Model *model);
 
-/* Begins new texts; the next call must be a read. */
+/* Starts new texts; call generator_read next. */
 void generator_restart(Generator *generator);
-/* Reads a token (B) of each text, its own or one that was picked; afterwards logits say what
- * follows. */
+/* Reads one token of each text (B) and computes the logits of the next ones. */
 void generator_read(Generator *generator, const int32_t *tokens);
-/* Picks what follows in one of the texts; a banned token (or TOKEN_NONE) is never picked. */
+/* Samples the next token of a text; never the banned one (or TOKEN_NONE). */
 int32_t generator_pick(Generator *generator, size_t text, const SamplerOptions *options,
                        double uniform, int32_t banned);
-/* The model's own word on what follows, whatever the options are: the logits (V), and the loss
- * of a token in nats. */
+/* The model's logits (V) and the loss of a token in nats, independent of sampling options. */
 const real *generator_logits(const Generator *generator, size_t text);
 double generator_loss(const Generator *generator, size_t text, int32_t token);
 

@@ -24,7 +24,7 @@ static bool make_folder(const char *path)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-/* The path with all the folders on the way to it; NULL where they cannot be had. */
+/* Creates the parent directories of the path; returns NULL if that fails. */
 static char *make_way(const char *folder)
 {
     char *path = file_join(folder, "linnet/history");
@@ -63,7 +63,7 @@ static void open_history(LineReader *reader)
     el_set(reader->editor, EL_HIST, history, reader->history);
 }
 
-/* libedit wants a file that it can close to others. */
+/* libedit needs a file that it can mark close-on-exec. */
 static bool write_history(const LineReader *reader, int fd)
 {
     HistEvent event;
@@ -101,7 +101,7 @@ static char *prompt_of(EditLine *editor)
     return (char *)prompt_text;
 }
 
-/* What Ctrl-Z does as a rule; libedit gives the terminal back before and takes it after. */
+/* The default action of Ctrl-Z; libedit restores the terminal before and takes it after. */
 static unsigned char suspend(EditLine *editor, int key)
 {
     (void)editor, (void)key;
@@ -111,8 +111,8 @@ static unsigned char suspend(EditLine *editor, int key)
 
 void line_reader_open(LineReader *reader, const char *prompt)
 {
-    /* The editor has to know what a character is. Nothing else of the locale is taken over:
-     * numbers are written and read as ever. */
+    /* The editor needs the character set. The rest of the locale stays: it would change how
+     * numbers are read and written. */
     setlocale(LC_CTYPE, "");
     prompt_text = prompt;
     *reader = (LineReader){.editor = el_init(program_name, stdin, stdout, stderr),
@@ -124,12 +124,12 @@ void line_reader_open(LineReader *reader, const char *prompt)
     el_set(reader->editor, EL_SIGNAL, 1);
     if (!terminal_is_interactive(STDIN_FILENO))
         return;
-    /* While a line is typed, Ctrl-C is a key like others and takes the line back. */
+    /* While editing, Ctrl-C is a key that discards the line. */
     el_set(reader->editor, EL_SETTY, "-d", "-isig", NULL);
     el_set(reader->editor, EL_BIND, "^C", "em-kill-line", NULL);
     el_wset(reader->editor, EL_ADDFN, L"suspend", L"stop the program", suspend);
     el_set(reader->editor, EL_BIND, "^Z", "suspend", NULL);
-    el_source(reader->editor, NULL); /* what the user has set in ~/.editrc */
+    el_source(reader->editor, NULL); /* the user's ~/.editrc */
     open_history(reader);
 }
 

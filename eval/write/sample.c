@@ -1,5 +1,5 @@
-/* sample: text from a trained model, written as it is made; prompt by prompt where a person
- * sits at a terminal; or what the model holds of a text that is given. */
+/* sample: generates text from a trained model; interactive at a terminal; or prints the
+ * log-likelihood of a given text. */
 #include "data/reader.h"
 #include "data/utf8.h"
 #include "eval/loaded.h"
@@ -84,7 +84,7 @@ static void print_token_score(void *listener, size_t at, TokenScore score)
     free(name);
 }
 
-/* The ids of the text and how many were unknown; the text has to be one and not empty. */
+/* The ids of a text, which must be valid and not empty, and the number of unknown ones. */
 static int32_t *encode_text(const Vocabulary *vocabulary, const char *text, size_t size,
                             const char *name, size_t *unknown)
 {
@@ -161,8 +161,7 @@ static void write_texts(const LoadedModel *loaded, const TextOptions *options,
     arrfree(beginning);
 }
 
-/* Whether to ask for prompts: if that is what was said, or if nothing was and a person seems to
- * be there. */
+/* Whether to ask for prompts: if requested, or by default at a terminal. */
 static bool is_session(const Settings *settings, const CommandLine *line)
 {
     if (command_line_value(line, "interactive"))

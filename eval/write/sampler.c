@@ -4,10 +4,10 @@
 #include <float.h>
 #include <stdlib.h>
 
-/* Sums are made of the sums of so many weights, in order. */
+/* Weights are summed in blocks of this size, in order. */
 enum { BLOCK = 256 };
 
-/* Below this a weight is less than a float can state. It counts as nothing. */
+/* A smaller weight underflows a float and counts as zero. */
 #define LEAST_EXPONENT (-87)
 
 static size_t block_extent(size_t count, size_t start)
@@ -15,7 +15,7 @@ static size_t block_extent(size_t count, size_t start)
     return count - start < BLOCK ? count - start : BLOCK;
 }
 
-/* What is not at least the largest logit is smaller or no number. */
+/* Anything that is not >= is smaller, or NaN. */
 static int32_t first_with(const real *logits, size_t count, real most)
 {
     for (size_t i = 0; i < count; i++)
@@ -24,8 +24,8 @@ static int32_t first_with(const real *logits, size_t count, real most)
     return 0;
 }
 
-/* Writes the weights, the largest of which is 1, and returns their sum. A temperature may be
- * so small that its inverse is infinite, and 0 times that is no number. */
+/* Writes the weights, of which the largest is 1, and returns their sum. The temperature may be
+ * so small that its inverse is infinite, and 0 times that is NaN. */
 static double weigh(real *restrict weights, const real *restrict logits, size_t count,
                     real most, double temperature)
 {
@@ -40,9 +40,8 @@ static double weigh(real *restrict weights, const real *restrict logits, size_t 
     return total;
 }
 
-/* The token where the sum of the weights before it passes `left`. The sum of a block, which is
- * rounded in its own way, may say that it is there when the single weights end just short of
- * it: then it is the last of them. */
+/* The token at which the running sum of weights passes `left`. By rounding, a block's sum may
+ * reach it although its single weights do not: then it is the last of them. */
 static int32_t pick_by_blocks(const real *weights, size_t count, double left, int32_t best)
 {
     for (size_t start = 0; start < count; start += BLOCK) {
@@ -66,7 +65,7 @@ static int32_t pick_by_blocks(const real *weights, size_t count, double left, in
 
 /* --- only the likeliest --- */
 
-/* Falling weight, then rising id: one order, whatever qsort does with equals. */
+/* Decreasing weight, then increasing id: a total order, since qsort is not stable. */
 static int by_weight(const void *a, const void *b)
 {
     const Candidate *x = a, *y = b;
@@ -82,8 +81,7 @@ static void swap(Candidate *a, Candidate *b)
     *b = kept;
 }
 
-/* Brings the first `wanted` in that order to the front, themselves in any order: quicksort that
- * follows one half only. */
+/* Quickselect: moves the first `wanted` in that order to the front, unsorted. */
 static void bring_forward(Candidate *candidates, size_t count, size_t wanted)
 {
     size_t low = 0, high = count; /* the border lies between them */
@@ -99,7 +97,7 @@ static void bring_forward(Candidate *candidates, size_t count, size_t wanted)
                 break;
             swap(&candidates[i++], &candidates[j--]);
         }
-        /* What is before i belongs before what is from i on; where both met is the pivot. */
+        /* Everything before i precedes the rest; the pivot is where both met. */
         if (wanted <= i)
             high = i;
         else
@@ -115,8 +113,8 @@ static double sum_of(const Candidate *candidates, size_t count)
     return sum;
 }
 
-/* Puts the likeliest in order at the front, as many as the options keep and some more, and
- * returns how many these are; few are enough as a rule. */
+/* Sorts the likeliest candidates to the front, at least as many as the options keep, and
+ * returns how many; usually few. */
 static size_t order_likeliest(Candidate *candidates, size_t count, size_t most, double share)
 {
     size_t ordered = 64;
@@ -160,7 +158,7 @@ int32_t sampler_pick(const real *logits, size_t count, const SamplerOptions *opt
     if (options->temperature <= 0)
         return first_with(logits, count, most);
     double total = weigh(memory.weights, logits, count, most, options->temperature);
-    if (!(total > 0)) /* the logits are no numbers */
+    if (!(total > 0)) /* the logits are NaN */
         return first_with(logits, count, most);
     if ((options->top_k > 0 && options->top_k < count) || options->top_p < 1)
         return pick_likeliest(memory, count, total, options, uniform);

@@ -20,7 +20,7 @@ typedef struct Session {
     size_t number; /* of the next text */
 } Session;
 
-/* Set by Ctrl-C while texts are made. */
+/* Set by Ctrl-C during generation. */
 static volatile sig_atomic_t stopped;
 
 static void stop(int signal_number)
@@ -230,8 +230,7 @@ static void answer(Session *session, char *line)
     }
 }
 
-/* Where a terminal can send it, Ctrl-C stops a text and not the program. Writing goes on after
- * it as if nothing had happened. */
+/* At a terminal, Ctrl-C stops the text, not the program. An interrupted write is resumed. */
 static void catch_interrupts(void)
 {
     const struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};

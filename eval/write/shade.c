@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 typedef struct Shade {
-    double below; /* the probability at which the next begins */
+    double below; /* the probability where the next colour begins */
     int colour;
     const char *name;
 } Shade;

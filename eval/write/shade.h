@@ -1,22 +1,21 @@
 /* Probabilities as colours.
  *
- * Five colours of the 256-colour palette, from red (unlikely) over orange, olive and green to
- * blue (likely). All are about half as bright as white, so that they can be read on black and
- * on white, and the ends differ also for those who cannot tell red from green. */
+ *  Five colours of the 256-colour palette, from red (unlikely) over orange, olive and green to
+ * blue (likely). All are about half as bright as white, so they are readable on black and on
+ * white, and the ends are distinct for colour-blind readers too. */
 #ifndef LINNET_SHADE_H
 #define LINNET_SHADE_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-#define SHADE_END "\x1b[39m" /* back to the terminal's own colour */
+#define SHADE_END "\x1b[39m" /* the terminal's default colour */
 
-/* The palette's number of the colour for a probability, and the sequence that switches it on.
- */
+/* The palette index of a probability's colour, and the escape sequence that selects it. */
 int shade_colour(double probability);
 void shade_print_begin(FILE *stream, double probability);
 
-/* One line that tells what the colours are, or what the numbers in brackets are. */
+/* One line that explains the colours, or the numbers in brackets. */
 void shade_print_legend(FILE *stream, bool colour);
 
 #endif

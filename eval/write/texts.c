@@ -71,8 +71,9 @@ static const Option rows[] = {
 };
 /* clang-format on */
 
-/* More texts would hardly gain speed, and their states, which may grow with the context, must
- * not fill the machine; nor must what is kept of them, a token of which takes about so much. */
+/* Limits of a batch. More texts would hardly be faster, and neither their states, which may
+ * grow with the context, nor their kept text, about this much per token, must fill the memory.
+ */
 #define MOST_TEXTS  ((size_t)64)
 #define MOST_BYTES  ((size_t)256 << 20)
 #define TOKEN_BYTES ((size_t)32)
@@ -96,7 +97,7 @@ bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary
     return true;
 }
 
-/* Warns which words of the prompt the model cannot read. */
+/* Warns of words of the prompt that are not in the vocabulary. */
 static void name_unknown(const Vocabulary *vocabulary, const char *prompt)
 {
     enum { NAMED_MOST = 5 };
@@ -137,7 +138,7 @@ void texts_make(Texts *texts, const Model *model, const Vocabulary *vocabulary, 
     size_t most = MOST_BYTES / (generator_bytes(model) + positions * TOKEN_BYTES);
     most = most < 1 ? 1 : most > MOST_TEXTS ? MOST_TEXTS : most;
     *texts = (Texts){.vocabulary = vocabulary};
-    /* About equal batches: the last makes texts that nobody wants, but few. */
+    /* Batches of equal size: the last may generate a few texts too many. */
     texts->count = team_tiles(count, team_tiles(count, most));
     const char *what = "the texts";
     texts->last = memory_take(texts->count, sizeof *texts->last, what);
@@ -165,7 +166,7 @@ void texts_free(Texts *texts)
 static void flush(void)
 {
     if ((fflush(stdout) != 0 || ferror(stdout)) && errno == EPIPE)
-        exit(EXIT_SUCCESS); /* the reader has seen enough */
+        exit(EXIT_SUCCESS); /* the reader has closed the pipe */
     program_finish_output();
 }
 

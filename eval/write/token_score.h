@@ -1,9 +1,9 @@
-/* How likely a model holds a text, token by token.
+/* The log-likelihood of a text, token by token.
  *
- * The protocol is that of score.h with a stride as long as the window: the text begins behind a
- * single line end, and what a token may look back on begins anew with every window, unless the
- * model carries its state on. The tokens are read one after the other, as in generating: all
- * logits are there then, and the rank among them can be told. */
+ * The protocol is that of score.h with a stride equal to the window: a line end precedes the
+ * text, and the context starts anew with every window, unless the model carries its state.
+ * Tokens are read one by one, as in generation, so that all logits and the rank among them are
+ * available. */
 #ifndef LINNET_TOKEN_SCORE_H
 #define LINNET_TOKEN_SCORE_H
 
@@ -11,10 +11,10 @@
 
 typedef struct TokenScore {
     double nats;
-    size_t rank; /* 1: the likeliest; of equals the first comes first */
+    size_t rank; /* 1: the likeliest; ties go to the first */
 } TokenScore;
 
-/* Calls `tell` for each token in turn; returns the sum of the losses in nats. */
+/* Calls `tell` for each token; returns the total loss in nats. */
 double token_score_text(const Model *model, const int32_t *ids, size_t count, int32_t prime,
                         void (*tell)(void *listener, size_t at, TokenScore score),
                         void *listener);

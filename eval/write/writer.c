@@ -17,7 +17,7 @@ void writer_direct(Writer *writer, FILE *stream)
     writer->stream = stream;
 }
 
-/* Whole characters, with the probability of the tokens that they were made of. */
+/* Prints whole characters with the probability of their tokens. */
 static void write_characters(Writer *writer, const char *text)
 {
     bool colour = writer->style.probabilities && writer->style.colour;
@@ -36,11 +36,11 @@ static void write_characters(Writer *writer, const char *text)
         fprintf(writer->stream, "[%.2g]", writer->pending_probability);
 }
 
-/* The character that has not been complete so far, as it is. */
+/* Prints the incomplete character as it is. */
 static void write_pending(Writer *writer)
 {
     writer->pending[writer->pending_size] = '\0';
-    if (writer->pending_size > 0) /* a zero byte would be the end of a text */
+    if (writer->pending_size > 0) /* a zero byte would end the text */
         write_characters(writer, writer->pending[0] ? writer->pending : "\\x00");
     writer->pending_size = 0;
     writer->pending_probability = 1;
@@ -53,7 +53,7 @@ static bool is_inside_character(const Writer *writer)
            (unsigned char)writer->pending[0] >= 0xc0;
 }
 
-/* A token that is one byte may be part of a character, which is shown when it is complete. */
+/* A byte token may be part of a character, which is printed when it is complete. */
 static void write_byte(Writer *writer, char byte, double probability)
 {
     bool continues = ((unsigned char)byte & 0xc0) == 0x80;

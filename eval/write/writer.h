@@ -1,5 +1,5 @@
-/* Tokens on their way out, as running text: with separators or detokenised, with their
- * probabilities if these are wanted, and made safe where a terminal reads them. */
+/* Prints tokens as running text: with separators or detokenised, with probabilities if
+ * requested, and escaped for terminals. */
 #ifndef LINNET_WRITER_H
 #define LINNET_WRITER_H
 
@@ -11,8 +11,8 @@
 
 typedef struct WriterStyle {
     bool detok;         /* for tokens that are words */
-    bool safe;          /* nothing that a terminal obeys */
-    bool utf8;          /* safe: characters beyond ASCII are shown as they are */
+    bool safe;          /* escape control sequences */
+    bool utf8;          /* safe: print characters beyond ASCII as they are */
     bool probabilities; /* beside each token, for people */
     bool colour;        /* of the token, instead of a number */
 } WriterStyle;
@@ -23,17 +23,17 @@ typedef struct Writer {
     FILE *stream;
     bool line_start;
     Detok detok;
-    char pending[UTF8_LONGEST + 1]; /* bytes of a character that is not complete yet */
+    char pending[UTF8_LONGEST + 1]; /* bytes of an incomplete character */
     size_t pending_size;
     double pending_probability;
 } Writer;
 
 void writer_begin(Writer *writer, const Vocabulary *vocabulary, WriterStyle style);
-/* Where the next tokens go; before the first, and after each pause. Borrowed. */
+/* Sets the stream of the next tokens, which is borrowed. */
 void writer_direct(Writer *writer, FILE *stream);
-/* The probability is read only if the style wants it. */
+/* The probability is used only if the style asks for it. */
 void writer_token(Writer *writer, int32_t id, double probability);
-/* Ends the line, if one has begun. The text may go on afterwards, on a new line. */
+/* Ends the current line, if there is one; the text may continue on a new line. */
 void writer_pause(Writer *writer);
 
 #endif
