@@ -1,8 +1,7 @@
-/* What every attention kind must do, for every row of the table: the tests name none.
+/* Tests of all attention kinds, for every row of the table: gradients, causality, decoding.
  *
- * A case is one head among others, which lie interleaved with it as they do in a model. All
- * memory that is not the head's own holds NaN, so reading it shows in the results, and so does
- * memory that the head should write and does not. */
+ * A case is one head, interleaved in memory with others as in a model. All memory that is not
+ * the head's own holds NaN, so reading it, or not writing an output, shows in the results. */
 #include "src/attention/attention.h"
 #include "src/layers/rotary.h"
 #include "src/memory.h"
@@ -24,7 +23,7 @@ typedef enum Buffer {
     SAVED,
     SCRATCH,
     STEP_SCRATCH,
-    START, /* the state that is carried in */
+    START, /* the carried state */
     STATE,
     DQKV,
     DGATES,
@@ -80,7 +79,7 @@ static void check_guards(const Case *c)
                           c->head.length, c->head.width, b);
 }
 
-/* Memory is measured before there are angles. */
+/* Sizes are measured before the angles are set. */
 static void take_all(Case *c)
 {
     const AttentionKind *kind = c->kind;
@@ -102,7 +101,7 @@ static void take_all(Case *c)
     take(c, DOWN, c->own);
 }
 
-/* The head's columns in rows that all heads share; of QKV, those of q, k or v. */
+/* The head's columns in rows that all heads share; in QKV, those of q, k or v. */
 static real *columns(const Case *c, Buffer buffer, size_t which)
 {
     size_t width = buffer == GATES || buffer == DGATES ? c->gates : c->head.width;
@@ -146,7 +145,7 @@ static void draw_own(Case *c)
 
 /* --- cases --- */
 
-/* What the functions of a kind get, for the rows from one on. */
+/* The arguments of a kind's functions, for the rows from `row` on. */
 static AttentionData case_data(const Case *c, size_t row)
 {
     size_t in = row * c->head.stride, out = row * c->head.out_stride;
@@ -170,7 +169,7 @@ static void start_state(Case *c)
     memcpy(c->at[STATE], c->at[START], c->count[STATE] * sizeof(real));
 }
 
-/* The rows [from, end), of a text of which those before have been read. */
+/* Runs the rows [from, end) of a sequence, after the earlier ones. */
 static void forward_part(Case *c, size_t from, size_t end)
 {
     AttentionData data = case_data(c, from);
@@ -189,7 +188,7 @@ static void case_forward(Case *c)
     forward_part(c, 0, c->head.length);
 }
 
-/* The parameters' gradient is added to what is there: to 1. */
+/* Parameter gradients accumulate: they start at 1. */
 static void case_backward(Case *c)
 {
     AttentionData data = case_data(c, 0);
@@ -207,7 +206,7 @@ static void case_backward(Case *c)
     c->kind->backward(&data, &c->head);
 }
 
-/* The state behind a text of the same length, or zeros. */
+/* The state after a sequence of the same length, or zeros. */
 static void make_start(Case *c)
 {
     vector_zero(c->at[START], c->count[START]);
@@ -244,7 +243,7 @@ static Case case_make(const AttentionKind *kind, size_t length, size_t width, Va
     c.head = attention_head(kind, &sizes, INDEX);
     c.decoder = c.head;
     if (kind->finite_state)
-        c.decoder.length = (size_t)1 << 40; /* and the memory must not grow with it */
+        c.decoder.length = (size_t)1 << 40; /* the state must not grow with it */
     c.gates = kind->gates ? kind->gates(&c.head) : 0;
     c.own = kind->own_reals ? kind->own_reals(&c.head) : 0;
     take_all(&c);
@@ -262,14 +261,14 @@ static void case_free(Case *c)
     free(c->angles);
 }
 
-/* The sizes that find mistakes: one of everything, odd ones, a chunk and its neighbours, more
- * than one block. */
+/* Sizes that find mistakes: one of everything, odd ones, a chunk and its neighbours, several
+ * blocks. */
 static const struct {
     size_t length, width;
 } sizes[] = {{1, 1},  {1, 4},  {2, 3},   {7, 6},   {23, 5},
              {64, 2}, {65, 4}, {40, 16}, {131, 4}, {777, 2}};
 
-/* Settings for short texts can make long ones all but endless; and sanitizers are slow. */
+/* Options for short sequences make long ones very slow; so do sanitizers. */
 #ifdef __SANITIZE_ADDRESS__
 static const double MOST_FLOP = 3e4;
 #else
@@ -291,8 +290,8 @@ static void for_every_variant(const AttentionKind *kind, size_t length, size_t w
             }
 }
 
-/* Calls the test for every size, with and without angles, dropout and a state to begin with,
- * where the kind takes them. */
+/* Calls the test for every size, with and without angles, dropout and a carried state, if the
+ * kind supports them. */
 static void for_every_case(int index, void (*test)(Case *c))
 {
     const AttentionKind *kind = attention_find((size_t)index);
@@ -303,7 +302,7 @@ static void for_every_case(int index, void (*test)(Case *c))
 /* --- gradients --- */
 
 #ifdef LINNET_DOUBLE
-/* The loss whose gradient in the output is dout. */
+/* A loss whose gradient with respect to the output is dout. */
 static double case_loss(Case *c)
 {
     case_forward(c);
@@ -314,12 +313,12 @@ static double case_loss(Case *c)
     return loss;
 }
 
-/* Something the output depends on. */
+/* An input of the kind. */
 typedef struct Variable {
     const char *name;
-    real *at, *origin; /* as they lie, and one behind the other */
+    real *at, *origin; /* in place, and a contiguous copy */
     const real *gradient;
-    real base; /* what the gradient was added to */
+    real base; /* the initial value of an accumulated gradient */
     size_t rows, columns, stride;
 } Variable;
 
@@ -357,7 +356,7 @@ static size_t variables_of(const Case *c, Variable *list)
 
 #define ALL SIZE_MAX
 
-/* How far an element goes: one of them alone, or all of them, each its own way. */
+/* The direction of a difference: one element, or all in random directions. */
 static double direction(size_t element, size_t one)
 {
     return one == ALL ? random_normal(random_key(8, RANDOM_TEST, 0), element) : element == one;
@@ -375,7 +374,7 @@ static double loss_at(Case *c, const Variable *x, size_t one, double distance)
     return case_loss(c);
 }
 
-/* Where a step passes a kink, or a hash changes, a shorter one decides. */
+/* If a step crosses a kink or changes a hash, a shorter one decides. */
 static void check_slope(Case *c, const Variable *x, size_t one)
 {
     double analytic = 0, numeric = 0, relative = one == ALL ? 1e-6 : 1e-5;
@@ -396,7 +395,7 @@ static void check_slope(Case *c, const Variable *x, size_t one)
                   analytic, numeric);
 }
 
-/* All elements of short texts; all together, and some alone, of long ones. */
+/* Short sequences: each element; long ones: some elements, and a random direction. */
 static void check_gradients(Case *c)
 {
     Variable list[MOST_VARIABLES];
@@ -424,7 +423,7 @@ START_TEST(gradients_agree_with_central_differences)
 END_TEST
 #endif
 
-/* --- the past, and nothing else --- */
+/* --- causality --- */
 
 static void change_rows(real *x, size_t width, size_t stride, size_t from, size_t length)
 {
@@ -446,7 +445,8 @@ static void check_causality(Case *c)
     case_forward(c);
     ck_assert_msg(memcmp(before, c->at[OUT], from * row * sizeof(real)) == 0,
                   "%s T %zu: the past changed with the future", c->kind->name, length);
-    if (length > 2 && head->dropout.rate == 0) /* few may see little, or have dropped it */
+    if (length > 2 &&
+        head->dropout.rate == 0) /* with dropout or few positions the change may be dropped */
         ck_assert_msg(memcmp(before, c->at[OUT], length * row * sizeof(real)) != 0,
                       "%s T %zu: nothing changed at all", c->kind->name, length);
     free(before);
@@ -458,7 +458,7 @@ START_TEST(the_future_cannot_change_the_past)
 }
 END_TEST
 
-/* Whether the head's columns are numbers, and what lies between them is as it was: NaN. */
+/* Whether the head's columns are finite, and the memory between them still NaN. */
 static void check_columns(const Case *c, Buffer buffer, size_t parts, size_t width)
 {
     size_t all = parts * HEADS * width;
@@ -488,15 +488,15 @@ static void check_neighbours(Case *c)
     check_whole(c);
 }
 
-START_TEST(a_head_writes_what_is_its_own_and_all_of_it)
+START_TEST(a_head_writes_all_of_its_own_memory_and_no_other)
 {
     for_every_case(_i, check_neighbours);
 }
 END_TEST
 
-/* --- one after another --- */
+/* --- decoding --- */
 
-/* How far results may lie apart that are the same but for rounding. */
+/* The tolerance for rounding. */
 static double tolerance(const Case *c, const real *out)
 {
     double most = 0;
@@ -516,7 +516,7 @@ static void compare_row(const Case *c, const real *out, const real *expected, si
                       (double)out[i], what, (double)expected[i]);
 }
 
-/* Takes the positions from one on singly; `position` is what the first is called. */
+/* Decodes the positions from a row on, one by one; `position` is the number of the first. */
 static void compare_steps(Case *c, size_t from, size_t position, const real *expected)
 {
     size_t width = c->head.width;
@@ -539,7 +539,7 @@ static void compare_steps(Case *c, size_t from, size_t position, const real *exp
 static void check_steps(Case *c)
 {
     if (c->head.dropout.rate > 0)
-        return; /* decoding drops nothing */
+        return; /* decoding has no dropout */
     case_forward(c);
     start_state(c);
     compare_steps(c, 0, c->carries ? c->head.length : 0, columns(c, OUT, 0));
@@ -551,7 +551,7 @@ START_TEST(decoding_steps_equal_forward)
 }
 END_TEST
 
-/* The rows from one on, in parts of a length, each going on from the one before. */
+/* Runs the rows from one on in parts of a length, carrying the state. */
 static void forward_parts(Case *c, size_t from, size_t each)
 {
     for (size_t length = c->head.length; from < length; from += each)
@@ -565,7 +565,7 @@ static void compare_rows(const Case *c, const real *expected, double near, const
                     expected + t * c->head.out_stride, t, near, what);
 }
 
-/* The whole at once; from a row on in parts; and from there on in steps. */
+/* Compares the whole sequence with parts, and with decoding steps, from a row on. */
 static void check_parts(Case *c, size_t from, size_t each)
 {
     size_t count = c->head.length * c->head.out_stride;
@@ -586,8 +586,7 @@ static void check_parts(Case *c, size_t from, size_t each)
     free(middle);
 }
 
-/* However a text is cut, and so wherever the chunks of an engine begin, it comes out the same.
- */
+/* The result must not depend on how the sequence is cut into parts. */
 static void check_carry(Case *c)
 {
     if (!c->carries || c->head.dropout.rate > 0 || c->head.length < 2)
@@ -600,7 +599,7 @@ static void check_carry(Case *c)
     check_parts(c, c->head.length - 1, c->head.length);
 }
 
-START_TEST(a_carried_state_makes_parts_a_whole)
+START_TEST(parts_with_a_carried_state_equal_the_whole)
 {
     for_every_case(_i, check_carry);
 }
@@ -618,8 +617,8 @@ END_TEST
 
 /* --- weights --- */
 
-/* With all values 1 the output is the sum of the weights. Where keys and queries are far from
- * opposite, it is 1, and the first position returns its value, whatever that is. */
+/* With all values 1 the output is the sum of the weights: 1, as long as keys and queries are
+ * not nearly opposite. The first position returns its own value. */
 static void check_weights(Case *c)
 {
     const AttentionHead *head = &c->head;
@@ -650,8 +649,7 @@ END_TEST
 
 /* --- stress --- */
 
-/* Where a denominator can all but vanish beside its epsilon, the sum of the weights is
- * something between 0 and 1. */
+/* If the epsilon dominates a denominator, the sum of the weights lies between 0 and 1. */
 static void check_shares(const Case *c)
 {
     double least = c->kind->has_weights ? 1 : 0;
@@ -663,7 +661,7 @@ static void check_shares(const Case *c)
         }
 }
 
-/* Values are 1; gates are all far to one side, or to both. */
+/* Values are 1; gates are extreme, of one sign or both. */
 static void draw_extremes(Case *c, double q_factor, double k_factor, double gate)
 {
     const AttentionHead *head = &c->head;
@@ -683,7 +681,7 @@ static void draw_extremes(Case *c, double q_factor, double k_factor, double gate
     }
 }
 
-/* Scores of thousands, all alike, all zero. */
+/* Scores of thousands, equal scores, zeros. */
 static void check_stress(Case *c)
 {
     static const double factors[][2] = {{1e4, 1}, {1, 1e4}, {30, 30}, {1, 0}, {0, 0}};
@@ -719,9 +717,9 @@ Suite *attention_suite(void)
     tcase_add_loop_test(tests, gradients_agree_with_central_differences, 0, kinds);
 #endif
     tcase_add_loop_test(tests, the_future_cannot_change_the_past, 0, kinds);
-    tcase_add_loop_test(tests, a_head_writes_what_is_its_own_and_all_of_it, 0, kinds);
+    tcase_add_loop_test(tests, a_head_writes_all_of_its_own_memory_and_no_other, 0, kinds);
     tcase_add_loop_test(tests, decoding_steps_equal_forward, 0, kinds);
-    tcase_add_loop_test(tests, a_carried_state_makes_parts_a_whole, 0, kinds);
+    tcase_add_loop_test(tests, parts_with_a_carried_state_equal_the_whole, 0, kinds);
     tcase_add_loop_test(tests, finite_states_are_small, 0, kinds);
     tcase_add_loop_test(tests, normalised_weights_sum_to_one, 0, kinds);
     tcase_add_loop_test(tests, extreme_inputs_stay_finite, 0, kinds);

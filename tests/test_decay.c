@@ -1,5 +1,5 @@
-/* What the kinds that fade, and those that follow the delta rule, have to do with plain sums
- * and with each other; and the triangular systems and logarithms that they are made of. */
+/* Relations of kinds with decay and the delta rule to plain sums and to each other, and their
+ * building blocks: triangular systems and logarithms. */
 #include "src/attention/attention.h"
 #include "src/attention/solve.h"
 #include "src/memory.h"
@@ -8,13 +8,13 @@
 
 #include <stdlib.h>
 
-/* --- one head by itself --- */
+/* --- one head --- */
 
-enum { LENGTH = 150, WIDTH = 16 }; /* some chunks, the last one not full */
+enum { LENGTH = 150, WIDTH = 16 }; /* several chunks, the last one partial */
 
 typedef struct Lone {
     AttentionHead head;
-    real *q, *k, *v, *gates, *own, *out; /* rows of WIDTH, but for gates and own */
+    real *q, *k, *v, *gates, *own, *out; /* rows of WIDTH, except gates and own */
     size_t gate_count;
 } Lone;
 
@@ -45,7 +45,7 @@ static void lone_free(Lone *l)
     free(l->q), free(l->k), free(l->v), free(l->gates), free(l->own), free(l->out);
 }
 
-/* One of the gates, at every position. */
+/* Sets one of the gates at every position. */
 static void set_gate(Lone *l, size_t gate, double value)
 {
     for (size_t t = 0; t < LENGTH; t++)
@@ -112,7 +112,7 @@ START_TEST(retention_fades_by_powers)
 }
 END_TEST
 
-/* With gates that differ from position to position but not from feature to feature. */
+/* With gates that depend on the position, not on the feature. */
 START_TEST(equal_gates_for_all_features_are_one_gate)
 {
     Lone one = lone_make(&attention_gated), all = lone_make(&attention_gla);
@@ -132,7 +132,7 @@ END_TEST
 
 /* --- the delta rule --- */
 
-/* WIDTH rows at right angles, of any length: the reflection at some direction w. */
+/* WIDTH orthogonal rows: the reflection at a direction w. */
 static void make_basis(real *rows)
 {
     real w[WIDTH];
@@ -144,8 +144,8 @@ static void make_basis(real *rows)
             rows[i * WIDTH + j] = 5 * ((i == j ? 1 : 0) - by * w[i] * w[j]);
 }
 
-/* Keys at right angles come again and again with new values, which are all believed (b = 1).
- * Queries ask for what was written some positions ago and not since. */
+/* Orthogonal keys recur with new values, with b = 1. Queries ask for the value written some
+ * positions ago, which has not been replaced since. */
 static void check_lookups(size_t ago)
 {
     Lone l = lone_make(&attention_delta);
@@ -158,7 +158,7 @@ static void check_lookups(size_t ago)
                WIDTH * sizeof(real));
     }
     lone_run(&l);
-    vector_zero(l.out, ago * WIDTH); /* where there was nothing yet */
+    vector_zero(l.out, ago * WIDTH); /* nothing was written yet */
     real *expected = memory_take(LENGTH * WIDTH, sizeof(real), "a test");
     memcpy(expected + ago * WIDTH, l.v, (LENGTH - ago) * WIDTH * sizeof(real));
     check_rows(&l, expected, "looked up");
@@ -188,11 +188,11 @@ START_TEST(gated_delta_that_does_not_fade_is_delta)
 }
 END_TEST
 
-/* --- what they are made of --- */
+/* --- building blocks --- */
 
 enum { ROWS = 64, COLUMNS = 24, WIDER = COLUMNS + 1 };
 
-/* The right-hand sides are drawn from the key; a column behind them is left alone. */
+/* Right-hand sides are random; the column after them must not change. */
 static void check_solution(const real *l, const real *x, size_t rows, bool transpose,
                            RandomKey key)
 {
@@ -212,7 +212,7 @@ START_TEST(triangular_systems_are_solved)
 {
     static real l[ROWS * ROWS], x[ROWS * WIDER];
     RandomKey key = random_key(9, RANDOM_TEST, 0);
-    for (size_t i = 0; i < ROWS * ROWS; i++) /* what is not to be read is NaN */
+    for (size_t i = 0; i < ROWS * ROWS; i++) /* entries that must not be read are NaN */
         l[i] = i % ROWS < i / ROWS ? (real)(0.2 * random_normal(key, i)) : (real)NAN;
     for (size_t rows = 1; rows <= ROWS; rows += 7) {
         RandomKey sides = random_subkey(key, rows);
@@ -253,7 +253,7 @@ START_TEST(logarithms_are_accurate)
 }
 END_TEST
 
-/* Powers of two change nothing but the exponent: gla depends on it. */
+/* Multiplying by powers of two is exact, on which gla depends. */
 START_TEST(scaled_exponentials_have_the_same_digits)
 {
     for (double x = -80; x < 80; x += 0.01)

@@ -1,4 +1,4 @@
-/* The layers around the attention: the short convolution before, the norm and gate behind. */
+/* The layers around attention: the short convolution before, the head norm and gate after. */
 #include "src/layers/convolution.h"
 #include "src/layers/headnorm.h"
 #include "src/memory.h"
@@ -39,11 +39,11 @@ static double slow_silu(double x)
 
 typedef struct Convolution {
     ConvolutionSizes sizes;
-    size_t all, weights; /* numbers in x, and in w */
+    size_t all, weights; /* elements of x, and of w */
     real *x, *w, *dy, *y, *dx, *dw;
 } Convolution;
 
-/* Below, at and beyond the number of taps, and tiles that are full, ragged and several. */
+/* Lengths below, at and above the number of taps; full, partial and several tiles. */
 static const ConvolutionSizes shapes[] = {
     {1, 1, 1, 1, false},   {2, 1, 3, 4, false},   {3, 2, 5, 4, true},   {2, 3, 32, 4, false},
     {1, 5, 1, 2, true},    {2, 17, 40, 4, false}, {2, 17, 40, 4, true}, {1, 6, 131, 4, false},
@@ -99,7 +99,7 @@ START_TEST(the_convolution_is_its_formula)
 }
 END_TEST
 
-/* Calls forward with the rows of a sequence in parts of a length, and the state between. */
+/* Runs forward on a sequence in parts of a length, carrying the state. */
 static void in_parts(const Convolution *c, size_t most, real *y, real *state)
 {
     const size_t length = c->sizes.length, channels = c->sizes.channels;
@@ -119,7 +119,7 @@ static void in_parts(const Convolution *c, size_t most, real *y, real *state)
     free(part_y);
 }
 
-START_TEST(a_state_goes_on_to_the_bit)
+START_TEST(a_carried_state_is_exact_to_the_bit)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (size_t most = 1; most <= 6; most += most == 4 ? 2 : 1) {
@@ -229,7 +229,7 @@ static void check_in_place(Headnorm *h)
     ck_assert(!h->z || memcmp(h->dz, h->z, all * sizeof(real)) == 0);
 }
 
-START_TEST(gradients_may_take_the_place_of_what_they_came_from)
+START_TEST(gradients_may_overwrite_their_source)
 {
     for_every_headnorm(check_in_place);
 }
@@ -254,7 +254,7 @@ END_TEST
 /* --- gradients --- */
 
 #ifdef LINNET_DOUBLE
-/* Something a loss depends on, and its gradient, which was added to `before` where that is. */
+/* An input, and its gradient, which accumulates on `before` if that is set. */
 typedef struct Variable {
     const char *name;
     real *at;
@@ -377,9 +377,9 @@ Suite *mixer_layers_suite(void)
     TCase *tests = tcase_create("mixer layers");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, the_convolution_is_its_formula);
-    tcase_add_test(tests, a_state_goes_on_to_the_bit);
+    tcase_add_test(tests, a_carried_state_is_exact_to_the_bit);
     tcase_add_test(tests, norm_and_gate_are_their_formulas);
-    tcase_add_test(tests, gradients_may_take_the_place_of_what_they_came_from);
+    tcase_add_test(tests, gradients_may_overwrite_their_source);
     tcase_add_test(tests, extreme_numbers_stay_finite);
 #ifdef LINNET_DOUBLE
     tcase_add_test(tests, gradients_of_the_convolution);

@@ -1,5 +1,5 @@
-/* What the relatives of softmax attention have to do with it and with each other: a look at
- * nothing is a zero key, a window as long as the text is no window, and each sees what its
+/* Relations of softmax attention and its relatives: softmax1 is softmax with a zero key, a
+ * window over the whole sequence is softmax, and each kind sees the positions that its
  * description says. */
 #include "src/attention/attention.h"
 #include "src/layers/rotary.h"
@@ -18,12 +18,12 @@ static const AttentionKind *kind_named(const char *name)
     ck_abort_msg("there is no '%s' attention", name);
 }
 
-/* --- one head by itself --- */
+/* --- one head --- */
 
 typedef struct Lone {
     AttentionHead head;
     AttentionData data;
-    real *q, *k, *v, *own; /* what data reads */
+    real *q, *k, *v, *own; /* inputs */
 } Lone;
 
 static real *take(size_t count)
@@ -94,7 +94,7 @@ static void check_close(const real *a, const real *b, size_t count, const char *
                       "%s[%zu] is %.9g, should be %.9g", what, i, (double)a[i], (double)b[i]);
 }
 
-/* The output and all gradients, of b from some position on. */
+/* Compares outputs and gradients, those of b from some position on. */
 static void check_same(const Lone *a, const Lone *b, size_t from)
 {
     size_t count = a->head.length * a->head.width, at = from * b->head.width;
@@ -104,7 +104,7 @@ static void check_same(const Lone *a, const Lone *b, size_t from)
     check_close(a->data.dv, b->data.dv + at, count, "dv");
 }
 
-/* --- what equals softmax --- */
+/* --- kinds that equal softmax --- */
 
 static void check_equals_softmax(const char *name, AttentionOptions options, size_t index)
 {
@@ -137,7 +137,7 @@ START_TEST(a_reach_over_everything_is_softmax)
 }
 END_TEST
 
-/* Entries that are the keys themselves leave nothing out. */
+/* If entries are the keys themselves, nothing is lost. */
 START_TEST(linformer_that_compresses_nothing_is_softmax)
 {
     enum { SEGMENT = 12, LENGTH = 131, WIDTH = 5 };
@@ -154,7 +154,7 @@ START_TEST(linformer_that_compresses_nothing_is_softmax)
 }
 END_TEST
 
-/* Kinds that turn keys themselves do it as others have it done to them. */
+/* Kinds that apply RoPE themselves must agree with RoPE applied outside. */
 START_TEST(keys_of_the_own_segment_are_turned)
 {
     enum { LENGTH = 70, WIDTH = 6 };
@@ -181,10 +181,10 @@ START_TEST(keys_of_the_own_segment_are_turned)
 }
 END_TEST
 
-/* --- the look at nothing --- */
+/* --- softmax1 and sinks --- */
 
-/* Softmax attention over the text of a, behind one position more with value zero and score b:
- * in both, the last feature of all queries is 1 and that of the text's keys 0. */
+/* Softmax attention over the sequence of a, preceded by a position with value zero and score b:
+ * the last feature of all queries is 1, and that of the other keys 0. */
 static Lone with_a_key_before(Lone *a, real score)
 {
     size_t length = a->head.length, width = a->head.width;
@@ -236,7 +236,7 @@ START_TEST(a_sink_is_the_score_of_that_key)
         a.data.down[0] = 0;
         lone_run(&a);
         lone_run(&b);
-        for (size_t t = 0; t <= LENGTH; t++) /* there it is this feature that makes the score */
+        for (size_t t = 0; t <= LENGTH; t++) /* this feature is the score there */
             b.data.dq[t * WIDTH + WIDTH - 1] = 0;
         check_same(&a, &b, 1);
         real score_gradient = b.data.dk[WIDTH - 1] * (real)sqrt((double)WIDTH);
@@ -247,7 +247,7 @@ START_TEST(a_sink_is_the_score_of_that_key)
 }
 END_TEST
 
-/* Where all scores are far below the sink's, the output is nothing, and stays a number. */
+/* If all scores are far below the sink's, the output is zero and finite. */
 START_TEST(a_head_may_attend_to_nothing)
 {
     AttentionOptions options = {.sink = false};
@@ -263,7 +263,7 @@ START_TEST(a_head_may_attend_to_nothing)
 }
 END_TEST
 
-/* --- who sees whom --- */
+/* --- visible positions --- */
 
 static const AttentionOptions patterns = {.window = 5, .period = 4, .summary = 2};
 
@@ -292,7 +292,7 @@ static bool summary_sees(size_t i, size_t j)
     return i == j || j % patterns.period >= patterns.period - patterns.summary;
 }
 
-/* With equal keys and a value that has a feature to itself, the output is the pattern. */
+/* With equal keys and one-hot values the output is the attention pattern. */
 static void check_pattern(const char *name, size_t index, bool (*sees)(size_t i, size_t j))
 {
     enum { LENGTH = 19 };
@@ -325,7 +325,7 @@ START_TEST(patterns_are_as_described)
 }
 END_TEST
 
-/* Equal keys: every position of the past weighs the same, alone or in the mean of its block. */
+/* With equal keys every past position weighs the same, alone or in the mean of its block. */
 START_TEST(pooled_blocks_weigh_like_their_positions)
 {
     enum { LENGTH = 50, WIDTH = 3 };

@@ -1,5 +1,5 @@
-/* What regularises a model and what helps it learn, each against what it says it does: a trick
- * that does nothing has perfect gradients, too. */
+/* Tests that regularisation and other training tricks do what they claim: a trick that does
+ * nothing has correct gradients too. */
 #include "src/layers/activation.h"
 #include "src/layers/blend.h"
 #include "src/layers/embedding.h"
@@ -28,7 +28,7 @@ static Dropout dropout_of(double rate)
     return (Dropout){random_key(1, RANDOM_DROPOUT, 3), (real)rate, 0};
 }
 
-/* --- the layers, by their formulas --- */
+/* --- layers against their formulas --- */
 
 START_TEST(dropout_leaves_out_its_share_and_keeps_the_mean)
 {
@@ -61,7 +61,7 @@ START_TEST(dropping_a_word_drops_it_everywhere)
     size_t dropped = 0;
     draw(tokens, COUNT(tokens), 1);
     for (size_t row = 0; row < ROWS; row++)
-        ids[row] = (int32_t)(row * 7 % WORDS); /* each of them three times */
+        ids[row] = (int32_t)(row * 7 % WORDS); /* each word three times */
     embedding_forward(x, tokens, NULL, ids, dropout_of(rate), (Dropout){0}, ROWS, LENGTH,
                       WIDTH);
     for (size_t row = 0; row < ROWS; row++) {
@@ -145,7 +145,7 @@ END_TEST
 
 /* --- in the model --- */
 
-/* The little model with nothing dropped. */
+/* The small model without dropout. */
 static ModelConfig undisturbed(void)
 {
     ModelConfig config = rig_tiny;
@@ -158,7 +158,7 @@ static bool dropped(const Rig *rig, size_t row, size_t feature)
     return rig->pass.stream[0][row * rig->model.config.dim + feature] == 0;
 }
 
-/* Each of them reaches the model when it trains, and none when it is only read. */
+/* Each acts in training, and none in evaluation. */
 START_TEST(what_is_dropped_is_dropped_in_training)
 {
     static const size_t rates[] = {
@@ -201,8 +201,7 @@ START_TEST(a_locked_mask_lasts_a_whole_sequence)
 }
 END_TEST
 
-/* What goes into the head costs its square, and the square of its step from the place before.
- */
+/* AR penalises the square of the head's input, TAR that of its change between positions. */
 START_TEST(penalties_are_their_formulas)
 {
     ModelConfig config = undisturbed();
@@ -210,7 +209,7 @@ START_TEST(penalties_are_their_formulas)
     config.change_penalty = 0.7;
     Rig rig;
     rig_make(&rig, config, 2, 0.3);
-    rig.targets[3] = -1; /* it does not count */
+    rig.targets[3] = -1; /* not scored */
     const real *u = pass_forward(&rig.pass, rig.inputs);
     double expected = 0, width = (double)config.dim;
     for (size_t row = 0; row < rig.pass.rows; row++)
@@ -249,7 +248,7 @@ static double loss_of(Rig *rig)
     return pass_loss(&rig->pass, rig->inputs, rig->targets);
 }
 
-/* Multiplies what a layer makes of its input: 0 queries, 1 keys, 2 values. */
+/* Scales a projection of a layer: 0 queries, 1 keys, 2 values. */
 static void scale_columns(Affine *c_attn, const ModelConfig *config, size_t part, real factor)
 {
     size_t width = config->dim;
@@ -277,7 +276,7 @@ START_TEST(normed_queries_and_keys_have_a_direction_only)
 }
 END_TEST
 
-/* With a share of all, later layers have the first one's values and none of their own. */
+/* With the full share, later layers use only the first layer's values. */
 START_TEST(later_layers_mix_in_the_first_values)
 {
     for (int share = 0; share <= 1; share++) {
