@@ -2,37 +2,15 @@
  *
  * It reads only what the runs logged, so it works while they train, on another machine, and
  * without the corpus. */
-#include "eval/compare/chart.h"
-#include "eval/compare/data.h"
-#include "eval/compare/markdown.h"
-#include "eval/compare/notes.h"
-#include "eval/compare/table.h"
-#include "eval/compare/differences.h"
-#include "eval/page/report.h"
-#include "eval/draw/svg.h"
-#include "eval/terminal.h"
+#include "eval/compare/groups.h"
+#include "eval/compare/show.h"
 #include "src/containers.h"
 #include "src/gemm.h"
 #include "src/program.h"
-#include "src/text.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-typedef enum ColourWhen { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } ColourWhen;
-
-typedef struct Settings {
-    CompareAxes axes;
-    size_t color;         /* ColourWhen */
-    size_t width, height; /* 0: fit the terminal */
-    char *svg, *html;     /* files to write, or NULL */
-    char *title;          /* of the picture; NULL: the default */
-    char *reach;          /* losses, in a list */
-    bool markdown, json, csv, group;
-} Settings;
 
 static const char *colour_name(size_t index)
 {
@@ -40,57 +18,55 @@ static const char *colour_name(size_t index)
     return names[index];
 }
 
-enum { SIZE_MOST = 1000 };
-
 /* clang-format off */
 static const Option rows[] = {
     {.name = "x", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "epoch",
-     .offset = offsetof(Settings, axes.x), .choice = compare_x_name,
+     .offset = offsetof(CompareSettings, axes.x), .choice = compare_x_name,
      .help = "horizontal axis"},
     {.name = "y", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "loss",
-     .offset = offsetof(Settings, axes.y), .choice = compare_y_name,
+     .offset = offsetof(CompareSettings, axes.y), .choice = compare_y_name,
      .help = "vertical axis"},
     {.name = "train", .type = OPTION_FLAG, .fallback = "no",
-     .offset = offsetof(Settings, axes.train),
+     .offset = offsetof(CompareSettings, axes.train),
      .help = "draw training losses as well"},
     {.name = "group", .type = OPTION_FLAG, .fallback = "yes",
-     .offset = offsetof(Settings, group),
+     .offset = offsetof(CompareSettings, group),
      .help = "combine runs that differ only by --seed: means, ranges and confidence "
              "intervals",
      .also = "average-seeds"},
     {.name = "reach", .argument = "LOSSES", .type = OPTION_TEXT,
-     .offset = offsetof(Settings, reach),
+     .offset = offsetof(CompareSettings, reach),
      .help = "print the epochs needed to reach these validation losses, for example "
              "5.0,4.9"},
     {.name = "width", .argument = "N", .type = OPTION_SIZE, .low = CHART_COLUMNS_LEAST,
-     .high = SIZE_MOST, .offset = offsetof(Settings, width),
+     .high = COMPARE_SIZE_MOST, .offset = offsetof(CompareSettings, width),
      .help = "columns of the output; default: those of the terminal"},
     {.name = "height", .argument = "N", .type = OPTION_SIZE, .low = CHART_ROWS_LEAST,
-     .high = SIZE_MOST, .offset = offsetof(Settings, height),
+     .high = COMPARE_SIZE_MOST, .offset = offsetof(CompareSettings, height),
      .help = "rows of the chart; default: what the table leaves of the terminal"},
     {.name = "color", .argument = "WHEN", .type = OPTION_CHOICE, .fallback = "auto",
-     .offset = offsetof(Settings, color), .choice = colour_name,
+     .offset = offsetof(CompareSettings, color), .choice = colour_name,
      .help = "when to use colours; auto follows the terminal, TERM and NO_COLOR",
      .also = "colour"},
     {.name = "svg", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = offsetof(Settings, svg),
+     .offset = offsetof(CompareSettings, svg),
      .help = "also write the chart to this file, as SVG"},
     {.name = "title", .argument = "TEXT", .type = OPTION_TEXT,
-     .offset = offsetof(Settings, title),
+     .offset = offsetof(CompareSettings, title),
      .help = "title of the chart in --svg"},
     {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = offsetof(Settings, html),
+     .offset = offsetof(CompareSettings, html),
      .help = "also write a page with all curves, settings and samples to this file",
      .also = "report"},
     {.name = "markdown", .type = OPTION_FLAG, .fallback = "no",
-     .offset = offsetof(Settings, markdown),
+     .offset = offsetof(CompareSettings, markdown),
      .help = "print a Markdown table instead",
      .also = "md"},
     {.name = "json", .type = OPTION_FLAG, .fallback = "no",
-     .offset = offsetof(Settings, json),
+     .offset = offsetof(CompareSettings, json),
      .help = "print JSON with all digits instead"},
     {.name = "csv", .type = OPTION_FLAG, .fallback = "no",
-     .offset = offsetof(Settings, csv),
+     .offset = offsetof(CompareSettings, csv),
      .help = "print every row of the logs as CSV instead"},
 };
 /* clang-format on */
@@ -110,296 +86,6 @@ static const About about = {
                  "runs/* --html report.html"},
     .environment = {&about_terminal_size, &about_colour, &about_locale},
 };
-
-/* The entropy of the corpus if all runs have the same, else NaN. */
-static double shared_entropy(const RunGroup *groups)
-{
-    double entropy = groups[0].runs[0]->entropy_floor;
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        for (size_t r = 0; r < arrlenu(groups[g].runs); r++)
-            if (groups[g].runs[r]->entropy_floor != entropy)
-                return NAN;
-    return entropy;
-}
-
-/* The names of the run directories, or their paths where two have the same name. */
-static char **names_to_show(const RunData *runs, size_t count, bool utf8)
-{
-    char **names = memory_take(count, sizeof *names, "the runs");
-    for (size_t r = 0; r < count; r++) {
-        bool twice = false;
-        for (size_t other = 0; other < count; other++)
-            twice |= other != r && strcmp(runs[other].name, runs[r].name) == 0;
-        names[r] = terminal_safe_name(twice ? runs[r].path : runs[r].name, SIZE_MAX, utf8);
-    }
-    return names;
-}
-
-/* Names of groups, safe to print. */
-static char **group_names(const RunGroup *groups, bool utf8)
-{
-    char **names = memory_take(arrlenu(groups), sizeof *names, "the groups of runs");
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        names[g] = terminal_safe_name(groups[g].name, SIZE_MAX, utf8);
-    return names;
-}
-
-static void free_names(char **names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(names[i]);
-    free(names);
-}
-
-/* Reads the list of --reach, before anything else is done. */
-static CompareReach *read_reach(const char *list)
-{
-    CompareReach *reach = NULL;
-    char *copy = memory_copy_text(list ? list : ""), *rest = copy;
-    for (char *word; list && (word = strsep(&rest, ","));) {
-        CompareReach one;
-        int length = snprintf(one.title, sizeof one.title, "to %s", word);
-        if (!text_to_double(word, &one.loss) || (size_t)length >= sizeof one.title)
-            die_usage("--reach: '%.40s' is not a number; give losses, such as 5.0,4.9", word);
-        arrput(reach, one);
-    }
-    free(copy);
-    return reach;
-}
-
-static size_t lines_of(const char *text)
-{
-    size_t lines = 0;
-    for (; *text; text++)
-        lines += *text == '\n';
-    return lines;
-}
-
-/* The rows of the terminal that these lines of text leave to the chart, within reason. */
-static size_t chart_height(const Settings *settings, size_t lines)
-{
-    enum { LEAST = 12, MOST = 40, AROUND = 3 }; /* titles, gap, the prompt */
-    if (settings->height > 0)
-        return settings->height;
-    size_t height = terminal_height(STDOUT_FILENO);
-    height = height > lines + AROUND + LEAST ? height - lines - AROUND : LEAST;
-    return height < MOST ? height : MOST;
-}
-
-static void print_chart(Chart chart, size_t width, size_t height, bool utf8, size_t color)
-{
-    chart.columns = width < SIZE_MOST ? width : SIZE_MOST;
-    chart.rows = height;
-    chart.utf8 = utf8;
-    chart.colour = color == COLOUR_ALWAYS ||
-                   (color == COLOUR_AUTO && terminal_has_colour(STDOUT_FILENO));
-    char *text = memory_copy_text("\n");
-    if (chart.series)
-        chart_append(&text, &chart);
-    fputs(text, stdout);
-    free(text);
-}
-
-/* What is shown: all runs, or the runs of one corpus. */
-typedef struct Comparison {
-    const RunData *runs; /* all of them */
-    size_t count;
-    const RunGroup *groups;
-    char **names; /* of the groups, safe to print */
-    const CompareReach *reach;
-    const RunScore *test; /* the protocol of the test perplexities; NULL: there are none */
-    double entropy;       /* of the corpus that all groups share, else NaN */
-    bool utf8;
-} Comparison;
-
-/* The groups from first on whose losses compare, as an stb_ds array that borrows theirs. */
-static RunGroup *section_from(const RunGroup *groups, size_t first)
-{
-    RunGroup *section = NULL;
-    for (size_t g = first;
-         g < arrlenu(groups) && groups_same_scale(groups[first].runs[0], groups[g].runs[0]);
-         g++)
-        arrput(section, groups[g]);
-    return section;
-}
-
-/* Calls show for each corpus in turn, with its heading, or NULL if there is only one. */
-typedef void (*ShowSection)(const Comparison *section, const char *heading,
-                            const Settings *settings);
-
-static void for_each_corpus(const Comparison *all, ShowSection show, const Settings *settings)
-{
-    size_t next = 0;
-    while (next < arrlenu(all->groups)) {
-        Comparison section = *all;
-        RunGroup *groups = section_from(all->groups, next);
-        char *heading = NULL;
-        if (arrlenu(groups) < arrlenu(all->groups)) {
-            char *name = groups_scale_name(groups[0].runs[0], all->runs, all->count);
-            heading = terminal_safe_name(name, SIZE_MAX, all->utf8);
-            free(name);
-        }
-        section.groups = groups;
-        section.names = all->names + next;
-        section.entropy = shared_entropy(groups);
-        show(&section, heading, settings);
-        next += arrlenu(groups);
-        arrfree(groups);
-        free(heading);
-    }
-}
-
-static Chart chart_of(const Comparison *section, const Settings *settings)
-{
-    return compare_chart_groups(section->groups, section->names, section->entropy,
-                                &settings->axes);
-}
-
-/* What the numbers mean, wrapped at the width; the caller frees it. */
-static char *meaning(const Comparison *section, size_t width)
-{
-    char *text = memory_copy_text("");
-    compare_append_protocol(&text, section->test, width);
-    differences_append(&text, section->groups, section->names, width);
-    if (!isnan(section->entropy)) {
-        char *floor = text_format(
-            "Entropy of the corpus, a lower bound of the loss: %.6g nats per token.",
-            section->entropy);
-        compare_append_sentence(&text, floor, "", width);
-        free(floor);
-    }
-    return text;
-}
-
-/* For people: the table, the chart, and what it all means. */
-static void print_section(const Comparison *section, const char *heading,
-                          const Settings *settings)
-{
-    size_t width = settings->width > 0 ? settings->width : terminal_width(STDOUT_FILENO);
-    const CompareTable table = {.groups = section->groups,
-                                .names = section->names,
-                                .reach = section->reach,
-                                .width = width,
-                                .utf8 = section->utf8};
-    char *sentences = meaning(section, width);
-    if (heading)
-        printf("%s%s\n", section->groups[0].runs[0] == section->runs ? "" : "\n", heading);
-    compare_print_table(&table);
-    Chart chart = chart_of(section, settings);
-    print_chart(chart, width,
-                chart_height(settings, arrlenu(section->groups) + lines_of(sentences)),
-                section->utf8, settings->color);
-    compare_chart_free(&chart);
-    fputs(sentences, stdout);
-    free(sentences);
-}
-
-static void print_markdown(const Comparison *section, const char *heading,
-                           const Settings *settings)
-{
-    (void)settings;
-    char *protocol = memory_copy_text("");
-    compare_append_protocol(&protocol, section->test, SIZE_MAX);
-    if (heading) {
-        fputs(section->groups[0].runs[0] == section->runs ? "" : "\n", stdout);
-        compare_print_markdown_heading(stdout, heading);
-    }
-    compare_print_markdown(stdout, section->groups, section->names);
-    printf("%s%s", *protocol ? "\n" : "", protocol);
-    free(protocol);
-}
-
-/* Prints to standard output, in one form. */
-static void print_one(const Comparison *all, const Settings *settings)
-{
-    if (settings->json) {
-        compare_print_json(stdout, all->runs, all->count, all->groups);
-    } else if (settings->csv) {
-        compare_print_csv(stdout, all->runs, all->count, all->groups);
-    } else if (settings->markdown) {
-        Comparison document = *all;
-        document.utf8 = true; /* whatever the terminal is */
-        document.names = group_names(all->groups, true);
-        for_each_corpus(&document, print_markdown, settings);
-        free_names(document.names, arrlenu(all->groups));
-    } else {
-        for_each_corpus(all, print_section, settings);
-    }
-    fflush(stdout);
-}
-
-/* The most seeds that a group has. */
-static size_t most_seeds(const RunGroup *groups)
-{
-    size_t most = 0;
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        most = arrlenu(groups[g].runs) > most ? arrlenu(groups[g].runs) : most;
-    return most;
-}
-
-/* One picture shows one corpus: the first. */
-static void write_svg(const Comparison *section, const char *heading, const Settings *settings)
-{
-    if (section->groups[0].runs[0] != section->runs)
-        return;
-    if (heading)
-        warn("%s: shows the runs on %s only; give the runs of one corpus to draw others",
-             settings->svg, heading);
-    Chart chart = chart_of(section, settings);
-    char *label = memory_copy_text(chart.y_label);
-    if (most_seeds(section->groups) > 1)
-        text_append(&label, ", mean and range of %zu seeds", most_seeds(section->groups));
-    chart.y_label = label;
-    char *title = settings->title ? memory_copy_text(settings->title)
-                                  : compare_chart_title(section->groups, &settings->axes);
-    Error error;
-    if (!svg_write(settings->svg, &chart, title, &error))
-        die("%s", error.text);
-    compare_chart_free(&chart);
-    free(title);
-    free(label);
-}
-
-/* A page is always UTF-8, whatever the terminal is. */
-static void write_page(const char *path, const Comparison *all)
-{
-    char **names = names_to_show(all->runs, all->count, true);
-    const Report report = {
-        .runs = all->runs, .count = all->count, .names = names, .groups = all->groups};
-    Error error;
-    if (!report_write(path, &report, &error))
-        die("%s", error.text);
-    free_names(names, all->count);
-}
-
-static void show(RunData *runs, size_t count, const Settings *settings)
-{
-    CompareReach *reach = read_reach(settings->reach);
-    RunGroup *groups = groups_make(runs, count, settings->group);
-    const RunScore *test = rundata_shared_test(runs, count);
-    groups_identify(groups, runs);
-    groups_score(groups, test);
-    bool utf8 = terminal_is_utf8();
-    char **names = names_to_show(runs, count, utf8), **of_groups = group_names(groups, utf8);
-    const Comparison all = {.runs = runs,
-                            .count = count,
-                            .groups = groups,
-                            .names = of_groups,
-                            .reach = reach,
-                            .test = test,
-                            .utf8 = utf8};
-    print_one(&all, settings);
-    if (settings->svg)
-        for_each_corpus(&all, write_svg, settings);
-    if (settings->html)
-        write_page(settings->html, &all);
-    compare_print_notes(runs, count, names);
-    compare_print_group_notes(groups, of_groups);
-    free_names(names, count);
-    free_names(of_groups, arrlenu(groups));
-    groups_free(groups);
-    arrfree(reach);
-}
 
 /* Puts the runs of one corpus together, the corpora in the order given. */
 static void sort_by_corpus(RunData *runs)
@@ -439,7 +125,7 @@ static RunData *read_runs(const CommandLine *line)
 int main(int argc, char **argv)
 {
     gemm_choose_kernels(argv); /* for the samples on the page */
-    Settings settings = {0};
+    CompareSettings settings = {0};
     const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
@@ -448,7 +134,7 @@ int main(int argc, char **argv)
     if (settings.json + settings.csv + settings.markdown > 1)
         die_usage("--json, --csv and --markdown: give only one of them");
     RunData *runs = read_runs(&line);
-    show(runs, arrlenu(runs), &settings);
+    compare_show(runs, arrlenu(runs), &settings);
     for (size_t r = 0; r < arrlenu(runs); r++)
         rundata_free(&runs[r]);
     arrfree(runs);
