@@ -248,7 +248,8 @@ const Option model_option_rows[] = {
     {.name = "redraw", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(own.redraw), .low = 0, .high = 1e9, .fallback = "0", .stored = true,
      .fixed = true, .owners = &owners,
-     .help = "draw new random features every N steps; 0: never",
+     .help = "draw new random features every N steps, except in the last fifth of training; "
+             "0: never",
      .also = "redraw-interval feature-redraw-interval",
      .section = "Options of single attention kinds"},
     {.name = "hashes", .argument = "N", .type = OPTION_SIZE,

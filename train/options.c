@@ -135,7 +135,8 @@ static const Option train_rows[] = {
     {.name = "average-decay", .argument = "X", .type = OPTION_REAL,
      .offset = TRAIN(average_decay), .low = 0, .high = 0.9999999, .fallback = "0.998",
      .stored = true, .fixed = true,
-     .help = "EMA decay per step",
+     .help = "EMA decay per step; at most (1+n)/(10+n) after n steps, so that the start is soon "
+             "forgotten",
      .also = "ema-decay ema-beta",
      .section = "Weight averaging"},
     {.name = "streams", .type = OPTION_FLAG,

@@ -66,15 +66,14 @@ static bool plan_shards(Trainer *t, Error *error)
     if (train->shards == 0)
         train->shards = ranks;
     if (train->shards > train->batch)
-        return error_set(error,
-                         "--shards %zu: a batch of %zu windows has no so many parts; give a "
-                         "larger --batch, fewer --shards or start fewer ranks",
-                         train->shards, train->batch);
-    if (train->shards < ranks)
         return error_set(
             error,
-            "--shards %zu: so many parts of a batch cannot be shared by %zu ranks; "
-            "start at most %zu",
+            "--shards %zu: more than the sequences of a batch (--batch %zu); give a "
+            "larger --batch, fewer --shards, or start fewer ranks",
+            train->shards, train->batch);
+    if (train->shards < ranks)
+        return error_set(
+            error, "--shards %zu: fewer shards than the %zu ranks; start at most %zu ranks",
             train->shards, ranks, train->shards);
     return true;
 }

@@ -127,14 +127,12 @@ static void predict(const Inspection *inspection, Prediction *prediction, const 
     for (size_t id = 0; id < vocabulary; id++)
         sum += exp((double)logits[id] - most);
     prediction->best = memory_take(inspection->guesses, sizeof *prediction->best, "guesses");
-    prediction->rank = next == TOKEN_NONE ? 0 : 1;
+    prediction->rank = next == TOKEN_NONE ? 0 : sampler_rank(logits, vocabulary, next);
     for (size_t id = 0; id < vocabulary; id++) {
         Guess guess = {(int32_t)id, exp((double)logits[id] - most) / sum};
         offer(prediction->best, &count, inspection->guesses, guess);
         if (guess.id == next)
             prediction->probability = guess.probability;
-        if (next != TOKEN_NONE && logits[id] > logits[next])
-            prediction->rank++;
     }
 }
 

@@ -180,3 +180,11 @@ double sampler_loss(const real *logits, size_t count, int32_t id)
     }
     return log(total) + (double)most - (double)logits[id];
 }
+
+size_t sampler_rank(const real *logits, size_t count, int32_t id)
+{
+    size_t rank = 1;
+    for (size_t i = 0; i < count; i++)
+        rank += logits[i] > logits[id] || (i < (size_t)id && logits[i] == logits[id]);
+    return rank;
+}

@@ -33,4 +33,7 @@ int32_t sampler_pick(const real *logits, size_t count, const SamplerOptions *opt
 /* The loss of a token in nats: -log of its probability at temperature 1 among all tokens. */
 double sampler_loss(const real *logits, size_t count, int32_t id);
 
+/* The rank of a token among all, from 1 for the likeliest; ties go to the smaller id. */
+size_t sampler_rank(const real *logits, size_t count, int32_t id);
+
 #endif

@@ -1,13 +1,5 @@
 #include "eval/write/token_score.h"
 
-static size_t rank_of(const real *logits, size_t count, int32_t id)
-{
-    size_t rank = 1;
-    for (size_t i = 0; i < count; i++)
-        rank += logits[i] > logits[id] || (i < (size_t)id && logits[i] == logits[id]);
-    return rank;
-}
-
 double token_score_text(const Model *model, const int32_t *ids, size_t count, int32_t prime,
                         void (*tell)(void *listener, size_t at, TokenScore score),
                         void *listener)
@@ -23,7 +15,7 @@ double token_score_text(const Model *model, const int32_t *ids, size_t count, in
         generator_read(&generator, before);
         TokenScore score = {
             .nats = generator_loss(&generator, 0, ids[i]),
-            .rank = rank_of(generator_logits(&generator, 0), config->vocabulary, ids[i])};
+            .rank = sampler_rank(generator_logits(&generator, 0), config->vocabulary, ids[i])};
         nats += score.nats;
         tell(listener, i, score);
     }
