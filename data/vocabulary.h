@@ -34,7 +34,7 @@ typedef struct VocabularyLimits {
 typedef struct Vocabulary Vocabulary;
 
 typedef struct Tokenizer {
-    const char *name, *help;
+    const char *name;
     /* Learns the vocabulary of a checked text; sets everything but the tokenizer. */
     bool (*learn)(Vocabulary *vocabulary, const char *text, size_t size,
                   const VocabularyLimits *limits, Error *error);

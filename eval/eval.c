@@ -36,7 +36,7 @@ static const CorpusSplit *load_split(Corpus *corpus, const char *name, const Cor
     Error error;
     if (!corpus_load(corpus, name, how, known, &error))
         die("%s", error.text);
-    warn("the text is %s", corpus->source);
+    print_warning("the text is %s", corpus->source);
     return split == SPLIT_TRAIN  ? &corpus->train
            : split == SPLIT_TEST ? &corpus->test
                                  : &corpus->valid;

@@ -48,7 +48,7 @@ static void say(const char *format, va_list args)
     fputc('\n', stderr);
 }
 
-void warn(const char *format, ...)
+void print_warning(const char *format, ...)
 {
     va_list args;
     va_start(args, format);

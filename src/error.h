@@ -23,7 +23,7 @@ bool error_set(Error *error, const char *format, ...) __attribute__((format(prin
 
 /* Prints "program: text" on stderr. Control characters, such as escape sequences in a file
  * name, are printed as \xNN. */
-void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void print_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -170,7 +170,8 @@ void team_start(size_t threads)
     while (team.size < threads) {
         if (pthread_create(&team.threads[team.size], NULL, worker_main,
                            (void *)(uintptr_t)team.size) != 0) {
-            warn("cannot start thread %zu; continuing with %zu", team.size + 1, team.size);
+            print_warning("cannot start thread %zu; continuing with %zu", team.size + 1,
+                          team.size);
             break;
         }
         team.size++;

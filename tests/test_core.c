@@ -165,7 +165,7 @@ static char *warned(const char *text)
     int kept = dup(STDERR_FILENO);
     ck_assert_ptr_nonnull(freopen(path, "w", stderr));
     program_name_set("/usr/bin/train");
-    warn("%s", text);
+    print_warning("%s", text);
     fflush(stderr);
     dup2(kept, STDERR_FILENO);
     close(kept);

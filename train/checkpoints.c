@@ -93,8 +93,8 @@ bool checkpoints_open(Checkpoint *checkpoint, const char *folder, Error *error)
         char *path = file_join(folder, names[i]);
         good = open_one(checkpoint, path, i == 0 ? &first : error);
         if (good && i > 0)
-            warn("%s; resuming from step %s in %s instead", first.text,
-                 checkpoint_extra(checkpoint, STEP_KEY), path);
+            print_warning("%s; resuming from step %s in %s instead", first.text,
+                          checkpoint_extra(checkpoint, STEP_KEY), path);
         free(path);
     }
     char *newest = good ? NULL : checkpoints_newest(folder);

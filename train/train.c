@@ -183,9 +183,10 @@ static void warn_if_diverged(const Trainer *t)
     const Progress *progress = &t->progress;
     double uniform = log((double)t->model.config.vocabulary);
     if (progress->last_step > 0 && !(progress->last_loss < uniform + margin))
-        warn("the run diverged: its last validation loss is %.4g, and equal probabilities for "
-             "all tokens give %.4f; try a lower --lr, a longer --warmup or --clip 1",
-             progress->last_loss, uniform);
+        print_warning(
+            "the run diverged: its last validation loss is %.4g, and equal probabilities for "
+            "all tokens give %.4f; try a lower --lr, a longer --warmup or --clip 1",
+            progress->last_loss, uniform);
 }
 
 /* Prints how the session ended; returns the exit status. */
@@ -194,15 +195,16 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
     const Progress *progress = &screen->trainer->progress;
     char *command = resume_command(folder);
     if (end == LOOP_FAILED) {
-        warn("%s", error->text);
+        print_warning("%s", error->text);
         char *good = checkpoints_newest(folder->path);
         if (good)
-            warn("%s is intact; to continue from it: %s", good, command);
+            print_warning("%s is intact; to continue from it: %s", good, command);
         free(good);
     }
     if (progress->skipped > 0)
-        warn("%zu steps were skipped in this run: their loss or gradient was not finite",
-             progress->skipped);
+        print_warning(
+            "%zu steps were skipped in this run: their loss or gradient was not finite",
+            progress->skipped);
     if (end == LOOP_PATIENCE)
         screen_say(screen, "Early stopping: no better validation loss %zu times in a row.",
                    progress->stale);
@@ -223,7 +225,7 @@ static void go_on_if(bool good, Error *error)
     if (ranks_agree(good, error))
         return;
     if (ranks_first())
-        warn("%s", error->text);
+        print_warning("%s", error->text);
     ranks_end();
     exit(EXIT_FAILURE);
 }
@@ -253,9 +255,10 @@ static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed
     screen_settings(screen, resumed ? resumed : folder->path);
     const TrainOptions *train = &trainer->settings.train;
     if (first && !resumed && train->warmup > trainer->steps)
-        warn("--warmup %zu is longer than the training of %zu steps; the learning rate never "
-             "reaches --lr",
-             train->warmup, trainer->steps);
+        print_warning(
+            "--warmup %zu is longer than the training of %zu steps; the learning rate never "
+            "reaches --lr",
+            train->warmup, trainer->steps);
     trainer_allocate(trainer);
     if (resumed) {
         go_on_if(trainer_load(trainer, checkpoint, &error), &error);

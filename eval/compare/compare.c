@@ -112,7 +112,7 @@ static RunData *read_runs(const CommandLine *line)
         if (rundata_read(&run, line->operands[r], &error)) {
             arrput(runs, run);
         } else {
-            warn("%s", error.text);
+            print_warning("%s", error.text);
             rundata_free(&run);
         }
     }

@@ -18,13 +18,14 @@ static void print_score_notes(const RunData *runs, size_t count, char *const *na
                 (shown && rundata_score(&runs[r], shown)))
                 continue;
             if (score->step != runs[r].best_step)
-                warn(
+                print_warning(
                     "%s: its test score is of step %zu, but its best checkpoint is now of step "
                     "%zu; run eval again",
                     names[r], score->step, runs[r].best_step);
             else
-                warn("%s: its test score has another text, window or stride than the others",
-                     names[r]);
+                print_warning(
+                    "%s: its test score has another text, window or stride than the others",
+                    names[r]);
             break;
         }
 }
@@ -33,12 +34,13 @@ void compare_print_notes(const RunData *runs, size_t count, char *const *names)
 {
     for (size_t r = 0; r < count; r++) {
         if (arrlenu(runs[r].rows) == 0)
-            warn("%s: its log is empty: no step has been logged yet", names[r]);
+            print_warning("%s: its log is empty: no step has been logged yet", names[r]);
         else if (runs[r].validations == 0)
-            warn("%s: no validation loss yet; the chart shows its training loss", names[r]);
+            print_warning("%s: no validation loss yet; the chart shows its training loss",
+                          names[r]);
         if (arrlenu(runs[r].rows) > 0 && !isfinite(runs[r].final_train_loss))
-            warn("%s: diverged: its training loss ended as %g", names[r],
-                 runs[r].final_train_loss);
+            print_warning("%s: diverged: its training loss ended as %g", names[r],
+                          runs[r].final_train_loss);
     }
     print_score_notes(runs, count, names);
 }
@@ -58,9 +60,10 @@ void compare_print_group_notes(const RunGroup *groups, char *const *names)
             most = step > most ? step : most;
         }
         if (least < most)
-            warn("%s: its runs have reached different steps, from %zu to %zu; their mean best "
-                 "loss mixes these",
-                 names[g], least, most);
+            print_warning(
+                "%s: its runs have reached different steps, from %zu to %zu; their mean best "
+                "loss mixes these",
+                names[g], least, most);
     }
 }
 

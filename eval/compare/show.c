@@ -252,8 +252,9 @@ static void write_svg(const Comparison *section, const char *heading,
     if (section->groups[0].runs[0] != section->runs)
         return;
     if (heading)
-        warn("%s: shows the runs on %s only; give the runs of one corpus to draw others",
-             settings->svg, heading);
+        print_warning(
+            "%s: shows the runs on %s only; give the runs of one corpus to draw others",
+            settings->svg, heading);
     Chart chart = chart_of(section, settings);
     char *label = memory_copy_text(chart.y_label);
     if (most_seeds(section->groups) > 1)

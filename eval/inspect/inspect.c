@@ -82,7 +82,7 @@ static char *read_input(size_t *size)
     const size_t most = (size_t)16 << 20, step = (size_t)64 << 10;
     char *text = NULL;
     if (terminal_is_interactive(STDIN_FILENO))
-        warn("reading the text from standard input; Ctrl-D ends it");
+        print_warning("reading the text from standard input; Ctrl-D ends it");
     for (size_t got = 1; got > 0; *size += got) {
         text = memory_resize(text, *size + step, 1, "the text");
         got = fread(text + *size, 1, step, stdin);
@@ -109,8 +109,8 @@ static int32_t *encode_text(const Vocabulary *vocabulary, const char *option)
     arrput(ids, vocabulary->eos);
     size_t unknown = vocabulary->tokenizer->encode(vocabulary, text, size, &ids);
     if (unknown)
-        warn("the text has %zu unknown token%s; the model reads %s instead", unknown,
-             unknown == 1 ? "" : "s", vocabulary->words[vocabulary->unk]);
+        print_warning("the text has %zu unknown token%s; the model reads %s instead", unknown,
+                      unknown == 1 ? "" : "s", vocabulary->words[vocabulary->unk]);
     if (arrlenu(ids) == 1)
         die_usage("the text is empty; give one with --text");
     free(input);
@@ -122,11 +122,12 @@ static size_t settle_length(size_t count, const Model *model, const Settings *se
 {
     size_t limit = inspection_limit(model), read = count < limit ? count : limit;
     if (read < count)
-        warn("the text has %zu tokens; the last %zu are read, which is %s", count, read,
-             read == model->config.context ? "the model's context" : "as many as can be");
+        print_warning(
+            "the text has %zu tokens; the last %zu are read, which is %s", count, read,
+            read == model->config.context ? "the model's context" : "as many as can be");
     if (settings->look.shown < read)
-        warn("showing the last %zu of %zu tokens; --tokens N shows more", settings->look.shown,
-             read);
+        print_warning("showing the last %zu of %zu tokens; --tokens N shows more",
+                      settings->look.shown, read);
     return read;
 }
 

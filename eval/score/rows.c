@@ -144,7 +144,7 @@ void score_rows_note(const ScoreRow *rows, size_t count, const ScoredText *text,
     for (size_t i = 0; i < count; i++) {
         RunScore score = run_score(&rows[i], text->split, step);
         if (isfinite(score.nats) && !scores_note(path, &score, &error)) {
-            warn("cannot save the score for compare: %s", error.text);
+            print_warning("cannot save the score for compare: %s", error.text);
             break;
         }
     }

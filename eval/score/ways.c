@@ -71,10 +71,11 @@ static ScoreRow dynamic_row(const ScoreRow *plain, const EvalOptions *options,
         how = dynamic_tune(model, &protocol, &how, &corpus->valid, &corpus->train);
     row.score = dynamic_score(model, &protocol, &how, split, &corpus->train);
     if (!(row.score.nats < plain->score.nats))
-        warn("dynamic evaluation with a --dynamic-lr of %g does no better than the model as it "
-             "is%s",
-             how.rate,
-             options->tune_dynamic ? "" : "; --tune-dynamic searches for a better one");
+        print_warning(
+            "dynamic evaluation with a --dynamic-lr of %g does no better than the model as it "
+            "is%s",
+            how.rate,
+            options->tune_dynamic ? "" : "; --tune-dynamic searches for a better one");
     row.stride = protocol.stride;
     row.settings[0] = (WaySetting){"dynamic", (double)protocol.stride, false};
     row.settings[1] = (WaySetting){"lr", how.rate, options->tune_dynamic};

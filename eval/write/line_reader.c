@@ -88,7 +88,7 @@ static void save_history(const LineReader *reader)
         file_replace_abort(&file);
     }
     if (!good || !file_replace_commit(&file, &error))
-        warn("%s", error.text);
+        print_warning("%s", error.text);
 }
 
 /* --- lines --- */

@@ -92,7 +92,7 @@ static void change_setting(Session *session, const char *name, const char *value
         (!asks && (!session_set(&session->group, name, value, &error) ||
                    !text_options_check(session->options, session->vocabulary, &error)))) {
         *session->options = before;
-        warn("%s", error.text);
+        print_warning("%s", error.text);
         return;
     }
     if (session->options->seed != before.seed || strcmp(option->name, "seed") == 0)
@@ -191,7 +191,7 @@ static void begin_texts(Session *session, const char *prompt)
     int32_t *beginning = NULL;
     size_t wanted = session->options->count;
     if (!texts_encode(session->vocabulary, prompt, &beginning, &error)) {
-        warn("%s", error.text);
+        print_warning("%s", error.text);
         arrfree(beginning);
         return;
     }

@@ -113,8 +113,9 @@ static void name_unknown(const Vocabulary *vocabulary, const char *prompt)
         arrfree(ids);
         at += length;
     }
-    warn("not in the model's vocabulary and read as %s: %s%s",
-         vocabulary->words[vocabulary->unk], names, unknown > NAMED_MOST ? " and others" : "");
+    print_warning("not in the model's vocabulary and read as %s: %s%s",
+                  vocabulary->words[vocabulary->unk], names,
+                  unknown > NAMED_MOST ? " and others" : "");
     free(names);
 }
 

@@ -73,7 +73,7 @@ void observers_warned(const Observers *observers, const char *text)
         taken = true;
     }
     if (!taken)
-        warn("%s", text);
+        print_warning("%s", text);
 }
 
 /* An observer that failed last time may still succeed at its end. */

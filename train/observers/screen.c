@@ -269,7 +269,7 @@ static bool ended(void *self, Error *error)
 static void warned(void *self, const char *text)
 {
     clear(self);
-    warn("%s", text);
+    print_warning("%s", text);
 }
 
 const ObserverCalls screen_calls = {.started = started,
