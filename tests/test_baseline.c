@@ -1,7 +1,7 @@
 /* The baselines, against a slow Kneser-Ney implementation that counts by walking through the
  * text. */
-#include "eval/baseline/baseline.h"
-#include "eval/baseline/kneser_ney.h"
+#include "eval/score/baseline.h"
+#include "eval/score/kneser_ney.h"
 #include "src/random.h"
 #include "tests/tests.h"
 

@@ -1,6 +1,6 @@
 /* Carrying the recurrent state across sequences (stateful training), for every kind that
  * supports it. */
-#include "eval/score.h"
+#include "models/score.h"
 #include "src/random.h"
 #include "src/vector.h"
 #include "tests/support.h"

@@ -1,5 +1,5 @@
 /* Terminal charts of every size, for any points. */
-#include "eval/draw/chart.h"
+#include "eval/show/chart.h"
 #include "src/memory.h"
 #include "tests/tests.h"
 

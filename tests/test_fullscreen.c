@@ -4,7 +4,7 @@
 #include "src/text.h"
 #include "tests/tests.h"
 #include "train/observers/fullscreen.h"
-#include "train/signals.h"
+#include "train/loop/signals.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
 /* Groups of runs with equal settings, and the statistics over their seeds: in numbers,
  * sentences and a Markdown table. */
-#include "eval/compare/differences.h"
-#include "eval/compare/groups.h"
+#include "eval/runs/differences.h"
+#include "eval/runs/groups.h"
 #include "eval/compare/markdown.h"
-#include "eval/draw/palette.h"
+#include "eval/show/palette.h"
 #include "src/containers.h"
 #include "src/text.h"
 #include "tests/tests.h"

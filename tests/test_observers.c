@@ -6,7 +6,7 @@
 #include "tests/scratch.h"
 #include "tests/tests.h"
 #include "train/observers/curves.h"
-#include "train/observers/observer.h"
+#include "train/loop/observer.h"
 #include "train/observers/samples.h"
 
 #include <stdlib.h>

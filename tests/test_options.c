@@ -4,7 +4,7 @@
 #include "src/text.h"
 #include "tests/support.h"
 #include "tests/tests.h"
-#include "train/options.h"
+#include "train/loop/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The C part of compare --html: thinning of logs, and escaping of markup. report.sh tests the
  * page's script. */
 #include "eval/page/report.h"
-#include "eval/page/thin.h"
+#include "eval/runs/thin.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "tests/scratch.h"

@@ -8,10 +8,10 @@
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"
-#include "train/allowance.h"
-#include "train/checkpoints.h"
-#include "train/folder.h"
-#include "train/lock.h"
+#include "train/loop/allowance.h"
+#include "train/loop/checkpoints.h"
+#include "train/loop/folder.h"
+#include "train/loop/lock.h"
 
 #include <math.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 #include "eval/score/cache.h"
 #include "eval/score/dynamic.h"
 #include "eval/score/temperature.h"
-#include "eval/write/generator.h"
+#include "models/generator.h"
 #include "src/layers/head.h"
 #include "src/random.h"
 #include "tests/support.h"

@@ -1,7 +1,7 @@
 /* Parts of a training step: repeated backward passes, shards, gradient clipping, update
  * slices, NaN and infinity. */
 #include "models/pass.h"
-#include "models/shards.h"
+#include "src/shards.h"
 #include "models/update.h"
 #include "src/containers.h"
 #include "src/ranks.h"

@@ -1,5 +1,5 @@
 /* SVG charts: valid documents for any points and names. */
-#include "eval/draw/svg.h"
+#include "eval/show/svg.h"
 #include "src/memory.h"
 #include "tests/tests.h"
 

@@ -1,5 +1,5 @@
 /* Text on terminals: what is shown, and what is escaped. */
-#include "eval/terminal.h"
+#include "eval/show/terminal.h"
 #include "tests/tests.h"
 
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Using a model: sampling tokens, generating past the context, and scoring a text. */
-#include "eval/write/generator.h"
-#include "eval/write/sampler.h"
-#include "eval/score.h"
+#include "models/generator.h"
+#include "models/sampler.h"
+#include "models/score.h"
 #include "eval/write/token_score.h"
 #include "src/gemm.h"
 #include "src/layers/head.h"

@@ -1,10 +1,10 @@
 /* Tokens as text: detokenised, with probabilities, in columns; and the commands of a session.
  */
-#include "eval/write/columns.h"
-#include "eval/write/detok.h"
+#include "eval/show/columns.h"
+#include "eval/show/detok.h"
 #include "eval/write/session.h"
-#include "eval/write/shade.h"
-#include "eval/write/writer.h"
+#include "eval/show/shade.h"
+#include "eval/show/writer.h"
 #include "src/containers.h"
 #include "src/text.h"
 #include "tests/support.h"

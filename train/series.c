@@ -4,7 +4,7 @@
 #include "src/memory.h"
 #include "src/ranks.h"
 #include "src/text.h"
-#include "train/folder.h"
+#include "train/loop/folder.h"
 #include "train/observers/audience.h"
 
 #include <errno.h>

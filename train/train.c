@@ -1,7 +1,7 @@
 /* train: from a text to a trained model.
  *
  * main reads the command line, makes or loads the run, and hands it to the loop. */
-#include "eval/terminal.h"
+#include "eval/show/terminal.h"
 #include "models/preset.h"
 #include "src/containers.h"
 #include "src/file.h"
@@ -11,11 +11,12 @@
 #include "src/program.h"
 #include "src/team.h"
 #include "src/text.h"
-#include "train/checkpoints.h"
-#include "train/lock.h"
+#include "train/loop/checkpoints.h"
+#include "train/loop/lock.h"
+#include "train/loop/loop.h"
 #include "train/observers/audience.h"
 #include "train/series.h"
-#include "train/signals.h"
+#include "train/loop/signals.h"
 
 #include <math.h>
 #include <signal.h>
@@ -306,11 +307,15 @@ static int train_one(const CommandLine *line, char **path)
     *path = memory_copy_text(ranks_first() ? folder.path : "");
     signals_catch();
     LoopEnd end = LOOP_FINISHED;
-    if (loop_has_work(&trainer))
-        end = audience_train(&trainer, &folder, &screen, stop, &error);
-    else
+    if (loop_has_work(&trainer)) {
+        Audience audience;
+        audience_make(&audience, &trainer, &folder, &screen);
+        end = loop_run(&trainer, &folder, &audience.observers, stop, &error);
+        audience_free(&audience);
+    } else {
         screen_say(&screen, "Nothing to do: the run finished after step %zu.",
                    trainer.progress.step);
+    }
     int status = ranks_first() ? farewell(end, &screen, &folder, &error) : 0;
     team_stop();
     trainer_free(&trainer);

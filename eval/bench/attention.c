@@ -1,6 +1,6 @@
 /* bench attention: time of causal attention by sequence length, for any kinds. */
 #include "eval/bench/bench.h"
-#include "eval/draw/svg.h"
+#include "eval/show/svg.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"

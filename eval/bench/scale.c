@@ -2,7 +2,7 @@
  * all shards. Each rank computes one shard. */
 #include "eval/bench/bench.h"
 #include "models/pass.h"
-#include "models/shards.h"
+#include "src/shards.h"
 #include "models/update.h"
 #include "src/containers.h"
 #include "src/phase.h"

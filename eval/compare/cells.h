@@ -5,7 +5,7 @@
 #ifndef LINNET_COMPARE_CELLS_H
 #define LINNET_COMPARE_CELLS_H
 
-#include "eval/compare/groups.h"
+#include "eval/runs/groups.h"
 
 /* A loss of --reach; its column shows the epoch that reached it. */
 typedef struct CompareReach {

@@ -2,7 +2,7 @@
  *
  * It reads only what the runs logged, so it works while they train, on another machine, and
  * without the corpus. */
-#include "eval/compare/groups.h"
+#include "eval/runs/groups.h"
 #include "eval/compare/show.h"
 #include "src/containers.h"
 #include "src/gemm.h"
@@ -21,10 +21,10 @@ static const char *colour_name(size_t index)
 /* clang-format off */
 static const Option rows[] = {
     {.name = "x", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "epoch",
-     .offset = offsetof(CompareSettings, axes.x), .choice = compare_x_name,
+     .offset = offsetof(CompareSettings, axes.x), .choice = runchart_x_name,
      .help = "horizontal axis"},
     {.name = "y", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "loss",
-     .offset = offsetof(CompareSettings, axes.y), .choice = compare_y_name,
+     .offset = offsetof(CompareSettings, axes.y), .choice = runchart_y_name,
      .help = "vertical axis"},
     {.name = "train", .type = OPTION_FLAG, .fallback = "no",
      .offset = offsetof(CompareSettings, axes.train),

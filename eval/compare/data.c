@@ -1,6 +1,6 @@
 #include "eval/compare/data.h"
-#include "eval/compare/differences.h"
-#include "eval/terminal.h"
+#include "eval/runs/differences.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"
 

@@ -2,7 +2,7 @@
 #ifndef LINNET_COMPARE_DATA_H
 #define LINNET_COMPARE_DATA_H
 
-#include "eval/compare/groups.h"
+#include "eval/runs/groups.h"
 
 #include <stdio.h>
 

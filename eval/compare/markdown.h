@@ -3,7 +3,7 @@
 #ifndef LINNET_COMPARE_MARKDOWN_H
 #define LINNET_COMPARE_MARKDOWN_H
 
-#include "eval/compare/groups.h"
+#include "eval/runs/groups.h"
 
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
 #include "eval/compare/show.h"
 #include "eval/compare/data.h"
-#include "eval/compare/differences.h"
+#include "eval/runs/differences.h"
 #include "eval/compare/markdown.h"
-#include "eval/compare/notes.h"
+#include "eval/runs/notes.h"
 #include "eval/compare/table.h"
-#include "eval/draw/svg.h"
+#include "eval/show/svg.h"
 #include "eval/page/report.h"
-#include "eval/terminal.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/program.h"
 #include "src/text.h"
@@ -159,8 +159,7 @@ static void for_each_corpus(const Comparison *all, ShowSection show,
 
 static Chart chart_of(const Comparison *section, const CompareSettings *settings)
 {
-    return compare_chart_groups(section->groups, section->names, section->entropy,
-                                &settings->axes);
+    return runchart_groups(section->groups, section->names, section->entropy, &settings->axes);
 }
 
 /* What the numbers mean, wrapped at the width; the caller frees it. */
@@ -197,7 +196,7 @@ static void print_section(const Comparison *section, const char *heading,
     print_chart(chart, width,
                 chart_height(settings, arrlenu(section->groups) + lines_of(sentences)),
                 section->utf8, settings->color);
-    compare_chart_free(&chart);
+    runchart_free(&chart);
     fputs(sentences, stdout);
     free(sentences);
 }
@@ -261,11 +260,11 @@ static void write_svg(const Comparison *section, const char *heading,
         text_append(&label, ", mean and range of %zu seeds", most_seeds(section->groups));
     chart.y_label = label;
     char *title = settings->title ? memory_copy_text(settings->title)
-                                  : compare_chart_title(section->groups, &settings->axes);
+                                  : runchart_title(section->groups, &settings->axes);
     Error error;
     if (!svg_write(settings->svg, &chart, title, &error))
         die("%s", error.text);
-    compare_chart_free(&chart);
+    runchart_free(&chart);
     free(title);
     free(label);
 }

@@ -4,13 +4,13 @@
 #ifndef LINNET_COMPARE_SHOW_H
 #define LINNET_COMPARE_SHOW_H
 
-#include "eval/compare/chart.h"
+#include "eval/runs/runchart.h"
 #include "eval/runs/rundata.h"
 
 typedef enum ColourWhen { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } ColourWhen;
 
 typedef struct CompareSettings {
-    CompareAxes axes;
+    RunChartAxes axes;
     size_t color;         /* ColourWhen */
     size_t width, height; /* 0: fit the terminal */
     char *svg, *html;     /* files to write, or NULL */

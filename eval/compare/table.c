@@ -1,5 +1,5 @@
 #include "eval/compare/table.h"
-#include "eval/terminal.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"
 

@@ -1,7 +1,7 @@
 /* example.json: tokens and logits of a text, to check another program against. */
 #include "data/utf8.h"
 #include "eval/export/forms.h"
-#include "eval/write/generator.h"
+#include "models/generator.h"
 #include "src/containers.h"
 
 typedef struct Example {

@@ -15,7 +15,7 @@
 #define LINNET_EXPORT_FORMS_H
 
 #include "eval/export/folder.h"
-#include "eval/loaded.h"
+#include "models/loaded.h"
 
 /* Whether transformers' GPT-2 can express this model; the error says why not. */
 bool export_check_transformers(const ModelConfig *config, Error *error);

@@ -1,10 +1,10 @@
 /* inspect: attention weights and next-token predictions of a trained model on a text. */
-#include "eval/draw/heatmap.h"
+#include "eval/inspect/heatmap.h"
 #include "eval/inspect/json.h"
 #include "eval/inspect/page.h"
 #include "eval/inspect/text.h"
-#include "eval/loaded.h"
-#include "eval/terminal.h"
+#include "models/loaded.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/gemm.h"

@@ -1,7 +1,7 @@
 #include "eval/inspect/inspection.h"
-#include "eval/write/generator.h"
-#include "eval/terminal.h"
-#include "models/weights.h"
+#include "models/generator.h"
+#include "eval/show/terminal.h"
+#include "eval/inspect/weights.h"
 #include "src/text.h"
 
 #include <assert.h>

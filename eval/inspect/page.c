@@ -1,6 +1,6 @@
 #include "eval/inspect/page.h"
-#include "eval/draw/heatmap.h"
-#include "eval/draw/markup.h"
+#include "eval/inspect/heatmap.h"
+#include "eval/show/markup.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 #include "eval/inspect/text.h"
-#include "eval/draw/heatmap.h"
+#include "eval/inspect/heatmap.h"
 #include "src/text.h"
 
 #include <math.h>

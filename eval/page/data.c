@@ -1,9 +1,9 @@
 /* The curves of the runs and of their groups as JSON. */
-#include "eval/compare/groups.h"
-#include "eval/draw/palette.h"
+#include "eval/runs/groups.h"
+#include "eval/show/palette.h"
 #include "eval/page/report_parts.h"
-#include "eval/terminal.h"
-#include "eval/page/thin.h"
+#include "eval/show/terminal.h"
+#include "eval/runs/thin.h"
 #include "src/containers.h"
 #include "src/text.h"
 

@@ -1,6 +1,6 @@
 #include "eval/page/excerpt.h"
-#include "eval/write/generator.h"
-#include "eval/write/writer.h"
+#include "models/generator.h"
+#include "eval/show/writer.h"
 #include "src/memory.h"
 #include "src/random.h"
 

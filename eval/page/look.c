@@ -1,5 +1,5 @@
 #include "eval/page/look.h"
-#include "eval/draw/palette.h"
+#include "eval/show/palette.h"
 
 size_t report_corpus_of(const Report *report, size_t run)
 {

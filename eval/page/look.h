@@ -2,7 +2,7 @@
 #ifndef LINNET_REPORT_LOOK_H
 #define LINNET_REPORT_LOOK_H
 
-#include "eval/compare/groups.h"
+#include "eval/runs/groups.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
 #include "eval/page/report.h"
-#include "eval/compare/chart.h"
-#include "eval/compare/differences.h"
-#include "eval/draw/markup.h"
+#include "eval/runs/runchart.h"
+#include "eval/runs/differences.h"
+#include "eval/show/markup.h"
 #include "eval/page/report_parts.h"
-#include "eval/draw/svg.h"
-#include "eval/page/thin.h"
+#include "eval/show/svg.h"
+#include "eval/runs/thin.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/text.h"
@@ -167,20 +167,20 @@ static void print_header(FILE *out, const Report *report)
  * for. */
 static void print_still(FILE *out, const Report *report)
 {
-    const CompareAxes axes = {0};
+    const RunChartAxes axes = {0};
     RunData *runs = memory_take(report->count, sizeof *runs, "the picture");
     for (size_t r = 0; r < report->count; r++) {
         runs[r] = report->runs[r];
         runs[r].rows = thin_rows(runs[r].rows, REPORT_POINTS);
     }
-    Chart chart = compare_chart_make(runs, report->count, report->names, NAN, &axes);
+    Chart chart = runchart_make(runs, report->count, report->names, NAN, &axes);
     fputs("<div id=\"still\" class=\"still\">\n", out);
     if (chart.series_count > 0)
         svg_print(out, &chart, "Validation loss");
     else
         fputs("<p>No run has a validation loss yet.</p>\n", out);
     fputs("</div>\n", out);
-    compare_chart_free(&chart);
+    runchart_free(&chart);
     for (size_t r = 0; r < report->count; r++)
         arrfree(runs[r].rows);
     free(runs);

@@ -1,7 +1,7 @@
 /* Samples of the runs' models: one made for the page, and those written during training. */
 #include "eval/page/excerpt.h"
-#include "eval/loaded.h"
-#include "eval/draw/markup.h"
+#include "models/loaded.h"
+#include "eval/show/markup.h"
 #include "eval/page/report_parts.h"
 #include "src/file.h"
 #include "src/memory.h"

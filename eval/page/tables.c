@@ -1,5 +1,5 @@
 /* The tables of the page: results and settings. */
-#include "eval/draw/markup.h"
+#include "eval/show/markup.h"
 #include "eval/page/report_parts.h"
 #include "src/containers.h"
 #include "src/text.h"

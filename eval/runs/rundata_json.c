@@ -1,6 +1,6 @@
 /* A run as JSON, for rundata.h. */
 #include "eval/runs/rundata.h"
-#include "eval/terminal.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"
 

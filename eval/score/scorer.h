@@ -2,7 +2,7 @@
 #ifndef LINNET_SCORER_H
 #define LINNET_SCORER_H
 
-#include "eval/score.h"
+#include "models/score.h"
 
 /* The protocol. */
 typedef struct Protocol {

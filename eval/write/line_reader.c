@@ -1,5 +1,5 @@
 #include "eval/write/line_reader.h"
-#include "eval/terminal.h"
+#include "eval/show/terminal.h"
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/program.h"

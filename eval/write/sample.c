@@ -2,10 +2,10 @@
  * log-likelihood of a given text. */
 #include "data/reader.h"
 #include "data/utf8.h"
-#include "eval/loaded.h"
+#include "models/loaded.h"
 #include "eval/write/session.h"
-#include "eval/write/shade.h"
-#include "eval/terminal.h"
+#include "eval/show/shade.h"
+#include "eval/show/terminal.h"
 #include "eval/write/token_score.h"
 #include "src/containers.h"
 #include "src/gemm.h"

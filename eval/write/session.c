@@ -1,8 +1,8 @@
 #include "eval/write/session.h"
-#include "eval/write/columns.h"
+#include "eval/show/columns.h"
 #include "eval/write/line_reader.h"
-#include "eval/write/shade.h"
-#include "eval/terminal.h"
+#include "eval/show/shade.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"
 

@@ -1,6 +1,6 @@
 #include "eval/write/texts.h"
-#include "eval/write/columns.h"
-#include "eval/terminal.h"
+#include "eval/show/columns.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/memory.h"
 #include "src/program.h"

@@ -6,8 +6,8 @@
 #ifndef LINNET_TEXTS_H
 #define LINNET_TEXTS_H
 
-#include "eval/write/generator.h"
-#include "eval/write/writer.h"
+#include "models/generator.h"
+#include "eval/show/writer.h"
 #include "src/options.h"
 
 #include <signal.h>

@@ -7,7 +7,7 @@
 #ifndef LINNET_TOKEN_SCORE_H
 #define LINNET_TOKEN_SCORE_H
 
-#include "eval/write/generator.h"
+#include "models/generator.h"
 
 typedef struct TokenScore {
     double nats;

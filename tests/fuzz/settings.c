@@ -2,7 +2,7 @@
 #include "src/memory.h"
 #include "src/text.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/options.h"
+#include "train/loop/options.h"
 
 #include <stdlib.h>
 #include <string.h>

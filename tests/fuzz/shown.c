@@ -1,10 +1,10 @@
 /* Hostile text where it is shown: on pages, in pictures, in JSON, on terminals, in shell
  * commands, and detokenised. */
 #include "data/utf8.h"
-#include "eval/draw/markup.h"
-#include "eval/draw/svg.h"
-#include "eval/terminal.h"
-#include "eval/write/detok.h"
+#include "eval/show/markup.h"
+#include "eval/show/svg.h"
+#include "eval/show/terminal.h"
+#include "eval/show/detok.h"
 #include "src/memory.h"
 #include "src/text.h"
 #include "tests/fuzz/fuzz.h"

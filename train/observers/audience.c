@@ -1,10 +1,7 @@
 #include "train/observers/audience.h"
 #include "src/ranks.h"
-#include "train/observers/event_log.h"
 #include "train/observers/fullscreen.h"
 #include "train/observers/log_rows.h"
-#include "train/observers/samples.h"
-#include "train/observers/watch.h"
 
 bool audience_check(const SessionOptions *options, Error *error)
 {
@@ -14,34 +11,34 @@ bool audience_check(const SessionOptions *options, Error *error)
     return true;
 }
 
-LoopEnd audience_train(Trainer *trainer, RunFolder *folder, Screen *screen, StopAfter stop,
-                       Error *error)
+void audience_make(Audience *audience, Trainer *trainer, RunFolder *folder, Screen *screen)
 {
     const SessionOptions *options = &trainer->settings.session;
-    Observers observers = {0};
-    if (!ranks_first()) /* people look at the first rank */
-        return loop_run(trainer, folder, &observers, stop, error);
-    EventLog events;
-    Samples samples;
-    Curves curves;
-    Watch watch;
-    event_log_init(&events, trainer, folder->path);
-    samples_init(&samples, trainer, folder->path);
-    curves_init(&curves, trainer, folder);
-    watch_init(&watch, trainer, folder, &curves);
-    observers_add(&observers, &log_rows_calls, folder);
-    observers_add(&observers, &samples_calls, &samples);
-    observers_add(&observers, &curves_calls, &curves);
+    *audience = (Audience){0};
+    if (!ranks_first())
+        return;
+    event_log_init(&audience->events, trainer, folder->path);
+    samples_init(&audience->samples, trainer, folder->path);
+    curves_init(&audience->curves, trainer, folder);
+    watch_init(&audience->watch, trainer, folder, &audience->curves);
+    Observers *observers = &audience->observers;
+    observers_add(observers, &log_rows_calls, folder);
+    observers_add(observers, &samples_calls, &audience->samples);
+    observers_add(observers, &curves_calls, &audience->curves);
     if (options->tensorboard)
-        observers_add(&observers, &event_log_calls, &events);
+        observers_add(observers, &event_log_calls, &audience->events);
     if (options->watch)
-        observers_add(&observers, &watch_calls, &watch);
+        observers_add(observers, &watch_calls, &audience->watch);
     else
-        observers_add(&observers, &screen_calls, screen);
-    LoopEnd end = loop_run(trainer, folder, &observers, stop, error);
-    observers_free(&observers);
-    samples_free(&samples);
-    curves_free(&curves);
-    watch_free(&watch);
-    return end;
+        observers_add(observers, &screen_calls, screen);
+}
+
+void audience_free(Audience *audience)
+{
+    if (!ranks_first())
+        return;
+    observers_free(&audience->observers);
+    samples_free(&audience->samples);
+    curves_free(&audience->curves);
+    watch_free(&audience->watch);
 }

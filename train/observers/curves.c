@@ -1,7 +1,7 @@
 #include "train/observers/curves.h"
-#include "eval/compare/chart.h"
-#include "eval/draw/svg.h"
-#include "eval/page/thin.h"
+#include "eval/runs/runchart.h"
+#include "eval/show/svg.h"
+#include "eval/runs/thin.h"
 #include "src/containers.h"
 #include "src/file.h"
 
@@ -28,11 +28,10 @@ void curves_free(Curves *curves)
 
 Chart curves_chart(const Curves *curves, size_t points)
 {
-    const CompareAxes axes = {.train = true}; /* loss over epochs */
+    const RunChartAxes axes = {.train = true}; /* loss over epochs */
     double floor = curves->trainer->corpus.entropy_floor;
     RunData run = {.name = curves->name, .rows = thin_rows(curves->rows, points)};
-    Chart chart = compare_chart_make(&run, 1, &run.name, floor > 0 ? floor : (double)NAN,
-                                     &axes);
+    Chart chart = runchart_make(&run, 1, &run.name, floor > 0 ? floor : (double)NAN, &axes);
     arrfree(run.rows);
     return chart;
 }
@@ -71,7 +70,7 @@ static bool logged(void *self, const RunLogRow *row, Error *error)
         return true;
     Chart chart = curves_chart(curves, POINTS);
     bool good = svg_write(curves->picture, &chart, curves->name, error);
-    compare_chart_free(&chart);
+    runchart_free(&chart);
     return good;
 }
 

@@ -3,9 +3,9 @@
 #ifndef LINNET_CURVES_H
 #define LINNET_CURVES_H
 
-#include "eval/draw/chart.h"
-#include "train/folder.h"
-#include "train/observers/observer.h"
+#include "eval/show/chart.h"
+#include "train/loop/folder.h"
+#include "train/loop/observer.h"
 
 typedef struct Curves {
     const Trainer *trainer;
@@ -20,7 +20,7 @@ void curves_free(Curves *curves);
 extern const ObserverCalls curves_calls;
 
 /* The chart, with at most `points` points per curve. The caller sets its size and colour, and
- * frees it with compare_chart_free. */
+ * frees it with runchart_free. */
 Chart curves_chart(const Curves *curves, size_t points);
 
 #endif

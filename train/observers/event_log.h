@@ -4,7 +4,7 @@
 #define LINNET_EVENT_LOG_H
 
 #include "eval/runs/events.h"
-#include "train/observers/observer.h"
+#include "train/loop/observer.h"
 
 typedef struct EventLog {
     const Trainer *trainer;

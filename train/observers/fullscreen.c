@@ -1,8 +1,8 @@
 #include "train/observers/fullscreen.h"
-#include "eval/terminal.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"
-#include "train/signals.h"
+#include "train/loop/signals.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
 #ifndef LINNET_LOG_ROWS_H
 #define LINNET_LOG_ROWS_H
 
-#include "train/folder.h"
-#include "train/observers/observer.h"
+#include "train/loop/folder.h"
+#include "train/loop/observer.h"
 
 /* `self` is a RunFolder with an open log. */
 extern const ObserverCalls log_rows_calls;

@@ -3,7 +3,7 @@
 #ifndef LINNET_SAMPLES_H
 #define LINNET_SAMPLES_H
 
-#include "train/observers/observer.h"
+#include "train/loop/observer.h"
 
 typedef struct Samples {
     const Trainer *trainer;

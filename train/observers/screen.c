@@ -1,5 +1,5 @@
 #include "train/observers/screen.h"
-#include "eval/terminal.h"
+#include "eval/show/terminal.h"
 #include "src/gemm.h"
 #include "src/ranks.h"
 #include "src/team.h"

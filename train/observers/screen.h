@@ -5,7 +5,7 @@
 #ifndef LINNET_SCREEN_H
 #define LINNET_SCREEN_H
 
-#include "train/observers/observer.h"
+#include "train/loop/observer.h"
 #include "train/observers/words.h"
 
 typedef struct Screen {

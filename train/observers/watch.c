@@ -1,6 +1,6 @@
 #include "train/observers/watch.h"
-#include "eval/compare/chart.h"
-#include "eval/terminal.h"
+#include "eval/runs/runchart.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/phase.h"
 #include "src/text.h"
@@ -169,7 +169,7 @@ static void add_chart(Page *page, const Watch *watch, size_t rows)
     for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
         arrput(page->lines, text_format("%.*s", (int)(end - line), line));
     free(text);
-    compare_chart_free(&chart);
+    runchart_free(&chart);
 }
 
 static size_t clamp(size_t value, size_t low, size_t high)

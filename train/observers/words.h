@@ -3,7 +3,7 @@
 #ifndef LINNET_WORDS_H
 #define LINNET_WORDS_H
 
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 /* Where the session began, to compute its speed. */
 typedef struct Pace {

@@ -1,0 +1,81 @@
+#include "eval/inspect/weights.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Reruns the attention of a layer with unit vectors as values. */
+typedef struct Probe {
+    const AttentionKind *kind;
+    AttentionSizes sizes;
+    AttentionBatch batch;
+    size_t width; /* all heads together */
+    real *qkv, *out, *saved;
+} Probe;
+
+static AttentionSizes sizes_of(const Pass *pass, const AttentionKind *kind)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (AttentionSizes){.batch = 1,
+                            .length = pass->length,
+                            .heads = config->heads,
+                            .width = config_head_width(config),
+                            .options = &config->own,
+                            .rotary = kind->turns_itself ? pass->angles : NULL};
+}
+
+static void lay_out(Probe *probe, Arena *arena)
+{
+    size_t all = memory_product(probe->sizes.length, probe->width, "the weights");
+    probe->qkv = arena_reals(arena, 3 * all);
+    probe->out = arena_reals(arena, all);
+    probe->saved = arena_reals(arena, attention_saved_reals(probe->kind, &probe->sizes));
+}
+
+/* In every head, sets v[first + c] to the unit vector c, and all others to zero. */
+static void set_values(const Probe *probe, size_t first)
+{
+    size_t width = probe->sizes.width;
+    for (size_t t = 0; t < probe->sizes.length; t++) {
+        real *v = probe->qkv + t * 3 * probe->width + 2 * probe->width;
+        memset(v, 0, probe->width * sizeof *v);
+        for (size_t head = 0; t >= first && t < first + width && head < probe->sizes.heads;
+             head++)
+            v[head * width + t - first] = 1;
+    }
+}
+
+static void read_columns(const Probe *probe, size_t first, real *weights)
+{
+    size_t length = probe->sizes.length, width = probe->sizes.width;
+    size_t count = first + width < length ? width : length - first;
+    for (size_t head = 0; head < probe->sizes.heads; head++)
+        for (size_t t = 0; t < length; t++)
+            memcpy(weights + (head * length + t) * length + first,
+                   probe->out + t * probe->width + head * width, count * sizeof *weights);
+}
+
+void weights_of_layer(const Pass *pass, size_t layer, real *weights)
+{
+    assert(pass->batch == 1 && pass->use == PASS_TRAIN && !pass->carries);
+    real *const *part = pass->mixer[layer].part;
+    const AttentionKind *kind = config_kind(&pass->model->config, layer);
+    Probe probe = {
+        .kind = kind, .sizes = sizes_of(pass, kind), .width = pass->model->config.dim};
+    Arena arena = {0};
+    lay_out(&probe, &arena);
+    arena_allocate(&arena, "the weights");
+    lay_out(&probe, &arena);
+    memcpy(probe.qkv, part[MIXER_QKV], 3 * probe.sizes.length * probe.width * sizeof(real));
+    probe.batch = (AttentionBatch){.qkv = probe.qkv,
+                                   .gates = part[MIXER_GATES],
+                                   .own = pass->model->at.h[layer].own,
+                                   .out = probe.out,
+                                   .saved = probe.saved,
+                                   .scratch = pass->attention_scratch};
+    for (size_t first = 0; first < probe.sizes.length; first += probe.sizes.width) {
+        set_values(&probe, first);
+        attention_forward(kind, &probe.batch, &probe.sizes);
+        read_columns(&probe, first, weights);
+    }
+    arena_free(&arena);
+}

@@ -1,0 +1,188 @@
+#include "eval/runs/differences.h"
+#include "eval/runs/notes.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <math.h>
+
+static char *seeds_text(const Sample *losses)
+{
+    return text_format("%.0f seed%s", losses->count, losses->count == 1 ? "" : "s");
+}
+
+static const char *verdict(Interval interval)
+{
+    return interval.low > 0    ? "worse"
+           : interval.high < 0 ? "better"
+                               : "no significant difference";
+}
+
+/* Why there is no confidence interval, and how large a difference chance explains. */
+static void append_reservation(char **text, const Sample *base, const Sample *other)
+{
+    const Sample *known = base->count > 1 ? base : other;
+    double reach = student_next_value(*known, GROUP_TAILS);
+    if (base->count > 1 && other->count > 1)
+        text_append(text, "; all seeds of each have the same loss: no confidence interval");
+    else if (isnan(reach))
+        text_append(text, "; one seed each: no confidence interval");
+    else
+        text_append(text,
+                    "; one seed against %.0f: if both have the same standard deviation over "
+                    "seeds, a difference below %.4f is within the 95 %% prediction interval",
+                    known->count, reach);
+}
+
+/* One sentence; NULL where a group has no loss yet. The caller frees it. */
+static char *difference_text(const RunGroup *base, const RunGroup *other, const char *name,
+                             GroupLoss loss)
+{
+    GroupDifference of = groups_difference(base, other, loss);
+    if (isnan(of.difference))
+        return NULL;
+    const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
+    char *seeds = seeds_text(of_other), *text = text_format("%s (%s): ", name, seeds);
+    free(seeds);
+    if (!of.comparable) {
+        text_append(&text, "another corpus or tokenizer: the losses do not compare");
+        return text;
+    }
+    text_append(&text, "%+.4f", of.difference);
+    if (isnan(of.interval.low))
+        append_reservation(&text, of_base, of_other);
+    else
+        text_append(&text, ", 95 %% confidence interval %+.4f to %+.4f: %s", of.interval.low,
+                    of.interval.high, verdict(of.interval));
+    return text;
+}
+
+static bool has_seeds(const RunGroup *groups)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (groups[g].best.count > 1)
+            return true;
+    return false;
+}
+
+/* A paragraph with a sentence for each of the other groups. Test losses appear from two seeds
+ * on, as with one seed the validation losses have the caveat already. */
+static void append_paragraph(char **all, const RunGroup *groups, char *const *names,
+                             size_t width, GroupLoss loss)
+{
+    static const char *const openings[] = {
+        [GROUP_BEST] = "Best validation loss", [GROUP_TEST] = "Test loss"};
+    const Sample *base = group_losses(&groups[0], loss);
+    const double least = loss == GROUP_TEST ? 2 : 1;
+    char *seeds = seeds_text(base), *lines = NULL;
+    char *opening = text_format("%s against %s (%s):", openings[loss], names[0], seeds);
+    for (size_t g = 1; base->count >= least && g < arrlenu(groups); g++) {
+        char *text = group_losses(&groups[g], loss)->count >= least
+                         ? difference_text(&groups[0], &groups[g], names[g], loss)
+                         : NULL;
+        if (text)
+            compare_append_sentence(&lines, text, "  ", width);
+        free(text);
+    }
+    if (lines) {
+        compare_append_sentence(all, opening, "", width);
+        text_append(all, "%s", lines);
+    }
+    free(lines);
+    free(opening);
+    free(seeds);
+}
+
+void differences_append(char **text, const RunGroup *groups, char *const *names, size_t width)
+{
+    size_t measured = 0;
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        measured += groups[g].best.count > 0;
+    if (measured >= 2 && has_seeds(groups))
+        append_paragraph(text, groups, names, width, GROUP_BEST);
+    else if (measured >= 2)
+        compare_append_sentence(
+            text,
+            "One seed each: differences may be due to chance. Train several seeds per model "
+            "for confidence intervals.",
+            "", width);
+    append_paragraph(text, groups, names, width, GROUP_TEST);
+}
+
+/* The index of the group with the lowest mean loss besides the one given; the number of groups
+ * if there is none. */
+static size_t find_best(const RunGroup *groups, size_t besides)
+{
+    size_t best = arrlenu(groups);
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (g != besides && isfinite(groups[g].best.mean) &&
+            (best == arrlenu(groups) || groups[g].best.mean < groups[best].best.mean))
+            best = g;
+    return best;
+}
+
+char *differences_verdict(const RunGroup *groups)
+{
+    const size_t none = arrlenu(groups), first = find_best(groups, none);
+    if (first == none)
+        return NULL;
+    const size_t second = find_best(groups, first);
+    const Sample *losses = &groups[first].best;
+    char *text = text_format("%s has the lowest validation loss: %.4f (perplexity %.4g)",
+                             groups[first].name, losses->mean, exp(losses->mean));
+    if (second == none) {
+        text_append(&text, ".");
+        return text;
+    }
+    GroupDifference of = groups_difference(&groups[first], &groups[second], GROUP_BEST);
+    text_append(&text, ", %.4f below %s", of.difference, groups[second].name);
+    if (isnan(of.interval.low))
+        text_append(&text, ". %s, so the difference may be due to chance.",
+                    losses->count > 1 && groups[second].best.count > 1
+                        ? "All seeds of a model have the same loss"
+                        : "One seed per model gives no confidence interval");
+    else
+        text_append(&text, " (95 %% confidence interval %.4f to %.4f%s).", of.interval.low,
+                    of.interval.high,
+                    of.interval.low > 0 ? "" : ", so not a significant difference");
+    return text;
+}
+
+/* The first group whose losses compare with this one's. */
+static size_t base_of(const RunGroup *groups, size_t g)
+{
+    size_t base = 0;
+    while (!groups_same_scale(groups[base].runs[0], groups[g].runs[0]))
+        base++;
+    return base;
+}
+
+void differences_print_json(FILE *stream, const RunGroup *groups)
+{
+    char *text = memory_copy_text("["), *between = "";
+    for (size_t g = 1; g < arrlenu(groups); g++) {
+        const size_t base = base_of(groups, g);
+        if (base == g)
+            continue;
+        GroupDifference of = groups_difference(&groups[base], &groups[g], GROUP_BEST);
+        GroupDifference test = groups_difference(&groups[base], &groups[g], GROUP_TEST);
+        const struct {
+            const char *key;
+            double value;
+        } numbers[] = {{"difference", of.difference},
+                       {"low", of.interval.low},
+                       {"high", of.interval.high},
+                       {"confidence", 1 - GROUP_TAILS},
+                       {"degrees_of_freedom", of.interval.freedom},
+                       {"test_difference", test.difference},
+                       {"test_low", test.interval.low},
+                       {"test_high", test.interval.high}};
+        text_append(&text, "%s\n{\"base\": %zu, \"other\": %zu, \"comparable\": true", between,
+                    base, g);
+        between = ",";
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+            text_append_json_figure(&text, numbers[i].key, numbers[i].value);
+        text_append(&text, "}");
+    }
+    fprintf(stream, "%s]", text);
+    free(text);
+}

@@ -1,0 +1,335 @@
+#include "eval/runs/groups.h"
+#include "eval/show/palette.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- which runs form a group --- */
+
+const char *group_seed(const RunData *run)
+{
+    const char *seed = rundata_setting(run, "seed");
+    return seed ? seed : "";
+}
+
+static bool changes_a_run(const char *setting)
+{
+    static const char *const harmless[] = {"seed", "save-every", "log-every", "sample-every"};
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (strcmp(setting, harmless[i]) == 0)
+            return false;
+    return true;
+}
+
+/* Whether b has every setting of a that matters, with the same value. */
+static bool has_settings_of(const RunData *a, const RunData *b)
+{
+    for (size_t i = 0; i < arrlenu(a->settings); i++) {
+        const char *name = a->settings[i].name, *value = rundata_setting(b, name);
+        if (changes_a_run(name) && (!value || strcmp(value, rundata_setting(a, name)) != 0))
+            return false;
+    }
+    return true;
+}
+
+static bool same_number(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static bool is_another_sample(const RunGroup *group, const RunData *run)
+{
+    const RunData *first = group->runs[0];
+    if (arrlenu(run->settings) == 0 || first->parameters != run->parameters ||
+        !same_number(first->entropy_floor, run->entropy_floor) ||
+        !has_settings_of(first, run) || !has_settings_of(run, first))
+        return false;
+    for (size_t i = 0; i < arrlenu(group->runs); i++)
+        if (strcmp(group_seed(group->runs[i]), group_seed(run)) == 0)
+            return false;
+    return true;
+}
+
+/* --- names --- */
+
+static bool is_blank(char c)
+{
+    return c && strchr("-_. ", c);
+}
+
+/* The length of the common prefix of all names, up to the end of a word. */
+static size_t shared_length(const RunGroup *group)
+{
+    const char *first = group->runs[0]->name;
+    size_t same = strlen(first);
+    for (size_t i = 1; i < arrlenu(group->runs); i++) {
+        size_t length = 0;
+        while (length < same && first[length] == group->runs[i]->name[length])
+            length++;
+        same = length;
+    }
+    bool word_goes_on = false;
+    for (size_t i = 0; i < arrlenu(group->runs); i++) {
+        char next = group->runs[i]->name[same];
+        word_goes_on |= next && !is_blank(next) && !(next >= '0' && next <= '9');
+    }
+    while (word_goes_on && same > 0 && !is_blank(first[same - 1]))
+        same--;
+    return same;
+}
+
+/* The common prefix of the names: "linear" of "linear-seed1" and "linear-seed2". */
+static char *shared_name(const RunGroup *group)
+{
+    static const char *const endings[] = {"seed", "s"};
+    char *name = memory_copy_text(group->runs[0]->name);
+    size_t length = shared_length(group);
+    if (!name[length])
+        return name;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && strncmp(name + length - ending, endings[i], ending) == 0 &&
+            is_blank(name[length - ending - 1]))
+            length -= ending;
+    }
+    while (length > 0 && is_blank(name[length - 1]))
+        length--;
+    name[length] = '\0';
+    return name;
+}
+
+/* Replaces names that are empty or not unique by the path of the first run. */
+static void name_groups(RunGroup *groups)
+{
+    size_t count = arrlenu(groups);
+    bool *unfit = memory_take(count, sizeof *unfit, "the groups of runs");
+    for (size_t g = 0; g < count; g++)
+        groups[g].name = shared_name(&groups[g]);
+    for (size_t g = 0; g < count; g++) {
+        unfit[g] = !*groups[g].name;
+        for (size_t other = 0; other < count; other++)
+            unfit[g] |= other != g && strcmp(groups[g].name, groups[other].name) == 0;
+    }
+    for (size_t g = 0; g < count; g++) {
+        size_t others = arrlenu(groups[g].runs) - 1;
+        if (!unfit[g])
+            continue;
+        free(groups[g].name);
+        groups[g].name = memory_copy_text(groups[g].runs[0]->path);
+        if (others > 0)
+            text_append(&groups[g].name, " and %zu more", others);
+    }
+    free(unfit);
+}
+
+/* --- curves --- */
+
+/* Moves *i to the first validation at or after the given step, and returns it; NULL if there is
+ * none. */
+static const RunLogRow *validation_from(const RunData *run, size_t *i, size_t step)
+{
+    for (; *i < arrlenu(run->rows); ++*i)
+        if (run->rows[*i].has_val_loss && run->rows[*i].step >= step)
+            return &run->rows[*i];
+    return NULL;
+}
+
+static void add_to_point(GroupPoint *point, const RunLogRow *row, double runs)
+{
+    point->step = row->step;
+    point->epoch += row->epoch / runs;
+    point->tokens += (double)row->tokens / runs;
+    point->seconds += row->seconds / runs;
+    point->mean += row->val_loss / runs;
+    point->low = fmin(point->low, row->val_loss);
+    point->high = fmax(point->high, row->val_loss);
+}
+
+/* Computes the next point at a step that all runs have; advances places[r] in the rows of run r
+ * past it. */
+static bool next_point(const RunData **runs, size_t *places, GroupPoint *point)
+{
+    size_t count = arrlenu(runs), step = 0;
+    *point = (GroupPoint){.low = INFINITY, .high = -INFINITY};
+    for (size_t agreeing = 0, r = 0; agreeing < count; r = (r + 1) % count) {
+        const RunLogRow *row = validation_from(runs[r], &places[r], step);
+        if (!row)
+            return false;
+        agreeing = row->step == step ? agreeing + 1 : 1;
+        step = row->step;
+    }
+    for (size_t r = 0; r < count; r++)
+        add_to_point(point, &runs[r]->rows[places[r]++], (double)count);
+    if (!isfinite(point->mean))
+        point->mean = point->low = point->high = NAN;
+    return true;
+}
+
+static void draw_curve(RunGroup *group)
+{
+    const RunData **runs = NULL;
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        if (group->runs[r]->validations > 0)
+            arrput(runs, group->runs[r]);
+    if (!runs)
+        return;
+    size_t *places = memory_take(arrlenu(runs), sizeof *places, "the groups of runs");
+    for (GroupPoint point; next_point(runs, places, &point);)
+        arrput(group->points, point);
+    free(places);
+    arrfree(runs);
+}
+
+/* --- losses --- */
+
+static Sample best_losses(const RunGroup *group)
+{
+    double *losses = NULL;
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        if (!isnan(group->runs[r]->best_val_loss))
+            arrput(losses, group->runs[r]->best_val_loss);
+    Sample sample = student_sample(losses, arrlenu(losses));
+    arrfree(losses);
+    return sample;
+}
+
+static Sample test_losses(const RunGroup *group, const RunScore *protocol)
+{
+    double *losses = NULL;
+    for (size_t r = 0; protocol && r < arrlenu(group->runs); r++) {
+        const RunScore *score = rundata_score(group->runs[r], protocol);
+        if (score)
+            arrput(losses, score_row_loss(score));
+    }
+    bool all = arrlenu(losses) == arrlenu(group->runs);
+    Sample sample = student_sample(losses, all ? arrlenu(losses) : 0);
+    arrfree(losses);
+    return sample;
+}
+
+void groups_score(RunGroup *groups, const RunScore *protocol)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        groups[g].test = test_losses(&groups[g], protocol);
+}
+
+const Sample *group_losses(const RunGroup *group, GroupLoss loss)
+{
+    return loss == GROUP_TEST ? &group->test : &group->best;
+}
+
+RunGroup *groups_make(const RunData *runs, size_t count, bool together)
+{
+    RunGroup *groups = NULL;
+    for (size_t r = 0; r < count; r++) {
+        size_t g = together ? 0 : arrlenu(groups);
+        while (g < arrlenu(groups) && !is_another_sample(&groups[g], &runs[r]))
+            g++;
+        if (g == arrlenu(groups))
+            arrput(groups, (RunGroup){0});
+        arrput(groups[g].runs, &runs[r]);
+    }
+    name_groups(groups);
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        draw_curve(&groups[g]);
+        groups[g].best = best_losses(&groups[g]);
+    }
+    groups_score(groups, NULL);
+    return groups;
+}
+
+void groups_free(RunGroup *groups)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        free(groups[g].name);
+        arrfree(groups[g].runs);
+        arrfree(groups[g].points);
+    }
+    arrfree(groups);
+}
+
+void groups_identify(const RunGroup *groups, RunData *runs)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        for (size_t i = 0; i < arrlenu(groups[g].runs); i++)
+            runs[groups[g].runs[i] - runs].identity = g + i * PALETTE_COLOURS;
+}
+
+double group_epoch_to_reach(const RunGroup *group, double loss)
+{
+    double sum = 0;
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        const RunLogRow *rows = group->runs[r]->rows;
+        size_t i = 0;
+        while (i < arrlenu(rows) && !(rows[i].has_val_loss && rows[i].val_loss <= loss))
+            i++;
+        sum += i < arrlenu(rows) ? rows[i].epoch : NAN;
+    }
+    return sum / (double)arrlenu(group->runs);
+}
+
+/* --- differences --- */
+
+/* Settings that a loss depends on even for the same model. */
+static const struct {
+    const char *name, *before; /* the value in runs older than the setting */
+} scale[] = {{"corpus", ""}, {"valid", ""},      {"test", ""},     {"tokens", ""},
+             {"trim", "no"}, {"vocab-size", ""}, {"min-count", ""}};
+enum { SCALE_SETTINGS = sizeof scale / sizeof *scale };
+
+static const char *scale_setting(const RunData *run, size_t i)
+{
+    const char *value = rundata_setting(run, scale[i].name);
+    return value ? value : scale[i].before;
+}
+
+static bool scale_setting_differs(const RunData *a, const RunData *b, size_t i)
+{
+    return strcmp(scale_setting(a, i), scale_setting(b, i)) != 0;
+}
+
+bool groups_same_scale(const RunData *a, const RunData *b)
+{
+    for (size_t i = 0; i < SCALE_SETTINGS; i++)
+        if (scale_setting_differs(a, b, i))
+            return false;
+    return true;
+}
+
+bool groups_diverged(const RunData *run)
+{
+    const double largest = 16; /* a perplexity of nine million, more than any vocabulary */
+    const size_t count = arrlenu(run->rows);
+    if (count == 0)
+        return false;
+    const RunLogRow *last = &run->rows[count - 1];
+    return !isfinite(last->train_loss) || last->train_loss > largest ||
+           (last->has_val_loss && !(last->val_loss <= largest)) || run->best_val_loss > largest;
+}
+
+char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)
+{
+    char *name = memory_copy_text(run->corpus ? run->corpus : "unknown corpus");
+    for (size_t i = 1; i < SCALE_SETTINGS; i++) {
+        bool differs = false;
+        for (size_t r = 0; r < count; r++)
+            differs |= !scale_setting_differs(run, &runs[r], 0) &&
+                       scale_setting_differs(run, &runs[r], i);
+        if (differs)
+            text_append(&name, ", %s = %s", scale[i].name,
+                        *scale_setting(run, i) ? scale_setting(run, i) : "none");
+    }
+    return name;
+}
+
+GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss)
+{
+    const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
+    return (GroupDifference){
+        .comparable = loss == GROUP_TEST || groups_same_scale(base->runs[0], other->runs[0]),
+        .difference = of_other->mean - of_base->mean,
+        .interval = student_difference(*of_base, *of_other, GROUP_TAILS),
+    };
+}

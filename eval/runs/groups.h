@@ -1,0 +1,79 @@
+/* Groups of runs that differ only in the seed.
+ *
+ * Runs with equal settings, except for the seed and for settings that do not affect the weights
+ * (how often to save, log and sample), form a group: samples of one experiment. A group has a
+ * mean curve with a band from its lowest to its highest run, and the mean and standard
+ * deviation of its best losses, which give confidence intervals.
+ *
+ * A run whose seed its group has already starts a group of its own. */
+#ifndef LINNET_GROUPS_H
+#define LINNET_GROUPS_H
+
+#include "eval/runs/rundata.h"
+#include "eval/runs/student.h"
+
+/* Validation losses at a step that all runs have. If one of them is not finite, the mean and
+ * the band are NaN. */
+typedef struct GroupPoint {
+    size_t step;
+    double epoch, tokens, seconds; /* the means */
+    double mean, low, high;
+} GroupPoint;
+
+typedef struct RunGroup {
+    char *name;           /* no two groups have the same; not made safe for terminals */
+    const RunData **runs; /* an array of stb_ds, in the order given; each has another seed */
+    GroupPoint *points;   /* an array of stb_ds; of the runs that have validations at all */
+    Sample best;          /* of the best validation losses, of the runs that have one */
+    Sample test;          /* of the test losses; empty unless groups_score found all */
+} RunGroup;
+
+/* The losses to compare groups by. */
+typedef enum GroupLoss { GROUP_BEST, GROUP_TEST } GroupLoss;
+
+#define GROUP_TAILS 0.05 /* of 95 % confidence intervals */
+
+/* An array of stb_ds, in the order of their first runs, which it borrows. Without `together`
+ * every run is a group of its own. */
+RunGroup *groups_make(const RunData *runs, size_t count, bool together);
+void groups_free(RunGroup *groups);
+
+/* Sets the test losses of each group whose runs were all scored by this protocol; NULL: none.
+ */
+void groups_score(RunGroup *groups, const RunScore *protocol);
+
+const Sample *group_losses(const RunGroup *group, GroupLoss loss);
+
+/* Gives the runs that the groups were made of their looks: each the colour of its group, and
+ * seeds of a group other dashes. The first run's are the group's. */
+void groups_identify(const RunGroup *groups, RunData *runs);
+
+/* The run's seed; "" if it has none. */
+const char *group_seed(const RunData *run);
+
+/* The epoch of the first validation that is no worse than the loss, as the mean of the runs;
+ * NaN unless all reach it. */
+double group_epoch_to_reach(const RunGroup *group, double loss);
+
+/* The loss of `other` less that of `base`, with its 95 % confidence interval (NaN if a group
+ * has a single run, or if all runs of each are equal). Losses on different texts or tokens are
+ * not comparable; test losses always are, as their protocol includes the tokens. */
+typedef struct GroupDifference {
+    bool comparable;
+    double difference;
+    Interval interval;
+} GroupDifference;
+
+/* Whether the losses of two runs compare: they are of the same text and the same tokens. */
+bool groups_same_scale(const RunData *a, const RunData *b);
+
+/* Whether a run's loss became infinite, NaN or so large that its perplexity means nothing. */
+bool groups_diverged(const RunData *run);
+
+/* A heading for the runs whose losses compare with those of `run`: the corpus and, where others
+ * have this corpus with other tokens, the settings that differ. Not made safe; the caller's. */
+char *groups_scale_name(const RunData *run, const RunData *runs, size_t count);
+
+GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss);
+
+#endif

@@ -1,0 +1,222 @@
+#include "eval/runs/runchart.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef enum XAxis { X_EPOCH, X_STEP, X_TOKENS, X_SECONDS } XAxis;
+typedef enum YAxis { Y_LOSS, Y_PERPLEXITY } YAxis;
+
+const char *runchart_x_name(size_t index)
+{
+    static const char *const names[] = {"epoch", "step", "tokens", "seconds", NULL};
+    return names[index];
+}
+
+const char *runchart_y_name(size_t index)
+{
+    static const char *const names[] = {"loss", "perplexity", NULL};
+    return names[index];
+}
+
+/* A place on the x axis, of those that a row or a point of a group knows. */
+static double pick_x(size_t x, double epoch, size_t step, double tokens, double seconds)
+{
+    switch ((XAxis)x) {
+    case X_EPOCH:
+        return epoch;
+    case X_STEP:
+        return (double)step;
+    case X_TOKENS:
+        return tokens;
+    case X_SECONDS:
+        return seconds;
+    }
+    return NAN;
+}
+
+static double loss_y(double loss, size_t y)
+{
+    return y == Y_PERPLEXITY ? exp(loss) : loss;
+}
+
+/* A chart while it grows: two arrays of stb_ds, of one length. */
+typedef struct Drawing {
+    ChartSeries *series;
+    ChartLook *looks;
+} Drawing;
+
+/* Takes over the points and the look's band, and a copy of the name. */
+static void add_series(Drawing *drawing, const char *name, ChartPoint *points, ChartLook look)
+{
+    ChartSeries one = {name ? memory_copy_text(name) : NULL, points, arrlenu(points)};
+    arrput(drawing->series, one);
+    arrput(drawing->looks, look);
+}
+
+/* Adds one curve of a run, unless it has no points. */
+static void add_run(Drawing *drawing, const RunData *run, const char *name, bool train,
+                    const RunChartAxes *axes)
+{
+    ChartPoint *points = NULL;
+    for (size_t i = 0; i < arrlenu(run->rows); i++) {
+        const RunLogRow *row = &run->rows[i];
+        double loss = train ? row->train_loss : row->val_loss;
+        if (!train && !row->has_val_loss)
+            continue;
+        ChartPoint point = {
+            pick_x(axes->x, row->epoch, row->step, (double)row->tokens, row->seconds),
+            loss_y(loss, axes->y)};
+        arrput(points, point);
+    }
+    if (!points)
+        return;
+    char *of_train = train && name ? text_format("%s (train)", name) : NULL;
+    add_series(drawing, of_train ? of_train : name, points,
+               (ChartLook){.identity = run->identity, .faint = train});
+    free(of_train);
+}
+
+/* Adds the mean of a group and its band. */
+static void add_mean(Drawing *drawing, const RunGroup *group, const char *name,
+                     const RunChartAxes *axes)
+{
+    ChartPoint *points = NULL;
+    ChartBand *band = NULL;
+    for (size_t i = 0; i < arrlenu(group->points); i++) {
+        const GroupPoint *of = &group->points[i];
+        ChartPoint point = {pick_x(axes->x, of->epoch, of->step, of->tokens, of->seconds),
+                            loss_y(of->mean, axes->y)};
+        ChartBand around = {loss_y(of->low, axes->y), loss_y(of->high, axes->y)};
+        arrput(points, point);
+        arrput(band, around);
+    }
+    if (points)
+        add_series(drawing, name, points,
+                   (ChartLook){.identity = group->runs[0]->identity, .band = band});
+}
+
+/* A level line from the first x to the last. */
+static void add_floor(Drawing *drawing, double entropy, const RunChartAxes *axes)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (size_t s = 0; s < arrlenu(drawing->series); s++)
+        for (size_t i = 0; i < drawing->series[s].count; i++) {
+            low = fmin(low, drawing->series[s].points[i].x);
+            high = fmax(high, drawing->series[s].points[i].x);
+        }
+    ChartPoint *points = NULL;
+    arrput(points, ((ChartPoint){low, loss_y(entropy, axes->y)}));
+    arrput(points, ((ChartPoint){high, loss_y(entropy, axes->y)}));
+    add_series(drawing, "entropy of the corpus", points, (ChartLook){.identity = CHART_NOBODY});
+}
+
+static Chart finish(Drawing *drawing, double entropy, bool train, const RunChartAxes *axes)
+{
+    static const char *const y_labels[][2] = {
+        {"validation loss (nats per token)", "loss (nats per token)"},
+        {"validation perplexity", "perplexity"}};
+    if (drawing->series && !isnan(entropy))
+        add_floor(drawing, entropy, axes);
+    return (Chart){.series = drawing->series,
+                   .series_count = arrlenu(drawing->series),
+                   .looks = drawing->looks,
+                   .x_label = runchart_x_name(axes->x),
+                   .y_label = y_labels[axes->y][train]};
+}
+
+Chart runchart_make(const RunData *runs, size_t count, char *const *names, double entropy,
+                    const RunChartAxes *axes)
+{
+    Drawing drawing = {0};
+    /* Training losses first: the validation curves, which count, are drawn over them. */
+    for (size_t r = 0; axes->train && r < count; r++)
+        add_run(&drawing, &runs[r], names[r], true, axes);
+    for (size_t r = 0; r < count; r++)
+        add_run(&drawing, &runs[r], names[r], false, axes);
+    return finish(&drawing, entropy, axes->train, axes);
+}
+
+/* Whether a group has too few validations for a curve, but training losses. */
+static bool needs_train(const RunGroup *group)
+{
+    return arrlenu(group->points) < 2 && arrlenu(group->runs[0]->rows) > 1;
+}
+
+static bool any_needs_train(const RunGroup *groups)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (needs_train(&groups[g]))
+            return true;
+    return false;
+}
+
+Chart runchart_groups(const RunGroup *groups, char *const *names, double entropy,
+                      const RunChartAxes *axes)
+{
+    Drawing drawing = {0};
+    for (size_t g = 0; axes->train && g < arrlenu(groups); g++)
+        for (size_t r = 0; r < arrlenu(groups[g].runs); r++) /* one name for all of them */
+            add_run(&drawing, groups[g].runs[r], r ? NULL : names[g], true, axes);
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (!axes->train && needs_train(&groups[g]))
+            add_run(&drawing, groups[g].runs[0], names[g], true, axes);
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (arrlenu(groups[g].runs) == 1)
+            add_run(&drawing, groups[g].runs[0], names[g], false, axes);
+        else
+            add_mean(&drawing, &groups[g], names[g], axes);
+    return finish(&drawing, entropy, axes->train || any_needs_train(groups), axes);
+}
+
+/* The corpus that all groups have, without its folder; NULL: none. */
+static const char *shared_corpus(const RunGroup *groups)
+{
+    const char *corpus = arrlenu(groups) ? groups[0].runs[0]->corpus : NULL;
+    for (size_t g = 1; g < arrlenu(groups); g++) {
+        const char *other = groups[g].runs[0]->corpus;
+        if (!corpus || !other || strcmp(corpus, other) != 0)
+            return NULL;
+    }
+    const char *slash = corpus ? strrchr(corpus, '/') : NULL;
+    return slash ? slash + 1 : corpus;
+}
+
+char *runchart_title(const RunGroup *groups, const RunChartAxes *axes)
+{
+    enum { MOST_NAMES = 3 };
+    const char *corpus = shared_corpus(groups);
+    const size_t count = arrlenu(groups);
+    char *title = text_format("Validation %s", runchart_y_name(axes->y));
+    if (corpus)
+        text_append(&title, " on %s", corpus);
+    if (count > MOST_NAMES)
+        text_append(&title, ": %zu models", count);
+    for (size_t g = 0; g < count; g++) {
+        if (count <= MOST_NAMES)
+            text_append(&title, "%s%s",
+                        g == 0          ? ": "
+                        : g + 1 < count ? ", "
+                                        : " and ",
+                        groups[g].name);
+    }
+    return title;
+}
+
+void runchart_free(Chart *chart)
+{
+    ChartSeries *series = (ChartSeries *)chart->series;
+    ChartLook *looks = (ChartLook *)chart->looks;
+    for (size_t s = 0; s < chart->series_count; s++) {
+        ChartPoint *points = (ChartPoint *)series[s].points;
+        ChartBand *band = (ChartBand *)looks[s].band;
+        arrfree(points);
+        arrfree(band);
+        free((char *)series[s].name);
+    }
+    arrfree(series);
+    arrfree(looks);
+    *chart = (Chart){0};
+}

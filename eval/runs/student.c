@@ -1,0 +1,115 @@
+/* P(|T| > t) is the regularised incomplete beta function I_x(freedom / 2, 1 / 2) at
+ * x = freedom / (freedom + t^2). It is computed by its continued fraction with Lentz's method,
+ * on the side of the mean where that converges fast; the quantile then by bisection, which
+ * needs no derivative and cannot run away. */
+#include "eval/runs/student.h"
+
+#include <math.h>
+
+Sample student_sample(const double *values, size_t count)
+{
+    Sample sample = {NAN, NAN, (double)count, NAN, NAN};
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += values[i];
+        sample.low = fmin(sample.low, values[i]); /* which passes NaN over */
+        sample.high = fmax(sample.high, values[i]);
+    }
+    if (count > 0)
+        sample.mean = sum / sample.count;
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - sample.mean) * (values[i] - sample.mean);
+    if (count > 1)
+        sample.deviation = sqrt(squares / (sample.count - 1));
+    return sample;
+}
+
+/* The continued fraction of I_x(a, b), without the factor before it. */
+static double beta_fraction(double a, double b, double x)
+{
+    enum { MOST_TERMS = 10000 };
+    const double tiny = 1e-300, precise = 1e-15;
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (fabs(d) < tiny ? tiny : d);
+    double value = d;
+    for (int m = 1; m < MOST_TERMS; m++) {
+        const double terms[] = {m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                                -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))};
+        double factor = 1;
+        for (int i = 0; i < 2; i++) {
+            d = 1 + terms[i] * d;
+            c = 1 + terms[i] / c;
+            d = 1 / (fabs(d) < tiny ? tiny : d);
+            c = fabs(c) < tiny ? tiny : c;
+            factor = c * d;
+            value *= factor;
+        }
+        if (fabs(factor - 1) < precise)
+            break;
+    }
+    return value;
+}
+
+/* I_x(a, b); y is 1 - x, handed in because it may be too small to be had from x. */
+static double incomplete_beta(double a, double b, double x, double y)
+{
+    if (x <= 0 || y <= 0)
+        return x <= 0 ? 0 : 1;
+    double factor = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(y));
+    if (x < (a + 1) / (a + b + 2))
+        return factor * beta_fraction(a, b, x) / a;
+    return 1 - factor * beta_fraction(b, a, y) / b;
+}
+
+static double tails_beyond(double t, double freedom)
+{
+    double all = freedom + t * t;
+    return incomplete_beta(freedom / 2, 0.5, freedom / all, t * t / all);
+}
+
+double student_quantile(double tails, double freedom)
+{
+    const double most = 1e150;
+    if (!(freedom > 0) || !(tails > 0 && tails < 1))
+        return NAN;
+    double low = 0, high = 1;
+    while (tails_beyond(high, freedom) > tails && high < most)
+        high *= 2;
+    for (;;) {
+        double middle = low + (high - low) / 2;
+        if (middle <= low || middle >= high)
+            return high;
+        if (tails_beyond(middle, freedom) > tails)
+            low = middle;
+        else
+            high = middle;
+    }
+}
+
+Interval student_difference(Sample a, Sample b, double tails)
+{
+    double of_a = a.deviation * a.deviation / a.count,
+           of_b = b.deviation * b.deviation / b.count, both = of_a + of_b;
+    if (!(a.count >= 2 && b.count >= 2 && both > 0 && isfinite(both)))
+        return (Interval){NAN, NAN, NAN};
+    double share_a = of_a / both, share_b = of_b / both;
+    double freedom = 1 /
+                     (share_a * share_a / (a.count - 1) + share_b * share_b / (b.count - 1));
+    double middle = b.mean - a.mean, reach = student_quantile(tails, freedom) * sqrt(both);
+    return (Interval){middle - reach, middle + reach, freedom};
+}
+
+double student_mean_reach(Sample sample, double tails)
+{
+    if (!(sample.count >= 2))
+        return NAN;
+    return student_quantile(tails, sample.count - 1) * sample.deviation / sqrt(sample.count);
+}
+
+double student_next_value(Sample sample, double tails)
+{
+    if (!(sample.count >= 2))
+        return NAN;
+    return student_quantile(tails, sample.count - 1) * sample.deviation *
+           sqrt(1 + 1 / sample.count);
+}

@@ -1,0 +1,47 @@
+#include "eval/show/markup.h"
+#include "eval/show/terminal.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* U+FFFE and U+FFFF are well-formed UTF-8 and no characters; XML refuses them. */
+static bool is_no_character(const char *c)
+{
+    return strncmp(c, "\xef\xbf\xbe", 3) == 0 || strncmp(c, "\xef\xbf\xbf", 3) == 0;
+}
+
+static const char *escape_of(char c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+void markup_print(FILE *out, const char *text)
+{
+    char *safe = terminal_safe_name(text, SIZE_MAX, true);
+    for (const char *c = safe; *c; c++) {
+        const char *escape = escape_of(*c);
+        if (is_no_character(c)) {
+            fputs("\xef\xbf\xbd", out);
+            c += 2;
+        } else if (escape) {
+            fputs(escape, out);
+        } else {
+            fputc(*c, out);
+        }
+    }
+    free(safe);
+}

@@ -1,0 +1,149 @@
+#include "eval/show/terminal.h"
+#include "src/memory.h"
+#include "src/text.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static size_t size_from_environment(const char *name, size_t otherwise)
+{
+    const char *value = getenv(name);
+    size_t size;
+    return value && text_to_size(value, &size) && size > 0 ? size : otherwise;
+}
+
+size_t terminal_width(int fd)
+{
+    enum { USUAL_WIDTH = 80 };
+    struct winsize window;
+    if (ioctl(fd, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
+        return window.ws_col;
+    return size_from_environment("COLUMNS", USUAL_WIDTH);
+}
+
+size_t terminal_height(int fd)
+{
+    enum { USUAL_HEIGHT = 24 };
+    struct winsize window;
+    if (ioctl(fd, TIOCGWINSZ, &window) == 0 && window.ws_row > 0)
+        return window.ws_row;
+    return size_from_environment("LINES", USUAL_HEIGHT);
+}
+
+bool terminal_is_interactive(int fd)
+{
+    return isatty(fd) == 1;
+}
+
+bool terminal_can_redraw(int fd)
+{
+    const char *term = getenv("TERM");
+    return terminal_is_interactive(fd) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+bool terminal_has_colour(int fd)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    return terminal_can_redraw(fd) && !(no_colour && *no_colour);
+}
+
+bool terminal_is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value) /* the first variable that is set decides */
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+/* --- untrusted text --- */
+
+/* The length in bytes of the character at c, 0 if it is not valid UTF-8; *code is its code
+ * point. The terminating zero is no continuation byte, so this never reads past it. */
+static size_t decode(const unsigned char *c, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = c[0] < 0x80 ? 1 : c[0] < 0xc0 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    if (length == 0 || c[0] >= 0xf8)
+        return 0;
+    *code = length == 1 ? c[0] : c[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+        *code = *code << 6 | (c[i] & 0x3f);
+    }
+    bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
+    return *code < least[length] || *code > 0x10ffff || surrogate ? 0 : length;
+}
+
+static bool is_obeyed(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x202a && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+enum { SHOWN = 8 }; /* room for \u202e and its end, and for four bytes of UTF-8 */
+
+/* How to show the character at c; returns its length in bytes. */
+static size_t show(const unsigned char *c, bool utf8, char shown[SHOWN])
+{
+    uint32_t code;
+    size_t length = decode(c, &code);
+    if (length == 0 || (length > 1 && !utf8)) {
+        snprintf(shown, SHOWN, "\\x%02x", c[0]);
+        return 1;
+    }
+    if (is_obeyed(code)) {
+        snprintf(shown, SHOWN, length == 1 ? "\\x%02x" : "\\u%04x", code & 0xffff);
+        return length;
+    }
+    memcpy(shown, c, length);
+    shown[length] = '\0';
+    return length;
+}
+
+void terminal_print_safe(FILE *stream, const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    while (*c) {
+        char shown[SHOWN];
+        size_t length = show(c, true, shown);
+        fputs(*c == '\n' ? "\n" : shown, stream);
+        c += length;
+    }
+}
+
+/* The byte at which the character after `characters` others begins. */
+static size_t skip_characters(const char *text, size_t characters)
+{
+    size_t at = 0;
+    for (; characters > 0 && text[at]; characters--)
+        do
+            at++;
+        while (((unsigned char)text[at] & 0xc0) == 0x80);
+    return at;
+}
+
+char *terminal_safe_name(const char *name, size_t columns, bool utf8)
+{
+    /* A byte takes at most four characters, as \x1b. */
+    char *text = memory_take(strlen(name) * 4 + SHOWN, 1, "a name"), *out = text;
+    for (const unsigned char *c = (const unsigned char *)name; *c; out += strlen(out))
+        c += show(c, utf8, out);
+    size_t width = text_columns(text);
+    if (width <= columns)
+        return text;
+    size_t head = columns / 2, tail = columns > 0 ? columns - head - 1 : 0;
+    char *shorter = text_format("%.*s%s%s", (int)skip_characters(text, head), text,
+                                columns == 0 ? ""
+                                : utf8       ? "…"
+                                             : "~",
+                                text + skip_characters(text, width - tail));
+    free(text);
+    return shorter;
+}

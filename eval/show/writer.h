@@ -1,0 +1,39 @@
+/* Prints tokens as running text: with separators or detokenised, with probabilities if
+ * requested, and escaped for terminals. */
+#ifndef LINNET_WRITER_H
+#define LINNET_WRITER_H
+
+#include "data/utf8.h"
+#include "data/vocabulary.h"
+#include "eval/show/detok.h"
+
+#include <stdio.h>
+
+typedef struct WriterStyle {
+    bool detok;         /* for tokens that are words */
+    bool safe;          /* escape control sequences */
+    bool utf8;          /* safe: print characters beyond ASCII as they are */
+    bool probabilities; /* beside each token, for people */
+    bool colour;        /* of the token, instead of a number */
+} WriterStyle;
+
+typedef struct Writer {
+    const Vocabulary *vocabulary;
+    WriterStyle style;
+    FILE *stream;
+    bool line_start;
+    Detok detok;
+    char pending[UTF8_LONGEST + 1]; /* bytes of an incomplete character */
+    size_t pending_size;
+    double pending_probability;
+} Writer;
+
+void writer_begin(Writer *writer, const Vocabulary *vocabulary, WriterStyle style);
+/* Sets the stream of the next tokens, which is borrowed. */
+void writer_direct(Writer *writer, FILE *stream);
+/* The probability is used only if the style asks for it. */
+void writer_token(Writer *writer, int32_t id, double probability);
+/* Ends the current line, if there is one; the text may continue on a new line. */
+void writer_pause(Writer *writer);
+
+#endif

@@ -1,0 +1,86 @@
+#include "models/score.h"
+#include "src/memory.h"
+#include "src/ranks.h"
+#include "src/team.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+size_t score_buffer_size(const Pass *pass)
+{
+    return 2 * pass->rows;
+}
+
+/* Window w scores the tokens that no earlier window has scored. */
+static size_t window_end(const Windows *w, size_t index)
+{
+    size_t end = w->window + index * w->stride;
+    return end < w->count ? end : w->count;
+}
+
+size_t windows_number(const Windows *w)
+{
+    return w->count <= w->window ? 1 : 1 + team_tiles(w->count - w->window, w->stride);
+}
+
+void windows_fill(const Windows *w, size_t index, int32_t *inputs, int32_t *targets)
+{
+    size_t start = index * w->stride, end = window_end(w, index);
+    size_t scored_from = index ? window_end(w, index - 1) : 0;
+    for (size_t i = 0; i < w->window; i++) {
+        size_t at = start + i;
+        bool inside = at < end;
+        inputs[i] = !inside ? 0 : at ? w->ids[at - 1] : w->prime;
+        targets[i] = inside && at >= scored_from ? w->ids[at] : -1;
+    }
+}
+
+/* Rows of a pass beside each other in the text, or, if states are carried, batches. */
+static size_t window_of(const Pass *pass, size_t batches, size_t batch, size_t row)
+{
+    return pass->carries ? row * batches + batch : batch * pass->batch + row;
+}
+
+static double score_batch(Pass *pass, const Windows *w, size_t batches, size_t batch,
+                          int32_t *buffer)
+{
+    int32_t *inputs = buffer, *targets = buffer + pass->rows;
+    for (size_t row = 0; row < pass->batch; row++)
+        windows_fill(w, window_of(pass, batches, batch, row), inputs + row * w->window,
+                     targets + row * w->window);
+    return pass_loss(pass, inputs, targets);
+}
+
+/* Ranks share the batches, unless states are carried or there are listeners. */
+Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners,
+                    size_t listener_count, int32_t *buffer)
+{
+    assert(w->window == pass->length && w->stride >= 1 && w->stride <= w->window);
+    assert(!pass->carries || w->stride == w->window);
+    Score score = {.tokens = w->count};
+    size_t batches = team_tiles(windows_number(w), pass->batch), ranks = ranks_count();
+    bool shared = ranks > 1 && !pass->carries && listener_count == 0;
+    double *nats = memory_take(batches, sizeof *nats, "scoring");
+    size_t first = shared ? share_start(batches, ranks, ranks_own()) : 0;
+    size_t end = shared ? share_start(batches, ranks, ranks_own() + 1) : batches;
+    if (pass->carries)
+        pass_restart(pass);
+    for (size_t batch = first; batch < end; batch++) {
+        nats[batch] = score_batch(pass, w, batches, batch, buffer);
+        for (size_t i = 0; i < listener_count; i++)
+            listeners[i].hear(listeners[i].context, pass);
+    }
+    if (shared)
+        ranks_collect_shares(nats, sizeof *nats, batches);
+    for (size_t batch = 0; batch < batches; batch++)
+        score.nats += nats[batch];
+    free(nats);
+    return score;
+}
+
+Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride,
+                 int32_t *buffer)
+{
+    Windows windows = {ids, count, pass->length, stride, prime};
+    return score_windows(pass, &windows, NULL, 0, buffer);
+}

@@ -1,0 +1,113 @@
+#include "train/loop/lock.h"
+#include "src/file.h"
+#include "src/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int held = -1;
+static char *held_path;
+
+/* Whether the file still exists: its former owner may just have removed it. */
+static bool is_there(int fd, const char *path)
+{
+    struct stat own, named;
+    return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
+           own.st_dev == named.st_dev;
+}
+
+void lock_release(void)
+{
+    if (held < 0)
+        return;
+    if (is_there(held, held_path))
+        unlink(held_path); /* before others can lock it */
+    close(held);
+    free(held_path);
+    held = -1;
+    held_path = NULL;
+}
+
+static bool refuse(int fd, const char *folder, Error *error)
+{
+    char owner[32] = "";
+    ssize_t length = pread(fd, owner, sizeof owner - 1, 0);
+    owner[length > 0 ? strcspn(owner, "\n") : 0] = '\0';
+    return error_set(error, "%s: in use by process %s; wait for it, or end it first", folder,
+                     *owner ? owner : "(not known)");
+}
+
+/* On a file system without locks, training goes on unlocked. */
+static bool try_lock(int fd)
+{
+    int result;
+    do
+        result = flock(fd, LOCK_EX | LOCK_NB);
+    while (result != 0 && errno == EINTR);
+    return result == 0 || errno != EWOULDBLOCK;
+}
+
+/* The owner may be about to end: a killed process takes a moment to exit. */
+static bool try_lock_for_a_while(int fd)
+{
+    const struct timespec pause = {.tv_nsec = 50000000};
+    enum { ATTEMPTS = 60 };
+    for (int left = ATTEMPTS; !try_lock(fd); left--) {
+        if (left == 0)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+/* Opens and locks the file; *fd is -1 if the caller must try again. */
+static bool take_file(int *fd, const char *path, const char *folder, Error *error)
+{
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (*fd < 0)
+        return error_set(error, "%s: cannot lock the run directory: %s", path, strerror(errno));
+    if (!try_lock_for_a_while(*fd)) {
+        refuse(*fd, folder, error);
+        close(*fd);
+        return false;
+    }
+    if (!is_there(*fd, path)) {
+        close(*fd);
+        *fd = -1;
+    }
+    return true;
+}
+
+static void sign(int fd)
+{
+    char *owner = text_format("%ld\n", (long)getpid());
+    ssize_t written = ftruncate(fd, 0) == 0 ? pwrite(fd, owner, strlen(owner), 0) : 0;
+    (void)written; /* on a full disk the lock holds, only without the ID */
+    free(owner);
+}
+
+bool lock_take(const char *folder, Error *error)
+{
+    static bool at_exit;
+    lock_release();
+    char *path = file_join(folder, "lock");
+    int fd = -1;
+    while (fd < 0)
+        if (!take_file(&fd, path, folder, error)) {
+            free(path);
+            return false;
+        }
+    sign(fd);
+    held = fd;
+    held_path = path;
+    if (!at_exit)
+        atexit(lock_release);
+    at_exit = true;
+    return true;
+}

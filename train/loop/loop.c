@@ -1,0 +1,348 @@
+/* The training loop: step, validate, sample, log, save, stop. Observers display and log it; see
+ * observer.h. */
+#include "train/loop/loop.h"
+#include "src/file.h"
+#include "src/phase.h"
+#include "src/ranks.h"
+#include "src/text.h"
+#include "src/usage.h"
+#include "train/loop/checkpoints.h"
+#include "train/loop/signals.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Whether the last attempt to save a file failed. */
+typedef struct Attempt {
+    bool failed;
+    Error why;
+} Attempt;
+
+typedef struct Loop {
+    Trainer *trainer;
+    RunFolder *folder;
+    const Observers *observers;
+    Sampling sampling;
+    StopAfter stop;
+    double clock;        /* the session's start, minus the run's earlier seconds */
+    double last_seconds; /* training_seconds at the last row of the log */
+    size_t last_tokens;
+    size_t first_step; /* of this session */
+    double first_seconds;
+    size_t validations; /* of the run */
+    size_t saved_step;  /* of the last checkpoint that this session wrote; SIZE_MAX: none */
+    Attempt last, best; /* checkpoints */
+    double loss_sum, loss_weight; /* moving sums, whose ratio is the smoothed training loss */
+} Loop;
+
+static bool every(size_t step, size_t period)
+{
+    return period > 0 && step % period == 0;
+}
+
+static bool ends_in_validation(const Trainer *t, size_t step)
+{
+    return every(step, t->steps_per_epoch) || step == t->steps ||
+           every(step, t->settings.train.eval_every);
+}
+
+/* One row, for all steps since the row before it, or for one skipped step. */
+static void log_row(Loop *loop, const Step *step, bool validated)
+{
+    Trainer *t = loop->trainer;
+    Progress *progress = &t->progress;
+    bool taken = isfinite(step->nats);
+    double seconds = progress->training_seconds - loop->last_seconds;
+    RunLogRow row = {
+        .step = progress->step,
+        .epoch = trainer_epoch(t, progress->step),
+        .tokens = progress->tokens,
+        .seconds = progress->seconds,
+        .lr = step->lr,
+        .train_loss = taken ? progress->log_nats / (double)progress->log_tokens : (double)NAN,
+        .val_loss = progress->last_loss,
+        .has_val_loss = validated,
+        .grad_norm = taken ? step->gradient_norm : (double)NAN,
+        .tokens_per_second = (double)(progress->tokens - loop->last_tokens) / seconds,
+        .peak_mb = usage_peak_megabytes()};
+    if (taken) {
+        progress->log_nats = 0;
+        progress->log_tokens = 0;
+    }
+    loop->last_seconds = progress->training_seconds;
+    loop->last_tokens = progress->tokens;
+    observers_logged(loop->observers, &row);
+}
+
+/* --- saving --- */
+
+/* A failed save does not stop the training: the disk may have room at the next one. */
+static void note(Loop *loop, Attempt *attempt, bool good)
+{
+    attempt->failed = !good;
+    if (good)
+        return;
+    char *text = text_format("%s. The training continues and tries again later",
+                             attempt->why.text);
+    observers_warned(loop->observers, text);
+    free(text);
+}
+
+static bool write_run(Loop *loop, Error *error)
+{
+    bool again;
+    Progress *progress = &loop->trainer->progress;
+    if (!folder_restore(loop->folder, loop->trainer, &again, error))
+        return false;
+    if (again && !file_exists(loop->folder->best))
+        progress->best_loss = INFINITY; /* the file is gone */
+    /* A resumed run does not repeat the rows before the checkpoint, so they are synced first.
+     * If that fails, the checkpoint is written all the same: it is worth more. */
+    if (!runlog_sync(&loop->folder->log, error))
+        observers_warned(loop->observers, error->text);
+    return checkpoints_save(loop->folder->path, loop->trainer, error);
+}
+
+/* The first rank writes; all ranks learn whether it succeeded. */
+static bool try_save(Loop *loop, Error *error)
+{
+    Trainer *t = loop->trainer;
+    trainer_gather(t);
+    bool good = ranks_agree(!ranks_first() || write_run(loop, error), error);
+    ranks_share(&t->progress, sizeof t->progress, 0);
+    if (good)
+        loop->saved_step = t->progress.step;
+    return good;
+}
+
+static void save(Loop *loop)
+{
+    note(loop, &loop->last, try_save(loop, &loop->last.why));
+}
+
+/* The last save of the session: a failure is an error now. */
+static bool save_at_end(Loop *loop, Error *error)
+{
+    loop->last.failed = loop->saved_step != loop->trainer->progress.step &&
+                        !try_save(loop, &loop->last.why);
+    const Attempt *failed = loop->last.failed ? &loop->last : &loop->best;
+    if (failed->failed)
+        *error = failed->why;
+    return !failed->failed;
+}
+
+/* --- one step --- */
+
+/* Whether the current model was just validated and is better than the best one saved. */
+static bool is_best(const Progress *progress)
+{
+    bool validated = progress->last_step > 0 && progress->last_step == progress->step;
+    return validated && progress->last_loss < progress->best_loss;
+}
+
+static void mark_best(Progress *progress)
+{
+    progress->best_loss = progress->last_loss;
+    progress->best_step = progress->last_step;
+}
+
+/* If saving fails, the best loss stays that of the file on disk. */
+static void save_best(Loop *loop, const Progress *before)
+{
+    Progress *progress = &loop->trainer->progress;
+    Error *why = &loop->best.why;
+    bool good = !ranks_first() || trainer_save(loop->trainer, loop->folder->best, false, why);
+    good = ranks_agree(good, why);
+    if (!good) {
+        progress->best_loss = before->best_loss;
+        progress->best_step = before->best_step;
+    }
+    note(loop, &loop->best, good);
+}
+
+static void validate(Loop *loop)
+{
+    Trainer *t = loop->trainer;
+    Progress *progress = &t->progress, before = *progress;
+    progress->last_loss = trainer_validate(t);
+    progress->last_step = progress->step;
+    progress->seconds = clock_seconds() - loop->clock;
+    ValidationNews news = {.train_loss = progress->round_tokens
+                                             ? progress->round_nats /
+                                                   (double)progress->round_tokens
+                                             : (double)NAN,
+                           .best = is_best(progress)};
+    progress->round_nats = 0;
+    progress->round_tokens = 0;
+    progress->stale = news.best ? 0 : progress->stale + 1;
+    if (news.best)
+        mark_best(progress);
+    loop->validations++;
+    observers_validated(loop->observers, &news);
+    if (news.best)
+        save_best(loop, &before);
+}
+
+/* Saves the best model that an earlier session found but could not save. */
+static void make_up_for_best(Loop *loop)
+{
+    Progress *progress = &loop->trainer->progress, before = *progress;
+    mark_best(progress);
+    save_best(loop, &before);
+}
+
+static void sample(Loop *loop)
+{
+    size_t step = loop->trainer->progress.step;
+    trainer_swap_average(loop->trainer);
+    char *text = sampling_write(&loop->sampling);
+    trainer_swap_average(loop->trainer);
+    SampleNews news = {step, trainer_epoch(loop->trainer, step), text};
+    observers_sampled(loop->observers, &news);
+    free(text);
+}
+
+/* Takes the step; one that is not finite is skipped under --on-nan skip. */
+static bool take_step(Loop *loop, Step *step, Error *error)
+{
+    Trainer *t = loop->trainer;
+    const TrainOptions *train = &t->settings.train;
+    if (trainer_step(t, step, error))
+        return true;
+    if (train->on_nan == ON_NAN_STOP)
+        return false;
+    char *text;
+    bool goes_on = t->progress.skipped_in_row < train->nan_limit;
+    if (goes_on)
+        text = text_format("%s. Skipped", error->text);
+    else
+        text = text_format("%s. So were the %zu steps before it, and --nan-limit is reached",
+                           error->text, t->progress.skipped_in_row);
+    if (goes_on) {
+        observers_warned(loop->observers, text);
+        trainer_skip(t);
+        step->nats = step->gradient_norm = (double)NAN;
+    } else {
+        error_set(error, "%s", text);
+    }
+    free(text);
+    return goes_on;
+}
+
+static bool out_of_patience(const Trainer *t)
+{
+    size_t patience = t->settings.train.patience;
+    return patience > 0 && t->progress.stale >= patience;
+}
+
+static bool is_over(const Trainer *trainer)
+{
+    return trainer->progress.step >= trainer->steps || out_of_patience(trainer);
+}
+
+bool loop_has_work(const Trainer *trainer)
+{
+    return !is_over(trainer) || is_best(&trainer->progress);
+}
+
+static bool time_to_stop(const Loop *loop)
+{
+    const Progress *progress = &loop->trainer->progress;
+    if (loop->stop.steps > 0 && progress->step - loop->first_step >= loop->stop.steps)
+        return true;
+    return loop->stop.seconds > 0 &&
+           progress->seconds - loop->first_seconds >= loop->stop.seconds;
+}
+
+/* Dividing by the sum of the weights, as Adam does, keeps the first steps from biasing it. */
+static void smooth(Loop *loop, double loss)
+{
+    const double kept = 0.95;
+    loop->loss_sum = kept * loop->loss_sum + (1 - kept) * loss;
+    loop->loss_weight = kept * loop->loss_weight + (1 - kept);
+}
+
+/* One step and all that is due after it. Saving comes last, so that a resumed run does not
+ * repeat the log row and the validation of its step. */
+static bool do_step(Loop *loop, Error *error)
+{
+    Trainer *t = loop->trainer;
+    Step step;
+    double began = clock_seconds();
+    if (!take_step(loop, &step, error))
+        return false;
+    size_t done = t->progress.step;
+    bool taken = isfinite(step.nats);
+    t->progress.seconds = clock_seconds() - loop->clock;
+    t->progress.training_seconds += clock_seconds() - began;
+    if (taken)
+        smooth(loop, step.nats / (double)step.tokens);
+    bool validates = ends_in_validation(t, done);
+    bool logs = validates || !taken || every(done, t->settings.train.log_every);
+    StepNews news = {&step, loop->loss_sum / loop->loss_weight, logs};
+    observers_stepped(loop->observers, &news);
+    if (validates && !trainer_check_weights(t, error))
+        return false;
+    if (validates)
+        validate(loop);
+    if (validates && every(loop->validations, loop->sampling.every) && ranks_first())
+        sample(loop);
+    if (logs)
+        log_row(loop, &step, validates);
+    if (validates || every(done, t->settings.train.save_every))
+        save(loop);
+    return true;
+}
+
+/* All ranks decide together, since a signal or the time may reach one before another. */
+static bool is_asked_to_end(const Loop *loop)
+{
+    enum { TIME = 1 }; /* above: a signal */
+    size_t own = signals_caught() ? TIME + (size_t)signals_caught() : time_to_stop(loop);
+    size_t reason = ranks_most(own);
+    if (reason > TIME)
+        signals_take_over((int)(reason - TIME));
+    return reason > 0;
+}
+
+static LoopEnd run(Loop *loop, Error *error)
+{
+    Trainer *trainer = loop->trainer;
+    if (!ranks_agree(observers_started(loop->observers, error), error))
+        return LOOP_FAILED;
+    if (is_best(&trainer->progress))
+        make_up_for_best(loop);
+    while (!is_over(trainer) && !is_asked_to_end(loop))
+        if (!do_step(loop, error))
+            return LOOP_FAILED;
+    if (!save_at_end(loop, error))
+        return LOOP_FAILED;
+    if (is_over(trainer)) /* nothing is left to train, whatever else happened */
+        return out_of_patience(trainer) ? LOOP_PATIENCE : LOOP_FINISHED;
+    return signals_caught() ? LOOP_SIGNAL : LOOP_STOPPED;
+}
+
+LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers,
+                 StopAfter stop, Error *error)
+{
+    const Progress *progress = &trainer->progress;
+    Loop loop = {.trainer = trainer,
+                 .folder = folder,
+                 .observers = observers,
+                 .stop = stop,
+                 .clock = clock_seconds() - progress->seconds,
+                 .last_seconds = progress->training_seconds,
+                 .last_tokens = progress->tokens,
+                 .first_step = progress->step,
+                 .saved_step = SIZE_MAX,
+                 .first_seconds = progress->seconds};
+    for (size_t step = 1; step <= progress->step; step++)
+        loop.validations += ends_in_validation(trainer, step);
+    sampling_make(&loop.sampling, trainer);
+    LoopEnd end = run(&loop, error);
+    sampling_free(&loop.sampling);
+    Error later;
+    if (!observers_ended(observers, end == LOOP_FAILED ? &later : error))
+        end = LOOP_FAILED;
+    return end;
+}

@@ -1,0 +1,174 @@
+/* The settings of a training session: read from defaults, presets, stored settings and the
+ * command line, and checked. */
+#include "train/loop/options.h"
+#include "data/utf8.h"
+#include "models/preset.h"
+#include "models/update.h"
+#include "src/memory.h"
+#include "src/optim/schedule.h"
+#include "src/text.h"
+#include "train/loop/average.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+char *settings_text(const Settings *settings)
+{
+    OptionGroup groups[GROUP_COUNT];
+    settings_groups((Settings *)settings, groups);
+    return options_write_text(groups, GROUP_COUNT);
+}
+
+static bool read_preset(const OptionGroup *groups, const char *name, Error *error)
+{
+    char *path, *text = preset_text(name, &path, error);
+    bool good = text && options_read_text(groups, GROUP_COUNT, text, path, error);
+    free(text);
+    free(path);
+    return good;
+}
+
+/* Whether the command line changes no fixed setting of the run. */
+static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
+                        const CommandLine *line, Error *error)
+{
+    bool good = true;
+    for (size_t i = 0; good && i < line->given_count; i++) {
+        const Option *option = line->given[i].option;
+        const OptionGroup *group_before, *group_after;
+        if (!option->fixed)
+            continue;
+        option_find(before, GROUP_COUNT, option->name, &group_before);
+        option_find(after, GROUP_COUNT, option->name, &group_after);
+        char *old = option_value(group_before, option),
+             *new = option_value(group_after, option);
+        if (strcmp(old, new) != 0)
+            good = error_set(error,
+                             "--%s %s: this run was started with %s and keeps it; start a new "
+                             "run, without --resume, to change it",
+                             option->name, new, old);
+        free(old);
+        free(new);
+    }
+    return good;
+}
+
+/* Checkpoints store the settings as JSON, which is UTF-8; fail now rather than at the first
+ * checkpoint. */
+static bool check_names(const Settings *settings, Error *error)
+{
+    const char *names[] = {settings->train.corpus, settings->corpus.valid,
+                           settings->corpus.test};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (const char *c = names[i]; c && *c;) {
+            size_t length = utf8_length(c, strlen(c));
+            if (length == 0)
+                return error_set(
+                    error,
+                    "%s: this file name is not UTF-8, and a checkpoint cannot store "
+                    "it; rename the file",
+                    names[i]);
+            c += length;
+        }
+    return true;
+}
+
+/* Settings that contradict one another. */
+static bool check_together(const Settings *settings, Error *error)
+{
+    const TrainOptions *train = &settings->train;
+    if (train->jitter > 0 && settings->model.carry_state)
+        return error_set(error, "--jitter: the padding of shorter sequences would enter the "
+                                "recurrent state that --carry-state carries on");
+    if (train->average != AVERAGE_NONE && settings->model.own.redraw > 0 &&
+        train->average_from < 1 - 1.0 / SETTLING)
+        return error_set(error,
+                         "--average-from %g: --redraw draws new features until %g of the "
+                         "training, and averaging weights of different features makes no "
+                         "sense",
+                         train->average_from, 1 - 1.0 / SETTLING);
+    return true;
+}
+
+/* Refuses options on the command line that would have no effect. Presets may contain them. */
+static bool check_effects(const Settings *settings, const CommandLine *line, Error *error)
+{
+    const TrainOptions *train = &settings->train;
+    bool in_words = settings->corpus.tokenizer == TOKENIZER_WORD;
+    const struct {
+        const char *option;
+        bool effective;
+        const char *needs;
+    } rules[] = {
+        {"momentum", train->optimizer == OPTIMIZER_MUON, "--optimizer muon"},
+        {"average-from", train->average == AVERAGE_TAIL || train->average == AVERAGE_EMA,
+         "--average tail or ema"},
+        {"average-decay", train->average == AVERAGE_EMA, "--average ema"},
+        {"nan-limit", train->on_nan == ON_NAN_SKIP, "--on-nan skip"},
+        {"lr-floor", strcmp(schedule_name(train->schedule), "constant") != 0,
+         "a --schedule other than constant"},
+        {"epochs", train->steps == 0, "--steps 0, since --steps decides when both are set"},
+        {"trim", !settings->corpus.trim || !in_words, "--tokens char or byte"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (command_line_value(line, rules[i].option) && !rules[i].effective)
+            return error_set(error, "--%s has no effect here: it needs %s", rules[i].option,
+                             rules[i].needs);
+    return true;
+}
+
+bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
+                   Error *error)
+{
+    Settings base = {0};
+    OptionGroup groups[GROUP_COUNT], base_groups[GROUP_COUNT];
+    settings_groups(settings, groups);
+    settings_groups(&base, base_groups);
+    options_set_defaults(groups, GROUP_COUNT);
+    options_set_defaults(base_groups, GROUP_COUNT);
+    const char *preset = command_line_value(line, "preset");
+    bool good;
+    if (resumed)
+        good = options_read_text(groups, GROUP_COUNT, resumed, "the checkpoint", error) &&
+               options_read_text(base_groups, GROUP_COUNT, resumed, "the checkpoint", error);
+    else
+        good = !preset || read_preset(groups, preset, error);
+    good = good && options_apply(groups, GROUP_COUNT, line, error);
+    if (good && line->operand_count == 1)
+        good = options_set(groups, GROUP_COUNT, "corpus", line->operands[0], "CORPUS", error);
+    if (good && resumed)
+        good = keeps_fixed(base_groups, groups, line, error);
+    options_free_texts(base_groups, GROUP_COUNT);
+    return good && check_names(settings, error) && config_check(&settings->model, error) &&
+           config_check_own(&settings->model, error) && check_together(settings, error) &&
+           check_effects(settings, line, error);
+}
+
+bool stop_after_read(StopAfter *stop, const char *text, Error *error)
+{
+    *stop = (StopAfter){0};
+    if (!text || !*text)
+        return true;
+    char *number = memory_copy_text(text);
+    char *unit = number + strlen(number) - 1;
+    static const struct {
+        char letter;
+        double seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+    bool good = false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (*unit == units[i].letter) {
+            *unit = '\0';
+            good = text_to_double(number, &stop->seconds) && stop->seconds > 0;
+            stop->seconds *= units[i].seconds;
+            free(number);
+            return good ||
+                   error_set(error, "--stop-after: '%s' is not a time such as 90m", text);
+        }
+    good = text_to_size(number, &stop->steps) && stop->steps > 0;
+    free(number);
+    return good || error_set(error,
+                             "--stop-after: '%s' is neither a number of steps nor a "
+                             "time such as 30s, 90m, 2h",
+                             text);
+}

@@ -1,0 +1,78 @@
+#include "train/loop/signals.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t caught;
+static void (*volatile last_act)(void);
+
+static void act_last(void)
+{
+    void (*act)(void) = last_act;
+    last_act = NULL;
+    if (act)
+        act();
+}
+
+/* --- asked to end --- */
+
+static void on_request(int number)
+{
+    if (caught) {
+        act_last();
+        _exit(128 + number);
+    }
+    caught = number;
+}
+
+void signals_catch(void)
+{
+    struct sigaction action = {.sa_handler = on_request, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL); /* not under nohup */
+}
+
+int signals_caught(void)
+{
+    return caught;
+}
+
+void signals_take_over(int number)
+{
+    if (!caught)
+        caught = number;
+}
+
+/* --- crashes --- */
+
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
+enum { CRASHES = sizeof crashes / sizeof *crashes };
+static struct sigaction before_crash[CRASHES];
+
+/* The signal is raised again on return, with its default action, core dump included. */
+static void on_crash(int number)
+{
+    act_last();
+    for (size_t i = 0; i < CRASHES; i++)
+        if (crashes[i] == number)
+            sigaction(number, &before_crash[i], NULL);
+    raise(number);
+}
+
+void signals_set_last_act(void (*act)(void))
+{
+    struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < CRASHES; i++) {
+        if (act && !last_act)
+            sigaction(crashes[i], &action, &before_crash[i]);
+        if (!act && last_act)
+            sigaction(crashes[i], &before_crash[i], NULL);
+    }
+    last_act = act;
+}

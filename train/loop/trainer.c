@@ -1,0 +1,163 @@
+/* Setting up a training run; trainer_step.c has its steps, trainer_saving.c saves it. */
+#include "train/loop/trainer.h"
+#include "models/generator.h"
+#include "models/update.h"
+#include "src/containers.h"
+#include "src/memory.h"
+#include "src/ranks.h"
+#include "src/team.h"
+#include "train/loop/allowance.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void lay_out(Trainer *t)
+{
+    size_t total = t->model.table.total;
+    size_t batch = t->settings.train.batch * t->settings.model.context;
+    model_layout(&t->model, &t->arena);
+    shards_layout(&t->shards, &t->arena);
+    t->m = arena_reals(&t->arena, total);
+    t->v = arena_reals(&t->arena, total);
+    t->update_scratch = arena_reals(
+        &t->arena, update_scratch_reals(&t->model, t->settings.train.optimizer));
+    t->average.count = t->settings.train.average == AVERAGE_NONE ? 0 : total;
+    t->average.weights = arena_reals(&t->arena, t->average.count);
+    pass_layout(&t->pass, &t->arena);
+    t->inputs = arena_bytes(&t->arena, batch, sizeof *t->inputs);
+    t->targets = arena_bytes(&t->arena, batch, sizeof *t->targets);
+    t->shard_inputs = arena_bytes(&t->arena, t->pass.rows, sizeof *t->shard_inputs);
+    t->shard_targets = arena_bytes(&t->arena, t->pass.rows, sizeof *t->shard_targets);
+    t->score_buffer = arena_bytes(&t->arena, score_buffer_size(&t->pass),
+                                  sizeof *t->score_buffer);
+    if (t->pass.carries) {
+        t->carried = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);
+        t->carried_next = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);
+    }
+}
+
+static bool check_memory(const Trainer *t, Error *error)
+{
+    const double megabyte = 1e6;
+    double need = (double)t->memory;
+    Allowance allowance = allowance_find((double)t->settings.session.max_mem * megabyte);
+    if (need <= allowance.bytes)
+        return true;
+    return error_set(error,
+                     "training needs %.0f MB, the limit is %.0f MB, %s; a lower --batch, "
+                     "--context, --dim, --ffn or --layers needs less, and so does --recompute",
+                     need / megabyte, allowance.bytes / megabyte, allowance.reason);
+}
+
+/* Counts all memory that will be allocated from here on. */
+static void measure(Trainer *t)
+{
+    lay_out(t);
+    t->memory = t->arena.used;
+    if (t->settings.session.sample_every > 0)
+        t->memory += generator_bytes(&t->model);
+}
+
+/* Splits the batch into shards and the weights into slices, one per rank. */
+static bool plan_shards(Trainer *t, Error *error)
+{
+    TrainOptions *train = &t->settings.train;
+    size_t ranks = ranks_count();
+    if (train->shards == 0)
+        train->shards = ranks;
+    if (train->shards > train->batch)
+        return error_set(
+            error,
+            "--shards %zu: more than the sequences of a batch (--batch %zu); give a "
+            "larger --batch, fewer --shards, or start fewer ranks",
+            train->shards, train->batch);
+    if (train->shards < ranks)
+        return error_set(
+            error, "--shards %zu: fewer shards than the %zu ranks; start at most %zu ranks",
+            train->shards, ranks, train->shards);
+    return true;
+}
+
+static void make_shards(Trainer *t)
+{
+    const TrainOptions *train = &t->settings.train;
+    size_t ranks = ranks_count(), *bounds = NULL;
+    t->pieces = memory_take(ranks + 1, sizeof *t->pieces, "the slices");
+    arrsetlen(bounds, ranks + 1);
+    update_slices(&t->model, train->optimizer, ranks, t->pieces, bounds);
+    shards_make(&t->shards, train->shards, t->model.table.total, bounds);
+    t->square_sums = memory_take(t->pieces[ranks], sizeof *t->square_sums, "the slices");
+    t->shard_nats = memory_take(train->shards, sizeof *t->shard_nats, "the shards");
+}
+
+bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
+{
+    const TrainOptions *train = &t->settings.train;
+    if (!plan_shards(t, error) ||
+        !corpus_load(&t->corpus, train->corpus, &t->settings.corpus, known, error))
+        return false;
+    size_t context = t->settings.model.context;
+    if (t->corpus.train.count < context + 1)
+        return error_set(error,
+                         "%s: %zu training tokens are too few for --context %zu; it takes one "
+                         "more than the context",
+                         train->corpus, t->corpus.train.count, context);
+    t->settings.model.vocabulary = t->corpus.vocabulary.count;
+    model_make(&t->model, &t->settings.model);
+    pass_make(&t->pass, &t->model, team_tiles(train->batch, train->shards), context,
+              t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
+    make_shards(t);
+    t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
+    measure(t);
+    batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count,
+                 &(BatchOptions){.context = context,
+                                 .batch = train->batch,
+                                 .jitter = train->jitter,
+                                 .streams = t->pass.carries || train->streams,
+                                 .seed = train->seed});
+    t->batches_per_epoch = batches_per_epoch(&t->batches);
+    t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
+    t->steps = train->steps ? train->steps : train->epochs * t->steps_per_epoch;
+    t->progress.best_loss = INFINITY;
+    return check_memory(t, error);
+}
+
+void trainer_allocate(Trainer *t)
+{
+    arena_allocate(&t->arena, "training");
+    lay_out(t);
+    pass_prepare(&t->pass);
+}
+
+bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
+{
+    if (!trainer_plan(t, known, error))
+        return false;
+    trainer_allocate(t);
+    return true;
+}
+
+void trainer_start(Trainer *t)
+{
+    const ModelConfig *config = &t->model.config;
+    params_initialise(&t->model.table, config, t->model.base, t->settings.train.seed);
+    if (config->head_bias == HEAD_BIAS_UNIGRAM)
+        params_start_unigram(&t->model.at, config, t->corpus.train.ids, t->corpus.train.count);
+}
+
+void trainer_free(Trainer *t)
+{
+    OptionGroup groups[GROUP_COUNT];
+    settings_groups(&t->settings, groups);
+    options_free_texts(groups, GROUP_COUNT);
+    batches_free(&t->batches);
+    shards_free(&t->shards);
+    free(t->pieces);
+    free(t->square_sums);
+    free(t->shard_nats);
+    pass_free(&t->pass);
+    model_free(&t->model);
+    free(t->gradients.h);
+    arena_free(&t->arena);
+    corpus_free(&t->corpus);
+}

@@ -1,0 +1,143 @@
+/* Saving and resuming a training run. */
+#include "src/text.h"
+#include "train/loop/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The fields of Progress under their names in a checkpoint. Times are left out, so that two
+ * runs with the same settings write identical checkpoints; they are in the log. */
+#define FIELD(name) offsetof(Progress, name)
+static const struct {
+    const char *name;
+    size_t offset;
+    bool is_size;
+    bool rare; /* omitted while it is zero, and may be missing */
+} fields[] = {
+    {STEP_KEY, FIELD(step), true, false},
+    {"tokens", FIELD(tokens), true, false},
+    {"best_loss", FIELD(best_loss), false, false},
+    {"best_step", FIELD(best_step), true, false},
+    {"last_loss", FIELD(last_loss), false, false},
+    {"last_step", FIELD(last_step), true, false},
+    {"stale", FIELD(stale), true, false},
+    {"log_nats", FIELD(log_nats), false, false},
+    {"log_tokens", FIELD(log_tokens), true, false},
+    {"round_nats", FIELD(round_nats), false, true},
+    {"round_tokens", FIELD(round_tokens), true, true},
+    {"averaged", FIELD(averaged), true, false},
+    {"skipped", FIELD(skipped), true, true},
+    {"skipped_in_row", FIELD(skipped_in_row), true, true},
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+#define CRC_KEY "corpus_crc32"
+
+/* NULL for a field that is omitted. */
+static char *field_text(const Progress *progress, size_t i)
+{
+    const char *at = (const char *)progress + fields[i].offset;
+    if (fields[i].is_size) {
+        size_t value = *(const size_t *)(const void *)at;
+        return fields[i].rare && value == 0 ? NULL : text_format("%zu", value);
+    }
+    double value = *(const double *)(const void *)at;
+    return fields[i].rare && value == 0 ? NULL : text_format("%a", value); /* exact */
+}
+
+bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *error)
+{
+    OptionGroup groups[GROUP_COUNT];
+    settings_groups((Settings *)&t->settings, groups);
+    char *training = options_write_text(groups, GROUP_COUNT);
+    char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
+    MetadataPair extra[FIELDS + 2] = {{TRAINING_KEY, training}, {CRC_KEY, crc}};
+    size_t count = 2;
+    char *texts[FIELDS] = {NULL};
+    for (size_t i = 0; i < FIELDS; i++) {
+        texts[i] = field_text(&t->progress, i);
+        if (texts[i])
+            extra[count++] = (MetadataPair){fields[i].name, texts[i]};
+    }
+    bool averaged = t->average.taken > 0;
+    Model model = t->model;
+    if (averaged && !with_moments) /* a model to use, not to resume from */
+        model.base = t->average.weights;
+    CheckpointContent content = {.model = &model,
+                                 .vocabulary = &t->corpus.vocabulary,
+                                 .corpus = &t->settings.corpus,
+                                 .m = with_moments ? t->m : NULL,
+                                 .v = with_moments ? t->v : NULL,
+                                 .average = averaged && with_moments ? t->average.weights
+                                                                     : NULL,
+                                 .carried = with_moments && t->pass.carries ? t->carried : NULL,
+                                 .carried_reals = t->shards.count * t->pass.states_reals,
+                                 .extra = extra,
+                                 .extra_count = count};
+    bool good = checkpoint_save(path, &content, error);
+    for (size_t i = 0; i < FIELDS; i++)
+        free(texts[i]);
+    free(training);
+    free(crc);
+    return good;
+}
+
+static bool read_progress(Progress *progress, const Checkpoint *checkpoint, Error *error)
+{
+    for (size_t i = 0; i < FIELDS; i++) {
+        const char *text = checkpoint_extra(checkpoint, fields[i].name);
+        char *at = (char *)progress + fields[i].offset, *end;
+        if (!text && fields[i].rare)
+            continue;
+        bool good = text != NULL;
+        if (good && fields[i].is_size) {
+            good = text_to_size(text, (size_t *)(void *)at);
+        } else if (good) {
+            *(double *)(void *)at = strtod(text, &end);
+            good = end != text && !*end;
+        }
+        if (!good)
+            return error_set(error,
+                             "%s: cannot read its '%s'; training cannot continue from it",
+                             checkpoint->file.path, fields[i].name);
+    }
+    return true;
+}
+
+/* Restores the carried states of the streams. */
+static bool load_carried(Trainer *t, const Checkpoint *checkpoint, Error *error)
+{
+    if (!t->pass.carries)
+        return true;
+    return checkpoint_load_carried(checkpoint, t->carried,
+                                   t->shards.count * t->pass.states_reals, error);
+}
+
+static bool load_numbers(Trainer *t, const Checkpoint *checkpoint, Error *error)
+{
+    bool averaged = t->settings.train.average != AVERAGE_NONE && t->progress.averaged > 0;
+    t->average.taken = averaged ? t->progress.averaged : 0;
+    return checkpoint_load(checkpoint, t->model.base, t->m, t->v,
+                           averaged ? t->average.weights : NULL, error);
+}
+
+bool trainer_check_text(const Trainer *t, const Checkpoint *checkpoint, Error *error)
+{
+    char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
+    const char *trained_on = checkpoint_extra(checkpoint, CRC_KEY);
+    bool same = trained_on && strcmp(crc, trained_on) == 0;
+    if (!same)
+        error_set(error,
+                  "%s: this is not the training text of the run: its checksum is %s, the "
+                  "run's %s",
+                  t->settings.train.corpus, crc, trained_on ? trained_on : "missing");
+    free(crc);
+    return same;
+}
+
+bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)
+{
+    return trainer_check_text(t, checkpoint, error) &&
+           read_progress(&t->progress, checkpoint, error) &&
+           load_numbers(t, checkpoint, error) && load_carried(t, checkpoint, error);
+}

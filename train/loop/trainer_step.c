@@ -1,0 +1,271 @@
+/* Training steps: the gradients of the shards, their sum, the update; and the work between
+ * steps. */
+#include "models/update.h"
+#include "src/optim/schedule.h"
+#include "src/ranks.h"
+#include "src/team.h"
+#include "train/loop/trainer_astray.h"
+#include "train/loop/trainer.h"
+
+#include <math.h>
+#include <string.h>
+#include <zlib.h>
+
+/* --- positions in the run --- */
+
+double trainer_epoch(const Trainer *t, size_t steps)
+{
+    return (double)steps / (double)t->steps_per_epoch;
+}
+
+size_t trainer_next_batch(const Trainer *t)
+{
+    return t->progress.step % t->steps_per_epoch * t->settings.train.accumulate;
+}
+
+/* --- gradients --- */
+
+/* Copies the sequences of one shard of the batch; a shard with one sequence less than others
+ * gets a row without targets. */
+static void cut_shard(Trainer *t, size_t shard)
+{
+    const TrainOptions *train = &t->settings.train;
+    size_t first = share_start(train->batch, train->shards, shard);
+    size_t windows = share_start(train->batch, train->shards, shard + 1) - first;
+    size_t context = t->pass.length, count = windows * context;
+    memcpy(t->shard_inputs, t->inputs + first * context, count * sizeof *t->inputs);
+    memcpy(t->shard_targets, t->targets + first * context, count * sizeof *t->targets);
+    for (size_t i = count; i < t->pass.rows; i++) {
+        t->shard_inputs[i] = 0;
+        t->shard_targets[i] = -1;
+    }
+}
+
+/* Points the pass to the carried states of the shard: where they start, and where they go. */
+static void take_up_carried(Trainer *t, size_t shard, size_t batch)
+{
+    size_t reals = t->pass.states_reals;
+    if (batch == 0)
+        pass_restart(&t->pass);
+    else
+        memcpy(t->pass.states, t->carried + shard * reals, reals * sizeof(real));
+    pass_move(&t->pass, batch * t->pass.length);
+}
+
+static void leave_carried(Trainer *t, size_t shard)
+{
+    size_t reals = t->pass.states_reals;
+    memcpy(t->carried_next + shard * reals, t->pass.states, reals * sizeof(real));
+}
+
+/* Sums the gradients of a shard over the step's batches, stopping at a loss that is not finite;
+ * returns the number of batches computed. */
+static size_t compute_shard(Trainer *t, size_t shard, size_t *tokens)
+{
+    const TrainOptions *train = &t->settings.train;
+    size_t epoch = t->progress.step / t->steps_per_epoch, first = trainer_next_batch(t), i = 0;
+    RandomKey key = random_key(train->seed, RANDOM_DROPOUT, t->progress.step);
+    double *nats = &t->shard_nats[shard];
+    params_bind(&t->gradients, &t->model.config, shards_begin(&t->shards, shard));
+    if (t->pass.carries)
+        take_up_carried(t, shard, first);
+    *tokens = 0;
+    while (i < train->accumulate && first + i < t->batches_per_epoch && isfinite(*nats)) {
+        *tokens += batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets);
+        cut_shard(t, shard);
+        *nats += pass_gradients(&t->pass, &t->gradients, t->shard_inputs, t->shard_targets,
+                                random_subkey(key, i * train->shards + shard));
+        i++;
+    }
+    if (t->pass.carries)
+        leave_carried(t, shard);
+    return i;
+}
+
+/* Computes this rank's shards, stopping at a loss that is not finite; returns the number of
+ * batches that the last shard computed. */
+static size_t compute_gradients(Trainer *t, Step *step)
+{
+    size_t batches = 0, tokens = 0;
+    for (size_t shard = 0; shard < t->shards.count; shard++)
+        t->shard_nats[shard] = 0;
+    for (size_t shard = t->shards.first; shard < t->shards.end; shard++) {
+        batches = compute_shard(t, shard, &tokens);
+        if (!isfinite(t->shard_nats[shard]))
+            break;
+    }
+    ranks_collect_shares(t->shard_nats, sizeof *t->shard_nats, t->shards.count);
+    step->tokens = tokens;
+    for (size_t shard = 0; shard < t->shards.count; shard++)
+        step->nats += t->shard_nats[shard];
+    return batches;
+}
+
+static UpdateSlice own_slice(const Trainer *t)
+{
+    return (UpdateSlice){t->pieces[ranks_own()], t->pieces[ranks_own() + 1]};
+}
+
+/* Sums the gradient of the whole batch in this rank's slice; returns its norm. */
+static double sum_gradients(Trainer *t, size_t tokens)
+{
+    t->gradient_base = shards_sum(&t->shards);
+    update_square_sums(&t->model, t->settings.train.optimizer, t->gradient_base, own_slice(t),
+                       t->square_sums);
+    ranks_collect(t->square_sums, sizeof *t->square_sums, t->pieces);
+    return update_gradient_norm(t->square_sums, t->pieces[ranks_count()], tokens);
+}
+
+/* --- the update --- */
+
+static void apply_gradients(Trainer *t, const Step *step)
+{
+    const TrainOptions *train = &t->settings.train;
+    Update update = {.adam = {train->beta1, train->beta2, 1e-8},
+                     .optimizer = train->optimizer,
+                     .momentum = train->momentum,
+                     .learning_rate = step->lr,
+                     .weight_decay = train->weight_decay,
+                     .clip = train->clip};
+    update_apply(&t->model, t->m, t->v, t->gradient_base, &update, own_slice(t),
+                 t->progress.step + 1, step->gradient_norm, step->tokens, t->update_scratch);
+    ranks_collect(t->model.base, sizeof *t->model.base, t->shards.bounds);
+}
+
+/* Redraws random features every --redraw steps, except in the last fifth of training. */
+static void redraw_features(Trainer *t)
+{
+    size_t every = t->settings.model.own.redraw, step = t->progress.step;
+    if (every > 0 && step % every == 0 && step < t->steps - t->steps / SETTLING)
+        params_redraw(&t->model.table, &t->model.config, t->model.base, t->settings.train.seed,
+                      step);
+}
+
+static void take_average(Trainer *t)
+{
+    const TrainOptions *train = &t->settings.train;
+    double share = (double)t->progress.step / (double)t->steps;
+    if (train->average != AVERAGE_NONE && share > train->average_from) {
+        average_take(&t->average, t->model.base, (AverageKind)train->average,
+                     train->average_decay);
+        t->progress.averaged = t->average.taken;
+    }
+}
+
+/* --- numbers that are not finite --- */
+
+/* Whether the squared gradient, which the optimizer needs, is finite in this program's numbers.
+ */
+static bool fits(const TrainOptions *train, const Step *step)
+{
+    double norm = step->gradient_norm;
+    if (!isfinite(step->nats) || !isfinite(norm))
+        return false;
+    if (train->clip > 0 && norm > train->clip)
+        norm = train->clip;
+    return isfinite((real)(norm * norm));
+}
+
+/* The rank with the first number that is not finite: in the loss of a shard, or else in the
+ * gradient of a piece. */
+static size_t rank_astray(const Trainer *t, const Step *step)
+{
+    size_t ranks = ranks_count(), bad = 0, rank = 0;
+    if (!isfinite(step->nats)) {
+        while (bad + 1 < t->shards.count && isfinite(t->shard_nats[bad]))
+            bad++;
+        while (share_start(t->shards.count, ranks, rank + 1) <= bad)
+            rank++;
+        return rank;
+    }
+    bad = t->pieces[ranks] - 1;
+    while (bad > 0 && isfinite(t->square_sums[bad]))
+        bad--;
+    while (t->pieces[rank + 1] <= bad)
+        rank++;
+    return rank;
+}
+
+static void explain(const Trainer *t, const Step *step, size_t batches, Error *error)
+{
+    size_t rank = rank_astray(t, step);
+    if (rank == ranks_own())
+        astray_explain(t, step, trainer_next_batch(t), batches, error);
+    ranks_share(error, sizeof *error, rank);
+}
+
+/* --- the step --- */
+
+static void exchange(real **one, real **other)
+{
+    real *held = *one;
+    *one = *other;
+    *other = held;
+}
+
+bool trainer_step(Trainer *t, Step *step, Error *error)
+{
+    const TrainOptions *train = &t->settings.train;
+    Progress *progress = &t->progress;
+    *step = (Step){.lr = train->lr * schedule_factor(schedule_find(train->schedule),
+                                                     progress->step, train->warmup, t->steps,
+                                                     train->lr_floor)};
+    size_t batches = compute_gradients(t, step);
+    step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
+    if (!fits(train, step)) {
+        explain(t, step, batches, error);
+        return false;
+    }
+    apply_gradients(t, step);
+    exchange(&t->carried, &t->carried_next);
+    progress->step++;
+    progress->skipped_in_row = 0;
+    redraw_features(t);
+    take_average(t);
+    progress->tokens += step->tokens;
+    progress->log_nats += step->nats;
+    progress->log_tokens += step->tokens;
+    progress->round_nats += step->nats;
+    progress->round_tokens += step->tokens;
+    return true;
+}
+
+void trainer_skip(Trainer *t)
+{
+    t->progress.step++;
+    t->progress.skipped++;
+    t->progress.skipped_in_row++;
+}
+
+/* --- between steps --- */
+
+bool trainer_check_weights(const Trainer *t, Error *error)
+{
+    size_t bytes = t->model.table.total * sizeof *t->model.base;
+    return ranks_count() == 1 ||
+           ranks_same("the weights of its model",
+                      crc32_z(0, (const Bytef *)t->model.base, bytes), error);
+}
+
+void trainer_swap_average(Trainer *t)
+{
+    average_swap(&t->average, t->model.base);
+}
+
+double trainer_validate(Trainer *t)
+{
+    trainer_swap_average(t);
+    Score score = score_text(&t->pass, t->corpus.valid.ids, t->corpus.valid.count,
+                             t->corpus.vocabulary.eos, t->pass.length, t->score_buffer);
+    trainer_swap_average(t);
+    return score_loss(score);
+}
+
+void trainer_gather(Trainer *t)
+{
+    ranks_collect(t->m, sizeof *t->m, t->shards.bounds);
+    ranks_collect(t->v, sizeof *t->v, t->shards.bounds);
+    if (t->pass.carries)
+        ranks_collect_shares(t->carried, t->pass.states_reals * sizeof *t->carried,
+                             t->shards.count);
+}
