@@ -10,9 +10,9 @@
  * duplicate keys and NUL bytes. Brackets are counted first, since 1 MB of empty objects makes
  * a 100 MB tree. */
 #include "models/safetensors.h"
+#include "src/json.h"
 #include "src/memory.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,18 +201,6 @@ static bool parse_tree(SafetensorsHeader *header, size_t data_size, Error *error
     return check_metadata(metadata, error) && check_places(header, data_size, error);
 }
 
-/* jansson may silently truncate strings when out of memory; with memory_take the program ends
- * instead. */
-static void *take_memory(size_t size)
-{
-    return memory_take(size, 1, "the header of a checkpoint");
-}
-
-__attribute__((constructor)) static void give_jansson_memory(void)
-{
-    json_set_alloc_funcs(take_memory, free);
-}
-
 bool safetensors_header_parse(SafetensorsHeader *header, const char *json, size_t length,
                               size_t data_size, Error *error)
 {
@@ -223,7 +211,7 @@ bool safetensors_header_parse(SafetensorsHeader *header, const char *json, size_
     if (!check_brackets(json, length, error))
         return false;
     json_error_t where;
-    header->tree = json_loadb(json, length, JSON_REJECT_DUPLICATES, &where);
+    header->tree = json_parse(json, length, &where);
     if (!header->tree)
         return error_set(error, "byte %d: the header is not valid JSON: %s",
                          SAFETENSORS_LENGTH_BYTES + where.position,

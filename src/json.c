@@ -1,0 +1,38 @@
+#include "src/json.h"
+#include "src/memory.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+static void *take(size_t size)
+{
+    return memory_take(1, size, "JSON");
+}
+
+__attribute__((constructor)) static void give_jansson_memory(void)
+{
+    json_set_alloc_funcs(take, free);
+}
+
+json_t *json_figure(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *json_count(size_t value)
+{
+    return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
+}
+
+json_t *json_parse(const char *text, size_t length, json_error_t *where)
+{
+    return json_loadb(text, length, JSON_REJECT_DUPLICATES, where);
+}
+
+void json_print(FILE *stream, json_t *value)
+{
+    json_dumpf(value, stream, JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY);
+    fputc('\n', stream);
+    json_decref(value);
+}

@@ -1,0 +1,24 @@
+/* JSON, by jansson, with what jansson leaves open decided once.
+ *
+ * Objects and arrays are made with json_pack, which takes over a value given as "o". Strings
+ * must be valid UTF-8. Memory comes from memory_take: jansson's functions may silently truncate
+ * strings when out of memory, and here the program ends with an error instead. */
+#ifndef LINNET_JSON_H
+#define LINNET_JSON_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* A number, or null if it is not finite: JSON has no NaN. Nine digits of it are printed. */
+json_t *json_figure(double value);
+/* A number without a fraction. */
+json_t *json_count(size_t value);
+
+/* Parses a whole text; NULL if it is not JSON, or if an object has a key twice. */
+json_t *json_parse(const char *text, size_t length, json_error_t *where);
+
+/* Prints the value on one line, and frees it. */
+void json_print(FILE *stream, json_t *value);
+
+#endif
