@@ -307,7 +307,7 @@ ranks:
 	sh tests/network.sh $(BUILD)/mpi/bin $(BIN)
 
 # Measures data-parallel training on networks of several speeds; SCALE has options for bench.
-SCALE ?= --dim 256 --heads 4
+SCALE ?= --preset article --layers 4 --dim 256 --ffn 0
 scale:
 	@$(MAKE) --no-print-directory deps MPI=1
 	@$(mpi_programs)

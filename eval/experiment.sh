@@ -301,15 +301,12 @@ length() {
 }
 
 # Every kind with its own defaults, one seed; the speeds need an idle machine.
-sizes='--layers 2 --dim 128 --heads 4 --context 128'
 decode_rate() {
-    # shellcheck disable=SC2086
-    rates=$(bin/bench decode --attn "$1" $sizes --positions "$2" --repeats 25 --json)
+    rates=$(bin/bench decode --preset kinds --attn "$1" --positions "$2" --repeats 25 --json)
     echo "$rates" | number tokens_per_second
 }
 kind_row() {
-    # shellcheck disable=SC2086
-    speed=$(bin/bench train --attn "$1" $sizes --precision "$precision" --repeats 20 --json)
+    speed=$(bin/bench train --preset kinds --attn "$1" --precision "$precision" --repeats 20 --json)
     early=$(decode_rate "$1" 10)
     late=$(decode_rate "$1" 4000)
     grep "^kinds/$1," $results | awk -F , -v kind="$1" -v early="$early" -v late="$late" \
@@ -321,8 +318,7 @@ kind_row() {
 kinds() {
     all=$(bin/train --attn help | sed -n 's/^\([a-z][a-z0-9-]*\)  .*/\1/p')
     for kind in $all; do
-        # shellcheck disable=SC2086
-        run "kinds/$kind" --attn "$kind" $sizes
+        run "kinds/$kind" --preset kinds --attn "$kind"
     done
     {
         echo '| kind | validation | test | tokens/s | MB | decode at 10 | at 4,000 | parameters |'

@@ -127,11 +127,9 @@ END_TEST
 START_TEST(two_half_batches_make_one_step)
 {
     Trainer whole, halves;
-    const char *plain = "input-dropout = 0\ndropout = 0\nattn-dropout = 0\nlayers = 1\nbatch = "
-                        "4\naccumulate = 1\n";
-    settle(&whole, 0, plain);
-    settle(&halves, 0,
-           "input-dropout = 0\ndropout = 0\nlayers = 1\nbatch = 2\naccumulate = 2\n");
+#define NO_DROPOUT "input-dropout = 0\ndropout = 0\noutput-dropout = 0\n"
+    settle(&whole, 0, NO_DROPOUT "layers = 1\nbatch = 4\naccumulate = 1\n");
+    settle(&halves, 0, NO_DROPOUT "layers = 1\nbatch = 2\naccumulate = 2\n");
     whole.settings.model.attention_dropout = halves.settings.model.attention_dropout = 0;
     Step a, b;
     Error error;
@@ -174,7 +172,7 @@ START_TEST(the_first_adamw_step_has_the_length_of_the_learning_rate)
 {
     const double rate = 0.01 / 3, decay = 0.5; /* the first of three warmup steps */
     Trainer trainer;
-    begin(&trainer, 0, "weight-decay = 0.5\nclip = 0\n");
+    begin(&trainer, 0, "optimizer = adamw\nzero-init = no\nweight-decay = 0.5\nclip = 0\n");
     size_t total = trainer.model.table.total;
     real *before = memory_take(total, sizeof *before, "a test");
     memcpy(before, trainer.model.base, total * sizeof *before);

@@ -70,7 +70,7 @@ static const Option rows[] = {
      .also = "dtype bf16",
      .common = true},
     {.name = "optimizer", .argument = "KIND", .type = OPTION_CHOICE,
-     .offset = FIELD(optimizer), .fallback = "adamw", .choice = optimizer_name,
+     .offset = FIELD(optimizer), .fallback = "muon", .choice = optimizer_name,
      .help = "train: optimizer",
      .also = "optim"},
     {.name = "recompute", .type = OPTION_FLAG, .offset = FIELD(recompute), .fallback = "no",

@@ -17,7 +17,8 @@ fi
 
 median() { sort -g | awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)] }'; }
 linnet_speed() {
-    "$bin/bench" train --repeats 10 --pos learned --dropout 0 --input-dropout 0 --json "$@" |
+    "$bin/bench" train --preset article --ffn 0 --dropout 0 --input-dropout 0 \
+        --repeats 10 --json "$@" |
         sed -n 's/.*"tokens_per_second": *\([0-9.]*\).*/\1/p'
 }
 
