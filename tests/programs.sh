@@ -197,7 +197,7 @@ refused 'a preset that was mistyped' 2 "did you mean 'tiny'" \
     installed/bin/train --preset tyni text.txt
 refused 'a kind that was mistyped' 2 "did you mean 'softmax'" "$bin/train" --attn sofmax text.txt
 refused 'an option without effect' 2 '--momentum has no effect here: it needs --optimizer muon' \
-    "$bin/train" --momentum 0.9 text.txt
+    "$bin/train" --optimizer adamw --momentum 0.9 text.txt
 works 'train --attn help' "$bin/train" --attn help
 check 'train --attn help lists both kinds' eval "prints '^ *softmax ' && prints '^ *linear '"
 
@@ -1284,7 +1284,8 @@ done
 
 # --- export ---
 
-works 'export works' "$bin/export" --example text.txt softmax exported
+train gpt2 --act gelu --no-qk-norm --head-bias no text.txt
+works 'export works' "$bin/export" --example text.txt gpt2 exported
 for file in config generation_config tokenizer tokenizer_config example; do
     run cat "exported/$file.json"
     check "export writes valid JSON: $file.json" eval 'exits 0 && is_json'
@@ -1292,14 +1293,14 @@ done
 check 'export writes the weights' [ -s exported/model.safetensors ]
 check 'export leaves no other files' [ "$(ls -d exported*)" = exported ]
 refused 'export refuses a directory that is not empty' 1 'something in it' \
-    "$bin/export" softmax exported
+    "$bin/export" gpt2 exported
 refused 'export refuses a model that GPT-2 cannot represent' 1 'kind linear; --plain' \
     "$bin/export" linear none
 printf '\377' >broken.txt
 refused 'export refuses an example that is not UTF-8' 1 'byte 0 is not UTF-8' "$bin/export" \
-    --example broken.txt softmax none
-refused 'export refuses to start without a directory' 2 'a new directory are needed' "$bin/export" softmax
-(trap '' XFSZ && ulimit -f 4 && exec "$bin/export" softmax none) >out 2>err </dev/null
+    --example broken.txt gpt2 none
+refused 'export refuses to start without a directory' 2 'a new directory are needed' "$bin/export" gpt2
+(trap '' XFSZ && ulimit -f 4 && exec "$bin/export" gpt2 none) >out 2>err </dev/null
 status=$?
 check 'a full disk ends an export' eval "exits 1 && says 'safetensors: cannot write'"
 check 'an export that fails leaves nothing' eval '! ls | grep -q none'
