@@ -15,9 +15,8 @@ static size_t divide_up(size_t a, size_t b)
 
 static void draw(Batches *batches, size_t epoch)
 {
-    enum { OFFSET, ORDER, CUTS };
+    enum { OFFSET, ORDER };
     RandomKey key = random_key(batches->options.seed, RANDOM_WINDOWS, epoch);
-    batches->cuts = random_subkey(key, CUTS);
     batches->offset = (size_t)random_below(random_subkey(key, OFFSET), 0, batches->count);
     random_permutation(random_subkey(key, ORDER), batches->order, batches->windows);
     batches->epoch = epoch;
@@ -28,16 +27,9 @@ void batches_init(Batches *batches, const int32_t *ids, size_t count,
 {
     size_t context = options->context;
     assert(count > 0 && context > 0 && options->batch > 0);
-    assert(options->jitter >= 0 && options->jitter < 1);
-    size_t slack = (size_t)((double)context * options->jitter / 2), stride = context - slack;
-    size_t windows = divide_up(count, stride);
+    size_t windows = divide_up(count, context);
     assert(windows <= UINT32_MAX);
-    *batches = (Batches){.ids = ids,
-                         .count = count,
-                         .options = *options,
-                         .slack = slack,
-                         .stride = stride,
-                         .windows = windows};
+    *batches = (Batches){.ids = ids, .count = count, .options = *options, .windows = windows};
     batches->order = memory_take(windows, sizeof *batches->order, "the order of the windows");
     draw(batches, 0);
 }
@@ -66,12 +58,7 @@ static size_t window_of(const Batches *batches, size_t index, size_t row)
  */
 static size_t window_begin(const Batches *batches, size_t window)
 {
-    if (window >= batches->windows)
-        return batches->count;
-    size_t begin = window * batches->stride;
-    if (window > 0 && batches->slack > 0)
-        begin += (size_t)random_below(batches->cuts, window, batches->slack + 1);
-    return begin < batches->count ? begin : batches->count - 1; /* none is empty */
+    return window < batches->windows ? window * batches->options.context : batches->count;
 }
 
 size_t batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,

@@ -5,9 +5,6 @@
  * last may be shorter, and shuffles them. So every token is a target exactly once per epoch,
  * epochs have different windows, and resuming in the middle of an epoch needs no saved state.
  *
- * With jitter, windows vary in length: cuts are closer together than the context, and each is
- * shifted by a random part of the difference.
- *
  * Models that carry a state read the windows as streams instead: each row of a batch continues
  * where the same row of the previous batch ended, from the epoch's first batch on. */
 #ifndef LINNET_BATCHES_H
@@ -18,7 +15,6 @@
 
 typedef struct BatchOptions {
     size_t context, batch;
-    double jitter; /* windows may be shorter by this share of the context, in [0, 1) */
     bool streams;
     uint64_t seed;
 } BatchOptions;
@@ -27,11 +23,8 @@ typedef struct Batches {
     const int32_t *ids; /* (count), not owned */
     size_t count;
     BatchOptions options;
-    size_t slack;    /* the largest shift of a cut */
-    size_t stride;   /* from cut to cut, before shifting */
     size_t windows;  /* per epoch */
-    size_t epoch;    /* the epoch of order, offset and cuts */
-    RandomKey cuts;  /* the random shifts */
+    size_t epoch;    /* the epoch of order and offset */
     uint32_t *order; /* (windows), owned: the n-th window to serve */
     size_t offset;   /* where the first window begins */
 } Batches;

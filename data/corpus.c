@@ -168,9 +168,9 @@ static bool split_off(Text texts[SPLITS], char **source, Error *error)
         lines[split] = all * PERCENT / WHOLE ? all * PERCENT / WHOLE : 1;
         if (lines[split] >= lines[TRAIN])
             return error_set(error,
-                             "%s: %zu lines are too few to split a validation and a test text "
+                             "%s: %zu line%s too few to split a validation and a test text "
                              "off; name files with --valid and --test",
-                             train->name, all);
+                             train->name, all, all == 1 ? " is" : "s are");
         lines[TRAIN] -= lines[split];
         cut_tail(train, &texts[split], lines[split]);
     }

@@ -150,9 +150,12 @@ static bool find_train(const Search *search, Error *error)
         return error_set(error, "%s: is a directory; name a text file in it", name);
     char *triple = triple_name(name, "train");
     const char *elsewhere = name[0] == '/' ? NULL : search->data_folder;
-    error_set(error, "%s: no such file, nor %s%s%s (the corpus '" TOY "' is built in)", name,
-              triple, elsewhere ? "; looked for both as given and in " : "",
-              elsewhere ? elsewhere : "");
+    const char *hint = strcmp(base_name(name), "ptb.txt") == 0 ? "to download it: data/get-ptb"
+                                                               : "the corpus '" TOY
+                                                                 "' is built in";
+    error_set(error, "%s: no such file, nor %s%s%s (%s)", name, triple,
+              elsewhere ? "; looked for both as given and in " : "", elsewhere ? elsewhere : "",
+              hint);
     free(triple);
     return false;
 }

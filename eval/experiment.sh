@@ -213,7 +213,6 @@ ablation() {
     change without-weight-decay --weight-decay 0
     # parts added
     change with-branch-dropout --dropout 0.1
-    change with-locked-dropout --locked
     change with-attention-dropout --attn-dropout 0.1
     change with-penalties --penalty 0.1 --change-penalty 0.05
     change with-value-residual --value-residual
@@ -224,7 +223,6 @@ ablation() {
     change with-tail-average --average tail --average-from 0.8
     change with-moving-average --average ema
     change with-streams --streams
-    change with-jitter --jitter 0.5
     change with-longer-context --context 256 --batch 8
     change with-more-heads --heads 8
     # other attention kinds

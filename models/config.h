@@ -42,7 +42,6 @@ typedef struct ModelConfig {
     bool tied, zero_init, qk_norm, value_residual;
     bool carry_state; /* recurrent state, from one sequence (context window) to the next */
     double word_dropout, input_dropout, dropout, attention_dropout, output_dropout;
-    bool locked; /* variational dropout of embedding, residual branches and output */
     double output_penalty, change_penalty;
     double logit_cap;  /* 0: none */
     size_t vocabulary; /* not an option: set from the corpus */

@@ -32,17 +32,9 @@ static real *head_weight(const ModelConfig *config, const Params *params)
     return config->tied ? params->wte : params->head_weight;
 }
 
-/* Dropout of word types or attention weights. */
 static Dropout dropout_at(RandomKey key, size_t site, double rate)
 {
-    return (Dropout){random_subkey(key, site), (real)rate, 0};
-}
-
-/* Dropout of features, with one mask per sequence if locked. */
-static Dropout feature_dropout(const Pass *pass, RandomKey key, size_t site, double rate)
-{
-    size_t span = pass->model->config.locked ? pass->length : 0;
-    return (Dropout){random_subkey(key, site), (real)rate, span};
+    return (Dropout){random_subkey(key, site), (real)rate};
 }
 
 /* Computes u[place]; returns r[place] itself if there is no norm. */
@@ -69,8 +61,7 @@ static const real *branch_gradient(Pass *pass, size_t place, RandomKey key)
     const ModelConfig *config = &pass->model->config;
     phase_enter(PHASE_NORMS);
     dropout_add(pass->input, NULL, pass->dstream,
-                feature_dropout(pass, key, SITE_BRANCH + place, config->dropout), pass->rows,
-                config->dim);
+                dropout_at(key, SITE_BRANCH + place, config->dropout), pass->rows, config->dim);
     return pass->input;
 }
 
@@ -165,11 +156,10 @@ static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *t
     if (pass->begun)
         memcpy(pass->begun, pass->states, pass->states_reals * sizeof(real));
     phase_enter(PHASE_EMBEDDING);
-    embedding_forward(
-        pass->stream[0], pass->model->at.wte, position_rows(pass), inputs,
-        dropout_at(key, SITE_WORDS, dropping ? config->word_dropout : 0),
-        feature_dropout(pass, key, SITE_EMBEDDING, dropping ? config->input_dropout : 0),
-        pass->rows, pass->length, config->dim);
+    embedding_forward(pass->stream[0], pass->model->at.wte, position_rows(pass), inputs,
+                      dropout_at(key, SITE_WORDS, dropping ? config->word_dropout : 0),
+                      dropout_at(key, SITE_EMBEDDING, dropping ? config->input_dropout : 0),
+                      pass->rows, pass->length, config->dim);
     for (size_t place = 0; place < 2 * config->layers; place++) {
         const real *u = normed(pass, place, false);
         if (place % 2)
@@ -180,8 +170,7 @@ static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *t
         const real *base = config->norm == NORM_PRE ? pass->stream[place] : u;
         phase_enter(PHASE_NORMS);
         dropout_add(pass->stream[place + 1], base, pass->branch,
-                    feature_dropout(pass, key, SITE_BRANCH + place, rate), pass->rows,
-                    config->dim);
+                    dropout_at(key, SITE_BRANCH + place, rate), pass->rows, config->dim);
     }
     return normed(pass, 2 * config->layers, false);
 }
@@ -222,8 +211,8 @@ static void backward(Pass *pass, Params *gradients, const int32_t *inputs, Rando
     phase_enter(PHASE_EMBEDDING);
     embedding_backward(gradients->wte, gradients->wpe, pre ? pass->dstream : pass->branch,
                        inputs, dropout_at(key, SITE_WORDS, config->word_dropout),
-                       feature_dropout(pass, key, SITE_EMBEDDING, config->input_dropout),
-                       pass->rows, pass->length, config->dim);
+                       dropout_at(key, SITE_EMBEDDING, config->input_dropout), pass->rows,
+                       pass->length, config->dim);
 }
 
 static HeadSizes head_sizes(const Pass *pass, size_t rows)
@@ -353,7 +342,7 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
     const Model *model = pass->model;
     assert(pass->use != PASS_EVALUATE);
     const real *u = forward(pass, inputs, &key);
-    Dropout output = feature_dropout(pass, key, SITE_OUTPUT, model->config.output_dropout);
+    Dropout output = dropout_at(key, SITE_OUTPUT, model->config.output_dropout);
     if (output.rate > 0)
         dropout_add(pass->input, NULL, u, output, pass->rows, model->config.dim);
     phase_enter(PHASE_HEAD);

@@ -182,9 +182,12 @@ static bool set_field(const OptionGroup *group, const Option *option, const char
     void *target = option_field(group, option);
     switch (option->type) {
     case OPTION_SIZE: {
-        size_t number;
-        if (!text_to_size(value, &number) || (double)number < option->low ||
-            (double)number > option->high)
+        size_t number = OPTION_AUTO;
+        bool may_be_auto = option->fallback && strcmp(option->fallback, "auto") == 0;
+        if (may_be_auto && strcmp(value, "auto") == 0)
+            number = OPTION_AUTO;
+        else if (!text_to_size(value, &number) || (double)number < option->low ||
+                 (double)number > option->high)
             return error_set(error, "%s: '%s' is not a whole number from %.0f to %.0f", where,
                              value, option->low, option->high);
         *(size_t *)target = number;

@@ -11,7 +11,8 @@
 #include "src/real.h"
 
 typedef enum OptionType {
-    OPTION_SIZE,    /* size_t, a whole number from low to high */
+    OPTION_SIZE,    /* size_t, a whole number from low to high; OPTION_AUTO for "auto" if that
+                     * is the default */
     OPTION_REAL,    /* double from low to high */
     OPTION_TEXT,    /* char *, owned by the struct */
     OPTION_FLAG,    /* bool: --name or --no-name; "name = yes" in files */
@@ -63,6 +64,7 @@ typedef struct OptionGroup {
     void *target; /* the struct that the offsets point into */
 } OptionGroup;
 
+#define OPTION_AUTO SIZE_MAX           /* the program chooses */
 #define OPTION_MOST 9007199254740992.0 /* 2^53: doubles hold all whole numbers up to it */
 
 /* One option of a command line, before its value is parsed. */

@@ -6,6 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Settings of earlier versions that switched off what this version does not have; every run of
+ * theirs stores them. */
+static bool is_gone(const char *name, const char *value)
+{
+    return (strcmp(name, "jitter") == 0 && strcmp(value, "0") == 0) ||
+           (strcmp(name, "locked") == 0 && strcmp(value, "no") == 0);
+}
+
 static bool read_line(const OptionGroup *groups, size_t count, bool known_only, char *line,
                       const char *where, Error *error)
 {
@@ -17,9 +25,10 @@ static bool read_line(const OptionGroup *groups, size_t count, bool known_only, 
         return error_set(error, "%s: '%s' is not of the form name = value", where, name);
     *equals = '\0';
     name = text_trim(name);
-    if (known_only && !option_find(groups, count, name, &group))
+    const char *value = text_trim(equals + 1);
+    if (is_gone(name, value) || (known_only && !option_find(groups, count, name, &group)))
         return true;
-    return options_set(groups, count, name, text_trim(equals + 1), where, error);
+    return options_set(groups, count, name, value, where, error);
 }
 
 static bool read_lines(const OptionGroup *groups, size_t count, bool known_only,
@@ -58,6 +67,8 @@ char *option_value(const OptionGroup *group, const Option *option)
     const void *source = option_field(group, option);
     switch (option->type) {
     case OPTION_SIZE:
+        if (*(const size_t *)source == OPTION_AUTO)
+            return memory_copy_text("auto");
         return text_format("%zu", *(const size_t *)source);
     case OPTION_REAL: {
         /* The shortest text that reads back as the same number. */

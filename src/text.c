@@ -197,3 +197,8 @@ size_t text_columns(const char *text)
         columns += ((unsigned char)*c & 0xc0) != 0x80;
     return columns;
 }
+
+const char *text_plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}

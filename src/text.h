@@ -49,6 +49,9 @@ typedef struct ShortText {
 } ShortText;
 ShortText text_perplexity(double perplexity);
 
+/* "s", or "" if the count is one. */
+const char *text_plural(size_t count);
+
 /* Terminal columns of a UTF-8 string, assuming one per character. */
 size_t text_columns(const char *text);
 

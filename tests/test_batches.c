@@ -89,37 +89,10 @@ START_TEST(every_token_is_a_target_once_per_epoch)
         for (size_t context = 1; context <= 70; context += 1 + context / 2)
             for (size_t batch = 1; batch <= 9; batch += 2) {
                 BatchOptions options = {.context = context, .batch = batch, .seed = 7};
-                for (options.jitter = 0; options.jitter < 1; options.jitter += 0.3) {
-                    options.streams = !options.streams;
-                    play_three(ids, count, &options);
-                    options.streams = !options.streams;
-                    play_three(ids, count, &options);
-                }
+                play_three(ids, count, &options);
+                options.streams = true;
+                play_three(ids, count, &options);
             }
-}
-END_TEST
-
-START_TEST(jitter_gives_sequences_of_random_lengths)
-{
-    enum { CONTEXT = 10, SHORTEST = 4 };
-    int32_t ids[LARGEST], inputs[CONTEXT], targets[CONTEXT];
-    for (size_t i = 0; i < LARGEST; i++)
-        ids[i] = (int32_t)i;
-    bool seen[CONTEXT + 1] = {false};
-    Batches batches;
-    batches_init(&batches, ids, LARGEST,
-                 &(BatchOptions){.context = CONTEXT, .batch = 1, .jitter = 0.6, .seed = 7});
-    for (size_t epoch = 0; epoch < 16; epoch++)
-        for (size_t index = 0; index < batches_per_epoch(&batches); index++) {
-            size_t length = batches_fill(&batches, epoch, index, inputs, targets);
-            seen[length] = true;
-            size_t window = batches.order[index];
-            if (window + 1 < batches.windows) /* the last batch takes the rest */
-                ck_assert_uint_ge(length, SHORTEST);
-        }
-    for (size_t length = SHORTEST; length <= CONTEXT; length++)
-        ck_assert(seen[length]);
-    batches_free(&batches);
 }
 END_TEST
 
@@ -166,7 +139,6 @@ Suite *batches_suite(void)
     TCase *tests = tcase_create("batches");
     tcase_set_timeout(tests, PATIENCE);
     tcase_add_test(tests, every_token_is_a_target_once_per_epoch);
-    tcase_add_test(tests, jitter_gives_sequences_of_random_lengths);
     tcase_add_test(tests, batches_depend_only_on_seed_and_epoch);
     suite_add_tcase(suite, tests);
     return suite;

@@ -200,7 +200,7 @@ END_TEST
 START_TEST(carriage_returns_alone_end_no_line)
 {
     char *path = scratch_put("mac", "a b\rc\ra\rb\r");
-    expect_no_corpus(path, &plain, "1 lines are too few");
+    expect_no_corpus(path, &plain, "1 line is too few");
     free(path);
     path = scratch_put("mixed", "a\rb\nc\nd\n");
     Corpus corpus = load(path, &plain);

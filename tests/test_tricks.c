@@ -25,7 +25,7 @@ static void draw(real *x, size_t count, uint64_t seed)
 
 static Dropout dropout_of(double rate)
 {
-    return (Dropout){random_key(1, RANDOM_DROPOUT, 3), (real)rate, 0};
+    return (Dropout){random_key(1, RANDOM_DROPOUT, 3), (real)rate};
 }
 
 /* --- layers against their formulas --- */
@@ -153,11 +153,6 @@ static ModelConfig undisturbed(void)
     return config;
 }
 
-static bool dropped(const Rig *rig, size_t row, size_t feature)
-{
-    return rig->pass.stream[0][row * rig->model.config.dim + feature] == 0;
-}
-
 /* Each acts in training, and none in evaluation. */
 START_TEST(what_is_dropped_is_dropped_in_training)
 {
@@ -174,28 +169,6 @@ START_TEST(what_is_dropped_is_dropped_in_training)
         double read = pass_loss(&rig.pass, rig.inputs, rig.targets);
         double trained = rig_gradients(&rig);
         ck_assert((fabs(trained / read - 1) < 1e-5) == (i == COUNT(rates)));
-        rig_free(&rig);
-    }
-}
-END_TEST
-
-START_TEST(a_locked_mask_lasts_a_whole_sequence)
-{
-    for (int locked = 0; locked <= 1; locked++) {
-        ModelConfig config = undisturbed();
-        config.input_dropout = 0.5;
-        config.locked = locked;
-        Rig rig;
-        rig_make(&rig, config, 2, 0.3);
-        rig_gradients(&rig);
-        size_t within = 0, across = 0, length = config.context;
-        for (size_t i = 0; i < config.dim; i++) {
-            for (size_t row = 0; row < rig.pass.rows; row++)
-                within += dropped(&rig, row, i) != dropped(&rig, row / length * length, i);
-            across += dropped(&rig, 0, i) != dropped(&rig, length, i);
-        }
-        ck_assert((within == 0) == (locked == 1));
-        ck_assert(across > 0);
         rig_free(&rig);
     }
 }
@@ -310,7 +283,6 @@ Suite *tricks_suite(void)
     tcase_add_test(tests, queries_and_keys_have_the_length_of_their_gain);
     tcase_add_test(tests, a_blend_has_a_share_of_both);
     tcase_add_test(tests, what_is_dropped_is_dropped_in_training);
-    tcase_add_test(tests, a_locked_mask_lasts_a_whole_sequence);
     tcase_add_test(tests, penalties_are_their_formulas);
     tcase_add_test(tests, branches_that_start_at_zero_add_nothing);
     tcase_add_test(tests, normed_queries_and_keys_have_a_direction_only);

@@ -31,7 +31,7 @@ static const About about = {
     .paragraphs =
         {"CORPUS is a text file, plain or gzip, or - for standard input. ptb.txt also "
          "stands for the three files ptb.train.txt, ptb.valid.txt and ptb.test.txt; "
-         "toy is a made-up language that needs no file (a file of that name: ./toy).",
+         "toy is a made-up language that needs no file (write ./toy for a file of that name).",
          "Several values with commas between, as in --attn softmax,linear --seed "
          "1,2,3, train one model after the other and compare them at the end.",
          "Settings, one line for each validation and the end of the training go to "
@@ -203,12 +203,11 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
         free(good);
     }
     if (progress->skipped > 0)
-        print_warning(
-            "%zu steps were skipped in this run: their loss or gradient was not finite",
-            progress->skipped);
+        print_warning("%zu step%s skipped in this run: loss or gradient were not finite",
+                      progress->skipped, progress->skipped == 1 ? " was" : "s were");
     if (end == LOOP_PATIENCE)
-        screen_say(screen, "Early stopping: no better validation loss %zu times in a row.",
-                   progress->stale);
+        screen_say(screen, "Early stopping: no better validation loss in %zu validation%s.",
+                   progress->stale, text_plural(progress->stale));
     if (end != LOOP_FAILED && isfinite(progress->best_loss))
         screen_say(screen, "Best validation loss %.4f (perplexity %s) after step %zu: %s",
                    progress->best_loss, text_perplexity(exp(progress->best_loss)).text,
@@ -255,11 +254,10 @@ static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed
     go_on_if(good, &error);
     screen_settings(screen, resumed ? resumed : folder->path);
     const TrainOptions *train = &trainer->settings.train;
-    if (first && !resumed && train->warmup > trainer->steps)
-        print_warning(
-            "--warmup %zu is longer than the training of %zu steps; the learning rate never "
-            "reaches --lr",
-            train->warmup, trainer->steps);
+    if (first && !resumed && train->warmup > 0 && 2 * train->warmup >= trainer->steps)
+        print_warning("--warmup %zu takes half of the training of %zu steps or more; try "
+                      "--warmup %zu",
+                      train->warmup, trainer->steps, trainer->steps / 10);
     trainer_allocate(trainer);
     if (resumed) {
         go_on_if(trainer_load(trainer, checkpoint, &error), &error);

@@ -13,7 +13,7 @@ typedef struct Job {
 static void add_row(const Job *job, size_t row)
 {
     uint32_t threshold = dropout_threshold(job->dropout.rate);
-    uint32_t first = dropout_first(job->dropout, row, job->width);
+    uint32_t first = (uint32_t)(row * job->width);
     real scale = 1 / (1 - job->dropout.rate);
     RandomKey key = job->dropout.key;
     const real *base = job->base ? job->base + row * job->width : NULL;

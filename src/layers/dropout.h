@@ -1,7 +1,6 @@
 /* Dropout without stored masks. Whether an element is dropped is a function of its index and of
  * a key (seed, step, site in the model), so the backward pass recomputes the mask. Survivors
- * are scaled by 1 / (1 - rate). Rows can share a mask: variational (locked) dropout uses one
- * for all positions of a sequence. */
+ * are scaled by 1 / (1 - rate). */
 #ifndef LINNET_DROPOUT_H
 #define LINNET_DROPOUT_H
 
@@ -9,8 +8,7 @@
 
 typedef struct Dropout {
     RandomKey key;
-    real rate;   /* 0: nothing is dropped */
-    size_t span; /* consecutive rows that share a mask; 0: one mask per row */
+    real rate; /* 0: nothing is dropped */
 } Dropout;
 
 /* Returns the factor of one element: 0, or 1 / (1 - rate). */
@@ -22,12 +20,6 @@ static inline real dropout_factor(RandomKey key, uint32_t index, uint32_t thresh
 static inline uint32_t dropout_threshold(real rate)
 {
     return (uint32_t)((double)rate * 4294967296.0);
-}
-
-/* Returns the index of a row's first element in the mask. */
-static inline uint32_t dropout_first(Dropout dropout, size_t row, size_t width)
-{
-    return (uint32_t)((dropout.span ? row / dropout.span : row) * width);
 }
 
 /* y = base + dropout(x), each (rows, width). base may be NULL; y may alias x or base. */

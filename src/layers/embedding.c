@@ -67,12 +67,11 @@ static void backward_tile(void *context, size_t tile, size_t worker)
     real scale = 1 / (1 - job->dropout.rate);
     for (size_t row = 0; row < job->rows; row++) {
         size_t start = row * job->width + first;
-        uint32_t mask = dropout_first(job->dropout, row, job->width) + (uint32_t)first;
         real *restrict dtoken = job->dtokens + (size_t)job->ids[row] * job->width + first;
         real gradient[TILE_COLUMNS];
         for (size_t i = 0; i < count; i++)
             gradient[i] = job->dx[start + i] * dropout_factor(job->dropout.key,
-                                                              mask + (uint32_t)i, threshold,
+                                                              (uint32_t)(start + i), threshold,
                                                               scale);
         real factor = word_factor(job, row);
         for (size_t i = 0; i < count; i++)

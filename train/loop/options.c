@@ -68,9 +68,10 @@ static const Option train_rows[] = {
              "learning-rate-decay-frac",
      .section = "Optimizer and schedule"},
     {.name = "warmup", .argument = "N", .type = OPTION_SIZE,
-     .offset = TRAIN(warmup), .low = 0, .high = 1e9, .fallback = "200", .stored = true,
+     .offset = TRAIN(warmup), .low = 0, .high = 1e9, .fallback = "auto", .stored = true,
      .fixed = true,
-     .help = "linear warmup steps of the learning rate",
+     .help = "linear warmup steps of the learning rate; auto: 200, but at most a tenth of "
+             "the training",
      .also = "warmup-steps warmup-iters warmup-iterations num-warmup-steps lr-warmup-steps",
      .section = "Optimizer and schedule"},
     {.name = "schedule", .argument = "KIND", .type = OPTION_CHOICE,
@@ -121,7 +122,8 @@ static const Option train_rows[] = {
     {.name = "average", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = TRAIN(average), .fallback = "none", .choice = average_name, .stored = true,
      .fixed = true,
-     .help = "weight averaging: tail (SWA, the mean of all weights from --average-from on) "
+     .help = "weight averaging: tail (SWA, the mean of the weights at every step from "
+             "--average-from on) "
              "or ema (EMA, exponential moving average); validated and saved instead of the "
              "weights",
      .also = "ema swa use-ema weight-averaging",
@@ -144,12 +146,6 @@ static const Option train_rows[] = {
      .help = "read the text in order, each row of the batch its own stream, instead of in "
              "random order",
      .also = "no-shuffle sequential",
-     .section = "Order of the text and stateful training"},
-    {.name = "jitter", .argument = "X", .type = OPTION_REAL,
-     .offset = TRAIN(jitter), .low = 0, .high = 0.9, .fallback = "0", .stored = true,
-     .fixed = true,
-     .help = "random sequence lengths, shorter than --context by up to this fraction",
-     .also = "seq-len-jitter",
      .section = "Order of the text and stateful training"},
     {.name = "seed", .argument = "N", .type = OPTION_SIZE,
      .offset = TRAIN(seed), .low = 0, .high = OPTION_MOST, .fallback = "1", .stored = true,
@@ -200,7 +196,7 @@ static const Option train_rows[] = {
 static const Option session_rows[] = {
     {.name = "run", .argument = "DIR", .type = OPTION_TEXT,
      .offset = SESSION(run),
-     .help = "run directory, otherwise a new one in runs/",
+     .help = "run directory (default: a new one in runs/)",
      .also = "out-dir output-dir save-dir checkpoint-dir out output save-path work-dir "
              "log-dir name exp-name run-name wandb-run-name",
      .common = true},

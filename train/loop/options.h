@@ -10,7 +10,7 @@ typedef struct TrainOptions {
     size_t batch, accumulate, shards, epochs, steps, warmup, schedule, seed;
     size_t optimizer, average;
     double lr, lr_floor, weight_decay, beta1, beta2, momentum, clip;
-    double average_from, average_decay, jitter;
+    double average_from, average_decay;
     bool streams;
     size_t eval_every, save_every, log_every, patience;
     size_t on_nan, nan_limit, precision;

@@ -77,9 +77,6 @@ static bool check_names(const Settings *settings, Error *error)
 static bool check_together(const Settings *settings, Error *error)
 {
     const TrainOptions *train = &settings->train;
-    if (train->jitter > 0 && settings->model.carry_state)
-        return error_set(error, "--jitter: the padding of shorter sequences would enter the "
-                                "recurrent state that --carry-state carries on");
     if (train->average != AVERAGE_NONE && settings->model.own.redraw > 0 &&
         train->average_from < 1 - 1.0 / SETTLING)
         return error_set(error,

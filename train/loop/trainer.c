@@ -112,12 +112,13 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count,
                  &(BatchOptions){.context = context,
                                  .batch = train->batch,
-                                 .jitter = train->jitter,
                                  .streams = t->pass.carries || train->streams,
                                  .seed = train->seed});
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
     t->steps = train->steps ? train->steps : train->epochs * t->steps_per_epoch;
+    if (train->warmup == OPTION_AUTO)
+        t->settings.train.warmup = t->steps / 10 < 200 ? t->steps / 10 : 200;
     t->progress.best_loss = INFINITY;
     return check_memory(t, error);
 }

@@ -31,7 +31,7 @@ static bool is_shown_elsewhere(const Option *option)
 {
     static const char *const names[] = {"attn",   "layers",  "dim",    "heads", "ffn",
                                         "corpus", "context", "epochs", "steps", "batch",
-                                        "pos",    "tokens",  "shards"};
+                                        "pos",    "tokens",  "shards", "warmup"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(option->name, names[i]) == 0)
             return true;
@@ -59,7 +59,10 @@ static void append_changed(char **text, const OptionGroup *group)
 static void print_paragraph(const char *title, const char *text)
 {
     size_t width = terminal_width(STDOUT_FILENO), column = TITLE;
-    printf("%-*s", TITLE, title);
+    if (strlen(title) < TITLE)
+        printf("%-*s", TITLE, title);
+    else
+        printf("%s\n%*s", title, TITLE, "");
     while (*text) {
         const char *end = strstr(text, "  ");
         char *item = text_format("%.*s", end ? (int)(end - text) : (int)strlen(text), text);
@@ -95,10 +98,17 @@ static void print_model(const Trainer *t, const OptionGroup *group)
     char *attention = model_attention(&t->model);
     char *positions = option_value(group, option_find(group, 1, "pos", NULL));
     print_titled("Model",
-                 "%s attention  %zu layers of %zu  %zu heads  MLP %zu  context %zu  "
+                 "%s attention  %zu layer%s of %zu  %zu head%s  MLP %zu  context %zu  "
                  "%s positions  %zu parameters",
-                 attention, config->layers, config->dim, config->heads, config->ffn,
-                 config->context, positions, t->model.table.parameters);
+                 attention, config->layers, text_plural(config->layers), config->dim,
+                 config->heads, text_plural(config->heads), config->ffn, config->context,
+                 config->positions == POSITIONS_NONE ? "no" : positions,
+                 t->model.table.parameters);
+    if (config->positions == POSITIONS_LEARNED && config_head_width(config) % 2 != 0)
+        print_titled(
+            "",
+            "learned positions because RoPE needs heads of an even dimension; these have %zu",
+            config_head_width(config));
     free(attention);
     free(positions);
 }
@@ -124,14 +134,17 @@ static void print_text(const Trainer *t)
 
 static void print_plan(const Trainer *t, const OptionGroup groups[GROUP_COUNT])
 {
-    print_titled("Training", "%zu steps, %zu per epoch  batches of %zu x %zu tokens", t->steps,
-                 t->steps_per_epoch, t->settings.train.batch, t->pass.length);
+    const TrainOptions *train = &t->settings.train;
+    print_titled("Training",
+                 "%zu step%s, %zu per epoch  batches of %zu x %zu tokens  warmup %zu", t->steps,
+                 text_plural(t->steps), t->steps_per_epoch, train->batch, t->pass.length,
+                 train->warmup);
     char *changed = NULL;
     append_changed(&changed, &groups[GROUP_MODEL]);
     append_changed(&changed, &groups[GROUP_CORPUS]);
     append_changed(&changed, &groups[GROUP_TRAIN]);
     if (changed)
-        print_paragraph("Changed", changed);
+        print_paragraph("Changed from the defaults", changed);
     free(changed);
 }
 
@@ -147,8 +160,8 @@ void screen_settings(const Screen *screen, const char *folder)
     print_plan(t, groups);
     if (ranks_count() > 1)
         print_titled("MPI", "%zu ranks  %zu shards", ranks_count(), t->settings.train.shards);
-    print_titled("Machine", "%zu threads  %s kernels  %.0f MB of memory", team_size(),
-                 gemm_kernels(), (double)t->memory / 1e6);
+    print_titled("Machine", "%zu thread%s  %s kernels  %.0f MB of memory", team_size(),
+                 text_plural(team_size()), gemm_kernels(), (double)t->memory / 1e6);
     print_titled("Run", "%s  (all settings in its settings.conf)", folder);
     printf("\n");
     fflush(stdout);
