@@ -16,10 +16,12 @@ void check_places(void);
 /* Every bit of a checkpoint flipped. */
 void check_flips(bool quick);
 
-/* A tiny run with a checkpoint at every step; append the options of a session, and the text. */
-#define RUN_TRAIN_OF(steps)                                                                \
-    "train --layers 1 --dim 8 --heads 1 --context 8 --pos learned --batch 2 --warmup 1 "   \
-    "--steps " steps " --save-every 1 --eval-every 2 --log-every 1 --lr 0.01 --threads 2 " \
+/* A tiny run of GPT-2's shape, so that it can be exported, with a checkpoint at every step;
+ * append the options of a session, and the text. */
+#define RUN_TRAIN_OF(steps)                                                                 \
+    "train --layers 1 --dim 8 --heads 1 --context 8 --pos learned --no-qk-norm --act gelu " \
+    "--head-bias no --batch 2 --warmup 1 --steps " steps                                    \
+    " --save-every 1 --eval-every 2 --log-every 1 --lr 0.01 --threads 2 "                   \
     "--sample-every 3 --tensorboard --quiet "
 #define RUN_TRAIN  RUN_TRAIN_OF("6")
 #define RUN_RESUME "train --quiet --resume "
