@@ -1,0 +1,22 @@
+#!/bin/sh
+# Tests bench.
+. "$(dirname -- "$0")/../commands.sh"
+
+explains_itself bench
+
+# --- speed ---
+
+run "$bin/bench" gemm --json --dim 32 --heads 2 --batch 2 --repeats 1
+check 'bench gemm reports the peak speed' prints '"roof_gflops": .*"kernel": '
+run "$bin/bench" train --json --dim 32 --heads 2 --layers 1 --batch 2 --vocab 100 --repeats 1
+check 'bench train reports its phases' prints '"phases": {"rest"'
+run "$bin/bench" train --json --dim 32 --heads 2 --layers 1 --batch 2 --vocab 100 --repeats 1 \
+    --optimizer muon
+check 'bench train reports the optimizer' prints '"optimizer": '
+run "$bin/bench" attention --json --n 16,70 --batch 2 --repeats 1
+check 'bench attention compares kinds with softmax' prints '"ratio_to_softmax"'
+run "$bin/bench" decode --json --positions 3,9 --dim 32 --heads 2 --layers 1 --repeats 1
+check 'bench decode reports the size of the state' prints '"state_bytes"'
+refused 'bench refuses an unknown command' 2 "unknown command 'dance'" "$bin/bench" dance
+
+count_cases

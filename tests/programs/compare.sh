@@ -1,0 +1,137 @@
+#!/bin/sh
+# Tests compare: tables, JSON, CSV, Markdown, pictures.
+. "$(dirname -- "$0")/../commands.sh"
+
+explains_itself compare
+train softmax text.txt
+train linear --attn linear text.txt
+train seed --seed 2 text.txt
+best=$(best_loss softmax)
+
+# --- compare ---
+
+run "$bin/compare" softmax linear
+check 'compare works' exits 0
+check 'compare prints both runs' eval "prints '^softmax' && prints '^linear'"
+check 'compare prints no control characters' is_plain
+run "$bin/compare" --json softmax linear
+check 'compare --json is JSON' is_json
+check 'compare --json has both runs' eval "prints '\"softmax\"' && prints '\"linear\"'"
+check 'compare --json has the best loss' near "$(field best_val_loss)" "$best" 1e-6
+for key in groups differences settings scores seeds standard_deviation peak_mb; do
+    check "compare --json has $key" prints "\"$key\": "
+done
+works 'compare --csv' "$bin/compare" --csv softmax linear
+check 'compare --csv prints a header' \
+    [ "$(head -n 1 out)" = "run,group,seed,step,epoch,tokens,seconds,\
+train_loss,val_loss,tokens_per_second,peak_mb,corpus" ]
+check 'compare --csv prints every row of the logs' lines out 17
+check 'compare --csv prints the rows of both runs' \
+    eval "prints '^softmax,softmax,1,5,' && prints '^linear,linear,1,40,'"
+for two in '--json --csv' '--markdown --json' '--csv --markdown'; do
+    # shellcheck disable=SC2086
+    refused "compare prints one thing at a time: $two" 2 \
+        '--json, --csv and --markdown: give only one' "$bin/compare" $two softmax
+done
+refused 'compare refuses a --reach that is not a number' 2 "'soon' is not a number" \
+    "$bin/compare" --reach 5,soon softmax
+run "$bin/compare" --reach 100,0.001 softmax
+check 'compare --reach' eval "prints 'to 100  *to 0.001' && prints '^softmax .* - '"
+run "$bin/compare" softmax linear
+check 'compare says that one seed is no evidence' prints 'One seed each'
+run "$bin/compare" softmax seed linear
+check 'compare groups runs that differ in the seed' prints '^softmax.* 1 more  *softmax  *2 '
+check 'compare compares a group with other runs' prints 'linear (1 seed): '
+check 'compare estimates the spread of one seed from the other group' \
+    eval "tr '\n' ' ' <out | grep -q 'same *standard *deviation'"
+run "$bin/compare" --no-group softmax seed
+check 'compare --no-group lists every run' eval "prints '^softmax ' && prints '^seed '"
+run env LC_ALL=C.UTF-8 "$bin/compare" --color always --width 40 --height 12 softmax seed linear
+check 'compare fits --width' \
+    [ "$(sed "s/$escape\[[0-9;]*m//g" out | LC_ALL=C.UTF-8 wc -L)" -le 40 ]
+sed 's/^corpus = .*/corpus = other.txt/' softmax/settings.conf >other.conf
+cp -r softmax other && mv other.conf other/settings.conf
+run "$bin/compare" softmax other linear
+check 'compare shows each corpus under a heading' eval \
+    "prints '^other\.txt$' && [ \"\$(grep -c '^run ' out)\" -eq 2 ]"
+check 'compare compares within a corpus' fails prints '^ *other (1 seed)'
+run "$bin/compare" --markdown softmax other linear
+check 'compare --markdown has a heading for each corpus' prints '^### other\\\.txt$'
+run "$bin/compare" --json other softmax linear
+check 'compare --json compares within a corpus' prints '"base": 1, "other": 2'
+run "$bin/compare" --svg one.svg softmax other
+check 'compare --svg says that it shows one corpus' grep -q 'one.svg: shows the runs on' err
+run "$bin/compare" --html page.html softmax other
+check 'the page has both corpora' grep -q '"corpora":\[{"name":.*},{"name":"other.txt"' page.html
+awk -F , -v OFS=, 'NR > 1 && $7 != "" && seen++ { $7 = "" } { print }' softmax/log.csv >few.csv
+cp -r softmax one-val && mv few.csv one-val/log.csv
+run "$bin/compare" one-val
+check 'compare draws the training loss of a run with one validation' prints 'one-val (train)'
+awk -F , -v OFS=, 'NR > 1 { $6 = "nan" } { print }' softmax/log.csv >nan.csv
+cp -r softmax wild && mv nan.csv wild/log.csv
+run "$bin/compare" wild linear
+check 'compare marks a diverged run' eval "prints '^wild .*diverged' && grep -q 'wild: diverged' err"
+rm -r other one-val wild
+
+works 'compare --svg' "$bin/compare" --svg chart.svg softmax seed linear
+check 'compare --svg draws a band for a group' grep -q 'class="band' chart.svg
+works 'compare --title' "$bin/compare" --svg chart.svg --title 'One <title>' softmax linear
+check 'the picture has the title' grep -q '<title>One &lt;title&gt;</title>' chart.svg
+
+same_cells() { awk -F '[|]' 'NR == 1 { cells = NF } NF != cells { exit 1 }' out; }
+cp -r softmax pair-1 && cp -r seed pair-2 && cp -r linear lone
+rm -f pair-1/scores.csv pair-2/scores.csv lone/scores.csv
+works 'compare --markdown' "$bin/compare" --markdown pair-1 lone
+check 'compare --markdown prints a table with a row for each run' \
+    eval 'lines out 4 && same_cells'
+check 'compare --markdown prints titles' \
+    prints '^| run | attn | params | validation | validation against'
+check 'compare --markdown prints the numbers of each run' \
+    eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.]* | - | ' &&
+    prints '^| lone | linear | .* | [0-9.]* | [+-][0-9.]* % | '"
+check 'compare --markdown aligns numbers to the right' \
+    eval '[ "$(sed -n 2p out | cut -d : -f 1)" = "|---|---|---" ]'
+hostile=$(printf 'a|`<b>\n*c*')
+cp -r lone "$hostile"
+run "$bin/compare" --markdown pair-1 "$hostile"
+check 'compare --markdown escapes names' \
+    [ "$(sed -n '4s/ | .*//p' out)" = '| a\|\`&lt;b&gt;\\x0a\*c\*' ]
+rm -r "$hostile"
+for name in pair-1 pair-2 lone; do
+    works "eval scores $name for the table" "$bin/eval" --split test "$name" text.txt
+done
+run env COLUMNS=20 "$bin/compare" --markdown pair-1 pair-2 lone
+check 'compare --markdown has columns for seeds and test scores' prints \
+    '| params | seeds | validation | test | test against the first | tokens/s | time | MB |$'
+check 'compare --markdown gives an interval for several seeds' \
+    prints '^| pair | softmax | .* | 2 | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* | - | '
+check 'compare --markdown gives no interval for one seed' \
+    prints '^| lone | linear | .* | - | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '
+check 'compare --markdown describes the test scores in one line' \
+    eval 'lines out 8 && [ -z "$(sed -n 7p out)" ] &&
+    prints "^Test perplexity: [0-9]* tokens, window 16, stride 16\.$"'
+run "$bin/compare" --json pair-1 pair-2 lone
+check 'compare --json is JSON with test losses' is_json
+check 'compare --json has mean test losses' prints '"test_loss": {"count": 2, "mean": [0-9.]*, '
+check 'compare --json has differences between test losses' \
+    prints '"test_difference": -*[0-9.e-]*, "test_low": null'
+run "$bin/compare" pair-1 pair-2 lone
+check 'compare draws no conclusion on test losses from one seed' fails prints 'Test loss'
+for seed in 1 2; do
+    cp -r "pair-$seed" "more-$seed" && echo 'lr = 0.5' >>"more-$seed/settings.conf"
+done
+run "$bin/compare" pair-1 pair-2 more-1 more-2
+check 'compare compares test losses over seeds' prints '^Test loss against pair (2 seeds):$'
+run "$bin/compare" --json pair-1 pair-2 more-1 more-2
+check 'compare --json has a confidence interval of test losses' \
+    prints '"test_low": -[0-9.]*, "test_high": [0-9.]*}'
+
+refused 'compare refuses to start without a run' 2 'run' "$bin/compare"
+mkdir -p empty
+run "$bin/compare" softmax nowhere
+check 'compare shows the other runs if one is missing' eval "exits 0 && prints '^softmax '"
+check 'compare warns of a missing run' grep -q 'nowhere' err
+refused 'compare refuses an empty directory' 1 'empty' "$bin/compare" empty
+reports_full_disk compare softmax
+
+count_cases

@@ -1,0 +1,82 @@
+#!/bin/sh
+# Tests eval: losses, saved scores, refusals.
+. "$(dirname -- "$0")/../commands.sh"
+
+explains_itself eval
+train softmax text.txt
+train linear --attn linear text.txt
+
+# --- eval ---
+
+best=$(best_loss softmax)
+eval_json softmax text.txt && cp out first
+check 'eval works' exits 0
+check 'eval --json is JSON' is_json
+for key in loss perplexity bits_per_character nats tokens unknown characters split window stride
+do
+    check "eval --json has $key" prints "\"$key\": "
+done
+check 'eval repeats the validation loss of the log' near "$(field loss)" "$best" 1e-4
+check 'eval uses the context length as window' [ "$(field window)" = 16 ]
+check 'eval prints the perplexity of the loss' near "$(field perplexity)" \
+    "$(awk -v loss="$(field loss)" 'BEGIN { printf "%.12g", exp(loss) }')" 1e-6
+eval_json softmax text.txt --threads 1 --batch 3
+check 'the batch size does not change the loss' near "$(field loss)" "$best" 1e-4
+eval_json softmax/best.safetensors text.txt
+check 'eval takes a checkpoint file like its run directory' same out first
+loss=$(field loss)
+eval_json softmax text.txt --stride 4
+check '--stride with more context does not raise the loss' eval "near $(field loss) $loss 0.02"
+check 'eval --json has the stride used' [ "$(field stride)" = 4 ]
+make_text 37 5 >other.txt
+tokens=$(awk '{ n += NF + 1 } END { print n }' other.txt)
+eval_json softmax text.txt --test other.txt --split test
+check 'eval counts every token, including line ends' [ "$(field tokens)" = "$tokens" ]
+check 'eval counts every character' \
+    [ "$(field characters)" = "$(wc -m <other.txt | tr -d ' ')" ]
+eval_json softmax text.txt --split train
+check 'eval scores the training split' \
+    [ "$(field tokens)" = "$(awk 'NR <= 180 { n += NF + 1 } END { print n }' text.txt)" ]
+run "$bin/eval" softmax text.txt
+check 'eval prints nats per token' prints 'nats per token'
+check 'eval prints no control characters' is_plain
+
+# --- saved scores ---
+
+cp -r softmax noted
+rm -f noted/scores.csv
+run "$bin/compare" noted
+check 'compare has no test column without test scores' fails prints '  test'
+run "$bin/eval" --split test noted text.txt
+perplexity=$(sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p' out)
+check 'eval saves the score of a run' \
+    [ "$(cut -d , -f 1-4 noted/scores.csv | tail -n 1)" = test,16,16,0 ]
+run "$bin/eval" --split test noted text.txt
+check 'eval saves the score of a repeated evaluation once' lines noted/scores.csv 2
+run "$bin/eval" --split test --stride 4 noted text.txt
+check 'eval saves the score of another stride as well' lines noted/scores.csv 3
+run "$bin/compare" noted
+check 'compare shows the test score' prints "  $perplexity "
+check 'compare describes how the score was measured' prints 'window 16, stride 16'
+cp noted/scores.csv kept.csv
+run "$bin/eval" --split test noted/best.safetensors text.txt
+check 'eval of a checkpoint file saves no score' same noted/scores.csv kept.csv
+echo rubbish >noted/scores.csv
+run "$bin/eval" --split test noted text.txt
+check "eval leaves a foreign scores.csv unchanged" \
+    eval 'exits 0 && says "scores.csv:1: not the scores"'
+refused 'compare refuses a foreign scores.csv' 1 'scores.csv:1: not the scores' \
+    "$bin/compare" noted
+
+refused 'eval refuses a missing corpus' 1 'missing.txt' "$bin/eval" softmax missing.txt
+refused 'eval refuses a stride longer than the context' 2 '--stride 20' \
+    "$bin/eval" softmax text.txt --window 16 --stride 20
+refused 'eval refuses more positions than the model learned' 2 '--window 17' \
+    "$bin/eval" softmax text.txt --window 17
+
+refused 'eval with its arguments swapped' 1 'the run comes first' "$bin/eval" text.txt softmax
+
+refuses_wrong_runs eval text.txt
+reports_full_disk eval softmax text.txt
+
+count_cases

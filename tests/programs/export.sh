@@ -1,0 +1,37 @@
+#!/bin/sh
+# Tests export.
+. "$(dirname -- "$0")/../commands.sh"
+
+explains_itself export
+train linear --attn linear text.txt
+train byte --tokens byte text.txt
+
+# --- export ---
+
+train gpt2 --act gelu --no-qk-norm --head-bias no text.txt
+works 'export works' "$bin/export" --example text.txt gpt2 exported
+for file in config generation_config tokenizer tokenizer_config example; do
+    run cat "exported/$file.json"
+    check "export writes valid JSON: $file.json" eval 'exits 0 && is_json'
+done
+check 'export writes the weights' [ -s exported/model.safetensors ]
+check 'export leaves no other files' [ "$(ls -d exported*)" = exported ]
+refused 'export refuses a directory that is not empty' 1 'something in it' \
+    "$bin/export" gpt2 exported
+refused 'export refuses a model that GPT-2 cannot represent' 1 'kind linear; --plain' \
+    "$bin/export" linear none
+printf '\377' >broken.txt
+refused 'export refuses an example that is not UTF-8' 1 'byte 0 is not UTF-8' "$bin/export" \
+    --example broken.txt gpt2 none
+refused 'export refuses to start without a directory' 2 'a new directory are needed' "$bin/export" gpt2
+(trap '' XFSZ && ulimit -f 4 && exec "$bin/export" gpt2 none) >out 2>err </dev/null
+status=$?
+check 'a full disk ends an export' eval "exits 1 && says 'safetensors: cannot write'"
+check 'an export that fails leaves nothing' eval '! ls | grep -q none'
+works 'export --plain takes any model' "$bin/export" --plain --text linear plain
+run cat plain/settings.json
+check 'export --plain writes settings as JSON' eval 'exits 0 && is_json'
+run "$bin/export" --text byte bytes
+check 'export of a byte model writes 256 vocabulary lines' lines bytes/vocabulary.txt 256
+
+count_cases

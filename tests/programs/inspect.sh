@@ -1,0 +1,47 @@
+#!/bin/sh
+# Tests inspect.
+. "$(dirname -- "$0")/../commands.sh"
+
+explains_itself inspect
+train softmax text.txt
+train linear --attn linear text.txt
+
+# --- inspect ---
+
+inspect() { run "$bin/inspect" --text 'the linnet sings here' "$@"; }
+for kind in softmax linear; do
+    inspect "$kind" && cp out first
+    check "$kind: inspect works" exits 0
+    check "$kind: inspect warns of nothing" [ ! -s err ]
+    check "$kind: inspect shows the likeliest next tokens" prints '^ *2  the  *linnet  *[01][.]'
+    check "$kind: inspect has a line for each token and head" lines out 10
+    printf 'the linnet sings here\n' | "$bin/inspect" "$kind" >out 2>err
+    check "$kind: inspect reads standard input" same out first
+    inspect --json "$kind"
+    check "$kind: inspect --json is JSON" is_json
+    check "$kind: inspect --json has the weights" prints '"weights": \['
+done
+inspect --layer 1 --head 2 softmax
+check 'inspect --layer --head draws that head' prints '^Layer 1, head 2: softmax'
+check 'inspect --layer --head draws no other head' fails prints '^Layer 1, head 1'
+inspect --html page.html --svg maps.svg linear
+check 'inspect writes a page' grep -q '<h1>linear</h1>' page.html
+check 'the page of inspect has both heads' [ "$(grep -c '<svg class="map"' page.html)" -eq 2 ]
+check 'the page of inspect loads no other files' \
+    fails grep -q -e '<script' -e 'src=' -e 'href="[^#]' page.html
+check 'inspect --svg writes a picture' [ "$(grep -c '<svg class="map"' maps.svg)" -eq 2 ]
+run "$bin/inspect" --text 'the cuckoo sings' softmax
+check 'inspect reports unknown tokens' says '1 unknown token'
+run "$bin/inspect" --tokens 3 --text "$(make_text 5 1 | tr '\n' ' ')" softmax
+check 'inspect keeps the end of a text beyond the context length' says 'the last 16 are read'
+check 'inspect --tokens shows the last tokens' says 'the last 3 of 16'
+check 'inspect --tokens sums up earlier tokens in one column' prints '(earlier)'
+refused 'inspect refuses a layer that the model lacks' 2 'this model has 1' \
+    "$bin/inspect" --text the --layer 2 softmax
+refused 'inspect refuses an empty text' 2 'the text is empty' "$bin/inspect" softmax
+refused 'inspect refuses a text that is not UTF-8' 2 'text' \
+    "$bin/inspect" --text "$(printf '\377')" softmax
+refused 'inspect names a page that it cannot write' 1 'nowhere/page.html' \
+    "$bin/inspect" --text the --html nowhere/page.html softmax
+
+count_cases

@@ -1,0 +1,191 @@
+#!/bin/sh
+# Tests what a run does: the files it writes, what it prints, samples, event files, --watch, the
+# texts and presets that it takes.
+. "$(dirname -- "$0")/../commands.sh"
+
+explains_itself train
+
+# --- training ---
+
+for kind in softmax linear; do
+    train "$kind" --attn "$kind" text.txt
+    check "$kind: a run trains" exits 0
+    check "$kind: --quiet prints nothing" silent
+    for file in settings.conf log.csv curves.svg best.safetensors last.safetensors \
+        previous.safetensors; do
+        check "$kind: training writes $file" [ -s "$kind/$file" ]
+    done
+    check "$kind: training writes no other files" eval "[ \"\$(ls -A $kind | wc -l)\" -eq 6 ]"
+    check "$kind: the log has its header" [ "$(head -n 1 "$kind/log.csv")" = \
+        'step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second,peak_mb' ]
+    check "$kind: the log has a row every 5 steps" \
+        [ "$(cut -d , -f 1 "$kind/log.csv" | tr '\n' ' ')" = \
+        'step 5 10 15 20 25 30 35 40 ' ]
+    check "$kind: settings.conf records the kind" \
+        grep -q "^attn = $kind\$" "$kind/settings.conf"
+    for threads in 1 2 3; do
+        train "$kind.$threads" --attn "$kind" --threads "$threads" text.txt
+        check "$kind: a run with $threads threads is bit-identical" \
+            same_runs "$kind" "$kind.$threads"
+    done
+    check "$kind: the training loss falls" awk -F , 'NR == 2 { first = $6 } { last = $6 }
+        END { exit !(last < 0.9 * first) }' "$kind/log.csv"
+done
+
+cksum softmax/* >sums.before
+refused 'train refuses to overwrite a run directory' 1 'this directory exists' \
+    "$bin/train" --run softmax text.txt
+cksum softmax/* >sums.after
+check 'a refused run changes nothing in that directory' same sums.before sums.after
+
+train seed --seed 2 text.txt
+check 'another seed gives another checkpoint' \
+    differ seed/last.safetensors softmax/last.safetensors
+check 'another seed gives other weights' \
+    fails same_numbers seed/last.safetensors softmax/last.safetensors
+train eval-every --eval-every 3 text.txt
+check '--eval-every changes no weights' \
+    same_numbers eval-every/last.safetensors softmax/last.safetensors
+train log-every --log-every 1 text.txt
+check '--log-every changes no weights' \
+    same_numbers log-every/last.safetensors softmax/last.safetensors
+train save-every --save-every 3 text.txt
+check '--save-every changes no weights' \
+    same_numbers save-every/last.safetensors softmax/last.safetensors
+train patience --lr 0 --steps 400 --eval-every 2 --patience 3 text.txt
+check '--patience stops a run that does not improve' \
+    [ "$(tail -n 1 patience/log.csv | cut -d , -f 1)" -lt 40 ]
+cksum patience/* >sums.before
+run "$bin/train" --resume patience
+check 'a run stopped early has nothing to do' prints 'Nothing to do'
+cksum patience/* >sums.after
+check 'resuming a run stopped early changes nothing' same sums.before sums.after
+
+# --- samples, event files and --watch ---
+
+events() { ls "$1" | grep -c '^events.out.tfevents.'; }
+train watched --eval-every 7 --sample-every 2 --tensorboard --dropout 0.1 text.txt
+check 'a run with samples and event files trains' exits 0
+check '--quiet prints no samples' silent
+train unwatched --eval-every 7 --dropout 0.1 text.txt
+check 'samples and event files do not change the run' same_runs watched unwatched
+check 'a sample is written at every other validation' \
+    [ "$(sed -n 's/^# step \([0-9]*\), epoch .*/\1/p' watched/samples.txt | tr '\n' ' ')" = \
+    '14 21 30 40 ' ]
+check 'a run writes one event file' [ "$(events watched)" -eq 1 ]
+check 'the event file names its scalars' \
+    grep -a -q 'val/perplexity' watched/events.out.tfevents.*
+check 'the event file holds the samples' grep -a -q -F "$(sed -n 2p watched/samples.txt)" \
+    watched/events.out.tfevents.*
+check 'curves.svg is a complete picture' grep -q '</svg>' watched/curves.svg
+train parts --eval-every 7 --sample-every 2 --tensorboard --dropout 0.1 --stop-after 17 text.txt
+resume parts --sample-every 2 --tensorboard
+check 'in two sessions, the run is bit-identical' same_runs watched parts
+check 'in two sessions, the samples are the same' same watched/samples.txt parts/samples.txt
+check 'in two sessions, there are two event files' [ "$(events parts)" -eq 2 ]
+rm -rf parts
+train parts --eval-every 7 --sample-every 2 --dropout 0.1 --average tail --average-from 0 text.txt
+check 'samples come from the averaged weights' \
+    [ "$(sed -n '/^# step 40/,$p' parts/samples.txt)" != \
+    "$(sed -n '/^# step 40/,$p' watched/samples.txt)" ]
+rm -rf parts
+# shellcheck disable=SC2086
+run "$bin/train" $small --steps 10 --sample-every 1 --run samples text.txt
+check 'train prints samples' prints "$(sed -n 2p samples/samples.txt)"
+check 'train keeps samples in samples.txt' grep -q '^# step 10, ' samples/samples.txt
+refused 'train refuses --watch without a terminal' 1 '--watch needs a terminal' \
+    "$bin/train" --watch --run none text.txt
+refused 'train refuses --watch without a terminal for several models' 1 '--watch needs a terminal' \
+    \
+    "$bin/train" --watch --attn softmax,linear --run none text.txt
+refused 'train refuses --watch with --quiet' 2 '--watch and --quiet' \
+    "$bin/train" --watch --quiet --run none text.txt
+if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
+    script -qec "stty rows 24 cols 80; TERM=xterm LANG=C NO_COLOR=1 \
+        '$bin/train' $small --steps 2000 --eval-every 500 --sample-every 1 \
+        --watch --run view text.txt" /dev/null >out 2>err </dev/null
+    status=$?
+    check '--watch works on a terminal' exits 0
+    tr "$escape" '\n' <out | tr -d '\r' >sequences
+    check '--watch switches to the alternate screen' grep -q '^\[?1049h' sequences
+    check '--watch leaves that screen and prints the result' \
+        eval "sed -n '/^\[?1049l/,\$p' sequences | grep -q 'Best validation loss'"
+    check '--watch fits the width of the terminal' fails grep -q '^\[[0-9]*;1H.\{80\}' sequences
+    check '--watch uses no colours with NO_COLOR' fails grep -q '^\[[1-9][0-9;]*m' sequences
+    check '--watch prints ASCII only in the C locale' \
+        fails env LC_ALL=C grep -q '[^ -~]' sequences
+fi
+
+# --- names of runs, and terminals ---
+
+# shellcheck disable=SC2086
+run "$bin/train" $small --steps 10 text.txt
+check 'a run without a name gets one' [ -s runs/softmax-text/last.safetensors ]
+check 'train prints no control characters to a file' is_plain
+check 'train prints where the run is' prints 'runs/softmax-text'
+check 'train prints what it trains on' prints 'text.txt'
+check 'train prints how much memory it needs' prints '  [0-9]* MB of memory'
+check 'train prints the losses of every validation' prints '^epoch [0-9.]*  step [0-9]*  train [0-9.]*  validation '
+check 'train shows progress on standard error alone' eval "says 'tokens/s' && fails prints 'tokens/s'"
+check 'the warmup is a tenth of a short training' prints '  warmup 1$'
+# shellcheck disable=SC2086
+run "$bin/train" $small --steps 10 --warmup 5 --quiet text.txt
+check 'train warns if the warmup is half of the run' says '--warmup 5 takes half of the training of 10 .* try --warmup 1'
+check 'the next run without a name gets another name' \
+    [ -s runs/softmax-text-2/last.safetensors ]
+rm -r runs
+if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
+    script -qec "TERM=dumb '$bin/train' $small --steps 10 --run dumb text.txt" /dev/null >out 2>err </dev/null
+    check 'a dumb terminal gets no escape sequences' fails grep -q "$escape" out
+    script -qec "TERM=xterm NO_COLOR=1 '$bin/compare' softmax linear" /dev/null >out 2>err \
+        </dev/null
+    check 'compare uses no colours with NO_COLOR' fails grep -q "$escape" out
+fi
+
+# --- sources of text ---
+
+same_as_text() { same_numbers "$1/last.safetensors" softmax/last.safetensors; }
+# shellcheck disable=SC2086
+"$bin/train" $usual --run stdin - <text.txt >out 2>err
+status=$?
+check 'train reads standard input' eval 'exits 0 && same_as_text stdin'
+gzip -c text.txt >packed.txt.gz
+train packed packed.txt.gz
+check 'train reads a gzip file' eval 'exits 0 && same_as_text packed'
+head -n 180 text.txt >three.train.txt
+sed -n '181,190p' text.txt >three.valid.txt
+tail -n 10 text.txt >three.test.txt
+train three three.txt
+check 'train reads .train, .valid and .test files' \
+    eval 'exits 0 && same_as_text three && same_logs three softmax'
+train given --valid three.valid.txt --test three.test.txt three.train.txt
+check 'train reads files given by --valid and --test' \
+    eval 'exits 0 && same_as_text given && same_logs given softmax'
+train toy --steps 2 toy
+check 'train reads the toy language' exits 0
+check 'a run on the toy language records its entropy' grep -q 'entropy floor' toy/settings.conf
+
+for kind in char byte; do
+    train "$kind" --tokens "$kind" text.txt
+    check "train reads ${kind}s" exits 0
+    works "sample generates ${kind}s" "$bin/sample" --length 20 "$kind"
+    refused "sample refuses --detok for ${kind}s" 2 "tokenizer of this one is '$kind'" \
+        "$bin/sample" --detok "$kind"
+    works "eval scores ${kind}s" "$bin/eval" "$kind" text.txt
+done
+
+# --- presets ---
+
+preset=article
+[ -f "$bin/../models/article.conf" ] || preset=$top/models/article.conf
+train preset --preset "$preset" text.txt
+check 'train takes a preset' exits 0
+check 'a preset sets options' grep -q '^beta2 = 0.95$' preset/settings.conf
+check 'the command line overrides a preset' grep -q '^dim = 16$' preset/settings.conf
+for preset in "$top"/models/*.conf; do
+    train each --preset "$preset" --layers 5 text.txt # as many as any preset names kinds
+    check "${preset##*/} trains" exits 0
+    rm -rf each
+done
+
+count_cases

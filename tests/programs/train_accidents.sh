@@ -1,0 +1,218 @@
+#!/bin/sh
+# Tests what becomes of a run when it is interrupted or killed, cannot save, runs out of disk or
+# memory, or meets values that are not finite.
+. "$(dirname -- "$0")/../commands.sh"
+
+train softmax text.txt
+
+# --- signals ---
+
+# signalled NAME STATUS: a run ended by a signal at any moment resumes bit-identically.
+endless="$small --steps 1000000 --eval-every 7 --log-every 1"
+signalled() {
+    rm -rf straight parts
+    # shellcheck disable=SC2086
+    "$bin/train" $endless --run parts text.txt >out 2>err </dev/null &
+    child=$!
+    waited=0
+    while [ "$waited" -lt 200 ] && ! [ "$(grep -c '' parts/log.csv 2>/dev/null)" -gt 5 ] 2>/dev/null
+    do
+        sleep 0.05
+        waited=$((waited + 1))
+    done
+    kill "-$1" "$child"
+    wait "$child"
+    status=$?
+    child=
+    check "$1 ends a run with exit status $2" exits "$2"
+    check "$1: train says how to resume" prints 'train --resume parts'
+    steps=$(recorded parts/last.safetensors step)
+    resume parts --stop-after 5
+    # shellcheck disable=SC2086
+    run "$bin/train" $endless --quiet --run straight \
+        --stop-after "$((${steps:-0} + 5))" text.txt
+    check "$1: the resumed run is bit-identical" same_runs straight parts
+}
+signalled INT 130
+signalled TERM 143
+rm -rf straight parts
+# shellcheck disable=SC2086
+(trap '' HUP && exec "$bin/train" $endless --quiet --run parts text.txt) \
+    >out 2>err </dev/null &
+child=$!
+sleep 0.5
+kill -HUP "$child"
+sleep 0.3
+check 'a run under nohup survives a hangup' kill -0 "$child"
+kill -TERM "$child"
+wait "$child"
+child=
+
+# --- accidents ---
+
+# Starts a run in the background, in the directory parts, and waits for its first checkpoint.
+start_endless() {
+    rm -rf parts
+    # shellcheck disable=SC2086
+    "$bin/train" $endless "$@" --quiet --run parts text.txt >out 2>err </dev/null &
+    child=$!
+    eventually [ -f parts/last.safetensors ]
+}
+# Makes every save fail: a directory takes the name of the next checkpoint. Waits for the first
+# failure, because a run without a failed save may already have written its last checkpoint.
+bar_saving() {
+    eventually mkdir parts/next.safetensors 2>/dev/null
+    eventually grep -q 'The training goes on' err
+}
+end_with() {
+    kill "-$1" "$child"
+    wait "$child" 2>/dev/null
+    status=$?
+    child=
+}
+# check_run NAME: the run in parts is bit-identical to one without accidents. It must have passed
+# the step at which it was stopped, because its best model may be newer than the checkpoint it
+# resumed from.
+check_run() {
+    steps=$(recorded parts/last.safetensors step)
+    # shellcheck disable=SC2086
+    "$bin/train" $endless --quiet --run straight --stop-after "${steps:-1}" text.txt \
+        >/dev/null 2>&1 </dev/null
+    check "$1" same_runs straight parts
+    rm -rf straight
+}
+start_endless
+cp err kept.err
+refused 'train refuses a run directory in use' 1 "parts: in use by process $child" \
+    "$bin/train" --resume parts
+cp kept.err err
+check 'the run in use continues' kill -0 "$child"
+end_with KILL
+check 'a killed run leaves its lock file' [ -f parts/lock ]
+: >"parts/last.safetensors.$(sh -c 'echo $$').tmp"
+resume parts --stop-after 20
+check 'a run resumes despite the lock of a killed one' exits 0
+check 'resuming removes the lock and temporary files' eval '! ls parts | grep -q -e tmp -e lock'
+check_run 'a killed and resumed run is bit-identical'
+
+start_endless
+bar_saving
+check 'a failed save is reported' says 'parts/next.safetensors: cannot replace'
+check 'a failed save does not end the run' kill -0 "$child"
+rmdir parts/next.safetensors
+sleep 0.3
+end_with TERM
+check 'a failed save followed by a good one is no error' exits 143
+check_run 'a run with a failed save is bit-identical'
+start_endless
+bar_saving
+end_with TERM
+check 'a failed last save is an error' exits 1
+check 'a failed last save names the checkpoint to resume from' \
+    says 'parts/last.safetensors is intact'
+rmdir parts/next.safetensors
+resume parts --stop-after 20
+check_run 'a run resumed after a failed last save is bit-identical'
+
+rm -rf straight parts
+train straight text.txt
+train parts --stop-after 39 text.txt
+rm -f parts/best.safetensors
+mkdir parts/best.safetensors
+resume parts
+check 'failing to save the best model is an error' exits 1
+rmdir parts/best.safetensors
+resume parts
+check 'resuming a finished run saves the missing best model' \
+    eval 'same_numbers straight/best.safetensors parts/best.safetensors &&
+        same straight/last.safetensors parts/last.safetensors'
+run "$bin/train" --resume parts
+check 'a finished run with its best model has nothing to do' prints 'Nothing to do'
+rm -rf straight parts
+
+start_endless
+mv parts gone
+eventually [ -f parts/best.safetensors -a -f parts/last.safetensors ]
+end_with TERM
+check 'a removed run directory is made again' exits 143
+check 'the new run directory has the settings' same parts/settings.conf gone/settings.conf
+steps=$(recorded parts/last.safetensors step)
+# shellcheck disable=SC2086
+run "$bin/train" $endless --quiet --run straight --stop-after "$steps" text.txt
+check 'the new run directory has the log' same_logs straight parts
+check 'the new run directory has the model' \
+    same_numbers straight/last.safetensors parts/last.safetensors
+rm -rf gone straight
+
+start_endless
+kill -INT "$child"
+end_with INT
+check 'two interrupts end a run' exits 130
+works 'a run interrupted twice leaves a valid checkpoint' \
+    "$bin/sample" --length 3 parts/last.safetensors
+resume parts --stop-after 20
+check_run 'a run interrupted twice resumes exactly'
+make_text 5000 3 >long.txt
+endless="$endless --valid long.txt"
+start_endless --eval-every 1
+end_with TERM
+check 'SIGTERM ends a run during validation' exits 143
+resume parts --stop-after 1
+check 'a run ended during validation resumes' exits 0
+rm -rf parts
+
+# Weights that grow by a factor of ten thousand in each step.
+explosive='--lr 100 --weight-decay 100 --warmup 0 --schedule constant --steps 60'
+# shellcheck disable=SC2086
+train nan $explosive --save-every 1 text.txt
+check 'a run with a non-finite loss ends' exits 1
+check 'train names the step of the non-finite value' \
+    says 'step [0-9]*: the [a-z]* is not finite, at learning rate 100, in batch'
+check 'train names the first tensor with a non-finite value' says 'first: '
+check 'train names the checkpoint to resume from after a non-finite loss' \
+    says 'nan/last.safetensors is intact'
+works 'that checkpoint is valid' "$bin/sample" --length 3 nan/last.safetensors
+# shellcheck disable=SC2086
+train skip $explosive --on-nan skip --nan-limit 4 text.txt
+check '--nan-limit ends a run that skips steps' \
+    eval "exits 1 && says 'the 4 steps before it, and --nan-limit'"
+check 'train counts skipped steps' says '4 steps were skipped'
+check 'train reports every skipped step' [ "$(grep -c 'Skipped$' err)" -eq 4 ]
+check 'the log has every skipped step' \
+    [ "$(cut -d , -f 6,8 skip/log.csv | grep -c '^nan,nan$')" -eq 4 ]
+run "$bin/train" --quiet --resume nan --on-nan skip --nan-limit 9 --stop-after 3
+check '--on-nan skip works on resuming' \
+    eval '[ "$(recorded nan/last.safetensors skipped)" = 3 ]'
+run "$bin/train" --quiet --resume nan --stop-after 3
+check 'the count of skipped steps survives resuming' \
+    eval '[ "$(recorded nan/last.safetensors skipped_in_row)" = 6 ]'
+run "$bin/train" --quiet --resume nan --stop-after 9
+check '--nan-limit holds across sessions' eval "exits 1 && says 'the 9 steps before it'"
+
+# A program built with a sanitizer reserves more memory than this limit.
+if (ulimit -v 4000000 && "$bin/train" --version) >/dev/null 2>&1; then
+    (ulimit -v 4000000 && exec "$bin/train" --max-mem 100000000 --dim 1024 --batch 9999 \
+        --context 16 --run none text.txt) >out 2>err </dev/null
+    status=$?
+    check 'train names a memory limit set by ulimit' \
+        eval "wanted=1 phrase=ulimit; well_refused && says 'training needs [0-9]* MB'"
+else
+    echo "skipped: a memory limit, because this build cannot start with one"
+fi
+
+# --- a full disk ---
+
+train full --stop-after 20 text.txt
+# The limit is far above the size of the log, and far below the size of a checkpoint.
+(ulimit -f 16 && exec "$bin/train" --quiet --resume full) >out 2>err </dev/null
+status=$?
+check 'a full disk ends a run' exits 1
+check 'train reports a full disk' says 'safetensors: cannot write'
+check 'train says how to resume after a full disk' says 'train --resume full'
+check 'a full disk leaves no temporary file' eval '! ls full | grep -q tmp'
+works 'the last checkpoint before a full disk is valid' \
+    "$bin/sample" --length 3 full/last.safetensors
+resume full
+check 'a run resumed after a full disk is bit-identical' same_runs softmax full
+
+count_cases

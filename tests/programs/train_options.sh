@@ -1,0 +1,133 @@
+#!/bin/sh
+# Tests the options of train: help, lists of values, and everything that it refuses.
+. "$(dirname -- "$0")/../commands.sh"
+
+# On a processor without AVX; only an emulator can show that, and sanitizers need more memory than
+# it has.
+if command -v qemu-x86_64 >/dev/null && grep -q '^flags.* avx' /proc/cpuinfo 2>/dev/null &&
+    ! grep -q __asan_init "$bin/train"; then
+    qemu-x86_64 -cpu qemu64 "$bin/train" --version >out 2>err </dev/null
+    status=$?
+    check 'a program built for another processor says so' \
+        eval 'exits 1 && says "train: built for a processor with .*AVX2.*make ARCH="'
+fi
+# What people who come from other programs look for first.
+for term in 'gradient clipping' 'early stopping' RoPE 'gradient checkpointing' 'batch size' SWA EMA \
+    'weight decay' 'mixed precision' warmup 'gradient accumulation' 'learning rate' \
+    'context length' tokenizer 'label smoothing'; do
+    run "$bin/train" --help "$term"
+    if [ "$term" = 'label smoothing' ]; then
+        check "a search for what is missing says so" eval 'exits 1 && says "no option mentions it"'
+    else
+        check "train --help knows $term" eval 'exits 0 && prints "^  --"'
+    fi
+done
+
+for pair in batch-size=batch block_size=context learning-rate=lr max-iters=steps n-embd=dim \
+    d-model=dim hidden-size=dim grad-clip=clip min-lr=lr-floor out-dir=run config=preset \
+    ema=average attention=attn device=threads n_layer=layers; do
+    refused "train knows --${pair%=*}" 2 "linnet calls it '--${pair#*=}'" \
+        "$bin/train" "--${pair%=*}=3" text.txt
+done
+
+mkdir -p installed/bin installed/share/linnet/models
+cp "$bin/train" installed/bin
+cp "$top"/models/*.conf installed/share/linnet/models
+works 'train --preset help' installed/bin/train --preset help
+check 'train --preset help lists the presets' prints '^ *tiny  *[A-Z]'
+refused 'a preset that was mistyped' 2 "did you mean 'tiny'" \
+    installed/bin/train --preset tyni text.txt
+refused 'a kind that was mistyped' 2 "did you mean 'softmax'" "$bin/train" --attn sofmax text.txt
+refused 'an option without effect' 2 '--momentum has no effect here: it needs --optimizer muon' \
+    "$bin/train" --optimizer adamw --momentum 0.9 text.txt
+works 'train --attn help' "$bin/train" --attn help
+check 'train --attn help lists both kinds' eval "prints '^ *softmax ' && prints '^ *linear '"
+
+works 'train mixes kinds over the layers' "$bin/train" $small --layers 2 --pos auto \
+    --attn window+gated-delta --window 4 --steps 3 --run hybrid text.txt
+works 'a model of mixed kinds generates text' "$bin/sample" --length 40 hybrid
+works 'train runs a list of kinds one after another' \
+    "$bin/train" $small --attn softmax,linear --steps 2 \
+    --run series text.txt
+check 'a list of kinds ends with a comparison' prints '^linear  *linear '
+check 'a list of kinds leaves every run' \
+    [ -f series/softmax/best.safetensors -a -f series/linear/last.safetensors ]
+works 'values of several options in all combinations' "$bin/train" $small --steps 2 \
+    --attn softmax,linear --seed 1,2 --run parents/of/series text.txt
+check 'each has a directory that says what differs' \
+    [ -f parents/of/series/linear-seed2/best.safetensors ]
+check 'and seeds are compared as groups' prints 'linear (2 seeds)'
+refused 'a list for a run that is resumed' 2 'continues one run' \
+    "$bin/train" --resume softmax --seed 1,2
+refused 'a value twice in a list' 2 "--seed: '1' is listed twice" "$bin/train" --seed 1,1 text.txt
+refused 'a wrong value in a list, before anything is trained' 2 "'x'" \
+    "$bin/train" --attn softmax,linear --seed 1,x --run none text.txt
+works 'train --attn help works' "$bin/train" --attn help
+check 'train --attn help lists gated-delta' prints '^gated-delta '
+
+cp "$bin/toy" toy
+works 'the built-in corpus wins over a file of its name' \
+    "$bin/train" $small --steps 2 --run built-in toy
+works 'in eval as well' "$bin/eval" built-in toy
+rm toy
+
+# --- wrong input ---
+
+# no NAME STATUS PHRASE OPTIONS: train refuses NAME.
+no() {
+    # shellcheck disable=SC2086
+    refused "train refuses $1" "$2" "$3" "$bin/train" $small --steps 2 --run none $4
+}
+mkdir empty
+: >empty.txt
+printf ' \n\n \n' >blank.txt
+head -c 3000 "$bin/train" >binary.txt
+head -n 5 text.txt >short.txt
+gzip -c text.txt >text.copy.gz && head -c 200 text.copy.gz >cut.txt.gz
+no 'to start without a corpus' 2 'corpus' ''
+no 'two corpora' 2 'one corpus' 'text.txt kept.txt'
+no 'a missing corpus' 1 'missing.txt: no such file' missing.txt
+no 'an empty corpus' 1 'empty.txt: the corpus is empty' empty.txt
+no 'a blank corpus' 1 'blank.txt: the corpus is empty' blank.txt
+no 'a binary corpus' 1 'binary.txt' binary.txt
+no 'a corpus that is too short' 1 'short.txt' short.txt
+no 'a corpus that is a directory' 1 'empty: is a directory' empty
+no 'a truncated gzip file' 1 'cut.txt.gz: .*breaks off' cut.txt.gz
+no 'a missing validation text' 1 '--valid missing.txt' '--valid missing.txt text.txt'
+no 'an unknown option' 2 "did you mean '--layers'" '--layer 3 text.txt'
+no 'an option without its value' 2 '--dim needs a value' 'text.txt --dim'
+no 'an unknown kind' 2 "'telepathy' is not one of: softmax, " '--attn telepathy text.txt'
+no 'an unknown kind at the end of a list' 2 "'telepathy'" '--attn linear,telepathy text.txt'
+no 'more kinds than layers' 2 'layers is only 1' '--attn linear+softmax --layers 1 text.txt'
+no 'an option of another attention kind' 2 "'softmax' attention does not use it" '--window 3 text.txt'
+no '--pos rotary with a kind that cannot use it' 2 '--pos rotary' '--attn efficient --pos rotary text.txt'
+no 'heads that do not divide --dim' 2 '--heads 3 does not divide --dim 16' '--heads 3 text.txt'
+no 'attention dropout with a kind without attention weights' 2 'no attention weights' \
+    '--attn linear --attn-dropout 0.1 text.txt'
+no 'a learning rate that is not a number' 2 "--lr: 'nan'" '--lr nan text.txt'
+no 'an infinite learning rate' 2 "--lr: '1e999'" '--lr 1e999 text.txt'
+no 'a negative learning rate' 2 "--lr: '-1'" '--lr -1 text.txt'
+no 'a batch size of zero' 2 "--batch: '0'" '--batch 0 text.txt'
+no 'an empty batch size' 2 "--batch: ''" '--batch= text.txt'
+no 'a malformed --stop-after' 2 "--stop-after: 'soon'" '--stop-after soon text.txt'
+no 'to use more memory than --max-mem' 1 'the limit is 1 MB' '--max-mem 1 --dim 512 text.txt'
+no 'a run directory that cannot be made' 1 'cannot make' '--run text.txt/place text.txt'
+no 'an unknown preset' 2 '--preset unheard' '--preset unheard text.txt'
+run "$bin/train" --run none "no${escape}file.txt"
+check 'error messages contain no escape sequences' eval 'exits 1 && is_plain'
+if latin=$(printf 'caf\351.txt') && cp text.txt "$latin" 2>/dev/null; then
+    refused 'train refuses a corpus name that is not UTF-8' 2 'UTF-8' \
+        "$bin/train" --run none "$latin"
+fi
+
+printf '# a bird\nlayers = 2\n\nwings = 2\n' >bird.conf
+no 'a preset with an unknown option' 2 "bird.conf:4: unknown option 'wings'" \
+    '--preset bird.conf text.txt'
+printf 'layers = many\n' >bird.conf
+no 'a preset with a wrong value' 2 "bird.conf:1: 'many'" '--preset bird.conf text.txt'
+
+no 'weight averaging with --redraw' 2 'average-from 0.5: --redraw' \
+    '--attn performer --redraw 3 --average ema --average-from 0.5 text.txt'
+reports_full_disk train --help
+
+count_cases

@@ -1,0 +1,97 @@
+#!/bin/sh
+# Tests that a run that was stopped resumes bit-identically, and what train refuses to resume.
+. "$(dirname -- "$0")/../commands.sh"
+
+train softmax text.txt
+
+# --- resuming ---
+
+# resumes NAME FIRST OPTIONS...: a run stopped after FIRST steps and resumed is bit-identical to
+# one without a stop.
+resumes() {
+    how=$1 first=$2
+    shift 2
+    train straight --eval-every 7 "$@" text.txt
+    train parts --eval-every 7 --stop-after "$first" "$@" text.txt
+    check "$how: the first session stops" \
+        [ "$(recorded parts/last.safetensors step)" = "$first" ]
+    resume parts
+    check "$how: the run resumes" exits 0
+    check "$how: a resumed run is bit-identical" same_runs straight parts
+    cp straight/log.csv kept.log
+    rm -rf straight parts
+}
+resumes 'softmax with dropout' 20 --dropout 0.2 --attn-dropout 0.1
+resumes 'linear with dropout' 20 --attn linear --dropout 0.2
+resumes 'gradient accumulation in mid-epoch' 11 --accumulate 2 --dropout 0.1
+resumes 'one step before the end' 39 --no-tied --pos rotary --norm post --act swiglu
+resumes 'before weight averaging begins' 15 --average tail --average-from 0.5
+resumes 'during weight averaging' 27 --average tail --average-from 0.5
+resumes 'exponential weight averaging' 11 --average ema --average-from 0.1 --optimizer muon
+resumes 'a recurrent state carried across sequences' \
+    11 --attn gated-delta --pos none --carry-state
+resumes 'text read in streams' 11 --streams --accumulate 3
+resumes 'early stopping' 16 --patience 3 --lr 0
+check 'early stopping ends a resumed run' [ "$(tail -n 1 kept.log | cut -d , -f 1)" -lt 40 ]
+
+train parts --stop-after 13 --threads 1 text.txt
+resume parts --threads 3 --stop-after 9
+check 'a run stops a second time' [ "$(recorded parts/last.safetensors step)" = 22 ]
+resume parts --threads 2
+check 'a run in three sessions with other threads is bit-identical' same_runs softmax parts
+
+cksum softmax/last.safetensors softmax/log.csv >sums.before
+run "$bin/train" --resume softmax
+check 'a finished run has nothing to do' prints 'Nothing to do'
+check 'resuming a finished run is no error' exits 0
+cksum softmax/last.safetensors softmax/log.csv >sums.after
+check 'resuming a finished run changes nothing' same sums.before sums.after
+
+train parts2 --stop-after 20 text.txt
+refused 'train refuses another --dim on resuming' 2 '--dim 32.* 16' \
+    "$bin/train" --resume parts2 --dim 32
+works 'train accepts the same --dim on resuming' \
+    "$bin/train" --resume parts2 --dim 16 --stop-after 1 --quiet
+refused 'train refuses --run with --resume' 2 '--run and --resume' \
+    "$bin/train" --resume parts2 --run none
+cp text.txt kept.txt
+make_text 200 7 >text.txt
+refused 'train refuses another training text on resuming' 1 'not the training text' \
+    "$bin/train" --resume parts2
+rm text.txt
+refused 'train refuses to resume without the training text' 1 'text.txt' \
+    "$bin/train" --resume parts2
+cp kept.txt text.txt
+resume parts2
+check 'a run resumes exactly after refusals' same_runs softmax parts2
+mkdir empty
+refused 'train refuses to resume a missing run' 1 'no such run' "$bin/train" --resume nowhere
+refused 'train refuses to resume a run without a checkpoint' 1 'no checkpoint in this directory' \
+    "$bin/train" --resume empty
+cut_by_one() { head -c "$(($(wc -c <"$1") - 1))" "$1" >cut && cat cut >"$1"; }
+cp -r softmax damaged
+cut_by_one damaged/last.safetensors
+resume damaged
+check 'a run resumes from the previous checkpoint if the last one is damaged' exits 0
+check 'train names the damaged checkpoint and its replacement' \
+    says 'damaged/last.safetensors: .* step 30 in damaged/previous.safetensors instead'
+check 'a run resumed from the previous checkpoint is bit-identical' same_runs softmax damaged
+check 'the replaced rows of the log are kept in log.csv.bak' \
+    [ "$(cut -d , -f 1 damaged/log.csv.bak | tr '\n' ' ')" = 'step 35 40 ' ]
+check 'the damaged checkpoint is kept' [ -f damaged/last.safetensors.damaged ]
+cut_by_one damaged/last.safetensors
+cut_by_one damaged/previous.safetensors
+rm damaged/last.safetensors.damaged
+cksum damaged/* >sums.before
+refused 'train refuses to resume if every checkpoint is damaged' 1 'damaged/last.safetensors: ' \
+    \
+    "$bin/train" --resume damaged
+cksum damaged/* >sums.after
+check 'that refusal changes no files' same sums.before sums.after
+train torn --stop-after 20 text.txt
+printf '25,1.6' >>torn/log.csv
+resume torn
+check 'a run resumes with an incomplete row in the log' exits 0
+check 'the incomplete row is written again' same_runs softmax torn
+
+count_cases
