@@ -27,6 +27,21 @@ check() {
     fi
 }
 
+fails() { ! "$@"; }
+skip() { echo "skipped: $1"; }
+
+# alike FILE OTHER: whether two files are bit-identical; the first difference goes to err.
+alike() { cmp "$1" "$2" >difference 2>&1 || { cp difference err && false; }; }
+
+# The columns of a log that do not depend on the clock.
+timeless() { cut -d , -f 1,2,3,5,6,7,8 "$1/log.csv"; }
+same_logs() { timeless "$1" >log.1 && timeless "$2" >log.2 && alike log.1 log.2; }
+# same_runs RUN OTHER: whether two runs wrote identical checkpoints and logs.
+same_runs() {
+    alike "$1/best.safetensors" "$2/best.safetensors" &&
+        alike "$1/last.safetensors" "$2/last.safetensors" && same_logs "$1" "$2"
+}
+
 # begins FILE OTHER: whether FILE begins with the contents of OTHER.
 begins() { head -c "$(wc -c <"$2")" "$1" | cmp -s - "$2"; }
 

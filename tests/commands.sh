@@ -30,7 +30,6 @@ run() {
 evidence() { echo "  exit status $status, $(messages)"; }
 
 exits() { [ "$status" -eq "$1" ]; }
-fails() { ! "$@"; }
 says() { grep -q -e "$1" err; }
 prints() { grep -q -e "$1" out; }
 silent() { [ ! -s out ] && [ ! -s err ]; }
@@ -72,17 +71,6 @@ same_numbers() {
 recorded() {
     header=$(od -A n -t u8 -N 8 "$1" | tr -d ' ')
     head -c "$((header + 8))" "$1" | grep -a -o "\"$2\":\"[^\"]*\"" | cut -d '"' -f 4
-}
-
-# The columns of a log that do not depend on the clock.
-timeless() { cut -d , -f 1,2,3,5,6,7,8 "$1/log.csv"; }
-same_logs() {
-    timeless "$1" >log.1 && timeless "$2" >log.2 && same log.1 log.2
-}
-# Whether two runs wrote identical checkpoints and logs.
-same_runs() {
-    same "$1/best.safetensors" "$2/best.safetensors" &&
-        same "$1/last.safetensors" "$2/last.safetensors" && same_logs "$1" "$2"
 }
 
 # near A B SHARE: whether two numbers differ by no more than this fraction of B.
@@ -133,7 +121,7 @@ resume() {
 explains_itself() {
     program=$1
     run "$bin/$program" --help
-    check "$program --help" exits 0
+    check "$program --help works" exits 0
     check "$program --help is printed" prints '^Usage: '
     check "$program --help fits one screen" [ "$(wc -l <out)" -le 50 ]
     "$bin/$program" --help | head -n 1 >/dev/null 2>err
@@ -145,12 +133,12 @@ explains_itself() {
     check "$program --help warns of nothing" [ ! -s err ]
     check "$program --help fits 100 columns" fails grep -q '.\{101\}' out
     run "$bin/$program" --version
-    check "$program --version" exits 0
+    check "$program --version works" exits 0
     check "$program --version is printed" prints "^$program (linnet) [0-9]"
     check "$program --version is one line" lines out 1
     run "$bin/$program" --helpp
-    check "$program --helpp" exits 2
-    check "$program --helpp has a suggestion" says "did you mean '--help'"
+    check "$program --helpp is refused" exits 2
+    check "$program --helpp leads to the suggestion of --help" says "did you mean '--help'"
 }
 
 # refuses_wrong_runs PROGRAM [CORPUS]: a program that reads the run softmax refuses what is none.

@@ -16,8 +16,6 @@ export LC_ALL=C
 cd -- "$work" || exit 1
 evidence() { messages; }
 
-skip() { echo "skipped: $1"; }
-
 # train RUN OPTIONS...: $around is a command to run it under, if any.
 around=
 train() {
@@ -29,13 +27,6 @@ train() {
         --quiet --run "$run" "$@" toy >out 2>err </dev/null
 }
 
-# The columns of a log that do not depend on the clock.
-timeless() { cut -d , -f 1,2,3,5,6,7,8 "$1/log.csv"; }
-same_runs() {
-    cmp "$1/best.safetensors" "$2/best.safetensors" >err 2>&1 &&
-        cmp "$1/last.safetensors" "$2/last.safetensors" >err 2>&1 &&
-        timeless "$1" >log.1 && timeless "$2" >log.2 && cmp log.1 log.2 >err 2>&1
-}
 # same NAME RUN OPTIONS...: a run that must be bit-identical to $whole.
 same() {
     name=$1 whole=$2
@@ -61,7 +52,7 @@ threads() {
         train "$1-$kind" --attn "$kind" --threads 1
         check "$1: $kind trains" [ -f "$1-$kind/last.safetensors" ]
         for count in 2 3 8; do
-            same "$1: $kind with $count threads" "$1-$kind" --attn "$kind" --threads "$count"
+            same "$1: a run of $kind with $count threads is bit-identical" "$1-$kind" --attn "$kind" --threads "$count"
         done
     done
 }
@@ -81,7 +72,7 @@ shorter() {
         [ "$kind" = softmax ] ||
             train "$precision-$kind" --attn "$kind" --precision "$precision"
         for count in 1 3 8; do
-            same "$precision: $kind with $count threads" "$precision-$kind" --attn "$kind" \
+            same "$precision: a run of $kind with $count threads is bit-identical" "$precision-$kind" --attn "$kind" \
                 --precision "$precision" --threads "$count"
         done
         case $kind in softmax | linear) near=$2 ;; *) near=$3 ;; esac
@@ -137,7 +128,7 @@ if has_set Haswell; then
             around="env LD_LIBRARY_PATH=$found"
             train again --attn "$kind" --threads 3
             around=
-            check "OpenBLAS $build: $kind" same_runs "Haswell-$kind" again
+            check "$kind: OpenBLAS's $build build gives a bit-identical run" same_runs "Haswell-$kind" again
         done
     done
     unset OPENBLAS_CORETYPE

@@ -7,14 +7,13 @@ set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 script=$top/data/get-ptb
-passed=0
-failed=0
+. "$top/tests/cases.sh"
 server=
 
 if ! command -v python3 >/dev/null 2>&1; then
-    echo 'skipped: the test server needs python3'
-    echo '0 passed, 0 failed'
-    exit 0
+    skip 'the test server needs python3'
+    count_cases
+    exit
 fi
 
 # The script must not see the caller's settings, nor use a proxy.
@@ -22,13 +21,11 @@ unset PTB_DIR PTB_URL PTB_SUMS CDPATH
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
 export no_proxy='*'
 
-work=$(mktemp -d)
 clean_up() {
     [ -z "$server" ] || kill "$server" 2>/dev/null || true
     rm -rf -- "$work"
 }
 trap clean_up EXIT
-trap 'exit 1' HUP INT TERM
 
 # --- server ---
 
@@ -98,9 +95,9 @@ tries=0
 while [ ! -f "$work/port" ]; do
     tries=$((tries + 1))
     if [ "$tries" -gt 100 ]; then
-        echo 'skipped: no server could be started on 127.0.0.1'
-        echo '0 passed, 0 failed'
-        exit 0
+        skip 'no server could be started on 127.0.0.1'
+        count_cases
+        exit
     fi
     sleep 0.1
 done
@@ -109,6 +106,7 @@ dead=http://127.0.0.1:1 # nothing listens on port 1
 
 # --- how to write a check ---
 
+# A check has a title, and several expectations between begin and end.
 begin() { # TITLE; makes an empty folder to fetch into
     title=$1
     good=yes
@@ -131,30 +129,30 @@ run() { # STATUS [NAME=VALUE]... -- [ARGUMENT]...
     status=0
     # shellcheck disable=SC2086
     env $assign "$script" "$@" >"$work/out" 2>&1 || status=$?
-    check "exit status $status, not $expected" test "$status" -eq "$expected"
+    expect "exit status $status, not $expected" test "$status" -eq "$expected"
 }
 
-check() { # COMPLAINT COMMAND...
+expect() { # COMPLAINT COMMAND...
     complaint=$1
     shift
     if ! "$@"; then
         good=no
-        printf 'FAILED: %s: %s\n' "$title" "$complaint"
+        printf 'failed: %s: %s\n' "$title" "$complaint"
         sed 's/^/    /' "$work/out"
     fi
 }
 
-says() { check "does not say '$1'" grep -q -e "$1" "$work/out"; }
+says() { expect "does not say '$1'" grep -q -e "$1" "$work/out"; }
 
-served() { check "'$1' was not served" grep -q -x -e "$1" "$work/log"; }
+served() { expect "'$1' was not served" grep -q -x -e "$1" "$work/log"; }
 
-absent() { check "$1 is there" test ! -e "$to/$1"; }
+absent() { expect "$1 is there" test ! -e "$to/$1"; }
 
 all_right() {
     for name in $names; do
-        check "$name is not right" cmp -s "$work/files/$name" "$to/$name"
+        expect "$name is not right" cmp -s "$work/files/$name" "$to/$name"
     done
-    check 'something else was left' test "$(find "$to" -type f | wc -l)" -eq 3
+    expect 'something else was left' test "$(find "$to" -type f | wc -l)" -eq 3
 }
 
 end() {
@@ -179,40 +177,40 @@ has() { command -v "$1" >/dev/null 2>&1; }
 
 # --- checks ---
 
-begin 'help'
+begin 'get-ptb prints its help'
 run 0 -- --help
 says 'Usage: get-ptb'
 says 'Linguistic'
 end
 
-begin 'wrong usage'
+begin 'get-ptb refuses wrong usage'
 run 2 -- --frobnicate
 says "unknown option '--frobnicate'"
 run 2 -- "$to" "$to"
 run 1 -- "$work/nowhere"
 end
 
-begin 'copy from PTB_DIR'
+begin 'get-ptb copies the files of PTB_DIR'
 run 0 PTB_DIR="$work/files" PTB_URL="$dead" -- "$to"
 all_right
-check 'the server was asked' test ! -s "$work/log"
+expect 'the server was asked' test ! -s "$work/log"
 end
 
-begin 'PTB_DIR without the files'
+begin 'get-ptb refuses a PTB_DIR without the files'
 run 1 PTB_DIR="$work" PTB_URL="$url/good" -- "$to"
 says 'missing or has the wrong'
 says 'licenses'
 absent ptb.train.txt
 end
 
-begin 'already there, and right'
+begin 'get-ptb leaves right files alone'
 cp "$work"/files/* "$to"
 run 0 PTB_URL="$dead" -- "$to"
 says 'ptb.test.txt: already there'
 all_right
 end
 
-begin 'beside the script when no folder is given'
+begin 'get-ptb fetches into its own folder unless told otherwise'
 mkdir "$to/data"
 cp "$script" "$to/data/get-ptb"
 script_kept=$script
@@ -220,25 +218,25 @@ script=$to/data/get-ptb
 run 0 PTB_DIR="$work/files" --
 script=$script_kept
 for name in $names; do
-    check "$name is not right" cmp -s "$work/files/$name" "$to/data/$name"
+    expect "$name is not right" cmp -s "$work/files/$name" "$to/data/$name"
 done
 end
 
-begin 'the sums inside are those of the real text'
+begin 'get-ptb knows the checksums of the real text'
 status=0
 env -u PTB_SUMS PTB_DIR="$work/files" "$script" "$to" >"$work/out" 2>&1 || status=$?
-check 'made-up files pass for the Penn Treebank' test "$status" -eq 1
+expect 'made-up files pass for the Penn Treebank' test "$status" -eq 1
 absent ptb.train.txt
 end
 
 only_tools "$work/neither" sha256sum
-begin 'neither curl nor wget'
+begin 'get-ptb explains that curl and wget are missing'
 run 1 PATH="$work/neither" PTB_URL="$url/good" -- "$to"
 says 'neither curl nor wget'
 end
 
 only_tools "$work/sumless" curl
-begin 'nothing to check sums with'
+begin 'get-ptb explains that sha256sum and shasum are missing'
 run 1 PATH="$work/sumless" PTB_DIR="$work/files" -- "$to"
 says 'neither sha256sum nor shasum'
 absent ptb.train.txt
@@ -246,82 +244,82 @@ end
 
 # Downloads, with each of curl and wget.
 download_cases() { # TOOL; with $path
-    begin "$1: download"
+    begin "$1 downloads the files"
     run 0 PATH="$path" PTB_URL="$url/good/" -- "$to"
     served 'good/ptb.test.txt 0'
     all_right
     end
 
-    begin "$1: resume"
+    begin "$1 resumes a download"
     head -c 100000 "$work/files/ptb.train.txt" >"$to/ptb.train.txt.part"
     run 0 PATH="$path" PTB_URL="$url/good" -- "$to"
     served 'good/ptb.train.txt 100000'
     all_right
     end
 
-    begin "$1: the part is complete"
+    begin "$1 does not download a complete part again"
     cp "$work/files/ptb.train.txt" "$to/ptb.train.txt.part"
     run 0 PATH="$path" PTB_URL="$url/good" -- "$to"
-    check 'it was served again' test "$(grep -c train "$work/log")" -eq 0
+    expect 'it was served again' test "$(grep -c train "$work/log")" -eq 0
     all_right
     end
 
-    begin "$1: the part is of another file"
+    begin "$1 replaces a part of another file"
     head -c 100000 "$work/files/ptb.valid.txt" >"$to/ptb.train.txt.part"
     run 0 PATH="$path" PTB_URL="$url/good" -- "$to"
     all_right
     end
 
-    begin "$1: the part is too long"
+    begin "$1 replaces a part that is too long"
     cat "$work/files/ptb.train.txt" "$work/files/ptb.train.txt" >"$to/ptb.train.txt.part"
     run 0 PATH="$path" PTB_URL="$url/good" -- "$to"
     all_right
     end
 
-    begin "$1: a server that cannot resume"
+    begin "$1 begins again when the server cannot resume"
     head -c 100000 "$work/files/ptb.train.txt" >"$to/ptb.train.txt.part"
     run 0 PATH="$path" PTB_URL="$url/whole" -- "$to"
     all_right
     end
 
-    begin "$1: corrupted files"
+    begin "$1 leaves nothing of corrupted files"
     run 1 PATH="$path" PTB_URL="$url/bad" -- "$to"
     says 'wrong SHA-256 sum'
     says 'licenses'
-    check 'something was left' test "$(find "$to" -type f | wc -l)" -eq 0
+    expect 'something was left' test "$(find "$to" -type f | wc -l)" -eq 0
     end
 
-    begin "$1: a page instead of files"
+    begin "$1 takes no page for a file"
     head -c 100000 "$work/files/ptb.train.txt" >"$to/ptb.train.txt.part"
     run 1 PATH="$path" PTB_URL="$url/page" -- "$to"
     absent ptb.train.txt
     end
 
-    begin "$1: the first three URLs are no good"
+    begin "$1 tries the next address after a bad one"
     status=0
     PATH="$path" PTB_URL="$dead $url/nowhere $url/bad $url/good" \
         "$script" "$to" >"$work/out" 2>&1 || status=$?
-    check "exit status $status" test "$status" -eq 0
+    expect "exit status $status" test "$status" -eq 0
     all_right
     end
 
-    begin "$1: no network"
+    begin "$1 keeps its part when there is no network"
     head -c 100000 "$work/files/ptb.train.txt" >"$to/ptb.train.txt.part"
     run 1 PATH="$path" PTB_URL="$dead" -- "$to"
     says 'no download succeeded'
     says 'PTB_DIR'
     says 'licenses'
     absent ptb.train.txt
-    check 'the part was lost' test "$(wc -c <"$to/ptb.train.txt.part")" -eq 100000
+    expect 'the part was lost' test "$(wc -c <"$to/ptb.train.txt.part")" -eq 100000
     end
 
-    begin "$1: there, but wrong"
+    begin "$1 replaces a wrong file with a verified one only"
     cp "$work"/files/* "$to"
     echo 'one line more' >>"$to/ptb.valid.txt"
     cp "$to/ptb.valid.txt" "$work/wrong"
     run 1 PATH="$path" PTB_URL="$url/bad" -- "$to"
     says 'to be replaced'
-    check 'it was replaced unverified' cmp -s "$work/wrong" "$to/ptb.valid.txt"
+    expect 'it was replaced unverified' cmp -s "$work/wrong" "$to/ptb.valid.txt"
     run 0 PATH="$path" PTB_URL="$url/good" -- "$to"
     all_right
     end
@@ -333,9 +331,8 @@ for tool in curl wget; do
         path=$work/$tool
         download_cases "$tool"
     else
-        echo "skipped: downloads with $tool, which is not installed"
+        skip "downloads with $tool: it is not installed"
     fi
 done
 
-echo "$passed passed, $failed failed"
-test "$failed" -eq 0
+count_cases

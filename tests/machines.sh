@@ -32,7 +32,7 @@ set_up() {
     done
 }
 if ! set_up 2>err; then
-    echo "skipped: emulated machines: $(head -n 1 err)"
+    skip "emulated machines: $(head -n 1 err)"
     exit 0
 fi
 

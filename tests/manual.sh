@@ -21,7 +21,6 @@ touch "$work/home/runs/finch/log.csv" "$work/home/text.txt" "$work/home/lark.saf
 
 same() { [ "$1" = "$2" ] || { printf '%s\n' "wanted: $2" "got:    $1"; false; }; }
 has() { command -v "$1" >/dev/null 2>&1; }
-skip() { echo "skipped: $1, which is not installed"; }
 says_nothing() { "$@" >"$work/said" 2>&1 && [ ! -s "$work/said" ]; }
 
 # --- manual pages ---
@@ -49,8 +48,8 @@ for program in $programs; do
     cp "$page" "$work/"
     ! has man || check "$program: man reads the manual page" read_by_man "$page"
 done
-has groff || skip 'reading the pages with groff'
-has man || skip 'reading the pages with man'
+has groff || skip 'reading the pages with groff: it is not installed'
+has man || skip 'reading the pages with man: it is not installed'
 
 # Who has --period, as it stands under its heading.
 whose() { "$bin/train" --help all | sed -n '/single attention kinds/,/^$/s/^  --period N  *\(.*\): .*/\1/p'; }
@@ -71,7 +70,7 @@ bash_offers() {
 offers() {
     wanted=$1
     shift
-    check "bash: $*" same "$(bash_offers "$@")" "$wanted${wanted:+ }"
+    check "bash completes: $*" same "$(bash_offers "$@")" "$wanted${wanted:+ }"
 }
 if has bash; then
     for program in $programs; do
@@ -100,7 +99,7 @@ if has bash; then
     offers 'attention' linnet-bench att
     offers '' linnet-bench attention att
 else
-    skip 'completion in bash'
+    skip 'completion in bash: it is not installed'
 fi
 
 # --- zsh ---
@@ -125,7 +124,7 @@ typed() {
     echo "$1" | (cd "$work/home" && HOME=$work/home TERM=dumb timeout 60 \
         zsh -f "$work/type.zsh" "$build_path/completion/zsh" 2>&1)
 }
-completes() { check "zsh: $1" same "$(typed "$1")" "$2"; }
+completes() { check "zsh completes: $1" same "$(typed "$1")" "$2"; }
 if has zsh && has timeout; then
     for program in $programs; do
         check "$program: zsh reads the completion" says_nothing \
@@ -148,7 +147,7 @@ if has zsh && has timeout; then
     completes 'linnet-compare runs/other runs/f' 'linnet-compare runs/other runs/finch '
     completes 'linnet-bench att' 'linnet-bench attention '
 else
-    skip 'completion in zsh'
+    skip 'completion in zsh: it is not installed'
 fi
 
 # --- make install and make uninstall ---

@@ -19,10 +19,6 @@ evidence() { messages; }
 
 settings='--layers 2 --dim 48 --heads 3 --context 40 --lr 0.003 --warmup 10 --dropout 0.1
     --batch 8 --shards 4 --log-every 20 --eval-every 30 --threads 1 --quiet'
-same_runs() {
-    cmp "$1/best.safetensors" "$2/best.safetensors" >err 2>&1 &&
-        cmp "$1/last.safetensors" "$2/last.safetensors" >err 2>&1
-}
 # shellcheck disable=SC2086
 {
     "$plain/train" $settings --steps 60 --run alone toy >out 2>err

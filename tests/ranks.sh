@@ -41,12 +41,6 @@ train_together() {
     # shellcheck disable=SC2046
     together "$ranks" "$bin/train" $(settings "$@")
 }
-timeless() { cut -d , -f 1,2,3,5,6,7,8 "$1/log.csv"; }
-same_runs() {
-    cmp "$1/best.safetensors" "$2/best.safetensors" >err 2>&1 &&
-        cmp "$1/last.safetensors" "$2/last.safetensors" >err 2>&1 &&
-        timeless "$1" >log.1 && timeless "$2" >log.2 && cmp log.1 log.2 >err 2>&1
-}
 one_message() { [ "$(grep -c '^train: ' err)" -eq 1 ] && grep -q "$1" err; }
 
 # --- bit-identical runs ---

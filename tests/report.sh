@@ -11,8 +11,6 @@ unset CDPATH
 cd -- "$work" || exit 1
 evidence() { messages; }
 
-fails() { ! "$@"; }
-
 # --- runs ---
 
 # run NAME ROWS EVERY SETTINGS: a run directory with a log of ROWS rows, validated every EVERY rows.

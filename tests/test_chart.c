@@ -59,7 +59,7 @@ static void render_every_way(const ChartPoint *points, size_t count)
     }
 }
 
-START_TEST(test_chart_edges)
+START_TEST(charts_of_odd_values_are_drawn)
 {
     static const struct {
         size_t count;
@@ -90,7 +90,7 @@ START_TEST(test_chart_edges)
 }
 END_TEST
 
-START_TEST(test_chart_million_points)
+START_TEST(a_million_points_fit_the_chart)
 {
     const size_t count = 1000000;
     ChartPoint *points = memory_take(count, sizeof *points, "a test");
@@ -106,7 +106,7 @@ START_TEST(test_chart_million_points)
 }
 END_TEST
 
-START_TEST(test_chart_many_series)
+START_TEST(many_long_and_hostile_names_fit_the_chart)
 {
     enum { COUNT = 100 };
     const ChartPoint points[] = {{0, 0}, {1, 1}};
@@ -133,7 +133,7 @@ START_TEST(test_chart_many_series)
 }
 END_TEST
 
-START_TEST(test_chart_golden_ascii)
+START_TEST(an_ascii_chart_is_drawn_as_expected)
 {
     const ChartPoint falling[] = {{0, 3}, {1, 2}, {2, NAN}, {3, 1}, {4, 1}};
     const ChartPoint level[] = {{0, 1}, {4, 1}};
@@ -159,7 +159,7 @@ START_TEST(test_chart_golden_ascii)
 }
 END_TEST
 
-START_TEST(test_chart_golden_braille)
+START_TEST(a_braille_chart_is_drawn_as_expected)
 {
     const ChartPoint points[] = {{0, 8}, {1, 4}, {2, 2}, {3, 1}};
     const ChartSeries series[] = {{"one", points, 4}, {"lone point", points + 1, 1}};
@@ -190,7 +190,7 @@ START_TEST(test_chart_golden_braille)
 END_TEST
 
 /* A run's colour does not depend on earlier runs; a faint series is drawn in braille. */
-START_TEST(test_chart_looks)
+START_TEST(a_run_keeps_its_colour)
 {
     const ChartPoint points[] = {{0, 8}, {1, 4}}, others[] = {{0, 1}, {1, 2}};
     const ChartSeries series[] = {
@@ -217,12 +217,12 @@ Suite *chart_suite(void)
     Suite *suite = suite_create("chart");
     TCase *tests = tcase_create("chart");
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, test_chart_edges);
-    tcase_add_test(tests, test_chart_million_points);
-    tcase_add_test(tests, test_chart_many_series);
-    tcase_add_test(tests, test_chart_golden_ascii);
-    tcase_add_test(tests, test_chart_golden_braille);
-    tcase_add_test(tests, test_chart_looks);
+    tcase_add_test(tests, charts_of_odd_values_are_drawn);
+    tcase_add_test(tests, a_million_points_fit_the_chart);
+    tcase_add_test(tests, many_long_and_hostile_names_fit_the_chart);
+    tcase_add_test(tests, an_ascii_chart_is_drawn_as_expected);
+    tcase_add_test(tests, a_braille_chart_is_drawn_as_expected);
+    tcase_add_test(tests, a_run_keeps_its_colour);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -198,7 +198,7 @@ END_TEST
 
 /* --- memory --- */
 
-START_TEST(size_products_without_overflow)
+START_TEST(size_products_without_overflow_are_exact)
 {
     ck_assert_uint_eq(memory_product(0, SIZE_MAX, "a test"), 0);
     ck_assert_uint_eq(memory_product(SIZE_MAX, 1, "a test"), SIZE_MAX);
@@ -311,7 +311,7 @@ Suite *core_suite(void)
     tcase_add_test(tests, missing_cpu_extensions_are_named);
     tcase_add_test(tests, error_set_truncates_long_text);
     tcase_add_test(tests, warnings_escape_control_characters);
-    tcase_add_test(tests, size_products_without_overflow);
+    tcase_add_test(tests, size_products_without_overflow_are_exact);
     tcase_add_test(tests, memory_is_zeroed_and_grows);
     tcase_add_test(tests, an_arena_hands_out_what_it_measured);
     suite_add_tcase(suite, tests);

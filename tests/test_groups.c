@@ -14,7 +14,7 @@
 
 /* --- Student's t --- */
 
-START_TEST(test_student_known)
+START_TEST(quantiles_agree_with_published_tables)
 {
     static const struct {
         double tails, freedom, t;
@@ -34,7 +34,7 @@ END_TEST
 
 /* For any degrees of freedom, the density integrates from 0 to the quantile to half of the
  * probability between the tails. */
-START_TEST(test_student_against_density)
+START_TEST(quantiles_agree_with_the_density)
 {
     static const double freedoms[] = {1.5, 2.12, 3.7, 11.3};
     enum { STEPS = 200000 };
@@ -54,7 +54,7 @@ END_TEST
     student_sample((const double[]){__VA_ARGS__}, \
                    sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
 
-START_TEST(test_samples)
+START_TEST(a_sample_has_its_mean_and_deviation)
 {
     const Sample four = SAMPLE(4, 2, 8, 6), one = SAMPLE(5), none = student_sample(NULL, 0);
     ck_assert(four.count == 4 && four.mean == 5 && four.low == 2 && four.high == 8);
@@ -68,7 +68,7 @@ END_TEST
 
 /* By hand: 1, 2, 3 against 2, 4, 6, 8. Variances 1 and 20/3, squared errors 1/3 and 5/3; 2^2 /
  * ((1/3)^2/2 + (5/3)^2/3) = 4.0755 degrees of freedom. */
-START_TEST(test_welch)
+START_TEST(an_interval_agrees_with_welch_by_hand)
 {
     const Sample a = SAMPLE(1, 2, 3), b = SAMPLE(2, 4, 6, 8), one = SAMPLE(5),
                  flat = SAMPLE(2, 2, 2);
@@ -153,7 +153,7 @@ static void free_runs(RunData runs[RUNS])
         rundata_free(&runs[r]);
 }
 
-START_TEST(test_groups_by_settings)
+START_TEST(runs_that_differ_in_the_seed_are_a_group)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -188,7 +188,7 @@ START_TEST(test_groups_by_settings)
 END_TEST
 
 /* Empty or equal names are replaced by paths. */
-START_TEST(test_groups_names)
+START_TEST(a_group_is_named_after_what_its_runs_share)
 {
     static const char *const names[][3] = {
         {"a", "b", "runs/a and 1 more"},
@@ -216,7 +216,7 @@ START_TEST(test_groups_names)
 }
 END_TEST
 
-START_TEST(test_groups_curve)
+START_TEST(a_group_has_the_mean_curve_of_its_runs)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -251,7 +251,7 @@ END_TEST
 
 /* --- test losses --- */
 
-START_TEST(test_groups_scored)
+START_TEST(a_group_has_the_mean_test_loss_of_its_runs)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -309,7 +309,7 @@ static void check_sentence(RunData *runs, size_t count, const char *sentence)
     groups_free(groups);
 }
 
-START_TEST(test_differences_in_words)
+START_TEST(differences_are_explained_in_words)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -338,7 +338,7 @@ START_TEST(test_differences_in_words)
 END_TEST
 
 /* Test losses are compared only with seeds on both sides, after the validation losses. */
-START_TEST(test_differences_in_tests)
+START_TEST(test_losses_are_compared_over_seeds_only)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -398,7 +398,7 @@ static void check_markdown(const RunData *runs, size_t count, bool scored, const
 
 /* Two seeds whose confidence interval is +-0.01 nats: +-1.01 at a perplexity of 100. For the
  * difference of two such groups it is 4.30265 sqrt(2) times the deviation of one seed. */
-START_TEST(test_markdown)
+START_TEST(the_markdown_table_has_intervals)
 {
     const double off = 0.01 / 12.706204736, middle = log(100);
     RunData runs[] = {make_run("a1", "softmax", "1"), make_run("a2", "softmax", "2"),
@@ -445,7 +445,7 @@ START_TEST(test_markdown)
 END_TEST
 
 /* Without comparable losses in two groups, there is no comparison. */
-START_TEST(test_markdown_unknown)
+START_TEST(the_markdown_table_compares_comparable_losses_only)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -468,7 +468,7 @@ START_TEST(test_markdown_unknown)
 END_TEST
 
 /* Odd names of directories and settings. */
-START_TEST(test_markdown_escapes)
+START_TEST(the_markdown_table_escapes_names)
 {
     static const struct {
         const char *name, *expected;
@@ -500,19 +500,19 @@ Suite *groups_suite(void)
 {
     Suite *suite = suite_create("groups");
     TCase *tests = tcase_create("groups");
-    tcase_add_test(tests, test_student_known);
-    tcase_add_test(tests, test_student_against_density);
-    tcase_add_test(tests, test_samples);
-    tcase_add_test(tests, test_welch);
-    tcase_add_test(tests, test_groups_by_settings);
-    tcase_add_test(tests, test_groups_names);
-    tcase_add_test(tests, test_groups_curve);
-    tcase_add_test(tests, test_groups_scored);
-    tcase_add_test(tests, test_differences_in_words);
-    tcase_add_test(tests, test_differences_in_tests);
-    tcase_add_test(tests, test_markdown);
-    tcase_add_test(tests, test_markdown_unknown);
-    tcase_add_test(tests, test_markdown_escapes);
+    tcase_add_test(tests, quantiles_agree_with_published_tables);
+    tcase_add_test(tests, quantiles_agree_with_the_density);
+    tcase_add_test(tests, a_sample_has_its_mean_and_deviation);
+    tcase_add_test(tests, an_interval_agrees_with_welch_by_hand);
+    tcase_add_test(tests, runs_that_differ_in_the_seed_are_a_group);
+    tcase_add_test(tests, a_group_is_named_after_what_its_runs_share);
+    tcase_add_test(tests, a_group_has_the_mean_curve_of_its_runs);
+    tcase_add_test(tests, a_group_has_the_mean_test_loss_of_its_runs);
+    tcase_add_test(tests, differences_are_explained_in_words);
+    tcase_add_test(tests, test_losses_are_compared_over_seeds_only);
+    tcase_add_test(tests, the_markdown_table_has_intervals);
+    tcase_add_test(tests, the_markdown_table_compares_comparable_losses_only);
+    tcase_add_test(tests, the_markdown_table_escapes_names);
     suite_add_tcase(suite, tests);
     return suite;
 }

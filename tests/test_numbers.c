@@ -231,7 +231,7 @@ START_TEST(sigmoid_goes_from_0_to_1)
 }
 END_TEST
 
-START_TEST(sums_and_products_of_vectors)
+START_TEST(sums_and_products_of_vectors_agree_with_plain_loops)
 {
     enum { N = 1003 };
     static real x[N], y[N];
@@ -271,7 +271,7 @@ Suite *numbers_suite(void)
     tcase_add_test(tests, exp_is_accurate_to_seven_digits);
     tcase_add_test(tests, exp_clamps_extreme_arguments);
     tcase_add_test(tests, sigmoid_goes_from_0_to_1);
-    tcase_add_test(tests, sums_and_products_of_vectors);
+    tcase_add_test(tests, sums_and_products_of_vectors_agree_with_plain_loops);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -11,7 +11,7 @@
 
 static Error error;
 
-START_TEST(test_rundata)
+START_TEST(a_run_directory_is_read)
 {
     RunData run;
     free(scratch_put(RUN_SETTINGS,
@@ -55,7 +55,7 @@ static void check_no_run(const char *path, const char *message)
     rundata_free(&run);
 }
 
-START_TEST(test_rundata_refuses)
+START_TEST(other_directories_are_refused_with_a_reason)
 {
     check_no_run("/nowhere/at/all", "No such file");
     check_no_run(scratch_folder(), "not a run directory: it has no settings.conf");
@@ -83,8 +83,8 @@ Suite *rundata_suite(void)
     TCase *tests = tcase_create("rundata");
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, test_rundata);
-    tcase_add_test(tests, test_rundata_refuses);
+    tcase_add_test(tests, a_run_directory_is_read);
+    tcase_add_test(tests, other_directories_are_refused_with_a_reason);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -50,7 +50,7 @@ static void check_file(const char *path, const char *expected)
     free(bytes);
 }
 
-START_TEST(test_log_reads_back_exactly)
+START_TEST(a_log_is_read_back_exactly)
 {
     const RunLogRow rows[] = {
         {.step = 1, .epoch = 1.0f / 3, .train_loss = 0.1f, .lr = FLT_MIN, .grad_norm = FLT_MAX},
@@ -85,7 +85,7 @@ START_TEST(test_log_reads_back_exactly)
 }
 END_TEST
 
-START_TEST(test_log_bytes)
+START_TEST(a_log_has_the_expected_bytes)
 {
     RunLog log;
     const RunLogRow row = {.step = 7,
@@ -107,7 +107,7 @@ START_TEST(test_log_bytes)
 }
 END_TEST
 
-START_TEST(test_log_torn_anywhere)
+START_TEST(a_log_cut_anywhere_keeps_its_whole_rows)
 {
     const char whole[] = HEADER ROW_1 ROW_2 ROW_3;
     for (size_t size = 0; size < sizeof whole; size++) {
@@ -123,7 +123,7 @@ START_TEST(test_log_torn_anywhere)
 }
 END_TEST
 
-START_TEST(test_log_hostile)
+START_TEST(hostile_logs_are_refused_with_the_line)
 {
     static const struct {
         const char *text, *message;
@@ -175,7 +175,7 @@ static void reopen(size_t step)
     ck_assert(runlog_close(&log, &error));
 }
 
-START_TEST(test_log_reopen)
+START_TEST(a_reopened_log_drops_later_rows)
 {
     RunLog log;
     const RunLogRow row = {.step = 2, .val_loss = 9, .has_val_loss = true};
@@ -198,7 +198,7 @@ START_TEST(test_log_reopen)
 END_TEST
 
 /* A log without the column peak_mb stays without it. */
-START_TEST(test_log_without_peak)
+START_TEST(a_log_without_peak_memory_stays_without_it)
 {
     static const char row_1[] = "1,0.5,10,0.25,0.001,3.5,,1,40\n",
                       row_2[] = "2,1,20,0.5,0.001,3.25,3.125,1,40\n";
@@ -224,7 +224,7 @@ START_TEST(test_log_without_peak)
 }
 END_TEST
 
-START_TEST(test_log_reopen_damaged)
+START_TEST(a_damaged_log_begins_again_and_another_file_is_refused)
 {
     RunLog log;
     ck_assert(!runlog_reopen(&log, log_path, 1, &error));
@@ -256,7 +256,7 @@ static bool append_to_full_disk(RunLog *log, const RunLogRow *row)
     return good;
 }
 
-START_TEST(test_log_full_disk)
+START_TEST(rows_wait_while_the_disk_is_full)
 {
     RunLog log;
     RunLogRow row = {.step = 1};
@@ -278,7 +278,7 @@ START_TEST(test_log_full_disk)
 }
 END_TEST
 
-START_TEST(test_log_that_was_removed)
+START_TEST(a_removed_log_is_written_again)
 {
     RunLog log;
     RunLogRow row = {.step = 1};
@@ -301,15 +301,15 @@ Suite *runlog_suite(void)
     TCase *tests = tcase_create("runlog");
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, begin, end);
-    tcase_add_test(tests, test_log_reads_back_exactly);
-    tcase_add_test(tests, test_log_bytes);
-    tcase_add_test(tests, test_log_torn_anywhere);
-    tcase_add_test(tests, test_log_hostile);
-    tcase_add_test(tests, test_log_reopen);
-    tcase_add_test(tests, test_log_without_peak);
-    tcase_add_test(tests, test_log_reopen_damaged);
-    tcase_add_test(tests, test_log_full_disk);
-    tcase_add_test(tests, test_log_that_was_removed);
+    tcase_add_test(tests, a_log_is_read_back_exactly);
+    tcase_add_test(tests, a_log_has_the_expected_bytes);
+    tcase_add_test(tests, a_log_cut_anywhere_keeps_its_whole_rows);
+    tcase_add_test(tests, hostile_logs_are_refused_with_the_line);
+    tcase_add_test(tests, a_reopened_log_drops_later_rows);
+    tcase_add_test(tests, a_log_without_peak_memory_stays_without_it);
+    tcase_add_test(tests, a_damaged_log_begins_again_and_another_file_is_refused);
+    tcase_add_test(tests, rows_wait_while_the_disk_is_full);
+    tcase_add_test(tests, a_removed_log_is_written_again);
     suite_add_tcase(suite, tests);
     return suite;
 }

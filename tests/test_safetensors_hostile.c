@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-START_TEST(test_bad_json)
+START_TEST(invalid_json_is_refused)
 {
     static const struct {
         const char *header, *reason;
@@ -50,7 +50,7 @@ START_TEST(test_bad_json)
 }
 END_TEST
 
-START_TEST(test_bad_entries)
+START_TEST(invalid_entries_are_refused)
 {
 #define REST "\"shape\":[2],\"data_offsets\":[0,2]}}"
     static const struct {
@@ -106,7 +106,7 @@ START_TEST(test_bad_entries)
 }
 END_TEST
 
-START_TEST(test_huge_shapes)
+START_TEST(huge_shapes_are_refused)
 {
     static const struct {
         const char *shape, *reason;
@@ -130,7 +130,7 @@ START_TEST(test_huge_shapes)
 }
 END_TEST
 
-START_TEST(test_bad_places)
+START_TEST(tensors_outside_the_file_or_over_others_are_refused)
 {
 #define A TENSOR_ENTRY("a", "U8", "[2]", 0, 2)
     const char *two = "{" A "," TENSOR_ENTRY("b", "U8", "[2]", 2, 4) "}";
@@ -159,7 +159,7 @@ START_TEST(test_bad_places)
 }
 END_TEST
 
-START_TEST(test_bad_lengths)
+START_TEST(impossible_header_lengths_are_refused)
 {
     static const uint64_t lengths[] = {3,          100,        1 << 21,        100000000,
                                        1ull << 32, 1ull << 63, UINT64_MAX - 7, UINT64_MAX};
@@ -187,7 +187,7 @@ START_TEST(test_bad_lengths)
 }
 END_TEST
 
-START_TEST(test_too_many_tensors)
+START_TEST(too_many_tensors_are_refused)
 {
     const size_t widest = 96;
     char *header = memory_take(SAFETENSORS_MOST_TENSORS + 1, widest, "a test");
@@ -234,7 +234,7 @@ static char *repeat(const char *start, const char *piece, const char *end, size_
     return header;
 }
 
-START_TEST(test_refusals_are_cheap)
+START_TEST(refusals_are_cheap)
 {
     static const struct {
         const char *start, *piece, *end, *reason;
@@ -262,7 +262,7 @@ START_TEST(test_refusals_are_cheap)
 END_TEST
 
 /* Many overlapping tensors would amplify a small file. */
-START_TEST(test_many_tensors_in_one_place)
+START_TEST(many_tensors_in_one_place_are_refused)
 {
     char *header = repeat("{",
                           "\"%x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},",
@@ -274,7 +274,7 @@ START_TEST(test_many_tensors_in_one_place)
 END_TEST
 
 /* Names are never used as paths; messages show a truncated name. */
-START_TEST(test_names_of_any_kind)
+START_TEST(names_of_any_kind_are_only_names)
 {
     static const char *const names[] = {"../../etc/passwd", "/etc/passwd", "..", "a/b", "%s%n",
                                         "h.0.weight ",      "\xc2\xa0"};
@@ -306,14 +306,14 @@ Suite *safetensors_hostile_suite(void)
 {
     Suite *suite = suite_create("safetensors: hostile headers");
     TCase *tests = tensor_files_case(suite);
-    tcase_add_test(tests, test_bad_json);
-    tcase_add_test(tests, test_bad_entries);
-    tcase_add_test(tests, test_huge_shapes);
-    tcase_add_test(tests, test_bad_places);
-    tcase_add_test(tests, test_bad_lengths);
-    tcase_add_test(tests, test_too_many_tensors);
-    tcase_add_test(tests, test_refusals_are_cheap);
-    tcase_add_test(tests, test_many_tensors_in_one_place);
-    tcase_add_test(tests, test_names_of_any_kind);
+    tcase_add_test(tests, invalid_json_is_refused);
+    tcase_add_test(tests, invalid_entries_are_refused);
+    tcase_add_test(tests, huge_shapes_are_refused);
+    tcase_add_test(tests, tensors_outside_the_file_or_over_others_are_refused);
+    tcase_add_test(tests, impossible_header_lengths_are_refused);
+    tcase_add_test(tests, too_many_tensors_are_refused);
+    tcase_add_test(tests, refusals_are_cheap);
+    tcase_add_test(tests, many_tensors_in_one_place_are_refused);
+    tcase_add_test(tests, names_of_any_kind_are_only_names);
     return suite;
 }

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-START_TEST(test_load_mismatch)
+START_TEST(tensors_of_another_shape_or_type_are_not_loaded)
 {
     tensor_put("{" TENSOR_ENTRY("ln", "F32", "[64]", 0,
                                 256) "," TENSOR_ENTRY("f16", "F16", "[2]", 256, 260) "}",
@@ -43,7 +43,7 @@ START_TEST(test_load_mismatch)
 }
 END_TEST
 
-START_TEST(test_not_finite)
+START_TEST(values_that_are_not_finite_are_not_loaded)
 {
     const char *header = "{" TENSOR_ENTRY("w", "F32", "[3]", 0,
                                           12) "," TENSOR_ENTRY("d", "F64", "[1]", 12, 20) "}";
@@ -70,7 +70,7 @@ START_TEST(test_not_finite)
 }
 END_TEST
 
-START_TEST(test_shrinks_while_open)
+START_TEST(a_file_that_shrinks_while_open_is_refused)
 {
     tensor_write_samples();
     SafetensorsFile file;
@@ -86,7 +86,7 @@ END_TEST
 
 /* --- foreign files --- */
 
-START_TEST(test_other_kinds)
+START_TEST(files_of_other_kinds_are_named)
 {
     static const struct {
         const char *bytes;
@@ -115,7 +115,7 @@ START_TEST(test_other_kinds)
 }
 END_TEST
 
-START_TEST(test_odd_paths)
+START_TEST(only_regular_files_are_read)
 {
     char *file = tensor_path;
     tensor_path = scratch_path(".");
@@ -138,7 +138,7 @@ START_TEST(test_odd_paths)
 END_TEST
 
 /* Root may read everything, so this switches to another user. */
-START_TEST(test_unreadable)
+START_TEST(an_unreadable_file_is_refused)
 {
     enum { NOBODY = 65534 };
     bool root = geteuid() == 0;
@@ -154,7 +154,7 @@ END_TEST
 
 /* --- damage --- */
 
-START_TEST(test_cut_anywhere)
+START_TEST(a_file_cut_anywhere_is_refused)
 {
     Error error;
     tensor_put_bytes(tensor_golden, TENSOR_GOLDEN);
@@ -166,7 +166,7 @@ START_TEST(test_cut_anywhere)
 }
 END_TEST
 
-START_TEST(test_flip_any_bit)
+START_TEST(a_flipped_bit_is_noticed)
 {
     char bytes[TENSOR_GOLDEN + 1];
     for (size_t bit = 0; bit < 8 * TENSOR_GOLDEN; bit++) {
@@ -181,7 +181,7 @@ START_TEST(test_flip_any_bit)
 END_TEST
 
 /* Without checksums a flipped bit may give another valid file, but never a crash. */
-START_TEST(test_flip_any_bit_unchecked)
+START_TEST(a_flipped_bit_without_checksums_does_no_harm)
 {
     static const char header[] = "{" TENSOR_ENTRY("a", "U8", "[2]", 0, 2) "," TENSOR_ENTRY(
         "b", "F32", "[1,1]", 2, 6) "} ";
@@ -205,14 +205,14 @@ Suite *safetensors_read_suite(void)
 {
     Suite *suite = suite_create("safetensors: reading");
     TCase *tests = tensor_files_case(suite);
-    tcase_add_test(tests, test_load_mismatch);
-    tcase_add_test(tests, test_not_finite);
-    tcase_add_test(tests, test_shrinks_while_open);
-    tcase_add_test(tests, test_other_kinds);
-    tcase_add_test(tests, test_odd_paths);
-    tcase_add_test(tests, test_unreadable);
-    tcase_add_test(tests, test_cut_anywhere);
-    tcase_add_test(tests, test_flip_any_bit);
-    tcase_add_test(tests, test_flip_any_bit_unchecked);
+    tcase_add_test(tests, tensors_of_another_shape_or_type_are_not_loaded);
+    tcase_add_test(tests, values_that_are_not_finite_are_not_loaded);
+    tcase_add_test(tests, a_file_that_shrinks_while_open_is_refused);
+    tcase_add_test(tests, files_of_other_kinds_are_named);
+    tcase_add_test(tests, only_regular_files_are_read);
+    tcase_add_test(tests, an_unreadable_file_is_refused);
+    tcase_add_test(tests, a_file_cut_anywhere_is_refused);
+    tcase_add_test(tests, a_flipped_bit_is_noticed);
+    tcase_add_test(tests, a_flipped_bit_without_checksums_does_no_harm);
     return suite;
 }

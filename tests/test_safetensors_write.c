@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-START_TEST(test_round_trip)
+START_TEST(tensors_are_read_back_exactly)
 {
     tensor_write_samples();
     SafetensorsFile file;
@@ -38,7 +38,7 @@ START_TEST(test_round_trip)
 }
 END_TEST
 
-START_TEST(test_no_tensors)
+START_TEST(a_file_may_have_no_tensors)
 {
     Error error;
     ck_assert(safetensors_write(tensor_path, NULL, 0, NULL, 0, &error));
@@ -50,7 +50,7 @@ START_TEST(test_no_tensors)
 }
 END_TEST
 
-START_TEST(test_same_bytes)
+START_TEST(the_order_of_tensors_changes_no_byte)
 {
     char *first, *second;
     size_t first_size, second_size;
@@ -75,7 +75,7 @@ START_TEST(test_same_bytes)
 }
 END_TEST
 
-START_TEST(test_golden_bytes)
+START_TEST(a_file_has_the_expected_bytes)
 {
     static const float pair[] = {1, -2.5f};
     const TensorRecord records[] = {{"v", TENSOR_U8, 1, {3}, "ab\n"},
@@ -104,7 +104,7 @@ static void not_saved(const TensorRecord *records, size_t count, const MetadataP
     ck_assert_uint_eq(scratch_count(), 0);
 }
 
-START_TEST(test_write_refused)
+START_TEST(invalid_tensors_are_not_saved)
 {
     const real odd[] = {1, (real)NAN};
     const TensorRecord nan = {"h.0.w", TENSOR_REAL, 1, {2}, odd};
@@ -125,7 +125,7 @@ START_TEST(test_write_refused)
 }
 END_TEST
 
-START_TEST(test_write_fails)
+START_TEST(a_failed_write_leaves_no_file)
 {
     char *there = tensor_path;
     Error error;
@@ -159,11 +159,11 @@ Suite *safetensors_write_suite(void)
 {
     Suite *suite = suite_create("safetensors: writing");
     TCase *tests = tensor_files_case(suite);
-    tcase_add_test(tests, test_round_trip);
-    tcase_add_test(tests, test_no_tensors);
-    tcase_add_test(tests, test_same_bytes);
-    tcase_add_test(tests, test_golden_bytes);
-    tcase_add_test(tests, test_write_refused);
-    tcase_add_test(tests, test_write_fails);
+    tcase_add_test(tests, tensors_are_read_back_exactly);
+    tcase_add_test(tests, a_file_may_have_no_tensors);
+    tcase_add_test(tests, the_order_of_tensors_changes_no_byte);
+    tcase_add_test(tests, a_file_has_the_expected_bytes);
+    tcase_add_test(tests, invalid_tensors_are_not_saved);
+    tcase_add_test(tests, a_failed_write_leaves_no_file);
     return suite;
 }

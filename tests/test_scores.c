@@ -36,7 +36,7 @@ static void note(const char *path, RunScore score)
     ck_assert_msg(scores_note(path, &score, &error), "%s", error.text);
 }
 
-START_TEST(test_scores_notes)
+START_TEST(a_score_replaces_the_one_of_its_protocol)
 {
     char *path = scratch_path(RUN_SCORES), *bytes;
     size_t size;
@@ -59,7 +59,7 @@ START_TEST(test_scores_notes)
 END_TEST
 
 /* The method is part of the protocol; the tuned values are not. */
-START_TEST(test_scores_methods)
+START_TEST(methods_are_part_of_the_protocol)
 {
     char *path = scratch_put(RUN_SCORES, OLD_HEADER "test,16,16,0,9,4,8,2,7.3,5\n"), *bytes;
     size_t size;
@@ -89,7 +89,7 @@ END_TEST
 
 /* Valid rows under the old header, and invalid ones under the new header. */
 #define WORDS_OF_42 "forty-two characters are in these words - 4"
-START_TEST(test_scores_hostile)
+START_TEST(hostile_scores_are_refused_with_the_line)
 {
     static const struct {
         const char *text, *message;
@@ -133,7 +133,7 @@ START_TEST(test_scores_hostile)
 END_TEST
 
 /* A score counts if it is of the best checkpoint, plain, and by the most common protocol. */
-START_TEST(test_scores_of_runs)
+START_TEST(a_run_shows_the_score_of_its_best_checkpoint)
 {
     RunData runs[3];
     free(scratch_put(RUN_SETTINGS, "attn = linear\n"));
@@ -169,10 +169,10 @@ Suite *scores_suite(void)
     TCase *tests = tcase_create("scores");
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, test_scores_notes);
-    tcase_add_test(tests, test_scores_methods);
-    tcase_add_test(tests, test_scores_hostile);
-    tcase_add_test(tests, test_scores_of_runs);
+    tcase_add_test(tests, a_score_replaces_the_one_of_its_protocol);
+    tcase_add_test(tests, methods_are_part_of_the_protocol);
+    tcase_add_test(tests, hostile_scores_are_refused_with_the_line);
+    tcase_add_test(tests, a_run_shows_the_score_of_its_best_checkpoint);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -18,7 +18,7 @@ static void check_safe(const char *text, const char *expected)
     free(shown);
 }
 
-START_TEST(test_print_safe)
+START_TEST(control_characters_are_printed_as_escapes)
 {
     check_safe("", "");
     check_safe("plain\ntext ä € 😀", "plain\ntext ä € 😀");
@@ -43,7 +43,7 @@ static void check_name(const char *name, size_t columns, bool utf8, const char *
     free(shown);
 }
 
-START_TEST(test_safe_name)
+START_TEST(long_names_are_shortened_in_the_middle)
 {
     check_name("linear", 6, false, "linear");
     check_name("a\nb", 80, true, "a\\x0ab");
@@ -66,7 +66,7 @@ static void set_locale(const char *all, const char *ctype, const char *lang)
     setenv("LANG", lang, 1);
 }
 
-START_TEST(test_terminal)
+START_TEST(the_size_of_the_terminal_has_defaults)
 {
     int ends[2];
     ck_assert_int_eq(pipe(ends), 0);
@@ -95,7 +95,7 @@ START_TEST(test_terminal)
 END_TEST
 
 /* Only terminals get colours, so the test opens a pseudo-terminal. */
-START_TEST(test_terminal_colour)
+START_TEST(only_terminals_get_colours)
 {
     int controller = posix_openpt(O_RDWR | O_NOCTTY);
     if (controller < 0 || grantpt(controller) != 0 || unlockpt(controller) != 0)
@@ -123,10 +123,10 @@ Suite *terminal_suite(void)
 {
     Suite *suite = suite_create("terminal");
     TCase *tests = tcase_create("terminal");
-    tcase_add_test(tests, test_print_safe);
-    tcase_add_test(tests, test_safe_name);
-    tcase_add_test(tests, test_terminal);
-    tcase_add_test(tests, test_terminal_colour);
+    tcase_add_test(tests, control_characters_are_printed_as_escapes);
+    tcase_add_test(tests, long_names_are_shortened_in_the_middle);
+    tcase_add_test(tests, the_size_of_the_terminal_has_defaults);
+    tcase_add_test(tests, only_terminals_get_colours);
     suite_add_tcase(suite, tests);
     return suite;
 }

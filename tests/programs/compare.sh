@@ -21,7 +21,7 @@ check 'compare --json has the best loss' near "$(field best_val_loss)" "$best" 1
 for key in groups differences settings scores seeds standard_deviation peak_mb; do
     check "compare --json has $key" prints "\"$key\": "
 done
-works 'compare --csv' "$bin/compare" --csv softmax linear
+works 'compare --csv works' "$bin/compare" --csv softmax linear
 check 'compare --csv prints a header' \
     [ "$(head -n 1 out)" = "run,group,seed,step,epoch,tokens,seconds,\
 train_loss,val_loss,tokens_per_second,peak_mb,corpus" ]
@@ -36,7 +36,7 @@ done
 refused 'compare refuses a --reach that is not a number' 2 "'soon' is not a number" \
     "$bin/compare" --reach 5,soon softmax
 run "$bin/compare" --reach 100,0.001 softmax
-check 'compare --reach' eval "prints 'to 100  *to 0.001' && prints '^softmax .* - '"
+check 'compare --reach shows the epochs to each loss' eval "prints 'to 100  *to 0.001' && prints '^softmax .* - '"
 run "$bin/compare" softmax linear
 check 'compare says that one seed is no evidence' prints 'One seed each'
 run "$bin/compare" softmax seed linear
@@ -73,15 +73,15 @@ run "$bin/compare" wild linear
 check 'compare marks a diverged run' eval "prints '^wild .*diverged' && grep -q 'wild: diverged' err"
 rm -r other one-val wild
 
-works 'compare --svg' "$bin/compare" --svg chart.svg softmax seed linear
+works 'compare --svg works' "$bin/compare" --svg chart.svg softmax seed linear
 check 'compare --svg draws a band for a group' grep -q 'class="band' chart.svg
-works 'compare --title' "$bin/compare" --svg chart.svg --title 'One <title>' softmax linear
+works 'compare --title works' "$bin/compare" --svg chart.svg --title 'One <title>' softmax linear
 check 'the picture has the title' grep -q '<title>One &lt;title&gt;</title>' chart.svg
 
 same_cells() { awk -F '[|]' 'NR == 1 { cells = NF } NF != cells { exit 1 }' out; }
 cp -r softmax pair-1 && cp -r seed pair-2 && cp -r linear lone
 rm -f pair-1/scores.csv pair-2/scores.csv lone/scores.csv
-works 'compare --markdown' "$bin/compare" --markdown pair-1 lone
+works 'compare --markdown works' "$bin/compare" --markdown pair-1 lone
 check 'compare --markdown prints a table with a row for each run' \
     eval 'lines out 4 && same_cells'
 check 'compare --markdown prints titles' \

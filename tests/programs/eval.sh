@@ -74,7 +74,7 @@ refused 'eval refuses a stride longer than the context' 2 '--stride 20' \
 refused 'eval refuses more positions than the model learned' 2 '--window 17' \
     "$bin/eval" softmax text.txt --window 17
 
-refused 'eval with its arguments swapped' 1 'the run comes first' "$bin/eval" text.txt softmax
+refused 'eval explains that its arguments are swapped' 1 'the run comes first' "$bin/eval" text.txt softmax
 
 refuses_wrong_runs eval text.txt
 reports_full_disk eval softmax text.txt

@@ -171,7 +171,7 @@ check 'train names the step of the non-finite value' \
 check 'train names the first tensor with a non-finite value' says 'first: '
 check 'train names the checkpoint to resume from after a non-finite loss' \
     says 'nan/last.safetensors is intact'
-works 'that checkpoint is valid' "$bin/sample" --length 3 nan/last.safetensors
+works 'the checkpoint before a non-finite loss is valid' "$bin/sample" --length 3 nan/last.safetensors
 # shellcheck disable=SC2086
 train skip $explosive --on-nan skip --nan-limit 4 text.txt
 check '--nan-limit ends a run that skips steps' \
@@ -197,7 +197,7 @@ if (ulimit -v 4000000 && "$bin/train" --version) >/dev/null 2>&1; then
     check 'train names a memory limit set by ulimit' \
         eval "wanted=1 phrase=ulimit; well_refused && says 'training needs [0-9]* MB'"
 else
-    echo "skipped: a memory limit, because this build cannot start with one"
+    skip "a memory limit, because this build cannot start with one"
 fi
 
 # --- a full disk ---

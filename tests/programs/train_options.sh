@@ -33,15 +33,16 @@ done
 mkdir -p installed/bin installed/share/linnet/models
 cp "$bin/train" installed/bin
 cp "$top"/models/*.conf installed/share/linnet/models
-works 'train --preset help' installed/bin/train --preset help
+works 'train --preset help works' installed/bin/train --preset help
 check 'train --preset help lists the presets' prints '^ *tiny  *[A-Z]'
-refused 'a preset that was mistyped' 2 "did you mean 'tiny'" \
+refused 'train suggests the preset that was mistyped' 2 "did you mean 'tiny'" \
     installed/bin/train --preset tyni text.txt
-refused 'a kind that was mistyped' 2 "did you mean 'softmax'" "$bin/train" --attn sofmax text.txt
-refused 'an option without effect' 2 '--momentum has no effect here: it needs --optimizer muon' \
+refused 'train suggests the kind that was mistyped' 2 "did you mean 'softmax'" "$bin/train" --attn sofmax text.txt
+refused 'train refuses an option without effect' 2 '--momentum has no effect here: it needs --optimizer muon' \
     "$bin/train" --optimizer adamw --momentum 0.9 text.txt
-works 'train --attn help' "$bin/train" --attn help
+works 'train --attn help works' "$bin/train" --attn help
 check 'train --attn help lists both kinds' eval "prints '^ *softmax ' && prints '^ *linear '"
+check 'train --attn help lists gated-delta' prints '^gated-delta '
 
 works 'train mixes kinds over the layers' "$bin/train" $small --layers 2 --pos auto \
     --attn window+gated-delta --window 4 --steps 3 --run hybrid text.txt
@@ -52,23 +53,21 @@ works 'train runs a list of kinds one after another' \
 check 'a list of kinds ends with a comparison' prints '^linear  *linear '
 check 'a list of kinds leaves every run' \
     [ -f series/softmax/best.safetensors -a -f series/linear/last.safetensors ]
-works 'values of several options in all combinations' "$bin/train" $small --steps 2 \
+works 'train runs the values of several options in all combinations' "$bin/train" $small --steps 2 \
     --attn softmax,linear --seed 1,2 --run parents/of/series text.txt
-check 'each has a directory that says what differs' \
+check 'each of these runs has a directory that says what differs' \
     [ -f parents/of/series/linear-seed2/best.safetensors ]
-check 'and seeds are compared as groups' prints 'linear (2 seeds)'
-refused 'a list for a run that is resumed' 2 'continues one run' \
+check 'the seeds of these runs are compared as groups' prints 'linear (2 seeds)'
+refused 'train refuses a list for a run that it resumes' 2 'continues one run' \
     "$bin/train" --resume softmax --seed 1,2
-refused 'a value twice in a list' 2 "--seed: '1' is listed twice" "$bin/train" --seed 1,1 text.txt
-refused 'a wrong value in a list, before anything is trained' 2 "'x'" \
+refused 'train refuses a value that is twice in a list' 2 "--seed: '1' is listed twice" "$bin/train" --seed 1,1 text.txt
+refused 'train refuses a wrong value in a list before it trains anything' 2 "'x'" \
     "$bin/train" --attn softmax,linear --seed 1,x --run none text.txt
-works 'train --attn help works' "$bin/train" --attn help
-check 'train --attn help lists gated-delta' prints '^gated-delta '
 
 cp "$bin/toy" toy
 works 'the built-in corpus wins over a file of its name' \
     "$bin/train" $small --steps 2 --run built-in toy
-works 'in eval as well' "$bin/eval" built-in toy
+works 'the built-in corpus wins in eval as well' "$bin/eval" built-in toy
 rm toy
 
 # --- wrong input ---

@@ -87,7 +87,7 @@ refused 'train refuses to resume if every checkpoint is damaged' 1 'damaged/last
     \
     "$bin/train" --resume damaged
 cksum damaged/* >sums.after
-check 'that refusal changes no files' same sums.before sums.after
+check 'refusing a run with damaged checkpoints changes no files' same sums.before sums.after
 train torn --stop-after 20 text.txt
 printf '25,1.6' >>torn/log.csv
 resume torn

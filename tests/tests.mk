@@ -1,0 +1,204 @@
+# Everything that tests or measures linnet; README.md says what each target finds and how long it
+# takes.
+
+# --- the test programs ---
+
+TESTS    = $(wildcard tests/*.c)
+SHEETS   = $(wildcard $(patsubst %,%/*.[ch],$(FOLDERS) tests tests/fuzz tests/faults))
+
+define tests_rule
+$(BUILD)/tests-$(1): $(TESTS:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/$(1)/liblinnet.a
+	$$(call say,LD)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS_) $$^ -o $$@ $$(LIBS) $$$$($$(PKG_CONFIG) --libs check)
+endef
+$(foreach real,float double,$(eval $(call tests_rule,$(real))))
+
+# The fuzz targets, with clang's libFuzzer and as a plain replay of stored inputs.
+FUZZ      = $(wildcard tests/fuzz/*.c)
+fuzz_with = $(patsubst %.c,$(BUILD)/float/%.o,$(filter-out tests/fuzz/$(1).c,$(FUZZ)))
+
+$(BUILD)/fuzz-replay: $(call fuzz_with,libfuzzer) $(BUILD)/float/liblinnet.a
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $^ -o $@ $(LIBS)
+
+$(BUILD)/fuzz: $(call fuzz_with,replay) $(BUILD)/float/liblinnet.a
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_) -fsanitize=fuzzer $(LDFLAGS_) $^ -o $@ $(LIBS)
+
+# Programs whose system calls fail on demand, and the driver that makes them fail.
+FAULTY    = train sample eval compare export inspect
+FALLIBLE  = malloc calloc realloc aligned_alloc open_memstream pthread_create open close read \
+            pread write pwrite ftruncate fallocate fsync fdatasync rename link unlink mkdir \
+            fopen fdopen fclose fflush tmpfile opendir readdir access stat fstat lseek readlink \
+            realpath flock inflateInit2_ inflate clock_gettime time
+INJECT    = tests/faults/inject
+FAULTS    = $(filter-out $(INJECT).c,$(wildcard tests/faults/*.c))
+
+define faulty_rule
+$(BUILD)/faulty/$(1): $(BUILD)/float/$(main_of_$(1)).o $(BUILD)/float/$(INJECT).o $(BUILD)/float/liblinnet.a
+	@mkdir -p $$(@D)
+	$$(call say,LD)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS_) $$(FALLIBLE:%=-Wl,--wrap=%) $$^ -o $$@ $$(LIBS)
+endef
+$(foreach program,$(FAULTY),$(eval $(call faulty_rule,$(program))))
+
+$(BUILD)/faults: $(FAULTS:%.c=$(BUILD)/float/%.o) $(BUILD)/float/liblinnet.a
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $^ -o $@ $(LIBS)
+
+# --- make test ---
+
+# Every part is a target, so that all cores work at once: "make check-programs" runs one.
+CHECKS = includes double float replay get-ptb programs manual report experiment faults
+check: $(CHECKS:%=check-%)
+
+check-includes:
+	sh tests/includes.sh
+check-double check-float: check-%: $(BUILD)/tests-%
+	$<
+check-replay: $(BUILD)/fuzz-replay
+	$< tests/fuzz/seeds tests/fuzz/regressions
+check-get-ptb:
+	sh tests/get-ptb.sh
+check-programs check-report check-experiment: check-%: all
+	sh tests/$*.sh $(BIN)
+check-manual: all
+	MAKE='$(MAKE)' sh tests/manual.sh $(BIN) $(BUILD)
+check-faults: $(BUILD)/faults $(FAULTY:%=$(BUILD)/faulty/%)
+	$< quick $(BUILD)/faulty
+
+# --- more tests ---
+
+# variant(NAME,TARGET,SETTINGS): makes a target with other flags, in a directory of its own,
+# with longer timeouts.
+variant  = +@CK_TIMEOUT_MULTIPLIER=20 $(MAKE) --no-print-directory $(2) \
+             BUILD=$(BUILD)/$(1) BIN=$(BUILD)/$(1)/bin $(3)
+SANITIZE = -O1 -g $(ARCH) -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+asan: deps
+	$(call variant,asan,sanitized,PROTECT= \
+	  OPTIMISE="$(SANITIZE) -fsanitize=address -fsanitize=undefined -fsanitize=float-cast-overflow")
+
+sanitized: $(patsubst %,check-%,double float replay programs report experiment faults)
+
+# A run that is killed and resumed for two hours.
+MINUTES ?= 120
+soak: deps
+	@$(MAKE) --no-print-directory all
+	sh tests/soak.sh $(BIN) $(MINUTES)
+
+# Data-parallel training with several processes, and with several machines.
+mpi_programs = $(MAKE) --no-print-directory all MPI=1 BUILD=$(BUILD)/mpi BIN=$(BUILD)/mpi/bin
+ranks:
+	@$(MAKE) --no-print-directory deps MPI=1
+	@$(MAKE) --no-print-directory all
+	@$(mpi_programs)
+	sh tests/ranks.sh $(BUILD)/mpi/bin $(BIN)
+	sh tests/network.sh $(BUILD)/mpi/bin $(BIN)
+
+# Measures data-parallel training on networks of several speeds; SCALE has options for bench.
+SCALE ?= --preset article --layers 4 --dim 256 --ffn 0
+scale:
+	@$(MAKE) --no-print-directory deps MPI=1
+	@$(mpi_programs)
+	sh tests/scale.sh $(BUILD)/mpi/bin $(SCALE)
+
+# Failing system calls, kill -9, power failures and full disks; "make test" runs a part of it.
+faults: deps
+	@$(MAKE) --no-print-directory faulted
+faulted: $(BUILD)/faults $(FAULTY:%=$(BUILD)/faulty/%)
+	$< whole $(BUILD)/faulty
+
+# Data races in the thread team and in everything that runs on it.
+tsan: deps
+	$(call variant,tsan,threads,PROTECT= OPTIMISE="$(SANITIZE) -fsanitize=thread")
+
+threads: all $(BUILD)/tests-float
+	for suite in team panel 'mixer layers' carry step; do \
+	  CK_RUN_SUITE="$$suite" $(BUILD)/tests-float || exit 1; \
+	done
+	sh tests/smoke.sh $(BIN)
+
+# valgrind does not know AVX-512, nor other instructions that are newer than Haswell.
+VALGRIND = valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite
+valgrind: deps
+	$(call variant,valgrind,observed,ARCH=$(call if_known,-march=haswell) \
+	  OPTIMISE="-O1 -g $(call if_known,-march=haswell)")
+
+observed: all $(BUILD)/tests-float
+	for suite in core file options tokenizers vocabulary corpus 'safetensors: reading' \
+	    checkpoint runlog learning; do \
+	  OPENBLAS_CORETYPE=Haswell CK_RUN_SUITE="$$suite" $(VALGRIND) $(BUILD)/tests-float || exit 1; \
+	done
+	OPENBLAS_CORETYPE=Haswell sh tests/smoke.sh $(BIN) $(VALGRIND)
+
+# Runs every target of tests/fuzz for SECONDS with clang's libFuzzer; TARGETS="corpus detok"
+# runs only those two. clang's warnings are off: builds with gcc check them.
+SECONDS ?= 20
+fuzzer:
+	@echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
+	 clang -x c -fsanitize=fuzzer - -o /dev/null 2>/dev/null || \
+	 { echo "make fuzz needs clang and its libFuzzer (Debian: clang, libclang-rt-*-dev)." >&2; exit 1; }
+fuzz: fuzzer
+	$(call variant,fuzz,fuzzed,CC=clang PROTECT= WARNINGS=-w SECONDS=$(SECONDS) \
+	  OPTIMISE="$(SANITIZE) -fsanitize=address -fsanitize=undefined -fsanitize=fuzzer-no-link")
+
+fuzzed: $(BUILD)/fuzz
+	sh tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS) $(TARGETS)
+
+# Two checks are off because of false positives: one thinks that memcpy initialises nothing
+# (valgrind finds uninitialised memory), the other that an empty array has elements (clang-tidy
+# finds null dereferences).
+ANALYZE = -fanalyzer -Wno-analyzer-use-of-uninitialized-value -Wno-analyzer-null-dereference
+analyze:
+	$(call variant,analyze,all,WERROR=1 PROTECT= OPTIMISE=-O0 CFLAGS="$(ANALYZE)")
+
+# Two checks are off: they lose track of values in loops and calls, and report false positives.
+cppcheck:
+	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
+	  --library=tests/cppcheck.cfg \
+	  --suppress=ctuuninitvar --suppress=invalidFunctionArg --suppress=toomanyconfigs -I . $(SOURCES) $(MAINS)
+
+# Line coverage of src, data, models and train. gcov follows a program through exec only when it
+# is compiled as GNU C.
+coverage: deps
+	$(call variant,coverage,covered,PROTECT= OPTIMISE="-O1 -g $(ARCH) --coverage" CFLAGS=-std=gnu11)
+
+covered: $(patsubst %,check-%,float programs manual report)
+	OPENBLAS_CORETYPE=Haswell CK_RUN_SUITE=team $(BUILD)/tests-float
+	sh tests/coverage.sh $(BUILD)
+
+# Runs are bit-identical whatever their surroundings.
+determinism: all
+	sh tests/determinism.sh $(BIN)
+
+# Builds in unusual places.
+building:
+	MAKE='$(MAKE)' sh tests/building.sh
+
+# Nearly everything; half an hour.
+test-long: test determinism building ranks asan tsan valgrind faults fuzz analyze cppcheck lint
+
+# linnet's files, read by the Python programs they are made for, in a virtual environment. The
+# light part does without torch.
+interop: all
+	sh tests/interop/run.sh $(BIN) $(BUILD)/interop
+interop-light: all
+	sh tests/interop/run.sh $(BIN) $(BUILD)/interop light
+
+# Training speed, in turns with PyTorch in a Python environment of its own.
+peers: all
+	sh eval/bench/peers.sh $(BIN) $(BUILD)/peers
+
+# Two checks are off: one asks for the functions of C11's Annex K, which glibc does not have, and
+# one does not understand va_start.
+TIDY = -clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling,-clang-analyzer-valist.Uninitialized
+
+lint:
+	@$(MAKE) --no-print-directory all WERROR=1 BUILD=build/lint BIN=build/lint/bin
+	clang-format --dry-run -Werror $(SHEETS)
+	clang-tidy --quiet --checks='$(TIDY)' $(SOURCES) $(MAINS) -- -std=c11 $(CPPFLAGS_)
+
+.PHONY: check $(CHECKS:%=check-%) asan sanitized soak ranks scale faults faulted tsan threads \
+        valgrind observed fuzzer fuzz fuzzed analyze cppcheck coverage covered determinism \
+        building test-long interop interop-light peers lint
