@@ -11,8 +11,8 @@ int main(int argc, char **argv)
     (void)argc;
     gemm_choose_kernels(argv);
     program_name_set(argv[0]);
-    setenv("CK_DEFAULT_TIMEOUT", "60",
-           0); /* seconds per test; the default of 4 is too short on a busy machine */
+    /* Seconds per test; the default of 4 is too short on a busy machine and for sanitizers. */
+    setenv("CK_DEFAULT_TIMEOUT", "60", 0);
     SRunner *runner = srunner_create(attention_suite());
     srunner_add_suite(runner, decay_suite());
     srunner_add_suite(runner, panel_suite());

@@ -30,6 +30,17 @@ void support_check_error(const Error *error, const char *about, const char *phra
                       *c);
 }
 
+void support_settle(Settings *settings, const char *lines)
+{
+    OptionGroup groups[GROUP_COUNT];
+    Error error;
+    settings_groups(settings, groups);
+    options_set_defaults(groups, GROUP_COUNT);
+    ck_assert_msg(options_read_text(groups, GROUP_COUNT, lines, "here", &error), "%s",
+                  error.text);
+    ck_assert_msg(config_check(&settings->model, &error), "%s", error.text);
+}
+
 Choices one_kind(size_t kind)
 {
     return (Choices){1, {kind}};

@@ -3,6 +3,7 @@
 #define LINNET_TEST_SUPPORT_H
 
 #include "models/update.h"
+#include "train/loop/options.h"
 
 #include <check.h>
 
@@ -11,6 +12,9 @@ bool support_same_files(const char *a, const char *b);
 
 /* The error must be one line that names its subject and contains a phrase. */
 void support_check_error(const Error *error, const char *about, const char *phrase);
+
+/* Settings as train has them: the defaults, changed by lines "name = value". */
+void support_settle(Settings *settings, const char *lines);
 
 /* One kind for all layers, and a position encoding that it supports. */
 Choices one_kind(size_t kind);

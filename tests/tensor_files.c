@@ -22,7 +22,6 @@ TCase *tensor_files_case(Suite *suite)
 {
     enum { PATIENCE = 30 }; /* seconds: a busy disk is no failure */
     TCase *tests = tcase_create("files");
-    tcase_set_timeout(tests, PATIENCE);
     tcase_add_unchecked_fixture(tests, make, unmake);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
     suite_add_tcase(suite, tests);

@@ -134,10 +134,8 @@ END_TEST
 
 Suite *batches_suite(void)
 {
-    enum { PATIENCE = 60 }; /* seconds: sanitizers are slow */
     Suite *suite = suite_create("batches");
     TCase *tests = tcase_create("batches");
-    tcase_set_timeout(tests, PATIENCE);
     tcase_add_test(tests, every_token_is_a_target_once_per_epoch);
     tcase_add_test(tests, batches_depend_only_on_seed_and_epoch);
     suite_add_tcase(suite, tests);

@@ -216,7 +216,6 @@ Suite *chart_suite(void)
 {
     Suite *suite = suite_create("chart");
     TCase *tests = tcase_create("chart");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, charts_of_odd_values_are_drawn);
     tcase_add_test(tests, a_million_points_fit_the_chart);
     tcase_add_test(tests, many_long_and_hostile_names_fit_the_chart);

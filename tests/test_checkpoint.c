@@ -203,7 +203,6 @@ Suite *checkpoint_suite(void)
 {
     Suite *suite = suite_create("checkpoint");
     TCase *tests = tcase_create("checkpoint");
-    tcase_set_timeout(tests, 60);
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
     tcase_add_test(tests, round_trip_is_bit_identical);

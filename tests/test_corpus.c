@@ -34,6 +34,15 @@ static void expect_no_corpus(const char *name, const CorpusOptions *options, con
     ck_says(error, part);
 }
 
+/* The same for a file of this text. */
+static void expect_no_corpus_in(const char *name, const char *text,
+                                const CorpusOptions *options, const char *part)
+{
+    char *path = scratch_put(name, text);
+    expect_no_corpus(path, options, part);
+    free(path);
+}
+
 /* The tokens of a split as text. */
 static char *words_of(const Corpus *corpus, const CorpusSplit *split)
 {
@@ -83,9 +92,7 @@ START_TEST(one_file_is_split_by_lines)
     expect_split(&corpus, &corpus.test, "a <unk> <eos> ");
     corpus_free(&corpus);
     free(path);
-    path = scratch_put("two", "a\nb\n");
-    expect_no_corpus(path, &plain, "2 lines are too few");
-    free(path);
+    expect_no_corpus_in("two", "a\nb\n", &plain, "2 lines are too few");
 }
 END_TEST
 
@@ -129,11 +136,8 @@ START_TEST(empty_corpora_are_refused)
     static const char *const texts[] = {"", "\n\n\n\n", " \t\r\n \n\v\n", "\xEF\xBB\xBF\n"};
     CorpusOptions options = plain;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        for (options.tokenizer = 0; tokenizer_find(options.tokenizer); options.tokenizer++) {
-            char *path = scratch_put("empty", texts[i]);
-            expect_no_corpus(path, &options, "the corpus is empty");
-            free(path);
-        }
+        for (options.tokenizer = 0; tokenizer_find(options.tokenizer); options.tokenizer++)
+            expect_no_corpus_in("empty", texts[i], &options, "the corpus is empty");
 }
 END_TEST
 
@@ -199,10 +203,8 @@ END_TEST
 
 START_TEST(carriage_returns_alone_end_no_line)
 {
-    char *path = scratch_put("mac", "a b\rc\ra\rb\r");
-    expect_no_corpus(path, &plain, "1 line is too few");
-    free(path);
-    path = scratch_put("mixed", "a\rb\nc\nd\n");
+    expect_no_corpus_in("mac", "a b\rc\ra\rb\r", &plain, "1 line is too few");
+    char *path = scratch_put("mixed", "a\rb\nc\nd\n");
     Corpus corpus = load(path, &plain);
     expect_split(&corpus, &corpus.train, "a b <eos> ");
     corpus_free(&corpus);
@@ -411,10 +413,8 @@ END_TEST
 
 Suite *corpus_suite(void)
 {
-    enum { PATIENCE = 60 }; /* seconds: sanitizers are slow */
     Suite *suite = suite_create("corpus");
     TCase *tests = tcase_create("corpus");
-    tcase_set_timeout(tests, PATIENCE);
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_test(tests, one_file_is_split_by_lines);
     tcase_add_test(tests, separate_split_files_take_precedence);

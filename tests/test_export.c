@@ -130,34 +130,26 @@ END_TEST
 
 START_TEST(features_that_gpt2_lacks_are_refused)
 {
-    ModelConfig config = gpt2();
-    config.norm = NORM_POST;
-    check_refused(config, "--norm post");
-    config = gpt2();
-    config.positions = POSITIONS_ROTARY;
-    check_refused(config, "--pos rotary");
-    config = gpt2();
-    config.head_bias = HEAD_BIAS_UNIGRAM;
-    check_refused(config, "--head-bias");
-    config = gpt2();
-    config.qk_norm = true;
-    check_refused(config, "--qk-norm");
-    config = gpt2();
-    config.value_residual = true;
-    check_refused(config, "--value-residual");
-    config = gpt2();
-    config.convolution = CONVOLUTION_YES;
-    check_refused(config, "--conv");
-    config = gpt2();
-    config.head_norm = WISH_YES;
-    check_refused(config, "--head-norm");
-    config = gpt2();
-    config.gate = WISH_YES;
-    check_refused(config, "--out-gate");
-    config = gpt2();
-    while (strcmp(activation_name(config.activation), "swiglu") != 0)
-        config.activation++;
-    check_refused(config, "swiglu");
+    static const struct {
+        const char *option, *value, *phrase;
+    } features[] = {{"norm", "post", "--norm post"},
+                    {"pos", "rotary", "--pos rotary"},
+                    {"head-bias", "unigram", "--head-bias"},
+                    {"qk-norm", "yes", "--qk-norm"},
+                    {"value-residual", "yes", "--value-residual"},
+                    {"conv", "yes", "--conv"},
+                    {"head-norm", "yes", "--head-norm"},
+                    {"out-gate", "yes", "--out-gate"},
+                    {"act", "swiglu", "swiglu"}};
+    for (size_t i = 0; i < COUNT(features); i++) {
+        ModelConfig config = gpt2();
+        const OptionGroup group = {"Model", model_option_rows, model_option_count, &config};
+        Error error;
+        ck_assert_msg(options_set(&group, 1, features[i].option, features[i].value,
+                                  features[i].option, &error),
+                      "%s", error.text);
+        check_refused(config, features[i].phrase);
+    }
 }
 END_TEST
 
@@ -545,7 +537,6 @@ Suite *export_suite(void)
 {
     Suite *suite = suite_create("export");
     TCase *tests = tcase_create("export");
-    tcase_set_timeout(tests, 60);
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
     tcase_add_test(tests, an_export_directory_is_complete_or_absent);

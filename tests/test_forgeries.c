@@ -185,7 +185,6 @@ Suite *forgeries_suite(void)
 {
     Suite *suite = suite_create("forgeries");
     TCase *tests = tcase_create("forgeries");
-    tcase_set_timeout(tests, 60);
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
     tcase_add_loop_test(tests, valid_checkpoint_is_accepted, 0, COUNT(honest));

@@ -369,7 +369,6 @@ Suite *learning_suite(void)
 {
     Suite *suite = suite_create("learning");
     TCase *tests = tcase_create("learning");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, adamw_matches_its_formula);
     tcase_add_test(tests, muon_orthogonalises_the_update);
     tcase_add_test(tests, square_sums_use_double);

@@ -260,7 +260,6 @@ Suite *numbers_suite(void)
 {
     Suite *suite = suite_create("numbers");
     TCase *tests = tcase_create("numbers");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, random_streams_match_golden_values);
     tcase_add_test(tests, every_purpose_seed_and_step_has_its_own_stream);
     tcase_add_test(tests, uniform_and_normal_numbers_have_their_moments);

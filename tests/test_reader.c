@@ -15,12 +15,12 @@
 
 #define MOST_MB ((size_t)8)
 
-static void expect_bytes(const char *path, const void *expected, size_t count)
+static void expect_bytes(const char *path, size_t most_mb, const void *expected, size_t count)
 {
     Error error = {""};
     char *bytes;
     size_t size;
-    ck_assert_msg(reader_read(path, MOST_MB, &bytes, &size, &error), "%s", error.text);
+    ck_assert_msg(reader_read(path, most_mb, &bytes, &size, &error), "%s", error.text);
     ck_assert_uint_eq(size, count);
     ck_assert_mem_eq(bytes, expected, count);
     ck_assert_int_eq(bytes[size], 0);
@@ -38,25 +38,38 @@ static void expect_refusal(const char *path, size_t most_mb, const char *part)
     ck_says(error, reader_name(path));
 }
 
+/* The same for a file of these bytes. */
+static void expect_file(const char *name, const void *bytes, size_t size, size_t most_mb,
+                        const void *expected, size_t count)
+{
+    char *path = scratch_put_bytes(name, bytes, size);
+    expect_bytes(path, most_mb, expected, count);
+    free(path);
+}
+
+static void expect_refused_file(const char *name, const void *bytes, size_t size,
+                                size_t most_mb, const char *part)
+{
+    char *path = scratch_put_bytes(name, bytes, size);
+    expect_refusal(path, most_mb, part);
+    free(path);
+}
+
 START_TEST(reader_reads_plain_files)
 {
     static const char *const texts[] = {"", "\x1f", "x", "two\nlines\n"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        char *path = scratch_put("plain.gz",
-                                 texts[i]); /* the name alone does not make it gzip */
-        expect_bytes(path, texts[i], strlen(texts[i]));
-        free(path);
-    }
-    char *path = scratch_put_bytes("zeros", "a\0b\0", 4);
-    expect_bytes(path, "a\0b\0", 4);
-    free(path);
+    /* The name alone does not make it gzip. */
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        expect_file("plain.gz", texts[i], strlen(texts[i]), MOST_MB, texts[i],
+                    strlen(texts[i]));
+    expect_file("zeros", "a\0b\0", 4, MOST_MB, "a\0b\0", 4);
 }
 END_TEST
 
 START_TEST(reader_unpacks_members_once)
 {
     enum { LARGE = 300000 };
-    char *large = memory_take(LARGE, 1, "a text"), *packed = NULL, *path;
+    char *large = memory_take(LARGE, 1, "a text"), *packed = NULL;
     size_t size = 0, first;
     for (size_t i = 0; i < LARGE; i++)
         large[i] = (char)(i * i >> 7);
@@ -64,21 +77,15 @@ START_TEST(reader_unpacks_members_once)
     first = size;
     scratch_pack(&packed, &size, "", 0);
     scratch_pack(&packed, &size, large + LARGE / 3, LARGE - LARGE / 3);
-    path = scratch_put_bytes("corpus.txt", packed, size);
-    expect_bytes(path, large, LARGE);
-    free(path);
+    expect_file("corpus.txt", packed, size, MOST_MB, large, LARGE);
 
     char *nothing = NULL, *nested = NULL;
     size_t nothing_size = 0, nested_size = 0;
     scratch_pack(&nothing, &nothing_size, "", 0);
-    path = scratch_put_bytes("nothing.gz", nothing, nothing_size);
-    expect_bytes(path, "", 0);
-    free(path);
+    expect_file("nothing.gz", nothing, nothing_size, MOST_MB, "", 0);
     free(nothing);
     scratch_pack(&nested, &nested_size, packed, first);
-    path = scratch_put_bytes("nested.gz", nested, nested_size);
-    expect_bytes(path, packed, first);
-    free(path);
+    expect_file("nested.gz", nested, nested_size, MOST_MB, packed, first);
     free(nested);
     free(packed);
     free(large);
@@ -93,23 +100,19 @@ START_TEST(reader_refuses_every_truncation)
     first = size;
     scratch_pack(&packed, &size, "and another\n", 12);
     for (size_t length = 2; length < size; length++) {
-        char *path = scratch_put_bytes("cut.gz", packed, length);
         if (length == first) /* a complete file here */
-            expect_bytes(path, "one line\n", 9);
+            expect_file("cut.gz", packed, length, MOST_MB, "one line\n", 9);
         else
-            expect_refusal(path, MOST_MB, length == first + 1 ? "not gzip" : "breaks off");
-        free(path);
+            expect_refused_file("cut.gz", packed, length, MOST_MB,
+                                length == first + 1 ? "not gzip" : "breaks off");
     }
     /* Zeros that exactly fill the output buffer when the input ends. */
     enum { ROOM = 1 << 16, TAIL = 16 };
     char *zeros = memory_take(ROOM, 1, "zeros");
     size = 0;
     scratch_pack(&packed, &size, zeros, ROOM);
-    for (size_t missing = 1; missing <= TAIL; missing++) {
-        char *path = scratch_put_bytes("cut.gz", packed, size - missing);
-        expect_refusal(path, MOST_MB, "breaks off");
-        free(path);
-    }
+    for (size_t missing = 1; missing <= TAIL; missing++)
+        expect_refused_file("cut.gz", packed, size - missing, MOST_MB, "breaks off");
     free(zeros);
     free(packed);
 }
@@ -118,32 +121,27 @@ END_TEST
 START_TEST(reader_refuses_damage)
 {
     enum { CHECKSUM = 8, LENGTH = 4, METHOD = 2 };
-    char *packed = NULL, *path;
+    char *packed = NULL;
     size_t size = 0;
     scratch_pack(&packed, &size, "some text to be damaged\n", 24);
     const size_t places[] = {METHOD, size / 2, size - CHECKSUM, size - LENGTH};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         packed[places[i]] ^= 0x55;
-        path = scratch_put_bytes("bad.gz", packed, size);
-        expect_refusal(path, MOST_MB, "gzip data");
+        expect_refused_file("bad.gz", packed, size, MOST_MB, "gzip data");
         packed[places[i]] ^= 0x55;
-        free(path);
     }
     static const char *const tails[] = {"garbage", "\x1f", "\x1f\x8b", "\n"};
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
         char *whole = memory_take(size + strlen(tails[i]), 1, "a file");
         memcpy(whole, packed, size);
         memcpy(whole + size, tails[i], strlen(tails[i]));
-        path = scratch_put_bytes("tail.gz", whole, size + strlen(tails[i]));
-        expect_refusal(path, MOST_MB, i == 2 ? "breaks off" : "not gzip");
-        free(path);
+        expect_refused_file("tail.gz", whole, size + strlen(tails[i]), MOST_MB,
+                            i == 2 ? "breaks off" : "not gzip");
         free(whole);
     }
     char *zero = memory_take(size + 1, 1, "a file"); /* padding is garbage, too */
     memcpy(zero, packed, size);
-    path = scratch_put_bytes("padded.gz", zero, size + 1);
-    expect_refusal(path, MOST_MB, "not gzip");
-    free(path);
+    expect_refused_file("padded.gz", zero, size + 1, MOST_MB, "not gzip");
     free(zero);
     free(packed);
 }
@@ -152,29 +150,14 @@ END_TEST
 START_TEST(reader_stops_at_the_cap)
 {
     enum { MB = 1000000 };
-    char *zeros = memory_take(MB + 1, 1, "zeros"), *packed = NULL, *path;
+    char *zeros = memory_take(MB + 1, 1, "zeros"), *packed = NULL;
     size_t size = 0;
-    path = scratch_put_bytes("exact", zeros, MB);
-    char *bytes;
-    size_t count;
-    Error error;
-    ck_assert(reader_read(path, 1, &bytes, &count, &error));
-    ck_assert_uint_eq(count, MB);
-    free(bytes);
-    free(path);
-    path = scratch_put_bytes("above", zeros, MB + 1);
-    expect_refusal(path, 1, "--max-input-mb");
-    free(path);
+    expect_file("exact", zeros, MB, 1, zeros, MB);
+    expect_refused_file("above", zeros, MB + 1, 1, "--max-input-mb");
     scratch_pack(&packed, &size, zeros, MB); /* a thousand bytes that unpack to very many */
-    path = scratch_put_bytes("exact.gz", packed, size);
-    ck_assert(reader_read(path, 1, &bytes, &count, &error));
-    ck_assert_uint_eq(count, MB);
-    free(bytes);
-    free(path);
+    expect_file("exact.gz", packed, size, 1, zeros, MB);
     scratch_pack(&packed, &size, "x", 1);
-    path = scratch_put_bytes("bomb.gz", packed, size);
-    expect_refusal(path, 1, "more than 1 MB");
-    free(path);
+    expect_refused_file("bomb.gz", packed, size, 1, "more than 1 MB");
     expect_refusal("/dev/zero", 1, "--max-input-mb");
     free(packed);
     free(zeros);
@@ -250,7 +233,7 @@ START_TEST(reader_reads_pipes)
     char *path = scratch_path("fifo");
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     pid_t child = write_in_child(path, -1);
-    expect_bytes(path, "first second\n", 13);
+    expect_bytes(path, MOST_MB, "first second\n", 13);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
     free(path);
@@ -259,7 +242,7 @@ START_TEST(reader_reads_pipes)
     child = write_in_child(NULL, ends[1]);
     close(ends[1]);
     dup2(ends[0], STDIN_FILENO);
-    expect_bytes("-", "first second\n", 13);
+    expect_bytes("-", MOST_MB, "first second\n", 13);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     dup2(before, STDIN_FILENO);
     close(before);
@@ -269,10 +252,8 @@ END_TEST
 
 Suite *reader_suite(void)
 {
-    enum { PATIENCE = 60 }; /* seconds: sanitizers are slow */
     Suite *suite = suite_create("reader");
     TCase *tests = tcase_create("reader");
-    tcase_set_timeout(tests, PATIENCE);
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_test(tests, reader_reads_plain_files);
     tcase_add_test(tests, reader_unpacks_members_once);

@@ -89,15 +89,9 @@ static void settle(Trainer *trainer)
     scratch_write(corpus, text, strlen(text));
     free(text);
     *trainer = (Trainer){0};
-    OptionGroup groups[GROUP_COUNT];
-    Error error;
     text = text_format("layers = 1\ndim = 8\nheads = 2\ncontext = 8\nbatch = 2\ncorpus = %s\n",
                        corpus);
-    settings_groups(&trainer->settings, groups);
-    options_set_defaults(groups, GROUP_COUNT);
-    ck_assert_msg(options_read_text(groups, GROUP_COUNT, text, "here", &error), "%s",
-                  error.text);
-    ck_assert_msg(config_check(&trainer->settings.model, &error), "%s", error.text);
+    support_settle(&trainer->settings, text);
     free(text);
     free(corpus);
 }

@@ -282,7 +282,6 @@ Suite *step_suite(void)
 {
     Suite *suite = suite_create("step");
     TCase *tests = tcase_create("step");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, backward_is_deterministic);
     tcase_add_test(tests, shards_are_summed_in_fixed_order);
     tcase_add_test(tests, shares_cover_the_whole);

@@ -391,7 +391,6 @@ Suite *team_suite(void)
 {
     Suite *suite = suite_create("team");
     TCase *tests = tcase_create("team");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, every_tile_runs_once);
     tcase_add_test(tests, teams_come_and_go);
     tcase_add_test(tests, tiles_cover_the_whole);

@@ -51,17 +51,11 @@ static const char recipe[] =
 static void settle(Trainer *trainer, size_t kind, const char *more)
 {
     *trainer = (Trainer){0};
-    OptionGroup groups[GROUP_COUNT];
-    Error error;
     char *text = text_format("%sattn = %s\ncorpus = %s\n%s", recipe, attention_name(kind),
                              corpus_path, more);
     if (attention_find(kind)->has_weights)
         text_append(&text, "attn-dropout = 0.1\n");
-    settings_groups(&trainer->settings, groups);
-    options_set_defaults(groups, GROUP_COUNT);
-    ck_assert_msg(options_read_text(groups, GROUP_COUNT, text, "here", &error), "%s",
-                  error.text);
-    ck_assert_msg(config_check(&trainer->settings.model, &error), "%s", error.text);
+    support_settle(&trainer->settings, text);
     free(text);
 }
 

@@ -187,10 +187,8 @@ END_TEST
 
 Suite *vocabulary_suite(void)
 {
-    enum { PATIENCE = 60 }; /* seconds: sanitizers are slow */
     Suite *suite = suite_create("vocabulary");
     TCase *tests = tcase_create("vocabulary");
-    tcase_set_timeout(tests, PATIENCE);
     tcase_add_test(tests, words_are_ordered_by_frequency_then_occurrence);
     tcase_add_test(tests, limits_keep_the_special_tokens);
     tcase_add_test(tests, stored_vocabularies_are_read_back);
