@@ -131,7 +131,7 @@ END
 }
 
 if [ -z "$browser" ]; then
-    echo 'skipped: using the page in a browser, because chromium is not installed'
+    skip 'using the page in a browser: chromium is not installed'
 else
     used 'one run' 1280 plain
     used 'seeds' 1280 plain plain-2 writer

@@ -1,10 +1,8 @@
 #!/bin/sh
-# Tests bench.
+# Tests bench: every command measures a tiny model once.
 . "$(dirname -- "$0")/../commands.sh"
 
 explains_itself bench
-
-# --- speed ---
 
 run "$bin/bench" gemm --json --dim 32 --heads 2 --batch 2 --repeats 1
 check 'bench gemm reports the peak speed' prints '"roof_gflops": .*"kernel": '

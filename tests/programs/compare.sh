@@ -8,7 +8,7 @@ train linear --attn linear text.txt
 train seed --seed 2 text.txt
 best=$(best_loss softmax)
 
-# --- compare ---
+# --- text, JSON, CSV ---
 
 run "$bin/compare" softmax linear
 check 'compare works' exits 0
@@ -36,7 +36,8 @@ done
 refused 'compare refuses a --reach that is not a number' 2 "'soon' is not a number" \
     "$bin/compare" --reach 5,soon softmax
 run "$bin/compare" --reach 100,0.001 softmax
-check 'compare --reach shows the epochs to each loss' eval "prints 'to 100  *to 0.001' && prints '^softmax .* - '"
+check 'compare --reach shows the epochs to each loss' \
+    eval "prints 'to 100  *to 0.001' && prints '^softmax .* - '"
 run "$bin/compare" softmax linear
 check 'compare says that one seed is no evidence' prints 'One seed each'
 run "$bin/compare" softmax seed linear
@@ -49,6 +50,9 @@ check 'compare --no-group lists every run' eval "prints '^softmax ' && prints '^
 run env LC_ALL=C.UTF-8 "$bin/compare" --color always --width 40 --height 12 softmax seed linear
 check 'compare fits --width' \
     [ "$(sed "s/$escape\[[0-9;]*m//g" out | LC_ALL=C.UTF-8 wc -L)" -le 40 ]
+
+# --- several corpora, odd runs ---
+
 sed 's/^corpus = .*/corpus = other.txt/' softmax/settings.conf >other.conf
 cp -r softmax other && mv other.conf other/settings.conf
 run "$bin/compare" softmax other linear
@@ -70,13 +74,18 @@ check 'compare draws the training loss of a run with one validation' prints 'one
 awk -F , -v OFS=, 'NR > 1 { $6 = "nan" } { print }' softmax/log.csv >nan.csv
 cp -r softmax wild && mv nan.csv wild/log.csv
 run "$bin/compare" wild linear
-check 'compare marks a diverged run' eval "prints '^wild .*diverged' && grep -q 'wild: diverged' err"
+check 'compare marks a diverged run' \
+    eval "prints '^wild .*diverged' && grep -q 'wild: diverged' err"
 rm -r other one-val wild
+
+# --- pictures ---
 
 works 'compare --svg works' "$bin/compare" --svg chart.svg softmax seed linear
 check 'compare --svg draws a band for a group' grep -q 'class="band' chart.svg
 works 'compare --title works' "$bin/compare" --svg chart.svg --title 'One <title>' softmax linear
 check 'the picture has the title' grep -q '<title>One &lt;title&gt;</title>' chart.svg
+
+# --- Markdown, and test losses over seeds ---
 
 same_cells() { awk -F '[|]' 'NR == 1 { cells = NF } NF != cells { exit 1 }' out; }
 cp -r softmax pair-1 && cp -r seed pair-2 && cp -r linear lone
@@ -125,6 +134,8 @@ check 'compare compares test losses over seeds' prints '^Test loss against pair 
 run "$bin/compare" --json pair-1 pair-2 more-1 more-2
 check 'compare --json has a confidence interval of test losses' \
     prints '"test_low": -[0-9.]*, "test_high": [0-9.]*}'
+
+# --- refusals ---
 
 refused 'compare refuses to start without a run' 2 'run' "$bin/compare"
 mkdir -p empty

@@ -6,7 +6,7 @@ explains_itself eval
 train softmax text.txt
 train linear --attn linear text.txt
 
-# --- eval ---
+# --- losses ---
 
 best=$(best_loss softmax)
 eval_json softmax text.txt && cp out first
@@ -68,14 +68,15 @@ check "eval leaves a foreign scores.csv unchanged" \
 refused 'compare refuses a foreign scores.csv' 1 'scores.csv:1: not the scores' \
     "$bin/compare" noted
 
+# --- refusals ---
+
 refused 'eval refuses a missing corpus' 1 'missing.txt' "$bin/eval" softmax missing.txt
 refused 'eval refuses a stride longer than the context' 2 '--stride 20' \
     "$bin/eval" softmax text.txt --window 16 --stride 20
 refused 'eval refuses more positions than the model learned' 2 '--window 17' \
     "$bin/eval" softmax text.txt --window 17
-
-refused 'eval explains that its arguments are swapped' 1 'the run comes first' "$bin/eval" text.txt softmax
-
+refused 'eval explains that its arguments are swapped' 1 'the run comes first' \
+    "$bin/eval" text.txt softmax
 refuses_wrong_runs eval text.txt
 reports_full_disk eval softmax text.txt
 

@@ -73,8 +73,8 @@ run "$bin/eval" carrying text.txt --temperature 1.2 --cache 20 --dynamic
 check 'eval scores a model that carries its state' eval "exits 0 && prints '^dynamic 16, '"
 refused 'eval refuses several streams for a cache over a carried state' 2 '--batch 2: ' \
     "$bin/eval" carrying text.txt --batch 2 --cache 20
-refused 'eval refuses segments for dynamic evaluation over a carried state' 2 '--dynamic-segment 4: ' \
-    \
+refused 'eval refuses segments for dynamic evaluation over a carried state' 2 \
+    '--dynamic-segment 4: ' \
     "$bin/eval" carrying text.txt --dynamic --dynamic-segment 4
 run "$bin/eval" softmax text.txt --dynamic --dynamic-lr 1e6
 check 'eval reports a diverged dynamic evaluation' \
@@ -96,6 +96,8 @@ refused 'eval refuses --dynamic-segment without --dynamic' 2 \
     "$bin/eval" softmax text.txt --dynamic-segment 3
 refused 'eval refuses a segment longer than the window' 2 'longer than --window 16' \
     "$bin/eval" softmax text.txt --dynamic --dynamic-segment 17
+
+# --- baselines ---
 
 baseline() { run "$bin/eval" --baseline "$@"; }
 baseline text.txt

@@ -1,12 +1,10 @@
 #!/bin/sh
-# Tests export.
+# Tests export: for transformers, and --plain.
 . "$(dirname -- "$0")/../commands.sh"
 
 explains_itself export
 train linear --attn linear text.txt
 train byte --tokens byte text.txt
-
-# --- export ---
 
 train gpt2 --act gelu --no-qk-norm --head-bias no text.txt
 works 'export works' "$bin/export" --example text.txt gpt2 exported
@@ -23,7 +21,8 @@ refused 'export refuses a model that GPT-2 cannot represent' 1 'kind linear; --p
 printf '\377' >broken.txt
 refused 'export refuses an example that is not UTF-8' 1 'byte 0 is not UTF-8' "$bin/export" \
     --example broken.txt gpt2 none
-refused 'export refuses to start without a directory' 2 'a new directory are needed' "$bin/export" gpt2
+refused 'export refuses to start without a directory' 2 'a new directory are needed' \
+    "$bin/export" gpt2
 (trap '' XFSZ && ulimit -f 4 && exec "$bin/export" gpt2 none) >out 2>err </dev/null
 status=$?
 check 'a full disk ends an export' eval "exits 1 && says 'safetensors: cannot write'"

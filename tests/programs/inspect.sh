@@ -1,12 +1,10 @@
 #!/bin/sh
-# Tests inspect.
+# Tests inspect: text, JSON, page and picture.
 . "$(dirname -- "$0")/../commands.sh"
 
 explains_itself inspect
 train softmax text.txt
 train linear --attn linear text.txt
-
-# --- inspect ---
 
 inspect() { run "$bin/inspect" --text 'the linnet sings here' "$@"; }
 for kind in softmax linear; do

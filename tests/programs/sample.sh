@@ -10,7 +10,7 @@ works 'sample --help knows the nucleus' "$bin/sample" --help nucleus
 refused 'sample knows --max_new_tokens' 2 "linnet calls it '--length'" \
     "$bin/sample" --max_new_tokens 3 run
 
-# --- sample ---
+# --- texts ---
 
 sample() { run "$bin/sample" --length 30 "$@" softmax; }
 sample --seed 3 && cp out first
@@ -91,6 +91,8 @@ check '--columns fits the width of the terminal' \
 refused 'sample refuses --columns for texts longer than memory' 2 '--columns keeps' \
     "$bin/sample" --columns --length 1000000000 softmax
 
+# --- scores ---
+
 head -n 3 text.txt >little.txt
 "$bin/sample" --score - softmax <little.txt >out 2>err
 status=$?
@@ -109,6 +111,8 @@ refused 'sample refuses to score an empty text' 1 'nothing to score' \
     "$bin/sample" --score '' softmax
 refused 'sample refuses --score with --prompt' 2 'generates no text' \
     "$bin/sample" --score a --prompt b softmax
+
+# --- sessions ---
 
 session() { "$bin/sample" --interactive softmax >out 2>err; status=$?; }
 words() { tr -s ' \n' '\n\n' <"$1"; }
@@ -133,6 +137,8 @@ if command -v script >/dev/null 2>&1; then
     check 'a session on a terminal keeps a history' \
         grep -q '^the.*linnet' home/.local/state/linnet/history
 fi
+
+# --- refusals ---
 
 refuses_wrong_runs sample
 reports_full_disk sample softmax

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests toy.
+# Tests toy: its text and its entropy.
 . "$(dirname -- "$0")/../commands.sh"
 
 explains_itself toy

@@ -96,7 +96,6 @@ check 'train keeps samples in samples.txt' grep -q '^# step 10, ' samples/sample
 refused 'train refuses --watch without a terminal' 1 '--watch needs a terminal' \
     "$bin/train" --watch --run none text.txt
 refused 'train refuses --watch without a terminal for several models' 1 '--watch needs a terminal' \
-    \
     "$bin/train" --watch --attn softmax,linear --run none text.txt
 refused 'train refuses --watch with --quiet' 2 '--watch and --quiet' \
     "$bin/train" --watch --quiet --run none text.txt
@@ -125,17 +124,21 @@ check 'train prints no control characters to a file' is_plain
 check 'train prints where the run is' prints 'runs/softmax-text'
 check 'train prints what it trains on' prints 'text.txt'
 check 'train prints how much memory it needs' prints '  [0-9]* MB of memory'
-check 'train prints the losses of every validation' prints '^epoch [0-9.]*  step [0-9]*  train [0-9.]*  validation '
-check 'train shows progress on standard error alone' eval "says 'tokens/s' && fails prints 'tokens/s'"
+check 'train prints the losses of every validation' \
+    prints '^epoch [0-9.]*  step [0-9]*  train [0-9.]*  validation '
+check 'train shows progress on standard error alone' \
+    eval "says 'tokens/s' && fails prints 'tokens/s'"
 check 'the warmup is a tenth of a short training' prints '  warmup 1$'
 # shellcheck disable=SC2086
 run "$bin/train" $small --steps 10 --warmup 5 --quiet text.txt
-check 'train warns if the warmup is half of the run' says '--warmup 5 takes half of the training of 10 .* try --warmup 1'
+check 'train warns if the warmup is half of the run' \
+    says '--warmup 5 takes half of the training of 10 .* try --warmup 1'
 check 'the next run without a name gets another name' \
     [ -s runs/softmax-text-2/last.safetensors ]
 rm -r runs
 if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
-    script -qec "TERM=dumb '$bin/train' $small --steps 10 --run dumb text.txt" /dev/null >out 2>err </dev/null
+    script -qec "TERM=dumb '$bin/train' $small --steps 10 --run dumb text.txt" /dev/null \
+        >out 2>err </dev/null
     check 'a dumb terminal gets no escape sequences' fails grep -q "$escape" out
     script -qec "TERM=xterm NO_COLOR=1 '$bin/compare' softmax linear" /dev/null >out 2>err \
         </dev/null

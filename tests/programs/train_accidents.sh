@@ -161,6 +161,8 @@ resume parts --stop-after 1
 check 'a run ended during validation resumes' exits 0
 rm -rf parts
 
+# --- values that are not finite ---
+
 # Weights that grow by a factor of ten thousand in each step.
 explosive='--lr 100 --weight-decay 100 --warmup 0 --schedule constant --steps 60'
 # shellcheck disable=SC2086
@@ -171,7 +173,8 @@ check 'train names the step of the non-finite value' \
 check 'train names the first tensor with a non-finite value' says 'first: '
 check 'train names the checkpoint to resume from after a non-finite loss' \
     says 'nan/last.safetensors is intact'
-works 'the checkpoint before a non-finite loss is valid' "$bin/sample" --length 3 nan/last.safetensors
+works 'the checkpoint before a non-finite loss is valid' \
+    "$bin/sample" --length 3 nan/last.safetensors
 # shellcheck disable=SC2086
 train skip $explosive --on-nan skip --nan-limit 4 text.txt
 check '--nan-limit ends a run that skips steps' \
@@ -188,6 +191,8 @@ check 'the count of skipped steps survives resuming' \
     eval '[ "$(recorded nan/last.safetensors skipped_in_row)" = 6 ]'
 run "$bin/train" --quiet --resume nan --stop-after 9
 check '--nan-limit holds across sessions' eval "exits 1 && says 'the 9 steps before it'"
+
+# --- too little memory ---
 
 # A program built with a sanitizer reserves more memory than this limit.
 if (ulimit -v 4000000 && "$bin/train" --version) >/dev/null 2>&1; then

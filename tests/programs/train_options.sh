@@ -2,6 +2,8 @@
 # Tests the options of train: help, lists of values, and everything that it refuses.
 . "$(dirname -- "$0")/../commands.sh"
 
+# --- help ---
+
 # On a processor without AVX; only an emulator can show that, and sanitizers need more memory than
 # it has.
 if command -v qemu-x86_64 >/dev/null && grep -q '^flags.* avx' /proc/cpuinfo 2>/dev/null &&
@@ -12,8 +14,8 @@ if command -v qemu-x86_64 >/dev/null && grep -q '^flags.* avx' /proc/cpuinfo 2>/
         eval 'exits 1 && says "train: built for a processor with .*AVX2.*make ARCH="'
 fi
 # What people who come from other programs look for first.
-for term in 'gradient clipping' 'early stopping' RoPE 'gradient checkpointing' 'batch size' SWA EMA \
-    'weight decay' 'mixed precision' warmup 'gradient accumulation' 'learning rate' \
+for term in 'gradient clipping' 'early stopping' RoPE 'gradient checkpointing' 'batch size' \
+    SWA EMA 'weight decay' 'mixed precision' warmup 'gradient accumulation' 'learning rate' \
     'context length' tokenizer 'label smoothing'; do
     run "$bin/train" --help "$term"
     if [ "$term" = 'label smoothing' ]; then
@@ -37,12 +39,16 @@ works 'train --preset help works' installed/bin/train --preset help
 check 'train --preset help lists the presets' prints '^ *tiny  *[A-Z]'
 refused 'train suggests the preset that was mistyped' 2 "did you mean 'tiny'" \
     installed/bin/train --preset tyni text.txt
-refused 'train suggests the kind that was mistyped' 2 "did you mean 'softmax'" "$bin/train" --attn sofmax text.txt
-refused 'train refuses an option without effect' 2 '--momentum has no effect here: it needs --optimizer muon' \
+refused 'train suggests the kind that was mistyped' 2 "did you mean 'softmax'" \
+    "$bin/train" --attn sofmax text.txt
+refused 'train refuses an option without effect' 2 \
+    '--momentum has no effect here: it needs --optimizer muon' \
     "$bin/train" --optimizer adamw --momentum 0.9 text.txt
 works 'train --attn help works' "$bin/train" --attn help
 check 'train --attn help lists both kinds' eval "prints '^ *softmax ' && prints '^ *linear '"
 check 'train --attn help lists gated-delta' prints '^gated-delta '
+
+# --- several kinds, several values ---
 
 works 'train mixes kinds over the layers' "$bin/train" $small --layers 2 --pos auto \
     --attn window+gated-delta --window 4 --steps 3 --run hybrid text.txt
@@ -60,7 +66,8 @@ check 'each of these runs has a directory that says what differs' \
 check 'the seeds of these runs are compared as groups' prints 'linear (2 seeds)'
 refused 'train refuses a list for a run that it resumes' 2 'continues one run' \
     "$bin/train" --resume softmax --seed 1,2
-refused 'train refuses a value that is twice in a list' 2 "--seed: '1' is listed twice" "$bin/train" --seed 1,1 text.txt
+refused 'train refuses a value that is twice in a list' 2 "--seed: '1' is listed twice" \
+    "$bin/train" --seed 1,1 text.txt
 refused 'train refuses a wrong value in a list before it trains anything' 2 "'x'" \
     "$bin/train" --attn softmax,linear --seed 1,x --run none text.txt
 
@@ -98,8 +105,10 @@ no 'an option without its value' 2 '--dim needs a value' 'text.txt --dim'
 no 'an unknown kind' 2 "'telepathy' is not one of: softmax, " '--attn telepathy text.txt'
 no 'an unknown kind at the end of a list' 2 "'telepathy'" '--attn linear,telepathy text.txt'
 no 'more kinds than layers' 2 'layers is only 1' '--attn linear+softmax --layers 1 text.txt'
-no 'an option of another attention kind' 2 "'softmax' attention does not use it" '--window 3 text.txt'
-no '--pos rotary with a kind that cannot use it' 2 '--pos rotary' '--attn efficient --pos rotary text.txt'
+no 'an option of another attention kind' 2 "'softmax' attention does not use it" \
+    '--window 3 text.txt'
+no '--pos rotary with a kind that cannot use it' 2 '--pos rotary' \
+    '--attn efficient --pos rotary text.txt'
 no 'heads that do not divide --dim' 2 '--heads 3 does not divide --dim 16' '--heads 3 text.txt'
 no 'attention dropout with a kind without attention weights' 2 'no attention weights' \
     '--attn linear --attn-dropout 0.1 text.txt'
@@ -118,13 +127,11 @@ if latin=$(printf 'caf\351.txt') && cp text.txt "$latin" 2>/dev/null; then
     refused 'train refuses a corpus name that is not UTF-8' 2 'UTF-8' \
         "$bin/train" --run none "$latin"
 fi
-
 printf '# a bird\nlayers = 2\n\nwings = 2\n' >bird.conf
 no 'a preset with an unknown option' 2 "bird.conf:4: unknown option 'wings'" \
     '--preset bird.conf text.txt'
 printf 'layers = many\n' >bird.conf
 no 'a preset with a wrong value' 2 "bird.conf:1: 'many'" '--preset bird.conf text.txt'
-
 no 'weight averaging with --redraw' 2 'average-from 0.5: --redraw' \
     '--attn performer --redraw 3 --average ema --average-from 0.5 text.txt'
 reports_full_disk train --help

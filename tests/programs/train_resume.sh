@@ -4,7 +4,7 @@
 
 train softmax text.txt
 
-# --- resuming ---
+# --- stopped and resumed ---
 
 # resumes NAME FIRST OPTIONS...: a run stopped after FIRST steps and resumed is bit-identical to
 # one without a stop.
@@ -40,6 +40,8 @@ check 'a run stops a second time' [ "$(recorded parts/last.safetensors step)" = 
 resume parts --threads 2
 check 'a run in three sessions with other threads is bit-identical' same_runs softmax parts
 
+# --- finished runs, other settings and texts ---
+
 cksum softmax/last.safetensors softmax/log.csv >sums.before
 run "$bin/train" --resume softmax
 check 'a finished run has nothing to do' prints 'Nothing to do'
@@ -68,6 +70,9 @@ mkdir empty
 refused 'train refuses to resume a missing run' 1 'no such run' "$bin/train" --resume nowhere
 refused 'train refuses to resume a run without a checkpoint' 1 'no checkpoint in this directory' \
     "$bin/train" --resume empty
+
+# --- damaged files ---
+
 cut_by_one() { head -c "$(($(wc -c <"$1") - 1))" "$1" >cut && cat cut >"$1"; }
 cp -r softmax damaged
 cut_by_one damaged/last.safetensors
@@ -84,7 +89,6 @@ cut_by_one damaged/previous.safetensors
 rm damaged/last.safetensors.damaged
 cksum damaged/* >sums.before
 refused 'train refuses to resume if every checkpoint is damaged' 1 'damaged/last.safetensors: ' \
-    \
     "$bin/train" --resume damaged
 cksum damaged/* >sums.after
 check 'refusing a run with damaged checkpoints changes no files' same sums.before sums.after
