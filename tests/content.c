@@ -2,11 +2,10 @@
 #include "src/memory.h"
 #include "src/random.h"
 #include "tests/scratch.h"
+#include "tests/tests.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define COUNT(list) (sizeof(list) / sizeof *(list))
 
 const ModelConfig content_config = {
     .layers = 2, .dim = 8, .heads = 2, .ffn = 12, .context = 5, .vocabulary = 6};

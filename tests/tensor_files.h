@@ -5,8 +5,7 @@
 
 #include "models/safetensors.h"
 #include "tests/scratch.h"
-
-#define COUNT(list) (sizeof(list) / sizeof *(list))
+#include "tests/tests.h"
 
 extern char *tensor_path;
 

@@ -149,7 +149,7 @@ START_TEST(ngrams_agree_with_the_kneser_ney_definition)
 {
     static const size_t counts[] = {1, 2, 7, 30, TEXT};
     for (size_t order = 2; order <= 4; order++)
-        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        for (size_t i = 0; i < COUNT(counts); i++) {
             Slow slow, text;
             KneserNey model;
             slow_make(&slow, order, ids, counts[i]);

@@ -85,7 +85,7 @@ START_TEST(charts_of_odd_values_are_drawn)
         {2, {{-3e6, -0.00031}, {2e6, 0.00029}}},
         {2, {{0.3, 0.7}, {0.7, 0.3}}},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         render_every_way(cases[i].points, cases[i].count);
 }
 END_TEST

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* --- round trip --- */
 
 static void check_round_trip(ModelConfig config, bool with_moments)

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* --- texts --- */
 
 START_TEST(text_append_formats_like_printf)

@@ -135,7 +135,7 @@ START_TEST(empty_corpora_are_refused)
 {
     static const char *const texts[] = {"", "\n\n\n\n", " \t\r\n \n\v\n", "\xEF\xBB\xBF\n"};
     CorpusOptions options = plain;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (size_t i = 0; i < COUNT(texts); i++)
         for (options.tokenizer = 0; tokenizer_find(options.tokenizer); options.tokenizer++)
             expect_no_corpus_in("empty", texts[i], &options, "the corpus is empty");
 }
@@ -186,7 +186,7 @@ START_TEST(binary_files_need_the_byte_tokenizer)
         {"one\ntwo\nthree\nfo\0ur\nfive\n", 25, ":4: binary data at byte 16"},
     };
     CorpusOptions options = plain;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t i = 0; i < COUNT(files); i++) {
         char *path = scratch_put_bytes("binary", files[i].bytes, files[i].size);
         for (options.tokenizer = TOKENIZER_WORD; options.tokenizer <= TOKENIZER_CHAR;
              options.tokenizer++)
@@ -341,7 +341,7 @@ START_TEST(three_split_files_are_loaded)
     expect_split(&corpus, &corpus.test, "a <eos> ");
     ck_assert_uint_eq(corpus.valid.unknown, 1);
     corpus_free(&corpus);
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+    for (size_t i = 0; i < COUNT(paths); i++)
         free(paths[i]);
     free(name);
     free(packed);

@@ -60,7 +60,7 @@ START_TEST(three_split_files_are_found)
     expect_found(given, NULL, expected);
     free(expected);
     free(given);
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+    for (size_t i = 0; i < COUNT(paths); i++)
         free(paths[i]);
     expect_not_found(scratch_folder(), "directory");
     expect_found("-", NULL, "standard input");

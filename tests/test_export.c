@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* --- directories --- */
 
 static void print_word(FILE *out, const void *word)

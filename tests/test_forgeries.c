@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 typedef struct Forgery {
     const char *what, *phrase;  /* the forgery, and the expected error */
     const char *more;           /* extra settings, which override the true ones */

@@ -137,7 +137,7 @@ START_TEST(the_terminal_is_restored)
                 {crash, -1, "a message\r\n"},
                 {abort_inside, -1, "a message\r\n"},
                 {interrupt_twice, 130, "a message\r\n"}};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    for (size_t i = 0; i < COUNT(ends); i++) {
         int status;
         bool echo;
         char *text = perform(ends[i].act, &status, &echo);

@@ -127,7 +127,7 @@ static void check_record(FILE *file, const Rig *rig, const char *what, const cha
     ck_assert_str_eq(its_what, what);
     ck_assert_str_eq(its_name, name);
     ck_assert_uint_eq(its_count, count);
-    ck_assert_uint_le(count, sizeof expected / sizeof *expected);
+    ck_assert_uint_le(count, COUNT(expected));
     for (size_t i = 0; i < count; i++) {
         ck_assert_int_eq(fscanf(file, "%lf", &expected[i]), 1);
         most = fmax(most, fabs(expected[i]));

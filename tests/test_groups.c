@@ -24,7 +24,7 @@ START_TEST(quantiles_agree_with_published_tables)
         {0.05, 120, 1.97993041}, {0.01, 4, 4.604094871},  {0.5, 1, 1},
         {0.1, 7, 1.894578605},   {0.05, 1e6, 1.95996636}, {0.001, 2, 31.599054577},
     };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    for (size_t i = 0; i < COUNT(known); i++)
         ck_assert_double_eq_tol(student_quantile(known[i].tails, known[i].freedom) / known[i].t,
                                 1, 1e-8);
     ck_assert(isnan(student_quantile(0.05, 0)) && isnan(student_quantile(0, 3)) &&
@@ -38,7 +38,7 @@ START_TEST(quantiles_agree_with_the_density)
 {
     static const double freedoms[] = {1.5, 2.12, 3.7, 11.3};
     enum { STEPS = 200000 };
-    for (size_t i = 0; i < sizeof freedoms / sizeof *freedoms; i++) {
+    for (size_t i = 0; i < COUNT(freedoms); i++) {
         double n = freedoms[i], t = student_quantile(0.05, n), step = t / STEPS, sum = 0;
         double scale = exp(lgamma((n + 1) / 2) - lgamma(n / 2)) / sqrt(n * acos(-1));
         for (size_t k = 0; k < STEPS; k++) {
@@ -99,7 +99,7 @@ static RunData make_run(const char *name, const char *attn, const char *seed)
     const struct {
         const char *name, *value;
     } settings[] = {{"attn", attn}, {"save-every", seed}, {"corpus", "a.txt"}, {"seed", seed}};
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    for (size_t i = 0; i < COUNT(settings); i++) {
         RunSetting setting = {memory_copy_text(settings[i].name),
                               memory_copy_text(settings[i].value)};
         arrput(run.settings, setting);
@@ -198,7 +198,7 @@ START_TEST(a_group_is_named_after_what_its_runs_share)
         {"y1", "y2", "runs/y1 and 1 more"},
         {"z-long-s1", "z-long-s2", "z-long"},
         {"wide-one", "wide-only", "wide"}};
-    enum { PAIRS = sizeof names / sizeof *names };
+    enum { PAIRS = COUNT(names) };
     RunData runs[2 * PAIRS + 1];
     for (size_t i = 0; i < PAIRS; i++) {
         runs[2 * i] = make_run(names[i][0], names[i][2], "1");
@@ -482,7 +482,7 @@ START_TEST(the_markdown_table_escapes_names)
         {"http://a.b www.c", "http\\://a\\.b www\\.c"},
         {"at 12:30", "at 12:30"},
     };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; i < COUNT(known); i++) {
         RunData run = make_run("a", known[i].name, "1");
         char *name = memory_copy_text(known[i].name), *text = markdown_of(&run, 1, &name, true);
         char *expected = text_format("\n| %s | %s | - | ", known[i].expected,

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* --- the optimizer --- */
 
 typedef struct Slow { /* the formulas of adamw.h */

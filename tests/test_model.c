@@ -179,7 +179,7 @@ START_TEST(logits_are_causal)
             Rig rig;
             rig_make(&rig, config, 1, 0.3);
             static const size_t changes[] = {1, 5, 63, 64, 65, 69};
-            for (size_t c = 0; c < sizeof changes / sizeof *changes; c++) {
+            for (size_t c = 0; c < COUNT(changes); c++) {
                 real *before = all_logits(&rig);
                 for (size_t t = changes[c]; t < config.context; t++)
                     rig.inputs[t] = (rig.inputs[t] + 1) % (int32_t)config.vocabulary;

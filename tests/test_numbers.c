@@ -3,8 +3,6 @@
 #include "src/vector.h"
 #include "tests/tests.h"
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* --- random numbers --- */
 
 /* Golden values: changing the streams would break reproducibility of old runs. */

@@ -59,7 +59,7 @@ START_TEST(reader_reads_plain_files)
 {
     static const char *const texts[] = {"", "\x1f", "x", "two\nlines\n"};
     /* The name alone does not make it gzip. */
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (size_t i = 0; i < COUNT(texts); i++)
         expect_file("plain.gz", texts[i], strlen(texts[i]), MOST_MB, texts[i],
                     strlen(texts[i]));
     expect_file("zeros", "a\0b\0", 4, MOST_MB, "a\0b\0", 4);
@@ -125,13 +125,13 @@ START_TEST(reader_refuses_damage)
     size_t size = 0;
     scratch_pack(&packed, &size, "some text to be damaged\n", 24);
     const size_t places[] = {METHOD, size / 2, size - CHECKSUM, size - LENGTH};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; i < COUNT(places); i++) {
         packed[places[i]] ^= 0x55;
         expect_refused_file("bad.gz", packed, size, MOST_MB, "gzip data");
         packed[places[i]] ^= 0x55;
     }
     static const char *const tails[] = {"garbage", "\x1f", "\x1f\x8b", "\n"};
-    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+    for (size_t i = 0; i < COUNT(tails); i++) {
         char *whole = memory_take(size + strlen(tails[i]), 1, "a file");
         memcpy(whole, packed, size);
         memcpy(whole + size, tails[i], strlen(tails[i]));

@@ -60,7 +60,7 @@ START_TEST(thinned_logs_keep_visible_points)
     ck_assert_uint_gt(arrlenu(thin), MOST / 2);
     ck_assert_uint_le(arrlenu(thin), 3 * MOST);
     const size_t kept[] = {0, HIGH, LOW, FAST, BEST, GAP, COUNT - 1};
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+    for (size_t i = 0; i < COUNT(kept); i++)
         ck_assert_msg(row_of_step(thin, kept[i] + 1), "row %zu has gone", kept[i]);
     for (size_t i = 1; i < arrlenu(thin); i++)
         ck_assert_uint_lt(thin[i - 1].step, thin[i].step);

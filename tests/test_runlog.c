@@ -63,7 +63,7 @@ START_TEST(a_log_is_read_back_exactly)
          .has_val_loss = true,
          .seconds = -0.0,
          .peak_mb = NAN}};
-    const size_t count = sizeof rows / sizeof rows[0];
+    const size_t count = COUNT(rows);
     RunLog log;
     RunLogRow *back;
     ck_assert(runlog_create(&log, log_path, &error));
@@ -148,7 +148,7 @@ START_TEST(hostile_logs_are_refused_with_the_line)
         {HEADER ROW_2 ROW_1, ":3: step 1 comes after step 2"},
     };
     RunLogRow *rows;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         write_text(log_path, cases[i].text);
         ck_assert(!runlog_read(log_path, &rows, &error));
         ck_assert_ptr_null(rows);

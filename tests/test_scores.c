@@ -111,7 +111,7 @@ START_TEST(hostile_scores_are_refused_with_the_line)
         {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5," WORDS_OF_42 WORDS_OF_42 WORDS_OF_42 ",\n",
          ":2: not a score"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         RunScore *scores, score = score_of("test", 16, 8, 5);
         char *path = scratch_put(RUN_SCORES, cases[i].text), *bytes;
         size_t size;

@@ -276,7 +276,7 @@ static void cache_slowly(void *context, Pass *pass)
 START_TEST(the_cache_agrees_with_its_definition)
 {
     static const size_t sizes[] = {1, 2, 9, 31, 1000};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t i = 0; i < COUNT(sizes); i++)
         for (size_t batch = 1; batch <= 4; batch += 3)
             for (size_t stride = 2; stride <= WINDOW; stride += WINDOW - 2) {
                 Rig rig;

@@ -264,7 +264,7 @@ END_TEST
 START_TEST(nan_and_infinity_are_detected)
 {
     static const double wrong[] = {NAN, INFINITY, -INFINITY};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         Clipped c;
         clipped_make(&c);
         put_gradient(&c, 1);

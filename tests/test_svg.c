@@ -263,7 +263,7 @@ START_TEST(powers_are_straight_lines_on_logarithmic_scales)
     ck_assert_ptr_nonnull(strstr(svg, "d=\"M60.0 371.0L315.5 221.0L571.0 71.0\""));
     static const char *const labels[] = {">100<",  ">200<",   ">500<",   ">1000<",
                                          ">2000<", ">10000<", ">100000<"};
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+    for (size_t i = 0; i < COUNT(labels); i++)
         if (!strstr(svg, labels[i]))
             ck_abort_msg("no tick has the label %s", labels[i]);
     ck_assert_ptr_nonnull(strstr(svg, "power: 1000 at 1000"));
@@ -279,7 +279,7 @@ START_TEST(lengths_have_ticks_at_powers_of_two)
     check_document(svg);
     static const char *const labels[] = {">128<",  ">256<",  ">512<", ">1024<",
                                          ">2048<", ">4096<", ">5<",   ">500<"};
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+    for (size_t i = 0; i < COUNT(labels); i++)
         if (!strstr(svg, labels[i]))
             ck_abort_msg("no tick has the label %s", labels[i]);
     ck_assert_ptr_nonnull(strstr(svg, "M60.0 371.0L")); /* the data fill the plot */
@@ -303,7 +303,7 @@ END_TEST
 START_TEST(a_logarithmic_scale_has_room_for_a_single_value)
 {
     const double values[] = {1, 0.00123, 1.5, 2, 99999, 1e9};
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    for (size_t i = 0; i < COUNT(values); i++) {
         const ChartPoint point = {values[i], values[i]};
         const ChartSeries series[] = {{"one", &point, 1}};
         char *svg = render_logarithmic(series, 1);

@@ -122,7 +122,7 @@ START_TEST(invalid_text_is_refused_with_its_position)
          4, "byte 0"}, /* UTF-16 */
     };
     Error error;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         for (size_t kind = TOKENIZER_WORD; kind <= TOKENIZER_CHAR; kind++) {
             bool good = tokenizer_check(tokenizer_find(kind), "t", cases[i].text, cases[i].size,
                                         &error);

@@ -122,7 +122,7 @@ static bool is_verb(const ToyGrammar *grammar, const ToyNode *node)
 {
     const char *verbs[] = {"<verb>",  "<regards>", "<leans>", "<objects>", "<says>", "<hopes>",
                            "<rises>", "<remains>", "<have>",  "<is>",      "<was>"};
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+    for (size_t i = 0; i < COUNT(verbs); i++)
         if (strcmp(grammar->symbols[node->symbol].key, verbs[i]) == 0)
             return true;
     return false;

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 static char *corpus_path;
 
 /* A text of 60 lines in 20 words; another seed gives another text with the same words. */

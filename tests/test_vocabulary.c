@@ -109,7 +109,7 @@ START_TEST(hostile_vocabularies_are_refused)
     };
     Vocabulary vocabulary;
     Error error;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         ck_assert_msg(!vocabulary_read(&vocabulary, tokenizer_find(cases[i].kind),
                                        cases[i].text, strlen(cases[i].text), &error),
                       "case %zu", i);

@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* --- detokenising --- */
 
 static void append_word(Detok *detok, char **text, const char *word)

@@ -1,8 +1,10 @@
-/* Every test file has a suite. */
+/* What every test file has: a suite, and lists to go through. */
 #ifndef LINNET_TESTS_H
 #define LINNET_TESTS_H
 
 #include <check.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
 
 Suite *attention_suite(void);
 Suite *decay_suite(void);
