@@ -99,7 +99,15 @@ bool options_apply(const OptionGroup *groups, size_t count, const CommandLine *l
 bool options_set(const OptionGroup *groups, size_t count, const char *name, const char *value,
                  const char *where, Error *error);
 
-/* Reads "name = value" lines, and skips those that begin with #. Unknown names are errors. */
+/* Reads "name = value" lines, the form of presets, settings.conf and the settings in a
+ * checkpoint. Calls `take` with the name and value of each line; for a comment, with its text
+ * from the # on and NULL. Stops at the first error. `where` names the text: its lines are
+ * "where:1" and so on. */
+typedef bool OptionLineTaker(void *self, char *name, char *value, const char *where,
+                             Error *error);
+bool options_read_lines(const char *text, const char *where, OptionLineTaker *take, void *self,
+                        Error *error);
+/* Sets the options that the lines name. Unknown names are errors. */
 bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
                        const char *where, Error *error);
 /* The same for a program that has only some of the settings: ignores unknown names. */
