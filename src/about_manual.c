@@ -1,6 +1,6 @@
 /* Manual pages in man(7) markup. */
 #include "src/about.h"
-#include "src/memory.h"
+#include "src/containers.h"
 #include "src/text.h"
 
 #include <ctype.h>
@@ -83,31 +83,20 @@ static void append_range(char **text, const Option *option)
 static char *option_sentences(const Option *option)
 {
     char *text = sentence(option->help);
-    for (size_t i = 0; option->choice && option->choice(i); i++)
-        text_append(&text, "%s%s", i ? ", " : " One of: ", option->choice(i));
+    option_append_choices(&text, option, " One of: ", ", ");
     if (option->choice)
         text_append(&text, option->type == OPTION_CHOICES ? "; or several, joined by +." : ".");
     if (option->type == OPTION_SIZE || option->type == OPTION_REAL)
         append_range(&text, option);
     if (option->fallback && *option->fallback)
         text_append(&text, " Default: %s.", option->fallback);
-    for (size_t i = 0; option->owners && option->owners->name(option, i); i++)
-        text_append(&text, "%s%s", i ? ", " : " For: ", option->owners->name(option, i));
+    option_append_owners(&text, option, " For: ");
     text_append(&text, option->owners ? "." : "");
     return text;
 }
 
-static void put_heading(void *self, const char *title)
+static void put_option(const Option *option)
 {
-    (void)self;
-    fputs(".SS ", stdout);
-    put(title);
-    putchar('\n');
-}
-
-static void put_option(void *self, const Option *option)
-{
-    (void)self;
     char *name = text_format("--%s", option->name), *text = option_sentences(option);
     puts(".TP");
     put_bold(name);
@@ -126,6 +115,19 @@ static void put_option(void *self, const Option *option)
     put_line(text);
     free(name);
     free(text);
+}
+
+static void put_options(const OptionLine *lines)
+{
+    put_section("OPTIONS");
+    for (size_t i = 0; i < arrlenu(lines); i++) {
+        if (i == 0 || lines[i].heading != lines[i - 1].heading) {
+            fputs(".SS ", stdout);
+            put(lines[i].heading);
+            putchar('\n');
+        }
+        put_option(lines[i].option);
+    }
 }
 
 /* --- the page --- */
@@ -226,16 +228,15 @@ static void put_others(const About *about, const char *const *others, size_t cou
         putchar('\n');
 }
 
-void about_print_manual(const About *about, const OptionGroup *groups, size_t count,
-                        const char *const *others, size_t other_count)
+void about_print_manual(const About *about, const OptionLine *lines, const char *const *others,
+                        size_t other_count)
 {
     char *page = text_format("linnet-%s", about->name);
     put_title(about, page);
     put_synopses(about, page);
     put_description(about, page);
     put_examples(about, page);
-    put_section("OPTIONS");
-    options_visit(groups, count, &(OptionVisitor){put_heading, put_option, NULL});
+    put_options(lines);
     put_surroundings(about);
     put_others(about, others, other_count);
     free(page);

@@ -124,14 +124,21 @@ const Option *option_find(const OptionGroup *groups, size_t count, const char *n
                           const OptionGroup **group);
 bool option_takes_value(const Option *option);
 
-/* Calls heading and row in the order in which people read them: first the rows without a
+/* Append the names of its choices, or of its owners, after `before`; nothing if it has none. */
+void option_append_choices(char **text, const Option *option, const char *before,
+                           const char *between);
+void option_append_owners(char **text, const Option *option, const char *before);
+
+/* An option and the heading that it stands under; the heading of the next line is the same
+ * pointer or another one. */
+typedef struct OptionLine {
+    const char *heading;
+    const Option *option;
+} OptionLine;
+
+/* All options in the order in which people read them, an stb_ds array: first the rows without a
  * section under the title of their group, then the others by section, those of the last group
  * first. */
-typedef struct OptionVisitor {
-    void (*heading)(void *self, const char *title);
-    void (*row)(void *self, const Option *option);
-    void *self;
-} OptionVisitor;
-void options_visit(const OptionGroup *groups, size_t count, const OptionVisitor *visitor);
+OptionLine *options_in_order(const OptionGroup *groups, size_t count);
 
 #endif
