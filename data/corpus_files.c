@@ -208,18 +208,3 @@ void corpus_files_free(CorpusFiles *files)
     free(files->title);
     *files = (CorpusFiles){0};
 }
-
-char *corpus_data_folder(void)
-{
-    static const char *const places[] = {"data", "share/linnet/data"};
-    char *program = file_program_folder(), *slash = strrchr(program, '/'), *folder = NULL;
-    int length = slash ? (int)(slash - program) : 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        free(folder);
-        folder = text_format("%.*s/%s", length, program, places[i]);
-        if (file_is_folder(folder))
-            break;
-    }
-    free(program);
-    return folder;
-}

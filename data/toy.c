@@ -25,7 +25,6 @@
  * A text begins with nobody known and a topic that nothing announced. This start costs a few
  * nats once; over a hundred thousand tokens it is in the fifth digit. */
 #include "data/toy.h"
-#include "data/toy_story.h"
 #include "src/containers.h"
 
 #include <math.h>

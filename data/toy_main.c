@@ -1,6 +1,5 @@
 /* bin/toy: prints the toy corpus or its entropy, the lowest possible loss. */
 #include "data/toy.h"
-#include "data/toy_story.h"
 #include "src/containers.h"
 #include "src/program.h"
 

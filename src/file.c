@@ -318,3 +318,18 @@ char *file_program_folder(void)
         *slash = '\0';
     return memory_copy_text(path);
 }
+
+char *file_shipped_folder(const char *name)
+{
+    char *program = file_program_folder(), *slash = strrchr(program, '/');
+    char *top = slash ? text_format("%.*s", (int)(slash - program), program)
+                      : memory_copy_text("..");
+    char *folder = file_join(top, name);
+    if (!file_is_folder(folder)) {
+        free(folder);
+        folder = text_format("%s/share/linnet/%s", top, name);
+    }
+    free(top);
+    free(program);
+    return folder;
+}

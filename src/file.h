@@ -60,5 +60,8 @@ bool file_make_parents(const char *path, Error *error);
 char *file_join(const char *folder, const char *name);
 /* The directory of the running executable; the caller frees it. */
 char *file_program_folder(void);
+/* The directory `name` that came with the program: beside the program's own directory, or
+ * installed; the caller frees it. */
+char *file_shipped_folder(const char *name);
 
 #endif

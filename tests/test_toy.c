@@ -1,6 +1,5 @@
 /* The toy corpus: its text has the requested form, and costs what its entropy says. */
 #include "data/toy.h"
-#include "data/toy_story.h"
 #include "src/containers.h"
 #include "tests/tests.h"
 #include "tests/words.h"

@@ -1,7 +1,7 @@
 /* The grammar of the toy corpus. Its entropy is exact only if every sentence has one
  * derivation. Two tests show it: one counts the derivations of samples, the other searches the
  * whole grammar, all depths and topics, for a sentence with two. */
-#include "data/toy_story.h"
+#include "data/toy.h"
 #include "src/containers.h"
 #include "tests/tests.h"
 #include "tests/toy_ambiguity.h"

@@ -4,7 +4,7 @@
 #include "src/containers.h"
 #include "src/phase.h"
 #include "src/text.h"
-#include "src/usage.h"
+#include "src/memory.h"
 #include "train/observers/fullscreen.h"
 
 #include <math.h>
@@ -124,7 +124,7 @@ static void add_numbers(Page *page, const Watch *watch)
                      text_format("step %zu/%zu", progress->step, t->steps),
                      text_format("lr %.2e", watch->step.lr),
                      text_format("gradient norm %.2f", watch->step.gradient_norm),
-                     text_format("memory %.0f MB", usage_peak_megabytes())};
+                     text_format("memory %.0f MB", memory_peak_megabytes())};
     add_items(page, items, sizeof items / sizeof *items);
     if (progress->last_step == 0)
         return;
