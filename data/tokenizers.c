@@ -48,7 +48,7 @@ static size_t cut_character(const char *text, size_t size, size_t *at, const cha
         *at = i + carriage + 1;
         return cut_line_end(token);
     }
-    size_t length = utf8_character(text + i, size - i);
+    size_t length = utf8_length(text + i, size - i);
     *token = text + i;
     *at = i + (length ? length : 1);
     return length ? length : 1;

@@ -120,7 +120,7 @@ bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *t
                              name, line, TOKEN_LONGEST);
         if (at == size)
             return true;
-        size_t length = utf8_character(text + at, size - at);
+        size_t length = utf8_length(text + at, size - at);
         if (!length)
             return error_set(error,
                              "%s:%zu: invalid UTF-8 at byte %zu; convert the text to UTF-8, "
