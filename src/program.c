@@ -10,44 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
-const uint32_t processor_built_for = 0
-#ifdef __SSE4_2__
-                                     | PROCESSOR_SSE42
-#endif
-#ifdef __POPCNT__
-                                     | PROCESSOR_POPCNT
-#endif
-#ifdef __AVX__
-                                     | PROCESSOR_AVX
-#endif
-#ifdef __AVX2__
-                                     | PROCESSOR_AVX2
-#endif
-#ifdef __FMA__
-                                     | PROCESSOR_FMA
-#endif
-#ifdef __BMI__
-                                     | PROCESSOR_BMI
-#endif
-#ifdef __BMI2__
-                                     | PROCESSOR_BMI2
-#endif
-#ifdef __AVX512F__
-                                     | PROCESSOR_AVX512F
-#endif
-#ifdef __AVX512BW__
-                                     | PROCESSOR_AVX512BW
-#endif
-#ifdef __AVX512DQ__
-                                     | PROCESSOR_AVX512DQ
-#endif
-#ifdef __AVX512VL__
-                                     | PROCESSOR_AVX512VL
-#endif
-#ifdef __AVX512BF16__
-                                     | PROCESSOR_AVX512BF16
-#endif
-    ;
+/* 1 if the macro is defined as 1, else 0: only AHEAD_OF_1 exists, and moves the 1 to second
+ * place. */
+#define IS_DEFINED(macro)     IS_ONE(macro)
+#define IS_ONE(value)         SECOND_OF(AHEAD_OF_##value 1, 0, 0)
+#define SECOND_OF(...)        SECOND(__VA_ARGS__)
+#define SECOND(one, two, ...) two
+#define AHEAD_OF_1            0,
+
+#define BUILT_FOR(bit, macro, name, title) | (IS_DEFINED(macro) ? PROCESSOR_##bit : 0u)
+const uint32_t processor_built_for = 0u PROCESSOR_EXTENSIONS(BUILT_FOR);
 
 /* Has the linker take the constructor out of the library. */
 __attribute__((used)) static void (*const check)(void) = processor_check;
