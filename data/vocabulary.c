@@ -147,8 +147,7 @@ bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const 
                       size_t size, const VocabularyLimits *limits, Error *error)
 {
     begin(vocabulary, tokenizer);
-    return tokenizer_check(tokenizer, "the text", text, size, error) &&
-           tokenizer->learn(vocabulary, text, size, limits, error);
+    return tokenizer->learn(vocabulary, text, size, limits, error);
 }
 
 void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)

@@ -95,40 +95,29 @@ static bool lists(const char *names, const char *name)
     return false;
 }
 
-static const Option *find_also(const OptionGroup *groups, size_t count, const char *name)
-{
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            if (lists(option->also, name) || lists(option->name, name))
-                return option;
-        }
-    return NULL;
-}
-
-static const char *nearest(const OptionGroup *groups, size_t count, const char *name)
-{
-    Nearest near = nearest_to(name);
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++)
-            nearest_consider(&near, groups[g].options[i].name);
-    return near.best;
-}
-
 static bool unknown(const OptionGroup *groups, size_t count, const char *where,
                     const char *dashes, const char *name, Error *error)
 {
-    const Option *also = find_also(groups, count, name);
-    const char *near = nearest(groups, count, name);
+    const Option *also = NULL;
+    Nearest near = nearest_to(name);
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g].count; i++) {
+            const Option *option = &groups[g].options[i];
+            nearest_consider(&near, option->name);
+            if (!also && (lists(option->also, name) || lists(option->name, name)))
+                also = option;
+        }
     if (also)
         return error_set(error, "%sunknown option '%s%s'; linnet calls it '%s%s': %.*s", where,
                          dashes, name, dashes, also->name, (int)strcspn(also->help, ";"),
                          also->help);
-    if (near)
+    if (near.best)
         return error_set(error, "%sunknown option '%s%s'; did you mean '%s%s'?", where, dashes,
-                         name, dashes, near);
+                         name, dashes, near.best);
     return error_set(error, "%sunknown option '%s%s'", where, dashes, name);
 }
+
+/* --- values --- */
 
 static bool set_choice(const Option *option, size_t *chosen, const char *value,
                        const char *where, Error *error)
