@@ -14,8 +14,7 @@ enum { MOST = 1 << 20 };
 
 static int is_preset(const struct dirent *entry)
 {
-    size_t length = strlen(entry->d_name), ending = strlen(ENDING);
-    return length > ending && strcmp(entry->d_name + length - ending, ENDING) == 0;
+    return text_ends_in(entry->d_name, ENDING);
 }
 
 /* "# what it is" -> "what it is". */

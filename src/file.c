@@ -226,10 +226,9 @@ bool file_rename(const char *from, const char *to, Error *error)
 static long owner_of(const char *name)
 {
     static const char ending[] = ".tmp";
-    const size_t length = strlen(name), tail = sizeof ending - 1;
-    if (length <= tail || strcmp(name + length - tail, ending) != 0)
+    if (!text_ends_in(name, ending))
         return 0;
-    const char *digits = name + length - tail;
+    const char *digits = name + strlen(name) - strlen(ending);
     while (digits > name && digits[-1] >= '0' && digits[-1] <= '9')
         digits--;
     if (digits == name || digits[-1] != '.')

@@ -139,6 +139,12 @@ char *text_trim(char *text)
     return text;
 }
 
+bool text_ends_in(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;

@@ -30,6 +30,9 @@ bool text_to_double(const char *text, double *value); /* finite values only */
 /* Strips spaces, tabs and carriage returns from both ends, in place; returns the start. */
 char *text_trim(char *text);
 
+/* Whether it ends in this, with something before it. */
+bool text_ends_in(const char *text, const char *ending);
+
 /* Damerau-Levenshtein edit distance: insertions, deletions, substitutions, swaps of
  * neighbours. */
 size_t text_distance(const char *a, const char *b);

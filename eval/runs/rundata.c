@@ -29,9 +29,8 @@ static void read_comment(RunData *run, char *comment)
     if (value && !text_to_size(value, &run->parameters))
         run->parameters = 0;
     value = comment_value(comment, "entropy floor");
-    size_t length = value ? strlen(value) : 0, unit_length = strlen(unit);
-    if (length > unit_length && strcmp(value + length - unit_length, unit) == 0) {
-        value[length - unit_length] = '\0';
+    if (value && text_ends_in(value, unit)) {
+        value[strlen(value) - strlen(unit)] = '\0';
         if (!text_to_double(text_trim(value), &run->entropy_floor))
             run->entropy_floor = NAN;
     }
