@@ -7,6 +7,8 @@
 
 #include "data/toy_grammar.h"
 
+#include <stdio.h>
+
 /* At least `tokens` tokens (line ends counted), whole sentences, one a line; caller frees. */
 char *toy_write(uint64_t seed, size_t tokens);
 
@@ -28,7 +30,7 @@ typedef struct ToyStory {
 void toy_story_begin(ToyStory *story, uint64_t seed);
 void toy_story_free(ToyStory *story);
 
-/* Appends one line to *text, an stb_ds array of bytes that the caller frees. */
-void toy_story_tell(ToyStory *story, char **text);
+/* Prints one sentence, a line. */
+void toy_story_tell(ToyStory *story, FILE *stream);
 
 #endif

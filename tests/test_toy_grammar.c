@@ -85,14 +85,16 @@ typedef struct Told {
 static Told tell(ToyStory *story)
 {
     Told told;
-    char *line = NULL;
+    char *line;
+    size_t size;
     bool known = story->memory[story->grammar.person] != TOY_NONE;
     for (uint32_t t = 0; t < TOY_TOPICS; t++)
         told.roots[t] = known && t == story->topic ? story->sequel[t] : story->fresh[t];
-    toy_story_tell(story, &line);
-    arrput(line, '\0');
+    FILE *stream = memory_text_open(&line, &size, "a line");
+    toy_story_tell(story, stream);
+    memory_text_close(stream, "a line");
     told.words = read_line(&story->grammar, line);
-    arrfree(line);
+    free(line);
     return told;
 }
 
