@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,28 @@ bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error 
     }
     close(fd);
     return good;
+}
+
+double file_number(const char *folder, const char *name, const char *label, size_t place)
+{
+    char *path = file_join(folder, name), line[256];
+    double value = (double)NAN;
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, label, strlen(label)) != 0)
+            continue;
+        char *rest = line + strlen(label), *word;
+        do
+            word = strtok_r(rest, " \n", &rest);
+        while (word && place-- > 0);
+        if (!word || !text_to_double(word, &value))
+            value = (double)NAN;
+        break;
+    }
+    if (file)
+        fclose(file);
+    free(path);
+    return value;
 }
 
 /* --- replacing --- */

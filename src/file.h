@@ -18,6 +18,10 @@
  * the caller frees it. */
 bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error *error);
 
+/* A number in a small text file of the system, folder/name: the word after `place` others on
+ * the first line that begins with `label`. NaN if there is none, or if it is no number. */
+double file_number(const char *folder, const char *name, const char *label, size_t place);
+
 typedef struct FileReplacement {
     char *path, *temporary;
     int fd;
