@@ -42,8 +42,7 @@ static size_t cut_character(const char *text, size_t size, size_t *at, const cha
     size_t i = *at ? *at : utf8_mark(text, size);
     if (i == size)
         return 0;
-    size_t carriage = text[i] == '\r' &&
-                      i + 1 < size; /* part of the line end, if there is one */
+    size_t carriage = text[i] == '\r' && i + 1 < size; /* part of the line end, if any */
     if (text[i + carriage] == '\n') {
         *at = i + carriage + 1;
         return cut_line_end(token);
