@@ -4,14 +4,10 @@
 #include "data/vocabulary.h"
 #include "src/memory.h"
 #include "src/random.h"
+#include "src/team.h"
 
 #include <assert.h>
 #include <stdlib.h>
-
-static size_t divide_up(size_t a, size_t b)
-{
-    return a / b + (a % b != 0);
-}
 
 static void draw(Batches *batches, size_t epoch)
 {
@@ -27,7 +23,7 @@ void batches_init(Batches *batches, const int32_t *ids, size_t count,
 {
     size_t context = options->context;
     assert(count > 0 && context > 0 && options->batch > 0);
-    size_t windows = divide_up(count, context);
+    size_t windows = team_tiles(count, context);
     assert(windows <= UINT32_MAX);
     *batches = (Batches){.ids = ids, .count = count, .options = *options, .windows = windows};
     batches->order = memory_take(windows, sizeof *batches->order, "the order of the windows");
@@ -42,7 +38,7 @@ void batches_free(Batches *batches)
 
 size_t batches_per_epoch(const Batches *batches)
 {
-    return divide_up(batches->windows, batches->options.batch);
+    return team_tiles(batches->windows, batches->options.batch);
 }
 
 /* The window in a row of a batch; past the last one if the row has none. */

@@ -10,6 +10,7 @@
 #include "data/toy.h"
 #include "data/utf8.h"
 #include "src/containers.h"
+#include "src/file.h"
 #include "src/text.h"
 
 #include <string.h>
@@ -244,7 +245,7 @@ bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
     const Tokenizer *tokenizer = known ? known->tokenizer : tokenizer_find(options->tokenizer);
     Text texts[SPLITS] = {0};
     CorpusFiles files;
-    char *folder = corpus_data_folder();
+    char *folder = file_shipped_folder("data");
     bool good = corpus_files_find(&files, name, options->valid, options->test, folder, error) &&
                 gather(texts, &files, options, tokenizer, &corpus->source, error) &&
                 tokenize(corpus, texts, tokenizer, options, known, error);

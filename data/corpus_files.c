@@ -37,20 +37,12 @@ static char *find_file(const char *folder, const char *name)
     return NULL;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* "dir/ptb.txt.gz" and "valid" make "dir/ptb.valid.txt". */
 static char *triple_name(const char *name, const char *split)
 {
-    size_t length = strlen(name), packed = strlen(PACKED);
-    if (length > packed && strcmp(name + length - packed, PACKED) == 0)
-        length -= packed;
+    size_t length = strlen(name) - (text_ends_in(name, PACKED) ? strlen(PACKED) : 0);
     size_t stem = length;
-    for (size_t i = (size_t)(base_name(name) - name) + 1; i < length; i++)
+    for (size_t i = (size_t)(basename(name) - name) + 1; i < length; i++)
         if (name[i] == '.')
             stem = i;
     return text_format("%.*s.%s%.*s", (int)stem, name, split, (int)(length - stem),
@@ -73,7 +65,7 @@ static char *find_member(const char *folder, const char *name, const char *split
 /* For messages: " in dir", or "" for a plain name in the current directory. */
 static char *place_of(const char *folder, const char *name)
 {
-    int length = (int)(base_name(name) - name);
+    int length = (int)(basename(name) - name);
     if (folder && length)
         return text_format(" in %.*s of the data folder", length - 1, name);
     if (folder)
@@ -93,7 +85,7 @@ static bool missing_member(const Search *search, const char *folder, const char 
 {
     char *member = triple_name(search->name, split), *place = place_of(folder, search->name);
     error_set(error, "%s: not found%s, though %s is; put it there, or use --%s FILE",
-              base_name(member), place, base_name(search->files->train), split);
+              basename(member), place, basename(search->files->train), split);
     free(member);
     free(place);
     return false;
@@ -104,7 +96,7 @@ static void add_member(const Search *search, const char *folder, const char *spl
     *path = find_member(folder, search->name, split);
     if (*path)
         text_append(&search->files->title, "%s%s", search->files->title ? ", " : "",
-                    base_name(*path));
+                    basename(*path));
 }
 
 /* Whether the directory has the corpus. An incomplete triple ends the search with an error
@@ -114,7 +106,7 @@ static bool find_in(const Search *search, const char *folder, bool *good, Error 
     CorpusFiles *files = search->files;
     files->train = find_file(folder, search->name);
     if (files->train) {
-        files->title = memory_copy_text(base_name(files->train));
+        files->title = memory_copy_text(basename(files->train));
     } else {
         add_member(search, folder, "train", &files->train);
         if (!files->train)
@@ -150,9 +142,9 @@ static bool find_train(const Search *search, Error *error)
         return error_set(error, "%s: is a directory; name a text file in it", name);
     char *triple = triple_name(name, "train");
     const char *elsewhere = name[0] == '/' ? NULL : search->data_folder;
-    const char *hint = strcmp(base_name(name), "ptb.txt") == 0 ? "to download it: data/get-ptb"
-                                                               : "the corpus '" TOY
-                                                                 "' is built in";
+    const char *hint = strcmp(basename(name), "ptb.txt") == 0 ? "to download it: data/get-ptb"
+                                                              : "the corpus '" TOY
+                                                                "' is built in";
     error_set(error, "%s: no such file, nor %s%s%s (%s)", name, triple,
               elsewhere ? "; looked for both as given and in " : "", elsewhere ? elsewhere : "",
               hint);
@@ -207,19 +199,4 @@ void corpus_files_free(CorpusFiles *files)
     free(files->test);
     free(files->title);
     *files = (CorpusFiles){0};
-}
-
-char *corpus_data_folder(void)
-{
-    static const char *const places[] = {"data", "share/linnet/data"};
-    char *program = file_program_folder(), *slash = strrchr(program, '/'), *folder = NULL;
-    int length = slash ? (int)(slash - program) : 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        free(folder);
-        folder = text_format("%.*s/%s", length, program, places[i]);
-        if (file_is_folder(folder))
-            break;
-    }
-    free(program);
-    return folder;
 }

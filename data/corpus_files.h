@@ -18,7 +18,4 @@ bool corpus_files_find(CorpusFiles *files, const char *name, const char *valid,
                        const char *test, const char *data_folder, Error *error);
 void corpus_files_free(CorpusFiles *files);
 
-/* The folder data/ beside the folder of the running program; the caller frees. */
-char *corpus_data_folder(void);
-
 #endif

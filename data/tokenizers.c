@@ -42,13 +42,12 @@ static size_t cut_character(const char *text, size_t size, size_t *at, const cha
     size_t i = *at ? *at : utf8_mark(text, size);
     if (i == size)
         return 0;
-    size_t carriage = text[i] == '\r' &&
-                      i + 1 < size; /* part of the line end, if there is one */
+    size_t carriage = text[i] == '\r' && i + 1 < size; /* part of the line end, if any */
     if (text[i + carriage] == '\n') {
         *at = i + carriage + 1;
         return cut_line_end(token);
     }
-    size_t length = utf8_character(text + i, size - i);
+    size_t length = utf8_length(text + i, size - i);
     *token = text + i;
     *at = i + (length ? length : 1);
     return length ? length : 1;

@@ -25,7 +25,6 @@
  * A text begins with nobody known and a topic that nothing announced. This start costs a few
  * nats once; over a hundred thousand tokens it is in the fifth digit. */
 #include "data/toy.h"
-#include "data/toy_story.h"
 #include "src/containers.h"
 
 #include <math.h>
@@ -76,27 +75,19 @@ static void draw_topic(ToyStory *story, ToyDerivation *derivation)
     story->topic = topic;
 }
 
-static void append_text(char **text, const char *piece)
-{
-    size_t length = strlen(piece);
-    memcpy(arraddnptr(*text, length), piece, length);
-}
-
-static void append_line(const ToyGrammar *grammar, const uint32_t *words, char **text)
+static void print_line(const ToyGrammar *grammar, const uint32_t *words, FILE *stream)
 {
     for (size_t i = 0; i < arrlenu(words); i++) {
         const char *word = grammar->words[words[i]].key;
         const char *next = i + 1 < arrlenu(words) ? grammar->words[words[i + 1]].key : "";
         if (strcmp(word, "a") == 0 && *next && strchr("aeiou", *next))
             word = "an";
-        if (i > 0)
-            append_text(text, " ");
-        append_text(text, word);
+        fputs(word, stream);
+        putc(*next ? ' ' : '\n', stream);
     }
-    append_text(text, "\n");
 }
 
-void toy_story_tell(ToyStory *story, char **text)
+void toy_story_tell(ToyStory *story, FILE *stream)
 {
     ToyDerivation derivation = {.key = random_key(story->seed, RANDOM_TOY, story->sentences),
                                 .memory = story->memory};
@@ -104,7 +95,7 @@ void toy_story_tell(ToyStory *story, char **text)
     bool known = story->memory[story->grammar.person] != TOY_NONE;
     toy_derive(&story->grammar,
                known ? story->sequel[story->topic] : story->fresh[story->topic], &derivation);
-    append_line(&story->grammar, derivation.words, text);
+    print_line(&story->grammar, derivation.words, stream);
     story->sentences++;
     story->tokens += arrlenu(derivation.words) + 1; /* the line end is <eos> */
     story->surprise += derivation.surprise;
@@ -114,16 +105,14 @@ void toy_story_tell(ToyStory *story, char **text)
 char *toy_write(uint64_t seed, size_t tokens)
 {
     ToyStory story;
-    char *lines = NULL;
+    char *text;
+    size_t size;
+    FILE *stream = memory_text_open(&text, &size, "the toy corpus");
     toy_story_begin(&story, seed);
     while (story.tokens < tokens)
-        toy_story_tell(&story, &lines);
+        toy_story_tell(&story, stream);
     toy_story_free(&story);
-    size_t size = arrlenu(lines);
-    char *text = memory_take(size + 1, 1, "the toy corpus");
-    if (size > 0)
-        memcpy(text, lines, size);
-    arrfree(lines);
+    memory_text_close(stream, "the toy corpus");
     return text;
 }
 

@@ -5,7 +5,9 @@
 #ifndef LINNET_TOY_H
 #define LINNET_TOY_H
 
-#include "src/real.h"
+#include "data/toy_grammar.h"
+
+#include <stdio.h>
 
 /* At least `tokens` tokens (line ends counted), whole sentences, one a line; caller frees. */
 char *toy_write(uint64_t seed, size_t tokens);
@@ -13,5 +15,22 @@ char *toy_write(uint64_t seed, size_t tokens);
 /* The entropy rate of the language in nats per token, <eos> counted, computed from the grammar.
  */
 double toy_entropy(void);
+
+/* A text told sentence by sentence. */
+typedef struct ToyStory {
+    ToyGrammar grammar;
+    uint64_t seed, sentences; /* sentences so far */
+    uint32_t topic;           /* of the latest one */
+    uint32_t *memory;         /* the latest choices, such as the person introduced last */
+    uint32_t fresh[TOY_TOPICS], sequel[TOY_TOPICS]; /* the roots */
+    size_t tokens;                                  /* so far, line ends counted */
+    double surprise;                                /* -log p of the text so far, in nats */
+} ToyStory;
+
+void toy_story_begin(ToyStory *story, uint64_t seed);
+void toy_story_free(ToyStory *story);
+
+/* Prints one sentence, a line. */
+void toy_story_tell(ToyStory *story, FILE *stream);
 
 #endif

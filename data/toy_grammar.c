@@ -98,8 +98,8 @@ static void add_words(ToyGrammar *grammar, ToyNode *node)
         char entry[96], word[64];
         for (uint32_t rank = 1; next_piece(&list, " ", entry, sizeof entry); rank++) {
             const char *forms = entry;
-            for (uint32_t f = 0; f <= node->form;
-                 f++) /* words without forms have one for all */
+            /* Words without forms have one for all. */
+            for (uint32_t f = 0; f <= node->form; f++)
                 if (!next_piece(&forms, "/", word, sizeof word))
                     break;
             ToyChoice choice = {.weight = commonest / rank};

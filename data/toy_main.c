@@ -1,11 +1,10 @@
 /* bin/toy: prints the toy corpus or its entropy, the lowest possible loss. */
 #include "data/toy.h"
-#include "data/toy_story.h"
-#include "src/containers.h"
 #include "src/program.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 typedef struct ToyOptions {
     size_t seed, tokens;
@@ -39,14 +38,9 @@ static const About about = {
 static void print_text(const ToyOptions *options)
 {
     ToyStory story;
-    char *line = NULL;
     toy_story_begin(&story, options->seed);
-    while (story.tokens < options->tokens && !ferror(stdout)) {
-        arrsetlen(line, 0);
-        toy_story_tell(&story, &line);
-        fwrite(line, 1, arrlenu(line), stdout);
-    }
-    arrfree(line);
+    while (story.tokens < options->tokens && !ferror(stdout))
+        toy_story_tell(&story, stdout);
     toy_story_free(&story);
 }
 

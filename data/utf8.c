@@ -4,13 +4,11 @@
 
 #include <string.h>
 
-size_t utf8_length(const char *text, size_t size)
+size_t utf8_length_of_several(const char *text, size_t size)
 {
     const unsigned char *c = (const unsigned char *)text;
     if (size == 0)
         return 0;
-    if (c[0] < 0x80)
-        return 1;
     if (c[0] < 0xc2 || c[0] > 0xf4) /* a stray continuation, or an overlong or too large lead */
         return 0;
     size_t length = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;

@@ -16,18 +16,16 @@ static inline bool utf8_is_space(char c)
 }
 
 /* The length in bytes of the first character; 0 if it is not valid UTF-8. */
-size_t utf8_length(const char *text, size_t size);
+size_t utf8_length_of_several(const char *text, size_t size); /* which is not ASCII */
+static inline size_t utf8_length(const char *text, size_t size)
+{
+    return size && (unsigned char)*text < 0x80 ? 1 : utf8_length_of_several(text, size);
+}
 
 /* The bytes to skip at the start of a text: 3 for a byte order mark, else 0. */
 size_t utf8_mark(const char *text, size_t size);
 
 /* How many characters a text has; "\r\n" is one, a byte order mark none. */
 size_t utf8_count(const char *text, size_t size);
-
-/* The length in bytes of the first character, 0 if it is not valid UTF-8: at once for ASCII. */
-static inline size_t utf8_character(const char *text, size_t size)
-{
-    return size && (unsigned char)*text < 0x80 ? 1 : utf8_length(text, size);
-}
 
 #endif

@@ -120,7 +120,7 @@ bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *t
                              name, line, TOKEN_LONGEST);
         if (at == size)
             return true;
-        size_t length = utf8_character(text + at, size - at);
+        size_t length = utf8_length(text + at, size - at);
         if (!length)
             return error_set(error,
                              "%s:%zu: invalid UTF-8 at byte %zu; convert the text to UTF-8, "
@@ -147,8 +147,7 @@ bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const 
                       size_t size, const VocabularyLimits *limits, Error *error)
 {
     begin(vocabulary, tokenizer);
-    return tokenizer_check(tokenizer, "the text", text, size, error) &&
-           tokenizer->learn(vocabulary, text, size, limits, error);
+    return tokenizer->learn(vocabulary, text, size, limits, error);
 }
 
 void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)

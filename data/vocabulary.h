@@ -68,7 +68,7 @@ const char *tokenizer_name(size_t index);      /* the same, for option rows */
 bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *text,
                      size_t size, Error *error);
 
-/* On failure nothing is left to free. */
+/* Learns from a text that tokenizer_check has passed. On failure nothing is left to free. */
 bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
                       size_t size, const VocabularyLimits *limits, Error *error);
 void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary);

@@ -12,25 +12,9 @@
 enum { MOST = 1 << 20 };
 #define ENDING ".conf"
 
-/* The presets directory, relative to the executable or installed; the caller frees it. */
-static char *presets_folder(void)
-{
-    static const char *const places[] = {"../models", "../share/linnet/models"};
-    char *program = file_program_folder(), *folder = NULL;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        free(folder);
-        folder = file_join(program, places[i]);
-        if (file_is_folder(folder))
-            break;
-    }
-    free(program);
-    return folder;
-}
-
 static int is_preset(const struct dirent *entry)
 {
-    size_t length = strlen(entry->d_name), ending = strlen(ENDING);
-    return length > ending && strcmp(entry->d_name + length - ending, ENDING) == 0;
+    return text_ends_in(entry->d_name, ENDING);
 }
 
 /* "# what it is" -> "what it is". */
@@ -50,7 +34,7 @@ static char *first_comment(const char *path)
 
 bool preset_list(PresetLine **presets, Error *error)
 {
-    char *folder = presets_folder();
+    char *folder = file_shipped_folder("models");
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, is_preset, alphasort);
     *presets = NULL;
@@ -103,7 +87,8 @@ static char *find(const char *name, Error *error)
 {
     if (file_exists(name) && !file_is_folder(name))
         return memory_copy_text(name);
-    char *folder = presets_folder(), *path = text_format("%s/%s" ENDING, folder, name);
+    char *folder = file_shipped_folder("models"),
+         *path = text_format("%s/%s" ENDING, folder, name);
     if (!file_exists(path)) {
         fail_unknown(name, folder, error);
         free(path);

@@ -36,15 +36,14 @@ typedef struct About {
 /* Environment variables that several programs read. */
 extern const AboutItem about_kernels, about_colour, about_terminal_size, about_locale;
 
-/* All print to stdout. The word is what followed --help: "" for the common options, "all" for
- * every option, anything else is searched for. The manual page is for an installed program; its
- * "see also" names the others. The completions are only the part that differs from program to
- * program; the Makefile appends src/completion.bash or src/completion.zsh. */
-void about_print_help(const About *about, const OptionGroup *groups, size_t count,
-                      const char *word);
-void about_print_manual(const About *about, const OptionGroup *groups, size_t count,
-                        const char *const *others, size_t other_count);
-void about_print_bash(const About *about, const OptionGroup *groups, size_t count);
-void about_print_zsh(const About *about, const OptionGroup *groups, size_t count);
+/* All print to stdout, from an stb_ds array of all options. The word is what followed --help:
+ * "" for the common options, "all" for every option, anything else is searched for. The manual
+ * page is for an installed program; its "see also" names the others. The completion is only the
+ * part that differs from program to program; the Makefile appends src/completion.bash or
+ * src/completion.zsh. */
+void about_print_help(const About *about, const OptionLine *lines, const char *word);
+void about_print_manual(const About *about, const OptionLine *lines, const char *const *others,
+                        size_t other_count);
+void about_print_completion(const About *about, const OptionLine *lines, bool zsh);
 
 #endif

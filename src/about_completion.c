@@ -1,19 +1,20 @@
-/* What the shells need to know to complete words: for every option what its value may be, and
- * what the operands are. How words are then completed stands in completion.bash and
- * completion.zsh, which are to follow what is printed here.
+/* What the shells need to complete words: two tables, as arrays of bash and zsh alike. How
+ * words are then completed stands in completion.bash and completion.zsh, which are to follow
+ * what is printed here.
  *
- * What may be offered is said in the same words to both: "words A B" are these, "joined A B"
- * are these with + between, and "files", "folders", "runs" and "nothing" speak for themselves.
- */
+ *   linnet_options   for each option its name, its argument, its offer, and its help
+ *   linnet_operands  for each operand its name, with "..." if it may come again, and its offer
+ *
+ * An offer says what may stand there: "words A B" are these, "joined A B" are these with +
+ * between, and "files", "folders", "runs" and "nothing" speak for themselves. An option that
+ * takes no value has "flag", if there is a --no-NAME too, or "". */
 #include "src/about.h"
-#include "src/memory.h"
+#include "src/containers.h"
 #include "src/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 /* For what people see as "FILE" or the like; the caller frees. */
 static char *offer_for(const char *argument)
@@ -28,11 +29,13 @@ static char *offer_for(const char *argument)
 
 static char *option_offer(const Option *option)
 {
+    if (option->type == OPTION_FLAG || option->type == OPTION_ACTION)
+        return memory_copy_text(option->type == OPTION_FLAG ? "flag" : "");
     if (!option->choice)
         return offer_for(option->argument);
-    char *offer = memory_copy_text(option->type == OPTION_CHOICES ? "joined" : "words");
-    for (size_t i = 0; option->choice(i); i++)
-        text_append(&offer, " %s", option->choice(i));
+    char *offer = NULL;
+    option_append_choices(&offer, option, option->type == OPTION_CHOICES ? "joined " : "words ",
+                          " ");
     return offer;
 }
 
@@ -46,122 +49,60 @@ static char *operand_offer(const About *about, const char *operand)
     return offer;
 }
 
-/* The next operand of a synopsis, the caller's, and whether it may come again; NULL after the
- * last. Options that stand there themselves are passed over with their values. */
-static char *next_operand(const char **at, bool *repeats)
+static void print_row(const char *const *words, size_t count)
 {
-    for (bool is_value = false;;) {
-        *at += strspn(*at, " []");
-        size_t length = strcspn(*at, " []"), letters = strspn(*at, CAPITALS);
-        const char *word = *at;
-        if (length == 0)
-            return NULL;
-        *at += length;
-        *repeats = strncmp(word + letters, "...", 3) == 0;
-        if (letters > 0 && !is_value && strncmp(word, "OPTIONS", length) != 0)
-            return text_format("%.*s", (int)letters, word);
-        is_value = word[0] == '-';
+    char *row = NULL;
+    for (size_t i = 0; i < count; i++) {
+        text_append(&row, i ? " " : "    ");
+        text_append_shell_word(&row, words[i]);
     }
+    puts(row);
+    free(row);
 }
 
-/* --- bash --- */
-
-static void print_bash_options(const OptionGroup *groups, size_t count)
+static void print_options(const OptionLine *lines)
 {
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            char *offer = option_takes_value(option) ? option_offer(option) : NULL;
-            printf("        [--%s]='%s'\n", option->name, offer ? offer : "");
-            if (option->type == OPTION_FLAG)
-                printf("        [--no-%s]=''\n", option->name);
-            free(offer);
-        }
-}
-
-static void print_bash_operands(const About *about)
-{
-    const char *at = about->synopses[0];
-    char *last = memory_copy_text("nothing");
-    bool repeats = false;
-    fputs("    local -a linnet_operands=(", stdout);
-    const char *separator = "";
-    for (char *operand; (operand = next_operand(&at, &repeats)); separator = " ") {
-        free(last);
-        last = operand_offer(about, operand);
-        printf("%s'%s'", separator, last);
-        free(operand);
-    }
-    printf(")\n    local linnet_more='%s'\n", repeats ? last : "nothing");
-    free(last);
-}
-
-void about_print_bash(const About *about, const OptionGroup *groups, size_t count)
-{
-    printf("# Completes linnet-%s in bash; made from its options by linnet " LINNET_VERSION
-           ".\n\n_linnet_program_%s() {\n    local -A linnet_options=(\n",
-           about->name, about->name);
-    print_bash_options(groups, count);
-    puts("    )");
-    print_bash_operands(about);
-    printf("    _linnet_complete\n}\ncomplete -F _linnet_program_%s linnet-%s\n\n", about->name,
-           about->name);
-}
-
-/* --- zsh --- */
-
-/* Inside quotes and brackets. */
-static void print_zsh_help(const char *prefix, const char *text)
-{
-    printf("[%s", prefix);
-    for (; *text; text++) {
-        if (strchr("[]\\:", *text))
-            putchar('\\');
-        if (*text == '\'')
-            fputs("'\\'", stdout);
-        putchar(*text);
-    }
-    putchar(']');
-}
-
-static void print_zsh_flag(const Option *option, const char *prefix, const char *opposite)
-{
-    printf("    '(--%s%s)--%s%s", opposite, option->name, prefix, option->name);
-    print_zsh_help(*prefix ? "not\\: " : "", option->help);
-    puts("'");
-}
-
-static void print_zsh_option(const Option *option)
-{
-    if (option->type == OPTION_FLAG) {
-        print_zsh_flag(option, "", "no-");
-        print_zsh_flag(option, "no-", "");
-        return;
-    }
-    char *offer = option_takes_value(option) ? option_offer(option) : NULL;
-    printf("    '--%s%s", option->name, offer ? "=" : "");
-    print_zsh_help("", option->help);
-    if (offer)
-        printf(":%s: _linnet_offer %s", option->argument, offer);
-    puts("'");
-    free(offer);
-}
-
-void about_print_zsh(const About *about, const OptionGroup *groups, size_t count)
-{
-    printf("#compdef linnet-%s\n# Completes it in zsh; made from its options by "
-           "linnet " LINNET_VERSION ".\n\nlocal -a linnet_words=(\n",
-           about->name);
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++)
-            print_zsh_option(&groups[g].options[i]);
-    const char *at = about->synopses[0];
-    bool repeats;
-    for (char *operand; (operand = next_operand(&at, &repeats));) {
-        char *offer = operand_offer(about, operand);
-        printf("    '%s:%s: _linnet_offer %s'\n", repeats ? "*" : "", operand, offer);
+    puts("local -a linnet_options=(");
+    for (size_t i = 0; i < arrlenu(lines); i++) {
+        const Option *option = lines[i].option;
+        char *offer = option_offer(option);
+        const char *argument = option->argument ? option->argument : "";
+        print_row((const char *[]){option->name, argument, offer, option->help}, 4);
         free(offer);
-        free(operand);
     }
-    puts(")\n");
+    puts(")");
+}
+
+/* The words in capitals of the first synopsis, unless they are the value of an option there. */
+static void print_operands(const About *about)
+{
+    char *synopsis = memory_copy_text(about->synopses[0]), *rest = synopsis;
+    bool is_value = false;
+    puts("local -a linnet_operands=(");
+    for (char *word; (word = strtok_r(rest, " []", &rest)); is_value = word[0] == '-') {
+        if (!isupper((unsigned char)word[0]) || is_value || strcmp(word, "OPTIONS") == 0)
+            continue;
+        char *name = text_format("%.*s", (int)strcspn(word, "."), word);
+        char *offer = operand_offer(about, name);
+        print_row((const char *[]){word, offer}, 2);
+        free(offer);
+        free(name);
+    }
+    puts(")");
+    free(synopsis);
+}
+
+void about_print_completion(const About *about, const OptionLine *lines, bool zsh)
+{
+    if (zsh)
+        printf("#compdef linnet-%s\n", about->name);
+    printf("# Completes linnet-%s; made from its options by linnet " LINNET_VERSION ".\n\n",
+           about->name);
+    if (!zsh)
+        printf("complete -F _linnet_program_%s linnet-%s\n"
+               "_linnet_program_%s() {\n",
+               about->name, about->name, about->name);
+    print_options(lines);
+    print_operands(about);
+    puts(zsh ? "" : "_linnet_complete\n}\n");
 }

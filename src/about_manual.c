@@ -1,9 +1,10 @@
 /* Manual pages in man(7) markup. */
 #include "src/about.h"
-#include "src/memory.h"
+#include "src/containers.h"
 #include "src/text.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 /* Escapes text so that troff prints it unchanged. Dashes and quotes must stay ASCII, so that
  * readers can copy commands. */
-static void put(const char *text)
+static void put_text(const char *text)
 {
     static const struct {
         char letter;
@@ -31,19 +32,18 @@ static void put(const char *text)
     }
 }
 
-/* The \& keeps troff from reading a leading dot as a request. */
-static void put_line(const char *text)
+/* Prints markup, with a text for each %. A \& before a text at the beginning of a line keeps
+ * troff from reading a leading dot as a request. */
+static void put(const char *markup, ...)
 {
-    fputs("\\&", stdout);
-    put(text);
-    putchar('\n');
-}
-
-static void put_bold(const char *text)
-{
-    fputs("\\fB", stdout);
-    put(text);
-    fputs("\\fR", stdout);
+    va_list texts;
+    va_start(texts, markup);
+    for (; *markup; markup++)
+        if (*markup == '%')
+            put_text(va_arg(texts, const char *));
+        else
+            putchar(*markup);
+    va_end(texts);
 }
 
 /* The phrase with a capital and a full stop; the caller frees. */
@@ -55,16 +55,8 @@ static char *sentence(const char *text)
 static void put_item(AboutItem item)
 {
     char *text = sentence(item.text);
-    puts(".TP");
-    put_bold(item.name);
-    putchar('\n');
-    put_line(text);
+    put(".TP\n\\fB%\\fR\n\\&%\n", item.name, text);
     free(text);
-}
-
-static void put_section(const char *title)
-{
-    printf(".SH %s\n", title);
 }
 
 /* --- the options --- */
@@ -83,108 +75,69 @@ static void append_range(char **text, const Option *option)
 static char *option_sentences(const Option *option)
 {
     char *text = sentence(option->help);
-    for (size_t i = 0; option->choice && option->choice(i); i++)
-        text_append(&text, "%s%s", i ? ", " : " One of: ", option->choice(i));
+    option_append_choices(&text, option, " One of: ", ", ");
     if (option->choice)
         text_append(&text, option->type == OPTION_CHOICES ? "; or several, joined by +." : ".");
     if (option->type == OPTION_SIZE || option->type == OPTION_REAL)
         append_range(&text, option);
     if (option->fallback && *option->fallback)
         text_append(&text, " Default: %s.", option->fallback);
-    for (size_t i = 0; option->owners && option->owners->name(option, i); i++)
-        text_append(&text, "%s%s", i ? ", " : " For: ", option->owners->name(option, i));
+    option_append_owners(&text, option, " For: ");
     text_append(&text, option->owners ? "." : "");
     return text;
 }
 
-static void put_heading(void *self, const char *title)
+static void put_option(const Option *option)
 {
-    (void)self;
-    fputs(".SS ", stdout);
-    put(title);
-    putchar('\n');
+    char *text = option_sentences(option);
+    put(".TP\n\\fB\\-\\-%\\fR", option->name);
+    if (option->type == OPTION_FLAG)
+        put(", \\fB\\-\\-no\\-%\\fR", option->name);
+    if (option->argument)
+        put(" \\fI%\\fR", option->argument);
+    put("\n\\&%\n", text);
+    free(text);
 }
 
-static void put_option(void *self, const Option *option)
+static void put_options(const OptionLine *lines)
 {
-    (void)self;
-    char *name = text_format("--%s", option->name), *text = option_sentences(option);
-    puts(".TP");
-    put_bold(name);
-    if (option->type == OPTION_FLAG) {
-        free(name);
-        name = text_format("--no-%s", option->name);
-        fputs(", ", stdout);
-        put_bold(name);
+    put(".SH OPTIONS\n");
+    for (size_t i = 0; i < arrlenu(lines); i++) {
+        if (i == 0 || lines[i].heading != lines[i - 1].heading)
+            put(".SS %\n", lines[i].heading);
+        put_option(lines[i].option);
     }
-    if (option->argument) {
-        fputs(" \\fI", stdout);
-        put(option->argument);
-        fputs("\\fR", stdout);
-    }
-    putchar('\n');
-    put_line(text);
-    free(name);
-    free(text);
 }
 
 /* --- the page --- */
 
-static void put_title(const About *about, const char *page)
+static void put_synopses(const About *about)
 {
-    fputs(".TH ", stdout);
-    for (const char *c = page; *c; c++)
-        putchar(toupper((unsigned char)*c));
-    puts(" 1 \"\" \"linnet " LINNET_VERSION "\" \"linnet\"");
-    put_section("NAME");
-    printf("%s \\- ", page);
-    put(about->purpose);
-    putchar('\n');
+    put(".SH SYNOPSIS\n");
+    for (size_t i = 0; about->synopses[i]; i++)
+        put(i ? ".br\n\\fBlinnet\\-%\\fR %\n" : "\\fBlinnet\\-%\\fR %\n", about->name,
+            about->synopses[i]);
 }
 
-static void put_synopses(const About *about, const char *page)
+static void put_description(const About *about)
 {
-    put_section("SYNOPSIS");
-    for (size_t i = 0; about->synopses[i]; i++) {
-        if (i)
-            puts(".br");
-        put_bold(page);
-        putchar(' ');
-        put(about->synopses[i]);
-        putchar('\n');
-    }
-}
-
-static void put_description(const About *about, const char *page)
-{
-    put_section("DESCRIPTION");
-    put_bold(page);
-    putchar(' ');
-    put(about->purpose);
-    puts(".");
-    for (size_t i = 0; about->paragraphs[i]; i++) {
-        puts(".PP");
-        put_line(about->paragraphs[i]);
-    }
-    if (!about->command)
-        return;
-    put_section("COMMANDS");
-    for (size_t i = 0; about->command(i).name; i++)
+    put(".SH DESCRIPTION\n\\fBlinnet\\-%\\fR %.\n", about->name, about->purpose);
+    for (size_t i = 0; about->paragraphs[i]; i++)
+        put(".PP\n\\&%\n", about->paragraphs[i]);
+    if (about->command)
+        put(".SH COMMANDS\n");
+    for (size_t i = 0; about->command && about->command(i).name; i++)
         put_item(about->command(i));
 }
 
-static void put_examples(const About *about, const char *page)
+static void put_examples(const About *about)
 {
     if (!about->examples[0])
         return;
-    put_section("EXAMPLES");
-    puts(".nf");
-    for (size_t i = 0; about->examples[i]; i++) {
-        char *line = text_format("%s %s", page, about->examples[i]);
-        put_line(line);
-        free(line);
-    }
-    puts(".fi");
+    put(".SH EXAMPLES\n.nf\n");
+    for (size_t i = 0; about->examples[i]; i++)
+        put("\\&linnet\\-% %\n", about->name, about->examples[i]);
+    put(".fi\n");
 }
 
 static void put_surroundings(const About *about)
@@ -194,49 +147,47 @@ static void put_surroundings(const About *about)
         {"1", "failure; a message on standard error says what is wrong, where, and what to do"},
         {"2", "invalid command line or settings file"}};
     if (about->files[0].name)
-        put_section("FILES");
+        put(".SH FILES\n");
     for (size_t i = 0; about->files[i].name; i++)
         put_item(about->files[i]);
-    put_section("EXIT STATUS");
+    put(".SH EXIT STATUS\n");
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         put_item(usual[i]);
     for (size_t i = 0; about->statuses[i].name; i++)
         put_item(about->statuses[i]);
     if (about->environment[0])
-        put_section("ENVIRONMENT");
+        put(".SH ENVIRONMENT\n");
     for (size_t i = 0; about->environment[i]; i++)
         put_item(*about->environment[i]);
 }
 
 static void put_others(const About *about, const char *const *others, size_t count)
 {
-    const char *separator = "";
+    const char *separator = ".SH SEE ALSO\n";
     for (size_t i = 0; i < count; i++) {
         if (strcmp(others[i], about->name) == 0)
             continue;
-        if (!*separator)
-            put_section("SEE ALSO");
         fputs(separator, stdout);
-        fputs("\\fBlinnet\\-", stdout);
-        put(others[i]);
-        fputs("\\fR(1)", stdout);
+        put("\\fBlinnet\\-%\\fR(1)", others[i]);
         separator = ",\n";
     }
-    if (*separator)
-        putchar('\n');
+    put(*separator == ',' ? "\n" : "");
 }
 
-void about_print_manual(const About *about, const OptionGroup *groups, size_t count,
-                        const char *const *others, size_t other_count)
+void about_print_manual(const About *about, const OptionLine *lines, const char *const *others,
+                        size_t other_count)
 {
-    char *page = text_format("linnet-%s", about->name);
-    put_title(about, page);
-    put_synopses(about, page);
-    put_description(about, page);
-    put_examples(about, page);
-    put_section("OPTIONS");
-    options_visit(groups, count, &(OptionVisitor){put_heading, put_option, NULL});
+    char *name = text_format("LINNET-%s", about->name);
+    for (char *c = name; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    printf(".TH %s 1 \"\" \"linnet " LINNET_VERSION "\" \"linnet\"\n", name);
+    free(name);
+    printf(".SH NAME\nlinnet-%s \\- ", about->name);
+    put("%\n", about->purpose);
+    put_synopses(about);
+    put_description(about);
+    put_examples(about);
+    put_options(lines);
     put_surroundings(about);
     put_others(about, others, other_count);
-    free(page);
 }

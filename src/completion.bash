@@ -1,6 +1,5 @@
-# How words are completed in bash, for any of linnet's programs: behind a table of the options
-# (linnet_options: what the value of each may be, empty where there is none) and what the
-# operands may be (linnet_operands, and linnet_more after the last). The program prints these.
+# How words are completed in bash, for any of linnet's programs: behind two tables that the
+# program prints, linnet_options and linnet_operands (src/about_completion.c).
 
 # Fills COMPREPLY with what begins with $linnet_word, out of what is offered.
 _linnet_offer() {
@@ -48,7 +47,7 @@ _linnet_count_operands() {
         if [[ ! $only_operands && ${COMP_WORDS[i]} == -- ]]; then
             only_operands=yes
         elif [[ ! $only_operands && ${COMP_WORDS[i]} == -?* ]]; then
-            [[ ${linnet_options[${COMP_WORDS[i]}]} ]] || continue
+            [[ ${linnet_offers[${COMP_WORDS[i]}]} ]] || continue
             [[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))
             ((i++))
         else
@@ -57,7 +56,25 @@ _linnet_count_operands() {
     done
 }
 
+# Turns the tables into linnet_offers, what the value of each option may be, empty where there is
+# none; and linnet_places, what each operand may be, and linnet_more after the last.
+_linnet_read_tables() {
+    local i
+    for ((i = 0; i < ${#linnet_options[@]}; i += 4)); do
+        linnet_offers[--${linnet_options[i]}]=${linnet_options[i + 2]#flag}
+        [[ ${linnet_options[i + 2]} != flag ]] || linnet_offers[--no-${linnet_options[i]}]=
+    done
+    for ((i = 0; i < ${#linnet_operands[@]}; i += 2)); do
+        linnet_places+=("${linnet_operands[i + 1]}")
+        [[ ${linnet_operands[i]} != *... ]] || linnet_more=${linnet_operands[i + 1]}
+    done
+}
+
 _linnet_complete() {
+    local -A linnet_offers=()
+    local -a linnet_places=()
+    local linnet_more=nothing
+    _linnet_read_tables
     local linnet_word=${COMP_WORDS[COMP_CWORD]} linnet_count
     local before=${COMP_WORDS[COMP_CWORD - 1]} offer=
     # bash makes three words of --name=value.
@@ -67,12 +84,12 @@ _linnet_complete() {
         before=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     COMPREPLY=()
-    [[ $before == --?* ]] && offer=${linnet_options[$before]}
+    [[ $before == --?* ]] && offer=${linnet_offers[$before]}
     if [[ ! $offer && $linnet_word == -* ]]; then
-        offer="words ${!linnet_options[*]}"
+        offer="words ${!linnet_offers[*]}"
     elif [[ ! $offer ]]; then
         _linnet_count_operands
-        offer=${linnet_operands[linnet_count]:-$linnet_more}
+        offer=${linnet_places[linnet_count]:-$linnet_more}
     fi
     # shellcheck disable=SC2086 # an offer is several words
     _linnet_offer $offer

@@ -1,5 +1,5 @@
-# How words are completed in zsh, for any of linnet's programs: behind the list linnet_words of
-# what _arguments is to know, which the program prints.
+# How words are completed in zsh, for any of linnet's programs: behind two tables that the program
+# prints, linnet_options and linnet_operands (src/about_completion.c).
 
 _linnet_offer() {
     local sort=$1
@@ -30,5 +30,26 @@ _linnet_offer_runs() {
     [[ $PREFIX ]] || runs+=(runs/*/log.csv(N:h))
     compadd -a -- runs || _files -g '*.safetensors'
 }
+
+# What _arguments is to know.
+local -a linnet_words
+local name argument offer help
+for name argument offer help in "${linnet_options[@]}"; do
+    help=${${${${help//\\/\\\\}//:/\\:}//\[/\\[}//\]/\\]}
+    case $offer in
+    flag)
+        linnet_words+=("(--no-$name)--${name}[$help]" "(--$name)--no-${name}[not\\: $help]")
+        ;;
+    '')
+        linnet_words+=("--${name}[$help]")
+        ;;
+    *)
+        linnet_words+=("--$name=[$help]:$argument: _linnet_offer $offer")
+        ;;
+    esac
+done
+for name offer in "${linnet_operands[@]}"; do
+    linnet_words+=("${${(M)name:#*...}:+*}:${name%...}: _linnet_offer $offer")
+done
 
 _arguments -S : $linnet_words

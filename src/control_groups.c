@@ -1,29 +1,11 @@
 #include "src/control_groups.h"
+#include "src/file.h"
 #include "src/text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-double control_groups_number(const char *folder, const char *name, const char *label)
-{
-    char *path = text_format("%s/%s", folder, name), line[256];
-    double value = (double)NAN;
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, label, strlen(label)) == 0) {
-            char *number = line + strlen(label);
-            number[strcspn(number, " \n")] = '\0';
-            if (!text_to_double(number, &value))
-                value = (double)NAN; /* "max" */
-            break;
-        }
-    if (file)
-        fclose(file);
-    free(path);
-    return value;
-}
 
 /* The minimum over a group and its ancestors. */
 static double least_upwards(const char *mount, const char *group, GroupVersion version,
@@ -68,30 +50,13 @@ double control_groups_least(const char *root, const char *controller, GroupLimit
     return least;
 }
 
-/* --- processors --- */
-
-/* The period in cpu.max, which holds "QUOTA PERIOD". */
-static double period_of(const char *folder)
-{
-    char *path = text_format("%s/cpu.max", folder);
-    double quota, period = (double)NAN;
-    FILE *file = fopen(path, "re");
-    if (file && fscanf(file, "%lf %lf", &quota, &period) != 2)
-        period = (double)NAN;
-    if (file)
-        fclose(file);
-    free(path);
-    return period;
-}
-
+/* A quota of -1 or "max" means no limit. */
 static double processors_of(GroupVersion version, const char *folder)
 {
     bool second = version == GROUP_VERSION_2;
-    double quota = control_groups_number(folder, second ? "cpu.max" : "cpu.cfs_quota_us", "");
-    double period = second ? period_of(folder)
-                           : control_groups_number(folder, "cpu.cfs_period_us", "");
-    return quota > 0 && period > 0 ? quota / period
-                                   : INFINITY; /* a quota of -1 means no limit */
+    double quota = file_number(folder, second ? "cpu.max" : "cpu.cfs_quota_us", "", 0);
+    double period = file_number(folder, second ? "cpu.max" : "cpu.cfs_period_us", "", second);
+    return quota > 0 && period > 0 ? quota / period : INFINITY;
 }
 
 double control_groups_processors(const char *root)

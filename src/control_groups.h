@@ -13,10 +13,6 @@ typedef double (*GroupLimit)(GroupVersion version, const char *folder);
  * is "", or in tests a directory that stands in for /. */
 double control_groups_least(const char *root, const char *controller, GroupLimit limit);
 
-/* The number that follows `label` on the first line starting with it, in folder/name. NaN if
- * there is none. */
-double control_groups_number(const char *folder, const char *name, const char *label);
-
 /* The CPU quota in processors; INFINITY without a limit. */
 double control_groups_processors(const char *root);
 

@@ -9,11 +9,10 @@ const char *program_name = "linnet", *program_command = "linnet";
 
 void program_name_set(const char *argv0)
 {
-    const char *slash = argv0 ? strrchr(argv0, '/') : NULL;
     if (!argv0)
         return;
     program_command = argv0;
-    program_name = slash ? slash + 1 : argv0;
+    program_name = basename(argv0);
 }
 
 bool error_set(Error *error, const char *format, ...)

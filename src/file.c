@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,28 @@ bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error 
     }
     close(fd);
     return good;
+}
+
+double file_number(const char *folder, const char *name, const char *label, size_t place)
+{
+    char *path = file_join(folder, name), line[256];
+    double value = (double)NAN;
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, label, strlen(label)) != 0)
+            continue;
+        char *rest = line + strlen(label), *word;
+        do
+            word = strtok_r(rest, " \n", &rest);
+        while (word && place-- > 0);
+        if (!word || !text_to_double(word, &value))
+            value = (double)NAN;
+        break;
+    }
+    if (file)
+        fclose(file);
+    free(path);
+    return value;
 }
 
 /* --- replacing --- */
@@ -226,10 +249,9 @@ bool file_rename(const char *from, const char *to, Error *error)
 static long owner_of(const char *name)
 {
     static const char ending[] = ".tmp";
-    const size_t length = strlen(name), tail = sizeof ending - 1;
-    if (length <= tail || strcmp(name + length - tail, ending) != 0)
+    if (!text_ends_in(name, ending))
         return 0;
-    const char *digits = name + length - tail;
+    const char *digits = name + strlen(name) - strlen(ending);
     while (digits > name && digits[-1] >= '0' && digits[-1] <= '9')
         digits--;
     if (digits == name || digits[-1] != '.')
@@ -317,4 +339,19 @@ char *file_program_folder(void)
     if (slash)
         *slash = '\0';
     return memory_copy_text(path);
+}
+
+char *file_shipped_folder(const char *name)
+{
+    char *program = file_program_folder(), *slash = strrchr(program, '/');
+    char *top = slash ? text_format("%.*s", (int)(slash - program), program)
+                      : memory_copy_text("..");
+    char *folder = file_join(top, name);
+    if (!file_is_folder(folder)) {
+        free(folder);
+        folder = text_format("%s/share/linnet/%s", top, name);
+    }
+    free(top);
+    free(program);
+    return folder;
 }

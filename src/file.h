@@ -18,6 +18,10 @@
  * the caller frees it. */
 bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error *error);
 
+/* A number in a small text file of the system, folder/name: the word after `place` others on
+ * the first line that begins with `label`. NaN if there is none, or if it is no number. */
+double file_number(const char *folder, const char *name, const char *label, size_t place);
+
 typedef struct FileReplacement {
     char *path, *temporary;
     int fd;
@@ -60,5 +64,8 @@ bool file_make_parents(const char *path, Error *error);
 char *file_join(const char *folder, const char *name);
 /* The directory of the running executable; the caller frees it. */
 char *file_program_folder(void);
+/* The directory `name` that came with the program: beside the program's own directory, or
+ * installed; the caller frees it. */
+char *file_shipped_folder(const char *name);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #define ALIGNMENT ((size_t)64) /* a cache line and an AVX-512 register */
 
@@ -64,6 +65,13 @@ void memory_text_close(FILE *stream, const char *what)
     bool whole = !ferror(stream);
     if (fclose(stream) != 0 || !whole)
         die("out of memory while writing %s", what);
+}
+
+double memory_peak_megabytes(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss * 1024 / 1e6;
 }
 
 void *arena_bytes(Arena *arena, size_t count, size_t size)

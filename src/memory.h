@@ -26,6 +26,9 @@ void memory_text_close(FILE *stream, const char *what);
 /* a * b; ends the program on overflow. */
 size_t memory_product(size_t a, size_t b, const char *what);
 
+/* The most memory that this process has occupied so far (RSS), in MB of a million bytes. */
+double memory_peak_megabytes(void);
+
 typedef struct Arena {
     unsigned char *base; /* NULL while measuring */
     size_t used, size;   /* in bytes */

@@ -1,5 +1,5 @@
 #include "src/options.h"
-#include "src/memory.h"
+#include "src/containers.h"
 #include "src/text.h"
 
 #include <stdlib.h>
@@ -28,53 +28,55 @@ bool option_takes_value(const Option *option)
     return option->type != OPTION_FLAG && option->type != OPTION_ACTION;
 }
 
-/* The rows of one section, or with NULL those of each group that have none. */
-static void visit_section(const OptionGroup *group, const char *section,
-                          const OptionVisitor *visitor, bool *headed)
+void option_append_choices(char **text, const Option *option, const char *before,
+                           const char *between)
+{
+    for (size_t i = 0; option->choice && option->choice(i); i++)
+        text_append(text, "%s%s", i ? between : before, option->choice(i));
+}
+
+void option_append_owners(char **text, const Option *option, const char *before)
+{
+    for (size_t i = 0; option->owners && option->owners->name(option, i); i++)
+        text_append(text, "%s%s", i ? ", " : before, option->owners->name(option, i));
+}
+
+/* Adds the rows of one section, of NULL those that have none. */
+static void add_section(OptionLine **lines, const OptionGroup *group, const char *section)
 {
     for (size_t i = 0; i < group->count; i++) {
         const Option *option = &group->options[i];
-        bool here = section ? option->section && strcmp(option->section, section) == 0
-                            : !option->section;
-        if (!here)
-            continue;
-        if (!*headed)
-            visitor->heading(visitor->self, section ? section : group->title);
-        *headed = true;
-        visitor->row(visitor->self, option);
+        if (section ? option->section && strcmp(option->section, section) == 0
+                    : !option->section) {
+            OptionLine line = {section ? section : group->title, option};
+            arrput(*lines, line);
+        }
     }
 }
 
-/* Whether a row before this one, in the order below, has its section. */
-static bool section_seen(const OptionGroup *groups, size_t count, size_t group, size_t row)
+static bool has_heading(const OptionLine *lines, const char *heading)
 {
-    const char *section = groups[group].options[row].section;
-    for (size_t g = count; g-- > group;)
-        for (size_t i = 0; i < (g == group ? row : groups[g].count); i++) {
-            const char *earlier = groups[g].options[i].section;
-            if (earlier && strcmp(earlier, section) == 0)
-                return true;
-        }
+    for (size_t i = 0; i < arrlenu(lines); i++)
+        if (strcmp(lines[i].heading, heading) == 0)
+            return true;
     return false;
 }
 
 /* Sections go from the last group to the first, so that those of a session come before those
  * of a model's variants. */
-void options_visit(const OptionGroup *groups, size_t count, const OptionVisitor *visitor)
+OptionLine *options_in_order(const OptionGroup *groups, size_t count)
 {
-    for (size_t g = 0; g < count; g++) {
-        bool headed = false;
-        visit_section(&groups[g], NULL, visitor, &headed);
-    }
+    OptionLine *lines = NULL;
+    for (size_t g = 0; g < count; g++)
+        add_section(&lines, &groups[g], NULL);
     for (size_t g = count; g-- > 0;)
         for (size_t i = 0; i < groups[g].count; i++) {
             const char *section = groups[g].options[i].section;
-            bool headed = false;
-            if (!section || section_seen(groups, count, g, i))
-                continue;
-            for (size_t other = 0; other < count; other++)
-                visit_section(&groups[other], section, visitor, &headed);
+            if (section && !has_heading(lines, section))
+                for (size_t other = 0; other < count; other++)
+                    add_section(&lines, &groups[other], section);
         }
+    return lines;
 }
 
 /* --- unknown names --- */
@@ -93,59 +95,47 @@ static bool lists(const char *names, const char *name)
     return false;
 }
 
-static const Option *find_also(const OptionGroup *groups, size_t count, const char *name)
-{
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            if (lists(option->also, name) || lists(option->name, name))
-                return option;
-        }
-    return NULL;
-}
-
-static const char *nearest(const OptionGroup *groups, size_t count, const char *name)
-{
-    Nearest near = nearest_to(name);
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++)
-            nearest_consider(&near, groups[g].options[i].name);
-    return near.best;
-}
-
 static bool unknown(const OptionGroup *groups, size_t count, const char *where,
                     const char *dashes, const char *name, Error *error)
 {
-    const Option *also = find_also(groups, count, name);
-    const char *near = nearest(groups, count, name);
+    const Option *also = NULL;
+    Nearest near = nearest_to(name);
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g].count; i++) {
+            const Option *option = &groups[g].options[i];
+            nearest_consider(&near, option->name);
+            if (!also && (lists(option->also, name) || lists(option->name, name)))
+                also = option;
+        }
     if (also)
         return error_set(error, "%sunknown option '%s%s'; linnet calls it '%s%s': %.*s", where,
                          dashes, name, dashes, also->name, (int)strcspn(also->help, ";"),
                          also->help);
-    if (near)
+    if (near.best)
         return error_set(error, "%sunknown option '%s%s'; did you mean '%s%s'?", where, dashes,
-                         name, dashes, near);
+                         name, dashes, near.best);
     return error_set(error, "%sunknown option '%s%s'", where, dashes, name);
 }
+
+/* --- values --- */
 
 static bool set_choice(const Option *option, size_t *chosen, const char *value,
                        const char *where, Error *error)
 {
-    char *names = NULL;
     Nearest near = nearest_to(value);
     for (size_t i = 0; option->choice(i); i++) {
         if (strcmp(option->choice(i), value) == 0) {
             *chosen = i;
-            free(names);
             return true;
         }
         nearest_consider(&near, option->choice(i));
-        text_append(&names, "%s%s", i ? ", " : "", option->choice(i));
     }
     if (near.best)
-        error_set(error, "%s: there is no '%s'; did you mean '%s'?", where, value, near.best);
-    else
-        error_set(error, "%s: '%s' is not one of: %s", where, value, names);
+        return error_set(error, "%s: there is no '%s'; did you mean '%s'?", where, value,
+                         near.best);
+    char *names = NULL;
+    option_append_choices(&names, option, "", ", ");
+    error_set(error, "%s: '%s' is not one of: %s", where, value, names);
     free(names);
     return false;
 }

@@ -99,7 +99,15 @@ bool options_apply(const OptionGroup *groups, size_t count, const CommandLine *l
 bool options_set(const OptionGroup *groups, size_t count, const char *name, const char *value,
                  const char *where, Error *error);
 
-/* Reads "name = value" lines, and skips those that begin with #. Unknown names are errors. */
+/* Reads "name = value" lines, the form of presets, settings.conf and the settings in a
+ * checkpoint. Calls `take` with the name and value of each line; for a comment, with its text
+ * from the # on and NULL. Stops at the first error. `where` names the text: its lines are
+ * "where:1" and so on. */
+typedef bool OptionLineTaker(void *self, char *name, char *value, const char *where,
+                             Error *error);
+bool options_read_lines(const char *text, const char *where, OptionLineTaker *take, void *self,
+                        Error *error);
+/* Sets the options that the lines name. Unknown names are errors. */
 bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
                        const char *where, Error *error);
 /* The same for a program that has only some of the settings: ignores unknown names. */
@@ -116,14 +124,21 @@ const Option *option_find(const OptionGroup *groups, size_t count, const char *n
                           const OptionGroup **group);
 bool option_takes_value(const Option *option);
 
-/* Calls heading and row in the order in which people read them: first the rows without a
+/* Append the names of its choices, or of its owners, after `before`; nothing if it has none. */
+void option_append_choices(char **text, const Option *option, const char *before,
+                           const char *between);
+void option_append_owners(char **text, const Option *option, const char *before);
+
+/* An option and the heading that it stands under; the heading of the next line is the same
+ * pointer or another one. */
+typedef struct OptionLine {
+    const char *heading;
+    const Option *option;
+} OptionLine;
+
+/* All options in the order in which people read them, an stb_ds array: first the rows without a
  * section under the title of their group, then the others by section, those of the last group
  * first. */
-typedef struct OptionVisitor {
-    void (*heading)(void *self, const char *title);
-    void (*row)(void *self, const Option *option);
-    void *self;
-} OptionVisitor;
-void options_visit(const OptionGroup *groups, size_t count, const OptionVisitor *visitor);
+OptionLine *options_in_order(const OptionGroup *groups, size_t count);
 
 #endif

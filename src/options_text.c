@@ -14,52 +14,56 @@ static bool is_gone(const char *name, const char *value)
            (strcmp(name, "locked") == 0 && strcmp(value, "no") == 0);
 }
 
-static bool read_line(const OptionGroup *groups, size_t count, bool known_only, char *line,
-                      const char *where, Error *error)
+bool options_read_lines(const char *text, const char *where, OptionLineTaker *take, void *self,
+                        Error *error)
 {
-    const OptionGroup *group;
-    char *name = text_trim(line), *equals = strchr(name, '=');
-    if (!*name || *name == '#')
-        return true;
-    if (!equals)
-        return error_set(error, "%s: '%s' is not of the form name = value", where, name);
-    *equals = '\0';
-    name = text_trim(name);
-    const char *value = text_trim(equals + 1);
-    if (is_gone(name, value) || (known_only && !option_find(groups, count, name, &group)))
-        return true;
-    return options_set(groups, count, name, value, where, error);
-}
-
-static bool read_lines(const OptionGroup *groups, size_t count, bool known_only,
-                       const char *text, const char *where, Error *error)
-{
-    char *copy = memory_copy_text(text);
+    char *copy = memory_copy_text(text), *rest = copy;
     bool good = true;
-    size_t number = 1;
-    for (char *line = copy; good && line; number++) {
-        char *end = strchr(line, '\n');
-        if (end)
-            *end = '\0';
+    for (size_t number = 1; good && rest; number++) {
+        char *name = text_trim(strsep(&rest, "\n")), *equals = strchr(name, '=');
         char *place = text_format("%s:%zu", where, number);
-        good = read_line(groups, count, known_only, line, place, error);
+        if (*name == '#') {
+            good = take(self, name, NULL, place, error);
+        } else if (equals) {
+            *equals = '\0';
+            good = take(self, text_trim(name), text_trim(equals + 1), place, error);
+        } else if (*name) {
+            good = error_set(error, "%s: '%.40s' is not of the form name = value", place, name);
+        }
         free(place);
-        line = end ? end + 1 : NULL;
     }
     free(copy);
     return good;
 }
 
+typedef struct Reading {
+    const OptionGroup *groups;
+    size_t count;
+    bool known_only;
+} Reading;
+
+static bool take_setting(void *self, char *name, char *value, const char *where, Error *error)
+{
+    const Reading *reading = self;
+    const OptionGroup *groups = reading->groups;
+    if (!value || is_gone(name, value) ||
+        (reading->known_only && !option_find(groups, reading->count, name, NULL)))
+        return true;
+    return options_set(groups, reading->count, name, value, where, error);
+}
+
 bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
                        const char *where, Error *error)
 {
-    return read_lines(groups, count, false, text, where, error);
+    Reading reading = {groups, count, false};
+    return options_read_lines(text, where, take_setting, &reading, error);
 }
 
 bool options_read_known(const OptionGroup *groups, size_t count, const char *text,
                         const char *where, Error *error)
 {
-    return read_lines(groups, count, true, text, where, error);
+    Reading reading = {groups, count, true};
+    return options_read_lines(text, where, take_setting, &reading, error);
 }
 
 char *option_value(const OptionGroup *group, const Option *option)

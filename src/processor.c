@@ -5,23 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#define ROW(bit, macro, name, title) {PROCESSOR_##bit, title},
 static const struct {
     uint32_t bit;
     const char *name;
-} extensions[] = {
-    {PROCESSOR_SSE42, "SSE4.2"},
-    {PROCESSOR_POPCNT, "POPCNT"},
-    {PROCESSOR_AVX, "AVX"},
-    {PROCESSOR_AVX2, "AVX2"},
-    {PROCESSOR_FMA, "FMA"},
-    {PROCESSOR_BMI, "BMI"},
-    {PROCESSOR_BMI2, "BMI2"},
-    {PROCESSOR_AVX512F, "AVX-512F"},
-    {PROCESSOR_AVX512BW, "AVX-512BW"},
-    {PROCESSOR_AVX512DQ, "AVX-512DQ"},
-    {PROCESSOR_AVX512VL, "AVX-512VL"},
-    {PROCESSOR_AVX512BF16, "AVX-512_BF16"},
-};
+} extensions[] = {PROCESSOR_EXTENSIONS(ROW)};
 
 size_t processor_missing(uint32_t needed, uint32_t present, char *names, size_t size)
 {
@@ -43,18 +31,8 @@ size_t processor_missing(uint32_t needed, uint32_t present, char *names, size_t 
 static uint32_t present(void)
 {
     __builtin_cpu_init();
-    return (__builtin_cpu_supports("sse4.2") ? PROCESSOR_SSE42 : 0u) |
-           (__builtin_cpu_supports("popcnt") ? PROCESSOR_POPCNT : 0u) |
-           (__builtin_cpu_supports("avx") ? PROCESSOR_AVX : 0u) |
-           (__builtin_cpu_supports("avx2") ? PROCESSOR_AVX2 : 0u) |
-           (__builtin_cpu_supports("fma") ? PROCESSOR_FMA : 0u) |
-           (__builtin_cpu_supports("bmi") ? PROCESSOR_BMI : 0u) |
-           (__builtin_cpu_supports("bmi2") ? PROCESSOR_BMI2 : 0u) |
-           (__builtin_cpu_supports("avx512f") ? PROCESSOR_AVX512F : 0u) |
-           (__builtin_cpu_supports("avx512bw") ? PROCESSOR_AVX512BW : 0u) |
-           (__builtin_cpu_supports("avx512dq") ? PROCESSOR_AVX512DQ : 0u) |
-           (__builtin_cpu_supports("avx512vl") ? PROCESSOR_AVX512VL : 0u) |
-           (__builtin_cpu_supports("avx512bf16") ? PROCESSOR_AVX512BF16 : 0u);
+#define PRESENT(bit, macro, name, title) | (__builtin_cpu_supports(name) ? PROCESSOR_##bit : 0u)
+    return 0u PROCESSOR_EXTENSIONS(PRESENT);
 }
 #else
 static uint32_t present(void)

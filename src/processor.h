@@ -11,21 +11,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The extensions that the compiler may use in ordinary code. */
-enum {
-    PROCESSOR_SSE42 = 1 << 0,
-    PROCESSOR_POPCNT = 1 << 1,
-    PROCESSOR_AVX = 1 << 2,
-    PROCESSOR_AVX2 = 1 << 3,
-    PROCESSOR_FMA = 1 << 4,
-    PROCESSOR_BMI = 1 << 5,
-    PROCESSOR_BMI2 = 1 << 6,
-    PROCESSOR_AVX512F = 1 << 7,
-    PROCESSOR_AVX512BW = 1 << 8,
-    PROCESSOR_AVX512DQ = 1 << 9,
-    PROCESSOR_AVX512VL = 1 << 10,
-    PROCESSOR_AVX512BF16 = 1 << 11
-};
+/* The extensions that the compiler may use in ordinary code, a row for each: the name of its
+ * bit, the macro that the compiler defines as 1 when it may, the compiler's name for it, and
+ * the one for people. */
+/* clang-format off */
+#define PROCESSOR_EXTENSIONS(row)                             \
+    row(SSE42,      __SSE4_2__,     "sse4.2",     "SSE4.2")   \
+    row(POPCNT,     __POPCNT__,     "popcnt",     "POPCNT")   \
+    row(AVX,        __AVX__,        "avx",        "AVX")      \
+    row(AVX2,       __AVX2__,       "avx2",       "AVX2")     \
+    row(FMA,        __FMA__,        "fma",        "FMA")      \
+    row(BMI,        __BMI__,        "bmi",        "BMI")      \
+    row(BMI2,       __BMI2__,       "bmi2",       "BMI2")     \
+    row(AVX512F,    __AVX512F__,    "avx512f",    "AVX-512F") \
+    row(AVX512BW,   __AVX512BW__,   "avx512bw",   "AVX-512BW") \
+    row(AVX512DQ,   __AVX512DQ__,   "avx512dq",   "AVX-512DQ") \
+    row(AVX512VL,   __AVX512VL__,   "avx512vl",   "AVX-512VL") \
+    row(AVX512BF16, __AVX512BF16__, "avx512bf16", "AVX-512_BF16")
+/* clang-format on */
+
+#define PROCESSOR_PLACE(bit, macro, name, title) PROCESSOR_PLACE_##bit,
+#define PROCESSOR_BIT(bit, macro, name, title)   PROCESSOR_##bit = 1 << PROCESSOR_PLACE_##bit,
+enum { PROCESSOR_EXTENSIONS(PROCESSOR_PLACE) };
+enum { PROCESSOR_EXTENSIONS(PROCESSOR_BIT) };
 
 /* The set that the program was built for; src/program.c, compiled like all else, defines it. */
 extern const uint32_t processor_built_for;

@@ -1,5 +1,5 @@
 #include "src/program.h"
-#include "src/memory.h"
+#include "src/containers.h"
 #include "src/processor.h"
 
 #include <errno.h>
@@ -10,44 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
-const uint32_t processor_built_for = 0
-#ifdef __SSE4_2__
-                                     | PROCESSOR_SSE42
-#endif
-#ifdef __POPCNT__
-                                     | PROCESSOR_POPCNT
-#endif
-#ifdef __AVX__
-                                     | PROCESSOR_AVX
-#endif
-#ifdef __AVX2__
-                                     | PROCESSOR_AVX2
-#endif
-#ifdef __FMA__
-                                     | PROCESSOR_FMA
-#endif
-#ifdef __BMI__
-                                     | PROCESSOR_BMI
-#endif
-#ifdef __BMI2__
-                                     | PROCESSOR_BMI2
-#endif
-#ifdef __AVX512F__
-                                     | PROCESSOR_AVX512F
-#endif
-#ifdef __AVX512BW__
-                                     | PROCESSOR_AVX512BW
-#endif
-#ifdef __AVX512DQ__
-                                     | PROCESSOR_AVX512DQ
-#endif
-#ifdef __AVX512VL__
-                                     | PROCESSOR_AVX512VL
-#endif
-#ifdef __AVX512BF16__
-                                     | PROCESSOR_AVX512BF16
-#endif
-    ;
+/* 1 if the macro is defined as 1, else 0: only AHEAD_OF_1 exists, and moves the 1 to second
+ * place. */
+#define IS_DEFINED(macro)     IS_ONE(macro)
+#define IS_ONE(value)         SECOND_OF(AHEAD_OF_##value 1, 0, 0)
+#define SECOND_OF(...)        SECOND(__VA_ARGS__)
+#define SECOND(one, two, ...) two
+#define AHEAD_OF_1            0,
+
+#define BUILT_FOR(bit, macro, name, title) | (IS_DEFINED(macro) ? PROCESSOR_##bit : 0u)
+const uint32_t processor_built_for = 0u PROCESSOR_EXTENSIONS(BUILT_FOR);
 
 /* Has the linker take the constructor out of the library. */
 __attribute__((used)) static void (*const check)(void) = processor_check;
@@ -71,23 +43,6 @@ static OptionGroup *with_about(const OptionGroup *groups, size_t *count)
     return all;
 }
 
-/* The forms of --help that the Makefile turns into files. */
-static bool print_for_installation(const About *about, const OptionGroup *groups, size_t count,
-                                   int argc, char **argv)
-{
-    const char *form = argc > 1 ? argv[1] : "";
-    if (strcmp(form, "--help=man") == 0)
-        about_print_manual(about, groups, count, (const char *const *)argv + 2,
-                           (size_t)argc - 2);
-    else if (strcmp(form, "--help=bash") == 0)
-        about_print_bash(about, groups, count);
-    else if (strcmp(form, "--help=zsh") == 0)
-        about_print_zsh(about, groups, count);
-    else
-        return false;
-    return true;
-}
-
 /* If a standard stream was closed before the program started, the next file opened would get
  * its descriptor, and messages would end up in that file. So each closed descriptor is taken by
  * one whose reads or writes fail. */
@@ -98,6 +53,27 @@ static void keep_streams_apart(void)
             open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+/* Answers --help and --version. The Makefile turns three forms of --help into files. */
+static void answer(const About *about, const OptionGroup *groups, size_t count,
+                   const CommandLine *line)
+{
+    const char *word = command_line_value(line, "help");
+    if (!word && !command_line_value(line, "version"))
+        return;
+    OptionLine *lines = options_in_order(groups, count);
+    if (!word)
+        printf("%s (linnet) %s\n", program_name, LINNET_VERSION);
+    else if (strcmp(word, "man") == 0)
+        about_print_manual(about, lines, line->operands, line->operand_count);
+    else if (strcmp(word, "bash") == 0 || strcmp(word, "zsh") == 0)
+        about_print_completion(about, lines, word[0] == 'z');
+    else
+        about_print_help(about, lines, word);
+    arrfree(lines);
+    program_finish_output();
+    exit(EXIT_SUCCESS);
+}
+
 void program_scan_command_line(const About *about, const OptionGroup *groups, size_t count,
                                int argc, char **argv, CommandLine *line)
 {
@@ -105,21 +81,10 @@ void program_scan_command_line(const About *about, const OptionGroup *groups, si
     keep_streams_apart();
     program_name_set(argv[0]);
     OptionGroup *all = with_about(groups, &count);
-    bool answered = print_for_installation(about, all, count, argc, argv);
-    if (!answered && !options_scan(all, count, argc, argv, line, &error))
+    if (!options_scan(all, count, argc, argv, line, &error))
         die_usage("%s", error.text);
-    if (!answered && command_line_value(line, "help")) {
-        about_print_help(about, all, count, command_line_value(line, "help"));
-        answered = true;
-    } else if (!answered && command_line_value(line, "version")) {
-        printf("%s (linnet) %s\n", program_name, LINNET_VERSION);
-        answered = true;
-    }
+    answer(about, all, count, line);
     free(all);
-    if (answered) {
-        program_finish_output();
-        exit(EXIT_SUCCESS);
-    }
 }
 
 void program_read_command_line(const About *about, const OptionGroup *groups, size_t count,

@@ -40,8 +40,8 @@ double random_uniform(RandomKey key, uint64_t index)
 double random_normal(RandomKey key, uint64_t index)
 {
     const double two_pi = 6.283185307179586;
-    double u = 1.0 -
-               random_uniform(key, 2 * index); /* in (0, 1], so that the logarithm is finite */
+    /* In (0, 1], so that the logarithm is finite. */
+    double u = 1.0 - random_uniform(key, 2 * index);
     double v = random_uniform(key, 2 * index + 1);
     return sqrt(-2.0 * log(u)) * cos(two_pi * v);
 }

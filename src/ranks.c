@@ -1,25 +1,11 @@
 #include "src/ranks.h"
 #include "src/team.h"
 
-#ifdef LINNET_MPI
-
-#include "src/containers.h"
-
-#include <mpi.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-/* MPI counts elements with an int; longer arrays are sent in pieces. */
-#define PIECE ((size_t)1 << 30)
+#include <limits.h>
+#include <unistd.h>
 
 static struct {
-    bool begun, led, ending;
     int count, own;
-    MPI_Request *under_way; /* stb_ds arrays */
-    MPI_Status *arrived;
 } ranks = {.count = 1};
 
 size_t ranks_count(void)
@@ -32,6 +18,31 @@ size_t ranks_own(void)
     return (size_t)ranks.own;
 }
 
+/* --- what MPI does, if it is built in --- */
+
+#ifdef LINNET_MPI
+
+#include "src/containers.h"
+
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+
+/* MPI counts elements with an int; longer arrays are sent in pieces. */
+#define PIECE ((size_t)1 << 30)
+
+static struct {
+    bool begun, led, ending;
+    MPI_Request *under_way; /* stb_ds arrays */
+    MPI_Status *arrived;
+} mpi;
+
+static int piece_at(size_t at, size_t size)
+{
+    return (int)(size - at < PIECE ? size - at : PIECE);
+}
+
 /* --- beginning and ending --- */
 
 /* Runs at every exit. Before ranks_lead, the other ranks exit with the status of rank 0;
@@ -39,14 +50,14 @@ size_t ranks_own(void)
 static void leave(int status, void *unused)
 {
     (void)unused;
-    if (ranks.ending)
+    if (mpi.ending)
         return;
-    ranks.ending = true;
+    mpi.ending = true;
     fflush(NULL);
-    if (ranks.led && status != 0)
+    if (mpi.led && status != 0)
         MPI_Abort(MPI_COMM_WORLD, status);
     int verdict = -1 - status;
-    if (!ranks.led && ranks.own == 0)
+    if (!mpi.led && ranks.own == 0)
         MPI_Bcast(&verdict, 1, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Finalize();
 }
@@ -57,31 +68,31 @@ void ranks_begin(int *argc, char ***argv)
     MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks.count);
     MPI_Comm_rank(MPI_COMM_WORLD, &ranks.own);
-    ranks.begun = true;
+    mpi.begun = true;
     on_exit(leave, NULL);
     if (ranks.own == 0)
         return;
     MPI_Bcast(&verdict, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    ranks.led = verdict >= 0;
-    if (!ranks.led)
+    mpi.led = verdict >= 0;
+    if (!mpi.led)
         exit(-1 - verdict);
 }
 
 void ranks_lead(void)
 {
     int verdict = 0;
-    if (!ranks.begun || ranks.led || ranks.own != 0)
+    if (!mpi.begun || mpi.led || ranks.own != 0)
         return;
     MPI_Bcast(&verdict, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    ranks.led = true;
+    mpi.led = true;
 }
 
 void ranks_end(void)
 {
-    if (!ranks.begun || ranks.ending)
+    if (!mpi.begun || mpi.ending)
         return;
     ranks_lead();
-    ranks.ending = true;
+    mpi.ending = true;
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
 }
@@ -107,8 +118,6 @@ size_t ranks_threads(void)
     return together > neighbours ? (size_t)(together / neighbours) : 1;
 }
 
-/* --- together --- */
-
 size_t ranks_most(size_t number)
 {
     unsigned long long own = number, most = number;
@@ -133,9 +142,99 @@ void ranks_sleep(void)
 void ranks_share(void *bytes, size_t size, size_t from)
 {
     for (size_t at = 0; at < size && ranks.count > 1; at += PIECE)
-        MPI_Bcast((char *)bytes + at, (int)(size - at < PIECE ? size - at : PIECE), MPI_BYTE,
-                  (int)from, MPI_COMM_WORLD);
+        MPI_Bcast((char *)bytes + at, piece_at(at, size), MPI_BYTE, (int)from, MPI_COMM_WORLD);
 }
+
+void ranks_send(const void *bytes, size_t size, size_t to, int number)
+{
+    for (size_t at = 0; at < size; at += PIECE)
+        MPI_Isend((const char *)bytes + at, piece_at(at, size), MPI_BYTE, (int)to, number,
+                  MPI_COMM_WORLD, arraddnptr(mpi.under_way, 1));
+}
+
+void ranks_receive(void *bytes, size_t size, size_t from, int number)
+{
+    for (size_t at = 0; at < size; at += PIECE)
+        MPI_Irecv((char *)bytes + at, piece_at(at, size), MPI_BYTE, (int)from, number,
+                  MPI_COMM_WORLD, arraddnptr(mpi.under_way, 1));
+}
+
+void ranks_arrive(void)
+{
+    arrsetlen(mpi.arrived, arrlenu(mpi.under_way));
+    if (arrlenu(mpi.under_way) > 0)
+        MPI_Waitall((int)arrlenu(mpi.under_way), mpi.under_way, mpi.arrived);
+    arrsetlen(mpi.under_way, 0);
+}
+
+void ranks_sum_anyhow(real *values, size_t count)
+{
+#ifdef LINNET_DOUBLE
+    MPI_Datatype type = MPI_DOUBLE;
+#else
+    MPI_Datatype type = MPI_FLOAT;
+#endif
+    for (size_t at = 0; at < count && ranks.count > 1; at += PIECE)
+        MPI_Allreduce(MPI_IN_PLACE, values + at, piece_at(at, count), type, MPI_SUM,
+                      MPI_COMM_WORLD);
+}
+
+#else /* the only rank */
+
+void ranks_begin(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+}
+
+void ranks_lead(void)
+{
+}
+
+void ranks_end(void)
+{
+}
+
+size_t ranks_threads(void)
+{
+    return team_processors();
+}
+
+size_t ranks_most(size_t number)
+{
+    return number;
+}
+
+void ranks_sleep(void)
+{
+}
+
+void ranks_share(void *bytes, size_t size, size_t from)
+{
+    (void)bytes, (void)size, (void)from;
+}
+
+void ranks_send(const void *bytes, size_t size, size_t to, int number)
+{
+    (void)bytes, (void)size, (void)to, (void)number;
+}
+
+void ranks_receive(void *bytes, size_t size, size_t from, int number)
+{
+    (void)bytes, (void)size, (void)from, (void)number;
+}
+
+void ranks_arrive(void)
+{
+}
+
+void ranks_sum_anyhow(real *values, size_t count)
+{
+    (void)values, (void)count;
+}
+
+#endif
+
+/* --- what follows from it --- */
 
 bool ranks_agree(bool good, Error *error)
 {
@@ -147,9 +246,8 @@ bool ranks_agree(bool good, Error *error)
     size_t first = count - worst;
     Error why = {""};
     if (!good && ranks_own() == first) {
-        char host[MPI_MAX_PROCESSOR_NAME] = "";
-        int length;
-        MPI_Get_processor_name(host, &length);
+        char host[HOST_NAME_MAX + 1] = "";
+        gethostname(host, sizeof host - 1);
         if (first == 0)
             why = *error;
         else
@@ -171,161 +269,34 @@ bool ranks_same(const char *what, uint64_t number, Error *error)
     return ranks_agree(same, error);
 }
 
-/* --- arrays --- */
-
-static void start(bool send, char *bytes, size_t size, size_t other, int number)
+/* Where a rank's part of an array begins: at its bound or, without bounds, at its share. */
+static size_t part_start(const size_t *bounds, size_t count, size_t rank)
 {
-    for (size_t at = 0; at < size; at += PIECE) {
-        int piece = (int)(size - at < PIECE ? size - at : PIECE);
-        MPI_Request request;
-        if (send)
-            MPI_Isend(bytes + at, piece, MPI_BYTE, (int)other, number, MPI_COMM_WORLD,
-                      &request);
-        else
-            MPI_Irecv(bytes + at, piece, MPI_BYTE, (int)other, number, MPI_COMM_WORLD,
-                      &request);
-        arrput(ranks.under_way, request);
-    }
+    return bounds ? bounds[rank] : share_start(count, ranks_count(), rank);
 }
 
-void ranks_send(const real *values, size_t count, size_t to, int number)
-{
-    start(true, (char *)values, count * sizeof *values, to, number);
-}
-
-void ranks_receive(real *values, size_t count, size_t from, int number)
-{
-    start(false, (char *)values, count * sizeof *values, from, number);
-}
-
-void ranks_arrive(void)
-{
-    arrsetlen(ranks.arrived, arrlenu(ranks.under_way));
-    if (arrlenu(ranks.under_way) > 0)
-        MPI_Waitall((int)arrlenu(ranks.under_way), ranks.under_way, ranks.arrived);
-    arrsetlen(ranks.under_way, 0);
-}
-
-void ranks_collect(void *array, size_t element, const size_t *bounds)
+static void collect(char *bytes, size_t element, const size_t *bounds, size_t count)
 {
     enum { COLLECT = 32767 }; /* a tag that no caller uses */
-    char *bytes = array;
-    size_t own = ranks_own();
+    const size_t own = ranks_own(), start = part_start(bounds, count, own);
+    const size_t end = part_start(bounds, count, own + 1);
     for (size_t other = 0; other < ranks_count(); other++) {
+        size_t from = part_start(bounds, count, other);
+        size_t to = part_start(bounds, count, other + 1);
         if (other == own)
             continue;
-        start(true, bytes + bounds[own] * element, (bounds[own + 1] - bounds[own]) * element,
-              other, COLLECT);
-        start(false, bytes + bounds[other] * element,
-              (bounds[other + 1] - bounds[other]) * element, other, COLLECT);
+        ranks_send(bytes + start * element, (end - start) * element, other, COLLECT);
+        ranks_receive(bytes + from * element, (to - from) * element, other, COLLECT);
     }
     ranks_arrive();
 }
 
-void ranks_collect_shares(void *array, size_t element, size_t count)
-{
-    size_t *bounds = NULL;
-    for (size_t rank = 0; rank <= ranks_count(); rank++)
-        arrput(bounds, share_start(count, ranks_count(), rank));
-    ranks_collect(array, element, bounds);
-    arrfree(bounds);
-}
-
-void ranks_sum_anyhow(real *values, size_t count)
-{
-#ifdef LINNET_DOUBLE
-    MPI_Datatype type = MPI_DOUBLE;
-#else
-    MPI_Datatype type = MPI_FLOAT;
-#endif
-    for (size_t at = 0; at < count && ranks.count > 1; at += PIECE)
-        MPI_Allreduce(MPI_IN_PLACE, values + at, (int)(count - at < PIECE ? count - at : PIECE),
-                      type, MPI_SUM, MPI_COMM_WORLD);
-}
-
-#else
-
-void ranks_begin(int *argc, char ***argv)
-{
-    (void)argc, (void)argv;
-}
-
-void ranks_lead(void)
-{
-}
-
-void ranks_end(void)
-{
-}
-
-size_t ranks_count(void)
-{
-    return 1;
-}
-
-size_t ranks_own(void)
-{
-    return 0;
-}
-
-size_t ranks_threads(void)
-{
-    return team_processors();
-}
-
-bool ranks_agree(bool good, Error *error)
-{
-    (void)error;
-    return good;
-}
-
-bool ranks_same(const char *what, uint64_t number, Error *error)
-{
-    (void)what, (void)number, (void)error;
-    return true;
-}
-
-size_t ranks_most(size_t number)
-{
-    return number;
-}
-
-void ranks_sleep(void)
-{
-}
-
-void ranks_share(void *bytes, size_t size, size_t from)
-{
-    (void)bytes, (void)size, (void)from;
-}
-
 void ranks_collect(void *array, size_t element, const size_t *bounds)
 {
-    (void)array, (void)element, (void)bounds;
+    collect(array, element, bounds, 0);
 }
 
 void ranks_collect_shares(void *array, size_t element, size_t count)
 {
-    (void)array, (void)element, (void)count;
+    collect(array, element, NULL, count);
 }
-
-void ranks_send(const real *values, size_t count, size_t to, int number)
-{
-    (void)values, (void)count, (void)to, (void)number;
-}
-
-void ranks_receive(real *values, size_t count, size_t from, int number)
-{
-    (void)values, (void)count, (void)from, (void)number;
-}
-
-void ranks_arrive(void)
-{
-}
-
-void ranks_sum_anyhow(real *values, size_t count)
-{
-    (void)values, (void)count;
-}
-
-#endif

@@ -58,8 +58,8 @@ void ranks_collect_shares(void *array, size_t element, size_t count);
 
 /* Asynchronous sends and receives, in any order; complete after ranks_arrive. `number` is the
  * message tag that matches them between two ranks. */
-void ranks_send(const real *values, size_t count, size_t to, int number);
-void ranks_receive(real *values, size_t count, size_t from, int number);
+void ranks_send(const void *bytes, size_t size, size_t to, int number);
+void ranks_receive(void *bytes, size_t size, size_t from, int number);
 void ranks_arrive(void);
 
 /* All-reduce by MPI, in an unspecified order: a baseline for the cost of our own order. */

@@ -136,7 +136,8 @@ static void send_parts(const Shards *shards)
     for (size_t rank = 0; rank < ranks_count(); rank++)
         for (size_t i = 0; i < arrlenu(shards->nodes) && rank != ranks_own(); i++)
             ranks_send(shards->nodes[i].sum + shards->bounds[rank],
-                       shards->bounds[rank + 1] - shards->bounds[rank], rank, (int)i);
+                       (shards->bounds[rank + 1] - shards->bounds[rank]) * sizeof(real), rank,
+                       (int)i);
 }
 
 /* Sets or receives this slice of all nodes. */
@@ -151,7 +152,7 @@ static void receive_parts(Shards *shards)
                 node->sum = shards->nodes[i].sum + shards->bounds[own];
             } else {
                 node->sum = arriving;
-                ranks_receive(arriving, slice_reals(shards), rank, (int)i);
+                ranks_receive(arriving, slice_reals(shards) * sizeof(real), rank, (int)i);
                 arriving += slice_reals(shards);
             }
         }

@@ -1,5 +1,5 @@
 #include "src/text.h"
-#include "src/memory.h"
+#include "src/containers.h"
 
 #include <errno.h>
 #include <math.h>
@@ -139,6 +139,12 @@ char *text_trim(char *text)
     return text;
 }
 
+bool text_ends_in(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -190,15 +196,122 @@ ShortText text_perplexity(double perplexity)
     return figure;
 }
 
-size_t text_columns(const char *text)
+ShortText text_duration(double seconds)
 {
-    size_t columns = 0;
-    for (const char *c = text; *c; c++)
-        columns += ((unsigned char)*c & 0xc0) != 0x80;
-    return columns;
+    const unsigned long whole = seconds > 0 && seconds < 1e9 ? (unsigned long)(seconds + 0.5)
+                                                             : 0;
+    ShortText clock;
+    snprintf(clock.text, sizeof clock.text, "%lu:%02lu:%02lu", whole / 3600, whole / 60 % 60,
+             whole % 60);
+    return clock;
 }
 
 const char *text_plural(size_t count)
 {
     return count == 1 ? "" : "s";
+}
+
+/* --- lines of a terminal --- */
+
+/* The length of a colour sequence that begins here, or 0. */
+static size_t colour_length(const char *text)
+{
+    if (text[0] != '\x1b' || text[1] != '[')
+        return 0;
+    size_t length = strcspn(text, "m");
+    return text[length] ? length + 1 : 0;
+}
+
+/* The bytes and columns of the character or colour at a place. */
+static size_t next_column(const char *text, size_t *columns)
+{
+    size_t length = colour_length(text);
+    *columns = length ? 0 : 1;
+    if (length)
+        return length;
+    do
+        length++;
+    while (((unsigned char)text[length] & 0xc0) == 0x80);
+    return length;
+}
+
+size_t text_columns(const char *text)
+{
+    size_t width = 0, columns;
+    for (; *text; width += columns)
+        text += next_column(text, &columns);
+    return width;
+}
+
+/* The bytes of a line that fit into the width: up to a blank or, without one, as many
+ * characters as there are columns. */
+static size_t fitting(const char *line, size_t size, size_t width)
+{
+    size_t used = 0, at = 0, blank = 0, columns;
+    while (at < size) {
+        size_t length = next_column(line + at, &columns);
+        if (line[at] == ' ' && at > 0)
+            blank = at;
+        if (used + columns > width)
+            return blank ? blank : at;
+        used += columns;
+        at += length;
+    }
+    return size;
+}
+
+/* The last colour in the bytes; NULL: the terminal's default. */
+static const char *last_colour(const char *text, size_t size, const char *before)
+{
+    static const char end[] = "\x1b[39m";
+    for (size_t at = 0; at < size;) {
+        size_t length = colour_length(text + at);
+        if (length)
+            before = strncmp(text + at, end, sizeof end - 1) == 0 ? NULL : text + at;
+        at += length ? length : 1;
+    }
+    return before;
+}
+
+/* Wraps one line of the text. */
+static void wrap_line(char ***lines, const char *line, size_t size, size_t width)
+{
+    const char *colour = NULL;
+    do {
+        size_t fits = fitting(line, size, width);
+        const char *next = last_colour(line, fits, colour);
+        arrput(*lines,
+               text_format("%.*s%.*s%s", colour ? (int)colour_length(colour) : 0,
+                           colour ? colour : "", (int)fits, line, next ? "\x1b[39m" : ""));
+        colour = next;
+        fits += fits < size && line[fits] == ' ';
+        line += fits;
+        size -= fits;
+    } while (size > 0);
+}
+
+char **text_wrap(const char *text, size_t width)
+{
+    char **lines = NULL;
+    while (*text) {
+        size_t size = strcspn(text, "\n");
+        wrap_line(&lines, text, size, width > 0 ? width : 1);
+        text += size + (text[size] == '\n');
+    }
+    return lines;
+}
+
+void text_lines_free(char **lines)
+{
+    for (size_t i = 0; i < arrlenu(lines); i++)
+        free(lines[i]);
+    arrfree(lines);
+}
+
+void text_append_wrapped(char **text, const char *body, size_t room, size_t indent)
+{
+    char **lines = text_wrap(body, room);
+    for (size_t i = 0; i < arrlenu(lines); i++)
+        text_append(text, "%*s%s\n", i > 0 ? (int)indent : 0, "", lines[i]);
+    text_lines_free(lines);
 }

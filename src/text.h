@@ -1,4 +1,4 @@
-/* Growing strings: printf output appended to a malloc'd string. */
+/* Texts: growing strings, numbers read and printed, names compared, lines wrapped. */
 #ifndef LINNET_TEXT_H
 #define LINNET_TEXT_H
 
@@ -30,6 +30,9 @@ bool text_to_double(const char *text, double *value); /* finite values only */
 /* Strips spaces, tabs and carriage returns from both ends, in place; returns the start. */
 char *text_trim(char *text);
 
+/* Whether it ends in this, with something before it. */
+bool text_ends_in(const char *text, const char *ending);
+
 /* Damerau-Levenshtein edit distance: insertions, deletions, substitutions, swaps of
  * neighbours. */
 size_t text_distance(const char *a, const char *b);
@@ -43,16 +46,29 @@ typedef struct Nearest {
 Nearest nearest_to(const char *word);
 void nearest_consider(Nearest *nearest, const char *name);
 
-/* Formats a perplexity: two decimals, or scientific notation from a million on. */
 typedef struct ShortText {
     char text[32];
 } ShortText;
+/* A perplexity: two decimals, or scientific notation from a million on. */
 ShortText text_perplexity(double perplexity);
+/* A duration as hours, minutes and seconds, "1:02:03"; one that is unknown as "0:00:00". */
+ShortText text_duration(double seconds);
 
 /* "s", or "" if the count is one. */
 const char *text_plural(size_t count);
 
-/* Terminal columns of a UTF-8 string, assuming one per character. */
+/* --- lines of a terminal, in UTF-8 ---
+ *
+ * Each character counts as one column. Colours, \x1b[...m, count as none. */
+
 size_t text_columns(const char *text);
+
+/* The lines of a text, wrapped at blanks or, in longer words, anywhere; an stb_ds array. A
+ * colour that goes on is repeated on the next line. */
+char **text_wrap(const char *text, size_t width);
+void text_lines_free(char **lines);
+
+/* Appends the body in lines of at most `room` columns, all but the first indented. */
+void text_append_wrapped(char **text, const char *body, size_t room, size_t indent);
 
 #endif

@@ -1,4 +1,5 @@
 /* Strings, errors, memory and the arena. */
+#include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/processor.h"
@@ -134,7 +135,50 @@ START_TEST(columns_count_characters)
 {
     ck_assert_uint_eq(text_columns(""), 0);
     ck_assert_uint_eq(text_columns("linnet"), 6);
+    ck_assert_uint_eq(text_columns("\x1b[38;5;28mab\x1b[39m c"), 4);
     ck_assert_uint_eq(text_columns("h\xc3\xa4nfling \xe2\x82\xac \xf0\x9f\x90\xa6"), 12);
+}
+END_TEST
+
+static void check_wrapped(const char *text, size_t width, const char *expected)
+{
+    char **lines = text_wrap(text, width), *joined = memory_copy_text("");
+    for (size_t i = 0; i < arrlenu(lines); i++)
+        text_append(&joined, "%s|", lines[i]);
+    ck_assert_str_eq(joined, expected);
+    free(joined);
+    text_lines_free(lines);
+}
+
+START_TEST(lines_break_at_blanks)
+{
+    check_wrapped("", 5, "");
+    check_wrapped("one two three", 20, "one two three|");
+    check_wrapped("one two three", 7, "one two|three|");
+    check_wrapped("one two three", 6, "one|two|three|");
+    check_wrapped("one two three", 4, "one|two|thre|e|");
+    check_wrapped("abcdefgh", 3, "abc|def|gh|");
+    check_wrapped("a\n\nb\n", 3, "a||b|");
+    check_wrapped("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f", 2, "\xc3\xa4\xc3\xb6|\xc3\xbc\xc3\x9f|");
+    check_wrapped("ab", 0, "a|b|");
+}
+END_TEST
+
+START_TEST(colours_continue_on_the_next_line)
+{
+    check_wrapped("\x1b[38;5;28mab\x1b[39m c", 4, "\x1b[38;5;28mab\x1b[39m c|");
+    check_wrapped("\x1b[38;5;28mabcd\x1b[39m", 2,
+                  "\x1b[38;5;28mab\x1b[39m|\x1b[38;5;28mcd\x1b[39m|");
+}
+END_TEST
+
+START_TEST(durations_are_printed_as_a_clock)
+{
+    ck_assert_str_eq(text_duration(0).text, "0:00:00");
+    ck_assert_str_eq(text_duration(59.6).text, "0:01:00");
+    ck_assert_str_eq(text_duration(3723).text, "1:02:03");
+    ck_assert_str_eq(text_duration(1e6).text, "277:46:40");
+    ck_assert_str_eq(text_duration((double)NAN).text, "0:00:00");
 }
 END_TEST
 
@@ -306,6 +350,9 @@ Suite *core_suite(void)
     tcase_add_test(tests, reals_are_parsed_strictly);
     tcase_add_test(tests, edit_distance_counts_changed_letters);
     tcase_add_test(tests, columns_count_characters);
+    tcase_add_test(tests, lines_break_at_blanks);
+    tcase_add_test(tests, colours_continue_on_the_next_line);
+    tcase_add_test(tests, durations_are_printed_as_a_clock);
     tcase_add_test(tests, missing_cpu_extensions_are_named);
     tcase_add_test(tests, error_set_truncates_long_text);
     tcase_add_test(tests, warnings_escape_control_characters);

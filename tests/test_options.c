@@ -1,5 +1,5 @@
 /* Options: types and ranges, command lines, and settings files read and written. */
-#include "src/memory.h"
+#include "src/containers.h"
 #include "src/options.h"
 #include "src/text.h"
 #include "tests/support.h"
@@ -314,26 +314,21 @@ START_TEST(values_that_settings_files_cannot_hold_are_refused)
 }
 END_TEST
 
-static char visited[256];
-
-static void visit_heading(void *self, const char *title)
-{
-    (void)self;
-    snprintf(visited + strlen(visited), sizeof visited - strlen(visited), "[%s]", title);
-}
-
-static void visit_row(void *self, const Option *option)
-{
-    (void)self;
-    snprintf(visited + strlen(visited), sizeof visited - strlen(visited), "%s ", option->name);
-}
-
 START_TEST(options_of_kinds_are_listed_separately)
 {
-    visited[0] = '\0';
-    options_visit(GROUPS, &(OptionVisitor){visit_heading, visit_row, NULL});
-    ck_assert_str_eq(visited,
+    OptionLine *lines = options_in_order(GROUPS);
+    const char *heading = NULL;
+    char *text = NULL;
+    for (size_t i = 0; i < arrlenu(lines); i++) {
+        if (lines[i].heading != heading)
+            text_append(&text, "[%s]", lines[i].heading);
+        heading = lines[i].heading;
+        text_append(&text, "%s ", lines[i].option->name);
+    }
+    ck_assert_str_eq(text,
                      "[Body]eggs weight colour [Voice]song flies help [Of some birds]rings ");
+    free(text);
+    arrfree(lines);
 }
 END_TEST
 

@@ -130,9 +130,6 @@ START_TEST(invalid_text_is_refused_with_its_position)
             if (!good)
                 ck_says(error, cases[i].says);
         }
-    Vocabulary vocabulary;
-    VocabularyLimits limits = {0, 1};
-    ck_assert(!vocabulary_learn(&vocabulary, tokenizer_find(0), "\xff", 1, &limits, &error));
     ck_assert(tokenizer_check(tokenizer_find(TOKENIZER_BYTE), "t", "\xff\0", 2, &error));
 }
 END_TEST

@@ -1,6 +1,5 @@
 /* The toy corpus: its text has the requested form, and costs what its entropy says. */
 #include "data/toy.h"
-#include "data/toy_story.h"
 #include "src/containers.h"
 #include "tests/tests.h"
 #include "tests/words.h"
@@ -16,15 +15,14 @@ START_TEST(entropy_agrees_with_the_cost_of_texts)
     enum { BATCHES = 400, SENTENCES = 100 };
     double surprise[BATCHES], tokens[BATCHES], rate = toy_entropy(), spread = 0;
     ToyStory story;
-    char *text = NULL;
+    FILE *nowhere = fopen("/dev/null", "w");
     toy_story_begin(&story, 5);
     for (size_t b = 0; b < BATCHES; b++) {
         double surprise_before = story.surprise, tokens_before = (double)story.tokens;
         for (size_t i = 0; i < SENTENCES; i++)
-            toy_story_tell(&story, &text);
+            toy_story_tell(&story, nowhere);
         surprise[b] = story.surprise - surprise_before;
         tokens[b] = (double)story.tokens - tokens_before;
-        arrsetlen(text, 0);
     }
     /* Batches are much longer than a paragraph, and thus nearly independent. */
     for (size_t b = 0; b < BATCHES; b++)
@@ -36,7 +34,7 @@ START_TEST(entropy_agrees_with_the_cost_of_texts)
     double length = (double)story.tokens / (BATCHES * SENTENCES);
     ck_assert(length > 12 && length < 20);
     ck_assert(shlenu(story.grammar.words) >= 400 && shlenu(story.grammar.words) <= 700);
-    arrfree(text);
+    fclose(nowhere);
     toy_story_free(&story);
 }
 END_TEST
@@ -47,19 +45,18 @@ START_TEST(topics_persist_and_have_their_frequencies)
     const double shares[TOY_TOPICS] = {0.26, 0.20, 0.17, 0.14, 0.12, 0.11};
     size_t seen[TOY_TOPICS] = {0}, stayed = 0;
     ToyStory story;
-    char *text = NULL;
+    FILE *nowhere = fopen("/dev/null", "w");
     toy_story_begin(&story, 9);
     for (size_t i = 0; i < SENTENCES; i++) {
         uint32_t before = story.topic;
-        toy_story_tell(&story, &text);
+        toy_story_tell(&story, nowhere);
         stayed += i > 0 && story.topic == before;
         seen[story.topic]++;
-        arrsetlen(text, 0);
     }
     ck_assert(stayed > 0.86 * SENTENCES && stayed < 0.89 * SENTENCES); /* 0.877 expected */
     for (size_t t = 0; t < TOY_TOPICS; t++)
         ck_assert_double_eq_tol((double)seen[t] / SENTENCES, shares[t], 0.03);
-    arrfree(text);
+    fclose(nowhere);
     toy_story_free(&story);
 }
 END_TEST

@@ -230,38 +230,6 @@ END_TEST
 
 /* --- columns --- */
 
-static void check_wrapped(const char *text, size_t width, const char *expected)
-{
-    char **lines = columns_wrap(text, width), *joined = memory_copy_text("");
-    for (size_t i = 0; i < arrlenu(lines); i++)
-        text_append(&joined, "%s|", lines[i]);
-    ck_assert_str_eq(joined, expected);
-    free(joined);
-    columns_free(lines);
-}
-
-START_TEST(lines_break_at_blanks)
-{
-    check_wrapped("", 5, "");
-    check_wrapped("one two three", 20, "one two three|");
-    check_wrapped("one two three", 7, "one two|three|");
-    check_wrapped("one two three", 6, "one|two|three|");
-    check_wrapped("one two three", 4, "one|two|thre|e|");
-    check_wrapped("abcdefgh", 3, "abc|def|gh|");
-    check_wrapped("a\n\nb\n", 3, "a||b|");
-    check_wrapped("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f", 2, "\xc3\xa4\xc3\xb6|\xc3\xbc\xc3\x9f|");
-    check_wrapped("ab", 0, "a|b|");
-}
-END_TEST
-
-START_TEST(colours_continue_on_the_next_line)
-{
-    check_wrapped("\x1b[38;5;28mab\x1b[39m c", 4, "\x1b[38;5;28mab\x1b[39m c|");
-    check_wrapped("\x1b[38;5;28mabcd\x1b[39m", 2,
-                  "\x1b[38;5;28mab\x1b[39m|\x1b[38;5;28mcd\x1b[39m|");
-}
-END_TEST
-
 START_TEST(texts_are_printed_side_by_side)
 {
     static char *const texts[] = {"one bird\n", "two birds that sing and then go away\n", ""};
@@ -362,8 +330,6 @@ Suite *writing_suite(void)
     tcase_add_test(tests, terminal_control_characters_are_not_written);
     tcase_add_test(tests, probabilities_are_written_beside_the_tokens);
     tcase_add_test(tests, colours_are_readable_on_black_and_white);
-    tcase_add_test(tests, lines_break_at_blanks);
-    tcase_add_test(tests, colours_continue_on_the_next_line);
     tcase_add_test(tests, texts_are_printed_side_by_side);
     tcase_add_test(tests, session_commands_set_options);
     tcase_add_test(tests, invalid_commands_change_nothing);

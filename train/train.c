@@ -5,7 +5,6 @@
 #include "models/preset.h"
 #include "src/containers.h"
 #include "src/file.h"
-#include "src/crc32c.h"
 #include "src/gemm.h"
 #include "src/ranks.h"
 #include "src/program.h"
@@ -23,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 static const About about = {
     .name = "train",
@@ -234,7 +234,7 @@ static void go_on_if(bool good, Error *error)
 static bool is_like_others(const Trainer *t, Error *error)
 {
     char *text = settings_text(&t->settings);
-    uint64_t settings = crc32c(text, strlen(text));
+    uint64_t settings = crc32_z(0, (const Bytef *)text, strlen(text));
     free(text);
     uint64_t corpus = (uint64_t)t->corpus.train.crc << 32 | t->corpus.valid.crc;
     return ranks_same("its settings", settings, error) && ranks_same("its text", corpus, error);

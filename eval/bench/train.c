@@ -4,7 +4,7 @@
 #include "models/update.h"
 #include "src/phase.h"
 #include "src/text.h"
-#include "src/usage.h"
+#include "src/memory.h"
 #include "src/vector.h"
 
 #include <stdio.h>
@@ -123,7 +123,7 @@ void bench_train(const BenchOptions *options)
     rig_make(&rig, options);
     char *attention = model_attention(&rig.model);
     train_step(&rig); /* touches all memory before peak memory is read */
-    double peak = usage_peak_megabytes();
+    double peak = memory_peak_megabytes();
     double roof = bench_roof(5);
     double tokens = (double)rig.pass.rows;
     double evaluated = tokens / bench_time(evaluate, &rig, options->repeats).median;

@@ -23,11 +23,9 @@ static char *amount_text(double amount)
 static char *time_text(double seconds)
 {
     const double most = 1e9; /* thirty years; also what fits every integer type */
-    enum { MINUTE = 60, HOUR = 3600 };
-    if (!(seconds >= MINUTE && seconds < most))
-        return text_format("%.3gs", seconds);
-    unsigned long whole = (unsigned long)(seconds + 0.5);
-    return text_format("%lu:%02lu:%02lu", whole / HOUR, whole % HOUR / MINUTE, whole % MINUTE);
+    const double minute = 60;
+    return seconds >= minute && seconds < most ? memory_copy_text(text_duration(seconds).text)
+                                               : text_format("%.3gs", seconds);
 }
 
 /* Larger numbers are written with an exponent. */

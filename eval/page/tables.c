@@ -78,13 +78,6 @@ static void print_thousands(FILE *out, double value)
     free(digits);
 }
 
-static void print_duration(FILE *out, double seconds)
-{
-    enum { MINUTE = 60, HOUR = 3600 };
-    unsigned long whole = (unsigned long)(seconds + 0.5);
-    fprintf(out, "%lu:%02lu:%02lu", whole / HOUR, whole % HOUR / MINUTE, whole % MINUTE);
-}
-
 static void print_figure(FILE *out, Figure figure, double value)
 {
     const double plain = 1e9; /* larger ones are written with an exponent */
@@ -95,7 +88,7 @@ static void print_figure(FILE *out, Figure figure, double value)
     else if (figure == FIGURE_PARAMETERS || figure == FIGURE_SPEED || figure == FIGURE_MEMORY)
         print_thousands(out, value);
     else if (figure == FIGURE_TIME)
-        print_duration(out, value);
+        fputs(text_duration(value).text, out);
     else if (figure == FIGURE_EPOCH)
         fprintf(out, "%.4g", value);
     else

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct EventScalar {
     const char *tag; /* TensorBoard groups tags by the part before the slash */
@@ -30,6 +31,9 @@ void events_append_text(unsigned char **bytes, double time, size_t step, const c
                         const char *text);
 /* Makes readers discard this step and later ones of earlier files. */
 void events_append_restart(unsigned char **bytes, double time, size_t step);
+
+/* The checksum of records, CRC-32C (Castagnoli); zlib has only CRC-32. */
+uint32_t events_checksum(const void *bytes, size_t size);
 
 /* --- the file --- */
 

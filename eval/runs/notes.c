@@ -1,5 +1,4 @@
 #include "eval/runs/notes.h"
-#include "eval/show/columns.h"
 #include "src/containers.h"
 #include "src/text.h"
 
@@ -72,11 +71,9 @@ void compare_append_sentence(char **text, const char *sentence, const char *inde
 {
     enum { LEAST = 20 };
     size_t most_indent = 2 * strlen(indent);
-    char **lines = columns_wrap(sentence,
-                                width > LEAST + most_indent ? width - most_indent : LEAST);
-    for (size_t i = 0; i < arrlenu(lines); i++)
-        text_append(text, "%s%s%s\n", indent, i > 0 ? indent : "", lines[i]);
-    columns_free(lines);
+    text_append(text, "%s", indent);
+    text_append_wrapped(text, sentence,
+                        width > LEAST + most_indent ? width - most_indent : LEAST, most_indent);
 }
 
 void compare_append_protocol(char **text, const RunScore *test, size_t width)

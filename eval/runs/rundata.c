@@ -1,6 +1,7 @@
 #include "eval/runs/rundata.h"
 #include "src/containers.h"
 #include "src/file.h"
+#include "src/options.h"
 #include "src/text.h"
 
 #include <errno.h>
@@ -28,27 +29,23 @@ static void read_comment(RunData *run, char *comment)
     if (value && !text_to_size(value, &run->parameters))
         run->parameters = 0;
     value = comment_value(comment, "entropy floor");
-    size_t length = value ? strlen(value) : 0, unit_length = strlen(unit);
-    if (length > unit_length && strcmp(value + length - unit_length, unit) == 0) {
-        value[length - unit_length] = '\0';
+    if (value && text_ends_in(value, unit)) {
+        value[strlen(value) - strlen(unit)] = '\0';
         if (!text_to_double(text_trim(value), &run->entropy_floor))
             run->entropy_floor = NAN;
     }
 }
 
-static bool read_setting(RunData *run, char *line, const char *where, Error *error)
+static bool take_line(void *self, char *name, char *value, const char *where, Error *error)
 {
-    char *name = text_trim(line), *equals = strchr(name, '=');
-    if (*name == '#')
+    (void)where, (void)error;
+    RunData *run = self;
+    if (value) {
+        RunSetting setting = {memory_copy_text(name), memory_copy_text(value)};
+        arrput(run->settings, setting);
+    } else {
         read_comment(run, name);
-    if (*name == '#' || !*name)
-        return true;
-    if (!equals)
-        return error_set(error, "%s: '%.40s' is not of the form name = value", where, name);
-    *equals = '\0';
-    name = text_trim(name);
-    RunSetting setting = {memory_copy_text(name), memory_copy_text(text_trim(equals + 1))};
-    arrput(run->settings, setting);
+    }
     return true;
 }
 
@@ -65,21 +62,13 @@ static bool read_settings(RunData *run, const char *path, Error *error)
 {
     const size_t most = (size_t)1 << 20;
     char *bytes;
-    size_t size, number = 1;
+    size_t size;
     if (!file_read(path, most, &bytes, &size, error))
         return false;
-    bool good = !memchr(bytes, '\0', size);
-    if (!good)
-        error_set(error, "%s: holds zero bytes, so it is not a file of settings", path);
-    for (char *line = bytes; good && line; number++) {
-        char *end = strchr(line, '\n');
-        if (end)
-            *end = '\0';
-        char *where = text_format("%s:%zu", path, number);
-        good = read_setting(run, line, where, error);
-        free(where);
-        line = end ? end + 1 : NULL;
-    }
+    bool good = memchr(bytes, '\0', size)
+                    ? error_set(error, "%s: holds zero bytes, so it is not a file of settings",
+                                path)
+                    : options_read_lines(bytes, path, take_line, run, error);
     free(bytes);
     run->attn = rundata_setting(run, "attn");
     run->corpus = rundata_setting(run, "corpus");

@@ -3,7 +3,6 @@
 #include "eval/show/names.h"
 #include "eval/show/palette.h"
 #include "eval/show/terminal.h"
-#include "eval/show/columns.h"
 #include "src/file.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -207,7 +206,7 @@ static void print_series(FILE *out, const Plane *plane, const Chart *chart)
 static int print_title(FILE *out, const char *title)
 {
     char *safe = terminal_safe_name(title, SIZE_MAX, true);
-    char **lines = columns_wrap(safe, TITLE_COLUMNS);
+    char **lines = text_wrap(safe, TITLE_COLUMNS);
     int y = 3;
     for (size_t i = 0; i < arrlenu(lines); i++) {
         y += TITLE_LINE;
@@ -217,7 +216,7 @@ static int print_title(FILE *out, const char *title)
         markup_print(out, lines[i]);
         fprintf(out, "</text>\n");
     }
-    columns_free(lines);
+    text_lines_free(lines);
     free(safe);
     return y;
 }

@@ -1,5 +1,4 @@
 #include "eval/write/session.h"
-#include "eval/show/columns.h"
 #include "eval/write/line_reader.h"
 #include "eval/show/shade.h"
 #include "eval/show/terminal.h"
@@ -139,13 +138,13 @@ static void print_help_line(const char *name, const char *argument, const char *
 {
     enum { INDENT = 22 };
     size_t width = terminal_width(STDOUT_FILENO);
-    char **lines = columns_wrap(help, width > 2 * INDENT ? width - INDENT - 1 : INDENT);
+    char **lines = text_wrap(help, width > 2 * INDENT ? width - INDENT - 1 : INDENT);
     int used = printf("  /%s %s", name, argument);
     for (size_t i = 0; i < arrlenu(lines); i++) {
         printf("%*s%s\n", used < INDENT ? INDENT - used : 1, "", lines[i]);
         used = 0;
     }
-    columns_free(lines);
+    text_lines_free(lines);
 }
 
 static void show_help(Session *session)

@@ -27,7 +27,7 @@ size_t muon_scratch_reals(size_t rows, size_t columns)
 {
     Arena nothing = {0};
     work_of(&nothing, rows, columns);
-    return nothing.used / sizeof(real);
+    return arena_used_reals(&nothing);
 }
 
 /* Updates M and sets X to U. Returns the norm of U. */
@@ -76,7 +76,7 @@ void muon_step(const MuonMatrix *matrix, double momentum, double learning_rate, 
                double scale, real *scratch)
 {
     size_t rows = matrix->rows, columns = matrix->columns;
-    Arena arena = {.base = (unsigned char *)scratch, .size = SIZE_MAX};
+    Arena arena = arena_over(scratch);
     Work work = work_of(&arena, rows, columns);
     double length = take_momentum(&work, matrix, (real)momentum, (real)scale);
     real inverse = (real)(1 / (length + 1e-7));

@@ -1,8 +1,8 @@
 #include "train/loop/allowance.h"
 #include "src/control_groups.h"
+#include "src/file.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,44 +13,27 @@
 static double available_bytes(void)
 {
     double pages = (double)sysconf(_SC_AVPHYS_PAGES), page = (double)sysconf(_SC_PAGESIZE);
-    double bytes = pages * page, kilobytes;
-    FILE *file = fopen("/proc/meminfo", "re");
-    char line[128];
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %lf kB", &kilobytes) == 1)
-            bytes = 1024 * kilobytes;
-    if (file)
-        fclose(file);
-    return bytes;
+    double kilobytes = file_number("/proc", "meminfo", "MemAvailable:", 0);
+    return isnan(kilobytes) ? pages * page : 1024 * kilobytes;
 }
 
 /* --- the process --- */
-
-/* The address space and the data of the process, in pages. */
-static void read_own_size(double *space, double *data)
-{
-    FILE *file = fopen("/proc/self/statm", "re");
-    *space = *data = 0;
-    if (!file)
-        return;
-    if (fscanf(file, "%lf %*s %*s %*s %*s %lf", space, data) != 2)
-        *space = *data = 0;
-    fclose(file);
-}
 
 static double left_of(int resource, double used)
 {
     struct rlimit limit;
     if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return INFINITY;
-    return fmax(0, (double)limit.rlim_cur - used);
+    return fmax(0, (double)limit.rlim_cur - (isnan(used) ? 0 : used));
 }
 
 static double left_of_process(void)
 {
-    double space, data, page = (double)sysconf(_SC_PAGESIZE);
-    read_own_size(&space, &data);
-    return fmin(left_of(RLIMIT_AS, space * page), left_of(RLIMIT_DATA, data * page));
+    enum { SPACE = 0, DATA = 5 }; /* of statm, in pages */
+    double page = (double)sysconf(_SC_PAGESIZE);
+    double space = file_number("/proc", "self/statm", "", SPACE) * page;
+    double data = file_number("/proc", "self/statm", "", DATA) * page;
+    return fmin(left_of(RLIMIT_AS, space), left_of(RLIMIT_DATA, data));
 }
 
 /* --- control groups --- */
@@ -68,9 +51,9 @@ static const struct {
  */
 static double left_of_group(GroupVersion version, const char *folder)
 {
-    double limit = control_groups_number(folder, files[version].limit, "");
-    double used = control_groups_number(folder, files[version].usage, "");
-    double cache = control_groups_number(folder, "memory.stat", files[version].cache);
+    double limit = file_number(folder, files[version].limit, "", 0);
+    double used = file_number(folder, files[version].usage, "", 0);
+    double cache = file_number(folder, "memory.stat", files[version].cache, 0);
     if (isnan(limit) || isnan(used)) /* no limit, or no such group */
         return INFINITY;
     return fmax(0, limit - used + (isnan(cache) ? 0 : fmin(cache, used)));

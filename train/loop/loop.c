@@ -5,7 +5,7 @@
 #include "src/phase.h"
 #include "src/ranks.h"
 #include "src/text.h"
-#include "src/usage.h"
+#include "src/memory.h"
 #include "train/loop/checkpoints.h"
 #include "train/loop/signals.h"
 
@@ -64,7 +64,7 @@ static void log_row(Loop *loop, const Step *step, bool validated)
         .has_val_loss = validated,
         .grad_norm = taken ? step->gradient_norm : (double)NAN,
         .tokens_per_second = (double)(progress->tokens - loop->last_tokens) / seconds,
-        .peak_mb = usage_peak_megabytes()};
+        .peak_mb = memory_peak_megabytes()};
     if (taken) {
         progress->log_nats = 0;
         progress->log_tokens = 0;

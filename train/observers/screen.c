@@ -193,15 +193,15 @@ static char *step_line(const Screen *screen, const StepNews *news, size_t width)
     enum { BAR = 16, WIDE = 100 };
     const Trainer *t = screen->trainer;
     const Progress *progress = &t->progress;
-    char *text = NULL, *epoch = NULL, *left = NULL;
+    char *text = NULL, *epoch = NULL;
     words_append_epoch(&epoch, t);
-    words_append_duration(&left, pace_left(&screen->pace, t));
     append_item(&text, epoch, width);
     append_item(&text, text_format("loss %.4f", news->smoothed_loss), width);
     append_item(&text,
                 text_format("%.1fk tokens/s", pace_speed(&screen->pace, progress) / 1000),
                 width);
-    append_item(&text, text_format("%s left", left), width);
+    append_item(&text, text_format("%s left", text_duration(pace_left(&screen->pace, t)).text),
+                width);
     append_item(&text, text_format("step %zu/%zu", progress->step, t->steps), width);
     append_item(&text, text_format("lr %.2e", news->step->lr), width);
     append_item(&text, text_format("norm %.2f", news->step->gradient_norm), width);
@@ -210,7 +210,6 @@ static char *step_line(const Screen *screen, const StepNews *news, size_t width)
         words_append_bar(&bar, (double)progress->step / (double)t->steps, BAR);
         append_item(&text, bar, width);
     }
-    free(left);
     return text;
 }
 
@@ -251,10 +250,10 @@ static bool validated(void *self, const ValidationNews *news, Error *error)
     const Progress *progress = &t->progress;
     double epoch = trainer_epoch(t, progress->step);
     char *text = text_format(epoch == floor(epoch) ? "epoch %.0f" : "epoch %.2f", epoch);
-    text_append(&text, "  step %zu  train %.4f  validation %.4f  perplexity %s  %s  ",
+    text_append(&text, "  step %zu  train %.4f  validation %.4f  perplexity %s  %s  %s",
                 progress->step, news->train_loss, progress->last_loss,
-                text_perplexity(exp(progress->last_loss)).text, news->best ? "best" : "    ");
-    words_append_duration(&text, progress->seconds);
+                text_perplexity(exp(progress->last_loss)).text, news->best ? "best" : "    ",
+                text_duration(progress->seconds).text);
     screen_say(screen, "%s", text);
     free(text);
     return true;

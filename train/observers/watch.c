@@ -4,7 +4,7 @@
 #include "src/containers.h"
 #include "src/phase.h"
 #include "src/text.h"
-#include "src/usage.h"
+#include "src/memory.h"
 #include "train/observers/fullscreen.h"
 
 #include <math.h>
@@ -79,38 +79,21 @@ static void add_title(Page *page, const char *title)
     free(text);
 }
 
-/* How much of a text fits into the columns: up to a blank, if there is one. */
-static size_t fitting(const char *text, size_t columns)
-{
-    size_t bytes = 0, blank = 0;
-    for (size_t used = 0; text[bytes] && used < columns; used++) {
-        if (text[bytes] == ' ')
-            blank = bytes;
-        do
-            bytes++;
-        while (((unsigned char)text[bytes] & 0xc0) == 0x80);
-    }
-    return text[bytes] && text[bytes] != ' ' && blank > 0 ? blank : bytes;
-}
-
 /* Adds a text of several lines, wrapped at blanks, up to `most` lines. */
 static void add_folded(Page *page, const char *text, size_t most)
 {
     size_t end = arrlenu(page->lines) + most;
-    for (const char *line = text; *line && arrlenu(page->lines) < end;) {
-        size_t length = strcspn(line, "\n");
-        char *whole = text_format("%.*s", (int)length, line);
-        char *safe = terminal_safe_name(whole, SIZE_MAX, page->look.utf8);
-        const char *rest = safe;
-        do {
-            size_t bytes = fitting(rest, page->look.columns);
-            arrput(page->lines, text_format("%.*s", (int)bytes, rest));
-            rest += bytes;
-            rest += *rest == ' ';
-        } while (*rest && arrlenu(page->lines) < end);
+    while (*text && arrlenu(page->lines) < end) {
+        size_t length = strcspn(text, "\n");
+        char *line = text_format("%.*s", (int)length, text);
+        char *safe = terminal_safe_name(line, SIZE_MAX, page->look.utf8);
+        char **lines = text_wrap(*safe ? safe : "\n", page->look.columns);
+        for (size_t i = 0; i < arrlenu(lines) && arrlenu(page->lines) < end; i++)
+            arrput(page->lines, memory_copy_text(lines[i]));
+        text_lines_free(lines);
         free(safe);
-        free(whole);
-        line += length + (line[length] == '\n');
+        free(line);
+        text += length + (text[length] == '\n');
     }
 }
 
@@ -131,23 +114,18 @@ static void add_numbers(Page *page, const Watch *watch)
 {
     const Trainer *t = watch->trainer;
     const Progress *progress = &t->progress;
-    char *gone = NULL, *left = NULL;
-    words_append_duration(&gone, progress->seconds);
-    words_append_duration(&left, pace_left(&watch->pace, t));
     char *epoch = NULL;
     words_append_epoch(&epoch, t);
     char *items[] = {epoch,
                      text_format("loss %.4f (smoothed)", watch->smoothed_loss),
                      text_format("%.1fk tokens/s", pace_speed(&watch->pace, progress) / 1000),
-                     text_format("%s left", left),
-                     text_format("%s elapsed", gone),
+                     text_format("%s left", text_duration(pace_left(&watch->pace, t)).text),
+                     text_format("%s elapsed", text_duration(progress->seconds).text),
                      text_format("step %zu/%zu", progress->step, t->steps),
                      text_format("lr %.2e", watch->step.lr),
                      text_format("gradient norm %.2f", watch->step.gradient_norm),
-                     text_format("memory %.0f MB", usage_peak_megabytes())};
+                     text_format("memory %.0f MB", memory_peak_megabytes())};
     add_items(page, items, sizeof items / sizeof *items);
-    free(gone);
-    free(left);
     if (progress->last_step == 0)
         return;
     char *validation[] = {
@@ -281,11 +259,10 @@ static bool validated(void *self, const ValidationNews *news, Error *error)
     (void)error;
     Watch *watch = self;
     const Progress *progress = &watch->trainer->progress;
-    char *text = NULL;
-    words_append_duration(&text, progress->seconds);
-    text_append(&text, "  epoch %.4g  step %zu  train %.4f  validation %.4f%s",
-                trainer_epoch(watch->trainer, progress->step), progress->step, news->train_loss,
-                progress->last_loss, news->best ? "  best" : "");
+    char *text = text_format("%s  epoch %.4g  step %zu  train %.4f  validation %.4f%s",
+                             text_duration(progress->seconds).text,
+                             trainer_epoch(watch->trainer, progress->step), progress->step,
+                             news->train_loss, progress->last_loss, news->best ? "  best" : "");
     add_message(watch, text);
     return true;
 }

@@ -29,12 +29,6 @@ void words_append_epoch(char **text, const Trainer *trainer)
                 trainer_epoch(trainer, trainer->progress.step), epochs);
 }
 
-void words_append_duration(char **text, double seconds)
-{
-    size_t whole = seconds > 0 && seconds < 1e9 ? (size_t)seconds : 0;
-    text_append(text, "%zu:%02zu:%02zu", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
 void words_append_bar(char **text, double share, size_t columns)
 {
     size_t full = (size_t)(share * (double)columns);

@@ -19,8 +19,6 @@ double pace_left(const Pace *pace, const Trainer *trainer);
 
 /* "epoch 1.25/10" */
 void words_append_epoch(char **text, const Trainer *trainer);
-/* "0:03:21" */
-void words_append_duration(char **text, double seconds);
 /* "[====>     ] " with the given number of columns between the brackets. */
 void words_append_bar(char **text, double share, size_t columns);
 
