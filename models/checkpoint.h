@@ -47,6 +47,9 @@ bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real 
 bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,
                              Error *error);
 
+/* Keys of the metadata that training saves: its settings, and the steps done. */
+#define TRAINING_KEY "training"
+#define STEP_KEY     "step"
 /* Metadata that the caller saved under `key`, or NULL. */
 const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key);
 

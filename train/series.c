@@ -5,7 +5,7 @@
 #include "src/ranks.h"
 #include "src/text.h"
 #include "train/loop/folder.h"
-#include "train/observers/audience.h"
+#include "train/observers/observers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -139,7 +139,7 @@ static char *check(Series *series)
         CommandLine one = line_of(series, i);
         if (!settings_read(&settings, &one, NULL, &error))
             die_usage("%s", error.text);
-        if (!audience_check(&settings.session, &error))
+        if (!watch_check(&settings.session, &error))
             die("%s", error.text);
         settings_groups(&settings, groups);
         free(stem);

@@ -3,10 +3,15 @@
 #include "models/update.h"
 #include "src/gemm.h"
 #include "src/optim/schedule.h"
-#include "train/loop/average.h"
 
 #define TRAIN(name)   offsetof(TrainOptions, name)
 #define SESSION(name) offsetof(SessionOptions, name)
+
+static const char *average_name(size_t index)
+{
+    static const char *const names[] = {"none", "tail", "ema"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
 
 static const char *on_nan_name(size_t index)
 {

@@ -7,7 +7,6 @@
 #include "src/memory.h"
 #include "src/optim/schedule.h"
 #include "src/text.h"
-#include "train/loop/average.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,8 @@
 char *settings_text(const Settings *settings)
 {
     OptionGroup groups[GROUP_COUNT];
-    settings_groups((Settings *)settings, groups);
+    Settings copy = *settings;
+    settings_groups(&copy, groups);
     return options_write_text(groups, GROUP_COUNT);
 }
 

@@ -21,8 +21,8 @@ static void lay_out(Trainer *t)
     t->v = arena_reals(&t->arena, total);
     t->update_scratch = arena_reals(
         &t->arena, update_scratch_reals(&t->model, t->settings.train.optimizer));
-    t->average.count = t->settings.train.average == AVERAGE_NONE ? 0 : total;
-    t->average.weights = arena_reals(&t->arena, t->average.count);
+    if (t->settings.train.average != AVERAGE_NONE)
+        t->average = arena_reals(&t->arena, total);
     pass_layout(&t->pass, &t->arena);
     t->inputs = arena_bytes(&t->arena, batch, sizeof *t->inputs);
     t->targets = arena_bytes(&t->arena, batch, sizeof *t->targets);
@@ -130,20 +130,23 @@ void trainer_allocate(Trainer *t)
     pass_prepare(&t->pass);
 }
 
-bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
-{
-    if (!trainer_plan(t, known, error))
-        return false;
-    trainer_allocate(t);
-    return true;
-}
-
 void trainer_start(Trainer *t)
 {
     const ModelConfig *config = &t->model.config;
     params_initialise(&t->model.table, config, t->model.base, t->settings.train.seed);
     if (config->head_bias == HEAD_BIAS_UNIGRAM)
         params_start_unigram(&t->model.at, config, t->corpus.train.ids, t->corpus.train.count);
+}
+
+RunView trainer_view(const Trainer *t)
+{
+    return (RunView){.settings = &t->settings,
+                     .model = &t->model,
+                     .corpus = &t->corpus,
+                     .progress = &t->progress,
+                     .steps = t->steps,
+                     .steps_per_epoch = t->steps_per_epoch,
+                     .memory = t->memory};
 }
 
 void trainer_free(Trainer *t)
