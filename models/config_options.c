@@ -230,6 +230,11 @@ const Option model_option_rows[] = {
 /* clang-format on */
 const size_t model_option_count = sizeof model_option_rows / sizeof *model_option_rows;
 
+OptionGroup config_group(ModelConfig *config)
+{
+    return (OptionGroup){"Model", model_option_rows, model_option_count, config};
+}
+
 bool config_is_own(const Option *option)
 {
     return option->owners == &owners;

@@ -18,8 +18,8 @@ void model_free(Model *model)
 
 char *model_attention(const Model *model)
 {
-    const OptionGroup group = {NULL, model_option_rows, model_option_count,
-                               (void *)&model->config};
+    ModelConfig config = model->config;
+    const OptionGroup group = config_group(&config);
     return option_value(&group, option_find(&group, 1, "attn", NULL));
 }
 

@@ -12,41 +12,26 @@ typedef struct Visitor {
     size_t offset; /* offset of the next tensor */
 } Visitor;
 
-/* Properties of a tensor other than its shape and name. */
-typedef struct Traits {
-    double spread;
-    real start;
-    bool decays;
-    size_t parts;
-    ParamStart starter;
-    size_t layer;
-    bool drawn;
-} Traits;
+/* Tensors are described by a row without shape, name and place. */
+static const ParamRow gain = {.start = 1}, half = {.start = (real)0.5}, zeros = {0},
+                      matrix = {.spread = 0.02, .decays = true};
 
-static const Traits gain = {.start = 1}, half = {.start = (real)0.5}, zeros = {0};
-
-static void tensor(Visitor *visitor, real **field, Traits traits, size_t rows, size_t columns,
+static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, size_t columns,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 /* Visits one tensor: (rows, columns), or a vector if columns is 0. */
-static void tensor(Visitor *visitor, real **field, Traits traits, size_t rows, size_t columns,
+static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, size_t columns,
                    const char *format, ...)
 {
-    ParamRow row = {.shape = {rows, columns},
-                    .rank = columns ? 2 : 1,
-                    .offset = visitor->offset,
-                    .spread = traits.spread,
-                    .start = traits.start,
-                    .decays = traits.decays,
-                    .parts = traits.parts,
-                    .starter = traits.starter,
-                    .layer = traits.layer,
-                    .drawn = traits.drawn};
     va_list args;
     va_start(args, format);
     vsnprintf(row.name, sizeof row.name, format, args);
     va_end(args);
+    row.shape[0] = rows;
+    row.shape[1] = columns;
+    row.rank = columns ? 2 : 1;
     row.count = columns ? memory_product(rows, columns, row.name) : rows;
+    row.offset = visitor->offset;
     visitor->visit(visitor->context, field, &row);
     visitor->offset += (row.count + 15) / 16 * 16; /* keeps every tensor 64-byte aligned */
 }
@@ -60,8 +45,8 @@ static void norm(Visitor *visitor, Affine *affine, size_t width, const char *nam
 static void linear(Visitor *visitor, Affine *affine, double spread, size_t in, size_t out,
                    size_t parts, const char *name)
 {
-    Traits matrix = {.spread = spread, .decays = true, .parts = parts};
-    tensor(visitor, &affine->weight, matrix, in, out, "%s.weight", name);
+    ParamRow weight = {.spread = spread, .decays = true, .parts = parts};
+    tensor(visitor, &affine->weight, weight, in, out, "%s.weight", name);
     tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
 }
 
@@ -77,12 +62,11 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     enum { NAME = 48 };
     const AttentionKind *kind = config_kind(config, layer);
     const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
-    const Traits matrix = {.spread = 0.02, .decays = true},
-                 taps = {.spread = residual ? 0 : 0.3};
-    const Traits whole = {.spread = 0.02, .decays = true, .parts = 1};
-    const Traits biases = {.starter = kind->start_gates ? START_GATES : START_AT_RANDOM,
-                           .layer = layer};
-    const Traits own = {.starter = START_OWN, .layer = layer, .drawn = kind->own_is_drawn};
+    const ParamRow taps = {.spread = residual ? 0 : 0.3};
+    const ParamRow whole = {.spread = 0.02, .decays = true, .parts = 1};
+    const ParamRow biases = {.starter = kind->start_gates ? START_GATES : START_AT_RANDOM,
+                             .layer = layer};
+    const ParamRow own = {.starter = START_OWN, .layer = layer, .drawn = kind->own_is_drawn};
     AttentionSizes sizes = attention_sizes(config);
     size_t width = config->dim, gates = attention_gates(kind, &sizes);
     size_t own_reals = attention_own_reals(kind, &sizes);
@@ -133,7 +117,6 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
 
 static void params_visit(Params *params, const ModelConfig *config, Visitor *visitor)
 {
-    const Traits matrix = {.spread = 0.02, .decays = true};
     size_t width = config->dim, vocabulary = config->vocabulary;
     tensor(visitor, &params->wte, matrix, vocabulary, width, "wte.weight");
     if (config->positions == POSITIONS_LEARNED)

@@ -218,8 +218,7 @@ static const Option session_rows[] = {
 
 void settings_groups(Settings *settings, OptionGroup groups[GROUP_COUNT])
 {
-    groups[GROUP_MODEL] = (OptionGroup){"Model", model_option_rows, model_option_count,
-                                        &settings->model};
+    groups[GROUP_MODEL] = config_group(&settings->model);
     groups[GROUP_CORPUS] = (OptionGroup){"Text", corpus_option_rows, corpus_option_count,
                                          &settings->corpus};
     groups[GROUP_TRAIN] = (OptionGroup){"Training", ROWS(train_rows), &settings->train};
