@@ -57,4 +57,16 @@ const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key);
  * else previous) checkpoint of a run directory. The caller frees it. */
 char *checkpoint_path(const char *run, Error *error);
 
+/* ---- A trained model, opened for use: settings, vocabulary and weights ---- */
+
+typedef struct LoadedModel {
+    Checkpoint checkpoint;
+    Model model;
+    Arena arena; /* of the weights */
+} LoadedModel;
+
+/* Opens a run directory (its best checkpoint) or a checkpoint file. */
+bool loaded_open(LoadedModel *loaded, const char *run, Error *error);
+void loaded_close(LoadedModel *loaded);
+
 #endif

@@ -1,6 +1,6 @@
 /* Samples of the runs' models: one made for the page, and those written during training. */
 #include "eval/show/excerpt.h"
-#include "models/loaded.h"
+#include "models/checkpoint.h"
 #include "eval/show/markup.h"
 #include "eval/page/report_parts.h"
 #include "src/file.h"
