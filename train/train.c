@@ -318,9 +318,8 @@ static void read_all(Settings *settings, StopAfter *stop, const CommandLine *lin
         die("%s", error.text);
 }
 
-/* Trains one run. Returns the exit status and the path of the run directory, which the caller
- * frees. */
-static int train_one(const CommandLine *line, char **path)
+/* Trains one run; returns the exit status. */
+static int train_one(const CommandLine *line)
 {
     Trainer trainer = {0};
     RunFolder folder = {0};
@@ -337,7 +336,6 @@ static int train_one(const CommandLine *line, char **path)
     Screen screen;
     screen_open(&screen, session->quiet || !ranks_first());
     RunView run = prepare_run(&trainer, &folder, &checkpoint, &screen);
-    *path = memory_copy_text(ranks_first() ? folder.path : "");
     signals_catch();
     LoopEnd end = LOOP_FINISHED;
     if (loop_has_work(&trainer))
@@ -362,13 +360,10 @@ int main(int argc, char **argv)
     Settings settings = {0};
     OptionGroup groups[GROUP_COUNT];
     CommandLine line;
-    char *path = NULL;
     settings_groups(&settings, groups);
     program_scan_command_line(&about, groups, GROUP_COUNT, argc, argv, &line);
     answer_help(&line);
-    int status = series_asked_for(&line) ? series_train(&line, train_one)
-                                         : train_one(&line, &path);
-    free(path);
+    int status = series_asked_for(&line) ? series_train(&line, train_one) : train_one(&line);
     command_line_free(&line);
     ranks_end();
     return status;

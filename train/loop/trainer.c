@@ -17,6 +17,8 @@ static void lay_out(Trainer *t)
     size_t batch = t->settings.train.batch * t->settings.model.context;
     model_layout(&t->model, &t->arena);
     shards_layout(&t->shards, &t->arena);
+    t->square_sums = arena_bytes(&t->arena, t->pieces[ranks_count()], sizeof *t->square_sums);
+    t->shard_nats = arena_bytes(&t->arena, t->shards.count, sizeof *t->shard_nats);
     t->m = arena_reals(&t->arena, total);
     t->v = arena_reals(&t->arena, total);
     t->update_scratch = arena_reals(
@@ -86,8 +88,6 @@ static void make_shards(Trainer *t)
     arrsetlen(bounds, ranks + 1);
     update_slices(&t->model, train->optimizer, ranks, t->pieces, bounds);
     shards_make(&t->shards, train->shards, t->model.table.total, bounds);
-    t->square_sums = memory_take(t->pieces[ranks], sizeof *t->square_sums, "the slices");
-    t->shard_nats = memory_take(train->shards, sizeof *t->shard_nats, "the shards");
 }
 
 bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
@@ -157,8 +157,6 @@ void trainer_free(Trainer *t)
     batches_free(&t->batches);
     shards_free(&t->shards);
     free(t->pieces);
-    free(t->square_sums);
-    free(t->shard_nats);
     pass_free(&t->pass);
     model_free(&t->model);
     free(t->gradients.h);
