@@ -252,8 +252,9 @@ static void take_average(Trainer *t)
     if (train->average == AVERAGE_EMA && taken > 0)
         kept = fmin((1 + taken) / (10 + taken), train->average_decay);
     const real *weights = t->model.base, old = (real)kept;
+    real *average = t->average;
     for (size_t i = 0; i < t->model.table.total; i++)
-        t->average[i] = weights[i] + old * (t->average[i] - weights[i]);
+        average[i] = weights[i] + old * (average[i] - weights[i]);
 }
 
 void trainer_swap_average(Trainer *t)

@@ -54,10 +54,11 @@ void screen_say(Screen *screen, char *text);
  * so far; what the model wrote last; the last messages. Sections that the terminal has no room
  * for are left out. */
 typedef struct Watch {
-    const Curves *curves;        /* whose observer is told first */
-    double drawn;                /* when, in seconds of a monotonic clock; 0: not yet */
-    char *sample, *sample_title; /* the last one; NULL before the first; owned */
-    char **messages;             /* an array of stb_ds, owned */
+    const Curves *curves; /* whose observer is told first */
+    double drawn;         /* when, in seconds of a monotonic clock; 0: not yet */
+    char *sample;         /* the last one; NULL before the first; owned */
+    size_t sample_step;   /* when it was made */
+    char **messages;      /* an array of stb_ds, owned */
 } Watch;
 extern const ObserverCalls watch_calls;
 /* Whether --watch, if it is given, has a terminal to draw on. */

@@ -110,7 +110,9 @@ static size_t clamp(size_t value, size_t low, size_t high)
 static void add_sample(Page *page, const Watch *watch, size_t rows)
 {
     char **lines = columns_wrap(watch->sample, page->look.columns);
-    add_title(page, watch->sample_title);
+    char *title = text_format("Sample after step %zu", watch->sample_step);
+    add_title(page, title);
+    free(title);
     for (size_t i = 0; i + 1 < rows; i++) /* sections below keep their place */
         add_line(page, i < arrlenu(lines) ? lines[i] : "");
     columns_free(lines);
@@ -218,9 +220,8 @@ static bool sampled(void *self, const RunView *run, Error *error)
     (void)error;
     Watch *watch = self;
     free(watch->sample);
-    free(watch->sample_title);
     watch->sample = memory_copy_text(run->sample);
-    watch->sample_title = text_format("Sample after step %zu", run->progress->step);
+    watch->sample_step = run->progress->step;
     return true;
 }
 
@@ -237,7 +238,6 @@ static bool ended(void *self, const RunView *run, Error *error)
     fullscreen_leave();
     columns_free(watch->messages);
     free(watch->sample);
-    free(watch->sample_title);
     return true;
 }
 
