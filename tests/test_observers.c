@@ -1,5 +1,7 @@
-/* The order in which observers are called, and the observers of samples and curves. */
+/* The order in which observers are called, the observers of samples and curves, and the words
+ * on the screen. */
 #include "eval/runs/rundata.h"
+#include "eval/show/columns.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/text.h"
@@ -198,6 +200,29 @@ START_TEST(a_resumed_run_drops_samples_it_writes_again)
 }
 END_TEST
 
+/* --- words --- */
+
+/* Lines break between items only; one that is too long has a line of its own. */
+START_TEST(items_fill_lines)
+{
+    static const struct {
+        size_t width;
+        const char *lines;
+    } cases[] = {{8, "a b  cd|efghijklmn|op|"},
+                 {100, "a b  cd  efghijklmn  op|"},
+                 {0, "a b|cd|efghijklmn|op|"},
+                 {14, "a b  cd|efghijklmn  op|"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char **lines = words_filled("a b  cd  efghijklmn  op", cases[i].width), *all = NULL;
+        for (size_t n = 0; n < arrlenu(lines); n++)
+            text_append(&all, "%s|", lines[n]);
+        ck_assert_str_eq(all, cases[i].lines);
+        free(all);
+        columns_free(lines);
+    }
+}
+END_TEST
+
 /* --- curves --- */
 
 /* A log of any length is drawn from a limited number of rows, and a resumed run draws the same
@@ -238,7 +263,7 @@ Suite *observers_suite(void)
 {
     Suite *suite = suite_create("observers");
     TCase *list = tcase_create("list"), *samples = tcase_create("samples");
-    TCase *curves = tcase_create("curves");
+    TCase *curves = tcase_create("curves"), *words = tcase_create("words");
     tcase_add_test(list, observers_are_called_in_order_until_one_fails);
     tcase_add_test(list, every_observer_is_called_at_the_end);
     tcase_add_test(list, a_failed_observer_is_still_called);
@@ -249,6 +274,8 @@ Suite *observers_suite(void)
     tcase_add_test(curves, long_logs_need_no_more_memory);
     suite_add_tcase(suite, list);
     suite_add_tcase(suite, samples);
+    tcase_add_test(words, items_fill_lines);
     suite_add_tcase(suite, curves);
+    suite_add_tcase(suite, words);
     return suite;
 }
