@@ -4,28 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *position_name(size_t index)
-{
-    static const char *const names[] = {"learned", "sinusoidal", "rotary", "none", "auto"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
-const char *wish_name(size_t index)
-{
-    static const char *const names[] = {"auto", "no", "yes"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
-static const char *convolution_name(size_t index)
-{
-    return index == CONVOLUTION_RESIDUAL ? "residual" : wish_name(index);
-}
-
-static const char *norm_name(size_t index)
-{
-    static const char *const names[] = {"pre", "post"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
+static OPTION_NAMES(position_name, "learned", "sinusoidal", "rotary", "none", "auto");
+OPTION_NAMES(wish_name, "auto", "no", "yes");
+static OPTION_NAMES(convolution_name, "auto", "no", "yes", "residual");
+static OPTION_NAMES(norm_name, "pre", "post");
+static OPTION_NAMES(head_bias_name, "no", "yes", "unigram");
 
 static const char *owner_name(const Option *option, size_t index)
 {
@@ -37,16 +20,12 @@ static const char *owner_name(const Option *option, size_t index)
 
 static const OptionOwners owners = {owner_name};
 
-static const char *head_bias_name(size_t index)
-{
-    static const char *const names[] = {"no", "yes", "unigram"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
 #define FIELD(name) offsetof(ModelConfig, name)
 #define DROPOUT(at, standard)                                                   \
     .argument = "P", .type = OPTION_REAL, .offset = at, .low = 0, .high = 0.95, \
     .fallback = standard
+/* An option of single attention kinds. */
+#define OF_KINDS OPTION_FIXED, .owners = &owners, .section = "Options of single attention kinds"
 
 /* clang-format off */
 const Option model_option_rows[] = {
@@ -168,64 +147,41 @@ const Option model_option_rows[] = {
              "BPTT); for kinds whose state decays or is bounded (see --attn help)",
      .also = "stateful tbptt",
      .section = "Order of the text and stateful training"},
-    {.name = "window", OPTION_WHOLE(FIELD(own.window), 1, 65536, "64"), OPTION_FIXED,
-     .owners = &owners,
+    {.name = "window", OPTION_WHOLE(FIELD(own.window), 1, 65536, "64"), OF_KINDS,
      .help = "sliding-window size, including the current token",
-     .also = "sliding-window attention-window window-size",
-     .section = "Options of single attention kinds"},
-    {.name = "period", OPTION_WHOLE(FIELD(own.period), 1, 65536, "16"), OPTION_FIXED,
-     .owners = &owners,
+     .also = "sliding-window attention-window window-size"},
+    {.name = "period", OPTION_WHOLE(FIELD(own.period), 1, 65536, "16"), OF_KINDS,
      .help = "stride of the visible positions, or block length",
-     .also = "stride block-length",
-     .section = "Options of single attention kinds"},
-    {.name = "summary", OPTION_WHOLE(FIELD(own.summary), 1, 65536, "4"), OPTION_FIXED,
-     .owners = &owners,
+     .also = "stride block-length"},
+    {.name = "summary", OPTION_WHOLE(FIELD(own.summary), 1, 65536, "4"), OF_KINDS,
      .help = "number of positions at the end of each block visible to all later "
-             "positions",
-     .section = "Options of single attention kinds"},
-    {.name = "segment", OPTION_WHOLE(FIELD(own.segment), 1, 65536, "32"), OPTION_FIXED,
-     .owners = &owners,
+             "positions"},
+    {.name = "segment", OPTION_WHOLE(FIELD(own.segment), 1, 65536, "32"), OF_KINDS,
      .help = "block size for compression, in positions",
-     .also = "chunk-size compress-block",
-     .section = "Options of single attention kinds"},
-    {.name = "rank", OPTION_WHOLE(FIELD(own.rank), 1, 65536, "4"), OPTION_FIXED,
-     .owners = &owners,
+     .also = "chunk-size compress-block"},
+    {.name = "rank", OPTION_WHOLE(FIELD(own.rank), 1, 65536, "4"), OF_KINDS,
      .help = "compressed positions per block",
-     .also = "linformer-k projection-rank",
-     .section = "Options of single attention kinds"},
-    {.name = "features", OPTION_WHOLE(FIELD(own.features), 0, 65536, "0"), OPTION_FIXED,
-     .owners = &owners,
+     .also = "linformer-k projection-rank"},
+    {.name = "features", OPTION_WHOLE(FIELD(own.features), 0, 65536, "0"), OF_KINDS,
      .help = "number of random features; 0: twice the head dimension",
-     .also = "n-features nb-features random-features",
-     .section = "Options of single attention kinds"},
-    {.name = "redraw", OPTION_WHOLE(FIELD(own.redraw), 0, 1e9, "0"), OPTION_FIXED,
-     .owners = &owners,
+     .also = "n-features nb-features random-features"},
+    {.name = "redraw", OPTION_WHOLE(FIELD(own.redraw), 0, 1e9, "0"), OF_KINDS,
      .help = "draw new random features every N steps, except in the last fifth of training; "
              "0: never",
-     .also = "redraw-interval feature-redraw-interval",
-     .section = "Options of single attention kinds"},
-    {.name = "hashes", OPTION_WHOLE(FIELD(own.hashes), 1, 64, "2"), OPTION_FIXED,
-     .owners = &owners,
+     .also = "redraw-interval feature-redraw-interval"},
+    {.name = "hashes", OPTION_WHOLE(FIELD(own.hashes), 1, 64, "2"), OF_KINDS,
      .help = "LSH rounds",
-     .also = "n-hashes num-hashes",
-     .section = "Options of single attention kinds"},
-    {.name = "buckets", OPTION_WHOLE(FIELD(own.buckets), 2, 4096, "8"), OPTION_FIXED,
-     .owners = &owners,
+     .also = "n-hashes num-hashes"},
+    {.name = "buckets", OPTION_WHOLE(FIELD(own.buckets), 2, 4096, "8"), OF_KINDS,
      .help = "LSH buckets per round, an even number",
-     .also = "n-buckets num-buckets",
-     .section = "Options of single attention kinds"},
-    {.name = "near", OPTION_WHOLE(FIELD(own.near), 1, 65536, "32"), OPTION_FIXED,
-     .owners = &owners,
-     .help = "visible positions in the same bucket",
-     .section = "Options of single attention kinds"},
-    {.name = "tau", OPTION_NUMBER(FIELD(own.tau), 0.01, 1, "0.95"), OPTION_FIXED,
-     .owners = &owners,
-     .help = "slope of the kernel 1 + tau q.k",
-     .section = "Options of single attention kinds"},
-    {.name = "sink", OPTION_SWITCH(FIELD(own.sink), "no"), OPTION_FIXED, .owners = &owners,
+     .also = "n-buckets num-buckets"},
+    {.name = "near", OPTION_WHOLE(FIELD(own.near), 1, 65536, "32"), OF_KINDS,
+     .help = "visible positions in the same bucket"},
+    {.name = "tau", OPTION_NUMBER(FIELD(own.tau), 0.01, 1, "0.95"), OF_KINDS,
+     .help = "slope of the kernel 1 + tau q.k"},
+    {.name = "sink", OPTION_SWITCH(FIELD(own.sink), "no"), OF_KINDS,
      .help = "learned attention sink: the logit of the extra 1 in the denominator",
-     .also = "attention-sink",
-     .section = "Options of single attention kinds"},
+     .also = "attention-sink"},
 };
 /* clang-format on */
 const size_t model_option_count = sizeof model_option_rows / sizeof *model_option_rows;

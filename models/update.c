@@ -6,11 +6,7 @@
 
 #include <math.h>
 
-const char *optimizer_name(size_t index)
-{
-    static const char *const names[] = {"adamw", "muon"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
+OPTION_NAMES(optimizer_name, "adamw", "muon");
 
 /* --- pieces --- */
 

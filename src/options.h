@@ -68,6 +68,14 @@ struct Option {
 #define OPTION_SWITCH(at, standard) .type = OPTION_FLAG, .offset = at, .fallback = standard
 #define OPTION_ONE_OF(what, at, names, standard) \
     .argument = what, .type = OPTION_CHOICE, .offset = at, .choice = names, .fallback = standard
+/* Defines a function that lists names, for the choices of a row; a semicolon follows. */
+#define OPTION_NAMES(function, ...)                                        \
+    const char *function(size_t index)                                     \
+    {                                                                      \
+        static const char *const names[] = {__VA_ARGS__};                  \
+        return index < sizeof names / sizeof *names ? names[index] : NULL; \
+    }                                                                      \
+    _Static_assert(true, "")
 #define OPTION_STORED .stored = true
 #define OPTION_FIXED  .stored = true, .fixed = true
 

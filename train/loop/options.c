@@ -7,17 +7,8 @@
 #define TRAIN(name)   offsetof(TrainOptions, name)
 #define SESSION(name) offsetof(SessionOptions, name)
 
-static const char *average_name(size_t index)
-{
-    static const char *const names[] = {"none", "tail", "ema"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
-static const char *on_nan_name(size_t index)
-{
-    static const char *const names[] = {"stop", "skip"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
+static OPTION_NAMES(average_name, "none", "tail", "ema");
+static OPTION_NAMES(on_nan_name, "stop", "skip");
 
 /* clang-format off */
 static const Option train_rows[] = {
