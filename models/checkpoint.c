@@ -13,12 +13,18 @@
 #define WORDS    "vocab"
 
 /* The settings that define a model: its options and its tokenizer options. */
-static char *settings_text(const ModelConfig *config, const CorpusOptions *corpus)
+enum { GROUPS = 2 };
+static void groups_of(ModelConfig *config, CorpusOptions *corpus, OptionGroup groups[GROUPS])
 {
-    const OptionGroup groups[] = {
-        {NULL, model_option_rows, model_option_count, (void *)config},
-        {NULL, corpus_option_rows, corpus_option_count, (void *)corpus}};
-    return options_write_text(groups, 2);
+    groups[0] = config_group(config);
+    groups[1] = (OptionGroup){"Text", corpus_option_rows, corpus_option_count, corpus};
+}
+
+static char *settings_text(ModelConfig config, CorpusOptions corpus)
+{
+    OptionGroup groups[GROUPS];
+    groups_of(&config, &corpus, groups);
+    return options_write_text(groups, GROUPS);
 }
 
 /* --- saving --- */
@@ -62,7 +68,7 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
         arrput(records, carried);
     }
 
-    char *settings = settings_text(&model->config, content->corpus);
+    char *settings = settings_text(model->config, *content->corpus);
     MetadataPair *metadata = NULL;
     MetadataPair version = {"linnet", LINNET_VERSION}, model_settings = {"settings", settings};
     arrput(metadata, version);
@@ -86,16 +92,16 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
 
 static bool read_settings(Checkpoint *c, Error *error)
 {
-    const OptionGroup groups[] = {{NULL, model_option_rows, model_option_count, &c->config},
-                                  {NULL, corpus_option_rows, corpus_option_count, &c->corpus}};
+    OptionGroup groups[GROUPS];
     const char *settings = safetensors_metadata(&c->file, "settings");
     if (!settings)
         return error_set(error, "%s: a safetensors file, but not a linnet checkpoint",
                          c->file.path);
     char *where = text_format("%s: settings", c->file.path);
-    options_set_defaults(groups, 2);
+    groups_of(&c->config, &c->corpus, groups);
+    options_set_defaults(groups, GROUPS);
     Error why;
-    bool good = options_read_text(groups, 2, settings, where, error);
+    bool good = options_read_text(groups, GROUPS, settings, where, error);
     free(where);
     if (good && !config_check(&c->config, &why))
         good = error_set(error, "%s: settings: %s", c->file.path, why.text);
@@ -202,9 +208,9 @@ bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error)
 
 void checkpoint_close(Checkpoint *checkpoint)
 {
-    const OptionGroup corpus = {NULL, corpus_option_rows, corpus_option_count,
-                                &checkpoint->corpus};
-    options_free_texts(&corpus, 1);
+    OptionGroup groups[GROUPS];
+    groups_of(&checkpoint->config, &checkpoint->corpus, groups);
+    options_free_texts(groups, GROUPS);
     vocabulary_free(&checkpoint->vocabulary);
     param_table_free(&checkpoint->table);
     safetensors_close(&checkpoint->file);
@@ -272,4 +278,31 @@ char *checkpoint_path(const char *run, Error *error)
     error_set(error, "%s: no checkpoint in this directory (best.safetensors, last.safetensors)",
               run);
     return NULL;
+}
+
+/* --- a model to use --- */
+
+bool loaded_open(LoadedModel *loaded, const char *run, Error *error)
+{
+    *loaded = (LoadedModel){0};
+    char *path = checkpoint_path(run, error);
+    bool good = path && checkpoint_open(&loaded->checkpoint, path, error);
+    free(path);
+    if (!good)
+        return false;
+    model_make(&loaded->model, &loaded->checkpoint.config);
+    model_layout(&loaded->model, &loaded->arena);
+    arena_allocate(&loaded->arena, "the model");
+    model_layout(&loaded->model, &loaded->arena);
+    if (checkpoint_load(&loaded->checkpoint, loaded->model.base, NULL, NULL, NULL, error))
+        return true;
+    loaded_close(loaded);
+    return false;
+}
+
+void loaded_close(LoadedModel *loaded)
+{
+    model_free(&loaded->model);
+    arena_free(&loaded->arena);
+    checkpoint_close(&loaded->checkpoint);
 }

@@ -47,11 +47,26 @@ bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real 
 bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,
                              Error *error);
 
+/* Keys of the metadata that training saves: its settings, and the steps done. */
+#define TRAINING_KEY "training"
+#define STEP_KEY     "step"
 /* Metadata that the caller saved under `key`, or NULL. */
 const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key);
 
 /* Resolves a command-line argument to a checkpoint: the file itself, or the best (else last,
  * else previous) checkpoint of a run directory. The caller frees it. */
 char *checkpoint_path(const char *run, Error *error);
+
+/* ---- A trained model, opened for use: settings, vocabulary and weights ---- */
+
+typedef struct LoadedModel {
+    Checkpoint checkpoint;
+    Model model;
+    Arena arena; /* of the weights */
+} LoadedModel;
+
+/* Opens a run directory (its best checkpoint) or a checkpoint file. */
+bool loaded_open(LoadedModel *loaded, const char *run, Error *error);
+void loaded_close(LoadedModel *loaded);
 
 #endif

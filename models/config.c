@@ -41,7 +41,8 @@ bool config_has_option(const ModelConfig *config, const Option *option)
 /* Refuses options of attention kinds that the model does not have. */
 bool config_check_own(const ModelConfig *config, Error *error)
 {
-    const OptionGroup group = {NULL, model_option_rows, model_option_count, (void *)config};
+    ModelConfig copy = *config;
+    const OptionGroup group = config_group(&copy);
     for (size_t i = 0; i < model_option_count; i++) {
         const Option *option = &model_option_rows[i];
         char *value = option_value(&group, option);
@@ -62,7 +63,7 @@ static void fill_open(ModelConfig *config)
 {
     if (config->attention.count == 0)
         config->attention.count = 1;
-    const OptionGroup group = {NULL, model_option_rows, model_option_count, config};
+    const OptionGroup group = config_group(config);
     for (size_t i = 0; i < model_option_count; i++) {
         const Option *option = &model_option_rows[i];
         const void *field = option_field(&group, option);

@@ -4,28 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *position_name(size_t index)
-{
-    static const char *const names[] = {"learned", "sinusoidal", "rotary", "none", "auto"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
-const char *wish_name(size_t index)
-{
-    static const char *const names[] = {"auto", "no", "yes"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
-static const char *convolution_name(size_t index)
-{
-    return index == CONVOLUTION_RESIDUAL ? "residual" : wish_name(index);
-}
-
-static const char *norm_name(size_t index)
-{
-    static const char *const names[] = {"pre", "post"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
+static OPTION_NAMES(position_name, "learned", "sinusoidal", "rotary", "none", "auto");
+OPTION_NAMES(wish_name, "auto", "no", "yes");
+static OPTION_NAMES(convolution_name, "auto", "no", "yes", "residual");
+static OPTION_NAMES(norm_name, "pre", "post");
+static OPTION_NAMES(head_bias_name, "no", "yes", "unigram");
 
 static const char *owner_name(const Option *option, size_t index)
 {
@@ -37,13 +20,12 @@ static const char *owner_name(const Option *option, size_t index)
 
 static const OptionOwners owners = {owner_name};
 
-static const char *head_bias_name(size_t index)
-{
-    static const char *const names[] = {"no", "yes", "unigram"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
 #define FIELD(name) offsetof(ModelConfig, name)
+#define DROPOUT(at, standard)                                                   \
+    .argument = "P", .type = OPTION_REAL, .offset = at, .low = 0, .high = 0.95, \
+    .fallback = standard
+/* An option of single attention kinds. */
+#define OF_KINDS OPTION_FIXED, .owners = &owners, .section = "Options of single attention kinds"
 
 /* clang-format off */
 const Option model_option_rows[] = {
@@ -54,230 +36,160 @@ const Option model_option_rows[] = {
              "lists them",
      .also = "attention attention-kind attn-type",
      .common = true},
-    {.name = "layers", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(layers), .low = 1, .high = 256, .fallback = "4", .stored = true,
-     .fixed = true,
+    {.name = "layers", OPTION_WHOLE(FIELD(layers), 1, 256, "4"), OPTION_FIXED,
      .help = "number of layers (Transformer blocks)",
      .also = "n-layer n-layers num-layers num-hidden-layers depth nlayers",
      .common = true},
-    {.name = "dim", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(dim), .low = 1, .high = 65536, .fallback = "128", .stored = true,
-     .fixed = true,
+    {.name = "dim", OPTION_WHOLE(FIELD(dim), 1, 65536, "128"), OPTION_FIXED,
      .help = "model (embedding) dimension",
      .also = "n-embd d-model hidden-size embed-dim emb-dim embedding-dim model-dim width "
              "emsize",
      .common = true},
-    {.name = "heads", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(heads), .low = 1, .high = 4096, .fallback = "4", .stored = true,
-     .fixed = true,
+    {.name = "heads", OPTION_WHOLE(FIELD(heads), 1, 4096, "4"), OPTION_FIXED,
      .help = "number of attention heads; they split --dim evenly",
      .also = "n-head n-heads num-heads num-attention-heads nhead",
      .common = true},
-    {.name = "ffn", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(ffn), .low = 0, .high = 1048576, .fallback = "0", .stored = true,
-     .fixed = true,
+    {.name = "ffn", OPTION_WHOLE(FIELD(ffn), 0, 1048576, "0"), OPTION_FIXED,
      .help = "hidden dimension of the MLP (feed-forward); 0: 4 x --dim",
      .also = "intermediate-size ffn-dim d-ff mlp-dim n-inner nhid"},
-    {.name = "context", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(context), .low = 1, .high = 65536, .fallback = "128", .stored = true,
-     .fixed = true,
+    {.name = "context", OPTION_WHOLE(FIELD(context), 1, 65536, "128"), OPTION_FIXED,
      .help = "context length (block size) in tokens",
      .also = "block-size seq-len sequence-length context-length max-seq-len seq-length ctx "
              "n-ctx n-positions bptt window-size",
      .common = true},
-    {.name = "pos", .argument = "KIND", .type = OPTION_CHOICE,
-     .offset = FIELD(positions), .fallback = "auto", .choice = position_name,
-     .stored = true, .fixed = true,
+    {.name = "pos", OPTION_ONE_OF("KIND", FIELD(positions), position_name, "auto"),
+     OPTION_FIXED,
      .help = "position encoding; rotary is RoPE; auto: what suits the attention kind",
      .also = "position position-encoding positional-encoding rope position-embedding-type",
      .section = "Architecture variants"},
-    {.name = "norm", .argument = "PLACE", .type = OPTION_CHOICE,
-     .offset = FIELD(norm), .fallback = "pre", .choice = norm_name, .stored = true,
-     .fixed = true,
+    {.name = "norm", OPTION_ONE_OF("PLACE", FIELD(norm), norm_name, "pre"), OPTION_FIXED,
      .help = "layer norm before each sublayer (pre) or after its residual sum (post)",
      .also = "norm-type normalization",
      .section = "Architecture variants"},
-    {.name = "act", .argument = "KIND", .type = OPTION_CHOICE,
-     .offset = FIELD(activation), .fallback = "relu2", .choice = activation_name,
-     .stored = true, .fixed = true,
+    {.name = "act", OPTION_ONE_OF("KIND", FIELD(activation), activation_name, "relu2"),
+     OPTION_FIXED,
      .help = "activation function of the MLP",
      .also = "activation activation-function hidden-act act-fn",
      .section = "Architecture variants"},
-    {.name = "tied", .type = OPTION_FLAG,
-     .offset = FIELD(tied), .fallback = "yes", .stored = true, .fixed = true,
+    {.name = "tied", OPTION_SWITCH(FIELD(tied), "yes"), OPTION_FIXED,
      .help = "tie input and output embeddings",
      .also = "tie-weights tie-word-embeddings weight-tying tie-embeddings",
      .section = "Architecture variants"},
-    {.name = "head-bias", .argument = "KIND", .type = OPTION_CHOICE,
-     .offset = FIELD(head_bias), .fallback = "unigram", .choice = head_bias_name, .stored = true,
-     .fixed = true,
+    {.name = "head-bias", OPTION_ONE_OF("KIND", FIELD(head_bias), head_bias_name, "unigram"),
+     OPTION_FIXED,
      .help = "bias of the output logits; unigram: initialised from the token frequencies",
      .also = "bias output-bias lm-head-bias",
      .section = "Architecture variants"},
-    {.name = "logit-cap", .argument = "X", .type = OPTION_REAL,
-     .offset = FIELD(logit_cap), .low = 0, .high = 40, .fallback = "0", .stored = true,
-     .fixed = true,
+    {.name = "logit-cap", OPTION_NUMBER(FIELD(logit_cap), 0, 40, "0"), OPTION_FIXED,
      .help = "logit soft-capping: X tanh(logit / X); 0: off",
      .also = "logit-softcap softcap final-logit-softcapping logit-soft-cap",
      .section = "Architecture variants"},
-    {.name = "zero-init", .type = OPTION_FLAG,
-     .offset = FIELD(zero_init), .fallback = "yes", .stored = true, .fixed = true,
+    {.name = "zero-init", OPTION_SWITCH(FIELD(zero_init), "yes"), OPTION_FIXED,
      .help = "zero-initialise the output projections of attention and MLP",
      .section = "Architecture variants"},
-    {.name = "qk-norm", .type = OPTION_FLAG,
-     .offset = FIELD(qk_norm), .fallback = "yes", .stored = true, .fixed = true,
+    {.name = "qk-norm", OPTION_SWITCH(FIELD(qk_norm), "yes"), OPTION_FIXED,
      .help = "QK-norm: layer norm of each head's queries and keys, with a learned gain",
      .also = "qk-layernorm qk-layer-norm",
      .section = "Architecture variants"},
-    {.name = "value-residual", .type = OPTION_FLAG,
-     .offset = FIELD(value_residual), .fallback = "no", .stored = true, .fixed = true,
+    {.name = "value-residual", OPTION_SWITCH(FIELD(value_residual), "no"), OPTION_FIXED,
      .help = "value residual (ResFormer): mix the first layer's values into later layers",
      .also = "resformer",
      .section = "Architecture variants"},
-    {.name = "word-dropout", .argument = "P", .type = OPTION_REAL,
-     .offset = FIELD(word_dropout), .low = 0, .high = 0.95, .fallback = "0", .stored = true,
-     .fixed = true,
+    {.name = "word-dropout", DROPOUT(FIELD(word_dropout), "0"), OPTION_FIXED,
      .help = "embedding dropout by word type (AWD-LSTM): zero these words for a whole "
              "batch",
      .also = "embedding-dropout dropoute",
      .section = "Regularisation"},
-    {.name = "input-dropout", .argument = "P", .type = OPTION_REAL,
-     .offset = FIELD(input_dropout), .low = 0, .high = 0.95, .fallback = "0.1",
-     .stored = true, .fixed = true,
+    {.name = "input-dropout", DROPOUT(FIELD(input_dropout), "0.1"), OPTION_FIXED,
      .help = "dropout probability of the embeddings",
      .also = "embd-pdrop emb-dropout dropouti",
      .section = "Regularisation"},
-    {.name = "dropout", .argument = "P", .type = OPTION_REAL,
-     .offset = FIELD(dropout), .low = 0, .high = 0.95, .fallback = "0", .stored = true,
-     .fixed = true,
+    {.name = "dropout", DROPOUT(FIELD(dropout), "0"), OPTION_FIXED,
      .help = "dropout probability of both residual branches, attention and MLP",
      .also = "resid-pdrop residual-dropout hidden-dropout",
      .section = "Regularisation",
      .common = true},
-    {.name = "attn-dropout", .argument = "P", .type = OPTION_REAL,
-     .offset = FIELD(attention_dropout), .low = 0, .high = 0.95, .fallback = "0",
-     .stored = true, .fixed = true,
+    {.name = "attn-dropout", DROPOUT(FIELD(attention_dropout), "0"), OPTION_FIXED,
      .help = "dropout probability of the attention weights; for kinds that have weights",
      .also = "attn-pdrop attention-dropout",
      .section = "Regularisation"},
-    {.name = "output-dropout", .argument = "P", .type = OPTION_REAL,
-     .offset = FIELD(output_dropout), .low = 0, .high = 0.95, .fallback = "0.1",
-     .stored = true, .fixed = true,
+    {.name = "output-dropout", DROPOUT(FIELD(output_dropout), "0.1"), OPTION_FIXED,
      .help = "dropout probability before the output head",
      .section = "Regularisation"},
-    {.name = "penalty", .argument = "X", .type = OPTION_REAL,
-     .offset = FIELD(output_penalty), .low = 0, .high = 1000, .fallback = "0",
-     .stored = true, .fixed = true,
+    {.name = "penalty", OPTION_NUMBER(FIELD(output_penalty), 0, 1000, "0"), OPTION_FIXED,
      .help = "activation regularisation (AR, AWD-LSTM): weight of the mean squared output "
              "of the last layer in the loss",
      .also = "alpha activation-regularization",
      .section = "Regularisation"},
-    {.name = "change-penalty", .argument = "X", .type = OPTION_REAL,
-     .offset = FIELD(change_penalty), .low = 0, .high = 1000, .fallback = "0",
-     .stored = true, .fixed = true,
+    {.name = "change-penalty", OPTION_NUMBER(FIELD(change_penalty), 0, 1000, "0"),
+     OPTION_FIXED,
      .help = "temporal activation regularisation (TAR, AWD-LSTM): weight of the mean "
              "squared change of that output from one position to the next",
      .also = "temporal-activation-regularization",
      .section = "Regularisation"},
-    {.name = "conv", .argument = "WHEN", .type = OPTION_CHOICE,
-     .offset = FIELD(convolution), .fallback = "auto", .choice = convolution_name,
-     .stored = true, .fixed = true,
+    {.name = "conv", OPTION_ONE_OF("WHEN", FIELD(convolution), convolution_name, "auto"),
+     OPTION_FIXED,
      .help = "causal depthwise convolution of width 4 on queries, keys and values, then "
              "SiLU; residual: added to its input, without SiLU",
      .also = "short-conv use-short-conv conv-size",
      .section = "Architecture variants"},
-    {.name = "head-norm", .argument = "WHEN", .type = OPTION_CHOICE,
-     .offset = FIELD(head_norm), .fallback = "auto", .choice = wish_name, .stored = true,
-     .fixed = true,
+    {.name = "head-norm", OPTION_ONE_OF("WHEN", FIELD(head_norm), wish_name, "auto"),
+     OPTION_FIXED,
      .help = "normalise each head's output (group norm)",
      .also = "group-norm output-norm",
      .section = "Architecture variants"},
-    {.name = "out-gate", .argument = "WHEN", .type = OPTION_CHOICE,
-     .offset = FIELD(gate), .fallback = "auto", .choice = wish_name, .stored = true,
-     .fixed = true,
+    {.name = "out-gate", OPTION_ONE_OF("WHEN", FIELD(gate), wish_name, "auto"), OPTION_FIXED,
      .help = "gate the attention output",
      .also = "gate output-gate use-gate",
      .section = "Architecture variants"},
-    {.name = "carry-state", .type = OPTION_FLAG,
-     .offset = FIELD(carry_state), .fallback = "no", .stored = true, .fixed = true,
+    {.name = "carry-state", OPTION_SWITCH(FIELD(carry_state), "no"), OPTION_FIXED,
      .help = "carry the recurrent state from one context window to the next (truncated "
              "BPTT); for kinds whose state decays or is bounded (see --attn help)",
      .also = "stateful tbptt",
      .section = "Order of the text and stateful training"},
-    {.name = "window", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(own.window), .low = 1, .high = 65536, .fallback = "64", .stored = true,
-     .fixed = true, .owners = &owners,
+    {.name = "window", OPTION_WHOLE(FIELD(own.window), 1, 65536, "64"), OF_KINDS,
      .help = "sliding-window size, including the current token",
-     .also = "sliding-window attention-window window-size",
-     .section = "Options of single attention kinds"},
-    {.name = "period", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(own.period), .low = 1, .high = 65536, .fallback = "16", .stored = true,
-     .fixed = true, .owners = &owners,
+     .also = "sliding-window attention-window window-size"},
+    {.name = "period", OPTION_WHOLE(FIELD(own.period), 1, 65536, "16"), OF_KINDS,
      .help = "stride of the visible positions, or block length",
-     .also = "stride block-length",
-     .section = "Options of single attention kinds"},
-    {.name = "summary", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(own.summary), .low = 1, .high = 65536, .fallback = "4", .stored = true,
-     .fixed = true, .owners = &owners,
+     .also = "stride block-length"},
+    {.name = "summary", OPTION_WHOLE(FIELD(own.summary), 1, 65536, "4"), OF_KINDS,
      .help = "number of positions at the end of each block visible to all later "
-             "positions",
-     .section = "Options of single attention kinds"},
-    {.name = "segment", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(own.segment), .low = 1, .high = 65536, .fallback = "32", .stored = true,
-     .fixed = true, .owners = &owners,
+             "positions"},
+    {.name = "segment", OPTION_WHOLE(FIELD(own.segment), 1, 65536, "32"), OF_KINDS,
      .help = "block size for compression, in positions",
-     .also = "chunk-size compress-block",
-     .section = "Options of single attention kinds"},
-    {.name = "rank", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(own.rank), .low = 1, .high = 65536, .fallback = "4", .stored = true,
-     .fixed = true, .owners = &owners,
+     .also = "chunk-size compress-block"},
+    {.name = "rank", OPTION_WHOLE(FIELD(own.rank), 1, 65536, "4"), OF_KINDS,
      .help = "compressed positions per block",
-     .also = "linformer-k projection-rank",
-     .section = "Options of single attention kinds"},
-    {.name = "features", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(own.features), .low = 0, .high = 65536, .fallback = "0", .stored = true,
-     .fixed = true, .owners = &owners,
+     .also = "linformer-k projection-rank"},
+    {.name = "features", OPTION_WHOLE(FIELD(own.features), 0, 65536, "0"), OF_KINDS,
      .help = "number of random features; 0: twice the head dimension",
-     .also = "n-features nb-features random-features",
-     .section = "Options of single attention kinds"},
-    {.name = "redraw", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(own.redraw), .low = 0, .high = 1e9, .fallback = "0", .stored = true,
-     .fixed = true, .owners = &owners,
+     .also = "n-features nb-features random-features"},
+    {.name = "redraw", OPTION_WHOLE(FIELD(own.redraw), 0, 1e9, "0"), OF_KINDS,
      .help = "draw new random features every N steps, except in the last fifth of training; "
              "0: never",
-     .also = "redraw-interval feature-redraw-interval",
-     .section = "Options of single attention kinds"},
-    {.name = "hashes", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(own.hashes), .low = 1, .high = 64, .fallback = "2", .stored = true,
-     .fixed = true, .owners = &owners,
+     .also = "redraw-interval feature-redraw-interval"},
+    {.name = "hashes", OPTION_WHOLE(FIELD(own.hashes), 1, 64, "2"), OF_KINDS,
      .help = "LSH rounds",
-     .also = "n-hashes num-hashes",
-     .section = "Options of single attention kinds"},
-    {.name = "buckets", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(own.buckets), .low = 2, .high = 4096, .fallback = "8", .stored = true,
-     .fixed = true, .owners = &owners,
+     .also = "n-hashes num-hashes"},
+    {.name = "buckets", OPTION_WHOLE(FIELD(own.buckets), 2, 4096, "8"), OF_KINDS,
      .help = "LSH buckets per round, an even number",
-     .also = "n-buckets num-buckets",
-     .section = "Options of single attention kinds"},
-    {.name = "near", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(own.near), .low = 1, .high = 65536, .fallback = "32", .stored = true,
-     .fixed = true, .owners = &owners,
-     .help = "visible positions in the same bucket",
-     .section = "Options of single attention kinds"},
-    {.name = "tau", .argument = "X", .type = OPTION_REAL,
-     .offset = FIELD(own.tau), .low = 0.01, .high = 1, .fallback = "0.95", .stored = true,
-     .fixed = true, .owners = &owners,
-     .help = "slope of the kernel 1 + tau q.k",
-     .section = "Options of single attention kinds"},
-    {.name = "sink", .type = OPTION_FLAG,
-     .offset = FIELD(own.sink), .fallback = "no", .stored = true, .fixed = true,
-     .owners = &owners,
+     .also = "n-buckets num-buckets"},
+    {.name = "near", OPTION_WHOLE(FIELD(own.near), 1, 65536, "32"), OF_KINDS,
+     .help = "visible positions in the same bucket"},
+    {.name = "tau", OPTION_NUMBER(FIELD(own.tau), 0.01, 1, "0.95"), OF_KINDS,
+     .help = "slope of the kernel 1 + tau q.k"},
+    {.name = "sink", OPTION_SWITCH(FIELD(own.sink), "no"), OF_KINDS,
      .help = "learned attention sink: the logit of the extra 1 in the denominator",
-     .also = "attention-sink",
-     .section = "Options of single attention kinds"},
+     .also = "attention-sink"},
 };
 /* clang-format on */
 const size_t model_option_count = sizeof model_option_rows / sizeof *model_option_rows;
+
+OptionGroup config_group(ModelConfig *config)
+{
+    return (OptionGroup){"Model", model_option_rows, model_option_count, config};
+}
 
 bool config_is_own(const Option *option)
 {

@@ -1,6 +1,240 @@
 #include "models/model.h"
+#include "src/containers.h"
+#include "src/random.h"
+#include "src/vector.h"
 
-#include <stdlib.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+typedef struct Visitor {
+    void (*visit)(void *context, real **field, const ParamRow *row);
+    void *context;
+    size_t offset; /* offset of the next tensor */
+} Visitor;
+
+/* Tensors are described by a row without shape, name and place. */
+static const ParamRow gain = {.start = 1}, half = {.start = (real)0.5}, zeros = {0},
+                      matrix = {.spread = 0.02, .decays = true};
+
+static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, size_t columns,
+                   const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* Visits one tensor: (rows, columns), or a vector if columns is 0. */
+static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, size_t columns,
+                   const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(row.name, sizeof row.name, format, args);
+    va_end(args);
+    row.shape[0] = rows;
+    row.shape[1] = columns;
+    row.rank = columns ? 2 : 1;
+    row.count = columns ? memory_product(rows, columns, row.name) : rows;
+    row.offset = visitor->offset;
+    visitor->visit(visitor->context, field, &row);
+    visitor->offset += (row.count + 15) / 16 * 16; /* keeps every tensor 64-byte aligned */
+}
+
+static void norm(Visitor *visitor, Affine *affine, size_t width, const char *name)
+{
+    tensor(visitor, &affine->weight, gain, width, 0, "%s.weight", name);
+    tensor(visitor, &affine->bias, zeros, width, 0, "%s.bias", name);
+}
+
+static void linear(Visitor *visitor, Affine *affine, double spread, size_t in, size_t out,
+                   size_t parts, const char *name)
+{
+    ParamRow weight = {.spread = spread, .decays = true, .parts = parts};
+    tensor(visitor, &affine->weight, weight, in, out, "%s.weight", name);
+    tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
+}
+
+static AttentionSizes attention_sizes(const ModelConfig *config)
+{
+    return (AttentionSizes){
+        .heads = config->heads, .width = config_head_width(config), .options = &config->own};
+}
+
+/* Parameters of the attention kind of a layer, and of the optional parts around it. */
+static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)
+{
+    enum { NAME = 48 };
+    const AttentionKind *kind = config_kind(config, layer);
+    const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
+    const ParamRow taps = {.spread = residual ? 0 : 0.3};
+    const ParamRow whole = {.spread = 0.02, .decays = true, .parts = 1};
+    const ParamRow biases = {.starter = kind->start_gates ? START_GATES : START_AT_RANDOM,
+                             .layer = layer};
+    const ParamRow own = {.starter = START_OWN, .layer = layer, .drawn = kind->own_is_drawn};
+    AttentionSizes sizes = attention_sizes(config);
+    size_t width = config->dim, gates = attention_gates(kind, &sizes);
+    size_t own_reals = attention_own_reals(kind, &sizes);
+    char name[NAME];
+    snprintf(name, sizeof name, "h.%zu.attn", layer);
+    if (config_convolves(config, layer))
+        tensor(visitor, &h->convolution, taps, CONVOLUTION_TAPS, 3 * width, "%s.conv.weight",
+               name);
+    if (gates && kind->gate_rank)
+        tensor(visitor, &h->gate_in, matrix, width, kind->gate_rank, "%s.gate_in.weight", name);
+    if (gates) {
+        tensor(visitor, &h->gates.weight, matrix, kind->gate_rank ? kind->gate_rank : width,
+               gates, "%s.gate.weight", name);
+        tensor(visitor, &h->gates.bias, biases, gates, 0, "%s.gate.bias", name);
+    }
+    if (own_reals)
+        tensor(visitor, &h->own, own, config->heads, own_reals / config->heads, "%s.own", name);
+    if (config_norms_heads(config, layer))
+        tensor(visitor, &h->head_norm, gain, width, 0, "%s.norm.weight", name);
+    if (config->qk_norm)
+        tensor(visitor, &h->qk_gain, gain, 2 * config->heads, 0, "%s.qk_norm.weight", name);
+    if (config->value_residual && layer > 0)
+        tensor(visitor, &h->value_mix, half, 1, 0, "%s.value_mix", name);
+    if (config_gates_output(config, layer))
+        tensor(visitor, &h->out_gate, whole, width, width, "%s.out_gate.weight", name);
+}
+
+static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)
+{
+    enum { NAME = 48 };
+    const double spread = 0.02;
+    /* Scaled so that the sum of 2L residual branches has the variance of one (GPT-2). */
+    const double usual = spread / sqrt(2.0 * (double)config->layers);
+    const double branch = config->zero_init ? 0 : usual;
+    size_t width = config->dim, inner = config->ffn;
+    size_t gates = activation_find(config->activation)->inputs;
+    char name[NAME];
+#define NAMED(suffix) (snprintf(name, sizeof name, "h.%zu." suffix, layer), name)
+    norm(visitor, &h->ln_1, width, NAMED("ln_1"));
+    linear(visitor, &h->c_attn, spread, width, 3 * width, 3, NAMED("attn.c_attn"));
+    mixer(visitor, h, config, layer);
+    linear(visitor, &h->attn_proj, branch, width, width, 1, NAMED("attn.c_proj"));
+    norm(visitor, &h->ln_2, width, NAMED("ln_2"));
+    linear(visitor, &h->c_fc, spread, width, gates * inner, gates, NAMED("mlp.c_fc"));
+    linear(visitor, &h->mlp_proj, branch, inner, width, 1, NAMED("mlp.c_proj"));
+#undef NAMED
+}
+
+static void params_visit(Params *params, const ModelConfig *config, Visitor *visitor)
+{
+    size_t width = config->dim, vocabulary = config->vocabulary;
+    tensor(visitor, &params->wte, matrix, vocabulary, width, "wte.weight");
+    if (config->positions == POSITIONS_LEARNED)
+        tensor(visitor, &params->wpe, matrix, config->context, width, "wpe.weight");
+    for (size_t layer = 0; layer < config->layers; layer++)
+        block(visitor, &params->h[layer], config, layer);
+    if (config->norm == NORM_PRE)
+        norm(visitor, &params->ln_f, width, "ln_f");
+    if (!config->tied)
+        tensor(visitor, &params->head_weight, matrix, vocabulary, width, "lm_head.weight");
+    if (config->head_bias)
+        tensor(visitor, &params->head_bias, zeros, vocabulary, 0, "lm_head.bias");
+}
+
+static void record(void *context, real **field, const ParamRow *row)
+{
+    (void)field;
+    ParamTable *table = context;
+    arrput(table->rows, *row);
+}
+
+void param_table_make(ParamTable *table, const ModelConfig *config)
+{
+    *table = (ParamTable){0};
+    Params nowhere = {.h = memory_take(config->layers, sizeof *nowhere.h, "the layers")};
+    Visitor visitor = {.visit = record, .context = table};
+    params_visit(&nowhere, config, &visitor);
+    free(nowhere.h);
+    table->count = arrlenu(table->rows);
+    table->total = visitor.offset;
+    for (size_t i = 0; i < table->count; i++)
+        table->parameters += table->rows[i].drawn ? 0 : table->rows[i].count;
+}
+
+void param_table_free(ParamTable *table)
+{
+    arrfree(table->rows);
+    *table = (ParamTable){0};
+}
+
+const ParamRow *param_table_find(const ParamTable *table, const char *name)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].name, name) == 0)
+            return &table->rows[i];
+    return NULL;
+}
+
+static void bind(void *context, real **field, const ParamRow *row)
+{
+    real *base = context;
+    *field = base ? base + row->offset : NULL;
+}
+
+void params_bind(Params *params, const ModelConfig *config, real *base)
+{
+    Visitor visitor = {.visit = bind, .context = base};
+    params_visit(params, config, &visitor);
+}
+
+/* Initialises every head of a layer by its attention kind. */
+static void start_heads(const ParamRow *row, const ModelConfig *config, real *values,
+                        RandomKey key)
+{
+    const AttentionKind *kind = config_kind(config, row->layer);
+    AttentionSizes sizes = attention_sizes(config);
+    size_t each = row->count / config->heads;
+    for (size_t i = 0; i < config->heads; i++) {
+        AttentionHead head = attention_head(kind, &sizes, i);
+        if (row->starter == START_OWN)
+            kind->start_own(values + i * each, &head, random_subkey(key, i));
+        else
+            kind->start_gates(values + i * each, &head, random_subkey(key, i));
+    }
+}
+
+static void start(const ParamRow *row, const ModelConfig *config, real *values, RandomKey key)
+{
+    if (row->starter != START_AT_RANDOM) {
+        start_heads(row, config, values, key);
+        return;
+    }
+    for (size_t i = 0; i < row->count; i++)
+        values[i] = row->start +
+                    (row->spread > 0 ? (real)(row->spread * random_normal(key, i)) : 0);
+}
+
+void params_initialise(const ParamTable *table, const ModelConfig *config, real *base,
+                       uint64_t seed)
+{
+    RandomKey key = random_key(seed, RANDOM_INIT, 0);
+    for (size_t r = 0; r < table->count; r++)
+        start(&table->rows[r], config, base + table->rows[r].offset, random_subkey(key, r));
+}
+
+void params_start_unigram(Params *params, const ModelConfig *config, const int32_t *ids,
+                          size_t count)
+{
+    size_t vocabulary = config->vocabulary;
+    size_t *seen = memory_take(vocabulary, sizeof *seen, "the vocabulary");
+    for (size_t i = 0; i < count; i++)
+        seen[ids[i]]++;
+    for (size_t id = 0; id < vocabulary; id++) /* add-one smoothing */
+        params->head_bias[id] = (real)log((double)(seen[id] + 1) /
+                                          (double)(count + vocabulary));
+    free(seen);
+}
+
+void params_redraw(const ParamTable *table, const ModelConfig *config, real *base,
+                   uint64_t seed, uint64_t step)
+{
+    RandomKey key = random_key(seed, RANDOM_INIT, step);
+    for (size_t r = 0; r < table->count; r++)
+        if (table->rows[r].drawn)
+            start(&table->rows[r], config, base + table->rows[r].offset, random_subkey(key, r));
+}
+
+/* --- models --- */
 
 void model_make(Model *model, const ModelConfig *config)
 {
@@ -18,8 +252,8 @@ void model_free(Model *model)
 
 char *model_attention(const Model *model)
 {
-    const OptionGroup group = {NULL, model_option_rows, model_option_count,
-                               (void *)&model->config};
+    ModelConfig config = model->config;
+    const OptionGroup group = config_group(&config);
     return option_value(&group, option_find(&group, 1, "attn", NULL));
 }
 

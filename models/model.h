@@ -1,9 +1,91 @@
-/* A model: configuration, parameter table and weights. */
+/* A model: configuration, parameter table and weights.
+ *
+ * Parameters are named pointers for the layers, and one table for loops over all tensors.
+ * params_visit is the single definition. It visits every tensor with its name, shape, initial
+ * standard deviation and whether weight decay applies. Memory layout, pointer binding,
+ * initialisation, optimizer, checkpoints and gradient checks all derive from it. Weights,
+ * gradients and moments share one layout. */
 #ifndef LINNET_MODEL_H
 #define LINNET_MODEL_H
 
-#include "models/params.h"
+#include "models/config.h"
 #include "src/memory.h"
+
+/* ---- Parameters ---- */
+
+typedef struct Affine {
+    real *weight, *bias; /* linear layer: (in, out), (out); norm: (width), (width) */
+} Affine;
+
+typedef struct BlockParams {
+    Affine ln_1, c_attn, attn_proj, ln_2, c_fc, mlp_proj;
+    /* NULL unless the kind or the model has them: */
+    real *convolution; /* (CONVOLUTION_TAPS, 3C) */
+    real *gate_in;     /* (C, rank) low-rank input projection of the gates */
+    Affine gates;      /* (C or rank, H * gates of a head) */
+    real *own;         /* (H, parameters of a head) */
+    real *head_norm;   /* (C) gains */
+    real *out_gate;    /* (C, C) */
+    real *qk_gain;     /* (2H) QK-norm gains: queries, then keys */
+    real *value_mix;   /* (1) weight of the first layer's values (value residual) */
+} BlockParams;
+
+enum { CONVOLUTION_TAPS = 4 };
+
+typedef struct Params {
+    real *wte;         /* (V, C) */
+    real *wpe;         /* (T, C), learned positions only */
+    BlockParams *h;    /* one per layer */
+    Affine ln_f;       /* pre-norm only */
+    real *head_weight; /* (V, C), untied only */
+    real *head_bias;   /* (V) or NULL */
+} Params;
+
+/* Who initialises a tensor: a normal distribution, or the attention kind of its layer. */
+typedef enum ParamStart { START_AT_RANDOM, START_OWN, START_GATES } ParamStart;
+
+typedef struct ParamRow {
+    char name[64];
+    size_t shape[2], rank, count; /* count: number of elements */
+    size_t offset;                /* in reals, from the start of the buffer */
+    double spread;                /* initial standard deviation */
+    real start;                   /* initial mean: 1 for the gains of norms */
+    bool decays;
+    size_t parts; /* number of matrices side by side in a block weight (3 in c_attn); 0 for
+                     other tensors */
+    ParamStart starter;
+    size_t layer; /* layer of a tensor that its kind initialises */
+    bool drawn;   /* random features: drawn by its kind, never trained */
+} ParamRow;
+
+typedef struct ParamTable {
+    ParamRow *rows;
+    size_t count;
+    size_t total;      /* reals per buffer, including padding between tensors */
+    size_t parameters; /* trainable parameters */
+} ParamTable;
+
+void param_table_make(ParamTable *table, const ModelConfig *config);
+void param_table_free(ParamTable *table);
+const ParamRow *param_table_find(const ParamTable *table, const char *name);
+
+/* Points every field of *params into a buffer of table->total reals; params->h must have room
+ * for all layers. */
+void params_bind(Params *params, const ModelConfig *config, real *base);
+
+/* Initialises the weights: a pure function of the seed and the index of each tensor. */
+void params_initialise(const ParamTable *table, const ModelConfig *config, real *base,
+                       uint64_t seed);
+/* Initialises the head bias to the log token frequencies of a text. */
+void params_start_unigram(Params *params, const ModelConfig *config, const int32_t *ids,
+                          size_t count);
+
+/* Redraws the random features of all layers that have them: a pure function of the seed and
+ * the step. */
+void params_redraw(const ParamTable *table, const ModelConfig *config, real *base,
+                   uint64_t seed, uint64_t step);
+
+/* ---- Models ---- */
 
 typedef struct Model {
     ModelConfig config;

@@ -15,7 +15,7 @@ enum { SITE_EMBEDDING, SITE_BRANCH, SITE_WEIGHTS = 1 << 20, SITE_OUTPUT = 1 << 2
 /* --- terms of the formulas in pass.h --- */
 
 /* The norm from r[place] to u[place]; NULL for the embedding of a post-norm model. */
-static Affine *norm_at(const ModelConfig *config, Params *params, size_t place)
+static const Affine *norm_at(const ModelConfig *config, const Params *params, size_t place)
 {
     if (config->norm == NORM_PRE) {
         if (place == 2 * config->layers)
@@ -32,16 +32,17 @@ static real *head_weight(const ModelConfig *config, const Params *params)
     return config->tied ? params->wte : params->head_weight;
 }
 
-static Dropout dropout_at(RandomKey key, size_t site, double rate)
+/* None without a key, which only training has. */
+static Dropout dropout_at(const RandomKey *key, size_t site, double rate)
 {
-    return (Dropout){random_subkey(key, site), (real)rate};
+    return key ? (Dropout){random_subkey(*key, site), (real)rate} : (Dropout){0};
 }
 
 /* Computes u[place]; returns r[place] itself if there is no norm. */
 static const real *normed(Pass *pass, size_t place, bool again)
 {
     const Model *model = pass->model;
-    Affine *norm = norm_at(&model->config, (Params *)&model->at, place);
+    const Affine *norm = norm_at(&model->config, &model->at, place);
     phase_enter(PHASE_NORMS);
     if (!norm)
         return pass->stream[place];
@@ -56,7 +57,7 @@ static const real *normed(Pass *pass, size_t place, bool again)
 }
 
 /* Gradient of the residual branch that was added to r[place]. */
-static const real *branch_gradient(Pass *pass, size_t place, RandomKey key)
+static const real *branch_gradient(Pass *pass, size_t place, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
     phase_enter(PHASE_NORMS);
@@ -67,25 +68,19 @@ static const real *branch_gradient(Pass *pass, size_t place, RandomKey key)
 
 /* --- the attention sublayer --- */
 
-static Dropout weights_dropout(const Pass *pass, size_t place, RandomKey key)
+static Dropout weights_dropout(const Pass *pass, size_t place, const RandomKey *key)
 {
     return dropout_at(key, SITE_WEIGHTS + place, pass->model->config.attention_dropout);
 }
 
-static void attention_sublayer(Pass *pass, size_t layer, const real *u, Dropout dropout)
-{
-    mixer_mix(pass, layer, u, dropout);
-    mixer_project(pass, layer);
-}
-
 /* From the gradient of r[place + 1] to that of u[place]. */
 static void attention_sublayer_backward(Pass *pass, BlockParams *gradients, size_t place,
-                                        RandomKey key)
+                                        const RandomKey *key)
 {
     size_t layer = place / 2;
     Dropout dropout = weights_dropout(pass, place, key);
     if (pass->use == PASS_RECOMPUTE)
-        mixer_mix_again(pass, layer, normed(pass, place, true), dropout);
+        mixer_again(pass, layer, normed(pass, place, true), dropout);
     mixer_backward(pass, gradients, layer, branch_gradient(pass, place, key), dropout);
     mixer_backward_input(pass, gradients, layer, normed(pass, place, true));
 }
@@ -115,7 +110,7 @@ static void ffn_sublayer(Pass *pass, size_t layer, const real *u)
 /* From the gradient of r[place + 1] to that of u[place]; gradients overwrite activations in
  * place. */
 static void ffn_sublayer_backward(Pass *pass, BlockParams *gradients, size_t place,
-                                  RandomKey key)
+                                  const RandomKey *key)
 {
     const Model *model = pass->model;
     size_t rows = pass->rows, width = model->config.dim, ffn = model->config.ffn;
@@ -146,31 +141,28 @@ static const real *position_rows(const Pass *pass)
     return pass->position_rows;
 }
 
-/* Without dropout if `training` is NULL. */
-static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *training)
+/* Without dropout if the key is NULL. */
+static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
-    bool dropping = training != NULL;
-    RandomKey key = dropping ? *training : (RandomKey){0};
-    double rate = dropping ? config->dropout : 0;
     if (pass->begun)
         memcpy(pass->begun, pass->states, pass->states_reals * sizeof(real));
     phase_enter(PHASE_EMBEDDING);
     embedding_forward(pass->stream[0], pass->model->at.wte, position_rows(pass), inputs,
-                      dropout_at(key, SITE_WORDS, dropping ? config->word_dropout : 0),
-                      dropout_at(key, SITE_EMBEDDING, dropping ? config->input_dropout : 0),
-                      pass->rows, pass->length, config->dim);
+                      dropout_at(key, SITE_WORDS, config->word_dropout),
+                      dropout_at(key, SITE_EMBEDDING, config->input_dropout), pass->rows,
+                      pass->length, config->dim);
     for (size_t place = 0; place < 2 * config->layers; place++) {
         const real *u = normed(pass, place, false);
         if (place % 2)
             ffn_sublayer(pass, place / 2, u);
         else
-            attention_sublayer(pass, place / 2, u,
-                               dropping ? weights_dropout(pass, place, key) : (Dropout){0});
+            mixer_forward(pass, place / 2, u, weights_dropout(pass, place, key));
         const real *base = config->norm == NORM_PRE ? pass->stream[place] : u;
         phase_enter(PHASE_NORMS);
         dropout_add(pass->stream[place + 1], base, pass->branch,
-                    dropout_at(key, SITE_BRANCH + place, rate), pass->rows, config->dim);
+                    dropout_at(key, SITE_BRANCH + place, config->dropout), pass->rows,
+                    config->dim);
     }
     return normed(pass, 2 * config->layers, false);
 }
@@ -180,7 +172,7 @@ static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *t
 static void norm_backward(Pass *pass, Params *gradients, size_t place, bool carries)
 {
     const Model *model = pass->model;
-    const Affine *norm = norm_at(&model->config, (Params *)&model->at, place);
+    const Affine *norm = norm_at(&model->config, &model->at, place);
     const Affine *dnorm = norm_at(&model->config, gradients, place);
     phase_enter(PHASE_NORMS);
     layernorm_backward(pass->dstream, carries ? 1 : 0, dnorm->weight, dnorm->bias, pass->branch,
@@ -188,7 +180,7 @@ static void norm_backward(Pass *pass, Params *gradients, size_t place, bool carr
                        pass->rows, model->config.dim);
 }
 
-static void backward(Pass *pass, Params *gradients, const int32_t *inputs, RandomKey key)
+static void backward(Pass *pass, Params *gradients, const int32_t *inputs, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
     bool pre = config->norm == NORM_PRE;
@@ -342,7 +334,7 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
     const Model *model = pass->model;
     assert(pass->use != PASS_EVALUATE);
     const real *u = forward(pass, inputs, &key);
-    Dropout output = dropout_at(key, SITE_OUTPUT, model->config.output_dropout);
+    Dropout output = dropout_at(&key, SITE_OUTPUT, model->config.output_dropout);
     if (output.rate > 0)
         dropout_add(pass->input, NULL, u, output, pass->rows, model->config.dim);
     phase_enter(PHASE_HEAD);
@@ -353,7 +345,7 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
     if (output.rate > 0)
         dropout_add(pass->branch, NULL, pass->branch, output, pass->rows, model->config.dim);
     penalise(pass, targets);
-    backward(pass, gradients, inputs, key);
+    backward(pass, gradients, inputs, &key);
     finish_batch(pass);
     return loss;
 }

@@ -30,7 +30,8 @@ typedef enum MixerPart {
     MIXER_MIXED,    /* (rows, C) the kind's output */
     MIXER_Z,        /* (rows, C) output gate before its activation */
     MIXER_FINISHED, /* (rows, C) after normalisation and gating */
-    MIXER_PARTS
+    MIXER_PARTS,
+    MIXER_SCRATCH = MIXER_PARTS /* not saved: what the kind computes with */
 } MixerPart;
 
 typedef struct Mixer {

@@ -53,29 +53,19 @@ static size_t most(size_t a, size_t b)
 }
 
 /* Maximum over layers, which may be of different attention kinds. */
-static size_t most_of_layers(const Pass *pass,
-                             size_t (*reals)(const Pass *pass, size_t layer, MixerPart part),
-                             MixerPart part)
+static size_t most_of_layers(const Pass *pass, MixerPart part)
 {
     size_t needed = 0;
     for (size_t layer = 0; layer < pass->model->config.layers; layer++)
-        needed = most(needed, reals(pass, layer, part));
+        needed = most(needed, mixer_part_reals(pass, layer, part));
     return needed;
-}
-
-static size_t scratch_reals(const Pass *pass, size_t layer, MixerPart part)
-{
-    (void)part;
-    return mixer_scratch_reals(pass, layer);
 }
 
 static void lay_out_mixers(Pass *pass, Arena *arena)
 {
     for (MixerPart part = 0; part < MIXER_PARTS; part++) {
         bool shared = pass->use != PASS_TRAIN;
-        real *common = NULL;
-        if (shared)
-            common = arena_reals(arena, most_of_layers(pass, mixer_part_reals, part));
+        real *common = shared ? arena_reals(arena, most_of_layers(pass, part)) : NULL;
         for (size_t layer = 0; layer < pass->model->config.layers; layer++) {
             size_t reals = mixer_part_reals(pass, layer, part);
             real *own = shared || reals == 0 ? common : arena_reals(arena, reals);
@@ -109,11 +99,10 @@ static void lay_out_scratch(Pass *pass, Arena *arena)
     size_t rows = pass->rows, width = config->dim, start = arena->used;
     size_t wide = evaluating ? config->ffn : most(config->ffn, 3 * width);
     pass->wide = arena_reals(arena, rows * wide);
-    pass->attention_scratch = arena_reals(arena, most_of_layers(pass, scratch_reals, 0));
+    pass->attention_scratch = arena_reals(arena, most_of_layers(pass, MIXER_SCRATCH));
     if (!evaluating) {
-        pass->dgates = arena_reals(arena, most_of_layers(pass, mixer_part_reals, MIXER_GATES));
-        pass->dhidden = arena_reals(arena,
-                                    most_of_layers(pass, mixer_part_reals, MIXER_HIDDEN));
+        pass->dgates = arena_reals(arena, most_of_layers(pass, MIXER_GATES));
+        pass->dhidden = arena_reals(arena, most_of_layers(pass, MIXER_HIDDEN));
     }
     size_t layers_end = arena->used;
     arena->used = start;

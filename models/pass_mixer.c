@@ -67,16 +67,10 @@ size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
         return gated ? rows * width : 0;
     case MIXER_FINISHED:
         return finished ? rows * width : 0;
-    case MIXER_PARTS:
-        break;
+    case MIXER_SCRATCH:
+        return attention_scratch_reals(kind, &sizes);
     }
     return 0;
-}
-
-size_t mixer_scratch_reals(const Pass *pass, size_t layer)
-{
-    AttentionSizes sizes = sizes_alone(pass, layer);
-    return attention_scratch_reals(kind_of(pass, layer), &sizes);
 }
 
 static size_t kind_state_reals(const Pass *pass, size_t layer)
@@ -185,7 +179,8 @@ static real *rows_before(const Pass *pass, size_t layer, real *state)
     return state ? state + kind_state_reals(pass, layer) : NULL;
 }
 
-void mixer_mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
+/* Up to y. */
+static void mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
 {
     const ModelConfig *config = &pass->model->config;
     const BlockParams *h = block_of(pass, layer);
@@ -212,30 +207,31 @@ void mixer_mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
                          pass->rows, config->heads, config_head_width(config));
 }
 
-void mixer_mix_again(Pass *pass, size_t layer, const real *u, Dropout dropout)
-{
-    const Mixer *mixer = &pass->mixer[layer];
-    if (pass->carries)
-        memcpy(mixer->state, mixer->begun, mixer_state_reals(pass, layer) * sizeof(real));
-    mixer_mix(pass, layer, u, dropout);
-}
-
 static const real *finished(const Pass *pass, size_t layer)
 {
     real *const *part = pass->mixer[layer].part;
     return part[MIXER_FINISHED] ? part[MIXER_FINISHED] : part[MIXER_MIXED];
 }
 
-void mixer_project(Pass *pass, size_t layer)
+void mixer_forward(Pass *pass, size_t layer, const real *u, Dropout dropout)
 {
     const BlockParams *h = block_of(pass, layer);
     size_t width = pass->model->config.dim;
+    mix(pass, layer, u, dropout);
     phase_enter(PHASE_PROJECTIONS);
     linear_forward(pass->branch, finished(pass, layer), h->attn_proj.weight, h->attn_proj.bias,
                    pass->rows, width, width);
 }
 
 /* --- backward --- */
+
+void mixer_again(Pass *pass, size_t layer, const real *u, Dropout dropout)
+{
+    const Mixer *mixer = &pass->mixer[layer];
+    if (pass->carries)
+        memcpy(mixer->state, mixer->begun, mixer_state_reals(pass, layer) * sizeof(real));
+    mix(pass, layer, u, dropout);
+}
 
 /* Gradients overwrite activations that are no longer needed: branch holds that of the
  * attention output, MIXER_Z that of the output gate, MIXER_QKV that of the convolution input.

@@ -12,11 +12,9 @@
 
 #include "models/pass.h"
 
-/* Forward up to y, and from y to the branch. */
-void mixer_mix(Pass *pass, size_t layer, const real *u, Dropout dropout);
-/* Recomputes mixer_mix for the backward pass, from the saved initial state. */
-void mixer_mix_again(Pass *pass, size_t layer, const real *u, Dropout dropout);
-void mixer_project(Pass *pass, size_t layer);
+void mixer_forward(Pass *pass, size_t layer, const real *u, Dropout dropout);
+/* Recomputes y for the backward pass, from the saved initial state. */
+void mixer_again(Pass *pass, size_t layer, const real *u, Dropout dropout);
 
 /* Backward from the branch to the gradients of everything computed from u, and from there to
  * the gradient of u, in pass->branch. */
@@ -24,9 +22,8 @@ void mixer_backward(Pass *pass, BlockParams *gradients, size_t layer, const real
                     Dropout dropout);
 void mixer_backward_input(Pass *pass, BlockParams *gradients, size_t layer, const real *u);
 
-/* Size in reals of each saved activation of a layer. */
+/* Size in reals of each saved activation of a layer, and of its scratch memory. */
 size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part);
-size_t mixer_scratch_reals(const Pass *pass, size_t layer);
 /* State per layer: the state (or KV cache) of the kind, then that of the convolution. */
 size_t mixer_state_reals(const Pass *pass, size_t layer);
 

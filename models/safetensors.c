@@ -16,29 +16,10 @@ enum { BITS_PER_BYTE = 8 };
 static const struct {
     const char *name;
     size_t bits;
-} types[TENSOR_TYPE_COUNT] = {
-    [TENSOR_BOOL] = {"BOOL", 8},
-    [TENSOR_F4] = {"F4", 4},
-    [TENSOR_F6_E2M3] = {"F6_E2M3", 6},
-    [TENSOR_F6_E3M2] = {"F6_E3M2", 6},
-    [TENSOR_U8] = {"U8", 8},
-    [TENSOR_I8] = {"I8", 8},
-    [TENSOR_F8_E5M2] = {"F8_E5M2", 8},
-    [TENSOR_F8_E4M3] = {"F8_E4M3", 8},
-    [TENSOR_F8_E8M0] = {"F8_E8M0", 8},
-    [TENSOR_F8_E4M3FNUZ] = {"F8_E4M3FNUZ", 8},
-    [TENSOR_F8_E5M2FNUZ] = {"F8_E5M2FNUZ", 8},
-    [TENSOR_I16] = {"I16", 16},
-    [TENSOR_U16] = {"U16", 16},
-    [TENSOR_F16] = {"F16", 16},
-    [TENSOR_BF16] = {"BF16", 16},
-    [TENSOR_I32] = {"I32", 32},
-    [TENSOR_U32] = {"U32", 32},
-    [TENSOR_F32] = {"F32", 32},
-    [TENSOR_C64] = {"C64", 64},
-    [TENSOR_F64] = {"F64", 64},
-    [TENSOR_I64] = {"I64", 64},
-    [TENSOR_U64] = {"U64", 64},
+} types[] = {
+#define TENSOR_TYPE(name, bits) {#name, bits},
+    TENSOR_TYPES(TENSOR_TYPE)
+#undef TENSOR_TYPE
 };
 
 const char *tensor_type_name(TensorType type)

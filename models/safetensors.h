@@ -23,32 +23,23 @@ enum {
 /* Far larger than any model trained here, but small enough to reject huge sparse files. */
 #define SAFETENSORS_MOST_FILE ((uint64_t)1 << 33)
 
-/* All types of the format, in its order. Tensors are stored by descending type, so that wide
- * elements come first and all are aligned. linnet writes only U8 and reals. */
+/* All types of the format, in its order, with their bits. Tensors are stored by descending
+ * type, so that wide elements come first and all are aligned. linnet writes only U8 and reals.
+ */
+/* clang-format off */
+#define TENSOR_TYPES(T)                                                           \
+    T(BOOL, 8)                                                                    \
+    T(F4, 4) T(F6_E2M3, 6) T(F6_E3M2, 6) T(U8, 8) T(I8, 8)                        \
+    T(F8_E5M2, 8) T(F8_E4M3, 8) T(F8_E8M0, 8) T(F8_E4M3FNUZ, 8) T(F8_E5M2FNUZ, 8) \
+    T(I16, 16) T(U16, 16) T(F16, 16) T(BF16, 16)                                  \
+    T(I32, 32) T(U32, 32) T(F32, 32)                                              \
+    T(C64, 64) T(F64, 64) T(I64, 64) T(U64, 64)
+/* clang-format on */
+
 typedef enum TensorType {
-    TENSOR_BOOL,
-    TENSOR_F4,
-    TENSOR_F6_E2M3,
-    TENSOR_F6_E3M2,
-    TENSOR_U8,
-    TENSOR_I8,
-    TENSOR_F8_E5M2,
-    TENSOR_F8_E4M3,
-    TENSOR_F8_E8M0,
-    TENSOR_F8_E4M3FNUZ,
-    TENSOR_F8_E5M2FNUZ,
-    TENSOR_I16,
-    TENSOR_U16,
-    TENSOR_F16,
-    TENSOR_BF16,
-    TENSOR_I32,
-    TENSOR_U32,
-    TENSOR_F32,
-    TENSOR_C64,
-    TENSOR_F64,
-    TENSOR_I64,
-    TENSOR_U64,
-    TENSOR_TYPE_COUNT
+#define TENSOR_TYPE(name, bits) TENSOR_##name,
+    TENSOR_TYPES(TENSOR_TYPE) TENSOR_TYPE_COUNT
+#undef TENSOR_TYPE
 } TensorType;
 
 #ifdef LINNET_DOUBLE

@@ -6,11 +6,7 @@
 
 #include <math.h>
 
-const char *optimizer_name(size_t index)
-{
-    static const char *const names[] = {"adamw", "muon"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
+OPTION_NAMES(optimizer_name, "adamw", "muon");
 
 /* --- pieces --- */
 
@@ -21,28 +17,28 @@ static bool by_muon(const ParamRow *row, size_t optimizer)
     return optimizer == OPTIMIZER_MUON && row->parts > 0;
 }
 
+static size_t piece_reals(const ParamRow *row, size_t optimizer)
+{
+    return by_muon(row, optimizer) ? row->count : PIECE;
+}
+
 static size_t pieces_of(const ParamRow *row, size_t optimizer)
 {
-    return by_muon(row, optimizer) ? 1 : team_tiles(row->count, PIECE);
+    return team_tiles(row->count, piece_reals(row, optimizer));
 }
 
 /* The part of a tensor that lies in a slice; `index` is the index of its first piece. */
 typedef struct Stretch {
-    size_t first, count;
+    size_t first, end;
 } Stretch;
 
 static Stretch stretch_of(const ParamRow *row, size_t optimizer, size_t index,
                           UpdateSlice slice)
 {
-    size_t pieces = pieces_of(row, optimizer);
-    size_t from = slice.first > index ? slice.first - index : 0;
-    size_t to = slice.end > index ? slice.end - index : 0;
-    if (from >= pieces || to <= from)
-        return (Stretch){0};
-    if (by_muon(row, optimizer))
-        return (Stretch){0, row->count};
-    size_t first = from * PIECE, end = to < pieces ? to * PIECE : row->count;
-    return (Stretch){first, end - first};
+    size_t reals = piece_reals(row, optimizer);
+    size_t from = slice.first > index ? (slice.first - index) * reals : 0;
+    size_t to = slice.end > index ? (slice.end - index) * reals : 0;
+    return (Stretch){from, to < row->count ? to : row->count};
 }
 
 size_t update_pieces(const Model *model, size_t optimizer)
@@ -87,10 +83,10 @@ void update_square_sums(const Model *model, size_t optimizer, const real *gradie
     for (size_t i = 0; i < model->table.count; i++) {
         const ParamRow *row = &model->table.rows[i];
         for (size_t piece = 0; piece < pieces_of(row, optimizer); piece++, index++) {
-            Stretch at = stretch_of(row, optimizer, index - piece,
-                                    (UpdateSlice){index, index + 1});
+            size_t reals = piece_reals(row, optimizer);
             if (index >= slice.first && index < slice.end)
-                sums[index] = gradient_square_sum(gradient + row->offset + at.first, at.count);
+                sums[index] = gradient_square_sum(gradient + row->offset + piece * reals,
+                                                  team_extent(row->count, reals, piece));
         }
     }
     phase_enter(PHASE_REST);
@@ -190,9 +186,9 @@ static void move_others(const Move *move, uint64_t t)
         Stretch stretch = stretch_of(row, update->optimizer, index, move->slice);
         size_t at = row->offset + stretch.first;
         index += pieces_of(row, update->optimizer);
-        if (stretch.count > 0 && !by_muon(row, update->optimizer))
+        if (stretch.end > stretch.first && !by_muon(row, update->optimizer))
             adamw_step(move->model->base + at, move->m + at, move->v + at, move->gradient + at,
-                       stretch.count, update->adam, t, update->learning_rate,
+                       stretch.end - stretch.first, update->adam, t, update->learning_rate,
                        row->decays ? update->weight_decay : 0, move->scale);
     }
 }

@@ -57,6 +57,28 @@ struct Option {
     const OptionOwners *owners; /* NULL: the option applies always */
 };
 
+/* The parts of a row that say what its value is: the place of the field, the range, the
+ * default. OPTION_FIXED and OPTION_STORED say that the run keeps it. */
+#define OPTION_WHOLE(at, least, most, standard)                                     \
+    .argument = "N", .type = OPTION_SIZE, .offset = at, .low = least, .high = most, \
+    .fallback = standard
+#define OPTION_NUMBER(at, least, most, standard)                                    \
+    .argument = "X", .type = OPTION_REAL, .offset = at, .low = least, .high = most, \
+    .fallback = standard
+#define OPTION_SWITCH(at, standard) .type = OPTION_FLAG, .offset = at, .fallback = standard
+#define OPTION_ONE_OF(what, at, names, standard) \
+    .argument = what, .type = OPTION_CHOICE, .offset = at, .choice = names, .fallback = standard
+/* Defines a function that lists names, for the choices of a row; a semicolon follows. */
+#define OPTION_NAMES(function, ...)                                        \
+    const char *function(size_t index)                                     \
+    {                                                                      \
+        static const char *const names[] = {__VA_ARGS__};                  \
+        return index < sizeof names / sizeof *names ? names[index] : NULL; \
+    }                                                                      \
+    _Static_assert(true, "")
+#define OPTION_STORED .stored = true
+#define OPTION_FIXED  .stored = true, .fixed = true
+
 typedef struct OptionGroup {
     const char *title;
     const Option *options;

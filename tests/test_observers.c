@@ -1,13 +1,13 @@
-/* The order in which observers are called, and the observers of samples and curves. */
+/* The order in which observers are called, the observers of samples and curves, and the words
+ * on the screen. */
 #include "eval/runs/rundata.h"
+#include "eval/show/columns.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/text.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
-#include "train/observers/curves.h"
-#include "train/loop/observer.h"
-#include "train/observers/samples.h"
+#include "train/observers/observers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,19 +23,21 @@ static bool tell(const char *name, const char *what, Error *error)
     return *name >= 'a' || error_set(error, "%s failed", name);
 }
 
-static bool started(void *self, Error *error)
+static bool started(void *self, const RunView *run, Error *error)
 {
+    (void)run;
     return tell(self, "started", error);
 }
 
-static bool ended(void *self, Error *error)
+static bool ended(void *self, const RunView *run, Error *error)
 {
+    (void)run;
     return tell(self, "ended", error);
 }
 
-static bool stepped(void *self, const StepNews *news, Error *error)
+static bool stepped(void *self, const RunView *run, Error *error)
 {
-    (void)news;
+    (void)run;
     return tell(self, "stepped", error);
 }
 
@@ -44,9 +46,11 @@ static void warned(void *self, const char *text)
     text_append(&story, "%s hears '%s', ", (const char *)self, text);
 }
 
-static const ObserverCalls stepping = {.stepped = stepped}, hearing = {.warned = warned};
-static const ObserverCalls both = {.started = started, .ended = ended},
-                           end_only = {.ended = ended};
+static const ObserverCalls stepping = {.at = {[RUN_STEPPED] = stepped}},
+                           hearing = {.warned = warned},
+                           both = {.at = {[RUN_STARTED] = started, [RUN_ENDED] = ended}},
+                           end_only = {.at = {[RUN_ENDED] = ended}};
+static const RunView nothing;
 
 START_TEST(observers_are_called_in_order_until_one_fails)
 {
@@ -56,13 +60,14 @@ START_TEST(observers_are_called_in_order_until_one_fails)
     observers_add(&observers, &both, "a");
     observers_add(&observers, &end_only, "b");
     observers_add(&observers, &both, "c");
-    ck_assert(observers_started(&observers, &error) && observers_ended(&observers, &error));
+    ck_assert(observers_started(&observers, &nothing, &error) &&
+              observers_ended(&observers, &nothing, &error));
     ck_assert_str_eq(story, "a started, c started, c ended, b ended, a ended, ");
     observers_add(&observers, &both, "D");
     observers_add(&observers, &both, "e");
     free(story);
     story = NULL;
-    ck_assert(!observers_started(&observers, &error));
+    ck_assert(!observers_started(&observers, &nothing, &error));
     ck_says(error, "D failed");
     ck_assert_str_eq(story, "a started, c started, D started, ");
     free(story);
@@ -78,7 +83,7 @@ START_TEST(every_observer_is_called_at_the_end)
     observers_add(&observers, &both, "a");
     observers_add(&observers, &both, "B");
     observers_add(&observers, &both, "C");
-    ck_assert(!observers_ended(&observers, &error));
+    ck_assert(!observers_ended(&observers, &nothing, &error));
     ck_says(error, "C failed");
     ck_assert_str_eq(story, "C ended, B ended, a ended, ");
     free(story);
@@ -90,24 +95,23 @@ END_TEST
 START_TEST(a_failed_observer_is_still_called)
 {
     Observers observers = {0};
-    StepNews news = {0};
     Error error;
     char name[] = "a";
     story = NULL;
     observers_add(&observers, &stepping, name);
     observers_add(&observers, &hearing, "b");
     observers_add(&observers, &stepping, "c");
-    observers_stepped(&observers, &news);
+    observers_tell(&observers, RUN_STEPPED, &nothing);
     *name = 'A';
-    observers_stepped(&observers, &news);
-    observers_stepped(&observers, &news);
+    observers_tell(&observers, RUN_STEPPED, &nothing);
+    observers_tell(&observers, RUN_STEPPED, &nothing);
     ck_assert_str_eq(story, "a stepped, c stepped, A stepped, b hears 'A failed', c stepped, "
                             "A stepped, c stepped, ");
-    ck_assert(!observers_ended(&observers, &error));
+    ck_assert(!observers_ended(&observers, &nothing, &error));
     ck_says(error, "A failed");
     *name = 'a';
-    observers_stepped(&observers, &news);
-    ck_assert(observers_ended(&observers, &error));
+    observers_tell(&observers, RUN_STEPPED, &nothing);
+    ck_assert(observers_ended(&observers, &nothing, &error));
     free(story);
     observers_free(&observers);
 }
@@ -125,20 +129,41 @@ static char *contents(void)
     return bytes;
 }
 
+/* A run of ten steps an epoch, after this step. */
+static RunView run_at(Progress *progress, size_t step)
+{
+    *progress = (Progress){.step = step};
+    return (RunView){.progress = progress, .folder = scratch_folder(), .steps_per_epoch = 10};
+}
+
+static void start(Samples *samples, size_t step)
+{
+    Progress progress;
+    RunView run = run_at(&progress, step);
+    Error error;
+    *samples = (Samples){0};
+    ck_assert_msg(samples_calls.at[RUN_STARTED](samples, &run, &error), "%s", error.text);
+}
+
 static void add_sample(Samples *samples, size_t step, const char *text)
 {
+    Progress progress;
+    RunView run = run_at(&progress, step);
     Error error;
-    SampleNews news = {step, (double)step / 10, text};
-    ck_assert(samples_calls.sampled(samples, &news, &error));
+    run.sample = text;
+    ck_assert(samples_calls.at[RUN_SAMPLED](samples, &run, &error));
+}
+
+static void end(Samples *samples)
+{
+    Error error;
+    ck_assert(samples_calls.at[RUN_ENDED](samples, &nothing, &error));
 }
 
 START_TEST(samples_are_kept)
 {
-    Trainer trainer = {0};
     Samples samples;
-    Error error;
-    samples_init(&samples, &trainer, scratch_folder());
-    ck_assert(samples_calls.started(&samples, &error));
+    start(&samples, 0);
     ck_assert_uint_eq(scratch_count(), 0);
     add_sample(&samples, 5, "a text\nof two lines\n");
     add_sample(&samples, 10, "# step 1, epoch 9\n");
@@ -146,7 +171,7 @@ START_TEST(samples_are_kept)
     ck_assert_str_eq(text, "# step 5, epoch 0.5\na text\nof two lines\n"
                            "# step 10, epoch 1\n # step 1, epoch 9\n");
     free(text);
-    samples_free(&samples);
+    end(&samples);
 }
 END_TEST
 
@@ -159,12 +184,9 @@ START_TEST(a_resumed_run_drops_samples_it_writes_again)
                           "# step 5, epoch 0.5\none\n# step 10, epoch 1\n # step 99, x\n",
                           before};
     for (size_t i = 0; i < 4; i++) {
-        Trainer trainer = {.progress = {.step = steps[i]}};
         Samples samples;
-        Error error;
         free(scratch_put("samples.txt", before));
-        samples_init(&samples, &trainer, scratch_folder());
-        ck_assert_msg(samples_calls.started(&samples, &error), "%s", error.text);
+        start(&samples, steps[i]);
         char *text = contents();
         ck_assert_str_eq(text, kept[i]);
         free(text);
@@ -173,7 +195,30 @@ START_TEST(a_resumed_run_drops_samples_it_writes_again)
         ck_assert(strncmp(text, kept[i], strlen(kept[i])) == 0);
         ck_assert_str_eq(text + strlen(kept[i]), "# step 30, epoch 3\nnew\n");
         free(text);
-        samples_free(&samples);
+        end(&samples);
+    }
+}
+END_TEST
+
+/* --- words --- */
+
+/* Lines break between items only; one that is too long has a line of its own. */
+START_TEST(items_fill_lines)
+{
+    static const struct {
+        size_t width;
+        const char *lines;
+    } cases[] = {{8, "a b  cd|efghijklmn|op|"},
+                 {100, "a b  cd  efghijklmn  op|"},
+                 {0, "a b|cd|efghijklmn|op|"},
+                 {14, "a b  cd|efghijklmn  op|"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char **lines = words_filled("a b  cd  efghijklmn  op", cases[i].width), *all = NULL;
+        for (size_t n = 0; n < arrlenu(lines); n++)
+            text_append(&all, "%s|", lines[n]);
+        ck_assert_str_eq(all, cases[i].lines);
+        free(all);
+        text_lines_free(lines);
     }
 }
 END_TEST
@@ -185,23 +230,22 @@ END_TEST
 START_TEST(long_logs_need_no_more_memory)
 {
     enum { ROWS = 20000, MOST = 4000 };
-    RunFolder folder = {.path = (char *)scratch_folder()};
+    RunView run = {.folder = scratch_folder()};
     char *path = scratch_path(RUN_LOG);
-    Curves whole, resumed;
+    Curves whole = {0}, resumed = {0};
     RunLog log;
     Error error;
-    curves_init(&whole, NULL, &folder);
-    curves_init(&resumed, NULL, &folder);
     ck_assert_msg(runlog_create(&log, path, &error), "%s", error.text);
+    ck_assert_msg(curves_calls.at[RUN_STARTED](&whole, &run, &error), "%s", error.text);
     for (size_t step = 1; step <= ROWS; step++) {
-        RunLogRow row = {.step = step,
-                         .train_loss = step % 1000 == 7 ? 99 : 1.0 / (double)step};
-        ck_assert(runlog_append(&log, &row, &error));
-        ck_assert(curves_calls.logged(&whole, &row, &error));
+        run.row = (RunLogRow){.step = step,
+                              .train_loss = step % 1000 == 7 ? 99 : 1.0 / (double)step};
+        ck_assert(runlog_append(&log, &run.row, &error));
+        ck_assert(curves_calls.at[RUN_LOGGED](&whole, &run, &error));
         ck_assert_uint_lt(arrlenu(whole.rows), MOST);
     }
     ck_assert(runlog_close(&log, &error));
-    ck_assert_msg(curves_calls.started(&resumed, &error), "%s", error.text);
+    ck_assert_msg(curves_calls.at[RUN_STARTED](&resumed, &run, &error), "%s", error.text);
     ck_assert_uint_eq(arrlenu(whole.rows), arrlenu(resumed.rows));
     size_t peaks = 0;
     for (size_t i = 0; i < arrlenu(whole.rows); i++) {
@@ -209,8 +253,8 @@ START_TEST(long_logs_need_no_more_memory)
         peaks += whole.rows[i].train_loss == 99;
     }
     ck_assert_uint_eq(peaks, ROWS / 1000);
-    curves_free(&whole);
-    curves_free(&resumed);
+    ck_assert(curves_calls.at[RUN_ENDED](&whole, &run, &error));
+    ck_assert(curves_calls.at[RUN_ENDED](&resumed, &run, &error));
     free(path);
 }
 END_TEST
@@ -219,7 +263,7 @@ Suite *observers_suite(void)
 {
     Suite *suite = suite_create("observers");
     TCase *list = tcase_create("list"), *samples = tcase_create("samples");
-    TCase *curves = tcase_create("curves");
+    TCase *curves = tcase_create("curves"), *words = tcase_create("words");
     tcase_add_test(list, observers_are_called_in_order_until_one_fails);
     tcase_add_test(list, every_observer_is_called_at_the_end);
     tcase_add_test(list, a_failed_observer_is_still_called);
@@ -230,6 +274,8 @@ Suite *observers_suite(void)
     tcase_add_test(curves, long_logs_need_no_more_memory);
     suite_add_tcase(suite, list);
     suite_add_tcase(suite, samples);
+    tcase_add_test(words, items_fill_lines);
     suite_add_tcase(suite, curves);
+    suite_add_tcase(suite, words);
     return suite;
 }

@@ -9,9 +9,9 @@
 #include "tests/support.h"
 #include "tests/tests.h"
 #include "train/loop/allowance.h"
-#include "train/loop/checkpoints.h"
 #include "train/loop/folder.h"
 #include "train/loop/lock.h"
+#include "train/loop/trainer.h"
 
 #include <math.h>
 #include <signal.h>
@@ -100,8 +100,18 @@ static void begin(Trainer *trainer)
 {
     Error error;
     settle(trainer);
-    ck_assert_msg(trainer_make(trainer, NULL, &error), "%s", error.text);
+    ck_assert_msg(trainer_plan(trainer, NULL, &error), "%s", error.text);
+    trainer_allocate(trainer);
     trainer_start(trainer);
+}
+
+/* Saves as the loop does. */
+static bool save(const Trainer *trainer, Error *error)
+{
+    RunFolder folder = {.path = run_path, .next = in_run("next.safetensors")};
+    bool good = trainer_save(trainer, folder.next, true, error) && folder_turn(&folder, error);
+    free(folder.next);
+    return good;
 }
 
 static void step_and_save(Trainer *trainer, size_t times)
@@ -110,7 +120,7 @@ static void step_and_save(Trainer *trainer, size_t times)
     Error error;
     for (size_t i = 0; i < times; i++) {
         ck_assert_msg(trainer_step(trainer, &step, &error), "%s", error.text);
-        ck_assert_msg(checkpoints_save(run_path, trainer, &error), "%s", error.text);
+        ck_assert_msg(save(trainer, &error), "%s", error.text);
     }
 }
 
@@ -119,12 +129,12 @@ static void check_newest(const char *step)
 {
     Checkpoint checkpoint;
     Error error;
-    bool good = checkpoints_open(&checkpoint, run_path, &error);
+    bool good = folder_open_checkpoint(&checkpoint, run_path, &error);
     ck_assert_msg(good == (*step != '\0'), "%s", error.text);
     if (!good)
         return;
     ck_assert_str_eq(checkpoint_extra(&checkpoint, STEP_KEY), step);
-    ck_assert_msg(checkpoints_settle(&checkpoint, run_path, &error), "%s", error.text);
+    ck_assert_msg(folder_settle(&checkpoint, run_path, &error), "%s", error.text);
     checkpoint_close(&checkpoint);
 }
 
@@ -155,12 +165,12 @@ START_TEST(resume_fails_without_valid_checkpoint)
     Checkpoint checkpoint;
     Error error;
     begin(&trainer);
-    ck_assert(!checkpoints_open(&checkpoint, run_path, &error));
+    ck_assert(!folder_open_checkpoint(&checkpoint, run_path, &error));
     support_check_error(&error, run_path, "no checkpoint in this directory");
     step_and_save(&trainer, 2);
     damage("last.safetensors");
     damage("previous.safetensors");
-    ck_assert(!checkpoints_open(&checkpoint, run_path, &error));
+    ck_assert(!folder_open_checkpoint(&checkpoint, run_path, &error));
     support_check_error(&error, "last.safetensors", "damaged");
     trainer_free(&trainer);
 }
@@ -193,12 +203,12 @@ START_TEST(failed_save_keeps_old_checkpoints)
     step_and_save(&trainer, 2);
     char *next = in_run("next.safetensors");
     ck_assert_int_eq(mkdir(next, 0700), 0);
-    ck_assert(!checkpoints_save(run_path, &trainer, &error));
+    ck_assert(!save(&trainer, &error));
     support_check_error(&error, next, "cannot replace");
     check_newest("2");
     ck_assert_int_eq(rmdir(next), 0);
     trainer.m[0] = (real)NAN;
-    ck_assert(!checkpoints_save(run_path, &trainer, &error));
+    ck_assert(!save(&trainer, &error));
     support_check_error(&error, next, "NaN or infinity");
     check_newest("2");
     ck_assert(is_there("previous.safetensors"));
@@ -291,14 +301,15 @@ START_TEST(removed_directory_is_recreated)
     bool again;
     begin(&trainer);
     trainer.settings.session.run = in_run("inner");
-    ck_assert_msg(folder_create(&folder, &trainer, &error), "%s", error.text);
+    RunView run = trainer_view(&trainer);
+    ck_assert_msg(folder_create(&folder, &run, &error), "%s", error.text);
     ck_assert(runlog_append(&folder.log, &(RunLogRow){.step = 1}, &error));
-    ck_assert(folder_restore(&folder, &trainer, &again, &error) && !again);
+    ck_assert(folder_restore(&folder, &run, &again, &error) && !again);
     clear();
-    ck_assert(!folder_restore(&folder, &trainer, &again, &error) && again);
+    ck_assert(!folder_restore(&folder, &run, &again, &error) && again);
     support_check_error(&error, folder.path, "the run directory is gone");
     ck_assert_int_eq(mkdir(run_path, 0700), 0);
-    ck_assert_msg(folder_restore(&folder, &trainer, &again, &error), "%s", error.text);
+    ck_assert_msg(folder_restore(&folder, &run, &again, &error), "%s", error.text);
     ck_assert(again && is_there("inner/settings.conf") && is_there("inner/lock"));
     ck_assert(runlog_append(&folder.log, &(RunLogRow){.step = 2}, &error));
     RunLogRow *rows;

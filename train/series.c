@@ -5,7 +5,7 @@
 #include "src/ranks.h"
 #include "src/text.h"
 #include "train/loop/folder.h"
-#include "train/observers/audience.h"
+#include "train/observers/observers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -139,7 +139,7 @@ static char *check(Series *series)
         CommandLine one = line_of(series, i);
         if (!settings_read(&settings, &one, NULL, &error))
             die_usage("%s", error.text);
-        if (!audience_check(&settings.session, &error))
+        if (!watch_check(&settings.session, &error))
             die("%s", error.text);
         settings_groups(&settings, groups);
         free(stem);
@@ -201,33 +201,27 @@ static void compare(char **paths)
     die("%s: %s", name, strerror(errno));
 }
 
-int series_train(const CommandLine *line,
-                 int (*train_one)(const CommandLine *line, char **path))
+int series_train(const CommandLine *line, int (*train_one)(const CommandLine *line))
 {
     Series series = series_make(line);
     if (command_line_value(line, "resume"))
         die_usage("--%s: a list of values starts new runs; --resume continues one run, without "
                   "lists",
                   series.axes[0].option->name);
-    char *stem = check(&series), **paths = NULL;
+    char *stem = check(&series);
     place_runs(&series, stem);
+    free(stem);
     int status = EXIT_SUCCESS;
     for (size_t i = 0; status == EXIT_SUCCESS && i < arrlenu(series.names); i++) {
         CommandLine one = line_of(&series, i);
-        char *path = NULL;
         if (ranks_first())
             printf("%s== %s\n", i ? "\n" : "", series.names[i]);
         fflush(stdout);
-        status = train_one(&one, &path);
-        arrput(paths, path);
+        status = train_one(&one);
         free(one.given);
     }
     if (status == EXIT_SUCCESS && ranks_first())
-        compare(paths);
-    for (size_t i = 0; i < arrlenu(paths); i++)
-        free(paths[i]);
-    arrfree(paths);
+        compare(series.runs);
     series_free(&series);
-    free(stem);
     return status;
 }

@@ -8,9 +8,8 @@
 /* Whether an option, other than a text, has a comma-separated list of values. */
 bool series_asked_for(const CommandLine *line);
 
-/* Calls train_one for every combination of the listed values; it returns an exit status and the
- * path of its run directory. Stops at the first failure. Returns the exit status. */
-int series_train(const CommandLine *line,
-                 int (*train_one)(const CommandLine *line, char **path));
+/* Calls train_one, which returns an exit status, for every combination of the listed values.
+ * Stops at the first failure. Returns the exit status. */
+int series_train(const CommandLine *line, int (*train_one)(const CommandLine *line));
 
 #endif

@@ -10,10 +10,9 @@
 #include "src/program.h"
 #include "src/team.h"
 #include "src/text.h"
-#include "train/loop/checkpoints.h"
 #include "train/loop/lock.h"
 #include "train/loop/loop.h"
-#include "train/observers/audience.h"
+#include "train/observers/observers.h"
 #include "train/series.h"
 #include "train/loop/signals.h"
 
@@ -139,7 +138,7 @@ static Checkpoint open_run(const char *folder)
     if (!file_is_folder(folder))
         die("--resume %s: no such run directory", folder);
     bool good = (!ranks_first() || lock_take(folder, &error)) &&
-                checkpoints_open(&checkpoint, folder, &error);
+                folder_open_checkpoint(&checkpoint, folder, &error);
     if (!good)
         die("%s", error.text);
     return checkpoint;
@@ -178,11 +177,11 @@ static char *resume_command(const RunFolder *folder)
 }
 
 /* A model that predicts worse than the uniform distribution has diverged. */
-static void warn_if_diverged(const Trainer *t)
+static void warn_if_diverged(const RunView *run)
 {
     const double margin = 0.5; /* untrained weights are a little worse too */
-    const Progress *progress = &t->progress;
-    double uniform = log((double)t->model.config.vocabulary);
+    const Progress *progress = run->progress;
+    double uniform = log((double)run->model->config.vocabulary);
     if (progress->last_step > 0 && !(progress->last_loss < uniform + margin))
         print_warning(
             "the run diverged: its last validation loss is %.4g, and equal probabilities for "
@@ -191,13 +190,14 @@ static void warn_if_diverged(const Trainer *t)
 }
 
 /* Prints how the session ended; returns the exit status. */
-static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const Error *error)
+static int farewell(LoopEnd end, const RunView *run, const RunFolder *folder, Screen *screen,
+                    const Error *error)
 {
-    const Progress *progress = &screen->trainer->progress;
+    const Progress *progress = run->progress;
     char *command = resume_command(folder);
     if (end == LOOP_FAILED) {
         print_warning("%s", error->text);
-        char *good = checkpoints_newest(folder->path);
+        char *good = folder_newest_checkpoint(folder->path);
         if (good)
             print_warning("%s is intact; to continue from it: %s", good, command);
         free(good);
@@ -206,15 +206,18 @@ static int farewell(LoopEnd end, Screen *screen, const RunFolder *folder, const 
         print_warning("%zu step%s skipped in this run: loss or gradient were not finite",
                       progress->skipped, progress->skipped == 1 ? " was" : "s were");
     if (end == LOOP_PATIENCE)
-        screen_say(screen, "Early stopping: no better validation loss in %zu validation%s.",
-                   progress->stale, text_plural(progress->stale));
+        screen_say(screen,
+                   text_format("Early stopping: no better validation loss in %zu validation%s.",
+                               progress->stale, text_plural(progress->stale)));
     if (end != LOOP_FAILED && isfinite(progress->best_loss))
-        screen_say(screen, "Best validation loss %.4f (perplexity %s) after step %zu: %s",
-                   progress->best_loss, text_perplexity(exp(progress->best_loss)).text,
-                   progress->best_step, folder->best);
-    warn_if_diverged(screen->trainer);
+        screen_say(screen,
+                   text_format("Best validation loss %.4f (perplexity %s) after step %zu: %s",
+                               progress->best_loss,
+                               text_perplexity(exp(progress->best_loss)).text,
+                               progress->best_step, folder->best));
+    warn_if_diverged(run);
     if (end == LOOP_STOPPED || end == LOOP_SIGNAL)
-        screen_say(screen, "To continue: %s", command);
+        screen_say(screen, text_format("To continue: %s", command));
     free(command);
     return end == LOOP_FAILED ? 1 : end == LOOP_SIGNAL ? 128 + signals_caught() : 0;
 }
@@ -231,43 +234,75 @@ static void go_on_if(bool good, Error *error)
 }
 
 /* Whether all ranks have the same settings and text. */
-static bool is_like_others(const Trainer *t, Error *error)
+static bool is_like_others(const RunView *run, Error *error)
 {
-    char *text = settings_text(&t->settings);
+    char *text = settings_text(run->settings);
     uint64_t settings = crc32_z(0, (const Bytef *)text, strlen(text));
     free(text);
-    uint64_t corpus = (uint64_t)t->corpus.train.crc << 32 | t->corpus.valid.crc;
+    uint64_t corpus = (uint64_t)run->corpus->train.crc << 32 | run->corpus->valid.crc;
     return ranks_same("its settings", settings, error) && ranks_same("its text", corpus, error);
 }
 
 /* Makes the trainer and its run directory, or restores them from the checkpoint. Prints the
- * settings and the memory needed before allocating it. */
-static void prepare_run(Trainer *trainer, RunFolder *folder, const char *resumed,
-                        Checkpoint *checkpoint, const Screen *screen)
+ * settings and the memory needed before allocating it. Returns what is shown of the run. */
+static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *checkpoint,
+                           const Screen *screen)
 {
     Error error;
-    bool first = ranks_first();
+    bool first = ranks_first(), good;
+    const char *resumed = trainer->settings.session.resume;
     go_on_if(trainer_plan(trainer, resumed ? &checkpoint->vocabulary : NULL, &error), &error);
-    go_on_if(is_like_others(trainer, &error), &error);
-    bool good = resumed ? trainer_check_text(trainer, checkpoint, &error)
-                        : !first || folder_create(folder, trainer, &error);
+    RunView run = trainer_view(trainer);
+    go_on_if(is_like_others(&run, &error), &error);
+    good = resumed ? trainer_check_text(trainer, checkpoint, &error)
+                   : !first || folder_create(folder, &run, &error);
     go_on_if(good, &error);
-    screen_settings(screen, resumed ? resumed : folder->path);
+    run.folder = resumed ? resumed : folder->path;
+    screen_settings(screen, &run);
     const TrainOptions *train = &trainer->settings.train;
-    if (first && !resumed && train->warmup > 0 && 2 * train->warmup >= trainer->steps)
+    if (first && !resumed && train->warmup > 0 && 2 * train->warmup >= run.steps)
         print_warning("--warmup %zu takes half of the training of %zu steps or more; try "
                       "--warmup %zu",
-                      train->warmup, trainer->steps, trainer->steps / 10);
+                      train->warmup, run.steps, run.steps / 10);
     trainer_allocate(trainer);
     if (resumed) {
         go_on_if(trainer_load(trainer, checkpoint, &error), &error);
-        good = !first || folder_reopen(folder, resumed, trainer, checkpoint, &error);
+        good = !first || folder_reopen(folder, resumed, &run, checkpoint,
+                                       &trainer->progress.seconds, &error);
         checkpoint_close(checkpoint);
     } else {
         trainer_start(trainer);
     }
     go_on_if(good, &error);
     go_on_if(trainer_check_weights(trainer, &error), &error);
+    return run;
+}
+
+/* Trains before the eyes of the observers. Only the first rank has some: people look at that
+ * one. */
+static LoopEnd train_observed(Trainer *trainer, RunFolder *folder, Screen *screen,
+                              StopAfter stop, Error *error)
+{
+    const SessionOptions *session = &trainer->settings.session;
+    Observers observers = {0};
+    Samples samples = {0};
+    Curves curves = {0};
+    EventFile events = {.fd = -1};
+    Watch watch = {.curves = &curves};
+    if (ranks_first()) {
+        observers_add(&observers, &log_calls, &folder->log);
+        observers_add(&observers, &samples_calls, &samples);
+        observers_add(&observers, &curves_calls, &curves);
+        if (session->tensorboard)
+            observers_add(&observers, &events_calls, &events);
+        if (session->watch)
+            observers_add(&observers, &watch_calls, &watch);
+        else
+            observers_add(&observers, &screen_calls, screen);
+    }
+    LoopEnd end = loop_run(trainer, folder, &observers, stop, error);
+    observers_free(&observers);
+    return end;
 }
 
 /* Until ranks_lead, only the first rank prints errors; all ranks find the same ones. */
@@ -278,14 +313,13 @@ static void read_all(Settings *settings, StopAfter *stop, const CommandLine *lin
     read_settings(settings, line, checkpoint);
     if (!stop_after_read(stop, settings->session.stop_after, &error))
         die_usage("%s", error.text);
-    if (!audience_check(&settings->session, &error) ||
+    if (!watch_check(&settings->session, &error) ||
         !gemm_set_precision(settings->train.precision, &error))
         die("%s", error.text);
 }
 
-/* Trains one run. Returns the exit status and the path of the run directory, which the caller
- * frees. */
-static int train_one(const CommandLine *line, char **path)
+/* Trains one run; returns the exit status. */
+static int train_one(const CommandLine *line)
 {
     Trainer trainer = {0};
     RunFolder folder = {0};
@@ -300,21 +334,16 @@ static int train_one(const CommandLine *line, char **path)
     const SessionOptions *session = &trainer.settings.session;
     team_start(session->threads ? session->threads : ranks_threads());
     Screen screen;
-    screen_open(&screen, &trainer, session->quiet || !ranks_first());
-    prepare_run(&trainer, &folder, resumed, &checkpoint, &screen);
-    *path = memory_copy_text(ranks_first() ? folder.path : "");
+    screen_open(&screen, session->quiet || !ranks_first());
+    RunView run = prepare_run(&trainer, &folder, &checkpoint, &screen);
     signals_catch();
     LoopEnd end = LOOP_FINISHED;
-    if (loop_has_work(&trainer)) {
-        Audience audience;
-        audience_make(&audience, &trainer, &folder, &screen);
-        end = loop_run(&trainer, &folder, &audience.observers, stop, &error);
-        audience_free(&audience);
-    } else {
-        screen_say(&screen, "Nothing to do: the run finished after step %zu.",
-                   trainer.progress.step);
-    }
-    int status = ranks_first() ? farewell(end, &screen, &folder, &error) : 0;
+    if (loop_has_work(&trainer))
+        end = train_observed(&trainer, &folder, &screen, stop, &error);
+    else
+        screen_say(&screen, text_format("Nothing to do: the run finished after step %zu.",
+                                        trainer.progress.step));
+    int status = ranks_first() ? farewell(end, &run, &folder, &screen, &error) : 0;
     team_stop();
     trainer_free(&trainer);
     folder_free(&folder);
@@ -331,13 +360,10 @@ int main(int argc, char **argv)
     Settings settings = {0};
     OptionGroup groups[GROUP_COUNT];
     CommandLine line;
-    char *path = NULL;
     settings_groups(&settings, groups);
     program_scan_command_line(&about, groups, GROUP_COUNT, argc, argv, &line);
     answer_help(&line);
-    int status = series_asked_for(&line) ? series_train(&line, train_one)
-                                         : train_one(&line, &path);
-    free(path);
+    int status = series_asked_for(&line) ? series_train(&line, train_one) : train_one(&line);
     command_line_free(&line);
     ranks_end();
     return status;

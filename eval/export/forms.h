@@ -15,7 +15,7 @@
 #define LINNET_EXPORT_FORMS_H
 
 #include "eval/export/folder.h"
-#include "models/loaded.h"
+#include "models/checkpoint.h"
 
 /* Whether transformers' GPT-2 can express this model; the error says why not. */
 bool export_check_transformers(const ModelConfig *config, Error *error);

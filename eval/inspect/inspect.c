@@ -3,7 +3,7 @@
 #include "eval/inspect/json.h"
 #include "eval/inspect/page.h"
 #include "eval/inspect/text.h"
-#include "models/loaded.h"
+#include "models/checkpoint.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/file.h"

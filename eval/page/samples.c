@@ -1,6 +1,6 @@
 /* Samples of the runs' models: one made for the page, and those written during training. */
-#include "eval/page/excerpt.h"
-#include "models/loaded.h"
+#include "eval/show/excerpt.h"
+#include "models/checkpoint.h"
 #include "eval/show/markup.h"
 #include "eval/page/report_parts.h"
 #include "src/file.h"
@@ -45,8 +45,11 @@ static void print_excerpt(FILE *out, const RunData *run)
         print_missing(out, &error);
         return;
     }
-    char *text = excerpt_make(&loaded.model, &loaded.checkpoint.vocabulary, EXCERPT_TOKENS,
-                              EXCERPT_SEED);
+    Generator generator;
+    generator_make(&generator, &loaded.model, 1);
+    char *text = excerpt_make(&generator, &loaded.checkpoint.vocabulary, EXCERPT_TOKENS,
+                              random_key(EXCERPT_SEED, RANDOM_SAMPLE, 0));
+    generator_free(&generator);
     fputs("<pre>", out);
     print_lines(out, text, strlen(text));
     fputs("</pre>\n", out);

@@ -1,6 +1,6 @@
 /* eval: scores a text with a trained model; the output states the protocol. */
 #include "eval/score/baseline.h"
-#include "models/loaded.h"
+#include "models/checkpoint.h"
 #include "eval/score/ways.h"
 #include "src/file.h"
 #include "src/gemm.h"

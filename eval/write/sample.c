@@ -2,7 +2,7 @@
  * log-likelihood of a given text. */
 #include "data/reader.h"
 #include "data/utf8.h"
-#include "models/loaded.h"
+#include "models/checkpoint.h"
 #include "eval/write/session.h"
 #include "eval/show/shade.h"
 #include "eval/show/terminal.h"

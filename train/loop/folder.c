@@ -4,7 +4,6 @@
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/text.h"
-#include "train/loop/checkpoints.h"
 #include "train/loop/lock.h"
 
 #include <errno.h>
@@ -12,10 +11,119 @@
 #include <string.h>
 #include <sys/stat.h>
 
-void folder_name(RunFolder *folder, const char *path)
+#define LAST     "last.safetensors"
+#define NEXT     "next.safetensors"
+#define PREVIOUS "previous.safetensors"
+#define DAMAGED  "last.safetensors.damaged"
+
+/* The newest first. */
+static const char *const names[] = {LAST, NEXT, PREVIOUS};
+enum { NAMES = sizeof names / sizeof *names };
+
+/* --- checkpoints --- */
+
+static bool rename_in(const char *folder, const char *from, const char *to, Error *error)
+{
+    char *old = file_join(folder, from), *new = file_join(folder, to);
+    bool good = file_rename(old, new, error);
+    free(old);
+    free(new);
+    return good;
+}
+
+static bool is_in(const char *folder, const char *name)
+{
+    char *path = file_join(folder, name);
+    bool there = file_exists(path);
+    free(path);
+    return there;
+}
+
+bool folder_turn(const RunFolder *folder, Error *error)
+{
+    return (!is_in(folder->path, LAST) || rename_in(folder->path, LAST, PREVIOUS, error)) &&
+           rename_in(folder->path, NEXT, LAST, error);
+}
+
+char *folder_newest_checkpoint(const char *folder)
+{
+    for (size_t i = 0; i < NAMES; i++) {
+        char *path = file_join(folder, names[i]);
+        if (file_exists(path))
+            return path;
+        free(path);
+    }
+    return NULL;
+}
+
+/* Settings that this program does not know, perhaps from another version, are an error of the
+ * file, not of the command line. */
+static bool check_stored_settings(const Checkpoint *checkpoint, Error *error)
+{
+    Settings stored = {0};
+    OptionGroup groups[GROUP_COUNT];
+    const char *text = checkpoint_extra(checkpoint, TRAINING_KEY);
+    settings_groups(&stored, groups);
+    options_set_defaults(groups, GROUP_COUNT);
+    bool good = text && checkpoint_extra(checkpoint, STEP_KEY) && checkpoint->has_moments
+                    ? options_read_text(groups, GROUP_COUNT, text, checkpoint->file.path, error)
+                    : error_set(error, "%s: it has no optimizer state to continue from",
+                                checkpoint->file.path);
+    options_free_texts(groups, GROUP_COUNT);
+    return good;
+}
+
+static bool open_one(Checkpoint *checkpoint, const char *path, Error *error)
+{
+    if (!file_exists(path))
+        return error_set(error, "%s: missing", path);
+    if (!checkpoint_open(checkpoint, path, error))
+        return false;
+    bool good = check_stored_settings(checkpoint, error);
+    if (!good)
+        checkpoint_close(checkpoint);
+    return good;
+}
+
+bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *error)
+{
+    Error first;
+    bool good = false;
+    for (size_t i = 0; !good && i < NAMES; i++) {
+        char *path = file_join(folder, names[i]);
+        good = open_one(checkpoint, path, i == 0 ? &first : error);
+        if (good && i > 0)
+            print_warning("%s; resuming from step %s in %s instead", first.text,
+                          checkpoint_extra(checkpoint, STEP_KEY), path);
+        free(path);
+    }
+    char *newest = good ? NULL : folder_newest_checkpoint(folder);
+    if (newest)
+        *error = first; /* the newest checkpoint's */
+    else if (!good)
+        error_set(error, "--resume %s: there is no checkpoint in this directory yet", folder);
+    free(newest);
+    return good;
+}
+
+bool folder_settle(const Checkpoint *opened, const char *folder, Error *error)
+{
+    const char *slash = strrchr(opened->file.path, '/');
+    const char *name = slash ? slash + 1 : opened->file.path;
+    if (strcmp(name, LAST) == 0)
+        return true;
+    if (is_in(folder, LAST) && !rename_in(folder, LAST, DAMAGED, error))
+        return false;
+    return strcmp(name, NEXT) != 0 || rename_in(folder, NEXT, LAST, error);
+}
+
+/* --- making and opening the directory --- */
+
+static void set_paths(RunFolder *folder, const char *path)
 {
     *folder = (RunFolder){.path = memory_copy_text(path),
                           .best = file_join(path, "best.safetensors"),
+                          .next = file_join(path, NEXT),
                           .log = {.fd = -1}};
 }
 
@@ -23,6 +131,7 @@ void folder_free(RunFolder *folder)
 {
     free(folder->path);
     free(folder->best);
+    free(folder->next);
     Error error;
     runlog_close(&folder->log, &error); /* unless its observer did, which reports errors */
     *folder = (RunFolder){0};
@@ -54,7 +163,7 @@ char *folder_stem(const char *corpus)
     return stem;
 }
 
-static char *make_free_name(const Trainer *trainer, Error *error)
+static char *make_free_name(const RunView *run, Error *error)
 {
     if (mkdir("runs", 0777) != 0 && errno != EEXIST) {
         error_set(error,
@@ -62,8 +171,8 @@ static char *make_free_name(const Trainer *trainer, Error *error)
                   strerror(errno));
         return NULL;
     }
-    char *stem = folder_stem(trainer->settings.train.corpus), *path = NULL;
-    char *attention = model_attention(&trainer->model);
+    char *stem = folder_stem(run->settings->train.corpus), *path = NULL;
+    char *attention = model_attention(run->model);
     for (size_t number = 1;; number++) {
         path = text_format("runs/%s-%s", attention, stem);
         if (number > 1)
@@ -84,12 +193,12 @@ static char *make_free_name(const Trainer *trainer, Error *error)
     return path;
 }
 
-static bool write_settings(const Trainer *trainer, const char *folder, Error *error)
+static bool write_settings(const RunView *run, const char *folder, Error *error)
 {
-    char *settings = settings_text(&trainer->settings);
-    char *text = text_format("# parameters: %zu\n", trainer->model.table.parameters);
-    if (trainer->corpus.entropy_floor > 0)
-        text_append(&text, "# entropy floor: %.9g nats\n", trainer->corpus.entropy_floor);
+    char *settings = settings_text(run->settings);
+    char *text = text_format("# parameters: %zu\n", run->model->table.parameters);
+    if (run->corpus->entropy_floor > 0)
+        text_append(&text, "# entropy floor: %.9g nats\n", run->corpus->entropy_floor);
     text_append(&text, "%s", settings);
     char *path = file_join(folder, RUN_SETTINGS);
     bool good = file_replace_text(path, text, error);
@@ -99,55 +208,55 @@ static bool write_settings(const Trainer *trainer, const char *folder, Error *er
     return good;
 }
 
-bool folder_create(RunFolder *folder, const Trainer *trainer, Error *error)
+bool folder_create(RunFolder *folder, const RunView *run, Error *error)
 {
-    const char *wanted = trainer->settings.session.run;
+    const char *wanted = run->settings->session.run;
     char *path;
     *folder = (RunFolder){.log = {.fd = -1}};
     if (wanted)
         path = make(wanted, error) ? memory_copy_text(wanted) : NULL;
     else
-        path = make_free_name(trainer, error);
+        path = make_free_name(run, error);
     if (!path)
         return false;
-    folder_name(folder, path);
+    set_paths(folder, path);
     free(path);
     char *log = file_join(folder->path, RUN_LOG);
-    bool good = lock_take(folder->path, error) &&
-                write_settings(trainer, folder->path, error) &&
+    bool good = lock_take(folder->path, error) && write_settings(run, folder->path, error) &&
                 runlog_create(&folder->log, log, error);
     free(log);
     return good;
 }
 
 /* The clock continues from the last row of the log up to the checkpoint. */
-static bool read_seconds(const char *log, Progress *progress, Error *error)
+static bool read_seconds(double *seconds, const char *log, size_t step, Error *error)
 {
     RunLogRow *rows;
     if (!runlog_read(log, &rows, error))
         return false;
     for (size_t i = 0; i < arrlenu(rows); i++)
-        if (rows[i].step <= progress->step)
-            progress->seconds = rows[i].seconds;
+        if (rows[i].step <= step)
+            *seconds = rows[i].seconds;
     arrfree(rows);
     return true;
 }
 
-bool folder_reopen(RunFolder *folder, const char *path, Trainer *trainer,
-                   const Checkpoint *checkpoint, Error *error)
+bool folder_reopen(RunFolder *folder, const char *path, const RunView *run,
+                   const Checkpoint *checkpoint, double *seconds, Error *error)
 {
-    folder_name(folder, path);
+    set_paths(folder, path);
     file_remove_leftovers(path);
     char *log = file_join(path, RUN_LOG);
-    bool good = checkpoints_settle(checkpoint, path, error) &&
-                read_seconds(log, &trainer->progress, error) &&
-                runlog_reopen(&folder->log, log, trainer->progress.step, error) &&
-                write_settings(trainer, path, error);
+    size_t step = run->progress->step;
+    bool good = folder_settle(checkpoint, path, error) &&
+                read_seconds(seconds, log, step, error) &&
+                runlog_reopen(&folder->log, log, step, error) &&
+                write_settings(run, path, error);
     free(log);
     return good;
 }
 
-bool folder_restore(RunFolder *folder, const Trainer *trainer, bool *again, Error *error)
+bool folder_restore(RunFolder *folder, const RunView *run, bool *again, Error *error)
 {
     *again = !file_exists(folder->log.path);
     if (!*again)
@@ -155,6 +264,6 @@ bool folder_restore(RunFolder *folder, const Trainer *trainer, bool *again, Erro
     if (mkdir(folder->path, 0777) != 0 && errno != EEXIST)
         return error_set(error, "%s: the run directory is gone and cannot be made again: %s",
                          folder->path, strerror(errno));
-    return lock_take(folder->path, error) && write_settings(trainer, folder->path, error) &&
+    return lock_take(folder->path, error) && write_settings(run, folder->path, error) &&
            runlog_restore(&folder->log, error);
 }

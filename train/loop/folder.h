@@ -1,36 +1,55 @@
 /* The run directory: settings.conf, log.csv, best.safetensors, the checkpoints to resume from,
- * and the files of observers. It is locked while a session trains in it. */
+ * and the files of observers. It is locked while a session trains in it.
+ *
+ * There are two checkpoints to resume from, last and previous, in case one is damaged, and at
+ * every moment at least one is complete:
+ *
+ *   next.safetensors is written whole, synced and read back;
+ *   last becomes previous; next becomes last. */
 #ifndef LINNET_FOLDER_H
 #define LINNET_FOLDER_H
 
-#include "eval/runs/runlog.h"
-#include "train/loop/trainer.h"
+#include "models/checkpoint.h"
+#include "train/loop/view.h"
 
 typedef struct RunFolder {
     char *path; /* of the directory */
     char *best; /* the model with the best validation loss */
+    char *next; /* the next checkpoint, until folder_turn */
     RunLog log;
 } RunFolder;
 
 /* Makes a new directory: the one named by --run, otherwise runs/KIND-CORPUS with the first free
  * number. Writes the settings and starts the log. */
-bool folder_create(RunFolder *folder, const Trainer *trainer, Error *error);
+bool folder_create(RunFolder *folder, const RunView *run, Error *error);
 
 /* Continues in the directory of a run loaded from a checkpoint; it must be locked already.
- * Removes temporary files of a killed session, moves log rows after the checkpoint's step
- * aside, and reads the time spent from the log. */
-bool folder_reopen(RunFolder *folder, const char *path, Trainer *trainer,
-                   const Checkpoint *checkpoint, Error *error);
+ * Removes temporary files of a killed session and moves log rows after the checkpoint's step
+ * aside. *seconds becomes the time spent so far, from the log. */
+bool folder_reopen(RunFolder *folder, const char *path, const RunView *run,
+                   const Checkpoint *checkpoint, double *seconds, Error *error);
 
 /* If the directory was removed during training, recreates it with the settings and the
  * log so far. Sets *again to whether it was gone. */
-bool folder_restore(RunFolder *folder, const Trainer *trainer, bool *again, Error *error);
+bool folder_restore(RunFolder *folder, const RunView *run, bool *again, Error *error);
+
+/* Makes the next checkpoint, which is complete, the last one. On failure the earlier ones
+ * remain. */
+bool folder_turn(const RunFolder *folder, Error *error);
+
+void folder_free(RunFolder *folder);
 
 /* "ptb" of "../data/ptb.train.txt.gz"; the caller frees. */
 char *folder_stem(const char *corpus);
 
-/* Sets the paths in a run directory; folder_free frees them. */
-void folder_name(RunFolder *folder, const char *path);
-void folder_free(RunFolder *folder);
+/* Opens the newest complete checkpoint in a directory; warns if it skips a damaged one. */
+bool folder_open_checkpoint(Checkpoint *checkpoint, const char *path, Error *error);
+/* Call it before the next save if a checkpoint was skipped. Renames a damaged last checkpoint,
+ * so that it does not replace an intact previous one, and finishes a save that was interrupted
+ * between its renames. folder_reopen does it. */
+bool folder_settle(const Checkpoint *opened, const char *path, Error *error);
+/* The path of the newest checkpoint, damaged or not; NULL if there is none. The caller frees.
+ */
+char *folder_newest_checkpoint(const char *path);
 
 #endif

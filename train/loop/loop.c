@@ -1,12 +1,12 @@
 /* The training loop: step, validate, sample, log, save, stop. Observers display and log it; see
  * observer.h. */
 #include "train/loop/loop.h"
+#include "eval/show/excerpt.h"
+#include "models/generator.h"
 #include "src/file.h"
 #include "src/phase.h"
 #include "src/ranks.h"
 #include "src/text.h"
-#include "src/memory.h"
-#include "train/loop/checkpoints.h"
 #include "train/loop/signals.h"
 
 #include <math.h>
@@ -22,13 +22,15 @@ typedef struct Loop {
     Trainer *trainer;
     RunFolder *folder;
     const Observers *observers;
-    Sampling sampling;
+    RunView view;
+    Generator generator; /* with --sample-every */
     StopAfter stop;
-    double clock;        /* the session's start, minus the run's earlier seconds */
+    double clock;      /* the session's start, minus the run's earlier seconds */
+    size_t first_step; /* where the session began */
+    size_t first_tokens;
+    double first_seconds;
     double last_seconds; /* training_seconds at the last row of the log */
     size_t last_tokens;
-    size_t first_step; /* of this session */
-    double first_seconds;
     size_t validations; /* of the run */
     size_t saved_step;  /* of the last checkpoint that this session wrote; SIZE_MAX: none */
     Attempt last, best; /* checkpoints */
@@ -47,15 +49,15 @@ static bool ends_in_validation(const Trainer *t, size_t step)
 }
 
 /* One row, for all steps since the row before it, or for one skipped step. */
-static void log_row(Loop *loop, const Step *step, bool validated)
+static void log_row(Loop *loop, bool validated)
 {
-    Trainer *t = loop->trainer;
-    Progress *progress = &t->progress;
+    Progress *progress = &loop->trainer->progress;
+    const Step *step = &loop->view.last;
     bool taken = isfinite(step->nats);
     double seconds = progress->training_seconds - loop->last_seconds;
-    RunLogRow row = {
+    loop->view.row = (RunLogRow){
         .step = progress->step,
-        .epoch = trainer_epoch(t, progress->step),
+        .epoch = view_epochs(&loop->view, progress->step),
         .tokens = progress->tokens,
         .seconds = progress->seconds,
         .lr = step->lr,
@@ -71,7 +73,7 @@ static void log_row(Loop *loop, const Step *step, bool validated)
     }
     loop->last_seconds = progress->training_seconds;
     loop->last_tokens = progress->tokens;
-    observers_logged(loop->observers, &row);
+    observers_tell(loop->observers, RUN_LOGGED, &loop->view);
 }
 
 /* --- saving --- */
@@ -92,7 +94,7 @@ static bool write_run(Loop *loop, Error *error)
 {
     bool again;
     Progress *progress = &loop->trainer->progress;
-    if (!folder_restore(loop->folder, loop->trainer, &again, error))
+    if (!folder_restore(loop->folder, &loop->view, &again, error))
         return false;
     if (again && !file_exists(loop->folder->best))
         progress->best_loss = INFINITY; /* the file is gone */
@@ -100,7 +102,8 @@ static bool write_run(Loop *loop, Error *error)
      * If that fails, the checkpoint is written all the same: it is worth more. */
     if (!runlog_sync(&loop->folder->log, error))
         observers_warned(loop->observers, error->text);
-    return checkpoints_save(loop->folder->path, loop->trainer, error);
+    return trainer_save(loop->trainer, loop->folder->next, true, error) &&
+           folder_turn(loop->folder, error);
 }
 
 /* The first rank writes; all ranks learn whether it succeeded. */
@@ -162,24 +165,23 @@ static void save_best(Loop *loop, const Progress *before)
 
 static void validate(Loop *loop)
 {
-    Trainer *t = loop->trainer;
-    Progress *progress = &t->progress, before = *progress;
-    progress->last_loss = trainer_validate(t);
+    Progress *progress = &loop->trainer->progress, before = *progress;
+    RunView *view = &loop->view;
+    progress->last_loss = trainer_validate(loop->trainer);
     progress->last_step = progress->step;
     progress->seconds = clock_seconds() - loop->clock;
-    ValidationNews news = {.train_loss = progress->round_tokens
-                                             ? progress->round_nats /
-                                                   (double)progress->round_tokens
-                                             : (double)NAN,
-                           .best = is_best(progress)};
+    view->train_loss = progress->round_tokens
+                           ? progress->round_nats / (double)progress->round_tokens
+                           : (double)NAN;
+    view->best = is_best(progress);
     progress->round_nats = 0;
     progress->round_tokens = 0;
-    progress->stale = news.best ? 0 : progress->stale + 1;
-    if (news.best)
+    progress->stale = view->best ? 0 : progress->stale + 1;
+    if (view->best)
         mark_best(progress);
     loop->validations++;
-    observers_validated(loop->observers, &news);
-    if (news.best)
+    observers_tell(loop->observers, RUN_VALIDATED, view);
+    if (view->best)
         save_best(loop, &before);
 }
 
@@ -191,14 +193,18 @@ static void make_up_for_best(Loop *loop)
     save_best(loop, &before);
 }
 
+/* The text depends only on the run and the step, not on interruptions. */
 static void sample(Loop *loop)
 {
-    size_t step = loop->trainer->progress.step;
-    trainer_swap_average(loop->trainer);
-    char *text = sampling_write(&loop->sampling);
-    trainer_swap_average(loop->trainer);
-    SampleNews news = {step, trainer_epoch(loop->trainer, step), text};
-    observers_sampled(loop->observers, &news);
+    enum { TOKENS = 40 };
+    Trainer *t = loop->trainer;
+    RandomKey key = random_key(t->settings.train.seed, RANDOM_SAMPLE, t->progress.step);
+    trainer_swap_average(t);
+    char *text = excerpt_make(&loop->generator, &t->corpus.vocabulary, TOKENS, key);
+    trainer_swap_average(t);
+    loop->view.sample = text;
+    observers_tell(loop->observers, RUN_SAMPLED, &loop->view);
+    loop->view.sample = NULL;
     free(text);
 }
 
@@ -254,12 +260,25 @@ static bool time_to_stop(const Loop *loop)
            progress->seconds - loop->first_seconds >= loop->stop.seconds;
 }
 
-/* Dividing by the sum of the weights, as Adam does, keeps the first steps from biasing it. */
-static void smooth(Loop *loop, double loss)
+/* Shows the step. Dividing by the sum of the weights, as Adam does, keeps the first steps from
+ * biasing the smoothed loss. */
+static void show_step(Loop *loop, bool taken)
 {
     const double kept = 0.95;
-    loop->loss_sum = kept * loop->loss_sum + (1 - kept) * loss;
-    loop->loss_weight = kept * loop->loss_weight + (1 - kept);
+    const Progress *progress = &loop->trainer->progress;
+    RunView *view = &loop->view;
+    if (taken) {
+        double loss = view->last.nats / (double)view->last.tokens;
+        loop->loss_sum = kept * loop->loss_sum + (1 - kept) * loss;
+        loop->loss_weight = kept * loop->loss_weight + (1 - kept);
+    }
+    view->smoothed_loss = loop->loss_sum / loop->loss_weight;
+    view->tokens_per_second = (double)(progress->tokens - loop->first_tokens) /
+                              progress->training_seconds;
+    view->seconds_left = (progress->seconds - loop->first_seconds) /
+                         (double)(progress->step - loop->first_step) *
+                         (double)(view->steps - progress->step);
+    observers_tell(loop->observers, RUN_STEPPED, view);
 }
 
 /* One step and all that is due after it. Saving comes last, so that a resumed run does not
@@ -267,29 +286,25 @@ static void smooth(Loop *loop, double loss)
 static bool do_step(Loop *loop, Error *error)
 {
     Trainer *t = loop->trainer;
-    Step step;
+    const Settings *settings = &t->settings;
     double began = clock_seconds();
-    if (!take_step(loop, &step, error))
+    if (!take_step(loop, &loop->view.last, error))
         return false;
     size_t done = t->progress.step;
-    bool taken = isfinite(step.nats);
+    bool taken = isfinite(loop->view.last.nats), validates = ends_in_validation(t, done);
     t->progress.seconds = clock_seconds() - loop->clock;
     t->progress.training_seconds += clock_seconds() - began;
-    if (taken)
-        smooth(loop, step.nats / (double)step.tokens);
-    bool validates = ends_in_validation(t, done);
-    bool logs = validates || !taken || every(done, t->settings.train.log_every);
-    StepNews news = {&step, loop->loss_sum / loop->loss_weight, logs};
-    observers_stepped(loop->observers, &news);
+    loop->view.logs = validates || !taken || every(done, settings->train.log_every);
+    show_step(loop, taken);
     if (validates && !trainer_check_weights(t, error))
         return false;
     if (validates)
         validate(loop);
-    if (validates && every(loop->validations, loop->sampling.every) && ranks_first())
+    if (validates && every(loop->validations, settings->session.sample_every) && ranks_first())
         sample(loop);
-    if (logs)
-        log_row(loop, &step, validates);
-    if (validates || every(done, t->settings.train.save_every))
+    if (loop->view.logs)
+        log_row(loop, validates);
+    if (validates || every(done, settings->train.save_every))
         save(loop);
     return true;
 }
@@ -308,7 +323,7 @@ static bool is_asked_to_end(const Loop *loop)
 static LoopEnd run(Loop *loop, Error *error)
 {
     Trainer *trainer = loop->trainer;
-    if (!ranks_agree(observers_started(loop->observers, error), error))
+    if (!ranks_agree(observers_started(loop->observers, &loop->view, error), error))
         return LOOP_FAILED;
     if (is_best(&trainer->progress))
         make_up_for_best(loop);
@@ -329,20 +344,23 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers
     Loop loop = {.trainer = trainer,
                  .folder = folder,
                  .observers = observers,
+                 .view = trainer_view(trainer),
                  .stop = stop,
                  .clock = clock_seconds() - progress->seconds,
-                 .last_seconds = progress->training_seconds,
-                 .last_tokens = progress->tokens,
                  .first_step = progress->step,
-                 .saved_step = SIZE_MAX,
-                 .first_seconds = progress->seconds};
+                 .first_tokens = progress->tokens,
+                 .first_seconds = progress->seconds,
+                 .last_tokens = progress->tokens,
+                 .saved_step = SIZE_MAX};
+    loop.view.folder = folder->path;
     for (size_t step = 1; step <= progress->step; step++)
         loop.validations += ends_in_validation(trainer, step);
-    sampling_make(&loop.sampling, trainer);
+    if (trainer->settings.session.sample_every > 0)
+        generator_make(&loop.generator, &trainer->model, 1);
     LoopEnd end = run(&loop, error);
-    sampling_free(&loop.sampling);
+    generator_free(&loop.generator);
     Error later;
-    if (!observers_ended(observers, end == LOOP_FAILED ? &later : error))
+    if (!observers_ended(observers, &loop.view, end == LOOP_FAILED ? &later : error))
         end = LOOP_FAILED;
     return end;
 }

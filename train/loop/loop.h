@@ -4,7 +4,7 @@
 
 #include "train/loop/folder.h"
 #include "train/loop/observer.h"
-#include "train/loop/sampling.h"
+#include "train/loop/trainer.h"
 
 typedef enum LoopEnd {
     LOOP_FINISHED, /* all steps are done */

@@ -11,55 +11,36 @@ void observers_free(Observers *observers)
     arrfree(observers->list);
 }
 
-bool observers_started(const Observers *observers, Error *error)
+/* Whether the observer succeeds or ignores the event. */
+static bool tell(const Observer *observer, RunEvent event, const RunView *run, Error *error)
 {
-    for (size_t i = 0; i < arrlenu(observers->list); i++) {
-        const Observer *observer = &observers->list[i];
-        if (observer->calls->started && !observer->calls->started(observer->self, error))
+    ObserverCall *call = observer->calls->at[event];
+    return !call || call(observer->self, run, error);
+}
+
+bool observers_started(const Observers *observers, const RunView *run, Error *error)
+{
+    for (size_t i = 0; i < arrlenu(observers->list); i++)
+        if (!tell(&observers->list[i], RUN_STARTED, run, error))
             return false;
-    }
     return true;
 }
 
 /* One warning for a failure, however long it lasts. */
-static void note(const Observers *observers, Observer *observer, bool good, const Error *why)
+void observers_tell(const Observers *observers, RunEvent event, const RunView *run)
 {
-    if (!good) {
-        if (!observer->failing)
-            observers_warned(observers, why->text);
-        observer->why = *why;
+    for (size_t i = 0; i < arrlenu(observers->list); i++) {
+        Observer *observer = &observers->list[i];
+        Error why;
+        if (!observer->calls->at[event])
+            continue;
+        bool good = tell(observer, event, run, &why);
+        if (!good && !observer->failing)
+            observers_warned(observers, why.text);
+        if (!good)
+            observer->why = why;
+        observer->failing = !good;
     }
-    observer->failing = !good;
-}
-
-/* Calls one function of every observer that has it. */
-#define TELL(observers, function, news)                                                      \
-    for (size_t i = 0; i < arrlenu((observers)->list); i++) {                                \
-        Observer *observer = &(observers)->list[i];                                          \
-        Error why;                                                                           \
-        if (observer->calls->function)                                                       \
-            note(observers, observer, observer->calls->function(observer->self, news, &why), \
-                 &why);                                                                      \
-    }
-
-void observers_stepped(const Observers *observers, const StepNews *news)
-{
-    TELL(observers, stepped, news)
-}
-
-void observers_validated(const Observers *observers, const ValidationNews *news)
-{
-    TELL(observers, validated, news)
-}
-
-void observers_sampled(const Observers *observers, const SampleNews *news)
-{
-    TELL(observers, sampled, news)
-}
-
-void observers_logged(const Observers *observers, const RunLogRow *row)
-{
-    TELL(observers, logged, row)
 }
 
 void observers_warned(const Observers *observers, const char *text)
@@ -77,21 +58,21 @@ void observers_warned(const Observers *observers, const char *text)
 }
 
 /* An observer that failed last time may still succeed at its end. */
-static bool end(Observer *observer, Error *error)
+static bool end(const Observer *observer, const RunView *run, Error *error)
 {
-    if (observer->calls->ended)
-        return observer->calls->ended(observer->self, error);
+    if (observer->calls->at[RUN_ENDED])
+        return tell(observer, RUN_ENDED, run, error);
     if (observer->failing)
         *error = observer->why;
     return !observer->failing;
 }
 
-bool observers_ended(const Observers *observers, Error *error)
+bool observers_ended(const Observers *observers, const RunView *run, Error *error)
 {
     bool good = true;
     for (size_t i = arrlenu(observers->list); i-- > 0;) {
         Error later;
-        good = end(&observers->list[i], good ? error : &later) && good;
+        good = end(&observers->list[i], run, good ? error : &later) && good;
     }
     return good;
 }

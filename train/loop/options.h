@@ -19,6 +19,9 @@ typedef struct TrainOptions {
 /* Random features are not redrawn in the last fifth of training. */
 enum { SETTLING = 5 };
 
+/* Weight averaging: an average of the weights often predicts better than the last weights. */
+typedef enum AverageKind { AVERAGE_NONE, AVERAGE_TAIL, AVERAGE_EMA } AverageKind;
+
 /* On a NaN or infinite loss or gradient. */
 typedef enum OnNan { ON_NAN_STOP, ON_NAN_SKIP } OnNan;
 

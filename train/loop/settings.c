@@ -7,7 +7,6 @@
 #include "src/memory.h"
 #include "src/optim/schedule.h"
 #include "src/text.h"
-#include "train/loop/average.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,8 @@
 char *settings_text(const Settings *settings)
 {
     OptionGroup groups[GROUP_COUNT];
-    settings_groups((Settings *)settings, groups);
+    Settings copy = *settings;
+    settings_groups(&copy, groups);
     return options_write_text(groups, GROUP_COUNT);
 }
 
@@ -143,26 +143,21 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
 
 bool stop_after_read(StopAfter *stop, const char *text, Error *error)
 {
+    static const char units[] = "smh";
+    static const double seconds[] = {1, 60, 3600};
     *stop = (StopAfter){0};
     if (!text || !*text)
         return true;
-    char *number = memory_copy_text(text);
-    char *unit = number + strlen(number) - 1;
-    static const struct {
-        char letter;
-        double seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
-    bool good = false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (*unit == units[i].letter) {
-            *unit = '\0';
-            good = text_to_double(number, &stop->seconds) && stop->seconds > 0;
-            stop->seconds *= units[i].seconds;
-            free(number);
-            return good ||
-                   error_set(error, "--stop-after: '%s' is not a time such as 90m", text);
-        }
-    good = text_to_size(number, &stop->steps) && stop->steps > 0;
+    char *number = memory_copy_text(text), *last = number + strlen(number) - 1;
+    const char *unit = strchr(units, *last);
+    bool good;
+    if (unit) {
+        *last = '\0';
+        good = text_to_double(number, &stop->seconds) && stop->seconds > 0;
+        stop->seconds *= seconds[unit - units];
+    } else {
+        good = text_to_size(number, &stop->steps) && stop->steps > 0;
+    }
     free(number);
     return good || error_set(error,
                              "--stop-after: '%s' is neither a number of steps nor a "

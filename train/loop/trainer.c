@@ -17,12 +17,14 @@ static void lay_out(Trainer *t)
     size_t batch = t->settings.train.batch * t->settings.model.context;
     model_layout(&t->model, &t->arena);
     shards_layout(&t->shards, &t->arena);
+    t->square_sums = arena_bytes(&t->arena, t->pieces[ranks_count()], sizeof *t->square_sums);
+    t->shard_nats = arena_bytes(&t->arena, t->shards.count, sizeof *t->shard_nats);
     t->m = arena_reals(&t->arena, total);
     t->v = arena_reals(&t->arena, total);
     t->update_scratch = arena_reals(
         &t->arena, update_scratch_reals(&t->model, t->settings.train.optimizer));
-    t->average.count = t->settings.train.average == AVERAGE_NONE ? 0 : total;
-    t->average.weights = arena_reals(&t->arena, t->average.count);
+    if (t->settings.train.average != AVERAGE_NONE)
+        t->average = arena_reals(&t->arena, total);
     pass_layout(&t->pass, &t->arena);
     t->inputs = arena_bytes(&t->arena, batch, sizeof *t->inputs);
     t->targets = arena_bytes(&t->arena, batch, sizeof *t->targets);
@@ -86,8 +88,6 @@ static void make_shards(Trainer *t)
     arrsetlen(bounds, ranks + 1);
     update_slices(&t->model, train->optimizer, ranks, t->pieces, bounds);
     shards_make(&t->shards, train->shards, t->model.table.total, bounds);
-    t->square_sums = memory_take(t->pieces[ranks], sizeof *t->square_sums, "the slices");
-    t->shard_nats = memory_take(train->shards, sizeof *t->shard_nats, "the shards");
 }
 
 bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
@@ -130,20 +130,23 @@ void trainer_allocate(Trainer *t)
     pass_prepare(&t->pass);
 }
 
-bool trainer_make(Trainer *t, const Vocabulary *known, Error *error)
-{
-    if (!trainer_plan(t, known, error))
-        return false;
-    trainer_allocate(t);
-    return true;
-}
-
 void trainer_start(Trainer *t)
 {
     const ModelConfig *config = &t->model.config;
     params_initialise(&t->model.table, config, t->model.base, t->settings.train.seed);
     if (config->head_bias == HEAD_BIAS_UNIGRAM)
         params_start_unigram(&t->model.at, config, t->corpus.train.ids, t->corpus.train.count);
+}
+
+RunView trainer_view(const Trainer *t)
+{
+    return (RunView){.settings = &t->settings,
+                     .model = &t->model,
+                     .corpus = &t->corpus,
+                     .progress = &t->progress,
+                     .steps = t->steps,
+                     .steps_per_epoch = t->steps_per_epoch,
+                     .memory = t->memory};
 }
 
 void trainer_free(Trainer *t)
@@ -154,8 +157,6 @@ void trainer_free(Trainer *t)
     batches_free(&t->batches);
     shards_free(&t->shards);
     free(t->pieces);
-    free(t->square_sums);
-    free(t->shard_nats);
     pass_free(&t->pass);
     model_free(&t->model);
     free(t->gradients.h);

@@ -1,4 +1,5 @@
 /* Saving and resuming a training run. */
+#include "src/ranks.h"
 #include "src/text.h"
 #include "train/loop/trainer.h"
 
@@ -45,11 +46,18 @@ static char *field_text(const Progress *progress, size_t i)
     return fields[i].rare && value == 0 ? NULL : text_format("%a", value); /* exact */
 }
 
+void trainer_gather(Trainer *t)
+{
+    ranks_collect(t->m, sizeof *t->m, t->shards.bounds);
+    ranks_collect(t->v, sizeof *t->v, t->shards.bounds);
+    if (t->pass.carries)
+        ranks_collect_shares(t->carried, t->pass.states_reals * sizeof *t->carried,
+                             t->shards.count);
+}
+
 bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *error)
 {
-    OptionGroup groups[GROUP_COUNT];
-    settings_groups((Settings *)&t->settings, groups);
-    char *training = options_write_text(groups, GROUP_COUNT);
+    char *training = settings_text(&t->settings);
     char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
     MetadataPair extra[FIELDS + 2] = {{TRAINING_KEY, training}, {CRC_KEY, crc}};
     size_t count = 2;
@@ -59,17 +67,16 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
         if (texts[i])
             extra[count++] = (MetadataPair){fields[i].name, texts[i]};
     }
-    bool averaged = t->average.taken > 0;
+    real *average = t->progress.averaged > 0 ? t->average : NULL;
     Model model = t->model;
-    if (averaged && !with_moments) /* a model to use, not to resume from */
-        model.base = t->average.weights;
+    if (average && !with_moments) /* a model to use, not to resume from */
+        model.base = average;
     CheckpointContent content = {.model = &model,
                                  .vocabulary = &t->corpus.vocabulary,
                                  .corpus = &t->settings.corpus,
                                  .m = with_moments ? t->m : NULL,
                                  .v = with_moments ? t->v : NULL,
-                                 .average = averaged && with_moments ? t->average.weights
-                                                                     : NULL,
+                                 .average = with_moments ? average : NULL,
                                  .carried = with_moments && t->pass.carries ? t->carried : NULL,
                                  .carried_reals = t->shards.count * t->pass.states_reals,
                                  .extra = extra,
@@ -115,10 +122,10 @@ static bool load_carried(Trainer *t, const Checkpoint *checkpoint, Error *error)
 
 static bool load_numbers(Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
-    bool averaged = t->settings.train.average != AVERAGE_NONE && t->progress.averaged > 0;
-    t->average.taken = averaged ? t->progress.averaged : 0;
-    return checkpoint_load(checkpoint, t->model.base, t->m, t->v,
-                           averaged ? t->average.weights : NULL, error);
+    if (!t->average)
+        t->progress.averaged = 0;
+    real *average = t->progress.averaged > 0 ? t->average : NULL;
+    return checkpoint_load(checkpoint, t->model.base, t->m, t->v, average, error);
 }
 
 bool trainer_check_text(const Trainer *t, const Checkpoint *checkpoint, Error *error)

@@ -1,24 +1,18 @@
-/* Training steps: the gradients of the shards, their sum, the update; and the work between
- * steps. */
+/* Training steps: the gradients of the shards, their sum, the update; what went wrong if a step
+ * is not finite; the average of the weights; validation. */
 #include "models/update.h"
 #include "src/optim/schedule.h"
 #include "src/ranks.h"
-#include "src/team.h"
-#include "train/loop/trainer_astray.h"
+#include "src/text.h"
 #include "train/loop/trainer.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-/* --- positions in the run --- */
-
-double trainer_epoch(const Trainer *t, size_t steps)
-{
-    return (double)steps / (double)t->steps_per_epoch;
-}
-
-size_t trainer_next_batch(const Trainer *t)
+/* The index in its epoch of the first batch of the next step. */
+static size_t next_batch(const Trainer *t)
 {
     return t->progress.step % t->steps_per_epoch * t->settings.train.accumulate;
 }
@@ -63,7 +57,7 @@ static void leave_carried(Trainer *t, size_t shard)
 static size_t compute_shard(Trainer *t, size_t shard, size_t *tokens)
 {
     const TrainOptions *train = &t->settings.train;
-    size_t epoch = t->progress.step / t->steps_per_epoch, first = trainer_next_batch(t), i = 0;
+    size_t epoch = t->progress.step / t->steps_per_epoch, first = next_batch(t), i = 0;
     RandomKey key = random_key(train->seed, RANDOM_DROPOUT, t->progress.step);
     double *nats = &t->shard_nats[shard];
     params_bind(&t->gradients, &t->model.config, shards_begin(&t->shards, shard));
@@ -141,17 +135,6 @@ static void redraw_features(Trainer *t)
                       step);
 }
 
-static void take_average(Trainer *t)
-{
-    const TrainOptions *train = &t->settings.train;
-    double share = (double)t->progress.step / (double)t->steps;
-    if (train->average != AVERAGE_NONE && share > train->average_from) {
-        average_take(&t->average, t->model.base, (AverageKind)train->average,
-                     train->average_decay);
-        t->progress.averaged = t->average.taken;
-    }
-}
-
 /* --- numbers that are not finite --- */
 
 /* Whether the squared gradient, which the optimizer needs, is finite in this program's numbers.
@@ -186,12 +169,101 @@ static size_t rank_astray(const Trainer *t, const Step *step)
     return rank;
 }
 
+static bool finite_reals(const real *values, size_t count)
+{
+    return tensor_is_finite(TENSOR_REAL, values, count * sizeof *values);
+}
+
+/* Checks the residual stream before or after a sublayer. After the last one its gradient has
+ * replaced it; there, check the mean that the final norm has saved. */
+static bool stream_is_finite(const Trainer *t, size_t place)
+{
+    const Pass *pass = &t->pass;
+    if (place == 2 * t->model.config.layers)
+        return finite_reals(pass->mean[place], pass->rows);
+    return finite_reals(pass->stream[place], pass->rows * t->model.config.dim);
+}
+
+/* The first part of the model, in the forward pass, with a value that is not finite. The caller
+ * frees. */
+static char *part_astray(const Trainer *t)
+{
+    if (!stream_is_finite(t, 0))
+        return text_format("the embedding");
+    for (size_t place = 0; place < 2 * t->model.config.layers; place++)
+        if (!stream_is_finite(t, place + 1))
+            return text_format("layer %zu, %s", place / 2 + 1,
+                               place % 2 ? "feed-forward" : "attention");
+    return text_format("the head");
+}
+
+/* The first such gradient in the backward pass. */
+static char *gradient_astray(const Trainer *t)
+{
+    const ParamTable *table = &t->model.table;
+    for (size_t i = table->count; i-- > 0;) {
+        const ParamRow *row = &table->rows[i];
+        if (!finite_reals(t->gradient_base + row->offset, row->count))
+            return text_format("the gradient of %s", row->name);
+    }
+    return text_format("no single gradient, but their length");
+}
+
+/* Call it right after the step's batches, while their activations and gradients are still
+ * there. If the loss is not finite, that of the last batch is not. */
+static void explain_here(const Trainer *t, const Step *step, size_t batches, Error *error)
+{
+    size_t number = t->progress.step, first = next_batch(t);
+    bool loss = !isfinite(step->nats);
+    char *where = loss ? part_astray(t) : gradient_astray(t);
+    char *batch = loss || batches == 1
+                      ? text_format("batch %zu", first + batches)
+                      : text_format("batches %zu to %zu", first + 1, first + batches);
+    error_set(error,
+              "step %zu: the %s is not finite, at learning rate %g, in %s of epoch %zu; first: "
+              "%s. The weights are as they were before. A new run with a lower --lr, a lower "
+              "--clip or a longer --warmup may do better; --on-nan skip goes on without the "
+              "step",
+              number + 1, loss ? "loss" : "gradient", step->lr, batch,
+              number / t->steps_per_epoch + 1, where);
+    free(where);
+    free(batch);
+}
+
 static void explain(const Trainer *t, const Step *step, size_t batches, Error *error)
 {
     size_t rank = rank_astray(t, step);
     if (rank == ranks_own())
-        astray_explain(t, step, trainer_next_batch(t), batches, error);
+        explain_here(t, step, batches, error);
     ranks_share(error, sizeof *error, rank);
+}
+
+/* --- the average of the weights --- */
+
+/* Adds the current weights: uniformly (tail), or with exponential decay (ema). An EMA warms up:
+ * its decay is smaller in the first steps, so the start is soon forgotten. */
+static void take_average(Trainer *t)
+{
+    const TrainOptions *train = &t->settings.train;
+    double share = (double)t->progress.step / (double)t->steps;
+    if (!t->average || share <= train->average_from)
+        return;
+    double taken = (double)t->progress.averaged++, kept = taken / (taken + 1);
+    if (train->average == AVERAGE_EMA && taken > 0)
+        kept = fmin((1 + taken) / (10 + taken), train->average_decay);
+    const real *weights = t->model.base, old = (real)kept;
+    real *average = t->average;
+    for (size_t i = 0; i < t->model.table.total; i++)
+        average[i] = weights[i] + old * (average[i] - weights[i]);
+}
+
+void trainer_swap_average(Trainer *t)
+{
+    for (size_t i = 0; t->progress.averaged > 0 && i < t->model.table.total; i++) {
+        real held = t->model.base[i];
+        t->model.base[i] = t->average[i];
+        t->average[i] = held;
+    }
 }
 
 /* --- the step --- */
@@ -247,11 +319,6 @@ bool trainer_check_weights(const Trainer *t, Error *error)
                       crc32_z(0, (const Bytef *)t->model.base, bytes), error);
 }
 
-void trainer_swap_average(Trainer *t)
-{
-    average_swap(&t->average, t->model.base);
-}
-
 double trainer_validate(Trainer *t)
 {
     trainer_swap_average(t);
@@ -259,13 +326,4 @@ double trainer_validate(Trainer *t)
                              t->corpus.vocabulary.eos, t->pass.length, t->score_buffer);
     trainer_swap_average(t);
     return score_loss(score);
-}
-
-void trainer_gather(Trainer *t)
-{
-    ranks_collect(t->m, sizeof *t->m, t->shards.bounds);
-    ranks_collect(t->v, sizeof *t->v, t->shards.bounds);
-    if (t->pass.carries)
-        ranks_collect_shares(t->carried, t->pass.states_reals * sizeof *t->carried,
-                             t->shards.count);
 }

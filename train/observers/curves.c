@@ -1,4 +1,4 @@
-#include "train/observers/curves.h"
+#include "train/observers/observers.h"
 #include "eval/runs/runchart.h"
 #include "eval/show/svg.h"
 #include "eval/runs/thin.h"
@@ -8,31 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-void curves_init(Curves *curves, const Trainer *trainer, const RunFolder *folder)
-{
-    const char *slash = strrchr(folder->path, '/');
-    *curves = (Curves){.trainer = trainer,
-                       .log = file_join(folder->path, RUN_LOG),
-                       .picture = file_join(folder->path, "curves.svg"),
-                       .name = memory_copy_text(slash && slash[1] ? slash + 1 : folder->path)};
-}
-
-void curves_free(Curves *curves)
-{
-    free(curves->log);
-    free(curves->picture);
-    free(curves->name);
-    arrfree(curves->rows);
-    *curves = (Curves){0};
-}
-
-Chart curves_chart(const Curves *curves, size_t points)
+Chart curves_chart(const Curves *curves, const RunView *run, size_t points)
 {
     const RunChartAxes axes = {.train = true}; /* loss over epochs */
-    double floor = curves->trainer->corpus.entropy_floor;
-    RunData run = {.name = curves->name, .rows = thin_rows(curves->rows, points)};
-    Chart chart = runchart_make(&run, 1, &run.name, floor > 0 ? floor : (double)NAN, &axes);
-    arrfree(run.rows);
+    double floor = run->corpus->entropy_floor;
+    RunData drawn = {.name = curves->name, .rows = thin_rows(curves->rows, points)};
+    Chart chart = runchart_make(&drawn, 1, &drawn.name, floor > 0 ? floor : (double)NAN, &axes);
+    arrfree(drawn.rows);
     return chart;
 }
 
@@ -50,28 +32,45 @@ static void keep(Curves *curves, const RunLogRow *row)
     curves->rows = fewer;
 }
 
-static bool started(void *self, Error *error)
+static bool started(void *self, const RunView *run, Error *error)
 {
     Curves *curves = self;
+    const char *slash = strrchr(run->folder, '/');
+    char *log = file_join(run->folder, RUN_LOG);
     RunLogRow *rows;
-    if (!runlog_read(curves->log, &rows, error))
-        return false;
-    for (size_t i = 0; i < arrlenu(rows); i++)
+    curves->picture = file_join(run->folder, "curves.svg");
+    curves->name = memory_copy_text(slash && slash[1] ? slash + 1 : run->folder);
+    bool good = runlog_read(log, &rows, error);
+    for (size_t i = 0; good && i < arrlenu(rows); i++)
         keep(curves, &rows[i]);
     arrfree(rows);
-    return true;
+    free(log);
+    return good;
 }
 
-static bool logged(void *self, const RunLogRow *row, Error *error)
+static bool logged(void *self, const RunView *run, Error *error)
 {
     Curves *curves = self;
-    keep(curves, row);
-    if (!row->has_val_loss)
+    keep(curves, &run->row);
+    if (!run->row.has_val_loss)
         return true;
-    Chart chart = curves_chart(curves, POINTS);
+    Chart chart = curves_chart(curves, run, POINTS);
     bool good = svg_write(curves->picture, &chart, curves->name, error);
     runchart_free(&chart);
     return good;
 }
 
-const ObserverCalls curves_calls = {.started = started, .logged = logged};
+static bool ended(void *self, const RunView *run, Error *error)
+{
+    (void)run;
+    (void)error;
+    Curves *curves = self;
+    free(curves->picture);
+    free(curves->name);
+    arrfree(curves->rows);
+    *curves = (Curves){0};
+    return true;
+}
+
+const ObserverCalls curves_calls = {
+    .at = {[RUN_STARTED] = started, [RUN_LOGGED] = logged, [RUN_ENDED] = ended}};

@@ -1,4 +1,4 @@
-#include "train/observers/samples.h"
+#include "train/observers/observers.h"
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/text.h"
@@ -8,18 +8,6 @@
 #include <string.h>
 
 #define MOST_BYTES ((size_t)256 << 20)
-
-void samples_init(Samples *samples, const Trainer *trainer, const char *folder)
-{
-    *samples = (Samples){.trainer = trainer, .path = file_join(folder, "samples.txt")};
-}
-
-void samples_free(Samples *samples)
-{
-    free(samples->path);
-    free(samples->text);
-    *samples = (Samples){0};
-}
 
 /* Cuts off the samples after a step, which will be generated again. */
 static void cut_behind(char *text, size_t step)
@@ -36,10 +24,11 @@ static void cut_behind(char *text, size_t step)
 }
 
 /* A resumed run keeps its earlier samples. */
-static bool started(void *self, Error *error)
+static bool started(void *self, const RunView *run, Error *error)
 {
     Samples *samples = self;
-    size_t size, step = samples->trainer->progress.step;
+    size_t size, step = run->progress->step;
+    samples->path = file_join(run->folder, "samples.txt");
     if (step == 0 || !file_exists(samples->path))
         return true;
     if (!file_read(samples->path, MOST_BYTES, &samples->text, &size, error))
@@ -48,11 +37,12 @@ static bool started(void *self, Error *error)
     return file_replace_text(samples->path, samples->text, error);
 }
 
-static bool sampled(void *self, const SampleNews *news, Error *error)
+static bool sampled(void *self, const RunView *run, Error *error)
 {
     Samples *samples = self;
-    text_append(&samples->text, "# step %zu, epoch %.4g\n", news->step, news->epoch);
-    for (const char *line = news->text; *line;) {
+    size_t step = run->progress->step;
+    text_append(&samples->text, "# step %zu, epoch %.4g\n", step, view_epochs(run, step));
+    for (const char *line = run->sample; *line;) {
         size_t length = strcspn(line, "\n");
         text_append(&samples->text, "%s%.*s\n", *line == '#' ? " " : "", (int)length, line);
         line += length + (line[length] == '\n');
@@ -60,4 +50,16 @@ static bool sampled(void *self, const SampleNews *news, Error *error)
     return file_replace_text(samples->path, samples->text, error);
 }
 
-const ObserverCalls samples_calls = {.started = started, .sampled = sampled};
+static bool ended(void *self, const RunView *run, Error *error)
+{
+    (void)run;
+    (void)error;
+    Samples *samples = self;
+    free(samples->path);
+    free(samples->text);
+    *samples = (Samples){0};
+    return true;
+}
+
+const ObserverCalls samples_calls = {
+    .at = {[RUN_STARTED] = started, [RUN_SAMPLED] = sampled, [RUN_ENDED] = ended}};

@@ -1,10 +1,10 @@
-#include "train/observers/watch.h"
+#include "train/observers/observers.h"
 #include "eval/runs/runchart.h"
+#include "eval/show/columns.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/phase.h"
 #include "src/text.h"
-#include "src/memory.h"
 #include "train/observers/fullscreen.h"
 
 #include <math.h>
@@ -13,24 +13,12 @@
 #define REDRAW_SECONDS 0.25
 #define MOST_MESSAGES  ((size_t)100) /* more than any terminal shows */
 
-void watch_init(Watch *watch, const Trainer *trainer, const RunFolder *folder,
-                const Curves *curves)
+bool watch_check(const SessionOptions *session, Error *error)
 {
-    *watch = (Watch){.trainer = trainer,
-                     .folder = folder,
-                     .curves = curves,
-                     .pace = pace_start(&trainer->progress),
-                     .drawn = -INFINITY};
-}
-
-void watch_free(Watch *watch)
-{
-    for (size_t i = 0; i < arrlenu(watch->messages); i++)
-        free(watch->messages[i]);
-    arrfree(watch->messages);
-    free(watch->sample);
-    free(watch->sample_title);
-    *watch = (Watch){0};
+    if (session->watch && !fullscreen_is_possible())
+        return error_set(error, "--watch needs a terminal to draw on, and standard error is "
+                                "none; leave --watch out");
+    return true;
 }
 
 /* --- building a page: lines that fit its size --- */
@@ -46,21 +34,14 @@ static void add_line(Page *page, const char *text)
     arrput(page->lines, line);
 }
 
-/* Adds items with gaps between, on as many lines as needed, and frees them. */
-static void add_items(Page *page, char **items, size_t count)
+/* Adds the lines of a text of items, and frees it. */
+static void add_items(Page *page, char *text)
 {
-    char *line = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (line && text_columns(line) + 3 + text_columns(items[i]) > page->look.columns) {
-            add_line(page, line);
-            free(line);
-            line = NULL;
-        }
-        text_append(&line, "%s%s", line ? "   " : "", items[i]);
-        free(items[i]);
-    }
-    add_line(page, line);
-    free(line);
+    char **lines = words_filled(text, page->look.columns);
+    for (size_t i = 0; i < arrlenu(lines); i++)
+        add_line(page, lines[i]);
+    text_lines_free(lines);
+    free(text);
 }
 
 static void add_title(Page *page, const char *title)
@@ -79,65 +60,35 @@ static void add_title(Page *page, const char *title)
     free(text);
 }
 
-/* Adds a text of several lines, wrapped at blanks, up to `most` lines. */
-static void add_folded(Page *page, const char *text, size_t most)
-{
-    size_t end = arrlenu(page->lines) + most;
-    while (*text && arrlenu(page->lines) < end) {
-        size_t length = strcspn(text, "\n");
-        char *line = text_format("%.*s", (int)length, text);
-        char *safe = terminal_safe_name(line, SIZE_MAX, page->look.utf8);
-        char **lines = text_wrap(*safe ? safe : "\n", page->look.columns);
-        for (size_t i = 0; i < arrlenu(lines) && arrlenu(page->lines) < end; i++)
-            arrput(page->lines, memory_copy_text(lines[i]));
-        text_lines_free(lines);
-        free(safe);
-        free(line);
-        text += length + (text[length] == '\n');
-    }
-}
-
 /* --- its sections --- */
 
 static void add_bar(Page *page, double share)
 {
     enum { AROUND = 8 }; /* the ends of the bar, and " 100 %" */
-    char *text = NULL;
-    if (page->look.columns > AROUND)
-        words_append_bar(&text, share, page->look.columns - AROUND);
+    size_t columns = page->look.columns;
+    char *text = columns > AROUND ? words_bar(share, columns - AROUND) : NULL;
     text_append(&text, "%3.0f %%", floor(100 * share));
     add_line(page, text);
     free(text);
 }
 
-static void add_numbers(Page *page, const Watch *watch)
+static void add_numbers(Page *page, const RunView *run)
 {
-    const Trainer *t = watch->trainer;
-    const Progress *progress = &t->progress;
-    char *epoch = NULL;
-    words_append_epoch(&epoch, t);
-    char *items[] = {epoch,
-                     text_format("loss %.4f (smoothed)", watch->smoothed_loss),
-                     text_format("%.1fk tokens/s", pace_speed(&watch->pace, progress) / 1000),
-                     text_format("%s left", text_duration(pace_left(&watch->pace, t)).text),
-                     text_format("%s elapsed", text_duration(progress->seconds).text),
-                     text_format("step %zu/%zu", progress->step, t->steps),
-                     text_format("lr %.2e", watch->step.lr),
-                     text_format("gradient norm %.2f", watch->step.gradient_norm),
-                     text_format("memory %.0f MB", memory_peak_megabytes())};
-    add_items(page, items, sizeof items / sizeof *items);
-    if (progress->last_step == 0)
-        return;
-    char *validation[] = {
-        text_format("validation %.4f", progress->last_loss),
-        text_format("perplexity %s", text_perplexity(exp(progress->last_loss)).text),
-        text_format("best %.4f after step %zu", progress->best_loss, progress->best_step)};
-    add_items(page, validation, sizeof validation / sizeof *validation);
+    const Progress *progress = run->progress;
+    char *text = words_of_step(run);
+    text_append(&text, "  %s elapsed  memory %.0f MB", text_duration(progress->seconds).text,
+                memory_peak_megabytes());
+    add_items(page, text);
+    if (progress->last_step > 0)
+        add_items(page, text_format("validation %.4f  perplexity %s  best %.4f after step %zu",
+                                    progress->last_loss,
+                                    text_perplexity(exp(progress->last_loss)).text,
+                                    progress->best_loss, progress->best_step));
 }
 
-static void add_chart(Page *page, const Watch *watch, size_t rows)
+static void add_chart(Page *page, const Watch *watch, const RunView *run, size_t rows)
 {
-    Chart chart = curves_chart(watch->curves, 4 * page->look.columns);
+    Chart chart = curves_chart(watch->curves, run, 4 * page->look.columns);
     chart.columns = page->look.columns;
     chart.rows = rows;
     chart.utf8 = page->look.utf8;
@@ -157,11 +108,13 @@ static size_t clamp(size_t value, size_t low, size_t high)
 
 static void add_sample(Page *page, const Watch *watch, size_t rows)
 {
-    size_t end = arrlenu(page->lines) + rows;
-    add_title(page, watch->sample_title);
-    add_folded(page, watch->sample, rows - 1);
-    while (arrlenu(page->lines) < end) /* sections below keep their place */
-        add_line(page, "");
+    char **lines = text_wrap(watch->sample, page->look.columns);
+    char *title = text_format("Sample after step %zu", watch->sample_step);
+    add_title(page, title);
+    free(title);
+    for (size_t i = 0; i + 1 < rows; i++) /* sections below keep their place */
+        add_line(page, i < arrlenu(lines) ? lines[i] : "");
+    text_lines_free(lines);
 }
 
 static void add_messages(Page *page, const Watch *watch, size_t rows)
@@ -174,7 +127,7 @@ static void add_messages(Page *page, const Watch *watch, size_t rows)
 
 /* The lower sections take a share of the rows, the curves the rest. If that is too little for
  * the curves, the sample is dropped first, then the messages. */
-static void add_sections(Page *page, const Watch *watch)
+static void add_sections(Page *page, const Watch *watch, const RunView *run)
 {
     enum { LEAST = 2 }; /* of a section: its title and a line */
     size_t total = page->look.rows, used = arrlenu(page->lines);
@@ -188,30 +141,27 @@ static void add_sections(Page *page, const Watch *watch)
     if (rest < of_chart + messages)
         messages = rest - of_chart;
     if (chart)
-        add_chart(page, watch, rest - sample - messages);
+        add_chart(page, watch, run, rest - sample - messages);
     if (sample >= LEAST)
         add_sample(page, watch, sample);
     if (messages >= LEAST)
         add_messages(page, watch, messages);
 }
 
-static void draw(Watch *watch)
+static void draw(Watch *watch, const RunView *run)
 {
-    const Progress *progress = &watch->trainer->progress;
     Page page = {.look = fullscreen_look()};
-    add_title(&page, watch->folder->path);
-    if (progress->step > 0)
-        add_bar(&page, (double)progress->step / (double)watch->trainer->steps);
-    if (watch->step.tokens > 0)
-        add_numbers(&page, watch);
+    add_title(&page, run->folder);
+    if (run->progress->step > 0)
+        add_bar(&page, (double)run->progress->step / (double)run->steps);
+    if (run->last.tokens > 0)
+        add_numbers(&page, run);
     add_line(&page, "");
-    add_sections(&page, watch);
+    add_sections(&page, watch, run);
     while (arrlenu(page.lines) > page.look.rows)
         free(arrpop(page.lines));
     fullscreen_draw(page.lines);
-    for (size_t i = 0; i < arrlenu(page.lines); i++)
-        free(page.lines[i]);
-    arrfree(page.lines);
+    text_lines_free(page.lines);
     watch->drawn = clock_seconds();
 }
 
@@ -227,54 +177,49 @@ static void add_message(Watch *watch, char *text)
     arrput(watch->messages, text);
 }
 
-static bool started(void *self, Error *error)
+static bool started(void *self, const RunView *run, Error *error)
 {
     Watch *watch = self;
-    const Trainer *t = watch->trainer;
-    size_t step = t->progress.step;
+    size_t step = run->progress->step;
     if (!fullscreen_enter(error))
         return false;
     add_message(watch,
                 text_format("%zu parameters, %zu training tokens; Ctrl-C saves and stops",
-                            t->model.table.parameters, t->corpus.train.count));
+                            run->model->table.parameters, run->corpus->train.count));
     if (step > 0)
         add_message(watch, text_format("continues after step %zu", step));
-    draw(watch);
+    draw(watch, run);
     return true;
 }
 
-static bool stepped(void *self, const StepNews *news, Error *error)
+static bool stepped(void *self, const RunView *run, Error *error)
 {
     (void)error;
-    Watch *watch = self;
-    watch->step = *news->step;
-    watch->smoothed_loss = news->smoothed_loss;
+    const Watch *watch = self;
     if (fullscreen_is_stale() || clock_seconds() - watch->drawn >= REDRAW_SECONDS)
-        draw(watch);
+        draw(self, run);
     return true;
 }
 
-static bool validated(void *self, const ValidationNews *news, Error *error)
+static bool validated(void *self, const RunView *run, Error *error)
 {
     (void)error;
-    Watch *watch = self;
-    const Progress *progress = &watch->trainer->progress;
-    char *text = text_format("%s  epoch %.4g  step %zu  train %.4f  validation %.4f%s",
-                             text_duration(progress->seconds).text,
-                             trainer_epoch(watch->trainer, progress->step), progress->step,
-                             news->train_loss, progress->last_loss, news->best ? "  best" : "");
-    add_message(watch, text);
+    const Progress *progress = run->progress;
+    add_message(self,
+                text_format("%s  epoch %.4g  step %zu  train %.4f  validation %.4f%s",
+                            text_duration(progress->seconds).text,
+                            view_epochs(run, progress->step), progress->step, run->train_loss,
+                            progress->last_loss, run->best ? "  best" : ""));
     return true;
 }
 
-static bool sampled(void *self, const SampleNews *news, Error *error)
+static bool sampled(void *self, const RunView *run, Error *error)
 {
     (void)error;
     Watch *watch = self;
     free(watch->sample);
-    free(watch->sample_title);
-    watch->sample = memory_copy_text(news->text);
-    watch->sample_title = text_format("Sample after step %zu", news->step);
+    watch->sample = memory_copy_text(run->sample);
+    watch->sample_step = run->progress->step;
     return true;
 }
 
@@ -283,17 +228,20 @@ static void warned(void *self, const char *text)
     add_message(self, memory_copy_text(text));
 }
 
-static bool ended(void *self, Error *error)
+static bool ended(void *self, const RunView *run, Error *error)
 {
-    (void)self;
+    (void)run;
     (void)error;
+    Watch *watch = self;
     fullscreen_leave();
+    text_lines_free(watch->messages);
+    free(watch->sample);
     return true;
 }
 
-const ObserverCalls watch_calls = {.started = started,
-                                   .stepped = stepped,
-                                   .validated = validated,
-                                   .sampled = sampled,
-                                   .warned = warned,
-                                   .ended = ended};
+const ObserverCalls watch_calls = {.at = {[RUN_STARTED] = started,
+                                          [RUN_STEPPED] = stepped,
+                                          [RUN_VALIDATED] = validated,
+                                          [RUN_SAMPLED] = sampled,
+                                          [RUN_ENDED] = ended},
+                                   .warned = warned};

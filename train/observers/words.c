@@ -1,39 +1,58 @@
-#include "train/observers/words.h"
+#include "src/containers.h"
 #include "src/text.h"
+#include "train/observers/observers.h"
 
 #include <math.h>
+#include <string.h>
 
-Pace pace_start(const Progress *progress)
+char *words_of_step(const RunView *run)
 {
-    return (Pace){progress->seconds, progress->training_seconds, progress->step,
-                  progress->tokens};
+    const Progress *progress = run->progress;
+    double epochs = view_epochs(run, run->steps);
+    char *text = text_format("epoch %.2f/%.*f  loss %.4f  %.1fk tokens/s  %s left  step %zu/%zu"
+                             "  lr %.2e  grad norm %.2f",
+                             view_epochs(run, progress->step), epochs == floor(epochs) ? 0 : 2,
+                             epochs, run->smoothed_loss, run->tokens_per_second / 1000,
+                             text_duration(run->seconds_left).text, progress->step, run->steps,
+                             run->last.lr, run->last.gradient_norm);
+    return text;
 }
 
-double pace_speed(const Pace *pace, const Progress *progress)
+char **words_filled(const char *text, size_t width)
 {
-    return (double)(progress->tokens - pace->tokens) /
-           (progress->training_seconds - pace->training_seconds);
+    char **lines = NULL;
+    while (*text) {
+        const char *end = strstr(text, "  ");
+        int length = (int)(end ? (size_t)(end - text) : strlen(text));
+        char *item = text_format("%.*s", length, text);
+        if (lines && text_columns(arrlast(lines)) + 2 + text_columns(item) <= width) {
+            text_append(&arrlast(lines), "  %s", item);
+            free(item);
+        } else {
+            arrput(lines, item);
+        }
+        text = end ? end + 2 : "";
+    }
+    return lines;
 }
 
-double pace_left(const Pace *pace, const Trainer *trainer)
+char *words_indented(const char *text)
 {
-    const Progress *progress = &trainer->progress;
-    return (progress->seconds - pace->seconds) / (double)(progress->step - pace->step) *
-           (double)(trainer->steps - progress->step);
+    char *indented = memory_copy_text("");
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        text_append(&indented, "    %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    return indented;
 }
 
-void words_append_epoch(char **text, const Trainer *trainer)
-{
-    double epochs = trainer_epoch(trainer, trainer->steps);
-    text_append(text, epochs == floor(epochs) ? "epoch %.2f/%.0f" : "epoch %.2f/%.2f",
-                trainer_epoch(trainer, trainer->progress.step), epochs);
-}
-
-void words_append_bar(char **text, double share, size_t columns)
+char *words_bar(double share, size_t columns)
 {
     size_t full = (size_t)(share * (double)columns);
-    text_append(text, "[");
+    char *text = text_format("[");
     for (size_t i = 0; i < columns; i++)
-        text_append(text, i < full ? "=" : i == full ? ">" : " ");
-    text_append(text, "] ");
+        text_append(&text, i < full ? "=" : i == full ? ">" : " ");
+    text_append(&text, "] ");
+    return text;
 }

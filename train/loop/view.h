@@ -1,0 +1,70 @@
+/* What a training run shows of itself, to be read only: for the screen, the log, the curves and
+ * the run directory. The trainer fills it, and the loop keeps it up to date. */
+#ifndef LINNET_VIEW_H
+#define LINNET_VIEW_H
+
+#include "data/corpus.h"
+#include "eval/runs/runlog.h"
+#include "models/model.h"
+#include "train/loop/options.h"
+
+/* The progress of a run. Resuming needs only this, the settings and the tensors. Except for
+ * times it is a function of the settings and the step. */
+typedef struct Progress {
+    size_t step;             /* steps done */
+    size_t tokens;           /* trained on */
+    double seconds;          /* in total, including validation and saving */
+    double training_seconds; /* of these, in the steps of this session */
+    double best_loss;        /* best validation loss; infinite before the first */
+    size_t best_step;
+    double last_loss; /* of the latest validation */
+    size_t last_step; /* step of the latest validation; 0: none yet */
+    size_t stale;     /* validations without improvement */
+    double log_nats;  /* training loss and tokens since the last row of the log */
+    size_t log_tokens;
+    double round_nats; /* likewise since the last validation */
+    size_t round_tokens;
+    size_t averaged;       /* steps whose weights are in the average */
+    size_t skipped;        /* steps skipped for NaN or infinity */
+    size_t skipped_in_row; /* of these, the latest uninterrupted run */
+} Progress;
+
+/* The result of one step. */
+typedef struct Step {
+    double nats;
+    size_t tokens;
+    double gradient_norm, lr;
+} Step;
+
+typedef struct RunView {
+    const Settings *settings;
+    const Model *model;
+    const Corpus *corpus;
+    const Progress *progress;
+    const char *folder;            /* the path of the run directory */
+    size_t steps, steps_per_epoch; /* of the whole run */
+    size_t memory;                 /* bytes that training needs */
+
+    /* After a step. */
+    Step last;
+    double smoothed_loss;     /* exponential moving average of the training loss, unbiased */
+    double tokens_per_second; /* of this session, without validation and saving */
+    double seconds_left;      /* with validation and saving at the rate of this session */
+    bool logs;                /* a row of the log follows */
+
+    /* After a validation, whose loss is in the progress. */
+    double train_loss; /* mean since the validation before; NAN if no step was taken */
+    bool best;
+
+    RunLogRow row;      /* the last row of the log */
+    const char *sample; /* the last text that the model generated: UTF-8 without control
+                         * characters but line ends, the last at its end */
+} RunView;
+
+/* Converts steps to epochs, with the fraction. */
+static inline double view_epochs(const RunView *run, size_t steps)
+{
+    return (double)steps / (double)run->steps_per_epoch;
+}
+
+#endif
