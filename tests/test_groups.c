@@ -2,7 +2,7 @@
  * sentences and a Markdown table. */
 #include "eval/runs/differences.h"
 #include "eval/runs/groups.h"
-#include "eval/compare/markdown.h"
+#include "eval/runs/results.h"
 #include "eval/show/palette.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -377,7 +377,9 @@ static char *markdown_of(const RunData *runs, size_t count, char *const *names, 
     FILE *stream = open_memstream(&text, &size);
     RunGroup *groups = groups_make(runs, count, true);
     groups_score(groups, scored ? rundata_shared_test(runs, count) : NULL);
-    compare_print_markdown(stream, groups, names);
+    Table table = results_for_markdown(groups, names);
+    table_print(stream, &table, TABLE_MARKDOWN, 0);
+    table_free(&table);
     fclose(stream);
     groups_free(groups);
     return text;
@@ -390,11 +392,6 @@ static void check_markdown(const RunData *runs, size_t count, bool scored, const
     ck_assert_str_eq(text, expected);
     free(text);
 }
-
-/* The line below the table, if there are scores. */
-#define INTERVALS                                                                     \
-    "\n± and brackets: 95 % confidence intervals of the mean over seeds and of the " \
-    "difference.\n"
 
 /* Two seeds whose confidence interval is +-0.01 nats: +-1.01 at a perplexity of 100. For the
  * difference of two such groups it is 4.30265 sqrt(2) times the deviation of one seed. */
@@ -422,7 +419,7 @@ START_TEST(test_markdown)
         "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | +10.0 % (+9.5 to +10.5) | 12.9k | 1:01:01 "
         "|\n"
         "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | -39.3 % | 12.9k | 1:01:01 "
-        "|\n" INTERVALS);
+        "|\n");
     arrpop(runs[2].scores); /* so that the second group has no score */
     runs[2].peak_mb = 75;
     check_markdown(
@@ -434,7 +431,7 @@ START_TEST(test_markdown)
         "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | - | - | 12.9k | 1:01:01 | 75 |\n"
         "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | 121.31 | -39.3 % | 12.9k | 1:01:01 | "
         "- "
-        "|\n" INTERVALS);
+        "|\n");
     check_markdown(runs, 1, false,
                    "| run | attn | params | validation | tokens/s | time |\n"
                    "|---|---|---:|---:|---:|---:|\n"

@@ -1,11 +1,11 @@
 #include "eval/compare/show.h"
 #include "eval/compare/data.h"
-#include "eval/runs/differences.h"
-#include "eval/compare/markdown.h"
-#include "eval/runs/notes.h"
-#include "eval/compare/table.h"
-#include "eval/show/svg.h"
+#include "eval/compare/notes.h"
 #include "eval/page/report.h"
+#include "eval/runs/differences.h"
+#include "eval/runs/results.h"
+#include "eval/show/columns.h"
+#include "eval/show/svg.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/program.h"
@@ -59,12 +59,12 @@ static void free_names(char **names, size_t count)
 }
 
 /* Reads the list of --reach, before anything else is done. */
-static CompareReach *read_reach(const char *list)
+static ResultsReach *read_reach(const char *list)
 {
-    CompareReach *reach = NULL;
+    ResultsReach *reach = NULL;
     char *copy = memory_copy_text(list ? list : ""), *rest = copy;
     for (char *word; list && (word = strsep(&rest, ","));) {
-        CompareReach one;
+        ResultsReach one;
         int length = snprintf(one.title, sizeof one.title, "to %s", word);
         if (!text_to_double(word, &one.loss) || (size_t)length >= sizeof one.title)
             die_usage("--reach: '%.40s' is not a number; give losses, such as 5.0,4.9", word);
@@ -113,22 +113,11 @@ typedef struct Comparison {
     size_t count;
     const RunGroup *groups;
     char **names; /* of the groups, safe to print */
-    const CompareReach *reach;
+    const ResultsReach *reach;
     const RunScore *test; /* the protocol of the test perplexities; NULL: there are none */
     double entropy;       /* of the corpus that all groups share, else NaN */
     bool utf8;
 } Comparison;
-
-/* The groups from first on whose losses compare, as an stb_ds array that borrows theirs. */
-static RunGroup *section_from(const RunGroup *groups, size_t first)
-{
-    RunGroup *section = NULL;
-    for (size_t g = first;
-         g < arrlenu(groups) && groups_same_scale(groups[first].runs[0], groups[g].runs[0]);
-         g++)
-        arrput(section, groups[g]);
-    return section;
-}
 
 /* Calls show for each corpus in turn, with its heading, or NULL if there is only one. */
 typedef void (*ShowSection)(const Comparison *section, const char *heading,
@@ -140,7 +129,7 @@ static void for_each_corpus(const Comparison *all, ShowSection show,
     size_t next = 0;
     while (next < arrlenu(all->groups)) {
         Comparison section = *all;
-        RunGroup *groups = section_from(all->groups, next);
+        RunGroup *groups = groups_section(all->groups, next);
         char *heading = NULL;
         if (arrlenu(groups) < arrlenu(all->groups)) {
             char *name = groups_scale_name(groups[0].runs[0], all->runs, all->count);
@@ -159,20 +148,37 @@ static void for_each_corpus(const Comparison *all, ShowSection show,
 
 static Chart chart_of(const Comparison *section, const CompareSettings *settings)
 {
-    return runchart_groups(section->groups, section->names, section->entropy, &settings->axes);
+    return runchart_make(section->groups, section->names, section->entropy, &settings->axes);
+}
+
+/* The most seeds that a group has. */
+static size_t most_seeds(const RunGroup *groups)
+{
+    size_t most = 0;
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        most = arrlenu(groups[g].runs) > most ? arrlenu(groups[g].runs) : most;
+    return most;
+}
+
+/* How the test perplexities were measured, "" if there are none; the caller's. */
+static char *protocol_of(const Comparison *section)
+{
+    return section->test ? score_protocol_text(section->test) : memory_copy_text("");
 }
 
 /* What the numbers mean, wrapped at the width; the caller frees it. */
 static char *meaning(const Comparison *section, size_t width)
 {
-    char *text = memory_copy_text("");
-    compare_append_protocol(&text, section->test, width);
+    char *text = memory_copy_text(""), *protocol = protocol_of(section);
+    if (*protocol)
+        columns_append_sentence(&text, protocol, "", width);
+    free(protocol);
     differences_append(&text, section->groups, section->names, width);
     if (!isnan(section->entropy)) {
         char *floor = text_format(
             "Entropy of the corpus, a lower bound of the loss: %.6g nats per token.",
             section->entropy);
-        compare_append_sentence(&text, floor, "", width);
+        columns_append_sentence(&text, floor, "", width);
         free(floor);
     }
     return text;
@@ -183,15 +189,12 @@ static void print_section(const Comparison *section, const char *heading,
                           const CompareSettings *settings)
 {
     size_t width = settings->width > 0 ? settings->width : terminal_width(STDOUT_FILENO);
-    const CompareTable table = {.groups = section->groups,
-                                .names = section->names,
-                                .reach = section->reach,
-                                .width = width,
-                                .utf8 = section->utf8};
+    Table table = results_for_terminal(section->groups, section->names, section->reach);
     char *sentences = meaning(section, width);
     if (heading)
         printf("%s%s\n", section->groups[0].runs[0] == section->runs ? "" : "\n", heading);
-    compare_print_table(&table);
+    table_print(stdout, &table, TABLE_TERMINAL, width);
+    table_free(&table);
     Chart chart = chart_of(section, settings);
     print_chart(chart, width,
                 chart_height(settings, arrlenu(section->groups) + lines_of(sentences)),
@@ -205,14 +208,21 @@ static void print_markdown(const Comparison *section, const char *heading,
                            const CompareSettings *settings)
 {
     (void)settings;
-    char *protocol = memory_copy_text("");
-    compare_append_protocol(&protocol, section->test, SIZE_MAX);
+    char *protocol = protocol_of(section);
     if (heading) {
-        fputs(section->groups[0].runs[0] == section->runs ? "" : "\n", stdout);
-        compare_print_markdown_heading(stdout, heading);
+        char *escaped = NULL;
+        table_append_markdown(&escaped, heading);
+        printf("%s### %s\n\n", section->groups[0].runs[0] == section->runs ? "" : "\n",
+               escaped);
+        free(escaped);
     }
-    compare_print_markdown(stdout, section->groups, section->names);
-    printf("%s%s", *protocol ? "\n" : "", protocol);
+    Table table = results_for_markdown(section->groups, section->names);
+    table_print(stdout, &table, TABLE_MARKDOWN, SIZE_MAX);
+    table_free(&table);
+    if (most_seeds(section->groups) > 1)
+        puts("\n± and brackets: 95 % confidence intervals of the mean over seeds and of the "
+             "difference.");
+    printf("%s%s%s", *protocol ? "\n" : "", protocol, *protocol ? "\n" : "");
     free(protocol);
 }
 
@@ -233,15 +243,6 @@ static void print_one(const Comparison *all, const CompareSettings *settings)
         for_each_corpus(all, print_section, settings);
     }
     fflush(stdout);
-}
-
-/* The most seeds that a group has. */
-static size_t most_seeds(const RunGroup *groups)
-{
-    size_t most = 0;
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        most = arrlenu(groups[g].runs) > most ? arrlenu(groups[g].runs) : most;
-    return most;
 }
 
 /* One picture shows one corpus: the first. */
@@ -283,7 +284,7 @@ static void write_page(const char *path, const Comparison *all)
 
 void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
 {
-    CompareReach *reach = read_reach(settings->reach);
+    ResultsReach *reach = read_reach(settings->reach);
     RunGroup *groups = groups_make(runs, count, settings->group);
     const RunScore *test = rundata_shared_test(runs, count);
     groups_identify(groups, runs);
@@ -302,8 +303,8 @@ void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
         for_each_corpus(&all, write_svg, settings);
     if (settings->html)
         write_page(settings->html, &all);
-    compare_print_notes(runs, count, names);
-    compare_print_group_notes(groups, of_groups);
+    notes_print_on_runs(runs, count, names);
+    notes_print_on_groups(groups, of_groups);
     free_names(names, count);
     free_names(of_groups, arrlenu(groups));
     groups_free(groups);

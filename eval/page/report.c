@@ -1,10 +1,11 @@
 #include "eval/page/report.h"
-#include "eval/runs/runchart.h"
-#include "eval/runs/differences.h"
-#include "eval/show/markup.h"
 #include "eval/page/report_parts.h"
+#include "eval/runs/differences.h"
+#include "eval/runs/results.h"
+#include "eval/runs/runchart.h"
+#include "eval/show/markup.h"
+#include "eval/show/palette.h"
 #include "eval/show/svg.h"
-#include "eval/runs/thin.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/text.h"
@@ -23,18 +24,12 @@ static bool has_many_rows(const Report *report)
     return false;
 }
 
-/* "2.08M" */
-static void append_size(char **text, size_t parameters)
+size_t report_corpus_of(const Report *report, size_t run)
 {
-    const double million = 1e6, thousand = 1e3;
-    double value = (double)parameters;
-    text_append(text,
-                value >= million    ? "%.3gM"
-                : value >= thousand ? "%.3gk"
-                                    : "%.0f",
-                value >= million    ? value / million
-                : value >= thousand ? value / thousand
-                                    : value);
+    size_t corpus = 0;
+    for (size_t r = 1; r <= run; r++)
+        corpus += !groups_same_scale(&report->runs[r - 1], &report->runs[r]);
+    return corpus;
 }
 
 /* The day of the last row that any run logged, such as "2026-11-23". */
@@ -68,17 +63,8 @@ static void append_corpora(char **text, const Report *report)
 /* "softmax and linear on ptb.txt"; "5 models on ptb.txt". */
 static char *make_title(const Report *report)
 {
-    enum { MOST_NAMES = 3 };
-    const size_t count = arrlenu(report->groups);
     char *title = memory_copy_text("");
-    if (count > MOST_NAMES)
-        text_append(&title, "%zu models", count);
-    for (size_t g = 0; count <= MOST_NAMES && g < count; g++)
-        text_append(&title, "%s%s",
-                    g == 0          ? ""
-                    : g + 1 < count ? ", "
-                                    : " and ",
-                    report->groups[g].name);
+    groups_append_names(&title, report->groups);
     append_corpora(&title, report);
     return title;
 }
@@ -87,34 +73,29 @@ static char *make_title(const Report *report)
 static char *make_facts(const Report *report)
 {
     size_t low = SIZE_MAX, high = 0;
-    char *facts = memory_copy_text("");
     for (size_t r = 0; r < report->count; r++) {
         size_t parameters = report->runs[r].parameters;
         low = parameters < low ? parameters : low;
         high = parameters > high ? parameters : high;
     }
-    if (low > 0) {
-        append_size(&facts, low);
-        if (low < high) {
-            text_append(&facts, " to ");
-            append_size(&facts, high);
-        }
-        text_append(&facts, " parameters, ");
-    }
-    text_append(&facts, "%zu run%s", report->count, report->count == 1 ? "" : "s");
+    char *facts = memory_copy_text(""), *of_low = results_amount((double)low),
+         *of_high = results_amount((double)high);
+    if (low > 0)
+        text_append(&facts, low < high ? "%s to %s parameters, " : "%s parameters, ", of_low,
+                    of_high);
+    text_append(&facts, "%zu run%s", report->count, text_plural(report->count));
     append_date(&facts, report);
+    free(of_low);
+    free(of_high);
     return facts;
 }
 
 /* Which model is best, for each corpus. */
 static void print_verdicts(FILE *out, const Report *report)
 {
-    for (size_t g = 0, end; g < arrlenu(report->groups); g = end) {
-        RunGroup *section = NULL;
-        for (end = g; end < arrlenu(report->groups) &&
-                      groups_same_scale(report->groups[g].runs[0], report->groups[end].runs[0]);
-             end++)
-            arrput(section, report->groups[end]);
+    size_t next = 0;
+    while (next < arrlenu(report->groups)) {
+        RunGroup *section = groups_section(report->groups, next);
         char *verdict = differences_verdict(section);
         if (verdict) {
             fputs("<p class=\"verdict\">", out);
@@ -127,6 +108,7 @@ static void print_verdicts(FILE *out, const Report *report)
             markup_print(out, verdict);
             fputs("</p>\n", out);
         }
+        next += arrlenu(section);
         free(verdict);
         arrfree(section);
     }
@@ -143,7 +125,7 @@ static void print_head(FILE *out, const Report *report)
                  "<title>");
     markup_print(out, title);
     fprintf(out, "</title>\n<style>\n%s", page_report_css);
-    report_print_colours(out);
+    palette_print_variables(out);
     fputs("</style>\n</head>\n<body>\n", out);
     free(title);
 }
@@ -163,17 +145,12 @@ static void print_header(FILE *out, const Report *report)
     free(facts);
 }
 
-/* The validation curves for those who read without scripts; of rows that a picture has room
- * for. */
+/* The validation curves for those who read without scripts. */
 static void print_still(FILE *out, const Report *report)
 {
     const RunChartAxes axes = {0};
-    RunData *runs = memory_take(report->count, sizeof *runs, "the picture");
-    for (size_t r = 0; r < report->count; r++) {
-        runs[r] = report->runs[r];
-        runs[r].rows = thin_rows(runs[r].rows, REPORT_POINTS);
-    }
-    Chart chart = runchart_make(runs, report->count, report->names, NAN, &axes);
+    RunGroup *each = groups_make(report->runs, report->count, false);
+    Chart chart = runchart_make(each, report->names, NAN, &axes);
     fputs("<div id=\"still\" class=\"still\">\n", out);
     if (chart.series_count > 0)
         svg_print(out, &chart, "Validation loss");
@@ -181,9 +158,7 @@ static void print_still(FILE *out, const Report *report)
         fputs("<p>No run has a validation loss yet.</p>\n", out);
     fputs("</div>\n", out);
     runchart_free(&chart);
-    for (size_t r = 0; r < report->count; r++)
-        arrfree(runs[r].rows);
-    free(runs);
+    groups_free(each);
 }
 
 static void print_page(FILE *out, const void *content)
@@ -205,7 +180,7 @@ static void print_page(FILE *out, const void *content)
     report_print_settings(out, report);
     report_print_samples(out, report);
     fprintf(out, "</main>\n<footer>Made by linnet %s.</footer>\n", LINNET_VERSION);
-    fputs("<script type=\"application/json\" id=\"data\">", out);
+    fputs("<script type=\"application/json\" id=\"data\">\n", out);
     report_print_data(out, report);
     fprintf(out,
             "</script>\n<script>\n'use strict';\n(function () {\n%s%s%s})();\n</script>\n"

@@ -7,7 +7,15 @@
 #ifndef LINNET_REPORT_H
 #define LINNET_REPORT_H
 
-#include "eval/page/look.h"
+#include "eval/runs/groups.h"
+
+/* Borrows all that it points to. */
+typedef struct Report {
+    const RunData *runs; /* those of one corpus together */
+    size_t count;
+    char *const *names;     /* of the runs; no two are the same */
+    const RunGroup *groups; /* an array of stb_ds */
+} Report;
 
 /* Writes the page, whole or not at all. Samples come from the runs' checkpoints, if there are
  * any. */

@@ -2,7 +2,7 @@
 #ifndef LINNET_REPORT_PARTS_H
 #define LINNET_REPORT_PARTS_H
 
-#include "eval/page/look.h"
+#include "eval/page/report.h"
 
 #include <stdio.h>
 
@@ -12,6 +12,9 @@ extern const char page_report_html[], page_report_css[], page_curves_js[], page_
 
 /* Curves with more points are thinned; a screen has fewer columns. */
 enum { REPORT_POINTS = 4000 };
+
+/* The number of the corpus of a run, counted in the order of the runs. */
+size_t report_corpus_of(const Report *report, size_t run);
 
 /* The curves as JSON, for the script. */
 void report_print_data(FILE *out, const Report *report);

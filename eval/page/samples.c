@@ -1,10 +1,13 @@
 /* Samples of the runs' models: one made for the page, and those written during training. */
-#include "eval/page/excerpt.h"
-#include "models/loaded.h"
-#include "eval/show/markup.h"
 #include "eval/page/report_parts.h"
+#include "eval/show/markup.h"
+#include "eval/show/palette.h"
+#include "eval/show/writer.h"
+#include "models/generator.h"
+#include "models/loaded.h"
 #include "src/file.h"
 #include "src/memory.h"
+#include "src/random.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +40,38 @@ static void print_missing(FILE *out, const Error *why)
     fputs("</p>\n", out);
 }
 
+static void write_tokens(Writer *writer, const Model *model)
+{
+    const SamplerOptions sampler = {.temperature = 0.8, .top_p = 1};
+    const Vocabulary *vocabulary = writer->vocabulary;
+    RandomKey key = random_key(EXCERPT_SEED, RANDOM_SAMPLE, 0);
+    Generator generator;
+    generator_make(&generator, model, 1);
+    generator_restart(&generator);
+    int32_t id = vocabulary->eos; /* the line end in front of the text */
+    for (size_t i = 0; i < EXCERPT_TOKENS; i++) {
+        generator_read(&generator, &id);
+        id = generator_pick(&generator, 0, &sampler, random_uniform(key, i), vocabulary->unk);
+        writer_token(writer, id, 1);
+    }
+    generator_free(&generator);
+}
+
+/* The beginning of what `sample --no-unk` prints for the same seed; the caller's. */
+static char *make_excerpt(const Model *model, const Vocabulary *vocabulary)
+{
+    char *text;
+    size_t size;
+    FILE *stream = memory_text_open(&text, &size, "a sample");
+    Writer writer;
+    writer_begin(&writer, vocabulary, (WriterStyle){.safe = true, .utf8 = true});
+    writer_direct(&writer, stream);
+    write_tokens(&writer, model);
+    writer_pause(&writer);
+    memory_text_close(stream, "a sample");
+    return text;
+}
+
 static void print_excerpt(FILE *out, const RunData *run)
 {
     LoadedModel loaded;
@@ -45,8 +80,7 @@ static void print_excerpt(FILE *out, const RunData *run)
         print_missing(out, &error);
         return;
     }
-    char *text = excerpt_make(&loaded.model, &loaded.checkpoint.vocabulary, EXCERPT_TOKENS,
-                              EXCERPT_SEED);
+    char *text = make_excerpt(&loaded.model, &loaded.checkpoint.vocabulary);
     fputs("<pre>", out);
     print_lines(out, text, strlen(text));
     fputs("</pre>\n", out);
@@ -87,7 +121,7 @@ void report_print_samples(FILE *out, const Report *report)
         EXCERPT_TOKENS, EXCERPT_SEED);
     for (size_t r = 0; r < report->count; r++) {
         fputs("<article><h3>", out);
-        report_print_swatch(out, &report->runs[r]);
+        palette_print_swatch(out, report->runs[r].identity);
         markup_print(out, report->names[r]);
         fputs("</h3>\n", out);
         print_excerpt(out, &report->runs[r]);

@@ -67,8 +67,15 @@ typedef struct GroupDifference {
 /* Whether the losses of two runs compare: they are of the same text and the same tokens. */
 bool groups_same_scale(const RunData *a, const RunData *b);
 
-/* Whether a run's loss became infinite, NaN or so large that its perplexity means nothing. */
-bool groups_diverged(const RunData *run);
+/* The groups from the first on whose losses compare with its losses: an stb_ds array that
+ * borrows theirs. */
+RunGroup *groups_section(const RunGroup *groups, size_t first);
+
+/* Whether any run of the group diverged. */
+bool group_diverged(const RunGroup *group);
+
+/* Appends "softmax, linear and gla", or "5 models". */
+void groups_append_names(char **text, const RunGroup *groups);
 
 /* A heading for the runs whose losses compare with those of `run`: the corpus and, where others
  * have this corpus with other tokens, the settings that differ. Not made safe; the caller's. */

@@ -113,62 +113,41 @@ static void add_floor(Drawing *drawing, double entropy, const RunChartAxes *axes
     add_series(drawing, "entropy of the corpus", points, (ChartLook){.identity = CHART_NOBODY});
 }
 
-static Chart finish(Drawing *drawing, double entropy, bool train, const RunChartAxes *axes)
-{
-    static const char *const y_labels[][2] = {
-        {"validation loss (nats per token)", "loss (nats per token)"},
-        {"validation perplexity", "perplexity"}};
-    if (drawing->series && !isnan(entropy))
-        add_floor(drawing, entropy, axes);
-    return (Chart){.series = drawing->series,
-                   .series_count = arrlenu(drawing->series),
-                   .looks = drawing->looks,
-                   .x_label = runchart_x_name(axes->x),
-                   .y_label = y_labels[axes->y][train]};
-}
-
-Chart runchart_make(const RunData *runs, size_t count, char *const *names, double entropy,
-                    const RunChartAxes *axes)
-{
-    Drawing drawing = {0};
-    /* Training losses first: the validation curves, which count, are drawn over them. */
-    for (size_t r = 0; axes->train && r < count; r++)
-        add_run(&drawing, &runs[r], names[r], true, axes);
-    for (size_t r = 0; r < count; r++)
-        add_run(&drawing, &runs[r], names[r], false, axes);
-    return finish(&drawing, entropy, axes->train, axes);
-}
-
 /* Whether a group has too few validations for a curve, but training losses. */
 static bool needs_train(const RunGroup *group)
 {
     return arrlenu(group->points) < 2 && arrlenu(group->runs[0]->rows) > 1;
 }
 
-static bool any_needs_train(const RunGroup *groups)
+Chart runchart_make(const RunGroup *groups, char *const *names, double entropy,
+                    const RunChartAxes *axes)
 {
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        if (needs_train(&groups[g]))
-            return true;
-    return false;
-}
-
-Chart runchart_groups(const RunGroup *groups, char *const *names, double entropy,
-                      const RunChartAxes *axes)
-{
+    static const char *const y_labels[][2] = {
+        {"validation loss (nats per token)", "loss (nats per token)"},
+        {"validation perplexity", "perplexity"}};
     Drawing drawing = {0};
+    bool train = axes->train;
+    /* Training losses first: the validation curves, which count, are drawn over them. */
     for (size_t g = 0; axes->train && g < arrlenu(groups); g++)
         for (size_t r = 0; r < arrlenu(groups[g].runs); r++) /* one name for all of them */
             add_run(&drawing, groups[g].runs[r], r ? NULL : names[g], true, axes);
     for (size_t g = 0; g < arrlenu(groups); g++)
-        if (!axes->train && needs_train(&groups[g]))
+        if (!axes->train && needs_train(&groups[g])) {
             add_run(&drawing, groups[g].runs[0], names[g], true, axes);
+            train = true;
+        }
     for (size_t g = 0; g < arrlenu(groups); g++)
         if (arrlenu(groups[g].runs) == 1)
             add_run(&drawing, groups[g].runs[0], names[g], false, axes);
         else
             add_mean(&drawing, &groups[g], names[g], axes);
-    return finish(&drawing, entropy, axes->train || any_needs_train(groups), axes);
+    if (drawing.series && !isnan(entropy))
+        add_floor(&drawing, entropy, axes);
+    return (Chart){.series = drawing.series,
+                   .series_count = arrlenu(drawing.series),
+                   .looks = drawing.looks,
+                   .x_label = runchart_x_name(axes->x),
+                   .y_label = y_labels[axes->y][train]};
 }
 
 /* The corpus that all groups have, without its folder; NULL: none. */
@@ -186,22 +165,12 @@ static const char *shared_corpus(const RunGroup *groups)
 
 char *runchart_title(const RunGroup *groups, const RunChartAxes *axes)
 {
-    enum { MOST_NAMES = 3 };
     const char *corpus = shared_corpus(groups);
-    const size_t count = arrlenu(groups);
     char *title = text_format("Validation %s", runchart_y_name(axes->y));
     if (corpus)
         text_append(&title, " on %s", corpus);
-    if (count > MOST_NAMES)
-        text_append(&title, ": %zu models", count);
-    for (size_t g = 0; g < count; g++) {
-        if (count <= MOST_NAMES)
-            text_append(&title, "%s%s",
-                        g == 0          ? ": "
-                        : g + 1 < count ? ", "
-                                        : " and ",
-                        groups[g].name);
-    }
+    text_append(&title, ": ");
+    groups_append_names(&title, groups);
     return title;
 }
 

@@ -102,6 +102,18 @@ void columns_free(char **lines)
     arrfree(lines);
 }
 
+void columns_append_sentence(char **text, const char *sentence, const char *indent,
+                             size_t width)
+{
+    enum { LEAST = 20 };
+    size_t most_indent = 2 * strlen(indent);
+    char **lines = columns_wrap(sentence,
+                                width > LEAST + most_indent ? width - most_indent : LEAST);
+    for (size_t i = 0; i < arrlenu(lines); i++)
+        text_append(text, "%s%s%s\n", indent, i > 0 ? indent : "", lines[i]);
+    columns_free(lines);
+}
+
 /* --- side by side --- */
 
 /* The texts of one band, already wrapped. */

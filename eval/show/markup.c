@@ -45,3 +45,23 @@ void markup_print(FILE *out, const char *text)
     }
     free(safe);
 }
+
+json_t *markup_json(const char *text)
+{
+    char *safe = text ? terminal_safe_name(text, SIZE_MAX, true) : NULL;
+    json_t *value = safe ? json_string(safe) : json_null();
+    free(safe);
+    return value;
+}
+
+void markup_print_json(FILE *out, json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    for (const char *c = text; *c; c++)
+        if (*c == '<')
+            fputs("\\u003c", out);
+        else
+            fputc(*c, out);
+    free(text);
+    json_decref(value);
+}

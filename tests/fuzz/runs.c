@@ -1,4 +1,5 @@
 /* The files of a run directory (log, scores, settings) and the output made from them. */
+#include "eval/compare/data.h"
 #include "eval/page/report_parts.h"
 #include "eval/runs/rundata.h"
 #include "eval/runs/runlog_format.h"
@@ -6,7 +7,6 @@
 #include "src/text.h"
 #include "tests/fuzz/fuzz.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,12 +116,10 @@ void fuzz_scores(const uint8_t *data, size_t size)
 /* The output is valid JSON with the values read. Integers may exceed those of jansson. */
 static void check_json(const RunData *run)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    FUZZ_HOLDS(stream);
-    rundata_print_json(stream, run);
-    FUZZ_HOLDS(fclose(stream) == 0);
+    json_t *made = compare_run_json(run);
+    char *text = json_dumps(made, 0);
+    json_decref(made);
+    FUZZ_HOLDS(text);
     fuzz_check_shown(text, true);
     json_t *tree = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
     FUZZ_HOLDS(tree);

@@ -1,7 +1,6 @@
 #include "train/observers/curves.h"
 #include "eval/runs/runchart.h"
 #include "eval/show/svg.h"
-#include "eval/runs/thin.h"
 #include "src/containers.h"
 #include "src/file.h"
 
@@ -30,8 +29,10 @@ Chart curves_chart(const Curves *curves, size_t points)
 {
     const RunChartAxes axes = {.train = true}; /* loss over epochs */
     double floor = curves->trainer->corpus.entropy_floor;
-    RunData run = {.name = curves->name, .rows = thin_rows(curves->rows, points)};
-    Chart chart = runchart_make(&run, 1, &run.name, floor > 0 ? floor : (double)NAN, &axes);
+    RunData run = {.name = curves->name, .rows = runlog_thin(curves->rows, points)};
+    RunGroup *groups = groups_make(&run, 1, false);
+    Chart chart = runchart_make(groups, &run.name, floor > 0 ? floor : (double)NAN, &axes);
+    groups_free(groups);
     arrfree(run.rows);
     return chart;
 }
@@ -45,7 +46,7 @@ static void keep(Curves *curves, const RunLogRow *row)
     arrput(curves->rows, *row);
     if (arrlenu(curves->rows) < MOST)
         return;
-    RunLogRow *fewer = thin_rows(curves->rows, POINTS);
+    RunLogRow *fewer = runlog_thin(curves->rows, POINTS);
     arrfree(curves->rows);
     curves->rows = fewer;
 }

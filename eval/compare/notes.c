@@ -1,9 +1,6 @@
-#include "eval/runs/notes.h"
-#include "eval/show/columns.h"
+#include "eval/compare/notes.h"
 #include "src/containers.h"
-#include "src/text.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -30,7 +27,7 @@ static void print_score_notes(const RunData *runs, size_t count, char *const *na
         }
 }
 
-void compare_print_notes(const RunData *runs, size_t count, char *const *names)
+void notes_print_on_runs(const RunData *runs, size_t count, char *const *names)
 {
     for (size_t r = 0; r < count; r++) {
         if (arrlenu(runs[r].rows) == 0)
@@ -38,7 +35,7 @@ void compare_print_notes(const RunData *runs, size_t count, char *const *names)
         else if (runs[r].validations == 0)
             print_warning("%s: no validation loss yet; the chart shows its training loss",
                           names[r]);
-        if (arrlenu(runs[r].rows) > 0 && !isfinite(runs[r].final_train_loss))
+        if (rundata_diverged(&runs[r]))
             print_warning("%s: diverged: its training loss ended as %g", names[r],
                           runs[r].final_train_loss);
     }
@@ -50,7 +47,7 @@ static size_t last_step(const RunData *run)
     return arrlenu(run->rows) > 0 ? arrlast(run->rows).step : 0;
 }
 
-void compare_print_group_notes(const RunGroup *groups, char *const *names)
+void notes_print_on_groups(const RunGroup *groups, char *const *names)
 {
     for (size_t g = 0; g < arrlenu(groups); g++) {
         size_t least = SIZE_MAX, most = 0;
@@ -65,30 +62,4 @@ void compare_print_group_notes(const RunGroup *groups, char *const *names)
                 "loss mixes these",
                 names[g], least, most);
     }
-}
-
-void compare_append_sentence(char **text, const char *sentence, const char *indent,
-                             size_t width)
-{
-    enum { LEAST = 20 };
-    size_t most_indent = 2 * strlen(indent);
-    char **lines = columns_wrap(sentence,
-                                width > LEAST + most_indent ? width - most_indent : LEAST);
-    for (size_t i = 0; i < arrlenu(lines); i++)
-        text_append(text, "%s%s%s\n", indent, i > 0 ? indent : "", lines[i]);
-    columns_free(lines);
-}
-
-void compare_append_protocol(char **text, const RunScore *test, size_t width)
-{
-    if (!test)
-        return;
-    char *sentence = text_format("Test perplexity: %zu tokens, window %zu, stride %zu",
-                                 test->tokens, test->window, test->stride);
-    if (test->carried_streams > 0)
-        text_append(&sentence, ", state carried through %zu stream%s", test->carried_streams,
-                    test->carried_streams == 1 ? "" : "s");
-    text_append(&sentence, ".");
-    compare_append_sentence(text, sentence, "", width);
-    free(sentence);
 }
