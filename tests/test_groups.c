@@ -288,10 +288,20 @@ END_TEST
 
 /* --- sentences --- */
 
-static char *sentences(const RunGroup *groups, size_t width)
+static void name_groups(RunGroup *groups, const char *const *names)
 {
-    char *text = memory_copy_text(""), *names[RUNS] = {"A", "B", "C", "D", "E", "F"};
-    differences_append(&text, groups, names, width);
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        free(groups[g].name);
+        groups[g].name = memory_copy_text(names[g]);
+    }
+}
+
+static char *sentences(RunGroup *groups, size_t width)
+{
+    static const char *const names[RUNS] = {"A", "B", "C", "D", "E", "F"};
+    char *text = memory_copy_text("");
+    name_groups(groups, names);
+    differences_append(&text, groups, width);
     return text;
 }
 
@@ -370,14 +380,16 @@ END_TEST
 /* --- Markdown --- */
 
 /* The table of the runs' groups, with scores if asked for; the caller frees it. */
-static char *markdown_of(const RunData *runs, size_t count, char *const *names, bool scored)
+static char *markdown_of(const RunData *runs, size_t count, const char *const *names,
+                         bool scored)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     RunGroup *groups = groups_make(runs, count, true);
     groups_score(groups, scored ? rundata_shared_test(runs, count) : NULL);
-    Table table = results_for_markdown(groups, names);
+    name_groups(groups, names);
+    Table table = results_for_markdown(groups);
     table_print(stream, &table, TABLE_MARKDOWN, 0);
     table_free(&table);
     fclose(stream);
@@ -387,7 +399,7 @@ static char *markdown_of(const RunData *runs, size_t count, char *const *names, 
 
 static void check_markdown(const RunData *runs, size_t count, bool scored, const char *expected)
 {
-    char *const names[] = {"A", "B", "C"};
+    const char *const names[] = {"A", "B", "C"};
     char *text = markdown_of(runs, count, names, scored);
     ck_assert_str_eq(text, expected);
     free(text);
@@ -450,7 +462,7 @@ START_TEST(test_markdown_unknown)
     runs[1].settings[2].value = memory_copy_text("b.txt");
     add_validation(&runs[0], 10, 4);
     add_validation(&runs[1], 10, 1000);
-    char *const names[] = {"A", "B"};
+    const char *const names[] = {"A", "B"};
     char *text = markdown_of(runs, 2, names, false);
     ck_assert_ptr_null(strstr(text, "against"));
     ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
@@ -481,13 +493,12 @@ START_TEST(test_markdown_escapes)
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         RunData run = make_run("a", known[i].name, "1");
-        char *name = memory_copy_text(known[i].name), *text = markdown_of(&run, 1, &name, true);
+        char *text = markdown_of(&run, 1, &known[i].name, true);
         char *expected = text_format("\n| %s | %s | - | ", known[i].expected,
                                      known[i].expected);
         ck_assert_msg(strstr(text, expected) != NULL, "%s", text);
         free(expected);
         free(text);
-        free(name);
         rundata_free(&run);
     }
 }

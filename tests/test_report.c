@@ -86,7 +86,7 @@ static char *page_of(const char *name, char *setting, char *value)
     RunSetting only = {setting, value};
     arrput(settings, only);
     RunData run = {.path = "nowhere",
-                   .name = "run",
+                   .name = memory_copy_text(name),
                    .settings = settings,
                    .attn = value,
                    .entropy_floor = (double)NAN,
@@ -95,17 +95,16 @@ static char *page_of(const char *name, char *setting, char *value)
                    .seconds = (double)INFINITY,
                    .tokens_per_second = (double)NAN,
                    .peak_mb = (double)NAN};
-    char *names[] = {memory_copy_text(name)}, *path = scratch_path("page.html"), *page;
-    RunGroup *groups = groups_make(&run, 1, true);
-    const Report report = {&run, 1, names, groups};
+    char *path = scratch_path("page.html"), *page;
+    Comparison all = comparison_make(&run, 1, true);
     Error error;
     size_t size;
-    ck_assert_msg(report_write(path, &report, &error), "%s", error.text);
+    ck_assert_msg(report_write(path, &all, &error), "%s", error.text);
     ck_assert(file_read(path, (size_t)1 << 24, &page, &size, &error));
     ck_assert_uint_eq(strlen(page), size);
-    groups_free(groups);
+    comparison_free(&all);
     free(path);
-    free(names[0]);
+    free(run.name);
     arrfree(settings);
     return page;
 }

@@ -148,14 +148,14 @@ static void print_lines(FILE *stream, const char *key, json_t *array)
     json_decref(array);
 }
 
-void compare_print_json(FILE *stream, const RunData *runs, size_t count, const RunGroup *groups)
+void compare_print_json(FILE *stream, const Comparison *all)
 {
     json_t *of_runs = json_array(), *of_groups = json_array(), *differences = json_array();
-    for (size_t r = 0; r < count; r++)
-        json_array_append_new(of_runs, compare_run_json(&runs[r]));
-    for (size_t g = 0; g < arrlenu(groups); g++) {
-        json_t *difference = difference_json(groups, g);
-        json_array_append_new(of_groups, group_json(&groups[g], runs));
+    for (size_t r = 0; r < all->count; r++)
+        json_array_append_new(of_runs, compare_run_json(&all->runs[r]));
+    for (size_t g = 0; g < arrlenu(all->groups); g++) {
+        json_t *difference = difference_json(all->groups, g);
+        json_array_append_new(of_groups, group_json(&all->groups[g], all->runs));
         if (difference)
             json_array_append_new(differences, difference);
     }
@@ -201,7 +201,7 @@ static void add_row(Table *table, const RunData *run, const RunLogRow *row, cons
     table_add(table, run->corpus ? memory_copy_text(run->corpus) : NULL);
 }
 
-void compare_print_csv(FILE *stream, const RunData *runs, size_t count, const RunGroup *groups)
+void compare_print_csv(FILE *stream, const Comparison *all)
 {
     static const char *const titles[] = {
         "run",     "group",   "seed",       "step",     "epoch",
@@ -211,10 +211,11 @@ void compare_print_csv(FILE *stream, const RunData *runs, size_t count, const Ru
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         table_add_column(&table, (TableColumn){.title = titles[i]});
     table_print(stream, &table, TABLE_CSV, 0);
-    for (size_t r = 0; r < count; r++) {
-        const char *group = group_name_of(groups, &runs[r]);
-        for (size_t i = 0; i < arrlenu(runs[r].rows); i++) {
-            add_row(&table, &runs[r], &runs[r].rows[i], group);
+    for (size_t r = 0; r < all->count; r++) {
+        const RunData *run = &all->runs[r];
+        const char *group = group_name_of(all->groups, run);
+        for (size_t i = 0; i < arrlenu(run->rows); i++) {
+            add_row(&table, run, &run->rows[i], group);
             table_print(stream, &table, TABLE_CSV, 0); /* a log may be long */
         }
     }

@@ -13,10 +13,9 @@ json_t *compare_run_json(const RunData *run);
 
 /* One object: the runs, the groups, which refer to runs by index, and the differences between
  * groups of one corpus. */
-void compare_print_json(FILE *stream, const RunData *runs, size_t count,
-                        const RunGroup *groups);
+void compare_print_json(FILE *stream, const Comparison *all);
 
 /* A line for every row of every log. Unknown values are empty. */
-void compare_print_csv(FILE *stream, const RunData *runs, size_t count, const RunGroup *groups);
+void compare_print_csv(FILE *stream, const Comparison *all);
 
 #endif

@@ -1,65 +1,72 @@
 #include "eval/compare/notes.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
+#include "src/text.h"
 
 #include <stdint.h>
 #include <string.h>
 
+/* Warns of something about a run or a group; takes over the words. */
+static void warn_of(const RunGroup *group, char *words)
+{
+    char *name = terminal_safe_name(group->name, SIZE_MAX, terminal_is_utf8());
+    print_warning("%s: %s", name, words);
+    free(name);
+    free(words);
+}
+
+static void note_losses(const RunGroup *one)
+{
+    const RunData *run = one->runs[0];
+    if (arrlenu(run->rows) == 0)
+        warn_of(one, text_format("its log is empty: no step has been logged yet"));
+    else if (run->validations == 0)
+        warn_of(one, text_format("no validation loss yet; the chart shows its training loss"));
+    if (rundata_diverged(run))
+        warn_of(one,
+                text_format("diverged: its training loss ended as %g", run->final_train_loss));
+}
+
 /* Says why the table lacks a run's test score. */
-static void print_score_notes(const RunData *runs, size_t count, char *const *names)
+static void note_scores(const RunGroup *one, const RunScore *shown)
 {
-    const RunScore *shown = rundata_shared_test(runs, count);
-    for (size_t r = 0; r < count; r++)
-        for (size_t i = 0; i < arrlenu(runs[r].scores); i++) {
-            const RunScore *score = &runs[r].scores[i];
-            if (!score_is_plain(score) || strcmp(score->split, "test") != 0 ||
-                (shown && rundata_score(&runs[r], shown)))
-                continue;
-            if (score->step != runs[r].best_step)
-                print_warning(
-                    "%s: its test score is of step %zu, but its best checkpoint is now of step "
-                    "%zu; run eval again",
-                    names[r], score->step, runs[r].best_step);
-            else
-                print_warning(
-                    "%s: its test score has another text, window or stride than the others",
-                    names[r]);
-            break;
-        }
+    const RunData *run = one->runs[0];
+    const RunScore *score = run->scores, *end = score + arrlenu(run->scores);
+    while (score < end && (!score_is_plain(score) || strcmp(score->split, "test") != 0))
+        score++;
+    if (score == end || (shown && rundata_score(run, shown)))
+        return;
+    if (score->step != run->best_step)
+        warn_of(one,
+                text_format("its test score is of step %zu, but its best checkpoint is now "
+                            "of step %zu; run eval again",
+                            score->step, run->best_step));
+    else
+        warn_of(one, text_format(
+                         "its test score has another text, window or stride than the others"));
 }
 
-void notes_print_on_runs(const RunData *runs, size_t count, char *const *names)
+static void note_steps(const RunGroup *group)
 {
-    for (size_t r = 0; r < count; r++) {
-        if (arrlenu(runs[r].rows) == 0)
-            print_warning("%s: its log is empty: no step has been logged yet", names[r]);
-        else if (runs[r].validations == 0)
-            print_warning("%s: no validation loss yet; the chart shows its training loss",
-                          names[r]);
-        if (rundata_diverged(&runs[r]))
-            print_warning("%s: diverged: its training loss ended as %g", names[r],
-                          runs[r].final_train_loss);
+    size_t least = SIZE_MAX, most = 0;
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        const RunLogRow *rows = group->runs[r]->rows;
+        size_t step = rows ? arrlast(rows).step : 0;
+        least = step < least ? step : least;
+        most = step > most ? step : most;
     }
-    print_score_notes(runs, count, names);
+    if (least < most)
+        warn_of(group, text_format("its runs have reached different steps, from %zu to %zu; "
+                                   "their mean best loss mixes these",
+                                   least, most));
 }
 
-static size_t last_step(const RunData *run)
+void notes_print(const Comparison *all)
 {
-    return arrlenu(run->rows) > 0 ? arrlast(run->rows).step : 0;
-}
-
-void notes_print_on_groups(const RunGroup *groups, char *const *names)
-{
-    for (size_t g = 0; g < arrlenu(groups); g++) {
-        size_t least = SIZE_MAX, most = 0;
-        for (size_t r = 0; r < arrlenu(groups[g].runs); r++) {
-            size_t step = last_step(groups[g].runs[r]);
-            least = step < least ? step : least;
-            most = step > most ? step : most;
-        }
-        if (least < most)
-            print_warning(
-                "%s: its runs have reached different steps, from %zu to %zu; their mean best "
-                "loss mixes these",
-                names[g], least, most);
-    }
+    for (size_t r = 0; r < all->count; r++)
+        note_losses(&all->each[r]);
+    for (size_t r = 0; r < all->count; r++)
+        note_scores(&all->each[r], all->test);
+    for (size_t g = 0; g < arrlenu(all->groups); g++)
+        note_steps(&all->groups[g]);
 }

@@ -17,13 +17,12 @@
     } while (0)
 
 /* An object with what a run and a group have in common. */
-static json_t *looks_of(const Report *report, const RunData *run, const char *name)
+static json_t *looks_of(const Comparison *all, const RunData *run, const char *name)
 {
     const char *dashes = palette_dashes(run->identity);
-    json_t *object = json_pack(
-        "{so so ss}", "name", markup_json(name), "corpus",
-        json_count(report_corpus_of(report, (size_t)(run - report->runs))), "dash",
-        strcmp(dashes, "none") == 0 ? "" : dashes);
+    json_t *object = json_pack("{so so ss}", "name", markup_json(name), "corpus",
+                               json_count(report_corpus_of(all, (size_t)(run - all->runs))),
+                               "dash", strcmp(dashes, "none") == 0 ? "" : dashes);
     json_object_set_new(object, "colour",
                         json_sprintf("var(--c%zu)", palette_index(run->identity)));
     return object;
@@ -41,10 +40,10 @@ static void set_validations(json_t *object, const RunLogRow *rows)
     arrfree(at);
 }
 
-static json_t *run_json(const Report *report, size_t r)
+static json_t *run_json(const Comparison *all, size_t r)
 {
-    json_t *object = looks_of(report, &report->runs[r], report->names[r]);
-    RunLogRow *rows = runlog_thin(report->runs[r].rows, REPORT_POINTS);
+    json_t *object = looks_of(all, &all->runs[r], all->each[r].name);
+    RunLogRow *rows = runlog_thin(all->runs[r].rows, REPORT_POINTS);
     size_t count = arrlenu(rows);
     SET_LIST(object, "step", count, json_count(rows[i].step));
     SET_LIST(object, "epoch", count, json_figure(rows[i].epoch));
@@ -72,13 +71,13 @@ static GroupPoint *thin_group(const RunGroup *group)
     return points;
 }
 
-static json_t *group_json(const Report *report, const RunGroup *group)
+static json_t *group_json(const Comparison *all, const RunGroup *group)
 {
-    json_t *object = looks_of(report, group->runs[0], group->name);
+    json_t *object = looks_of(all, group->runs[0], group->name);
     GroupPoint *points = thin_group(group);
     size_t count = arrlenu(points);
     SET_LIST(object, "runs", arrlenu(group->runs),
-             json_count((size_t)(group->runs[i] - report->runs)));
+             json_count((size_t)(group->runs[i] - all->runs)));
     SET_LIST(object, "step", count, json_count(points[i].step));
     SET_LIST(object, "epoch", count, json_figure(points[i].epoch));
     SET_LIST(object, "tokens", count, json_figure(points[i].tokens));
@@ -91,24 +90,24 @@ static json_t *group_json(const Report *report, const RunGroup *group)
 }
 
 /* The corpora, each by its first run. */
-static json_t *corpora_json(const Report *report)
+static json_t *corpora_json(const Comparison *all)
 {
     json_t *corpora = json_array();
-    for (size_t r = 0; r < report->count; r++)
-        if (report_corpus_of(report, r) == json_array_size(corpora)) {
-            char *name = groups_scale_name(&report->runs[r], report->runs, report->count);
+    for (size_t r = 0; r < all->count; r++)
+        if (report_corpus_of(all, r) == json_array_size(corpora)) {
+            char *name = groups_scale_name(&all->runs[r], all->runs, all->count);
             json_array_append_new(corpora,
                                   json_pack("{so so}", "name", markup_json(name), "floor",
-                                            json_figure(report->runs[r].entropy_floor)));
+                                            json_figure(all->runs[r].entropy_floor)));
             free(name);
         }
     return corpora;
 }
 
-void report_print_data(FILE *out, const Report *report)
+void report_print_data(FILE *out, const Comparison *all)
 {
-    json_t *data = json_pack("{so}", "corpora", corpora_json(report));
-    SET_LIST(data, "runs", report->count, run_json(report, i));
-    SET_LIST(data, "groups", arrlenu(report->groups), group_json(report, &report->groups[i]));
+    json_t *data = json_pack("{so}", "corpora", corpora_json(all));
+    SET_LIST(data, "runs", all->count, run_json(all, i));
+    SET_LIST(data, "groups", arrlenu(all->groups), group_json(all, &all->groups[i]));
     markup_print_json(out, data);
 }

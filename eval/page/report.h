@@ -9,16 +9,8 @@
 
 #include "eval/runs/groups.h"
 
-/* Borrows all that it points to. */
-typedef struct Report {
-    const RunData *runs; /* those of one corpus together */
-    size_t count;
-    char *const *names;     /* of the runs; no two are the same */
-    const RunGroup *groups; /* an array of stb_ds */
-} Report;
-
 /* Writes the page, whole or not at all. Samples come from the runs' checkpoints, if there are
  * any. */
-bool report_write(const char *path, const Report *report, Error *error);
+bool report_write(const char *path, const Comparison *all, Error *error);
 
 #endif

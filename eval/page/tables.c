@@ -17,36 +17,32 @@ static void print_table(FILE *out, Table *table, const char *class, const char *
     table_free(table);
 }
 
-void report_print_numbers(FILE *out, const Report *report)
+void report_print_numbers(FILE *out, const Comparison *all)
 {
-    const RunScore *test = rundata_shared_test(report->runs, report->count);
-    RunGroup *each = groups_make(report->runs, report->count, false);
-    bool comparable = report->count > 1 && report_corpus_of(report, report->count - 1) == 0;
-    groups_score(each, test);
-    Table table = results_for_page(each, report->names, comparable);
+    bool comparable = all->count > 1 && report_corpus_of(all, all->count - 1) == 0;
+    Table table = results_for_page(all->each, comparable);
+    char *protocol = all->test ? score_protocol_text(all->test) : memory_copy_text("");
     fputs("<section aria-labelledby=\"numbers\"><h2 id=\"numbers\">Numbers</h2>\n", out);
     print_table(out, &table, "numbers", "Numbers");
-    char *protocol = test ? score_protocol_text(test) : memory_copy_text("");
     fprintf(out,
             "<p class=\"aside\">Losses in nats per token; speed: median. %s</p></section>\n",
             protocol);
     free(protocol);
-    groups_free(each);
 }
 
 /* --- the settings --- */
 
 /* The names of all settings, in the order of their first appearance. */
-static const char **all_settings(const Report *report)
+static const char **all_settings(const Comparison *all)
 {
     const char **names = NULL;
     struct {
         char *key;
         bool value;
     } *seen = NULL;
-    for (size_t r = 0; r < report->count; r++)
-        for (size_t i = 0; i < arrlenu(report->runs[r].settings); i++) {
-            char *name = report->runs[r].settings[i].name;
+    for (size_t r = 0; r < all->count; r++)
+        for (size_t i = 0; i < arrlenu(all->runs[r].settings); i++) {
+            char *name = all->runs[r].settings[i].name;
             if (shgeti(seen, name) >= 0)
                 continue;
             shput(seen, name, true);
@@ -56,34 +52,34 @@ static const char **all_settings(const Report *report)
     return names;
 }
 
-static bool differs(const Report *report, const char *name)
+static bool differs(const Comparison *all, const char *name)
 {
-    const char *first = rundata_setting(&report->runs[0], name);
-    for (size_t r = 1; r < report->count; r++) {
-        const char *value = rundata_setting(&report->runs[r], name);
+    const char *first = rundata_setting(&all->runs[0], name);
+    for (size_t r = 1; r < all->count; r++) {
+        const char *value = rundata_setting(&all->runs[r], name);
         if (!first != !value || (first && strcmp(first, value) != 0))
             return true;
     }
     return false;
 }
 
-static void add_setting(Table *table, const Report *report, const char *name)
+static void add_setting(Table *table, const Comparison *all, const char *name)
 {
-    table_add_row(table, (TableRow){.class = differs(report, name) ? "differs" : "same"});
+    table_add_row(table, (TableRow){.class = differs(all, name) ? "differs" : "same"});
     table_add(table, memory_copy_text(name));
-    for (size_t r = 0; r < report->count; r++) {
-        const char *value = rundata_setting(&report->runs[r], name);
+    for (size_t r = 0; r < all->count; r++) {
+        const char *value = rundata_setting(&all->runs[r], name);
         table_add(table, value ? memory_copy_text(value) : NULL);
     }
 }
 
 /* A check box that the style sheet reads, so it works without scripts. */
-static void print_switch(FILE *out, const char *const *settings, const Report *report)
+static void print_switch(FILE *out, const char *const *settings, const Comparison *all)
 {
     size_t different = 0, count = arrlenu(settings);
     for (size_t i = 0; i < count; i++)
-        different += differs(report, settings[i]);
-    if (report->count < 2)
+        different += differs(all, settings[i]);
+    if (all->count < 2)
         return;
     if (different == 0)
         fputs("<p class=\"aside\">The runs have the same settings.</p>\n", out);
@@ -95,20 +91,20 @@ static void print_switch(FILE *out, const char *const *settings, const Report *r
                 different, count);
 }
 
-void report_print_settings(FILE *out, const Report *report)
+void report_print_settings(FILE *out, const Comparison *all)
 {
-    const char **settings = all_settings(report);
+    const char **settings = all_settings(all);
     fputs("<section aria-labelledby=\"settings\"><h2 id=\"settings\">Settings</h2>\n", out);
-    print_switch(out, settings, report);
+    print_switch(out, settings, all);
     Table table = {0};
     table_add_column(&table, (TableColumn){.title = "setting"});
-    for (size_t r = 0; r < report->count; r++)
-        table_add_column(&table, (TableColumn){.title = report->names[r],
+    for (size_t r = 0; r < all->count; r++)
+        table_add_column(&table, (TableColumn){.title = all->each[r].name,
                                                .left = true,
                                                .coloured = true,
-                                               .identity = report->runs[r].identity});
+                                               .identity = all->runs[r].identity});
     for (size_t i = 0; i < arrlenu(settings); i++)
-        add_setting(&table, report, settings[i]);
+        add_setting(&table, all, settings[i]);
     print_table(out, &table, "settings", "Settings");
     fputs("</section>\n", out);
     arrfree(settings);

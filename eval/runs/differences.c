@@ -34,14 +34,13 @@ static void append_reservation(char **text, const Sample *base, const Sample *ot
 }
 
 /* One sentence; NULL where a group has no loss yet. The caller frees it. */
-static char *difference_text(const RunGroup *base, const RunGroup *other, const char *name,
-                             GroupLoss loss)
+static char *difference_text(const RunGroup *base, const RunGroup *other, GroupLoss loss)
 {
     GroupDifference of = groups_difference(base, other, loss);
     if (isnan(of.difference))
         return NULL;
     const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
-    char *seeds = seeds_text(of_other), *text = text_format("%s (%s): ", name, seeds);
+    char *seeds = seeds_text(of_other), *text = text_format("%s (%s): ", other->name, seeds);
     free(seeds);
     if (!of.comparable) {
         text_append(&text, "another corpus or tokenizer: the losses do not compare");
@@ -66,18 +65,17 @@ static bool has_seeds(const RunGroup *groups)
 
 /* A paragraph with a sentence for each of the other groups. Test losses appear from two seeds
  * on, as with one seed the validation losses have the caveat already. */
-static void append_paragraph(char **all, const RunGroup *groups, char *const *names,
-                             size_t width, GroupLoss loss)
+static void append_paragraph(char **all, const RunGroup *groups, size_t width, GroupLoss loss)
 {
     static const char *const openings[] = {
         [GROUP_BEST] = "Best validation loss", [GROUP_TEST] = "Test loss"};
     const Sample *base = group_losses(&groups[0], loss);
     const double least = loss == GROUP_TEST ? 2 : 1;
     char *seeds = seeds_text(base), *lines = NULL;
-    char *opening = text_format("%s against %s (%s):", openings[loss], names[0], seeds);
+    char *opening = text_format("%s against %s (%s):", openings[loss], groups[0].name, seeds);
     for (size_t g = 1; base->count >= least && g < arrlenu(groups); g++) {
         char *text = group_losses(&groups[g], loss)->count >= least
-                         ? difference_text(&groups[0], &groups[g], names[g], loss)
+                         ? difference_text(&groups[0], &groups[g], loss)
                          : NULL;
         if (text)
             columns_append_sentence(&lines, text, "  ", width);
@@ -92,20 +90,20 @@ static void append_paragraph(char **all, const RunGroup *groups, char *const *na
     free(seeds);
 }
 
-void differences_append(char **text, const RunGroup *groups, char *const *names, size_t width)
+void differences_append(char **text, const RunGroup *groups, size_t width)
 {
     size_t measured = 0;
     for (size_t g = 0; g < arrlenu(groups); g++)
         measured += groups[g].best.count > 0;
     if (measured >= 2 && has_seeds(groups))
-        append_paragraph(text, groups, names, width, GROUP_BEST);
+        append_paragraph(text, groups, width, GROUP_BEST);
     else if (measured >= 2)
         columns_append_sentence(
             text,
             "One seed each: differences may be due to chance. Train several seeds per model "
             "for confidence intervals.",
             "", width);
-    append_paragraph(text, groups, names, width, GROUP_TEST);
+    append_paragraph(text, groups, width, GROUP_TEST);
 }
 
 /* The index of the group with the lowest mean loss, besides the one given and those that

@@ -4,10 +4,9 @@
 
 #include "eval/runs/groups.h"
 
-/* Appends sentences about how the groups (an array of stb_ds, with names that are safe to
- * print) differ from the first one, wrapped at this width; nothing if fewer than two have a
- * loss. */
-void differences_append(char **text, const RunGroup *groups, char *const *names, size_t width);
+/* Appends sentences about how the groups (an array of stb_ds) differ from the first one,
+ * wrapped at this width; nothing if fewer than two have a loss. */
+void differences_append(char **text, const RunGroup *groups, size_t width);
 
 /* Sentences that name the best group, how far the second best is behind, with the 95 %
  * confidence interval if the seeds allow one, and the groups that diverged, which are neither;

@@ -257,6 +257,26 @@ void groups_identify(const RunGroup *groups, RunData *runs)
             runs[groups[g].runs[i] - runs].identity = g + i * PALETTE_COLOURS;
 }
 
+Comparison comparison_make(RunData *runs, size_t count, bool together)
+{
+    Comparison comparison = {.runs = runs,
+                             .count = count,
+                             .each = groups_make(runs, count, false),
+                             .groups = groups_make(runs, count, together),
+                             .test = rundata_shared_test(runs, count)};
+    groups_identify(comparison.groups, runs);
+    groups_score(comparison.each, comparison.test);
+    groups_score(comparison.groups, comparison.test);
+    return comparison;
+}
+
+void comparison_free(Comparison *comparison)
+{
+    groups_free(comparison->each);
+    groups_free(comparison->groups);
+    *comparison = (Comparison){0};
+}
+
 double group_epoch_to_reach(const RunGroup *group, double loss)
 {
     double sum = 0;

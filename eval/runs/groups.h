@@ -28,6 +28,15 @@ typedef struct RunGroup {
     Sample test;          /* of the test losses; empty unless groups_score found all */
 } RunGroup;
 
+/* All that is compared. */
+typedef struct Comparison {
+    const RunData *runs; /* those of one corpus together */
+    size_t count;
+    RunGroup *each;       /* a group for every run, in their order: their names differ */
+    RunGroup *groups;     /* the groups to compare */
+    const RunScore *test; /* the protocol of the test losses; NULL: there are none */
+} Comparison;
+
 /* The losses to compare groups by. */
 typedef enum GroupLoss { GROUP_BEST, GROUP_TEST } GroupLoss;
 
@@ -37,6 +46,11 @@ typedef enum GroupLoss { GROUP_BEST, GROUP_TEST } GroupLoss;
  * every run is a group of its own. */
 RunGroup *groups_make(const RunData *runs, size_t count, bool together);
 void groups_free(RunGroup *groups);
+
+/* Compares runs, which it borrows: groups them, scores the groups and gives the runs their
+ * looks. comparison_free frees it. */
+Comparison comparison_make(RunData *runs, size_t count, bool together);
+void comparison_free(Comparison *comparison);
 
 /* Sets the test losses of each group whose runs were all scored by this protocol; NULL: none.
  */

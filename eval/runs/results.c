@@ -308,7 +308,7 @@ static char *cell_of(const Kind *kind, const RunGroup *groups, size_t g)
     return kind->tell ? kind->tell(groups, g) : isnan(number) ? NULL : kind->write(number);
 }
 
-static Table make(const RunGroup *groups, char *const *names, const Kind *kinds, size_t count)
+static Table make(const RunGroup *groups, const Kind *kinds, size_t count)
 {
     Table table = {0};
     table_add_column(&table, (TableColumn){.title = "run", .worth = TABLE_ALWAYS});
@@ -320,15 +320,14 @@ static Table make(const RunGroup *groups, char *const *names, const Kind *kinds,
     for (size_t g = 0; g < arrlenu(groups); g++) {
         size_t identity = groups[g].runs[0]->identity;
         table_add_row(&table, (TableRow){.coloured = true, .identity = identity});
-        table_add(&table, memory_copy_text(names[g]));
+        table_add(&table, memory_copy_text(groups[g].name));
         for (size_t i = 0; i < count; i++)
             table_add(&table, cell_of(&kinds[i], groups, g));
     }
     return table;
 }
 
-Table results_for_terminal(const RunGroup *groups, char *const *names,
-                           const ResultsReach *reach)
+Table results_for_terminal(const RunGroup *groups, const ResultsReach *reach)
 {
     Kind *kinds = NULL;
     for (size_t i = 0; i < COUNT(of_terminal); i++) {
@@ -337,14 +336,14 @@ Table results_for_terminal(const RunGroup *groups, char *const *names,
                                   .reach = &reach[r]}));
         arrput(kinds, of_terminal[i]);
     }
-    Table table = make(groups, names, kinds, arrlenu(kinds));
+    Table table = make(groups, kinds, arrlenu(kinds));
     arrfree(kinds);
     return table;
 }
 
-Table results_for_markdown(const RunGroup *groups, char *const *names)
+Table results_for_markdown(const RunGroup *groups)
 {
-    return make(groups, names, of_markdown, COUNT(of_markdown));
+    return make(groups, of_markdown, COUNT(of_markdown));
 }
 
 /* Marks the lowest numbers of a column, among groups that did not diverge. */
@@ -359,9 +358,9 @@ static void mark_lowest(Table *table, const RunGroup *groups, size_t i)
             !group_diverged(&groups[g]) && number_of(&of_page[i], &groups[g]) <= lowest;
 }
 
-Table results_for_page(const RunGroup *groups, char *const *names, bool mark_best)
+Table results_for_page(const RunGroup *groups, bool mark_best)
 {
-    Table table = make(groups, names, of_page, COUNT(of_page));
+    Table table = make(groups, of_page, COUNT(of_page));
     for (size_t i = 0; i < arrlenu(table.columns); i++)
         table.columns[i].rare = i > 0;
     for (size_t i = 0; i < COUNT(of_page); i++)

@@ -12,13 +12,12 @@ typedef struct ResultsReach {
     double loss;
 } ResultsReach;
 
-/* The tables of an stb_ds array of groups, with a name for each; table_free frees them. For a
+/* The tables of an stb_ds array of groups; table_free frees them. For a
  * terminal, with columns for the losses to reach (also an stb_ds array); for Markdown, with
  * confidence intervals; for a page, with all digits and the best values marked if asked for. */
-Table results_for_terminal(const RunGroup *groups, char *const *names,
-                           const ResultsReach *reach);
-Table results_for_markdown(const RunGroup *groups, char *const *names);
-Table results_for_page(const RunGroup *groups, char *const *names, bool mark_best);
+Table results_for_terminal(const RunGroup *groups, const ResultsReach *reach);
+Table results_for_markdown(const RunGroup *groups);
+Table results_for_page(const RunGroup *groups, bool mark_best);
 
 /* Four or so digits and a unit, such as "12.3k"; the caller's. */
 char *results_amount(double amount);

@@ -119,8 +119,7 @@ static bool needs_train(const RunGroup *group)
     return arrlenu(group->points) < 2 && arrlenu(group->runs[0]->rows) > 1;
 }
 
-Chart runchart_make(const RunGroup *groups, char *const *names, double entropy,
-                    const RunChartAxes *axes)
+Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *axes)
 {
     static const char *const y_labels[][2] = {
         {"validation loss (nats per token)", "loss (nats per token)"},
@@ -130,17 +129,17 @@ Chart runchart_make(const RunGroup *groups, char *const *names, double entropy,
     /* Training losses first: the validation curves, which count, are drawn over them. */
     for (size_t g = 0; axes->train && g < arrlenu(groups); g++)
         for (size_t r = 0; r < arrlenu(groups[g].runs); r++) /* one name for all of them */
-            add_run(&drawing, groups[g].runs[r], r ? NULL : names[g], true, axes);
+            add_run(&drawing, groups[g].runs[r], r ? NULL : groups[g].name, true, axes);
     for (size_t g = 0; g < arrlenu(groups); g++)
         if (!axes->train && needs_train(&groups[g])) {
-            add_run(&drawing, groups[g].runs[0], names[g], true, axes);
+            add_run(&drawing, groups[g].runs[0], groups[g].name, true, axes);
             train = true;
         }
     for (size_t g = 0; g < arrlenu(groups); g++)
         if (arrlenu(groups[g].runs) == 1)
-            add_run(&drawing, groups[g].runs[0], names[g], false, axes);
+            add_run(&drawing, groups[g].runs[0], groups[g].name, false, axes);
         else
-            add_mean(&drawing, &groups[g], names[g], axes);
+            add_mean(&drawing, &groups[g], groups[g].name, axes);
     if (drawing.series && !isnan(entropy))
         add_floor(&drawing, entropy, axes);
     return (Chart){.series = drawing.series,

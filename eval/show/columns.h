@@ -13,8 +13,8 @@
 char **columns_wrap(const char *text, size_t width);
 void columns_free(char **lines);
 
-/* Appends a sentence, wrapped at the width, after the indent, which doubles from the second line
- * on. */
+/* Appends a sentence, which may hold untrusted names, for the terminal: wrapped at the width,
+ * after the indent, which doubles from the second line on. */
 void columns_append_sentence(char **text, const char *sentence, const char *indent,
                              size_t width);
 

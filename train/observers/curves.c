@@ -31,7 +31,7 @@ Chart curves_chart(const Curves *curves, size_t points)
     double floor = curves->trainer->corpus.entropy_floor;
     RunData run = {.name = curves->name, .rows = runlog_thin(curves->rows, points)};
     RunGroup *groups = groups_make(&run, 1, false);
-    Chart chart = runchart_make(groups, &run.name, floor > 0 ? floor : (double)NAN, &axes);
+    Chart chart = runchart_make(groups, floor > 0 ? floor : (double)NAN, &axes);
     groups_free(groups);
     arrfree(run.rows);
     return chart;
