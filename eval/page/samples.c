@@ -3,7 +3,6 @@
 #include "eval/show/markup.h"
 #include "eval/show/palette.h"
 #include "eval/show/writer.h"
-#include "models/generator.h"
 #include "models/loaded.h"
 #include "src/file.h"
 #include "src/memory.h"
@@ -40,35 +39,14 @@ static void print_missing(FILE *out, const Error *why)
     fputs("</p>\n", out);
 }
 
-static void write_tokens(Writer *writer, const Model *model)
-{
-    const SamplerOptions sampler = {.temperature = 0.8, .top_p = 1};
-    const Vocabulary *vocabulary = writer->vocabulary;
-    RandomKey key = random_key(EXCERPT_SEED, RANDOM_SAMPLE, 0);
-    Generator generator;
-    generator_make(&generator, model, 1);
-    generator_restart(&generator);
-    int32_t id = vocabulary->eos; /* the line end in front of the text */
-    for (size_t i = 0; i < EXCERPT_TOKENS; i++) {
-        generator_read(&generator, &id);
-        id = generator_pick(&generator, 0, &sampler, random_uniform(key, i), vocabulary->unk);
-        writer_token(writer, id, 1);
-    }
-    generator_free(&generator);
-}
-
 /* The beginning of what `sample --no-unk` prints for the same seed; the caller's. */
 static char *make_excerpt(const Model *model, const Vocabulary *vocabulary)
 {
-    char *text;
-    size_t size;
-    FILE *stream = memory_text_open(&text, &size, "a sample");
-    Writer writer;
-    writer_begin(&writer, vocabulary, (WriterStyle){.safe = true, .utf8 = true});
-    writer_direct(&writer, stream);
-    write_tokens(&writer, model);
-    writer_pause(&writer);
-    memory_text_close(stream, "a sample");
+    Generator generator;
+    generator_make(&generator, model, 1);
+    char *text = writer_sample(&generator, vocabulary,
+                               random_key(EXCERPT_SEED, RANDOM_SAMPLE, 0), EXCERPT_TOKENS);
+    generator_free(&generator);
     return text;
 }
 

@@ -1,5 +1,4 @@
 #include "eval/runs/results.h"
-#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"
 
@@ -128,11 +127,6 @@ static double test_perplexity(const RunGroup *group)
     return exp(group->test.mean);
 }
 
-static double best_epoch(const RunGroup *group)
-{
-    return mean_of(group, offsetof(RunData, best_epoch));
-}
-
 /* Without a number, the loss of a run that has logged anything diverged. */
 static double train_loss(const RunGroup *group)
 {
@@ -141,16 +135,6 @@ static double train_loss(const RunGroup *group)
         logged |= arrlenu(group->runs[r]->rows) > 0;
     double loss = mean_of(group, offsetof(RunData, final_train_loss));
     return logged && isnan(loss) ? INFINITY : loss;
-}
-
-static double speed(const RunGroup *group)
-{
-    return mean_of(group, offsetof(RunData, tokens_per_second));
-}
-
-static double seconds(const RunGroup *group)
-{
-    return mean_of(group, offsetof(RunData, seconds));
 }
 
 static double peak(const RunGroup *group)
@@ -163,25 +147,22 @@ static double peak(const RunGroup *group)
 
 /* --- cells of several numbers, or of words: the caller's text; NULL: unknown --- */
 
-static char *attention(const RunGroup *groups, size_t g)
+static char *attention(const RunGroup *groups, size_t g, GroupLoss loss)
 {
+    (void)loss;
     const char *name = groups[g].runs[0]->attn;
     return name ? memory_copy_text(name) : NULL;
 }
 
-static char *short_attention(const RunGroup *groups, size_t g)
-{
-    enum { MOST = 16 };
-    const char *name = groups[g].runs[0]->attn;
-    return name ? terminal_safe_name(name, MOST, false) : NULL;
-}
-
 /* The perplexity of a mean loss and the upper half of its 95 % confidence interval. The lower
  * half is a little smaller, as the interval is symmetric in losses. */
-static char *certainty_text(const Sample *losses)
+static char *certainty(const RunGroup *groups, size_t g, GroupLoss loss)
 {
+    const Sample *losses = group_losses(&groups[g], loss);
     if (isnan(losses->mean))
         return NULL;
+    if (loss == GROUP_BEST && group_diverged(&groups[g]))
+        return memory_copy_text("diverged");
     double perplexity = exp(losses->mean);
     double reach = exp(losses->mean + student_mean_reach(*losses, GROUP_TAILS)) - perplexity;
     char *text = perplexity_text(perplexity);
@@ -193,21 +174,14 @@ static char *certainty_text(const Sample *losses)
     return text;
 }
 
-static char *certain_best(const RunGroup *groups, size_t g)
-{
-    return group_diverged(&groups[g]) ? memory_copy_text("diverged")
-                                      : certainty_text(&groups[g].best);
-}
-
-static char *certain_test(const RunGroup *groups, size_t g)
-{
-    return certainty_text(&groups[g].test);
-}
-
-/* The relative difference of perplexity to the first group. */
+/* The relative difference of perplexity to the first group; of validation losses only where no
+ * test losses are compared. */
 static char *against_first(const RunGroup *groups, size_t g, GroupLoss loss)
 {
     GroupDifference of = groups_difference(&groups[0], &groups[g], loss);
+    for (size_t other = 1; loss == GROUP_BEST && other < arrlenu(groups); other++)
+        if (!isnan(groups[other].test.mean - groups[0].test.mean))
+            return NULL;
     if (g == 0 || !of.comparable || isnan(of.difference))
         return NULL;
     char *middle = per_cent_text(of.difference), *text = text_format("%s %%", middle);
@@ -221,47 +195,38 @@ static char *against_first(const RunGroup *groups, size_t g, GroupLoss loss)
     return text;
 }
 
-static char *test_against_first(const RunGroup *groups, size_t g)
-{
-    return against_first(groups, g, GROUP_TEST);
-}
-
-/* Only without test losses. */
-static char *best_against_first(const RunGroup *groups, size_t g)
-{
-    for (size_t other = 1; other < arrlenu(groups); other++)
-        if (!isnan(groups[other].test.mean - groups[0].test.mean))
-            return NULL;
-    return against_first(groups, g, GROUP_BEST);
-}
-
 /* --- columns --- */
 
-/* What is in a column: a number and how to write it, or a text. */
+/* What is in a column: a number, by a function, or as the mean of a field of RunData, and how
+ * to write it; or a text. */
 typedef struct Kind {
     const char *title;
     double (*of)(const RunGroup *group);
+    size_t mean_of; /* the offset of the field */
     char *(*write)(double number);
-    char *(*tell)(const RunGroup *groups, size_t g);
-    int worth; /* see TableColumn; only a terminal lacks room */
+    char *(*tell)(const RunGroup *groups, size_t g, GroupLoss loss);
+    GroupLoss loss; /* for tell */
+    int worth;      /* see TableColumn; only a terminal lacks room */
+    size_t most;
     bool left, rare;
     bool best;                 /* the lowest number */
     const ResultsReach *reach; /* the number is the epoch that reached this loss */
 } Kind;
 
+#define MEAN_OF(field) .mean_of = offsetof(RunData, field)
 /* clang-format off */
 static const Kind of_terminal[] = {
-    {"attn", .tell = short_attention, .worth = 5, .left = true},
+    {"attn", .tell = attention, .worth = 5, .most = 16, .left = true},
     {"seeds", .of = seeds, .write = count_text, .worth = 12, .rare = true},
     {"params", .of = parameters, .write = results_amount, .worth = 4},
     {"val loss", .of = best_loss, .write = loss_text, .worth = TABLE_ALWAYS},
     {"std", .of = deviation, .write = loss_text, .worth = 10, .rare = true},
     {"ppl", .of = best_perplexity, .write = perplexity_text, .worth = 9},
     {"test ppl", .of = test_perplexity, .write = perplexity_text, .worth = 11, .rare = true},
-    {"epoch", .of = best_epoch, .write = epoch_text, .worth = 2},
+    {"epoch", MEAN_OF(best_epoch), .write = epoch_text, .worth = 2},
     {"train loss", .of = train_loss, .write = loss_text, .worth = 1},
-    {"tok/s", .of = speed, .write = results_amount, .worth = 7},
-    {"time", .of = seconds, .write = time_text, .worth = 6},
+    {"tok/s", MEAN_OF(tokens_per_second), .write = results_amount, .worth = 7},
+    {"time", MEAN_OF(seconds), .write = time_text, .worth = 6},
     {"MB", .of = peak, .write = count_text, .worth = 3, .rare = true},
 };
 enum { REACH_WORTH = 8, REACH_AFTER = 7 }; /* the columns before those of --reach */
@@ -270,12 +235,12 @@ static const Kind of_markdown[] = {
     {"attn", .tell = attention, .left = true},
     {"params", .of = parameters, .write = results_amount},
     {"seeds", .of = seeds, .write = count_text, .rare = true},
-    {"validation", .tell = certain_best},
-    {"test", .tell = certain_test, .rare = true},
-    {"test against the first", .tell = test_against_first, .rare = true},
-    {"validation against the first", .tell = best_against_first, .rare = true},
-    {"tokens/s", .of = speed, .write = results_amount},
-    {"time", .of = seconds, .write = time_text},
+    {"validation", .tell = certainty, .loss = GROUP_BEST},
+    {"test", .tell = certainty, .loss = GROUP_TEST, .rare = true},
+    {"test against the first", .tell = against_first, .loss = GROUP_TEST, .rare = true},
+    {"validation against the first", .tell = against_first, .loss = GROUP_BEST, .rare = true},
+    {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount},
+    {"time", MEAN_OF(seconds), .write = time_text},
     {"MB", .of = peak, .write = count_text, .rare = true},
 };
 
@@ -284,11 +249,11 @@ static const Kind of_page[] = {
     {"parameters", .of = parameters, .write = whole_text},
     {"best validation loss", .of = best_loss, .write = loss_text, .best = true},
     {"perplexity", .of = best_perplexity, .write = perplexity_text, .best = true},
-    {"at epoch", .of = best_epoch, .write = epoch_text},
+    {"at epoch", MEAN_OF(best_epoch), .write = epoch_text},
     {"test perplexity", .of = test_perplexity, .write = perplexity_text, .best = true},
     {"final training loss", .of = train_loss, .write = loss_text},
-    {"tokens per second", .of = speed, .write = whole_text},
-    {"time", .of = seconds, .write = time_text},
+    {"tokens per second", MEAN_OF(tokens_per_second), .write = whole_text},
+    {"time", MEAN_OF(seconds), .write = time_text},
     {"memory, MB", .of = peak, .write = whole_text},
 };
 /* clang-format on */
@@ -297,15 +262,18 @@ static const Kind of_page[] = {
 
 static double number_of(const Kind *kind, const RunGroup *group)
 {
-    return kind->reach ? group_epoch_to_reach(group, kind->reach->loss)
-           : kind->of  ? kind->of(group)
-                       : NAN;
+    return kind->reach     ? group_epoch_to_reach(group, kind->reach->loss)
+           : kind->of      ? kind->of(group)
+           : kind->mean_of ? mean_of(group, kind->mean_of)
+                           : NAN;
 }
 
 static char *cell_of(const Kind *kind, const RunGroup *groups, size_t g)
 {
+    if (kind->tell)
+        return kind->tell(groups, g, kind->loss);
     double number = number_of(kind, &groups[g]);
-    return kind->tell ? kind->tell(groups, g) : isnan(number) ? NULL : kind->write(number);
+    return isnan(number) ? NULL : kind->write(number);
 }
 
 static Table make(const RunGroup *groups, const Kind *kinds, size_t count)
@@ -315,6 +283,7 @@ static Table make(const RunGroup *groups, const Kind *kinds, size_t count)
     for (size_t i = 0; i < count; i++)
         table_add_column(&table, (TableColumn){.title = kinds[i].title,
                                                .worth = kinds[i].worth,
+                                               .most = kinds[i].most,
                                                .left = kinds[i].left,
                                                .rare = kinds[i].rare});
     for (size_t g = 0; g < arrlenu(groups); g++) {

@@ -71,9 +71,13 @@ static bool *columns_to_show(const Table *table)
 
 enum { GAP = 2 };
 
-static char *terminal_text(const Table *table, size_t row, size_t column, size_t width)
+/* The text of a cell, of which the middle may have to go; that of the first column, the names,
+ * gets this width. */
+static char *terminal_text(const Table *table, size_t row, size_t column, size_t names)
 {
-    return terminal_safe_name(text_at(table, row, column, "-"), width, terminal_is_utf8());
+    size_t most = table->columns[column].most ? table->columns[column].most : SIZE_MAX;
+    return terminal_safe_name(text_at(table, row, column, "-"), column ? most : names,
+                              terminal_is_utf8());
 }
 
 static size_t width_of(const Table *table, size_t column)
@@ -130,7 +134,7 @@ static void print_for_terminal(FILE *stream, const Table *table, bool *shown, si
         for (size_t column = 0; column < count; column++) {
             if (!shown[column])
                 continue;
-            char *text = terminal_text(table, row, column, column ? SIZE_MAX : widths[0]);
+            char *text = terminal_text(table, row, column, widths[0]);
             int rest = (int)(widths[column] - text_columns(text));
             bool left = column == 0 || table->columns[column].left;
             fprintf(stream, "%*s%s", blanks + (left ? 0 : rest), "", text);

@@ -14,6 +14,7 @@ typedef enum TableForm { TABLE_TERMINAL, TABLE_MARKDOWN, TABLE_HTML, TABLE_CSV }
 typedef struct TableColumn {
     const char *title;
     int worth;       /* if a terminal has no room, the column of least worth goes first */
+    size_t most;     /* columns of a terminal that its cells may take; 0: any number */
     bool left;       /* flush left: words; numbers are flush right */
     bool rare;       /* left out if all its cells are unknown */
     bool coloured;   /* in HTML: its title has a swatch */

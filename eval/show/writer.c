@@ -1,9 +1,48 @@
 #include "eval/show/writer.h"
-#include "eval/show/shade.h"
 #include "eval/show/terminal.h"
+#include "src/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define COLOUR_END "\x1b[39m" /* the terminal's default colour */
+
+typedef struct Shade {
+    double below; /* the probability where the next colour begins */
+    int colour;
+    const char *name;
+} Shade;
+
+static const Shade shades[] = {{0.001, 160, "< 0.001"},
+                               {0.01, 166, "< 0.01"},
+                               {0.1, 100, "< 0.1"},
+                               {0.5, 28, "< 0.5"},
+                               {2, 31, "to 1"}};
+enum { SHADES = sizeof shades / sizeof *shades };
+
+int writer_colour(double probability)
+{
+    size_t i = 0;
+    while (i + 1 < SHADES && !(probability < shades[i].below))
+        i++;
+    return shades[i].colour;
+}
+
+void writer_print_legend(FILE *stream, bool colour)
+{
+    if (!colour) {
+        fputs("[in brackets: the model's probability, at temperature 1, of the token]\n",
+              stream);
+        return;
+    }
+    fputs("The model's probability at temperature 1: ", stream);
+    for (size_t i = 0; i < SHADES; i++)
+        fprintf(stream, "%s\x1b[38;5;%dm%s" COLOUR_END, i ? ", " : "", shades[i].colour,
+                shades[i].name);
+    fputs("\n", stream);
+}
+
+/* --- tokens --- */
 
 void writer_begin(Writer *writer, const Vocabulary *vocabulary, WriterStyle style)
 {
@@ -22,7 +61,7 @@ static void write_characters(Writer *writer, const char *text)
 {
     bool colour = writer->style.probabilities && writer->style.colour;
     if (colour)
-        shade_print_begin(writer->stream, writer->pending_probability);
+        fprintf(writer->stream, "\x1b[38;5;%dm", writer_colour(writer->pending_probability));
     if (writer->style.safe) {
         char *safe = terminal_safe_name(text, SIZE_MAX, writer->style.utf8);
         fputs(safe, writer->stream);
@@ -31,7 +70,7 @@ static void write_characters(Writer *writer, const char *text)
         fputs(text, writer->stream);
     }
     if (colour)
-        fputs(SHADE_END, writer->stream);
+        fputs(COLOUR_END, writer->stream);
     else if (writer->style.probabilities)
         fprintf(writer->stream, "[%.2g]", writer->pending_probability);
 }
@@ -124,4 +163,26 @@ void writer_pause(Writer *writer)
     if (!writer->line_start)
         fputc('\n', writer->stream);
     writer->line_start = true;
+}
+
+char *writer_sample(Generator *generator, const Vocabulary *vocabulary, RandomKey key,
+                    size_t tokens)
+{
+    const SamplerOptions options = {.temperature = 0.8, .top_p = 1};
+    char *text;
+    size_t size;
+    FILE *stream = memory_text_open(&text, &size, "a sample");
+    Writer writer;
+    writer_begin(&writer, vocabulary, (WriterStyle){.safe = true, .utf8 = true});
+    writer_direct(&writer, stream);
+    generator_restart(generator);
+    int32_t id = vocabulary->eos; /* the line end in front of the text */
+    for (size_t i = 0; i < tokens; i++) {
+        generator_read(generator, &id);
+        id = generator_pick(generator, 0, &options, random_uniform(key, i), vocabulary->unk);
+        writer_token(&writer, id, 1);
+    }
+    writer_pause(&writer);
+    memory_text_close(stream, "a sample");
+    return text;
 }
