@@ -504,6 +504,35 @@ START_TEST(test_markdown_escapes)
 }
 END_TEST
 
+/* A diverged run is never the best, even if it was for a while, and is named. */
+START_TEST(test_diverged_runs_are_not_the_best)
+{
+    RunData runs[RUNS];
+    make_runs(runs);
+    add_validation(&runs[0], 10, 4);
+    add_validation(&runs[1], 10, 3);
+    add_validation(&runs[1], 20, 17);
+    add_validation(&runs[5], 10, 4.5);
+    RunGroup *groups = groups_make(runs, RUNS, false);
+    char *verdict = differences_verdict(groups);
+    ck_assert_str_eq(
+        verdict, "softmax-seed1 has the lowest validation loss: 4.0000 (perplexity 54.60), "
+                 "0.5000 below again. One seed per model gives no confidence interval, so the "
+                 "difference may be due to chance. linear-1 diverged.");
+    free(verdict);
+    const char *const names[] = {"A", "B", "C", "D", "E", "F"};
+    char *text = markdown_of(runs, 2, names, false);
+    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
+    free(text);
+    Table page = results_for_page(groups, true);
+    ck_assert_str_eq(table_cell(&page, 1, 4)->text, "diverged");
+    ck_assert(table_cell(&page, 0, 3)->strong && !table_cell(&page, 1, 3)->strong);
+    table_free(&page);
+    groups_free(groups);
+    free_runs(runs);
+}
+END_TEST
+
 Suite *groups_suite(void)
 {
     Suite *suite = suite_create("groups");
@@ -521,6 +550,7 @@ Suite *groups_suite(void)
     tcase_add_test(tests, test_markdown);
     tcase_add_test(tests, test_markdown_unknown);
     tcase_add_test(tests, test_markdown_escapes);
+    tcase_add_test(tests, test_diverged_runs_are_not_the_best);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -38,7 +38,7 @@ static void check_detok(const char *words, const char *expected)
             continue;
         }
         text_append(&text, "\n");
-        detok_end_line(&detok);
+        detok_begin(&detok);
     }
     ck_assert_str_eq(text, expected);
     free(text);

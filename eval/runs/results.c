@@ -323,8 +323,8 @@ static void mark_lowest(Table *table, const RunGroup *groups, size_t i)
         if (!group_diverged(&groups[g]))
             lowest = fmin(lowest, number_of(&of_page[i], &groups[g]));
     for (size_t g = 0; g < arrlenu(groups); g++)
-        table->cells[g * arrlenu(table->columns) + 1 + i].strong =
-            !group_diverged(&groups[g]) && number_of(&of_page[i], &groups[g]) <= lowest;
+        table_cell(table, g, 1 + i)->strong = !group_diverged(&groups[g]) &&
+                                              number_of(&of_page[i], &groups[g]) <= lowest;
 }
 
 Table results_for_page(const RunGroup *groups, bool mark_best)

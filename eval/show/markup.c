@@ -13,20 +13,10 @@ static bool is_no_character(const char *c)
 
 static const char *escape_of(char c)
 {
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return NULL;
-    }
+    static const char special[] = "&<>\"'";
+    static const char *const escapes[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    const char *found = strchr(special, c);
+    return found ? escapes[found - special] : NULL;
 }
 
 void markup_print(FILE *out, const char *text)

@@ -42,16 +42,15 @@ void table_free(Table *table)
     *table = (Table){0};
 }
 
-static TableCell cell_at(const Table *table, size_t row, size_t column)
+TableCell *table_cell(const Table *table, size_t row, size_t column)
 {
-    if (row == TITLES)
-        return (TableCell){.text = (char *)table->columns[column].title};
-    return table->cells[row * arrlenu(table->columns) + column];
+    return &table->cells[row * arrlenu(table->columns) + column];
 }
 
 static const char *text_at(const Table *table, size_t row, size_t column, const char *unknown)
 {
-    const char *text = cell_at(table, row, column).text;
+    const char *text = row == TITLES ? table->columns[column].title
+                                     : table_cell(table, row, column)->text;
     return text ? text : unknown;
 }
 
@@ -62,7 +61,7 @@ static bool *columns_to_show(const Table *table)
     for (size_t column = 0; column < arrlenu(table->columns); column++) {
         shown[column] = !table->columns[column].rare;
         for (size_t row = 0; row < arrlenu(table->rows); row++)
-            shown[column] |= cell_at(table, row, column).text != NULL;
+            shown[column] |= table_cell(table, row, column)->text != NULL;
     }
     return shown;
 }
@@ -198,7 +197,8 @@ static void print_html_cell(FILE *stream, const Table *table, size_t row, size_t
 {
     const TableColumn *of = &table->columns[column];
     const bool head = row == TITLES || column == 0;
-    const bool number = column > 0 && !of->left, strong = cell_at(table, row, column).strong;
+    const bool number = column > 0 && !of->left;
+    const bool strong = row != TITLES && table_cell(table, row, column)->strong;
     fprintf(stream, "<%s", head ? "th scope=" : "td");
     if (head)
         fprintf(stream, "\"%s\"", row == TITLES ? "col" : "row");

@@ -46,6 +46,7 @@ void table_add_column(Table *table, TableColumn column);
 void table_add_row(Table *table, TableRow row);
 /* Adds the next cell of the last row and takes over its text; NULL: unknown. */
 void table_add(Table *table, char *text);
+TableCell *table_cell(const Table *table, size_t row, size_t column);
 
 /* Prints the table and forgets its rows. A long CSV can so be printed in parts, of which the
  * first has the titles. If a terminal has fewer columns than the table needs, those of least

@@ -16,22 +16,25 @@ static size_t size_from_environment(const char *name, size_t otherwise)
     return value && text_to_size(value, &size) && size > 0 ? size : otherwise;
 }
 
+/* The size that the terminal tells, or zeros. */
+static struct winsize window_of(int fd)
+{
+    struct winsize window = {0};
+    return ioctl(fd, TIOCGWINSZ, &window) == 0 ? window : (struct winsize){0};
+}
+
 size_t terminal_width(int fd)
 {
     enum { USUAL_WIDTH = 80 };
-    struct winsize window;
-    if (ioctl(fd, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
-        return window.ws_col;
-    return size_from_environment("COLUMNS", USUAL_WIDTH);
+    size_t width = window_of(fd).ws_col;
+    return width ? width : size_from_environment("COLUMNS", USUAL_WIDTH);
 }
 
 size_t terminal_height(int fd)
 {
     enum { USUAL_HEIGHT = 24 };
-    struct winsize window;
-    if (ioctl(fd, TIOCGWINSZ, &window) == 0 && window.ws_row > 0)
-        return window.ws_row;
-    return size_from_environment("LINES", USUAL_HEIGHT);
+    size_t height = window_of(fd).ws_row;
+    return height ? height : size_from_environment("LINES", USUAL_HEIGHT);
 }
 
 bool terminal_is_interactive(int fd)

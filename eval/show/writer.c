@@ -137,7 +137,7 @@ static void end_line(Writer *writer, double probability)
         writer->pending_probability = 1;
     }
     fputc('\n', writer->stream);
-    detok_end_line(&writer->detok);
+    detok_begin(&writer->detok);
 }
 
 void writer_token(Writer *writer, int32_t id, double probability)
