@@ -524,6 +524,8 @@ START_TEST(test_diverged_runs_are_not_the_best)
     char *text = markdown_of(runs, 2, names, false);
     ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
     free(text);
+    add_validation(&runs[2], 10, 4.1);
+    check_sentence(runs, RUNS, "B (1 seed): diverged\n");
     Table page = results_for_page(groups, true);
     ck_assert_str_eq(table_cell(&page, 1, 4)->text, "diverged");
     ck_assert(table_cell(&page, 0, 3)->strong && !table_cell(&page, 1, 3)->strong);

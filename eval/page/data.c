@@ -17,12 +17,12 @@
     } while (0)
 
 /* An object with what a run and a group have in common. */
-static json_t *looks_of(const Comparison *all, const RunData *run, const char *name)
+static json_t *looks_of(const RunData *run, const char *name)
 {
     const char *dashes = palette_dashes(run->identity);
     json_t *object = json_pack("{so so ss}", "name", markup_json(name), "corpus",
-                               json_count(report_corpus_of(all, (size_t)(run - all->runs))),
-                               "dash", strcmp(dashes, "none") == 0 ? "" : dashes);
+                               json_count(run->scale), "dash",
+                               strcmp(dashes, "none") == 0 ? "" : dashes);
     json_object_set_new(object, "colour",
                         json_sprintf("var(--c%zu)", palette_index(run->identity)));
     return object;
@@ -42,7 +42,7 @@ static void set_validations(json_t *object, const RunLogRow *rows)
 
 static json_t *run_json(const Comparison *all, size_t r)
 {
-    json_t *object = looks_of(all, &all->runs[r], all->each[r].name);
+    json_t *object = looks_of(&all->runs[r], all->each[r].name);
     RunLogRow *rows = runlog_thin(all->runs[r].rows, REPORT_POINTS);
     size_t count = arrlenu(rows);
     SET_LIST(object, "step", count, json_count(rows[i].step));
@@ -73,7 +73,7 @@ static GroupPoint *thin_group(const RunGroup *group)
 
 static json_t *group_json(const Comparison *all, const RunGroup *group)
 {
-    json_t *object = looks_of(all, group->runs[0], group->name);
+    json_t *object = looks_of(group->runs[0], group->name);
     GroupPoint *points = thin_group(group);
     size_t count = arrlenu(points);
     SET_LIST(object, "runs", arrlenu(group->runs),
@@ -94,7 +94,7 @@ static json_t *corpora_json(const Comparison *all)
 {
     json_t *corpora = json_array();
     for (size_t r = 0; r < all->count; r++)
-        if (report_corpus_of(all, r) == json_array_size(corpora)) {
+        if (all->runs[r].scale == json_array_size(corpora)) {
             char *name = groups_scale_name(&all->runs[r], all->runs, all->count);
             json_array_append_new(corpora,
                                   json_pack("{so so}", "name", markup_json(name), "floor",

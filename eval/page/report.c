@@ -24,14 +24,6 @@ static bool has_many_rows(const Comparison *all)
     return false;
 }
 
-size_t report_corpus_of(const Comparison *all, size_t run)
-{
-    size_t corpus = 0;
-    for (size_t r = 1; r <= run; r++)
-        corpus += !groups_same_scale(&all->runs[r - 1], &all->runs[r]);
-    return corpus;
-}
-
 /* The day of the last row that any run logged, such as "2026-11-23". */
 static void append_date(char **text, const Comparison *all)
 {
@@ -52,7 +44,7 @@ static void append_date(char **text, const Comparison *all)
 static void append_corpora(char **text, const Comparison *all)
 {
     for (size_t r = 0; r < all->count; r++) {
-        if (r > 0 && report_corpus_of(all, r) == report_corpus_of(all, r - 1))
+        if (r > 0 && all->runs[r].scale == all->runs[r - 1].scale)
             continue;
         char *name = groups_scale_name(&all->runs[r], all->runs, all->count);
         text_append(text, "%s%s", r == 0 ? " on " : " and ", name);

@@ -13,9 +13,6 @@ extern const char page_report_html[], page_report_css[], page_curves_js[], page_
 /* Curves with more points are thinned; a screen has fewer columns. */
 enum { REPORT_POINTS = 4000 };
 
-/* The number of the corpus of a run, counted in the order of the runs. */
-size_t report_corpus_of(const Comparison *all, size_t run);
-
 /* The curves as JSON, for the script. */
 void report_print_data(FILE *out, const Comparison *all);
 /* The tables of results and of settings. */

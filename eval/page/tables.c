@@ -19,7 +19,7 @@ static void print_table(FILE *out, Table *table, const char *class, const char *
 
 void report_print_numbers(FILE *out, const Comparison *all)
 {
-    bool comparable = all->count > 1 && report_corpus_of(all, all->count - 1) == 0;
+    bool comparable = all->count > 1 && all->runs[all->count - 1].scale == 0;
     Table table = results_for_page(all->each, comparable);
     char *protocol = all->test ? score_protocol_text(all->test) : memory_copy_text("");
     fputs("<section aria-labelledby=\"numbers\"><h2 id=\"numbers\">Numbers</h2>\n", out);

@@ -42,8 +42,10 @@ static char *difference_text(const RunGroup *base, const RunGroup *other, GroupL
     const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
     char *seeds = seeds_text(of_other), *text = text_format("%s (%s): ", other->name, seeds);
     free(seeds);
-    if (!of.comparable) {
-        text_append(&text, "another corpus or tokenizer: the losses do not compare");
+    if (!of.comparable || group_diverged(other)) {
+        text_append(&text, of.comparable
+                               ? "diverged"
+                               : "another corpus or tokenizer: the losses do not compare");
         return text;
     }
     text_append(&text, "%+.4f", of.difference);
@@ -72,7 +74,8 @@ static void append_paragraph(char **all, const RunGroup *groups, size_t width, G
     const Sample *base = group_losses(&groups[0], loss);
     const double least = loss == GROUP_TEST ? 2 : 1;
     char *seeds = seeds_text(base), *lines = NULL;
-    char *opening = text_format("%s against %s (%s):", openings[loss], groups[0].name, seeds);
+    char *opening = text_format("%s against %s (%s%s):", openings[loss], groups[0].name, seeds,
+                                group_diverged(&groups[0]) ? ", diverged" : "");
     for (size_t g = 1; base->count >= least && g < arrlenu(groups); g++) {
         char *text = group_losses(&groups[g], loss)->count >= least
                          ? difference_text(&groups[0], &groups[g], loss)

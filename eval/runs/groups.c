@@ -264,6 +264,8 @@ Comparison comparison_make(RunData *runs, size_t count, bool together)
                              .each = groups_make(runs, count, false),
                              .groups = groups_make(runs, count, together),
                              .test = rundata_shared_test(runs, count)};
+    for (size_t r = 1; r < count; r++)
+        runs[r].scale = runs[r - 1].scale + !groups_same_scale(&runs[r - 1], &runs[r]);
     groups_identify(comparison.groups, runs);
     groups_score(comparison.each, comparison.test);
     groups_score(comparison.groups, comparison.test);

@@ -47,8 +47,8 @@ typedef enum GroupLoss { GROUP_BEST, GROUP_TEST } GroupLoss;
 RunGroup *groups_make(const RunData *runs, size_t count, bool together);
 void groups_free(RunGroup *groups);
 
-/* Compares runs, which it borrows: groups them, scores the groups and gives the runs their
- * looks. comparison_free frees it. */
+/* Compares runs, which it borrows: groups them, scores the groups, and gives the runs their
+ * looks and scales, counted from 0. comparison_free frees it. */
 Comparison comparison_make(RunData *runs, size_t count, bool together);
 void comparison_free(Comparison *comparison);
 

@@ -182,7 +182,7 @@ static char *against_first(const RunGroup *groups, size_t g, GroupLoss loss)
     for (size_t other = 1; loss == GROUP_BEST && other < arrlenu(groups); other++)
         if (!isnan(groups[other].test.mean - groups[0].test.mean))
             return NULL;
-    if (g == 0 || !of.comparable || isnan(of.difference))
+    if (g == 0 || !of.comparable || isnan(of.difference) || group_diverged(&groups[g]))
         return NULL;
     char *middle = per_cent_text(of.difference), *text = text_format("%s %%", middle);
     if (!isnan(of.interval.low)) {

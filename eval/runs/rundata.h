@@ -35,7 +35,9 @@ typedef struct RunData {
     double seconds;           /* of the last row */
     double peak_mb;           /* the maximum */
 
-    size_t identity; /* for its colour: see palette.h and groups.h */
+    /* Set when it is compared with others; see groups.h. */
+    size_t identity; /* for its colour: see palette.h */
+    size_t scale;    /* runs whose losses compare have the same */
 } RunData;
 
 /* Reads a run directory; the caller frees the run with rundata_free, also after a failure. */
