@@ -4,7 +4,6 @@
 #include "eval/page/report.h"
 #include "eval/runs/differences.h"
 #include "eval/runs/results.h"
-#include "eval/show/columns.h"
 #include "eval/show/svg.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
@@ -129,7 +128,7 @@ static char *meaning(const Section *section, size_t width)
     char *text = memory_copy_text("");
     if (section->all->test) {
         char *protocol = score_protocol_text(section->all->test);
-        columns_append_sentence(&text, protocol, "", width);
+        differences_append_sentence(&text, protocol, "", width);
         free(protocol);
     }
     differences_append(&text, section->groups, width);
@@ -137,7 +136,7 @@ static char *meaning(const Section *section, size_t width)
         char *floor = text_format(
             "Entropy of the corpus, a lower bound of the loss: %.6g nats per token.",
             section->entropy);
-        columns_append_sentence(&text, floor, "", width);
+        differences_append_sentence(&text, floor, "", width);
         free(floor);
     }
     return text;

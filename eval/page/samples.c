@@ -1,12 +1,11 @@
 /* Samples of the runs' models: one made for the page, and those written during training. */
 #include "eval/page/report_parts.h"
+#include "eval/show/excerpt.h"
 #include "eval/show/markup.h"
 #include "eval/show/palette.h"
-#include "eval/show/writer.h"
 #include "models/loaded.h"
 #include "src/file.h"
 #include "src/memory.h"
-#include "src/random.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,17 +38,6 @@ static void print_missing(FILE *out, const Error *why)
     fputs("</p>\n", out);
 }
 
-/* The beginning of what `sample --no-unk` prints for the same seed; the caller's. */
-static char *make_excerpt(const Model *model, const Vocabulary *vocabulary)
-{
-    Generator generator;
-    generator_make(&generator, model, 1);
-    char *text = writer_sample(&generator, vocabulary,
-                               random_key(EXCERPT_SEED, RANDOM_SAMPLE, 0), EXCERPT_TOKENS);
-    generator_free(&generator);
-    return text;
-}
-
 static void print_excerpt(FILE *out, const RunData *run)
 {
     LoadedModel loaded;
@@ -58,7 +46,11 @@ static void print_excerpt(FILE *out, const RunData *run)
         print_missing(out, &error);
         return;
     }
-    char *text = make_excerpt(&loaded.model, &loaded.checkpoint.vocabulary);
+    Generator generator;
+    generator_make(&generator, &loaded.model, 1);
+    char *text = excerpt_make(&generator, &loaded.checkpoint.vocabulary, EXCERPT_TOKENS,
+                              random_key(EXCERPT_SEED, RANDOM_SAMPLE, 0));
+    generator_free(&generator);
     fputs("<pre>", out);
     print_lines(out, text, strlen(text));
     fputs("</pre>\n", out);

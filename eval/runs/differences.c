@@ -1,9 +1,26 @@
 #include "eval/runs/differences.h"
 #include "eval/show/columns.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+void differences_append_sentence(char **text, const char *sentence, const char *indent,
+                                 size_t width)
+{
+    enum { LEAST = 20 };
+    size_t most_indent = 2 * strlen(indent);
+    char *safe = terminal_safe_name(sentence, SIZE_MAX, terminal_is_utf8());
+    char **lines = columns_wrap(safe,
+                                width > LEAST + most_indent ? width - most_indent : LEAST);
+    for (size_t i = 0; i < arrlenu(lines); i++)
+        text_append(text, "%s%s%s\n", indent, i > 0 ? indent : "", lines[i]);
+    columns_free(lines);
+    free(safe);
+}
 
 static char *seeds_text(const Sample *losses)
 {
@@ -81,11 +98,11 @@ static void append_paragraph(char **all, const RunGroup *groups, size_t width, G
                          ? difference_text(&groups[0], &groups[g], loss)
                          : NULL;
         if (text)
-            columns_append_sentence(&lines, text, "  ", width);
+            differences_append_sentence(&lines, text, "  ", width);
         free(text);
     }
     if (lines) {
-        columns_append_sentence(all, opening, "", width);
+        differences_append_sentence(all, opening, "", width);
         text_append(all, "%s", lines);
     }
     free(lines);
@@ -101,7 +118,7 @@ void differences_append(char **text, const RunGroup *groups, size_t width)
     if (measured >= 2 && has_seeds(groups))
         append_paragraph(text, groups, width, GROUP_BEST);
     else if (measured >= 2)
-        columns_append_sentence(
+        differences_append_sentence(
             text,
             "One seed each: differences may be due to chance. Train several seeds per model "
             "for confidence intervals.",

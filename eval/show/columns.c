@@ -1,10 +1,8 @@
 #include "eval/show/columns.h"
-#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/team.h"
 #include "src/text.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #define NARROWEST ((size_t)24)
@@ -102,20 +100,6 @@ void columns_free(char **lines)
     for (size_t i = 0; i < arrlenu(lines); i++)
         free(lines[i]);
     arrfree(lines);
-}
-
-void columns_append_sentence(char **text, const char *sentence, const char *indent,
-                             size_t width)
-{
-    enum { LEAST = 20 };
-    size_t most_indent = 2 * strlen(indent);
-    char *safe = terminal_safe_name(sentence, SIZE_MAX, terminal_is_utf8());
-    char **lines = columns_wrap(safe,
-                                width > LEAST + most_indent ? width - most_indent : LEAST);
-    for (size_t i = 0; i < arrlenu(lines); i++)
-        text_append(text, "%s%s%s\n", indent, i > 0 ? indent : "", lines[i]);
-    columns_free(lines);
-    free(safe);
 }
 
 /* --- side by side --- */

@@ -13,11 +13,6 @@
 char **columns_wrap(const char *text, size_t width);
 void columns_free(char **lines);
 
-/* Appends a sentence, which may hold untrusted names, for the terminal: wrapped at the width,
- * after the indent, which doubles from the second line on. */
-void columns_append_sentence(char **text, const char *sentence, const char *indent,
-                             size_t width);
-
 /* Prints as many texts side by side as fit into the width, the others below, each under its
  * number; numbers start at `first`. */
 void columns_print(FILE *stream, char *const *texts, size_t count, size_t first_number,

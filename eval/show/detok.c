@@ -45,8 +45,8 @@ static const char *const pairs[][2] = {{"can", "not"}, {"gon", "na"}, {"wan", "n
 /* Words with more capitals than the first letter. */
 static const char *const spellings[] = {
     "PhD", "Ph.D.", "II", "III", "IV", "VIII", "TV", "CEO", "S&P", "AT&T", "R&D", "IBM", "GM",
-    "NBC", "CBS", "CNN", "NFL", "DNA", "GNP", "GDP", "OECD", "OPEC", "NATO", "NASA",
-    "FBI", "CIA", "IRS", "UK", "EU", "US$", "C$", "A$",
+    "GTE", "NBC", "CBS", "CNN", "NFL", "DNA", "GNP", "GDP", "OECD", "OPEC", "NATO", "NASA",
+    "UAL", "USX", "FBI", "CIA", "IRS", "UK", "EU", "US$", "C$", "A$",
     "S$", "HK$", "NT$", "NZ$",
 };
 

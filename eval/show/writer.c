@@ -1,6 +1,5 @@
 #include "eval/show/writer.h"
 #include "eval/show/terminal.h"
-#include "src/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,26 +162,4 @@ void writer_pause(Writer *writer)
     if (!writer->line_start)
         fputc('\n', writer->stream);
     writer->line_start = true;
-}
-
-char *writer_sample(Generator *generator, const Vocabulary *vocabulary, RandomKey key,
-                    size_t tokens)
-{
-    const SamplerOptions options = {.temperature = 0.8, .top_p = 1};
-    char *text;
-    size_t size;
-    FILE *stream = memory_text_open(&text, &size, "a sample");
-    Writer writer;
-    writer_begin(&writer, vocabulary, (WriterStyle){.safe = true, .utf8 = true});
-    writer_direct(&writer, stream);
-    generator_restart(generator);
-    int32_t id = vocabulary->eos; /* the line end in front of the text */
-    for (size_t i = 0; i < tokens; i++) {
-        generator_read(generator, &id);
-        id = generator_pick(generator, 0, &options, random_uniform(key, i), vocabulary->unk);
-        writer_token(&writer, id, 1);
-    }
-    writer_pause(&writer);
-    memory_text_close(stream, "a sample");
-    return text;
 }

@@ -6,8 +6,6 @@
 #include "data/utf8.h"
 #include "data/vocabulary.h"
 #include "eval/show/detok.h"
-#include "models/generator.h"
-#include "src/random.h"
 
 #include <stdio.h>
 
@@ -37,11 +35,6 @@ void writer_direct(Writer *writer, FILE *stream);
 void writer_token(Writer *writer, int32_t id, double probability);
 /* Ends the current line, if there is one; the text may continue on a new line. */
 void writer_pause(Writer *writer);
-
-/* A text of so many tokens that the model writes after a line end: at temperature 0.8, without
- * the token for unknown words, escaped. The caller frees. */
-char *writer_sample(Generator *generator, const Vocabulary *vocabulary, RandomKey key,
-                    size_t tokens);
 
 /* The colour of a probability: one of a terminal's 256. From red (unlikely) over orange, olive
  * and green to blue (likely); all are about half as bright as white, so they are readable on
