@@ -505,7 +505,7 @@ START_TEST(test_markdown_escapes)
 END_TEST
 
 /* A diverged run is never the best, even if it was for a while, and is named. */
-START_TEST(test_diverged_runs_are_not_the_best)
+START_TEST(a_diverged_run_is_never_the_best)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -552,7 +552,7 @@ Suite *groups_suite(void)
     tcase_add_test(tests, test_markdown);
     tcase_add_test(tests, test_markdown_unknown);
     tcase_add_test(tests, test_markdown_escapes);
-    tcase_add_test(tests, test_diverged_runs_are_not_the_best);
+    tcase_add_test(tests, a_diverged_run_is_never_the_best);
     suite_add_tcase(suite, tests);
     return suite;
 }

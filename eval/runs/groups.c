@@ -171,7 +171,7 @@ static void draw_curve(RunGroup *group)
 {
     const RunData **runs = NULL;
     for (size_t r = 0; r < arrlenu(group->runs); r++)
-        if (group->runs[r]->validations > 0)
+        if (validation_from(group->runs[r], &(size_t){0}, 0))
             arrput(runs, group->runs[r]);
     if (!runs)
         return;
@@ -206,12 +206,10 @@ static Sample losses_of(const RunGroup *group, const RunScore *protocol)
 
 void groups_score(RunGroup *groups, const RunScore *protocol)
 {
+    const Sample none = student_sample(NULL, 0);
     for (size_t g = 0; g < arrlenu(groups); g++) {
-        groups[g].test = student_sample(NULL, 0);
-        if (protocol)
-            groups[g].test = losses_of(&groups[g], protocol);
-        if (groups[g].test.count < (double)arrlenu(groups[g].runs))
-            groups[g].test = student_sample(NULL, 0);
+        Sample test = protocol ? losses_of(&groups[g], protocol) : none;
+        groups[g].test = test.count < (double)arrlenu(groups[g].runs) ? none : test;
     }
 }
 

@@ -56,32 +56,27 @@ static void add_series(Drawing *drawing, const char *name, ChartPoint *points, C
     arrput(drawing->looks, look);
 }
 
-/* Adds one curve of a run, unless it has no points. */
-static void add_run(Drawing *drawing, const RunData *run, const char *name, bool train,
-                    const RunChartAxes *axes)
+/* Adds the training losses of a run, unless it has none. */
+static void add_train(Drawing *drawing, const RunData *run, const char *name,
+                      const RunChartAxes *axes)
 {
     ChartPoint *points = NULL;
     for (size_t i = 0; i < arrlenu(run->rows); i++) {
         const RunLogRow *row = &run->rows[i];
-        double loss = train ? row->train_loss : row->val_loss;
-        if (!train && !row->has_val_loss)
-            continue;
         ChartPoint point = {
             pick_x(axes->x, row->epoch, row->step, (double)row->tokens, row->seconds),
-            loss_y(loss, axes->y)};
+            loss_y(row->train_loss, axes->y)};
         arrput(points, point);
     }
-    if (!points)
-        return;
-    char *of_train = train && name ? text_format("%s (train)", name) : NULL;
-    add_series(drawing, of_train ? of_train : name, points,
-               (ChartLook){.identity = run->identity, .faint = train});
+    char *of_train = name ? text_format("%s (train)", name) : NULL;
+    if (points)
+        add_series(drawing, of_train, points,
+                   (ChartLook){.identity = run->identity, .faint = true});
     free(of_train);
 }
 
-/* Adds the mean of a group and its band. */
-static void add_mean(Drawing *drawing, const RunGroup *group, const char *name,
-                     const RunChartAxes *axes)
+/* Adds the validation losses of a group, unless it has none; of several runs with a band. */
+static void add_validations(Drawing *drawing, const RunGroup *group, const RunChartAxes *axes)
 {
     ChartPoint *points = NULL;
     ChartBand *band = NULL;
@@ -91,10 +86,11 @@ static void add_mean(Drawing *drawing, const RunGroup *group, const char *name,
                             loss_y(of->mean, axes->y)};
         ChartBand around = {loss_y(of->low, axes->y), loss_y(of->high, axes->y)};
         arrput(points, point);
-        arrput(band, around);
+        if (arrlenu(group->runs) > 1)
+            arrput(band, around);
     }
     if (points)
-        add_series(drawing, name, points,
+        add_series(drawing, group->name, points,
                    (ChartLook){.identity = group->runs[0]->identity, .band = band});
 }
 
@@ -127,19 +123,15 @@ Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *
     Drawing drawing = {0};
     bool train = axes->train;
     /* Training losses first: the validation curves, which count, are drawn over them. */
-    for (size_t g = 0; axes->train && g < arrlenu(groups); g++)
-        for (size_t r = 0; r < arrlenu(groups[g].runs); r++) /* one name for all of them */
-            add_run(&drawing, groups[g].runs[r], r ? NULL : groups[g].name, true, axes);
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        bool needed = needs_train(&groups[g]);
+        size_t runs = axes->train ? arrlenu(groups[g].runs) : needed;
+        for (size_t r = 0; r < runs; r++) /* one name for all of them */
+            add_train(&drawing, groups[g].runs[r], r ? NULL : groups[g].name, axes);
+        train |= needed;
+    }
     for (size_t g = 0; g < arrlenu(groups); g++)
-        if (!axes->train && needs_train(&groups[g])) {
-            add_run(&drawing, groups[g].runs[0], groups[g].name, true, axes);
-            train = true;
-        }
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        if (arrlenu(groups[g].runs) == 1)
-            add_run(&drawing, groups[g].runs[0], groups[g].name, false, axes);
-        else
-            add_mean(&drawing, &groups[g], groups[g].name, axes);
+        add_validations(&drawing, &groups[g], axes);
     if (drawing.series && !isnan(entropy))
         add_floor(&drawing, entropy, axes);
     return (Chart){.series = drawing.series,
