@@ -32,26 +32,6 @@ void report_print_numbers(FILE *out, const Comparison *all)
 
 /* --- the settings --- */
 
-/* The names of all settings, in the order of their first appearance. */
-static const char **all_settings(const Comparison *all)
-{
-    const char **names = NULL;
-    struct {
-        char *key;
-        bool value;
-    } *seen = NULL;
-    for (size_t r = 0; r < all->count; r++)
-        for (size_t i = 0; i < arrlenu(all->runs[r].settings); i++) {
-            char *name = all->runs[r].settings[i].name;
-            if (shgeti(seen, name) >= 0)
-                continue;
-            shput(seen, name, true);
-            arrput(names, name);
-        }
-    shfree(seen);
-    return names;
-}
-
 static bool differs(const Comparison *all, const char *name)
 {
     const char *first = rundata_setting(&all->runs[0], name);
@@ -63,24 +43,30 @@ static bool differs(const Comparison *all, const char *name)
     return false;
 }
 
-static void add_setting(Table *table, const Comparison *all, const char *name)
+/* A map of stb_ds from the names of settings to whether their values differ. */
+typedef struct Setting {
+    char *key;
+    bool value;
+} Setting;
+
+/* All settings, in the order of their first appearance. */
+static Setting *all_settings(const Comparison *all)
 {
-    table_add_row(table, (TableRow){.class = differs(all, name) ? "differs" : "same"});
-    table_add(table, memory_copy_text(name));
-    for (size_t r = 0; r < all->count; r++) {
-        const char *value = rundata_setting(&all->runs[r], name);
-        table_add(table, value ? memory_copy_text(value) : NULL);
-    }
+    Setting *settings = NULL;
+    for (size_t r = 0; r < all->count; r++)
+        for (size_t i = 0; i < arrlenu(all->runs[r].settings); i++) {
+            char *name = all->runs[r].settings[i].name;
+            shput(settings, name, differs(all, name));
+        }
+    return settings;
 }
 
 /* A check box that the style sheet reads, so it works without scripts. */
-static void print_switch(FILE *out, const char *const *settings, const Comparison *all)
+static void print_switch(FILE *out, Setting *settings)
 {
-    size_t different = 0, count = arrlenu(settings);
+    size_t different = 0, count = shlenu(settings);
     for (size_t i = 0; i < count; i++)
-        different += differs(all, settings[i]);
-    if (all->count < 2)
-        return;
+        different += settings[i].value;
     if (different == 0)
         fputs("<p class=\"aside\">The runs have the same settings.</p>\n", out);
     else
@@ -93,9 +79,7 @@ static void print_switch(FILE *out, const char *const *settings, const Compariso
 
 void report_print_settings(FILE *out, const Comparison *all)
 {
-    const char **settings = all_settings(all);
-    fputs("<section aria-labelledby=\"settings\"><h2 id=\"settings\">Settings</h2>\n", out);
-    print_switch(out, settings, all);
+    Setting *settings = all_settings(all);
     Table table = {0};
     table_add_column(&table, (TableColumn){.title = "setting"});
     for (size_t r = 0; r < all->count; r++)
@@ -103,9 +87,19 @@ void report_print_settings(FILE *out, const Comparison *all)
                                                .left = true,
                                                .coloured = true,
                                                .identity = all->runs[r].identity});
-    for (size_t i = 0; i < arrlenu(settings); i++)
-        add_setting(&table, all, settings[i]);
+    for (size_t i = 0; i < shlenu(settings); i++) {
+        const char *name = settings[i].key;
+        table_add_row(&table, (TableRow){.class = settings[i].value ? "differs" : "same"});
+        table_add(&table, memory_copy_text(name));
+        for (size_t r = 0; r < all->count; r++) {
+            const char *value = rundata_setting(&all->runs[r], name);
+            table_add(&table, value ? memory_copy_text(value) : NULL);
+        }
+    }
+    fputs("<section aria-labelledby=\"settings\"><h2 id=\"settings\">Settings</h2>\n", out);
+    if (all->count > 1)
+        print_switch(out, settings);
     print_table(out, &table, "settings", "Settings");
     fputs("</section>\n", out);
-    arrfree(settings);
+    shfree(settings);
 }
