@@ -1,5 +1,5 @@
-/* The tables of compared runs: a row for each group of runs, with means over its seeds, but the
- * peak of memory. */
+/* The tables of compared runs: a row for each group of runs, with the means over its seeds and
+ * the peak of their memory. */
 #ifndef LINNET_RESULTS_H
 #define LINNET_RESULTS_H
 
@@ -12,9 +12,9 @@ typedef struct ResultsReach {
     double loss;
 } ResultsReach;
 
-/* The tables of an stb_ds array of groups; table_free frees them. For a
- * terminal, with columns for the losses to reach (also an stb_ds array); for Markdown, with
- * confidence intervals; for a page, with all digits and the best values marked if asked for. */
+/* The tables of an stb_ds array of groups; table_free frees them. For a terminal, with columns
+ * for the losses to reach (also an stb_ds array); for Markdown, with confidence intervals; for
+ * a page, with all digits and, if asked for, the best values marked. */
 Table results_for_terminal(const RunGroup *groups, const ResultsReach *reach);
 Table results_for_markdown(const RunGroup *groups);
 Table results_for_page(const RunGroup *groups, bool mark_best);

@@ -71,7 +71,7 @@ bool terminal_is_utf8(void)
  * point. */
 static size_t decode(const char *c, uint32_t *code)
 {
-    size_t length = utf8_character(c, strnlen(c, UTF8_LONGEST));
+    size_t length = utf8_length(c, strnlen(c, UTF8_LONGEST));
     *code = (unsigned char)*c & (length > 1 ? 0x7fu >> length : 0xff);
     for (size_t i = 1; i < length; i++)
         *code = *code << 6 | (c[i] & 0x3f);
