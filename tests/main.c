@@ -49,6 +49,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, groups_suite());
     srunner_add_suite(runner, chart_suite());
     srunner_add_suite(runner, svg_suite());
+    srunner_add_suite(runner, table_suite());
     srunner_add_suite(runner, report_suite());
     srunner_add_suite(runner, terminal_suite());
     srunner_add_suite(runner, checkpoint_suite());

@@ -2,7 +2,7 @@
  * sentences and a Markdown table. */
 #include "eval/runs/differences.h"
 #include "eval/runs/groups.h"
-#include "eval/compare/markdown.h"
+#include "eval/runs/results.h"
 #include "eval/show/palette.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -288,10 +288,20 @@ END_TEST
 
 /* --- sentences --- */
 
-static char *sentences(const RunGroup *groups, size_t width)
+static void name_groups(RunGroup *groups, const char *const *names)
 {
-    char *text = memory_copy_text(""), *names[RUNS] = {"A", "B", "C", "D", "E", "F"};
-    differences_append(&text, groups, names, width);
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        free(groups[g].name);
+        groups[g].name = memory_copy_text(names[g]);
+    }
+}
+
+static char *sentences(RunGroup *groups, size_t width)
+{
+    static const char *const names[RUNS] = {"A", "B", "C", "D", "E", "F"};
+    char *text = memory_copy_text("");
+    name_groups(groups, names);
+    differences_append(&text, groups, width);
     return text;
 }
 
@@ -370,14 +380,18 @@ END_TEST
 /* --- Markdown --- */
 
 /* The table of the runs' groups, with scores if asked for; the caller frees it. */
-static char *markdown_of(const RunData *runs, size_t count, char *const *names, bool scored)
+static char *markdown_of(const RunData *runs, size_t count, const char *const *names,
+                         bool scored)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     RunGroup *groups = groups_make(runs, count, true);
     groups_score(groups, scored ? rundata_shared_test(runs, count) : NULL);
-    compare_print_markdown(stream, groups, names);
+    name_groups(groups, names);
+    Table table = results_for_markdown(groups);
+    table_print(stream, &table, TABLE_MARKDOWN, 0);
+    table_free(&table);
     fclose(stream);
     groups_free(groups);
     return text;
@@ -385,16 +399,11 @@ static char *markdown_of(const RunData *runs, size_t count, char *const *names, 
 
 static void check_markdown(const RunData *runs, size_t count, bool scored, const char *expected)
 {
-    char *const names[] = {"A", "B", "C"};
+    const char *const names[] = {"A", "B", "C"};
     char *text = markdown_of(runs, count, names, scored);
     ck_assert_str_eq(text, expected);
     free(text);
 }
-
-/* The line below the table, if there are scores. */
-#define INTERVALS                                                                     \
-    "\n± and brackets: 95 % confidence intervals of the mean over seeds and of the " \
-    "difference.\n"
 
 /* Two seeds whose confidence interval is +-0.01 nats: +-1.01 at a perplexity of 100. For the
  * difference of two such groups it is 4.30265 sqrt(2) times the deviation of one seed. */
@@ -422,7 +431,7 @@ START_TEST(the_markdown_table_has_intervals)
         "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | +10.0 % (+9.5 to +10.5) | 12.9k | 1:01:01 "
         "|\n"
         "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | -39.3 % | 12.9k | 1:01:01 "
-        "|\n" INTERVALS);
+        "|\n");
     arrpop(runs[2].scores); /* so that the second group has no score */
     runs[2].peak_mb = 75;
     check_markdown(
@@ -434,7 +443,7 @@ START_TEST(the_markdown_table_has_intervals)
         "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | - | - | 12.9k | 1:01:01 | 75 |\n"
         "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | 121.31 | -39.3 % | 12.9k | 1:01:01 | "
         "- "
-        "|\n" INTERVALS);
+        "|\n");
     check_markdown(runs, 1, false,
                    "| run | attn | params | validation | tokens/s | time |\n"
                    "|---|---|---:|---:|---:|---:|\n"
@@ -453,7 +462,7 @@ START_TEST(the_markdown_table_compares_comparable_losses_only)
     runs[1].settings[2].value = memory_copy_text("b.txt");
     add_validation(&runs[0], 10, 4);
     add_validation(&runs[1], 10, 1000);
-    char *const names[] = {"A", "B"};
+    const char *const names[] = {"A", "B"};
     char *text = markdown_of(runs, 2, names, false);
     ck_assert_ptr_null(strstr(text, "against"));
     ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
@@ -484,15 +493,45 @@ START_TEST(the_markdown_table_escapes_names)
     };
     for (size_t i = 0; i < COUNT(known); i++) {
         RunData run = make_run("a", known[i].name, "1");
-        char *name = memory_copy_text(known[i].name), *text = markdown_of(&run, 1, &name, true);
+        char *text = markdown_of(&run, 1, &known[i].name, true);
         char *expected = text_format("\n| %s | %s | - | ", known[i].expected,
                                      known[i].expected);
         ck_assert_msg(strstr(text, expected) != NULL, "%s", text);
         free(expected);
         free(text);
-        free(name);
         rundata_free(&run);
     }
+}
+END_TEST
+
+/* A diverged run is never the best, even if it was for a while, and is named. */
+START_TEST(a_diverged_run_is_never_the_best)
+{
+    RunData runs[RUNS];
+    make_runs(runs);
+    add_validation(&runs[0], 10, 4);
+    add_validation(&runs[1], 10, 3);
+    add_validation(&runs[1], 20, 17);
+    add_validation(&runs[5], 10, 4.5);
+    RunGroup *groups = groups_make(runs, RUNS, false);
+    char *verdict = differences_verdict(groups);
+    ck_assert_str_eq(
+        verdict, "softmax-seed1 has the lowest validation loss: 4.0000 (perplexity 54.60), "
+                 "0.5000 below again. One seed per model gives no confidence interval, so the "
+                 "difference may be due to chance. linear-1 diverged.");
+    free(verdict);
+    const char *const names[] = {"A", "B", "C", "D", "E", "F"};
+    char *text = markdown_of(runs, 2, names, false);
+    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
+    free(text);
+    add_validation(&runs[2], 10, 4.1);
+    check_sentence(runs, RUNS, "B (1 seed): diverged\n");
+    Table page = results_for_page(groups, true);
+    ck_assert_str_eq(table_cell(&page, 1, 4)->text, "diverged");
+    ck_assert(table_cell(&page, 0, 3)->strong && !table_cell(&page, 1, 3)->strong);
+    table_free(&page);
+    groups_free(groups);
+    free_runs(runs);
 }
 END_TEST
 
@@ -513,6 +552,7 @@ Suite *groups_suite(void)
     tcase_add_test(tests, the_markdown_table_has_intervals);
     tcase_add_test(tests, the_markdown_table_compares_comparable_losses_only);
     tcase_add_test(tests, the_markdown_table_escapes_names);
+    tcase_add_test(tests, a_diverged_run_is_never_the_best);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,7 +1,6 @@
 /* The C part of compare --html: thinning of logs, and escaping of markup. report.sh tests the
  * page's script. */
 #include "eval/page/report.h"
-#include "eval/runs/thin.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "tests/scratch.h"
@@ -37,7 +36,7 @@ static const RunLogRow *row_of_step(const RunLogRow *rows, size_t step)
 START_TEST(short_logs_are_not_thinned)
 {
     for (size_t count = 0; count <= MOST; count += MOST / 4) {
-        RunLogRow *rows = make_rows(count, 10), *thin = thin_rows(rows, MOST);
+        RunLogRow *rows = make_rows(count, 10), *thin = runlog_thin(rows, MOST);
         ck_assert_uint_eq(arrlenu(thin), count);
         for (size_t i = 0; i < count; i++)
             ck_assert_uint_eq(thin[i].step, rows[i].step);
@@ -56,7 +55,7 @@ START_TEST(thinned_logs_keep_visible_points)
     rows[FAST].tokens_per_second = 1e9;
     rows[BEST].val_loss = 0.5;
     rows[GAP].train_loss = (double)NAN;
-    RunLogRow *thin = thin_rows(rows, MOST);
+    RunLogRow *thin = runlog_thin(rows, MOST);
     ck_assert_uint_gt(arrlenu(thin), MOST / 2);
     ck_assert_uint_le(arrlenu(thin), 3 * MOST);
     const size_t kept[] = {0, HIGH, LOW, FAST, BEST, GAP, COUNT - 1};
@@ -72,7 +71,7 @@ END_TEST
 START_TEST(thinned_logs_keep_validations)
 {
     enum { COUNT = 10000, EVERY = 200 };
-    RunLogRow *rows = make_rows(COUNT, EVERY), *thin = thin_rows(rows, MOST);
+    RunLogRow *rows = make_rows(COUNT, EVERY), *thin = runlog_thin(rows, MOST);
     for (size_t i = 0; i < COUNT; i += EVERY)
         ck_assert_ptr_nonnull(row_of_step(thin, i + 1));
     arrfree(thin);
@@ -87,7 +86,7 @@ static char *page_of(const char *name, char *setting, char *value)
     RunSetting only = {setting, value};
     arrput(settings, only);
     RunData run = {.path = "nowhere",
-                   .name = "run",
+                   .name = memory_copy_text(name),
                    .settings = settings,
                    .attn = value,
                    .entropy_floor = (double)NAN,
@@ -96,17 +95,16 @@ static char *page_of(const char *name, char *setting, char *value)
                    .seconds = (double)INFINITY,
                    .tokens_per_second = (double)NAN,
                    .peak_mb = (double)NAN};
-    char *names[] = {memory_copy_text(name)}, *path = scratch_path("page.html"), *page;
-    RunGroup *groups = groups_make(&run, 1, true);
-    const Report report = {&run, 1, names, groups};
+    char *path = scratch_path("page.html"), *page;
+    Comparison all = comparison_make(&run, 1, true);
     Error error;
     size_t size;
-    ck_assert_msg(report_write(path, &report, &error), "%s", error.text);
+    ck_assert_msg(report_write(path, &all, &error), "%s", error.text);
     ck_assert(file_read(path, (size_t)1 << 24, &page, &size, &error));
     ck_assert_uint_eq(strlen(page), size);
-    groups_free(groups);
+    comparison_free(&all);
     free(path);
-    free(names[0]);
+    free(run.name);
     arrfree(settings);
     return page;
 }

@@ -3,7 +3,6 @@
 #include "eval/show/columns.h"
 #include "eval/show/detok.h"
 #include "eval/write/session.h"
-#include "eval/show/shade.h"
 #include "eval/show/writer.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -37,7 +36,7 @@ static void check_detok(const char *words, const char *expected)
             continue;
         }
         text_append(&text, "\n");
-        detok_end_line(&detok);
+        detok_begin(&detok);
     }
     ck_assert_str_eq(text, expected);
     free(text);
@@ -217,14 +216,14 @@ START_TEST(colours_are_readable_on_black_and_white)
 {
     static const double probabilities[] = {0, 0.0005, 0.005, 0.05, 0.3, 0.7, 1};
     for (size_t i = 0; i < COUNT(probabilities); i++) {
-        double bright = luminance(shade_colour(probabilities[i]));
+        double bright = luminance(writer_colour(probabilities[i]));
         ck_assert_double_ge((bright + 0.05) / 0.05, 3.5);
         ck_assert_double_ge(1.05 / (bright + 0.05), 3.5);
     }
-    ck_assert_int_eq(shade_colour(0), shade_colour(0.0009));
-    ck_assert_int_eq(shade_colour(0.5), shade_colour(1));
+    ck_assert_int_eq(writer_colour(0), writer_colour(0.0009));
+    ck_assert_int_eq(writer_colour(0.5), writer_colour(1));
     for (size_t i = 2; i < 6; i++)
-        ck_assert_int_ne(shade_colour(probabilities[i]), shade_colour(probabilities[i - 1]));
+        ck_assert_int_ne(writer_colour(probabilities[i]), writer_colour(probabilities[i - 1]));
 }
 END_TEST
 

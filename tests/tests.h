@@ -50,6 +50,7 @@ Suite *baseline_suite(void);
 Suite *groups_suite(void);
 Suite *chart_suite(void);
 Suite *svg_suite(void);
+Suite *table_suite(void);
 Suite *report_suite(void);
 Suite *terminal_suite(void);
 Suite *export_suite(void);

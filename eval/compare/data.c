@@ -1,122 +1,178 @@
 #include "eval/compare/data.h"
-#include "eval/runs/differences.h"
-#include "eval/show/terminal.h"
+#include "eval/show/markup.h"
+#include "eval/show/table.h"
 #include "src/containers.h"
+#include "src/json.h"
 #include "src/text.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 /* --- JSON --- */
 
-static void append_safe_string(char **text, const char *value)
+/* Gives the object a number, or null. */
+static void set_figure(json_t *object, const char *key, double value)
 {
-    char *safe = terminal_safe_name(value, SIZE_MAX, true);
-    text_append_json_string(text, safe);
-    free(safe);
+    json_object_set_new(object, key, json_figure(value));
 }
 
-static void print_point(FILE *stream, const GroupPoint *point)
+static json_t *settings_of(const RunData *run)
 {
-    char *text = memory_copy_text("{");
-    text_append_json_count(&text, "step", point->step);
-    text_append_json_figure(&text, "epoch", point->epoch);
-    text_append_json_figure(&text, "tokens", point->tokens);
-    text_append_json_figure(&text, "seconds", point->seconds);
-    text_append_json_figure(&text, "mean", point->mean);
-    text_append_json_figure(&text, "low", point->low);
-    text_append_json_figure(&text, "high", point->high);
-    fprintf(stream, "%s}", text);
-    free(text);
+    json_t *settings = json_object();
+    for (size_t i = 0; i < arrlenu(run->settings); i++) { /* a later line overrides */
+        json_t *name = markup_json(run->settings[i].name);
+        json_object_set_new(settings, json_string_value(name),
+                            markup_json(run->settings[i].value));
+        json_decref(name);
+    }
+    return settings;
 }
 
-static void append_sample(char **text, const char *key, const Sample *sample)
+static json_t *scores_of(const RunData *run)
 {
-    text_append_json_key(text, key);
-    text_append(text, "{\"count\": %.0f", sample->count);
-    text_append_json_figure(text, "mean", sample->mean);
-    text_append_json_figure(text, "standard_deviation", sample->deviation);
-    text_append_json_figure(text, "low", sample->low);
-    text_append_json_figure(text, "high", sample->high);
-    text_append(text, "}");
+    json_t *scores = json_array();
+    for (size_t i = 0; i < arrlenu(run->scores); i++) {
+        const RunScore *score = &run->scores[i];
+        double loss = score_row_loss(score);
+        json_array_append_new(
+            scores, json_pack("{ss ss ss so so so so so so so so}", "split", score->split,
+                              "method", score->method, "found", score->found, "window",
+                              json_count(score->window), "stride", json_count(score->stride),
+                              "carried_streams", json_count(score->carried_streams), "text_crc",
+                              json_count(score->text_crc), "tokens", json_count(score->tokens),
+                              "step", json_count(score->step), "loss", json_figure(loss),
+                              "perplexity", json_figure(exp(loss))));
+    }
+    return scores;
 }
 
-static void print_group(FILE *stream, const RunData *runs, const RunGroup *group)
+static json_t *validations_of(const RunData *run)
 {
-    char *text = memory_copy_text("{\"name\": ");
-    append_safe_string(&text, group->name);
-    text_append(&text, ", \"runs\": [");
-    for (size_t r = 0; r < arrlenu(group->runs); r++)
-        text_append(&text, "%s%zu", r ? ", " : "", (size_t)(group->runs[r] - runs));
-    text_append(&text, "], \"seeds\": [");
+    json_t *points = json_array();
+    for (size_t i = 0; i < arrlenu(run->rows); i++) {
+        const RunLogRow *row = &run->rows[i];
+        if (row->has_val_loss)
+            json_array_append_new(
+                points,
+                json_pack("{so so so so so}", "step", json_count(row->step), "epoch",
+                          json_figure(row->epoch), "tokens", json_count(row->tokens), "seconds",
+                          json_figure(row->seconds), "val_loss", json_figure(row->val_loss)));
+    }
+    return points;
+}
+
+json_t *compare_run_json(const RunData *run)
+{
+    bool validated = !isnan(run->best_val_loss);
+    json_t *object = json_pack("{so so so so sb}", "name", markup_json(run->name), "path",
+                               markup_json(run->path), "attn", markup_json(run->attn),
+                               "parameters",
+                               run->parameters > 0 ? json_count(run->parameters) : json_null(),
+                               "diverged", rundata_diverged(run));
+    set_figure(object, "entropy_floor", run->entropy_floor);
+    set_figure(object, "best_val_loss", run->best_val_loss);
+    set_figure(object, "best_val_perplexity", exp(run->best_val_loss));
+    set_figure(object, "best_epoch", run->best_epoch);
+    json_object_set_new(object, "best_step",
+                        validated ? json_count(run->best_step) : json_null());
+    set_figure(object, "final_train_loss", run->final_train_loss);
+    set_figure(object, "tokens_per_second", run->tokens_per_second);
+    set_figure(object, "seconds", run->seconds);
+    set_figure(object, "peak_mb", run->peak_mb);
+    json_object_set_new(object, "settings", settings_of(run));
+    json_object_set_new(object, "scores", scores_of(run));
+    json_object_set_new(object, "points", validations_of(run));
+    return object;
+}
+
+static json_t *sample_json(const Sample *sample)
+{
+    return json_pack("{so so so so so}", "count", json_count((size_t)sample->count), "mean",
+                     json_figure(sample->mean), "standard_deviation",
+                     json_figure(sample->deviation), "low", json_figure(sample->low), "high",
+                     json_figure(sample->high));
+}
+
+static json_t *group_json(const RunGroup *group, const RunData *runs)
+{
+    json_t *indexes = json_array(), *seeds = json_array(), *points = json_array();
     for (size_t r = 0; r < arrlenu(group->runs); r++) {
-        text_append(&text, "%s", r ? ", " : "");
-        append_safe_string(&text, group_seed(group->runs[r]));
+        json_array_append_new(indexes, json_count((size_t)(group->runs[r] - runs)));
+        json_array_append_new(seeds, markup_json(group_seed(group->runs[r])));
     }
-    text_append(&text, "]");
-    append_sample(&text, "best_val_loss", &group->best);
-    append_sample(&text, "test_loss", &group->test);
-    fprintf(stream, "%s, \"points\": [", text);
-    free(text);
     for (size_t i = 0; i < arrlenu(group->points); i++) {
-        fputs(i ? ",\n  " : "\n  ", stream);
-        print_point(stream, &group->points[i]);
+        const GroupPoint *point = &group->points[i];
+        json_array_append_new(
+            points,
+            json_pack("{so so so so so so so}", "step", json_count(point->step), "epoch",
+                      json_figure(point->epoch), "tokens", json_figure(point->tokens),
+                      "seconds", json_figure(point->seconds), "mean", json_figure(point->mean),
+                      "low", json_figure(point->low), "high", json_figure(point->high)));
     }
-    fputs("]}", stream);
+    return json_pack("{so so so so so so}", "name", markup_json(group->name), "runs", indexes,
+                     "seeds", seeds, "best_val_loss", sample_json(&group->best), "test_loss",
+                     sample_json(&group->test), "points", points);
 }
 
-void compare_print_json(FILE *stream, const RunData *runs, size_t count, const RunGroup *groups)
+/* The difference of a group from the first one whose losses compare; NULL for that one. */
+static json_t *difference_json(const RunGroup *groups, size_t g)
 {
-    fputs("{\"runs\": [", stream);
-    for (size_t r = 0; r < count; r++) {
-        fputs(r ? ",\n" : "\n", stream);
-        rundata_print_json(stream, &runs[r]);
+    size_t base = 0;
+    while (!groups_same_scale(groups[base].runs[0], groups[g].runs[0]))
+        base++;
+    if (base == g)
+        return NULL;
+    GroupDifference best = groups_difference(&groups[base], &groups[g], GROUP_BEST);
+    GroupDifference test = groups_difference(&groups[base], &groups[g], GROUP_TEST);
+    return json_pack(
+        "{so so sb so so so so so so so so}", "base", json_count(base), "other", json_count(g),
+        "comparable", true, "difference", json_figure(best.difference), "low",
+        json_figure(best.interval.low), "high", json_figure(best.interval.high), "confidence",
+        json_figure(1 - GROUP_TAILS), "degrees_of_freedom", json_figure(best.interval.freedom),
+        "test_difference", json_figure(test.difference), "test_low",
+        json_figure(test.interval.low), "test_high", json_figure(test.interval.high));
+}
+
+/* Prints an array with a line for each element, and frees it. */
+static void print_lines(FILE *stream, const char *key, json_t *array)
+{
+    size_t i;
+    json_t *element;
+    fprintf(stream, "\"%s\": [\n", key);
+    json_array_foreach(array, i, element)
+    {
+        json_dumpf(element, stream, JSON_REAL_PRECISION(9));
+        fputs(i + 1 < json_array_size(array) ? ",\n" : "\n", stream);
     }
-    fputs("\n],\n\"groups\": [", stream);
-    for (size_t g = 0; g < arrlenu(groups); g++) {
-        fputs(g ? ",\n" : "\n", stream);
-        print_group(stream, runs, &groups[g]);
+    fputc(']', stream);
+    json_decref(array);
+}
+
+void compare_print_json(FILE *stream, const Comparison *all)
+{
+    json_t *of_runs = json_array(), *of_groups = json_array(), *differences = json_array();
+    for (size_t r = 0; r < all->count; r++)
+        json_array_append_new(of_runs, compare_run_json(&all->runs[r]));
+    for (size_t g = 0; g < arrlenu(all->groups); g++) {
+        json_t *difference = difference_json(all->groups, g);
+        json_array_append_new(of_groups, group_json(&all->groups[g], all->runs));
+        if (difference)
+            json_array_append_new(differences, difference);
     }
-    fputs("\n],\n\"differences\": ", stream);
-    differences_print_json(stream, groups);
+    fputc('{', stream);
+    print_lines(stream, "runs", of_runs);
+    fputs(",\n", stream);
+    print_lines(stream, "groups", of_groups);
+    fputs(",\n", stream);
+    print_lines(stream, "differences", differences);
     fputs("}\n", stream);
 }
 
 /* --- CSV --- */
 
-/* In quotes where it has to be. */
-static void append_cell(char **text, const char *value)
+static char *number(double value)
 {
-    char *safe = terminal_safe_name(value, SIZE_MAX, true), *rest = safe;
-    if (!strpbrk(safe, ",\""))
-        text_append(text, "%s,", safe);
-    else {
-        const char *between = "\"";
-        for (char *part; (part = strsep(&rest, "\"")); between = "\"\"")
-            text_append(text, "%s%s", between, part);
-        text_append(text, "\",");
-    }
-    free(safe);
-}
-
-static void print_number(FILE *stream, double value, bool known, const char *after)
-{
-    if (isnan(value) && known)
-        fprintf(stream, "nan%s", after);
-    else if (known)
-        fprintf(stream, "%.9g%s", value, after);
-    else
-        fputs(after, stream);
-}
-
-static void print_line(FILE *stream, const RunLogRow *row)
-{
-    fprintf(stream, "%zu,%.9g,%zu,%.9g,", row->step, row->epoch, row->tokens, row->seconds);
-    print_number(stream, row->train_loss, true, ",");
-    print_number(stream, row->val_loss, row->has_val_loss, ",");
-    print_number(stream, row->tokens_per_second, true, ",");
-    print_number(stream, row->peak_mb, !isnan(row->peak_mb), ",");
+    return isnan(value) ? memory_copy_text("nan") : text_format("%.9g", value);
 }
 
 static const char *group_name_of(const RunGroup *groups, const RunData *run)
@@ -128,25 +184,40 @@ static const char *group_name_of(const RunGroup *groups, const RunData *run)
     return "";
 }
 
-void compare_print_csv(FILE *stream, const RunData *runs, size_t count, const RunGroup *groups)
+static void add_row(Table *table, const RunData *run, const RunLogRow *row, const char *group)
 {
-    fputs("run,group,seed,step,epoch,tokens,seconds,train_loss,val_loss,tokens_per_second,"
-          "peak_mb,corpus\n",
-          stream);
-    for (size_t r = 0; r < count; r++) {
-        char *who = NULL;
-        append_cell(&who, runs[r].path);
-        append_cell(&who, group_name_of(groups, &runs[r]));
-        append_cell(&who, group_seed(&runs[r]));
-        char *corpus = NULL;
-        append_cell(&corpus, runs[r].corpus ? runs[r].corpus : "");
-        corpus[strlen(corpus) - 1] = '\n'; /* the last cell */
-        for (size_t i = 0; i < arrlenu(runs[r].rows); i++) {
-            fputs(who, stream);
-            print_line(stream, &runs[r].rows[i]);
-            fputs(corpus, stream);
+    table_add_row(table, (TableRow){0});
+    table_add(table, memory_copy_text(run->path));
+    table_add(table, memory_copy_text(group));
+    table_add(table, memory_copy_text(group_seed(run)));
+    table_add(table, text_format("%zu", row->step));
+    table_add(table, number(row->epoch));
+    table_add(table, text_format("%zu", row->tokens));
+    table_add(table, number(row->seconds));
+    table_add(table, number(row->train_loss));
+    table_add(table, row->has_val_loss ? number(row->val_loss) : NULL);
+    table_add(table, number(row->tokens_per_second));
+    table_add(table, isnan(row->peak_mb) ? NULL : number(row->peak_mb));
+    table_add(table, run->corpus ? memory_copy_text(run->corpus) : NULL);
+}
+
+void compare_print_csv(FILE *stream, const Comparison *all)
+{
+    static const char *const titles[] = {
+        "run",     "group",   "seed",       "step",     "epoch",
+        "tokens",  "seconds", "train_loss", "val_loss", "tokens_per_second",
+        "peak_mb", "corpus"};
+    Table table = {0};
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_add_column(&table, (TableColumn){.title = titles[i]});
+    table_print(stream, &table, TABLE_CSV, 0);
+    for (size_t r = 0; r < all->count; r++) {
+        const RunData *run = &all->runs[r];
+        const char *group = group_name_of(all->groups, run);
+        for (size_t i = 0; i < arrlenu(run->rows); i++) {
+            add_row(&table, run, &run->rows[i], group);
+            table_print(stream, &table, TABLE_CSV, 0); /* a log may be long */
         }
-        free(corpus);
-        free(who);
     }
+    table_free(&table);
 }

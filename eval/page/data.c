@@ -1,137 +1,113 @@
 /* The curves of the runs and of their groups as JSON. */
-#include "eval/runs/groups.h"
-#include "eval/show/palette.h"
 #include "eval/page/report_parts.h"
-#include "eval/show/terminal.h"
-#include "eval/runs/thin.h"
+#include "eval/show/markup.h"
+#include "eval/show/palette.h"
+#include "eval/show/thin.h"
 #include "src/containers.h"
-#include "src/text.h"
 
 #include <string.h>
 
-/* Numbers that are not finite are null: gaps. */
-static void print_number(FILE *out, double value, bool first)
-{
-    char *text = NULL;
-    text_append_json_number(&text, value);
-    fprintf(out, "%s%s", first ? "" : ",", text);
-    free(text);
-}
-
-/* Whole numbers are written as such: nine digits would round them. */
-static void print_whole(FILE *out, size_t value, bool first)
-{
-    fprintf(out, "%s%zu", first ? "" : ",", value);
-}
-
-/* Nothing in it may look like the end of the script that it stands in. */
-static void print_string(FILE *out, const char *name)
-{
-    char *safe = terminal_safe_name(name, SIZE_MAX, true), *quoted = NULL;
-    text_append_json_string(&quoted, safe);
-    for (const char *c = quoted; *c; c++)
-        fputs(*c == '<' ? "\\u003c" : (char[]){*c, '\0'}, out);
-    free(quoted);
-    free(safe);
-}
-
-/* The beginning of an object, whose other keys follow. */
-static void print_looks(FILE *out, const char *name, size_t identity)
-{
-    const char *dashes = palette_dashes(identity);
-    fprintf(out, "{\"name\":");
-    print_string(out, name);
-    fputs(",\"colour\":\"", out);
-    report_print_colour(out, identity);
-    fprintf(out, "\",\"dash\":\"%s\"", strcmp(dashes, "none") == 0 ? "" : dashes);
-}
-
-/* A key with a list of values, each of which may name its i. */
-#define PRINT_LIST(key, print, count, value) \
-    do {                                     \
-        fprintf(out, ",\"%s\":[", key);      \
-        for (size_t i = 0; i < (count); i++) \
-            print(out, value, i == 0);       \
-        fputs("]", out);                     \
+/* Gives the object a list of values, each of which may name its i. */
+#define SET_LIST(object, key, count, value)     \
+    do {                                        \
+        json_t *list = json_array();            \
+        for (size_t i = 0; i < (count); i++)    \
+            json_array_append_new(list, value); \
+        json_object_set_new(object, key, list); \
     } while (0)
 
+/* An object with what a run and a group have in common. */
+static json_t *looks_of(const RunData *run, const char *name)
+{
+    const char *dashes = palette_dashes(run->identity);
+    json_t *object = json_pack("{so so ss}", "name", markup_json(name), "corpus",
+                               json_count(run->scale), "dash",
+                               strcmp(dashes, "none") == 0 ? "" : dashes);
+    json_object_set_new(object, "colour",
+                        json_sprintf("var(--c%zu)", palette_index(run->identity)));
+    return object;
+}
+
 /* The validation losses are fewer: they come with the numbers of their rows. */
-static void print_validations(FILE *out, const RunLogRow *rows)
+static void set_validations(json_t *object, const RunLogRow *rows)
 {
     size_t *at = NULL;
     for (size_t i = 0; i < arrlenu(rows); i++)
         if (rows[i].has_val_loss)
             arrput(at, i);
-    PRINT_LIST("at", print_whole, arrlenu(at), at[i]);
-    PRINT_LIST("val", print_number, arrlenu(at), rows[at[i]].val_loss);
+    SET_LIST(object, "at", arrlenu(at), json_count(at[i]));
+    SET_LIST(object, "val", arrlenu(at), json_figure(rows[at[i]].val_loss));
     arrfree(at);
 }
 
-static void print_run(FILE *out, const Report *report, size_t r)
+static json_t *run_json(const Comparison *all, size_t r)
 {
-    RunLogRow *rows = thin_rows(report->runs[r].rows, REPORT_POINTS);
+    json_t *object = looks_of(&all->runs[r], all->each[r].name);
+    RunLogRow *rows = runlog_thin(all->runs[r].rows, REPORT_POINTS);
     size_t count = arrlenu(rows);
-    print_looks(out, report->names[r], report->runs[r].identity);
-    fprintf(out, ",\"corpus\":%zu", report_corpus_of(report, r));
-    PRINT_LIST("step", print_whole, count, rows[i].step);
-    PRINT_LIST("epoch", print_number, count, rows[i].epoch);
-    PRINT_LIST("tokens", print_whole, count, rows[i].tokens);
-    PRINT_LIST("seconds", print_number, count, rows[i].seconds);
-    PRINT_LIST("train", print_number, count, rows[i].train_loss);
-    PRINT_LIST("speed", print_number, count, rows[i].tokens_per_second);
-    print_validations(out, rows);
-    fprintf(out, "}");
+    SET_LIST(object, "step", count, json_count(rows[i].step));
+    SET_LIST(object, "epoch", count, json_figure(rows[i].epoch));
+    SET_LIST(object, "tokens", count, json_count(rows[i].tokens));
+    SET_LIST(object, "seconds", count, json_figure(rows[i].seconds));
+    SET_LIST(object, "train", count, json_figure(rows[i].train_loss));
+    SET_LIST(object, "speed", count, json_figure(rows[i].tokens_per_second));
+    set_validations(object, rows);
     arrfree(rows);
+    return object;
 }
 
-static void print_group(FILE *out, const Report *report, const RunGroup *group)
+/* The points of a group's mean curve to draw, an stb_ds array. */
+static GroupPoint *thin_group(const RunGroup *group)
 {
-    /* Means are smooth already: of many, a few thousand will do. */
-    size_t every = arrlenu(group->points) / REPORT_POINTS + 1;
-    size_t count = (arrlenu(group->points) + every - 1) / every;
-    const GroupPoint *points = group->points;
-    print_looks(out, group->name, group->runs[0]->identity);
-    fprintf(out, ",\"corpus\":%zu",
-            report_corpus_of(report, (size_t)(group->runs[0] - report->runs)));
-    PRINT_LIST("runs", print_whole, arrlenu(group->runs),
-               (size_t)(group->runs[i] - report->runs));
-    PRINT_LIST("step", print_whole, count, points[i * every].step);
-    PRINT_LIST("epoch", print_number, count, points[i * every].epoch);
-    PRINT_LIST("tokens", print_number, count, points[i * every].tokens);
-    PRINT_LIST("seconds", print_number, count, points[i * every].seconds);
-    PRINT_LIST("mean", print_number, count, points[i * every].mean);
-    PRINT_LIST("low", print_number, count, points[i * every].low);
-    PRINT_LIST("high", print_number, count, points[i * every].high);
-    fprintf(out, "}");
+    ChartPoint *curve = NULL;
+    GroupPoint *points = NULL;
+    for (size_t i = 0; i < arrlenu(group->points); i++)
+        arrput(curve, ((ChartPoint){(double)group->points[i].step, group->points[i].mean}));
+    size_t *drawn = thin_points(curve, arrlenu(curve), REPORT_POINTS);
+    for (size_t i = 0; i < arrlenu(drawn); i++)
+        arrput(points, group->points[drawn[i]]);
+    arrfree(drawn);
+    arrfree(curve);
+    return points;
 }
 
-/* The corpus of the r-th run, the first of its corpus. */
-static void print_corpus(FILE *out, const Report *report, size_t r)
+static json_t *group_json(const Comparison *all, const RunGroup *group)
 {
-    char *name = groups_scale_name(&report->runs[r], report->runs, report->count);
-    fputs(r > 0 ? ",{\"name\":" : "{\"name\":", out);
-    print_string(out, name);
-    fputs(",\"floor\":", out);
-    print_number(out, report->runs[r].entropy_floor, true);
-    fputs("}", out);
-    free(name);
+    json_t *object = looks_of(group->runs[0], group->name);
+    GroupPoint *points = thin_group(group);
+    size_t count = arrlenu(points);
+    SET_LIST(object, "runs", arrlenu(group->runs),
+             json_count((size_t)(group->runs[i] - all->runs)));
+    SET_LIST(object, "step", count, json_count(points[i].step));
+    SET_LIST(object, "epoch", count, json_figure(points[i].epoch));
+    SET_LIST(object, "tokens", count, json_figure(points[i].tokens));
+    SET_LIST(object, "seconds", count, json_figure(points[i].seconds));
+    SET_LIST(object, "mean", count, json_figure(points[i].mean));
+    SET_LIST(object, "low", count, json_figure(points[i].low));
+    SET_LIST(object, "high", count, json_figure(points[i].high));
+    arrfree(points);
+    return object;
 }
 
-void report_print_data(FILE *out, const Report *report)
+/* The corpora, each by its first run. */
+static json_t *corpora_json(const Comparison *all)
 {
-    fputs("{\"corpora\":[", out);
-    for (size_t r = 0; r < report->count; r++)
-        if (r == 0 || report_corpus_of(report, r) != report_corpus_of(report, r - 1))
-            print_corpus(out, report, r);
-    fprintf(out, "],\n\"runs\":[");
-    for (size_t r = 0; r < report->count; r++) {
-        fprintf(out, r > 0 ? ",\n" : "\n");
-        print_run(out, report, r);
-    }
-    fprintf(out, "],\n\"groups\":[");
-    for (size_t g = 0; g < arrlenu(report->groups); g++) {
-        fprintf(out, g > 0 ? ",\n" : "\n");
-        print_group(out, report, &report->groups[g]);
-    }
-    fprintf(out, "]}");
+    json_t *corpora = json_array();
+    for (size_t r = 0; r < all->count; r++)
+        if (all->runs[r].scale == json_array_size(corpora)) {
+            char *name = groups_scale_name(&all->runs[r], all->runs, all->count);
+            json_array_append_new(corpora,
+                                  json_pack("{so so}", "name", markup_json(name), "floor",
+                                            json_figure(all->runs[r].entropy_floor)));
+            free(name);
+        }
+    return corpora;
+}
+
+void report_print_data(FILE *out, const Comparison *all)
+{
+    json_t *data = json_pack("{so}", "corpora", corpora_json(all));
+    SET_LIST(data, "runs", all->count, run_json(all, i));
+    SET_LIST(data, "groups", arrlenu(all->groups), group_json(all, &all->groups[i]));
+    markup_print_json(out, data);
 }

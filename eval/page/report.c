@@ -1,10 +1,11 @@
 #include "eval/page/report.h"
-#include "eval/runs/runchart.h"
-#include "eval/runs/differences.h"
-#include "eval/show/markup.h"
 #include "eval/page/report_parts.h"
+#include "eval/runs/differences.h"
+#include "eval/runs/results.h"
+#include "eval/runs/runchart.h"
+#include "eval/show/markup.h"
+#include "eval/show/palette.h"
 #include "eval/show/svg.h"
-#include "eval/runs/thin.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/text.h"
@@ -15,34 +16,20 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static bool has_many_rows(const Report *report)
+static bool has_many_rows(const Comparison *all)
 {
-    for (size_t r = 0; r < report->count; r++)
-        if (arrlenu(report->runs[r].rows) > REPORT_POINTS)
+    for (size_t r = 0; r < all->count; r++)
+        if (arrlenu(all->runs[r].rows) > REPORT_POINTS)
             return true;
     return false;
 }
 
-/* "2.08M" */
-static void append_size(char **text, size_t parameters)
-{
-    const double million = 1e6, thousand = 1e3;
-    double value = (double)parameters;
-    text_append(text,
-                value >= million    ? "%.3gM"
-                : value >= thousand ? "%.3gk"
-                                    : "%.0f",
-                value >= million    ? value / million
-                : value >= thousand ? value / thousand
-                                    : value);
-}
-
 /* The day of the last row that any run logged, such as "2026-11-23". */
-static void append_date(char **text, const Report *report)
+static void append_date(char **text, const Comparison *all)
 {
     time_t last = 0;
-    for (size_t r = 0; r < report->count; r++) {
-        char *log = file_join(report->runs[r].path, RUN_LOG);
+    for (size_t r = 0; r < all->count; r++) {
+        char *log = file_join(all->runs[r].path, RUN_LOG);
         struct stat status;
         if (stat(log, &status) == 0 && status.st_mtime > last)
             last = status.st_mtime;
@@ -54,72 +41,58 @@ static void append_date(char **text, const Report *report)
         text_append(text, "%s%s", **text ? ", " : "", day);
 }
 
-static void append_corpora(char **text, const Report *report)
+static void append_corpora(char **text, const Comparison *all)
 {
-    for (size_t r = 0; r < report->count; r++) {
-        if (r > 0 && report_corpus_of(report, r) == report_corpus_of(report, r - 1))
+    for (size_t r = 0; r < all->count; r++) {
+        if (r > 0 && all->runs[r].scale == all->runs[r - 1].scale)
             continue;
-        char *name = groups_scale_name(&report->runs[r], report->runs, report->count);
+        char *name = groups_scale_name(&all->runs[r], all->runs, all->count);
         text_append(text, "%s%s", r == 0 ? " on " : " and ", name);
         free(name);
     }
 }
 
 /* "softmax and linear on ptb.txt"; "5 models on ptb.txt". */
-static char *make_title(const Report *report)
+static char *make_title(const Comparison *all)
 {
-    enum { MOST_NAMES = 3 };
-    const size_t count = arrlenu(report->groups);
     char *title = memory_copy_text("");
-    if (count > MOST_NAMES)
-        text_append(&title, "%zu models", count);
-    for (size_t g = 0; count <= MOST_NAMES && g < count; g++)
-        text_append(&title, "%s%s",
-                    g == 0          ? ""
-                    : g + 1 < count ? ", "
-                                    : " and ",
-                    report->groups[g].name);
-    append_corpora(&title, report);
+    groups_append_names(&title, all->groups);
+    append_corpora(&title, all);
     return title;
 }
 
 /* "2.08M parameters, 6 runs, 2026-11-23" */
-static char *make_facts(const Report *report)
+static char *make_facts(const Comparison *all)
 {
     size_t low = SIZE_MAX, high = 0;
-    char *facts = memory_copy_text("");
-    for (size_t r = 0; r < report->count; r++) {
-        size_t parameters = report->runs[r].parameters;
+    for (size_t r = 0; r < all->count; r++) {
+        size_t parameters = all->runs[r].parameters;
         low = parameters < low ? parameters : low;
         high = parameters > high ? parameters : high;
     }
-    if (low > 0) {
-        append_size(&facts, low);
-        if (low < high) {
-            text_append(&facts, " to ");
-            append_size(&facts, high);
-        }
-        text_append(&facts, " parameters, ");
-    }
-    text_append(&facts, "%zu run%s", report->count, report->count == 1 ? "" : "s");
-    append_date(&facts, report);
+    char *facts = memory_copy_text(""), *of_low = results_amount((double)low),
+         *of_high = results_amount((double)high);
+    if (low > 0)
+        text_append(&facts, low < high ? "%s to %s parameters, " : "%s parameters, ", of_low,
+                    of_high);
+    text_append(&facts, "%zu run%s", all->count, text_plural(all->count));
+    append_date(&facts, all);
+    free(of_low);
+    free(of_high);
     return facts;
 }
 
 /* Which model is best, for each corpus. */
-static void print_verdicts(FILE *out, const Report *report)
+static void print_verdicts(FILE *out, const Comparison *all)
 {
-    for (size_t g = 0, end; g < arrlenu(report->groups); g = end) {
-        RunGroup *section = NULL;
-        for (end = g; end < arrlenu(report->groups) &&
-                      groups_same_scale(report->groups[g].runs[0], report->groups[end].runs[0]);
-             end++)
-            arrput(section, report->groups[end]);
+    size_t next = 0;
+    while (next < arrlenu(all->groups)) {
+        RunGroup *section = groups_section(all->groups, next);
         char *verdict = differences_verdict(section);
         if (verdict) {
             fputs("<p class=\"verdict\">", out);
-            if (arrlenu(section) < arrlenu(report->groups)) {
-                char *name = groups_scale_name(section[0].runs[0], report->runs, report->count);
+            if (arrlenu(section) < arrlenu(all->groups)) {
+                char *name = groups_scale_name(section[0].runs[0], all->runs, all->count);
                 markup_print(out, name);
                 fputs(": ", out);
                 free(name);
@@ -127,15 +100,16 @@ static void print_verdicts(FILE *out, const Report *report)
             markup_print(out, verdict);
             fputs("</p>\n", out);
         }
+        next += arrlenu(section);
         free(verdict);
         arrfree(section);
     }
 }
 
 /* The policy forbids to load or send anything, whatever a run's names contain. */
-static void print_head(FILE *out, const Report *report)
+static void print_head(FILE *out, const Comparison *all)
 {
-    char *title = make_title(report);
+    char *title = make_title(all);
     fprintf(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                  "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
@@ -143,14 +117,14 @@ static void print_head(FILE *out, const Report *report)
                  "<title>");
     markup_print(out, title);
     fprintf(out, "</title>\n<style>\n%s", page_report_css);
-    report_print_colours(out);
+    palette_print_variables(out);
     fputs("</style>\n</head>\n<body>\n", out);
     free(title);
 }
 
-static void print_header(FILE *out, const Report *report)
+static void print_header(FILE *out, const Comparison *all)
 {
-    char *title = make_title(report), *facts = make_facts(report);
+    char *title = make_title(all), *facts = make_facts(all);
     fputs("<header><div><h1>", out);
     markup_print(out, title);
     fputs("</h1>\n<p>", out);
@@ -158,22 +132,16 @@ static void print_header(FILE *out, const Report *report)
     fputs("</p></div>\n<button type=\"button\" id=\"theme\" hidden>Light or dark</button>"
           "</header>\n<main>\n",
           out);
-    print_verdicts(out, report);
+    print_verdicts(out, all);
     free(title);
     free(facts);
 }
 
-/* The validation curves for those who read without scripts; of rows that a picture has room
- * for. */
-static void print_still(FILE *out, const Report *report)
+/* The validation curves for those who read without scripts. */
+static void print_still(FILE *out, const Comparison *all)
 {
     const RunChartAxes axes = {0};
-    RunData *runs = memory_take(report->count, sizeof *runs, "the picture");
-    for (size_t r = 0; r < report->count; r++) {
-        runs[r] = report->runs[r];
-        runs[r].rows = thin_rows(runs[r].rows, REPORT_POINTS);
-    }
-    Chart chart = runchart_make(runs, report->count, report->names, NAN, &axes);
+    Chart chart = runchart_make(all->each, NAN, &axes);
     fputs("<div id=\"still\" class=\"still\">\n", out);
     if (chart.series_count > 0)
         svg_print(out, &chart, "Validation loss");
@@ -181,39 +149,36 @@ static void print_still(FILE *out, const Report *report)
         fputs("<p>No run has a validation loss yet.</p>\n", out);
     fputs("</div>\n", out);
     runchart_free(&chart);
-    for (size_t r = 0; r < report->count; r++)
-        arrfree(runs[r].rows);
-    free(runs);
 }
 
 static void print_page(FILE *out, const void *content)
 {
-    const Report *report = content;
-    print_head(out, report);
-    print_header(out, report);
+    const Comparison *all = content;
+    print_head(out, all);
+    print_header(out, all);
     fputs("<section aria-labelledby=\"curves\"><h2 id=\"curves\">Curves</h2>\n", out);
-    print_still(out, report);
+    print_still(out, all);
     fputs(page_report_html, out);
-    if (has_many_rows(report))
+    if (has_many_rows(all))
         fprintf(
             out,
             "<p class=\"aside\">Curves of more than %d points are thinned, keeping the lowest "
             "and the highest point of each short interval.</p>\n",
             REPORT_POINTS);
     fputs("</section>\n", out);
-    report_print_numbers(out, report);
-    report_print_settings(out, report);
-    report_print_samples(out, report);
+    report_print_numbers(out, all);
+    report_print_settings(out, all);
+    report_print_samples(out, all);
     fprintf(out, "</main>\n<footer>Made by linnet %s.</footer>\n", LINNET_VERSION);
-    fputs("<script type=\"application/json\" id=\"data\">", out);
-    report_print_data(out, report);
+    fputs("<script type=\"application/json\" id=\"data\">\n", out);
+    report_print_data(out, all);
     fprintf(out,
             "</script>\n<script>\n'use strict';\n(function () {\n%s%s%s})();\n</script>\n"
             "</body>\n</html>\n",
             page_curves_js, page_charts_js, page_controls_js);
 }
 
-bool report_write(const char *path, const Report *report, Error *error)
+bool report_write(const char *path, const Comparison *all, Error *error)
 {
-    return file_replace_printed(path, print_page, report, error);
+    return file_replace_printed(path, print_page, all, error);
 }

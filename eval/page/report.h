@@ -7,10 +7,10 @@
 #ifndef LINNET_REPORT_H
 #define LINNET_REPORT_H
 
-#include "eval/page/look.h"
+#include "eval/runs/groups.h"
 
 /* Writes the page, whole or not at all. Samples come from the runs' checkpoints, if there are
  * any. */
-bool report_write(const char *path, const Report *report, Error *error);
+bool report_write(const char *path, const Comparison *all, Error *error);
 
 #endif

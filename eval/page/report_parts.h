@@ -2,7 +2,7 @@
 #ifndef LINNET_REPORT_PARTS_H
 #define LINNET_REPORT_PARTS_H
 
-#include "eval/page/look.h"
+#include "eval/page/report.h"
 
 #include <stdio.h>
 
@@ -14,11 +14,11 @@ extern const char page_report_html[], page_report_css[], page_curves_js[], page_
 enum { REPORT_POINTS = 4000 };
 
 /* The curves as JSON, for the script. */
-void report_print_data(FILE *out, const Report *report);
+void report_print_data(FILE *out, const Comparison *all);
 /* The tables of results and of settings. */
-void report_print_numbers(FILE *out, const Report *report);
-void report_print_settings(FILE *out, const Report *report);
+void report_print_numbers(FILE *out, const Comparison *all);
+void report_print_settings(FILE *out, const Comparison *all);
 /* Samples of each run's model, now and during training. */
-void report_print_samples(FILE *out, const Report *report);
+void report_print_samples(FILE *out, const Comparison *all);
 
 #endif

@@ -1,8 +1,9 @@
 /* Samples of the runs' models: one made for the page, and those written during training. */
-#include "eval/show/excerpt.h"
-#include "models/checkpoint.h"
-#include "eval/show/markup.h"
 #include "eval/page/report_parts.h"
+#include "eval/show/excerpt.h"
+#include "eval/show/markup.h"
+#include "eval/show/palette.h"
+#include "models/checkpoint.h"
 #include "src/file.h"
 #include "src/memory.h"
 
@@ -80,7 +81,7 @@ static void print_history(FILE *out, const RunData *run)
     free(text);
 }
 
-void report_print_samples(FILE *out, const Report *report)
+void report_print_samples(FILE *out, const Comparison *all)
 {
     fprintf(
         out,
@@ -88,13 +89,13 @@ void report_print_samples(FILE *out, const Report *report)
         "<p class=\"aside\">The first %d tokens sampled from each run's best checkpoint with "
         "seed %d.</p>\n<div class=\"samples\">\n",
         EXCERPT_TOKENS, EXCERPT_SEED);
-    for (size_t r = 0; r < report->count; r++) {
+    for (size_t r = 0; r < all->count; r++) {
         fputs("<article><h3>", out);
-        report_print_swatch(out, &report->runs[r]);
-        markup_print(out, report->names[r]);
+        palette_print_swatch(out, all->runs[r].identity);
+        markup_print(out, all->each[r].name);
         fputs("</h3>\n", out);
-        print_excerpt(out, &report->runs[r]);
-        print_history(out, &report->runs[r]);
+        print_excerpt(out, &all->runs[r]);
+        print_history(out, &all->runs[r]);
         fputs("</article>\n", out);
     }
     fputs("</div></section>\n", out);

@@ -1,13 +1,28 @@
 #include "eval/runs/differences.h"
-#include "eval/runs/notes.h"
+#include "eval/show/columns.h"
+#include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+void differences_append_sentence(char **text, const char *sentence, const char *indent,
+                                 size_t width)
+{
+    enum { LEAST = 20 };
+    size_t most_indent = 2 * strlen(indent);
+    char *safe = terminal_safe_name(sentence, SIZE_MAX, terminal_is_utf8());
+    text_append(text, "%s", indent);
+    text_append_wrapped(text, safe, width > LEAST + most_indent ? width - most_indent : LEAST,
+                        most_indent);
+    free(safe);
+}
 
 static char *seeds_text(const Sample *losses)
 {
-    return text_format("%.0f seed%s", losses->count, losses->count == 1 ? "" : "s");
+    return text_format("%.0f seed%s", losses->count, text_plural((size_t)losses->count));
 }
 
 static const char *verdict(Interval interval)
@@ -34,17 +49,18 @@ static void append_reservation(char **text, const Sample *base, const Sample *ot
 }
 
 /* One sentence; NULL where a group has no loss yet. The caller frees it. */
-static char *difference_text(const RunGroup *base, const RunGroup *other, const char *name,
-                             GroupLoss loss)
+static char *difference_text(const RunGroup *base, const RunGroup *other, GroupLoss loss)
 {
     GroupDifference of = groups_difference(base, other, loss);
     if (isnan(of.difference))
         return NULL;
     const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
-    char *seeds = seeds_text(of_other), *text = text_format("%s (%s): ", name, seeds);
+    char *seeds = seeds_text(of_other), *text = text_format("%s (%s): ", other->name, seeds);
     free(seeds);
-    if (!of.comparable) {
-        text_append(&text, "another corpus or tokenizer: the losses do not compare");
+    if (!of.comparable || group_diverged(other)) {
+        text_append(&text, of.comparable
+                               ? "diverged"
+                               : "another corpus or tokenizer: the losses do not compare");
         return text;
     }
     text_append(&text, "%+.4f", of.difference);
@@ -66,25 +82,25 @@ static bool has_seeds(const RunGroup *groups)
 
 /* A paragraph with a sentence for each of the other groups. Test losses appear from two seeds
  * on, as with one seed the validation losses have the caveat already. */
-static void append_paragraph(char **all, const RunGroup *groups, char *const *names,
-                             size_t width, GroupLoss loss)
+static void append_paragraph(char **all, const RunGroup *groups, size_t width, GroupLoss loss)
 {
     static const char *const openings[] = {
         [GROUP_BEST] = "Best validation loss", [GROUP_TEST] = "Test loss"};
     const Sample *base = group_losses(&groups[0], loss);
     const double least = loss == GROUP_TEST ? 2 : 1;
     char *seeds = seeds_text(base), *lines = NULL;
-    char *opening = text_format("%s against %s (%s):", openings[loss], names[0], seeds);
+    char *opening = text_format("%s against %s (%s%s):", openings[loss], groups[0].name, seeds,
+                                group_diverged(&groups[0]) ? ", diverged" : "");
     for (size_t g = 1; base->count >= least && g < arrlenu(groups); g++) {
         char *text = group_losses(&groups[g], loss)->count >= least
-                         ? difference_text(&groups[0], &groups[g], names[g], loss)
+                         ? difference_text(&groups[0], &groups[g], loss)
                          : NULL;
         if (text)
-            compare_append_sentence(&lines, text, "  ", width);
+            differences_append_sentence(&lines, text, "  ", width);
         free(text);
     }
     if (lines) {
-        compare_append_sentence(all, opening, "", width);
+        differences_append_sentence(all, opening, "", width);
         text_append(all, "%s", lines);
     }
     free(lines);
@@ -92,97 +108,66 @@ static void append_paragraph(char **all, const RunGroup *groups, char *const *na
     free(seeds);
 }
 
-void differences_append(char **text, const RunGroup *groups, char *const *names, size_t width)
+void differences_append(char **text, const RunGroup *groups, size_t width)
 {
     size_t measured = 0;
     for (size_t g = 0; g < arrlenu(groups); g++)
         measured += groups[g].best.count > 0;
     if (measured >= 2 && has_seeds(groups))
-        append_paragraph(text, groups, names, width, GROUP_BEST);
+        append_paragraph(text, groups, width, GROUP_BEST);
     else if (measured >= 2)
-        compare_append_sentence(
+        differences_append_sentence(
             text,
             "One seed each: differences may be due to chance. Train several seeds per model "
             "for confidence intervals.",
             "", width);
-    append_paragraph(text, groups, names, width, GROUP_TEST);
+    append_paragraph(text, groups, width, GROUP_TEST);
 }
 
-/* The index of the group with the lowest mean loss besides the one given; the number of groups
- * if there is none. */
+/* The index of the group with the lowest mean loss, besides the one given and those that
+ * diverged; the number of groups if there is none. */
 static size_t find_best(const RunGroup *groups, size_t besides)
 {
     size_t best = arrlenu(groups);
     for (size_t g = 0; g < arrlenu(groups); g++)
-        if (g != besides && isfinite(groups[g].best.mean) &&
+        if (g != besides && !group_diverged(&groups[g]) && isfinite(groups[g].best.mean) &&
             (best == arrlenu(groups) || groups[g].best.mean < groups[best].best.mean))
             best = g;
     return best;
 }
 
-char *differences_verdict(const RunGroup *groups)
+/* Appends how far the second best group is behind the best. */
+static void append_lead(char **text, const RunGroup *best, const RunGroup *second)
 {
-    const size_t none = arrlenu(groups), first = find_best(groups, none);
-    if (first == none)
-        return NULL;
-    const size_t second = find_best(groups, first);
-    const Sample *losses = &groups[first].best;
-    char *text = text_format("%s has the lowest validation loss: %.4f (perplexity %.4g)",
-                             groups[first].name, losses->mean, exp(losses->mean));
-    if (second == none) {
-        text_append(&text, ".");
-        return text;
-    }
-    GroupDifference of = groups_difference(&groups[first], &groups[second], GROUP_BEST);
-    text_append(&text, ", %.4f below %s", of.difference, groups[second].name);
+    GroupDifference of = groups_difference(best, second, GROUP_BEST);
+    text_append(text, ", %.4f below %s", of.difference, second->name);
     if (isnan(of.interval.low))
-        text_append(&text, ". %s, so the difference may be due to chance.",
-                    losses->count > 1 && groups[second].best.count > 1
+        text_append(text, ". %s, so the difference may be due to chance.",
+                    best->best.count > 1 && second->best.count > 1
                         ? "All seeds of a model have the same loss"
                         : "One seed per model gives no confidence interval");
     else
-        text_append(&text, " (95 %% confidence interval %.4f to %.4f%s).", of.interval.low,
+        text_append(text, " (95 %% confidence interval %.4f to %.4f%s).", of.interval.low,
                     of.interval.high,
                     of.interval.low > 0 ? "" : ", so not a significant difference");
-    return text;
 }
 
-/* The first group whose losses compare with this one's. */
-static size_t base_of(const RunGroup *groups, size_t g)
+char *differences_verdict(const RunGroup *groups)
 {
-    size_t base = 0;
-    while (!groups_same_scale(groups[base].runs[0], groups[g].runs[0]))
-        base++;
-    return base;
-}
-
-void differences_print_json(FILE *stream, const RunGroup *groups)
-{
-    char *text = memory_copy_text("["), *between = "";
-    for (size_t g = 1; g < arrlenu(groups); g++) {
-        const size_t base = base_of(groups, g);
-        if (base == g)
-            continue;
-        GroupDifference of = groups_difference(&groups[base], &groups[g], GROUP_BEST);
-        GroupDifference test = groups_difference(&groups[base], &groups[g], GROUP_TEST);
-        const struct {
-            const char *key;
-            double value;
-        } numbers[] = {{"difference", of.difference},
-                       {"low", of.interval.low},
-                       {"high", of.interval.high},
-                       {"confidence", 1 - GROUP_TAILS},
-                       {"degrees_of_freedom", of.interval.freedom},
-                       {"test_difference", test.difference},
-                       {"test_low", test.interval.low},
-                       {"test_high", test.interval.high}};
-        text_append(&text, "%s\n{\"base\": %zu, \"other\": %zu, \"comparable\": true", between,
-                    base, g);
-        between = ",";
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-            text_append_json_figure(&text, numbers[i].key, numbers[i].value);
-        text_append(&text, "}");
+    const size_t none = arrlenu(groups), first = find_best(groups, none),
+                 second = find_best(groups, first);
+    char *text = NULL;
+    if (first != none) {
+        double loss = groups[first].best.mean;
+        text_append(&text, "%s has the lowest validation loss: %.4f (perplexity %s)",
+                    groups[first].name, loss, text_perplexity(exp(loss)).text);
+        if (second == none)
+            text_append(&text, ".");
+        else
+            append_lead(&text, &groups[first], &groups[second]);
     }
-    fprintf(stream, "%s]", text);
-    free(text);
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (group_diverged(&groups[g]))
+            text_append(&text, "%s%s diverged.", text ? " " : "", groups[g].name);
+    return text;
 }

@@ -171,7 +171,7 @@ static void draw_curve(RunGroup *group)
 {
     const RunData **runs = NULL;
     for (size_t r = 0; r < arrlenu(group->runs); r++)
-        if (group->runs[r]->validations > 0)
+        if (validation_from(group->runs[r], &(size_t){0}, 0))
             arrput(runs, group->runs[r]);
     if (!runs)
         return;
@@ -184,35 +184,33 @@ static void draw_curve(RunGroup *group)
 
 /* --- losses --- */
 
-static Sample best_losses(const RunGroup *group)
+/* The loss of a run in a protocol; NULL: its best validation loss. NaN: none. */
+static double loss_of(const RunData *run, const RunScore *protocol)
 {
-    double *losses = NULL;
-    for (size_t r = 0; r < arrlenu(group->runs); r++)
-        if (!isnan(group->runs[r]->best_val_loss))
-            arrput(losses, group->runs[r]->best_val_loss);
-    Sample sample = student_sample(losses, arrlenu(losses));
-    arrfree(losses);
-    return sample;
+    const RunScore *score = protocol ? rundata_score(run, protocol) : NULL;
+    return !protocol ? run->best_val_loss : score ? score_row_loss(score) : NAN;
 }
 
-static Sample test_losses(const RunGroup *group, const RunScore *protocol)
+static Sample losses_of(const RunGroup *group, const RunScore *protocol)
 {
     double *losses = NULL;
-    for (size_t r = 0; protocol && r < arrlenu(group->runs); r++) {
-        const RunScore *score = rundata_score(group->runs[r], protocol);
-        if (score)
-            arrput(losses, score_row_loss(score));
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        double loss = loss_of(group->runs[r], protocol);
+        if (!isnan(loss))
+            arrput(losses, loss);
     }
-    bool all = arrlenu(losses) == arrlenu(group->runs);
-    Sample sample = student_sample(losses, all ? arrlenu(losses) : 0);
+    Sample sample = student_sample(losses, arrlenu(losses));
     arrfree(losses);
     return sample;
 }
 
 void groups_score(RunGroup *groups, const RunScore *protocol)
 {
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        groups[g].test = test_losses(&groups[g], protocol);
+    const Sample none = student_sample(NULL, 0);
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        Sample test = protocol ? losses_of(&groups[g], protocol) : none;
+        groups[g].test = test.count < (double)arrlenu(groups[g].runs) ? none : test;
+    }
 }
 
 const Sample *group_losses(const RunGroup *group, GroupLoss loss)
@@ -234,7 +232,7 @@ RunGroup *groups_make(const RunData *runs, size_t count, bool together)
     name_groups(groups);
     for (size_t g = 0; g < arrlenu(groups); g++) {
         draw_curve(&groups[g]);
-        groups[g].best = best_losses(&groups[g]);
+        groups[g].best = losses_of(&groups[g], NULL);
     }
     groups_score(groups, NULL);
     return groups;
@@ -255,6 +253,28 @@ void groups_identify(const RunGroup *groups, RunData *runs)
     for (size_t g = 0; g < arrlenu(groups); g++)
         for (size_t i = 0; i < arrlenu(groups[g].runs); i++)
             runs[groups[g].runs[i] - runs].identity = g + i * PALETTE_COLOURS;
+}
+
+Comparison comparison_make(RunData *runs, size_t count, bool together)
+{
+    Comparison comparison = {.runs = runs,
+                             .count = count,
+                             .each = groups_make(runs, count, false),
+                             .groups = groups_make(runs, count, together),
+                             .test = rundata_shared_test(runs, count)};
+    for (size_t r = 1; r < count; r++)
+        runs[r].scale = runs[r - 1].scale + !groups_same_scale(&runs[r - 1], &runs[r]);
+    groups_identify(comparison.groups, runs);
+    groups_score(comparison.each, comparison.test);
+    groups_score(comparison.groups, comparison.test);
+    return comparison;
+}
+
+void comparison_free(Comparison *comparison)
+{
+    groups_free(comparison->each);
+    groups_free(comparison->groups);
+    *comparison = (Comparison){0};
 }
 
 double group_epoch_to_reach(const RunGroup *group, double loss)
@@ -298,15 +318,35 @@ bool groups_same_scale(const RunData *a, const RunData *b)
     return true;
 }
 
-bool groups_diverged(const RunData *run)
+RunGroup *groups_section(const RunGroup *groups, size_t first)
 {
-    const double largest = 16; /* a perplexity of nine million, more than any vocabulary */
-    const size_t count = arrlenu(run->rows);
-    if (count == 0)
-        return false;
-    const RunLogRow *last = &run->rows[count - 1];
-    return !isfinite(last->train_loss) || last->train_loss > largest ||
-           (last->has_val_loss && !(last->val_loss <= largest)) || run->best_val_loss > largest;
+    RunGroup *section = NULL;
+    for (size_t g = first; g < arrlenu(groups); g++) {
+        if (!groups_same_scale(groups[first].runs[0], groups[g].runs[0]))
+            break;
+        arrput(section, groups[g]);
+    }
+    return section;
+}
+
+bool group_diverged(const RunGroup *group)
+{
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        if (rundata_diverged(group->runs[r]))
+            return true;
+    return false;
+}
+
+void groups_append_names(char **text, const RunGroup *groups)
+{
+    enum { MOST_NAMES = 3 };
+    const size_t count = arrlenu(groups);
+    if (count > MOST_NAMES) {
+        text_append(text, "%zu models", count);
+        return;
+    }
+    for (size_t g = 0; g < count; g++)
+        text_append(text, "%s%s", g == 0 ? "" : g + 1 < count ? ", " : " and ", groups[g].name);
 }
 
 char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)

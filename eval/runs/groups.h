@@ -28,6 +28,15 @@ typedef struct RunGroup {
     Sample test;          /* of the test losses; empty unless groups_score found all */
 } RunGroup;
 
+/* All that is compared. */
+typedef struct Comparison {
+    const RunData *runs; /* those of one corpus together */
+    size_t count;
+    RunGroup *each;       /* a group for every run, in their order: their names differ */
+    RunGroup *groups;     /* the groups to compare */
+    const RunScore *test; /* the protocol of the test losses; NULL: there are none */
+} Comparison;
+
 /* The losses to compare groups by. */
 typedef enum GroupLoss { GROUP_BEST, GROUP_TEST } GroupLoss;
 
@@ -37,6 +46,11 @@ typedef enum GroupLoss { GROUP_BEST, GROUP_TEST } GroupLoss;
  * every run is a group of its own. */
 RunGroup *groups_make(const RunData *runs, size_t count, bool together);
 void groups_free(RunGroup *groups);
+
+/* Compares runs, which it borrows: groups them, scores the groups, and gives the runs their
+ * looks and scales, counted from 0. comparison_free frees it. */
+Comparison comparison_make(RunData *runs, size_t count, bool together);
+void comparison_free(Comparison *comparison);
 
 /* Sets the test losses of each group whose runs were all scored by this protocol; NULL: none.
  */
@@ -67,8 +81,15 @@ typedef struct GroupDifference {
 /* Whether the losses of two runs compare: they are of the same text and the same tokens. */
 bool groups_same_scale(const RunData *a, const RunData *b);
 
-/* Whether a run's loss became infinite, NaN or so large that its perplexity means nothing. */
-bool groups_diverged(const RunData *run);
+/* The groups from the first on whose losses compare with its losses: an stb_ds array that
+ * borrows theirs. */
+RunGroup *groups_section(const RunGroup *groups, size_t first);
+
+/* Whether any run of the group diverged. */
+bool group_diverged(const RunGroup *group);
+
+/* Appends "softmax, linear and gla", or "5 models". */
+void groups_append_names(char **text, const RunGroup *groups);
 
 /* A heading for the runs whose losses compare with those of `run`: the corpus and, where others
  * have this corpus with other tokens, the settings that differ. Not made safe; the caller's. */

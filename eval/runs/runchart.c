@@ -56,32 +56,27 @@ static void add_series(Drawing *drawing, const char *name, ChartPoint *points, C
     arrput(drawing->looks, look);
 }
 
-/* Adds one curve of a run, unless it has no points. */
-static void add_run(Drawing *drawing, const RunData *run, const char *name, bool train,
-                    const RunChartAxes *axes)
+/* Adds the training losses of a run, unless it has none. */
+static void add_train(Drawing *drawing, const RunData *run, const char *name,
+                      const RunChartAxes *axes)
 {
     ChartPoint *points = NULL;
     for (size_t i = 0; i < arrlenu(run->rows); i++) {
         const RunLogRow *row = &run->rows[i];
-        double loss = train ? row->train_loss : row->val_loss;
-        if (!train && !row->has_val_loss)
-            continue;
         ChartPoint point = {
             pick_x(axes->x, row->epoch, row->step, (double)row->tokens, row->seconds),
-            loss_y(loss, axes->y)};
+            loss_y(row->train_loss, axes->y)};
         arrput(points, point);
     }
-    if (!points)
-        return;
-    char *of_train = train && name ? text_format("%s (train)", name) : NULL;
-    add_series(drawing, of_train ? of_train : name, points,
-               (ChartLook){.identity = run->identity, .faint = train});
+    char *of_train = name ? text_format("%s (train)", name) : NULL;
+    if (points)
+        add_series(drawing, of_train, points,
+                   (ChartLook){.identity = run->identity, .faint = true});
     free(of_train);
 }
 
-/* Adds the mean of a group and its band. */
-static void add_mean(Drawing *drawing, const RunGroup *group, const char *name,
-                     const RunChartAxes *axes)
+/* Adds the validation losses of a group, unless it has none; of several runs with a band. */
+static void add_validations(Drawing *drawing, const RunGroup *group, const RunChartAxes *axes)
 {
     ChartPoint *points = NULL;
     ChartBand *band = NULL;
@@ -91,10 +86,11 @@ static void add_mean(Drawing *drawing, const RunGroup *group, const char *name,
                             loss_y(of->mean, axes->y)};
         ChartBand around = {loss_y(of->low, axes->y), loss_y(of->high, axes->y)};
         arrput(points, point);
-        arrput(band, around);
+        if (arrlenu(group->runs) > 1)
+            arrput(band, around);
     }
     if (points)
-        add_series(drawing, name, points,
+        add_series(drawing, group->name, points,
                    (ChartLook){.identity = group->runs[0]->identity, .band = band});
 }
 
@@ -113,62 +109,36 @@ static void add_floor(Drawing *drawing, double entropy, const RunChartAxes *axes
     add_series(drawing, "entropy of the corpus", points, (ChartLook){.identity = CHART_NOBODY});
 }
 
-static Chart finish(Drawing *drawing, double entropy, bool train, const RunChartAxes *axes)
-{
-    static const char *const y_labels[][2] = {
-        {"validation loss (nats per token)", "loss (nats per token)"},
-        {"validation perplexity", "perplexity"}};
-    if (drawing->series && !isnan(entropy))
-        add_floor(drawing, entropy, axes);
-    return (Chart){.series = drawing->series,
-                   .series_count = arrlenu(drawing->series),
-                   .looks = drawing->looks,
-                   .x_label = runchart_x_name(axes->x),
-                   .y_label = y_labels[axes->y][train]};
-}
-
-Chart runchart_make(const RunData *runs, size_t count, char *const *names, double entropy,
-                    const RunChartAxes *axes)
-{
-    Drawing drawing = {0};
-    /* Training losses first: the validation curves, which count, are drawn over them. */
-    for (size_t r = 0; axes->train && r < count; r++)
-        add_run(&drawing, &runs[r], names[r], true, axes);
-    for (size_t r = 0; r < count; r++)
-        add_run(&drawing, &runs[r], names[r], false, axes);
-    return finish(&drawing, entropy, axes->train, axes);
-}
-
 /* Whether a group has too few validations for a curve, but training losses. */
 static bool needs_train(const RunGroup *group)
 {
     return arrlenu(group->points) < 2 && arrlenu(group->runs[0]->rows) > 1;
 }
 
-static bool any_needs_train(const RunGroup *groups)
+Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *axes)
 {
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        if (needs_train(&groups[g]))
-            return true;
-    return false;
-}
-
-Chart runchart_groups(const RunGroup *groups, char *const *names, double entropy,
-                      const RunChartAxes *axes)
-{
+    static const char *const y_labels[][2] = {
+        {"validation loss (nats per token)", "loss (nats per token)"},
+        {"validation perplexity", "perplexity"}};
     Drawing drawing = {0};
-    for (size_t g = 0; axes->train && g < arrlenu(groups); g++)
-        for (size_t r = 0; r < arrlenu(groups[g].runs); r++) /* one name for all of them */
-            add_run(&drawing, groups[g].runs[r], r ? NULL : names[g], true, axes);
+    bool train = axes->train;
+    /* Training losses first: the validation curves, which count, are drawn over them. */
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        bool needed = needs_train(&groups[g]);
+        size_t runs = axes->train ? arrlenu(groups[g].runs) : needed;
+        for (size_t r = 0; r < runs; r++) /* one name for all of them */
+            add_train(&drawing, groups[g].runs[r], r ? NULL : groups[g].name, axes);
+        train |= needed;
+    }
     for (size_t g = 0; g < arrlenu(groups); g++)
-        if (!axes->train && needs_train(&groups[g]))
-            add_run(&drawing, groups[g].runs[0], names[g], true, axes);
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        if (arrlenu(groups[g].runs) == 1)
-            add_run(&drawing, groups[g].runs[0], names[g], false, axes);
-        else
-            add_mean(&drawing, &groups[g], names[g], axes);
-    return finish(&drawing, entropy, axes->train || any_needs_train(groups), axes);
+        add_validations(&drawing, &groups[g], axes);
+    if (drawing.series && !isnan(entropy))
+        add_floor(&drawing, entropy, axes);
+    return (Chart){.series = drawing.series,
+                   .series_count = arrlenu(drawing.series),
+                   .looks = drawing.looks,
+                   .x_label = runchart_x_name(axes->x),
+                   .y_label = y_labels[axes->y][train]};
 }
 
 /* The corpus that all groups have, without its folder; NULL: none. */
@@ -186,22 +156,12 @@ static const char *shared_corpus(const RunGroup *groups)
 
 char *runchart_title(const RunGroup *groups, const RunChartAxes *axes)
 {
-    enum { MOST_NAMES = 3 };
     const char *corpus = shared_corpus(groups);
-    const size_t count = arrlenu(groups);
     char *title = text_format("Validation %s", runchart_y_name(axes->y));
     if (corpus)
         text_append(&title, " on %s", corpus);
-    if (count > MOST_NAMES)
-        text_append(&title, ": %zu models", count);
-    for (size_t g = 0; g < count; g++) {
-        if (count <= MOST_NAMES)
-            text_append(&title, "%s%s",
-                        g == 0          ? ": "
-                        : g + 1 < count ? ", "
-                                        : " and ",
-                        groups[g].name);
-    }
+    text_append(&title, ": ");
+    groups_append_names(&title, groups);
     return title;
 }
 

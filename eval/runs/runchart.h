@@ -16,15 +16,11 @@ typedef struct RunChartAxes {
 const char *runchart_x_name(size_t index);
 const char *runchart_y_name(size_t index);
 
-/* Makes the series and the labels of a chart; without any point it has no series. The entropy
- * of the corpus is a level line unless it is NaN. The caller sets the size and frees the chart
- * with runchart_free. */
-Chart runchart_make(const RunData *runs, size_t count, char *const *names, double entropy,
-                    const RunChartAxes *axes);
-/* A chart of groups: several seeds are drawn as their mean with a band from lowest to highest.
- * Perplexity is the exponential of the mean loss. Training losses are drawn for every run. */
-Chart runchart_groups(const RunGroup *groups, char *const *names, double entropy,
-                      const RunChartAxes *axes);
+/* Makes the series and the labels of a chart; without any point it has no series. Several seeds
+ * are drawn as their mean with a band from lowest to highest; perplexity is the exponential of
+ * the mean loss. Training losses are drawn for every run. The entropy of the corpus is a level
+ * line unless it is NaN. The caller sets the size and frees the chart with runchart_free. */
+Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *axes);
 /* "Validation loss on ptb.txt: softmax and linear"; the caller's. */
 char *runchart_title(const RunGroup *groups, const RunChartAxes *axes);
 void runchart_free(Chart *chart);

@@ -180,6 +180,17 @@ void rundata_free(RunData *run)
     *run = (RunData){0};
 }
 
+bool rundata_diverged(const RunData *run)
+{
+    const double largest = 16; /* a perplexity of nine million, more than any vocabulary */
+    const size_t count = arrlenu(run->rows);
+    if (count == 0)
+        return false;
+    const RunLogRow *last = &run->rows[count - 1];
+    return !isfinite(last->train_loss) || last->train_loss > largest ||
+           (last->has_val_loss && !(last->val_loss <= largest)) || run->best_val_loss > largest;
+}
+
 /* --- scores --- */
 
 const RunScore *rundata_score(const RunData *run, const RunScore *protocol)

@@ -9,8 +9,6 @@
 #include "eval/runs/runlog.h"
 #include "eval/runs/scores.h"
 
-#include <stdio.h>
-
 #define RUN_SETTINGS "settings.conf"
 #define RUN_LOG      "log.csv"
 
@@ -37,7 +35,9 @@ typedef struct RunData {
     double seconds;           /* of the last row */
     double peak_mb;           /* the maximum */
 
-    size_t identity; /* for its colour: see palette.h and groups.h */
+    /* Set when it is compared with others; see groups.h. */
+    size_t identity; /* for its colour: see palette.h */
+    size_t scale;    /* runs whose losses compare have the same */
 } RunData;
 
 /* Reads a run directory; the caller frees the run with rundata_free, also after a failure. */
@@ -47,14 +47,12 @@ void rundata_free(RunData *run);
 /* The last value of a setting, NULL if there is none. */
 const char *rundata_setting(const RunData *run, const char *name);
 
+/* Whether its loss became infinite, NaN or so large that its perplexity means nothing. */
+bool rundata_diverged(const RunData *run);
+
 /* The run's score by the same protocol, if it is of the current best checkpoint; else NULL. */
 const RunScore *rundata_score(const RunData *run, const RunScore *protocol);
 /* A plain test score by the protocol that most of the runs share; NULL if there is none. */
 const RunScore *rundata_shared_test(const RunData *runs, size_t count);
-
-/* Prints the run as one JSON object: the fields above, and a point for every validation.
- * Unknown or infinite numbers are null; names are escaped as for terminals, so they are valid
- * UTF-8. */
-void rundata_print_json(FILE *stream, const RunData *run);
 
 #endif

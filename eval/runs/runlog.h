@@ -56,4 +56,8 @@ bool runlog_restore(RunLog *log, Error *error);
  * or on failure; the caller frees it. Empty cells are NaN; decreasing steps are an error. */
 bool runlog_read(const char *path, RunLogRow **rows, Error *error);
 
+/* A new stb_ds array of the rows to draw the training loss, validation loss and speed with
+ * about this many points each (5 or more): see thin.h. */
+RunLogRow *runlog_thin(const RunLogRow *rows, size_t most);
+
 #endif

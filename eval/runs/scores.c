@@ -30,6 +30,17 @@ bool score_is_plain(const RunScore *score)
     return strcmp(score->method, SCORE_PLAIN) == 0;
 }
 
+char *score_protocol_text(const RunScore *score)
+{
+    char *text = text_format("Test perplexity: %zu tokens, window %zu, stride %zu",
+                             score->tokens, score->window, score->stride);
+    if (score->carried_streams > 0)
+        text_append(&text, ", state carried through %zu stream%s", score->carried_streams,
+                    text_plural(score->carried_streams));
+    text_append(&text, ".");
+    return text;
+}
+
 /* --- reading --- */
 
 /* The columns of a row. */

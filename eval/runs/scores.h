@@ -33,6 +33,9 @@ bool score_is_plain(const RunScore *score);
 /* Whether two scores are comparable: same text and protocol. */
 bool score_same_protocol(const RunScore *a, const RunScore *b);
 
+/* "Test perplexity: 82430 tokens, window 256, stride 64."; the caller's. */
+char *score_protocol_text(const RunScore *score);
+
 /* Reads an untrusted file, also of earlier versions. *scores becomes an array of stb_ds, NULL
  * if there are none or on failure. */
 bool scores_read(const char *path, RunScore **scores, Error *error);

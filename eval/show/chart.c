@@ -1,6 +1,5 @@
 #include "eval/show/chart.h"
 #include "eval/show/axis.h"
-#include "eval/show/canvas.h"
 #include "eval/show/palette.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
@@ -9,11 +8,91 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* --- the canvas: character cells, each of several dots or of one --- */
+
+/* A cell remembers all series that pass through it, so that where curves meet, the chart can
+ * alternate between them. */
+typedef struct CanvasCell {
+    uint64_t owners;     /* one bit per series */
+    unsigned char dots;  /* as bits of the braille code point */
+    unsigned char owner; /* the last series drawn, for the colour */
+} CanvasCell;
+
+typedef struct Canvas {
+    CanvasCell *cells; /* (rows, columns) */
+    size_t columns, rows;
+    size_t across, down; /* dots in a cell: 2 by 4, or 1 by 1 */
+} Canvas;
+
+static Canvas make_canvas(size_t columns, size_t rows, size_t across, size_t down)
+{
+    Canvas canvas = {.columns = columns, .rows = rows, .across = across, .down = down};
+    size_t count = memory_product(columns, rows, "a chart");
+    canvas.cells = memory_take(count, sizeof *canvas.cells, "a chart");
+    return canvas;
+}
+
+/* Dots count from the lower left corner. Owners are below MARK_COUNT. */
+static void draw_dot(Canvas *canvas, long x, long y, size_t owner)
+{
+    static const unsigned char bits[4][2] = {
+        {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    if (x < 0 || y < 0 || (size_t)x >= canvas->columns * canvas->across ||
+        (size_t)y >= canvas->rows * canvas->down)
+        return;
+    size_t row = canvas->rows * canvas->down - 1 - (size_t)y, column = (size_t)x;
+    CanvasCell *cell =
+        &canvas->cells[row / canvas->down * canvas->columns + column / canvas->across];
+    cell->owner = (unsigned char)owner;
+    cell->owners |= (uint64_t)1 << owner;
+    cell->dots |= bits[row % canvas->down][column % canvas->across];
+}
+
+/* Bresenham's line, both ends included. */
+static void draw_line(Canvas *canvas, long x, long y, long to_x, long to_y, size_t owner)
+{
+    long dx = labs(to_x - x), dy = -labs(to_y - y), error = dx + dy;
+    while (x != to_x || y != to_y) {
+        draw_dot(canvas, x, y, owner);
+        long twice = 2 * error;
+        if (twice >= dy) {
+            error += dy;
+            x += x < to_x ? 1 : -1;
+        }
+        if (twice <= dx) {
+            error += dx;
+            y += y < to_y ? 1 : -1;
+        }
+    }
+    draw_dot(canvas, x, y, owner);
+}
+
+/* A point without neighbours: in braille a small cross, since a single dot is easy to miss. */
+static void draw_lone_point(Canvas *canvas, long x, long y, size_t owner)
+{
+    long arm = canvas->across > 1;
+    draw_line(canvas, x - arm, y, x + arm, y, owner);
+    draw_line(canvas, x, y - arm, x, y + arm, owner);
+}
+
+/* The series to show in this column, among those in the cell. */
+static size_t owner_in_turn(const CanvasCell *cell, size_t column)
+{
+    uint64_t owners = cell->owners;
+    size_t turn = column % (size_t)__builtin_popcountll(owners);
+    for (; turn > 0; turn--)
+        owners &= owners - 1;
+    return (size_t)__builtin_ctzll(owners);
+}
+
+/* --- how series look --- */
 
 static const char marks[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 enum { MARK_COUNT = sizeof marks - 1 };
-_Static_assert(sizeof marks - 1 <= CANVAS_OWNERS, "a cell tells apart what the marks do");
+_Static_assert(MARK_COUNT <= 64, "a cell tells apart what the marks do");
 
 ChartLook chart_look(const Chart *chart, size_t i)
 {
@@ -45,7 +124,7 @@ static bool uses_braille(const Chart *chart)
 
 /* --- curves --- */
 
-static bool is_drawn(ChartPoint point)
+bool chart_has(ChartPoint point)
 {
     /* Beyond this, high - low could be infinite. NaN fails every comparison. */
     const double most = 1e300;
@@ -59,7 +138,7 @@ static Axis make_axis(const Chart *chart, bool vertical, size_t ticks)
         for (size_t i = 0; i < chart->series[s].count; i++) {
             ChartPoint point = chart->series[s].points[i];
             double value = vertical ? point.y : point.x;
-            if (!is_drawn(point))
+            if (!chart_has(point))
                 continue;
             low = fmin(low, value);
             high = fmax(high, value);
@@ -74,17 +153,18 @@ static void draw_series(Canvas *canvas, const ChartSeries *series, size_t owner,
     long last_x = 0, last_y = 0;
     for (size_t i = 0; i < series->count; i++) {
         ChartPoint point = series->points[i];
-        if (!is_drawn(point)) {
+        if (!chart_has(point)) {
             connected = false;
             continue;
         }
         long x = (long)axis_place(x_axis, point.x, canvas->columns * canvas->across);
         long y = (long)axis_place(y_axis, point.y, canvas->rows * canvas->down);
-        bool alone = !connected && (i + 1 == series->count || !is_drawn(series->points[i + 1]));
+        bool alone = !connected &&
+                     (i + 1 == series->count || !chart_has(series->points[i + 1]));
         if (alone)
-            canvas_lone_point(canvas, x, y, owner);
+            draw_lone_point(canvas, x, y, owner);
         else
-            canvas_line(canvas, connected ? last_x : x, connected ? last_y : y, x, y, owner);
+            draw_line(canvas, connected ? last_x : x, connected ? last_y : y, x, y, owner);
         connected = true;
         last_x = x;
         last_y = y;
@@ -127,9 +207,8 @@ static void append_plot_row(char **text, const Chart *chart, const CanvasCell *c
     while (columns > 0 && !cells[columns - 1].owners)
         columns--; /* no blanks at the ends of lines */
     for (size_t i = 0; i < columns; i++) {
-        size_t owner = uses_braille(chart) || !cells[i].owners
-                           ? cells[i].owner
-                           : canvas_owner_in_turn(&cells[i], i);
+        size_t owner = uses_braille(chart) || !cells[i].owners ? cells[i].owner
+                                                               : owner_in_turn(&cells[i], i);
         if (cells[i].owners && owner != colour_of) {
             if (colour_of != SIZE_MAX && chart_look(chart, colour_of).faint)
                 append_colour_end(&line, chart);
@@ -253,7 +332,7 @@ static void append_plot(char **text, const Chart *chart, size_t rows)
             label_width = strlen(label);
     }
     bool braille = uses_braille(chart);
-    Canvas canvas = canvas_make(chart->columns - label_width - 1, rows, braille ? 2 : 1,
+    Canvas canvas = make_canvas(chart->columns - label_width - 1, rows, braille ? 2 : 1,
                                 braille ? 4 : 1);
     Axis x_axis = make_axis(chart, false, canvas.columns / COLUMNS_PER_TICK);
     for (size_t s = 0; s < chart->series_count; s++)
@@ -263,7 +342,7 @@ static void append_plot(char **text, const Chart *chart, size_t rows)
                         labels[row], label_width);
     append_x_axis(text, chart, &x_axis, canvas.columns, label_width);
     append_label(text, chart, chart->x_label, label_width + 1, true);
-    canvas_free(&canvas);
+    free(canvas.cells);
     free(labels);
 }
 

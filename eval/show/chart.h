@@ -49,6 +49,8 @@ typedef struct Chart {
 
 enum { CHART_COLUMNS_LEAST = 24, CHART_ROWS_LEAST = 8 };
 
+/* Whether a point can be drawn. */
+bool chart_has(ChartPoint point);
 /* How the i-th series looks. */
 ChartLook chart_look(const Chart *chart, size_t i);
 /* Whether a series is a level: a constant such as the entropy of the corpus, not a curve. */

@@ -181,11 +181,6 @@ void detok_begin(Detok *detok)
     *detok = (Detok){.sentence_start = true, .line_start = true};
 }
 
-void detok_end_line(Detok *detok)
-{
-    detok_begin(detok);
-}
-
 static const Mark *find_mark(const char *word)
 {
     for (size_t i = 0; i < COUNT(marks); i++)

@@ -20,10 +20,9 @@ typedef struct Detok {
     char previous[16];      /* the last word; empty at the start of a line, or if it was long */
 } Detok;
 
+/* Begins a text, or its next line, with a sentence. */
 void detok_begin(Detok *detok);
 /* The spelling of the next word, and whether a space precedes it. The caller frees. */
 char *detok_word(Detok *detok, const char *word, bool *space);
-/* Ends the line and the sentence. */
-void detok_end_line(Detok *detok);
 
 #endif

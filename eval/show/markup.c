@@ -13,20 +13,10 @@ static bool is_no_character(const char *c)
 
 static const char *escape_of(char c)
 {
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return NULL;
-    }
+    static const char special[] = "&<>\"'";
+    static const char *const escapes[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    const char *found = strchr(special, c);
+    return found ? escapes[found - special] : NULL;
 }
 
 void markup_print(FILE *out, const char *text)
@@ -44,4 +34,24 @@ void markup_print(FILE *out, const char *text)
         }
     }
     free(safe);
+}
+
+json_t *markup_json(const char *text)
+{
+    char *safe = text ? terminal_safe_name(text, SIZE_MAX, true) : NULL;
+    json_t *value = safe ? json_string(safe) : json_null();
+    free(safe);
+    return value;
+}
+
+void markup_print_json(FILE *out, json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    for (const char *c = text; *c; c++)
+        if (*c == '<')
+            fputs("\\u003c", out);
+        else
+            fputc(*c, out);
+    free(text);
+    json_decref(value);
 }

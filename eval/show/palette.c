@@ -36,3 +36,29 @@ const char *palette_dashes(size_t identity)
         return "4 4";
     return dashes[identity / PALETTE_COLOURS % (sizeof dashes / sizeof *dashes)];
 }
+
+static void print_rule(FILE *out, const char *selector, bool dark)
+{
+    fprintf(out, "%s {", selector);
+    for (size_t i = 0; i < PALETTE_COLOURS; i++)
+        fprintf(out, " --c%zu: %s;", i, palette_hex(i, dark));
+    fputs(" }\n", out);
+}
+
+void palette_print_variables(FILE *out)
+{
+    print_rule(out, ":root", false);
+    fputs("@media (prefers-color-scheme: dark) {\n", out);
+    print_rule(out, ":root:not([data-theme=\"light\"])", true);
+    fputs("}\n", out);
+    print_rule(out, ":root[data-theme=\"dark\"]", true);
+}
+
+void palette_print_swatch(FILE *out, size_t identity)
+{
+    fprintf(out,
+            "<svg class=\"swatch\" viewBox=\"0 0 26 8\" aria-hidden=\"true\">"
+            "<path d=\"M1 4H25\" stroke=\"var(--c%zu)\" stroke-width=\"3\" "
+            "stroke-dasharray=\"%s\"/></svg>",
+            palette_index(identity), palette_dashes(identity));
+}

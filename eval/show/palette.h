@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum { PALETTE_COLOURS = 6 };
 
@@ -20,5 +21,10 @@ const char *palette_hex(size_t identity, bool dark);
 int palette_terminal(size_t identity);
 /* The stroke-dasharray of SVG, "none" for a solid line. */
 const char *palette_dashes(size_t identity);
+
+/* The rules of a page that define the colours as variables, --c0, --c1, ..., light and dark. */
+void palette_print_variables(FILE *out);
+/* A piece of line in the colour and the dashes of an identity, for such a page. */
+void palette_print_swatch(FILE *out, size_t identity);
 
 #endif

@@ -7,9 +7,8 @@ enum { TICKS = 6 };
 
 bool plane_has(const Plane *plane, ChartPoint point)
 {
-    const double most = 1e300;
-    bool above = !plane->logarithmic || (point.x > 1 / most && point.y > 1 / most);
-    return above && fabs(point.x) <= most && fabs(point.y) <= most;
+    const double least = 1e-300; /* of which there are logarithms */
+    return chart_has(point) && (!plane->logarithmic || (point.x > least && point.y > least));
 }
 
 /* Widens a range by a value that can be drawn. */

@@ -1,8 +1,9 @@
 #include "eval/show/svg.h"
 #include "eval/show/markup.h"
-#include "eval/show/names.h"
 #include "eval/show/palette.h"
+#include "eval/show/plane.h"
 #include "eval/show/terminal.h"
+#include "eval/show/thin.h"
 #include "src/file.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -19,7 +20,11 @@ enum {
     BOTTOM = 56,
     MOST_DOTS = 100,    /* series with more points are drawn without dots */
     MOST_POINTS = 2000, /* series with more points are thinned */
-    NAME_COLUMNS = 60
+    LETTER = 10,        /* the width of a letter in wide fonts */
+    BOLD_LETTER = 11,
+    NAME_COLUMNS = 60,
+    END_COLUMNS = 22, /* of a name at the end of its line */
+    MOST_ENDS = PLANE_HEIGHT / PLANE_LINE
 };
 
 static const char style[] =
@@ -94,48 +99,12 @@ static void print_axes(FILE *out, const Plane *plane, const Chart *chart)
 
 /* --- the series --- */
 
-/* Adds the points from first up to end that a line has to pass: the first, the lowest, the
- * highest and the last, in the order of the series. */
-static void keep(size_t **kept, const ChartSeries *series, size_t first, size_t end)
-{
-    size_t low = first, high = first;
-    for (size_t i = first; i < end; i++) {
-        if (series->points[i].y < series->points[low].y)
-            low = i;
-        if (series->points[i].y > series->points[high].y)
-            high = i;
-    }
-    const size_t marks[] = {first, low < high ? low : high, low < high ? high : low, end - 1};
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (i == 0 || marks[i] != marks[i - 1])
-            arrput(*kept, marks[i]);
-}
-
-/* The points that are drawn, an array of stb_ds: all of them unless they are many, and then
- * those that can be told apart. Gaps stay gaps. */
-static size_t *points_to_draw(const Plane *plane, const ChartSeries *series)
-{
-    const double half_units = 2;
-    size_t *kept = NULL;
-    for (size_t first = 0, end; first < series->count; first = end) {
-        const ChartPoint *points = series->points;
-        double place = floor(plane_x(plane, points[first].x) * half_units);
-        end = first + 1;
-        while (series->count > MOST_POINTS && end < series->count &&
-               plane_has(plane, points[first]) && plane_has(plane, points[end]) &&
-               floor(plane_x(plane, points[end].x) * half_units) == place)
-            end++;
-        keep(&kept, series, first, end);
-    }
-    return kept;
-}
-
 static void print_line(FILE *out, const Plane *plane, const ChartSeries *series, ChartLook look)
 {
     fprintf(out, "<path class=\"line%s c%zu\" stroke-dasharray=\"%s\" d=\"",
             look.faint ? " faint" : "", palette_index(look.identity),
             palette_dashes(look.identity));
-    size_t *kept = points_to_draw(plane, series);
+    size_t *kept = thin_points(series->points, series->count, MOST_POINTS);
     bool connected = false;
     for (size_t k = 0; k < arrlenu(kept); k++) {
         ChartPoint point = series->points[kept[k]];
@@ -152,7 +121,7 @@ static void print_line(FILE *out, const Plane *plane, const ChartSeries *series,
 /* There along the upper edge of the band, and back along the lower one, between gaps. */
 static void print_band(FILE *out, const Plane *plane, const ChartSeries *series, ChartLook look)
 {
-    size_t *kept = points_to_draw(plane, series);
+    size_t *kept = thin_points(series->points, series->count, MOST_POINTS);
     fprintf(out, "<path class=\"band ink c%zu\" d=\"", palette_index(look.identity));
     for (size_t first = 0, end; first < arrlenu(kept); first = end + 1) {
         for (end = first; end < arrlenu(kept) && plane_has(plane, series->points[kept[end]]);
@@ -202,6 +171,149 @@ static void print_series(FILE *out, const Plane *plane, const Chart *chart)
     }
 }
 
+/* --- the names: at the ends of the lines, or in a legend if they are too many --- */
+
+/* The name of a curve: where its line ends, and where the name stands. */
+typedef struct Name {
+    size_t series;
+    double x, end, y; /* y is `end` or close to it */
+} Name;
+
+static int compare_ends(const void *a, const void *b)
+{
+    double of_a = ((const Name *)a)->end, of_b = ((const Name *)b)->end;
+    return (of_a > of_b) - (of_a < of_b);
+}
+
+/* An array of stb_ds of the names of the curves, in the order of their ends from top to bottom.
+ * A curve without points ends at the bottom. */
+static Name *names_in_order(const Plane *plane, const Chart *chart)
+{
+    Name *names = NULL;
+    for (size_t s = 0; s < chart->series_count; s++) {
+        ChartPoint end;
+        Name name = {.series = s, .x = PLANE_LEFT, .end = plane->top + PLANE_HEIGHT};
+        if (!chart->series[s].name || chart_is_level(chart, s))
+            continue;
+        if (plane_last(plane, &chart->series[s], &end)) {
+            name.x = plane_x(plane, end.x);
+            name.end = plane_y(plane, end.y);
+        }
+        arrput(names, name);
+    }
+    if (names)
+        qsort(names, arrlenu(names), sizeof *names, compare_ends);
+    return names;
+}
+
+/* Moves the names apart so that each has a line of its own, as close to the ends as possible:
+ * neighbours that are too close form a block around the mean of their ends. */
+static void spread_names(const Plane *plane, Name *names)
+{
+    const size_t count = arrlenu(names);
+    double sums[MOST_ENDS], sizes[MOST_ENDS];
+    size_t blocks = 0;
+    for (size_t i = 0; i < count; i++, blocks++) {
+        sums[blocks] = names[i].end - PLANE_LINE * (double)i;
+        sizes[blocks] = 1;
+        while (blocks > 0 &&
+               sums[blocks - 1] / sizes[blocks - 1] >= sums[blocks] / sizes[blocks]) {
+            blocks--;
+            sums[blocks] += sums[blocks + 1];
+            sizes[blocks] += sizes[blocks + 1];
+        }
+    }
+    const double lowest = plane->top + PLANE_HEIGHT - PLANE_LINE * ((double)count - 1);
+    for (size_t block = 0, i = 0; block < blocks; block++) {
+        double place = fmin(fmax(sums[block] / sizes[block], plane->top), lowest);
+        for (size_t end = i + (size_t)sizes[block]; i < end; i++)
+            names[i].y = place + PLANE_LINE * (double)i;
+    }
+}
+
+static void print_name(FILE *out, const Chart *chart, size_t series, const char *class,
+                       double x, double y, size_t columns)
+{
+    char *safe = terminal_safe_name(chart->series[series].name, columns, true);
+    fprintf(out, "<text class=\"%s ink c%zu\" x=\"%.1f\" y=\"%.1f\">", class,
+            palette_index(chart_look(chart, series).identity), x, y);
+    markup_print(out, safe);
+    fprintf(out, "</text>\n");
+    free(safe);
+}
+
+/* Prints them at the ends of the lines; a thin line leads to a name that is not beside its
+ * end. */
+static void print_ends(FILE *out, const Plane *plane, const Chart *chart, Name *names)
+{
+    const double near = 7, gap = 10, below_middle = 5.5;
+    spread_names(plane, names);
+    for (size_t i = 0; i < arrlenu(names); i++) {
+        const Name *name = &names[i];
+        if (fabs(name->y - name->end) > near || name->x + near < plane->right)
+            fprintf(out, "<path class=\"line leader c%zu\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
+                    palette_index(chart_look(chart, name->series).identity), name->x, name->end,
+                    plane->right + gap - 2, name->y);
+        print_name(out, chart, name->series, "end", plane->right + gap, name->y + below_middle,
+                   END_COLUMNS);
+    }
+}
+
+/* Prints the name of each level below its line, where no curve comes. */
+static void print_levels(FILE *out, const Plane *plane, const Chart *chart)
+{
+    for (size_t s = 0; s < chart->series_count; s++) {
+        ChartPoint end;
+        if (chart->series[s].name && chart_is_level(chart, s) &&
+            !plane_leaves_out(plane, chart, s) && plane_last(plane, &chart->series[s], &end))
+            print_name(out, chart, s, "level", PLANE_LEFT + 8,
+                       plane_y(plane, end.y) + PLANE_LINE - 3, NAME_COLUMNS);
+    }
+}
+
+/* Prints swatches and names, in as many lines as they need; returns the baseline of the last.
+ * Without a stream it only measures. */
+static int print_legend(FILE *out, const Chart *chart, const Name *names, int y)
+{
+    const int swatch = 24, gap = 16;
+    double x = PLANE_LEFT;
+    for (size_t i = 0; i < arrlenu(names); i++) {
+        size_t s = names[i].series;
+        ChartLook look = chart_look(chart, s);
+        char *safe = terminal_safe_name(chart->series[s].name, NAME_COLUMNS, true);
+        double width = swatch + 6 + gap + LETTER * (double)text_columns(safe);
+        free(safe);
+        if (x > PLANE_LEFT && x + width > PLANE_WIDTH) {
+            x = PLANE_LEFT;
+            y += PLANE_LINE;
+        }
+        if (out) {
+            fprintf(out,
+                    "<path class=\"line%s c%zu\" stroke-dasharray=\"%s\" d=\"M%.1f %dh%d\"/>",
+                    look.faint ? " faint" : "", palette_index(look.identity),
+                    palette_dashes(look.identity), x, y - 5, swatch);
+            print_name(out, chart, s, "name", x + swatch + 6, y, NAME_COLUMNS);
+        }
+        x += width;
+    }
+    return y;
+}
+
+/* The width of the room to the right of the plot that names at the ends need. */
+static int ends_width(const Chart *chart, const Name *names)
+{
+    size_t widest = 0;
+    for (size_t i = 0; i < arrlenu(names); i++) {
+        char *safe = terminal_safe_name(chart->series[names[i].series].name, END_COLUMNS, true);
+        size_t columns = text_columns(safe);
+        widest = columns > widest ? columns : widest;
+        free(safe);
+    }
+    return 14 + BOLD_LETTER * (int)widest;
+}
+
+/* --- the document --- */
+
 /* Prints the title, broken into lines; returns the baseline of the last. */
 static int print_title(FILE *out, const char *title)
 {
@@ -226,13 +338,12 @@ static int print_title(FILE *out, const char *title)
 static void lay_out(Plane *plane, const Chart *chart, const char *title)
 {
     Name *names = names_in_order(plane, chart);
-    bool legend = !names_fit(names);
-    plane->right = PLANE_WIDTH - (legend || !names ? RIGHT : names_width(chart, names));
+    bool legend = arrlenu(names) > MOST_ENDS;
+    plane->right = PLANE_WIDTH - (legend || !names ? RIGHT : ends_width(chart, names));
     plane->head = print_title(NULL, title) + TITLE_LINE;
     if (legend)
         plane->legend = plane->head + TITLE_LINE;
-    plane->top =
-        (legend ? names_print_legend(NULL, chart, names, plane->legend) : plane->head) + 14;
+    plane->top = (legend ? print_legend(NULL, chart, names, plane->legend) : plane->head) + 14;
     arrfree(names);
 }
 
@@ -254,10 +365,10 @@ void svg_print(FILE *out, const Chart *chart, const char *title)
     print_series(out, &plane, chart);
     Name *names = names_in_order(&plane, chart);
     if (plane.legend)
-        names_print_legend(out, chart, names, plane.legend);
+        print_legend(out, chart, names, plane.legend);
     else
-        names_print_ends(out, &plane, chart, names);
-    names_print_levels(out, &plane, chart);
+        print_ends(out, &plane, chart, names);
+    print_levels(out, &plane, chart);
     arrfree(names);
     fprintf(out, "</svg>\n");
 }

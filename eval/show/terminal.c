@@ -1,4 +1,5 @@
 #include "eval/show/terminal.h"
+#include "data/utf8.h"
 #include "src/memory.h"
 #include "src/text.h"
 
@@ -15,22 +16,25 @@ static size_t size_from_environment(const char *name, size_t otherwise)
     return value && text_to_size(value, &size) && size > 0 ? size : otherwise;
 }
 
+/* The size that the terminal tells, or zeros. */
+static struct winsize window_of(int fd)
+{
+    struct winsize window = {0};
+    return ioctl(fd, TIOCGWINSZ, &window) == 0 ? window : (struct winsize){0};
+}
+
 size_t terminal_width(int fd)
 {
     enum { USUAL_WIDTH = 80 };
-    struct winsize window;
-    if (ioctl(fd, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
-        return window.ws_col;
-    return size_from_environment("COLUMNS", USUAL_WIDTH);
+    size_t width = window_of(fd).ws_col;
+    return width ? width : size_from_environment("COLUMNS", USUAL_WIDTH);
 }
 
 size_t terminal_height(int fd)
 {
     enum { USUAL_HEIGHT = 24 };
-    struct winsize window;
-    if (ioctl(fd, TIOCGWINSZ, &window) == 0 && window.ws_row > 0)
-        return window.ws_row;
-    return size_from_environment("LINES", USUAL_HEIGHT);
+    size_t height = window_of(fd).ws_row;
+    return height ? height : size_from_environment("LINES", USUAL_HEIGHT);
 }
 
 bool terminal_is_interactive(int fd)
@@ -64,21 +68,14 @@ bool terminal_is_utf8(void)
 /* --- untrusted text --- */
 
 /* The length in bytes of the character at c, 0 if it is not valid UTF-8; *code is its code
- * point. The terminating zero is no continuation byte, so this never reads past it. */
-static size_t decode(const unsigned char *c, uint32_t *code)
+ * point. */
+static size_t decode(const char *c, uint32_t *code)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = c[0] < 0x80 ? 1 : c[0] < 0xc0 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
-    if (length == 0 || c[0] >= 0xf8)
-        return 0;
-    *code = length == 1 ? c[0] : c[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
+    size_t length = utf8_length(c, strnlen(c, UTF8_LONGEST));
+    *code = (unsigned char)*c & (length > 1 ? 0x7fu >> length : 0xff);
+    for (size_t i = 1; i < length; i++)
         *code = *code << 6 | (c[i] & 0x3f);
-    }
-    bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
-    return *code < least[length] || *code > 0x10ffff || surrogate ? 0 : length;
+    return length;
 }
 
 static bool is_obeyed(uint32_t code)
@@ -90,12 +87,12 @@ static bool is_obeyed(uint32_t code)
 enum { SHOWN = 8 }; /* room for \u202e and its end, and for four bytes of UTF-8 */
 
 /* How to show the character at c; returns its length in bytes. */
-static size_t show(const unsigned char *c, bool utf8, char shown[SHOWN])
+static size_t show(const char *c, bool utf8, char shown[SHOWN])
 {
     uint32_t code;
     size_t length = decode(c, &code);
     if (length == 0 || (length > 1 && !utf8)) {
-        snprintf(shown, SHOWN, "\\x%02x", c[0]);
+        snprintf(shown, SHOWN, "\\x%02x", (unsigned char)c[0]);
         return 1;
     }
     if (is_obeyed(code)) {
@@ -109,12 +106,11 @@ static size_t show(const unsigned char *c, bool utf8, char shown[SHOWN])
 
 void terminal_print_safe(FILE *stream, const char *text)
 {
-    const unsigned char *c = (const unsigned char *)text;
-    while (*c) {
+    while (*text) {
         char shown[SHOWN];
-        size_t length = show(c, true, shown);
-        fputs(*c == '\n' ? "\n" : shown, stream);
-        c += length;
+        size_t length = show(text, true, shown);
+        fputs(*text == '\n' ? "\n" : shown, stream);
+        text += length;
     }
 }
 
@@ -133,7 +129,7 @@ char *terminal_safe_name(const char *name, size_t columns, bool utf8)
 {
     /* A byte takes at most four characters, as \x1b. */
     char *text = memory_take(strlen(name) * 4 + SHOWN, 1, "a name"), *out = text;
-    for (const unsigned char *c = (const unsigned char *)name; *c; out += strlen(out))
+    for (const char *c = name; *c; out += strlen(out))
         c += show(c, utf8, out);
     size_t width = text_columns(text);
     if (width <= columns)

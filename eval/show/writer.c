@@ -1,9 +1,47 @@
 #include "eval/show/writer.h"
-#include "eval/show/shade.h"
 #include "eval/show/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define COLOUR_END "\x1b[39m" /* the terminal's default colour */
+
+typedef struct Shade {
+    double below; /* the probability where the next colour begins */
+    int colour;
+    const char *name;
+} Shade;
+
+static const Shade shades[] = {{0.001, 160, "< 0.001"},
+                               {0.01, 166, "< 0.01"},
+                               {0.1, 100, "< 0.1"},
+                               {0.5, 28, "< 0.5"},
+                               {2, 31, "to 1"}};
+enum { SHADES = sizeof shades / sizeof *shades };
+
+int writer_colour(double probability)
+{
+    size_t i = 0;
+    while (i + 1 < SHADES && !(probability < shades[i].below))
+        i++;
+    return shades[i].colour;
+}
+
+void writer_print_legend(FILE *stream, bool colour)
+{
+    if (!colour) {
+        fputs("[in brackets: the model's probability, at temperature 1, of the token]\n",
+              stream);
+        return;
+    }
+    fputs("The model's probability at temperature 1: ", stream);
+    for (size_t i = 0; i < SHADES; i++)
+        fprintf(stream, "%s\x1b[38;5;%dm%s" COLOUR_END, i ? ", " : "", shades[i].colour,
+                shades[i].name);
+    fputs("\n", stream);
+}
+
+/* --- tokens --- */
 
 void writer_begin(Writer *writer, const Vocabulary *vocabulary, WriterStyle style)
 {
@@ -22,7 +60,7 @@ static void write_characters(Writer *writer, const char *text)
 {
     bool colour = writer->style.probabilities && writer->style.colour;
     if (colour)
-        shade_print_begin(writer->stream, writer->pending_probability);
+        fprintf(writer->stream, "\x1b[38;5;%dm", writer_colour(writer->pending_probability));
     if (writer->style.safe) {
         char *safe = terminal_safe_name(text, SIZE_MAX, writer->style.utf8);
         fputs(safe, writer->stream);
@@ -31,7 +69,7 @@ static void write_characters(Writer *writer, const char *text)
         fputs(text, writer->stream);
     }
     if (colour)
-        fputs(SHADE_END, writer->stream);
+        fputs(COLOUR_END, writer->stream);
     else if (writer->style.probabilities)
         fprintf(writer->stream, "[%.2g]", writer->pending_probability);
 }
@@ -98,7 +136,7 @@ static void end_line(Writer *writer, double probability)
         writer->pending_probability = 1;
     }
     fputc('\n', writer->stream);
-    detok_end_line(&writer->detok);
+    detok_begin(&writer->detok);
 }
 
 void writer_token(Writer *writer, int32_t id, double probability)

@@ -36,4 +36,11 @@ void writer_token(Writer *writer, int32_t id, double probability);
 /* Ends the current line, if there is one; the text may continue on a new line. */
 void writer_pause(Writer *writer);
 
+/* The colour of a probability: one of a terminal's 256. From red (unlikely) over orange, olive
+ * and green to blue (likely); all are about half as bright as white, so they are readable on
+ * black and on white, and the ends are distinct for colour-blind readers too. */
+int writer_colour(double probability);
+/* One line that explains the colours, or the numbers in brackets. */
+void writer_print_legend(FILE *stream, bool colour);
+
 #endif

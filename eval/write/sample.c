@@ -4,7 +4,6 @@
 #include "data/utf8.h"
 #include "models/checkpoint.h"
 #include "eval/write/session.h"
-#include "eval/show/shade.h"
 #include "eval/show/terminal.h"
 #include "eval/write/token_score.h"
 #include "src/containers.h"
@@ -150,7 +149,7 @@ static void write_texts(const LoadedModel *loaded, const TextOptions *options,
     texts_make(&texts, &loaded->model, vocabulary, options->count,
                arrlenu(beginning) + options->length);
     if (options->show_probs)
-        shade_print_legend(stdout, terminal_has_colour(STDOUT_FILENO));
+        writer_print_legend(stdout, terminal_has_colour(STDOUT_FILENO));
     for (size_t first = 0; first < options->count; first += texts.count) {
         size_t left = options->count - first;
         if (first > 0)

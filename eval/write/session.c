@@ -1,6 +1,5 @@
 #include "eval/write/session.h"
 #include "eval/write/line_reader.h"
-#include "eval/show/shade.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -180,7 +179,7 @@ static void obey(Session *session, char *line)
 static void show_legend(Session *session)
 {
     if (session->options->show_probs && !session->knows_legend)
-        shade_print_legend(stdout, terminal_has_colour(STDOUT_FILENO));
+        writer_print_legend(stdout, terminal_has_colour(STDOUT_FILENO));
     session->knows_legend = session->options->show_probs;
 }
 

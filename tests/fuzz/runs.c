@@ -1,4 +1,5 @@
 /* The files of a run directory (log, scores, settings) and the output made from them. */
+#include "eval/compare/data.h"
 #include "eval/page/report_parts.h"
 #include "eval/runs/rundata.h"
 #include "eval/runs/runlog_format.h"
@@ -6,7 +7,6 @@
 #include "src/text.h"
 #include "tests/fuzz/fuzz.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,12 +116,10 @@ void fuzz_scores(const uint8_t *data, size_t size)
 /* The output is valid JSON with the values read. Integers may exceed those of jansson. */
 static void check_json(const RunData *run)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    FUZZ_HOLDS(stream);
-    rundata_print_json(stream, run);
-    FUZZ_HOLDS(fclose(stream) == 0);
+    json_t *made = compare_run_json(run);
+    char *text = json_dumps(made, 0);
+    json_decref(made);
+    FUZZ_HOLDS(text);
     fuzz_check_shown(text, true);
     json_t *tree = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
     FUZZ_HOLDS(tree);
@@ -155,18 +153,22 @@ void fuzz_check_tags(const char *page)
 
 static void check_page(RunData *run)
 {
-    char name[] = "run", *names[] = {run->attn ? (char *)run->attn : name}, *text = NULL;
-    RunGroup *groups = groups_make(run, 1, true);
-    const Report report = {.runs = run, .count = 1, .names = names, .groups = groups};
+    char *text = NULL, *name = run->name;
+    if (run->attn)
+        run->name = memory_copy_text(run->attn); /* any text */
+    Comparison all = comparison_make(run, 1, true);
+    if (run->attn)
+        free(run->name);
+    run->name = name;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
     FUZZ_HOLDS(stream);
-    report_print_numbers(stream, &report);
-    report_print_settings(stream, &report);
-    report_print_samples(stream, &report);
+    report_print_numbers(stream, &all);
+    report_print_settings(stream, &all);
+    report_print_samples(stream, &all);
     FUZZ_HOLDS(fflush(stream) == 0);
     size_t page = size;
-    report_print_data(stream, &report);
+    report_print_data(stream, &all);
     FUZZ_HOLDS(fclose(stream) == 0);
     fuzz_check_shown(text, true);
     FUZZ_HOLDS(!strchr(text + page, '<'));
@@ -176,7 +178,7 @@ static void check_page(RunData *run)
     text[page] = '\0';
     fuzz_check_tags(text);
     free(text);
-    groups_free(groups);
+    comparison_free(&all);
 }
 
 /* Writes the next part to a file; without a next part, there is no file. */

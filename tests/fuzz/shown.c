@@ -215,7 +215,7 @@ void fuzz_detok(const uint8_t *data, size_t size)
     char *text = fuzz_next_text(&data, &size), *rest = text;
     Detok detok;
     detok_begin(&detok);
-    for (char *line; (line = strsep(&rest, "\n")); detok_end_line(&detok)) {
+    for (char *line; (line = strsep(&rest, "\n")); detok_begin(&detok)) {
         bool first = true;
         for (char *word; (word = strsep(&line, " "));) {
             bool space = true;

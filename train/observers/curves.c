@@ -1,7 +1,6 @@
 #include "train/observers/observers.h"
 #include "eval/runs/runchart.h"
 #include "eval/show/svg.h"
-#include "eval/runs/thin.h"
 #include "src/containers.h"
 #include "src/file.h"
 
@@ -12,8 +11,10 @@ Chart curves_chart(const Curves *curves, const RunView *run, size_t points)
 {
     const RunChartAxes axes = {.train = true}; /* loss over epochs */
     double floor = run->corpus->entropy_floor;
-    RunData drawn = {.name = curves->name, .rows = thin_rows(curves->rows, points)};
-    Chart chart = runchart_make(&drawn, 1, &drawn.name, floor > 0 ? floor : (double)NAN, &axes);
+    RunData drawn = {.name = curves->name, .rows = runlog_thin(curves->rows, points)};
+    RunGroup *groups = groups_make(&drawn, 1, false);
+    Chart chart = runchart_make(groups, floor > 0 ? floor : (double)NAN, &axes);
+    groups_free(groups);
     arrfree(drawn.rows);
     return chart;
 }
@@ -27,7 +28,7 @@ static void keep(Curves *curves, const RunLogRow *row)
     arrput(curves->rows, *row);
     if (arrlenu(curves->rows) < MOST)
         return;
-    RunLogRow *fewer = thin_rows(curves->rows, POINTS);
+    RunLogRow *fewer = runlog_thin(curves->rows, POINTS);
     arrfree(curves->rows);
     curves->rows = fewer;
 }

@@ -1,0 +1,72 @@
+#include "eval/compare/notes.h"
+#include "eval/show/terminal.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Warns of something about a run or a group; takes over the words. */
+static void warn_of(const RunGroup *group, char *words)
+{
+    char *name = terminal_safe_name(group->name, SIZE_MAX, terminal_is_utf8());
+    print_warning("%s: %s", name, words);
+    free(name);
+    free(words);
+}
+
+static void note_losses(const RunGroup *one)
+{
+    const RunData *run = one->runs[0];
+    if (arrlenu(run->rows) == 0)
+        warn_of(one, text_format("its log is empty: no step has been logged yet"));
+    else if (run->validations == 0)
+        warn_of(one, text_format("no validation loss yet; the chart shows its training loss"));
+    if (rundata_diverged(run))
+        warn_of(one,
+                text_format("diverged: its training loss ended as %g", run->final_train_loss));
+}
+
+/* Says why the table lacks a run's test score. */
+static void note_scores(const RunGroup *one, const RunScore *shown)
+{
+    const RunData *run = one->runs[0];
+    const RunScore *score = run->scores, *end = score + arrlenu(run->scores);
+    while (score < end && (!score_is_plain(score) || strcmp(score->split, "test") != 0))
+        score++;
+    if (score == end || (shown && rundata_score(run, shown)))
+        return;
+    if (score->step != run->best_step)
+        warn_of(one,
+                text_format("its test score is of step %zu, but its best checkpoint is now "
+                            "of step %zu; run eval again",
+                            score->step, run->best_step));
+    else
+        warn_of(one, text_format(
+                         "its test score has another text, window or stride than the others"));
+}
+
+static void note_steps(const RunGroup *group)
+{
+    size_t least = SIZE_MAX, most = 0;
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        const RunLogRow *rows = group->runs[r]->rows;
+        size_t step = rows ? arrlast(rows).step : 0;
+        least = step < least ? step : least;
+        most = step > most ? step : most;
+    }
+    if (least < most)
+        warn_of(group, text_format("its runs have reached different steps, from %zu to %zu; "
+                                   "their mean best loss mixes these",
+                                   least, most));
+}
+
+void notes_print(const Comparison *all)
+{
+    for (size_t r = 0; r < all->count; r++)
+        note_losses(&all->each[r]);
+    for (size_t r = 0; r < all->count; r++)
+        note_scores(&all->each[r], all->test);
+    for (size_t g = 0; g < arrlenu(all->groups); g++)
+        note_steps(&all->groups[g]);
+}

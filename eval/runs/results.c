@@ -1,0 +1,337 @@
+#include "eval/runs/results.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* --- numbers, each as the caller's text --- */
+
+char *results_amount(double amount)
+{
+    static const char units[] = " kMGT";
+    size_t unit = 0;
+    for (; fabs(amount) >= 999.5 && unit + 2 < sizeof units; unit++)
+        amount /= 1000;
+    return text_format(fabs(amount) < 9.995 && unit > 0 ? "%.2f%.*s" : "%.3g%.*s", amount,
+                       unit > 0, units + unit);
+}
+
+/* All digits, with thin, non-breaking spaces between the thousands. */
+static char *whole_text(double value)
+{
+    const double plain = 1e9; /* larger ones are written with an exponent */
+    enum { GROUP = 3 };
+    if (!(value >= 0 && value < plain))
+        return text_format("%.4g", value);
+    char *digits = text_format("%.0f", value), *text = NULL;
+    size_t length = strlen(digits);
+    for (size_t i = 0; i < length; i++)
+        text_append(&text, "%s%c", i > 0 && (length - i) % GROUP == 0 ? "\u202f" : "",
+                    digits[i]);
+    free(digits);
+    return text;
+}
+
+static char *count_text(double count)
+{
+    return text_format("%.0f", count);
+}
+
+static char *epoch_text(double epoch)
+{
+    return text_format("%.4g", epoch);
+}
+
+static char *time_text(double seconds)
+{
+    const double most = 1e9; /* thirty years; also what fits every integer type */
+    const double minute = 60;
+    return seconds >= minute && seconds < most ? memory_copy_text(text_duration(seconds).text)
+                                               : text_format("%.3gs", seconds);
+}
+
+/* Larger numbers are written with an exponent. */
+#define LONG 1e5
+
+static char *loss_text(double loss)
+{
+    if (!isfinite(loss))
+        return memory_copy_text("diverged");
+    return text_format(fabs(loss) < LONG ? "%.4f" : "%.4g", loss);
+}
+
+static char *perplexity_text(double perplexity)
+{
+    return memory_copy_text(isfinite(perplexity) ? text_perplexity(perplexity).text
+                                                 : "diverged");
+}
+
+/* A difference of losses as a relative difference of perplexities, in per cent. */
+static char *per_cent_text(double difference)
+{
+    double per_cent = 100 * expm1(difference);
+    return text_format(fabs(per_cent) < LONG ? "%+.1f" : "%+.3g", per_cent);
+}
+
+/* --- the numbers of a group; NaN: unknown --- */
+
+/* The mean of a field over the runs of a group that have logged anything. */
+static double mean_of(const RunGroup *group, size_t field)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        if (arrlenu(group->runs[r]->rows) > 0) {
+            double value;
+            memcpy(&value, (const char *)group->runs[r] + field, sizeof value);
+            sum += value;
+            count++;
+        }
+    return sum / (double)count; /* NaN without runs */
+}
+
+/* Unknown for one seed, so that only groups of several show the column. */
+static double seeds(const RunGroup *group)
+{
+    size_t count = arrlenu(group->runs);
+    return count > 1 ? (double)count : NAN;
+}
+
+static double parameters(const RunGroup *group)
+{
+    size_t count = group->runs[0]->parameters;
+    return count > 0 ? (double)count : NAN;
+}
+
+static double best_loss(const RunGroup *group)
+{
+    return group->best.mean;
+}
+
+static double deviation(const RunGroup *group)
+{
+    return group->best.deviation;
+}
+
+static double best_perplexity(const RunGroup *group)
+{
+    return group_diverged(group) ? INFINITY : exp(group->best.mean);
+}
+
+static double test_perplexity(const RunGroup *group)
+{
+    return exp(group->test.mean);
+}
+
+/* Without a number, the loss of a run that has logged anything diverged. */
+static double train_loss(const RunGroup *group)
+{
+    bool logged = false;
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        logged |= arrlenu(group->runs[r]->rows) > 0;
+    double loss = mean_of(group, offsetof(RunData, final_train_loss));
+    return logged && isnan(loss) ? INFINITY : loss;
+}
+
+static double peak(const RunGroup *group)
+{
+    double most = NAN;
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        most = fmax(most, group->runs[r]->peak_mb);
+    return most;
+}
+
+/* --- cells of several numbers, or of words: the caller's text; NULL: unknown --- */
+
+static char *attention(const RunGroup *groups, size_t g, GroupLoss loss)
+{
+    (void)loss;
+    const char *name = groups[g].runs[0]->attn;
+    return name ? memory_copy_text(name) : NULL;
+}
+
+/* The perplexity of a mean loss and the upper half of its 95 % confidence interval. The lower
+ * half is a little smaller, as the interval is symmetric in losses. */
+static char *certainty(const RunGroup *groups, size_t g, GroupLoss loss)
+{
+    const Sample *losses = group_losses(&groups[g], loss);
+    if (isnan(losses->mean))
+        return NULL;
+    if (loss == GROUP_BEST && group_diverged(&groups[g]))
+        return memory_copy_text("diverged");
+    double perplexity = exp(losses->mean);
+    double reach = exp(losses->mean + student_mean_reach(*losses, GROUP_TAILS)) - perplexity;
+    char *text = perplexity_text(perplexity);
+    if (reach > 0 && isfinite(reach)) {
+        char *of_reach = perplexity_text(reach);
+        text_append(&text, " ± %s", of_reach);
+        free(of_reach);
+    }
+    return text;
+}
+
+/* The relative difference of perplexity to the first group; of validation losses only where no
+ * test losses are compared. */
+static char *against_first(const RunGroup *groups, size_t g, GroupLoss loss)
+{
+    GroupDifference of = groups_difference(&groups[0], &groups[g], loss);
+    for (size_t other = 1; loss == GROUP_BEST && other < arrlenu(groups); other++)
+        if (!isnan(groups[other].test.mean - groups[0].test.mean))
+            return NULL;
+    if (g == 0 || !of.comparable || isnan(of.difference) || group_diverged(&groups[g]))
+        return NULL;
+    char *middle = per_cent_text(of.difference), *text = text_format("%s %%", middle);
+    if (!isnan(of.interval.low)) {
+        char *low = per_cent_text(of.interval.low), *high = per_cent_text(of.interval.high);
+        text_append(&text, " (%s to %s)", low, high);
+        free(low);
+        free(high);
+    }
+    free(middle);
+    return text;
+}
+
+/* --- columns --- */
+
+/* What is in a column: a number, by a function, or as the mean of a field of RunData, and how
+ * to write it; or a text. */
+typedef struct Kind {
+    const char *title;
+    double (*of)(const RunGroup *group);
+    size_t mean_of; /* the offset of the field */
+    char *(*write)(double number);
+    char *(*tell)(const RunGroup *groups, size_t g, GroupLoss loss);
+    GroupLoss loss; /* for tell */
+    int worth;      /* see TableColumn; only a terminal lacks room */
+    size_t most;
+    bool left, rare;
+    bool best;                 /* the lowest number */
+    const ResultsReach *reach; /* the number is the epoch that reached this loss */
+} Kind;
+
+#define MEAN_OF(field) .mean_of = offsetof(RunData, field)
+/* clang-format off */
+static const Kind of_terminal[] = {
+    {"attn", .tell = attention, .worth = 5, .most = 16, .left = true},
+    {"seeds", .of = seeds, .write = count_text, .worth = 12, .rare = true},
+    {"params", .of = parameters, .write = results_amount, .worth = 4},
+    {"val loss", .of = best_loss, .write = loss_text, .worth = TABLE_ALWAYS},
+    {"std", .of = deviation, .write = loss_text, .worth = 10, .rare = true},
+    {"ppl", .of = best_perplexity, .write = perplexity_text, .worth = 9},
+    {"test ppl", .of = test_perplexity, .write = perplexity_text, .worth = 11, .rare = true},
+    {"epoch", MEAN_OF(best_epoch), .write = epoch_text, .worth = 2},
+    {"train loss", .of = train_loss, .write = loss_text, .worth = 1},
+    {"tok/s", MEAN_OF(tokens_per_second), .write = results_amount, .worth = 7},
+    {"time", MEAN_OF(seconds), .write = time_text, .worth = 6},
+    {"MB", .of = peak, .write = count_text, .worth = 3, .rare = true},
+};
+enum { REACH_WORTH = 8, REACH_AFTER = 7 }; /* the columns before those of --reach */
+
+static const Kind of_markdown[] = {
+    {"attn", .tell = attention, .left = true},
+    {"params", .of = parameters, .write = results_amount},
+    {"seeds", .of = seeds, .write = count_text, .rare = true},
+    {"validation", .tell = certainty, .loss = GROUP_BEST},
+    {"test", .tell = certainty, .loss = GROUP_TEST, .rare = true},
+    {"test against the first", .tell = against_first, .loss = GROUP_TEST, .rare = true},
+    {"validation against the first", .tell = against_first, .loss = GROUP_BEST, .rare = true},
+    {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount},
+    {"time", MEAN_OF(seconds), .write = time_text},
+    {"MB", .of = peak, .write = count_text, .rare = true},
+};
+
+static const Kind of_page[] = {
+    {"attention", .tell = attention, .left = true},
+    {"parameters", .of = parameters, .write = whole_text},
+    {"best validation loss", .of = best_loss, .write = loss_text, .best = true},
+    {"perplexity", .of = best_perplexity, .write = perplexity_text, .best = true},
+    {"at epoch", MEAN_OF(best_epoch), .write = epoch_text},
+    {"test perplexity", .of = test_perplexity, .write = perplexity_text, .best = true},
+    {"final training loss", .of = train_loss, .write = loss_text},
+    {"tokens per second", MEAN_OF(tokens_per_second), .write = whole_text},
+    {"time", MEAN_OF(seconds), .write = time_text},
+    {"memory, MB", .of = peak, .write = whole_text},
+};
+/* clang-format on */
+
+#define COUNT(kinds) (sizeof(kinds) / sizeof *(kinds))
+
+static double number_of(const Kind *kind, const RunGroup *group)
+{
+    return kind->reach     ? group_epoch_to_reach(group, kind->reach->loss)
+           : kind->of      ? kind->of(group)
+           : kind->mean_of ? mean_of(group, kind->mean_of)
+                           : NAN;
+}
+
+static char *cell_of(const Kind *kind, const RunGroup *groups, size_t g)
+{
+    if (kind->tell)
+        return kind->tell(groups, g, kind->loss);
+    double number = number_of(kind, &groups[g]);
+    return isnan(number) ? NULL : kind->write(number);
+}
+
+static Table make(const RunGroup *groups, const Kind *kinds, size_t count)
+{
+    Table table = {0};
+    table_add_column(&table, (TableColumn){.title = "run", .worth = TABLE_ALWAYS});
+    for (size_t i = 0; i < count; i++)
+        table_add_column(&table, (TableColumn){.title = kinds[i].title,
+                                               .worth = kinds[i].worth,
+                                               .most = kinds[i].most,
+                                               .left = kinds[i].left,
+                                               .rare = kinds[i].rare});
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        size_t identity = groups[g].runs[0]->identity;
+        table_add_row(&table, (TableRow){.coloured = true, .identity = identity});
+        table_add(&table, memory_copy_text(groups[g].name));
+        for (size_t i = 0; i < count; i++)
+            table_add(&table, cell_of(&kinds[i], groups, g));
+    }
+    return table;
+}
+
+Table results_for_terminal(const RunGroup *groups, const ResultsReach *reach)
+{
+    Kind *kinds = NULL;
+    for (size_t i = 0; i < COUNT(of_terminal); i++) {
+        for (size_t r = 0; i == REACH_AFTER && r < arrlenu(reach); r++)
+            arrput(kinds, ((Kind){reach[r].title, .write = epoch_text, .worth = REACH_WORTH,
+                                  .reach = &reach[r]}));
+        arrput(kinds, of_terminal[i]);
+    }
+    Table table = make(groups, kinds, arrlenu(kinds));
+    arrfree(kinds);
+    return table;
+}
+
+Table results_for_markdown(const RunGroup *groups)
+{
+    return make(groups, of_markdown, COUNT(of_markdown));
+}
+
+/* Marks the lowest numbers of a column, among groups that did not diverge. */
+static void mark_lowest(Table *table, const RunGroup *groups, size_t i)
+{
+    double lowest = INFINITY;
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (!group_diverged(&groups[g]))
+            lowest = fmin(lowest, number_of(&of_page[i], &groups[g]));
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        table_cell(table, g, 1 + i)->strong = !group_diverged(&groups[g]) &&
+                                              number_of(&of_page[i], &groups[g]) <= lowest;
+}
+
+Table results_for_page(const RunGroup *groups, bool mark_best)
+{
+    Table table = make(groups, of_page, COUNT(of_page));
+    for (size_t i = 0; i < arrlenu(table.columns); i++)
+        table.columns[i].rare = i > 0;
+    for (size_t i = 0; i < COUNT(of_page); i++)
+        if (mark_best && of_page[i].best)
+            mark_lowest(&table, groups, i);
+    return table;
+}

@@ -1,0 +1,25 @@
+/* The tables of compared runs: a row for each group of runs, with the means over its seeds and
+ * the peak of their memory. */
+#ifndef LINNET_RESULTS_H
+#define LINNET_RESULTS_H
+
+#include "eval/runs/groups.h"
+#include "eval/show/table.h"
+
+/* A loss of --reach; its column shows the epoch that reached it. */
+typedef struct ResultsReach {
+    char title[32]; /* of its column */
+    double loss;
+} ResultsReach;
+
+/* The tables of an stb_ds array of groups; table_free frees them. For a terminal, with columns
+ * for the losses to reach (also an stb_ds array); for Markdown, with confidence intervals; for
+ * a page, with all digits and, if asked for, the best values marked. */
+Table results_for_terminal(const RunGroup *groups, const ResultsReach *reach);
+Table results_for_markdown(const RunGroup *groups);
+Table results_for_page(const RunGroup *groups, bool mark_best);
+
+/* Four or so digits and a unit, such as "12.3k"; the caller's. */
+char *results_amount(double amount);
+
+#endif
