@@ -22,5 +22,5 @@ for kind in softmax linear gated-delta; do
 done
 "$@" "$bin/compare" --svg curves.svg softmax linear gated-delta >/dev/null
 "$@" "$bin/inspect" --text 'the prices' --html page.html linear >/dev/null
-"$@" "$bin/export" --plain --text softmax exported
+"$@" "$bin/export" --plain softmax exported
 echo 'All programs passed.'

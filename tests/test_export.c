@@ -361,7 +361,7 @@ START_TEST(the_vocabulary_and_settings_are_readable)
     Exported exported;
     Error error;
     exported_begin(&exported, gpt2());
-    ck_assert(export_text(&exported.folder, &exported.loaded, &error));
+    ck_assert(export_plain(&exported.folder, &exported.loaded, &error));
     char *bytes, *path = file_join(exported.folder.temporary, "vocabulary.txt");
     size_t size;
     ck_assert(file_read(path, SIZE_MAX / 2, &bytes, &size, &error));

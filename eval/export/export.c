@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 typedef struct Settings {
-    bool plain, text;
+    bool plain;
     char *example;
 } Settings;
 
@@ -19,11 +19,9 @@ typedef struct Settings {
 static const Option rows[] = {
     {.name = "plain", .type = OPTION_FLAG,
      .offset = FIELD(plain), .fallback = "no",
-     .help = "write any model: tensors under linnet's names, settings.json and "
-             "vocabulary.json"},
-    {.name = "text", .type = OPTION_FLAG,
-     .offset = FIELD(text), .fallback = "no",
-     .help = "with --plain: also vocabulary.txt, one token per line, and settings.conf"},
+     .help = "write any model: tensors under linnet's names, settings.json, vocabulary.json, "
+             "and for people vocabulary.txt and settings.conf",
+     .also = "text"},
     {.name = "example", .argument = "FILE", .type = OPTION_TEXT,
      .offset = FIELD(example),
      .help = "also write example.json: the tokens of this text and the logits after each, "
@@ -44,7 +42,7 @@ static const About about = {
          "relu or relu2. --plain writes any other model.",
          "RUN is a run directory, whose best checkpoint is used, or a checkpoint file."},
     .examples = {"runs/softmax-ptb softmax-ptb-gpt2",
-                 "--plain --text runs/linear-ptb linear-ptb-files"},
+                 "--plain runs/linear-ptb linear-ptb-files"},
     .environment = {&about_kernels},
 };
 
@@ -64,10 +62,7 @@ static bool write_example(ExportFolder *folder, const LoadedModel *loaded, const
 static bool write_files(ExportFolder *folder, const Settings *settings,
                         const LoadedModel *loaded, Error *error)
 {
-    bool for_transformers = !settings->plain && !settings->text;
-    return (!for_transformers || export_transformers(folder, loaded, error)) &&
-           (!settings->plain || export_plain(folder, loaded, error)) &&
-           (!settings->text || export_text(folder, loaded, error)) &&
+    return (settings->plain ? export_plain : export_transformers)(folder, loaded, error) &&
            (!settings->example || write_example(folder, loaded, settings->example, error));
 }
 
@@ -99,7 +94,7 @@ static void print_usage(const Settings *settings, const char *path)
                "  from safetensors.numpy import load_file\n"
                "  tensors = load_file(%s + \"/model.safetensors\")\n",
                word);
-    else if (!settings->text)
+    else
         printf("Open it in Python:\n"
                "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
                "  model, tokenizer = AutoModelForCausalLM.from_pretrained(%s), "

@@ -89,6 +89,13 @@ bool export_folder_print(ExportFolder *folder, const char *name,
     return file_replace_printed(export_folder_file(folder, name), print, what, error);
 }
 
+bool export_folder_json(ExportFolder *folder, const char *name, json_t *value, Error *error)
+{
+    bool good = export_folder_print(folder, name, json_print_lines, value, error);
+    json_decref(value);
+    return good;
+}
+
 bool export_folder_list(const ExportFolder *folder, char **list, Error *error)
 {
     for (size_t i = 0; i < arrlenu(folder->files); i++) {

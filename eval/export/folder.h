@@ -6,6 +6,7 @@
 #define LINNET_EXPORT_FOLDER_H
 
 #include "src/error.h"
+#include "src/json.h"
 
 #include <stdio.h>
 
@@ -21,6 +22,8 @@ const char *export_folder_file(ExportFolder *folder, const char *name);
 bool export_folder_print(ExportFolder *folder, const char *name,
                          void (*print)(FILE *out, const void *what), const void *what,
                          Error *error);
+/* The same with a value, which is freed. */
+bool export_folder_json(ExportFolder *folder, const char *name, json_t *value, Error *error);
 /* Appends a line with the name and the size of every file. */
 bool export_folder_list(const ExportFolder *folder, char **list, Error *error);
 /* One of these ends it. A commit that fails leaves nothing. */

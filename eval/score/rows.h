@@ -4,6 +4,7 @@
 
 #include "eval/runs/scores.h"
 #include "eval/score/scorer.h"
+#include "src/json.h"
 
 /* A setting of a way of scoring; the first one is named after the way. */
 typedef struct WaySetting {
@@ -26,6 +27,12 @@ typedef struct ScoredText {
     const CorpusSplit *split;
     bool is_validation;
 } ScoredText;
+
+/* "loss 4.4 nats per token, perplexity ..., ... bits per character"; the caller frees. */
+char *score_figures_text(double nats, const CorpusSplit *split);
+/* Add to an object: the same figures and the nats; the size of the split. */
+void score_add_figures(json_t *object, double nats, const CorpusSplit *split);
+void score_add_size(json_t *object, const CorpusSplit *split);
 
 /* Print to stdout; the first row is the model alone. */
 void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text);

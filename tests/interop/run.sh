@@ -98,7 +98,7 @@ for run in word words char byte; do
     export_both "$run" odd.txt "$run-odd"
     export_both "$run" toy.txt "$run-toy"
 done
-"$bin/export" --plain --text linear linear-plain
+"$bin/export" --plain linear linear-plain
 
 # The Penn Treebank is not part of linnet; PTB_DIR names its directory.
 for ptb in "${PTB_DIR:-}" "$here/../../data" ''; do
