@@ -1,5 +1,4 @@
-#include "eval/inspect/page.h"
-#include "eval/inspect/heatmap.h"
+#include "eval/inspect/views.h"
 #include "eval/show/markup.h"
 
 #include <stdlib.h>
@@ -49,26 +48,25 @@ static const char style[] =
     ".maps.many section:not(:target) .map text{display:none}"
     "@media print{.links{display:none}}";
 
+static void print_and_free(FILE *out, char *text)
+{
+    markup_print(out, text);
+    free(text);
+}
+
 static void print_word(FILE *out, const Inspection *inspection, int32_t id)
 {
-    char *word = inspection_word(inspection, id, WORD, true);
-    markup_print(out, word);
-    free(word);
+    print_and_free(out, inspection_word(inspection, id, WORD, true));
 }
 
-static void print_place(FILE *out, const Inspection *inspection, size_t column)
+/* An entry of a list: a word and its weight or probability. */
+static void print_entry(FILE *out, char *word, double value)
 {
-    char *word = inspection_place(inspection, column, WORD, true);
-    markup_print(out, word);
-    free(word);
-}
-
-/* The end of an entry in a list. */
-static void print_value(FILE *out, double value)
-{
-    char *number = inspection_value(value);
-    fprintf(out, " <span class=\"pale\">%s</span></span> ", number);
-    free(number);
+    fprintf(out, "<span class=\"entry\">");
+    print_and_free(out, word);
+    fprintf(out, " <span class=\"pale\">");
+    print_and_free(out, inspection_value(value));
+    fprintf(out, "</span></span> ");
 }
 
 static void print_head_of_page(FILE *out, const InspectPage *page)
@@ -81,12 +79,11 @@ static void print_head_of_page(FILE *out, const InspectPage *page)
     fprintf(out, ": attention</title>\n<style>%s%s</style>\n</head>\n<body>\n<h1>", style,
             heatmap_style);
     markup_print(out, page->run);
-    char *kinds = model_attention(inspection->model);
-    fprintf(out, "</h1>\n<p class=\"pale\">%s, %zu layers of %zu heads; %zu tokens read", kinds,
-            inspection->model->config.layers, inspection->model->config.heads,
-            inspection->read);
-    free(kinds);
-    if (inspection_has_rest(inspection))
+    fprintf(out, "</h1>\n<p class=\"pale\">");
+    print_and_free(out, model_attention(inspection->model));
+    fprintf(out, ", %zu layers of %zu heads; %zu tokens read", inspection->model->config.layers,
+            inspection->model->config.heads, inspection->read);
+    if (inspection->rest)
         fprintf(out, ", the last %zu shown", inspection->shown);
     fprintf(out, "</p>\n");
 }
@@ -111,11 +108,9 @@ static void print_prediction(FILE *out, const Inspection *inspection, size_t i)
         fprintf(out, "</td><td></td><td></td>");
     }
     fprintf(out, "<td class=\"list\">");
-    for (size_t g = 0; g < inspection->guesses; g++) {
-        fprintf(out, "<span class=\"entry\">");
-        print_word(out, inspection, prediction->best[g].id);
-        print_value(out, prediction->best[g].probability);
-    }
+    for (size_t g = 0; g < inspection->guesses; g++)
+        print_entry(out, inspection_word(inspection, prediction->best[g].id, WORD, true),
+                    prediction->best[g].probability);
     fprintf(out, "</td></tr>\n");
 }
 
@@ -145,12 +140,9 @@ static void print_head_row(FILE *out, const Inspection *inspection, const HeadVi
             "<td>%s</td><td class=\"n\">%.2f</td><td class=\"n\">%.1f</td><td class=\"list\">",
             view->layer + 1, view->head + 1, view->layer + 1, view->head + 1, view->kind->name,
             view->entropy, view->distance);
-    for (size_t k = 0; k < count; k++) {
-        double weight = (double)view->weights[last * inspection->columns + columns[k]];
-        fprintf(out, "<span class=\"entry\">");
-        print_place(out, inspection, columns[k]);
-        print_value(out, weight);
-    }
+    for (size_t k = 0; k < count; k++)
+        print_entry(out, inspection_place(inspection, columns[k], WORD, true),
+                    (double)view->weights[last * inspection->columns + columns[k]]);
     fprintf(out, "</td></tr>\n");
 }
 
@@ -181,10 +173,9 @@ static void print_maps(FILE *out, const Inspection *inspection)
             inspection->columns > SMALL_WORDS ? " many" : "");
     for (size_t i = 0; i < inspection->head_count; i++) {
         const HeadView *view = &inspection->heads[i];
-        char *title = heatmap_title(view);
-        fprintf(out, "<section id=\"l%zuh%zu\">\n<h3>%s</h3>\n", view->layer + 1,
-                view->head + 1, title);
-        free(title);
+        fprintf(out, "<section id=\"l%zuh%zu\">\n<h3>", view->layer + 1, view->head + 1);
+        print_and_free(out, inspection_title(view));
+        fprintf(out, "</h3>\n");
         heatmap_print(out, inspection, view);
         fprintf(out,
                 "<div class=\"links\"><a class=\"larger\" href=\"#l%zuh%zu\">larger</a>"

@@ -1,5 +1,4 @@
-#include "eval/inspect/text.h"
-#include "eval/inspect/heatmap.h"
+#include "eval/inspect/views.h"
 #include "src/text.h"
 
 #include <math.h>
@@ -163,7 +162,7 @@ static Fit fit_of(const Inspection *inspection, TextShape shape)
 /* The last digits of the column numbers; < is the sum of all earlier columns. */
 static void print_numbers(FILE *out, const Inspection *inspection, Fit fit)
 {
-    size_t rest = inspection_has_rest(inspection);
+    size_t rest = inspection->rest;
     fprintf(out, "%*s", (int)(NUMBER + fit.word + 1), "");
     for (size_t j = fit.first; j < inspection->columns; j++) {
         if (j < rest)
@@ -194,7 +193,7 @@ void inspect_print_picture(FILE *out, const Inspection *inspection, const HeadVi
                            TextShape shape)
 {
     Fit fit = fit_of(inspection, shape);
-    char *title = heatmap_title(view);
+    char *title = inspection_title(view);
     fprintf(out, "%s\n", title);
     free(title);
     print_key(out, view, shape);
