@@ -38,9 +38,10 @@ static const Option rows[] = {
      .offset = FIELD(look.guesses), .low = 1, .high = 100, .fallback = "5",
      .help = "number of likeliest tokens to show at each position",
      .also = "top-k"},
-    {.name = "tokens", .argument = "N", .type = OPTION_SIZE,
+    {.name = "last", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(look.shown), .low = 1, .high = 512, .fallback = "64",
-     .help = "show only the last N tokens; the model reads the whole text"},
+     .help = "show only the last N tokens; the model reads the whole text",
+     .also = "tokens"},
     {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
      .offset = FIELD(html),
      .help = "write a page with all weights and predictions to this file",
@@ -121,7 +122,7 @@ static size_t settle_length(size_t count, const Model *model, const Settings *se
             "the text has %zu tokens; the last %zu are read, which is %s", count, read,
             read == model->config.context ? "the model's context" : "as many as can be");
     if (settings->look.shown < read)
-        print_warning("showing the last %zu of %zu tokens; --tokens N shows more",
+        print_warning("showing the last %zu of %zu tokens; --last N shows more",
                       settings->look.shown, read);
     return read;
 }

@@ -35,15 +35,15 @@ static const Option text_rows[] = {
      .common = true},
     {.name = "json", .type = OPTION_FLAG,
      .offset = FIELD(json), .fallback = "no",
-     .help = "print JSON",
+     .help = "print JSON instead",
      .common = true},
 };
 
 static const Option reading_rows[] = {
-    {.name = "window", .argument = "N", .type = OPTION_SIZE,
+    {.name = "context", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(window), .low = 0, .high = 65536, .fallback = "0",
-     .help = "context length for scoring; 0: as in training",
-     .also = "context block-size max-length seq-len",
+     .help = "context length in tokens for scoring; 0: as in training",
+     .also = "window block-size max-length seq-len",
      .common = true},
     {.name = "stride", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(stride), .low = 0, .high = 65536, .fallback = "0",
@@ -235,10 +235,10 @@ static void settle_segment(EvalOptions *options, const ModelConfig *config)
     if (options->dynamic_segment == 0)
         options->dynamic_segment = options->stride;
     if (options->dynamic_segment > options->window)
-        die_usage("--dynamic-segment %zu is longer than --window %zu", options->dynamic_segment,
-                  options->window);
+        die_usage("--dynamic-segment %zu is longer than --context %zu",
+                  options->dynamic_segment, options->window);
     if (config->carry_state && options->dynamic_segment < options->window)
-        die_usage("--dynamic-segment %zu: with a carried state it must equal --window",
+        die_usage("--dynamic-segment %zu: with a carried state it must equal --context",
                   options->dynamic_segment);
 }
 
@@ -256,13 +256,13 @@ void eval_options_settle(EvalOptions *options, ModelConfig *config)
     if (options->stride == 0)
         options->stride = options->window;
     if (options->stride > options->window)
-        die_usage("--stride %zu is longer than --window %zu and would skip tokens",
+        die_usage("--stride %zu is longer than --context %zu and would skip tokens",
                   options->stride, options->window);
     if (options->stride < options->window && config->carry_state)
         die_usage("--stride %zu: with a carried state, windows cannot overlap; leave it out",
                   options->stride);
     if (options->window > config->context && config->positions == POSITIONS_LEARNED)
-        die_usage("--window %zu: this model has learned positions for a context of %zu only",
+        die_usage("--context %zu: this model has learned positions for a context of %zu only",
                   options->window, config->context);
     if (config->carry_state && options->batch > 1 && (options->cache > 0 || options->dynamic))
         die_usage("--batch %zu: --cache and --dynamic need a carried state to read one stream; "

@@ -56,7 +56,7 @@ work=$folder/work
 rm -rf -- "$work"
 mkdir -p "$work"
 cd -- "$work"
-"$bin/toy" --tokens 20000 >toy.txt
+"$bin/toy" --length 20000 >toy.txt
 # Text that is hard to tokenize: unknown words, white space of all kinds, line ends, and words that
 # look like special tokens.
 # shellcheck disable=SC2059
