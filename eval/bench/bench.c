@@ -107,7 +107,7 @@ static const Option rows[] = {
 
 /* The options that not all commands have. Options of the model that are not listed need a
  * model; those of attention kinds also serve to time attention. */
-static unsigned commands_with(const Option *option)
+static unsigned commands_with(const Option *option, bool of_model)
 {
     static const struct {
         const char *name;
@@ -129,8 +129,6 @@ static unsigned commands_with(const Option *option)
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         if (strcmp(some[i].name, option->name) == 0)
             return some[i].commands;
-    bool of_model = option >= model_option_rows &&
-                    option < model_option_rows + model_option_count;
     return !of_model ? ALL : config_is_own(option) ? ATTENTION | WITH_MODEL : WITH_MODEL;
 }
 
@@ -140,7 +138,8 @@ static OptionGroup group_of(const Command *command, const OptionGroup *group)
     Option *own = memory_take(group->count, sizeof *own, "the options");
     OptionGroup result = {group->title, own, 0, group->target};
     for (size_t i = 0; i < group->count; i++)
-        if (commands_with(&group->options[i]) & command->own)
+        if (commands_with(&group->options[i], group->options == model_option_rows) &
+            command->own)
             own[result.count++] = group->options[i];
     return result;
 }
@@ -168,10 +167,7 @@ static About about_of(const Command *command)
 {
     static char synopsis[64];
     snprintf(synopsis, sizeof synopsis, "%s [OPTIONS]", command->name);
-    About own = {.name = about.name, .purpose = command->help, .synopses = {synopsis}};
-    memcpy(own.files, about.files, sizeof own.files);
-    memcpy(own.environment, about.environment, sizeof own.environment);
-    return own;
+    return (About){.name = about.name, .purpose = command->help, .synopses = {synopsis}};
 }
 
 /* The first word of a command line that is a command; NULL if there is none. */

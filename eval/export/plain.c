@@ -55,24 +55,17 @@ static json_t *metadata_json(const LoadedModel *loaded)
     return metadata;
 }
 
-/* --- settings.conf --- */
-
-/* All training settings, if stored, as a file for --preset. */
-static void print_preset(FILE *out, const void *what)
-{
-    const LoadedModel *loaded = what;
-    const char *training = checkpoint_extra(&loaded->checkpoint, "training");
-    fputs(training ? training : checkpoint_extra(&loaded->checkpoint, "settings"), out);
-}
-
 /* --- the form --- */
 
 bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error)
 {
     const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
+    /* A file for --preset: all training settings, if they are stored. */
+    const char *preset = checkpoint_extra(&loaded->checkpoint, "training");
+    preset = preset ? preset : checkpoint_extra(&loaded->checkpoint, "settings");
     return export_tensors(folder, loaded, "", NULL, error) &&
            export_folder_json(folder, "settings.json", settings_json(loaded), error) &&
-           export_folder_print(folder, "settings.conf", print_preset, loaded, error) &&
+           export_folder_text(folder, "settings.conf", preset, error) &&
            export_folder_json(folder, "metadata.json", metadata_json(loaded), error) &&
            export_vocabulary_json(folder, vocabulary, error) &&
            export_vocabulary_text(folder, vocabulary, error);

@@ -53,18 +53,20 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
     for (size_t layer = 0; layer < config->layers; layer++)
         if (!check_layer(config, layer, error))
             return false;
-    if (config->norm != NORM_PRE)
-        return refuse(error, "norms behind the sublayers (--norm post)", "");
-    if (config->positions == POSITIONS_ROTARY)
-        return refuse(error, "rotary positions (--pos rotary)", "");
-    if (config->qk_norm)
-        return refuse(error, "norm of queries and keys (--qk-norm)", "");
-    if (config->value_residual)
-        return refuse(error, "values of the first layer in others (--value-residual)", "");
-    if (config->logit_cap > 0)
-        return refuse(error, "cap on its logits (--logit-cap)", "");
-    if (config->head_bias)
-        return refuse(error, "biases in its output head (--head-bias)", "");
+    const struct {
+        bool has;
+        const char *what;
+    } rows[] = {
+        {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
+        {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
+        {config->qk_norm, "norm of queries and keys (--qk-norm)"},
+        {config->value_residual, "values of the first layer in others (--value-residual)"},
+        {config->logit_cap > 0, "cap on its logits (--logit-cap)"},
+        {config->head_bias, "biases in its output head (--head-bias)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].has)
+            return refuse(error, rows[i].what, "");
     if (!activation_there(config))
         return refuse(error, "activation that is called ", activation_name(config->activation));
     return true;

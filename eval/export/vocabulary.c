@@ -15,6 +15,7 @@
  * No token is declared special: the library would cut it out of words such as "(<eos>)", which
  * is one unknown word here. */
 #include "eval/export/forms.h"
+#include "src/text.h"
 
 #include <stdlib.h>
 
@@ -131,30 +132,23 @@ bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, 
 /* --- vocabulary.txt --- */
 
 /* The format of checkpoints, which list no bytes. */
-static void print_bytes(FILE *out)
+static char *byte_lines(void)
 {
+    char *lines = NULL;
     for (int byte = 0; byte < TOKENS_OF_BYTE; byte++) {
-        if (byte == '\\')
-            fputs("\\\\\n", out);
-        else
-            fprintf(out, byte >= ' ' && byte <= '~' ? "%c\n" : "\\x%02x\n", (unsigned)byte);
+        const char *format = byte == '\\'                 ? "\\%c\n"
+                             : byte >= ' ' && byte <= '~' ? "%c\n"
+                                                          : "\\x%02x\n";
+        text_append(&lines, format, byte);
     }
-}
-
-static void print_lines(FILE *out, const void *what)
-{
-    const Vocabulary *vocabulary = what;
-    if (!vocabulary->map) {
-        print_bytes(out);
-        return;
-    }
-    size_t size;
-    char *lines = vocabulary_write(vocabulary, &size);
-    fwrite(lines, 1, size, out);
-    free(lines);
+    return lines;
 }
 
 bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
-    return export_folder_print(folder, "vocabulary.txt", print_lines, vocabulary, error);
+    size_t size;
+    char *lines = vocabulary->map ? vocabulary_write(vocabulary, &size) : byte_lines();
+    bool good = export_folder_text(folder, "vocabulary.txt", lines, error);
+    free(lines);
+    return good;
 }

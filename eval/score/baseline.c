@@ -1,6 +1,6 @@
 #include "eval/score/baseline.h"
 #include "eval/score/kneser_ney.h"
-#include "eval/score/rows.h"
+#include "eval/score/ways.h"
 #include "src/memory.h"
 #include "src/text.h"
 
@@ -73,28 +73,23 @@ static void print_text(UnigramScore unigram, double nats, size_t order,
 
 /* --- for programs --- */
 
-static json_t *method_json(const char *name, double nats, const CorpusSplit *split)
-{
-    json_t *method = json_pack("{s:s}", "method", name);
-    score_add_figures(method, nats, split);
-    return method;
-}
-
 static void print_json(UnigramScore unigram, double nats, size_t order,
                        const CorpusSplit *split)
 {
     size_t others = split->count - unigram.impossible;
-    json_t *words = method_json("unigram", unigram.impossible ? INFINITY : unigram.nats, split);
+    json_t *words = score_json(unigram.impossible ? INFINITY : unigram.nats, split);
+    json_object_set_new(words, "method", json_string("unigram"));
     json_object_set_new(words, "impossible", json_count(unigram.impossible));
     json_object_set_new(words, "perplexity_of_others",
                         json_figure(exp(unigram.nats / (double)others)));
-    json_t *ngrams = method_json("kneser_ney", nats, split);
+    json_t *ngrams = score_json(nats, split);
+    json_object_set_new(ngrams, "method", json_string("kneser_ney"));
     json_object_set_new(ngrams, "order", json_count(order));
-    json_t *all = json_pack("{s:s}", "split", split->name);
-    score_add_size(all, split);
-    json_object_set_new(all, "unigram", words);
-    json_object_set_new(all, "kneser_ney", ngrams);
-    json_print(stdout, all);
+    json_print(stdout,
+               json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "split", split->name, "tokens",
+                         json_count(split->count), "unknown", json_count(split->unknown),
+                         "characters", json_count(split->characters), "unigram", words,
+                         "kneser_ney", ngrams));
 }
 
 void baseline_print(const Corpus *corpus, const CorpusSplit *split, size_t order, bool json)

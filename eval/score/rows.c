@@ -1,4 +1,5 @@
-#include "eval/score/rows.h"
+#include "eval/runs/scores.h"
+#include "eval/score/ways.h"
 #include "src/file.h"
 #include "src/text.h"
 
@@ -20,21 +21,14 @@ char *score_figures_text(double nats, const CorpusSplit *split)
                        text_perplexity(exp(loss)).text, bits_per_character(nats, split));
 }
 
-void score_add_figures(json_t *object, double nats, const CorpusSplit *split)
+json_t *score_json(double nats, const CorpusSplit *split)
 {
     double loss = nats / (double)split->count;
-    json_object_set_new(object, "loss", json_figure(loss));
-    json_object_set_new(object, "perplexity", json_figure(exp(loss)));
-    json_object_set_new(object, "bits_per_character",
-                        json_figure(bits_per_character(nats, split)));
-    json_object_set_new(object, "nats", json_figure(nats));
-}
-
-void score_add_size(json_t *object, const CorpusSplit *split)
-{
-    json_object_set_new(object, "tokens", json_count(split->count));
-    json_object_set_new(object, "unknown", json_count(split->unknown));
-    json_object_set_new(object, "characters", json_count(split->characters));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", json_figure(loss),
+                     "perplexity", json_figure(exp(loss)), "bits_per_character",
+                     json_figure(bits_per_character(nats, split)), "nats", json_figure(nats),
+                     "tokens", json_count(split->count), "unknown", json_count(split->unknown),
+                     "characters", json_count(split->characters));
 }
 
 /* --- rows for people --- */
@@ -91,8 +85,9 @@ void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text
 
 static void add_numbers(json_t *object, const ScoreRow *row, const CorpusSplit *split)
 {
-    score_add_figures(object, row->score.nats, split);
-    score_add_size(object, split);
+    json_t *numbers = score_json(row->score.nats, split);
+    json_object_update(object, numbers);
+    json_decref(numbers);
     json_object_set_new(object, "window", json_count(row->window));
     json_object_set_new(object, "stride", json_count(row->stride));
     json_object_set_new(object, "carried_streams", json_count(row->carried_streams));
@@ -110,13 +105,12 @@ static json_t *way_json(const ScoreRow *row, const CorpusSplit *split)
 
 void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText *text)
 {
-    json_t *all = json_pack("{s:s}", "split", text->split->name), *ways = json_array();
+    json_t *all = json_pack("{s:s}", "split", text->split->name);
     add_numbers(all, &rows[0], text->split);
-    for (size_t i = 1; i < count; i++)
-        json_array_append_new(ways, way_json(&rows[i], text->split));
     if (count > 1)
-        json_object_set(all, "ways", ways);
-    json_decref(ways);
+        json_object_set_new(all, "ways", json_array());
+    for (size_t i = 1; i < count; i++)
+        json_array_append_new(json_object_get(all, "ways"), way_json(&rows[i], text->split));
     json_print(stdout, all);
 }
 
