@@ -24,8 +24,8 @@ static const Option rows[] = {
      .also = "text"},
     {.name = "example", .argument = "FILE", .type = OPTION_TEXT,
      .offset = FIELD(example),
-     .help = "also write example.json: the tokens of this text and the logits after each, "
-             "to check other programs against (-: standard input)"},
+     .help = "also write example.json: the tokens of this text and the logits of the next "
+             "one, to check other programs against (-: standard input)"},
 };
 /* clang-format on */
 

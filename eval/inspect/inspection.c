@@ -47,7 +47,7 @@ static size_t largest(const real *values, size_t count, bool absolute, size_t *a
     return found;
 }
 
-/* --- where the heads look --- */
+/* --- attention heads --- */
 
 static void run_pass(Pass *pass, Arena *arena, const Model *model, const int32_t *ids,
                      size_t count)
@@ -133,7 +133,7 @@ static void view_heads(Inspection *inspection, const int32_t *ids,
     arena_free(&arena);
 }
 
-/* --- what is expected to follow --- */
+/* --- predictions --- */
 
 static void predict(const Inspection *inspection, Prediction *prediction, const real *logits,
                     int32_t next)

@@ -43,7 +43,7 @@ static const char style[] =
     "border-bottom:1px solid var(--line)}th,td{padding:0;border:0;min-width:0;"
     "white-space:normal;overflow-wrap:anywhere}"
     ".tokens tr{grid-template-columns:2rem 1fr 1fr 6.3rem 2.8rem}"
-    ".heads tr{grid-template-columns:2.8rem 2.6rem 1fr 3.6rem 3rem}.list{grid-column:2/-1}}"
+    ".heads tr{grid-template-columns:2.8rem 2.6rem 1fr 4rem 4.3rem}.list{grid-column:2/-1}}"
     ".maps h3{font-size:.95rem;margin:0 0 .25rem}"
     ".maps.many section:not(:target) .map text{display:none}"
     "@media print{.links{display:none}}";
@@ -116,14 +116,14 @@ static void print_prediction(FILE *out, const Inspection *inspection, size_t i)
 
 static void print_predictions(FILE *out, const Inspection *inspection)
 {
-    fprintf(
-        out,
-        "<h2>What is expected to follow</h2>\n"
-        "<p>For each token the one that really follows it, its probability and its rank "
-        "among all, and what the model holds to be likeliest.</p>\n"
-        "<div class=\"wide\"><table class=\"tokens\">\n<tr><th class=\"n\">#</th><th>token</th>"
-        "<th>followed by</th><th class=\"n\">probability</th><th class=\"n\">rank</th>"
-        "<th class=\"list\">likeliest</th></tr>\n");
+    fputs(
+        "<h2>Next-token predictions</h2>\n"
+        "<p>For each token: the one that follows it in the text, its probability and its rank "
+        "in the vocabulary, and the likeliest tokens.</p>\n"
+        "<div class=\"wide\"><table class=\"tokens\">\n<tr><th class=\"n\">#</th>"
+        "<th>token</th><th>followed by</th><th class=\"n\">probability</th>"
+        "<th class=\"n\">rank</th><th class=\"list\">likeliest</th></tr>\n",
+        out);
     for (size_t i = 0; i < inspection->shown; i++)
         print_prediction(out, inspection, i);
     fprintf(out, "</table></div>\n");
@@ -148,15 +148,14 @@ static void print_head_row(FILE *out, const Inspection *inspection, const HeadVi
 
 static void print_heads(FILE *out, const Inspection *inspection)
 {
-    fprintf(
-        out,
-        "<h2>Where the heads look</h2>\n"
-        "<p>Spread is the entropy of a token's weights in nats, back their mean distance in "
-        "tokens, both as means over the text.</p>\n"
-        "<div class=\"wide\"><table class=\"heads\">\n<tr><th class=\"n\">layer</th><th "
-        "class=\"n\">head"
-        "</th><th>kind</th><th class=\"n\">spread</th><th class=\"n\">back</th>"
-        "<th class=\"list\">the last token looks at</th></tr>\n");
+    fputs(
+        "<h2>Attention heads</h2>\n"
+        "<p>Means over the text: the entropy of a token's weights in nats, and the weighted "
+        "distance of the tokens it attends to.</p>\n"
+        "<div class=\"wide\"><table class=\"heads\">\n<tr><th class=\"n\">layer</th>"
+        "<th class=\"n\">head</th><th>kind</th><th class=\"n\">entropy</th>"
+        "<th class=\"n\">distance</th><th class=\"list\">the last token attends to</th></tr>\n",
+        out);
     for (size_t i = 0; i < inspection->head_count; i++)
         print_head_row(out, inspection, &inspection->heads[i]);
     fprintf(out, "</table></div>\n");
@@ -164,13 +163,14 @@ static void print_heads(FILE *out, const Inspection *inspection)
 
 static void print_maps(FILE *out, const Inspection *inspection)
 {
-    fprintf(out,
-            "<h2 id=\"maps\">The weights</h2>\n"
-            "<p>A row for each token, a column for each token it takes from. Rest the pointer "
-            "on a square to read its weight. Softmax computes these weights; kinds without it "
-            "never write them down, and here they are what their state amounts to, which may "
-            "lie below zero (orange) and need not sum to 1.</p>\n<div class=\"maps%s\">\n",
-            inspection->columns > SMALL_WORDS ? " many" : "");
+    fprintf(
+        out,
+        "<h2 id=\"maps\">Attention weights</h2>\n"
+        "<p>A row for each token, a column for each token it attends to. Rest the pointer "
+        "on a square to read its weight. Kinds without softmax never compute these weights; "
+        "shown are the effective weights of their state, which may be negative (orange) "
+        "and need not sum to 1.</p>\n<div class=\"maps%s\">\n",
+        inspection->columns > SMALL_WORDS ? " many" : "");
     for (size_t i = 0; i < inspection->head_count; i++) {
         const HeadView *view = &inspection->heads[i];
         fprintf(out, "<section id=\"l%zuh%zu\">\n<h3>", view->layer + 1, view->head + 1);

@@ -82,10 +82,10 @@ void inspect_print_predictions(FILE *out, const Inspection *inspection, TextShap
 static void print_head(FILE *out, const Inspection *inspection, const HeadView *view,
                        TextShape shape)
 {
-    enum { USED = 41 };
+    enum { USED = 43 };
     size_t last = inspection->shown - 1, columns[STRONGEST];
     size_t count = inspection_strongest(inspection, view, last, columns, STRONGEST);
-    fprintf(out, "%5zu %5zu  %-11s %6.2f %7.1f  ", view->layer + 1, view->head + 1,
+    fprintf(out, "%5zu %5zu  %-11s %7.2f %8.1f  ", view->layer + 1, view->head + 1,
             view->kind->name, view->entropy, view->distance);
     Enumeration list = enumeration_after(out, USED, shape);
     bool fits = true;
@@ -100,8 +100,8 @@ static void print_head(FILE *out, const Inspection *inspection, const HeadView *
 
 void inspect_print_heads(FILE *out, const Inspection *inspection, TextShape shape)
 {
-    fprintf(out, "%5s %5s  %-11s %6s %7s  %s\n", "layer", "head", "kind", "spread", "back",
-            "the last token looks at");
+    fprintf(out, "%5s %5s  %-11s %7s %8s  %s\n", "layer", "head", "kind", "entropy", "distance",
+            "the last token attends to");
     for (size_t i = 0; i < inspection->head_count; i++)
         print_head(out, inspection, &inspection->heads[i], shape);
 }
