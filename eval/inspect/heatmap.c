@@ -56,8 +56,7 @@ static HeatmapSize size_of_map(const Inspection *inspection)
 /* The sum over earlier tokens may exceed the full colour. */
 static double depth(const HeadView *view, double weight)
 {
-    double full = inspection_full_weight(view);
-    return full > 0 ? fmin(sqrt(fabs(weight) / full), 1) : 0;
+    return view->full > 0 ? fmin(sqrt(fabs(weight) / view->full), 1) : 0;
 }
 
 static void print_square(FILE *out, size_t x, size_t y, const HeadView *view, double weight)
@@ -118,7 +117,7 @@ static void print_words(FILE *out, const Inspection *inspection, size_t labels)
 static void print_scale(FILE *out, const HeadView *view, size_t x, size_t y)
 {
     for (size_t i = 0; i < SCALE_SHARES; i++) {
-        double weight = scale_shares[i] * inspection_full_weight(view);
+        double weight = scale_shares[i] * view->full;
         if (weight < 0 && view->low >= 0)
             continue;
         print_square(out, x, y, view, weight);

@@ -95,6 +95,7 @@ static void fill_view(const Inspection *inspection, HeadView *view, const real *
             view->high = fmax(view->high, (double)shown[j]);
         }
     }
+    view->full = fmax(view->high, -view->low);
     view->entropy /= (double)read;
     view->distance /= (double)read;
 }
@@ -199,11 +200,6 @@ void inspection_free(Inspection *inspection)
     free(inspection->heads);
     free(inspection->predictions);
     *inspection = (Inspection){0};
-}
-
-double inspection_full_weight(const HeadView *view)
-{
-    return fmax(view->high, -view->low);
 }
 
 size_t inspection_strongest(const Inspection *inspection, const HeadView *view, size_t i,

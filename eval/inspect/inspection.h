@@ -26,7 +26,8 @@ typedef struct HeadView {
     /* (shown, columns): from the shown tokens to themselves. In a longer text, column 0 is the
      * sum over all earlier tokens. */
     real *weights;
-    double low, high;         /* the extremes of single tokens */
+    double low, high; /* the extremes of single tokens, and 0 */
+    double full; /* the larger of these in size; the sum over earlier tokens may exceed it */
     double entropy, distance; /* means over the text; each row's |w| normalised to 1 */
 } HeadView;
 
@@ -70,8 +71,6 @@ static inline size_t inspection_row_end(const Inspection *inspection, size_t i)
     return inspection->rest + i + 1;
 }
 
-/* The largest |weight| of a single token; the sum over earlier tokens may be larger. */
-double inspection_full_weight(const HeadView *view);
 /* The columns of row i with the largest |weights|, largest first; returns how many, at most
  * `most`. */
 size_t inspection_strongest(const Inspection *inspection, const HeadView *view, size_t i,

@@ -127,11 +127,10 @@ static const char *shade_of(double share, bool utf8)
 
 static void print_key(FILE *out, const HeadView *view, TextShape shape)
 {
-    double full = inspection_full_weight(view);
     fprintf(out, "weights from");
     for (size_t s = 0; s < SHADES; s++)
         fprintf(out, "  %s %.2g", shade_of(shade_shares[s], shape.utf8),
-                shade_shares[s] * full);
+                shade_shares[s] * view->full);
     if (view->low < 0)
         fprintf(out, "; below zero a to e");
     fprintf(out, "\n\n");
@@ -176,13 +175,12 @@ static void print_numbers(FILE *out, const Inspection *inspection, Fit fit)
 static void print_row(FILE *out, const Inspection *inspection, const HeadView *view, size_t i,
                       TextShape shape, Fit fit)
 {
-    double full = inspection_full_weight(view);
     char *word = inspection_word(inspection, inspection->ids[i], fit.word, shape.utf8);
     fprintf(out, "%4zu  ", inspection_number(inspection, i));
     print_padded(out, word, fit.word + 1);
     free(word);
-    for (size_t j = fit.first; j < inspection_row_end(inspection, i) && full > 0; j++) {
-        double share = (double)view->weights[i * inspection->columns + j] / full;
+    for (size_t j = fit.first; j < inspection_row_end(inspection, i) && view->full > 0; j++) {
+        double share = (double)view->weights[i * inspection->columns + j] / view->full;
         for (size_t k = 0; k < fit.across; k++)
             fputs(shade_of(share, shape.utf8), out);
     }
