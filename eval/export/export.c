@@ -4,7 +4,6 @@
 #include "src/gemm.h"
 #include "src/program.h"
 #include "src/team.h"
-#include "src/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,23 +83,25 @@ static bool write_folder(const Settings *settings, const LoadedModel *loaded, co
     return good;
 }
 
-/* The lines of Python that open the export. */
+/* The lines of Python that open the export. A string of JSON is one of Python too; a path that
+ * is not UTF-8 is none. */
 static void print_usage(const Settings *settings, const char *path)
 {
-    char *word = NULL;
-    text_append_json_string(&word, path); /* also a valid Python string */
-    if (settings->plain)
+    json_t *value = json_string(path);
+    char *word = json_dumps(value, JSON_ENCODE_ANY);
+    if (word && settings->plain)
         printf("Open it in Python:\n"
                "  from safetensors.numpy import load_file\n"
                "  tensors = load_file(%s + \"/model.safetensors\")\n",
                word);
-    else
+    else if (word)
         printf("Open it in Python:\n"
                "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
                "  model, tokenizer = AutoModelForCausalLM.from_pretrained(%s), "
                "AutoTokenizer.from_pretrained(%s)\n",
                word, word);
     free(word);
+    json_decref(value);
 }
 
 int main(int argc, char **argv)
