@@ -32,24 +32,24 @@ static AttentionBatch batch_of(const Job *job)
                             .own = job->own,
                             .out = job->out,
                             .saved = job->saved,
-                            .scratch = job->scratch};
+                            .scratch = job->scratch,
+                            .dout = job->dout,
+                            .dqkv = job->dqkv,
+                            .dgates = job->dgates,
+                            .down = job->down};
 }
 
 static void run_forward(void *context)
 {
-    Job *job = context;
-    AttentionBatch batch = batch_of(job);
+    const Job *job = context;
+    const AttentionBatch batch = batch_of(job);
     attention_forward(job->kind, &batch, &job->sizes);
 }
 
 static void run_backward(void *context)
 {
-    Job *job = context;
-    AttentionBatch batch = batch_of(job);
-    batch.dout = job->dout;
-    batch.dqkv = job->dqkv;
-    batch.dgates = job->dgates;
-    batch.down = job->down;
+    const Job *job = context;
+    const AttentionBatch batch = batch_of(job);
     attention_backward(job->kind, &batch, &job->sizes);
 }
 
@@ -194,22 +194,19 @@ static char *default_title(const AttentionKind **kinds)
     return title;
 }
 
-/* Time against length, both logarithmic: straight lines whose slope is the exponent. */
+/* Time against length, both logarithmic: straight lines whose slope is the exponent. The rows
+ * are ordered by kind. */
 static void write_svg(const Row *rows, const AttentionKind **kinds, const BenchOptions *options)
 {
-    ChartSeries *series = NULL;
-    for (size_t k = 0; k < arrlenu(kinds); k++) {
-        ChartPoint *points = NULL;
-        for (size_t i = 0; i < arrlenu(rows); i++)
-            if (rows[i].kind == kinds[k]) {
-                ChartPoint point = {(double)rows[i].n, rows[i].forward.median * 1e3};
-                arrput(points, point);
-            }
-        ChartSeries one = {kinds[k]->name, points, arrlenu(points)};
-        arrput(series, one);
-    }
+    size_t count = arrlenu(kinds), lengths = arrlenu(rows) / count;
+    ChartSeries *series = memory_take(count, sizeof *series, "the chart");
+    ChartPoint *points = memory_take(arrlenu(rows), sizeof *points, "the chart");
+    for (size_t i = 0; i < arrlenu(rows); i++)
+        points[i] = (ChartPoint){(double)rows[i].n, rows[i].forward.median * 1e3};
+    for (size_t k = 0; k < count; k++)
+        series[k] = (ChartSeries){kinds[k]->name, points + k * lengths, lengths};
     Chart chart = {.series = series,
-                   .series_count = arrlenu(series),
+                   .series_count = count,
                    .x_label = "length (tokens)",
                    .y_label = "forward pass (milliseconds)",
                    .logarithmic = true};
@@ -218,11 +215,8 @@ static void write_svg(const Row *rows, const AttentionKind **kinds, const BenchO
     if (!svg_write(options->svg, &chart, title, &error))
         die("%s", error.text);
     free(title);
-    for (size_t k = 0; k < arrlenu(series); k++) {
-        ChartPoint *points = (ChartPoint *)series[k].points;
-        arrfree(points);
-    }
-    arrfree(series);
+    free(points);
+    free(series);
 }
 
 void bench_attention(const BenchOptions *options)
