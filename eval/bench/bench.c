@@ -60,15 +60,18 @@ static const Option rows[] = {
      .also = "batch-size bsz",
      .common = true},
     {.name = "kinds", .argument = "LIST", .type = OPTION_TEXT, .offset = FIELD(kinds),
+     .section = "Only for attention",
      .help = "attention kinds, separated by commas; default: all",
      .common = true},
     {.name = "n", .argument = "LIST", .type = OPTION_TEXT,
      .offset = FIELD(n), .fallback = "128,512,1024,2048,4096",
+     .section = "Only for attention",
      .help = "sequence lengths",
      .also = "lengths seq-len",
      .common = true},
     {.name = "positions", .argument = "LIST", .type = OPTION_TEXT,
      .offset = FIELD(positions), .fallback = "10,100,1000,10000",
+     .section = "Only for decode",
      .help = "positions to measure at",
      .common = true},
     {.name = "repeats", .argument = "N", .type = OPTION_SIZE,
@@ -88,16 +91,20 @@ static const Option rows[] = {
      .common = true},
     {.name = "optimizer", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = FIELD(optimizer), .fallback = "muon", .choice = optimizer_name,
+     .section = "Only for train and scale",
      .help = "optimizer",
      .also = "optim"},
     {.name = "recompute", .type = OPTION_FLAG, .offset = FIELD(recompute), .fallback = "no",
+     .section = "Only for train and scale",
      .help = "gradient checkpointing",
      .also = "gradient-checkpointing"},
     {.name = "csv", .type = OPTION_FLAG, .offset = FIELD(csv), .fallback = "no",
      .help = "print the table as CSV instead"},
     {.name = "svg", .argument = "FILE", .type = OPTION_TEXT, .offset = FIELD(svg),
+     .section = "Only for attention",
      .help = "write a chart of time by length to this file"},
     {.name = "title", .argument = "TEXT", .type = OPTION_TEXT, .offset = FIELD(title),
+     .section = "Only for attention",
      .help = "title of the chart in --svg"},
     {.name = "json", .type = OPTION_FLAG, .offset = FIELD(json), .fallback = "no",
      .help = "print JSON instead",
@@ -105,29 +112,26 @@ static const Option rows[] = {
 };
 /* clang-format on */
 
-/* The options that not all commands have. Options of the model that are not listed need a
- * model; those of attention kinds also serve to time attention. */
+/* The commands that have an option. Options of the model that are not listed need a model;
+ * those of attention kinds also serve to time attention. */
 static unsigned commands_with(const Option *option, bool of_model)
 {
     static const struct {
-        const char *name;
+        const char *name; /* of an option or a section */
         unsigned commands;
-    } some[] = {{"dim", ALL},
+    } some[] = {{"Only for attention", ATTENTION},
+                {"Only for decode", DECODE},
+                {"Only for train and scale", TRAIN | SCALE},
+                {"dim", ALL},
                 {"heads", ALL},
                 {"ffn", GEMM | WITH_MODEL},
                 {"context", GEMM | WITH_MODEL},
                 {"vocab", WITH_MODEL},
-                {"kinds", ATTENTION},
-                {"n", ATTENTION},
-                {"svg", ATTENTION},
-                {"title", ATTENTION},
-                {"positions", DECODE},
                 {"precision", GEMM | WITH_MODEL},
-                {"optimizer", TRAIN | SCALE},
-                {"recompute", TRAIN | SCALE},
                 {"csv", ALL & ~(unsigned)TRAIN}};
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
-        if (strcmp(some[i].name, option->name) == 0)
+        if (strcmp(some[i].name, option->name) == 0 ||
+            (option->section && strcmp(some[i].name, option->section) == 0))
             return some[i].commands;
     return !of_model ? ALL : config_is_own(option) ? ATTENTION | WITH_MODEL : WITH_MODEL;
 }
