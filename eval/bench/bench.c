@@ -174,9 +174,12 @@ static About about_of(const Command *command)
     return (About){.name = about.name, .purpose = command->help, .synopses = {synopsis}};
 }
 
-/* The first word of a command line that is a command; NULL if there is none. */
+/* The first word of a command line that is a command; NULL if there is none. The forms of
+ * --help= that become the manual and the completions are about all commands. */
 static const Command *find_command(int argc, char **argv)
 {
+    if (argc > 1 && strncmp(argv[1], "--help=", strlen("--help=")) == 0)
+        return NULL;
     for (int word = 1; word < argc; word++)
         for (size_t i = 0; i < COMMANDS; i++)
             if (strcmp(argv[word], commands[i].name) == 0)
