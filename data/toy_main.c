@@ -15,11 +15,11 @@ static const Option rows[] = {
     {.name = "seed", .argument = "N", .type = OPTION_SIZE,
      .offset = offsetof(ToyOptions, seed), .low = 0, .high = OPTION_MOST, .fallback = "1",
      .help = "random seed: another text of the same language"},
-    {.name = "tokens", .argument = "N", .type = OPTION_SIZE,
+    {.name = "length", .argument = "N", .type = OPTION_SIZE,
      .offset = offsetof(ToyOptions, tokens), .low = 1, .high = OPTION_MOST,
      .fallback = "100000",
      .help = "end with the sentence that reaches N tokens, <eos> included",
-     .also = "length"},
+     .also = "tokens"},
     {.name = "entropy", .type = OPTION_ACTION,
      .help = "print the entropy of the language instead of text"},
 };
@@ -32,7 +32,7 @@ static const About about = {
     .paragraphs =
         {"They serve as a corpus whose entropy is known exactly. train toy and eval RUN "
          "toy use the same language without a file."},
-    .examples = {"--tokens 100000 --seed 2", "--entropy"},
+    .examples = {"--length 100000 --seed 2", "--entropy"},
 };
 
 static void print_text(const ToyOptions *options)

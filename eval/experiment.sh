@@ -279,10 +279,10 @@ char() {
 
 # Milliseconds of attention, forward + backward, by sequence length; needs an idle machine.
 length() {
-    bin/bench attention --batch 8 --dim 64 --heads 1 --repeats 5 --csv "$runs/length.csv" \
+    bin/bench attention --batch 8 --dim 64 --heads 1 --repeats 5 --csv \
         --n 128,256,512,1024,2048,4096,8192 --kinds softmax,window,linear,gated-delta \
         --title 'Softmax attention takes time quadratic in the length, the others linear' \
-        --svg eval/length.svg >/dev/null
+        --svg eval/length.svg >"$runs/length.csv"
     {
         printf '![Time of a forward pass by sequence length and kind](length.svg)\n\n'
         echo '| length | `softmax` | `window` | `linear` | `gated-delta` |'

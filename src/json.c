@@ -30,9 +30,17 @@ json_t *json_parse(const char *text, size_t length, json_error_t *where)
     return json_loadb(text, length, JSON_REJECT_DUPLICATES, where);
 }
 
+#define FORMAT (JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY)
+
 void json_print(FILE *stream, json_t *value)
 {
-    json_dumpf(value, stream, JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY);
+    json_dumpf(value, stream, FORMAT);
     fputc('\n', stream);
     json_decref(value);
+}
+
+void json_print_lines(FILE *stream, const void *value)
+{
+    json_dumpf(value, stream, FORMAT | JSON_INDENT(2));
+    fputc('\n', stream);
 }

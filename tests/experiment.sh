@@ -37,7 +37,7 @@ check 'the experiment needs its text' refuses char 'get it with data/get-ptb'
 seed=0
 for split in train valid test; do
     seed=$((seed + 1))
-    bin/toy --tokens 400 --seed "$seed" >data/ptb.$split.txt
+    bin/toy --length 400 --seed "$seed" >data/ptb.$split.txt
 done
 check 'the experiment refuses an unknown part' refuses everything "unknown part 'everything'"
 

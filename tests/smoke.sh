@@ -11,7 +11,7 @@ trap 'rm -rf -- "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 cd -- "$work"
 
-"$bin/toy" --tokens 3000 >text.txt
+"$bin/toy" --length 3000 >text.txt
 for kind in softmax linear gated-delta; do
     "$@" "$bin/train" --attn "$kind" --layers 2 --dim 24 --heads 2 --context 20 --batch 3 \
         --dropout 0.1 --steps 12 --eval-every 6 --sample-every 1 --log-every 2 --threads 3 \
@@ -22,5 +22,5 @@ for kind in softmax linear gated-delta; do
 done
 "$@" "$bin/compare" --svg curves.svg softmax linear gated-delta >/dev/null
 "$@" "$bin/inspect" --text 'the prices' --html page.html linear >/dev/null
-"$@" "$bin/export" --plain --text softmax exported
+"$@" "$bin/export" --plain softmax exported
 echo 'All programs passed.'

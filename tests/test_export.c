@@ -16,18 +16,13 @@
 
 /* --- directories --- */
 
-static void print_word(FILE *out, const void *word)
-{
-    fputs(word, out);
-}
-
 static bool write_folder(const char *path, bool commit, Error *error)
 {
     ExportFolder folder;
     if (!export_folder_begin(&folder, path, error))
         return false;
-    ck_assert(export_folder_print(&folder, "one", print_word, "1", error));
-    ck_assert(export_folder_print(&folder, "two", print_word, "2", error));
+    ck_assert(export_folder_text(&folder, "one", "1", error));
+    ck_assert(export_folder_text(&folder, "two", "2", error));
     if (commit)
         return export_folder_commit(&folder, error);
     export_folder_abort(&folder);
@@ -83,7 +78,7 @@ START_TEST(a_directory_made_meanwhile_is_not_replaced)
     ExportFolder folder;
     char *path = scratch_path("late"), *file = scratch_path("late/mine");
     ck_assert(export_folder_begin(&folder, path, &error));
-    ck_assert(export_folder_print(&folder, "one", print_word, "1", &error));
+    ck_assert(export_folder_text(&folder, "one", "1", &error));
     ck_assert_int_eq(mkdir(path, 0777), 0);
     scratch_write(file, "x", 1);
     ck_assert(!export_folder_commit(&folder, &error));
@@ -351,7 +346,7 @@ START_TEST(the_vocabulary_and_settings_are_readable)
     Exported exported;
     Error error;
     exported_begin(&exported, gpt2());
-    ck_assert(export_text(&exported.folder, &exported.loaded, &error));
+    ck_assert(export_plain(&exported.folder, &exported.loaded, &error));
     char *bytes, *path = file_join(exported.folder.temporary, "vocabulary.txt");
     size_t size;
     ck_assert(file_read(path, SIZE_MAX / 2, &bytes, &size, &error));

@@ -1,9 +1,6 @@
 /* Attention weights: they reproduce what each kind does to its values, and the views show what
  * the model computes, whatever its words are. */
-#include "eval/inspect/heatmap.h"
-#include "eval/inspect/json.h"
-#include "eval/inspect/page.h"
-#include "eval/inspect/text.h"
+#include "eval/inspect/views.h"
 #include "eval/inspect/weights.h"
 #include "src/memory.h"
 #include "src/random.h"

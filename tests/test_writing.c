@@ -100,6 +100,7 @@ START_TEST(sentences_begin_with_capitals)
     check_detok("e.g. on monday , jan. N in london", "E.g. on Monday, Jan. N in London");
     check_detok("it may march in may and since march", "It may march in May and since March");
     check_detok("at&t , s&p and tv", "AT&T, S&P and TV");
+    check_detok("the r&d of p&g", "The R&D of P&G");
     check_detok("the a.b of it", "The a.b of it");
     check_detok("\xc3\xa9t\xc3\xa9 \n \xc3\xb7 \n \xce\xb1",
                 "\xc3\x89t\xc3\xa9\n\xc3\xb7\n\xce\xb1");

@@ -2,7 +2,6 @@
 #include "eval/bench/bench.h"
 #include "eval/show/svg.h"
 #include "src/containers.h"
-#include "src/file.h"
 #include "src/memory.h"
 #include "src/random.h"
 #include "src/text.h"
@@ -16,8 +15,8 @@ typedef struct Row {
     const AttentionKind *kind;
     size_t n, batch;
     Timing forward, backward;
-    double utilisation, ratio; /* ratio: to softmax at the same length; NaN without it */
-    double megabytes;          /* saved for backward */
+    double utilisation;
+    double megabytes; /* saved for backward */
 } Row;
 
 typedef struct Job {
@@ -33,24 +32,24 @@ static AttentionBatch batch_of(const Job *job)
                             .own = job->own,
                             .out = job->out,
                             .saved = job->saved,
-                            .scratch = job->scratch};
+                            .scratch = job->scratch,
+                            .dout = job->dout,
+                            .dqkv = job->dqkv,
+                            .dgates = job->dgates,
+                            .down = job->down};
 }
 
 static void run_forward(void *context)
 {
-    Job *job = context;
-    AttentionBatch batch = batch_of(job);
+    const Job *job = context;
+    const AttentionBatch batch = batch_of(job);
     attention_forward(job->kind, &batch, &job->sizes);
 }
 
 static void run_backward(void *context)
 {
-    Job *job = context;
-    AttentionBatch batch = batch_of(job);
-    batch.dout = job->dout;
-    batch.dqkv = job->dqkv;
-    batch.dgates = job->dgates;
-    batch.down = job->down;
+    const Job *job = context;
+    const AttentionBatch batch = batch_of(job);
     attention_backward(job->kind, &batch, &job->sizes);
 }
 
@@ -108,7 +107,6 @@ static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *opti
     Row row = {.kind = kind,
                .n = n,
                .batch = job.sizes.batch,
-               .ratio = (double)NAN,
                .forward = bench_time(run_forward, &job, options->repeats),
                .backward = bench_time(run_backward, &job, options->repeats)};
     AttentionHead head = attention_head(kind, &job.sizes, 0);
@@ -142,61 +140,44 @@ static const AttentionKind **read_kinds(const char *text)
     return kinds;
 }
 
-static void set_ratios(Row *rows)
+/* Softmax's time at the same length, divided by this one's; NaN without it. */
+static double ratio_to_softmax(const Row *rows, const Row *row)
 {
-    for (size_t i = 0; i < arrlenu(rows); i++)
-        for (size_t j = 0; j < arrlenu(rows); j++)
-            if (rows[j].kind == &attention_softmax && rows[j].n == rows[i].n)
-                rows[i].ratio = rows[j].forward.median / rows[i].forward.median;
+    for (size_t j = 0; j < arrlenu(rows); j++)
+        if (rows[j].kind == &attention_softmax && rows[j].n == row->n)
+            return rows[j].forward.median / row->forward.median;
+    return (double)NAN;
 }
 
-static void print_table(const Row *rows, size_t width, size_t heads)
+static void report(const Row *rows, double roof, const BenchOptions *options)
 {
-    printf("%zu sequences, %zu heads of width D = %zu, length T = n, causal\n"
-           "%-12s %7s %12s %12s %10s %10s %9s %9s  %s\n",
-           rows[0].batch, heads, width, "kind", "n", "forward ms", "backward ms", "ns/token",
-           "of roof", "softmax/", "kept MB", "a token costs");
+    static const BenchColumn columns[] = {
+        {"kind", "kind", 1, 0},
+        {"n", "n", 1, 0},
+        {"batch", "batch", 1, 0},
+        {"forward_ms", "forward ms", 1, 3},
+        {"backward_ms", "backward ms", 1, 3},
+        {"ns_per_token", "ns/token", 1, 1},
+        {"forward_utilisation", "% of roof", 100, 1},
+        {"ratio_to_softmax", "softmax/", 1, 2},
+        {"kept_mb", "kept MB", 1, 1},
+        {"cost", "a token costs", 1, 0},
+    };
+    BenchTable table = BENCH_TABLE(columns);
     for (size_t i = 0; i < arrlenu(rows); i++) {
         const Row *row = &rows[i];
         double tokens = (double)(row->n * row->batch);
-        printf("%-12s %7zu %12.3f %12.3f %10.1f %9.1f%% %9.2f %9.1f  %s\n", row->kind->name,
-               row->n, row->forward.median * 1e3, row->backward.median * 1e3,
-               row->forward.median / tokens * 1e9, 100 * row->utilisation, row->ratio,
-               row->megabytes, row->kind->cost);
+        bench_row(&table, json_string(row->kind->name), json_count(row->n),
+                  json_count(row->batch), json_figure(row->forward.median * 1e3),
+                  json_figure(row->backward.median * 1e3),
+                  json_figure(row->forward.median / tokens * 1e9),
+                  json_figure(row->utilisation), json_figure(ratio_to_softmax(rows, row)),
+                  json_figure(row->megabytes), json_string(row->kind->cost));
     }
-}
-
-static void print_json(const Row *rows, double roof)
-{
-    char *json = text_format("{\"roof_gflops\": %.6g, \"rows\": [", roof / 1e9);
-    for (size_t i = 0; i < arrlenu(rows); i++) {
-        const Row *row = &rows[i];
-        text_append(&json,
-                    "%s{\"kind\": \"%s\", \"n\": %zu, \"batch\": %zu, \"forward_ms\": %.6g, "
-                    "\"backward_ms\": %.6g, \"forward_utilisation\": %.6g, "
-                    "\"ratio_to_softmax\": ",
-                    i ? ", " : "", row->kind->name, row->n, row->batch,
-                    row->forward.median * 1e3, row->backward.median * 1e3, row->utilisation);
-        text_append_json_number(&json, row->ratio);
-        text_append(&json, ", \"kept_mb\": %.6g}", row->megabytes);
-    }
-    printf("%s]}\n", json);
-    free(json);
-}
-
-static void write_csv(const Row *rows, const char *path)
-{
-    char *csv = memory_copy_text("kind,n,batch,forward_ms,backward_ms,forward_utilisation,"
-                                 "ratio_to_softmax,kept_mb\n");
-    for (size_t i = 0; i < arrlenu(rows); i++)
-        text_append(&csv, "%s,%zu,%zu,%.6g,%.6g,%.6g,%.6g,%.6g\n", rows[i].kind->name,
-                    rows[i].n, rows[i].batch, rows[i].forward.median * 1e3,
-                    rows[i].backward.median * 1e3, rows[i].utilisation, rows[i].ratio,
-                    rows[i].megabytes);
-    Error error;
-    if (!file_replace_text(path, csv, &error))
-        die("%s", error.text);
-    free(csv);
+    if (bench_is_for_people(options))
+        printf("%zu heads of width D = %zu, length T = n, causal\n", options->model.heads,
+               config_head_width(&options->model));
+    bench_report(options, json_pack("{s:f}", "roof_gflops", roof / 1e9), &table);
 }
 
 /* "Time of causal attention: softmax and linear", without the names if they are many. */
@@ -213,22 +194,19 @@ static char *default_title(const AttentionKind **kinds)
     return title;
 }
 
-/* Time against length, both logarithmic: straight lines whose slope is the exponent. */
+/* Time against length, both logarithmic: straight lines whose slope is the exponent. The rows
+ * are ordered by kind. */
 static void write_svg(const Row *rows, const AttentionKind **kinds, const BenchOptions *options)
 {
-    ChartSeries *series = NULL;
-    for (size_t k = 0; k < arrlenu(kinds); k++) {
-        ChartPoint *points = NULL;
-        for (size_t i = 0; i < arrlenu(rows); i++)
-            if (rows[i].kind == kinds[k]) {
-                ChartPoint point = {(double)rows[i].n, rows[i].forward.median * 1e3};
-                arrput(points, point);
-            }
-        ChartSeries one = {kinds[k]->name, points, arrlenu(points)};
-        arrput(series, one);
-    }
+    size_t count = arrlenu(kinds), lengths = arrlenu(rows) / count;
+    ChartSeries *series = memory_take(count, sizeof *series, "the chart");
+    ChartPoint *points = memory_take(arrlenu(rows), sizeof *points, "the chart");
+    for (size_t i = 0; i < arrlenu(rows); i++)
+        points[i] = (ChartPoint){(double)rows[i].n, rows[i].forward.median * 1e3};
+    for (size_t k = 0; k < count; k++)
+        series[k] = (ChartSeries){kinds[k]->name, points + k * lengths, lengths};
     Chart chart = {.series = series,
-                   .series_count = arrlenu(series),
+                   .series_count = count,
                    .x_label = "length (tokens)",
                    .y_label = "forward pass (milliseconds)",
                    .logarithmic = true};
@@ -237,11 +215,8 @@ static void write_svg(const Row *rows, const AttentionKind **kinds, const BenchO
     if (!svg_write(options->svg, &chart, title, &error))
         die("%s", error.text);
     free(title);
-    for (size_t k = 0; k < arrlenu(series); k++) {
-        ChartPoint *points = (ChartPoint *)series[k].points;
-        arrfree(points);
-    }
-    arrfree(series);
+    free(points);
+    free(series);
 }
 
 void bench_attention(const BenchOptions *options)
@@ -255,13 +230,7 @@ void bench_attention(const BenchOptions *options)
             Row row = measure(kinds[k], lengths[i], options, roof);
             arrput(rows, row);
         }
-    set_ratios(rows);
-    if (options->json)
-        print_json(rows, roof);
-    else
-        print_table(rows, config_head_width(&options->model), options->model.heads);
-    if (options->csv)
-        write_csv(rows, options->csv);
+    report(rows, roof, options);
     if (options->svg)
         write_svg(rows, kinds, options);
     arrfree(kinds);

@@ -3,6 +3,7 @@
 #include "models/preset.h"
 #include "models/update.h"
 #include "src/gemm.h"
+#include "src/memory.h"
 #include "src/program.h"
 #include "src/ranks.h"
 #include "src/team.h"
@@ -11,19 +12,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
+/* Sets of commands. */
+enum {
+    GEMM = 1,
+    TRAIN = 2,
+    ATTENTION = 4,
+    DECODE = 8,
+    SCALE = 16,
+    WITH_MODEL = TRAIN | DECODE | SCALE,
+    ALL = GEMM | ATTENTION | WITH_MODEL
+};
+
+typedef struct Command {
     const char *name, *help;
     void (*run)(const BenchOptions *options);
+    unsigned own;
     size_t batch; /* where --batch is not given */
-} commands[] = {
+} Command;
+
+static const Command commands[] = {
     {"gemm", "matrix products: peak of this machine, and the shapes of a training step",
-     bench_gemm, 16},
-    {"train", "training speed in tokens per second, and where the time goes", bench_train, 16},
+     bench_gemm, GEMM, 16},
+    {"train", "training speed in tokens per second, and where the time goes", bench_train,
+     TRAIN, 16},
     {"attention", "time of attention by sequence length, for any attention kinds",
-     bench_attention, 32},
-    {"decode", "decoding speed at given positions", bench_decode, 1},
-    {"scale", "speed-up of data-parallel training over MPI ranks", bench_scale, 16},
+     bench_attention, ATTENTION, 32},
+    {"decode", "decoding speed at given positions", bench_decode, DECODE, 1},
+    {"scale", "speed-up of data-parallel training over MPI ranks", bench_scale, SCALE, 16},
 };
+enum { COMMANDS = sizeof commands / sizeof *commands };
 
 #define FIELD(name) offsetof(BenchOptions, name)
 /* clang-format off */
@@ -43,16 +60,19 @@ static const Option rows[] = {
      .also = "batch-size bsz",
      .common = true},
     {.name = "kinds", .argument = "LIST", .type = OPTION_TEXT, .offset = FIELD(kinds),
-     .help = "attention: attention kinds, separated by commas; default: all",
+     .section = "Only for attention",
+     .help = "attention kinds, separated by commas; default: all",
      .common = true},
     {.name = "n", .argument = "LIST", .type = OPTION_TEXT,
      .offset = FIELD(n), .fallback = "128,512,1024,2048,4096",
-     .help = "attention: sequence lengths",
+     .section = "Only for attention",
+     .help = "sequence lengths",
      .also = "lengths seq-len",
      .common = true},
     {.name = "positions", .argument = "LIST", .type = OPTION_TEXT,
      .offset = FIELD(positions), .fallback = "10,100,1000,10000",
-     .help = "decode: positions to measure at",
+     .section = "Only for decode",
+     .help = "positions to measure at",
      .common = true},
     {.name = "repeats", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(repeats), .low = 1, .high = 1e6, .fallback = "9",
@@ -71,26 +91,66 @@ static const Option rows[] = {
      .common = true},
     {.name = "optimizer", .argument = "KIND", .type = OPTION_CHOICE,
      .offset = FIELD(optimizer), .fallback = "muon", .choice = optimizer_name,
-     .help = "train: optimizer",
+     .section = "Only for train and scale",
+     .help = "optimizer",
      .also = "optim"},
     {.name = "recompute", .type = OPTION_FLAG, .offset = FIELD(recompute), .fallback = "no",
-     .help = "train: gradient checkpointing",
+     .section = "Only for train and scale",
+     .help = "gradient checkpointing",
      .also = "gradient-checkpointing"},
-    {.name = "csv", .argument = "FILE", .type = OPTION_TEXT, .offset = FIELD(csv),
-     .help = "attention: also write the table to this file"},
+    {.name = "csv", .type = OPTION_FLAG, .offset = FIELD(csv), .fallback = "no",
+     .help = "print the table as CSV instead"},
     {.name = "svg", .argument = "FILE", .type = OPTION_TEXT, .offset = FIELD(svg),
-     .help = "attention: write a chart of time by length to this file"},
+     .section = "Only for attention",
+     .help = "write a chart of time by length to this file"},
     {.name = "title", .argument = "TEXT", .type = OPTION_TEXT, .offset = FIELD(title),
-     .help = "attention: title of the chart"},
+     .section = "Only for attention",
+     .help = "title of the chart in --svg"},
     {.name = "json", .type = OPTION_FLAG, .offset = FIELD(json), .fallback = "no",
-     .help = "print JSON",
+     .help = "print JSON instead",
      .common = true},
 };
 /* clang-format on */
 
+/* The commands that have an option. Options of the model that are not listed need a model;
+ * those of attention kinds also serve to time attention. */
+static unsigned commands_with(const Option *option, bool of_model)
+{
+    static const struct {
+        const char *name; /* of an option or a section */
+        unsigned commands;
+    } some[] = {{"Only for attention", ATTENTION},
+                {"Only for decode", DECODE},
+                {"Only for train and scale", TRAIN | SCALE},
+                {"dim", ALL},
+                {"heads", ALL},
+                {"ffn", GEMM | WITH_MODEL},
+                {"context", GEMM | WITH_MODEL},
+                {"vocab", WITH_MODEL},
+                {"precision", GEMM | WITH_MODEL},
+                {"csv", ALL & ~(unsigned)TRAIN}};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        if (strcmp(some[i].name, option->name) == 0 ||
+            (option->section && strcmp(some[i].name, option->section) == 0))
+            return some[i].commands;
+    return !of_model ? ALL : config_is_own(option) ? ATTENTION | WITH_MODEL : WITH_MODEL;
+}
+
+/* The rows of a group that a command has; the caller frees them. */
+static OptionGroup group_of(const Command *command, const OptionGroup *group)
+{
+    Option *own = memory_take(group->count, sizeof *own, "the options");
+    OptionGroup result = {group->title, own, 0, group->target};
+    for (size_t i = 0; i < group->count; i++)
+        if (commands_with(&group->options[i], group->options == model_option_rows) &
+            command->own)
+            own[result.count++] = group->options[i];
+    return result;
+}
+
 static AboutItem command_item(size_t index)
 {
-    if (index >= sizeof commands / sizeof *commands)
+    if (index >= COMMANDS)
         return (AboutItem){0};
     return (AboutItem){commands[index].name, commands[index].help};
 }
@@ -106,11 +166,42 @@ static const About about = {
     .environment = {&about_kernels, &about_terminal_size, &about_locale},
 };
 
-/* Defaults, then the model settings of a preset, then the command line. */
-static void read_settings(const OptionGroup groups[2], int argc, char **argv, CommandLine *line)
+/* The help of one command. */
+static About about_of(const Command *command)
+{
+    static char synopsis[64];
+    snprintf(synopsis, sizeof synopsis, "%s [OPTIONS]", command->name);
+    return (About){.name = about.name, .purpose = command->help, .synopses = {synopsis}};
+}
+
+/* The first word of a command line that is a command; NULL if there is none. The forms of
+ * --help= that become the manual and the completions are about all commands. */
+static const Command *find_command(int argc, char **argv)
+{
+    if (argc > 1 && strncmp(argv[1], "--help=", strlen("--help=")) == 0)
+        return NULL;
+    for (int word = 1; word < argc; word++)
+        for (size_t i = 0; i < COMMANDS; i++)
+            if (strcmp(argv[word], commands[i].name) == 0)
+                return &commands[i];
+    return NULL;
+}
+
+/* Defaults, then a preset's settings as far as there are such, then the command line. */
+static void read_settings(const OptionGroup groups[2], const Command *command, int argc,
+                          char **argv, CommandLine *line)
 {
     Error error;
-    program_scan_command_line(&about, groups, 2, argc, argv, line);
+    const About own_about = command ? about_of(command) : about;
+    OptionGroup own[2] = {groups[0], groups[1]};
+    for (size_t g = 0; command && g < 2; g++)
+        own[g] = group_of(command, &groups[g]);
+    program_scan_command_line(&own_about, own, 2, argc, argv, line);
+    if (!command && line->operand_count == 1)
+        die_usage("unknown command '%s'; use gemm, train, attention, decode or scale",
+                  line->operands[0]);
+    if (!command || line->operand_count != 1)
+        die_usage("one command is needed: gemm, train, attention, decode or scale");
     options_set_defaults(groups, 2);
     const char *preset = command_line_value(line, "preset");
     char *path, *text = preset ? preset_text(preset, &path, &error) : NULL;
@@ -122,6 +213,8 @@ static void read_settings(const OptionGroup groups[2], int argc, char **argv, Co
     }
     if (!options_apply(groups, 2, line, &error))
         die_usage("%s", error.text);
+    for (size_t g = 0; g < 2; g++)
+        free((Option *)own[g].options);
 }
 
 int main(int argc, char **argv)
@@ -134,27 +227,20 @@ int main(int argc, char **argv)
         {"Benchmark", rows, sizeof rows / sizeof *rows, &options}};
     CommandLine line;
     Error error;
-    read_settings(groups, argc, argv, &line);
+    const Command *command = find_command(argc, argv);
+    read_settings(groups, command, argc, argv, &line);
     if (!config_check(&options.model, &error))
         die_usage("%s", error.text);
-    if (line.operand_count != 1)
-        die_usage("a command is missing: gemm, train, attention, decode or scale");
     if (!gemm_set_precision(options.precision, &error))
         die("%s", error.text);
     ranks_lead();
     team_start(options.threads ? options.threads : ranks_threads());
-    size_t chosen = 0, count = sizeof commands / sizeof *commands;
-    while (chosen < count && strcmp(commands[chosen].name, line.operands[0]) != 0)
-        chosen++;
-    if (chosen == count)
-        die_usage("unknown command '%s'; use gemm, train, attention, decode or scale",
-                  line.operands[0]);
     if (options.batch == 0)
-        options.batch = commands[chosen].batch;
-    if (ranks_count() > 1 && commands[chosen].run != bench_scale)
+        options.batch = command->batch;
+    if (ranks_count() > 1 && command->run != bench_scale)
         die_usage("only 'bench scale' works under mpirun; start '%s' without it",
-                  commands[chosen].name);
-    commands[chosen].run(&options);
+                  command->name);
+    command->run(&options);
     team_stop();
     options_free_texts(groups, 2);
     command_line_free(&line);

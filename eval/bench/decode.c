@@ -92,32 +92,32 @@ void bench_decode(const BenchOptions *options)
     for (size_t layer = 0; layer < config.layers; layer++)
         bytes += mixer_state_reals(&job.pass, layer) * sizeof(real);
     char *attention = model_attention(&model);
-    double weights = (double)(model.table.total * sizeof(real));
+    size_t weights = model.table.total * sizeof(real);
     double readings = readings_per_second(&model, options->repeats);
-    if (options->json)
-        printf("{\"weights_bytes\": %.0f, \"weights_readings_per_second\": %.6g, \"rows\": [",
-               weights, readings);
-    else
-        printf("%s, %zu at a time, state for %zu positions\n"
-               "weights of %.1f MB, read %.0f times a second (%.1f GB/s)\n",
-               attention, options->batch, last + 1, weights / 1e6, readings,
-               weights * readings / 1e9);
+    static const BenchColumn columns[] = {
+        {"kind", "kind", 1, 0},
+        {"position", "position", 1, 0},
+        {"tokens_per_second", "tokens/s", 1, 0},
+        {"state_bytes", "bytes of state", 1, 0},
+        {"of_reading_the_weights", "% of reading the weights", 100, 1},
+    };
+    BenchTable table = BENCH_TABLE(columns);
     for (size_t i = 0; i < arrlenu(positions); i++) {
         job.position = positions[i];
         double steps = (double)job.steps / bench_time(decode, &job, options->repeats).median;
-        double speed = steps * (double)options->batch;
-        if (options->json)
-            printf("%s{\"kind\": \"%s\", \"position\": %zu, \"tokens_per_second\": %.6g, "
-                   "\"state_bytes\": %zu, \"of_reading_the_weights\": %.6g}",
-                   i ? ", " : "", attention, positions[i], speed, bytes, steps / readings);
-        else
-            printf(
-                "  position %6zu  %9.0f tokens/s  %zu bytes of state  %5.1f %% of reading the "
-                "weights\n",
-                positions[i], speed, bytes, 100 * steps / readings);
+        bench_row(&table, json_string(attention), json_count(positions[i]),
+                  json_figure(steps * (double)options->batch), json_count(bytes),
+                  json_figure(steps / readings));
     }
-    if (options->json)
-        printf("]}\n");
+    if (bench_is_for_people(options))
+        printf("%zu at a time, state for %zu positions\n"
+               "weights of %.1f MB, read %.0f times a second (%.1f GB/s)\n",
+               options->batch, last + 1, (double)weights / 1e6, readings,
+               (double)weights * readings / 1e9);
+    bench_report(options,
+                 json_pack("{s:o, s:f}", "weights_bytes", json_count(weights),
+                           "weights_readings_per_second", readings),
+                 &table);
     free(attention);
     pass_free(&job.pass);
     model_free(&model);

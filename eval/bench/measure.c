@@ -1,10 +1,8 @@
-/* Shared by all benchmarks: timing, the peak, lists. */
+/* Shared by all benchmarks: timing, matrix products, the peak, lists. */
 #include "eval/bench/bench.h"
 #include "src/containers.h"
 #include "src/gemm.h"
 #include "src/phase.h"
-#include "src/random.h"
-#include "src/team.h"
 #include "src/text.h"
 
 #include <stdlib.h>
@@ -31,37 +29,48 @@ Timing bench_time(void (*work)(void *context), void *context, size_t repeats)
     return timing;
 }
 
-typedef struct RoofJob {
-    size_t m, n, k;
+typedef struct Job {
+    Product product;
     real *a, *b, *c;
-} RoofJob;
+} Job;
 
 static void multiply(void *context)
 {
-    const RoofJob *job = context;
-    gemm_team(job->m, job->n, job->k, plain(job->a, job->k), plain(job->b, job->n), GEMM_SET,
-              job->c, job->n, NULL, NULL);
+    const Job *job = context;
+    Product p = job->product;
+    gemm_team(p.m, p.n, p.k, (Factor){job->a, p.a_turned ? p.m : p.k, p.a_turned},
+              (Factor){job->b, p.b_turned ? p.k : p.n, p.b_turned}, GEMM_SET, job->c, p.n, NULL,
+              NULL);
+}
+
+double bench_product(Product p, size_t repeats)
+{
+    Job job = {p, memory_take(p.m * p.k, sizeof(real), "the benchmark"),
+               memory_take(p.k * p.n, sizeof(real), "the benchmark"),
+               memory_take(p.m * p.n, sizeof(real), "the benchmark")};
+    for (size_t i = 0; i < p.m * p.k; i++)
+        job.a[i] = (real)(i % 7) - 3;
+    for (size_t i = 0; i < p.k * p.n; i++)
+        job.b[i] = (real)(i % 5) - 2;
+    Timing timing = bench_time(multiply, &job, repeats);
+    free(job.a);
+    free(job.b);
+    free(job.c);
+    return 2 * (double)p.m * (double)p.n * (double)p.k / timing.median;
 }
 
 double bench_roof(size_t repeats)
 {
     /* So large that only the kernel matters; of different depths. */
-    static const size_t shapes[][3] = {
-        {4096, 1024, 256}, {4096, 512, 512}, {2048, 2048, 256}, {2048, 1024, 1024}};
-    enum { MOST = 4096 * 1024 };
-    real *memory = memory_take(3 * (size_t)MOST, sizeof *memory, "the benchmark");
-    for (size_t i = 0; i < 2 * (size_t)MOST; i++)
-        memory[i] = (real)(i % 7) - 3;
+    static const Product large[] = {{4096, 1024, 256, false, false},
+                                    {4096, 512, 512, false, false},
+                                    {2048, 2048, 256, false, false},
+                                    {2048, 1024, 1024, false, false}};
     double best = 0;
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-        RoofJob job = {shapes[s][0], shapes[s][1],  shapes[s][2],
-                       memory,       memory + MOST, memory + 2 * (size_t)MOST};
-        Timing timing = bench_time(multiply, &job, repeats);
-        double flop = 2 * (double)job.m * (double)job.n * (double)job.k;
-        if (flop / timing.median > best)
-            best = flop / timing.median;
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        double rate = bench_product(large[i], repeats);
+        best = rate > best ? rate : best;
     }
-    free(memory);
     return best;
 }
 

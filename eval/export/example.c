@@ -4,14 +4,6 @@
 #include "models/generator.h"
 #include "src/containers.h"
 
-typedef struct Example {
-    const char *text;
-    const int32_t *ids;
-    size_t count, read; /* tokens, and how many of the last ones the model read */
-    const real *logits;
-    size_t vocabulary;
-} Example;
-
 static bool check_text(const char *name, const char *text, size_t size, Error *error)
 {
     for (size_t at = 0, length; at < size; at += length) {
@@ -23,38 +15,24 @@ static bool check_text(const char *name, const char *text, size_t size, Error *e
     return true;
 }
 
-static void print_example(FILE *out, const void *what)
+static json_t *example_json(const Model *model, const char *text, const int32_t *ids,
+                            size_t count)
 {
-    const Example *example = what;
-    fputs("{\n  \"text\": ", out);
-    export_json_string(out, example->text);
-    fputs(",\n  \"ids\": [", out);
-    for (size_t i = 0; i < example->count; i++)
-        fprintf(out, "%s%d", i ? ", " : "", example->ids[i]);
-    fprintf(out, "],\n  \"tokens_read\": %zu,\n  \"logits\": [", example->read);
-    for (size_t i = 0; i < example->vocabulary; i++) {
-        fputs(i ? ", " : "", out);
-        export_json_number(out, (double)example->logits[i]);
-    }
-    fputs("]\n}\n", out);
-}
-
-static bool write_example(ExportFolder *folder, const LoadedModel *loaded, Example *example,
-                          Error *error)
-{
-    const Model *model = &loaded->model;
+    size_t context = model->config.context, read = context < count ? context : count;
+    json_t *tokens = json_array(), *logits = json_array();
     Generator generator;
     generator_make(&generator, model, 1);
     generator_restart(&generator);
-    example->read = model->config.context < example->count ? model->config.context
-                                                           : example->count;
-    for (size_t i = example->count - example->read; i < example->count; i++)
-        generator_read(&generator, &example->ids[i]);
-    example->logits = generator.logits;
-    example->vocabulary = model->config.vocabulary;
-    bool good = export_folder_print(folder, "example.json", print_example, example, error);
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(tokens, json_integer(ids[i]));
+        if (i >= count - read)
+            generator_read(&generator, &ids[i]);
+    }
+    for (size_t i = 0; i < model->config.vocabulary; i++)
+        json_array_append_new(logits, json_figure((double)generator.logits[i]));
     generator_free(&generator);
-    return good;
+    return json_pack("{s:s, s:o, s:o, s:o}", "text", text, "ids", tokens, "tokens_read",
+                     json_count(read), "logits", logits);
 }
 
 bool export_example(ExportFolder *folder, const LoadedModel *loaded, const char *name,
@@ -66,9 +44,10 @@ bool export_example(ExportFolder *folder, const LoadedModel *loaded, const char 
         return false;
     int32_t *ids = NULL;
     vocabulary->tokenizer->encode(vocabulary, text, size, &ids);
-    Example example = {.text = text, .ids = ids, .count = arrlenu(ids)};
-    bool good = example.count > 0
-                    ? write_example(folder, loaded, &example, error)
+    size_t count = arrlenu(ids);
+    bool good = count > 0
+                    ? export_folder_json(folder, "example.json",
+                                         example_json(&loaded->model, text, ids, count), error)
                     : error_set(error, "%s: an example needs at least one token", name);
     arrfree(ids);
     return good;

@@ -4,13 +4,12 @@
 #include "src/gemm.h"
 #include "src/program.h"
 #include "src/team.h"
-#include "src/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 typedef struct Settings {
-    bool plain, text;
+    bool plain;
     char *example;
 } Settings;
 
@@ -19,15 +18,13 @@ typedef struct Settings {
 static const Option rows[] = {
     {.name = "plain", .type = OPTION_FLAG,
      .offset = FIELD(plain), .fallback = "no",
-     .help = "write any model: tensors under linnet's names, settings.json and "
-             "vocabulary.json"},
-    {.name = "text", .type = OPTION_FLAG,
-     .offset = FIELD(text), .fallback = "no",
-     .help = "with --plain: also vocabulary.txt, one token per line, and settings.conf"},
+     .help = "write any model: tensors under linnet's names, settings.json, vocabulary.json, "
+             "and for people vocabulary.txt and settings.conf",
+     .also = "text"},
     {.name = "example", .argument = "FILE", .type = OPTION_TEXT,
      .offset = FIELD(example),
-     .help = "also write example.json: the tokens of this text and the logits after each, "
-             "to check other programs against (-: standard input)"},
+     .help = "also write example.json: the tokens of this text and the logits of the next "
+             "one, to check other programs against (-: standard input)"},
 };
 /* clang-format on */
 
@@ -44,7 +41,7 @@ static const About about = {
          "relu or relu2. --plain writes any other model.",
          "RUN is a run directory, whose best checkpoint is used, or a checkpoint file."},
     .examples = {"runs/softmax-ptb softmax-ptb-gpt2",
-                 "--plain --text runs/linear-ptb linear-ptb-files"},
+                 "--plain runs/linear-ptb linear-ptb-files"},
     .environment = {&about_kernels},
 };
 
@@ -64,10 +61,7 @@ static bool write_example(ExportFolder *folder, const LoadedModel *loaded, const
 static bool write_files(ExportFolder *folder, const Settings *settings,
                         const LoadedModel *loaded, Error *error)
 {
-    bool for_transformers = !settings->plain && !settings->text;
-    return (!for_transformers || export_transformers(folder, loaded, error)) &&
-           (!settings->plain || export_plain(folder, loaded, error)) &&
-           (!settings->text || export_text(folder, loaded, error)) &&
+    return (settings->plain ? export_plain : export_transformers)(folder, loaded, error) &&
            (!settings->example || write_example(folder, loaded, settings->example, error));
 }
 
@@ -89,23 +83,25 @@ static bool write_folder(const Settings *settings, const LoadedModel *loaded, co
     return good;
 }
 
-/* The lines of Python that open the export. */
+/* The lines of Python that open the export. A string of JSON is one of Python too; a path that
+ * is not UTF-8 is none. */
 static void print_usage(const Settings *settings, const char *path)
 {
-    char *word = NULL;
-    text_append_json_string(&word, path); /* also a valid Python string */
-    if (settings->plain)
+    json_t *value = json_string(path);
+    char *word = json_dumps(value, JSON_ENCODE_ANY);
+    if (word && settings->plain)
         printf("Open it in Python:\n"
                "  from safetensors.numpy import load_file\n"
                "  tensors = load_file(%s + \"/model.safetensors\")\n",
                word);
-    else if (!settings->text)
+    else if (word)
         printf("Open it in Python:\n"
                "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
                "  model, tokenizer = AutoModelForCausalLM.from_pretrained(%s), "
                "AutoTokenizer.from_pretrained(%s)\n",
                word, word);
     free(word);
+    json_decref(value);
 }
 
 int main(int argc, char **argv)

@@ -82,11 +82,17 @@ const char *export_folder_file(ExportFolder *folder, const char *name)
     return path;
 }
 
-bool export_folder_print(ExportFolder *folder, const char *name,
-                         void (*print)(FILE *out, const void *what), const void *what,
-                         Error *error)
+bool export_folder_text(ExportFolder *folder, const char *name, const char *text, Error *error)
 {
-    return file_replace_printed(export_folder_file(folder, name), print, what, error);
+    return file_replace_text(export_folder_file(folder, name), text, error);
+}
+
+bool export_folder_json(ExportFolder *folder, const char *name, json_t *value, Error *error)
+{
+    bool good = file_replace_printed(export_folder_file(folder, name), json_print_lines, value,
+                                     error);
+    json_decref(value);
+    return good;
 }
 
 bool export_folder_list(const ExportFolder *folder, char **list, Error *error)

@@ -6,8 +6,7 @@
 #define LINNET_EXPORT_FOLDER_H
 
 #include "src/error.h"
-
-#include <stdio.h>
+#include "src/json.h"
 
 typedef struct ExportFolder {
     char *path, *temporary;
@@ -17,10 +16,9 @@ typedef struct ExportFolder {
 bool export_folder_begin(ExportFolder *folder, const char *path, Error *error);
 /* The path to write the file of this name to; owned by the folder. */
 const char *export_folder_file(ExportFolder *folder, const char *name);
-/* Writes a file of text, without zero bytes, that a function prints. */
-bool export_folder_print(ExportFolder *folder, const char *name,
-                         void (*print)(FILE *out, const void *what), const void *what,
-                         Error *error);
+/* Writes a file of text, or of a value, which is freed. */
+bool export_folder_text(ExportFolder *folder, const char *name, const char *text, Error *error);
+bool export_folder_json(ExportFolder *folder, const char *name, json_t *value, Error *error);
 /* Appends a line with the name and the size of every file. */
 bool export_folder_list(const ExportFolder *folder, char **list, Error *error);
 /* One of these ends it. A commit that fails leaves nothing. */

@@ -2,10 +2,11 @@
  *
  *   transformers   a GPT-2 for the Python library of that name: config.json,
  *                  generation_config.json, model.safetensors, tokenizer.json and
- *                  tokenizer_config.json. Tokens and logits are the same as in linnet; models
- * that GPT-2 cannot express are refused. plain          any model, for your own program:
- * model.safetensors with linnet's own tensors, settings.json, vocabulary.json, metadata.json
- *   text           for people: vocabulary.txt, settings.conf, metadata.json
+ *                  tokenizer_config.json. Tokens and logits are the same as in linnet. Models
+ *                  that GPT-2 cannot express are refused.
+ *   plain          any model, for your own program: model.safetensors with linnet's own
+ *                  tensors, settings.json, vocabulary.json, metadata.json; and for people and
+ *                  for train: vocabulary.txt, settings.conf
  *
  * and optionally example.json: a text, its tokens and the logits of the next one, to check
  * another program against.
@@ -22,7 +23,6 @@ bool export_check_transformers(const ModelConfig *config, Error *error);
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
 bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error);
-bool export_text(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
 /* The text must be UTF-8 without zero bytes and have at least one token; name is for messages.
  * The logits follow its last token; the model reads at most its context length. */
@@ -40,9 +40,5 @@ bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const char 
 bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
 bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
 bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
-
-/* A quoted string, and a number (null if it is not finite). */
-void export_json_string(FILE *out, const char *text);
-void export_json_number(FILE *out, double number);
 
 #endif

@@ -1,23 +1,23 @@
 /* Exports any model as it is, for your own programs and for people. */
 #include "eval/export/forms.h"
-#include "src/text.h"
 
-#include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* --- settings.json --- */
 
-static void print_value(FILE *out, const OptionGroup *group, const Option *option)
+static json_t *value_json(const OptionGroup *group, const Option *option)
 {
-    char *value = option_value(group, option);
-    if (option->type == OPTION_SIZE || option->type == OPTION_REAL)
-        fputs(value, out);
-    else if (option->type == OPTION_FLAG)
-        fputs(*(const bool *)option_field(group, option) ? "true" : "false", out);
-    else
-        export_json_string(out, value);
-    free(value);
+    const void *field = option_field(group, option);
+    if (option->type == OPTION_FLAG)
+        return json_boolean(*(const bool *)field);
+    if (option->type == OPTION_REAL)
+        return json_figure(*(const double *)field);
+    if (option->type == OPTION_SIZE && *(const size_t *)field != OPTION_AUTO)
+        return json_count(*(const size_t *)field);
+    char *text = option_value(group, option);
+    json_t *value = json_string(text);
+    free(text);
+    return value;
 }
 
 /* Leaves out options of attention kinds that the model does not have. */
@@ -27,79 +27,46 @@ static bool is_told(const Option *option, const OptionGroup *group, const ModelC
     return option->stored && (!of_model || config_has_option(config, option));
 }
 
-static void print_settings(FILE *out, const void *what)
+static json_t *settings_json(const LoadedModel *loaded)
 {
-    const LoadedModel *loaded = what;
     const ModelConfig *config = &loaded->model.config;
     const OptionGroup groups[] = {
         {NULL, model_option_rows, model_option_count, (void *)config},
         {NULL, corpus_option_rows, corpus_option_count, (void *)&loaded->checkpoint.corpus}};
-    const char *before = "{\n  ";
+    json_t *settings = json_object();
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
         for (size_t i = 0; i < groups[g].count; i++) {
             const Option *option = &groups[g].options[i];
-            if (!is_told(option, &groups[g], config))
-                continue;
-            fprintf(out, "%s\"%s\": ", before, option->name);
-            print_value(out, &groups[g], option);
-            before = ",\n  ";
+            if (is_told(option, &groups[g], config))
+                json_object_set_new(settings, option->name, value_json(&groups[g], option));
         }
-    fputs("\n}\n", out);
+    return settings;
 }
 
 /* --- metadata.json --- */
 
-/* Keys that concern only the checkpoint file. */
-static bool is_about_file(const char *key)
+static json_t *metadata_json(const LoadedModel *loaded)
 {
-    static const char *const keys[] = {"crc32", "header_crc32", "format"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(key, keys[i]) == 0)
-            return true;
-    return false;
+    static const char *const of_the_file[] = {"crc32", "header_crc32", "format"};
+    json_t *metadata = json_copy(
+        json_object_get(loaded->checkpoint.file.header.tree, "__metadata__"));
+    for (size_t i = 0; i < sizeof of_the_file / sizeof *of_the_file; i++)
+        json_object_del(metadata, of_the_file[i]);
+    return metadata;
 }
 
-static void print_metadata(FILE *out, const void *what)
-{
-    const LoadedModel *loaded = what;
-    const char *before = "{\n  ", *key;
-    json_t *value, *tree = loaded->checkpoint.file.header.tree;
-    json_object_foreach(json_object_get(tree, "__metadata__"), key, value)
-    {
-        if (is_about_file(key))
-            continue;
-        fputs(before, out);
-        export_json_string(out, key);
-        fputs(": ", out);
-        export_json_string(out, json_string_value(value));
-        before = ",\n  ";
-    }
-    fputs("\n}\n", out);
-}
-
-/* --- settings.conf --- */
-
-/* All training settings, if stored, as a file for --preset. */
-static void print_preset(FILE *out, const void *what)
-{
-    const LoadedModel *loaded = what;
-    const char *training = checkpoint_extra(&loaded->checkpoint, "training");
-    fputs(training ? training : checkpoint_extra(&loaded->checkpoint, "settings"), out);
-}
-
-/* --- the forms --- */
+/* --- the form --- */
 
 bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error)
 {
+    const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
+    /* A file for --preset: all training settings, if they are stored. */
+    const char *preset = checkpoint_extra(&loaded->checkpoint, "training");
+    preset = preset ? preset : checkpoint_extra(&loaded->checkpoint, "settings");
     return export_tensors(folder, loaded, "", NULL, error) &&
-           export_folder_print(folder, "settings.json", print_settings, loaded, error) &&
-           export_folder_print(folder, "metadata.json", print_metadata, loaded, error) &&
-           export_vocabulary_json(folder, &loaded->checkpoint.vocabulary, error);
-}
-
-bool export_text(ExportFolder *folder, const LoadedModel *loaded, Error *error)
-{
-    return export_folder_print(folder, "settings.conf", print_preset, loaded, error) &&
-           export_folder_print(folder, "metadata.json", print_metadata, loaded, error) &&
-           export_vocabulary_text(folder, &loaded->checkpoint.vocabulary, error);
+           export_folder_json(folder, "settings.json", settings_json(loaded), error) &&
+           export_folder_text(folder, "settings.conf", preset, error) &&
+           export_folder_json(folder, "metadata.json", metadata_json(loaded), error) &&
+           export_vocabulary_json(folder, vocabulary, error) &&
+           export_vocabulary_text(folder, vocabulary, error);
 }

@@ -53,18 +53,20 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
     for (size_t layer = 0; layer < config->layers; layer++)
         if (!check_layer(config, layer, error))
             return false;
-    if (config->norm != NORM_PRE)
-        return refuse(error, "norms behind the sublayers (--norm post)", "");
-    if (config->positions == POSITIONS_ROTARY)
-        return refuse(error, "rotary positions (--pos rotary)", "");
-    if (config->qk_norm)
-        return refuse(error, "norm of queries and keys (--qk-norm)", "");
-    if (config->value_residual)
-        return refuse(error, "values of the first layer in others (--value-residual)", "");
-    if (config->logit_cap > 0)
-        return refuse(error, "cap on its logits (--logit-cap)", "");
-    if (config->head_bias)
-        return refuse(error, "biases in its output head (--head-bias)", "");
+    const struct {
+        bool has;
+        const char *what;
+    } rows[] = {
+        {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
+        {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
+        {config->qk_norm, "norm of queries and keys (--qk-norm)"},
+        {config->value_residual, "values of the first layer in others (--value-residual)"},
+        {config->logit_cap > 0, "cap on its logits (--logit-cap)"},
+        {config->head_bias, "biases in its output head (--head-bias)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].has)
+            return refuse(error, rows[i].what, "");
     if (!activation_there(config))
         return refuse(error, "activation that is called ", activation_name(config->activation));
     return true;
@@ -73,46 +75,35 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
 /* --- the files --- */
 
 /* The epsilon is that of layernorm.c. */
-static void print_config(FILE *out, const void *what)
+static json_t *config_json(const ModelConfig *c, int eos)
 {
-    const LoadedModel *loaded = what;
-    const ModelConfig *c = &loaded->model.config;
-    int eos = loaded->checkpoint.vocabulary.eos;
-    fprintf(out,
-            "{\n  \"model_type\": \"gpt2\",\n  \"architectures\": [\"GPT2LMHeadModel\"],\n"
-            "  \"torch_dtype\": \"float32\",\n  \"vocab_size\": %zu,\n"
-            "  \"n_positions\": %zu,\n  \"n_embd\": %zu,\n  \"n_layer\": %zu,\n"
-            "  \"n_head\": %zu,\n  \"n_inner\": %zu,\n  \"activation_function\": \"%s\",\n"
-            "  \"layer_norm_epsilon\": 1e-05,\n  \"scale_attn_weights\": true,\n",
-            c->vocabulary, c->context, c->dim, c->layers, c->heads, c->ffn,
-            activation_there(c));
-    fprintf(out, "  \"embd_pdrop\": %.9g,\n  \"resid_pdrop\": %.9g,\n  \"attn_pdrop\": %.9g,\n",
-            c->input_dropout, c->dropout, c->attention_dropout);
-    fprintf(out,
-            "  \"tie_word_embeddings\": %s,\n  \"bos_token_id\": %d,\n"
-            "  \"eos_token_id\": %d\n}\n",
-            c->tied ? "true" : "false", eos, eos);
+    return json_pack("{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
+                     "s:f, s:b, s:i, s:i}",
+                     "model_type", "gpt2", "architectures", "GPT2LMHeadModel", "torch_dtype",
+                     "float32", "vocab_size", json_count(c->vocabulary), "n_positions",
+                     json_count(c->context), "n_embd", json_count(c->dim), "n_layer",
+                     json_count(c->layers), "n_head", json_count(c->heads), "n_inner",
+                     json_count(c->ffn), "activation_function", activation_there(c),
+                     "layer_norm_epsilon", 1e-5, "scale_attn_weights", true, "embd_pdrop",
+                     c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
+                     c->attention_dropout, "tie_word_embeddings", c->tied, "bos_token_id", eos,
+                     "eos_token_id", eos);
 }
 
 /* As sample by default: texts begin after an <eos> and do not end at the next. There is no
  * max_length, which would make transformers warn if max_new_tokens is given. */
-static void print_generation(FILE *out, const void *what)
+static json_t *generation_json(int eos)
 {
-    const LoadedModel *loaded = what;
-    fprintf(out,
-            "{\n  \"bos_token_id\": %d,\n  \"do_sample\": true,\n  \"temperature\": 0.8,\n"
-            "  \"top_k\": 0,\n  \"pad_token_id\": %d\n}\n",
-            loaded->checkpoint.vocabulary.eos, loaded->checkpoint.vocabulary.eos);
+    return json_pack("{s:i, s:b, s:f, s:i, s:i}", "bos_token_id", eos, "do_sample", true,
+                     "temperature", 0.8, "top_k", 0, "pad_token_id", eos);
 }
 
 /* Names the class, since transformers would take GPT-2's own, and keeps all blanks. */
-static void print_tokenizer_config(FILE *out, const void *what)
+static json_t *tokenizer_config_json(size_t context)
 {
-    const LoadedModel *loaded = what;
-    fprintf(out,
-            "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n"
-            "  \"model_max_length\": %zu,\n  \"clean_up_tokenization_spaces\": false\n}\n",
-            loaded->model.config.context);
+    return json_pack("{s:s, s:o, s:b}", "tokenizer_class", "PreTrainedTokenizerFast",
+                     "model_max_length", json_count(context), "clean_up_tokenization_spaces",
+                     false);
 }
 
 /* (context, C) for a model that does not learn them, else NULL; the caller frees. */
@@ -136,10 +127,10 @@ bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error 
     real *positions = fixed_positions(config);
     bool good = export_tensors(folder, loaded, "transformer.", positions, error);
     free(positions);
-    return good && export_folder_print(folder, "config.json", print_config, loaded, error) &&
-           export_folder_print(folder, "generation_config.json", print_generation, loaded,
-                               error) &&
+    int eos = loaded->checkpoint.vocabulary.eos;
+    return good && export_folder_json(folder, "config.json", config_json(config, eos), error) &&
+           export_folder_json(folder, "generation_config.json", generation_json(eos), error) &&
            export_tokenizer(folder, &loaded->checkpoint.vocabulary, error) &&
-           export_folder_print(folder, "tokenizer_config.json", print_tokenizer_config, loaded,
-                               error);
+           export_folder_json(folder, "tokenizer_config.json",
+                              tokenizer_config_json(config->context), error);
 }

@@ -14,180 +14,141 @@
  *
  * No token is declared special: the library would cut it out of words such as "(<eos>)", which
  * is one unknown word here. */
-#include "data/utf8.h"
 #include "eval/export/forms.h"
 #include "src/text.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-void export_json_string(FILE *out, const char *text)
-{
-    char *quoted = NULL;
-    text_append_json_string(&quoted, text);
-    fputs(quoted, out);
-    free(quoted);
-}
-
-void export_json_number(FILE *out, double number)
-{
-    char *text = NULL;
-    text_append_json_number(&text, number);
-    fputs(text, out);
-    free(text);
-}
 
 /* --- tokenizer.json --- */
 
-/* Removes a byte order mark at the start of the text. */
-#define WITHOUT_MARK \
-    "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \"\\\\A\\ufeff\"}, \"content\": \"\"}"
+/* The pattern is a "Regex" or a "String". */
+static json_t *replace(const char *kind, const char *pattern, const char *content)
+{
+    return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", kind, pattern,
+                     "content", content);
+}
+
+/* Removes a byte order mark at the start of the text, then replaces. */
+static json_t *normalizer(const char *from, const char *to)
+{
+    return json_pack("{s:s, s:[o, o]}", "type", "Sequence", "normalizers",
+                     replace("Regex", "\\A\xef\xbb\xbf", ""), replace("String", from, to));
+}
+
+static json_t *split(const char *pattern, const char *behavior)
+{
+    return json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", "Regex", pattern,
+                     "behavior", behavior, "invert", false);
+}
+
+/* No word has the prefix "\n", so every word gets its blank. */
+static json_t *word_decoder(void)
+{
+    return json_pack("{s:s, s:[{s:s, s:s, s:b}, o, {s:s}, o]}", "type", "Sequence", "decoders",
+                     "type", "WordPiece", "prefix", "\n", "cleanup", false,
+                     replace("Regex", "\\A ?<eos>\\z", "\n"), "type", "Fuse",
+                     replace("String", "\n ", "\n"));
+}
+
+static json_t *byte_level(void)
+{
+    return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", false,
+                     "trim_offsets", false, "use_regex", false);
+}
 
 typedef struct Rules {
-    const char *normalizer, *pre_tokenizer, *decoder;
+    json_t *normalizer, *pre_tokenizer, *decoder;
 } Rules;
 
-static const Rules rules[] = {
-    [TOKENIZER_WORD] =
-        {.normalizer = "{\"type\": \"Sequence\", \"normalizers\": [" WITHOUT_MARK ",\n"
-                       "    {\"type\": \"Replace\", \"pattern\": {\"String\": \"\\n\"}, "
-                       "\"content\": \" <eos> \"}]}",
-         .pre_tokenizer = "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"[ "
-                          "\\\\t\\\\n\\\\x0B\\\\f\\\\r]+\"},"
-                          "\n    \"behavior\": \"Removed\", \"invert\": false}",
-         /* No word has this prefix, so every word gets its blank. */
-         .decoder =
-             "{\"type\": \"Sequence\", \"decoders\": [\n"
-             "    {\"type\": \"WordPiece\", \"prefix\": \"\\n\", \"cleanup\": false},\n"
-             "    {\"type\": \"Replace\", \"pattern\": {\"Regex\": \"\\\\A ?<eos>\\\\z\"}, "
-             "\"content\": \"\\n\"},\n"
-             "    {\"type\": \"Fuse\"},\n"
-             "    {\"type\": \"Replace\", \"pattern\": {\"String\": \"\\n \"}, "
-             "\"content\": \"\\n\"}]}"},
-    [TOKENIZER_CHAR] =
-        {.normalizer = "{\"type\": \"Sequence\", \"normalizers\": [" WITHOUT_MARK ",\n"
-                       "    {\"type\": \"Replace\", \"pattern\": {\"String\": \"\\r\\n\"}, "
-                       "\"content\": \"\\n\"}]}",
-         .pre_tokenizer = "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"[\\\\s\\\\S]\"},\n"
-                          "    \"behavior\": \"Isolated\", \"invert\": false}",
-         .decoder = "{\"type\": \"Fuse\"}"},
-    [TOKENIZER_BYTE] = {.normalizer = "null",
-                        .pre_tokenizer =
-                            "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
-                            "\"trim_offsets\": false, \"use_regex\": false}",
-                        .decoder = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
-                                   "\"trim_offsets\": false, \"use_regex\": false}"},
-};
-
-static size_t kind_of(const Vocabulary *vocabulary)
+static Rules rules_of(const Tokenizer *tokenizer)
 {
-    size_t kind = 0;
-    while (tokenizer_find(kind) != vocabulary->tokenizer)
-        kind++;
-    return kind;
+    if (tokenizer == tokenizer_find(TOKENIZER_WORD))
+        return (Rules){normalizer("\n", " <eos> "), split("[ \\t\\n\\x0B\\f\\r]+", "Removed"),
+                       word_decoder()};
+    if (tokenizer == tokenizer_find(TOKENIZER_CHAR))
+        return (Rules){normalizer("\r\n", "\n"), split("[\\s\\S]", "Isolated"),
+                       json_pack("{s:s}", "type", "Fuse")};
+    return (Rules){json_null(), byte_level(), byte_level()};
 }
 
 /* GPT-2's alphabet: bytes of visible Latin-1 characters map to themselves, the others, in
  * order, to the characters from U+0100 on. */
-static void print_alphabet(FILE *out)
+static json_t *alphabet_json(void)
 {
     enum { FIRST_STAND_IN = 0x100 };
+    json_t *ids = json_object();
     for (int byte = 0, stand_ins = 0; byte < TOKENS_OF_BYTE; byte++) {
         bool visible = (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
         int character = visible ? byte : FIRST_STAND_IN + stand_ins++;
-        fprintf(out, "%s\n    \"\\u%04x\": %d", byte ? "," : "", (unsigned)character, byte);
+        const char one[] = {(char)character, '\0'},
+                   two[] = {(char)(0xc0 | character >> 6), (char)(0x80 | (character & 0x3f)),
+                            '\0'};
+        json_object_set_new(ids, character < 0x80 ? one : two, json_integer(byte));
     }
+    return ids;
 }
 
-static void print_ids(FILE *out, const Vocabulary *vocabulary)
+static json_t *ids_json(const Vocabulary *vocabulary)
 {
     bool separated = *vocabulary->tokenizer->separator;
+    json_t *ids = json_object();
     for (size_t i = 0; i < vocabulary->count; i++) {
         bool as_line_end = !separated && (int32_t)i == vocabulary->eos;
-        fputs(i ? ",\n    " : "\n    ", out);
-        export_json_string(out, as_line_end ? "\n" : vocabulary->words[i]);
-        fprintf(out, ": %zu", i);
+        json_object_set_new(ids, as_line_end ? "\n" : vocabulary->words[i], json_count(i));
     }
-}
-
-static void print_tokenizer(FILE *out, const void *what)
-{
-    const Vocabulary *vocabulary = what;
-    const Rules *rule = &rules[kind_of(vocabulary)];
-    fprintf(out,
-            "{\n  \"version\": \"1.0\", \"truncation\": null, \"padding\": null, "
-            "\"added_tokens\": [],\n"
-            "  \"normalizer\": %s,\n  \"pre_tokenizer\": %s,\n"
-            "  \"post_processor\": null,\n  \"decoder\": %s,\n  \"model\": {",
-            rule->normalizer, rule->pre_tokenizer, rule->decoder);
-    if (vocabulary->map) {
-        fputs("\"type\": \"WordLevel\", \"unk_token\": ", out);
-        export_json_string(out, vocabulary->tokenizer->unknown);
-        fputs(", \"vocab\": {", out);
-        print_ids(out, vocabulary);
-    } else {
-        fputs("\"type\": \"BPE\", \"merges\": [], \"vocab\": {", out);
-        print_alphabet(out);
-    }
-    fputs("}}\n}\n", out);
+    return ids;
 }
 
 bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
-    return export_folder_print(folder, "tokenizer.json", print_tokenizer, vocabulary, error);
+    Rules rules = rules_of(vocabulary->tokenizer);
+    json_t *model = vocabulary->map ? json_pack("{s:s, s:s, s:o}", "type", "WordLevel",
+                                                "unk_token", vocabulary->tokenizer->unknown,
+                                                "vocab", ids_json(vocabulary))
+                                    : json_pack("{s:s, s:[], s:o}", "type", "BPE", "merges",
+                                                "vocab", alphabet_json());
+    json_t *tokenizer = json_pack("{s:s, s:n, s:n, s:[], s:o, s:o, s:n, s:o, s:o}", "version",
+                                  "1.0", "truncation", "padding", "added_tokens", "normalizer",
+                                  rules.normalizer, "pre_tokenizer", rules.pre_tokenizer,
+                                  "post_processor", "decoder", rules.decoder, "model", model);
+    return export_folder_json(folder, "tokenizer.json", tokenizer, error);
 }
 
 /* --- vocabulary.json --- */
 
-static void print_json(FILE *out, const void *what)
-{
-    const Vocabulary *vocabulary = what;
-    fprintf(out, "{\n  \"tokens\": \"%s\",\n  \"count\": %zu,\n  \"eos\": %d,\n",
-            vocabulary->tokenizer->name, vocabulary->count, vocabulary->eos);
-    if (!vocabulary->map) { /* single bytes are not valid JSON; each is its own id */
-        fputs("  \"unk\": null,\n  \"words\": null\n}\n", out);
-        return;
-    }
-    fprintf(out, "  \"unk\": %d,\n  \"words\": [", vocabulary->unk);
-    for (size_t i = 0; i < vocabulary->count; i++) {
-        fputs(i ? ",\n    " : "\n    ", out);
-        export_json_string(out, vocabulary->words[i]);
-    }
-    fputs("]\n}\n", out);
-}
-
 bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
-    return export_folder_print(folder, "vocabulary.json", print_json, vocabulary, error);
+    /* Single bytes are not valid JSON; each is its own id. */
+    json_t *words = vocabulary->map ? json_array() : json_null();
+    for (size_t i = 0; vocabulary->map && i < vocabulary->count; i++)
+        json_array_append_new(words, json_string(vocabulary->words[i]));
+    json_t *all = json_pack(
+        "{s:s, s:o, s:i, s:o, s:o}", "tokens", vocabulary->tokenizer->name, "count",
+        json_count(vocabulary->count), "eos", vocabulary->eos, "unk",
+        vocabulary->map ? json_integer(vocabulary->unk) : json_null(), "words", words);
+    return export_folder_json(folder, "vocabulary.json", all, error);
 }
 
 /* --- vocabulary.txt --- */
 
 /* The format of checkpoints, which list no bytes. */
-static void print_bytes(FILE *out)
+static char *byte_lines(void)
 {
+    char *lines = NULL;
     for (int byte = 0; byte < TOKENS_OF_BYTE; byte++) {
-        if (byte == '\\')
-            fputs("\\\\\n", out);
-        else
-            fprintf(out, byte >= ' ' && byte <= '~' ? "%c\n" : "\\x%02x\n", (unsigned)byte);
+        const char *format = byte == '\\'                 ? "\\%c\n"
+                             : byte >= ' ' && byte <= '~' ? "%c\n"
+                                                          : "\\x%02x\n";
+        text_append(&lines, format, byte);
     }
-}
-
-static void print_lines(FILE *out, const void *what)
-{
-    const Vocabulary *vocabulary = what;
-    if (!vocabulary->map) {
-        print_bytes(out);
-        return;
-    }
-    size_t size;
-    char *lines = vocabulary_write(vocabulary, &size);
-    fwrite(lines, 1, size, out);
-    free(lines);
+    return lines;
 }
 
 bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
-    return export_folder_print(folder, "vocabulary.txt", print_lines, vocabulary, error);
+    size_t size;
+    char *lines = vocabulary->map ? vocabulary_write(vocabulary, &size) : byte_lines();
+    bool good = export_folder_text(folder, "vocabulary.txt", lines, error);
+    free(lines);
+    return good;
 }

@@ -1,4 +1,4 @@
-#include "eval/inspect/heatmap.h"
+#include "eval/inspect/views.h"
 #include "eval/show/markup.h"
 #include "src/text.h"
 
@@ -38,7 +38,11 @@ static size_t labels_width(const Inspection *inspection)
     return most * LETTER + MARGIN;
 }
 
-HeatmapSize heatmap_size(const Inspection *inspection)
+typedef struct HeatmapSize {
+    size_t labels, width, height;
+} HeatmapSize;
+
+static HeatmapSize size_of_map(const Inspection *inspection)
 {
     size_t labels = labels_width(inspection);
     size_t squares = inspection->columns * CELL, scale = SCALE_SHARES * SWATCH;
@@ -47,19 +51,12 @@ HeatmapSize heatmap_size(const Inspection *inspection)
                          .height = labels + inspection->shown * CELL + SCALE};
 }
 
-char *heatmap_title(const HeadView *view)
-{
-    return text_format("Layer %zu, head %zu: %s", view->layer + 1, view->head + 1,
-                       view->kind->name);
-}
-
 /* --- the squares --- */
 
 /* The sum over earlier tokens may exceed the full colour. */
 static double depth(const HeadView *view, double weight)
 {
-    double full = inspection_full_weight(view);
-    return full > 0 ? fmin(sqrt(fabs(weight) / full), 1) : 0;
+    return view->full > 0 ? fmin(sqrt(fabs(weight) / view->full), 1) : 0;
 }
 
 static void print_square(FILE *out, size_t x, size_t y, const HeadView *view, double weight)
@@ -79,7 +76,7 @@ static void print_row(FILE *out, const Inspection *inspection, const HeadView *v
             continue;
         print_square(out, labels + j * CELL, labels + i * CELL, view, weight);
         fprintf(out, "><title>");
-        markup_print(out, names[i + inspection_has_rest(inspection)]);
+        markup_print(out, names[i + inspection->rest]);
         fprintf(out, " → ");
         markup_print(out, names[j]);
         fprintf(out, ": %.3g</title></path>\n", weight);
@@ -99,7 +96,7 @@ static void print_past(FILE *out, const Inspection *inspection, size_t labels)
 
 static void print_words(FILE *out, const Inspection *inspection, size_t labels)
 {
-    size_t rest = inspection_has_rest(inspection);
+    size_t rest = inspection->rest;
     for (size_t column = 0; column < inspection->columns; column++) {
         char *word = inspection_column(inspection, column, WORD, true);
         fprintf(out, "<text transform=\"translate(%zu %zu)rotate(-90)\">",
@@ -120,7 +117,7 @@ static void print_words(FILE *out, const Inspection *inspection, size_t labels)
 static void print_scale(FILE *out, const HeadView *view, size_t x, size_t y)
 {
     for (size_t i = 0; i < SCALE_SHARES; i++) {
-        double weight = scale_shares[i] * inspection_full_weight(view);
+        double weight = scale_shares[i] * view->full;
         if (weight < 0 && view->low >= 0)
             continue;
         print_square(out, x, y, view, weight);
@@ -132,8 +129,8 @@ static void print_scale(FILE *out, const HeadView *view, size_t x, size_t y)
 
 void heatmap_print(FILE *out, const Inspection *inspection, const HeadView *view)
 {
-    HeatmapSize size = heatmap_size(inspection);
-    char *title = heatmap_title(view);
+    HeatmapSize size = size_of_map(inspection);
+    char *title = inspection_title(view);
     char **names = memory_take(inspection->columns, sizeof *names, "the words");
     for (size_t j = 0; j < inspection->columns; j++)
         names[j] = inspection_place(inspection, j, SIZE_MAX, true);
@@ -168,7 +165,7 @@ static size_t column_of(const Inspection *inspection, size_t head)
 void heatmap_print_document(FILE *out, const void *content)
 {
     const Inspection *inspection = content;
-    HeatmapSize one = heatmap_size(inspection);
+    HeatmapSize one = size_of_map(inspection);
     size_t count = inspection->head_count, across = column_of(inspection, count - 1) + 1;
     size_t width = across * (one.width + MARGIN), down = one.height + TITLE;
     fprintf(out,
@@ -179,7 +176,7 @@ void heatmap_print_document(FILE *out, const void *content)
             "<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n",
             width, count / across * down, width, count / across * down, heatmap_style);
     for (size_t head = 0; head < count; head++) {
-        char *title = heatmap_title(&inspection->heads[head]);
+        char *title = inspection_title(&inspection->heads[head]);
         fprintf(out,
                 "<text class=\"name\" x=\"%zu\" y=\"%zu\">%s</text>\n"
                 "<g transform=\"translate(%zu %zu)\">\n",

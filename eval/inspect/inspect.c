@@ -1,15 +1,14 @@
 /* inspect: attention weights and next-token predictions of a trained model on a text. */
-#include "eval/inspect/heatmap.h"
-#include "eval/inspect/json.h"
-#include "eval/inspect/page.h"
-#include "eval/inspect/text.h"
-#include "models/checkpoint.h"
+#include "data/reader.h"
+#include "eval/inspect/views.h"
 #include "eval/show/terminal.h"
+#include "models/checkpoint.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/gemm.h"
 #include "src/program.h"
 #include "src/team.h"
+#include "src/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,9 +38,10 @@ static const Option rows[] = {
      .offset = FIELD(look.guesses), .low = 1, .high = 100, .fallback = "5",
      .help = "number of likeliest tokens to show at each position",
      .also = "top-k"},
-    {.name = "tokens", .argument = "N", .type = OPTION_SIZE,
+    {.name = "last", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(look.shown), .low = 1, .high = 512, .fallback = "64",
-     .help = "show only the last N tokens; the model reads the whole text"},
+     .help = "show only the last N tokens; the model reads the whole text",
+     .also = "tokens"},
     {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
      .offset = FIELD(html),
      .help = "write a page with all weights and predictions to this file",
@@ -79,18 +79,13 @@ static const About about = {
 /* Reads all of standard input without its last line end, which comes from the shell. */
 static char *read_input(size_t *size)
 {
-    const size_t most = (size_t)16 << 20, step = (size_t)64 << 10;
-    char *text = NULL;
+    enum { MOST_MEGABYTES = 1000 };
+    char *text;
+    Error error;
     if (terminal_is_interactive(STDIN_FILENO))
         print_warning("reading the text from standard input; Ctrl-D ends it");
-    for (size_t got = 1; got > 0; *size += got) {
-        text = memory_resize(text, *size + step, 1, "the text");
-        got = fread(text + *size, 1, step, stdin);
-        if (*size > most)
-            die("standard input is longer than 16 MB; give a shorter text");
-    }
-    if (ferror(stdin))
-        die("standard input cannot be read");
+    if (!reader_read(READER_STANDARD_INPUT, MOST_MEGABYTES, &text, size, &error))
+        die("%s", error.text);
     if (*size > 0 && text[*size - 1] == '\n')
         --*size;
     return text;
@@ -103,14 +98,15 @@ static int32_t *encode_text(const Vocabulary *vocabulary, const char *option)
     int32_t *ids = NULL;
     size_t size = option ? strlen(option) : 0;
     char *input = option ? NULL : read_input(&size);
-    const char *text = option ? option : input, *name = option ? "--text" : "standard input";
-    if (!tokenizer_check(vocabulary->tokenizer, name, text, size, &error))
+    const char *text = option ? option : input;
+    if (!tokenizer_check(vocabulary->tokenizer, option ? "--text" : "standard input", text,
+                         size, &error))
         die_usage("%s", error.text);
     arrput(ids, vocabulary->eos);
     size_t unknown = vocabulary->tokenizer->encode(vocabulary, text, size, &ids);
     if (unknown)
         print_warning("the text has %zu unknown token%s; the model reads %s instead", unknown,
-                      unknown == 1 ? "" : "s", vocabulary->words[vocabulary->unk]);
+                      text_plural(unknown), vocabulary->words[vocabulary->unk]);
     if (arrlenu(ids) == 1)
         die_usage("the text is empty; give one with --text");
     free(input);
@@ -126,7 +122,7 @@ static size_t settle_length(size_t count, const Model *model, const Settings *se
             "the text has %zu tokens; the last %zu are read, which is %s", count, read,
             read == model->config.context ? "the model's context" : "as many as can be");
     if (settings->look.shown < read)
-        print_warning("showing the last %zu of %zu tokens; --tokens N shows more",
+        print_warning("showing the last %zu of %zu tokens; --last N shows more",
                       settings->look.shown, read);
     return read;
 }

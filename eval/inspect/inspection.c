@@ -1,7 +1,7 @@
 #include "eval/inspect/inspection.h"
-#include "models/generator.h"
-#include "eval/show/terminal.h"
 #include "eval/inspect/weights.h"
+#include "eval/show/terminal.h"
+#include "models/generator.h"
 #include "src/text.h"
 
 #include <assert.h>
@@ -18,7 +18,36 @@ size_t inspection_limit(const Model *model)
     return model_is_endless(model) || context > READ_MOST ? READ_MOST : context;
 }
 
-/* --- where the heads look --- */
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static double size_of(real value, bool absolute)
+{
+    return absolute ? fabs((double)value) : (double)value;
+}
+
+/* The places of the largest values, or of the largest |values|, in descending order; of equal
+ * ones the first. Returns how many there are, at most `most`. */
+static size_t largest(const real *values, size_t count, bool absolute, size_t *at, size_t most)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        double size = size_of(values[i], absolute);
+        size_t place = found;
+        while (place > 0 && size > size_of(values[at[place - 1]], absolute))
+            place--;
+        if (place == most)
+            continue;
+        found += found < most;
+        memmove(at + place + 1, at + place, (found - 1 - place) * sizeof *at);
+        at[place] = i;
+    }
+    return found;
+}
+
+/* --- attention heads --- */
 
 static void run_pass(Pass *pass, Arena *arena, const Model *model, const int32_t *ids,
                      size_t count)
@@ -50,7 +79,7 @@ static void measure_row(HeadView *view, const real *row, size_t i)
 static void fill_view(const Inspection *inspection, HeadView *view, const real *weights)
 {
     size_t read = inspection->read, first = read - inspection->shown;
-    size_t columns = inspection->columns, rest = inspection_has_rest(inspection);
+    size_t columns = inspection->columns, rest = inspection->rest;
     view->weights = memory_take(inspection->shown * columns, sizeof(real), "the weights");
     for (size_t i = 0; i < read; i++) {
         const real *row = weights + i * read;
@@ -66,6 +95,7 @@ static void fill_view(const Inspection *inspection, HeadView *view, const real *
             view->high = fmax(view->high, (double)shown[j]);
         }
     }
+    view->full = fmax(view->high, -view->low);
     view->entropy /= (double)read;
     view->distance /= (double)read;
 }
@@ -104,36 +134,26 @@ static void view_heads(Inspection *inspection, const int32_t *ids,
     arena_free(&arena);
 }
 
-/* --- what is expected to follow --- */
-
-/* Inserts a guess into the sorted list. */
-static void offer(Guess *best, size_t *count, size_t most, Guess guess)
-{
-    if (*count == most && best[most - 1].probability >= guess.probability)
-        return;
-    size_t at = *count < most ? (*count)++ : most - 1;
-    for (; at > 0 && best[at - 1].probability < guess.probability; at--)
-        best[at] = best[at - 1];
-    best[at] = guess;
-}
+/* --- predictions --- */
 
 static void predict(const Inspection *inspection, Prediction *prediction, const real *logits,
                     int32_t next)
 {
-    size_t vocabulary = inspection->vocabulary->count, count = 0;
-    double most = -INFINITY, sum = 0;
-    for (size_t id = 0; id < vocabulary; id++)
-        most = fmax(most, (double)logits[id]);
+    size_t vocabulary = inspection->vocabulary->count, guesses = inspection->guesses;
+    size_t *ids = memory_take(guesses, sizeof *ids, "guesses");
+    largest(logits, vocabulary, false, ids, guesses);
+    double most = (double)logits[ids[0]], sum = 0;
     for (size_t id = 0; id < vocabulary; id++)
         sum += exp((double)logits[id] - most);
-    prediction->best = memory_take(inspection->guesses, sizeof *prediction->best, "guesses");
-    prediction->rank = next == TOKEN_NONE ? 0 : sampler_rank(logits, vocabulary, next);
-    for (size_t id = 0; id < vocabulary; id++) {
-        Guess guess = {(int32_t)id, exp((double)logits[id] - most) / sum};
-        offer(prediction->best, &count, inspection->guesses, guess);
-        if (guess.id == next)
-            prediction->probability = guess.probability;
-    }
+    prediction->best = memory_take(guesses, sizeof *prediction->best, "guesses");
+    for (size_t g = 0; g < guesses; g++)
+        prediction->best[g] = (Guess){(int32_t)ids[g],
+                                      exp((double)logits[ids[g]] - most) / sum};
+    free(ids);
+    if (next == TOKEN_NONE)
+        return;
+    prediction->rank = sampler_rank(logits, vocabulary, next);
+    prediction->probability = exp((double)logits[next] - most) / sum;
 }
 
 static void make_predictions(Inspection *inspection, const int32_t *ids)
@@ -154,22 +174,18 @@ static void make_predictions(Inspection *inspection, const int32_t *ids)
 
 /* --- the whole --- */
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 void inspection_make(Inspection *inspection, const Model *model, const Vocabulary *vocabulary,
                      const int32_t *ids, size_t count, const InspectionOptions *options)
 {
     assert(count > 0 && count <= inspection_limit(model));
-    size_t shown = least(count, options->shown);
+    size_t shown = least(count, options->shown), rest = shown < count;
     *inspection = (Inspection){.model = model,
                                .vocabulary = vocabulary,
                                .ids = ids + count - shown,
                                .read = count,
                                .shown = shown,
-                               .columns = shown + (shown < count),
+                               .rest = rest,
+                               .columns = rest + shown,
                                .guesses = least(options->guesses, vocabulary->count)};
     view_heads(inspection, ids, options);
     make_predictions(inspection, ids);
@@ -186,46 +202,11 @@ void inspection_free(Inspection *inspection)
     *inspection = (Inspection){0};
 }
 
-size_t inspection_number(const Inspection *inspection, size_t i)
-{
-    return inspection->read - inspection->shown + i + 1;
-}
-
-bool inspection_has_rest(const Inspection *inspection)
-{
-    return inspection->columns > inspection->shown;
-}
-
-size_t inspection_token(const Inspection *inspection, size_t column)
-{
-    return column - inspection_has_rest(inspection);
-}
-
-size_t inspection_row_end(const Inspection *inspection, size_t i)
-{
-    return i + 1 + inspection_has_rest(inspection);
-}
-
-double inspection_full_weight(const HeadView *view)
-{
-    return fmax(view->high, -view->low);
-}
-
 size_t inspection_strongest(const Inspection *inspection, const HeadView *view, size_t i,
                             size_t *columns, size_t most)
 {
-    const real *row = view->weights + i * inspection->columns;
-    size_t count = 0;
-    for (size_t j = 0; j < inspection_row_end(inspection, i); j++) {
-        double size = fabs((double)row[j]);
-        if (count == most && fabs((double)row[columns[most - 1]]) >= size)
-            continue;
-        size_t at = count < most ? count++ : most - 1;
-        for (; at > 0 && fabs((double)row[columns[at - 1]]) < size; at--)
-            columns[at] = columns[at - 1];
-        columns[at] = j;
-    }
-    return count;
+    return largest(view->weights + i * inspection->columns, inspection_row_end(inspection, i),
+                   true, columns, most);
 }
 
 /* --- names --- */
@@ -248,21 +229,26 @@ char *inspection_word(const Inspection *inspection, int32_t id, size_t width, bo
 
 char *inspection_column(const Inspection *inspection, size_t column, size_t width, bool utf8)
 {
-    if (column == 0 && inspection_has_rest(inspection))
+    if (column < inspection->rest)
         return terminal_safe_name("(earlier)", width, utf8);
-    return inspection_word(inspection, inspection->ids[inspection_token(inspection, column)],
-                           width, utf8);
+    return inspection_word(inspection, inspection->ids[column - inspection->rest], width, utf8);
 }
 
 char *inspection_place(const Inspection *inspection, size_t column, size_t width, bool utf8)
 {
     char *word = inspection_column(inspection, column, width, utf8);
-    if (column == 0 && inspection_has_rest(inspection))
+    if (column < inspection->rest)
         return word;
-    char *place = text_format(
-        "#%zu %s", inspection_number(inspection, inspection_token(inspection, column)), word);
+    char *place = text_format("#%zu %s",
+                              inspection_number(inspection, column - inspection->rest), word);
     free(word);
     return place;
+}
+
+char *inspection_title(const HeadView *view)
+{
+    return text_format("Layer %zu, head %zu: %s", view->layer + 1, view->head + 1,
+                       view->kind->name);
 }
 
 char *inspection_value(double value)

@@ -26,7 +26,8 @@ typedef struct HeadView {
     /* (shown, columns): from the shown tokens to themselves. In a longer text, column 0 is the
      * sum over all earlier tokens. */
     real *weights;
-    double low, high;         /* the extremes of single tokens */
+    double low, high; /* the extremes of single tokens, and 0 */
+    double full; /* the larger of these in size; the sum over earlier tokens may exceed it */
     double entropy, distance; /* means over the text; each row's |w| normalised to 1 */
 } HeadView;
 
@@ -40,8 +41,10 @@ typedef struct Inspection {
     const Model *model;
     const Vocabulary *vocabulary;
     const int32_t *ids; /* of the shown tokens */
-    size_t read;        /* tokens */
-    size_t shown, columns, guesses;
+    size_t read, shown; /* tokens; the shown ones are the last */
+    size_t rest;        /* 1 if the first column is the sum over earlier tokens, else 0 */
+    size_t columns;     /* rest + shown */
+    size_t guesses;
     HeadView *heads;
     size_t head_count;
     Prediction *predictions; /* (shown) */
@@ -57,21 +60,24 @@ void inspection_make(Inspection *inspection, const Model *model, const Vocabular
 void inspection_free(Inspection *inspection);
 
 /* The position of a shown token in the text, from 1. */
-size_t inspection_number(const Inspection *inspection, size_t i);
-/* Whether the first column is the sum over earlier tokens; and the shown token of another
- * column. */
-bool inspection_has_rest(const Inspection *inspection);
-size_t inspection_token(const Inspection *inspection, size_t column);
-/* The end of row i: the first column that it cannot attend to. */
-size_t inspection_row_end(const Inspection *inspection, size_t i);
+static inline size_t inspection_number(const Inspection *inspection, size_t i)
+{
+    return inspection->read - inspection->shown + i + 1;
+}
 
-/* The largest |weight| of a single token; the sum over earlier tokens may be larger. */
-double inspection_full_weight(const HeadView *view);
+/* The end of row i: the first column that it cannot attend to. */
+static inline size_t inspection_row_end(const Inspection *inspection, size_t i)
+{
+    return inspection->rest + i + 1;
+}
+
 /* The columns of row i with the largest |weights|, largest first; returns how many, at most
  * `most`. */
 size_t inspection_strongest(const Inspection *inspection, const HeadView *view, size_t i,
                             size_t *columns, size_t most);
 
+/* "Layer 2, head 1: linear"; the caller frees. */
+char *inspection_title(const HeadView *view);
 /* A printable name of a token or a column, on one line of at most `width` columns. The caller
  * frees. */
 char *inspection_word(const Inspection *inspection, int32_t id, size_t width, bool utf8);

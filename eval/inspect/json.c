@@ -1,77 +1,57 @@
-#include "eval/inspect/json.h"
-#include "src/text.h"
+#include "eval/inspect/views.h"
+#include "src/json.h"
 
 #include <stdlib.h>
 
-static void print_number(FILE *out, double value)
+static json_t *token_json(const Inspection *inspection, int32_t id)
 {
-    char *text = NULL;
-    text_append_json_number(&text, value);
-    fputs(text, out);
-    free(text);
-}
-
-static void print_token(FILE *out, const Inspection *inspection, int32_t id)
-{
-    char *word = inspection_word(inspection, id, SIZE_MAX, true), *text = NULL;
-    text_append_json_string(&text, word);
-    fprintf(out, "{\"id\": %d, \"token\": %s", (int)id, text);
-    free(text);
+    char *word = inspection_word(inspection, id, SIZE_MAX, true);
+    json_t *token = json_pack("{s:i, s:s}", "id", (int)id, "token", word);
     free(word);
+    return token;
 }
 
-static void print_prediction(FILE *out, const Inspection *inspection, size_t i)
+static json_t *prediction_json(const Inspection *inspection, size_t i)
 {
     const Prediction *prediction = &inspection->predictions[i];
-    print_token(out, inspection, inspection->ids[i]);
+    json_t *token = token_json(inspection, inspection->ids[i]), *likeliest = json_array();
     if (prediction->rank > 0) {
-        fprintf(out, ", \"next_rank\": %zu, \"next_probability\": ", prediction->rank);
-        print_number(out, prediction->probability);
+        json_object_set_new(token, "next_rank", json_count(prediction->rank));
+        json_object_set_new(token, "next_probability", json_figure(prediction->probability));
     }
-    fprintf(out, ", \"likeliest\": [");
     for (size_t g = 0; g < inspection->guesses; g++) {
-        fputs(g ? ", " : "", out);
-        print_token(out, inspection, prediction->best[g].id);
-        fprintf(out, ", \"probability\": ");
-        print_number(out, prediction->best[g].probability);
-        fputc('}', out);
+        json_t *guess = token_json(inspection, prediction->best[g].id);
+        json_object_set_new(guess, "probability", json_figure(prediction->best[g].probability));
+        json_array_append_new(likeliest, guess);
     }
-    fprintf(out, "]}");
+    json_object_set_new(token, "likeliest", likeliest);
+    return token;
 }
 
-static void print_head(FILE *out, const Inspection *inspection, const HeadView *view)
+static json_t *head_json(const Inspection *inspection, const HeadView *view)
 {
-    fprintf(out,
-            "{\"layer\": %zu, \"head\": %zu, \"kind\": \"%s\", \"entropy\": ", view->layer + 1,
-            view->head + 1, view->kind->name);
-    print_number(out, view->entropy);
-    fprintf(out, ", \"distance\": ");
-    print_number(out, view->distance);
-    fprintf(out, ", \"weights\": [");
+    json_t *weights = json_array();
     for (size_t i = 0; i < inspection->shown; i++) {
-        fputs(i ? ",\n[" : "\n[", out);
-        for (size_t j = 0; j < inspection_row_end(inspection, i); j++) {
-            fputs(j ? ", " : "", out);
-            print_number(out, (double)view->weights[i * inspection->columns + j]);
-        }
-        fputc(']', out);
+        json_t *row = json_array();
+        for (size_t j = 0; j < inspection_row_end(inspection, i); j++)
+            json_array_append_new(
+                row, json_figure((double)view->weights[i * inspection->columns + j]));
+        json_array_append_new(weights, row);
     }
-    fprintf(out, "]}");
+    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "layer", json_count(view->layer + 1),
+                     "head", json_count(view->head + 1), "kind", view->kind->name, "entropy",
+                     json_figure(view->entropy), "distance", json_figure(view->distance),
+                     "weights", weights);
 }
 
 void inspect_print_json(FILE *out, const Inspection *inspection)
 {
-    fprintf(out, "{\"read\": %zu, \"shown\": %zu, \"first_column_is_rest\": %s,\n\"tokens\": [",
-            inspection->read, inspection->shown,
-            inspection_has_rest(inspection) ? "true" : "false");
-    for (size_t i = 0; i < inspection->shown; i++) {
-        fputs(i ? ",\n" : "\n", out);
-        print_prediction(out, inspection, i);
-    }
-    fprintf(out, "],\n\"heads\": [");
-    for (size_t i = 0; i < inspection->head_count; i++) {
-        fputs(i ? ",\n" : "\n", out);
-        print_head(out, inspection, &inspection->heads[i]);
-    }
-    fprintf(out, "]}\n");
+    json_t *tokens = json_array(), *heads = json_array();
+    for (size_t i = 0; i < inspection->shown; i++)
+        json_array_append_new(tokens, prediction_json(inspection, i));
+    for (size_t i = 0; i < inspection->head_count; i++)
+        json_array_append_new(heads, head_json(inspection, &inspection->heads[i]));
+    json_print(out, json_pack("{s:o, s:o, s:b, s:o, s:o}", "read", json_count(inspection->read),
+                              "shown", json_count(inspection->shown), "first_column_is_rest",
+                              inspection->rest > 0, "tokens", tokens, "heads", heads));
 }

@@ -1,5 +1,4 @@
-#include "eval/inspect/page.h"
-#include "eval/inspect/heatmap.h"
+#include "eval/inspect/views.h"
 #include "eval/show/markup.h"
 
 #include <stdlib.h>
@@ -44,31 +43,30 @@ static const char style[] =
     "border-bottom:1px solid var(--line)}th,td{padding:0;border:0;min-width:0;"
     "white-space:normal;overflow-wrap:anywhere}"
     ".tokens tr{grid-template-columns:2rem 1fr 1fr 6.3rem 2.8rem}"
-    ".heads tr{grid-template-columns:2.8rem 2.6rem 1fr 3.6rem 3rem}.list{grid-column:2/-1}}"
+    ".heads tr{grid-template-columns:2.8rem 2.6rem 1fr 4rem 4.3rem}.list{grid-column:2/-1}}"
     ".maps h3{font-size:.95rem;margin:0 0 .25rem}"
     ".maps.many section:not(:target) .map text{display:none}"
     "@media print{.links{display:none}}";
 
+static void print_and_free(FILE *out, char *text)
+{
+    markup_print(out, text);
+    free(text);
+}
+
 static void print_word(FILE *out, const Inspection *inspection, int32_t id)
 {
-    char *word = inspection_word(inspection, id, WORD, true);
-    markup_print(out, word);
-    free(word);
+    print_and_free(out, inspection_word(inspection, id, WORD, true));
 }
 
-static void print_place(FILE *out, const Inspection *inspection, size_t column)
+/* An entry of a list: a word and its weight or probability. */
+static void print_entry(FILE *out, char *word, double value)
 {
-    char *word = inspection_place(inspection, column, WORD, true);
-    markup_print(out, word);
-    free(word);
-}
-
-/* The end of an entry in a list. */
-static void print_value(FILE *out, double value)
-{
-    char *number = inspection_value(value);
-    fprintf(out, " <span class=\"pale\">%s</span></span> ", number);
-    free(number);
+    fprintf(out, "<span class=\"entry\">");
+    print_and_free(out, word);
+    fprintf(out, " <span class=\"pale\">");
+    print_and_free(out, inspection_value(value));
+    fprintf(out, "</span></span> ");
 }
 
 static void print_head_of_page(FILE *out, const InspectPage *page)
@@ -81,12 +79,11 @@ static void print_head_of_page(FILE *out, const InspectPage *page)
     fprintf(out, ": attention</title>\n<style>%s%s</style>\n</head>\n<body>\n<h1>", style,
             heatmap_style);
     markup_print(out, page->run);
-    char *kinds = model_attention(inspection->model);
-    fprintf(out, "</h1>\n<p class=\"pale\">%s, %zu layers of %zu heads; %zu tokens read", kinds,
-            inspection->model->config.layers, inspection->model->config.heads,
-            inspection->read);
-    free(kinds);
-    if (inspection_has_rest(inspection))
+    fprintf(out, "</h1>\n<p class=\"pale\">");
+    print_and_free(out, model_attention(inspection->model));
+    fprintf(out, ", %zu layers of %zu heads; %zu tokens read", inspection->model->config.layers,
+            inspection->model->config.heads, inspection->read);
+    if (inspection->rest)
         fprintf(out, ", the last %zu shown", inspection->shown);
     fprintf(out, "</p>\n");
 }
@@ -111,24 +108,22 @@ static void print_prediction(FILE *out, const Inspection *inspection, size_t i)
         fprintf(out, "</td><td></td><td></td>");
     }
     fprintf(out, "<td class=\"list\">");
-    for (size_t g = 0; g < inspection->guesses; g++) {
-        fprintf(out, "<span class=\"entry\">");
-        print_word(out, inspection, prediction->best[g].id);
-        print_value(out, prediction->best[g].probability);
-    }
+    for (size_t g = 0; g < inspection->guesses; g++)
+        print_entry(out, inspection_word(inspection, prediction->best[g].id, WORD, true),
+                    prediction->best[g].probability);
     fprintf(out, "</td></tr>\n");
 }
 
 static void print_predictions(FILE *out, const Inspection *inspection)
 {
-    fprintf(
-        out,
-        "<h2>What is expected to follow</h2>\n"
-        "<p>For each token the one that really follows it, its probability and its rank "
-        "among all, and what the model holds to be likeliest.</p>\n"
-        "<div class=\"wide\"><table class=\"tokens\">\n<tr><th class=\"n\">#</th><th>token</th>"
-        "<th>followed by</th><th class=\"n\">probability</th><th class=\"n\">rank</th>"
-        "<th class=\"list\">likeliest</th></tr>\n");
+    fputs(
+        "<h2>Next-token predictions</h2>\n"
+        "<p>For each token: the one that follows it in the text, its probability and its rank "
+        "in the vocabulary, and the likeliest tokens.</p>\n"
+        "<div class=\"wide\"><table class=\"tokens\">\n<tr><th class=\"n\">#</th>"
+        "<th>token</th><th>followed by</th><th class=\"n\">probability</th>"
+        "<th class=\"n\">rank</th><th class=\"list\">likeliest</th></tr>\n",
+        out);
     for (size_t i = 0; i < inspection->shown; i++)
         print_prediction(out, inspection, i);
     fprintf(out, "</table></div>\n");
@@ -145,26 +140,22 @@ static void print_head_row(FILE *out, const Inspection *inspection, const HeadVi
             "<td>%s</td><td class=\"n\">%.2f</td><td class=\"n\">%.1f</td><td class=\"list\">",
             view->layer + 1, view->head + 1, view->layer + 1, view->head + 1, view->kind->name,
             view->entropy, view->distance);
-    for (size_t k = 0; k < count; k++) {
-        double weight = (double)view->weights[last * inspection->columns + columns[k]];
-        fprintf(out, "<span class=\"entry\">");
-        print_place(out, inspection, columns[k]);
-        print_value(out, weight);
-    }
+    for (size_t k = 0; k < count; k++)
+        print_entry(out, inspection_place(inspection, columns[k], WORD, true),
+                    (double)view->weights[last * inspection->columns + columns[k]]);
     fprintf(out, "</td></tr>\n");
 }
 
 static void print_heads(FILE *out, const Inspection *inspection)
 {
-    fprintf(
-        out,
-        "<h2>Where the heads look</h2>\n"
-        "<p>Spread is the entropy of a token's weights in nats, back their mean distance in "
-        "tokens, both as means over the text.</p>\n"
-        "<div class=\"wide\"><table class=\"heads\">\n<tr><th class=\"n\">layer</th><th "
-        "class=\"n\">head"
-        "</th><th>kind</th><th class=\"n\">spread</th><th class=\"n\">back</th>"
-        "<th class=\"list\">the last token looks at</th></tr>\n");
+    fputs(
+        "<h2>Attention heads</h2>\n"
+        "<p>Means over the text: the entropy of a token's weights in nats, and the weighted "
+        "distance of the tokens it attends to.</p>\n"
+        "<div class=\"wide\"><table class=\"heads\">\n<tr><th class=\"n\">layer</th>"
+        "<th class=\"n\">head</th><th>kind</th><th class=\"n\">entropy</th>"
+        "<th class=\"n\">distance</th><th class=\"list\">the last token attends to</th></tr>\n",
+        out);
     for (size_t i = 0; i < inspection->head_count; i++)
         print_head_row(out, inspection, &inspection->heads[i]);
     fprintf(out, "</table></div>\n");
@@ -172,19 +163,19 @@ static void print_heads(FILE *out, const Inspection *inspection)
 
 static void print_maps(FILE *out, const Inspection *inspection)
 {
-    fprintf(out,
-            "<h2 id=\"maps\">The weights</h2>\n"
-            "<p>A row for each token, a column for each token it takes from. Rest the pointer "
-            "on a square to read its weight. Softmax computes these weights; kinds without it "
-            "never write them down, and here they are what their state amounts to, which may "
-            "lie below zero (orange) and need not sum to 1.</p>\n<div class=\"maps%s\">\n",
-            inspection->columns > SMALL_WORDS ? " many" : "");
+    fprintf(
+        out,
+        "<h2 id=\"maps\">Attention weights</h2>\n"
+        "<p>A row for each token, a column for each token it attends to. Rest the pointer "
+        "on a square to read its weight. Kinds without softmax never compute these weights; "
+        "shown are the effective weights of their state, which may be negative (orange) "
+        "and need not sum to 1.</p>\n<div class=\"maps%s\">\n",
+        inspection->columns > SMALL_WORDS ? " many" : "");
     for (size_t i = 0; i < inspection->head_count; i++) {
         const HeadView *view = &inspection->heads[i];
-        char *title = heatmap_title(view);
-        fprintf(out, "<section id=\"l%zuh%zu\">\n<h3>%s</h3>\n", view->layer + 1,
-                view->head + 1, title);
-        free(title);
+        fprintf(out, "<section id=\"l%zuh%zu\">\n<h3>", view->layer + 1, view->head + 1);
+        print_and_free(out, inspection_title(view));
+        fprintf(out, "</h3>\n");
         heatmap_print(out, inspection, view);
         fprintf(out,
                 "<div class=\"links\"><a class=\"larger\" href=\"#l%zuh%zu\">larger</a>"

@@ -1,5 +1,4 @@
-#include "eval/inspect/text.h"
-#include "eval/inspect/heatmap.h"
+#include "eval/inspect/views.h"
 #include "src/text.h"
 
 #include <math.h>
@@ -83,10 +82,10 @@ void inspect_print_predictions(FILE *out, const Inspection *inspection, TextShap
 static void print_head(FILE *out, const Inspection *inspection, const HeadView *view,
                        TextShape shape)
 {
-    enum { USED = 41 };
+    enum { USED = 43 };
     size_t last = inspection->shown - 1, columns[STRONGEST];
     size_t count = inspection_strongest(inspection, view, last, columns, STRONGEST);
-    fprintf(out, "%5zu %5zu  %-11s %6.2f %7.1f  ", view->layer + 1, view->head + 1,
+    fprintf(out, "%5zu %5zu  %-11s %7.2f %8.1f  ", view->layer + 1, view->head + 1,
             view->kind->name, view->entropy, view->distance);
     Enumeration list = enumeration_after(out, USED, shape);
     bool fits = true;
@@ -101,8 +100,8 @@ static void print_head(FILE *out, const Inspection *inspection, const HeadView *
 
 void inspect_print_heads(FILE *out, const Inspection *inspection, TextShape shape)
 {
-    fprintf(out, "%5s %5s  %-11s %6s %7s  %s\n", "layer", "head", "kind", "spread", "back",
-            "the last token looks at");
+    fprintf(out, "%5s %5s  %-11s %7s %8s  %s\n", "layer", "head", "kind", "entropy", "distance",
+            "the last token attends to");
     for (size_t i = 0; i < inspection->head_count; i++)
         print_head(out, inspection, &inspection->heads[i], shape);
 }
@@ -128,11 +127,10 @@ static const char *shade_of(double share, bool utf8)
 
 static void print_key(FILE *out, const HeadView *view, TextShape shape)
 {
-    double full = inspection_full_weight(view);
     fprintf(out, "weights from");
     for (size_t s = 0; s < SHADES; s++)
         fprintf(out, "  %s %.2g", shade_of(shade_shares[s], shape.utf8),
-                shade_shares[s] * full);
+                shade_shares[s] * view->full);
     if (view->low < 0)
         fprintf(out, "; below zero a to e");
     fprintf(out, "\n\n");
@@ -163,7 +161,7 @@ static Fit fit_of(const Inspection *inspection, TextShape shape)
 /* The last digits of the column numbers; < is the sum of all earlier columns. */
 static void print_numbers(FILE *out, const Inspection *inspection, Fit fit)
 {
-    size_t rest = inspection_has_rest(inspection);
+    size_t rest = inspection->rest;
     fprintf(out, "%*s", (int)(NUMBER + fit.word + 1), "");
     for (size_t j = fit.first; j < inspection->columns; j++) {
         if (j < rest)
@@ -177,13 +175,12 @@ static void print_numbers(FILE *out, const Inspection *inspection, Fit fit)
 static void print_row(FILE *out, const Inspection *inspection, const HeadView *view, size_t i,
                       TextShape shape, Fit fit)
 {
-    double full = inspection_full_weight(view);
     char *word = inspection_word(inspection, inspection->ids[i], fit.word, shape.utf8);
     fprintf(out, "%4zu  ", inspection_number(inspection, i));
     print_padded(out, word, fit.word + 1);
     free(word);
-    for (size_t j = fit.first; j < inspection_row_end(inspection, i) && full > 0; j++) {
-        double share = (double)view->weights[i * inspection->columns + j] / full;
+    for (size_t j = fit.first; j < inspection_row_end(inspection, i) && view->full > 0; j++) {
+        double share = (double)view->weights[i * inspection->columns + j] / view->full;
         for (size_t k = 0; k < fit.across; k++)
             fputs(shade_of(share, shape.utf8), out);
     }
@@ -194,7 +191,7 @@ void inspect_print_picture(FILE *out, const Inspection *inspection, const HeadVi
                            TextShape shape)
 {
     Fit fit = fit_of(inspection, shape);
-    char *title = heatmap_title(view);
+    char *title = inspection_title(view);
     fprintf(out, "%s\n", title);
     free(title);
     print_key(out, view, shape);

@@ -1,5 +1,6 @@
 #include "eval/score/baseline.h"
 #include "eval/score/kneser_ney.h"
+#include "eval/score/ways.h"
 #include "src/memory.h"
 #include "src/text.h"
 
@@ -39,11 +40,9 @@ static double ngram_nats(const Corpus *corpus, const CorpusSplit *split, size_t 
 
 static void print_figures(const char *name, double nats, const CorpusSplit *split)
 {
-    double loss = nats / (double)split->count;
-    printf("%s: loss %.4f nats per token, perplexity %s, %.4f bits per character; "
-           "%.2f nats in all\n",
-           name, loss, text_perplexity(exp(loss)).text,
-           nats / log(2) / (double)split->characters, nats);
+    char *figures = score_figures_text(nats, split);
+    printf("%s: %s; %.2f nats in all\n", name, figures, nats);
+    free(figures);
 }
 
 static void print_unigram(UnigramScore unigram, const CorpusSplit *split)
@@ -74,34 +73,23 @@ static void print_text(UnigramScore unigram, double nats, size_t order,
 
 /* --- for programs --- */
 
-static void append_figures(char **json, const char *name, double nats, const CorpusSplit *split)
-{
-    double loss = nats / (double)split->count;
-    text_append_json_key(json, name);
-    text_append(json, "{\"method\": \"%s\"", name);
-    text_append_json_figure(json, "loss", loss);
-    text_append_json_figure(json, "perplexity", exp(loss));
-    text_append_json_figure(json, "bits_per_character",
-                            nats / log(2) / (double)split->characters);
-    text_append_json_figure(json, "nats", nats);
-}
-
 static void print_json(UnigramScore unigram, double nats, size_t order,
                        const CorpusSplit *split)
 {
     size_t others = split->count - unigram.impossible;
-    char *json = text_format("{\"split\": \"%s\"", split->name);
-    text_append_json_count(&json, "tokens", split->count);
-    text_append_json_count(&json, "unknown", split->unknown);
-    text_append_json_count(&json, "characters", split->characters);
-    append_figures(&json, "unigram", unigram.impossible ? INFINITY : unigram.nats, split);
-    text_append_json_count(&json, "impossible", unigram.impossible);
-    text_append_json_figure(&json, "perplexity_of_others", exp(unigram.nats / (double)others));
-    text_append(&json, "}");
-    append_figures(&json, "kneser_ney", nats, split);
-    text_append_json_count(&json, "order", order);
-    printf("%s}}\n", json);
-    free(json);
+    json_t *words = score_json(unigram.impossible ? INFINITY : unigram.nats, split);
+    json_object_set_new(words, "method", json_string("unigram"));
+    json_object_set_new(words, "impossible", json_count(unigram.impossible));
+    json_object_set_new(words, "perplexity_of_others",
+                        json_figure(exp(unigram.nats / (double)others)));
+    json_t *ngrams = score_json(nats, split);
+    json_object_set_new(ngrams, "method", json_string("kneser_ney"));
+    json_object_set_new(ngrams, "order", json_count(order));
+    json_print(stdout,
+               json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "split", split->name, "tokens",
+                         json_count(split->count), "unknown", json_count(split->unknown),
+                         "characters", json_count(split->characters), "unigram", words,
+                         "kneser_ney", ngrams));
 }
 
 void baseline_print(const Corpus *corpus, const CorpusSplit *split, size_t order, bool json)

@@ -14,11 +14,14 @@ typedef struct Learner {
     Pass pass;
     Params gradients;
     Arena arena;
-    real *gradient_base, *trained; /* (table.total) w_0 */
-    real *usual;                   /* (table.total) r; first the sum of squares */
-    double mean;                   /* R */
+    size_t weights;      /* table.total, the size of the following */
+    const real *trained; /* w_0, those of the given model */
+    real *gradient_base;
+    real *usual; /* r; first the sum of squares */
+    double mean; /* R */
+    real scale;  /* of the gradient in the next step or sum */
+    real decay;  /* of the next step, for r = 1 */
     int32_t *inputs, *targets;
-    size_t weights; /* table.total */
 } Learner;
 
 /* --- its memory --- */
@@ -27,7 +30,6 @@ static void lay_out(Learner *l)
 {
     model_layout(&l->model, &l->arena);
     l->gradient_base = arena_reals(&l->arena, l->weights);
-    l->trained = arena_reals(&l->arena, l->weights);
     l->usual = arena_reals(&l->arena, l->weights);
     pass_layout(&l->pass, &l->arena);
     l->inputs = arena_bytes(&l->arena, l->pass.rows, sizeof *l->inputs);
@@ -57,7 +59,7 @@ static void learner_make(Learner *l, const Model *model, size_t window)
     params_bind(&l->gradients, &config, l->gradient_base);
     pass_prepare(&l->pass);
     memcpy(l->model.base, model->base, l->weights * sizeof *model->base);
-    memcpy(l->trained, model->base, l->weights * sizeof *model->base);
+    l->trained = model->base;
 }
 
 static void learner_free(Learner *l)
@@ -83,21 +85,16 @@ static double read_window(Learner *l, const Windows *windows, size_t index, size
 
 /* --- the statistics --- */
 
-typedef struct SquareJob {
-    real *sum;
-    const real *gradient;
-    size_t count;
-    real scale;
-} SquareJob;
-
 static void square_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
-    const SquareJob *job = context;
-    size_t first = tile * TILE, count = team_extent(job->count, TILE, tile);
-    for (size_t i = first; i < first + count; i++) {
-        real g = job->gradient[i] * job->scale;
-        job->sum[i] += g * g;
+    Learner *l = context;
+    real *sum = l->usual, scale = l->scale;
+    const real *gradient = l->gradient_base;
+    size_t first = tile * TILE, end = first + team_extent(l->weights, TILE, tile);
+    for (size_t i = first; i < end; i++) {
+        real g = gradient[i] * scale;
+        sum[i] += g * g;
     }
 }
 
@@ -122,45 +119,33 @@ static void gather_statistics(Learner *l, const Windows *training, size_t segmen
         if (l->pass.carries)
             pass_restart(&l->pass);
         read_window(l, training, i * all / segments, &tokens);
-        SquareJob job = {l->usual, l->gradient_base, l->weights, 1 / (real)tokens};
-        team_run(team_tiles(l->weights, TILE), square_tile, &job);
+        l->scale = 1 / (real)tokens;
+        team_run(team_tiles(l->weights, TILE), square_tile, l);
     }
     take_roots(l, segments);
 }
 
 /* --- the steps --- */
 
-typedef struct StepJob {
-    real *weights;
-    const real *gradient, *trained, *usual;
-    size_t count;
-    real rate, decay, mean; /* the rate for a sum of gradients; the decay for r = 1 */
-} StepJob;
-
 static void step_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
-    const StepJob job = *(const StepJob *)context;
-    size_t first = tile * TILE, count = team_extent(job.count, TILE, tile);
-    for (size_t i = first; i < first + count; i++) {
-        real back = job.decay * job.usual[i];
+    Learner *l = context;
+    real *weights = l->model.base, rate = l->scale, decay = l->decay, mean = (real)l->mean;
+    const real *gradient = l->gradient_base, *trained = l->trained, *usual = l->usual;
+    size_t first = tile * TILE, end = first + team_extent(l->weights, TILE, tile);
+    for (size_t i = first; i < end; i++) {
+        real back = decay * usual[i];
         back = back < 1 ? back : 1;
-        job.weights[i] += back * (job.trained[i] - job.weights[i]) -
-                          job.rate * job.gradient[i] / (job.usual[i] + job.mean);
+        weights[i] += back * (trained[i] - weights[i]) - rate * gradient[i] / (usual[i] + mean);
     }
 }
 
 static void step(Learner *l, const DynamicOptions *options, size_t tokens)
 {
-    StepJob job = {.weights = l->model.base,
-                   .gradient = l->gradient_base,
-                   .trained = l->trained,
-                   .usual = l->usual,
-                   .count = l->weights,
-                   .rate = (real)(options->rate / (double)tokens),
-                   .decay = (real)(options->decay / l->mean),
-                   .mean = (real)l->mean};
-    team_run(team_tiles(l->weights, TILE), step_tile, &job);
+    l->scale = (real)(options->rate / (double)tokens);
+    l->decay = (real)(options->decay / l->mean);
+    team_run(team_tiles(l->weights, TILE), step_tile, l);
 }
 
 /* Scores a text, starting from the trained weights; stops when the nats exceed `enough`. */

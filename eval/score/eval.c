@@ -65,9 +65,9 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
             file_is_folder(name) ? "; the run comes first: eval RUN CORPUS" : "");
     eval_options_settle(options, &loaded.model.config);
     CorpusOptions how = loaded.checkpoint.corpus; /* read the text as training did */
-    how.max_input_mb = options->max_input_mb;
-    how.valid = options->valid ? options->valid : how.valid;
-    how.test = options->test ? options->test : how.test;
+    how.max_input_mb = options->corpus.max_input_mb;
+    how.valid = *options->corpus.valid ? options->corpus.valid : how.valid;
+    how.test = *options->corpus.test ? options->corpus.test : how.test;
     const CorpusSplit *split = load_split(&corpus, name, &how, &loaded.checkpoint.vocabulary,
                                           options->split);
     ScoreRow rows[WAYS_MOST];
@@ -86,14 +86,8 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
 static void score_baseline(const EvalOptions *options, const char *name)
 {
     Corpus corpus;
-    const CorpusOptions how = {.valid = options->valid,
-                               .test = options->test,
-                               .tokenizer = options->tokens,
-                               .trim = options->trim,
-                               .vocab_size = options->vocab_size,
-                               .min_count = options->min_count,
-                               .max_input_mb = options->max_input_mb};
-    const CorpusSplit *split = load_split(&corpus, name, &how, NULL, options->split);
+    const CorpusSplit *split = load_split(&corpus, name, &options->corpus, NULL,
+                                          options->split);
     baseline_print(&corpus, split, options->order, options->json);
     corpus_free(&corpus);
 }

@@ -1,5 +1,4 @@
 #include "eval/score/options.h"
-#include "data/vocabulary.h"
 #include "src/gemm.h"
 
 #include <string.h>
@@ -12,22 +11,12 @@ const char *split_name(size_t index)
 
 #define FIELD(name) offsetof(EvalOptions, name)
 /* clang-format off */
-static const Option text_rows[] = {
+static const Option general_rows[] = {
     {.name = "split", .argument = "NAME", .type = OPTION_CHOICE,
      .offset = FIELD(split), .fallback = "valid", .choice = split_name,
      .help = "the split to score",
      .also = "part subset",
      .common = true},
-    {.name = "valid", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = FIELD(valid),
-     .help = "validation text, instead of the corpus's own",
-     .also = "val"},
-    {.name = "test", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = FIELD(test),
-     .help = "test text, instead of the corpus's own"},
-    {.name = "max-input-mb", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(max_input_mb), .low = 1, .high = 4000, .fallback = "1000",
-     .help = "refuse a text larger than N megabytes after unpacking"},
     {.name = "threads", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "0",
      .help = "CPU threads; 0: one per processor",
@@ -35,15 +24,15 @@ static const Option text_rows[] = {
      .common = true},
     {.name = "json", .type = OPTION_FLAG,
      .offset = FIELD(json), .fallback = "no",
-     .help = "print JSON",
+     .help = "print JSON instead",
      .common = true},
 };
 
 static const Option reading_rows[] = {
-    {.name = "window", .argument = "N", .type = OPTION_SIZE,
+    {.name = "context", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(window), .low = 0, .high = 65536, .fallback = "0",
-     .help = "context length for scoring; 0: as in training",
-     .also = "context block-size max-length seq-len",
+     .help = "context length in tokens for scoring; 0: as in training",
+     .also = "window block-size max-length seq-len",
      .common = true},
     {.name = "stride", .argument = "N", .type = OPTION_SIZE,
      .offset = FIELD(stride), .low = 0, .high = 65536, .fallback = "0",
@@ -129,31 +118,21 @@ static const Option baseline_rows[] = {
      .offset = FIELD(order), .low = 2, .high = 9, .fallback = "5",
      .help = "n-gram order",
      .also = "n ngram-order"},
-    {.name = "tokens", .argument = "KIND", .type = OPTION_CHOICE,
-     .offset = FIELD(tokens), .fallback = "word", .choice = tokenizer_name,
-     .help = "tokenizer",
-     .also = "tokenizer"},
-    {.name = "trim", .type = OPTION_FLAG,
-     .offset = FIELD(trim), .fallback = "no",
-     .help = "strip white space from both ends of lines, as in training"},
-    {.name = "vocab-size", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(vocab_size), .low = 0, .high = OPTION_MOST, .fallback = "0",
-     .help = "keep the N most frequent tokens, as in training; 0: all"},
-    {.name = "min-count", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(min_count), .low = 1, .high = OPTION_MOST, .fallback = "1",
-     .help = "replace tokens that occur fewer than N times with <unk>, as in training"},
 };
 /* clang-format on */
 
-enum { TEXT, READING, WAYS, BASELINE };
-#define GROUP(title, rows) ((OptionGroup){title, rows, sizeof rows / sizeof *rows, options})
+enum { GENERAL, READING, WAYS, BASELINE, CORPUS };
+#define GROUP(title, rows, target) \
+    ((OptionGroup){title, rows, sizeof rows / sizeof *rows, target})
 
 void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS])
 {
-    groups[TEXT] = GROUP("Options", text_rows);
-    groups[READING] = GROUP("Reading the text", reading_rows);
-    groups[WAYS] = GROUP("Other ways of scoring, one row each", way_rows);
-    groups[BASELINE] = GROUP("Baselines without a model", baseline_rows);
+    groups[GENERAL] = GROUP("Options", general_rows, options);
+    groups[READING] = GROUP("Reading the text", reading_rows, options);
+    groups[WAYS] = GROUP("Other ways of scoring, one row each", way_rows, options);
+    groups[BASELINE] = GROUP("Baselines without a model", baseline_rows, options);
+    groups[CORPUS] = (OptionGroup){"Text (tokenizer and vocabulary: with --baseline)",
+                                   corpus_option_rows, corpus_option_count, &options->corpus};
 }
 
 /* --- checks --- */
@@ -171,8 +150,9 @@ static void check_groups(bool baseline, const OptionGroup groups[EVAL_GROUPS],
 {
     for (size_t i = 0; i < line->given_count; i++) {
         const Option *option = line->given[i].option;
-        bool of_baseline = belongs(option, &groups[BASELINE]);
-        if (baseline && !of_baseline && !belongs(option, &groups[TEXT]))
+        bool of_corpus = belongs(option, &groups[CORPUS]);
+        bool of_baseline = belongs(option, &groups[BASELINE]) || (of_corpus && option->fixed);
+        if (baseline && !of_baseline && !of_corpus && !belongs(option, &groups[GENERAL]))
             die_usage("--%s needs a model; --baseline has none", option->name);
         if (!baseline && of_baseline)
             die_usage("--%s only has an effect with --baseline", option->name);
@@ -235,10 +215,10 @@ static void settle_segment(EvalOptions *options, const ModelConfig *config)
     if (options->dynamic_segment == 0)
         options->dynamic_segment = options->stride;
     if (options->dynamic_segment > options->window)
-        die_usage("--dynamic-segment %zu is longer than --window %zu", options->dynamic_segment,
-                  options->window);
+        die_usage("--dynamic-segment %zu is longer than --context %zu",
+                  options->dynamic_segment, options->window);
     if (config->carry_state && options->dynamic_segment < options->window)
-        die_usage("--dynamic-segment %zu: with a carried state it must equal --window",
+        die_usage("--dynamic-segment %zu: with a carried state it must equal --context",
                   options->dynamic_segment);
 }
 
@@ -256,13 +236,13 @@ void eval_options_settle(EvalOptions *options, ModelConfig *config)
     if (options->stride == 0)
         options->stride = options->window;
     if (options->stride > options->window)
-        die_usage("--stride %zu is longer than --window %zu and would skip tokens",
+        die_usage("--stride %zu is longer than --context %zu and would skip tokens",
                   options->stride, options->window);
     if (options->stride < options->window && config->carry_state)
         die_usage("--stride %zu: with a carried state, windows cannot overlap; leave it out",
                   options->stride);
     if (options->window > config->context && config->positions == POSITIONS_LEARNED)
-        die_usage("--window %zu: this model has learned positions for a context of %zu only",
+        die_usage("--context %zu: this model has learned positions for a context of %zu only",
                   options->window, config->context);
     if (config->carry_state && options->batch > 1 && (options->cache > 0 || options->dynamic))
         die_usage("--batch %zu: --cache and --dynamic need a carried state to read one stream; "

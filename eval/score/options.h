@@ -2,13 +2,14 @@
 #ifndef LINNET_EVAL_OPTIONS_H
 #define LINNET_EVAL_OPTIONS_H
 
+#include "data/corpus.h"
 #include "models/config.h"
 #include "src/options.h"
 
 typedef struct EvalOptions {
-    size_t split, max_input_mb, threads;
-    char *valid, *test;
+    size_t split, threads;
     bool json;
+    CorpusOptions corpus; /* what a checkpoint fixes is for the baseline only */
 
     size_t window, stride, batch, carry_state, precision;
 
@@ -23,14 +24,13 @@ typedef struct EvalOptions {
     bool tune_dynamic;
 
     bool baseline;
-    size_t order, tokens, vocab_size, min_count;
-    bool trim;
+    size_t order;
 } EvalOptions;
 
 typedef enum SplitName { SPLIT_VALID, SPLIT_TEST, SPLIT_TRAIN } SplitName;
 const char *split_name(size_t index);
 
-enum { EVAL_GROUPS = 4 };
+enum { EVAL_GROUPS = 5 };
 void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS]);
 
 /* These exit with an error on contradictory options. */

@@ -1,4 +1,5 @@
-#include "eval/score/rows.h"
+#include "eval/runs/scores.h"
+#include "eval/score/ways.h"
 #include "src/file.h"
 #include "src/text.h"
 
@@ -6,10 +7,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static double bits_per_character(const ScoreRow *row, const CorpusSplit *split)
+/* --- figures of any score --- */
+
+static double bits_per_character(double nats, const CorpusSplit *split)
 {
-    return row->score.nats / log(2) / (double)split->characters;
+    return nats / log(2) / (double)split->characters;
 }
+
+char *score_figures_text(double nats, const CorpusSplit *split)
+{
+    double loss = nats / (double)split->count;
+    return text_format("loss %.4f nats per token, perplexity %s, %.4f bits per character", loss,
+                       text_perplexity(exp(loss)).text, bits_per_character(nats, split));
+}
+
+json_t *score_json(double nats, const CorpusSplit *split)
+{
+    double loss = nats / (double)split->count;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", json_figure(loss),
+                     "perplexity", json_figure(exp(loss)), "bits_per_character",
+                     json_figure(bits_per_character(nats, split)), "nats", json_figure(nats),
+                     "tokens", json_count(split->count), "unknown", json_count(split->unknown),
+                     "characters", json_count(split->characters));
+}
+
+/* --- rows for people --- */
 
 static bool was_tuned(const ScoreRow *row)
 {
@@ -18,8 +40,6 @@ static bool was_tuned(const ScoreRow *row)
         found |= row->settings[i].found;
     return found;
 }
-
-/* --- for people --- */
 
 static char *protocol_text(const ScoreRow *row)
 {
@@ -32,27 +52,26 @@ static char *protocol_text(const ScoreRow *row)
 
 static void print_plain(const ScoreRow *row, const CorpusSplit *split)
 {
-    double loss = score_loss(row->score);
-    char *protocol = protocol_text(row);
-    printf("%s: loss %.4f nats per token, perplexity %s, %.4f bits per character\n"
-           "%zu tokens, %zu of them unknown; %zu characters; %s; %.2f nats in all\n",
-           split->name, loss, text_perplexity(exp(loss)).text, bits_per_character(row, split),
-           row->score.tokens, split->unknown, split->characters, protocol, row->score.nats);
+    char *protocol = protocol_text(row), *figures = score_figures_text(row->score.nats, split);
+    printf("%s: %s\n%zu tokens, %zu of them unknown; %zu characters; %s; %.2f nats in all\n",
+           split->name, figures, row->score.tokens, split->unknown, split->characters, protocol,
+           row->score.nats);
     free(protocol);
+    free(figures);
 }
 
 static void print_way(const ScoreRow *row, const ScoreRow *plain, const ScoredText *text)
 {
-    double loss = score_loss(row->score);
     for (size_t i = 0; i < row->setting_count; i++)
         printf("%s%s %g", i ? ", " : "", row->settings[i].name, row->settings[i].value);
     if (was_tuned(row))
         printf(", tuned on %s", text->is_validation ? "this very text" : "the validation text");
-    printf(": loss %.4f nats per token, perplexity %s, %.4f bits per character; ", loss,
-           text_perplexity(exp(loss)).text, bits_per_character(row, text->split));
+    char *figures = score_figures_text(row->score.nats, text->split);
+    printf(": %s; ", figures);
     if (row->stride != plain->stride)
         printf("stride %zu; ", row->stride);
     printf("%.2f nats in all\n", row->score.nats);
+    free(figures);
 }
 
 void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text)
@@ -62,43 +81,37 @@ void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text
         print_way(&rows[i], &rows[0], text);
 }
 
-/* --- for programs --- */
+/* --- rows for programs --- */
 
-static void append_numbers(char **json, const ScoreRow *row, const CorpusSplit *split)
+static void add_numbers(json_t *object, const ScoreRow *row, const CorpusSplit *split)
 {
-    double loss = score_loss(row->score);
-    text_append_json_figure(json, "loss", loss);
-    text_append_json_figure(json, "perplexity", exp(loss));
-    text_append_json_figure(json, "bits_per_character", bits_per_character(row, split));
-    text_append_json_figure(json, "nats", row->score.nats);
-    text_append_json_count(json, "tokens", row->score.tokens);
-    text_append_json_count(json, "unknown", split->unknown);
-    text_append_json_count(json, "characters", split->characters);
-    text_append_json_count(json, "window", row->window);
-    text_append_json_count(json, "stride", row->stride);
-    text_append_json_count(json, "carried_streams", row->carried_streams);
+    json_t *numbers = score_json(row->score.nats, split);
+    json_object_update(object, numbers);
+    json_decref(numbers);
+    json_object_set_new(object, "window", json_count(row->window));
+    json_object_set_new(object, "stride", json_count(row->stride));
+    json_object_set_new(object, "carried_streams", json_count(row->carried_streams));
 }
 
-static void append_way(char **json, const ScoreRow *row, const CorpusSplit *split)
+static json_t *way_json(const ScoreRow *row, const CorpusSplit *split)
 {
-    text_append(json, "{\"method\": \"%s\"", row->settings[0].name);
+    json_t *way = json_pack("{s:s}", "method", row->settings[0].name);
     for (size_t i = 0; i < row->setting_count; i++)
-        text_append_json_figure(json, row->settings[i].name, row->settings[i].value);
-    text_append(json, ", \"tuned\": %s", was_tuned(row) ? "true" : "false");
-    append_numbers(json, row, split);
-    text_append(json, "}");
+        json_object_set_new(way, row->settings[i].name, json_figure(row->settings[i].value));
+    json_object_set_new(way, "tuned", json_boolean(was_tuned(row)));
+    add_numbers(way, row, split);
+    return way;
 }
 
 void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText *text)
 {
-    char *json = text_format("{\"split\": \"%s\"", text->split->name);
-    append_numbers(&json, &rows[0], text->split);
-    for (size_t i = 1; i < count; i++) {
-        text_append(&json, i == 1 ? ", \"ways\": [" : ", ");
-        append_way(&json, &rows[i], text->split);
-    }
-    printf("%s%s}\n", json, count > 1 ? "]" : "");
-    free(json);
+    json_t *all = json_pack("{s:s}", "split", text->split->name);
+    add_numbers(all, &rows[0], text->split);
+    if (count > 1)
+        json_object_set_new(all, "ways", json_array());
+    for (size_t i = 1; i < count; i++)
+        json_array_append_new(json_object_get(all, "ways"), way_json(&rows[i], text->split));
+    json_print(stdout, all);
 }
 
 /* --- for compare --- */

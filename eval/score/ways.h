@@ -1,9 +1,26 @@
-/* Scores one split of a corpus in all ways that the options request. */
+/* Scores one split of a corpus in all ways that the options request: a row for each. */
 #ifndef LINNET_WAYS_H
 #define LINNET_WAYS_H
 
 #include "eval/score/options.h"
-#include "eval/score/rows.h"
+#include "models/score.h"
+#include "src/json.h"
+
+/* A setting of a way of scoring; the first one is named after the way. */
+typedef struct WaySetting {
+    const char *name;
+    double value;
+    bool found; /* tuned on the validation text */
+} WaySetting;
+
+enum { WAY_SETTINGS = 4 };
+
+typedef struct ScoreRow {
+    WaySetting settings[WAY_SETTINGS];
+    size_t setting_count; /* 0: the model alone */
+    Score score;
+    size_t window, stride, carried_streams;
+} ScoreRow;
 
 /* The model alone, with a temperature, with a cache, with dynamic evaluation. */
 enum { WAYS_MOST = 4 };
@@ -12,5 +29,24 @@ enum { WAYS_MOST = 4 };
  */
 size_t ways_score(ScoreRow rows[WAYS_MOST], const EvalOptions *options, const Model *model,
                   const Corpus *corpus, const CorpusSplit *split);
+
+/* The scored text, for printing. */
+typedef struct ScoredText {
+    const CorpusSplit *split;
+    bool is_validation;
+} ScoredText;
+
+/* "loss 4.4 nats per token, perplexity ..., ... bits per character"; the caller frees. */
+char *score_figures_text(double nats, const CorpusSplit *split);
+/* The same figures, the nats, and the size of the split. */
+json_t *score_json(double nats, const CorpusSplit *split);
+
+/* Print to stdout; the first row is the model alone. */
+void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text);
+void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText *text);
+
+/* Saves the rows with finite scores in the run directory. */
+void score_rows_note(const ScoreRow *rows, size_t count, const ScoredText *text,
+                     const char *run, size_t step);
 
 #endif

@@ -44,9 +44,8 @@ static const char *const pairs[][2] = {{"can", "not"}, {"gon", "na"}, {"wan", "n
 
 /* Words with more capitals than the first letter. */
 static const char *const spellings[] = {
-    "PhD", "Ph.D.", "II", "III", "IV", "VIII", "TV", "CEO", "S&P", "AT&T", "R&D", "IBM", "GM",
-    "GTE", "NBC", "CBS", "CNN", "NFL", "DNA", "GNP", "GDP", "OECD", "OPEC", "NATO", "NASA",
-    "UAL", "USX", "FBI", "CIA", "IRS", "UK", "EU", "US$", "C$", "A$",
+    "PhD", "Ph.D.", "II", "III", "IV", "VIII", "TV", "CEO", "DNA", "GNP", "GDP", "OECD", "OPEC",
+    "NATO", "NASA", "FBI", "CIA", "IRS", "UK", "EU", "US$", "C$", "A$",
     "S$", "HK$", "NT$", "NZ$",
 };
 
@@ -150,6 +149,16 @@ static void capitalise_initials(char *word)
         capitalise(word + 2 * i);
 }
 
+/* Short words around an ampersand are initials: "at&t", "s&p", "r&d". */
+static void capitalise_joined(char *word)
+{
+    enum { LONGEST = 5 };
+    const char *joint = strchr(word, '&');
+    bool joined = joint && joint > word && joint[1] && strlen(word) <= LONGEST;
+    for (char *c = word; joined && *c; c++)
+        capitalise(c);
+}
+
 /* Some corpora escape the slash of 1\/2. */
 static void remove_protection(char *word)
 {
@@ -168,6 +177,7 @@ static char *spell(const Detok *detok, const char *word)
     char *written = memory_copy_text(word);
     remove_protection(written);
     capitalise_initials(written);
+    capitalise_joined(written);
     bool is_month = IS_IN(word, unclear_months) && IS_IN(detok->previous, before_months);
     if (is_month || IS_IN(word, capitals) || IS_IN(detok->previous, titles))
         capitalise(written);

@@ -19,37 +19,23 @@
 
 /* --- where the history is --- */
 
-static bool make_folder(const char *path)
+/* NULL if there is no place for it. Missing directories are made for the user only. */
+static char *history_path(void)
 {
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
-/* Creates the parent directories of the path; returns NULL if that fails. */
-static char *make_way(const char *folder)
-{
-    char *path = file_join(folder, "linnet/history");
-    bool good = path[0] == '/';
-    for (char *stroke = path; good && (stroke = strchr(stroke + 1, '/'));) {
-        *stroke = '\0';
-        good = make_folder(path);
-        *stroke = '/';
-    }
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    bool has_state = state && *state == '/';
+    if (!has_state && (!home || *home != '/'))
+        return NULL;
+    char *path = has_state ? file_join(state, "linnet/history")
+                           : file_join(home, ".local/state/linnet/history");
+    Error error;
+    mode_t before = umask(S_IRWXG | S_IRWXO);
+    bool good = file_make_parents(path, &error);
+    umask(before);
     if (good)
         return path;
     free(path);
     return NULL;
-}
-
-static char *history_path(void)
-{
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    if (state && *state == '/')
-        return make_way(state);
-    if (!home || !*home)
-        return NULL;
-    char *folder = file_join(home, ".local/state"), *path = make_way(folder);
-    free(folder);
-    return path;
 }
 
 static void open_history(LineReader *reader)

@@ -146,16 +146,11 @@ static void write_texts(const LoadedModel *loaded, const TextOptions *options,
     const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
     if (!texts_encode(vocabulary, prompt, &beginning, &error))
         die_usage("%s", error.text);
-    texts_make(&texts, &loaded->model, vocabulary, options->count,
+    texts_make(&texts, &loaded->model, vocabulary, options,
                arrlenu(beginning) + options->length);
     if (options->show_probs)
         writer_print_legend(stdout, terminal_has_colour(STDOUT_FILENO));
-    for (size_t first = 0; first < options->count; first += texts.count) {
-        size_t left = options->count - first;
-        if (first > 0)
-            texts_print_between(options);
-        texts_begin(&texts, options, beginning, first, left < texts.count ? left : texts.count);
-    }
+    texts_begin(&texts, options, beginning, 0);
     texts_free(&texts);
     arrfree(beginning);
 }

@@ -148,7 +148,7 @@ static void print_help_line(const char *name, const char *argument, const char *
 
 static void show_help(Session *session)
 {
-    puts("A line is what a text begins with; an empty line lets it go on. Ctrl-C stops it.");
+    puts("A line is a prompt; an empty line continues the text. Ctrl-C stops it.");
     for (size_t i = 0; i < session->group.count; i++) {
         const Option *option = &session->group.options[i];
         print_help_line(option->name, option->type == OPTION_FLAG ? "on|off" : option->argument,
@@ -156,8 +156,8 @@ static void show_help(Session *session)
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         print_help_line(commands[i].name, "", commands[i].help);
-    puts("Settings may be shortened: /temp 1, /probs on. Without a value, numbers are told\n"
-         "and switches turned.");
+    puts("Names may be shortened: /temp 1, /probs on. Without a value, a number is printed\n"
+         "and a switch is toggled.");
 }
 
 static void obey(Session *session, char *line)
@@ -187,7 +187,6 @@ static void begin_texts(Session *session, const char *prompt)
 {
     Error error;
     int32_t *beginning = NULL;
-    size_t wanted = session->options->count;
     if (!texts_encode(session->vocabulary, prompt, &beginning, &error)) {
         print_warning("%s", error.text);
         arrfree(beginning);
@@ -195,18 +194,13 @@ static void begin_texts(Session *session, const char *prompt)
     }
     forget_texts(session);
     size_t positions = arrlenu(beginning) + session->options->length;
-    texts_make(&session->texts, session->model, session->vocabulary, wanted, positions);
+    texts_make(&session->texts, session->model, session->vocabulary, session->options,
+               positions);
     session->texts.stop = &stopped;
     session->has_texts = true;
     show_legend(session);
-    for (size_t made = 0; made < wanted && !stopped; made += session->texts.count) {
-        size_t left = wanted - made;
-        if (made > 0)
-            texts_print_between(session->options);
-        texts_begin(&session->texts, session->options, beginning, session->number + made,
-                    left < session->texts.count ? left : session->texts.count);
-    }
-    session->number += wanted;
+    texts_begin(&session->texts, session->options, beginning, session->number);
+    session->number += session->options->count;
     arrfree(beginning);
 }
 
@@ -224,7 +218,7 @@ static void answer(Session *session, char *line)
         begin_texts(session, NULL);
     } else {
         show_legend(session);
-        texts_go_on(&session->texts, session->options, session->texts.count);
+        texts_go_on(&session->texts, session->options);
     }
 }
 

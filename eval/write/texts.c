@@ -133,21 +133,16 @@ bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **id
 
 /* --- memory --- */
 
-void texts_make(Texts *texts, const Model *model, const Vocabulary *vocabulary, size_t count,
-                size_t positions)
+void texts_make(Texts *texts, const Model *model, const Vocabulary *vocabulary,
+                const TextOptions *options, size_t positions)
 {
     size_t most = MOST_BYTES / (generator_bytes(model) + positions * TOKEN_BYTES);
     most = most < 1 ? 1 : most > MOST_TEXTS ? MOST_TEXTS : most;
     *texts = (Texts){.vocabulary = vocabulary};
     /* Batches of equal size: the last may generate a few texts too many. */
-    texts->count = team_tiles(count, team_tiles(count, most));
-    const char *what = "the texts";
-    texts->last = memory_take(texts->count, sizeof *texts->last, what);
-    texts->probabilities = memory_take(texts->count, sizeof *texts->probabilities, what);
-    texts->writers = memory_take(texts->count, sizeof *texts->writers, what);
-    texts->kept = memory_take(texts->count, sizeof *texts->kept, what);
-    texts->kept_size = memory_take(texts->count, sizeof *texts->kept_size, what);
-    texts->streams = memory_take(texts->count, sizeof *texts->streams, what);
+    texts->count = team_tiles(options->count, team_tiles(options->count, most));
+    texts->last = memory_take(texts->count, sizeof *texts->last, "the texts");
+    texts->texts = memory_take(texts->count, sizeof *texts->texts, "the texts");
     generator_make(&texts->generator, model, texts->count);
 }
 
@@ -155,11 +150,7 @@ void texts_free(Texts *texts)
 {
     generator_free(&texts->generator);
     free(texts->last);
-    free(texts->probabilities);
-    free(texts->writers);
-    free(texts->kept);
-    free(texts->kept_size);
-    free(texts->streams);
+    free(texts->texts);
 }
 
 /* --- where they go --- */
@@ -184,38 +175,42 @@ static WriterStyle choose_style(const TextOptions *options)
 static void open_streams(Texts *texts, const TextOptions *options)
 {
     for (size_t i = 0; i < texts->count; i++) {
-        FILE *stream = stdout; /* at once */
-        if (i > 0 || options->columns)
-            stream = memory_text_open(&texts->kept[i], &texts->kept_size[i], "the texts");
-        texts->streams[i] = stream;
-        texts->writers[i].style = choose_style(options);
-        writer_direct(&texts->writers[i], texts->streams[i]);
+        OneText *text = &texts->texts[i];
+        text->stream = i == 0 && !options->columns
+                           ? stdout
+                           : memory_text_open(&text->kept, &text->kept_size, "the texts");
+        text->writer.style = choose_style(options);
+        writer_direct(&text->writer, text->stream);
     }
 }
 
-void texts_print_between(const TextOptions *options)
+/* Separates two texts, or two bands of columns. */
+static void print_between(const TextOptions *options)
 {
     puts(options->columns ? "" : "---");
 }
 
-static void close_streams(Texts *texts, const TextOptions *options, size_t wanted)
+static void close_streams(Texts *texts, const TextOptions *options)
 {
+    char **columns = memory_take(texts->count, sizeof *columns, "the texts");
     for (size_t i = 0; i < texts->count; i++) {
-        writer_pause(&texts->writers[i]);
-        if (texts->streams[i] != stdout)
-            memory_text_close(texts->streams[i], "the texts");
+        OneText *text = &texts->texts[i];
+        writer_pause(&text->writer);
+        if (text->stream == stdout)
+            continue;
+        memory_text_close(text->stream, "the texts");
+        columns[i] = text->kept;
+        if (!options->columns && i < texts->wanted) {
+            print_between(options);
+            fwrite(text->kept, 1, text->kept_size, stdout);
+        }
     }
     if (options->columns)
-        columns_print(stdout, texts->kept, wanted, texts->number + 1,
+        columns_print(stdout, columns, texts->wanted, texts->number + 1,
                       terminal_width(STDOUT_FILENO), choose_style(options).utf8);
-    for (size_t i = 0; i < texts->count; i++) {
-        if (!options->columns && i > 0 && i < wanted) {
-            texts_print_between(options);
-            fwrite(texts->kept[i], 1, texts->kept_size[i], stdout);
-        }
-        free(texts->kept[i]);
-        texts->kept[i] = NULL;
-    }
+    for (size_t i = 0; i < texts->count; i++)
+        free(columns[i]);
+    free(columns);
     flush();
 }
 
@@ -232,9 +227,9 @@ static void write_tokens(Texts *texts, const TextOptions *options)
         double probability = options->show_probs
                                  ? exp(-generator_loss(&texts->generator, i, texts->last[i]))
                                  : 1;
-        writer_token(&texts->writers[i], texts->last[i], probability);
+        writer_token(&texts->texts[i].writer, texts->last[i], probability);
     }
-    if (texts->streams[0] == stdout)
+    if (texts->texts[0].stream == stdout)
         flush();
 }
 
@@ -268,23 +263,34 @@ static void make_tokens(Texts *texts, const TextOptions *options)
     }
 }
 
-void texts_begin(Texts *texts, const TextOptions *options, const int32_t *beginning,
-                 size_t number, size_t wanted)
+void texts_go_on(Texts *texts, const TextOptions *options)
 {
-    texts->number = number;
+    open_streams(texts, options);
+    make_tokens(texts, options);
+    close_streams(texts, options);
+}
+
+static void begin_batch(Texts *texts, const TextOptions *options, const int32_t *beginning)
+{
     texts->picked = 0;
     for (size_t i = 0; i < texts->count; i++)
-        writer_begin(&texts->writers[i], texts->vocabulary, choose_style(options));
+        writer_begin(&texts->texts[i].writer, texts->vocabulary, choose_style(options));
     generator_restart(&texts->generator);
     open_streams(texts, options);
     read_beginning(texts, options, beginning);
     make_tokens(texts, options);
-    close_streams(texts, options, wanted);
+    close_streams(texts, options);
 }
 
-void texts_go_on(Texts *texts, const TextOptions *options, size_t wanted)
+void texts_begin(Texts *texts, const TextOptions *options, const int32_t *beginning,
+                 size_t number)
 {
-    open_streams(texts, options);
-    make_tokens(texts, options);
-    close_streams(texts, options, wanted);
+    for (size_t made = 0; made < options->count && !is_stopped(texts); made += texts->count) {
+        size_t left = options->count - made;
+        texts->number = number + made;
+        texts->wanted = left < texts->count ? left : texts->count;
+        if (made > 0)
+            print_between(options);
+        begin_batch(texts, options, beginning);
+    }
 }

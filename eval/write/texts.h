@@ -23,35 +23,39 @@ OptionGroup text_option_group(TextOptions *options);
 /* Checks the options against the model's tokenizer. */
 bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary, Error *error);
 
+/* One of them, and where it goes. */
+typedef struct OneText {
+    Writer writer;
+    FILE *stream; /* of kept, or for the first text usually standard output */
+    char *kept;   /* what is not printed yet */
+    size_t kept_size;
+} OneText;
+
 typedef struct Texts {
     Generator generator;
     const Vocabulary *vocabulary;
-    size_t count;
-    size_t number;         /* of the first text; each number gives another text */
-    size_t picked;         /* tokens generated of each */
-    int32_t *last;         /* (count) tokens not yet read by the model */
-    double *probabilities; /* (count) of these tokens */
-    Writer *writers;       /* (count) */
-    char **kept;           /* (count) text not printed yet; see streams */
-    size_t *kept_size;
-    FILE **streams; /* (count) they write to kept; the first usually to standard output */
+    size_t count;                      /* generated together */
+    size_t wanted;                     /* of these, the first ones are printed */
+    size_t number;                     /* of the first text; each number gives another text */
+    size_t picked;                     /* tokens generated of each */
+    int32_t *last;                     /* (count) tokens not yet read by the model */
+    OneText *texts;                    /* (count) */
     const volatile sig_atomic_t *stop; /* nonzero: stop generating; or NULL */
 } Texts;
 
-/* Allocates the texts, fewer than the count if memory is short; positions are the tokens that
- * each will have. */
-void texts_make(Texts *texts, const Model *model, const Vocabulary *vocabulary, size_t count,
-                size_t positions);
+/* Allocates the texts, fewer than options->count if memory is short; positions are the tokens
+ * that each will have. */
+void texts_make(Texts *texts, const Model *model, const Vocabulary *vocabulary,
+                const TextOptions *options, size_t positions);
 void texts_free(Texts *texts);
 
 /* Reads a beginning of at least one token, the first of which is not printed, and generates
- * options->length more; prints `wanted` of the texts. */
+ * options->length more; does so in batches until options->count texts are printed, from this
+ * number on. */
 void texts_begin(Texts *texts, const TextOptions *options, const int32_t *beginning,
-                 size_t number, size_t wanted);
-/* Generates as many more. */
-void texts_go_on(Texts *texts, const TextOptions *options, size_t wanted);
-/* The separator of two texts or two bands of columns. */
-void texts_print_between(const TextOptions *options);
+                 size_t number);
+/* Generates as many more tokens of the last batch. */
+void texts_go_on(Texts *texts, const TextOptions *options);
 
 /* The beginning of texts: a line end, then the prompt (or NULL). An stb_ds array. */
 bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **ids,

@@ -56,7 +56,7 @@ work=$folder/work
 rm -rf -- "$work"
 mkdir -p "$work"
 cd -- "$work"
-"$bin/toy" --tokens 20000 >toy.txt
+"$bin/toy" --length 20000 >toy.txt
 # Text that is hard to tokenize: unknown words, white space of all kinds, line ends, and words that
 # look like special tokens.
 # shellcheck disable=SC2059
@@ -76,14 +76,15 @@ train() {
     "$bin/train" --layers 2 --dim 32 --heads 4 --context 24 --batch 4 --lr 0.01 --warmup 5 \
         --quiet --run "$run" "$@" "$corpus"
 }
-usual='--steps 60 --attn softmax'
+# The shape of GPT-2.
+gpt2='--attn softmax --act gelu --no-qk-norm --head-bias no'
 cat odd.txt toy.txt >both.txt
 # shellcheck disable=SC2086
 {
-    train word toy.txt $usual --pos learned --min-count 3
-    train words both.txt $usual --pos learned
-    train char both.txt $usual --pos sinusoidal --tokens char --act relu --no-tied --ffn 48
-    train byte toy.txt $usual --pos none --tokens byte --act relu2
+    train word toy.txt --steps 60 $gpt2 --pos learned --min-count 3
+    train words both.txt --steps 60 $gpt2 --pos learned
+    train char both.txt --steps 60 $gpt2 --pos sinusoidal --tokens char --act relu --no-tied --ffn 48
+    train byte toy.txt --steps 60 $gpt2 --pos none --tokens byte --act relu2
 }
 train linear toy.txt --steps 20 --attn linear --head-bias yes
 
@@ -98,14 +99,15 @@ for run in word words char byte; do
     export_both "$run" odd.txt "$run-odd"
     export_both "$run" toy.txt "$run-toy"
 done
-"$bin/export" --plain --text linear linear-plain
+"$bin/export" --plain linear linear-plain
 
 # The Penn Treebank is not part of linnet; PTB_DIR names its directory.
 for ptb in "${PTB_DIR:-}" "$here/../../data" ''; do
     [ -z "$ptb" ] || [ ! -f "$ptb/ptb.train.txt" ] || break
 done
 if [ -n "$ptb" ]; then
-    train ptb "$ptb/ptb.txt" --steps 10 --attn softmax --pos learned
+    # shellcheck disable=SC2086
+    train ptb "$ptb/ptb.txt" --steps 10 $gpt2 --pos learned
     export_both ptb "$ptb/ptb.test.txt" ptb-test
 else
     skip 'the tokens of the Penn Treebank: set PTB_DIR'
