@@ -16,5 +16,12 @@ check 'bench attention compares kinds with softmax' prints '"ratio_to_softmax"'
 run "$bin/bench" decode --json --positions 3,9 --dim 32 --heads 2 --layers 1 --repeats 1
 check 'bench decode reports the size of the state' prints '"state_bytes"'
 refused 'bench refuses an unknown command' 2 "unknown command 'dance'" "$bin/bench" dance
+check 'the help of bench gemm lists only its own options' \
+    eval '"$bin/bench" gemm --help all >out && ! grep -q -e "--kinds" -e "--layers" out'
+run "$bin/bench" decode --csv --positions 3,9 --dim 32 --heads 2 --layers 1 --repeats 1
+check 'bench --csv prints a row for each measurement' \
+    eval "prints '^kind,position,tokens_per_second,' && lines out 3"
+refused 'bench refuses an option of another command' 2 "unknown option '--kinds'" \
+    "$bin/bench" decode --kinds softmax
 
 count_cases

@@ -72,12 +72,15 @@ refused 'compare refuses a foreign scores.csv' 1 'scores.csv:1: not the scores' 
 
 refused 'eval refuses a missing corpus' 1 'missing.txt' "$bin/eval" softmax missing.txt
 refused 'eval refuses a stride longer than the context' 2 '--stride 20' \
-    "$bin/eval" softmax text.txt --window 16 --stride 20
-refused 'eval refuses more positions than the model learned' 2 '--window 17' \
-    "$bin/eval" softmax text.txt --window 17
+    "$bin/eval" softmax text.txt --context 16 --stride 20
+refused 'eval refuses more positions than the model learned' 2 '--context 17' \
+    "$bin/eval" softmax text.txt --context 17
 refused 'eval explains that its arguments are swapped' 1 'the run comes first' \
     "$bin/eval" text.txt softmax
 refuses_wrong_runs eval text.txt
 reports_full_disk eval softmax text.txt
+
+refused 'eval names the new name of an option' 2 "linnet calls it '--context'" \
+    "$bin/eval" softmax text.txt --window 16
 
 count_cases

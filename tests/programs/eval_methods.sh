@@ -94,7 +94,7 @@ refused 'eval refuses --dynamic-lr with --tune-dynamic' 2 '--tune-dynamic search
 refused 'eval refuses --dynamic-segment without --dynamic' 2 \
     '--dynamic-segment only has an effect with --dynamic' \
     "$bin/eval" softmax text.txt --dynamic-segment 3
-refused 'eval refuses a segment longer than the window' 2 'longer than --window 16' \
+refused 'eval refuses a segment longer than the window' 2 'longer than --context 16' \
     "$bin/eval" softmax text.txt --dynamic --dynamic-segment 17
 
 # --- baselines ---
@@ -133,8 +133,8 @@ if [ -f "$top/data/ptb.train.txt" ]; then
 fi
 refused 'eval refuses --baseline with a run' 2 'exactly one corpus' \
     "$bin/eval" --baseline softmax text.txt
-refused 'eval refuses --baseline with --window' 2 '--window needs a model' \
-    "$bin/eval" --baseline text.txt --window 5
+refused 'eval refuses --baseline with --context' 2 '--context needs a model' \
+    "$bin/eval" --baseline text.txt --context 5
 refused 'eval refuses --order without --baseline' 2 '--order only has an effect with --baseline' \
     "$bin/eval" softmax text.txt --order 3
 refused 'eval --baseline refuses a missing corpus' 1 'missing.txt' \

@@ -27,10 +27,10 @@ refused 'export refuses to start without a directory' 2 'a new directory are nee
 status=$?
 check 'a full disk ends an export' eval "exits 1 && says 'safetensors: cannot write'"
 check 'an export that fails leaves nothing' eval '! ls | grep -q none'
-works 'export --plain takes any model' "$bin/export" --plain --text linear plain
+works 'export --plain takes any model' "$bin/export" --plain linear plain
 run cat plain/settings.json
 check 'export --plain writes settings as JSON' eval 'exits 0 && is_json'
-run "$bin/export" --text byte bytes
+run "$bin/export" --plain byte bytes
 check 'export of a byte model writes 256 vocabulary lines' lines bytes/vocabulary.txt 256
 
 count_cases

@@ -30,10 +30,10 @@ check 'the page of inspect loads no other files' \
 check 'inspect --svg writes a picture' [ "$(grep -c '<svg class="map"' maps.svg)" -eq 2 ]
 run "$bin/inspect" --text 'the cuckoo sings' softmax
 check 'inspect reports unknown tokens' says '1 unknown token'
-run "$bin/inspect" --tokens 3 --text "$(make_text 5 1 | tr '\n' ' ')" softmax
+run "$bin/inspect" --last 3 --text "$(make_text 5 1 | tr '\n' ' ')" softmax
 check 'inspect keeps the end of a text beyond the context length' says 'the last 16 are read'
-check 'inspect --tokens shows the last tokens' says 'the last 3 of 16'
-check 'inspect --tokens sums up earlier tokens in one column' prints '(earlier)'
+check 'inspect --last shows the last tokens' says 'the last 3 of 16'
+check 'inspect --last sums up earlier tokens in one column' prints '(earlier)'
 refused 'inspect refuses a layer that the model lacks' 2 'this model has 1' \
     "$bin/inspect" --text the --layer 2 softmax
 refused 'inspect refuses an empty text' 2 'the text is empty' "$bin/inspect" softmax

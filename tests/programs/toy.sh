@@ -4,11 +4,11 @@
 
 explains_itself toy
 
-works 'toy prints a text' "$bin/toy" --tokens 50
+works 'toy prints a text' "$bin/toy" --length 50
 cp out first
-run "$bin/toy" --tokens 50
+run "$bin/toy" --length 50
 check 'toy prints the same text each time' same out first
-run "$bin/toy" --tokens 50 --seed 2
+run "$bin/toy" --length 50 --seed 2
 check 'toy prints another text for another seed' differ out first
 works 'toy prints its entropy' "$bin/toy" --entropy
 
