@@ -27,7 +27,9 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, golden_suite());
     srunner_add_suite(runner, team_suite());
     srunner_add_suite(runner, scoring_suite());
-#ifndef LINNET_DOUBLE
+#ifdef LINNET_DOUBLE
+    srunner_add_suite(runner, attention_gradients_suite());
+#else
     srunner_add_suite(runner, core_suite());
     srunner_add_suite(runner, file_suite());
     srunner_add_suite(runner, options_suite());

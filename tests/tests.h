@@ -5,6 +5,7 @@
 #include <check.h>
 
 Suite *attention_suite(void);
+Suite *attention_gradients_suite(void);
 Suite *decay_suite(void);
 Suite *panel_suite(void);
 Suite *mixer_layers_suite(void);
