@@ -15,7 +15,6 @@ int main(int argc, char **argv)
            0); /* seconds per test; the default of 4 is too short on a busy machine */
     SRunner *runner = srunner_create(attention_suite());
     srunner_add_suite(runner, decay_suite());
-    srunner_add_suite(runner, panel_suite());
     srunner_add_suite(runner, mixer_layers_suite());
     srunner_add_suite(runner, model_suite());
     srunner_add_suite(runner, tricks_suite());

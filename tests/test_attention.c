@@ -406,12 +406,13 @@ END_TEST
 Suite *attention_suite(void)
 {
     Suite *suite = suite_create("attention");
-    TCase *tests = tcase_create("every kind");
+    TCase *formula = tcase_create("formula"), *tests = tcase_create("every kind");
     int kinds = 0;
     while (attention_find((size_t)kinds))
         kinds++;
     tcase_set_timeout(tests, 120); /* for each kind and test */
-    tcase_add_loop_test(tests, forward_is_the_formula, 0, kinds);
+    tcase_set_timeout(formula, 120);
+    tcase_add_loop_test(formula, forward_is_the_formula, 0, kinds);
     tcase_add_loop_test(tests, the_future_cannot_change_the_past, 0, kinds);
     tcase_add_loop_test(tests, a_head_writes_all_of_its_own_memory_and_no_other, 0, kinds);
     tcase_add_loop_test(tests, decoding_steps_equal_forward, 0, kinds);
@@ -419,6 +420,7 @@ Suite *attention_suite(void)
     tcase_add_loop_test(tests, finite_states_are_small, 0, kinds);
     tcase_add_loop_test(tests, normalised_weights_sum_to_one, 0, kinds);
     tcase_add_loop_test(tests, extreme_inputs_stay_finite, 0, kinds);
+    suite_add_tcase(suite, formula);
     suite_add_tcase(suite, tests);
     return suite;
 }
