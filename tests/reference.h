@@ -10,7 +10,7 @@ typedef struct ReferenceHead {
     size_t length, width; /* T positions, D features */
     size_t index;         /* of the head in its layer */
     const AttentionOptions *options;
-    bool rotary;          /* RoPE, for kinds that rotate themselves; see AttentionKind */
+    bool rotary;          /* RoPE encodes positions */
     double **q, **k, **v; /* (T, D) */
     double **gates;       /* (T, gates) what a linear layer computed for each position */
     double *own;          /* the head's own parameters */
