@@ -24,7 +24,7 @@ names_what_exists() {
             grep -v -e 'NAME' -e '^bin/' -e '^build/' -e '^runs/' | while read -r name; do
             case $name in
             */ | */*.* | *.[ch] | *.sh) is_there "$name" || echo "  no file $name" ;;
-            *[!A-Za-z0-9_]*) ;;
+            _* | *[!A-Za-z0-9_]*) ;;
             *_*) is_named "$name" || echo "  nothing is called $name" ;;
             esac
         done
@@ -40,7 +40,7 @@ names_what_exists() {
     [ ! -s "$work/missing" ]
 }
 
-for document in models/README.md CONTRIBUTING.md; do
+for document in models/README.md CONTRIBUTING.md tests/README.md; do
     check "$document names what exists" names_what_exists "$document"
 done
 
