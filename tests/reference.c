@@ -64,8 +64,10 @@ static void normalise(double *y, const double *x, size_t width)
 static void softmax_row(double *y, const double *x, size_t width)
 {
     double sum = 0;
-    for (size_t c = 0; c < width; c++)
-        sum += y[c] = exp(x[c]);
+    for (size_t c = 0; c < width; c++) {
+        y[c] = exp(x[c]);
+        sum += y[c];
+    }
     scale(y, 1 / sum, y, width);
 }
 
@@ -276,8 +278,10 @@ static double **pseudoinverse(double **a, size_t n)
     double **z = reference_matrix(n, n), largest = 0;
     for (size_t j = 0; j < n; j++) {
         double column = 0;
-        for (size_t i = 0; i < n; i++)
-            column += z[j][i] = a[i][j];
+        for (size_t i = 0; i < n; i++) {
+            z[j][i] = a[i][j];
+            column += a[i][j];
+        }
         largest = fmax(largest, column);
     }
     for (size_t i = 0; i < n; i++)
