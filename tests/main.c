@@ -15,7 +15,6 @@ int main(int argc, char **argv)
     setenv("CK_DEFAULT_TIMEOUT", "60", 0);
     SRunner *runner = srunner_create(attention_suite());
     srunner_add_suite(runner, decay_suite());
-    srunner_add_suite(runner, panel_suite());
     srunner_add_suite(runner, mixer_layers_suite());
     srunner_add_suite(runner, model_suite());
     srunner_add_suite(runner, tricks_suite());
@@ -27,7 +26,9 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, golden_suite());
     srunner_add_suite(runner, team_suite());
     srunner_add_suite(runner, scoring_suite());
-#ifndef LINNET_DOUBLE
+#ifdef LINNET_DOUBLE
+    srunner_add_suite(runner, attention_gradients_suite());
+#else
     srunner_add_suite(runner, core_suite());
     srunner_add_suite(runner, file_suite());
     srunner_add_suite(runner, options_suite());

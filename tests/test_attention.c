@@ -1,427 +1,125 @@
-/* Tests of all attention kinds, for every row of the table: gradients, causality, decoding.
- *
- * A case is one head, interleaved in memory with others as in a model. All memory that is not
- * the head's own holds NaN, so reading it, or not writing an output, shows in the results. */
-#include "src/attention/attention.h"
+/* Tests of every attention kind in the table: its formula, causality, decoding, extreme inputs.
+ * test_attention_gradients.c tests gradients. */
 #include "src/layers/rotary.h"
 #include "src/memory.h"
-#include "src/random.h"
-#include "src/vector.h"
+#include "tests/attention_case.h"
+#include "tests/reference.h"
 #include "tests/tests.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { HEADS = 2, INDEX = 1, GUARD = 64 };
-static const real guard_value = 54321;
+/* --- the formula --- */
 
-typedef enum Buffer {
-    QKV,
-    GATES,
-    OWN,
-    OUT,
-    DOUT,
-    SAVED,
-    SCRATCH,
-    STEP_SCRATCH,
-    START, /* the carried state */
-    STATE,
-    DQKV,
-    DGATES,
-    DOWN,
-    BUFFERS
-} Buffer;
-
-typedef struct Case {
-    const AttentionKind *kind;
-    AttentionHead head, decoder;
-    size_t gates, own;
-    bool carries;
-    real *at[BUFFERS];
-    size_t count[BUFFERS];
-    real *angles; /* (T, D) */
-} Case;
-
-static const AttentionOptions small_options = {.window = 5,
-                                               .period = 4,
-                                               .summary = 1,
-                                               .segment = 4,
-                                               .rank = 2,
-                                               .features = 8,
-                                               .hashes = 2,
-                                               .buckets = 4,
-                                               .near = 3,
-                                               .tau = 0.95,
-                                               .sink = true};
-
-/* --- memory --- */
-
-static void soil(Case *c, Buffer buffer)
+static double **copy_rows(const real *x, size_t rows, size_t width, size_t stride)
 {
-    for (size_t i = 0; i < c->count[buffer]; i++)
-        c->at[buffer][i] = (real)NAN;
+    double **copy = reference_matrix(rows, width);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < width; j++)
+            copy[i][j] = (double)x[i * stride + j];
+    return copy;
 }
 
-static void take(Case *c, Buffer buffer, size_t count)
-{
-    c->at[buffer] = memory_take(count + GUARD, sizeof(real), "a test");
-    c->count[buffer] = count;
-    soil(c, buffer);
-    for (size_t i = 0; i < GUARD; i++)
-        c->at[buffer][count + i] = guard_value;
-}
-
-static void check_guards(const Case *c)
-{
-    for (size_t b = 0; b < BUFFERS; b++)
-        for (size_t i = 0; i < GUARD; i++)
-            ck_assert_msg(c->at[b][c->count[b] + i] == guard_value,
-                          "%s T %zu D %zu: wrote behind buffer %zu", c->kind->name,
-                          c->head.length, c->head.width, b);
-}
-
-/* Sizes are measured before the angles are set. */
-static void take_all(Case *c)
-{
-    const AttentionKind *kind = c->kind;
-    size_t length = c->head.length;
-    AttentionHead head = c->head, decoder = c->decoder;
-    head.rotary = decoder.rotary = NULL;
-    take(c, QKV, length * c->head.stride);
-    take(c, GATES, length * c->head.gates_stride);
-    take(c, OWN, c->own);
-    take(c, OUT, length * c->head.out_stride);
-    take(c, DOUT, length * c->head.out_stride);
-    take(c, SAVED, kind->saved_reals(&head));
-    take(c, SCRATCH, kind->scratch_reals(&head));
-    take(c, STEP_SCRATCH, kind->scratch_reals(&decoder));
-    take(c, START, kind->state_reals(&decoder));
-    take(c, STATE, kind->state_reals(&decoder));
-    take(c, DQKV, length * c->head.stride);
-    take(c, DGATES, length * c->head.gates_stride);
-    take(c, DOWN, c->own);
-}
-
-/* The head's columns in rows that all heads share; in QKV, those of q, k or v. */
-static real *columns(const Case *c, Buffer buffer, size_t which)
-{
-    size_t width = buffer == GATES || buffer == DGATES ? c->gates : c->head.width;
-    return c->at[buffer] + (which * HEADS + INDEX) * width;
-}
-
-static void draw_columns(Case *c, Buffer buffer, size_t which, size_t stride, size_t width,
-                         RandomKey key)
-{
-    real *x = columns(c, buffer, which);
-    for (size_t t = 0; t < c->head.length; t++)
-        for (size_t i = 0; i < width; i++)
-            x[t * stride + i] = (real)random_normal(key, t * width + i);
-}
-
-static void draw_inputs(Case *c, uint64_t seed)
+static double **formula_of(const Case *c, bool rotary)
 {
     const AttentionHead *head = &c->head;
-    RandomKey key = random_key(seed, RANDOM_TEST, head->length * 100 + head->width);
-    for (size_t which = 0; which < 3; which++)
-        draw_columns(c, QKV, which, head->stride, head->width, random_subkey(key, which));
-    draw_columns(c, DOUT, 0, head->out_stride, head->width, random_subkey(key, 3));
-    draw_columns(c, GATES, 0, head->gates_stride, c->gates, random_subkey(key, 4));
-    if (!c->gates || !c->kind->start_gates)
-        return;
-    real *bias = memory_take(c->gates, sizeof *bias, "a test");
-    c->kind->start_gates(bias, head, random_subkey(key, 5));
-    for (size_t t = 0; t < head->length; t++)
-        vector_add_scaled(columns(c, GATES, 0) + t * head->gates_stride, bias, 1, c->gates);
-    free(bias);
+    size_t length = head->length, width = head->width;
+    ReferenceHead plain = {.length = length,
+                           .width = width,
+                           .index = head->index,
+                           .options = head->options,
+                           .rotary = rotary,
+                           .out = reference_matrix(length, width)};
+    double **const own = copy_rows(c->at[OWN], 1, c->own, c->own);
+    plain.q = copy_rows(case_columns(c, QKV, 0), length, width, head->stride);
+    plain.k = copy_rows(case_columns(c, QKV, 1), length, width, head->stride);
+    plain.v = copy_rows(case_columns(c, QKV, 2), length, width, head->stride);
+    plain.gates = copy_rows(case_columns(c, GATES, 0), length, c->gates, head->gates_stride);
+    plain.own = own[0];
+    ck_assert_msg(reference_run(c->kind->name, &plain), "%s has no formula in %s",
+                  c->kind->name, "tests/reference.c");
+    free(own), free(plain.q), free(plain.k), free(plain.v), free(plain.gates);
+    return plain.out;
 }
 
-static void draw_own(Case *c)
+static void scale_columns(const Case *c, Buffer buffer, size_t which, double factor)
 {
-    RandomKey key = random_key(4, RANDOM_TEST, 0);
-    if (c->own)
-        c->kind->start_own(c->at[OWN], &c->head, key);
-    for (size_t i = 0; i < c->own && !c->kind->own_is_drawn; i++)
-        c->at[OWN][i] += (real)(0.2 * random_normal(random_subkey(key, 1), i));
+    bool gates = buffer == GATES;
+    size_t stride = gates ? c->head.gates_stride : c->head.stride;
+    for (size_t t = 0; t < c->head.length; t++)
+        for (size_t i = 0; i < (gates ? c->gates : c->head.width); i++)
+            case_columns(c, buffer, which)[t * stride + i] *= (real)factor;
 }
 
-/* --- cases --- */
-
-/* The arguments of a kind's functions, for the rows from `row` on. */
-static AttentionData case_data(const Case *c, size_t row)
+/* What models/pass_mixer.c does for kinds that do not rotate themselves. */
+static void rotate_inputs(const Case *c)
 {
-    size_t in = row * c->head.stride, out = row * c->head.out_stride;
-    AttentionData data = {.q = columns(c, QKV, 0) + in,
-                          .k = columns(c, QKV, 1) + in,
-                          .v = columns(c, QKV, 2) + in,
-                          .out = columns(c, OUT, 0) + out,
-                          .saved = c->at[SAVED],
-                          .scratch = c->at[SCRATCH]};
-    if (c->gates)
-        data.gates = columns(c, GATES, 0) + row * c->head.gates_stride;
-    if (c->own)
-        data.own = c->at[OWN];
-    if (c->carries)
-        data.carry = c->at[STATE];
-    return data;
+    size_t width = c->head.width;
+    for (size_t t = 0; t < c->head.length; t++)
+        for (size_t which = 0; which < 2; which++)
+            rotary_turn(case_columns(c, QKV, which) + t * c->head.stride, c->angles + t * width,
+                        width, false);
 }
 
-static void start_state(Case *c)
+static void compare_with_formula(const Case *c, double **expected)
 {
-    memcpy(c->at[STATE], c->at[START], c->count[STATE] * sizeof(real));
+    double near = sizeof(real) == sizeof(double) ? 1e-11 : 3e-5, most = 1;
+    for (size_t t = 0; t < c->head.length; t++)
+        for (size_t i = 0; i < c->head.width; i++)
+            most = fmax(most, fabs(expected[t][i]));
+    for (size_t t = 0; t < c->head.length; t++)
+        for (size_t i = 0; i < c->head.width; i++) {
+            double is = (double)case_columns(c, OUT, 0)[t * c->head.out_stride + i];
+            ck_assert_msg(fabs(is - expected[t][i]) <= near * most,
+                          "%s T %zu D %zu head %zu: out[%zu][%zu] is %.12g, the formula says "
+                          "%.12g",
+                          c->kind->name, c->head.length, c->head.width, c->head.index, t, i, is,
+                          expected[t][i]);
+        }
 }
 
-/* Runs the rows [from, end) of a sequence, after the earlier ones. */
-static void forward_part(Case *c, size_t from, size_t end)
+/* A larger spread reaches the limits that some kinds put on their inputs. */
+static void check_formula(const AttentionKind *kind, Variant variant, double spread)
 {
-    AttentionData data = case_data(c, from);
-    AttentionHead head = c->head;
-    head.length = end - from;
-    head.position += from;
-    if (head.rotary)
-        head.rotary += from * head.width;
-    c->kind->forward(&data, &head);
+    bool rotary = variant.rotary, rotates = rotary && !kind->turns_itself;
+    variant.rotary = rotary && kind->turns_itself;
+    Case c = case_make(kind, variant);
+    scale_columns(&c, QKV, 0, spread);
+    scale_columns(&c, QKV, 1, spread);
+    scale_columns(&c, GATES, 0, spread * spread);
+    if (case_is_quick(&c)) {
+        double **expected = formula_of(&c, rotary);
+        if (rotates)
+            rotate_inputs(&c);
+        case_forward(&c);
+        compare_with_formula(&c, expected);
+        free(expected);
+    }
+    case_free(&c);
 }
 
-static void case_forward(Case *c)
+START_TEST(forward_is_the_formula)
 {
-    if (c->carries)
-        start_state(c);
-    forward_part(c, 0, c->head.length);
-}
-
-/* Parameter gradients accumulate: they start at 1. */
-static void case_backward(Case *c)
-{
-    AttentionData data = case_data(c, 0);
-    data.dout = columns(c, DOUT, 0);
-    data.dq = columns(c, DQKV, 0);
-    data.dk = columns(c, DQKV, 1);
-    data.dv = columns(c, DQKV, 2);
-    if (c->gates)
-        data.dgates = columns(c, DGATES, 0);
-    if (c->own && !c->kind->own_is_drawn)
-        data.down = c->at[DOWN];
-    for (size_t i = 0; i < c->own; i++)
-        c->at[DOWN][i] = 1;
-    soil(c, SCRATCH);
-    c->kind->backward(&data, &c->head);
-}
-
-/* The state after a sequence of the same length, or zeros. */
-static void make_start(Case *c)
-{
-    vector_zero(c->at[START], c->count[START]);
-    if (!c->carries)
-        return;
-    draw_inputs(c, 6);
-    case_forward(c);
-    c->head.position = c->head.length;
-    memcpy(c->at[START], c->at[STATE], c->count[START] * sizeof(real));
-    soil(c, OUT);
-    soil(c, SAVED);
-    soil(c, SCRATCH);
-}
-
-typedef struct Variant {
-    bool rotary, dropout, carries;
-} Variant;
-
-static Case case_make(const AttentionKind *kind, size_t length, size_t width, Variant variant)
-{
-    Case c = {.kind = kind, .carries = variant.carries};
-    c.angles = memory_take(length * width, sizeof(real), "a test");
-    for (size_t t = 0; t < length; t++)
-        rotary_row(c.angles + t * width, t, width);
-    AttentionSizes sizes = {
-        .batch = 1,
-        .length = length,
-        .heads = HEADS,
-        .width = width,
-        .options = &small_options,
-        .rotary = variant.rotary ? c.angles : NULL,
-        .carries = variant.carries,
-        .dropout = {random_key(7, RANDOM_TEST, 0), variant.dropout ? (real)0.3 : 0}};
-    c.head = attention_head(kind, &sizes, INDEX);
-    c.decoder = c.head;
-    if (kind->finite_state)
-        c.decoder.length = (size_t)1 << 40; /* the state must not grow with it */
-    c.gates = kind->gates ? kind->gates(&c.head) : 0;
-    c.own = kind->own_reals ? kind->own_reals(&c.head) : 0;
-    take_all(&c);
-    draw_own(&c);
-    make_start(&c);
-    draw_inputs(&c, 3);
-    return c;
-}
-
-static void case_free(Case *c)
-{
-    check_guards(c);
-    for (size_t b = 0; b < BUFFERS; b++)
-        free(c->at[b]);
-    free(c->angles);
-}
-
-/* Sizes that find mistakes: one of everything, odd ones, a chunk and its neighbours, several
- * blocks. */
-static const struct {
-    size_t length, width;
-} sizes[] = {{1, 1},  {1, 4},  {2, 3},   {7, 6},   {23, 5},
-             {64, 2}, {65, 4}, {40, 16}, {131, 4}, {777, 2}};
-
-/* Options for short sequences make long ones very slow; so do sanitizers. */
-#ifdef __SANITIZE_ADDRESS__
-static const double MOST_FLOP = 3e4;
-#else
-static const double MOST_FLOP = 1e8;
-#endif
-
-static void for_every_variant(const AttentionKind *kind, size_t length, size_t width,
-                              void (*test)(Case *c))
-{
-    bool turns = kind->turns_itself && !kind->no_rotary && width % 2 == 0;
-    bool carries = kind->finite_state && kind->carry != CARRY_NEVER;
-    for (int rotary = 0; rotary <= turns; rotary++)
-        for (int dropout = 0; dropout <= kind->has_weights; dropout++)
-            for (int carry = 0; carry <= carries; carry++) {
-                Case c = case_make(kind, length, width, (Variant){rotary, dropout, carry});
-                if (kind->flop(&c.head) < MOST_FLOP)
-                    test(&c);
-                case_free(&c);
+    static const struct {
+        size_t length, width;
+    } shapes[] = {{1, 1}, {2, 3}, {31, 4}, {64, 6}, {65, 16}, {131, 5}, {80, 40}, {600, 2}};
+    const AttentionKind *kind = attention_find((size_t)_i);
+    size_t sets = kind->uses ? OPTION_SETS : 1;
+    for (size_t s = 0; s < sets * (sizeof shapes / sizeof *shapes); s++) {
+        Variant variant = {.length = shapes[s / sets].length,
+                           .width = shapes[s / sets].width,
+                           .options = &case_options[s % sets]};
+        bool turns = !kind->no_rotary && variant.width % 2 == 0;
+        for (int rotary = 0; rotary <= turns; rotary++)
+            for (int index = 0; index < HEADS; index++) {
+                variant.rotary = rotary;
+                variant.index = (size_t)index;
+                check_formula(kind, variant, index == rotary ? 1 : 6);
             }
-}
-
-/* Calls the test for every size, with and without angles, dropout and a carried state, if the
- * kind supports them. */
-static void for_every_case(int index, void (*test)(Case *c))
-{
-    const AttentionKind *kind = attention_find((size_t)index);
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-        for_every_variant(kind, sizes[s].length, sizes[s].width, test);
-}
-
-/* --- gradients --- */
-
-#ifdef LINNET_DOUBLE
-/* A loss whose gradient with respect to the output is dout. */
-static double case_loss(Case *c)
-{
-    case_forward(c);
-    double loss = 0;
-    for (size_t t = 0; t < c->head.length; t++)
-        loss += vector_dot(columns(c, OUT, 0) + t * c->head.out_stride,
-                           columns(c, DOUT, 0) + t * c->head.out_stride, c->head.width);
-    return loss;
-}
-
-/* An input of the kind. */
-typedef struct Variable {
-    const char *name;
-    real *at, *origin; /* in place, and a contiguous copy */
-    const real *gradient;
-    real base; /* the initial value of an accumulated gradient */
-    size_t rows, columns, stride;
-} Variable;
-
-enum { MOST_VARIABLES = 5 };
-
-static size_t variables_of(const Case *c, Variable *list)
-{
-    const AttentionHead *head = &c->head;
-    static const char *const names[] = {"q", "k", "v"};
-    size_t count = 0;
-    for (size_t which = 0; which < 3; which++)
-        list[count++] = (Variable){.name = names[which],
-                                   .at = columns(c, QKV, which),
-                                   .gradient = columns(c, DQKV, which),
-                                   .rows = head->length,
-                                   .columns = head->width,
-                                   .stride = head->stride};
-    if (c->gates)
-        list[count++] = (Variable){.name = "gates",
-                                   .at = columns(c, GATES, 0),
-                                   .gradient = columns(c, DGATES, 0),
-                                   .rows = head->length,
-                                   .columns = c->gates,
-                                   .stride = head->gates_stride};
-    if (c->own && !c->kind->own_is_drawn)
-        list[count++] = (Variable){.name = "own",
-                                   .at = c->at[OWN],
-                                   .gradient = c->at[DOWN],
-                                   .base = 1,
-                                   .rows = 1,
-                                   .columns = c->own,
-                                   .stride = c->own};
-    return count;
-}
-
-#define ALL SIZE_MAX
-
-/* The direction of a difference: one element, or all in random directions. */
-static double direction(size_t element, size_t one)
-{
-    return one == ALL ? random_normal(random_key(8, RANDOM_TEST, 0), element) : element == one;
-}
-
-static size_t place(const Variable *x, size_t element)
-{
-    return element / x->columns * x->stride + element % x->columns;
-}
-
-static double loss_at(Case *c, const Variable *x, size_t one, double distance)
-{
-    for (size_t i = 0; i < x->rows * x->columns; i++)
-        x->at[place(x, i)] = x->origin[i] + distance * direction(i, one);
-    return case_loss(c);
-}
-
-/* If a step crosses a kink or changes a hash, a shorter one decides. */
-static void check_slope(Case *c, const Variable *x, size_t one)
-{
-    double analytic = 0, numeric = 0, relative = one == ALL ? 1e-6 : 1e-5;
-    bool agree = false;
-    for (size_t i = 0; i < x->rows * x->columns; i++)
-        if (direction(i, one) != 0)
-            analytic += (x->gradient[place(x, i)] - x->base) * direction(i, one);
-    for (double step = 1e-5; step > 5e-8 && !agree; step /= 10) {
-        numeric = (loss_at(c, x, one, step) - loss_at(c, x, one, -step)) / (2 * step);
-        agree = fabs(analytic - numeric) <= 1e-6 + relative * fabs(numeric);
     }
-    loss_at(c, x, one, 0);
-    ck_assert_msg(agree,
-                  "%s T %zu D %zu angles %d dropout %g carry %d: d%s, element %zd (-1: all) of "
-                  "(%zu, %zu), is %.9g, should be %.9g",
-                  c->kind->name, c->head.length, c->head.width, c->head.rotary != NULL,
-                  c->head.dropout.rate, c->carries, x->name, (ssize_t)one, x->rows, x->columns,
-                  analytic, numeric);
-}
-
-/* Short sequences: each element; long ones: some elements, and a random direction. */
-static void check_gradients(Case *c)
-{
-    Variable list[MOST_VARIABLES];
-    size_t count = variables_of(c, list), length = c->head.length;
-    case_forward(c);
-    case_backward(c);
-    size_t stride = length > 200 ? 97 : length > 30 ? 13 : 1;
-    for (Variable *x = list; x < list + count; x++) {
-        size_t elements = x->rows * x->columns, row = stride * x->columns;
-        x->origin = memory_take(elements, sizeof(real), "a test");
-        for (size_t i = 0; i < elements; i++)
-            x->origin[i] = x->at[place(x, i)];
-        check_slope(c, x, ALL);
-        for (size_t i = 0; i < elements; i++)
-            if (x->rows > 1 ? i % row < x->columns : i % stride == 0)
-                check_slope(c, x, i);
-        free(x->origin);
-    }
-}
-
-START_TEST(gradients_agree_with_central_differences)
-{
-    for_every_case(_i, check_gradients);
 }
 END_TEST
-#endif
 
 /* --- causality --- */
 
@@ -440,8 +138,8 @@ static void check_causality(Case *c)
     real *before = memory_take(length * row, sizeof(real), "a test");
     memcpy(before, c->at[OUT], length * row * sizeof(real));
     for (size_t which = 0; which < 3; which++)
-        change_rows(columns(c, QKV, which), head->width, head->stride, from, length);
-    change_rows(columns(c, GATES, 0), c->gates, head->gates_stride, from, length);
+        change_rows(case_columns(c, QKV, which), head->width, head->stride, from, length);
+    change_rows(case_columns(c, GATES, 0), c->gates, head->gates_stride, from, length);
     case_forward(c);
     ck_assert_msg(memcmp(before, c->at[OUT], from * row * sizeof(real)) == 0,
                   "%s T %zu: the past changed with the future", c->kind->name, length);
@@ -454,7 +152,7 @@ static void check_causality(Case *c)
 
 START_TEST(the_future_cannot_change_the_past)
 {
-    for_every_case(_i, check_causality);
+    case_for_every(_i, check_causality);
 }
 END_TEST
 
@@ -463,7 +161,7 @@ static void check_columns(const Case *c, Buffer buffer, size_t parts, size_t wid
 {
     size_t all = parts * HEADS * width;
     for (size_t i = 0; i < c->head.length * all; i++) {
-        bool own = i / width % HEADS == INDEX, number = isfinite(c->at[buffer][i]);
+        bool own = i / width % HEADS == c->head.index, number = isfinite(c->at[buffer][i]);
         ck_assert_msg(own == number, "%s T %zu D %zu: row %zu, column %zu of buffer %d is %g",
                       c->kind->name, c->head.length, c->head.width, i / all, i % all,
                       (int)buffer, (double)c->at[buffer][i]);
@@ -478,7 +176,7 @@ static void check_whole(const Case *c)
         check_columns(c, DGATES, 1, c->gates);
     for (size_t i = 0; i < c->own; i++)
         ck_assert(isfinite(c->at[DOWN][i]));
-    check_guards(c);
+    case_check_guards(c);
 }
 
 static void check_neighbours(Case *c)
@@ -490,7 +188,7 @@ static void check_neighbours(Case *c)
 
 START_TEST(a_head_writes_all_of_its_own_memory_and_no_other)
 {
-    for_every_case(_i, check_neighbours);
+    case_for_every(_i, check_neighbours);
 }
 END_TEST
 
@@ -541,13 +239,13 @@ static void check_steps(Case *c)
     if (c->head.dropout.rate > 0)
         return; /* decoding has no dropout */
     case_forward(c);
-    start_state(c);
-    compare_steps(c, 0, c->carries ? c->head.length : 0, columns(c, OUT, 0));
+    case_start_state(c);
+    compare_steps(c, 0, c->carries ? c->head.length : 0, case_columns(c, OUT, 0));
 }
 
 START_TEST(decoding_steps_equal_forward)
 {
-    for_every_case(_i, check_steps);
+    case_for_every(_i, check_steps);
 }
 END_TEST
 
@@ -555,13 +253,13 @@ END_TEST
 static void forward_parts(Case *c, size_t from, size_t each)
 {
     for (size_t length = c->head.length; from < length; from += each)
-        forward_part(c, from, length - from < each ? length : from + each);
+        case_forward_part(c, from, length - from < each ? length : from + each);
 }
 
 static void compare_rows(const Case *c, const real *expected, double near, const char *what)
 {
     for (size_t t = 0; t < c->head.length; t++)
-        compare_row(c, columns(c, OUT, 0) + t * c->head.out_stride,
+        compare_row(c, case_columns(c, OUT, 0) + t * c->head.out_stride,
                     expected + t * c->head.out_stride, t, near, what);
 }
 
@@ -573,10 +271,10 @@ static void check_parts(Case *c, size_t from, size_t each)
     real *middle = memory_take(c->count[STATE], sizeof(real), "a test");
     case_forward(c);
     memcpy(whole, c->at[OUT], count * sizeof(real));
-    real *expected = whole + (columns(c, OUT, 0) - c->at[OUT]);
+    real *expected = whole + (case_columns(c, OUT, 0) - c->at[OUT]);
     double near = tolerance(c, expected);
-    start_state(c);
-    forward_part(c, 0, from);
+    case_start_state(c);
+    case_forward_part(c, 0, from);
     memcpy(middle, c->at[STATE], c->count[STATE] * sizeof(real));
     forward_parts(c, from, each);
     compare_rows(c, expected, near, "in parts");
@@ -601,14 +299,14 @@ static void check_carry(Case *c)
 
 START_TEST(parts_with_a_carried_state_equal_the_whole)
 {
-    for_every_case(_i, check_carry);
+    case_for_every(_i, check_carry);
 }
 END_TEST
 
 START_TEST(finite_states_are_small)
 {
     const AttentionKind *kind = attention_find((size_t)_i);
-    Case c = case_make(kind, 1, 64, (Variant){false, false, false});
+    Case c = case_make(kind, (Variant){.length = 1, .width = 64, .options = case_options});
     if (kind->finite_state)
         ck_assert_uint_lt(c.count[STATE] + c.count[STEP_SCRATCH], 1 << 21);
     case_free(&c);
@@ -627,10 +325,10 @@ static void check_weights(Case *c)
     for (size_t t = 0; t < head->length; t++)
         for (size_t i = 0; i < head->width; i++)
             for (size_t which = 0; which < 2; which++) {
-                real *x = columns(c, QKV, which) + t * head->stride + i;
+                real *x = case_columns(c, QKV, which) + t * head->stride + i;
                 *x = (real)fabs((double)*x) + (real)0.5;
             }
-    real *v = columns(c, QKV, 2), *out = columns(c, OUT, 0);
+    real *v = case_columns(c, QKV, 2), *out = case_columns(c, OUT, 0);
     case_forward(c);
     compare_row(c, out, v, 0, 1e-3, "instead of its value;");
     for (size_t t = 0; t < head->length; t++)
@@ -643,7 +341,7 @@ static void check_weights(Case *c)
 
 START_TEST(normalised_weights_sum_to_one)
 {
-    for_every_case(_i, check_weights);
+    case_for_every(_i, check_weights);
 }
 END_TEST
 
@@ -655,7 +353,7 @@ static void check_shares(const Case *c)
     double least = c->kind->has_weights ? 1 : 0;
     for (size_t t = 0; c->kind->normalised && t < c->head.length; t++)
         for (size_t i = 0; i < c->head.width; i++) {
-            double share = (double)columns(c, OUT, 0)[t * c->head.out_stride + i];
+            double share = (double)case_columns(c, OUT, 0)[t * c->head.out_stride + i];
             ck_assert_msg(share >= least - 1e-3 && share <= 1 + 1e-3,
                           "%s: the weights sum to %g", c->kind->name, share);
         }
@@ -665,12 +363,12 @@ static void check_shares(const Case *c)
 static void draw_extremes(Case *c, double q_factor, double k_factor, double gate)
 {
     const AttentionHead *head = &c->head;
-    draw_inputs(c, 5);
+    case_draw(c, 5);
     for (size_t t = 0; t < head->length; t++) {
-        real *q = columns(c, QKV, 0) + t * head->stride;
-        real *k = columns(c, QKV, 1) + t * head->stride;
-        real *v = columns(c, QKV, 2) + t * head->stride;
-        real *gates = columns(c, GATES, 0) + t * head->gates_stride;
+        real *q = case_columns(c, QKV, 0) + t * head->stride;
+        real *k = case_columns(c, QKV, 1) + t * head->stride;
+        real *v = case_columns(c, QKV, 2) + t * head->stride;
+        real *gates = case_columns(c, GATES, 0) + t * head->gates_stride;
         for (size_t i = 0; i < head->width; i++) {
             q[i] *= (real)q_factor;
             k[i] *= (real)k_factor;
@@ -701,21 +399,20 @@ static void check_stress(Case *c)
 
 START_TEST(extreme_inputs_stay_finite)
 {
-    for_every_case(_i, check_stress);
+    case_for_every(_i, check_stress);
 }
 END_TEST
 
 Suite *attention_suite(void)
 {
     Suite *suite = suite_create("attention");
-    TCase *tests = tcase_create("every kind");
+    TCase *formula = tcase_create("formula"), *tests = tcase_create("every kind");
     int kinds = 0;
     while (attention_find((size_t)kinds))
         kinds++;
     tcase_set_timeout(tests, 120); /* for each kind and test */
-#ifdef LINNET_DOUBLE
-    tcase_add_loop_test(tests, gradients_agree_with_central_differences, 0, kinds);
-#endif
+    tcase_set_timeout(formula, 120);
+    tcase_add_loop_test(formula, forward_is_the_formula, 0, kinds);
     tcase_add_loop_test(tests, the_future_cannot_change_the_past, 0, kinds);
     tcase_add_loop_test(tests, a_head_writes_all_of_its_own_memory_and_no_other, 0, kinds);
     tcase_add_loop_test(tests, decoding_steps_equal_forward, 0, kinds);
@@ -723,6 +420,7 @@ Suite *attention_suite(void)
     tcase_add_loop_test(tests, finite_states_are_small, 0, kinds);
     tcase_add_loop_test(tests, normalised_weights_sum_to_one, 0, kinds);
     tcase_add_loop_test(tests, extreme_inputs_stay_finite, 0, kinds);
+    suite_add_tcase(suite, formula);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -3,6 +3,7 @@
 #include "models/score.h"
 #include "src/random.h"
 #include "src/vector.h"
+#include "tests/rig.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 
@@ -48,42 +49,7 @@ static void for_every_carrier(void (*test)(ModelConfig config))
     ck_assert(any);
 }
 
-/* --- a model and a pass over it --- */
-
-typedef struct Rig {
-    SmallModel model;
-    Pass pass;
-    Arena arena;
-    Params gradients;
-    real *gradient_base;
-    int32_t inputs[ROWS * TEXT], targets[ROWS * TEXT];
-    int32_t buffer[2 * ROWS * TEXT];
-} Rig;
-
-static void rig_make(Rig *rig, ModelConfig config, size_t batch, PassUse use)
-{
-    *rig = (Rig){0};
-    small_model_make(&rig->model, config, 0.3);
-    const Model *model = &rig->model.model;
-    pass_make(&rig->pass, model, batch, config.context, use);
-    rig->gradients.h = memory_take(config.layers, sizeof *rig->gradients.h, "a test");
-    for (int measured = 0; measured < 2; measured++) {
-        rig->gradient_base = arena_reals(&rig->arena, model->table.total);
-        pass_layout(&rig->pass, &rig->arena);
-        if (!measured)
-            arena_allocate(&rig->arena, "a test");
-    }
-    params_bind(&rig->gradients, &model->config, rig->gradient_base);
-    pass_prepare(&rig->pass);
-}
-
-static void rig_free(Rig *rig)
-{
-    pass_free(&rig->pass);
-    free(rig->gradients.h);
-    arena_free(&rig->arena);
-    small_model_free(&rig->model);
-}
+/* --- a model reads --- */
 
 /* The next window of each row's text. */
 static double train_on(Rig *rig, size_t window, Params *gradients)
@@ -102,12 +68,12 @@ static double train_on(Rig *rig, size_t window, Params *gradients)
 static double score(ModelConfig config, size_t count)
 {
     Rig rig;
-    int32_t ids[TEXT];
+    int32_t ids[TEXT], buffer[2 * TEXT];
     for (size_t i = 0; i < TEXT; i++)
         ids[i] = text_token(i);
-    rig_make(&rig, config, 1, PASS_EVALUATE);
-    Score first = score_text(&rig.pass, ids, count, PRIME, config.context, rig.buffer);
-    Score again = score_text(&rig.pass, ids, count, PRIME, config.context, rig.buffer);
+    rig_make_for(&rig, config, 1, 0.3, PASS_EVALUATE);
+    Score first = score_text(&rig.pass, ids, count, PRIME, config.context, buffer);
+    Score again = score_text(&rig.pass, ids, count, PRIME, config.context, buffer);
     ck_assert(first.nats == again.nats); /* each text starts from a zero state */
     rig_free(&rig);
     return first.nats;
@@ -142,8 +108,8 @@ END_TEST
 static void check_recomputing(ModelConfig config)
 {
     Rig kept, again;
-    rig_make(&kept, config, ROWS, PASS_TRAIN);
-    rig_make(&again, config, ROWS, PASS_RECOMPUTE);
+    rig_make(&kept, config, ROWS, 0.3);
+    rig_make_for(&again, config, ROWS, 0.3, PASS_RECOMPUTE);
     for (size_t window = 0; window < 4; window++)
         ck_assert(train_on(&kept, window, &kept.gradients) ==
                   train_on(&again, window, &again.gradients));
@@ -152,7 +118,7 @@ static void check_recomputing(ModelConfig config)
     ck_assert_mem_eq(kept.pass.states, again.pass.states,
                      kept.pass.states_reals * sizeof(real));
     ck_assert_mem_eq(kept.gradient_base, again.gradient_base,
-                     kept.model.model.table.total * sizeof(real));
+                     kept.model.table.total * sizeof(real));
     rig_free(&kept);
     rig_free(&again);
 }
@@ -177,13 +143,13 @@ static void check_gradients(ModelConfig config)
     enum { EVERY = 5 };
     const double step = 3e-6;
     Rig rig;
-    rig_make(&rig, config, ROWS, PASS_TRAIN);
-    const ParamTable *table = &rig.model.model.table;
-    real *weights = rig.model.model.base;
+    rig_make(&rig, config, ROWS, 0.3);
+    const ParamTable *table = &rig.model.table;
+    real *weights = rig.model.base;
     real *states = memory_take(rig.pass.states_reals, sizeof *states, "a test");
     real *base = memory_take(table->total, sizeof *base, "a test");
     Params elsewhere = {.h = memory_take(config.layers, sizeof *elsewhere.h, "a test")};
-    params_bind(&elsewhere, &rig.model.model.config, base);
+    params_bind(&elsewhere, &rig.model.config, base);
     train_on(&rig, 0, &elsewhere);
     memcpy(states, rig.pass.states, rig.pass.states_reals * sizeof *states);
     loss_from(&rig, states, &rig.gradients);

@@ -7,8 +7,8 @@
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 Suite *attention_suite(void);
+Suite *attention_gradients_suite(void);
 Suite *decay_suite(void);
-Suite *panel_suite(void);
 Suite *mixer_layers_suite(void);
 Suite *model_suite(void);
 Suite *tricks_suite(void);
