@@ -58,8 +58,8 @@ static void lone_run(Lone *l)
     AttentionData data = {.q = l->q, .k = l->k, .v = l->v, .out = l->out};
     data.gates = l->gate_count ? l->gates : NULL;
     data.own = kind->own_reals ? l->own : NULL;
-    data.saved = memory_take(kind->saved_reals(&l->head), sizeof(real), "a test");
-    data.scratch = memory_take(kind->scratch_reals(&l->head), sizeof(real), "a test");
+    data.saved = memory_take(kind->memory(&l->head).saved, sizeof(real), "a test");
+    data.scratch = memory_take(kind->memory(&l->head).scratch, sizeof(real), "a test");
     kind->forward(&data, &l->head);
     free(data.saved);
     free(data.scratch);

@@ -55,8 +55,8 @@ static Lone lone_make(const char *name, const AttentionOptions *options, size_t 
     l.data = (AttentionData){.q = l.q, .k = l.k, .v = l.v, .own = own ? l.own : NULL};
     l.data.dout = dout;
     l.data.out = take(count);
-    l.data.saved = take(l.head.kind->saved_reals(&l.head));
-    l.data.scratch = take(l.head.kind->scratch_reals(&l.head));
+    l.data.saved = take(l.head.kind->memory(&l.head).saved);
+    l.data.scratch = take(l.head.kind->memory(&l.head).scratch);
     l.data.dq = take(count), l.data.dk = take(count), l.data.dv = take(count);
     l.data.down = own ? take(own) : NULL;
     return l;

@@ -21,6 +21,32 @@ AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *si
     return head;
 }
 
+real attention_scale(const AttentionHead *head)
+{
+    return 1 / (real)sqrt((double)head->width);
+}
+
+AttentionData attention_rows(const AttentionData *data, size_t first, const AttentionHead *head)
+{
+    AttentionData rows = *data;
+    size_t in = first * head->stride, out = first * head->out_stride;
+    rows.q += in;
+    rows.k += in;
+    rows.v += in;
+    rows.out += out;
+    if (data->gates)
+        rows.gates += first * head->gates_stride;
+    if (!data->dq)
+        return rows;
+    rows.dq += in;
+    rows.dk += in;
+    rows.dv += in;
+    rows.dout += out;
+    if (data->dgates)
+        rows.dgates += first * head->gates_stride;
+    return rows;
+}
+
 size_t attention_gates(const AttentionKind *kind, const AttentionSizes *sizes)
 {
     return attention_head(kind, sizes, 0).gates_stride;
@@ -55,11 +81,12 @@ typedef struct Job {
 static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes)
 {
     AttentionHead head = attention_head(kind, sizes, 0);
+    AttentionMemory memory = kind->memory(&head);
     return (Job){.kind = kind,
                  .sizes = sizes,
-                 .saved_each = padded(kind->saved_reals(&head)),
-                 .scratch_each = padded(kind->scratch_reals(&head)),
-                 .state_each = padded(kind->state_reals(&head)),
+                 .saved_each = padded(memory.saved),
+                 .scratch_each = padded(memory.scratch),
+                 .state_each = padded(memory.state),
                  .own_each = own_reals(&head),
                  .gates_each = head.gates_stride / sizes->heads};
 }

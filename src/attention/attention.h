@@ -66,6 +66,12 @@ typedef enum AttentionCarry {
     CARRY_WHOLLY
 } AttentionCarry;
 
+/* Sizes in reals, per head and sequence: what forward saves for backward; scratch of any of the
+ * functions; the decoding state for up to `length` positions. */
+typedef struct AttentionMemory {
+    size_t saved, scratch, state;
+} AttentionMemory;
+
 struct AttentionKind {
     const char *name, *help;
     const char *cost;     /* per token, such as "D^2" or "T D" */
@@ -79,11 +85,7 @@ struct AttentionKind {
     AttentionCarry carry;
     bool wants_convolution, wants_norm, wants_gate; /* by default */
 
-    /* Sizes in reals, per head and sequence: what forward saves for backward; scratch of any of
-     * the functions; the decoding state for up to `length` positions. */
-    size_t (*saved_reals)(const AttentionHead *head);
-    size_t (*scratch_reals)(const AttentionHead *head);
-    size_t (*state_reals)(const AttentionHead *head);
+    AttentionMemory (*memory)(const AttentionHead *head); /* of any head */
 
     /* Gates: numbers per position and head that a linear layer computes, with a bottleneck of
      * gate_rank unless that is 0. start_gates sets its initial biases. */
@@ -106,7 +108,9 @@ struct AttentionKind {
     void (*step)(const AttentionData *data, real *state, size_t position,
                  const AttentionHead *head);
 
-    const void *detail; /* describes the kind to the engine it uses */
+    /* These describe the kind to the engine it uses. */
+    const struct Recurrence *recurrence;
+    const void *detail;
 };
 
 /* clang-format off */
@@ -120,6 +124,12 @@ extern const AttentionKind
 
 const AttentionKind *attention_find(size_t index); /* NULL after the last */
 const char *attention_name(size_t index);
+
+/* 1 / sqrt(D), the factor of scores. */
+real attention_scale(const AttentionHead *head);
+/* The rows of the tensors from a position on. */
+AttentionData attention_rows(const AttentionData *data, size_t first,
+                             const AttentionHead *head);
 
 /* All heads of all sequences, in parallel on the thread team. */
 typedef struct AttentionSizes {

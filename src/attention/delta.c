@@ -20,7 +20,6 @@ const AttentionKind attention_delta = {
     .name = "delta",
     .help = "DeltaNet: the delta rule replaces the value stored under a key instead of adding",
     .wants_convolution = true,
-    .gates = decay_one_gate,
 };
 
 /* --- gated --- */
@@ -47,12 +46,6 @@ static void logarithms_backward(real *dg, const real *raw, const real *own, real
         dg[i] *= -a * vector_sigmoid(raw[i]);
     }
     down[0] += sum;
-}
-
-static size_t two_gates(const AttentionHead *head)
-{
-    (void)head;
-    return 2;
 }
 
 /* Beta starts at one half; step sizes are log-uniform. */
@@ -85,7 +78,6 @@ const AttentionKind attention_gated_delta = {
     .knows_positions = true,
     .wants_convolution = true,
     .wants_gate = true,
-    .gates = two_gates,
     .start_gates = start_gates,
     .own_reals = one_parameter,
     .start_own = start_own,

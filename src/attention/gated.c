@@ -32,5 +32,4 @@ const AttentionKind attention_gated = {
     .help = "gated linear attention with one data-dependent decay per position",
     .knows_positions = true,
     .wants_gate = true,
-    .gates = decay_one_gate,
 };

@@ -88,7 +88,7 @@ typedef struct Memory {
 static Memory take_memory(Arena *arena, const AttentionHead *head)
 {
     size_t text = head->length * head->width, entries = panel_entries(head) * head->width;
-    (void)arena_reals(arena, panel_scratch_reals(head));
+    (void)arena_reals(arena, panel_memory(head).scratch);
     Memory m = {.q = arena_reals(arena, text)};
     m.k = arena_reals(arena, text);
     m.entry_k = arena_reals(arena, entries);
@@ -99,11 +99,13 @@ static Memory take_memory(Arena *arena, const AttentionHead *head)
     return m;
 }
 
-static size_t scratch_reals(const AttentionHead *head)
+static AttentionMemory memory(const AttentionHead *head)
 {
     Arena arena = {0};
+    AttentionMemory memory = panel_memory(head);
     take_memory(&arena, head);
-    return arena_used_reals(&arena);
+    memory.scratch = arena_used_reals(&arena);
+    return memory;
 }
 
 static Memory memory_of(const AttentionData *data, const AttentionHead *head)
@@ -270,9 +272,7 @@ const AttentionKind attention_linformer = {
     .uses = "segment rank",
     .has_weights = true,
     .turns_itself = true,
-    .saved_reals = panel_saved_reals,
-    .scratch_reals = scratch_reals,
-    .state_reals = panel_state_reals,
+    .memory = memory,
     .own_reals = matrices_reals,
     .start_own = start_matrices,
     .flop = flop,
@@ -290,9 +290,7 @@ const AttentionKind attention_pooled = {
     .has_weights = true,
     .normalised = true,
     .turns_itself = true,
-    .saved_reals = panel_saved_reals,
-    .scratch_reals = scratch_reals,
-    .state_reals = panel_state_reals,
+    .memory = memory,
     .flop = flop,
     .forward = forward,
     .backward = backward,

@@ -40,12 +40,6 @@ static size_t tile_rows(const AttentionHead *head)
     return segment < TILE ? segment : TILE;
 }
 
-/* Forward saves every query's lse, and what the landmarks need. */
-static size_t saved_reals(const AttentionHead *head)
-{
-    return head->length + landmarks_saved_reals(head);
-}
-
 static real *landmarks_in(const AttentionData *data, const AttentionHead *head)
 {
     return data->saved + head->length;
@@ -101,19 +95,16 @@ static Decoding take_decoding(Arena *state, Arena *scratch, const AttentionHead 
     return d;
 }
 
-static size_t state_reals(const AttentionHead *head)
-{
-    Arena state = {0}, scratch = {0};
-    take_decoding(&state, &scratch, head);
-    return arena_used_reals(&state);
-}
-
-static size_t scratch_reals(const AttentionHead *head)
+/* Forward saves every query's lse, and what the landmarks need. */
+static AttentionMemory memory(const AttentionHead *head)
 {
     Arena whole = {0}, state = {0}, step = {0};
     take_work(&whole, &whole, head);
     take_decoding(&state, &step, head);
-    return arena_used_reals(whole.used > step.used ? &whole : &step);
+    return (AttentionMemory){
+        .saved = head->length + landmarks_saved_reals(head),
+        .scratch = arena_used_reals(whole.used > step.used ? &whole : &step),
+        .state = arena_used_reals(&state)};
 }
 
 /* --- a tile of a segment --- */
@@ -138,17 +129,12 @@ static size_t seen_by(const Tile *tile, size_t row)
     return tile->b + tile->first + row + 1;
 }
 
-static real score_scale(const AttentionHead *head)
-{
-    return 1 / (real)sqrt((double)head->width);
-}
-
 /* The scores of a tile's queries, which start at q. */
 static void tile_scores(const Work *w, const real *q, const Tile *tile)
 {
     size_t width = w->head->width;
     /* S = Q K^T / sqrt(D) */
-    gemm(tile->rows, tile->keys, width, score_scale(w->head), plain(q, width),
+    gemm(tile->rows, tile->keys, width, attention_scale(w->head), plain(q, width),
          transposed(w->keys, width), GEMM_SET, w->p, tile->keys);
     real bias = (real)log((double)landmarks_segment(w->head));
     for (size_t i = 0; i < tile->rows; i++)
@@ -178,7 +164,7 @@ static void attend_backward(const AttentionData *data, const Work *w, const Tile
     size_t width = w->head->width, stride = w->head->out_stride;
     size_t keys = tile->keys, rows = tile->rows, at = tile->position * stride;
     const real *q = w->q + tile->first * width, *lse = data->saved + tile->position;
-    real scale = score_scale(w->head);
+    real scale = attention_scale(w->head);
     Factor dout = plain(data->dout + at, stride);
     tile_scores(w, q, tile);
     /* dP = dO V^T */
@@ -354,9 +340,7 @@ const AttentionKind attention_nystrom = {
     .uses = "segment",
     .turns_itself = true,
     .carry = CARRY_NEVER,
-    .saved_reals = saved_reals,
-    .scratch_reals = scratch_reals,
-    .state_reals = state_reals,
+    .memory = memory,
     .flop = flop,
     .forward = forward,
     .backward = backward,

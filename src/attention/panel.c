@@ -20,7 +20,7 @@
  *
  *   db = - sum over i of exp(b - lse_i) do_i . o_i
  */
-#include "src/attention/panel_reach.h"
+#include "src/attention/panel.h"
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
 #include "src/gemm.h"
@@ -42,16 +42,14 @@ static size_t tile_rows(const AttentionHead *head)
     return head->length < most ? head->length : most;
 }
 
-size_t panel_saved_reals(const AttentionHead *head)
-{
-    return head->length; /* lse */
-}
-
-size_t panel_scratch_reals(const AttentionHead *head)
+/* Forward saves the lse. */
+AttentionMemory panel_memory(const AttentionHead *head)
 {
     size_t panels = tile_rows(head) * (2 * STRIDE + 1);
     size_t step = panel_kept(head) + panel_entries(head);
-    return panels > step ? panels : step;
+    return (AttentionMemory){.saved = head->length,
+                             .scratch = panels > step ? panels : step,
+                             .state = panel_state_reals(head)};
 }
 
 /* One set of keys, with their values and, unless NULL, gradients. */
@@ -215,7 +213,7 @@ static void scores(const Panel *panel)
 {
     const Work *work = panel->work;
     const Keys *of = panel->of;
-    gemm(panel->rows, panel->keys, work->head->width, panel_scale(work->head),
+    gemm(panel->rows, panel->keys, work->head->width, attention_scale(work->head),
          plain(work->q + panel->query * work->q_stride, work->q_stride),
          transposed(of->k + panel->key * of->k_stride, of->k_stride), GEMM_SET, work->p,
          STRIDE);
@@ -328,7 +326,7 @@ static void products_backward(const Panel *panel)
     const AttentionHead *head = work->head;
     const Keys *of = panel->of;
     size_t width = head->width, out_stride = head->out_stride, key = panel->key * of->stride;
-    real scale = panel_scale(head);
+    real scale = attention_scale(head);
     /* dQ += dS K / sqrt(D) */
     gemm(panel->rows, width, panel->keys, scale, plain(work->dp, STRIDE),
          plain(of->k + panel->key * of->k_stride, of->k_stride),

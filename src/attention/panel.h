@@ -34,13 +34,21 @@ typedef struct PanelSource {
     real *entry_dk, *entry_dv; /* written whole by backward */
 } PanelSource;
 
+/* --- which keys a query sees --- */
+
+PanelReach panel_reach(const AttentionHead *head);
+/* The first position of the sequence that the query sees. */
+size_t panel_first_seen(const PanelReach *reach, size_t query);
+size_t panel_entries_seen(const PanelReach *reach, size_t query);
 /* Entries that the last query sees. */
 size_t panel_entries(const AttentionHead *head);
+/* How many positions the farthest-seeing query sees, itself included. */
+size_t panel_kept(const AttentionHead *head);
 
-size_t panel_saved_reals(const AttentionHead *head);
-/* The engine uses this much of data->scratch, from its start. */
-size_t panel_scratch_reals(const AttentionHead *head);
-size_t panel_state_reals(const AttentionHead *head);
+/* --- the engine --- */
+
+/* The engine uses this much of data->saved and data->scratch, from their start. */
+AttentionMemory panel_memory(const AttentionHead *head);
 /* Floating-point operations of the pairs, counted one by one. */
 double panel_flop(const AttentionHead *head);
 
@@ -62,6 +70,7 @@ typedef struct PanelState {
     real *entry_k, *entry_v;
 } PanelState;
 
+size_t panel_state_reals(const AttentionHead *head);
 PanelState panel_state(real *state, const AttentionHead *head);
 void panel_step(const AttentionData *data, real *state, size_t position,
                 const AttentionHead *head);

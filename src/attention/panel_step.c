@@ -1,5 +1,5 @@
 /* Decoding with softmax attention: one query against the keys and values kept so far. */
-#include "src/attention/panel_reach.h"
+#include "src/attention/panel.h"
 #include "src/memory.h"
 #include "src/vector.h"
 
@@ -48,7 +48,7 @@ void panel_step(const AttentionData *data, real *state, size_t position,
            first = panel_first_seen(&reach, position);
     size_t own = position + 1 - first, entries = panel_entries_seen(&reach, position);
     size_t at = own == rows ? 0 : first % rows * width;
-    real *p = data->scratch, scale = panel_scale(head);
+    real *p = data->scratch, scale = attention_scale(head);
     memcpy(s.keys + position % rows * width, data->k, width * sizeof(real));
     memcpy(s.values + position % rows * width, data->v, width * sizeof(real));
     for (size_t j = 0; j < own; j++)

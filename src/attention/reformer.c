@@ -55,13 +55,6 @@ static Saved take_saved(Arena *arena, const AttentionHead *head)
     return saved;
 }
 
-static size_t saved_reals(const AttentionHead *head)
-{
-    Arena arena = {0};
-    take_saved(&arena, head);
-    return arena_used_reals(&arena);
-}
-
 static Saved saved_of(real *saved, const AttentionHead *head)
 {
     Arena arena = arena_over(saved);
@@ -141,12 +134,31 @@ static Sight take_sight(Arena *arena, const AttentionHead *head)
     return s;
 }
 
-static size_t scratch_reals(const AttentionHead *head)
+/* Decoding keeps keys and values of all positions. */
+typedef struct State {
+    real *keys, *values; /* (T, D), keys with 1 / sqrt(D) in them */
+    BucketChains chains;
+} State;
+
+static State take_state(Arena *arena, const AttentionHead *head)
 {
-    Arena whole = {0}, step = {0};
+    State s = {.keys = arena_reals(arena, head->length * head->width)};
+    s.values = arena_reals(arena, head->length * head->width);
+    s.chains = buckets_take_chains(arena, head);
+    return s;
+}
+
+static AttentionMemory memory(const AttentionHead *head)
+{
+    Arena saved = {0}, whole = {0}, step = {0}, state = {0};
+    take_saved(&saved, head);
     take_scratch(&whole, head);
     take_sight(&step, head);
-    return arena_used_reals(whole.used > step.used ? &whole : &step);
+    take_state(&state, head);
+    return (AttentionMemory){
+        .saved = arena_used_reals(&saved),
+        .scratch = arena_used_reals(whole.used > step.used ? &whole : &step),
+        .state = arena_used_reals(&state)};
 }
 
 /* --- buckets --- */
@@ -383,27 +395,6 @@ static void backward(const AttentionData *data, const AttentionHead *head)
 
 /* --- decoding --- */
 
-/* Decoding keeps keys and values of all positions. */
-typedef struct State {
-    real *keys, *values; /* (T, D), keys with 1 / sqrt(D) in them */
-    BucketChains chains;
-} State;
-
-static State take_state(Arena *arena, const AttentionHead *head)
-{
-    State s = {.keys = arena_reals(arena, head->length * head->width)};
-    s.values = arena_reals(arena, head->length * head->width);
-    s.chains = buckets_take_chains(arena, head);
-    return s;
-}
-
-static size_t state_reals(const AttentionHead *head)
-{
-    Arena arena = {0};
-    take_state(&arena, head);
-    return arena_used_reals(&arena);
-}
-
 static void step(const AttentionData *data, real *state, size_t position,
                  const AttentionHead *head)
 {
@@ -446,9 +437,7 @@ const AttentionKind attention_reformer = {
     .normalised = true,
     .turns_itself = true,
     .carry = CARRY_NEVER,
-    .saved_reals = saved_reals,
-    .scratch_reals = scratch_reals,
-    .state_reals = state_reals,
+    .memory = memory,
     .own_reals = buckets_own_reals,
     .start_own = buckets_start_own,
     .own_is_drawn = true,

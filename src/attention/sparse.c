@@ -54,17 +54,14 @@ static AttentionHead text_head(const AttentionHead *head, size_t first)
     return text;
 }
 
-static size_t strided_scratch_reals(const AttentionHead *head)
+static AttentionMemory strided_memory(const AttentionHead *head)
 {
-    AttentionHead near = with_index(head, 0), far = text_head(head, 0);
-    size_t a = panel_scratch_reals(&near), b = panel_scratch_reals(&far);
-    return a > b ? a : b;
-}
-
-static size_t strided_state_reals(const AttentionHead *head)
-{
-    AttentionHead longest = text_head(head, 0);
-    return texts(head) * panel_state_reals(&longest);
+    AttentionHead near = with_index(head, 0), longest = text_head(head, 0);
+    AttentionMemory memory = panel_memory(&near), far = panel_memory(&longest);
+    if (memory.scratch < far.scratch)
+        memory.scratch = far.scratch;
+    memory.state = texts(head) * far.state;
+    return memory;
 }
 
 /* Calls work for every such sequence; their saved lse lie one after another. */
@@ -74,19 +71,8 @@ static void for_texts(const AttentionData *data, const AttentionHead *head,
     real *saved = data->saved;
     for (size_t first = 0; first < texts(head); first++) {
         AttentionHead text = text_head(head, first);
-        AttentionData part = *data;
-        size_t in = first * head->stride, out = first * head->out_stride;
-        part.q += in;
-        part.k += in;
-        part.v += in;
-        part.out += out;
+        AttentionData part = attention_rows(data, first, head);
         part.saved = saved;
-        if (data->dq) {
-            part.dq += in;
-            part.dk += in;
-            part.dv += in;
-            part.dout += out;
-        }
         work(&part, &text);
         saved += text.length;
     }
@@ -141,9 +127,7 @@ const AttentionKind attention_strided = {
     .uses = "period",
     .has_weights = true,
     .normalised = true,
-    .saved_reals = panel_saved_reals,
-    .scratch_reals = strided_scratch_reals,
-    .state_reals = strided_state_reals,
+    .memory = strided_memory,
     .flop = strided_flop,
     .forward = strided_forward,
     .backward = strided_backward,
@@ -176,23 +160,19 @@ static size_t position_of(size_t entry, const AttentionHead *head)
     return entry / count * period + period - count + entry % count;
 }
 
-static size_t fixed_scratch_reals(const AttentionHead *head)
+static AttentionMemory fixed_memory(const AttentionHead *head)
 {
     AttentionHead far = with_index(head, 1);
-    return panel_scratch_reals(&far) + 4 * panel_entries(&far) * head->width;
-}
-
-static size_t fixed_state_reals(const AttentionHead *head)
-{
-    AttentionHead far = with_index(head, 1);
-    return panel_state_reals(&far);
+    AttentionMemory memory = panel_memory(&far);
+    memory.scratch += 4 * panel_entries(&far) * head->width;
+    return memory;
 }
 
 /* Entries and their gradients lie after the engine's scratch. */
 static PanelSource gather(const AttentionData *data, const AttentionHead *head)
 {
     size_t width = head->width, entries = panel_entries(head), stride = head->stride;
-    real *k = data->scratch + panel_scratch_reals(head), *v = k + entries * width;
+    real *k = data->scratch + panel_memory(head).scratch, *v = k + entries * width;
     for (size_t i = 0; i < entries; i++) {
         size_t at = position_of(i, head) * stride;
         memcpy(k + i * width, data->k + at, width * sizeof(real));
@@ -253,9 +233,7 @@ const AttentionKind attention_fixed = {
     .uses = "period summary",
     .has_weights = true,
     .normalised = true,
-    .saved_reals = panel_saved_reals,
-    .scratch_reals = fixed_scratch_reals,
-    .state_reals = fixed_state_reals,
+    .memory = fixed_memory,
     .flop = fixed_flop,
     .forward = fixed_forward,
     .backward = fixed_backward,

@@ -41,38 +41,30 @@ static size_t first_features(const AttentionHead *head)
     return padded(head->width + 1);
 }
 
-static real slope_root(const FeatureRows *rows)
+static real slope_root(const AttentionHead *head)
 {
-    return (real)sqrt(rows->head->options->tau);
+    return (real)sqrt(head->options->tau);
 }
 
-static void first_forward(const FeatureRows *rows)
+static void first_row(real *restrict y, const real *restrict x, real slope, size_t width)
 {
-    size_t width = rows->head->width, features = first_features(rows->head);
-    real slope = slope_root(rows);
-    for (size_t i = 0; i < rows->rows; i++) {
-        const real *x = rows->x + i * rows->head->stride;
-        real *restrict y = rows->y + i * features;
-        feature_fetch_next(rows, i);
-        real scale = slope * row_unit(x, width);
-        for (size_t j = 0; j < width; j++)
-            y[j] = scale * x[j];
-        end_row(y, width, features);
-    }
+    real scale = slope * row_unit(x, width);
+    for (size_t j = 0; j < width; j++)
+        y[j] = scale * x[j];
+    end_row(y, width, padded(width + 1));
 }
 
-static void first_backward(const FeatureRows *rows)
+static void first_row_backward(real *restrict dx, const real *restrict dy,
+                               const real *restrict y, const real *restrict x, real slope,
+                               size_t width)
 {
-    size_t width = rows->head->width, features = first_features(rows->head);
-    real slope = slope_root(rows);
-    for (size_t i = 0; i < rows->rows; i++) {
-        const real *x = rows->x + i * rows->head->stride, *dy = rows->dy + i * features;
-        real *restrict dx = rows->dx + i * rows->head->stride;
-        for (size_t j = 0; j < width; j++)
-            dx[j] = slope * dy[j];
-        row_unit_backward(dx, x, row_unit(x, width), width);
-    }
+    (void)y;
+    for (size_t j = 0; j < width; j++)
+        dx[j] = slope * dy[j];
+    row_unit_backward(dx, x, row_unit(x, width), width);
 }
+
+static const FeatureRow first = {first_row, first_row_backward};
 
 /* p = 1 + s */
 static real first_weigh(real *p, size_t count)
@@ -96,8 +88,9 @@ static void first_weigh_backward(real *restrict p, real *restrict a, real dn, si
 }
 
 static const FeatureMap first_map = {.width = first_features,
-                                     .forward = first_forward,
-                                     .backward = first_backward,
+                                     .query = &first,
+                                     .key = &first,
+                                     .scale = slope_root,
                                      .epsilon = (real)1e-6,
                                      .leading = first_leading,
                                      .weigh = first_weigh,

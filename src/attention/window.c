@@ -32,22 +32,20 @@ static AttentionHead ring_head(const AttentionHead *head)
     return ring;
 }
 
-static size_t state_reals(const AttentionHead *head)
+static AttentionMemory memory(const AttentionHead *head)
 {
     AttentionHead ring = ring_head(head);
-    return panel_state_reals(&ring);
-}
-
-static size_t saved_reals(const AttentionHead *head)
-{
+    AttentionMemory memory = panel_memory(head);
     size_t most = head->carries ? head->options->window - 1 : 0;
-    return panel_saved_reals(head) + 2 * most * head->width;
+    memory.saved += 2 * most * head->width;
+    memory.state = panel_state_reals(&ring);
+    return memory;
 }
 
 /* The past lies after what the engine saves. */
 static PanelSource source_of(const AttentionData *data, const AttentionHead *head)
 {
-    real *kept = data->saved + panel_saved_reals(head);
+    real *kept = data->saved + panel_memory(head).saved;
     return (PanelSource){.q = data->q,
                          .k = data->k,
                          .stride = head->stride,
@@ -62,7 +60,7 @@ static void keep_past(const AttentionData *data, const AttentionHead *head)
     AttentionHead ring_sizes = ring_head(head);
     PanelState ring = panel_state(data->carry, &ring_sizes);
     size_t width = head->width, count = past(head);
-    real *keys = data->saved + panel_saved_reals(head), *values = keys + count * width;
+    real *keys = data->saved + panel_memory(head).saved, *values = keys + count * width;
     for (size_t i = 0; i < count; i++) {
         size_t from = (head->position - count + i) % head->options->window * width;
         memcpy(keys + i * width, ring.keys + from, width * sizeof(real));
@@ -108,9 +106,7 @@ const AttentionKind attention_window = {
     .normalised = true,
     .finite_state = true,
     .carry = CARRY_WHOLLY,
-    .saved_reals = saved_reals,
-    .scratch_reals = panel_scratch_reals,
-    .state_reals = state_reals,
+    .memory = memory,
     .flop = panel_flop,
     .forward = forward,
     .backward = backward,
