@@ -60,7 +60,7 @@ size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
     case MIXER_GATES:
         return rows * attention_gates(kind, &sizes);
     case MIXER_SAVED:
-        return pass->decoding ? 0 : attention_saved_reals(kind, &sizes);
+        return pass->decoding ? 0 : attention_memory(kind, &sizes).saved;
     case MIXER_MIXED:
         return rows * width;
     case MIXER_Z:
@@ -76,13 +76,13 @@ size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
 size_t mixer_scratch_reals(const Pass *pass, size_t layer)
 {
     AttentionSizes sizes = sizes_alone(pass, layer);
-    return attention_scratch_reals(kind_of(pass, layer), &sizes);
+    return attention_memory(kind_of(pass, layer), &sizes).scratch;
 }
 
 static size_t kind_state_reals(const Pass *pass, size_t layer)
 {
     AttentionSizes sizes = sizes_alone(pass, layer);
-    return attention_state_reals(kind_of(pass, layer), &sizes);
+    return attention_memory(kind_of(pass, layer), &sizes).state;
 }
 
 size_t mixer_state_reals(const Pass *pass, size_t layer)

@@ -1,7 +1,7 @@
 /* Relations of kinds with decay and the delta rule to plain sums and to each other, and their
  * building blocks: triangular systems and logarithms. */
 #include "src/attention/attention.h"
-#include "src/attention/solve.h"
+#include "src/attention/triangle.h"
 #include "src/memory.h"
 #include "src/vector.h"
 #include "tests/tests.h"
@@ -221,9 +221,9 @@ START_TEST(triangular_systems_are_solved)
                 x[i] = (real)random_normal(sides, i);
             Triangle triangle = {l, rows, ROWS};
             if (transpose)
-                solve_lower_transposed(triangle, x, WIDER, COLUMNS);
+                triangle_solve_transposed(triangle, x, WIDER, COLUMNS);
             else
-                solve_lower(triangle, x, WIDER, COLUMNS);
+                triangle_solve(triangle, x, WIDER, COLUMNS);
             check_solution(l, x, rows, transpose, sides);
         }
     }

@@ -74,26 +74,20 @@ typedef struct Job {
     const AttentionSizes *sizes;
     const AttentionBatch *batch;
     void (*work)(const AttentionData *data, const AttentionHead *head);
-    size_t saved_each, scratch_each, state_each, own_each, gates_each, position;
+    AttentionMemory each;
+    size_t own_each, gates_each, position;
     real *down_parts; /* (B, H, own_each) */
 } Job;
 
 static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes)
 {
     AttentionHead head = attention_head(kind, sizes, 0);
-    AttentionMemory memory = kind->memory(&head);
+    AttentionMemory each = kind->memory(&head);
     return (Job){.kind = kind,
                  .sizes = sizes,
-                 .saved_each = padded(memory.saved),
-                 .scratch_each = padded(memory.scratch),
-                 .state_each = padded(memory.state),
+                 .each = {padded(each.saved), padded(each.scratch), padded(each.state)},
                  .own_each = own_reals(&head),
                  .gates_each = head.gates_stride / sizes->heads};
-}
-
-size_t attention_saved_reals(const AttentionKind *kind, const AttentionSizes *sizes)
-{
-    return job_of(kind, sizes).saved_each * sizes->batch * sizes->heads;
 }
 
 /* After the workers' scratch: each sequence's gradient of a head's own parameters. */
@@ -102,15 +96,13 @@ static size_t down_parts_reals(const Job *job)
     return job->kind->own_is_drawn ? 0 : job->own_each * job->sizes->batch * job->sizes->heads;
 }
 
-size_t attention_scratch_reals(const AttentionKind *kind, const AttentionSizes *sizes)
+AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes)
 {
     Job job = job_of(kind, sizes);
-    return job.scratch_each * team_size() + down_parts_reals(&job);
-}
-
-size_t attention_state_reals(const AttentionKind *kind, const AttentionSizes *sizes)
-{
-    return job_of(kind, sizes).state_each * sizes->batch * sizes->heads;
+    size_t heads = sizes->batch * sizes->heads;
+    return (AttentionMemory){.saved = job.each.saved * heads,
+                             .scratch = job.each.scratch * team_size() + down_parts_reals(&job),
+                             .state = job.each.state * heads};
 }
 
 /* A tile is one head of one sequence. */
@@ -126,15 +118,15 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
                           .k = batch->qkv + in + head->out_stride,
                           .v = batch->qkv + in + 2 * head->out_stride,
                           .out = batch->out + out,
-                          .scratch = batch->scratch + worker * job->scratch_each};
+                          .scratch = batch->scratch + worker * job->each.scratch};
     if (job->gates_each)
         data.gates = batch->gates + gates;
     if (job->own_each)
         data.own = batch->own + head->index * job->own_each;
     if (batch->saved)
-        data.saved = batch->saved + tile * job->saved_each;
+        data.saved = batch->saved + tile * job->each.saved;
     if (batch->states)
-        data.carry = batch->states + tile * job->state_each;
+        data.carry = batch->states + tile * job->each.state;
     if (!batch->dqkv)
         return data;
     data.dout = batch->dout + out;
@@ -174,7 +166,7 @@ void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
     job.batch = batch;
     job.work = kind->backward;
     if (parts) {
-        job.down_parts = batch->scratch + team_size() * job.scratch_each;
+        job.down_parts = batch->scratch + team_size() * job.each.scratch;
         vector_zero(job.down_parts, parts);
     }
     team_run(sizes->batch * sizes->heads, do_tile, &job);

@@ -54,7 +54,7 @@ typedef struct AttentionData {
     real *scratch;
     /* The state before the first position, replaced by the one after the last; or NULL. */
     real *carry;
-    /* backward only: all are overwritten, except down, which accumulates */
+    /* backward only, NULL in forward: all are overwritten, except down, which accumulates */
     const real *dout;
     real *dq, *dk, *dv, *dgates, *down;
 } AttentionData;
@@ -151,9 +151,7 @@ size_t attention_own_reals(const AttentionKind *kind, const AttentionSizes *size
 
 /* Totals of a batch: saved activations, scratch of all workers, and decoding states for up to
  * sizes->length positions. */
-size_t attention_saved_reals(const AttentionKind *kind, const AttentionSizes *sizes);
-size_t attention_scratch_reals(const AttentionKind *kind, const AttentionSizes *sizes);
-size_t attention_state_reals(const AttentionKind *kind, const AttentionSizes *sizes);
+AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes);
 
 /* The tensors of a batch; qkv has q of all heads, then k, then v. */
 typedef struct AttentionBatch {

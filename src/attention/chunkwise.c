@@ -34,10 +34,9 @@ static Chunk *take(Work *work, Arena *arena, const AttentionHead *head)
     assert(recurrence->size <= sizeof *work);
     *c = (Chunk){.head = head, .width = head->width, .features = features_of(head)};
     c->state_reals = c->features * (c->width + recurrence->has_sums);
-    c->q = arena_reals(arena, chunk * c->features);
-    c->k = arena_reals(arena, chunk * c->features);
-    c->p = (Triangle){.at = arena_reals(arena, chunk * chunk), .stride = chunk};
-    c->a = (Triangle){.at = arena_reals(arena, chunk * chunk), .stride = chunk};
+    c->p.stride = c->a.stride = chunk;
+    ROWS_TAKE(arena, chunk * c->features, &c->q, &c->k);
+    ROWS_TAKE(arena, chunk * chunk, &c->p.at, &c->a.at);
     c->dstate = arena_reals(arena, c->state_reals);
     c->states = arena_reals(arena, recurrence->span * c->state_reals);
     recurrence->take(c, arena);

@@ -39,7 +39,6 @@
 #include "src/attention/decay.h"
 #include "src/attention/fading.h"
 #include "src/attention/rows.h"
-#include "src/attention/solve.h"
 
 enum { CHUNK = FADING_ROWS, SPAN = 4 };
 
@@ -82,14 +81,11 @@ static void take(void *work, Arena *arena)
     const Chunk at = c->at;
     size_t block = CHUNK * at.width;
     *c = (Decay){.at = at, .rule = at.head->kind->detail};
-    real **const columns[] = {&c->q_unit, &c->k_unit, &c->beta, &c->raw, &c->g};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        *columns[i] = arena_reals(arena, CHUNK);
+    ROWS_TAKE(arena, CHUNK, &c->q_unit, &c->k_unit, &c->beta, &c->raw, &c->g);
     c->fading = fading_take(arena);
     c->scaled = arena_reals(arena, block);
     if (c->rule->delta) {
-        c->e = arena_reals(arena, block);
-        c->dk_read = arena_reals(arena, block);
+        ROWS_TAKE(arena, block, &c->e, &c->dk_read);
         c->writings = arena_reals(arena, SPAN * block);
         c->triangles = arena_reals(arena, (size_t)SPAN * CHUNK * CHUNK);
     }
@@ -208,7 +204,7 @@ static void compute_writing(Decay *c)
     for (size_t i = 0; i < c->at.rows; i++)
         for (size_t j = 0; j < width; j++)
             u[i * width + j] = c->beta[i] * (v[i * stride + j] - u[i * width + j]);
-    solve_lower(c->l, u, width, width);
+    triangle_solve(c->l, u, width, width);
 }
 
 /* All but the queries. What the delta rule writes stays in its slot. */
@@ -297,7 +293,7 @@ static void read_backward(Decay *c, real *ds, real *dx, size_t dx_stride, const 
 static void erase_backward(Decay *c, real *ds)
 {
     size_t width = c->at.width, stride = c->at.head->stride;
-    solve_lower_transposed(c->l, c->at.data.dv, stride, width);
+    triangle_solve_transposed(c->l, c->at.data.dv, stride, width);
     for (size_t i = 0; i < c->at.rows; i++) {
         real *restrict dv = c->at.data.dv + i * stride, *restrict e = c->e + i * width;
         real beta = c->beta[i], product = vector_dot(dv, c->write + i * width, width);

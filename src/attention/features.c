@@ -24,6 +24,7 @@
  *   share their rounding, which matters where the other features cancel.
  * - If every feature has a denominator of its own, queries are divided beforehand. */
 #include "src/attention/features.h"
+#include "src/attention/rows.h"
 #include "src/layers/rotary.h"
 
 enum { CHUNK = 64, SPAN = 4 };
@@ -60,6 +61,7 @@ double features_flop(const AttentionHead *head)
 typedef struct Features {
     Chunk at; /* its queries and keys are features */
     const FeatureMap *map;
+    real scale;              /* of rows */
     size_t leading;          /* how many features weigh a pair */
     const real *angles;      /* rotate the numerator's features; or NULL */
     real *q_above, *k_above; /* those of the numerator; the same memory if they do not differ */
@@ -74,12 +76,11 @@ static void take(void *work, Arena *arena)
     Features *c = work;
     const Chunk at = c->at;
     *c = (Features){.at = at, .map = map_of(at.head), .leading = leading_of(at.head)};
-    real **const blocks[] = {&c->q_above, &c->k_above, &c->dq, &c->dk};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        *blocks[i] = arena_reals(arena, CHUNK * at.features);
+    ROWS_TAKE(arena, CHUNK * at.features, &c->q_above, &c->k_above, &c->dq, &c->dk);
     c->dout = arena_reals(arena, CHUNK * at.width);
     c->dn = arena_reals(arena, CHUNK);
     c->z = arena_reals(arena, at.features);
+    c->scale = c->map->scale ? c->map->scale(at.head) : 1;
     c->angles = at.head->kind->turns_itself ? at.head->rotary : NULL;
     if (!c->angles && !c->map->share)
         c->q_above = c->at.q;
@@ -91,17 +92,8 @@ static void take(void *work, Arena *arena)
 static FeatureRows rows_of(const Features *c, bool keys)
 {
     const AttentionData *data = &c->at.data;
-    FeatureRows rows = {.head = c->at.head, .own = data->own, .keys = keys};
-    rows.rows = c->at.rows;
-    rows.x = keys ? data->k : data->q;
-    rows.y = keys ? c->at.k : c->at.q;
-    rows.next = rows.x + c->at.ahead * (ptrdiff_t)rows.head->stride;
-    rows.next_rows = c->at.next_rows;
-    if (!data->dq)
-        return rows;
-    rows.dx = keys ? data->dk : data->dq;
-    rows.dy = keys ? c->dk : c->dq;
-    return rows;
+    return keys ? (FeatureRows){&c->at, true, data->k, data->dk, c->at.k, c->dk}
+                : (FeatureRows){&c->at, false, data->q, data->dq, c->at.q, c->dq};
 }
 
 /* Rotates features for the numerator, if there are angles. */
@@ -117,35 +109,27 @@ static void turn(const Features *c, real *above, const real *x)
 
 static void load_features(const Features *c, bool keys)
 {
-    const FeatureMap *map = c->map;
-    const FeatureRow *row = keys ? map->key : map->query;
-    FeatureRows rows = rows_of(c, keys);
-    if (!row) {
-        map->forward(&rows);
-        return;
-    }
-    size_t width = c->at.width, stride = c->at.head->stride;
-    real scale = map->scale ? map->scale(c->at.head) : 1;
-    for (size_t i = 0; i < rows.rows; i++) {
-        feature_fetch_next(&rows, i);
-        row->forward(rows.y + i * c->at.features, rows.x + i * stride, scale, width);
+    const FeatureRow *row = keys ? c->map->key : c->map->query;
+    const FeatureRows rows = rows_of(c, keys);
+    size_t stride = c->at.head->stride;
+    if (!row)
+        c->map->forward(&rows);
+    for (size_t i = 0; row && i < c->at.rows; i++) {
+        chunk_fetch_next(&c->at, rows.x, stride, i);
+        row->forward(rows.y + i * c->at.features, rows.x + i * stride, c->scale, c->at.width);
     }
 }
 
 static void features_backward(const Features *c, bool keys)
 {
-    const FeatureMap *map = c->map;
-    const FeatureRow *row = keys ? map->key : map->query;
+    const FeatureRow *row = keys ? c->map->key : c->map->query;
     const FeatureRows rows = rows_of(c, keys);
-    if (!row) {
-        map->backward(&rows);
-        return;
-    }
-    size_t width = c->at.width, stride = c->at.head->stride, features = c->at.features;
-    real scale = map->scale ? map->scale(c->at.head) : 1;
-    for (size_t i = 0; i < rows.rows; i++)
+    size_t stride = c->at.head->stride, features = c->at.features;
+    if (!row)
+        c->map->backward(&rows);
+    for (size_t i = 0; row && i < c->at.rows; i++)
         row->backward(rows.dx + i * stride, rows.dy + i * features, rows.y + i * features,
-                      rows.x + i * stride, scale, width);
+                      rows.x + i * stride, c->scale, c->at.width);
 }
 
 static void load_keys(void *work)

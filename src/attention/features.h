@@ -9,16 +9,12 @@
 
 /* Rows of q or k, and their features. */
 typedef struct FeatureRows {
-    const AttentionHead *head;
-    const real *own; /* the head's own parameters */
-    bool keys;       /* rows of k, otherwise of q */
-    size_t rows;
-    const real *x;    /* (rows, D), head->stride apart */
-    real *dx;         /* like x; backward overwrites it */
-    real *y;          /* (rows, F) features */
-    real *dy;         /* (rows, F) their gradient, which backward may overwrite */
-    const real *next; /* like x: the rows to be processed next, to prefetch */
-    size_t next_rows;
+    const Chunk *of;
+    bool keys;     /* rows of k, otherwise of q */
+    const real *x; /* (rows, D), head->stride apart */
+    real *dx;      /* like x; backward overwrites it */
+    real *y;       /* (rows, F) features */
+    real *dy;      /* (rows, F) their gradient, which backward may overwrite */
 } FeatureRows;
 
 /* y = f(scale x), for one row. */
@@ -33,7 +29,8 @@ typedef struct FeatureMap {
     size_t (*width)(const AttentionHead *head); /* F; NULL: D */
     const FeatureRow *query, *key;              /* if rows are independent, */
     real (*scale)(const AttentionHead *head);   /* with the scale; NULL: 1. */
-    void (*forward)(const FeatureRows *rows);   /* Otherwise for all rows of a chunk. */
+    /* Otherwise for all rows of a chunk; forward calls chunk_fetch_next once per row. */
+    void (*forward)(const FeatureRows *rows);
     void (*backward)(const FeatureRows *rows);
     real epsilon; /* added to denominators */
 
@@ -66,13 +63,6 @@ double features_flop(const AttentionHead *head);
                                          .detail = &(map)
 
 /* --- for writing maps --- */
-
-/* Prefetches one of the next rows; a map calls it once per row. */
-static inline void feature_fetch_next(const FeatureRows *rows, size_t i)
-{
-    if (i < rows->next_rows)
-        vector_fetch(rows->next + i * rows->head->stride, rows->head->width);
-}
 
 /* The scale 1/sqrt(D) of a product, shared between q and k. */
 static inline real feature_half_scale(const AttentionHead *head)

@@ -52,12 +52,8 @@ static void take(void *work, Arena *arena)
     Gla *c = work;
     const Chunk at = c->at;
     *c = (Gla){.at = at};
-    real **const blocks[] = {&c->sums, &c->up, &c->down, &c->scaled};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        *blocks[i] = arena_reals(arena, CHUNK * at.width);
-    real **const rows[] = {&c->powers, &c->in, &c->out, &c->whole, &c->dlog};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        *rows[i] = arena_reals(arena, at.width);
+    ROWS_TAKE(arena, CHUNK * at.width, &c->sums, &c->up, &c->down, &c->scaled);
+    ROWS_TAKE(arena, at.width, &c->powers, &c->in, &c->out, &c->whole, &c->dlog);
 }
 
 /* --- gates, queries and keys --- */

@@ -12,6 +12,7 @@
  * C_l for dF_l . F_l. No factor exceeds 1. */
 #include "src/attention/landmarks.h"
 #include "src/attention/pseudoinverse.h"
+#include "src/attention/rows.h"
 #include "src/attention/running.h"
 #include "src/gemm.h"
 
@@ -31,19 +32,13 @@ size_t landmarks_count(const AttentionHead *head)
 Landmarks landmarks_take(Arena *kept, Arena *work, const AttentionHead *head)
 {
     size_t count = landmarks_count(head), means = count * head->width;
-    Landmarks l = {.head = head, .q = arena_reals(kept, means)};
-    l.k = arena_reals(kept, means);
-    l.weighted = arena_reals(kept, means);
-    l.max = arena_reals(kept, count);
-    l.sum = arena_reals(kept, count);
-    l.pairs = arena_reals(work, head->length);
-    l.dpairs = arena_reals(work, head->length);
-    l.inverse = arena_reals(work, pseudoinverse_reals(count));
-    l.dq = arena_reals(work, means);
-    l.dk = arena_reals(work, means);
-    l.df = arena_reals(work, means);
-    l.g = arena_reals(work, means);
+    Landmarks l = {.head = head};
+    ROWS_TAKE(kept, means, &l.q, &l.k, &l.weighted);
+    ROWS_TAKE(kept, count, &l.max, &l.sum);
+    ROWS_TAKE(work, head->length, &l.pairs, &l.dpairs);
+    ROWS_TAKE(work, means, &l.dq, &l.dk, &l.df, &l.g);
     l.c = arena_reals(work, count);
+    l.inverse = arena_reals(work, pseudoinverse_reals(count));
     return l;
 }
 

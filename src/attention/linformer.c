@@ -16,6 +16,7 @@
  * Keys rotated by different angles cannot be compressed, so RoPE rotates the entries instead,
  * as if they were at the block's last position. */
 #include "src/attention/panel.h"
+#include "src/attention/rows.h"
 #include "src/attention/turned.h"
 #include "src/gemm.h"
 #include "src/memory.h"
@@ -89,13 +90,9 @@ static Memory take_memory(Arena *arena, const AttentionHead *head)
 {
     size_t text = head->length * head->width, entries = panel_entries(head) * head->width;
     (void)arena_reals(arena, panel_memory(head).scratch);
-    Memory m = {.q = arena_reals(arena, text)};
-    m.k = arena_reals(arena, text);
-    m.entry_k = arena_reals(arena, entries);
-    m.entry_v = arena_reals(arena, entries);
-    m.entry_dk = arena_reals(arena, entries);
-    m.entry_dv = arena_reals(arena, entries);
-    m.means = arena_reals(arena, head->options->segment);
+    Memory m = {.means = arena_reals(arena, head->options->segment)};
+    ROWS_TAKE(arena, text, &m.q, &m.k);
+    ROWS_TAKE(arena, entries, &m.entry_k, &m.entry_v, &m.entry_dk, &m.entry_dv);
     return m;
 }
 
@@ -151,34 +148,23 @@ static void turn_text(real *turned, const real *x, const AttentionHead *head)
         turned_copy(turned + i * head->width, x + i * head->stride, i, head);
 }
 
-static PanelSource prepare(const Memory *m, const AttentionData *data,
-                           const AttentionHead *head)
-{
-    PanelSource source = {.q = data->q,
-                          .k = data->k,
-                          .stride = head->stride,
-                          .entry_k = m->entry_k,
-                          .entry_v = m->entry_v,
-                          .entry_dk = m->entry_dk,
-                          .entry_dv = m->entry_dv};
-    compress(m->entry_k, m->e, data->k, head);
-    compress(m->entry_v, m->f, data->v, head);
-    if (head->rotary) {
-        turn_entries(m->entry_k, head);
-        turn_text(m->q, data->q, head);
-        turn_text(m->k, data->k, head);
-        source.q = m->q;
-        source.k = m->k;
-        source.stride = head->width;
-    }
-    return source;
-}
-
-static void forward(const AttentionData *data, const AttentionHead *head)
+static void prepare(PanelSource *source, const AttentionData *data, const AttentionHead *head)
 {
     Memory m = memory_of(data, head);
-    PanelSource source = prepare(&m, data, head);
-    panel_source_forward(&source, data, head);
+    source->entry_k = m.entry_k;
+    source->entry_v = m.entry_v;
+    source->entry_dk = m.entry_dk;
+    source->entry_dv = m.entry_dv;
+    compress(m.entry_k, m.e, data->k, head);
+    compress(m.entry_v, m.f, data->v, head);
+    if (head->rotary) {
+        turn_entries(m.entry_k, head);
+        turn_text(m.q, data->q, head);
+        turn_text(m.k, data->k, head);
+        source->q = m.q;
+        source->k = m.k;
+        source->stride = head->width;
+    }
 }
 
 /* --- backward --- */
@@ -212,18 +198,17 @@ static void turn_text_back(real *dx, const AttentionHead *head)
         turn_back(dx + i * head->stride, i, head);
 }
 
-static void backward(const AttentionData *data, const AttentionHead *head)
+static void end_backward(const PanelSource *source, const AttentionData *data,
+                         const AttentionHead *head)
 {
     Memory m = memory_of(data, head);
-    PanelSource source = prepare(&m, data, head);
     real *de = learns(head) ? data->down : NULL;
     real *df = de ? de + rank(head) * head->options->segment : NULL;
-    panel_source_backward(&source, data, head);
     turn_text_back(data->dq, head);
     turn_text_back(data->dk, head);
-    turn_entries_back(m.entry_dk, head);
-    compress_backward(data->dk, de, m.entry_dk, m.e, data->k, head);
-    compress_backward(data->dv, df, m.entry_dv, m.f, data->v, head);
+    turn_entries_back(source->entry_dk, head);
+    compress_backward(data->dk, de, source->entry_dk, m.e, data->k, head);
+    compress_backward(data->dv, df, source->entry_dv, m.f, data->v, head);
 }
 
 /* --- decoding --- */
@@ -263,37 +248,34 @@ static double flop(const AttentionHead *head)
     return panel_flop(head) + 4 * compressed * (double)(rank(head) * head->width);
 }
 
+static const PanelKind kind = {
+    .reach = reach, .prepare = prepare, .end_backward = end_backward};
+
 /* Not normalised: the rows of F need not sum to 1. */
 const AttentionKind attention_linformer = {
+    PANEL_KIND(kind),
     .name = "linformer",
     .help =
         "Linformer, causal: softmax over the own block and learned summaries of earlier ones",
     .cost = "(segment + rank T / segment) D",
     .uses = "segment rank",
-    .has_weights = true,
     .turns_itself = true,
     .memory = memory,
     .own_reals = matrices_reals,
     .start_own = start_matrices,
     .flop = flop,
-    .forward = forward,
-    .backward = backward,
     .step = step,
-    .detail = &(const PanelKind){.reach = reach},
 };
 
 const AttentionKind attention_pooled = {
+    PANEL_KIND(kind),
     .name = "pooled",
     .help = "softmax over the own block and the means of earlier blocks",
     .cost = "(segment + T / segment) D",
     .uses = "segment",
-    .has_weights = true,
     .normalised = true,
     .turns_itself = true,
     .memory = memory,
     .flop = flop,
-    .forward = forward,
-    .backward = backward,
     .step = step,
-    .detail = &(const PanelKind){.reach = reach},
 };

@@ -61,14 +61,10 @@ static Work take_work(Arena *kept, Arena *scratch, const AttentionHead *head)
     size_t keys = most_keys(head) * head->width, panel = tile_rows(head) * most_keys(head);
     size_t segment = landmarks_segment(head) * head->width;
     Work w = {.head = head, .landmarks = landmarks_take(kept, scratch, head)};
-    w.keys = arena_reals(kept, keys);
-    w.values = arena_reals(kept, keys);
-    w.dkeys = arena_reals(scratch, keys);
-    w.dvalues = arena_reals(scratch, keys);
-    w.q = arena_reals(scratch, segment);
-    w.dq = arena_reals(scratch, segment);
-    w.p = arena_reals(scratch, panel);
-    w.dp = arena_reals(scratch, panel);
+    ROWS_TAKE(kept, keys, &w.keys, &w.values);
+    ROWS_TAKE(scratch, keys, &w.dkeys, &w.dvalues);
+    ROWS_TAKE(scratch, segment, &w.q, &w.dq);
+    ROWS_TAKE(scratch, panel, &w.p, &w.dp);
     return w;
 }
 
@@ -88,8 +84,7 @@ typedef struct Decoding {
 static Decoding take_decoding(Arena *state, Arena *scratch, const AttentionHead *head)
 {
     Decoding d = {.work = take_work(state, scratch, head)};
-    d.keys = arena_reals(state, head->length * head->width);
-    d.values = arena_reals(state, head->length * head->width);
+    ROWS_TAKE(state, head->length * head->width, &d.keys, &d.values);
     d.rows.f = arena_reals(scratch, landmarks_count(head) * head->width);
     d.rows.lse = arena_reals(scratch, landmarks_count(head));
     return d;

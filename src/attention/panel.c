@@ -80,6 +80,15 @@ typedef struct Work {
     real *products; /* (tile) do . o; backward has no max */
 } Work;
 
+static PanelSource source_of(const AttentionData *data, const AttentionHead *head)
+{
+    const PanelKind *kind = head->kind->detail;
+    PanelSource source = {.q = data->q, .k = data->k, .stride = head->stride};
+    if (kind->prepare)
+        kind->prepare(&source, data, head);
+    return source;
+}
+
 static Work work_of(const PanelSource *source, const AttentionData *data,
                     const AttentionHead *head)
 {
@@ -273,10 +282,10 @@ static void finish(const Work *work, size_t query, size_t rows)
                        work->max[i], &sum[i]);
 }
 
-void panel_source_forward(const PanelSource *source, const AttentionData *data,
-                          const AttentionHead *head)
+void panel_forward(const AttentionData *data, const AttentionHead *head)
 {
-    Work work = work_of(source, data, head);
+    PanelSource source = source_of(data, head);
+    Work work = work_of(&source, data, head);
     size_t rows = tile_rows(head);
     for (size_t query = 0; query < head->length; query += rows) {
         real *sum = data->saved + query, *out = data->out + query * head->out_stride;
@@ -370,35 +379,19 @@ static void tile_backward(const Work *work, size_t query)
     }
 }
 
-void panel_source_backward(const PanelSource *source, const AttentionData *data,
-                           const AttentionHead *head)
+void panel_backward(const AttentionData *data, const AttentionHead *head)
 {
-    Work work = work_of(source, data, head);
+    const PanelKind *kind = head->kind->detail;
+    PanelSource source = source_of(data, head);
+    Work work = work_of(&source, data, head);
     rows_zero(data->dk, head->stride, head->length, head->width);
     rows_zero(data->dv, head->stride, head->length, head->width);
-    if (source->entry_dk) {
-        vector_zero(source->entry_dk, panel_entries(head) * head->width);
-        vector_zero(source->entry_dv, panel_entries(head) * head->width);
+    if (source.entry_dk) {
+        vector_zero(source.entry_dk, panel_entries(head) * head->width);
+        vector_zero(source.entry_dv, panel_entries(head) * head->width);
     }
     for (size_t query = 0; query < head->length; query += tile_rows(head))
         tile_backward(&work, query);
-}
-
-/* --- rows without entries --- */
-
-static PanelSource plain_source(const AttentionData *data, const AttentionHead *head)
-{
-    return (PanelSource){.q = data->q, .k = data->k, .stride = head->stride};
-}
-
-void panel_forward(const AttentionData *data, const AttentionHead *head)
-{
-    PanelSource source = plain_source(data, head);
-    panel_source_forward(&source, data, head);
-}
-
-void panel_backward(const AttentionData *data, const AttentionHead *head)
-{
-    PanelSource source = plain_source(data, head);
-    panel_source_backward(&source, data, head);
+    if (kind->end_backward)
+        kind->end_backward(&source, data, head);
 }

@@ -17,14 +17,8 @@ typedef struct PanelReach {
     real bias;
 } PanelReach;
 
-typedef struct PanelKind {
-    PanelReach (*reach)(const AttentionHead *head); /* NULL: all of the past */
-    bool has_sink; /* 1 joins the denominator, or exp of the head's own parameter */
-} PanelKind;
-
-/* Queries and keys that replace those of AttentionData. Entries are rows of D, block after
- * block. The past are positions before the first, also rows of D, which the window reaches but
- * which get no gradient. */
+/* Queries and keys. Entries are rows of D, block after block. The past are positions before the
+ * first, also rows of D, which the window reaches but which get no gradient. */
 typedef struct PanelSource {
     const real *q, *k;
     size_t stride; /* of these two */
@@ -33,6 +27,17 @@ typedef struct PanelSource {
     const real *entry_k, *entry_v;
     real *entry_dk, *entry_dv; /* written whole by backward */
 } PanelSource;
+
+/* Describes a kind. Those with entries or a past set these in the source, which has q and k of
+ * the data; so can those that replace q and k. After the backward pass, data has the gradients
+ * of the source's q and k; a kind makes them those of its own. */
+typedef struct PanelKind {
+    PanelReach (*reach)(const AttentionHead *head); /* NULL: all of the past */
+    bool has_sink; /* 1 joins the denominator, or exp of the head's own parameter */
+    void (*prepare)(PanelSource *source, const AttentionData *data, const AttentionHead *head);
+    void (*end_backward)(const PanelSource *source, const AttentionData *data,
+                         const AttentionHead *head);
+} PanelKind;
 
 /* --- which keys a query sees --- */
 
@@ -52,15 +57,11 @@ AttentionMemory panel_memory(const AttentionHead *head);
 /* Floating-point operations of the pairs, counted one by one. */
 double panel_flop(const AttentionHead *head);
 
-/* For kinds without entries. */
 void panel_forward(const AttentionData *data, const AttentionHead *head);
 void panel_backward(const AttentionData *data, const AttentionHead *head);
 
-/* The gradients are of the source's q and k, in data->dq and data->dk. */
-void panel_source_forward(const PanelSource *source, const AttentionData *data,
-                          const AttentionHead *head);
-void panel_source_backward(const PanelSource *source, const AttentionData *data,
-                           const AttentionHead *head);
+#define PANEL_KIND(kind) \
+    .has_weights = true, .forward = panel_forward, .backward = panel_backward, .detail = &(kind)
 
 /* Decoding keeps what can still be seen in a ring: position t is in row t modulo its size.
  * Kinds with entries write them here themselves, those of a block by the step of its last

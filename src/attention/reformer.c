@@ -88,14 +88,9 @@ static Bucket take_bucket(Arena *arena, const AttentionHead *head)
 {
     Bucket b = {.head = head, .near = near_of(head)};
     size_t rows = (head->length + TILE - 1) / TILE * TILE, panel = TILE * (b.near + TILE);
-    b.q = arena_reals(arena, rows * head->width);
-    b.v = arena_reals(arena, rows * head->width);
-    b.dq = arena_reals(arena, rows * head->width);
-    b.dv = arena_reals(arena, rows * head->width);
-    b.scale = arena_reals(arena, rows);
-    b.along = arena_reals(arena, rows);
-    b.p = arena_reals(arena, panel);
-    b.dp = arena_reals(arena, panel);
+    ROWS_TAKE(arena, rows * head->width, &b.q, &b.v, &b.dq, &b.dv);
+    ROWS_TAKE(arena, rows, &b.scale, &b.along);
+    ROWS_TAKE(arena, panel, &b.p, &b.dp);
     b.tile = arena_reals(arena, TILE * head->width);
     return b;
 }
@@ -142,9 +137,8 @@ typedef struct State {
 
 static State take_state(Arena *arena, const AttentionHead *head)
 {
-    State s = {.keys = arena_reals(arena, head->length * head->width)};
-    s.values = arena_reals(arena, head->length * head->width);
-    s.chains = buckets_take_chains(arena, head);
+    State s = {.chains = buckets_take_chains(arena, head)};
+    ROWS_TAKE(arena, head->length * head->width, &s.keys, &s.values);
     return s;
 }
 

@@ -16,18 +16,17 @@ static double flop(const AttentionHead *head)
     return 2 * (double)head->length * (double)head->length * (double)head->width;
 }
 
+static const PanelKind plain_kind = {.reach = NULL};
+
 const AttentionKind attention_softmax = {
+    PANEL_KIND(plain_kind),
     .name = "softmax",
     .help = "exact softmax attention; time grows with the square of the length",
     .cost = "T D",
-    .has_weights = true,
     .normalised = true,
     .memory = panel_memory,
     .flop = flop,
-    .forward = panel_forward,
-    .backward = panel_backward,
     .step = panel_step,
-    .detail = &(const PanelKind){.reach = NULL},
 };
 
 /* --- softmax1 --- */
@@ -44,18 +43,17 @@ static void start_sink(real *own, const AttentionHead *head, RandomKey key)
         own[0] = 0;
 }
 
+static const PanelKind sink_kind = {.has_sink = true};
+
 const AttentionKind attention_softmax1 = {
+    PANEL_KIND(sink_kind),
     .name = "softmax1",
     .help = "softmax with an extra 1 in the denominator, so that a head may attend to nothing",
     .cost = "T D",
     .uses = "sink",
-    .has_weights = true,
     .memory = panel_memory,
     .own_reals = sink_reals,
     .start_own = start_sink,
     .flop = flop,
-    .forward = panel_forward,
-    .backward = panel_backward,
     .step = panel_step,
-    .detail = &(const PanelKind){.has_sink = true},
 };

@@ -168,40 +168,31 @@ static AttentionMemory fixed_memory(const AttentionHead *head)
     return memory;
 }
 
-/* Entries and their gradients lie after the engine's scratch. */
-static PanelSource gather(const AttentionData *data, const AttentionHead *head)
+/* Gathers the entries. They and their gradients lie after the engine's scratch. */
+static void fixed_prepare(PanelSource *source, const AttentionData *data,
+                          const AttentionHead *head)
 {
-    size_t width = head->width, entries = panel_entries(head), stride = head->stride;
-    real *k = data->scratch + panel_memory(head).scratch, *v = k + entries * width;
-    for (size_t i = 0; i < entries; i++) {
-        size_t at = position_of(i, head) * stride;
+    size_t width = head->width, count = panel_entries(head);
+    real *k = data->scratch + panel_memory(head).scratch, *v = k + count * width;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = position_of(i, head) * head->stride;
         memcpy(k + i * width, data->k + at, width * sizeof(real));
         memcpy(v + i * width, data->v + at, width * sizeof(real));
     }
-    return (PanelSource){.q = data->q,
-                         .k = data->k,
-                         .stride = stride,
-                         .entry_k = k,
-                         .entry_v = v,
-                         .entry_dk = v + entries * width,
-                         .entry_dv = v + 2 * entries * width};
+    source->entry_k = k;
+    source->entry_v = v;
+    source->entry_dk = v + count * width;
+    source->entry_dv = v + 2 * count * width;
 }
 
-static void fixed_forward(const AttentionData *data, const AttentionHead *head)
+static void fixed_end_backward(const PanelSource *source, const AttentionData *data,
+                               const AttentionHead *head)
 {
-    PanelSource source = gather(data, head);
-    panel_source_forward(&source, data, head);
-}
-
-static void fixed_backward(const AttentionData *data, const AttentionHead *head)
-{
-    PanelSource source = gather(data, head);
     size_t width = head->width;
-    panel_source_backward(&source, data, head);
     for (size_t i = 0; i < panel_entries(head); i++) {
         size_t at = position_of(i, head) * head->stride;
-        vector_add_scaled(data->dk + at, source.entry_dk + i * width, 1, width);
-        vector_add_scaled(data->dv + at, source.entry_dv + i * width, 1, width);
+        vector_add_scaled(data->dk + at, source->entry_dk + i * width, 1, width);
+        vector_add_scaled(data->dv + at, source->entry_dv + i * width, 1, width);
     }
 }
 
@@ -225,18 +216,18 @@ static double fixed_flop(const AttentionHead *head)
     return (panel_flop(&near) + panel_flop(&far)) / 2;
 }
 
+static const PanelKind fixed_kind = {
+    .reach = fixed_reach, .prepare = fixed_prepare, .end_backward = fixed_end_backward};
+
 const AttentionKind attention_fixed = {
+    PANEL_KIND(fixed_kind),
     .name = "fixed",
     .help =
         "Sparse Transformer, fixed: heads alternate between own block and ends of all blocks",
     .cost = "(period + summary T / period) D",
     .uses = "period summary",
-    .has_weights = true,
     .normalised = true,
     .memory = fixed_memory,
     .flop = fixed_flop,
-    .forward = fixed_forward,
-    .backward = fixed_backward,
     .step = fixed_step,
-    .detail = &(const PanelKind){.reach = fixed_reach},
 };

@@ -177,13 +177,13 @@ static inline void products_backward(real *restrict du, const real *restrict dy,
 
 static void second_forward(const FeatureRows *rows)
 {
-    const AttentionHead *head = rows->head;
+    const AttentionHead *head = rows->of->head;
     const Numbers numbers = choose_numbers(head);
     size_t d = numbers.d, features = second_features(head);
     real zeros_around[3 * MOST_NUMBERS] = {0}, *u = zeros_around + MOST_NUMBERS;
-    for (size_t i = 0; i < rows->rows; i++) {
+    for (size_t i = 0; i < rows->of->rows; i++) {
         real *y = rows->y + i * features;
-        feature_fetch_next(rows, i);
+        chunk_fetch_next(rows->of, rows->x, head->stride, i);
         real limit = load_row(u, rows->x + i * head->stride, &numbers);
         limit = limit < 1 ? limit : 1;
         for (size_t a = 0; a < d; a++)
@@ -213,11 +213,11 @@ static void row_backward(real *restrict dx, real *restrict du, const real *restr
 
 static void second_backward(const FeatureRows *rows)
 {
-    const AttentionHead *head = rows->head;
+    const AttentionHead *head = rows->of->head;
     const Numbers numbers = choose_numbers(head);
     size_t d = numbers.d, features = second_features(head);
     real zeros_around[3 * MOST_NUMBERS] = {0}, *u = zeros_around + MOST_NUMBERS;
-    for (size_t i = 0; i < rows->rows; i++) {
+    for (size_t i = 0; i < rows->of->rows; i++) {
         const real *dy = rows->dy + i * features;
         real du[MOST_NUMBERS];
         memcpy(u, rows->y + i * features, d * sizeof *u);

@@ -42,25 +42,13 @@ static AttentionMemory memory(const AttentionHead *head)
     return memory;
 }
 
-/* The past lies after what the engine saves. */
-static PanelSource source_of(const AttentionData *data, const AttentionHead *head)
-{
-    real *kept = data->saved + panel_memory(head).saved;
-    return (PanelSource){.q = data->q,
-                         .k = data->k,
-                         .stride = head->stride,
-                         .past_k = kept,
-                         .past_v = kept + past(head) * head->width,
-                         .past = past(head)};
-}
-
 /* Copies the ring, in order. */
-static void keep_past(const AttentionData *data, const AttentionHead *head)
+static void keep_past(real *keys, real *values, const AttentionData *data,
+                      const AttentionHead *head)
 {
     AttentionHead ring_sizes = ring_head(head);
     PanelState ring = panel_state(data->carry, &ring_sizes);
     size_t width = head->width, count = past(head);
-    real *keys = data->saved + panel_memory(head).saved, *values = keys + count * width;
     for (size_t i = 0; i < count; i++) {
         size_t from = (head->position - count + i) % head->options->window * width;
         memcpy(keys + i * width, ring.keys + from, width * sizeof(real));
@@ -81,35 +69,25 @@ static void carry_out(const AttentionData *data, const AttentionHead *head)
     }
 }
 
-static void forward(const AttentionData *data, const AttentionHead *head)
+/* The past lies after what the engine saves. Forward copies it there. */
+static void prepare(PanelSource *source, const AttentionData *data, const AttentionHead *head)
 {
-    PanelSource source = source_of(data, head);
-    if (head->carries)
-        keep_past(data, head);
-    panel_source_forward(&source, data, head);
-    if (head->carries)
+    real *keys = data->saved + panel_memory(head).saved;
+    real *values = keys + past(head) * head->width;
+    source->past = past(head);
+    source->past_k = keys;
+    source->past_v = values;
+    if (head->carries && !data->dq) {
+        keep_past(keys, values, data, head);
         carry_out(data, head);
+    }
 }
 
-static void backward(const AttentionData *data, const AttentionHead *head)
-{
-    PanelSource source = source_of(data, head);
-    panel_source_backward(&source, data, head);
-}
+static const PanelKind kind = {.reach = reach, .prepare = prepare};
 
 const AttentionKind attention_window = {
-    .name = "window",
-    .help = "sliding-window softmax attention",
-    .cost = "window D",
-    .uses = "window",
-    .has_weights = true,
-    .normalised = true,
-    .finite_state = true,
-    .carry = CARRY_WHOLLY,
-    .memory = memory,
-    .flop = panel_flop,
-    .forward = forward,
-    .backward = backward,
-    .step = panel_step,
-    .detail = &(const PanelKind){.reach = reach},
+    PANEL_KIND(kind),     .name = "window",      .help = "sliding-window softmax attention",
+    .cost = "window D",   .uses = "window",      .normalised = true,
+    .finite_state = true, .carry = CARRY_WHOLLY, .memory = memory,
+    .flop = panel_flop,   .step = panel_step,
 };
