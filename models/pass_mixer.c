@@ -204,7 +204,7 @@ void mixer_mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
     turn(pass, layer, part[MIXER_QKV], false);
     AttentionBatch batch = batch_of(pass, layer);
     if (pass->decoding)
-        attention_step(kind_of(pass, layer), &batch, pass->position, &sizes);
+        attention_step(kind_of(pass, layer), &batch, &sizes);
     else
         attention_forward(kind_of(pass, layer), &batch, &sizes);
     if (part[MIXER_FINISHED])

@@ -40,7 +40,7 @@ typedef struct AttentionHead {
     size_t gates_stride; /* and of the gates */
     const real *rotary;  /* (T, D) angles, for kinds that rotate their features; or NULL */
     bool carries;        /* the sequence continues from a state, data->carry, */
-    size_t position;     /* which has read this many positions */
+    size_t position;     /* which has read this many positions; in a step always */
     Dropout dropout;     /* of attention weights, for kinds that have them */
 } AttentionHead;
 
@@ -104,9 +104,9 @@ struct AttentionKind {
 
     void (*forward)(const AttentionData *data, const AttentionHead *head);
     void (*backward)(const AttentionData *data, const AttentionHead *head);
-    /* Decodes one more position. The state starts at zero; rotary is the position's row. */
-    void (*step)(const AttentionData *data, real *state, size_t position,
-                 const AttentionHead *head);
+    /* Decodes head->position, after those before it, with its state in data->carry, which
+     * starts at zero. Rows of data and rotary are that position's. */
+    void (*step)(const AttentionData *data, const AttentionHead *head);
 
     /* These describe the kind to the engine it uses. */
     const struct Recurrence *recurrence;
@@ -171,8 +171,8 @@ void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,
                        const AttentionSizes *sizes);
 void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
                         const AttentionSizes *sizes);
-/* Decodes one position of every sequence; rotary is the position's row. */
-void attention_step(const AttentionKind *kind, const AttentionBatch *batch, size_t position,
+/* Decodes sizes->position of every sequence; rotary is the position's row. */
+void attention_step(const AttentionKind *kind, const AttentionBatch *batch,
                     const AttentionSizes *sizes);
 
 #endif

@@ -194,14 +194,12 @@ void chunkwise_backward(const AttentionData *data, const AttentionHead *head)
 
 /* --- decoding --- */
 
-void chunkwise_step(const AttentionData *data, real *state, size_t position,
-                    const AttentionHead *head)
+void chunkwise_step(const AttentionData *data, const AttentionHead *head)
 {
-    (void)position;
     Work work;
     AttentionHead one = *head;
     one.length = 1;
     Chunk *c = take_scratch(&work, data, &one);
     move_upwards(c, data, 0, 0);
-    head->kind->recurrence->step(c, state);
+    head->kind->recurrence->step(c, data->carry);
 }

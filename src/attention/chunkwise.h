@@ -70,8 +70,7 @@ typedef struct Recurrence {
 AttentionMemory chunkwise_memory(const AttentionHead *head);
 void chunkwise_forward(const AttentionData *data, const AttentionHead *head);
 void chunkwise_backward(const AttentionData *data, const AttentionHead *head);
-void chunkwise_step(const AttentionData *data, real *state, size_t position,
-                    const AttentionHead *head);
+void chunkwise_step(const AttentionData *data, const AttentionHead *head);
 
 #define CHUNKWISE_KIND(its_recurrence)                                                 \
     .recurrence = &(its_recurrence), .finite_state = true, .memory = chunkwise_memory, \

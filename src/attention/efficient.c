@@ -50,10 +50,9 @@ static const FeatureMap map = {.query = &feature_softmax,
                                .share_backward = share_backward};
 
 const AttentionKind attention_efficient = {
+    FEATURES_KIND(map),
     .name = "efficient",
     .help = "Efficient Attention, causal: softmax over q's features and over k's positions",
     .cost = "D^2",
     .no_rotary = true,
-    .flop = features_flop,
-    FEATURES_KIND(map),
 };

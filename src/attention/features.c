@@ -53,7 +53,8 @@ double features_flop(const AttentionHead *head)
 {
     double width = (double)head->width, features = (double)features_of(head);
     double pairs = (double)CHUNK * ((double)leading_of(head) + width);
-    return (double)head->length * (pairs + 4 * features * width);
+    double own = map_of(head)->flop ? map_of(head)->flop(head) : 0;
+    return (double)head->length * (pairs + 4 * features * width) + own;
 }
 
 /* --- memory --- */

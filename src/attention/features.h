@@ -32,7 +32,8 @@ typedef struct FeatureMap {
     /* Otherwise for all rows of a chunk; forward calls chunk_fetch_next once per row. */
     void (*forward)(const FeatureRows *rows);
     void (*backward)(const FeatureRows *rows);
-    real epsilon; /* added to denominators */
+    real epsilon;                              /* added to denominators */
+    double (*flop)(const AttentionHead *head); /* of the features, if they cost much */
 
     /* For weights that are a function of the product of a few leading features: pairs inside a
      * chunk need no others. `weigh` turns a row of such products into weights and returns their
@@ -55,12 +56,11 @@ typedef struct FeatureMap {
 
 extern const Recurrence features_recurrence;
 
-/* Without the cost of the features themselves. */
 double features_flop(const AttentionHead *head);
 
 #define FEATURES_KIND(map)                                                            \
     CHUNKWISE_KIND(features_recurrence), .normalised = true, .carry = CARRY_DIVERGES, \
-                                         .detail = &(map)
+                                         .flop = features_flop, .detail = &(map)
 
 /* --- for writing maps --- */
 

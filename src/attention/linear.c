@@ -40,12 +40,11 @@ static const FeatureRow elu = {elu_row, elu_row_backward};
 static const FeatureMap elu_map = {.query = &elu, .key = &elu, .epsilon = (real)1e-6};
 
 const AttentionKind attention_linear = {
+    FEATURES_KIND(elu_map),
     .name = "linear",
     .help = "linear attention with feature map elu(x)+1; time grows linearly with the length",
     .cost = "D^2",
     .turns_itself = true,
-    .flop = features_flop,
-    FEATURES_KIND(elu_map),
 };
 
 /* --- relu --- */
@@ -70,12 +69,11 @@ static const FeatureRow relu = {relu_row, relu_row_backward};
 static const FeatureMap relu_map = {.query = &relu, .key = &relu};
 
 const AttentionKind attention_relu = {
+    FEATURES_KIND(relu_map),
     .name = "relu",
     .help = "linear attention with the sparse feature map max(x,0)",
     .cost = "D^2",
     .turns_itself = true,
-    .flop = features_flop,
-    FEATURES_KIND(relu_map),
 };
 
 /* --- sqrelu: x / |x| times sqrt(D), then the square --- */
@@ -110,12 +108,11 @@ static real root_of_width(const AttentionHead *head)
 static const FeatureMap sqrelu_map = {.query = &sqrelu, .key = &sqrelu, .scale = root_of_width};
 
 const AttentionKind attention_sqrelu = {
+    FEATURES_KIND(sqrelu_map),
     .name = "sqrelu",
     .help = "linear attention with feature map max(x,0)^2 of normalised q and k",
     .cost = "D^2",
     .turns_itself = true,
-    .flop = features_flop,
-    FEATURES_KIND(sqrelu_map),
 };
 
 /* --- exp --- */
@@ -148,12 +145,11 @@ static const FeatureMap exp_map = {
     .query = &feature_exp, .key = &feature_exp, .scale = feature_half_scale};
 
 const AttentionKind attention_exp = {
+    FEATURES_KIND(exp_map),
     .name = "exp",
     .help = "linear attention with feature map exp(x), elementwise",
     .cost = "D^2",
     .turns_itself = true,
-    .flop = features_flop,
-    FEATURES_KIND(exp_map),
 };
 
 /* --- softmaxfeat --- */
@@ -190,10 +186,9 @@ static const FeatureMap softmax_map = {.query = &feature_softmax,
                                        .epsilon = (real)1e-10};
 
 const AttentionKind attention_softmaxfeat = {
+    FEATURES_KIND(softmax_map),
     .name = "softmaxfeat",
     .help = "linear attention with feature map softmax(x), over the features of q and of k",
     .cost = "D^2",
     .turns_itself = true,
-    .flop = features_flop,
-    FEATURES_KIND(softmax_map),
 };

@@ -151,10 +151,11 @@ static void turn_text(real *turned, const real *x, const AttentionHead *head)
 static void prepare(PanelSource *source, const AttentionData *data, const AttentionHead *head)
 {
     Memory m = memory_of(data, head);
-    source->entry_k = m.entry_k;
-    source->entry_v = m.entry_v;
-    source->entry_dk = m.entry_dk;
-    source->entry_dv = m.entry_dv;
+    PanelKeys *entries = &source->keys[PANEL_ENTRIES];
+    entries->k = m.entry_k;
+    entries->v = m.entry_v;
+    entries->dk = m.entry_dk;
+    entries->dv = m.entry_dv;
     compress(m.entry_k, m.e, data->k, head);
     compress(m.entry_v, m.f, data->v, head);
     if (head->rotary) {
@@ -162,8 +163,8 @@ static void prepare(PanelSource *source, const AttentionData *data, const Attent
         turn_text(m.q, data->q, head);
         turn_text(m.k, data->k, head);
         source->q = m.q;
-        source->k = m.k;
-        source->stride = head->width;
+        source->keys[PANEL_OWN].k = m.k;
+        source->q_stride = source->keys[PANEL_OWN].k_stride = head->width;
     }
 }
 
@@ -201,14 +202,15 @@ static void turn_text_back(real *dx, const AttentionHead *head)
 static void end_backward(const PanelSource *source, const AttentionData *data,
                          const AttentionHead *head)
 {
+    const PanelKeys *entries = &source->keys[PANEL_ENTRIES];
     Memory m = memory_of(data, head);
     real *de = learns(head) ? data->down : NULL;
     real *df = de ? de + rank(head) * head->options->segment : NULL;
     turn_text_back(data->dq, head);
     turn_text_back(data->dk, head);
-    turn_entries_back(source->entry_dk, head);
-    compress_backward(data->dk, de, source->entry_dk, m.e, data->k, head);
-    compress_backward(data->dv, df, source->entry_dv, m.f, data->v, head);
+    turn_entries_back(entries->dk, head);
+    compress_backward(data->dk, de, entries->dk, m.e, data->k, head);
+    compress_backward(data->dv, df, entries->dv, m.f, data->v, head);
 }
 
 /* --- decoding --- */
@@ -216,9 +218,10 @@ static void end_backward(const PanelSource *source, const AttentionData *data,
 /* Adds a position's share to the entries of its block; the last position completes and rotates
  * them. */
 static void add_to_entries(const AttentionData *data, const Memory *m, PanelState s,
-                           size_t position, const AttentionHead *head)
+                           const AttentionHead *head)
 {
-    size_t segment = head->options->segment, width = head->width, place = position % segment;
+    size_t position = head->position, segment = head->options->segment, width = head->width,
+           place = position % segment;
     for (size_t a = 0; a < rank(head); a++) {
         size_t at = (position / segment * rank(head) + a) * width;
         vector_add_scaled(s.entry_k + at, data->k, m->e[a * segment + place], width);
@@ -228,8 +231,7 @@ static void add_to_entries(const AttentionData *data, const Memory *m, PanelStat
     }
 }
 
-static void step(const AttentionData *data, real *state, size_t position,
-                 const AttentionHead *head)
+static void step(const AttentionData *data, const AttentionHead *head)
 {
     Memory m = memory_of(data, head);
     AttentionData turned = *data;
@@ -237,8 +239,8 @@ static void step(const AttentionData *data, real *state, size_t position,
     turned_copy(m.k, data->k, 0, head);
     turned.q = m.q;
     turned.k = m.k;
-    panel_step(&turned, state, position, head);
-    add_to_entries(data, &m, panel_state(state, head), position, head);
+    panel_step(&turned, head);
+    add_to_entries(data, &m, panel_state(data->carry, head), head);
 }
 
 /* The pairs, and the products E K and F V. */

@@ -291,12 +291,12 @@ static void backward(const AttentionData *data, const AttentionHead *head)
 
 /* --- decoding --- */
 
-static void step(const AttentionData *data, real *state, size_t position,
-                 const AttentionHead *head)
+static void step(const AttentionData *data, const AttentionHead *head)
 {
-    size_t width = head->width, segment = landmarks_segment(head), b = position / segment;
+    size_t position = head->position, width = head->width;
+    size_t segment = landmarks_segment(head), b = position / segment;
     size_t place = position % segment, row = (b + place) * width;
-    Arena kept = arena_over(state), scratch = arena_over(data->scratch);
+    Arena kept = arena_over(data->carry), scratch = arena_over(data->scratch);
     const Decoding d = take_decoding(&kept, &scratch, head);
     const Work *w = &d.work;
     memcpy(d.keys + position * width, data->k, width * sizeof(real));

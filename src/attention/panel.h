@@ -17,20 +17,29 @@ typedef struct PanelReach {
     real bias;
 } PanelReach;
 
-/* Queries and keys. Entries are rows of D, block after block. The past are positions before the
- * first, also rows of D, which the window reaches but which get no gradient. */
+/* One set of keys, with their values and, unless NULL, gradients. */
+typedef struct PanelKeys {
+    const real *k, *v;
+    real *dk, *dv;
+    size_t k_stride, stride; /* of k, and of the others */
+    real bias;               /* added to their scores */
+    size_t column;           /* the index of the first key among all, for dropout */
+} PanelKeys;
+
+/* The past are positions before the first, which the window reaches but which get no gradient.
+ * They and entries are rows of D; entries lie block after block. */
+typedef enum PanelSet { PANEL_PAST, PANEL_OWN, PANEL_ENTRIES, PANEL_SETS } PanelSet;
+
 typedef struct PanelSource {
-    const real *q, *k;
-    size_t stride; /* of these two */
-    const real *past_k, *past_v;
+    const real *q;
+    size_t q_stride;
+    PanelKeys keys[PANEL_SETS];
     size_t past; /* positions */
-    const real *entry_k, *entry_v;
-    real *entry_dk, *entry_dv; /* written whole by backward */
 } PanelSource;
 
-/* Describes a kind. Those with entries or a past set these in the source, which has q and k of
- * the data; so can those that replace q and k. After the backward pass, data has the gradients
- * of the source's q and k; a kind makes them those of its own. */
+/* Describes a kind. `prepare` sets the pointers of entries or of the past in a source that has
+ * q, k and v of the data, or replaces these. The backward pass sets the gradients of entries,
+ * and leaves those of the source's q and k in data; `end_backward` hands them on. */
 typedef struct PanelKind {
     PanelReach (*reach)(const AttentionHead *head); /* NULL: all of the past */
     bool has_sink; /* 1 joins the denominator, or exp of the head's own parameter */
@@ -73,7 +82,6 @@ typedef struct PanelState {
 
 size_t panel_state_reals(const AttentionHead *head);
 PanelState panel_state(real *state, const AttentionHead *head);
-void panel_step(const AttentionData *data, real *state, size_t position,
-                const AttentionHead *head);
+void panel_step(const AttentionData *data, const AttentionHead *head);
 
 #endif

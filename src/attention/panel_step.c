@@ -38,14 +38,13 @@ static real absorb_values(real *out, const real *p, real top, const real *values
 
 /* The visible rows of the ring are contiguous: either all of it, or, until it is full, those
  * from the first visible position on. */
-void panel_step(const AttentionData *data, real *state, size_t position,
-                const AttentionHead *head)
+void panel_step(const AttentionData *data, const AttentionHead *head)
 {
     const PanelKind *kind = head->kind->detail;
     PanelReach reach = panel_reach(head);
-    PanelState s = panel_state(state, head);
-    size_t width = head->width, rows = panel_kept(head),
-           first = panel_first_seen(&reach, position);
+    PanelState s = panel_state(data->carry, head);
+    size_t width = head->width, rows = panel_kept(head), position = head->position;
+    size_t first = panel_first_seen(&reach, position);
     size_t own = position + 1 - first, entries = panel_entries_seen(&reach, position);
     size_t at = own == rows ? 0 : first % rows * width;
     real *p = data->scratch, scale = attention_scale(head);

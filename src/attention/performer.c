@@ -148,15 +148,17 @@ static void backward(const FeatureRows *rows)
          plain(rows->of->data.own, width), GEMM_ADD, rows->dx, head->stride);
 }
 
-/* The engine's work, and the products of q and k with the directions. */
+/* The products of q and k with the directions. */
 static double flop(const AttentionHead *head)
 {
-    return features_flop(head) + 4 * (double)head->length * (double)own_reals(head);
+    return 4 * (double)head->length * (double)own_reals(head);
 }
 
-static const FeatureMap map = {.width = features_of, .forward = forward, .backward = backward};
+static const FeatureMap map = {
+    .width = features_of, .forward = forward, .backward = backward, .flop = flop};
 
 const AttentionKind attention_performer = {
+    FEATURES_KIND(map),
     .name = "performer",
     .help = "Performer (FAVOR+): positive random features that approximate softmax",
     .cost = "features D",
@@ -164,6 +166,4 @@ const AttentionKind attention_performer = {
     .own_reals = own_reals,
     .start_own = start_own,
     .own_is_drawn = true,
-    .flop = flop,
-    FEATURES_KIND(map),
 };

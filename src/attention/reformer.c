@@ -82,6 +82,12 @@ typedef struct Scratch {
     real *row_product; /* backward: do . o, in the same memory */
     real *projections;
     SortedBuckets sorted;
+
+    /* what a decoding step sees in all rounds */
+    real *q;
+    real *p;          /* the weights of the visible positions */
+    int32_t *seen;    /* the visible positions */
+    int32_t *buckets; /* (hashes) */
 } Scratch;
 
 static Bucket take_bucket(Arena *arena, const AttentionHead *head)
@@ -98,9 +104,14 @@ static Bucket take_bucket(Arena *arena, const AttentionHead *head)
 static Scratch take_scratch(Arena *arena, const AttentionHead *head)
 {
     Scratch s = {.bucket = take_bucket(arena, head)};
+    size_t near = near_of(head), most = head->options->hashes * (near ? near : 1);
     s.row_max = s.row_product = arena_reals(arena, head->length);
     s.projections = arena_reals(arena, buckets_directions(head));
     s.sorted = buckets_take_sorted(arena, head);
+    s.q = arena_reals(arena, head->width);
+    s.p = arena_reals(arena, most);
+    s.seen = buckets_take_indexes(arena, most);
+    s.buckets = buckets_take_indexes(arena, head->options->hashes);
     return s;
 }
 
@@ -108,25 +119,6 @@ static Scratch scratch_of(real *scratch, const AttentionHead *head)
 {
     Arena arena = arena_over(scratch);
     return take_scratch(&arena, head);
-}
-
-/* What a decoding step sees in all rounds. */
-typedef struct Sight {
-    real *q, *projections;
-    real *p;          /* the weights of the visible positions */
-    int32_t *seen;    /* the visible positions */
-    int32_t *buckets; /* (hashes) */
-} Sight;
-
-static Sight take_sight(Arena *arena, const AttentionHead *head)
-{
-    size_t near = near_of(head), most = head->options->hashes * (near ? near : 1);
-    Sight s = {.q = arena_reals(arena, head->width)};
-    s.projections = arena_reals(arena, buckets_directions(head));
-    s.p = arena_reals(arena, most);
-    s.seen = buckets_take_indexes(arena, most);
-    s.buckets = buckets_take_indexes(arena, head->options->hashes);
-    return s;
 }
 
 /* Decoding keeps keys and values of all positions. */
@@ -144,15 +136,13 @@ static State take_state(Arena *arena, const AttentionHead *head)
 
 static AttentionMemory memory(const AttentionHead *head)
 {
-    Arena saved = {0}, whole = {0}, step = {0}, state = {0};
+    Arena saved = {0}, scratch = {0}, state = {0};
     take_saved(&saved, head);
-    take_scratch(&whole, head);
-    take_sight(&step, head);
+    take_scratch(&scratch, head);
     take_state(&state, head);
-    return (AttentionMemory){
-        .saved = arena_used_reals(&saved),
-        .scratch = arena_used_reals(whole.used > step.used ? &whole : &step),
-        .state = arena_used_reals(&state)};
+    return (AttentionMemory){.saved = arena_used_reals(&saved),
+                             .scratch = arena_used_reals(&scratch),
+                             .state = arena_used_reals(&state)};
 }
 
 /* --- buckets --- */
@@ -389,13 +379,12 @@ static void backward(const AttentionData *data, const AttentionHead *head)
 
 /* --- decoding --- */
 
-static void step(const AttentionData *data, real *state, size_t position,
-                 const AttentionHead *head)
+static void step(const AttentionData *data, const AttentionHead *head)
 {
-    size_t width = head->width;
-    Arena in_state = arena_over(state), in_scratch = arena_over(data->scratch);
+    size_t width = head->width, position = head->position;
+    Arena in_state = arena_over(data->carry);
     State s = take_state(&in_state, head);
-    Sight sight = take_sight(&in_scratch, head);
+    Scratch sight = scratch_of(data->scratch, head);
     real *p = sight.p, *key = s.keys + position * width, scale = scale_of(data->q, width);
     turned_copy(sight.q, data->q, 0, head);
     for (size_t i = 0; i < width; i++)

@@ -94,17 +94,18 @@ static void strided_backward(const AttentionData *data, const AttentionHead *hea
         panel_backward(data, head);
 }
 
-static void strided_step(const AttentionData *data, real *state, size_t position,
-                         const AttentionHead *head)
+static void strided_step(const AttentionData *data, const AttentionHead *head)
 {
     size_t period = head->options->period;
     if (!is_far(head)) {
-        panel_step(data, state, position, head);
+        panel_step(data, head);
         return;
     }
     AttentionHead longest = text_head(head, 0);
-    real *own = state + position % period * panel_state_reals(&longest);
-    panel_step(data, own, position / period, &longest);
+    AttentionData own = *data;
+    own.carry += head->position % period * panel_state_reals(&longest);
+    longest.position /= period;
+    panel_step(&own, &longest);
 }
 
 /* The mean of a near and a far head. */
@@ -179,32 +180,34 @@ static void fixed_prepare(PanelSource *source, const AttentionData *data,
         memcpy(k + i * width, data->k + at, width * sizeof(real));
         memcpy(v + i * width, data->v + at, width * sizeof(real));
     }
-    source->entry_k = k;
-    source->entry_v = v;
-    source->entry_dk = v + count * width;
-    source->entry_dv = v + 2 * count * width;
+    PanelKeys *entries = &source->keys[PANEL_ENTRIES];
+    entries->k = k;
+    entries->v = v;
+    entries->dk = v + count * width;
+    entries->dv = v + 2 * count * width;
 }
 
 static void fixed_end_backward(const PanelSource *source, const AttentionData *data,
                                const AttentionHead *head)
 {
+    const PanelKeys *entries = &source->keys[PANEL_ENTRIES];
     size_t width = head->width;
     for (size_t i = 0; i < panel_entries(head); i++) {
         size_t at = position_of(i, head) * head->stride;
-        vector_add_scaled(data->dk + at, source->entry_dk + i * width, 1, width);
-        vector_add_scaled(data->dv + at, source->entry_dv + i * width, 1, width);
+        vector_add_scaled(data->dk + at, entries->dk + i * width, 1, width);
+        vector_add_scaled(data->dv + at, entries->dv + i * width, 1, width);
     }
 }
 
-static void fixed_step(const AttentionData *data, real *state, size_t position,
-                       const AttentionHead *head)
+static void fixed_step(const AttentionData *data, const AttentionHead *head)
 {
-    size_t period = head->options->period, place = position % period, width = head->width;
-    panel_step(data, state, position, head);
+    size_t position = head->position, period = head->options->period, place = position % period,
+           width = head->width;
+    panel_step(data, head);
     size_t begin = period - summary(head);
     if (!is_far(head) || place < begin)
         return;
-    PanelState s = panel_state(state, head);
+    PanelState s = panel_state(data->carry, head);
     size_t entry = position / period * summary(head) + place - begin;
     memcpy(s.entry_k + entry * width, data->k, width * sizeof(real));
     memcpy(s.entry_v + entry * width, data->v, width * sizeof(real));

@@ -97,12 +97,11 @@ static const FeatureMap first_map = {.width = first_features,
                                      .weigh_backward = first_weigh_backward};
 
 const AttentionKind attention_taylor = {
+    FEATURES_KIND(first_map),
     .name = "taylor",
     .help = "first-order Taylor weights 1 + tau cos(q,k), almost uniform",
     .cost = "D^2",
     .uses = "tau",
-    .flop = features_flop,
-    FEATURES_KIND(first_map),
 };
 
 /* --- second order --- */
@@ -260,9 +259,8 @@ static const FeatureMap second_map = {.width = second_features,
                                       .weigh_backward = second_weigh_backward};
 
 const AttentionKind attention_taylor2 = {
+    FEATURES_KIND(second_map),
     .name = "taylor2",
     .help = "second-order Taylor weights 1 + s + s^2/2 (Based), from 16 dimensions of q and k",
     .cost = "153 D",
-    .flop = features_flop,
-    FEATURES_KIND(second_map),
 };

@@ -75,8 +75,8 @@ static void prepare(PanelSource *source, const AttentionData *data, const Attent
     real *keys = data->saved + panel_memory(head).saved;
     real *values = keys + past(head) * head->width;
     source->past = past(head);
-    source->past_k = keys;
-    source->past_v = values;
+    source->keys[PANEL_PAST].k = keys;
+    source->keys[PANEL_PAST].v = values;
     if (head->carries && !data->dq) {
         keep_past(keys, values, data, head);
         carry_out(data, head);
