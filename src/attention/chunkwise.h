@@ -43,7 +43,7 @@ typedef struct Chunk {
     real *dstate;
 } Chunk;
 
-/* Every WORK is the struct of the recurrence, whose chunk is set. */
+/* The mathematics of one chunk. WORK is the struct of the recurrence, whose chunk is set. */
 typedef struct Recurrence {
     size_t chunk, span;                            /* positions of a chunk, chunks of a span */
     size_t size;                                   /* of the struct, in bytes */
@@ -51,7 +51,7 @@ typedef struct Recurrence {
     bool has_sums;  /* the state ends with F numbers besides the (F, D) */
     bool saves_row; /* one number per position is saved besides the states: data.saved */
 
-    /* Fills the struct behind its chunk. While the arena measures, data is not there. */
+    /* Fills the rest of the struct. While the arena measures, its base is NULL. */
     void (*take)(void *work, Arena *arena);
     /* Loads what advance() needs. */
     void (*load)(void *work);

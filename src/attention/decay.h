@@ -1,6 +1,6 @@
 /* The engine of the unnormalised kinds whose state fades by one number per position, and of
- * those that follow the delta rule; decay.c says the mathematics. A kind's
- * table row begins with DECAY_KIND(its DecayRule). */
+ * those that follow the delta rule; decay.c has the mathematics. A kind's table row begins with
+ * DECAY_KIND(its DecayRule). */
 #ifndef LINNET_DECAY_H
 #define LINNET_DECAY_H
 

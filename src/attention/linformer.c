@@ -250,12 +250,9 @@ static double flop(const AttentionHead *head)
     return panel_flop(head) + 4 * compressed * (double)(rank(head) * head->width);
 }
 
-static const PanelKind kind = {
-    .reach = reach, .prepare = prepare, .end_backward = end_backward};
-
 /* Not normalised: the rows of F need not sum to 1. */
 const AttentionKind attention_linformer = {
-    PANEL_KIND(kind),
+    PANEL_KIND(.reach = reach, .prepare = prepare, .end_backward = end_backward),
     .name = "linformer",
     .help =
         "Linformer, causal: softmax over the own block and learned summaries of earlier ones",
@@ -270,7 +267,7 @@ const AttentionKind attention_linformer = {
 };
 
 const AttentionKind attention_pooled = {
-    PANEL_KIND(kind),
+    PANEL_KIND(.reach = reach, .prepare = prepare, .end_backward = end_backward),
     .name = "pooled",
     .help = "softmax over the own block and the means of earlier blocks",
     .cost = "(segment + T / segment) D",

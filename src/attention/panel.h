@@ -69,8 +69,13 @@ double panel_flop(const AttentionHead *head);
 void panel_forward(const AttentionData *data, const AttentionHead *head);
 void panel_backward(const AttentionData *data, const AttentionHead *head);
 
-#define PANEL_KIND(kind) \
-    .has_weights = true, .forward = panel_forward, .backward = panel_backward, .detail = &(kind)
+/* Takes the fields of a PanelKind. */
+#define PANEL_KIND(...)                                                        \
+    .has_weights = true, .forward = panel_forward, .backward = panel_backward, \
+    .detail = &(const PanelKind)                                               \
+    {                                                                          \
+        __VA_ARGS__                                                            \
+    }
 
 /* Decoding keeps what can still be seen in a ring: position t is in row t modulo its size.
  * Kinds with entries write them here themselves, those of a block by the step of its last

@@ -16,10 +16,8 @@ static double flop(const AttentionHead *head)
     return 2 * (double)head->length * (double)head->length * (double)head->width;
 }
 
-static const PanelKind plain_kind = {.reach = NULL};
-
 const AttentionKind attention_softmax = {
-    PANEL_KIND(plain_kind),
+    PANEL_KIND(.reach = NULL),
     .name = "softmax",
     .help = "exact softmax attention; time grows with the square of the length",
     .cost = "T D",
@@ -43,10 +41,8 @@ static void start_sink(real *own, const AttentionHead *head, RandomKey key)
         own[0] = 0;
 }
 
-static const PanelKind sink_kind = {.has_sink = true};
-
 const AttentionKind attention_softmax1 = {
-    PANEL_KIND(sink_kind),
+    PANEL_KIND(.has_sink = true),
     .name = "softmax1",
     .help = "softmax with an extra 1 in the denominator, so that a head may attend to nothing",
     .cost = "T D",

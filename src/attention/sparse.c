@@ -219,11 +219,9 @@ static double fixed_flop(const AttentionHead *head)
     return (panel_flop(&near) + panel_flop(&far)) / 2;
 }
 
-static const PanelKind fixed_kind = {
-    .reach = fixed_reach, .prepare = fixed_prepare, .end_backward = fixed_end_backward};
-
 const AttentionKind attention_fixed = {
-    PANEL_KIND(fixed_kind),
+    PANEL_KIND(.reach = fixed_reach, .prepare = fixed_prepare,
+               .end_backward = fixed_end_backward),
     .name = "fixed",
     .help =
         "Sparse Transformer, fixed: heads alternate between own block and ends of all blocks",

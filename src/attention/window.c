@@ -43,11 +43,8 @@ static AttentionMemory memory(const AttentionHead *head)
 }
 
 /* Copies the ring, in order. */
-static void keep_past(real *keys, real *values, const AttentionData *data,
-                      const AttentionHead *head)
+static void keep_past(real *keys, real *values, PanelState ring, const AttentionHead *head)
 {
-    AttentionHead ring_sizes = ring_head(head);
-    PanelState ring = panel_state(data->carry, &ring_sizes);
     size_t width = head->width, count = past(head);
     for (size_t i = 0; i < count; i++) {
         size_t from = (head->position - count + i) % head->options->window * width;
@@ -57,10 +54,8 @@ static void keep_past(real *keys, real *values, const AttentionData *data,
 }
 
 /* Stores in the ring what later queries may see. */
-static void carry_out(const AttentionData *data, const AttentionHead *head)
+static void carry_out(PanelState ring, const AttentionData *data, const AttentionHead *head)
 {
-    AttentionHead ring_sizes = ring_head(head);
-    PanelState ring = panel_state(data->carry, &ring_sizes);
     size_t width = head->width, window = head->options->window;
     for (size_t i = head->length > window ? head->length - window : 0; i < head->length; i++) {
         size_t to = (head->position + i) % window * width;
@@ -78,16 +73,23 @@ static void prepare(PanelSource *source, const AttentionData *data, const Attent
     source->keys[PANEL_PAST].k = keys;
     source->keys[PANEL_PAST].v = values;
     if (head->carries && !data->dq) {
-        keep_past(keys, values, data, head);
-        carry_out(data, head);
+        AttentionHead ring_sizes = ring_head(head);
+        PanelState ring = panel_state(data->carry, &ring_sizes);
+        keep_past(keys, values, ring, head);
+        carry_out(ring, data, head);
     }
 }
 
-static const PanelKind kind = {.reach = reach, .prepare = prepare};
-
 const AttentionKind attention_window = {
-    PANEL_KIND(kind),     .name = "window",      .help = "sliding-window softmax attention",
-    .cost = "window D",   .uses = "window",      .normalised = true,
-    .finite_state = true, .carry = CARRY_WHOLLY, .memory = memory,
-    .flop = panel_flop,   .step = panel_step,
+    PANEL_KIND(.reach = reach, .prepare = prepare),
+    .name = "window",
+    .help = "sliding-window softmax attention",
+    .cost = "window D",
+    .uses = "window",
+    .normalised = true,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .memory = memory,
+    .flop = panel_flop,
+    .step = panel_step,
 };
