@@ -1,6 +1,6 @@
 /* The engine of the unnormalised kinds whose state fades by one number per position, and of
  * those that follow the delta rule; decay.c has the mathematics. A kind's table row begins with
- * DECAY_KIND(its DecayRule). */
+ * DECAY_KIND(the fields of its DecayRule). */
 #ifndef LINNET_DECAY_H
 #define LINNET_DECAY_H
 
@@ -26,9 +26,13 @@ extern const Recurrence decay_recurrence;
 size_t decay_gates(const AttentionHead *head);
 double decay_flop(const AttentionHead *head);
 
-#define DECAY_KIND(rule)                                                        \
-    CHUNKWISE_KIND(decay_recurrence), .cost = "D^2", .carry = CARRY_WHOLLY,     \
-                                      .wants_norm = true, .gates = decay_gates, \
-                                      .flop = decay_flop, .detail = &(rule)
+/* Takes the fields of a DecayRule. */
+#define DECAY_KIND(...)                                                                \
+    CHUNKWISE_KIND(decay_recurrence), .cost = "D^2", .carry = CARRY_WHOLLY,            \
+                                      .wants_norm = true, .gates = decay_gates,        \
+                                      .flop = decay_flop, .detail = &(const DecayRule) \
+    {                                                                                  \
+        __VA_ARGS__                                                                    \
+    }
 
 #endif

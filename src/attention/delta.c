@@ -13,10 +13,8 @@
 #include "src/attention/decay.h"
 #include "src/vector.h"
 
-static const DecayRule rule = {.delta = true};
-
 const AttentionKind attention_delta = {
-    DECAY_KIND(rule),
+    DECAY_KIND(.delta = true),
     .name = "delta",
     .help = "DeltaNet: the delta rule replaces the value stored under a key instead of adding",
     .wants_convolution = true,
@@ -68,11 +66,9 @@ static void start_own(real *own, const AttentionHead *head, RandomKey key)
     own[0] = (real)log(MOST_A * (1 - random_uniform(random_subkey(key, head->index), 0)));
 }
 
-static const DecayRule gated_rule = {
-    .delta = true, .logarithms = logarithms, .logarithms_backward = logarithms_backward};
-
 const AttentionKind attention_gated_delta = {
-    DECAY_KIND(gated_rule),
+    DECAY_KIND(.delta = true, .logarithms = logarithms,
+               .logarithms_backward = logarithms_backward),
     .name = "gated-delta",
     .help = "Gated DeltaNet: the delta rule with a data-dependent decay of the state",
     .knows_positions = true,

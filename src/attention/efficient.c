@@ -44,13 +44,9 @@ static void share_backward(real *restrict dq, real *restrict dk, real *restrict 
     }
 }
 
-static const FeatureMap map = {.query = &feature_softmax,
-                               .key = &feature_exp,
-                               .share = share,
-                               .share_backward = share_backward};
-
 const AttentionKind attention_efficient = {
-    FEATURES_KIND(map),
+    FEATURES_KIND(.query = &feature_softmax, .key = &feature_exp, .share = share,
+                  .share_backward = share_backward),
     .name = "efficient",
     .help = "Efficient Attention, causal: softmax over q's features and over k's positions",
     .cost = "D^2",

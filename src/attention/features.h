@@ -1,5 +1,6 @@
 /* The engine of normalised linear attention over positive features, which features.c explains.
- * A kind describes its features by a FeatureMap; its table row begins with FEATURES_KIND(map).
+ * A kind describes its features by a FeatureMap; its table row begins with
+ * FEATURES_KIND(the fields of the map).
  *
  * D is the head dimension, F the number of features of a row of q or k. */
 #ifndef LINNET_FEATURES_H
@@ -58,9 +59,13 @@ extern const Recurrence features_recurrence;
 
 double features_flop(const AttentionHead *head);
 
-#define FEATURES_KIND(map)                                                            \
-    CHUNKWISE_KIND(features_recurrence), .normalised = true, .carry = CARRY_DIVERGES, \
-                                         .flop = features_flop, .detail = &(map)
+/* Takes the fields of a FeatureMap. */
+#define FEATURES_KIND(...)                                                                    \
+    CHUNKWISE_KIND(features_recurrence), .normalised = true, .carry = CARRY_DIVERGES,         \
+                                         .flop = features_flop, .detail = &(const FeatureMap) \
+    {                                                                                         \
+        __VA_ARGS__                                                                           \
+    }
 
 /* --- for writing maps --- */
 

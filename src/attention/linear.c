@@ -37,10 +37,8 @@ static void elu_row_backward(real *restrict dx, const real *restrict dy, const r
 
 static const FeatureRow elu = {elu_row, elu_row_backward};
 
-static const FeatureMap elu_map = {.query = &elu, .key = &elu, .epsilon = (real)1e-6};
-
 const AttentionKind attention_linear = {
-    FEATURES_KIND(elu_map),
+    FEATURES_KIND(.query = &elu, .key = &elu, .epsilon = (real)1e-6),
     .name = "linear",
     .help = "linear attention with feature map elu(x)+1; time grows linearly with the length",
     .cost = "D^2",
@@ -66,10 +64,8 @@ static void relu_row_backward(real *restrict dx, const real *restrict dy,
 
 static const FeatureRow relu = {relu_row, relu_row_backward};
 
-static const FeatureMap relu_map = {.query = &relu, .key = &relu};
-
 const AttentionKind attention_relu = {
-    FEATURES_KIND(relu_map),
+    FEATURES_KIND(.query = &relu, .key = &relu),
     .name = "relu",
     .help = "linear attention with the sparse feature map max(x,0)",
     .cost = "D^2",
@@ -105,10 +101,8 @@ static real root_of_width(const AttentionHead *head)
     return (real)sqrt((double)head->width);
 }
 
-static const FeatureMap sqrelu_map = {.query = &sqrelu, .key = &sqrelu, .scale = root_of_width};
-
 const AttentionKind attention_sqrelu = {
-    FEATURES_KIND(sqrelu_map),
+    FEATURES_KIND(.query = &sqrelu, .key = &sqrelu, .scale = root_of_width),
     .name = "sqrelu",
     .help = "linear attention with feature map max(x,0)^2 of normalised q and k",
     .cost = "D^2",
@@ -141,11 +135,8 @@ static void exp_row_backward(real *restrict dx, const real *restrict dy, const r
 
 const FeatureRow feature_exp = {exp_row, exp_row_backward};
 
-static const FeatureMap exp_map = {
-    .query = &feature_exp, .key = &feature_exp, .scale = feature_half_scale};
-
 const AttentionKind attention_exp = {
-    FEATURES_KIND(exp_map),
+    FEATURES_KIND(.query = &feature_exp, .key = &feature_exp, .scale = feature_half_scale),
     .name = "exp",
     .help = "linear attention with feature map exp(x), elementwise",
     .cost = "D^2",
@@ -179,14 +170,10 @@ static void softmax_row_backward(real *restrict dx, const real *restrict dy,
 
 const FeatureRow feature_softmax = {softmax_row, softmax_row_backward};
 
-/* The denominator of rows that share no feature. */
-static const FeatureMap softmax_map = {.query = &feature_softmax,
-                                       .key = &feature_softmax,
-                                       .scale = feature_half_scale,
-                                       .epsilon = (real)1e-10};
-
 const AttentionKind attention_softmaxfeat = {
-    FEATURES_KIND(softmax_map),
+    /* epsilon: rows may share no feature */
+    FEATURES_KIND(.query = &feature_softmax, .key = &feature_softmax,
+                  .scale = feature_half_scale, .epsilon = (real)1e-10),
     .name = "softmaxfeat",
     .help = "linear attention with feature map softmax(x), over the features of q and of k",
     .cost = "D^2",

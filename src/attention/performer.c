@@ -154,11 +154,8 @@ static double flop(const AttentionHead *head)
     return 4 * (double)head->length * (double)own_reals(head);
 }
 
-static const FeatureMap map = {
-    .width = features_of, .forward = forward, .backward = backward, .flop = flop};
-
 const AttentionKind attention_performer = {
-    FEATURES_KIND(map),
+    FEATURES_KIND(.width = features_of, .forward = forward, .backward = backward, .flop = flop),
     .name = "performer",
     .help = "Performer (FAVOR+): positive random features that approximate softmax",
     .cost = "features D",

@@ -87,17 +87,10 @@ static void first_weigh_backward(real *restrict p, real *restrict a, real dn, si
     }
 }
 
-static const FeatureMap first_map = {.width = first_features,
-                                     .query = &first,
-                                     .key = &first,
-                                     .scale = slope_root,
-                                     .epsilon = (real)1e-6,
-                                     .leading = first_leading,
-                                     .weigh = first_weigh,
-                                     .weigh_backward = first_weigh_backward};
-
 const AttentionKind attention_taylor = {
-    FEATURES_KIND(first_map),
+    FEATURES_KIND(.width = first_features, .query = &first, .key = &first, .scale = slope_root,
+                  .epsilon = (real)1e-6, .leading = first_leading, .weigh = first_weigh,
+                  .weigh_backward = first_weigh_backward),
     .name = "taylor",
     .help = "first-order Taylor weights 1 + tau cos(q,k), almost uniform",
     .cost = "D^2",
@@ -251,15 +244,10 @@ static void second_weigh_backward(real *restrict p, real *restrict a, real dn, s
     }
 }
 
-static const FeatureMap second_map = {.width = second_features,
-                                      .forward = second_forward,
-                                      .backward = second_backward,
-                                      .leading = numbers_of,
-                                      .weigh = second_weigh,
-                                      .weigh_backward = second_weigh_backward};
-
 const AttentionKind attention_taylor2 = {
-    FEATURES_KIND(second_map),
+    FEATURES_KIND(.width = second_features, .forward = second_forward,
+                  .backward = second_backward, .leading = numbers_of, .weigh = second_weigh,
+                  .weigh_backward = second_weigh_backward),
     .name = "taylor2",
     .help = "second-order Taylor weights 1 + s + s^2/2 (Based), from 16 dimensions of q and k",
     .cost = "153 D",
