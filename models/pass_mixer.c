@@ -60,7 +60,7 @@ size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
     case MIXER_GATES:
         return rows * attention_gates(kind, &sizes);
     case MIXER_SAVED:
-        return pass->decoding ? 0 : attention_saved_reals(kind, &sizes);
+        return pass->decoding ? 0 : attention_memory(kind, &sizes).saved;
     case MIXER_MIXED:
         return rows * width;
     case MIXER_Z:
@@ -68,7 +68,7 @@ size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
     case MIXER_FINISHED:
         return finished ? rows * width : 0;
     case MIXER_SCRATCH:
-        return attention_scratch_reals(kind, &sizes);
+        return attention_memory(kind, &sizes).scratch;
     }
     return 0;
 }
@@ -76,7 +76,7 @@ size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
 static size_t kind_state_reals(const Pass *pass, size_t layer)
 {
     AttentionSizes sizes = sizes_alone(pass, layer);
-    return attention_state_reals(kind_of(pass, layer), &sizes);
+    return attention_memory(kind_of(pass, layer), &sizes).state;
 }
 
 size_t mixer_state_reals(const Pass *pass, size_t layer)
@@ -199,7 +199,7 @@ static void mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
     turn(pass, layer, part[MIXER_QKV], false);
     AttentionBatch batch = batch_of(pass, layer);
     if (pass->decoding)
-        attention_step(kind_of(pass, layer), &batch, pass->position, &sizes);
+        attention_step(kind_of(pass, layer), &batch, &sizes);
     else
         attention_forward(kind_of(pass, layer), &batch, &sizes);
     if (part[MIXER_FINISHED])

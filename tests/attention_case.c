@@ -92,11 +92,11 @@ static void take_all(Case *c)
     take(c, OWN, c->own);
     take(c, OUT, length * c->head.out_stride);
     take(c, DOUT, length * c->head.out_stride);
-    take(c, SAVED, kind->saved_reals(&head));
-    take(c, SCRATCH, kind->scratch_reals(&head));
-    take(c, STEP_SCRATCH, kind->scratch_reals(&decoder));
-    take(c, START, kind->state_reals(&decoder));
-    take(c, STATE, kind->state_reals(&decoder));
+    take(c, SAVED, kind->memory(&head).saved);
+    take(c, SCRATCH, kind->memory(&head).scratch);
+    take(c, STEP_SCRATCH, kind->memory(&decoder).scratch);
+    take(c, START, kind->memory(&decoder).state);
+    take(c, STATE, kind->memory(&decoder).state);
     take(c, DQKV, length * c->head.stride);
     take(c, DGATES, length * c->head.gates_stride);
     take(c, DOWN, c->own);

@@ -225,10 +225,12 @@ static void compare_steps(Case *c, size_t from, size_t position, const real *exp
         AttentionHead head = c->decoder;
         data.out = out;
         data.scratch = c->at[STEP_SCRATCH];
-        data.saved = data.carry = NULL;
+        data.saved = NULL;
+        data.carry = c->at[STATE];
+        head.position = position + t - from;
         if (head.rotary)
             head.rotary += t * width;
-        c->kind->step(&data, c->at[STATE], position + t - from, &head);
+        c->kind->step(&data, &head);
         compare_row(c, out, expected + t * c->head.out_stride, t, near, "in a step");
     }
     free(out);

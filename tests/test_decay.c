@@ -1,6 +1,6 @@
 /* Building blocks of kinds with decay and the delta rule: triangular systems and logarithms.
  * test_attention.c tests the kinds. */
-#include "src/attention/solve.h"
+#include "src/attention/triangle.h"
 #include "src/random.h"
 #include "src/vector.h"
 #include "tests/tests.h"
@@ -38,9 +38,9 @@ START_TEST(triangular_systems_are_solved)
                 x[i] = (real)random_normal(sides, i);
             Triangle triangle = {l, rows, ROWS};
             if (transpose)
-                solve_lower_transposed(triangle, x, WIDER, COLUMNS);
+                triangle_solve_transposed(triangle, x, WIDER, COLUMNS);
             else
-                solve_lower(triangle, x, WIDER, COLUMNS);
+                triangle_solve(triangle, x, WIDER, COLUMNS);
             check_solution(l, x, rows, transpose, sides);
         }
     }

@@ -67,8 +67,8 @@ static void lay_out(Job *job, Arena *arena)
     job->dgates = arena_reals(arena, gates);
     job->own = arena_reals(arena, own);
     job->down = arena_reals(arena, own);
-    job->saved = arena_reals(arena, attention_saved_reals(job->kind, &job->sizes));
-    job->scratch = arena_reals(arena, attention_scratch_reals(job->kind, &job->sizes));
+    job->saved = arena_reals(arena, attention_memory(job->kind, &job->sizes).saved);
+    job->scratch = arena_reals(arena, attention_memory(job->kind, &job->sizes).scratch);
 }
 
 static void fill(Job *job)
@@ -112,7 +112,7 @@ static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *opti
     AttentionHead head = attention_head(kind, &job.sizes, 0);
     double flop = kind->flop(&head) * (double)(job.sizes.batch * job.sizes.heads);
     row.utilisation = flop / row.forward.median / roof;
-    row.megabytes = (double)(attention_saved_reals(kind, &job.sizes) * sizeof(real)) / 1e6;
+    row.megabytes = (double)(attention_memory(kind, &job.sizes).saved * sizeof(real)) / 1e6;
     arena_free(&arena);
     return row;
 }

@@ -28,7 +28,7 @@ static void lay_out(Probe *probe, Arena *arena)
     size_t all = memory_product(probe->sizes.length, probe->width, "the weights");
     probe->qkv = arena_reals(arena, 3 * all);
     probe->out = arena_reals(arena, all);
-    probe->saved = arena_reals(arena, attention_saved_reals(probe->kind, &probe->sizes));
+    probe->saved = arena_reals(arena, attention_memory(probe->kind, &probe->sizes).saved);
 }
 
 /* In every head, sets v[first + c] to the unit vector c, and all others to zero. */

@@ -21,6 +21,32 @@ AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *si
     return head;
 }
 
+real attention_scale(const AttentionHead *head)
+{
+    return 1 / (real)sqrt((double)head->width);
+}
+
+AttentionData attention_rows(const AttentionData *data, size_t first, const AttentionHead *head)
+{
+    AttentionData rows = *data;
+    size_t in = first * head->stride, out = first * head->out_stride;
+    rows.q += in;
+    rows.k += in;
+    rows.v += in;
+    rows.out += out;
+    if (data->gates)
+        rows.gates += first * head->gates_stride;
+    if (!data->dq)
+        return rows;
+    rows.dq += in;
+    rows.dk += in;
+    rows.dv += in;
+    rows.dout += out;
+    if (data->dgates)
+        rows.dgates += first * head->gates_stride;
+    return rows;
+}
+
 size_t attention_gates(const AttentionKind *kind, const AttentionSizes *sizes)
 {
     return attention_head(kind, sizes, 0).gates_stride;
@@ -48,25 +74,23 @@ typedef struct Job {
     const AttentionSizes *sizes;
     const AttentionBatch *batch;
     void (*work)(const AttentionData *data, const AttentionHead *head);
-    size_t saved_each, scratch_each, state_each, own_each, gates_each, position;
+    size_t length; /* rows of a sequence in the tensors */
+    AttentionMemory each;
+    size_t own_each, gates_each;
     real *down_parts; /* (B, H, own_each) */
 } Job;
 
-static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes)
+static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes,
+                  const AttentionBatch *batch)
 {
     AttentionHead head = attention_head(kind, sizes, 0);
+    AttentionMemory each = kind->memory(&head);
     return (Job){.kind = kind,
                  .sizes = sizes,
-                 .saved_each = padded(kind->saved_reals(&head)),
-                 .scratch_each = padded(kind->scratch_reals(&head)),
-                 .state_each = padded(kind->state_reals(&head)),
+                 .batch = batch,
+                 .each = {padded(each.saved), padded(each.scratch), padded(each.state)},
                  .own_each = own_reals(&head),
                  .gates_each = head.gates_stride / sizes->heads};
-}
-
-size_t attention_saved_reals(const AttentionKind *kind, const AttentionSizes *sizes)
-{
-    return job_of(kind, sizes).saved_each * sizes->batch * sizes->heads;
 }
 
 /* After the workers' scratch: each sequence's gradient of a head's own parameters. */
@@ -75,15 +99,13 @@ static size_t down_parts_reals(const Job *job)
     return job->kind->own_is_drawn ? 0 : job->own_each * job->sizes->batch * job->sizes->heads;
 }
 
-size_t attention_scratch_reals(const AttentionKind *kind, const AttentionSizes *sizes)
+AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes);
-    return job.scratch_each * team_size() + down_parts_reals(&job);
-}
-
-size_t attention_state_reals(const AttentionKind *kind, const AttentionSizes *sizes)
-{
-    return job_of(kind, sizes).state_each * sizes->batch * sizes->heads;
+    Job job = job_of(kind, sizes, NULL);
+    size_t heads = sizes->batch * sizes->heads;
+    return (AttentionMemory){.saved = job.each.saved * heads,
+                             .scratch = job.each.scratch * team_size() + down_parts_reals(&job),
+                             .state = job.each.state * heads};
 }
 
 /* A tile is one head of one sequence. */
@@ -91,7 +113,7 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
                              size_t worker)
 {
     const AttentionBatch *batch = job->batch;
-    size_t row = sequence * head->length, tile = sequence * job->sizes->heads + head->index;
+    size_t row = sequence * job->length, tile = sequence * job->sizes->heads + head->index;
     size_t in = row * head->stride + head->index * head->width;
     size_t out = row * head->out_stride + head->index * head->width;
     size_t gates = row * head->gates_stride + head->index * job->gates_each;
@@ -99,15 +121,15 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
                           .k = batch->qkv + in + head->out_stride,
                           .v = batch->qkv + in + 2 * head->out_stride,
                           .out = batch->out + out,
-                          .scratch = batch->scratch + worker * job->scratch_each};
+                          .scratch = batch->scratch + worker * job->each.scratch};
     if (job->gates_each)
         data.gates = batch->gates + gates;
     if (job->own_each)
         data.own = batch->own + head->index * job->own_each;
     if (batch->saved)
-        data.saved = batch->saved + tile * job->saved_each;
+        data.saved = batch->saved + tile * job->each.saved;
     if (batch->states)
-        data.carry = batch->states + tile * job->state_each;
+        data.carry = batch->states + tile * job->each.state;
     if (!batch->dqkv)
         return data;
     data.dout = batch->dout + out;
@@ -130,46 +152,38 @@ static void do_tile(void *context, size_t tile, size_t worker)
     job->work(&data, &head);
 }
 
+static void run(Job *job, size_t length,
+                void (*work)(const AttentionData *data, const AttentionHead *head))
+{
+    job->length = length;
+    job->work = work;
+    team_run(job->sizes->batch * job->sizes->heads, do_tile, job);
+}
+
 void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,
                        const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes);
-    job.batch = batch;
-    job.work = kind->forward;
-    team_run(sizes->batch * sizes->heads, do_tile, &job);
+    Job job = job_of(kind, sizes, batch);
+    run(&job, sizes->length, kind->forward);
 }
 
 void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
                         const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes);
+    Job job = job_of(kind, sizes, batch);
     size_t parts = down_parts_reals(&job), all = sizes->heads * job.own_each;
-    job.batch = batch;
-    job.work = kind->backward;
     if (parts) {
-        job.down_parts = batch->scratch + team_size() * job.scratch_each;
+        job.down_parts = batch->scratch + team_size() * job.each.scratch;
         vector_zero(job.down_parts, parts);
     }
-    team_run(sizes->batch * sizes->heads, do_tile, &job);
+    run(&job, sizes->length, kind->backward);
     for (size_t sequence = 0; parts && sequence < sizes->batch; sequence++)
         vector_add_scaled(batch->down, job.down_parts + sequence * all, 1, all);
 }
 
-static void step_tile(void *context, size_t tile, size_t worker)
-{
-    const Job *job = context;
-    AttentionHead head = attention_head(job->kind, job->sizes, tile % job->sizes->heads);
-    AttentionHead one = head; /* a batch of steps is laid out like one position */
-    one.length = 1;
-    AttentionData data = data_of(job, &one, tile / job->sizes->heads, worker);
-    job->kind->step(&data, data.carry, job->position, &head);
-}
-
-void attention_step(const AttentionKind *kind, const AttentionBatch *batch, size_t position,
+void attention_step(const AttentionKind *kind, const AttentionBatch *batch,
                     const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes);
-    job.batch = batch;
-    job.position = position;
-    team_run(sizes->batch * sizes->heads, step_tile, &job);
+    Job job = job_of(kind, sizes, batch);
+    run(&job, 1, kind->step);
 }

@@ -40,7 +40,7 @@ typedef struct AttentionHead {
     size_t gates_stride; /* and of the gates */
     const real *rotary;  /* (T, D) angles, for kinds that rotate their features; or NULL */
     bool carries;        /* the sequence continues from a state, data->carry, */
-    size_t position;     /* which has read this many positions */
+    size_t position;     /* which has read this many positions; in a step always */
     Dropout dropout;     /* of attention weights, for kinds that have them */
 } AttentionHead;
 
@@ -54,7 +54,7 @@ typedef struct AttentionData {
     real *scratch;
     /* The state before the first position, replaced by the one after the last; or NULL. */
     real *carry;
-    /* backward only: all are overwritten, except down, which accumulates */
+    /* backward only, NULL in forward: all are overwritten, except down, which accumulates */
     const real *dout;
     real *dq, *dk, *dv, *dgates, *down;
 } AttentionData;
@@ -65,6 +65,12 @@ typedef enum AttentionCarry {
     CARRY_DIVERGES, /* a sum without decay: it outgrows what training has seen */
     CARRY_WHOLLY
 } AttentionCarry;
+
+/* Sizes in reals, per head and sequence: what forward saves for backward; scratch of any of the
+ * functions; the decoding state for up to `length` positions. */
+typedef struct AttentionMemory {
+    size_t saved, scratch, state;
+} AttentionMemory;
 
 struct AttentionKind {
     const char *name, *help;
@@ -79,11 +85,7 @@ struct AttentionKind {
     AttentionCarry carry;
     bool wants_convolution, wants_norm, wants_gate; /* by default */
 
-    /* Sizes in reals, per head and sequence: what forward saves for backward; scratch of any of
-     * the functions; the decoding state for up to `length` positions. */
-    size_t (*saved_reals)(const AttentionHead *head);
-    size_t (*scratch_reals)(const AttentionHead *head);
-    size_t (*state_reals)(const AttentionHead *head);
+    AttentionMemory (*memory)(const AttentionHead *head); /* of any head */
 
     /* Gates: numbers per position and head that a linear layer computes, with a bottleneck of
      * gate_rank unless that is 0. start_gates sets its initial biases. */
@@ -102,11 +104,13 @@ struct AttentionKind {
 
     void (*forward)(const AttentionData *data, const AttentionHead *head);
     void (*backward)(const AttentionData *data, const AttentionHead *head);
-    /* Decodes one more position. The state starts at zero; rotary is the position's row. */
-    void (*step)(const AttentionData *data, real *state, size_t position,
-                 const AttentionHead *head);
+    /* Decodes head->position, after those before it, with its state in data->carry, which
+     * starts at zero. Rows of data and rotary are that position's. */
+    void (*step)(const AttentionData *data, const AttentionHead *head);
 
-    const void *detail; /* describes the kind to the engine it uses */
+    /* These describe the kind to the engine it uses. */
+    const struct Recurrence *recurrence;
+    const void *detail;
 };
 
 /* clang-format off */
@@ -120,6 +124,12 @@ extern const AttentionKind
 
 const AttentionKind *attention_find(size_t index); /* NULL after the last */
 const char *attention_name(size_t index);
+
+/* 1 / sqrt(D), the factor of scores. */
+real attention_scale(const AttentionHead *head);
+/* The rows of the tensors from a position on. */
+AttentionData attention_rows(const AttentionData *data, size_t first,
+                             const AttentionHead *head);
 
 /* All heads of all sequences, in parallel on the thread team. */
 typedef struct AttentionSizes {
@@ -141,9 +151,7 @@ size_t attention_own_reals(const AttentionKind *kind, const AttentionSizes *size
 
 /* Totals of a batch: saved activations, scratch of all workers, and decoding states for up to
  * sizes->length positions. */
-size_t attention_saved_reals(const AttentionKind *kind, const AttentionSizes *sizes);
-size_t attention_scratch_reals(const AttentionKind *kind, const AttentionSizes *sizes);
-size_t attention_state_reals(const AttentionKind *kind, const AttentionSizes *sizes);
+AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes);
 
 /* The tensors of a batch; qkv has q of all heads, then k, then v. */
 typedef struct AttentionBatch {
@@ -163,8 +171,8 @@ void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,
                        const AttentionSizes *sizes);
 void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
                         const AttentionSizes *sizes);
-/* Decodes one position of every sequence; rotary is the position's row. */
-void attention_step(const AttentionKind *kind, const AttentionBatch *batch, size_t position,
+/* Decodes sizes->position of every sequence; rotary is the position's row. */
+void attention_step(const AttentionKind *kind, const AttentionBatch *batch,
                     const AttentionSizes *sizes);
 
 #endif

@@ -1,17 +1,10 @@
 #include "src/attention/chunkwise.h"
 #include "src/attention/rows.h"
 
-ChunkWalk chunkwise_take(const ChunkEngine *engine, Arena *arena, const AttentionHead *head)
-{
-    size_t state = engine->state_reals(head);
-    ChunkWalk walk = {.engine = engine, .head = head};
-    walk.dstate = arena_reals(arena, state);
-    walk.states = arena_reals(arena, engine->span * state);
-    return walk;
-}
+#include <assert.h>
 
-void chunkwise_product(bool zero, size_t m, size_t n, size_t k, Factor a, Factor b, real *c,
-                       size_t c_stride)
+void chunk_product(bool zero, size_t m, size_t n, size_t k, Factor a, Factor b, real *c,
+                   size_t c_stride)
 {
     if (zero)
         rows_zero(c, c_stride, m, n);
@@ -19,134 +12,194 @@ void chunkwise_product(bool zero, size_t m, size_t n, size_t k, Factor a, Factor
         gemm(m, n, k, 1, a, b, GEMM_SET, c, c_stride);
 }
 
-/* --- places --- */
+/* --- memory --- */
 
-static size_t rows_at(const ChunkWalk *walk, size_t start)
+/* The struct of any recurrence, whose type the driver does not know. */
+typedef union Work {
+    Chunk chunk;
+    unsigned char bytes[1024];
+} Work;
+
+static size_t features_of(const AttentionHead *head)
 {
-    size_t left = walk->head->length - start;
-    return left < walk->engine->chunk ? left : walk->engine->chunk;
+    const Recurrence *recurrence = head->kind->recurrence;
+    return recurrence->features ? recurrence->features(head) : head->width;
 }
 
-static ChunkPlace place_at(const ChunkWalk *walk, size_t start, size_t slot, size_t next)
+static Chunk *take(Work *work, Arena *arena, const AttentionHead *head)
 {
-    const AttentionHead *head = walk->head;
-    ChunkPlace place = {.start = start, .rows = rows_at(walk, start), .next = next};
-    place.next_rows = rows_at(walk, next);
-    place.slot = slot;
-    place.state = walk->states + slot * walk->engine->state_reals(head);
-    place.from_zeros = start == 0 && !head->carries;
-    place.unread = start + place.rows == head->length;
-    return place;
+    const Recurrence *recurrence = head->kind->recurrence;
+    Chunk *c = &work->chunk;
+    size_t chunk = recurrence->chunk;
+    assert(recurrence->size <= sizeof *work);
+    *c = (Chunk){.head = head, .width = head->width, .features = features_of(head)};
+    c->state_reals = c->features * (c->width + recurrence->has_sums);
+    c->p.stride = c->a.stride = chunk;
+    ROWS_TAKE(arena, chunk * c->features, &c->q, &c->k);
+    ROWS_TAKE(arena, chunk * chunk, &c->p.at, &c->a.at);
+    c->dstate = arena_reals(arena, c->state_reals);
+    c->states = arena_reals(arena, recurrence->span * c->state_reals);
+    recurrence->take(c, arena);
+    return c;
 }
 
-static ChunkPlace place_upwards(const ChunkWalk *walk, size_t start, size_t slot)
+static Chunk *take_scratch(Work *work, const AttentionData *data, const AttentionHead *head)
 {
-    return place_at(walk, start, slot, start + rows_at(walk, start));
+    Arena arena = arena_over(data->scratch);
+    return take(work, &arena, head);
 }
 
-static ChunkPlace place_downwards(const ChunkWalk *walk, size_t start, size_t slot)
+static size_t span_positions(const AttentionHead *head)
 {
-    size_t next = start > 0 ? start - walk->engine->chunk : walk->head->length;
-    return place_at(walk, start, slot, next);
+    return head->kind->recurrence->chunk * head->kind->recurrence->span;
 }
 
-ChunkPlace chunkwise_step(const ChunkWalk *walk)
+static size_t span_count(const AttentionHead *head)
 {
-    return place_upwards(walk, 0, 0);
+    return (head->length + span_positions(head) - 1) / span_positions(head);
 }
 
-/* --- saved states --- */
-
-static size_t span_positions(const ChunkEngine *engine)
+/* Rows are saved before the states. */
+static size_t saved_rows(const AttentionHead *head)
 {
-    return engine->chunk * engine->span;
-}
-
-static size_t span_count(const ChunkEngine *engine, const AttentionHead *head)
-{
-    return (head->length + span_positions(engine) - 1) / span_positions(engine);
+    return head->kind->recurrence->saves_row ? head->length : 0;
 }
 
 /* The state at the start of the sequence is saved only if it can differ from zero. */
-size_t chunkwise_saved_reals(const ChunkEngine *engine, const AttentionHead *head)
+AttentionMemory chunkwise_memory(const AttentionHead *head)
 {
-    size_t states = span_count(engine, head) - (head->carries ? 0 : 1);
-    return states * engine->state_reals(head);
+    Work work;
+    Arena arena = {0};
+    size_t state = take(&work, &arena, head)->state_reals;
+    size_t states = span_count(head) - (head->carries ? 0 : 1);
+    return (AttentionMemory){.saved = saved_rows(head) + states * state,
+                             .scratch = arena_used_reals(&arena),
+                             .state = state};
 }
 
-static size_t saved_at(const ChunkWalk *walk, size_t span)
+static real *saved_state(const Chunk *c, const AttentionData *data, size_t span)
 {
-    return (span - (walk->head->carries ? 0 : 1)) * walk->engine->state_reals(walk->head);
+    size_t before = span - (c->head->carries ? 0 : 1);
+    return data->saved + saved_rows(c->head) + before * c->state_reals;
 }
 
-static void save(const ChunkWalk *walk, const ChunkPlace *place, real *saved)
+/* --- places --- */
+
+static size_t rows_at(const AttentionHead *head, size_t start)
 {
-    size_t positions = span_positions(walk->engine);
-    if (place->start % positions == 0 && !place->from_zeros)
-        memcpy(saved + saved_at(walk, place->start / positions), place->state,
-               walk->engine->state_reals(walk->head) * sizeof(real));
+    size_t left = head->length - start, chunk = head->kind->recurrence->chunk;
+    return left < chunk ? left : chunk;
+}
+
+/* NEXT is the start of the chunk that will be processed next. */
+static void move_to(Chunk *c, const AttentionData *data, size_t start, size_t slot, size_t next)
+{
+    const AttentionHead *head = c->head;
+    c->data = attention_rows(data, start, head);
+    if (data->saved)
+        c->data.saved = data->saved + (saved_rows(head) ? start : 0);
+    c->v = plain(c->data.v, head->stride);
+    c->dout = plain(c->data.dout, head->out_stride);
+    c->start = start;
+    c->rows = c->p.rows = c->a.rows = rows_at(head, start);
+    c->ahead = (ptrdiff_t)next - (ptrdiff_t)start;
+    c->next_rows = rows_at(head, next);
+    c->slot = slot;
+    c->again = false;
+    c->state = c->states + slot * c->state_reals;
+    c->from_zeros = start == 0 && !head->carries;
+    c->unread = start + c->rows == head->length;
+}
+
+static void move_upwards(Chunk *c, const AttentionData *data, size_t start, size_t slot)
+{
+    move_to(c, data, start, slot, start + rows_at(c->head, start));
+}
+
+static void move_downwards(Chunk *c, const AttentionData *data, size_t start, size_t slot)
+{
+    size_t chunk = c->head->kind->recurrence->chunk;
+    move_to(c, data, start, slot, start > 0 ? start - chunk : c->head->length);
 }
 
 /* --- forward --- */
 
-void chunkwise_forward(const ChunkWalk *walk, void *work, real *saved, real *carry)
+void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
 {
-    const ChunkEngine *engine = walk->engine;
-    const AttentionHead *head = walk->head;
-    size_t bytes = engine->state_reals(head) * sizeof(real);
+    const Recurrence *recurrence = head->kind->recurrence;
+    Work work;
+    Chunk *c = take_scratch(&work, data, head);
+    size_t bytes = c->state_reals * sizeof(real), span = span_positions(head);
     if (head->carries)
-        memcpy(walk->states, carry, bytes);
+        memcpy(c->states, data->carry, bytes);
     else
-        memset(walk->states, 0, bytes);
-    for (size_t start = 0; start < head->length; start += engine->chunk) {
-        ChunkPlace place = place_upwards(walk, start, 0);
-        save(walk, &place, saved);
-        engine->load(work, &place, false);
-        engine->read(work);
-        if (head->carries || !place.unread)
-            engine->advance(work, place.state);
+        memset(c->states, 0, bytes);
+    for (size_t start = 0; start < head->length; start += recurrence->chunk) {
+        move_upwards(c, data, start, 0);
+        if (start % span == 0 && !c->from_zeros)
+            memcpy(saved_state(c, data, start / span), c->state, bytes);
+        recurrence->load(c);
+        recurrence->read(c);
+        if (head->carries || !c->unread)
+            recurrence->advance(c, c->state);
     }
     if (head->carries)
-        memcpy(carry, walk->states, bytes);
+        memcpy(data->carry, c->states, bytes);
 }
 
 /* --- backward --- */
 
 /* Recomputes the states at the starts of a span's chunks from the first one. */
-static void recompute_states(const ChunkWalk *walk, void *work, size_t first, size_t chunks)
+static void recompute_states(Chunk *c, const AttentionData *data, size_t first, size_t chunks)
 {
-    const ChunkEngine *engine = walk->engine;
-    size_t size = engine->state_reals(walk->head);
+    const Recurrence *recurrence = c->head->kind->recurrence;
+    size_t size = c->state_reals;
     for (size_t slot = 0; slot + 1 < chunks; slot++) {
-        ChunkPlace place = place_upwards(walk, first + slot * engine->chunk, slot);
-        engine->load(work, &place, false);
-        memcpy(place.state + size, place.state, size * sizeof(real));
-        engine->advance(work, place.state + size);
+        move_upwards(c, data, first + slot * recurrence->chunk, slot);
+        recurrence->load(c);
+        memcpy(c->state + size, c->state, size * sizeof(real));
+        recurrence->advance(c, c->state + size);
     }
 }
 
-static void span_backward(const ChunkWalk *walk, void *work, size_t first)
+static void span_backward(Chunk *c, const AttentionData *data, size_t first)
 {
-    const ChunkEngine *engine = walk->engine;
-    size_t left = walk->head->length - first, chunk = engine->chunk;
-    size_t chunks = left < span_positions(engine) ? (left + chunk - 1) / chunk : engine->span;
-    recompute_states(walk, work, first, chunks);
+    const Recurrence *recurrence = c->head->kind->recurrence;
+    size_t left = c->head->length - first, chunk = recurrence->chunk;
+    size_t chunks = (left + chunk - 1) / chunk;
+    if (chunks > recurrence->span)
+        chunks = recurrence->span;
+    recompute_states(c, data, first, chunks);
     for (size_t slot = chunks; slot-- > 0;) {
-        ChunkPlace place = place_downwards(walk, first + slot * chunk, slot);
-        engine->load(work, &place, slot + 1 < chunks);
-        engine->backward(work, walk->dstate);
+        move_downwards(c, data, first + slot * chunk, slot);
+        c->again = slot + 1 < chunks;
+        recurrence->load(c);
+        recurrence->backward(c, c->dstate);
     }
 }
 
-void chunkwise_backward(const ChunkWalk *walk, void *work, const real *saved)
+void chunkwise_backward(const AttentionData *data, const AttentionHead *head)
 {
-    size_t size = walk->engine->state_reals(walk->head);
-    vector_zero(walk->dstate, size);
-    for (size_t span = span_count(walk->engine, walk->head); span-- > 0;) {
-        if (span == 0 && !walk->head->carries)
-            vector_zero(walk->states, size);
+    Work work;
+    Chunk *c = take_scratch(&work, data, head);
+    vector_zero(c->dstate, c->state_reals);
+    for (size_t span = span_count(head); span-- > 0;) {
+        if (span == 0 && !head->carries)
+            vector_zero(c->states, c->state_reals);
         else
-            memcpy(walk->states, saved + saved_at(walk, span), size * sizeof(real));
-        span_backward(walk, work, span * span_positions(walk->engine));
+            memcpy(c->states, saved_state(c, data, span), c->state_reals * sizeof(real));
+        span_backward(c, data, span * span_positions(head));
     }
+}
+
+/* --- decoding --- */
+
+void chunkwise_step(const AttentionData *data, const AttentionHead *head)
+{
+    Work work;
+    AttentionHead one = *head;
+    one.length = 1;
+    Chunk *c = take_scratch(&work, data, &one);
+    move_upwards(c, data, 0, 0);
+    head->kind->recurrence->step(c, data->carry);
 }

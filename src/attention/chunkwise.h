@@ -1,34 +1,60 @@
 /* The chunkwise form of attention with a recurrent state: positions are processed in chunks,
  * pairs inside a chunk by matrix products, everything before it through the state.
  *
+ * chunkwise.c is the driver of all such kinds: it walks over the chunks, owns their memory and
+ * that of the states, and decides what is saved. A Recurrence is the mathematics of one chunk.
+ * A kind's table row contains CHUNKWISE_KIND(its Recurrence).
+ *
  * Forward saves the state at the start of each span of chunks; a state known to be zero is not
  * saved. Backward goes from the last span to the first and recomputes the states inside a span,
- * which costs less than fetching them from main memory. */
+ * which costs less than fetching them from main memory.
+ *
+ * D is the head dimension, F the number of features of a row of q or k. */
 #ifndef LINNET_CHUNKWISE_H
 #define LINNET_CHUNKWISE_H
 
 #include "src/attention/attention.h"
-#include "src/gemm.h"
+#include "src/attention/triangle.h"
 #include "src/memory.h"
+#include "src/vector.h"
 
-/* One chunk of a sequence. */
-typedef struct ChunkPlace {
+/* The current chunk. The struct of a recurrence begins with it. */
+typedef struct Chunk {
+    const AttentionHead *head;
+    size_t width, features; /* D and F */
+    AttentionData data;     /* pointers are at the chunk's first position */
+    Factor v, dout;         /* its rows of these */
     size_t start, rows;     /* its first position, and how many it has */
-    size_t next, next_rows; /* the chunk to be processed next, to prefetch it */
+    ptrdiff_t ahead;        /* positions from here to the chunk that is processed next, */
+    size_t next_rows;       /* and how many that has */
     size_t slot;            /* its index in the span */
-    real *state;            /* the state at its start */
+    bool again;             /* backward returns to it: what it left in its slot is there */
+    real *state;            /* (F, D), then the sums, at its start */
     bool from_zeros;        /* that state is zero */
     bool unread;            /* nothing reads the state at its end: the gradient is zero */
-} ChunkPlace;
 
-/* What a kind does with one chunk; WORK is a struct of its own. */
-typedef struct ChunkEngine {
-    size_t chunk, span; /* positions of a chunk, chunks of a span */
-    size_t (*state_reals)(const AttentionHead *head);
+    /* memory for any use */
+    real *q, *k;   /* (rows, F) */
+    Triangle p, a; /* (rows, rows) */
 
-    /* Loads what advance() needs. AGAIN: backward returns to a chunk of which it has advanced
-     * the state; what was stored under its slot is still there. */
-    void (*load)(void *work, const ChunkPlace *place, bool again);
+    /* the driver's */
+    size_t state_reals;
+    real *states; /* at the starts of a span's chunks */
+    real *dstate;
+} Chunk;
+
+/* The mathematics of one chunk. WORK is the struct of the recurrence, whose chunk is set. */
+typedef struct Recurrence {
+    size_t chunk, span;                            /* positions of a chunk, chunks of a span */
+    size_t size;                                   /* of the struct, in bytes */
+    size_t (*features)(const AttentionHead *head); /* NULL: D */
+    bool has_sums;  /* the state ends with F numbers besides the (F, D) */
+    bool saves_row; /* one number per position is saved besides the states: data.saved */
+
+    /* Fills the rest of the struct. While the arena measures, its base is NULL. */
+    void (*take)(void *work, Arena *arena);
+    /* Loads what advance() needs. */
+    void (*load)(void *work);
     /* Computes the outputs of the chunk. */
     void (*read)(void *work);
     /* Takes a state from the chunk's start to its end. */
@@ -36,25 +62,29 @@ typedef struct ChunkEngine {
     /* Computes the gradients of the chunk's inputs, and takes that of the state from the
      * chunk's end to its start. */
     void (*backward)(void *work, real *dstate);
-} ChunkEngine;
+    /* The recurrent form, for a chunk of one position: computes its output and its state.
+     * Nothing is loaded yet. */
+    void (*step)(void *work, real *state);
+} Recurrence;
 
-typedef struct ChunkWalk {
-    const ChunkEngine *engine;
-    const AttentionHead *head;
-    real *states; /* scratch: the states at the starts of a span's chunks */
-    real *dstate; /* scratch: the gradient of a state */
-} ChunkWalk;
+AttentionMemory chunkwise_memory(const AttentionHead *head);
+void chunkwise_forward(const AttentionData *data, const AttentionHead *head);
+void chunkwise_backward(const AttentionData *data, const AttentionHead *head);
+void chunkwise_step(const AttentionData *data, const AttentionHead *head);
 
-ChunkWalk chunkwise_take(const ChunkEngine *engine, Arena *arena, const AttentionHead *head);
-size_t chunkwise_saved_reals(const ChunkEngine *engine, const AttentionHead *head);
+#define CHUNKWISE_KIND(its_recurrence)                                                 \
+    .recurrence = &(its_recurrence), .finite_state = true, .memory = chunkwise_memory, \
+    .forward = chunkwise_forward, .backward = chunkwise_backward, .step = chunkwise_step
 
-/* A decoding step: the first position is the only chunk. */
-ChunkPlace chunkwise_step(const ChunkWalk *walk);
-void chunkwise_forward(const ChunkWalk *walk, void *work, real *saved, real *carry);
-void chunkwise_backward(const ChunkWalk *walk, void *work, const real *saved);
+/* Prefetches row i of the next chunk, where x is the first row of this one. */
+static inline void chunk_fetch_next(const Chunk *c, const real *x, size_t stride, size_t i)
+{
+    if (i < c->next_rows)
+        vector_fetch(x + (c->ahead + (ptrdiff_t)i) * (ptrdiff_t)stride, c->width);
+}
 
 /* C = A B, (m, k) by (k, n), where A or B may be known to be zero. */
-void chunkwise_product(bool zero, size_t m, size_t n, size_t k, Factor a, Factor b, real *c,
-                       size_t c_stride);
+void chunk_product(bool zero, size_t m, size_t n, size_t k, Factor a, Factor b, real *c,
+                   size_t c_stride);
 
 #endif

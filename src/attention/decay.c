@@ -37,28 +37,20 @@
  *
  * With keys of norm 1 and b at most 1, replacing a value never makes the state grow. */
 #include "src/attention/decay.h"
-#include "src/attention/chunkwise.h"
 #include "src/attention/fading.h"
 #include "src/attention/rows.h"
-#include "src/attention/solve.h"
 
 enum { CHUNK = FADING_ROWS, SPAN = 4 };
 
 /* --- memory --- */
 
-/* The current chunk. */
-typedef struct Chunk {
-    const AttentionData *data;
-    const AttentionHead *head;
+typedef struct Decay {
+    Chunk at; /* queries are scaled; with the delta rule they and the keys are normalised */
     const DecayRule *rule;
-    ChunkWalk walk;
-    ChunkPlace at;
-    real *q, *k;            /* (rows, D) scaled queries, and keys; or both normalised */
     real *q_unit, *k_unit;  /* (rows) 1 / norm */
     real *beta;             /* (rows) */
     real *raw, *g;          /* (rows) the decays' gates; their log decays, or the gradient */
     Fading fading;          /* the decays, F, R and W */
-    Triangle p;             /* P, then A */
     real *scaled;           /* (rows, D) rows times factors */
     Factor u;               /* what is written: the values, or, with the delta rule, */
     real *writings, *write; /* (rows, D) these: of every chunk of a span, and of this one */
@@ -66,83 +58,62 @@ typedef struct Chunk {
     Triangle l;             /* and of this one */
 
     /* backward only */
-    Factor dout;
-    real *dq, *dk, *dv; /* where the chunk's gradients go */
-    real *e, *dk_read;  /* (rows, D) E and dK' */
-    real kept;          /* <S, dS> at the chunk's end */
-} Chunk;
+    real *e, *dk_read; /* (rows, D) E and dK' */
+    real kept;         /* <S, dS> at the chunk's end */
+} Decay;
 
-static const ChunkEngine engine;
-
-static Chunk take_chunk(Arena *arena, const AttentionHead *head)
+/* Constant decays, once for all chunks. */
+static void load_constants(const Decay *c)
 {
-    size_t block = CHUNK * head->width;
-    Chunk c = {.head = head, .rule = head->kind->detail};
-    real **const columns[] = {&c.q_unit, &c.k_unit, &c.beta, &c.raw, &c.g};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        *columns[i] = arena_reals(arena, CHUNK);
-    c.fading = fading_take(arena);
-    c.q = arena_reals(arena, block);
-    c.k = arena_reals(arena, block);
-    c.scaled = arena_reals(arena, block);
-    c.p = (Triangle){.at = arena_reals(arena, CHUNK * CHUNK), .stride = CHUNK};
-    c.walk = chunkwise_take(&engine, arena, head);
-    if (!c.rule->delta)
-        return c;
-    c.e = arena_reals(arena, block);
-    c.dk_read = arena_reals(arena, block);
-    c.writings = arena_reals(arena, SPAN * block);
-    c.triangles = arena_reals(arena, (size_t)SPAN * CHUNK * CHUNK);
-    return c;
+    const AttentionHead *head = c->at.head;
+    size_t rows = head->length < CHUNK ? head->length : CHUNK;
+    if (c->rule->logarithms)
+        return;
+    real decay = c->rule->constant ? c->rule->constant(head) : 1;
+    for (size_t i = 0; i < rows; i++)
+        c->fading.decay[i] = decay;
+    fading_between(&c->fading, rows);
 }
 
-size_t decay_scratch_reals(const AttentionHead *head)
+static void take(void *work, Arena *arena)
 {
-    Arena arena = {0};
-    take_chunk(&arena, head);
-    return arena_used_reals(&arena);
+    Decay *c = work;
+    const Chunk at = c->at;
+    size_t block = CHUNK * at.width;
+    *c = (Decay){.at = at, .rule = at.head->kind->detail};
+    ROWS_TAKE(arena, CHUNK, &c->q_unit, &c->k_unit, &c->beta, &c->raw, &c->g);
+    c->fading = fading_take(arena);
+    c->scaled = arena_reals(arena, block);
+    if (c->rule->delta) {
+        ROWS_TAKE(arena, block, &c->e, &c->dk_read);
+        c->writings = arena_reals(arena, SPAN * block);
+        c->triangles = arena_reals(arena, (size_t)SPAN * CHUNK * CHUNK);
+    }
+    if (arena->base)
+        load_constants(c);
 }
 
-size_t decay_state_reals(const AttentionHead *head)
+static void place_writing(Decay *c)
 {
-    return head->width * head->width;
-}
-
-/* What was written is recomputed too: cheaper than storing it in main memory. */
-size_t decay_saved_reals(const AttentionHead *head)
-{
-    return chunkwise_saved_reals(&engine, head);
-}
-
-static void move_to(Chunk *c, const ChunkPlace *place)
-{
-    size_t width = c->head->width, stride = c->head->stride;
-    c->at = *place;
-    c->p.rows = place->rows;
-    c->u = plain(c->data->v + place->start * stride, stride);
+    size_t width = c->at.width, slot = c->at.slot;
+    c->u = c->at.v;
     if (!c->rule->delta)
         return;
-    c->write = c->writings + place->slot * CHUNK * width;
+    c->write = c->writings + slot * CHUNK * width;
     c->u = plain(c->write, width);
-    c->l = (Triangle){c->triangles + place->slot * CHUNK * CHUNK, place->rows, CHUNK};
+    c->l = (Triangle){c->triangles + slot * CHUNK * CHUNK, c->at.rows, CHUNK};
 }
 
 /* --- queries and keys --- */
 
-static real query_scale(const AttentionHead *head)
-{
-    return 1 / (real)sqrt((double)head->width);
-}
-
 /* The chunk's rows of q or k times a scale; for the delta rule each is normalised instead. */
 static void load_rows(real *restrict to, real *restrict units, const real *x, real scale,
-                      const Chunk *c)
+                      const Decay *c)
 {
-    size_t width = c->head->width, stride = c->head->stride;
+    size_t width = c->at.width, stride = c->at.head->stride;
     for (size_t i = 0; i < c->at.rows; i++) {
-        const real *from = x + (c->at.start + i) * stride;
-        if (i < c->at.next_rows)
-            vector_fetch(x + (c->at.next + i) * stride, width);
+        const real *from = x + i * stride;
+        chunk_fetch_next(&c->at, x, stride, i);
         if (c->rule->delta)
             scale = units[i] = row_unit(from, width);
         for (size_t j = 0; j < width; j++)
@@ -152,45 +123,19 @@ static void load_rows(real *restrict to, real *restrict units, const real *x, re
 
 /* --- gates and decays --- */
 
-/* Constant decays. */
-static void load_constants(Chunk *c)
-{
-    size_t rows = c->head->length < CHUNK ? c->head->length : CHUNK;
-    if (c->rule->logarithms)
-        return;
-    real decay = c->rule->constant ? c->rule->constant(c->head) : 1;
-    for (size_t i = 0; i < rows; i++)
-        c->fading.decay[i] = decay;
-    fading_between(&c->fading, rows);
-}
-
-static Chunk chunk_of(const AttentionData *data, const AttentionHead *head)
-{
-    Arena arena = arena_over(data->scratch);
-    Chunk c = take_chunk(&arena, head);
-    c.data = data;
-    load_constants(&c);
-    return c;
-}
-
-/* The index of a gate of one of the chunk's rows; beta's gate comes first. */
-static size_t gate_at(const Chunk *c, size_t row, size_t gate)
-{
-    return (c->at.start + row) * c->head->gates_stride + gate;
-}
-
-static size_t decay_gate(const Chunk *c)
+/* Beta's gate comes first. */
+static size_t decay_gate(const Decay *c)
 {
     return c->rule->delta ? 1 : 0;
 }
 
-static void load_gate(real *gates, size_t gate, const Chunk *c)
+static void load_gate(real *gates, size_t gate, const Decay *c)
 {
     for (size_t i = 0; i < c->at.rows; i++)
-        gates[i] = c->data->gates[gate_at(c, i, gate)];
+        gates[i] = c->at.data.gates[i * c->at.head->gates_stride + gate];
 }
 
-static void load_gates(Chunk *c)
+static void load_gates(Decay *c)
 {
     if (c->rule->delta) {
         load_gate(c->beta, 0, c);
@@ -199,7 +144,7 @@ static void load_gates(Chunk *c)
     }
     if (c->rule->logarithms) {
         load_gate(c->raw, decay_gate(c), c);
-        c->rule->logarithms(c->g, c->raw, c->data->own, c->at.rows);
+        c->rule->logarithms(c->g, c->raw, c->at.data.own, c->at.rows);
         for (size_t i = 0; i < c->at.rows; i++)
             c->fading.decay[i] = vector_exp(c->g[i]);
         fading_between(&c->fading, c->at.rows);
@@ -211,45 +156,45 @@ static void load_gates(Chunk *c)
 
 /* Y = f (X M), where M is a state or its gradient and may be known to be zero. */
 static void through(real *y, size_t y_stride, Factor x, Factor m, bool zero,
-                    const real *factors, const Chunk *c)
+                    const real *factors, const Decay *c)
 {
-    size_t width = c->head->width;
-    chunkwise_product(zero, c->at.rows, width, width, x, m, y, y_stride);
+    size_t width = c->at.width;
+    chunk_product(zero, c->at.rows, width, width, x, m, y, y_stride);
     if (!zero)
         rows_scale(y, y_stride, factors, c->at.rows, width);
 }
 
 /* M += (f X)^T Y */
-static void into(real *m, const real *factors, const real *x, Factor y, const Chunk *c)
+static void into(real *m, const real *factors, const real *x, Factor y, const Decay *c)
 {
-    size_t width = c->head->width;
+    size_t width = c->at.width;
     memcpy(c->scaled, x, c->at.rows * width * sizeof *x);
     rows_scale(c->scaled, width, factors, c->at.rows, width);
     gemm(width, width, c->at.rows, 1, transposed(c->scaled, width), y, GEMM_ADD, m, width);
 }
 
 /* The share of a state that is left after the whole chunk. */
-static real whole_decay(const Chunk *c)
+static real whole_decay(const Decay *c)
 {
     return c->fading.from_start[c->at.rows - 1];
 }
 
-static void fade_state(real *state, const Chunk *c)
+static void fade_state(real *state, const Decay *c)
 {
     real decay = whole_decay(c);
-    for (size_t i = 0; i < decay_state_reals(c->head); i++)
+    for (size_t i = 0; i < c->at.width * c->at.width; i++)
         state[i] *= decay;
 }
 
 /* --- forward --- */
 
 /* Computes what the delta rule writes. */
-static void compute_writing(Chunk *c)
+static void compute_writing(Decay *c)
 {
-    size_t width = c->head->width, stride = c->head->stride;
-    const real *v = c->data->v + c->at.start * stride;
+    size_t width = c->at.width, stride = c->at.head->stride;
+    const real *v = c->at.data.v;
     real *u = c->write;
-    Factor k = plain(c->k, width);
+    Factor k = plain(c->at.k, width);
     /* L = b stril(K K^T) W */
     triangle_product(c->l, k, k, width);
     fading_weigh(&c->fading, c->l);
@@ -259,74 +204,68 @@ static void compute_writing(Chunk *c)
     for (size_t i = 0; i < c->at.rows; i++)
         for (size_t j = 0; j < width; j++)
             u[i * width + j] = c->beta[i] * (v[i * stride + j] - u[i * width + j]);
-    solve_lower(c->l, u, width, width);
+    triangle_solve(c->l, u, width, width);
 }
 
 /* All but the queries. What the delta rule writes stays in its slot. */
-static void load(void *work, const ChunkPlace *place, bool again)
+static void load(void *work)
 {
-    Chunk *c = work;
-    move_to(c, place);
-    load_rows(c->k, c->k_unit, c->data->k, 1, c);
+    Decay *c = work;
+    place_writing(c);
+    load_rows(c->at.k, c->k_unit, c->at.data.k, 1, c);
     load_gates(c);
-    if (c->rule->delta && !again)
+    if (c->rule->delta && !c->at.again)
         compute_writing(c);
 }
 
-static void load_queries(Chunk *c)
+static void load_queries(Decay *c)
 {
-    load_rows(c->q, c->q_unit, c->data->q, query_scale(c->head), c);
+    load_rows(c->at.q, c->q_unit, c->at.data.q, attention_scale(c->at.head), c);
 }
 
 /* S = F_last S + (R K)^T U */
 static void advance(void *work, real *state)
 {
-    const Chunk *c = work;
+    const Decay *c = work;
     fade_state(state, c);
-    into(state, c->fading.to_end, c->k, c->u, c);
+    into(state, c->fading.to_end, c->at.k, c->u, c);
 }
 
 static void read_state(void *work)
 {
-    Chunk *c = work;
-    size_t width = c->head->width, stride = c->head->out_stride;
-    real *out = c->data->out + c->at.start * stride;
-    Factor q = plain(c->q, width);
+    Decay *c = work;
+    size_t width = c->at.width, stride = c->at.head->out_stride;
+    real *out = c->at.data.out;
+    Factor q = plain(c->at.q, width);
     load_queries(c);
     /* P = tril(Q K^T) W */
-    triangle_product(c->p, q, plain(c->k, width), width);
-    fading_weigh(&c->fading, c->p);
+    triangle_product(c->at.p, q, plain(c->at.k, width), width);
+    fading_weigh(&c->fading, c->at.p);
     /* O = F (Q S) + P U */
     through(out, stride, q, plain(c->at.state, width), c->at.from_zeros, c->fading.from_start,
             c);
-    triangle_add(out, stride, c->p, c->u, width);
-}
-
-void decay_forward(const AttentionData *data, const AttentionHead *head)
-{
-    Chunk c = chunk_of(data, head);
-    chunkwise_forward(&c.walk, &c, data->saved, data->carry);
+    triangle_add(out, stride, c->at.p, c->u, width);
 }
 
 /* --- backward --- */
 
 /* dK = R (U dS^T)    dU = R (K dS) + P^T dO    dS = F_last dS;    dV holds dU. */
-static void write_backward(Chunk *c, real *ds)
+static void write_backward(Decay *c, real *ds)
 {
-    size_t width = c->head->width, stride = c->head->stride;
+    size_t width = c->at.width, stride = c->at.head->stride;
     bool unread = c->at.unread;
-    Factor q = plain(c->q, width), k = plain(c->k, width);
-    through(c->dk, stride, c->u, transposed(ds, width), unread, c->fading.to_end, c);
-    through(c->dv, stride, k, plain(ds, width), unread, c->fading.to_end, c);
-    triangle_product(c->p, q, k, width);
-    fading_weigh(&c->fading, c->p);
-    triangle_transposed_add(c->dv, stride, c->p, c->dout, width);
+    Factor q = plain(c->at.q, width), k = plain(c->at.k, width);
+    through(c->at.data.dk, stride, c->u, transposed(ds, width), unread, c->fading.to_end, c);
+    through(c->at.data.dv, stride, k, plain(ds, width), unread, c->fading.to_end, c);
+    triangle_product(c->at.p, q, k, width);
+    fading_weigh(&c->fading, c->at.p);
+    triangle_transposed_add(c->at.data.dv, stride, c->at.p, c->at.dout, width);
     /* The state at the end is the decayed one of the start plus what was written. */
     c->kept = 0;
     if (c->rule->logarithms && !unread) {
         c->kept = whole_decay(c) * vector_dot(c->at.state, ds, width * width);
         for (size_t i = 0; i < c->at.rows; i++)
-            c->kept += vector_dot(c->k + i * width, c->dk + i * stride, width);
+            c->kept += vector_dot(c->at.k + i * width, c->at.data.dk + i * stride, width);
     }
     fade_state(ds, c);
 }
@@ -334,68 +273,70 @@ static void write_backward(Chunk *c, real *ds)
 /* The backward pass of reading: X are queries or keys, G is the gradient of what they read.
  *
  *   A = tril(G U^T) W    dX = F (G S^T) + A K    dK += A^T X    dS += (F X)^T G */
-static void read_backward(Chunk *c, real *ds, real *dx, size_t dx_stride, const real *x,
+static void read_backward(Decay *c, real *ds, real *dx, size_t dx_stride, const real *x,
                           Factor g)
 {
-    size_t width = c->head->width;
-    triangle_product(c->p, g, c->u, width);
-    fading_weigh(&c->fading, c->p);
-    for (size_t i = 0; x == c->k && i < c->at.rows; i++)
-        c->p.at[i * CHUNK + i] = 0; /* a key reads from before its own position */
+    size_t width = c->at.width;
+    triangle_product(c->at.p, g, c->u, width);
+    fading_weigh(&c->fading, c->at.p);
+    for (size_t i = 0; x == c->at.k && i < c->at.rows; i++)
+        c->at.p.at[i * CHUNK + i] = 0; /* a key reads from before its own position */
     through(dx, dx_stride, g, transposed(c->at.state, width), c->at.from_zeros,
             c->fading.from_start, c);
-    triangle_add(dx, dx_stride, c->p, plain(c->k, width), width);
-    triangle_transposed_add(c->dk, c->head->stride, c->p, plain(x, width), width);
+    triangle_add(dx, dx_stride, c->at.p, plain(c->at.k, width), width);
+    triangle_transposed_add(c->at.data.dk, c->at.head->stride, c->at.p, plain(x, width), width);
     if (c->at.start > 0)
         into(ds, c->fading.from_start, x, g, c);
 }
 
 /* From dU to dV, to beta's gate and to the keys as readers. */
-static void erase_backward(Chunk *c, real *ds)
+static void erase_backward(Decay *c, real *ds)
 {
-    size_t width = c->head->width, stride = c->head->stride;
-    solve_lower_transposed(c->l, c->dv, stride, width);
+    size_t width = c->at.width, stride = c->at.head->stride;
+    triangle_solve_transposed(c->l, c->at.data.dv, stride, width);
     for (size_t i = 0; i < c->at.rows; i++) {
-        real *restrict dv = c->dv + i * stride, *restrict e = c->e + i * width;
+        real *restrict dv = c->at.data.dv + i * stride, *restrict e = c->e + i * width;
         real beta = c->beta[i], product = vector_dot(dv, c->write + i * width, width);
-        c->data->dgates[gate_at(c, i, 0)] = product * (1 - beta); /* db b (1 - b) */
+        c->at.data.dgates[i * c->at.head->gates_stride] = product *
+                                                          (1 - beta); /* db b (1 - b) */
         for (size_t j = 0; j < width; j++) {
             dv[j] *= beta;
             e[j] = -dv[j];
         }
     }
-    read_backward(c, ds, c->dk_read, width, c->k, plain(c->e, width));
+    read_backward(c, ds, c->dk_read, width, c->at.k, plain(c->e, width));
 }
 
-static void decays_backward(Chunk *c)
+static void decays_backward(Decay *c)
 {
-    size_t width = c->head->width, stride = c->head->stride;
+    size_t width = c->at.width, stride = c->at.head->stride;
     real sum = c->kept;
     for (size_t i = c->at.rows; i-- > 0;) {
-        const real *k = c->k + i * width;
-        sum += vector_dot(c->q + i * width, c->dq + i * stride, width) -
-               vector_dot(k, c->dk + i * stride, width);
+        const real *k = c->at.k + i * width;
+        sum += vector_dot(c->at.q + i * width, c->at.data.dq + i * stride, width) -
+               vector_dot(k, c->at.data.dk + i * stride, width);
         if (c->rule->delta)
             sum += vector_dot(k, c->dk_read + i * width, width);
         c->g[i] = sum;
     }
-    c->rule->logarithms_backward(c->g, c->raw, c->data->own, c->data->down, c->at.rows);
+    c->rule->logarithms_backward(c->g, c->raw, c->at.data.own, c->at.data.down, c->at.rows);
     for (size_t i = 0; i < c->at.rows; i++)
-        c->data->dgates[gate_at(c, i, decay_gate(c))] = c->g[i];
+        c->at.data.dgates[i * c->at.head->gates_stride + decay_gate(c)] = c->g[i];
 }
 
 /* From the gradients of scaled rows to those of the inputs. */
-static void rows_backward(Chunk *c)
+static void rows_backward(Decay *c)
 {
-    size_t width = c->head->width, stride = c->head->stride;
-    real scale = query_scale(c->head);
+    size_t width = c->at.width, stride = c->at.head->stride;
+    real scale = attention_scale(c->at.head);
     for (size_t i = 0; i < c->at.rows; i++) {
-        size_t at = (c->at.start + i) * stride;
-        real *restrict dq = c->dq + i * stride, *restrict dk = c->dk + i * stride;
+        size_t at = i * stride;
+        real *restrict dq = c->at.data.dq + i * stride, *restrict dk = c->at.data.dk +
+                                                                       i * stride;
         if (c->rule->delta) {
             vector_add_scaled(dk, c->dk_read + i * width, 1, width);
-            row_unit_backward(dq, c->data->q + at, c->q_unit[i], width);
-            row_unit_backward(dk, c->data->k + at, c->k_unit[i], width);
+            row_unit_backward(dq, c->at.data.q + at, c->q_unit[i], width);
+            row_unit_backward(dk, c->at.data.k + at, c->k_unit[i], width);
         } else {
             for (size_t j = 0; j < width; j++)
                 dq[j] *= scale;
@@ -403,19 +344,12 @@ static void rows_backward(Chunk *c)
     }
 }
 
-static void chunk_backward(void *work, real *ds)
+static void backward(void *work, real *ds)
 {
-    Chunk *c = work;
-    const AttentionHead *head = c->head;
-    const AttentionData *data = c->data;
-    size_t at = c->at.start * head->stride, out_at = c->at.start * head->out_stride;
-    c->dq = data->dq + at;
-    c->dk = data->dk + at;
-    c->dv = data->dv + at;
-    c->dout = plain(data->dout + out_at, head->out_stride);
+    Decay *c = work;
     load_queries(c);
     write_backward(c, ds);
-    read_backward(c, ds, c->dq, head->stride, c->q, c->dout);
+    read_backward(c, ds, c->at.data.dq, c->at.head->stride, c->at.q, c->at.dout);
     if (c->rule->delta)
         erase_backward(c, ds);
     if (c->rule->logarithms)
@@ -423,56 +357,48 @@ static void chunk_backward(void *work, real *ds)
     rows_backward(c);
 }
 
-static const ChunkEngine engine = {.chunk = CHUNK,
-                                   .span = SPAN,
-                                   .state_reals = decay_state_reals,
-                                   .load = load,
-                                   .read = read_state,
-                                   .advance = advance,
-                                   .backward = chunk_backward};
-
-void decay_backward(const AttentionData *data, const AttentionHead *head)
-{
-    Chunk c = chunk_of(data, head);
-    chunkwise_backward(&c.walk, &c, data->saved);
-}
-
 /* --- decoding: the recurrent form --- */
 
-void decay_step(const AttentionData *data, real *state, size_t position,
-                const AttentionHead *head)
+static void step(void *work, real *state)
 {
-    (void)position;
-    size_t width = head->width;
-    AttentionHead one = *head;
-    one.length = 1;
-    Chunk c = chunk_of(data, &one);
-    ChunkPlace place = chunkwise_step(&c.walk);
-    load(&c, &place, true);
-    load_queries(&c);
-    real decay = c.fading.decay[0];
-    if (c.rule->delta) {
-        vector_zero(c.write, width);
+    Decay *c = work;
+    size_t width = c->at.width;
+    c->at.again = true; /* the writing follows here */
+    load(c);
+    load_queries(c);
+    real decay = c->fading.decay[0], *out = c->at.data.out;
+    if (c->rule->delta) {
+        vector_zero(c->write, width);
         for (size_t i = 0; i < width; i++)
-            vector_add_scaled(c.write, state + i * width, c.k[i] * decay, width);
+            vector_add_scaled(c->write, state + i * width, c->at.k[i] * decay, width);
         for (size_t i = 0; i < width; i++)
-            c.write[i] = c.beta[0] * (data->v[i] - c.write[i]);
+            c->write[i] = c->beta[0] * (c->at.data.v[i] - c->write[i]);
     }
-    vector_zero(data->out, width);
+    vector_zero(out, width);
     for (size_t i = 0; i < width; i++) {
         real *restrict s = state + i * width;
         for (size_t j = 0; j < width; j++)
-            s[j] = decay * s[j] + c.k[i] * c.u.at[j];
-        vector_add_scaled(data->out, s, c.q[i], width);
+            s[j] = decay * s[j] + c->at.k[i] * c->u.at[j];
+        vector_add_scaled(out, s, c->at.q[i], width);
     }
 }
 
+const Recurrence decay_recurrence = {.chunk = CHUNK,
+                                     .span = SPAN,
+                                     .size = sizeof(Decay),
+                                     .take = take,
+                                     .load = load,
+                                     .read = read_state,
+                                     .advance = advance,
+                                     .backward = backward,
+                                     .step = step};
+
 /* --- sizes --- */
 
-size_t decay_one_gate(const AttentionHead *head)
+size_t decay_gates(const AttentionHead *head)
 {
-    (void)head;
-    return 1;
+    const DecayRule *rule = head->kind->detail;
+    return (size_t)rule->delta + (rule->logarithms != NULL);
 }
 
 /* Per position: two products with half a chunk, one read and one write of the state; the delta

@@ -1,10 +1,10 @@
 /* The engine of the unnormalised kinds whose state fades by one number per position, and of
- * those that follow the delta rule; decay.c says the mathematics. A kind's
- * table row begins with DECAY_KIND(its DecayRule). */
+ * those that follow the delta rule; decay.c has the mathematics. A kind's table row begins with
+ * DECAY_KIND(the fields of its DecayRule). */
 #ifndef LINNET_DECAY_H
 #define LINNET_DECAY_H
 
-#include "src/attention/attention.h"
+#include "src/attention/chunkwise.h"
 
 typedef struct DecayRule {
     /* The delta rule: the first gate is the logit of beta; queries and keys get the length 1.
@@ -20,20 +20,19 @@ typedef struct DecayRule {
                                 size_t count);
 } DecayRule;
 
-#define DECAY_KIND(rule)                                                            \
-    .cost = "D^2", .finite_state = true, .carry = CARRY_WHOLLY, .wants_norm = true, \
-    .saved_reals = decay_saved_reals, .scratch_reals = decay_scratch_reals,         \
-    .state_reals = decay_state_reals, .flop = decay_flop, .forward = decay_forward, \
-    .backward = decay_backward, .step = decay_step, .detail = &(rule)
+extern const Recurrence decay_recurrence;
 
-size_t decay_saved_reals(const AttentionHead *head);
-size_t decay_scratch_reals(const AttentionHead *head);
-size_t decay_state_reals(const AttentionHead *head);
-size_t decay_one_gate(const AttentionHead *head); /* a number of gates of its own: 1 */
+/* One for the delta rule, and one for a decay that depends on the data. */
+size_t decay_gates(const AttentionHead *head);
 double decay_flop(const AttentionHead *head);
-void decay_forward(const AttentionData *data, const AttentionHead *head);
-void decay_backward(const AttentionData *data, const AttentionHead *head);
-void decay_step(const AttentionData *data, real *state, size_t position,
-                const AttentionHead *head);
+
+/* Takes the fields of a DecayRule. */
+#define DECAY_KIND(...)                                                                \
+    CHUNKWISE_KIND(decay_recurrence), .cost = "D^2", .carry = CARRY_WHOLLY,            \
+                                      .wants_norm = true, .gates = decay_gates,        \
+                                      .flop = decay_flop, .detail = &(const DecayRule) \
+    {                                                                                  \
+        __VA_ARGS__                                                                    \
+    }
 
 #endif

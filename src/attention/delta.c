@@ -13,14 +13,11 @@
 #include "src/attention/decay.h"
 #include "src/vector.h"
 
-static const DecayRule rule = {.delta = true};
-
 const AttentionKind attention_delta = {
-    DECAY_KIND(rule),
+    DECAY_KIND(.delta = true),
     .name = "delta",
     .help = "DeltaNet: the delta rule replaces the value stored under a key instead of adding",
     .wants_convolution = true,
-    .gates = decay_one_gate,
 };
 
 /* --- gated --- */
@@ -49,12 +46,6 @@ static void logarithms_backward(real *dg, const real *raw, const real *own, real
     down[0] += sum;
 }
 
-static size_t two_gates(const AttentionHead *head)
-{
-    (void)head;
-    return 2;
-}
-
 /* Beta starts at one half; step sizes are log-uniform. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
@@ -75,17 +66,14 @@ static void start_own(real *own, const AttentionHead *head, RandomKey key)
     own[0] = (real)log(MOST_A * (1 - random_uniform(random_subkey(key, head->index), 0)));
 }
 
-static const DecayRule gated_rule = {
-    .delta = true, .logarithms = logarithms, .logarithms_backward = logarithms_backward};
-
 const AttentionKind attention_gated_delta = {
-    DECAY_KIND(gated_rule),
+    DECAY_KIND(.delta = true, .logarithms = logarithms,
+               .logarithms_backward = logarithms_backward),
     .name = "gated-delta",
     .help = "Gated DeltaNet: the delta rule with a data-dependent decay of the state",
     .knows_positions = true,
     .wants_convolution = true,
     .wants_gate = true,
-    .gates = two_gates,
     .start_gates = start_gates,
     .own_reals = one_parameter,
     .start_own = start_own,

@@ -13,22 +13,6 @@
  * RoPE would break it: rotated shares and keys no longer sum to 1. */
 #include "src/attention/features.h"
 
-static void forward(const FeatureRows *rows)
-{
-    if (rows->keys)
-        feature_forward_rows(rows, 1, feature_exp);
-    else
-        feature_forward_rows(rows, 1, feature_softmax);
-}
-
-static void backward(const FeatureRows *rows)
-{
-    if (rows->keys)
-        feature_backward_rows(rows, 1, feature_exp_backward);
-    else
-        feature_backward_rows(rows, 1, feature_softmax_backward);
-}
-
 /* z += k,  s = q / z */
 static void share(real *restrict shares, real *restrict z, const real *restrict q,
                   const real *restrict k, size_t rows, size_t width)
@@ -60,14 +44,11 @@ static void share_backward(real *restrict dq, real *restrict dk, real *restrict 
     }
 }
 
-static const FeatureMap map = {
-    .forward = forward, .backward = backward, .share = share, .share_backward = share_backward};
-
 const AttentionKind attention_efficient = {
+    FEATURES_KIND(.query = &feature_softmax, .key = &feature_exp, .share = share,
+                  .share_backward = share_backward),
     .name = "efficient",
     .help = "Efficient Attention, causal: softmax over q's features and over k's positions",
     .cost = "D^2",
     .no_rotary = true,
-    .flop = features_flop,
-    FEATURES_KIND(map),
 };

@@ -1,5 +1,5 @@
 #include "src/attention/fading.h"
-#include "src/vector.h"
+#include "src/attention/rows.h"
 
 #define ROWS ((size_t)FADING_ROWS)
 
@@ -8,10 +8,8 @@
 
 Fading fading_take(Arena *arena)
 {
-    Fading f = {.decay = arena_reals(arena, ROWS)};
-    f.from_start = arena_reals(arena, ROWS);
-    f.to_end = arena_reals(arena, ROWS);
-    f.between = arena_reals(arena, ROWS * ROWS);
+    Fading f = {.between = arena_reals(arena, ROWS * ROWS)};
+    ROWS_TAKE(arena, ROWS, &f.decay, &f.from_start, &f.to_end);
     return f;
 }
 

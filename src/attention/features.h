@@ -1,40 +1,40 @@
 /* The engine of normalised linear attention over positive features, which features.c explains.
- * A kind describes its features by a FeatureMap; its table row begins with FEATURES_KIND(map).
+ * A kind describes its features by a FeatureMap; its table row begins with
+ * FEATURES_KIND(the fields of the map).
  *
  * D is the head dimension, F the number of features of a row of q or k. */
 #ifndef LINNET_FEATURES_H
 #define LINNET_FEATURES_H
 
-#include "src/attention/attention.h"
-#include "src/vector.h"
+#include "src/attention/chunkwise.h"
 
 /* Rows of q or k, and their features. */
 typedef struct FeatureRows {
-    const AttentionHead *head;
-    const real *own; /* the head's own parameters */
-    bool keys;       /* rows of k, otherwise of q */
-    size_t rows;
-    const real *x;    /* (rows, D), head->stride apart */
-    real *dx;         /* like x; backward overwrites it */
-    real *y;          /* (rows, F) features */
-    real *dy;         /* (rows, F) their gradient, which backward may overwrite */
-    const real *next; /* like x: the rows to be processed next, to prefetch */
-    size_t next_rows;
+    const Chunk *of;
+    bool keys;     /* rows of k, otherwise of q */
+    const real *x; /* (rows, D), head->stride apart */
+    real *dx;      /* like x; backward overwrites it */
+    real *y;       /* (rows, F) features */
+    real *dy;      /* (rows, F) their gradient, which backward may overwrite */
 } FeatureRows;
 
-/* Prefetches one of the next rows; a map calls it once per row. */
-static inline void feature_fetch_next(const FeatureRows *rows, size_t i)
-{
-    if (i < rows->next_rows)
-        vector_fetch(rows->next + i * rows->head->stride, rows->head->width);
-}
+/* y = f(scale x), for one row. */
+typedef struct FeatureRow {
+    void (*forward)(real *y, const real *x, real scale, size_t width);
+    void (*backward)(real *dx, const real *dy, const real *y, const real *x, real scale,
+                     size_t width);
+} FeatureRow;
 
 /* Describes the features of a kind. */
 typedef struct FeatureMap {
     size_t (*width)(const AttentionHead *head); /* F; NULL: D */
+    const FeatureRow *query, *key;              /* if rows are independent, */
+    real (*scale)(const AttentionHead *head);   /* with the scale; NULL: 1. */
+    /* Otherwise for all rows of a chunk; forward calls chunk_fetch_next once per row. */
     void (*forward)(const FeatureRows *rows);
     void (*backward)(const FeatureRows *rows);
-    real epsilon; /* added to denominators */
+    real epsilon;                              /* added to denominators */
+    double (*flop)(const AttentionHead *head); /* of the features, if they cost much */
 
     /* For weights that are a function of the product of a few leading features: pairs inside a
      * chunk need no others. `weigh` turns a row of such products into weights and returns their
@@ -55,47 +55,19 @@ typedef struct FeatureMap {
                            size_t rows, size_t width);
 } FeatureMap;
 
-size_t features_saved_reals(const AttentionHead *head);
-size_t features_scratch_reals(const AttentionHead *head);
-size_t features_state_reals(const AttentionHead *head);
-/* Without the cost of the features themselves. */
-double features_flop(const AttentionHead *head);
-void features_forward(const AttentionData *data, const AttentionHead *head);
-void features_backward(const AttentionData *data, const AttentionHead *head);
-void features_step(const AttentionData *data, real *state, size_t position,
-                   const AttentionHead *head);
+extern const Recurrence features_recurrence;
 
-#define FEATURES_KIND(map)                                                               \
-    .normalised = true, .finite_state = true, .carry = CARRY_DIVERGES, .detail = &(map), \
-    .saved_reals = features_saved_reals, .scratch_reals = features_scratch_reals,        \
-    .state_reals = features_state_reals, .forward = features_forward,                    \
-    .backward = features_backward, .step = features_step
+double features_flop(const AttentionHead *head);
+
+/* Takes the fields of a FeatureMap. */
+#define FEATURES_KIND(...)                                                                    \
+    CHUNKWISE_KIND(features_recurrence), .normalised = true, .carry = CARRY_DIVERGES,         \
+                                         .flop = features_flop, .detail = &(const FeatureMap) \
+    {                                                                                         \
+        __VA_ARGS__                                                                           \
+    }
 
 /* --- for writing maps --- */
-
-/* For maps that work row by row, y = f(scale x). */
-typedef void FeatureForward(real *y, const real *x, real scale, size_t width);
-typedef void FeatureBackward(real *dx, const real *dy, const real *y, const real *x, real scale,
-                             size_t width);
-
-static inline void feature_forward_rows(const FeatureRows *rows, real scale,
-                                        FeatureForward *row)
-{
-    size_t width = rows->head->width;
-    for (size_t i = 0; i < rows->rows; i++) {
-        feature_fetch_next(rows, i);
-        row(rows->y + i * width, rows->x + i * rows->head->stride, scale, width);
-    }
-}
-
-static inline void feature_backward_rows(const FeatureRows *rows, real scale,
-                                         FeatureBackward *row)
-{
-    size_t width = rows->head->width, stride = rows->head->stride;
-    for (size_t i = 0; i < rows->rows; i++)
-        row(rows->dx + i * stride, rows->dy + i * width, rows->y + i * width,
-            rows->x + i * stride, scale, width);
-}
 
 /* The scale 1/sqrt(D) of a product, shared between q and k. */
 static inline real feature_half_scale(const AttentionHead *head)
@@ -103,53 +75,7 @@ static inline real feature_half_scale(const AttentionHead *head)
     return 1 / (real)sqrt(sqrt((double)head->width));
 }
 
-/* exp(scale x) with arguments clipped to +-15: neither a feature nor the sum over a long
- * sequence can overflow or vanish. The gradient of a clipped argument is 0. */
-#define FEATURE_CLIP ((real)15)
-
-static inline void feature_exp(real *restrict y, const real *restrict x, real scale,
-                               size_t width)
-{
-    for (size_t i = 0; i < width; i++) {
-        real a = scale * x[i];
-        a = a < -FEATURE_CLIP ? -FEATURE_CLIP : a;
-        y[i] = vector_exp(a > FEATURE_CLIP ? FEATURE_CLIP : a);
-    }
-}
-
-static inline void feature_exp_backward(real *restrict dx, const real *restrict dy,
-                                        const real *restrict y, const real *restrict x,
-                                        real scale, size_t width)
-{
-    for (size_t i = 0; i < width; i++) {
-        real a = scale * x[i], inside = a >= -FEATURE_CLIP && a <= FEATURE_CLIP;
-        dx[i] = inside * scale * y[i] * dy[i];
-    }
-}
-
-/* Softmax over the features of a row. */
-static inline void feature_softmax(real *restrict y, const real *restrict x, real scale,
-                                   size_t width)
-{
-    real most = vector_max(x, width), sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < width; i++) {
-        y[i] = vector_exp(scale * (x[i] - most));
-        sum += y[i];
-    }
-    real share = 1 / sum;
-    for (size_t i = 0; i < width; i++)
-        y[i] *= share;
-}
-
-static inline void feature_softmax_backward(real *restrict dx, const real *restrict dy,
-                                            const real *restrict y, const real *restrict x,
-                                            real scale, size_t width)
-{
-    (void)x;
-    real mean = vector_dot(dy, y, width);
-    for (size_t i = 0; i < width; i++)
-        dx[i] = scale * y[i] * (dy[i] - mean);
-}
+/* exp(scale x) with clipped arguments, and softmax over the features of a row. */
+extern const FeatureRow feature_exp, feature_softmax;
 
 #endif

@@ -23,14 +23,10 @@ static void logarithms_backward(real *dg, const real *raw, const real *own, real
         dg[i] *= vector_sigmoid(-raw[i]) / ROOT;
 }
 
-static const DecayRule rule = {.logarithms = logarithms,
-                               .logarithms_backward = logarithms_backward};
-
 const AttentionKind attention_gated = {
-    DECAY_KIND(rule),
+    DECAY_KIND(.logarithms = logarithms, .logarithms_backward = logarithms_backward),
     .name = "gated",
     .help = "gated linear attention with one data-dependent decay per position",
     .knows_positions = true,
     .wants_gate = true,
-    .gates = decay_one_gate,
 };

@@ -12,6 +12,7 @@
  * C_l for dF_l . F_l. No factor exceeds 1. */
 #include "src/attention/landmarks.h"
 #include "src/attention/pseudoinverse.h"
+#include "src/attention/rows.h"
 #include "src/attention/running.h"
 #include "src/gemm.h"
 
@@ -31,19 +32,13 @@ size_t landmarks_count(const AttentionHead *head)
 Landmarks landmarks_take(Arena *kept, Arena *work, const AttentionHead *head)
 {
     size_t count = landmarks_count(head), means = count * head->width;
-    Landmarks l = {.head = head, .q = arena_reals(kept, means)};
-    l.k = arena_reals(kept, means);
-    l.weighted = arena_reals(kept, means);
-    l.max = arena_reals(kept, count);
-    l.sum = arena_reals(kept, count);
-    l.pairs = arena_reals(work, head->length);
-    l.dpairs = arena_reals(work, head->length);
-    l.inverse = arena_reals(work, pseudoinverse_reals(count));
-    l.dq = arena_reals(work, means);
-    l.dk = arena_reals(work, means);
-    l.df = arena_reals(work, means);
-    l.g = arena_reals(work, means);
+    Landmarks l = {.head = head};
+    ROWS_TAKE(kept, means, &l.q, &l.k, &l.weighted);
+    ROWS_TAKE(kept, count, &l.max, &l.sum);
+    ROWS_TAKE(work, head->length, &l.pairs, &l.dpairs);
+    ROWS_TAKE(work, means, &l.dq, &l.dk, &l.df, &l.g);
     l.c = arena_reals(work, count);
+    l.inverse = arena_reals(work, pseudoinverse_reals(count));
     return l;
 }
 
@@ -58,11 +53,6 @@ LandmarkRows landmarks_saved(real *saved, size_t b, const AttentionHead *head)
     LandmarkRows rows = {.f = saved + b * (b - 1) / 2 * (head->width + 1)};
     rows.lse = rows.f + b * head->width;
     return rows;
-}
-
-static real score_scale(const Landmarks *l)
-{
-    return 1 / (real)sqrt((double)l->head->width);
 }
 
 /* --- means --- */
@@ -95,8 +85,8 @@ void landmarks_add_all(const Landmarks *l, const AttentionData *data)
 static void invert(const Pseudoinverse *inverse, const Landmarks *l)
 {
     size_t b = inverse->size, width = l->head->width;
-    gemm(b, b, width, score_scale(l), plain(l->q, width), transposed(l->k, width), GEMM_SET,
-         inverse->a, b);
+    gemm(b, b, width, attention_scale(l->head), plain(l->q, width), transposed(l->k, width),
+         GEMM_SET, inverse->a, b);
     for (size_t i = 0; i < b; i++)
         running_whole(inverse->a + i * b, b);
     pseudoinverse_forward(inverse);
@@ -122,10 +112,10 @@ static void invert_backward(const Pseudoinverse *inverse, const Landmarks *l)
             da[j] = a[j] * (da[j] - product);
     }
     /* dQ~ += dS K~ / sqrt(D)      dK~ += dS^T Q~ / sqrt(D) */
-    gemm(b, width, b, score_scale(l), plain(inverse->da, b), plain(l->k, width), GEMM_ADD,
-         l->dq, width);
-    gemm(b, width, b, score_scale(l), transposed(inverse->da, b), plain(l->q, width), GEMM_ADD,
-         l->dk, width);
+    gemm(b, width, b, attention_scale(l->head), plain(inverse->da, b), plain(l->k, width),
+         GEMM_ADD, l->dq, width);
+    gemm(b, width, b, attention_scale(l->head), transposed(inverse->da, b), plain(l->q, width),
+         GEMM_ADD, l->dk, width);
 }
 
 /* M = Z F with Z = A^+:  dZ = dM F^T,  dF = Z^T dM */
@@ -162,7 +152,7 @@ static Meeting last_meets_all(size_t b, size_t segment)
 static void meeting_scores(const Landmarks *l, const LandmarkText *text, Meeting m)
 {
     size_t width = l->head->width;
-    gemm(m.landmarks, m.positions, width, score_scale(l),
+    gemm(m.landmarks, m.positions, width, attention_scale(l->head),
          plain(l->q + m.landmark * width, width),
          transposed(text->k + m.position * text->stride, text->stride), GEMM_SET, l->pairs,
          m.positions);
@@ -246,11 +236,12 @@ static void meet_backward(const Landmarks *l, const AttentionData *data, Meeting
     gemm(m.positions, width, m.landmarks, 1, transposed(l->pairs, m.positions), plain(g, width),
          GEMM_ADD, data->dv + at, stride);
     /* dQ~ += dS K / sqrt(D) */
-    gemm(m.landmarks, width, m.positions, score_scale(l), plain(l->dpairs, m.positions),
-         plain(data->k + at, stride), GEMM_ADD, l->dq + m.landmark * width, width);
+    gemm(m.landmarks, width, m.positions, attention_scale(l->head),
+         plain(l->dpairs, m.positions), plain(data->k + at, stride), GEMM_ADD,
+         l->dq + m.landmark * width, width);
     /* dK += dS^T Q~ / sqrt(D) */
-    gemm(m.positions, width, m.landmarks, score_scale(l), transposed(l->dpairs, m.positions),
-         plain(q, width), GEMM_ADD, data->dk + at, stride);
+    gemm(m.positions, width, m.landmarks, attention_scale(l->head),
+         transposed(l->dpairs, m.positions), plain(q, width), GEMM_ADD, data->dk + at, stride);
 }
 
 void landmarks_begin_backward(const Landmarks *l)

@@ -35,26 +35,14 @@ static void elu_row_backward(real *restrict dx, const real *restrict dy, const r
         dx[i] = scale * dy[i] * (y[i] < 1 ? y[i] : 1);
 }
 
-static void elu_forward(const FeatureRows *rows)
-{
-    feature_forward_rows(rows, 1, elu_row);
-}
-
-static void elu_backward(const FeatureRows *rows)
-{
-    feature_backward_rows(rows, 1, elu_row_backward);
-}
-
-static const FeatureMap elu_map = {
-    .forward = elu_forward, .backward = elu_backward, .epsilon = (real)1e-6};
+static const FeatureRow elu = {elu_row, elu_row_backward};
 
 const AttentionKind attention_linear = {
+    FEATURES_KIND(.query = &elu, .key = &elu, .epsilon = (real)1e-6),
     .name = "linear",
     .help = "linear attention with feature map elu(x)+1; time grows linearly with the length",
     .cost = "D^2",
     .turns_itself = true,
-    .flop = features_flop,
-    FEATURES_KIND(elu_map),
 };
 
 /* --- relu --- */
@@ -74,25 +62,14 @@ static void relu_row_backward(real *restrict dx, const real *restrict dy,
         dx[i] = x[i] > 0 ? scale * dy[i] : 0;
 }
 
-static void relu_forward(const FeatureRows *rows)
-{
-    feature_forward_rows(rows, 1, relu_row);
-}
-
-static void relu_backward(const FeatureRows *rows)
-{
-    feature_backward_rows(rows, 1, relu_row_backward);
-}
-
-static const FeatureMap relu_map = {.forward = relu_forward, .backward = relu_backward};
+static const FeatureRow relu = {relu_row, relu_row_backward};
 
 const AttentionKind attention_relu = {
+    FEATURES_KIND(.query = &relu, .key = &relu),
     .name = "relu",
     .help = "linear attention with the sparse feature map max(x,0)",
     .cost = "D^2",
     .turns_itself = true,
-    .flop = features_flop,
-    FEATURES_KIND(relu_map),
 };
 
 /* --- sqrelu: x / |x| times sqrt(D), then the square --- */
@@ -117,76 +94,88 @@ static void sqrelu_row_backward(real *restrict dx, const real *restrict dy,
     row_unit_backward(dx, x, unit, width);
 }
 
-static real root_of_width(const FeatureRows *rows)
-{
-    return (real)sqrt((double)rows->head->width);
-}
+static const FeatureRow sqrelu = {sqrelu_row, sqrelu_row_backward};
 
-static void sqrelu_forward(const FeatureRows *rows)
+static real root_of_width(const AttentionHead *head)
 {
-    feature_forward_rows(rows, root_of_width(rows), sqrelu_row);
+    return (real)sqrt((double)head->width);
 }
-
-static void sqrelu_backward(const FeatureRows *rows)
-{
-    feature_backward_rows(rows, root_of_width(rows), sqrelu_row_backward);
-}
-
-static const FeatureMap sqrelu_map = {.forward = sqrelu_forward, .backward = sqrelu_backward};
 
 const AttentionKind attention_sqrelu = {
+    FEATURES_KIND(.query = &sqrelu, .key = &sqrelu, .scale = root_of_width),
     .name = "sqrelu",
     .help = "linear attention with feature map max(x,0)^2 of normalised q and k",
     .cost = "D^2",
     .turns_itself = true,
-    .flop = features_flop,
-    FEATURES_KIND(sqrelu_map),
 };
 
 /* --- exp --- */
 
-static void exp_forward(const FeatureRows *rows)
+/* exp(scale x) with arguments clipped to +-15: neither a feature nor the sum over a long
+ * sequence can overflow or vanish. The gradient of a clipped argument is 0. */
+#define CLIP ((real)15)
+
+static void exp_row(real *restrict y, const real *restrict x, real scale, size_t width)
 {
-    feature_forward_rows(rows, feature_half_scale(rows->head), feature_exp);
+    for (size_t i = 0; i < width; i++) {
+        real a = scale * x[i];
+        a = a < -CLIP ? -CLIP : a;
+        y[i] = vector_exp(a > CLIP ? CLIP : a);
+    }
 }
 
-static void exp_backward(const FeatureRows *rows)
+static void exp_row_backward(real *restrict dx, const real *restrict dy, const real *restrict y,
+                             const real *restrict x, real scale, size_t width)
 {
-    feature_backward_rows(rows, feature_half_scale(rows->head), feature_exp_backward);
+    for (size_t i = 0; i < width; i++) {
+        real a = scale * x[i], inside = a >= -CLIP && a <= CLIP;
+        dx[i] = inside * scale * y[i] * dy[i];
+    }
 }
 
-static const FeatureMap exp_map = {.forward = exp_forward, .backward = exp_backward};
+const FeatureRow feature_exp = {exp_row, exp_row_backward};
 
 const AttentionKind attention_exp = {
+    FEATURES_KIND(.query = &feature_exp, .key = &feature_exp, .scale = feature_half_scale),
     .name = "exp",
     .help = "linear attention with feature map exp(x), elementwise",
     .cost = "D^2",
     .turns_itself = true,
-    .flop = features_flop,
-    FEATURES_KIND(exp_map),
 };
 
 /* --- softmaxfeat --- */
 
-static void softmax_forward(const FeatureRows *rows)
+static void softmax_row(real *restrict y, const real *restrict x, real scale, size_t width)
 {
-    feature_forward_rows(rows, feature_half_scale(rows->head), feature_softmax);
+    real most = vector_max(x, width), sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < width; i++) {
+        y[i] = vector_exp(scale * (x[i] - most));
+        sum += y[i];
+    }
+    real share = 1 / sum;
+    for (size_t i = 0; i < width; i++)
+        y[i] *= share;
 }
 
-static void softmax_backward(const FeatureRows *rows)
+static void softmax_row_backward(real *restrict dx, const real *restrict dy,
+                                 const real *restrict y, const real *restrict x, real scale,
+                                 size_t width)
 {
-    feature_backward_rows(rows, feature_half_scale(rows->head), feature_softmax_backward);
+    (void)x;
+    real mean = vector_dot(dy, y, width);
+    for (size_t i = 0; i < width; i++)
+        dx[i] = scale * y[i] * (dy[i] - mean);
 }
 
-/* The denominator of rows that share no feature. */
-static const FeatureMap softmax_map = {
-    .forward = softmax_forward, .backward = softmax_backward, .epsilon = (real)1e-10};
+const FeatureRow feature_softmax = {softmax_row, softmax_row_backward};
 
 const AttentionKind attention_softmaxfeat = {
+    /* epsilon: rows may share no feature */
+    FEATURES_KIND(.query = &feature_softmax, .key = &feature_softmax,
+                  .scale = feature_half_scale, .epsilon = (real)1e-10),
     .name = "softmaxfeat",
     .help = "linear attention with feature map softmax(x), over the features of q and of k",
     .cost = "D^2",
     .turns_itself = true,
-    .flop = features_flop,
-    FEATURES_KIND(softmax_map),
 };

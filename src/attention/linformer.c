@@ -16,6 +16,7 @@
  * Keys rotated by different angles cannot be compressed, so RoPE rotates the entries instead,
  * as if they were at the block's last position. */
 #include "src/attention/panel.h"
+#include "src/attention/rows.h"
 #include "src/attention/turned.h"
 #include "src/gemm.h"
 #include "src/memory.h"
@@ -88,22 +89,20 @@ typedef struct Memory {
 static Memory take_memory(Arena *arena, const AttentionHead *head)
 {
     size_t text = head->length * head->width, entries = panel_entries(head) * head->width;
-    (void)arena_reals(arena, panel_scratch_reals(head));
-    Memory m = {.q = arena_reals(arena, text)};
-    m.k = arena_reals(arena, text);
-    m.entry_k = arena_reals(arena, entries);
-    m.entry_v = arena_reals(arena, entries);
-    m.entry_dk = arena_reals(arena, entries);
-    m.entry_dv = arena_reals(arena, entries);
-    m.means = arena_reals(arena, head->options->segment);
+    (void)arena_reals(arena, panel_memory(head).scratch);
+    Memory m = {.means = arena_reals(arena, head->options->segment)};
+    ROWS_TAKE(arena, text, &m.q, &m.k);
+    ROWS_TAKE(arena, entries, &m.entry_k, &m.entry_v, &m.entry_dk, &m.entry_dv);
     return m;
 }
 
-static size_t scratch_reals(const AttentionHead *head)
+static AttentionMemory memory(const AttentionHead *head)
 {
     Arena arena = {0};
+    AttentionMemory memory = panel_memory(head);
     take_memory(&arena, head);
-    return arena_used_reals(&arena);
+    memory.scratch = arena_used_reals(&arena);
+    return memory;
 }
 
 static Memory memory_of(const AttentionData *data, const AttentionHead *head)
@@ -149,34 +148,24 @@ static void turn_text(real *turned, const real *x, const AttentionHead *head)
         turned_copy(turned + i * head->width, x + i * head->stride, i, head);
 }
 
-static PanelSource prepare(const Memory *m, const AttentionData *data,
-                           const AttentionHead *head)
-{
-    PanelSource source = {.q = data->q,
-                          .k = data->k,
-                          .stride = head->stride,
-                          .entry_k = m->entry_k,
-                          .entry_v = m->entry_v,
-                          .entry_dk = m->entry_dk,
-                          .entry_dv = m->entry_dv};
-    compress(m->entry_k, m->e, data->k, head);
-    compress(m->entry_v, m->f, data->v, head);
-    if (head->rotary) {
-        turn_entries(m->entry_k, head);
-        turn_text(m->q, data->q, head);
-        turn_text(m->k, data->k, head);
-        source.q = m->q;
-        source.k = m->k;
-        source.stride = head->width;
-    }
-    return source;
-}
-
-static void forward(const AttentionData *data, const AttentionHead *head)
+static void prepare(PanelSource *source, const AttentionData *data, const AttentionHead *head)
 {
     Memory m = memory_of(data, head);
-    PanelSource source = prepare(&m, data, head);
-    panel_source_forward(&source, data, head);
+    PanelKeys *entries = &source->keys[PANEL_ENTRIES];
+    entries->k = m.entry_k;
+    entries->v = m.entry_v;
+    entries->dk = m.entry_dk;
+    entries->dv = m.entry_dv;
+    compress(m.entry_k, m.e, data->k, head);
+    compress(m.entry_v, m.f, data->v, head);
+    if (head->rotary) {
+        turn_entries(m.entry_k, head);
+        turn_text(m.q, data->q, head);
+        turn_text(m.k, data->k, head);
+        source->q = m.q;
+        source->keys[PANEL_OWN].k = m.k;
+        source->q_stride = source->keys[PANEL_OWN].k_stride = head->width;
+    }
 }
 
 /* --- backward --- */
@@ -210,18 +199,18 @@ static void turn_text_back(real *dx, const AttentionHead *head)
         turn_back(dx + i * head->stride, i, head);
 }
 
-static void backward(const AttentionData *data, const AttentionHead *head)
+static void end_backward(const PanelSource *source, const AttentionData *data,
+                         const AttentionHead *head)
 {
+    const PanelKeys *entries = &source->keys[PANEL_ENTRIES];
     Memory m = memory_of(data, head);
-    PanelSource source = prepare(&m, data, head);
     real *de = learns(head) ? data->down : NULL;
     real *df = de ? de + rank(head) * head->options->segment : NULL;
-    panel_source_backward(&source, data, head);
     turn_text_back(data->dq, head);
     turn_text_back(data->dk, head);
-    turn_entries_back(m.entry_dk, head);
-    compress_backward(data->dk, de, m.entry_dk, m.e, data->k, head);
-    compress_backward(data->dv, df, m.entry_dv, m.f, data->v, head);
+    turn_entries_back(entries->dk, head);
+    compress_backward(data->dk, de, entries->dk, m.e, data->k, head);
+    compress_backward(data->dv, df, entries->dv, m.f, data->v, head);
 }
 
 /* --- decoding --- */
@@ -229,9 +218,10 @@ static void backward(const AttentionData *data, const AttentionHead *head)
 /* Adds a position's share to the entries of its block; the last position completes and rotates
  * them. */
 static void add_to_entries(const AttentionData *data, const Memory *m, PanelState s,
-                           size_t position, const AttentionHead *head)
+                           const AttentionHead *head)
 {
-    size_t segment = head->options->segment, width = head->width, place = position % segment;
+    size_t position = head->position, segment = head->options->segment, width = head->width,
+           place = position % segment;
     for (size_t a = 0; a < rank(head); a++) {
         size_t at = (position / segment * rank(head) + a) * width;
         vector_add_scaled(s.entry_k + at, data->k, m->e[a * segment + place], width);
@@ -241,8 +231,7 @@ static void add_to_entries(const AttentionData *data, const Memory *m, PanelStat
     }
 }
 
-static void step(const AttentionData *data, real *state, size_t position,
-                 const AttentionHead *head)
+static void step(const AttentionData *data, const AttentionHead *head)
 {
     Memory m = memory_of(data, head);
     AttentionData turned = *data;
@@ -250,8 +239,8 @@ static void step(const AttentionData *data, real *state, size_t position,
     turned_copy(m.k, data->k, 0, head);
     turned.q = m.q;
     turned.k = m.k;
-    panel_step(&turned, state, position, head);
-    add_to_entries(data, &m, panel_state(state, head), position, head);
+    panel_step(&turned, head);
+    add_to_entries(data, &m, panel_state(data->carry, head), head);
 }
 
 /* The pairs, and the products E K and F V. */
@@ -263,39 +252,29 @@ static double flop(const AttentionHead *head)
 
 /* Not normalised: the rows of F need not sum to 1. */
 const AttentionKind attention_linformer = {
+    PANEL_KIND(.reach = reach, .prepare = prepare, .end_backward = end_backward),
     .name = "linformer",
     .help =
         "Linformer, causal: softmax over the own block and learned summaries of earlier ones",
     .cost = "(segment + rank T / segment) D",
     .uses = "segment rank",
-    .has_weights = true,
     .turns_itself = true,
-    .saved_reals = panel_saved_reals,
-    .scratch_reals = scratch_reals,
-    .state_reals = panel_state_reals,
+    .memory = memory,
     .own_reals = matrices_reals,
     .start_own = start_matrices,
     .flop = flop,
-    .forward = forward,
-    .backward = backward,
     .step = step,
-    .detail = &(const PanelKind){.reach = reach},
 };
 
 const AttentionKind attention_pooled = {
+    PANEL_KIND(.reach = reach, .prepare = prepare, .end_backward = end_backward),
     .name = "pooled",
     .help = "softmax over the own block and the means of earlier blocks",
     .cost = "(segment + T / segment) D",
     .uses = "segment",
-    .has_weights = true,
     .normalised = true,
     .turns_itself = true,
-    .saved_reals = panel_saved_reals,
-    .scratch_reals = scratch_reals,
-    .state_reals = panel_state_reals,
+    .memory = memory,
     .flop = flop,
-    .forward = forward,
-    .backward = backward,
     .step = step,
-    .detail = &(const PanelKind){.reach = reach},
 };

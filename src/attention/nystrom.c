@@ -40,12 +40,6 @@ static size_t tile_rows(const AttentionHead *head)
     return segment < TILE ? segment : TILE;
 }
 
-/* Forward saves every query's lse, and what the landmarks need. */
-static size_t saved_reals(const AttentionHead *head)
-{
-    return head->length + landmarks_saved_reals(head);
-}
-
 static real *landmarks_in(const AttentionData *data, const AttentionHead *head)
 {
     return data->saved + head->length;
@@ -67,14 +61,10 @@ static Work take_work(Arena *kept, Arena *scratch, const AttentionHead *head)
     size_t keys = most_keys(head) * head->width, panel = tile_rows(head) * most_keys(head);
     size_t segment = landmarks_segment(head) * head->width;
     Work w = {.head = head, .landmarks = landmarks_take(kept, scratch, head)};
-    w.keys = arena_reals(kept, keys);
-    w.values = arena_reals(kept, keys);
-    w.dkeys = arena_reals(scratch, keys);
-    w.dvalues = arena_reals(scratch, keys);
-    w.q = arena_reals(scratch, segment);
-    w.dq = arena_reals(scratch, segment);
-    w.p = arena_reals(scratch, panel);
-    w.dp = arena_reals(scratch, panel);
+    ROWS_TAKE(kept, keys, &w.keys, &w.values);
+    ROWS_TAKE(scratch, keys, &w.dkeys, &w.dvalues);
+    ROWS_TAKE(scratch, segment, &w.q, &w.dq);
+    ROWS_TAKE(scratch, panel, &w.p, &w.dp);
     return w;
 }
 
@@ -94,26 +84,22 @@ typedef struct Decoding {
 static Decoding take_decoding(Arena *state, Arena *scratch, const AttentionHead *head)
 {
     Decoding d = {.work = take_work(state, scratch, head)};
-    d.keys = arena_reals(state, head->length * head->width);
-    d.values = arena_reals(state, head->length * head->width);
+    ROWS_TAKE(state, head->length * head->width, &d.keys, &d.values);
     d.rows.f = arena_reals(scratch, landmarks_count(head) * head->width);
     d.rows.lse = arena_reals(scratch, landmarks_count(head));
     return d;
 }
 
-static size_t state_reals(const AttentionHead *head)
-{
-    Arena state = {0}, scratch = {0};
-    take_decoding(&state, &scratch, head);
-    return arena_used_reals(&state);
-}
-
-static size_t scratch_reals(const AttentionHead *head)
+/* Forward saves every query's lse, and what the landmarks need. */
+static AttentionMemory memory(const AttentionHead *head)
 {
     Arena whole = {0}, state = {0}, step = {0};
     take_work(&whole, &whole, head);
     take_decoding(&state, &step, head);
-    return arena_used_reals(whole.used > step.used ? &whole : &step);
+    return (AttentionMemory){
+        .saved = head->length + landmarks_saved_reals(head),
+        .scratch = arena_used_reals(whole.used > step.used ? &whole : &step),
+        .state = arena_used_reals(&state)};
 }
 
 /* --- a tile of a segment --- */
@@ -138,17 +124,12 @@ static size_t seen_by(const Tile *tile, size_t row)
     return tile->b + tile->first + row + 1;
 }
 
-static real score_scale(const AttentionHead *head)
-{
-    return 1 / (real)sqrt((double)head->width);
-}
-
 /* The scores of a tile's queries, which start at q. */
 static void tile_scores(const Work *w, const real *q, const Tile *tile)
 {
     size_t width = w->head->width;
     /* S = Q K^T / sqrt(D) */
-    gemm(tile->rows, tile->keys, width, score_scale(w->head), plain(q, width),
+    gemm(tile->rows, tile->keys, width, attention_scale(w->head), plain(q, width),
          transposed(w->keys, width), GEMM_SET, w->p, tile->keys);
     real bias = (real)log((double)landmarks_segment(w->head));
     for (size_t i = 0; i < tile->rows; i++)
@@ -178,7 +159,7 @@ static void attend_backward(const AttentionData *data, const Work *w, const Tile
     size_t width = w->head->width, stride = w->head->out_stride;
     size_t keys = tile->keys, rows = tile->rows, at = tile->position * stride;
     const real *q = w->q + tile->first * width, *lse = data->saved + tile->position;
-    real scale = score_scale(w->head);
+    real scale = attention_scale(w->head);
     Factor dout = plain(data->dout + at, stride);
     tile_scores(w, q, tile);
     /* dP = dO V^T */
@@ -310,12 +291,12 @@ static void backward(const AttentionData *data, const AttentionHead *head)
 
 /* --- decoding --- */
 
-static void step(const AttentionData *data, real *state, size_t position,
-                 const AttentionHead *head)
+static void step(const AttentionData *data, const AttentionHead *head)
 {
-    size_t width = head->width, segment = landmarks_segment(head), b = position / segment;
+    size_t position = head->position, width = head->width;
+    size_t segment = landmarks_segment(head), b = position / segment;
     size_t place = position % segment, row = (b + place) * width;
-    Arena kept = arena_over(state), scratch = arena_over(data->scratch);
+    Arena kept = arena_over(data->carry), scratch = arena_over(data->scratch);
     const Decoding d = take_decoding(&kept, &scratch, head);
     const Work *w = &d.work;
     memcpy(d.keys + position * width, data->k, width * sizeof(real));
@@ -354,9 +335,7 @@ const AttentionKind attention_nystrom = {
     .uses = "segment",
     .turns_itself = true,
     .carry = CARRY_NEVER,
-    .saved_reals = saved_reals,
-    .scratch_reals = scratch_reals,
-    .state_reals = state_reals,
+    .memory = memory,
     .flop = flop,
     .forward = forward,
     .backward = backward,

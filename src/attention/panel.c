@@ -20,7 +20,7 @@
  *
  *   db = - sum over i of exp(b - lse_i) do_i . o_i
  */
-#include "src/attention/panel_reach.h"
+#include "src/attention/panel.h"
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
 #include "src/gemm.h"
@@ -42,37 +42,21 @@ static size_t tile_rows(const AttentionHead *head)
     return head->length < most ? head->length : most;
 }
 
-size_t panel_saved_reals(const AttentionHead *head)
-{
-    return head->length; /* lse */
-}
-
-size_t panel_scratch_reals(const AttentionHead *head)
+/* Forward saves the lse. */
+AttentionMemory panel_memory(const AttentionHead *head)
 {
     size_t panels = tile_rows(head) * (2 * STRIDE + 1);
     size_t step = panel_kept(head) + panel_entries(head);
-    return panels > step ? panels : step;
+    return (AttentionMemory){.saved = head->length,
+                             .scratch = panels > step ? panels : step,
+                             .state = panel_state_reals(head)};
 }
-
-/* One set of keys, with their values and, unless NULL, gradients. */
-typedef struct Keys {
-    const real *k, *v;
-    real *dk, *dv;
-    size_t k_stride, stride; /* of k, and of the others */
-    real bias;               /* added to their scores */
-    size_t column;           /* the index of the first key among all, for dropout */
-} Keys;
-
-enum { PAST, OWN, ENTRIES, SETS };
 
 /* The current head. */
 typedef struct Work {
     const AttentionData *data;
     const AttentionHead *head;
-    const real *q;
-    size_t q_stride;
-    Keys keys[SETS];
-    size_t past;
+    PanelSource from;
     PanelReach reach;
     size_t columns; /* keys of all sets */
     bool has_sink;
@@ -82,39 +66,26 @@ typedef struct Work {
     real *products; /* (tile) do . o; backward has no max */
 } Work;
 
-static Work work_of(const PanelSource *source, const AttentionData *data,
-                    const AttentionHead *head)
+static Work work_of(const AttentionData *data, const AttentionHead *head)
 {
     const PanelKind *kind = head->kind->detail;
+    size_t width = head->width, stride = head->stride;
+    size_t own = head->length, entries = panel_entries(head);
     Work work = {.data = data,
                  .head = head,
-                 .q = source->q,
-                 .q_stride = source->stride,
+                 .from = {.q = data->q, .q_stride = stride},
                  .reach = panel_reach(head),
-                 .past = source->past,
-                 .columns = head->length + panel_entries(head) + source->past,
                  .has_sink = kind->has_sink,
                  .sink = kind->has_sink && data->own ? data->own[0] : 0,
                  .p = data->scratch};
-    work.keys[OWN] = (Keys){.k = source->k,
-                            .v = data->v,
-                            .dk = data->dk,
-                            .dv = data->dv,
-                            .k_stride = source->stride,
-                            .stride = head->stride};
-    work.keys[ENTRIES] = (Keys){.k = source->entry_k,
-                                .v = source->entry_v,
-                                .dk = source->entry_dk,
-                                .dv = source->entry_dv,
-                                .k_stride = head->width,
-                                .stride = head->width,
-                                .bias = work.reach.bias,
-                                .column = head->length};
-    work.keys[PAST] = (Keys){.k = source->past_k,
-                             .v = source->past_v,
-                             .k_stride = head->width,
-                             .stride = head->width,
-                             .column = head->length + panel_entries(head)};
+    PanelKeys *keys = work.from.keys;
+    keys[PANEL_OWN] = (PanelKeys){data->k, data->v, data->dk, data->dv, stride, stride, 0, 0};
+    keys[PANEL_ENTRIES] = (PanelKeys){
+        .k_stride = width, .stride = width, .bias = work.reach.bias, .column = own};
+    keys[PANEL_PAST] = (PanelKeys){.k_stride = width, .stride = width, .column = own + entries};
+    if (kind->prepare)
+        kind->prepare(&work.from, data, head);
+    work.columns = own + entries + work.from.past;
     work.dp = work.p + tile_rows(head) * STRIDE;
     work.max = work.products = work.dp + tile_rows(head) * STRIDE;
     return work;
@@ -125,7 +96,7 @@ static Work work_of(const PanelSource *source, const AttentionData *data,
 /* A tile of queries and a block of keys. */
 typedef struct Panel {
     const Work *work;
-    const Keys *of;
+    const PanelKeys *of;
     size_t query, rows; /* the first query, and how many */
     size_t key, keys;   /* the first key, and how many; 0: the tile is done */
     bool first;         /* of the tile */
@@ -149,9 +120,10 @@ static Range seen_by_tile(const Panel *panel)
 {
     const Work *work = panel->work;
     size_t end = panel->query + panel->rows;
-    if (panel->of == &work->keys[PAST])
-        return (Range){first_past_seen(&work->reach, panel->query, work->past), work->past};
-    if (panel->of == &work->keys[OWN])
+    if (panel->of == &work->from.keys[PANEL_PAST])
+        return (Range){first_past_seen(&work->reach, panel->query, work->from.past),
+                       work->from.past};
+    if (panel->of == &work->from.keys[PANEL_OWN])
         return (Range){panel_first_seen(&work->reach, panel->query), end};
     return (Range){0, panel_entries_seen(&work->reach, end - 1)};
 }
@@ -161,7 +133,7 @@ static void next_panel(Panel *panel)
 {
     Range range = seen_by_tile(panel);
     size_t next = panel->key + panel->keys;
-    while (next == range.end && panel->of < &panel->work->keys[SETS - 1]) {
+    while (next == range.end && panel->of < &panel->work->from.keys[PANEL_SETS - 1]) {
         panel->of++;
         range = seen_by_tile(panel);
         next = range.begin;
@@ -174,7 +146,7 @@ static void next_panel(Panel *panel)
 static Panel first_panel(const Work *work, size_t query)
 {
     size_t left = work->head->length - query, rows = tile_rows(work->head);
-    Panel panel = {.work = work, .of = work->keys, .query = query};
+    Panel panel = {.work = work, .of = work->from.keys, .query = query};
     panel.rows = left < rows ? left : rows;
     panel.key = seen_by_tile(&panel).begin;
     next_panel(&panel);
@@ -194,10 +166,10 @@ static Range seen_by(const Panel *panel, size_t row)
 {
     const PanelReach *reach = &panel->work->reach;
     size_t query = panel->query + row;
-    if (panel->of == &panel->work->keys[PAST])
-        return (Range){inside(panel, first_past_seen(reach, query, panel->work->past)),
+    if (panel->of == &panel->work->from.keys[PANEL_PAST])
+        return (Range){inside(panel, first_past_seen(reach, query, panel->work->from.past)),
                        panel->keys};
-    if (panel->of == &panel->work->keys[ENTRIES])
+    if (panel->of == &panel->work->from.keys[PANEL_ENTRIES])
         return (Range){0, inside(panel, panel_entries_seen(reach, query))};
     return (Range){inside(panel, panel_first_seen(reach, query)), inside(panel, query + 1)};
 }
@@ -214,9 +186,9 @@ static void mask(real *p, Range seen, const Panel *panel)
 static void scores(const Panel *panel)
 {
     const Work *work = panel->work;
-    const Keys *of = panel->of;
-    gemm(panel->rows, panel->keys, work->head->width, panel_scale(work->head),
-         plain(work->q + panel->query * work->q_stride, work->q_stride),
+    const PanelKeys *of = panel->of;
+    gemm(panel->rows, panel->keys, work->head->width, attention_scale(work->head),
+         plain(work->from.q + panel->query * work->from.q_stride, work->from.q_stride),
          transposed(of->k + panel->key * of->k_stride, of->k_stride), GEMM_SET, work->p,
          STRIDE);
 }
@@ -275,10 +247,9 @@ static void finish(const Work *work, size_t query, size_t rows)
                        work->max[i], &sum[i]);
 }
 
-void panel_source_forward(const PanelSource *source, const AttentionData *data,
-                          const AttentionHead *head)
+void panel_forward(const AttentionData *data, const AttentionHead *head)
 {
-    Work work = work_of(source, data, head);
+    Work work = work_of(data, head);
     size_t rows = tile_rows(head);
     for (size_t query = 0; query < head->length; query += rows) {
         real *sum = data->saved + query, *out = data->out + query * head->out_stride;
@@ -288,7 +259,7 @@ void panel_source_forward(const PanelSource *source, const AttentionData *data,
             sum[i] = work.has_sink ? 1 : 0;
         }
         for (; panel.keys > 0; next_panel(&panel)) {
-            const Keys *of = panel.of;
+            const PanelKeys *of = panel.of;
             scores(&panel);
             for (size_t i = 0; i < panel.rows; i++)
                 absorb_row(work.p + i * STRIDE, &work.max[i], &sum[i],
@@ -326,9 +297,9 @@ static void products_backward(const Panel *panel)
 {
     const Work *work = panel->work;
     const AttentionHead *head = work->head;
-    const Keys *of = panel->of;
+    const PanelKeys *of = panel->of;
     size_t width = head->width, out_stride = head->out_stride, key = panel->key * of->stride;
-    real scale = panel_scale(head);
+    real scale = attention_scale(head);
     /* dQ += dS K / sqrt(D) */
     gemm(panel->rows, width, panel->keys, scale, plain(work->dp, STRIDE),
          plain(of->k + panel->key * of->k_stride, of->k_stride),
@@ -342,8 +313,8 @@ static void products_backward(const Panel *panel)
          of->dv + key, of->stride);
     /* dK += dS^T Q / sqrt(D) */
     gemm(panel->keys, width, panel->rows, scale, transposed(work->dp, STRIDE),
-         plain(work->q + panel->query * work->q_stride, work->q_stride), GEMM_ADD, of->dk + key,
-         of->stride);
+         plain(work->from.q + panel->query * work->from.q_stride, work->from.q_stride),
+         GEMM_ADD, of->dk + key, of->stride);
 }
 
 static void tile_backward(const Work *work, size_t query)
@@ -359,7 +330,7 @@ static void tile_backward(const Work *work, size_t query)
     for (size_t i = 0; work->has_sink && data->down && i < panel.rows; i++)
         data->down[0] -= vector_exp(work->sink - lse[i]) * work->products[i];
     for (; panel.keys > 0; next_panel(&panel)) {
-        const Keys *of = panel.of;
+        const PanelKeys *of = panel.of;
         scores(&panel);
         /* dP = dO V^T */
         gemm(panel.rows, panel.keys, head->width, 1, plain(dout, head->out_stride),
@@ -372,35 +343,19 @@ static void tile_backward(const Work *work, size_t query)
     }
 }
 
-void panel_source_backward(const PanelSource *source, const AttentionData *data,
-                           const AttentionHead *head)
+void panel_backward(const AttentionData *data, const AttentionHead *head)
 {
-    Work work = work_of(source, data, head);
+    const PanelKind *kind = head->kind->detail;
+    Work work = work_of(data, head);
+    const PanelKeys *entries = &work.from.keys[PANEL_ENTRIES];
     rows_zero(data->dk, head->stride, head->length, head->width);
     rows_zero(data->dv, head->stride, head->length, head->width);
-    if (source->entry_dk) {
-        vector_zero(source->entry_dk, panel_entries(head) * head->width);
-        vector_zero(source->entry_dv, panel_entries(head) * head->width);
+    if (entries->dk) {
+        vector_zero(entries->dk, panel_entries(head) * head->width);
+        vector_zero(entries->dv, panel_entries(head) * head->width);
     }
     for (size_t query = 0; query < head->length; query += tile_rows(head))
         tile_backward(&work, query);
-}
-
-/* --- rows without entries --- */
-
-static PanelSource plain_source(const AttentionData *data, const AttentionHead *head)
-{
-    return (PanelSource){.q = data->q, .k = data->k, .stride = head->stride};
-}
-
-void panel_forward(const AttentionData *data, const AttentionHead *head)
-{
-    PanelSource source = plain_source(data, head);
-    panel_source_forward(&source, data, head);
-}
-
-void panel_backward(const AttentionData *data, const AttentionHead *head)
-{
-    PanelSource source = plain_source(data, head);
-    panel_source_backward(&source, data, head);
+    if (kind->end_backward)
+        kind->end_backward(&work.from, data, head);
 }

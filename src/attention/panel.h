@@ -17,42 +17,65 @@ typedef struct PanelReach {
     real bias;
 } PanelReach;
 
+/* One set of keys, with their values and, unless NULL, gradients. */
+typedef struct PanelKeys {
+    const real *k, *v;
+    real *dk, *dv;
+    size_t k_stride, stride; /* of k, and of the others */
+    real bias;               /* added to their scores */
+    size_t column;           /* the index of the first key among all, for dropout */
+} PanelKeys;
+
+/* The past are positions before the first, which the window reaches but which get no gradient.
+ * They and entries are rows of D; entries lie block after block. */
+typedef enum PanelSet { PANEL_PAST, PANEL_OWN, PANEL_ENTRIES, PANEL_SETS } PanelSet;
+
+typedef struct PanelSource {
+    const real *q;
+    size_t q_stride;
+    PanelKeys keys[PANEL_SETS];
+    size_t past; /* positions */
+} PanelSource;
+
+/* Describes a kind. `prepare` sets the pointers of entries or of the past in a source that has
+ * q, k and v of the data, or replaces these. The backward pass sets the gradients of entries,
+ * and leaves those of the source's q and k in data; `end_backward` hands them on. */
 typedef struct PanelKind {
     PanelReach (*reach)(const AttentionHead *head); /* NULL: all of the past */
     bool has_sink; /* 1 joins the denominator, or exp of the head's own parameter */
+    void (*prepare)(PanelSource *source, const AttentionData *data, const AttentionHead *head);
+    void (*end_backward)(const PanelSource *source, const AttentionData *data,
+                         const AttentionHead *head);
 } PanelKind;
 
-/* Queries and keys that replace those of AttentionData. Entries are rows of D, block after
- * block. The past are positions before the first, also rows of D, which the window reaches but
- * which get no gradient. */
-typedef struct PanelSource {
-    const real *q, *k;
-    size_t stride; /* of these two */
-    const real *past_k, *past_v;
-    size_t past; /* positions */
-    const real *entry_k, *entry_v;
-    real *entry_dk, *entry_dv; /* written whole by backward */
-} PanelSource;
+/* --- which keys a query sees --- */
 
+PanelReach panel_reach(const AttentionHead *head);
+/* The first position of the sequence that the query sees. */
+size_t panel_first_seen(const PanelReach *reach, size_t query);
+size_t panel_entries_seen(const PanelReach *reach, size_t query);
 /* Entries that the last query sees. */
 size_t panel_entries(const AttentionHead *head);
+/* How many positions the farthest-seeing query sees, itself included. */
+size_t panel_kept(const AttentionHead *head);
 
-size_t panel_saved_reals(const AttentionHead *head);
-/* The engine uses this much of data->scratch, from its start. */
-size_t panel_scratch_reals(const AttentionHead *head);
-size_t panel_state_reals(const AttentionHead *head);
+/* --- the engine --- */
+
+/* The engine uses this much of data->saved and data->scratch, from their start. */
+AttentionMemory panel_memory(const AttentionHead *head);
 /* Floating-point operations of the pairs, counted one by one. */
 double panel_flop(const AttentionHead *head);
 
-/* For kinds without entries. */
 void panel_forward(const AttentionData *data, const AttentionHead *head);
 void panel_backward(const AttentionData *data, const AttentionHead *head);
 
-/* The gradients are of the source's q and k, in data->dq and data->dk. */
-void panel_source_forward(const PanelSource *source, const AttentionData *data,
-                          const AttentionHead *head);
-void panel_source_backward(const PanelSource *source, const AttentionData *data,
-                           const AttentionHead *head);
+/* Takes the fields of a PanelKind. */
+#define PANEL_KIND(...)                                                        \
+    .has_weights = true, .forward = panel_forward, .backward = panel_backward, \
+    .detail = &(const PanelKind)                                               \
+    {                                                                          \
+        __VA_ARGS__                                                            \
+    }
 
 /* Decoding keeps what can still be seen in a ring: position t is in row t modulo its size.
  * Kinds with entries write them here themselves, those of a block by the step of its last
@@ -62,8 +85,8 @@ typedef struct PanelState {
     real *entry_k, *entry_v;
 } PanelState;
 
+size_t panel_state_reals(const AttentionHead *head);
 PanelState panel_state(real *state, const AttentionHead *head);
-void panel_step(const AttentionData *data, real *state, size_t position,
-                const AttentionHead *head);
+void panel_step(const AttentionData *data, const AttentionHead *head);
 
 #endif

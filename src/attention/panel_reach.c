@@ -1,6 +1,5 @@
-#include "src/attention/panel_reach.h"
-
-#include <math.h>
+/* Which keys a query sees, for the training passes and for decoding. */
+#include "src/attention/panel.h"
 
 PanelReach panel_reach(const AttentionHead *head)
 {
@@ -36,11 +35,6 @@ size_t panel_kept(const AttentionHead *head)
     PanelReach reach = panel_reach(head);
     size_t most = reach.window < reach.block ? reach.window : reach.block;
     return head->length < most ? head->length : most;
-}
-
-real panel_scale(const AttentionHead *head)
-{
-    return 1 / (real)sqrt((double)head->width);
 }
 
 double panel_flop(const AttentionHead *head)

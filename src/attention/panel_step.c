@@ -1,5 +1,5 @@
 /* Decoding with softmax attention: one query against the keys and values kept so far. */
-#include "src/attention/panel_reach.h"
+#include "src/attention/panel.h"
 #include "src/memory.h"
 #include "src/vector.h"
 
@@ -38,17 +38,16 @@ static real absorb_values(real *out, const real *p, real top, const real *values
 
 /* The visible rows of the ring are contiguous: either all of it, or, until it is full, those
  * from the first visible position on. */
-void panel_step(const AttentionData *data, real *state, size_t position,
-                const AttentionHead *head)
+void panel_step(const AttentionData *data, const AttentionHead *head)
 {
     const PanelKind *kind = head->kind->detail;
     PanelReach reach = panel_reach(head);
-    PanelState s = panel_state(state, head);
-    size_t width = head->width, rows = panel_kept(head),
-           first = panel_first_seen(&reach, position);
+    PanelState s = panel_state(data->carry, head);
+    size_t width = head->width, rows = panel_kept(head), position = head->position;
+    size_t first = panel_first_seen(&reach, position);
     size_t own = position + 1 - first, entries = panel_entries_seen(&reach, position);
     size_t at = own == rows ? 0 : first % rows * width;
-    real *p = data->scratch, scale = panel_scale(head);
+    real *p = data->scratch, scale = attention_scale(head);
     memcpy(s.keys + position % rows * width, data->k, width * sizeof(real));
     memcpy(s.values + position % rows * width, data->v, width * sizeof(real));
     for (size_t j = 0; j < own; j++)

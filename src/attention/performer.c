@@ -98,15 +98,15 @@ static void key_row(real *restrict y, real shift, size_t features)
 
 static void forward(const FeatureRows *rows)
 {
-    const AttentionHead *head = rows->head;
+    const AttentionHead *head = rows->of->head;
     size_t width = head->width, features = features_of(head);
     real scale = feature_half_scale(head);
     /* Y = U W^T */
-    gemm(rows->rows, features, width, scale, plain(rows->x, head->stride),
-         transposed(rows->own, width), GEMM_SET, rows->y, features);
-    for (size_t i = 0; i < rows->rows; i++) {
+    gemm(rows->of->rows, features, width, scale, plain(rows->x, head->stride),
+         transposed(rows->of->data.own, width), GEMM_SET, rows->y, features);
+    for (size_t i = 0; i < rows->of->rows; i++) {
         const real *x = rows->x + i * head->stride;
-        feature_fetch_next(rows, i);
+        chunk_fetch_next(rows->of, rows->x, head->stride, i);
         if (rows->keys)
             key_row(rows->y + i * features, scale * scale * vector_dot(x, x, width) / 2,
                     features);
@@ -131,10 +131,10 @@ static real exponents_backward(real *restrict dy, const real *restrict y, bool k
 
 static void backward(const FeatureRows *rows)
 {
-    const AttentionHead *head = rows->head;
+    const AttentionHead *head = rows->of->head;
     size_t width = head->width, features = features_of(head);
     real scale = feature_half_scale(head);
-    for (size_t i = 0; i < rows->rows; i++) {
+    for (size_t i = 0; i < rows->of->rows; i++) {
         real *restrict dx = rows->dx + i * head->stride;
         const real *x = rows->x + i * head->stride;
         real sum = exponents_backward(rows->dy + i * features, rows->y + i * features,
@@ -144,19 +144,18 @@ static void backward(const FeatureRows *rows)
             dx[j] = along * x[j];
     }
     /* dU += dY W */
-    gemm(rows->rows, width, features, scale, plain(rows->dy, features), plain(rows->own, width),
-         GEMM_ADD, rows->dx, head->stride);
+    gemm(rows->of->rows, width, features, scale, plain(rows->dy, features),
+         plain(rows->of->data.own, width), GEMM_ADD, rows->dx, head->stride);
 }
 
-/* The engine's work, and the products of q and k with the directions. */
+/* The products of q and k with the directions. */
 static double flop(const AttentionHead *head)
 {
-    return features_flop(head) + 4 * (double)head->length * (double)own_reals(head);
+    return 4 * (double)head->length * (double)own_reals(head);
 }
 
-static const FeatureMap map = {.width = features_of, .forward = forward, .backward = backward};
-
 const AttentionKind attention_performer = {
+    FEATURES_KIND(.width = features_of, .forward = forward, .backward = backward, .flop = flop),
     .name = "performer",
     .help = "Performer (FAVOR+): positive random features that approximate softmax",
     .cost = "features D",
@@ -164,6 +163,4 @@ const AttentionKind attention_performer = {
     .own_reals = own_reals,
     .start_own = start_own,
     .own_is_drawn = true,
-    .flop = flop,
-    FEATURES_KIND(map),
 };

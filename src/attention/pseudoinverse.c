@@ -1,7 +1,6 @@
 #include "src/attention/pseudoinverse.h"
+#include "src/attention/rows.h"
 #include "src/gemm.h"
-#include "src/memory.h"
-#include "src/vector.h"
 
 #define STEPS PSEUDOINVERSE_STEPS
 
@@ -10,10 +9,8 @@
 static Pseudoinverse take(Arena *arena, size_t size)
 {
     Pseudoinverse p = {.size = size};
-    real **const matrices[] = {&p.a, &p.dresult, &p.da, &p.y,  &p.w, &p.u,
-                               &p.r, &p.dz,      &p.dy, &p.du, &p.dr};
-    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
-        *matrices[i] = arena_reals(arena, size * size);
+    ROWS_TAKE(arena, size * size, &p.a, &p.dresult, &p.da, &p.y, &p.w, &p.u, &p.r, &p.dz, &p.dy,
+              &p.du, &p.dr);
     for (size_t i = 0; i <= STEPS; i++)
         p.z[i] = arena_reals(arena, size * size);
     p.result = p.z[STEPS];

@@ -55,13 +55,6 @@ static Saved take_saved(Arena *arena, const AttentionHead *head)
     return saved;
 }
 
-static size_t saved_reals(const AttentionHead *head)
-{
-    Arena arena = {0};
-    take_saved(&arena, head);
-    return arena_used_reals(&arena);
-}
-
 static Saved saved_of(real *saved, const AttentionHead *head)
 {
     Arena arena = arena_over(saved);
@@ -89,20 +82,21 @@ typedef struct Scratch {
     real *row_product; /* backward: do . o, in the same memory */
     real *projections;
     SortedBuckets sorted;
+
+    /* what a decoding step sees in all rounds */
+    real *q;
+    real *p;          /* the weights of the visible positions */
+    int32_t *seen;    /* the visible positions */
+    int32_t *buckets; /* (hashes) */
 } Scratch;
 
 static Bucket take_bucket(Arena *arena, const AttentionHead *head)
 {
     Bucket b = {.head = head, .near = near_of(head)};
     size_t rows = (head->length + TILE - 1) / TILE * TILE, panel = TILE * (b.near + TILE);
-    b.q = arena_reals(arena, rows * head->width);
-    b.v = arena_reals(arena, rows * head->width);
-    b.dq = arena_reals(arena, rows * head->width);
-    b.dv = arena_reals(arena, rows * head->width);
-    b.scale = arena_reals(arena, rows);
-    b.along = arena_reals(arena, rows);
-    b.p = arena_reals(arena, panel);
-    b.dp = arena_reals(arena, panel);
+    ROWS_TAKE(arena, rows * head->width, &b.q, &b.v, &b.dq, &b.dv);
+    ROWS_TAKE(arena, rows, &b.scale, &b.along);
+    ROWS_TAKE(arena, panel, &b.p, &b.dp);
     b.tile = arena_reals(arena, TILE * head->width);
     return b;
 }
@@ -110,9 +104,14 @@ static Bucket take_bucket(Arena *arena, const AttentionHead *head)
 static Scratch take_scratch(Arena *arena, const AttentionHead *head)
 {
     Scratch s = {.bucket = take_bucket(arena, head)};
+    size_t near = near_of(head), most = head->options->hashes * (near ? near : 1);
     s.row_max = s.row_product = arena_reals(arena, head->length);
     s.projections = arena_reals(arena, buckets_directions(head));
     s.sorted = buckets_take_sorted(arena, head);
+    s.q = arena_reals(arena, head->width);
+    s.p = arena_reals(arena, most);
+    s.seen = buckets_take_indexes(arena, most);
+    s.buckets = buckets_take_indexes(arena, head->options->hashes);
     return s;
 }
 
@@ -122,31 +121,28 @@ static Scratch scratch_of(real *scratch, const AttentionHead *head)
     return take_scratch(&arena, head);
 }
 
-/* What a decoding step sees in all rounds. */
-typedef struct Sight {
-    real *q, *projections;
-    real *p;          /* the weights of the visible positions */
-    int32_t *seen;    /* the visible positions */
-    int32_t *buckets; /* (hashes) */
-} Sight;
+/* Decoding keeps keys and values of all positions. */
+typedef struct State {
+    real *keys, *values; /* (T, D), keys with 1 / sqrt(D) in them */
+    BucketChains chains;
+} State;
 
-static Sight take_sight(Arena *arena, const AttentionHead *head)
+static State take_state(Arena *arena, const AttentionHead *head)
 {
-    size_t near = near_of(head), most = head->options->hashes * (near ? near : 1);
-    Sight s = {.q = arena_reals(arena, head->width)};
-    s.projections = arena_reals(arena, buckets_directions(head));
-    s.p = arena_reals(arena, most);
-    s.seen = buckets_take_indexes(arena, most);
-    s.buckets = buckets_take_indexes(arena, head->options->hashes);
+    State s = {.chains = buckets_take_chains(arena, head)};
+    ROWS_TAKE(arena, head->length * head->width, &s.keys, &s.values);
     return s;
 }
 
-static size_t scratch_reals(const AttentionHead *head)
+static AttentionMemory memory(const AttentionHead *head)
 {
-    Arena whole = {0}, step = {0};
-    take_scratch(&whole, head);
-    take_sight(&step, head);
-    return arena_used_reals(whole.used > step.used ? &whole : &step);
+    Arena saved = {0}, scratch = {0}, state = {0};
+    take_saved(&saved, head);
+    take_scratch(&scratch, head);
+    take_state(&state, head);
+    return (AttentionMemory){.saved = arena_used_reals(&saved),
+                             .scratch = arena_used_reals(&scratch),
+                             .state = arena_used_reals(&state)};
 }
 
 /* --- buckets --- */
@@ -383,34 +379,12 @@ static void backward(const AttentionData *data, const AttentionHead *head)
 
 /* --- decoding --- */
 
-/* Decoding keeps keys and values of all positions. */
-typedef struct State {
-    real *keys, *values; /* (T, D), keys with 1 / sqrt(D) in them */
-    BucketChains chains;
-} State;
-
-static State take_state(Arena *arena, const AttentionHead *head)
+static void step(const AttentionData *data, const AttentionHead *head)
 {
-    State s = {.keys = arena_reals(arena, head->length * head->width)};
-    s.values = arena_reals(arena, head->length * head->width);
-    s.chains = buckets_take_chains(arena, head);
-    return s;
-}
-
-static size_t state_reals(const AttentionHead *head)
-{
-    Arena arena = {0};
-    take_state(&arena, head);
-    return arena_used_reals(&arena);
-}
-
-static void step(const AttentionData *data, real *state, size_t position,
-                 const AttentionHead *head)
-{
-    size_t width = head->width;
-    Arena in_state = arena_over(state), in_scratch = arena_over(data->scratch);
+    size_t width = head->width, position = head->position;
+    Arena in_state = arena_over(data->carry);
     State s = take_state(&in_state, head);
-    Sight sight = take_sight(&in_scratch, head);
+    Scratch sight = scratch_of(data->scratch, head);
     real *p = sight.p, *key = s.keys + position * width, scale = scale_of(data->q, width);
     turned_copy(sight.q, data->q, 0, head);
     for (size_t i = 0; i < width; i++)
@@ -446,9 +420,7 @@ const AttentionKind attention_reformer = {
     .normalised = true,
     .turns_itself = true,
     .carry = CARRY_NEVER,
-    .saved_reals = saved_reals,
-    .scratch_reals = scratch_reals,
-    .state_reals = state_reals,
+    .memory = memory,
     .own_reals = buckets_own_reals,
     .start_own = buckets_start_own,
     .own_is_drawn = true,

@@ -13,10 +13,8 @@ static real decay(const AttentionHead *head)
     return (real)(1 - exp2(-5 - (double)head->index));
 }
 
-static const DecayRule rule = {.constant = decay};
-
 const AttentionKind attention_retention = {
-    DECAY_KIND(rule),
+    DECAY_KIND(.constant = decay),
     .name = "retention",
     .help = "RetNet retention: linear attention with a fixed decay per head",
     .wants_gate = true,

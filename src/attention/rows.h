@@ -1,8 +1,21 @@
-/* Helpers for rows of numbers. */
+/* Helpers for rows of numbers, and for the memory of many. */
 #ifndef LINNET_ROWS_H
 #define LINNET_ROWS_H
 
+#include "src/memory.h"
 #include "src/vector.h"
+
+/* Gives COUNT reals to each of the pointers whose addresses follow. */
+#define ROWS_TAKE(arena, count, ...)                       \
+    rows_take((arena), (count), (real * *[]){__VA_ARGS__}, \
+              sizeof((real **[]){__VA_ARGS__}) / sizeof(real **))
+
+static inline void rows_take(Arena *arena, size_t count, real **const *pointers,
+                             size_t pointer_count)
+{
+    for (size_t i = 0; i < pointer_count; i++)
+        *pointers[i] = arena_reals(arena, count);
+}
 
 /* Multiplies each row by its factor. */
 static inline void rows_scale(real *x, size_t stride, const real *factors, size_t rows,

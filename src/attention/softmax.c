@@ -17,19 +17,14 @@ static double flop(const AttentionHead *head)
 }
 
 const AttentionKind attention_softmax = {
+    PANEL_KIND(.reach = NULL),
     .name = "softmax",
     .help = "exact softmax attention; time grows with the square of the length",
     .cost = "T D",
-    .has_weights = true,
     .normalised = true,
-    .saved_reals = panel_saved_reals,
-    .scratch_reals = panel_scratch_reals,
-    .state_reals = panel_state_reals,
+    .memory = panel_memory,
     .flop = flop,
-    .forward = panel_forward,
-    .backward = panel_backward,
     .step = panel_step,
-    .detail = &(const PanelKind){.reach = NULL},
 };
 
 /* --- softmax1 --- */
@@ -47,19 +42,14 @@ static void start_sink(real *own, const AttentionHead *head, RandomKey key)
 }
 
 const AttentionKind attention_softmax1 = {
+    PANEL_KIND(.has_sink = true),
     .name = "softmax1",
     .help = "softmax with an extra 1 in the denominator, so that a head may attend to nothing",
     .cost = "T D",
     .uses = "sink",
-    .has_weights = true,
-    .saved_reals = panel_saved_reals,
-    .scratch_reals = panel_scratch_reals,
-    .state_reals = panel_state_reals,
+    .memory = panel_memory,
     .own_reals = sink_reals,
     .start_own = start_sink,
     .flop = flop,
-    .forward = panel_forward,
-    .backward = panel_backward,
     .step = panel_step,
-    .detail = &(const PanelKind){.has_sink = true},
 };

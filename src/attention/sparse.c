@@ -54,17 +54,14 @@ static AttentionHead text_head(const AttentionHead *head, size_t first)
     return text;
 }
 
-static size_t strided_scratch_reals(const AttentionHead *head)
+static AttentionMemory strided_memory(const AttentionHead *head)
 {
-    AttentionHead near = with_index(head, 0), far = text_head(head, 0);
-    size_t a = panel_scratch_reals(&near), b = panel_scratch_reals(&far);
-    return a > b ? a : b;
-}
-
-static size_t strided_state_reals(const AttentionHead *head)
-{
-    AttentionHead longest = text_head(head, 0);
-    return texts(head) * panel_state_reals(&longest);
+    AttentionHead near = with_index(head, 0), longest = text_head(head, 0);
+    AttentionMemory memory = panel_memory(&near), far = panel_memory(&longest);
+    if (memory.scratch < far.scratch)
+        memory.scratch = far.scratch;
+    memory.state = texts(head) * far.state;
+    return memory;
 }
 
 /* Calls work for every such sequence; their saved lse lie one after another. */
@@ -74,19 +71,8 @@ static void for_texts(const AttentionData *data, const AttentionHead *head,
     real *saved = data->saved;
     for (size_t first = 0; first < texts(head); first++) {
         AttentionHead text = text_head(head, first);
-        AttentionData part = *data;
-        size_t in = first * head->stride, out = first * head->out_stride;
-        part.q += in;
-        part.k += in;
-        part.v += in;
-        part.out += out;
+        AttentionData part = attention_rows(data, first, head);
         part.saved = saved;
-        if (data->dq) {
-            part.dq += in;
-            part.dk += in;
-            part.dv += in;
-            part.dout += out;
-        }
         work(&part, &text);
         saved += text.length;
     }
@@ -108,17 +94,18 @@ static void strided_backward(const AttentionData *data, const AttentionHead *hea
         panel_backward(data, head);
 }
 
-static void strided_step(const AttentionData *data, real *state, size_t position,
-                         const AttentionHead *head)
+static void strided_step(const AttentionData *data, const AttentionHead *head)
 {
     size_t period = head->options->period;
     if (!is_far(head)) {
-        panel_step(data, state, position, head);
+        panel_step(data, head);
         return;
     }
     AttentionHead longest = text_head(head, 0);
-    real *own = state + position % period * panel_state_reals(&longest);
-    panel_step(data, own, position / period, &longest);
+    AttentionData own = *data;
+    own.carry += head->position % period * panel_state_reals(&longest);
+    longest.position /= period;
+    panel_step(&own, &longest);
 }
 
 /* The mean of a near and a far head. */
@@ -141,9 +128,7 @@ const AttentionKind attention_strided = {
     .uses = "period",
     .has_weights = true,
     .normalised = true,
-    .saved_reals = panel_saved_reals,
-    .scratch_reals = strided_scratch_reals,
-    .state_reals = strided_state_reals,
+    .memory = strided_memory,
     .flop = strided_flop,
     .forward = strided_forward,
     .backward = strided_backward,
@@ -176,64 +161,53 @@ static size_t position_of(size_t entry, const AttentionHead *head)
     return entry / count * period + period - count + entry % count;
 }
 
-static size_t fixed_scratch_reals(const AttentionHead *head)
+static AttentionMemory fixed_memory(const AttentionHead *head)
 {
     AttentionHead far = with_index(head, 1);
-    return panel_scratch_reals(&far) + 4 * panel_entries(&far) * head->width;
+    AttentionMemory memory = panel_memory(&far);
+    memory.scratch += 4 * panel_entries(&far) * head->width;
+    return memory;
 }
 
-static size_t fixed_state_reals(const AttentionHead *head)
+/* Gathers the entries. They and their gradients lie after the engine's scratch. */
+static void fixed_prepare(PanelSource *source, const AttentionData *data,
+                          const AttentionHead *head)
 {
-    AttentionHead far = with_index(head, 1);
-    return panel_state_reals(&far);
-}
-
-/* Entries and their gradients lie after the engine's scratch. */
-static PanelSource gather(const AttentionData *data, const AttentionHead *head)
-{
-    size_t width = head->width, entries = panel_entries(head), stride = head->stride;
-    real *k = data->scratch + panel_scratch_reals(head), *v = k + entries * width;
-    for (size_t i = 0; i < entries; i++) {
-        size_t at = position_of(i, head) * stride;
+    size_t width = head->width, count = panel_entries(head);
+    real *k = data->scratch + panel_memory(head).scratch, *v = k + count * width;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = position_of(i, head) * head->stride;
         memcpy(k + i * width, data->k + at, width * sizeof(real));
         memcpy(v + i * width, data->v + at, width * sizeof(real));
     }
-    return (PanelSource){.q = data->q,
-                         .k = data->k,
-                         .stride = stride,
-                         .entry_k = k,
-                         .entry_v = v,
-                         .entry_dk = v + entries * width,
-                         .entry_dv = v + 2 * entries * width};
+    PanelKeys *entries = &source->keys[PANEL_ENTRIES];
+    entries->k = k;
+    entries->v = v;
+    entries->dk = v + count * width;
+    entries->dv = v + 2 * count * width;
 }
 
-static void fixed_forward(const AttentionData *data, const AttentionHead *head)
+static void fixed_end_backward(const PanelSource *source, const AttentionData *data,
+                               const AttentionHead *head)
 {
-    PanelSource source = gather(data, head);
-    panel_source_forward(&source, data, head);
-}
-
-static void fixed_backward(const AttentionData *data, const AttentionHead *head)
-{
-    PanelSource source = gather(data, head);
+    const PanelKeys *entries = &source->keys[PANEL_ENTRIES];
     size_t width = head->width;
-    panel_source_backward(&source, data, head);
     for (size_t i = 0; i < panel_entries(head); i++) {
         size_t at = position_of(i, head) * head->stride;
-        vector_add_scaled(data->dk + at, source.entry_dk + i * width, 1, width);
-        vector_add_scaled(data->dv + at, source.entry_dv + i * width, 1, width);
+        vector_add_scaled(data->dk + at, entries->dk + i * width, 1, width);
+        vector_add_scaled(data->dv + at, entries->dv + i * width, 1, width);
     }
 }
 
-static void fixed_step(const AttentionData *data, real *state, size_t position,
-                       const AttentionHead *head)
+static void fixed_step(const AttentionData *data, const AttentionHead *head)
 {
-    size_t period = head->options->period, place = position % period, width = head->width;
-    panel_step(data, state, position, head);
+    size_t position = head->position, period = head->options->period, place = position % period,
+           width = head->width;
+    panel_step(data, head);
     size_t begin = period - summary(head);
     if (!is_far(head) || place < begin)
         return;
-    PanelState s = panel_state(state, head);
+    PanelState s = panel_state(data->carry, head);
     size_t entry = position / period * summary(head) + place - begin;
     memcpy(s.entry_k + entry * width, data->k, width * sizeof(real));
     memcpy(s.entry_v + entry * width, data->v, width * sizeof(real));
@@ -246,19 +220,15 @@ static double fixed_flop(const AttentionHead *head)
 }
 
 const AttentionKind attention_fixed = {
+    PANEL_KIND(.reach = fixed_reach, .prepare = fixed_prepare,
+               .end_backward = fixed_end_backward),
     .name = "fixed",
     .help =
         "Sparse Transformer, fixed: heads alternate between own block and ends of all blocks",
     .cost = "(period + summary T / period) D",
     .uses = "period summary",
-    .has_weights = true,
     .normalised = true,
-    .saved_reals = panel_saved_reals,
-    .scratch_reals = fixed_scratch_reals,
-    .state_reals = fixed_state_reals,
+    .memory = fixed_memory,
     .flop = fixed_flop,
-    .forward = fixed_forward,
-    .backward = fixed_backward,
     .step = fixed_step,
-    .detail = &(const PanelKind){.reach = fixed_reach},
 };

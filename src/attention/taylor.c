@@ -41,38 +41,30 @@ static size_t first_features(const AttentionHead *head)
     return padded(head->width + 1);
 }
 
-static real slope_root(const FeatureRows *rows)
+static real slope_root(const AttentionHead *head)
 {
-    return (real)sqrt(rows->head->options->tau);
+    return (real)sqrt(head->options->tau);
 }
 
-static void first_forward(const FeatureRows *rows)
+static void first_row(real *restrict y, const real *restrict x, real slope, size_t width)
 {
-    size_t width = rows->head->width, features = first_features(rows->head);
-    real slope = slope_root(rows);
-    for (size_t i = 0; i < rows->rows; i++) {
-        const real *x = rows->x + i * rows->head->stride;
-        real *restrict y = rows->y + i * features;
-        feature_fetch_next(rows, i);
-        real scale = slope * row_unit(x, width);
-        for (size_t j = 0; j < width; j++)
-            y[j] = scale * x[j];
-        end_row(y, width, features);
-    }
+    real scale = slope * row_unit(x, width);
+    for (size_t j = 0; j < width; j++)
+        y[j] = scale * x[j];
+    end_row(y, width, padded(width + 1));
 }
 
-static void first_backward(const FeatureRows *rows)
+static void first_row_backward(real *restrict dx, const real *restrict dy,
+                               const real *restrict y, const real *restrict x, real slope,
+                               size_t width)
 {
-    size_t width = rows->head->width, features = first_features(rows->head);
-    real slope = slope_root(rows);
-    for (size_t i = 0; i < rows->rows; i++) {
-        const real *x = rows->x + i * rows->head->stride, *dy = rows->dy + i * features;
-        real *restrict dx = rows->dx + i * rows->head->stride;
-        for (size_t j = 0; j < width; j++)
-            dx[j] = slope * dy[j];
-        row_unit_backward(dx, x, row_unit(x, width), width);
-    }
+    (void)y;
+    for (size_t j = 0; j < width; j++)
+        dx[j] = slope * dy[j];
+    row_unit_backward(dx, x, row_unit(x, width), width);
 }
+
+static const FeatureRow first = {first_row, first_row_backward};
 
 /* p = 1 + s */
 static real first_weigh(real *p, size_t count)
@@ -95,21 +87,14 @@ static void first_weigh_backward(real *restrict p, real *restrict a, real dn, si
     }
 }
 
-static const FeatureMap first_map = {.width = first_features,
-                                     .forward = first_forward,
-                                     .backward = first_backward,
-                                     .epsilon = (real)1e-6,
-                                     .leading = first_leading,
-                                     .weigh = first_weigh,
-                                     .weigh_backward = first_weigh_backward};
-
 const AttentionKind attention_taylor = {
+    FEATURES_KIND(.width = first_features, .query = &first, .key = &first, .scale = slope_root,
+                  .epsilon = (real)1e-6, .leading = first_leading, .weigh = first_weigh,
+                  .weigh_backward = first_weigh_backward),
     .name = "taylor",
     .help = "first-order Taylor weights 1 + tau cos(q,k), almost uniform",
     .cost = "D^2",
     .uses = "tau",
-    .flop = features_flop,
-    FEATURES_KIND(first_map),
 };
 
 /* --- second order --- */
@@ -184,13 +169,13 @@ static inline void products_backward(real *restrict du, const real *restrict dy,
 
 static void second_forward(const FeatureRows *rows)
 {
-    const AttentionHead *head = rows->head;
+    const AttentionHead *head = rows->of->head;
     const Numbers numbers = choose_numbers(head);
     size_t d = numbers.d, features = second_features(head);
     real zeros_around[3 * MOST_NUMBERS] = {0}, *u = zeros_around + MOST_NUMBERS;
-    for (size_t i = 0; i < rows->rows; i++) {
+    for (size_t i = 0; i < rows->of->rows; i++) {
         real *y = rows->y + i * features;
-        feature_fetch_next(rows, i);
+        chunk_fetch_next(rows->of, rows->x, head->stride, i);
         real limit = load_row(u, rows->x + i * head->stride, &numbers);
         limit = limit < 1 ? limit : 1;
         for (size_t a = 0; a < d; a++)
@@ -220,11 +205,11 @@ static void row_backward(real *restrict dx, real *restrict du, const real *restr
 
 static void second_backward(const FeatureRows *rows)
 {
-    const AttentionHead *head = rows->head;
+    const AttentionHead *head = rows->of->head;
     const Numbers numbers = choose_numbers(head);
     size_t d = numbers.d, features = second_features(head);
     real zeros_around[3 * MOST_NUMBERS] = {0}, *u = zeros_around + MOST_NUMBERS;
-    for (size_t i = 0; i < rows->rows; i++) {
+    for (size_t i = 0; i < rows->of->rows; i++) {
         const real *dy = rows->dy + i * features;
         real du[MOST_NUMBERS];
         memcpy(u, rows->y + i * features, d * sizeof *u);
@@ -259,17 +244,11 @@ static void second_weigh_backward(real *restrict p, real *restrict a, real dn, s
     }
 }
 
-static const FeatureMap second_map = {.width = second_features,
-                                      .forward = second_forward,
-                                      .backward = second_backward,
-                                      .leading = numbers_of,
-                                      .weigh = second_weigh,
-                                      .weigh_backward = second_weigh_backward};
-
 const AttentionKind attention_taylor2 = {
+    FEATURES_KIND(.width = second_features, .forward = second_forward,
+                  .backward = second_backward, .leading = numbers_of, .weigh = second_weigh,
+                  .weigh_backward = second_weigh_backward),
     .name = "taylor2",
     .help = "second-order Taylor weights 1 + s + s^2/2 (Based), from 16 dimensions of q and k",
     .cost = "153 D",
-    .flop = features_flop,
-    FEATURES_KIND(second_map),
 };

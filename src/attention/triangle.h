@@ -20,4 +20,10 @@ void triangle_product(Triangle m, Factor a, Factor b, size_t width);
 void triangle_add(real *y, size_t y_stride, Triangle m, Factor x, size_t width);
 void triangle_transposed_add(real *y, size_t y_stride, Triangle m, Factor x, size_t width);
 
+/* X := (I + L)^-1 X    and    X := (I + L)^-T X.  Such systems arise when what a position
+ * writes depends on what the earlier ones have written. L is strictly lower triangular: only
+ * entries below the diagonal are read. I + L is never inverted. */
+void triangle_solve(Triangle l, real *x, size_t stride, size_t width);
+void triangle_solve_transposed(Triangle l, real *x, size_t stride, size_t width);
+
 #endif

@@ -32,37 +32,20 @@ static AttentionHead ring_head(const AttentionHead *head)
     return ring;
 }
 
-static size_t state_reals(const AttentionHead *head)
+static AttentionMemory memory(const AttentionHead *head)
 {
     AttentionHead ring = ring_head(head);
-    return panel_state_reals(&ring);
-}
-
-static size_t saved_reals(const AttentionHead *head)
-{
+    AttentionMemory memory = panel_memory(head);
     size_t most = head->carries ? head->options->window - 1 : 0;
-    return panel_saved_reals(head) + 2 * most * head->width;
-}
-
-/* The past lies after what the engine saves. */
-static PanelSource source_of(const AttentionData *data, const AttentionHead *head)
-{
-    real *kept = data->saved + panel_saved_reals(head);
-    return (PanelSource){.q = data->q,
-                         .k = data->k,
-                         .stride = head->stride,
-                         .past_k = kept,
-                         .past_v = kept + past(head) * head->width,
-                         .past = past(head)};
+    memory.saved += 2 * most * head->width;
+    memory.state = panel_state_reals(&ring);
+    return memory;
 }
 
 /* Copies the ring, in order. */
-static void keep_past(const AttentionData *data, const AttentionHead *head)
+static void keep_past(real *keys, real *values, PanelState ring, const AttentionHead *head)
 {
-    AttentionHead ring_sizes = ring_head(head);
-    PanelState ring = panel_state(data->carry, &ring_sizes);
     size_t width = head->width, count = past(head);
-    real *keys = data->saved + panel_saved_reals(head), *values = keys + count * width;
     for (size_t i = 0; i < count; i++) {
         size_t from = (head->position - count + i) % head->options->window * width;
         memcpy(keys + i * width, ring.keys + from, width * sizeof(real));
@@ -71,10 +54,8 @@ static void keep_past(const AttentionData *data, const AttentionHead *head)
 }
 
 /* Stores in the ring what later queries may see. */
-static void carry_out(const AttentionData *data, const AttentionHead *head)
+static void carry_out(PanelState ring, const AttentionData *data, const AttentionHead *head)
 {
-    AttentionHead ring_sizes = ring_head(head);
-    PanelState ring = panel_state(data->carry, &ring_sizes);
     size_t width = head->width, window = head->options->window;
     for (size_t i = head->length > window ? head->length - window : 0; i < head->length; i++) {
         size_t to = (head->position + i) % window * width;
@@ -83,37 +64,32 @@ static void carry_out(const AttentionData *data, const AttentionHead *head)
     }
 }
 
-static void forward(const AttentionData *data, const AttentionHead *head)
+/* The past lies after what the engine saves. Forward copies it there. */
+static void prepare(PanelSource *source, const AttentionData *data, const AttentionHead *head)
 {
-    PanelSource source = source_of(data, head);
-    if (head->carries)
-        keep_past(data, head);
-    panel_source_forward(&source, data, head);
-    if (head->carries)
-        carry_out(data, head);
-}
-
-static void backward(const AttentionData *data, const AttentionHead *head)
-{
-    PanelSource source = source_of(data, head);
-    panel_source_backward(&source, data, head);
+    real *keys = data->saved + panel_memory(head).saved;
+    real *values = keys + past(head) * head->width;
+    source->past = past(head);
+    source->keys[PANEL_PAST].k = keys;
+    source->keys[PANEL_PAST].v = values;
+    if (head->carries && !data->dq) {
+        AttentionHead ring_sizes = ring_head(head);
+        PanelState ring = panel_state(data->carry, &ring_sizes);
+        keep_past(keys, values, ring, head);
+        carry_out(ring, data, head);
+    }
 }
 
 const AttentionKind attention_window = {
+    PANEL_KIND(.reach = reach, .prepare = prepare),
     .name = "window",
     .help = "sliding-window softmax attention",
     .cost = "window D",
     .uses = "window",
-    .has_weights = true,
     .normalised = true,
     .finite_state = true,
     .carry = CARRY_WHOLLY,
-    .saved_reals = saved_reals,
-    .scratch_reals = panel_scratch_reals,
-    .state_reals = state_reals,
+    .memory = memory,
     .flop = panel_flop,
-    .forward = forward,
-    .backward = backward,
     .step = panel_step,
-    .detail = &(const PanelKind){.reach = reach},
 };

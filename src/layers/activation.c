@@ -1,6 +1,5 @@
 #include "src/layers/activation.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/layers/rows.h"
 
 #define TILE_ROWS ((size_t)32)
 
@@ -55,7 +54,7 @@ static void swiglu_forward(real *restrict y, const real *restrict x, size_t widt
 {
     const real *up = x + width;
     for (size_t i = 0; i < width; i++)
-        y[i] = x[i] * vector_sigmoid(x[i]) * up[i];
+        y[i] = silu(x[i]) * up[i];
 }
 
 static void swiglu_backward(real *dx, const real *dy, const real *x, size_t width)
@@ -93,34 +92,30 @@ typedef struct Job {
     const Activation *activation;
     real *out;
     const real *dy, *x; /* dy is NULL in the forward pass */
-    size_t rows, width;
+    size_t width;
 } Job;
 
-static void do_tile(void *context, size_t tile, size_t worker)
+static void do_row(const void *context, size_t row)
 {
-    (void)worker;
     const Job *job = context;
     size_t width = job->width, wide = width * job->activation->inputs;
-    size_t first = tile * TILE_ROWS, count = team_extent(job->rows, TILE_ROWS, tile);
-    for (size_t row = first; row < first + count; row++) {
-        const real *x = job->x + row * wide;
-        if (job->dy)
-            job->activation->backward(job->out + row * wide, job->dy + row * width, x, width);
-        else
-            job->activation->forward(job->out + row * width, x, width);
-    }
+    const real *x = job->x + row * wide;
+    if (job->dy)
+        job->activation->backward(job->out + row * wide, job->dy + row * width, x, width);
+    else
+        job->activation->forward(job->out + row * width, x, width);
 }
 
 void activation_forward(const Activation *activation, real *y, const real *x, size_t rows,
                         size_t width)
 {
-    Job job = {activation, y, NULL, x, rows, width};
-    team_run(team_tiles(rows, TILE_ROWS), do_tile, &job);
+    const Job job = {activation, y, NULL, x, width};
+    rows_run(rows, TILE_ROWS, do_row, &job);
 }
 
 void activation_backward(const Activation *activation, real *dx, const real *dy, const real *x,
                          size_t rows, size_t width)
 {
-    Job job = {activation, dx, dy, x, rows, width};
-    team_run(team_tiles(rows, TILE_ROWS), do_tile, &job);
+    const Job job = {activation, dx, dy, x, width};
+    rows_run(rows, TILE_ROWS, do_row, &job);
 }

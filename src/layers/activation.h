@@ -7,7 +7,19 @@
 #ifndef LINNET_ACTIVATION_H
 #define LINNET_ACTIVATION_H
 
-#include "src/real.h"
+#include "src/vector.h"
+
+/* silu(x) = x sigmoid(x), and its derivative. */
+static inline real silu(real x)
+{
+    return x * vector_sigmoid(x);
+}
+
+static inline real silu_slope(real x)
+{
+    real s = vector_sigmoid(x);
+    return s * (1 + x * (1 - s));
+}
 
 typedef struct Activation {
     const char *name;

@@ -1,4 +1,5 @@
 #include "src/layers/blend.h"
+#include "src/layers/rows.h"
 #include "src/team.h"
 #include "src/vector.h"
 
@@ -6,34 +7,29 @@
 #define TILES     ((size_t)64) /* at most; each has its own partial sum of dm */
 
 typedef struct Job {
-    real *x, *kept, *dx, *dz;
-    const real *z;
+    real *x, *keep, *dx, *dz;
+    const real *kept, *z;
     real m, dm[TILES];
     size_t rows, width, stride, tile_rows;
 } Job;
 
-static void forward_tile(void *context, size_t tile, size_t worker)
+static void forward_row(const void *context, size_t row)
 {
-    (void)worker;
     const Job *job = context;
-    size_t first = tile * TILE_ROWS, end = first + team_extent(job->rows, TILE_ROWS, tile);
-    for (size_t row = first; row < end; row++) {
-        real *restrict x = job->x + row * job->stride;
-        real *restrict kept = job->kept + row * job->width;
-        const real *z = job->z + row * job->width;
-        for (size_t i = 0; i < job->width; i++) {
-            kept[i] = x[i];
-            x[i] = (1 - job->m) * x[i] + job->m * z[i];
-        }
+    real *restrict x = job->x + row * job->stride;
+    real *restrict keep = job->keep + row * job->width;
+    const real *z = job->z + row * job->width;
+    for (size_t i = 0; i < job->width; i++) {
+        keep[i] = x[i];
+        x[i] = (1 - job->m) * x[i] + job->m * z[i];
     }
 }
 
 void blend_forward(real *x, real *kept, const real *z, real m, size_t rows, size_t width,
                    size_t stride)
 {
-    Job job = {
-        .x = x, .kept = kept, .z = z, .m = m, .rows = rows, .width = width, .stride = stride};
-    team_run(team_tiles(rows, TILE_ROWS), forward_tile, &job);
+    Job job = {.x = x, .keep = kept, .z = z, .m = m, .width = width, .stride = stride};
+    rows_run(rows, TILE_ROWS, forward_row, &job);
 }
 
 /* dz += m dy,  dx = (1 - m) dy,  dm += dy . (z - x) */
@@ -59,7 +55,7 @@ static void backward_tile(void *context, size_t tile, size_t worker)
 void blend_backward(real *dx, real *dz, real *dm, const real *kept, const real *z, real m,
                     size_t rows, size_t width, size_t stride)
 {
-    Job job = {.kept = (real *)kept, /* only read */
+    Job job = {.kept = kept,
                .dx = dx,
                .dz = dz,
                .z = z,

@@ -1,5 +1,5 @@
 #include "src/layers/convolution.h"
-#include "src/layers/silu.h"
+#include "src/layers/activation.h"
 #include "src/team.h"
 
 #include <assert.h>
@@ -15,8 +15,8 @@ enum { TAPS = CONVOLUTION_MOST_TAPS };
 static const real zeros[TILE_CHANNELS];
 
 typedef struct Job {
-    real *y, *state, *dx, *dw;
-    const real *x, *w, *dy;
+    real *y, *state, *dx, *dw; /* forward replaces the state */
+    const real *before, *x, *w, *dy;
     ConvolutionSizes sizes;
 } Job;
 
@@ -27,8 +27,9 @@ typedef struct Strip {
     size_t count;
     size_t channels, taps;
     bool residual;
-    const real *x; /* its first row */
-    real *state;   /* or NULL */
+    const real *x;      /* its first row */
+    const real *before; /* the state; or NULL */
+    real *state;        /* the same, which forward replaces */
     const real *w[TAPS];
 } Strip;
 
@@ -43,8 +44,11 @@ static Strip strip_of(const Job *job, size_t sequence, size_t tile)
                .taps = sizes->taps,
                .residual = sizes->residual};
     s.x = job->x + s.at;
+    size_t state = sequence * (s.taps - 1) * s.channels + column;
+    if (job->before)
+        s.before = job->before + state;
     if (job->state)
-        s.state = job->state + sequence * (s.taps - 1) * s.channels + column;
+        s.state = job->state + state;
     for (size_t tap = 0; tap < TAPS; tap++)
         s.w[tap] = tap < unused ? zeros : job->w + (tap - unused) * s.channels + column;
     return s;
@@ -55,9 +59,9 @@ static const real *earlier_row(const Strip *s, size_t t, size_t back)
 {
     if (t >= back)
         return s->x + (t - back) * s->channels;
-    if (!s->state || back >= s->taps)
+    if (!s->before || back >= s->taps)
         return zeros;
-    return s->state + (s->taps - 1 + t - back) * s->channels;
+    return s->before + (s->taps - 1 + t - back) * s->channels;
 }
 
 static inline void seen_rows(const real *rows[TAPS], const Strip *s, size_t t)
@@ -119,7 +123,7 @@ void convolution_forward(real *y, const real *x, const real *w, ConvolutionSizes
                          real *state)
 {
     assert(sizes.taps >= 1 && sizes.taps <= TAPS);
-    Job job = {.y = y, .state = state, .x = x, .w = w, .sizes = sizes};
+    Job job = {.y = y, .state = state, .before = state, .x = x, .w = w, .sizes = sizes};
     team_run(sizes.batch * team_tiles(sizes.channels, TILE_CHANNELS), forward_tile, &job);
 }
 
@@ -184,12 +188,6 @@ void convolution_backward(real *dx, real *dw, const real *dy, const real *x, con
                           ConvolutionSizes sizes, const real *state)
 {
     assert(sizes.taps >= 1 && sizes.taps <= TAPS);
-    Job job = {.state = (real *)state, /* read alone */
-               .dx = dx,
-               .dw = dw,
-               .x = x,
-               .w = w,
-               .dy = dy,
-               .sizes = sizes};
+    Job job = {.before = state, .dx = dx, .dw = dw, .x = x, .w = w, .dy = dy, .sizes = sizes};
     team_run(team_tiles(sizes.channels, TILE_CHANNELS), backward_tile, &job);
 }

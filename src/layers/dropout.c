@@ -1,5 +1,5 @@
 #include "src/layers/dropout.h"
-#include "src/team.h"
+#include "src/layers/rows.h"
 
 #define TILE_ROWS ((size_t)64)
 
@@ -7,11 +7,12 @@ typedef struct Job {
     real *y;
     const real *base, *x;
     Dropout dropout;
-    size_t rows, width;
+    size_t width;
 } Job;
 
-static void add_row(const Job *job, size_t row)
+static void add_row(const void *context, size_t row)
 {
+    const Job *job = context;
     uint32_t threshold = dropout_threshold(job->dropout.rate);
     uint32_t first = (uint32_t)(row * job->width);
     real scale = 1 / (1 - job->dropout.rate);
@@ -32,18 +33,9 @@ static void add_row(const Job *job, size_t row)
     }
 }
 
-static void add_tile(void *context, size_t tile, size_t worker)
-{
-    (void)worker;
-    const Job *job = context;
-    size_t first = tile * TILE_ROWS, end = first + team_extent(job->rows, TILE_ROWS, tile);
-    for (size_t row = first; row < end; row++)
-        add_row(job, row);
-}
-
 void dropout_add(real *y, const real *base, const real *x, Dropout dropout, size_t rows,
                  size_t width)
 {
-    Job job = {y, base, x, dropout, rows, width};
-    team_run(team_tiles(rows, TILE_ROWS), add_tile, &job);
+    const Job job = {y, base, x, dropout, width};
+    rows_run(rows, TILE_ROWS, add_row, &job);
 }

@@ -1,4 +1,5 @@
 #include "src/layers/embedding.h"
+#include "src/layers/rows.h"
 #include "src/team.h"
 
 #include <math.h>
@@ -22,22 +23,18 @@ static real word_factor(const Job *job, size_t row)
                           1 / (1 - words.rate));
 }
 
-static void forward_tile(void *context, size_t tile, size_t worker)
+static void forward_row(const void *context, size_t row)
 {
-    (void)worker;
     const Job *job = context;
-    size_t first = tile * TILE_ROWS, count = team_extent(job->rows, TILE_ROWS, tile);
-    for (size_t row = first; row < first + count; row++) {
-        const real *token = job->tokens + (size_t)job->ids[row] * job->width;
-        real *restrict x = job->x + row * job->width, factor = word_factor(job, row);
-        for (size_t i = 0; i < job->width; i++)
-            x[i] = factor * token[i];
-        if (!job->positions)
-            continue;
-        const real *position = job->positions + row % job->length * job->width;
-        for (size_t i = 0; i < job->width; i++)
-            x[i] += position[i];
-    }
+    const real *token = job->tokens + (size_t)job->ids[row] * job->width;
+    real *restrict x = job->x + row * job->width, factor = word_factor(job, row);
+    for (size_t i = 0; i < job->width; i++)
+        x[i] = factor * token[i];
+    if (!job->positions)
+        return;
+    const real *position = job->positions + row % job->length * job->width;
+    for (size_t i = 0; i < job->width; i++)
+        x[i] += position[i];
 }
 
 void embedding_forward(real *x, const real *tokens, const real *positions, const int32_t *ids,
@@ -51,7 +48,7 @@ void embedding_forward(real *x, const real *tokens, const real *positions, const
                .rows = rows,
                .length = length,
                .width = width};
-    team_run(team_tiles(rows, TILE_ROWS), forward_tile, &job);
+    rows_run(rows, TILE_ROWS, forward_row, &job);
     if (dropout.rate > 0)
         dropout_add(x, NULL, x, dropout, rows, width);
 }

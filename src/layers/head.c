@@ -186,31 +186,6 @@ static void sum_tile(void *context, size_t tile, size_t worker)
         vector_add_scaled(dx, job->partial + s * job->block * width + first, 1, count);
 }
 
-static double run(Job *job, real *scratch)
-{
-    Arena arena = arena_over(scratch);
-    layout(job, &arena);
-    double total = 0;
-    for (job->first = 0; job->first < job->sizes.rows; job->first += job->block) {
-        size_t left = job->sizes.rows - job->first;
-        job->count = left < job->block ? left : job->block;
-        team_run(job->slices, logits_tile, job);
-        total += finish_losses(job);
-        if (job->dx) {
-            team_run(job->slices, gradient_tile, job);
-            team_run(team_tiles(job->count, ROW_TILE), sum_tile, job);
-        }
-    }
-    return total;
-}
-
-double head_loss(real *loss, const real *x, const real *w, const real *b,
-                 const int32_t *targets, HeadSizes sizes, real *scratch)
-{
-    Job job = {.sizes = sizes, .loss = loss, .x = x, .w = w, .b = b, .targets = targets};
-    return run(&job, scratch);
-}
-
 double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, const real *w,
                       const real *b, const int32_t *targets, HeadSizes sizes, real *scratch)
 {
@@ -223,7 +198,26 @@ double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, c
                .w = w,
                .b = b,
                .targets = targets};
-    return run(&job, scratch);
+    Arena arena = arena_over(scratch);
+    layout(&job, &arena);
+    double total = 0;
+    for (; job.first < sizes.rows; job.first += job.block) {
+        size_t left = sizes.rows - job.first;
+        job.count = left < job.block ? left : job.block;
+        team_run(job.slices, logits_tile, &job);
+        total += finish_losses(&job);
+        if (dx) {
+            team_run(job.slices, gradient_tile, &job);
+            team_run(team_tiles(job.count, ROW_TILE), sum_tile, &job);
+        }
+    }
+    return total;
+}
+
+double head_loss(real *loss, const real *x, const real *w, const real *b,
+                 const int32_t *targets, HeadSizes sizes, real *scratch)
+{
+    return head_gradients(loss, NULL, NULL, NULL, x, w, b, targets, sizes, scratch);
 }
 
 void head_logits(real *logits, const real *x, const real *w, const real *b, HeadSizes sizes)

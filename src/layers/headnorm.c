@@ -1,6 +1,6 @@
 #include "src/layers/headnorm.h"
-#include "src/layers/silu.h"
-#include "src/team.h"
+#include "src/layers/activation.h"
+#include "src/layers/rows.h"
 
 #define EPSILON   ((real)1e-5)
 #define TILE_ROWS ((size_t)64)
@@ -27,32 +27,27 @@ static void norm_forward(real *restrict y, const real *restrict x, const real *r
         y[i] = x[i] * r * gain[i];
 }
 
-static void forward_tile(void *context, size_t tile, size_t worker)
+static void forward_row(const void *context, size_t row)
 {
-    (void)worker;
     const Job *job = context;
-    size_t width = job->width, all = job->heads * width, first = tile * TILE_ROWS;
-    size_t end = first + team_extent(job->rows, TILE_ROWS, tile);
-    for (size_t row = first; row < end; row++) {
-        const real *x = job->x + row * all, *normed = job->gain ? job->y + row * all : x;
-        real *y = job->y + row * all;
-        for (size_t at = 0; job->gain && at < all; at += width)
-            norm_forward(y + at, x + at, job->gain + at, width);
-        if (!job->z)
-            continue;
-        const real *z = job->z + row * all;
+    size_t width = job->width, all = job->heads * width;
+    const real *x = job->x + row * all, *normed = job->gain ? job->y + row * all : x;
+    real *y = job->y + row * all;
+    for (size_t at = 0; job->gain && at < all; at += width)
+        norm_forward(y + at, x + at, job->gain + at, width);
+    if (!job->z)
+        return;
+    const real *z = job->z + row * all;
 #pragma omp simd
-        for (size_t i = 0; i < all; i++)
-            y[i] = normed[i] * silu(z[i]);
-    }
+    for (size_t i = 0; i < all; i++)
+        y[i] = normed[i] * silu(z[i]);
 }
 
 void headnorm_forward(real *y, const real *x, const real *gain, const real *z, size_t rows,
                       size_t heads, size_t width)
 {
-    Job job = {
-        .y = y, .x = x, .gain = gain, .z = z, .rows = rows, .heads = heads, .width = width};
-    team_run(team_tiles(rows, TILE_ROWS), forward_tile, &job);
+    Job job = {.y = y, .x = x, .gain = gain, .z = z, .heads = heads, .width = width};
+    rows_run(rows, TILE_ROWS, forward_row, &job);
 }
 
 /* --- backward --- */
@@ -100,10 +95,9 @@ static void backward_row(const Job *job, size_t row, size_t head)
         norm_backward(dx, job->dgain + column, x, gain, r, width);
 }
 
-/* A tile is one head, so dgain is summed over the rows in a fixed order. */
-static void backward_tile(void *context, size_t head, size_t worker)
+/* Heads are the rows of work, so dgain is summed over the batch in a fixed order. */
+static void backward_head(const void *context, size_t head)
 {
-    (void)worker;
     const Job *job = context;
     for (size_t row = 0; row < job->rows; row++)
         backward_row(job, row, head);
@@ -122,5 +116,5 @@ void headnorm_backward(real *dx, real *dgain, real *dz, const real *dy, const re
                .rows = rows,
                .heads = heads,
                .width = width};
-    team_run(heads, backward_tile, &job);
+    rows_run(heads, 1, backward_head, &job);
 }

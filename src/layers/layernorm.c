@@ -1,4 +1,5 @@
 #include "src/layers/layernorm.h"
+#include "src/layers/rows.h"
 #include "src/team.h"
 #include "src/vector.h"
 
@@ -7,72 +8,58 @@
 #define TILE_COLUMNS ((size_t)32)
 
 typedef struct Job {
-    real *y, *mean, *rstd, *dx, *dgain, *dbias;
-    const real *x, *dy, *gain, *bias;
+    real *y, *save_mean, *save_rstd, *dx, *dgain, *dbias;
+    const real *x, *mean, *rstd, *dy, *gain, *bias;
     real keep;
-    bool again; /* reuse the saved statistics */
     size_t rows, width;
 } Job;
 
-static void forward_row(const Job *job, size_t row)
+static void forward_row(const void *context, size_t row)
 {
+    const Job *job = context;
     size_t width = job->width;
     const real *x = job->x + row * width;
     real *restrict y = job->y + row * width;
-    if (!job->again) {
+    if (job->save_mean) {
         real mean = vector_sum(x, width) / (real)width, variance = 0;
 #pragma omp simd reduction(+ : variance)
         for (size_t i = 0; i < width; i++)
             variance += (x[i] - mean) * (x[i] - mean);
-        job->mean[row] = mean;
-        job->rstd[row] = 1 / (real)sqrt(variance / (real)width + EPSILON);
+        job->save_mean[row] = mean;
+        job->save_rstd[row] = 1 / (real)sqrt(variance / (real)width + EPSILON);
     }
     real mean = job->mean[row], rstd = job->rstd[row];
     for (size_t i = 0; i < width; i++)
         y[i] = (x[i] - mean) * rstd * job->gain[i] + job->bias[i];
 }
 
-static void forward_tile(void *context, size_t tile, size_t worker)
-{
-    (void)worker;
-    const Job *job = context;
-    size_t first = tile * TILE_ROWS, count = team_extent(job->rows, TILE_ROWS, tile);
-    for (size_t row = first; row < first + count; row++)
-        forward_row(job, row);
-}
-
 void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const real *gain,
                        const real *bias, size_t rows, size_t width)
 {
     Job job = {.y = y,
+               .save_mean = mean,
+               .save_rstd = rstd,
+               .x = x,
                .mean = mean,
                .rstd = rstd,
-               .x = x,
                .gain = gain,
                .bias = bias,
-               .rows = rows,
                .width = width};
-    team_run(team_tiles(rows, TILE_ROWS), forward_tile, &job);
+    rows_run(rows, TILE_ROWS, forward_row, &job);
 }
 
 void layernorm_again(real *y, const real *x, const real *mean, const real *rstd,
                      const real *gain, const real *bias, size_t rows, size_t width)
 {
-    Job job = {.y = y,
-               .mean = (real *)mean,
-               .rstd = (real *)rstd,
-               .x = x,
-               .gain = gain,
-               .bias = bias,
-               .again = true,
-               .rows = rows,
-               .width = width};
-    team_run(team_tiles(rows, TILE_ROWS), forward_tile, &job);
+    Job job = {
+        .y = y, .mean = mean, .rstd = rstd, .x = x, .gain = gain, .bias = bias, .width = width};
+    rows_run(rows, TILE_ROWS, forward_row, &job);
 }
 
 /* With n = (x - mean) rstd and g = dy gain:  dx = rstd (g - mean(g) - n mean(g n)) */
-static void backward_row(const Job *job, size_t row)
+static void backward_row(const void *context, size_t row)
 {
+    const Job *job = context;
     size_t width = job->width;
     const real *x = job->x + row * width, *dy = job->dy + row * width, *gain = job->gain;
     real *dx = job->dx + row * width;
@@ -89,15 +76,6 @@ static void backward_row(const Job *job, size_t row)
         real gradient = rstd * (dy[i] * gain[i] - sum - (x[i] - mean) * rstd * product);
         dx[i] = keep == 0 ? gradient : keep * dx[i] + gradient;
     }
-}
-
-static void backward_input_tile(void *context, size_t tile, size_t worker)
-{
-    (void)worker;
-    const Job *job = context;
-    size_t first = tile * TILE_ROWS, count = team_extent(job->rows, TILE_ROWS, tile);
-    for (size_t row = first; row < first + count; row++)
-        backward_row(job, row);
 }
 
 /* A tile owns a group of columns of dgain and dbias and sums all rows in order. */
@@ -128,12 +106,12 @@ void layernorm_backward(real *dx, real keep, real *dgain, real *dbias, const rea
                .dbias = dbias,
                .dy = dy,
                .x = x,
-               .mean = (real *)mean,
-               .rstd = (real *)rstd,
+               .mean = mean,
+               .rstd = rstd,
                .gain = gain,
                .rows = rows,
                .width = width};
     /* The parameters first, because dx may overwrite dy. */
     team_run(team_tiles(width, TILE_COLUMNS), backward_parameters_tile, &job);
-    team_run(team_tiles(rows, TILE_ROWS), backward_input_tile, &job);
+    rows_run(rows, TILE_ROWS, backward_row, &job);
 }

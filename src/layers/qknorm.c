@@ -1,43 +1,35 @@
 #include "src/layers/qknorm.h"
-#include "src/team.h"
+#include "src/layers/rows.h"
 #include "src/vector.h"
 
 #define EPSILON   ((real)1e-5)
 #define TILE_ROWS ((size_t)64)
 
 typedef struct Job {
-    real *x, *r, *dx, *dgain;
-    const real *y, *gain;
+    real *x, *save_r, *dx, *dgain;
+    const real *y, *r, *gain;
     size_t rows, heads, width, stride;
 } Job;
 
-static void forward_tile(void *context, size_t tile, size_t worker)
+static void forward_row(const void *context, size_t row)
 {
-    (void)worker;
     const Job *job = context;
-    size_t first = tile * TILE_ROWS, end = first + team_extent(job->rows, TILE_ROWS, tile);
-    for (size_t row = first; row < end; row++)
-        for (size_t head = 0; head < job->heads; head++) {
-            real *x = job->x + row * job->stride + head * job->width;
-            real square = vector_dot(x, x, job->width) / (real)job->width;
-            real r = 1 / (real)sqrt((double)(square + EPSILON)), factor = r * job->gain[head];
-            job->r[row * job->heads + head] = r;
-            for (size_t i = 0; i < job->width; i++)
-                x[i] *= factor;
-        }
+    for (size_t head = 0; head < job->heads; head++) {
+        real *x = job->x + row * job->stride + head * job->width;
+        real square = vector_dot(x, x, job->width) / (real)job->width;
+        real r = 1 / (real)sqrt((double)(square + EPSILON)), factor = r * job->gain[head];
+        job->save_r[row * job->heads + head] = r;
+        for (size_t i = 0; i < job->width; i++)
+            x[i] *= factor;
+    }
 }
 
 void qknorm_forward(real *x, real *r, const real *gain, size_t rows, size_t heads, size_t width,
                     size_t stride)
 {
-    Job job = {.x = x,
-               .r = r,
-               .gain = gain,
-               .rows = rows,
-               .heads = heads,
-               .width = width,
-               .stride = stride};
-    team_run(team_tiles(rows, TILE_ROWS), forward_tile, &job);
+    Job job = {
+        .x = x, .save_r = r, .gain = gain, .heads = heads, .width = width, .stride = stride};
+    rows_run(rows, TILE_ROWS, forward_row, &job);
 }
 
 /* With n = x r = y / gain:  dgain += n . dy,  dx = r gain (dy - n mean(n dy)). With a
@@ -56,10 +48,9 @@ static real backward_row(const Job *job, size_t row, size_t head)
     return product;
 }
 
-/* A tile is one head, so dgain is summed over the rows in a fixed order. */
-static void backward_tile(void *context, size_t head, size_t worker)
+/* Heads are the rows of work, so dgain is summed over the batch in a fixed order. */
+static void backward_head(const void *context, size_t head)
 {
-    (void)worker;
     const Job *job = context;
     real sum = 0;
     for (size_t row = 0; row < job->rows; row++)
@@ -70,7 +61,7 @@ static void backward_tile(void *context, size_t head, size_t worker)
 void qknorm_backward(real *dx, real *dgain, const real *y, const real *r, const real *gain,
                      size_t rows, size_t heads, size_t width, size_t stride)
 {
-    Job job = {.r = (real *)r, /* only read */
+    Job job = {.r = r,
                .dx = dx,
                .dgain = dgain,
                .y = y,
@@ -79,5 +70,5 @@ void qknorm_backward(real *dx, real *dgain, const real *y, const real *r, const 
                .heads = heads,
                .width = width,
                .stride = stride};
-    team_run(heads, backward_tile, &job);
+    rows_run(heads, 1, backward_head, &job);
 }

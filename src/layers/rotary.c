@@ -1,5 +1,5 @@
 #include "src/layers/rotary.h"
-#include "src/team.h"
+#include "src/layers/rows.h"
 
 #include <math.h>
 
@@ -18,26 +18,22 @@ void rotary_row(real *row, size_t position, size_t width)
 typedef struct Job {
     real *qkv;
     const real *table;
-    size_t rows, length, heads, width;
+    size_t length, heads, width;
     bool back;
 } Job;
 
-static void turn_tile(void *context, size_t tile, size_t worker)
+static void turn_row(const void *context, size_t row)
 {
-    (void)worker;
     const Job *job = context;
-    size_t first = tile * TILE_ROWS, count = team_extent(job->rows, TILE_ROWS, tile);
-    for (size_t row = first; row < first + count; row++) {
-        real *qk = job->qkv + row * 3 * job->heads * job->width;
-        const real *angles = job->table + row % job->length * job->width;
-        for (size_t head = 0; head < 2 * job->heads; head++)
-            rotary_turn(qk + head * job->width, angles, job->width, job->back);
-    }
+    real *qk = job->qkv + row * 3 * job->heads * job->width;
+    const real *angles = job->table + row % job->length * job->width;
+    for (size_t head = 0; head < 2 * job->heads; head++)
+        rotary_turn(qk + head * job->width, angles, job->width, job->back);
 }
 
 void rotary_turn_rows(real *qkv, const real *table, size_t rows, size_t length, size_t heads,
                       size_t width, bool back)
 {
-    Job job = {qkv, table, rows, length, heads, width, back};
-    team_run(team_tiles(rows, TILE_ROWS), turn_tile, &job);
+    const Job job = {qkv, table, length, heads, width, back};
+    rows_run(rows, TILE_ROWS, turn_row, &job);
 }
