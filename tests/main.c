@@ -9,7 +9,6 @@
 int main(int argc, char **argv)
 {
     (void)argc;
-    gemm_choose_kernels(argv);
     program_name_set(argv[0]);
     setenv("CK_DEFAULT_TIMEOUT", "60",
            0); /* seconds per test; the default of 4 is too short on a busy machine */

@@ -126,7 +126,6 @@ static void read_settings(const OptionGroup groups[2], int argc, char **argv, Co
 
 int main(int argc, char **argv)
 {
-    gemm_choose_kernels(argv);
     ranks_begin(&argc, &argv);
     BenchOptions options = {0};
     const OptionGroup groups[] = {
