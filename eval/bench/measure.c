@@ -31,38 +31,29 @@ Timing bench_time(void (*work)(void *context), void *context, size_t repeats)
     return timing;
 }
 
-typedef struct RoofJob {
-    size_t m, n, k;
-    real *a, *b, *c;
-} RoofJob;
-
-static void multiply(void *context)
+/* Some ten milliseconds for each thread. */
+static void spin(void *job, size_t tile, size_t worker)
 {
-    const RoofJob *job = context;
-    gemm_team(job->m, job->n, job->k, plain(job->a, job->k), plain(job->b, job->n), GEMM_SET,
-              job->c, job->n, NULL, NULL);
+    enum { ROUNDS = 1 << 21 };
+    double *flop = job;
+    (void)worker;
+    flop[tile] = gemm_spin(ROUNDS);
+}
+
+static void spin_on_all(void *flop)
+{
+    team_run(team_size(), spin, flop);
 }
 
 double bench_roof(size_t repeats)
 {
-    /* So large that only the kernel matters; of different depths. */
-    static const size_t shapes[][3] = {
-        {4096, 1024, 256}, {4096, 512, 512}, {2048, 2048, 256}, {2048, 1024, 1024}};
-    enum { MOST = 4096 * 1024 };
-    real *memory = memory_take(3 * (size_t)MOST, sizeof *memory, "the benchmark");
-    for (size_t i = 0; i < 2 * (size_t)MOST; i++)
-        memory[i] = (real)(i % 7) - 3;
-    double best = 0;
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-        RoofJob job = {shapes[s][0], shapes[s][1],  shapes[s][2],
-                       memory,       memory + MOST, memory + 2 * (size_t)MOST};
-        Timing timing = bench_time(multiply, &job, repeats);
-        double flop = 2 * (double)job.m * (double)job.n * (double)job.k;
-        if (flop / timing.median > best)
-            best = flop / timing.median;
-    }
-    free(memory);
-    return best;
+    double *flop = memory_take(team_size(), sizeof *flop, "the benchmark");
+    Timing timing = bench_time(spin_on_all, flop, repeats);
+    double all = 0;
+    for (size_t thread = 0; thread < team_size(); thread++)
+        all += flop[thread];
+    free(flop);
+    return all / timing.low;
 }
 
 size_t *bench_list(const char *text, const char *option)
