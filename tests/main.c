@@ -24,6 +24,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, learning_suite());
     srunner_add_suite(runner, step_suite());
     srunner_add_suite(runner, golden_suite());
+    srunner_add_suite(runner, kernel_suite());
     srunner_add_suite(runner, team_suite());
     srunner_add_suite(runner, scoring_suite());
 #ifndef LINNET_DOUBLE
