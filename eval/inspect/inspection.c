@@ -62,8 +62,9 @@ static void fill_view(const Inspection *inspection, HeadView *view, const real *
             shown[0] += row[j];
         memcpy(shown + rest, row + first, inspection->shown * sizeof *row);
         for (size_t j = rest; j < columns; j++) {
-            view->low = fmin(view->low, (double)shown[j]);
-            view->high = fmax(view->high, (double)shown[j]);
+            double weight = (double)shown[j];
+            view->low = weight < view->low ? weight : view->low;
+            view->high = weight > view->high ? weight : view->high;
         }
     }
     view->entropy /= (double)read;
@@ -123,7 +124,7 @@ static void predict(const Inspection *inspection, Prediction *prediction, const 
     size_t vocabulary = inspection->vocabulary->count, count = 0;
     double most = -INFINITY, sum = 0;
     for (size_t id = 0; id < vocabulary; id++)
-        most = fmax(most, (double)logits[id]);
+        most = (double)logits[id] > most ? (double)logits[id] : most;
     for (size_t id = 0; id < vocabulary; id++)
         sum += exp((double)logits[id] - most);
     prediction->best = memory_take(inspection->guesses, sizeof *prediction->best, "guesses");
