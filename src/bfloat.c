@@ -177,6 +177,12 @@ void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint
         }
 }
 
+double bfloat_spin(size_t rounds)
+{
+    return bfloat_means() == BFLOAT_TILES ? bfloat_spin_by_tiles(rounds)
+                                          : bfloat_spin_by_vectors(rounds);
+}
+
 #else
 
 #include <assert.h>
@@ -197,6 +203,13 @@ void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint
 {
     (void)m, (void)n, (void)k, (void)parts, (void)a, (void)b, (void)add, (void)c, (void)c_row;
     assert(false);
+}
+
+double bfloat_spin(size_t rounds)
+{
+    (void)rounds;
+    assert(false);
+    return 0;
 }
 
 #endif

@@ -53,4 +53,7 @@ void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source, Bfloa
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
                      const uint16_t *b, bool add, float *c, size_t c_row);
 
+/* Like kernel_spin, in bf16. */
+double bfloat_spin(size_t rounds);
+
 #endif

@@ -23,8 +23,10 @@ typedef void BfloatKernel(BfloatParts parts, size_t steps, const uint16_t *a, co
 
 bool bfloat_tiles_exist(void);
 BfloatKernel bfloat_square_by_tiles;
+double bfloat_spin_by_tiles(size_t rounds);
 
 bool bfloat_vectors_exist(void);
 BfloatKernel bfloat_square_by_vectors;
+double bfloat_spin_by_vectors(size_t rounds);
 
 #endif

@@ -105,4 +105,17 @@ TILES void bfloat_square_by_tiles(BfloatParts parts, size_t steps, const uint16_
     EACH_OF_C(_tile_stored);
 }
 
+TILES double bfloat_spin_by_tiles(size_t rounds)
+{
+    enum { PRODUCTS = 4 };
+    configure();
+    _tile_zero(4);
+    _tile_zero(5);
+    _tile_zero(6);
+    _tile_zero(7);
+    for (size_t round = 0; round < rounds; round++)
+        MULTIPLY();
+    return 2.0 * PRODUCTS * BFLOAT_BAND * BFLOAT_BAND * BFLOAT_STEP * (double)rounds;
+}
+
 #endif

@@ -78,4 +78,23 @@ VECTORS void bfloat_square_by_vectors(BfloatParts parts, size_t steps, const uin
                       add, c + row * c_row, c_row);
 }
 
+VECTORS double bfloat_spin_by_vectors(size_t rounds)
+{
+    enum { SUMS = 2 * ROWS };
+    __m512bh one = (__m512bh)_mm512_set1_epi32(0x3f003f00);
+    __m512 sums[SUMS], all = _mm512_setzero_ps();
+#pragma GCC unroll 16
+    for (size_t i = 0; i < SUMS; i++)
+        sums[i] = _mm512_set1_ps((float)i);
+    for (size_t round = 0; round < rounds; round++)
+#pragma GCC unroll 16
+        for (size_t i = 0; i < SUMS; i++)
+            sums[i] = _mm512_dpbf16_ps(sums[i], one, one);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < SUMS; i++)
+        all = _mm512_add_ps(all, sums[i]);
+    __asm__ volatile("" ::"m"(all)); /* so that the sums are needed */
+    return 2.0 * SUMS * 2 * PAIRS * (double)rounds;
+}
+
 #endif

@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* --- choice of kernels --- */
 
@@ -19,10 +18,14 @@
 
 static bool uses_library(void)
 {
+#ifdef LINNET_DOUBLE
+    return true;
+#else
     static atomic_int answer; /* 0: not decided yet */
     if (answer == 0)
-        answer = kernel_exists() && !getenv(LIBRARY_VARIABLE) ? 1 : 2;
+        answer = getenv(LIBRARY_VARIABLE) ? 2 : 1;
     return answer == 2;
+#endif
 }
 
 /* Set once, before any thread starts. */
@@ -55,31 +58,9 @@ bool gemm_set_precision(GemmPrecision precision, Error *error)
 const char *gemm_kernels(void)
 {
     return uses_library()                     ? openblas_get_corename()
-           : weights_precision == GEMM_SINGLE ? "linnet-avx512"
+           : weights_precision == GEMM_SINGLE ? "linnet-" KERNEL_NAME
            : bfloat_means() == BFLOAT_TILES   ? "linnet-amx"
                                               : "linnet-avx512-bf16";
-}
-
-void gemm_choose_kernels(char **argv)
-{
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    static const char wanted[] = "Haswell";
-    static const char *const as_good[] = {"Haswell", "Zen", "SkylakeX", "Cooperlake"};
-    bool useful = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    for (size_t i = 0; i < sizeof as_good / sizeof *as_good; i++)
-        useful = useful && strcasecmp(openblas_get_corename(), as_good[i]) != 0;
-    if (!useful || !uses_library() || getenv(LIBRARY_VARIABLE))
-        return;
-    char path[PATH_MAX]; /* the link itself would give the process the name "exe" */
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (length <= 0 || setenv(LIBRARY_VARIABLE, wanted, 1) != 0)
-        return;
-    path[length] = '\0';
-    execv(path, argv); /* if that fails, continue with the slower kernels */
-#else
-    (void)argv; /* elsewhere the library's own choice is good */
-#endif
 }
 
 /* --- products --- */
@@ -134,7 +115,12 @@ static void multiply_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b
 #else
 /* Blocking: a packed DEPTH x WIDTH block of B and HEIGHT rows of A together fit in the L2
  * cache. HEIGHT is a multiple of KERNEL_ROWS. */
-enum { DEPTH = 256, WIDTH = 256, HEIGHT = 252, GAP = 16 };
+enum {
+    DEPTH = 256,
+    WIDTH = 256 / KERNEL_COLUMNS * KERNEL_COLUMNS,
+    HEIGHT = 256 / KERNEL_ROWS * KERNEL_ROWS,
+    GAP = 16
+};
 
 /* Row strides that are multiples of 2048 bytes map to the same few cache sets and cause
  * conflict misses, so such blocks of A are first copied to a better stride. */
@@ -309,4 +295,12 @@ void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, 
     product.context = context;
     choose_tiles(&product);
     team_run(team_tiles(m, product.tile_rows) * product.across, do_tile, &product);
+}
+
+double gemm_spin(size_t rounds)
+{
+    enum { PRODUCTS_OF_PAIRS = 3 };
+    return weights_precision == GEMM_SINGLE ? kernel_spin(rounds)
+           : weights_precision == GEMM_BF16 ? bfloat_spin(rounds)
+                                            : bfloat_spin(rounds) / PRODUCTS_OF_PAIRS;
 }

@@ -1,6 +1,5 @@
-/* Matrix products (GEMM): linnet's own kernels (kernel.h, bfloat.h) where the processor
- * supports them, otherwise BLAS. All BLAS calls of linnet are in gemm.c. Setting
- * OPENBLAS_CORETYPE selects BLAS.
+/* Matrix products (GEMM): linnet's own kernels (kernel.h, bfloat.h). In double, or
+ * where the user sets OPENBLAS_CORETYPE, OpenBLAS computes them; all calls of it are in gemm.c.
  *
  *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
@@ -30,10 +29,6 @@ static inline Factor transposed(const real *at, size_t stride)
     return (Factor){at, stride, true};
 }
 
-/* If BLAS will be used, selects its kernels for this processor, which an old OpenBLAS may not
- * recognise. OpenBLAS reads OPENBLAS_CORETYPE when it loads, so this may re-execute the
- * program with it set; a value set by the user is left alone. Call it first in main. */
-void gemm_choose_kernels(char **argv);
 /* The kernels in use: linnet's own, or OpenBLAS's name of its own. */
 const char *gemm_kernels(void);
 
@@ -72,5 +67,10 @@ typedef struct GemmTile {
 void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                size_t c_stride, void (*finish)(const GemmTile *tile, const void *context),
                const void *context);
+
+/* Multiplies and adds in registers, in the precision of products with weights, with as many
+ * instructions as `rounds` says, and returns the floating-point operations of a product that
+ * would take as long at best. Run by every thread at once it measures the processor's peak. */
+double gemm_spin(size_t rounds);
 
 #endif

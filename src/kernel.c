@@ -1,57 +1,102 @@
 #include "src/kernel.h"
 
-#if defined(__x86_64__) && !defined(LINNET_DOUBLE)
+#include <string.h>
 
-#include "src/square.h"
+enum { LANES = KERNEL_LANES, ROWS = KERNEL_ROWS, VECTORS = KERNEL_VECTORS };
 
-/* Always compiled for AVX-512, whatever the target of the build; called only where supported.
- */
-#define WIDE   __attribute__((target("avx512f")))
-#define INLINE __attribute__((target("avx512f"), always_inline)) static inline
+/* A vector register, and one in memory at any address. */
+typedef float Lanes __attribute__((vector_size(KERNEL_LANES * sizeof(float))));
+typedef float Loose __attribute__((vector_size(sizeof(Lanes)), aligned(4), may_alias));
 
-enum { LANES = 16 };
+#define INLINE __attribute__((always_inline)) static inline
 
-bool kernel_exists(void)
+INLINE Lanes load(const float *at)
 {
-    return __builtin_cpu_supports("avx512f");
+    return *(const Loose *)at;
+}
+
+INLINE void store(float *at, Lanes value)
+{
+    *(Loose *)at = value;
+}
+
+/* The first `count` lanes; the others are zero. */
+INLINE Lanes load_some(const float *at, size_t count)
+{
+    float lanes[LANES] = {0};
+    memcpy(lanes, at, count * sizeof *lanes);
+    return load(lanes);
 }
 
 /* --- packing --- */
 
-WIDE static void pack_rows(float *panel, const float *b, size_t b_row, size_t k, size_t columns)
+/* The first halves of two vectors, interleaved, and the second halves. */
+#ifdef __clang__
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+typedef int32_t Indices __attribute__((vector_size(sizeof(Lanes))));
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (Indices){__VA_ARGS__})
+#endif
+#define WEAVE_4(a, b, i) SHUFFLE(a, b, i, i + 4, i + 1, i + 5)
+#define WEAVE_8(a, b, i) SHUFFLE(a, b, i, i + 8, i + 1, i + 9, i + 2, i + 10, i + 3, i + 11)
+#define WEAVE_16(a, b, i)                                                                \
+    SHUFFLE(a, b, i, i + 16, i + 1, i + 17, i + 2, i + 18, i + 3, i + 19, i + 4, i + 20, \
+            i + 5, i + 21, i + 6, i + 22, i + 7, i + 23)
+#define JOIN(name, lanes) name##lanes
+#define WEAVE(lanes)      JOIN(WEAVE_, lanes)
+
+/* Transposes a square of vectors. Weaving row i with row i + LANES / 2 moves the leading bit of
+ * a number's row to the end of its lane, and the leading bit of its lane to the end of its row;
+ * once for each bit, rows and lanes have changed places. */
+INLINE void transpose(Lanes square[LANES])
 {
-    __mmask16 left = first_lanes(columns);
-    __mmask16 right = columns > LANES ? first_lanes(columns - LANES) : 0;
-    for (size_t i = 0; i < k; i++) {
-        _mm512_store_ps(panel + i * KERNEL_COLUMNS, _mm512_maskz_loadu_ps(left, b + i * b_row));
-        _mm512_store_ps(panel + i * KERNEL_COLUMNS + LANES,
-                        _mm512_maskz_loadu_ps(right, b + i * b_row + LANES));
+    for (size_t bit = 1; bit < LANES; bit *= 2) {
+        Lanes old[LANES];
+#pragma GCC unroll 16
+        for (size_t i = 0; i < LANES; i++)
+            old[i] = square[i];
+#pragma GCC unroll 8
+        for (size_t i = 0; i < LANES / 2; i++) {
+            square[2 * i] = WEAVE(KERNEL_LANES)(old[i], old[i + LANES / 2], 0);
+            square[2 * i + 1] = WEAVE(KERNEL_LANES)(old[i], old[i + LANES / 2], LANES / 2);
+        }
     }
 }
 
-WIDE static void pack_columns(float *panel, const float *b, size_t b_next, size_t k,
-                              size_t columns)
+static void pack_rows(float *panel, const float *b, size_t b_row, size_t k, size_t columns)
 {
-    for (size_t half = 0; half < KERNEL_COLUMNS; half += LANES)
-        for (size_t i = 0; i < k; i += LANES) {
-            size_t rows = k - i < LANES ? k - i : LANES;
-            __m512 square[LANES];
-#pragma GCC unroll 16
-            for (size_t j = 0; j < LANES; j++)
-                square[j] = half + j < columns
-                                ? _mm512_maskz_loadu_ps(first_lanes(rows),
-                                                        b + (half + j) * b_next + i)
-                                : _mm512_setzero_ps();
-            square_transpose(square);
-#pragma GCC unroll 16
-            for (size_t j = 0; j < LANES; j++)
-                if (j < rows)
-                    _mm512_store_ps(panel + (i + j) * KERNEL_COLUMNS + half, square[j]);
+    for (size_t i = 0; i < k; i++, panel += KERNEL_COLUMNS, b += b_row)
+        if (columns == KERNEL_COLUMNS) {
+#pragma GCC unroll 4
+            for (size_t v = 0; v < VECTORS; v++)
+                store(panel + v * LANES, load(b + v * LANES));
+        } else {
+            memset(panel, 0, KERNEL_COLUMNS * sizeof *panel);
+            memcpy(panel, b, columns * sizeof *panel);
         }
 }
 
-WIDE void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, size_t k,
-                      size_t n)
+/* Where B is transposed, a square at a time; its edges number by number. */
+static void pack_columns(float *panel, const float *b, size_t b_next, size_t k, size_t columns)
+{
+    size_t whole_rows = k / LANES * LANES, whole_columns = columns / LANES * LANES;
+    for (size_t j = 0; j < whole_columns; j += LANES)
+        for (size_t i = 0; i < whole_rows; i += LANES) {
+            Lanes square[LANES];
+#pragma GCC unroll 16
+            for (size_t lane = 0; lane < LANES; lane++)
+                square[lane] = load(b + (j + lane) * b_next + i);
+            transpose(square);
+#pragma GCC unroll 16
+            for (size_t lane = 0; lane < LANES; lane++)
+                store(panel + (i + lane) * KERNEL_COLUMNS + j, square[lane]);
+        }
+    for (size_t j = 0; j < KERNEL_COLUMNS; j++)
+        for (size_t i = j < whole_columns ? whole_rows : 0; i < k; i++)
+            panel[i * KERNEL_COLUMNS + j] = j < columns ? b[j * b_next + i] : 0;
+}
+
+void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, size_t k, size_t n)
 {
     for (size_t column = 0; column < n; column += KERNEL_COLUMNS) {
         size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
@@ -65,66 +110,108 @@ WIDE void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next
 
 /* --- multiplying --- */
 
-/* `rows` is a compile-time constant in every copy, so that all accumulators stay in registers.
- */
-INLINE void strip(size_t rows, size_t columns, size_t k, float alpha, const float *a,
-                  size_t a_row, size_t a_next, const float *panel, size_t panel_row, bool add,
-                  float *c, size_t c_row)
+/* Factors of a strip of C: some rows of A, and a panel of B. */
+typedef struct Factors {
+    size_t k;
+    float alpha;
+    const float *a;
+    size_t a_row, a_next;
+    const float *panel;
+    size_t panel_row;
+} Factors;
+
+/* `rows` is a compile-time constant in every copy, so that all sums stay in registers. */
+INLINE void strip(size_t rows, Factors f, bool add, float *c, size_t c_row)
 {
-    __m512 sum[KERNEL_ROWS][2];
+    Lanes sum[ROWS][VECTORS];
 #pragma GCC unroll 14
     for (size_t i = 0; i < rows; i++)
-        sum[i][0] = sum[i][1] = _mm512_setzero_ps();
-    for (size_t p = 0; p < k; p++) {
-        __m512 left = _mm512_loadu_ps(panel), right = _mm512_loadu_ps(panel + LANES);
+#pragma GCC unroll 4
+        for (size_t v = 0; v < VECTORS; v++)
+            sum[i][v] = (Lanes){0};
+    for (size_t p = 0; p < f.k; p++) {
+        Lanes row[VECTORS];
+#pragma GCC unroll 4
+        for (size_t v = 0; v < VECTORS; v++)
+            row[v] = load(f.panel + v * LANES);
 #pragma GCC unroll 14
         for (size_t i = 0; i < rows; i++) {
-            __m512 one = _mm512_set1_ps(a[i * a_row]);
-            sum[i][0] = _mm512_fmadd_ps(one, left, sum[i][0]);
-            sum[i][1] = _mm512_fmadd_ps(one, right, sum[i][1]);
+            float one = f.a[i * f.a_row];
+#pragma GCC unroll 4
+            for (size_t v = 0; v < VECTORS; v++)
+                sum[i][v] += one * row[v];
         }
-        a += a_next;
-        panel += panel_row;
+        f.a += f.a_next;
+        f.panel += f.panel_row;
     }
-    __mmask16 left = first_lanes(columns);
-    __mmask16 right = columns > LANES ? first_lanes(columns - LANES) : 0;
-    __m512 factor = _mm512_set1_ps(alpha);
 #pragma GCC unroll 14
-    for (size_t i = 0; i < rows; i++) {
-        float *row = c + i * c_row;
-        __m512 low = add ? _mm512_maskz_loadu_ps(left, row) : _mm512_setzero_ps();
-        __m512 high = add ? _mm512_maskz_loadu_ps(right, row + LANES) : _mm512_setzero_ps();
-        _mm512_mask_storeu_ps(row, left, _mm512_fmadd_ps(factor, sum[i][0], low));
-        _mm512_mask_storeu_ps(row + LANES, right, _mm512_fmadd_ps(factor, sum[i][1], high));
+    for (size_t i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (size_t v = 0; v < VECTORS; v++) {
+            float *at = c + i * c_row + v * LANES;
+            Lanes old = add ? load(at) : (Lanes){0};
+            store(at, f.alpha * sum[i][v] + old);
+        }
+}
+
+/* Some rows, but at most ROWS, times a whole panel. */
+static void multiply_strip(size_t rows, Factors f, bool add, float *c, size_t c_row)
+{
+#define STRIP(n)                                           \
+    case n:                                                \
+        if (n <= ROWS)                                     \
+            strip(n <= ROWS ? n : ROWS, f, add, c, c_row); \
+        break
+    switch (rows) {
+        STRIP(1);
+        STRIP(2);
+        STRIP(3);
+        STRIP(4);
+        STRIP(5);
+        STRIP(6);
+        STRIP(7);
+        STRIP(8);
+        STRIP(9);
+        STRIP(10);
+        STRIP(11);
+        STRIP(12);
+        STRIP(13);
+        STRIP(14);
     }
 }
 
-#define STRIP(rows)                                                                        \
-    WIDE static void strip_##rows(size_t columns, size_t k, float alpha, const float *a,   \
-                                  size_t a_row, size_t a_next, const float *panel,         \
-                                  size_t panel_row, bool add, float *c, size_t c_row)      \
-    {                                                                                      \
-        strip(rows, columns, k, alpha, a, a_row, a_next, panel, panel_row, add, c, c_row); \
-    }
-/* clang-format off */
-STRIP(1) STRIP(2) STRIP(3) STRIP(4) STRIP(5) STRIP(6) STRIP(7)
-STRIP(8) STRIP(9) STRIP(10) STRIP(11) STRIP(12) STRIP(13) STRIP(14)
-    /* clang-format on */
-
-    WIDE void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a,
-                              size_t a_row, size_t a_next, const float *panels,
-                              size_t panel_row, bool add, float *c, size_t c_row)
+static void copy_block(float *to, size_t to_row, const float *from, size_t from_row,
+                       size_t rows, size_t columns)
 {
-    static void (*const strips[])(size_t, size_t, float, const float *, size_t, size_t,
-                                  const float *, size_t, bool, float *, size_t) = {
-        strip_1, strip_2, strip_3,  strip_4,  strip_5,  strip_6,  strip_7,
-        strip_8, strip_9, strip_10, strip_11, strip_12, strip_13, strip_14};
+    for (size_t i = 0; i < rows; i++)
+        memcpy(to + i * to_row, from + i * from_row, columns * sizeof *to);
+}
+
+/* At the right edge of C a whole strip is computed in a buffer. */
+static void multiply_edge(size_t rows, size_t columns, Factors f, bool add, float *c,
+                          size_t c_row)
+{
+    float block[ROWS * KERNEL_COLUMNS] = {0};
+    if (add)
+        copy_block(block, KERNEL_COLUMNS, c, c_row, rows, columns);
+    multiply_strip(rows, f, add, block, KERNEL_COLUMNS);
+    copy_block(c, c_row, block, KERNEL_COLUMNS, rows, columns);
+}
+
+void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
+                     size_t a_next, const float *panels, size_t panel_row, bool add, float *c,
+                     size_t c_row)
+{
     for (size_t column = 0; column < n; column += KERNEL_COLUMNS) {
         size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
-        for (size_t row = 0; row < m; row += KERNEL_ROWS) {
-            size_t rows = m - row < KERNEL_ROWS ? m - row : KERNEL_ROWS;
-            strips[rows - 1](columns, k, alpha, a + row * a_row, a_row, a_next, panels,
-                             panel_row, add, c + row * c_row + column, c_row);
+        for (size_t row = 0; row < m; row += ROWS) {
+            size_t rows = m - row < ROWS ? m - row : ROWS;
+            Factors f = {k, alpha, a + row * a_row, a_row, a_next, panels, panel_row};
+            float *at = c + row * c_row + column;
+            if (columns == KERNEL_COLUMNS)
+                multiply_strip(rows, f, add, at, c_row);
+            else
+                multiply_edge(rows, columns, f, add, at, c_row);
         }
         panels += k * panel_row;
     }
@@ -132,79 +219,68 @@ STRIP(8) STRIP(9) STRIP(10) STRIP(11) STRIP(12) STRIP(13) STRIP(14)
 
 /* --- inner products --- */
 
-/* One row of A times 16 rows of B; missing rows of B are replaced by the last. */
-WIDE static __m512 dots(size_t k, const float *a, const float *b, size_t b_row, size_t rows)
+/* One row of A times LANES rows of B; missing rows of B are replaced by the last. */
+static Lanes dots(size_t k, const float *a, const float *b, size_t b_row, size_t rows)
 {
-    __m512 sum[LANES];
+    Lanes sum[LANES];
     const float *row[LANES];
 #pragma GCC unroll 16
     for (size_t i = 0; i < LANES; i++) {
-        sum[i] = _mm512_setzero_ps();
+        sum[i] = (Lanes){0};
         row[i] = b + (i < rows ? i : rows - 1) * b_row;
     }
-    for (size_t p = 0; p < k; p += LANES) {
-        __mmask16 lanes = first_lanes(k - p);
-        __m512 one = _mm512_maskz_loadu_ps(lanes, a + p);
+    size_t p = 0;
+    for (; p + LANES <= k; p += LANES) {
+        Lanes one = load(a + p);
 #pragma GCC unroll 16
         for (size_t i = 0; i < LANES; i++)
-            sum[i] = _mm512_fmadd_ps(one, _mm512_maskz_loadu_ps(lanes, row[i] + p), sum[i]);
+            sum[i] += one * load(row[i] + p);
     }
-    square_transpose(sum);
+    if (p < k) {
+        Lanes one = load_some(a + p, k - p);
+#pragma GCC unroll 16
+        for (size_t i = 0; i < LANES; i++)
+            sum[i] += one * load_some(row[i] + p, k - p);
+    }
+    transpose(sum);
 #pragma GCC unroll 4
     for (size_t half = LANES / 2; half > 0; half /= 2)
 #pragma GCC unroll 8
         for (size_t i = 0; i < half; i++)
-            sum[i] = _mm512_add_ps(sum[i], sum[i + half]);
+            sum[i] += sum[i + half];
     return sum[0];
-}
-
-WIDE void kernel_dots(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                      const float *b, size_t b_row, bool add, float *c, size_t c_row)
-{
-    __m512 factor = _mm512_set1_ps(alpha);
-    for (size_t column = 0; column < n; column += LANES) {
-        size_t columns = n - column < LANES ? n - column : LANES;
-        __mmask16 lanes = first_lanes(columns);
-        for (size_t row = 0; row < m; row++) {
-            float *at = c + row * c_row + column;
-            __m512 sum = dots(k, a + row * a_row, b + column * b_row, b_row, columns);
-            __m512 old = add ? _mm512_maskz_loadu_ps(lanes, at) : _mm512_setzero_ps();
-            _mm512_mask_storeu_ps(at, lanes, _mm512_fmadd_ps(factor, sum, old));
-        }
-    }
-}
-
-#else
-
-#include <assert.h>
-
-bool kernel_exists(void)
-{
-    return false;
-}
-
-void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, size_t k, size_t n)
-{
-    (void)panels, (void)b, (void)b_row, (void)b_next, (void)k, (void)n;
-    assert(false);
-}
-
-void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                     size_t a_next, const float *panels, size_t panel_row, bool add, float *c,
-                     size_t c_row)
-{
-    (void)panel_row, (void)m, (void)n, (void)k, (void)alpha, (void)a, (void)a_row, (void)a_next,
-        (void)panels;
-    (void)add, (void)c, (void)c_row;
-    assert(false);
 }
 
 void kernel_dots(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
                  const float *b, size_t b_row, bool add, float *c, size_t c_row)
 {
-    (void)m, (void)n, (void)k, (void)alpha, (void)a, (void)a_row, (void)b, (void)b_row;
-    (void)add, (void)c, (void)c_row;
-    assert(false);
+    for (size_t column = 0; column < n; column += LANES) {
+        size_t columns = n - column < LANES ? n - column : LANES;
+        for (size_t row = 0; row < m; row++) {
+            float *at = c + row * c_row + column, sums[LANES];
+            store(sums, dots(k, a + row * a_row, b + column * b_row, b_row, columns));
+            for (size_t j = 0; j < columns; j++)
+                at[j] = alpha * sums[j] + (add ? at[j] : 0);
+        }
+    }
 }
 
-#endif
+/* --- the peak --- */
+
+double kernel_spin(size_t rounds)
+{
+    enum { SUMS = ROWS * VECTORS };
+    Lanes by = 0.9999f + (Lanes){0}, plus = 0.5f + (Lanes){0}, sum[SUMS], all = {0};
+#pragma GCC unroll 28
+    for (size_t i = 0; i < SUMS; i++)
+        sum[i] = plus * (float)i;
+    for (size_t round = 0; round < rounds; round++)
+#pragma GCC unroll 28
+        for (size_t i = 0; i < SUMS; i++)
+            sum[i] = sum[i] * by + plus;
+#pragma GCC unroll 28
+    for (size_t i = 0; i < SUMS; i++)
+        all += sum[i];
+    __asm__ volatile("" ::"m"(all)); /* so that the sums are needed */
+    return 2.0 * SUMS * LANES * (double)rounds;
+}

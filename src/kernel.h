@@ -1,22 +1,38 @@
-/* The micro-kernel of matrix products: a 14 x 32 block of C, held in registers.
+/* The micro-kernel of matrix products: a block of C, held in registers.
  *
  *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
- * B is packed into panels of 32 columns: k rows of 32 contiguous numbers each. (A single panel
- * with all 32 columns may also be read in place.) A is read in place, one element broadcast to
- * 32 columns at a time, so it may have any strides. Each element of C sums its products in
- * order of k, so the bits do not depend on the tiling.
+ * B is packed into panels of KERNEL_COLUMNS columns: k rows of contiguous numbers each. (A
+ * single panel with all columns may also be read in place.) A is read in place, one element
+ * broadcast to a row of the panel at a time, so it may have any strides. Each element of C sums
+ * its products in order of k, so the bits do not depend on the tiling. Not copying A makes it a
+ * tenth faster than BLAS libraries for our shapes.
  *
- * Only for AVX-512 and float; where kernel_exists() is false, call nothing else here. Not
- * copying A makes it a tenth faster than BLAS libraries for our shapes. */
+ * The compiler's target decides how wide a vector is, and with it the block: as many
+ * accumulators as there are registers, less those for a row of B and an element of A. */
 #ifndef LINNET_KERNEL_H
 #define LINNET_KERNEL_H
 
 #include "src/real.h"
 
-enum { KERNEL_ROWS = 14, KERNEL_COLUMNS = 32 };
-
-bool kernel_exists(void);
+#if defined __AVX512F__
+#define KERNEL_NAME  "avx512"
+#define KERNEL_LANES 16
+enum { KERNEL_ROWS = 14, KERNEL_VECTORS = 2 };
+#elif defined __AVX2__ && defined __FMA__
+#define KERNEL_NAME  "avx2"
+#define KERNEL_LANES 8
+enum { KERNEL_ROWS = 6, KERNEL_VECTORS = 2 };
+#elif defined __aarch64__
+#define KERNEL_NAME  "neon"
+#define KERNEL_LANES 4
+enum { KERNEL_ROWS = 8, KERNEL_VECTORS = 3 };
+#else
+#define KERNEL_NAME  "portable"
+#define KERNEL_LANES 4
+enum { KERNEL_ROWS = 6, KERNEL_VECTORS = 2 };
+#endif
+enum { KERNEL_COLUMNS = KERNEL_LANES * KERNEL_VECTORS };
 
 /* Packs k rows and n columns of B into 64-byte-aligned panels; the last is zero-padded. b_row
  * and b_next are the strides between rows and between columns of B; one of them is 1. */
@@ -30,8 +46,13 @@ void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, 
                      size_t c_row);
 
 /* C = alpha A B^T (or accumulated into C), with B (n, k) unpacked: each element is a dot
- * product of two rows, summed in 16 lanes. For so few rows of A that packing B does not pay. */
+ * product of two rows, summed in KERNEL_LANES lanes. For so few rows of A that packing B does
+ * not pay. */
 void kernel_dots(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
                  const float *b, size_t b_row, bool add, float *c, size_t c_row);
+
+/* Multiplies and adds `rounds` times in as many independent registers as a block of C has, and
+ * nothing else: the peak of this processor. Returns the floating-point operations. */
+double kernel_spin(size_t rounds);
 
 #endif

@@ -9,7 +9,6 @@
 int main(int argc, char **argv)
 {
     (void)argc;
-    gemm_choose_kernels(argv);
     program_name_set(argv[0]);
     /* Seconds per test; the default of 4 is too short on a busy machine and for sanitizers. */
     setenv("CK_DEFAULT_TIMEOUT", "60", 0);
@@ -24,6 +23,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, learning_suite());
     srunner_add_suite(runner, step_suite());
     srunner_add_suite(runner, golden_suite());
+    srunner_add_suite(runner, kernel_suite());
     srunner_add_suite(runner, team_suite());
     srunner_add_suite(runner, scoring_suite());
 #ifdef LINNET_DOUBLE

@@ -199,8 +199,10 @@ static double tolerance(const Case *c, const real *out)
 {
     double most = 0;
     for (size_t t = 0; t < c->head.length; t++)
-        for (size_t i = 0; i < c->head.width; i++)
-            most = fmax(most, fabs((double)out[t * c->head.out_stride + i]));
+        for (size_t i = 0; i < c->head.width; i++) {
+            double size = fabs((double)out[t * c->head.out_stride + i]);
+            most = size > most ? size : most;
+        }
     return 500 * REAL_EPSILON * (1 + most);
 }
 

@@ -180,7 +180,8 @@ START_TEST(the_first_adamw_step_has_the_length_of_the_learning_rate)
         double longest = 0;
         for (size_t i = row->offset; i < row->offset + row->count; i++) {
             double start = (double)before[i] * (row->decays ? 1 - rate * decay : 1);
-            longest = fmax(longest, fabs((double)trainer.model.base[i] - start));
+            double length = fabs((double)trainer.model.base[i] - start);
+            longest = length > longest ? length : longest;
         }
         ck_assert_msg(fabs(longest - rate) < 1e-3 * rate, "%s moved by %g, not %g", row->name,
                       longest, rate);

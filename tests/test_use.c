@@ -351,11 +351,11 @@ START_TEST(generation_continues_past_the_context)
 }
 END_TEST
 
-/* With our own kernel a row's bits do not depend on the other rows; a BLAS library may sum
+/* With our own kernels a row's bits do not depend on the other rows; a BLAS library may sum
  * differently for another number of rows. */
 static bool rows_are_independent(void)
 {
-    return strcmp(gemm_kernels(), "linnet-avx512") == 0;
+    return strncmp(gemm_kernels(), "linnet-", 7) == 0;
 }
 
 enum { TEXTS = 17 }; /* more than our kernel takes at once */

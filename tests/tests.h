@@ -21,6 +21,7 @@ Suite *numbers_suite(void);
 Suite *learning_suite(void);
 Suite *step_suite(void);
 Suite *golden_suite(void);
+Suite *kernel_suite(void);
 Suite *team_suite(void);
 Suite *checkpoint_suite(void);
 Suite *forgeries_suite(void);

@@ -353,7 +353,6 @@ static int train_one(const CommandLine *line)
 
 int main(int argc, char **argv)
 {
-    gemm_choose_kernels(argv);
     ranks_begin(&argc, &argv);
     signal(SIGPIPE, SIG_IGN); /* the reader of the output may leave; training continues */
     signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes an error with a message */

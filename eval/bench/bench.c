@@ -219,7 +219,6 @@ static void read_settings(const OptionGroup groups[2], const Command *command, i
 
 int main(int argc, char **argv)
 {
-    gemm_choose_kernels(argv);
     ranks_begin(&argc, &argv);
     BenchOptions options = {0};
     const OptionGroup groups[] = {

@@ -1,5 +1,5 @@
-/* The benchmark: each command measures one thing and compares it with the machine's rate of
- * matrix products, measured in the same run. */
+/* The benchmark: each command measures one thing and compares it with the processor's peak,
+ * measured in the same run. */
 #ifndef LINNET_BENCH_H
 #define LINNET_BENCH_H
 
@@ -40,7 +40,8 @@ typedef struct Product {
 
 /* Its rate on the thread team, in FLOP/s. */
 double bench_product(Product product, size_t repeats);
-/* The peak rate: the best of several large products. */
+/* The peak of the processor in FLOP/s: the best rate at which all threads together multiply and
+ * add in registers, in the precision of products with weights. */
 double bench_roof(size_t repeats);
 
 /* Numbers from "128,1024,6000": an stb_ds array, which the caller frees. */

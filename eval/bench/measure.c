@@ -59,19 +59,29 @@ double bench_product(Product p, size_t repeats)
     return 2 * (double)p.m * (double)p.n * (double)p.k / timing.median;
 }
 
+/* Some ten milliseconds for each thread. */
+static void spin(void *job, size_t tile, size_t worker)
+{
+    enum { ROUNDS = 1 << 21 };
+    double *flop = job;
+    (void)worker;
+    flop[tile] = gemm_spin(ROUNDS);
+}
+
+static void spin_on_all(void *flop)
+{
+    team_run(team_size(), spin, flop);
+}
+
 double bench_roof(size_t repeats)
 {
-    /* So large that only the kernel matters; of different depths. */
-    static const Product large[] = {{4096, 1024, 256, false, false},
-                                    {4096, 512, 512, false, false},
-                                    {2048, 2048, 256, false, false},
-                                    {2048, 1024, 1024, false, false}};
-    double best = 0;
-    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
-        double rate = bench_product(large[i], repeats);
-        best = rate > best ? rate : best;
-    }
-    return best;
+    double *flop = memory_take(team_size(), sizeof *flop, "the benchmark");
+    Timing timing = bench_time(spin_on_all, flop, repeats);
+    double all = 0;
+    for (size_t thread = 0; thread < team_size(); thread++)
+        all += flop[thread];
+    free(flop);
+    return all / timing.low;
 }
 
 size_t *bench_list(const char *text, const char *option)

@@ -124,7 +124,6 @@ static RunData *read_runs(const CommandLine *line)
 
 int main(int argc, char **argv)
 {
-    gemm_choose_kernels(argv); /* for the samples on the page */
     CompareSettings settings = {0};
     const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
     CommandLine line;

@@ -106,7 +106,6 @@ static void print_usage(const Settings *settings, const char *path)
 
 int main(int argc, char **argv)
 {
-    gemm_choose_kernels(argv);
     Settings settings = {0};
     const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
     CommandLine line;

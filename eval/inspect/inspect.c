@@ -169,7 +169,6 @@ static void print_all(const Settings *settings, const Inspection *inspection)
 
 int main(int argc, char **argv)
 {
-    gemm_choose_kernels(argv);
     Settings settings = {0};
     const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
     CommandLine line;

@@ -91,8 +91,9 @@ static void fill_view(const Inspection *inspection, HeadView *view, const real *
             shown[0] += row[j];
         memcpy(shown + rest, row + first, inspection->shown * sizeof *row);
         for (size_t j = rest; j < columns; j++) {
-            view->low = fmin(view->low, (double)shown[j]);
-            view->high = fmax(view->high, (double)shown[j]);
+            double weight = (double)shown[j];
+            view->low = weight < view->low ? weight : view->low;
+            view->high = weight > view->high ? weight : view->high;
         }
     }
     view->full = fmax(view->high, -view->low);

@@ -94,7 +94,6 @@ static void score_baseline(const EvalOptions *options, const char *name)
 
 int main(int argc, char **argv)
 {
-    gemm_choose_kernels(argv);
     EvalOptions options = {0};
     OptionGroup groups[EVAL_GROUPS];
     CommandLine line;

@@ -166,7 +166,6 @@ static bool is_session(const Settings *settings, const CommandLine *line)
 
 int main(int argc, char **argv)
 {
-    gemm_choose_kernels(argv);
     Settings settings = {0};
     TextOptions options = {0};
     const OptionGroup groups[] = {{"Use", rows, sizeof rows / sizeof *rows, &settings},

@@ -1,0 +1,211 @@
+/* The kernels of matrix products against plain loops, bit for bit: every number of rows and
+ * columns around the block's, depths around a vector's, any alignment. The matrices lie
+ * between pages that nobody may touch, once at the beginning and once at the end. */
+#include "src/kernel.h"
+#include "src/random.h"
+#include "tests/tests.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    MOST_ROWS = KERNEL_ROWS + 1,
+    MOST_COLUMNS = KERNEL_COLUMNS + KERNEL_LANES + 1,
+    MOST_DEPTH = 2 * KERNEL_LANES + 1,
+    GAP = 3 /* a row is so much longer than its numbers */
+};
+
+/* --- matrices between pages that nobody may touch --- */
+
+typedef struct Fenced {
+    float *at;
+    size_t count, pages; /* numbers, and bytes between the fences */
+    char *map;
+} Fenced;
+
+static Fenced fence(size_t count, bool at_the_end)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = count * sizeof(float);
+    Fenced fenced = {.count = count, .pages = (bytes + page - 1) / page * page};
+    size_t whole = fenced.pages + 2 * page;
+    fenced.map = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(fenced.map, MAP_FAILED);
+    ck_assert_int_eq(mprotect(fenced.map + page, fenced.pages, PROT_READ | PROT_WRITE), 0);
+    fenced.at = (void *)(fenced.map + page + (at_the_end ? fenced.pages - bytes : 0));
+    for (size_t i = 0; i < count; i++)
+        fenced.at[i] = (float)(2 * random_uniform(random_key(1, RANDOM_TEST, count), i) - 1);
+    return fenced;
+}
+
+static void unfence(Fenced *fenced)
+{
+    munmap(fenced->map, fenced->pages + 2 * (size_t)sysconf(_SC_PAGESIZE));
+}
+
+/* The numbers of rows that are GAP longer than `length`, the last of which is not. */
+static size_t numbers_of(size_t rows, size_t length)
+{
+    return (rows - 1) * (length + GAP) + length;
+}
+
+/* --- one product --- */
+
+/* a b + c, rounded once where the processor can. */
+static float multiply_add(float a, float b, float c)
+{
+#if defined __FMA__ || defined __aarch64__
+    return fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+typedef struct Case {
+    size_t m, n, k;
+    bool a_turned, b_turned, add, at_the_end;
+} Case;
+
+static void compare(const Case *this, const float *c, const float *expected, const char *what)
+{
+    if (memcmp(c, expected, numbers_of(this->m, this->n) * sizeof *c) != 0)
+        ck_abort_msg("%s: (%zu, %zu) by (%zu, %zu)%s%s%s differs from the plain loop", what,
+                     this->m, this->k, this->k, this->n, this->a_turned ? ", A turned" : "",
+                     this->b_turned ? ", B turned" : "", this->add ? ", added" : "");
+}
+
+static void check_multiply(const Case *this, float alpha)
+{
+    size_t m = this->m, n = this->n, k = this->k;
+    Fenced a = fence(this->a_turned ? numbers_of(k, m) : numbers_of(m, k), this->at_the_end);
+    Fenced b = fence(this->b_turned ? numbers_of(n, k) : numbers_of(k, n), this->at_the_end);
+    Fenced c = fence(numbers_of(m, n), this->at_the_end);
+    size_t panels = (n + KERNEL_COLUMNS - 1) / KERNEL_COLUMNS;
+    Fenced packed = fence(panels * KERNEL_COLUMNS * k, false);
+    size_t a_row = this->a_turned ? 1 : k + GAP, a_next = this->a_turned ? m + GAP : 1;
+    size_t b_row = this->b_turned ? 1 : n + GAP, b_next = this->b_turned ? k + GAP : 1;
+
+    float *expected = malloc(c.count * sizeof *expected);
+    memcpy(expected, c.at, c.count * sizeof *expected);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            float *at = expected + i * (n + GAP) + j, sum = 0;
+            for (size_t l = 0; l < k; l++)
+                sum = multiply_add(a.at[i * a_row + l * a_next], b.at[l * b_row + j * b_next],
+                                   sum);
+            *at = multiply_add(alpha, sum, this->add ? *at : 0);
+        }
+    kernel_pack(packed.at, b.at, b_row, b_next, k, n);
+    kernel_multiply(m, n, k, alpha, a.at, a_row, a_next, packed.at, KERNEL_COLUMNS, this->add,
+                    c.at, n + GAP);
+    compare(this, c.at, expected, "a product");
+    free(expected);
+    unfence(&a);
+    unfence(&b);
+    unfence(&c);
+    unfence(&packed);
+}
+
+/* One element: the products of each lane are summed first, then the halves of the lanes. */
+static float plain_dot(const float *a, const float *b, size_t k)
+{
+    float lanes[KERNEL_LANES] = {0};
+    for (size_t l = 0; l < k; l++)
+        lanes[l % KERNEL_LANES] = multiply_add(a[l], b[l], lanes[l % KERNEL_LANES]);
+    for (size_t half = KERNEL_LANES / 2; half > 0; half /= 2)
+        for (size_t i = 0; i < half; i++)
+            lanes[i] += lanes[i + half];
+    return lanes[0];
+}
+
+static void check_dots(const Case *this, float alpha)
+{
+    size_t m = this->m, n = this->n, k = this->k;
+    Fenced a = fence(numbers_of(m, k), this->at_the_end);
+    Fenced b = fence(numbers_of(n, k), this->at_the_end);
+    Fenced c = fence(numbers_of(m, n), this->at_the_end);
+    float *expected = malloc(c.count * sizeof *expected);
+    memcpy(expected, c.at, c.count * sizeof *expected);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            float *at = expected + i * (n + GAP) + j;
+            float dot = plain_dot(a.at + i * (k + GAP), b.at + j * (k + GAP), k);
+            *at = multiply_add(alpha, dot, this->add ? *at : 0);
+        }
+    kernel_dots(m, n, k, alpha, a.at, k + GAP, b.at, k + GAP, this->add, c.at, n + GAP);
+    compare(this, c.at, expected, "inner products");
+    free(expected);
+    unfence(&a);
+    unfence(&b);
+    unfence(&c);
+}
+
+/* --- tests --- */
+
+/* Calls the check for every shape, in every form; those are the bits of `forms`. */
+static void each_case(void (*check)(const Case *this, float alpha), unsigned forms)
+{
+    static const size_t depths[] = {
+        1, 2, KERNEL_LANES - 1, KERNEL_LANES, KERNEL_LANES + 1, MOST_DEPTH};
+    for (size_t m = 1; m <= MOST_ROWS; m++)
+        for (size_t n = 1; n <= MOST_COLUMNS; n++)
+            for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
+                for (unsigned form = 0; form < 16; form++)
+                    if (!(form & ~forms)) {
+                        Case this = {m, n, depths[d], form & 1, form & 2, form & 4, form & 8};
+                        check(&this, form & 1 ? 1 : 0.37f);
+                    }
+}
+
+START_TEST(products_equal_a_plain_loop)
+{
+    each_case(check_multiply, 15);
+}
+END_TEST
+
+START_TEST(inner_products_equal_a_plain_loop)
+{
+    each_case(check_dots, 12);
+}
+END_TEST
+
+/* Few rows read a panel of B in place. */
+START_TEST(an_unpacked_panel_gives_the_same_product)
+{
+    enum { DEPTH = 5, STRIDE = KERNEL_COLUMNS + GAP };
+    Fenced a = fence(numbers_of(KERNEL_ROWS, DEPTH), true);
+    Fenced b = fence(numbers_of(DEPTH, KERNEL_COLUMNS), true);
+    Fenced packed = fence(KERNEL_COLUMNS * DEPTH, false);
+    float from_packed[KERNEL_ROWS * KERNEL_COLUMNS], in_place[KERNEL_ROWS * KERNEL_COLUMNS];
+    kernel_pack(packed.at, b.at, STRIDE, 1, DEPTH, KERNEL_COLUMNS);
+    kernel_multiply(KERNEL_ROWS, KERNEL_COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, packed.at,
+                    KERNEL_COLUMNS, false, from_packed, KERNEL_COLUMNS);
+    kernel_multiply(KERNEL_ROWS, KERNEL_COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, b.at, STRIDE,
+                    false, in_place, KERNEL_COLUMNS);
+    ck_assert_mem_eq(in_place, from_packed, sizeof in_place);
+    unfence(&a);
+    unfence(&b);
+    unfence(&packed);
+}
+END_TEST
+
+START_TEST(the_peak_counts_its_operations)
+{
+    ck_assert_double_eq(kernel_spin(3), 3 * kernel_spin(1));
+    ck_assert_double_ge(kernel_spin(1), 2.0 * KERNEL_ROWS * KERNEL_COLUMNS);
+}
+END_TEST
+
+Suite *kernel_suite(void)
+{
+    Suite *suite = suite_create("kernel");
+    TCase *tests = tcase_create("kernel");
+    tcase_add_test(tests, products_equal_a_plain_loop);
+    tcase_add_test(tests, inner_products_equal_a_plain_loop);
+    tcase_add_test(tests, an_unpacked_panel_gives_the_same_product);
+    tcase_add_test(tests, the_peak_counts_its_operations);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
