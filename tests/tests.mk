@@ -52,14 +52,12 @@ $(BUILD)/faults: $(FAULTS:%.c=$(BUILD)/float/%.o) $(BUILD)/float/liblinnet.a
 CHECKS = includes documents double float replay get-ptb programs manual report experiment faults
 check: $(CHECKS:%=check-%)
 
-check-includes check-documents: check-%:
+check-includes check-documents check-get-ptb: check-%:
 	sh tests/$*.sh
 check-double check-float: check-%: $(BUILD)/tests-%
 	$<
 check-replay: $(BUILD)/fuzz-replay
 	$< tests/fuzz/seeds tests/fuzz/regressions
-check-get-ptb:
-	sh tests/get-ptb.sh
 check-programs check-report check-experiment: check-%: all
 	sh tests/$*.sh $(BIN)
 check-manual: all

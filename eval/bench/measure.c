@@ -3,6 +3,7 @@
 #include "src/containers.h"
 #include "src/gemm.h"
 #include "src/phase.h"
+#include "src/team.h"
 #include "src/text.h"
 
 #include <stdlib.h>

@@ -76,8 +76,11 @@ void chunkwise_step(const AttentionData *data, const AttentionHead *head);
     .recurrence = &(its_recurrence), .finite_state = true, .memory = chunkwise_memory, \
     .forward = chunkwise_forward, .backward = chunkwise_backward, .step = chunkwise_step
 
-/* Prefetches row i of the next chunk, where x is the first row of this one. */
-static inline void chunk_fetch_next(const Chunk *c, const real *x, size_t stride, size_t i)
+/* Prefetches row i of the next chunk, where x is the first row of this one. Without the
+ * attribute gcc takes the function for one without effect and drops the calls. */
+__attribute__((always_inline)) static inline void chunk_fetch_next(const Chunk *c,
+                                                                   const real *x, size_t stride,
+                                                                   size_t i)
 {
     if (i < c->next_rows)
         vector_fetch(x + (c->ahead + (ptrdiff_t)i) * (ptrdiff_t)stride, c->width);
