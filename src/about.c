@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-const AboutItem about_kernels = {
-    "OPENBLAS_CORETYPE",
-    "the processor type whose OpenBLAS kernels are used for matrix products. Unless it is set, "
-    "linnet uses its own kernels on processors with AVX-512"};
+const AboutItem about_kernels = {"OPENBLAS_CORETYPE",
+                                 "the processor type whose OpenBLAS kernels compute matrix "
+                                 "products. Unless it is set, linnet "
+                                 "uses its own kernels"};
 
 const AboutItem about_colour = {
     "NO_COLOR", "if not empty, output has no colours; the same if TERM is dumb"};

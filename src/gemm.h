@@ -1,9 +1,9 @@
-/* Matrix products (GEMM): linnet's own kernels (kernel.h, bfloat.h). In double, or
- * where the user sets OPENBLAS_CORETYPE, OpenBLAS computes them; all calls of it are in gemm.c.
+/* Matrix products (GEMM) by linnet's own kernels (kernel.h, bfloat.h). OpenBLAS computes them
+ * in double, and where the user sets OPENBLAS_CORETYPE; all calls of it are in gemm.c.
  *
  *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
- * Matrices are row-major with a row stride (leading dimension). BLAS runs single-threaded;
+ * Matrices are row-major with a row stride (leading dimension). A product runs on one thread;
  * gemm_team cuts C into tiles by its shape alone and distributes them over the thread team, so
  * the bits do not depend on the number of threads. */
 #ifndef LINNET_GEMM_H
