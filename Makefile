@@ -12,6 +12,7 @@
 #
 #   DEPS=no           install no packages           ARCH=          for any processor of the family
 #   MPI=1             for several machines, with mpicc (train/README.md)
+#   PORTABLE=1        for any x86-64: takes the fastest instructions of the machine it runs on
 #   BUILD=, BIN=      folders for objects and programs: build, bin
 #   CC=clang          another compiler              WERROR=1       warnings are errors
 #   V=1               print the commands            CFLAGS=, CPPFLAGS=, LDFLAGS=, LDLIBS=
@@ -27,6 +28,7 @@
 #   make fuzz         fuzzing of everything parsed  (SECONDS=20 for each of TARGETS="corpus detok")
 #   make soak         kill and resume a run for hours (MINUTES=120)
 #   make determinism  runs stay bit-identical       make building  builds in unusual places
+#   make portable     one build, many x86-64        make arm       64-bit ARM, emulated (arm-deps)
 #   make ranks        training with MPI             make scale     speed of MPI on slow networks
 #   make interop      exports read by other programs (make interop-light: those without torch)
 #   make peers        training speed beside PyTorch
@@ -81,5 +83,6 @@ format:
 clean:
 	rm -rf $(BUILD)
 	rm -f $(PROGRAMS:%=$(BIN)/%)
+	rm -rf $(BIN)/lib
 
 .PHONY: all demo experiment test help format clean

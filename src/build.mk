@@ -3,8 +3,14 @@
 CC         ?= cc
 PKG_CONFIG ?= pkg-config
 
-# Build for this processor; "make ARCH=" builds for any processor of its family.
+# Build for this processor. "make ARCH=" builds for any processor of its family, without the faster
+# instructions of newer ones; "make PORTABLE=1" for any x86-64, with them.
+ifdef PORTABLE
+LEVELS    = x86-64 x86-64-v3 x86-64-v4
+ARCH      = -march=x86-64
+else
 ARCH     ?= -march=native
+endif
 # Flags that not every compiler has. With jump threading, vectorised code also evaluates the
 # clamped branch of GELU, whose result is denormal: ten times slower. And compilers prefer
 # 256-bit vectors by default where 512 bits are faster.
@@ -32,7 +38,8 @@ WARNINGS += -Werror
 endif
 CPPFLAGS_ = -I. -D_GNU_SOURCE -DLINNET_VERSION='"$(VERSION)"' \
             $(CPPFLAGS_MPI) $$($(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS)
-CFLAGS_   = -std=c11 -pthread -fPIE -fopenmp-simd -ffp-contract=fast $(WARNINGS) \
+POSITION  = -fPIE
+CFLAGS_   = -std=c11 -pthread $(POSITION) -fopenmp-simd -ffp-contract=fast $(WARNINGS) \
             $(OPTIMISE) $(PROTECT) $(CFLAGS)
 LDFLAGS_  = $(HARDEN) $(LDFLAGS)
 LIBS      = $$($(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
@@ -86,11 +93,37 @@ $(BUILD)/flags: always
 	@echo '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS))' > $@
 always:
 
+# PORTABLE=1: all but the main files is a shared library, built for several levels of x86-64. The
+# dynamic loader takes the best one that processor and system support: those for newer processors
+# lie in glibc-hwcaps/. For tests, LD_LIBRARY_PATH may name the folder of another.
+ifdef PORTABLE
+folder_of = $(BIN)/lib$(if $(filter x86-64,$(1)),,/glibc-hwcaps/$(1))
+CODE      = $(BIN)/lib/liblinnet.so
+FOUND_AT  = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/lib:$$ORIGIN/../lib/linnet'
+
+define level_rule
+$(call folder_of,$(1))/liblinnet.so: always
+	@mkdir -p $$(@D)
+	+@$$(MAKE) --no-print-directory $(BUILD)/$(1)/liblinnet.so PORTABLE= POSITION=-fPIC \
+	  ARCH=-march=$(1) BUILD=$(BUILD)/$(1)
+	$$(Q)cmp -s $(BUILD)/$(1)/liblinnet.so $$@ || cp $(BUILD)/$(1)/liblinnet.so $$@
+all: $(call folder_of,$(1))/liblinnet.so
+endef
+$(foreach level,$(LEVELS),$(eval $(call level_rule,$(level))))
+else
+CODE = $(BUILD)/float/liblinnet.a
+endif
+
+$(BUILD)/liblinnet.so: $(SOURCES:%.c=$(BUILD)/float/%.o) $(BUILD)/page.o
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_) $(filter-out -pie,$(LDFLAGS_)) -shared -Wl,-soname,liblinnet.so,-Bsymbolic \
+	  $^ -o $@ $(LIBS)
+
 define program_rule
-$(BIN)/$(1): $(BUILD)/float/$(main_of_$(1)).o $(BUILD)/float/liblinnet.a
+$(BIN)/$(1): $(BUILD)/float/$(main_of_$(1)).o $(CODE)
 	@mkdir -p $$(@D)
 	$$(call say,LD)
-	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS_) $$^ -o $$@ $$(LIBS)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS_) $$(FOUND_AT) $$^ -o $$@ $$(LIBS)
 endef
 $(foreach program,$(PROGRAMS),$(eval $(call program_rule,$(program))))
 

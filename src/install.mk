@@ -21,6 +21,7 @@ $(ZSHES): $(BUILD)/completion/zsh/_linnet-%: $(BIN)/% src/completion.zsh
 	$(call printed,$< --help=zsh && cat src/completion.zsh)
 
 SHARE            = $(DESTDIR)$(PREFIX)/share/linnet
+LIBRARIES        = $(DESTDIR)$(PREFIX)/lib/linnet
 MANDIR           ?= $(PREFIX)/share/man
 BASH_COMPLETIONS ?= $(PREFIX)/share/bash-completion/completions
 ZSH_COMPLETIONS  ?= $(PREFIX)/share/zsh/site-functions
@@ -34,6 +35,8 @@ install: all
 	for program in $(PROGRAMS); do \
 	  install -m 755 $(BIN)/$$program $(DESTDIR)$(PREFIX)/bin/linnet-$$program || exit 1; \
 	done
+	$(if $(PORTABLE),$(foreach level,$(LEVELS),install -D -m 644 $(call folder_of,$(level))/liblinnet.so \
+	  $(subst $(BIN)/lib,$(LIBRARIES),$(call folder_of,$(level)))/liblinnet.so;))
 	install -m 644 models/*.conf $(SHARE)/models
 	install -m 755 data/get-ptb $(SHARE)/data
 	install -m 644 $(MANUALS) $(DESTDIR)$(MANDIR)/man1
@@ -43,6 +46,6 @@ install: all
 uninstall:
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/linnet-%) $(call installed,$(MANDIR)/man1,$(MANUALS)) \
 	  $(call installed,$(BASH_COMPLETIONS),$(BASHES)) $(call installed,$(ZSH_COMPLETIONS),$(ZSHES))
-	rm -rf $(SHARE)
+	rm -rf $(SHARE) $(LIBRARIES)
 
 .PHONY: manual install uninstall

@@ -48,8 +48,8 @@ __attribute__((constructor(101))) void processor_check(void)
         return;
     int length = snprintf(line, sizeof line,
                           "%s: built for a processor with %s, which this one lacks; build "
-                          "linnet on this machine ('make clean', 'make'), or for every "
-                          "processor of its family with 'make ARCH='\n",
+                          "linnet on this machine ('make clean', 'make'), or for every x86-64 "
+                          "with 'make PORTABLE=1'\n",
                           program_invocation_short_name, names);
     ssize_t written = write(STDERR_FILENO, line, (size_t)length);
     _exit(written < 0 ? 2 : 1);

@@ -11,7 +11,7 @@ trap 'rm -rf -- "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 cd -- "$work"
 
-"$bin/toy" --length 3000 >text.txt
+"$@" "$bin/toy" --length 3000 >text.txt
 for kind in softmax linear gated-delta; do
     "$@" "$bin/train" --attn "$kind" --layers 2 --dim 24 --heads 2 --context 20 --batch 3 \
         --dropout 0.1 --steps 12 --eval-every 6 --sample-every 1 --log-every 2 --threads 3 \

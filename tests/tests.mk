@@ -170,12 +170,35 @@ covered: $(patsubst %,check-%,float programs manual report)
 determinism: all
 	sh tests/determinism.sh $(BIN)
 
+# One build for every x86-64 processor.
+portable: deps
+	$(call variant,portable,all,PORTABLE=1)
+	sh tests/portable.sh $(BUILD)/portable/bin
+
+# 64-bit ARM: a cross-compiled build, emulated.
+ARM_PACKAGES = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libopenblas-dev:arm64 \
+               zlib1g-dev:arm64 libjansson-dev:arm64 libedit-dev:arm64 check:arm64
+ARM_LIBRARIES = PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig
+arm-deps:
+	$(SUDO) dpkg --add-architecture arm64
+	$(SUDO) apt-get update -q
+	DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -q --no-install-recommends $(ARM_PACKAGES)
+arm:
+	$(call variant,arm,emulated,ARCH= CC=aarch64-linux-gnu-gcc \
+	  PKG_CONFIG="env $(ARM_LIBRARIES) pkg-config")
+
+emulated: $(BUILD)/tests-float $(PROGRAMS:%=$(BIN)/%)
+	for suite in kernel team core attention decay carry golden; do \
+	  CK_RUN_SUITE="$$suite" qemu-aarch64 $(BUILD)/tests-float || exit 1; \
+	done
+	sh tests/smoke.sh $(BIN) qemu-aarch64
+
 # Builds in unusual places.
 building:
 	MAKE='$(MAKE)' sh tests/building.sh
 
 # Nearly everything; half an hour.
-test-long: test determinism building ranks asan tsan valgrind faults fuzz analyze cppcheck lint
+test-long: test determinism building portable ranks asan tsan valgrind faults fuzz analyze cppcheck lint
 
 # linnet's files, read by the Python programs they are made for, in a virtual environment. The
 # light part does without torch.
@@ -199,4 +222,4 @@ lint:
 
 .PHONY: check $(CHECKS:%=check-%) asan sanitized soak ranks scale faults faulted tsan threads \
         valgrind observed fuzzer fuzz fuzzed analyze cppcheck coverage covered determinism \
-        building test-long interop interop-light peers lint
+        building portable arm-deps arm emulated test-long interop interop-light peers lint

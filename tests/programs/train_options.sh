@@ -11,7 +11,7 @@ if command -v qemu-x86_64 >/dev/null && grep -q '^flags.* avx' /proc/cpuinfo 2>/
     qemu-x86_64 -cpu qemu64 "$bin/train" --version >out 2>err </dev/null
     status=$?
     check 'a program built for another processor says so' \
-        eval 'exits 1 && says "train: built for a processor with .*AVX2.*make ARCH="'
+        eval 'exits 1 && says "train: built for a processor with .*AVX2.*make PORTABLE=1"'
 fi
 # What people who come from other programs look for first.
 for term in 'gradient clipping' 'early stopping' RoPE 'gradient checkpointing' 'batch size' \

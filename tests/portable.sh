@@ -1,0 +1,47 @@
+#!/bin/sh
+# Tests a build with PORTABLE=1: portable.sh BIN. The loader takes the library for the processor;
+# a library for another processor is refused; every library trains. Processors that the machine
+# does not have are emulated, if there is qemu-x86_64.
+set -u
+
+bin=$(CDPATH='' cd -- "$1" && pwd) || exit 1
+. "$(dirname -- "$0")/cases.sh"
+cd -- "$work" || exit 1
+evidence() { messages; }
+
+# trains NAME KERNELS COMMAND...: COMMAND runs train, with these kernels, and its model learns.
+trains() {
+    kernels=$1
+    shift
+    rm -rf run
+    "$@" "$bin/train" --layers 1 --dim 16 --heads 2 --context 16 --batch 2 --steps 3 --run run \
+        toy >out 2>err && grep -q "linnet-$kernels kernels" out && [ -s run/best.safetensors ]
+}
+# refuses EXTENSION COMMAND...: COMMAND runs train, which says in a line what the processor lacks.
+refuses() {
+    extension=$1
+    shift
+    ! "$@" "$bin/train" --version >out 2>messages && grep -v '^qemu' messages >err &&
+        [ "$(grep -c '' err)" -eq 1 ] && grep -q "built for a processor with .*$extension" err
+}
+library() { echo "LD_LIBRARY_PATH=$bin/lib/glibc-hwcaps/x86-64-$1"; }
+has() { grep -qw "$1" /proc/cpuinfo; }
+
+if has avx512vl; then
+    check 'the loader takes the library for AVX-512' trains avx512 env
+    check 'LD_LIBRARY_PATH chooses the library for AVX2' trains avx2 env "$(library v3)"
+elif has avx2; then
+    check 'the loader takes the library for AVX2' trains avx2 env
+    check 'a library for AVX-512 is refused' refuses AVX-512F env "$(library v4)"
+fi
+if command -v qemu-x86_64 >/dev/null; then
+    check 'an old processor trains' trains portable qemu-x86_64 -cpu Nehalem
+    check 'a processor with AVX2 takes the library for it' trains avx2 qemu-x86_64 -cpu Haswell
+    check 'an old processor refuses the library for AVX2' \
+        refuses AVX2 env "$(library v3)" qemu-x86_64 -cpu Nehalem
+    check 'a processor with AVX2 refuses the library for AVX-512' \
+        refuses AVX-512F env "$(library v4)" qemu-x86_64 -cpu Haswell
+else
+    skip 'other processors, for want of qemu-x86_64 (Debian: qemu-user)'
+fi
+count_cases
