@@ -3,6 +3,7 @@
 #include "src/containers.h"
 #include "src/text.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -51,7 +52,9 @@ static void note_steps(const RunGroup *group)
     size_t least = SIZE_MAX, most = 0;
     for (size_t r = 0; r < arrlenu(group->runs); r++) {
         const RunLogRow *rows = group->runs[r]->rows;
-        size_t step = rows ? arrlast(rows).step : 0;
+        if (isnan(group->runs[r]->best_val_loss))
+            continue; /* it is not in the mean */
+        size_t step = arrlast(rows).step;
         least = step < least ? step : least;
         most = step > most ? step : most;
     }

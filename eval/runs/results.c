@@ -92,11 +92,11 @@ static double mean_of(const RunGroup *group, size_t field)
     return sum / (double)count; /* NaN without runs */
 }
 
-/* Unknown for one seed, so that only groups of several show the column. */
+/* The seeds whose losses the mean is of. Unknown for one, so that only groups of several show
+ * the column. */
 static double seeds(const RunGroup *group)
 {
-    size_t count = arrlenu(group->runs);
-    return count > 1 ? (double)count : NAN;
+    return group->best.count > 1 ? group->best.count : NAN;
 }
 
 static double parameters(const RunGroup *group)

@@ -36,6 +36,9 @@ cksum softmax/* >sums.before
 refused 'train refuses to overwrite a run directory' 1 'this directory exists' \
     "$bin/train" --run softmax text.txt
 cksum softmax/* >sums.after
+mkdir empty
+refused 'train refuses to make a run of another directory' 1 'not a run to continue' \
+    "$bin/train" --run empty text.txt
 check 'a refused run changes nothing in that directory' same sums.before sums.after
 
 train seed --seed 2 text.txt

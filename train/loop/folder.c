@@ -101,7 +101,10 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
     if (newest)
         *error = first; /* the newest checkpoint's */
     else if (!good)
-        error_set(error, "--resume %s: there is no checkpoint in this directory yet", folder);
+        error_set(error,
+                  "--resume %s: there is no checkpoint in this directory; if it is a run that "
+                  "ended before its first one, delete the directory and start again",
+                  folder);
     free(newest);
     return good;
 }
@@ -143,11 +146,17 @@ static bool make(const char *path, Error *error)
         return false;
     if (mkdir(path, 0777) == 0)
         return true;
-    if (errno == EEXIST)
-        return error_set(error,
-                         "--run %s: this directory exists; choose another name, or continue "
-                         "the run in it with --resume %s",
-                         path, path);
+    if (errno == EEXIST) {
+        char *newest = folder_newest_checkpoint(path);
+        error_set(error,
+                  newest ? "--run %s: this directory exists; choose another name, or continue "
+                           "the run in it with --resume %s"
+                         : "--run %s exists and is not a run to continue; choose another name, "
+                           "or delete it",
+                  path, path);
+        free(newest);
+        return false;
+    }
     return error_set(error, "--run %s: cannot make this directory: %s", path, strerror(errno));
 }
 
