@@ -16,56 +16,45 @@
 #define FIELD(name) offsetof(TextOptions, name)
 /* clang-format off */
 static const Option rows[] = {
-    {.name = "length", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(length), .low = 0, .high = 1e12, .fallback = "100",
+    {.name = "length", OPTION_WHOLE(FIELD(length), 0, 1e12, "100"),
      .help = "tokens to generate",
      .also = "max-new-tokens max-tokens num-tokens n-predict tokens steps",
      .common = true},
-    {.name = "count", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(count), .low = 1, .high = 1e6, .fallback = "1",
+    {.name = "count", OPTION_WHOLE(FIELD(count), 1, 1e6, "1"),
      .help = "number of texts, separated by lines ---",
      .also = "num-samples num-return-sequences n-samples samples batch-size",
      .common = true},
-    {.name = "temperature", .argument = "X", .type = OPTION_REAL,
-     .offset = FIELD(sampler.temperature), .low = 0, .high = 100, .fallback = "0.8",
+    {.name = "temperature", OPTION_NUMBER(FIELD(sampler.temperature), 0, 100, "0.8"),
      .help = "sampling temperature; below 1 favours likely tokens, above 1 unlikely ones",
      .also = "temp",
      .common = true},
-    {.name = "top-k", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(sampler.top_k), .low = 0, .high = 1e9, .fallback = "0",
+    {.name = "top-k", OPTION_WHOLE(FIELD(sampler.top_k), 0, 1e9, "0"),
      .help = "top-k sampling: choose among the N likeliest tokens; 0: all",
      .also = "topk",
      .common = true},
-    {.name = "top-p", .argument = "P", .type = OPTION_REAL,
-     .offset = FIELD(sampler.top_p), .low = 0, .high = 1, .fallback = "1",
+    {.name = "top-p", OPTION_PROBABILITY(FIELD(sampler.top_p), 1, "1"),
      .help = "nucleus (top-p) sampling: choose among the likeliest tokens of this total "
              "probability",
      .also = "nucleus topp",
      .common = true},
-    {.name = "greedy", .type = OPTION_FLAG,
-     .offset = FIELD(greedy), .fallback = "no",
+    {.name = "greedy", OPTION_SWITCH(FIELD(greedy), "no"),
      .help = "always choose the likeliest token",
      .also = "no-sample argmax",
      .common = true},
-    {.name = "unk", .type = OPTION_FLAG,
-     .offset = FIELD(unk), .fallback = "yes",
+    {.name = "unk", OPTION_SWITCH(FIELD(unk), "yes"),
      .help = "allow <unk> in the output",
      .common = true},
-    {.name = "seed", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(seed), .low = 0, .high = OPTION_MOST, .fallback = "1",
+    {.name = "seed", OPTION_WHOLE(FIELD(seed), 0, OPTION_MOST, "1"),
      .help = "random seed",
      .also = "random-seed",
      .common = true},
-    {.name = "detok", .type = OPTION_FLAG,
-     .offset = FIELD(detok), .fallback = "no",
+    {.name = "detok", OPTION_SWITCH(FIELD(detok), "no"),
      .help = "detokenise: spacing and capitals as in print; for word models",
      .also = "detokenize detokenise",
      .common = true},
-    {.name = "columns", .type = OPTION_FLAG,
-     .offset = FIELD(columns), .fallback = "no",
+    {.name = "columns", OPTION_SWITCH(FIELD(columns), "no"),
      .help = "show several texts side by side"},
-    {.name = "show-probs", .type = OPTION_FLAG,
-     .offset = FIELD(show_probs), .fallback = "no",
+    {.name = "show-probs", OPTION_SWITCH(FIELD(show_probs), "no"),
      .help = "show the probability of each token, by colour or number",
      .also = "logprobs probs"},
 };
@@ -80,7 +69,7 @@ static const Option rows[] = {
 
 OptionGroup text_option_group(TextOptions *options)
 {
-    return (OptionGroup){"Text", rows, sizeof rows / sizeof *rows, options};
+    return OPTION_GROUP("Text", rows, options);
 }
 
 bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary, Error *error)
