@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-OPTION_NAMES(split_name, "valid", "test", "train");
+static OPTION_NAMES(split_name, "valid", "test", "train");
 
 #define FIELD(name) offsetof(EvalOptions, name)
 /* clang-format off */

@@ -1,5 +1,4 @@
 #include "train/observers/observers.h"
-#include "eval/show/columns.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/gemm.h"
