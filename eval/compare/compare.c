@@ -5,7 +5,6 @@
 #include "eval/runs/groups.h"
 #include "eval/compare/show.h"
 #include "src/containers.h"
-#include "src/gemm.h"
 #include "src/program.h"
 
 #include <stddef.h>

@@ -5,7 +5,6 @@
 #include "models/checkpoint.h"
 #include "src/containers.h"
 #include "src/file.h"
-#include "src/gemm.h"
 #include "src/program.h"
 #include "src/team.h"
 #include "src/text.h"

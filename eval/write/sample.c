@@ -7,7 +7,6 @@
 #include "eval/show/terminal.h"
 #include "eval/write/token_score.h"
 #include "src/containers.h"
-#include "src/gemm.h"
 #include "src/program.h"
 #include "src/text.h"
 #include "src/team.h"

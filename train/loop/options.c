@@ -1,5 +1,4 @@
 #include "train/loop/options.h"
-#include "data/vocabulary.h"
 #include "models/update.h"
 #include "src/gemm.h"
 #include "src/optim/schedule.h"
