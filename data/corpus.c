@@ -19,44 +19,39 @@
 #define FIELD(name) offsetof(CorpusOptions, name)
 
 /* clang-format off */
-const Option corpus_option_rows[] = {
-    {.name = "valid", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = FIELD(valid), .fallback = "", .stored = true,
+static const Option rows[] = {
+    {.name = "valid", OPTION_STRING("FILE", FIELD(valid), ""), OPTION_STORED,
      .help = "validation text; otherwise found beside the corpus or split off it",
      .also = "val validation val-data valid-data validation-file val-file valid-file",
      .common = true},
-    {.name = "test", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = FIELD(test), .fallback = "", .stored = true,
+    {.name = "test", OPTION_STRING("FILE", FIELD(test), ""), OPTION_STORED,
      .help = "test text, found likewise",
      .also = "test-data test-file"},
-    {.name = "tokens", .argument = "KIND", .type = OPTION_CHOICE,
-     .offset = FIELD(tokenizer), .fallback = "word", .choice = tokenizer_name,
-     .stored = true, .fixed = true,
+    {.name = "tokens", OPTION_ONE_OF("KIND", FIELD(tokenizer), tokenizer_name, "word"),
+     OPTION_FIXED,
      .help = "tokenizer; word splits at white space",
      .also = "tokenizer tokenizer-type token-type tokenization",
      .common = true},
-    {.name = "trim", .type = OPTION_FLAG,
-     .offset = FIELD(trim), .fallback = "no", .stored = true, .fixed = true,
+    {.name = "trim", OPTION_SWITCH(FIELD(trim), "no"), OPTION_FIXED,
      .help = "strip white space from both ends of lines; matters for char and byte",
      .also = "strip"},
-    {.name = "vocab-size", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(vocab_size), .low = 0, .high = OPTION_MOST, .fallback = "0",
-     .stored = true, .fixed = true,
+    {.name = "vocab-size", OPTION_WHOLE(FIELD(vocab_size), 0, OPTION_MOST, "0"), OPTION_FIXED,
      .help = "keep the N most frequent tokens, including <eos> and <unk>; 0: all",
      .also = "vocabulary-size n-vocab max-vocab vocab",
      .common = true},
-    {.name = "min-count", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(min_count), .low = 1, .high = OPTION_MOST, .fallback = "1",
-     .stored = true, .fixed = true,
+    {.name = "min-count", OPTION_WHOLE(FIELD(min_count), 1, OPTION_MOST, "1"), OPTION_FIXED,
      .help = "replace tokens that occur fewer than N times with <unk>",
      .also = "min-frequency min-freq"},
     /* Below 2^32 bytes, tokens and windows can be counted in 32 bits. */
-    {.name = "max-input-mb", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(max_input_mb), .low = 1, .high = 4000, .fallback = "1000",
+    {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 4000, "1000"),
      .help = "refuse a text larger than N megabytes after unpacking"},
 };
 /* clang-format on */
-const size_t corpus_option_count = sizeof corpus_option_rows / sizeof *corpus_option_rows;
+
+OptionGroup corpus_group(const CorpusOptions *options)
+{
+    return OPTION_GROUP("Text", rows, options);
+}
 
 /* One split's text; owned is NULL if it lies in the training text's memory. */
 typedef struct Text {

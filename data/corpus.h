@@ -15,8 +15,7 @@ typedef struct CorpusOptions {
 
 /* The rows --valid --test --tokens --trim --vocab-size --min-count --max-input-mb; the last is
  * not stored. */
-extern const Option corpus_option_rows[];
-extern const size_t corpus_option_count;
+OptionGroup corpus_group(const CorpusOptions *options);
 
 typedef struct CorpusSplit {
     const char *name;  /* "train", "valid", "test" */

@@ -10,14 +10,12 @@ typedef struct ToyOptions {
     size_t seed, tokens;
 } ToyOptions;
 
+#define FIELD(name) offsetof(ToyOptions, name)
 /* clang-format off */
 static const Option rows[] = {
-    {.name = "seed", .argument = "N", .type = OPTION_SIZE,
-     .offset = offsetof(ToyOptions, seed), .low = 0, .high = OPTION_MOST, .fallback = "1",
+    {.name = "seed", OPTION_WHOLE(FIELD(seed), 0, OPTION_MOST, "1"),
      .help = "random seed: another text of the same language"},
-    {.name = "length", .argument = "N", .type = OPTION_SIZE,
-     .offset = offsetof(ToyOptions, tokens), .low = 1, .high = OPTION_MOST,
-     .fallback = "100000",
+    {.name = "length", OPTION_WHOLE(FIELD(tokens), 1, OPTION_MOST, "100000"),
      .help = "end with the sentence that reaches N tokens, <eos> included",
      .also = "tokens"},
     {.name = "entropy", .type = OPTION_ACTION,
@@ -47,7 +45,7 @@ static void print_text(const ToyOptions *options)
 int main(int argc, char **argv)
 {
     ToyOptions options = {0};
-    const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &options};
+    const OptionGroup group = OPTION_GROUP("Options", rows, &options);
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count > 0)

@@ -12,18 +12,11 @@
 #define CARRIED  "carried"
 #define WORDS    "vocab"
 
-/* The settings that define a model: its options and its tokenizer options. */
+/* The settings that define a model: its options and those of its text. */
 enum { GROUPS = 2 };
-static void groups_of(ModelConfig *config, CorpusOptions *corpus, OptionGroup groups[GROUPS])
+static char *settings_text(const ModelConfig *config, const CorpusOptions *corpus)
 {
-    groups[0] = config_group(config);
-    groups[1] = (OptionGroup){"Text", corpus_option_rows, corpus_option_count, corpus};
-}
-
-static char *settings_text(ModelConfig config, CorpusOptions corpus)
-{
-    OptionGroup groups[GROUPS];
-    groups_of(&config, &corpus, groups);
+    const OptionGroup groups[GROUPS] = {config_group(config), corpus_group(corpus)};
     return options_write_text(groups, GROUPS);
 }
 
@@ -68,7 +61,7 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
         arrput(records, carried);
     }
 
-    char *settings = settings_text(model->config, *content->corpus);
+    char *settings = settings_text(&model->config, content->corpus);
     MetadataPair *metadata = NULL;
     MetadataPair version = {"linnet", LINNET_VERSION}, model_settings = {"settings", settings};
     arrput(metadata, version);
@@ -92,13 +85,12 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
 
 static bool read_settings(Checkpoint *c, Error *error)
 {
-    OptionGroup groups[GROUPS];
+    const OptionGroup groups[GROUPS] = {config_group(&c->config), corpus_group(&c->corpus)};
     const char *settings = safetensors_metadata(&c->file, "settings");
     if (!settings)
         return error_set(error, "%s: a safetensors file, but not a linnet checkpoint",
                          c->file.path);
     char *where = text_format("%s: settings", c->file.path);
-    groups_of(&c->config, &c->corpus, groups);
     options_set_defaults(groups, GROUPS);
     Error why;
     bool good = options_read_text(groups, GROUPS, settings, where, error);
@@ -208,8 +200,8 @@ bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error)
 
 void checkpoint_close(Checkpoint *checkpoint)
 {
-    OptionGroup groups[GROUPS];
-    groups_of(&checkpoint->config, &checkpoint->corpus, groups);
+    const OptionGroup groups[GROUPS] = {config_group(&checkpoint->config),
+                                        corpus_group(&checkpoint->corpus)};
     options_free_texts(groups, GROUPS);
     vocabulary_free(&checkpoint->vocabulary);
     param_table_free(&checkpoint->table);

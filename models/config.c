@@ -41,8 +41,7 @@ bool config_has_option(const ModelConfig *config, const Option *option)
 /* Refuses options of attention kinds that the model does not have. */
 bool config_check_own(const ModelConfig *config, Error *error)
 {
-    ModelConfig copy = *config;
-    const OptionGroup group = config_group(&copy);
+    const OptionGroup group = config_group(config);
     for (size_t i = 0; i < model_option_count; i++) {
         const Option *option = &model_option_rows[i];
         char *value = option_value(&group, option);

@@ -50,7 +50,7 @@ typedef struct ModelConfig {
 extern const Option model_option_rows[];
 extern const size_t model_option_count;
 /* The rows and the config that they describe. */
-OptionGroup config_group(ModelConfig *config);
+OptionGroup config_group(const ModelConfig *config);
 
 /* Checks that the settings fit together, e.g. that heads divides dim, and resolves defaults:
  * ffn 0 becomes 4 dim, and positions auto becomes the encoding that suits the kinds. */

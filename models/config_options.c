@@ -20,10 +20,8 @@ static const char *owner_name(const Option *option, size_t index)
 
 static const OptionOwners owners = {owner_name};
 
-#define FIELD(name) offsetof(ModelConfig, name)
-#define DROPOUT(at, standard)                                                   \
-    .argument = "P", .type = OPTION_REAL, .offset = at, .low = 0, .high = 0.95, \
-    .fallback = standard
+#define FIELD(name)           offsetof(ModelConfig, name)
+#define DROPOUT(at, standard) OPTION_PROBABILITY(at, 0.95, standard)
 /* An option of single attention kinds. */
 #define OF_KINDS OPTION_FIXED, .owners = &owners, .section = "Options of single attention kinds"
 
@@ -31,7 +29,7 @@ static const OptionOwners owners = {owner_name};
 const Option model_option_rows[] = {
     {.name = "attn", .argument = "KIND", .type = OPTION_CHOICES,
      .offset = FIELD(attention), .fallback = "softmax", .choice = attention_name,
-     .stored = true, .fixed = true,
+     OPTION_FIXED,
      .help = "attention kind; several joined by + take the layers in turn; --attn help "
              "lists them",
      .also = "attention attention-kind attn-type",
@@ -186,9 +184,9 @@ const Option model_option_rows[] = {
 /* clang-format on */
 const size_t model_option_count = sizeof model_option_rows / sizeof *model_option_rows;
 
-OptionGroup config_group(ModelConfig *config)
+OptionGroup config_group(const ModelConfig *config)
 {
-    return (OptionGroup){"Model", model_option_rows, model_option_count, config};
+    return OPTION_GROUP("Model", model_option_rows, config);
 }
 
 bool config_is_own(const Option *option)

@@ -252,8 +252,7 @@ void model_free(Model *model)
 
 char *model_attention(const Model *model)
 {
-    ModelConfig config = model->config;
-    const OptionGroup group = config_group(&config);
+    const OptionGroup group = config_group(&model->config);
     return option_value(&group, option_find(&group, 1, "attn", NULL));
 }
 

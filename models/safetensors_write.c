@@ -9,6 +9,7 @@
 #include "src/text.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -66,18 +67,39 @@ static bool plan_numbers(Plan *plan, Error *error)
     return true;
 }
 
+/* Appends a quoted string. */
+static void append_string(char **text, const char *value)
+{
+    /* The longest escape takes six bytes. */
+    char *quoted = memory_take(strlen(value) * 6 + 3, 1, "a text"), *out = quoted;
+    *out++ = '"';
+    for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
+        if (*c == '"' || *c == '\\') {
+            *out++ = '\\';
+            *out++ = (char)*c;
+        } else if (*c < 0x20 || *c == 0x7f) {
+            out += sprintf(out, "\\u%04x", *c);
+        } else {
+            *out++ = (char)*c;
+        }
+    }
+    *out = '"';
+    text_append(text, "%s", quoted);
+    free(quoted);
+}
+
 static void append_pair(char **text, const char *key, const char *value)
 {
     text_append(text, ",");
-    text_append_json_string(text, key);
+    append_string(text, key);
     text_append(text, ":");
-    text_append_json_string(text, value);
+    append_string(text, value);
 }
 
 static void append_tensor(char **text, const TensorRecord *record, size_t begin)
 {
     text_append(text, ",");
-    text_append_json_string(text, record->name);
+    append_string(text, record->name);
     text_append(text, ":{\"dtype\":\"%s\",\"shape\":[", tensor_type_name(record->type));
     for (size_t axis = 0; axis < record->rank; axis++)
         text_append(text, "%s%zu", axis ? "," : "", record->shape[axis]);

@@ -41,19 +41,6 @@ static Stretch stretch_of(const ParamRow *row, size_t optimizer, size_t index,
     return (Stretch){from, to < row->count ? to : row->count};
 }
 
-size_t update_pieces(const Model *model, size_t optimizer)
-{
-    size_t pieces = 0;
-    for (size_t i = 0; i < model->table.count; i++)
-        pieces += pieces_of(&model->table.rows[i], optimizer);
-    return pieces;
-}
-
-UpdateSlice update_whole(const Model *model, size_t optimizer)
-{
-    return (UpdateSlice){0, update_pieces(model, optimizer)};
-}
-
 void update_slices(const Model *model, size_t optimizer, size_t count, size_t *pieces,
                    size_t *reals)
 {

@@ -23,8 +23,6 @@ typedef struct UpdateSlice {
     size_t first, end;
 } UpdateSlice;
 
-size_t update_pieces(const Model *model, size_t optimizer);
-UpdateSlice update_whole(const Model *model, size_t optimizer);
 /* Cuts the pieces into `count` slices of about equal size. Slice i holds the pieces pieces[i]
  * to pieces[i + 1] and the numbers reals[i] to reals[i + 1]; both arrays need count + 1
  * places. */

@@ -58,13 +58,18 @@ struct Option {
 };
 
 /* The parts of a row that say what its value is: the place of the field, the range, the
- * default. OPTION_FIXED and OPTION_STORED say that the run keeps it. */
+ * default (NULL: none). OPTION_FIXED and OPTION_STORED say that the run keeps it. */
 #define OPTION_WHOLE(at, least, most, standard)                                     \
     .argument = "N", .type = OPTION_SIZE, .offset = at, .low = least, .high = most, \
     .fallback = standard
 #define OPTION_NUMBER(at, least, most, standard)                                    \
     .argument = "X", .type = OPTION_REAL, .offset = at, .low = least, .high = most, \
     .fallback = standard
+#define OPTION_PROBABILITY(at, most, standard)                                  \
+    .argument = "P", .type = OPTION_REAL, .offset = at, .low = 0, .high = most, \
+    .fallback = standard
+#define OPTION_STRING(what, at, standard) \
+    .argument = what, .type = OPTION_TEXT, .offset = at, .fallback = standard
 #define OPTION_SWITCH(at, standard) .type = OPTION_FLAG, .offset = at, .fallback = standard
 #define OPTION_ONE_OF(what, at, names, standard) \
     .argument = what, .type = OPTION_CHOICE, .offset = at, .choice = names, .fallback = standard
@@ -85,6 +90,10 @@ typedef struct OptionGroup {
     size_t count;
     void *target; /* the struct that the offsets point into */
 } OptionGroup;
+
+/* The group of a table of rows. Settings that are constant can be read through it, not set. */
+#define OPTION_GROUP(title, rows, settings) \
+    ((OptionGroup){title, rows, sizeof(rows) / sizeof *(rows), (void *)(settings)})
 
 #define OPTION_AUTO SIZE_MAX           /* the program chooses */
 #define OPTION_MOST 9007199254740992.0 /* 2^53: doubles hold all whole numbers up to it */

@@ -37,9 +37,7 @@ static OptionGroup *with_about(const OptionGroup *groups, size_t *count)
 {
     OptionGroup *all = memory_take(*count + 1, sizeof *all, "the options");
     memcpy(all, groups, *count * sizeof *all);
-    all[(*count)++] = (OptionGroup){.title = "About",
-                                    .options = about_rows,
-                                    .count = sizeof about_rows / sizeof *about_rows};
+    all[(*count)++] = OPTION_GROUP("About", about_rows, NULL);
     return all;
 }
 

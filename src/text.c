@@ -54,54 +54,6 @@ void text_append_shell_word(char **text, const char *word)
     text_append(text, "'");
 }
 
-void text_append_json_string(char **text, const char *value)
-{
-    /* The longest escape takes six bytes. */
-    char *quoted = memory_take(strlen(value) * 6 + 3, 1, "a text"), *out = quoted;
-    *out++ = '"';
-    for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
-        if (*c == '"' || *c == '\\') {
-            *out++ = '\\';
-            *out++ = (char)*c;
-        } else if (*c < 0x20 || *c == 0x7f) {
-            out += sprintf(out, "\\u%04x", *c);
-        } else {
-            *out++ = (char)*c;
-        }
-    }
-    *out = '"';
-    text_append(text, "%s", quoted);
-    free(quoted);
-}
-
-void text_append_json_number(char **text, double value)
-{
-    if (isfinite(value))
-        text_append(text, "%.9g", value);
-    else
-        text_append(text, "null");
-}
-
-void text_append_json_key(char **text, const char *key)
-{
-    bool first = (*text)[strlen(*text) - 1] == '{';
-    text_append(text, "%s", first ? "" : ", ");
-    text_append_json_string(text, key);
-    text_append(text, ": ");
-}
-
-void text_append_json_figure(char **text, const char *key, double value)
-{
-    text_append_json_key(text, key);
-    text_append_json_number(text, value);
-}
-
-void text_append_json_count(char **text, const char *key, size_t value)
-{
-    text_append_json_key(text, key);
-    text_append(text, "%zu", value);
-}
-
 bool text_to_size(const char *text, size_t *value)
 {
     if (text[0] < '0' || text[0] > '9')

@@ -13,16 +13,6 @@ void text_append(char **text, const char *format, ...) __attribute__((format(pri
 /* Appends a word, quoted for the shell if necessary. */
 void text_append_shell_word(char **text, const char *word);
 
-/* Append JSON values: a quoted string; a number (null if not finite). */
-void text_append_json_string(char **text, const char *value);
-void text_append_json_number(char **text, double value);
-/* Append a member of an object whose opening brace is already in the text: a comma unless it
- * is the first, the key, and in the last two functions the value. Counts are printed exactly,
- * other numbers with nine digits. */
-void text_append_json_key(char **text, const char *key);
-void text_append_json_figure(char **text, const char *key, double value);
-void text_append_json_count(char **text, const char *key, size_t value);
-
 /* Parse a whole string strictly: no white space, no trailing bytes, no overflow. */
 bool text_to_size(const char *text, size_t *value);
 bool text_to_double(const char *text, double *value); /* finite values only */

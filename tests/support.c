@@ -76,9 +76,16 @@ void small_model_free(SmallModel *small)
     arena_free(&small->arena);
 }
 
+UpdateSlice whole_update(const Model *model, size_t optimizer)
+{
+    size_t pieces[2], reals[2];
+    update_slices(model, optimizer, 1, pieces, reals);
+    return (UpdateSlice){pieces[0], pieces[1]};
+}
+
 double gradient_norm(const Model *model, const real *gradient, size_t tokens)
 {
-    UpdateSlice whole = update_whole(model, OPTIMIZER_ADAMW);
+    UpdateSlice whole = whole_update(model, OPTIMIZER_ADAMW);
     double *sums = memory_take(whole.end, sizeof *sums, "a test");
     update_square_sums(model, OPTIMIZER_ADAMW, gradient, whole, sums);
     double norm = update_gradient_norm(sums, whole.end, tokens);

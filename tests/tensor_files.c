@@ -69,7 +69,7 @@ const TensorRecord tensor_samples[TENSOR_SAMPLES] = {
     {"half \"\\/ \xc3\xa9", TENSOR_U16, 3, {1, 3, 1}, half},
 };
 const MetadataPair tensor_notes[TENSOR_NOTES] = {
-    {"config", "dim = 64\nname = \"a \\ b\"\t\x01"},
+    {"config", "dim = 64\nname = \"a \\ b\"\t\x01\x7f"},
     {"\xc3\xa9t\xc3\xa9", "\xe2\x82\xac \xf0\x9f\x90\xa6"},
     {"empty", ""},
 };

@@ -32,41 +32,6 @@ START_TEST(text_append_formats_like_printf)
 }
 END_TEST
 
-START_TEST(json_values_are_valid)
-{
-    char *text = NULL;
-    text_append_json_string(&text, "a\"b\\c\n\t\x01\x7f\xc3\xa9/");
-    ck_assert_str_eq(text, "\"a\\\"b\\\\c\\u000a\\u0009\\u0001\\u007f\xc3\xa9/\"");
-    free(text);
-    static const struct {
-        double value;
-        const char *text;
-    } numbers[] = {{0, "0"},        {-1.5, "-1.5"},          {1e300, "1e+300"},
-                   {NAN, "null"},   {INFINITY, "null"},      {-INFINITY, "null"},
-                   {1e-7, "1e-07"}, {123456789, "123456789"}};
-    for (size_t i = 0; i < COUNT(numbers); i++) {
-        text = NULL;
-        text_append_json_number(&text, numbers[i].value);
-        ck_assert_str_eq(text, numbers[i].text);
-        free(text);
-    }
-}
-END_TEST
-
-START_TEST(json_members_are_separated_by_commas)
-{
-    char *text = text_format("{");
-    text_append_json_count(&text, "a\"", 1234567891234);
-    text_append_json_key(&text, "b");
-    text_append(&text, "{");
-    text_append_json_figure(&text, "c", NAN);
-    text_append(&text, "}");
-    text_append_json_figure(&text, "d", 0.5);
-    ck_assert_str_eq(text, "{\"a\\\"\": 1234567891234, \"b\": {\"c\": null}, \"d\": 0.5");
-    free(text);
-}
-END_TEST
-
 START_TEST(integers_are_parsed_strictly)
 {
     size_t value = 0;
@@ -344,8 +309,6 @@ Suite *core_suite(void)
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
     tcase_add_test(tests, text_append_formats_like_printf);
-    tcase_add_test(tests, json_values_are_valid);
-    tcase_add_test(tests, json_members_are_separated_by_commas);
     tcase_add_test(tests, integers_are_parsed_strictly);
     tcase_add_test(tests, reals_are_parsed_strictly);
     tcase_add_test(tests, edit_distance_counts_changed_letters);

@@ -374,7 +374,7 @@ END_TEST
 START_TEST(the_option_rows_fit_the_struct)
 {
     CorpusOptions options = {0};
-    OptionGroup group = {"Corpus", corpus_option_rows, corpus_option_count, &options};
+    OptionGroup group = corpus_group(&options);
     Error error;
     options_set_defaults(&group, 1);
     ck_assert_uint_eq(options.min_count, 1);

@@ -136,7 +136,7 @@ START_TEST(features_that_gpt2_lacks_are_refused)
                     {"act", "swiglu", "swiglu"}};
     for (size_t i = 0; i < COUNT(features); i++) {
         ModelConfig config = gpt2();
-        const OptionGroup group = {"Model", model_option_rows, model_option_count, &config};
+        const OptionGroup group = config_group(&config);
         Error error;
         ck_assert_msg(options_set(&group, 1, features[i].option, features[i].value,
                                   features[i].option, &error),

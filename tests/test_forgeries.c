@@ -44,9 +44,7 @@ static void forge_tensor(TensorRecord **records, const Forgery *forgery, const c
 
 static char *forged_settings(const Forgery *forgery, const ModelConfig *config)
 {
-    const OptionGroup groups[] = {
-        {NULL, model_option_rows, model_option_count, (void *)config},
-        {NULL, corpus_option_rows, corpus_option_count, (void *)&content_corpus}};
+    const OptionGroup groups[] = {config_group(config), corpus_group(&content_corpus)};
     char *text = forgery->only ? memory_copy_text("") : options_write_text(groups, 2);
     const char *lines = forgery->only ? forgery->only : forgery->more;
     text_append(&text, "%s", lines ? lines : "");

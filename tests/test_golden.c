@@ -65,7 +65,7 @@ static void train(Rig *rig, real *m, real *v, uint64_t first, uint64_t last)
         rig_gradients(rig);
         double norm = gradient_norm(&rig->model, rig->gradient_base, ROWS);
         update_apply(&rig->model, m, v, rig->gradient_base, &update,
-                     update_whole(&rig->model, OPTIMIZER_ADAMW), t, norm, ROWS, NULL);
+                     whole_update(&rig->model, OPTIMIZER_ADAMW), t, norm, ROWS, NULL);
     }
 }
 

@@ -30,7 +30,7 @@ typedef struct Rig {
 static ModelConfig config_of(size_t kind, size_t positions)
 {
     ModelConfig config = {0};
-    const OptionGroup group = {NULL, model_option_rows, model_option_count, &config};
+    const OptionGroup group = config_group(&config);
     options_set_defaults(&group, 1);
     config.attention = one_kind(kind);
     config.positions = positions_for(kind, positions);

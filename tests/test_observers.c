@@ -1,7 +1,6 @@
 /* The order in which observers are called, the observers of samples and curves, and the words
  * on the screen. */
 #include "eval/runs/rundata.h"
-#include "eval/show/columns.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/text.h"

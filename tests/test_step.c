@@ -177,7 +177,7 @@ static void check_clip(double factor, double clip, double expected)
     Model *model = &c.small.model;
     double norm = gradient_norm(model, c.gradient, TOKENS);
     ck_assert_double_eq_tol(norm, factor, 1e-6 * (factor + 1e-9));
-    update_apply(model, c.m, c.v, c.gradient, &update, update_whole(model, OPTIMIZER_ADAMW), 1,
+    update_apply(model, c.m, c.v, c.gradient, &update, whole_update(model, OPTIMIZER_ADAMW), 1,
                  norm, TOKENS, NULL);
     ck_assert_double_eq_tol((double)c.m[0], 0.1 * 0.6 * expected, 1e-6 * (expected + 1e-9));
     ck_assert_double_eq_tol((double)c.m[1], 0.1 * 0.8 * expected, 1e-6 * (expected + 1e-9));
@@ -204,12 +204,12 @@ static void step_in_slices(Clipped *c, const Update *update, size_t count)
 {
     Model *model = &c->small.model;
     size_t pieces[9], reals[9], optimizer = update->optimizer;
-    double *sums = memory_take(update_pieces(model, optimizer), sizeof *sums, "a test");
+    double *sums = memory_take(whole_update(model, optimizer).end, sizeof *sums, "a test");
     real *scratch = memory_take(update_scratch_reals(model, optimizer) + 1, sizeof *scratch,
                                 "a test");
     update_slices(model, optimizer, count, pieces, reals);
     ck_assert_uint_eq(pieces[0], 0);
-    ck_assert_uint_eq(pieces[count], update_pieces(model, optimizer));
+    ck_assert_uint_eq(pieces[count], whole_update(model, optimizer).end);
     ck_assert_uint_eq(reals[count], model->table.total);
     for (size_t i = 0; i < count; i++) {
         ck_assert(pieces[i] <= pieces[i + 1] && reals[i] <= reals[i + 1]);

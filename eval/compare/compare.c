@@ -5,68 +5,50 @@
 #include "eval/runs/groups.h"
 #include "eval/compare/show.h"
 #include "src/containers.h"
-#include "src/gemm.h"
 #include "src/program.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *colour_name(size_t index)
-{
-    static const char *const names[] = {"auto", "always", "never", NULL};
-    return names[index];
-}
+static OPTION_NAMES(colour_name, "auto", "always", "never");
 
+#define FIELD(name) offsetof(CompareSettings, name)
 /* clang-format off */
 static const Option rows[] = {
-    {.name = "x", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "epoch",
-     .offset = offsetof(CompareSettings, axes.x), .choice = runchart_x_name,
+    {.name = "x", OPTION_ONE_OF("AXIS", FIELD(axes.x), runchart_x_name, "epoch"),
      .help = "horizontal axis"},
-    {.name = "y", .argument = "AXIS", .type = OPTION_CHOICE, .fallback = "loss",
-     .offset = offsetof(CompareSettings, axes.y), .choice = runchart_y_name,
+    {.name = "y", OPTION_ONE_OF("AXIS", FIELD(axes.y), runchart_y_name, "loss"),
      .help = "vertical axis"},
-    {.name = "train", .type = OPTION_FLAG, .fallback = "no",
-     .offset = offsetof(CompareSettings, axes.train),
+    {.name = "train", OPTION_SWITCH(FIELD(axes.train), "no"),
      .help = "draw training losses as well"},
-    {.name = "group", .type = OPTION_FLAG, .fallback = "yes",
-     .offset = offsetof(CompareSettings, group),
+    {.name = "group", OPTION_SWITCH(FIELD(group), "yes"),
      .help = "combine runs that differ only by --seed: means, ranges and confidence "
              "intervals",
      .also = "average-seeds"},
-    {.name = "reach", .argument = "LOSSES", .type = OPTION_TEXT,
-     .offset = offsetof(CompareSettings, reach),
+    {.name = "reach", OPTION_STRING("LOSSES", FIELD(reach), NULL),
      .help = "print the epochs needed to reach these validation losses, for example "
              "5.0,4.9"},
-    {.name = "width", .argument = "N", .type = OPTION_SIZE, .low = CHART_COLUMNS_LEAST,
-     .high = COMPARE_SIZE_MOST, .offset = offsetof(CompareSettings, width),
+    {.name = "width", OPTION_WHOLE(FIELD(width), CHART_COLUMNS_LEAST, COMPARE_SIZE_MOST, NULL),
      .help = "columns of the output; default: those of the terminal"},
-    {.name = "height", .argument = "N", .type = OPTION_SIZE, .low = CHART_ROWS_LEAST,
-     .high = COMPARE_SIZE_MOST, .offset = offsetof(CompareSettings, height),
+    {.name = "height", OPTION_WHOLE(FIELD(height), CHART_ROWS_LEAST, COMPARE_SIZE_MOST, NULL),
      .help = "rows of the chart; default: what the table leaves of the terminal"},
-    {.name = "color", .argument = "WHEN", .type = OPTION_CHOICE, .fallback = "auto",
-     .offset = offsetof(CompareSettings, color), .choice = colour_name,
+    {.name = "color", OPTION_ONE_OF("WHEN", FIELD(color), colour_name, "auto"),
      .help = "when to use colours; auto follows the terminal, TERM and NO_COLOR",
      .also = "colour"},
-    {.name = "svg", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = offsetof(CompareSettings, svg),
+    {.name = "svg", OPTION_STRING("FILE", FIELD(svg), NULL),
      .help = "also write the chart to this file, as SVG"},
-    {.name = "title", .argument = "TEXT", .type = OPTION_TEXT,
-     .offset = offsetof(CompareSettings, title),
+    {.name = "title", OPTION_STRING("TEXT", FIELD(title), NULL),
      .help = "title of the chart in --svg"},
-    {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = offsetof(CompareSettings, html),
+    {.name = "html", OPTION_STRING("FILE", FIELD(html), NULL),
      .help = "also write a page with all curves, settings and samples to this file",
      .also = "report"},
-    {.name = "markdown", .type = OPTION_FLAG, .fallback = "no",
-     .offset = offsetof(CompareSettings, markdown),
+    {.name = "markdown", OPTION_SWITCH(FIELD(markdown), "no"),
      .help = "print a Markdown table instead",
      .also = "md"},
-    {.name = "json", .type = OPTION_FLAG, .fallback = "no",
-     .offset = offsetof(CompareSettings, json),
+    {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
      .help = "print JSON with all digits instead"},
-    {.name = "csv", .type = OPTION_FLAG, .fallback = "no",
-     .offset = offsetof(CompareSettings, csv),
+    {.name = "csv", OPTION_SWITCH(FIELD(csv), "no"),
      .help = "print every row of the logs as CSV instead"},
 };
 /* clang-format on */
@@ -125,7 +107,7 @@ static RunData *read_runs(const CommandLine *line)
 int main(int argc, char **argv)
 {
     CompareSettings settings = {0};
-    const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
+    const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count == 0)

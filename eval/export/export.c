@@ -16,13 +16,11 @@ typedef struct Settings {
 #define FIELD(name) offsetof(Settings, name)
 /* clang-format off */
 static const Option rows[] = {
-    {.name = "plain", .type = OPTION_FLAG,
-     .offset = FIELD(plain), .fallback = "no",
+    {.name = "plain", OPTION_SWITCH(FIELD(plain), "no"),
      .help = "write any model: tensors under linnet's names, settings.json, vocabulary.json, "
              "and for people vocabulary.txt and settings.conf",
      .also = "text"},
-    {.name = "example", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = FIELD(example),
+    {.name = "example", OPTION_STRING("FILE", FIELD(example), NULL),
      .help = "also write example.json: the tokens of this text and the logits of the next "
              "one, to check other programs against (-: standard input)"},
 };
@@ -107,7 +105,7 @@ static void print_usage(const Settings *settings, const char *path)
 int main(int argc, char **argv)
 {
     Settings settings = {0};
-    const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
+    const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count != 2)

@@ -30,9 +30,8 @@ static bool is_told(const Option *option, const OptionGroup *group, const ModelC
 static json_t *settings_json(const LoadedModel *loaded)
 {
     const ModelConfig *config = &loaded->model.config;
-    const OptionGroup groups[] = {
-        {NULL, model_option_rows, model_option_count, (void *)config},
-        {NULL, corpus_option_rows, corpus_option_count, (void *)&loaded->checkpoint.corpus}};
+    const OptionGroup groups[] = {config_group(config),
+                                  corpus_group(&loaded->checkpoint.corpus)};
     json_t *settings = json_object();
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
         for (size_t i = 0; i < groups[g].count; i++) {

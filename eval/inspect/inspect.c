@@ -5,7 +5,6 @@
 #include "models/checkpoint.h"
 #include "src/containers.h"
 #include "src/file.h"
-#include "src/gemm.h"
 #include "src/program.h"
 #include "src/team.h"
 #include "src/text.h"
@@ -24,36 +23,27 @@ typedef struct Settings {
 #define FIELD(name) offsetof(Settings, name)
 /* clang-format off */
 static const Option rows[] = {
-    {.name = "text", .argument = "TEXT", .type = OPTION_TEXT,
-     .offset = FIELD(text),
+    {.name = "text", OPTION_STRING("TEXT", FIELD(text), NULL),
      .help = "the text; default: standard input",
      .also = "prompt"},
-    {.name = "layer", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(look.layer), .low = 0, .high = 256, .fallback = "0",
+    {.name = "layer", OPTION_WHOLE(FIELD(look.layer), 0, 256, "0"),
      .help = "only layer N, with its attention weights; 0: all layers"},
-    {.name = "head", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(look.head), .low = 0, .high = 4096, .fallback = "0",
+    {.name = "head", OPTION_WHOLE(FIELD(look.head), 0, 4096, "0"),
      .help = "only head N, with its attention weights; 0: all heads"},
-    {.name = "top", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(look.guesses), .low = 1, .high = 100, .fallback = "5",
+    {.name = "top", OPTION_WHOLE(FIELD(look.guesses), 1, 100, "5"),
      .help = "number of likeliest tokens to show at each position",
      .also = "top-k"},
-    {.name = "last", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(look.shown), .low = 1, .high = 512, .fallback = "64",
+    {.name = "last", OPTION_WHOLE(FIELD(look.shown), 1, 512, "64"),
      .help = "show only the last N tokens; the model reads the whole text",
      .also = "tokens"},
-    {.name = "html", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = FIELD(html),
+    {.name = "html", OPTION_STRING("FILE", FIELD(html), NULL),
      .help = "write a page with all weights and predictions to this file",
      .also = "report"},
-    {.name = "svg", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = FIELD(svg),
+    {.name = "svg", OPTION_STRING("FILE", FIELD(svg), NULL),
      .help = "also write all weights as an SVG picture to this file"},
-    {.name = "json", .type = OPTION_FLAG,
-     .offset = FIELD(json), .fallback = "no",
+    {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
      .help = "print all weights and predictions as JSON instead"},
-    {.name = "threads", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "1",
+    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "1"),
      .help = "CPU threads; 0: one per processor",
      .also = "device num-threads"},
 };
@@ -170,7 +160,7 @@ static void print_all(const Settings *settings, const Inspection *inspection)
 int main(int argc, char **argv)
 {
     Settings settings = {0};
-    const OptionGroup group = {"Options", rows, sizeof rows / sizeof *rows, &settings};
+    const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count != 1)

@@ -1,5 +1,4 @@
 #include "eval/runs/differences.h"
-#include "eval/show/columns.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/text.h"

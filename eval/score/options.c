@@ -3,136 +3,110 @@
 
 #include <string.h>
 
-const char *split_name(size_t index)
-{
-    static const char *const names[] = {"valid", "test", "train"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
+static OPTION_NAMES(split_name, "valid", "test", "train");
 
 #define FIELD(name) offsetof(EvalOptions, name)
 /* clang-format off */
 static const Option general_rows[] = {
-    {.name = "split", .argument = "NAME", .type = OPTION_CHOICE,
-     .offset = FIELD(split), .fallback = "valid", .choice = split_name,
+    {.name = "split", OPTION_ONE_OF("NAME", FIELD(split), split_name, "valid"),
      .help = "the split to score",
      .also = "part subset",
      .common = true},
-    {.name = "threads", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "0",
+    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
      .help = "CPU threads; 0: one per processor",
      .also = "device num-threads",
      .common = true},
-    {.name = "json", .type = OPTION_FLAG,
-     .offset = FIELD(json), .fallback = "no",
+    {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
      .help = "print JSON instead",
      .common = true},
 };
 
 static const Option reading_rows[] = {
-    {.name = "context", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(window), .low = 0, .high = 65536, .fallback = "0",
+    {.name = "context", OPTION_WHOLE(FIELD(window), 0, 65536, "0"),
      .help = "context length in tokens for scoring; 0: as in training",
      .also = "window block-size max-length seq-len",
      .common = true},
-    {.name = "stride", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(stride), .low = 0, .high = 65536, .fallback = "0",
+    {.name = "stride", OPTION_WHOLE(FIELD(stride), 0, 65536, "0"),
      .help = "sliding-window stride; the last N tokens of each window are scored. 0: "
              "windows do not overlap",
      .also = "sliding-window",
      .common = true},
-    {.name = "batch", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(batch), .low = 0, .high = 1e6, .fallback = "0",
+    {.name = "batch", OPTION_WHOLE(FIELD(batch), 0, 1e6, "0"),
      .help = "batch size in windows; 0: 16, or 1 with a carried state",
      .also = "batch-size bsz"},
-    {.name = "carry-state", .argument = "WHEN", .type = OPTION_CHOICE,
-     .offset = FIELD(carry_state), .fallback = "auto", .choice = wish_name,
+    {.name = "carry-state", OPTION_ONE_OF("WHEN", FIELD(carry_state), wish_name, "auto"),
      .help = "carry the recurrent state from one window to the next, in --batch streams; "
              "auto: as in training",
      .also = "stateful"},
-    {.name = "precision", .argument = "KIND", .type = OPTION_CHOICE,
-     .offset = FIELD(precision), .fallback = "single", .choice = gemm_precision_name,
+    {.name = "precision",
+     OPTION_ONE_OF("KIND", FIELD(precision), gemm_precision_name, "single"),
      .help = "arithmetic of matrix products, as in training",
      .also = "dtype bf16"},
 };
 
 /* The defaults of theta, lambda, rate and decay suit a small model of the Penn Treebank. */
 static const Option way_rows[] = {
-    {.name = "temperature", .argument = "X", .type = OPTION_REAL,
-     .offset = FIELD(temperature), .low = 0, .high = 100, .fallback = "0",
+    {.name = "temperature", OPTION_NUMBER(FIELD(temperature), 0, 100, "0"),
      .help = "score with logits divided by X; 0: leave this row out",
      .also = "temp"},
-    {.name = "tune-temperature", .type = OPTION_FLAG,
-     .offset = FIELD(tune_temperature), .fallback = "no",
+    {.name = "tune-temperature", OPTION_SWITCH(FIELD(tune_temperature), "no"),
      .help = "fit the temperature on the validation text",
      .common = true},
-    {.name = "cache", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(cache), .low = 0, .high = 100000, .fallback = "0",
+    {.name = "cache", OPTION_WHOLE(FIELD(cache), 0, 100000, "0"),
      .help = "neural cache (Grave et al.) of the last N hidden states; 0: none",
      .also = "neural-cache pointer",
      .common = true},
-    {.name = "cache-theta", .argument = "X", .type = OPTION_REAL,
-     .offset = FIELD(cache_theta), .low = 0, .high = 1000, .fallback = "0.01",
+    {.name = "cache-theta", OPTION_NUMBER(FIELD(cache_theta), 0, 1000, "0.01"),
      .help = "flatness of the cache distribution (theta)",
      .also = "theta"},
-    {.name = "cache-lambda", .argument = "X", .type = OPTION_REAL,
-     .offset = FIELD(cache_lambda), .low = 0, .high = 0.999, .fallback = "0.15",
+    {.name = "cache-lambda", OPTION_NUMBER(FIELD(cache_lambda), 0, 0.999, "0.15"),
      .help = "interpolation weight of the cache (lambda)",
      .also = "lambda lambdah"},
-    {.name = "tune-cache", .type = OPTION_FLAG,
-     .offset = FIELD(tune_cache), .fallback = "no",
+    {.name = "tune-cache", OPTION_SWITCH(FIELD(tune_cache), "no"),
      .help = "grid-search theta and lambda (8 x 8) on the validation text",
      .common = true},
-    {.name = "dynamic", .type = OPTION_FLAG,
-     .offset = FIELD(dynamic), .fallback = "no",
+    {.name = "dynamic", OPTION_SWITCH(FIELD(dynamic), "no"),
      .help = "dynamic evaluation (Krause et al.): train on each segment after scoring it; "
              "the checkpoint stays as it is",
      .also = "dynamic-evaluation",
      .common = true},
-    {.name = "dynamic-segment", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(dynamic_segment), .low = 0, .high = 65536, .fallback = "0",
+    {.name = "dynamic-segment", OPTION_WHOLE(FIELD(dynamic_segment), 0, 65536, "0"),
      .help = "segment length of dynamic evaluation in tokens; 0: the stride"},
-    {.name = "dynamic-lr", .argument = "X", .type = OPTION_REAL,
-     .offset = FIELD(dynamic_lr), .low = 0, .high = 1e6, .fallback = "0.0003",
+    {.name = "dynamic-lr", OPTION_NUMBER(FIELD(dynamic_lr), 0, 1e6, "0.0003"),
      .help = "learning rate of dynamic evaluation, scaled per weight by its RMS gradient"},
-    {.name = "dynamic-decay", .argument = "X", .type = OPTION_REAL,
-     .offset = FIELD(dynamic_decay), .low = 0, .high = 1, .fallback = "0.003",
+    {.name = "dynamic-decay", OPTION_NUMBER(FIELD(dynamic_decay), 0, 1, "0.003"),
      .help = "decay towards the trained weights per step"},
-    {.name = "dynamic-statistics", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(dynamic_statistics), .low = 1, .high = OPTION_MOST, .fallback = "200",
+    {.name = "dynamic-statistics",
+     OPTION_WHOLE(FIELD(dynamic_statistics), 1, OPTION_MOST, "200"),
      .help = "training segments used to estimate the mean squared gradients"},
-    {.name = "tune-dynamic", .type = OPTION_FLAG,
-     .offset = FIELD(tune_dynamic), .fallback = "no",
+    {.name = "tune-dynamic", OPTION_SWITCH(FIELD(tune_dynamic), "no"),
      .help = "search learning rate and decay on the validation text, which is read about "
              "ten times",
      .common = true},
 };
 
 static const Option baseline_rows[] = {
-    {.name = "baseline", .type = OPTION_FLAG,
-     .offset = FIELD(baseline), .fallback = "no",
+    {.name = "baseline", OPTION_SWITCH(FIELD(baseline), "no"),
      .help = "score the corpus by unigrams and interpolated Kneser-Ney n-grams, without a "
              "model",
      .also = "ngram kneser-ney unigram",
      .common = true},
-    {.name = "order", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(order), .low = 2, .high = 9, .fallback = "5",
+    {.name = "order", OPTION_WHOLE(FIELD(order), 2, 9, "5"),
      .help = "n-gram order",
      .also = "n ngram-order"},
 };
 /* clang-format on */
 
 enum { GENERAL, READING, WAYS, BASELINE, CORPUS };
-#define GROUP(title, rows, target) \
-    ((OptionGroup){title, rows, sizeof rows / sizeof *rows, target})
 
 void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS])
 {
-    groups[GENERAL] = GROUP("Options", general_rows, options);
-    groups[READING] = GROUP("Reading the text", reading_rows, options);
-    groups[WAYS] = GROUP("Other ways of scoring, one row each", way_rows, options);
-    groups[BASELINE] = GROUP("Baselines without a model", baseline_rows, options);
-    groups[CORPUS] = (OptionGroup){"Text (tokenizer and vocabulary: with --baseline)",
-                                   corpus_option_rows, corpus_option_count, &options->corpus};
+    groups[GENERAL] = OPTION_GROUP("Options", general_rows, options);
+    groups[READING] = OPTION_GROUP("Reading the text", reading_rows, options);
+    groups[WAYS] = OPTION_GROUP("Other ways of scoring, one row each", way_rows, options);
+    groups[BASELINE] = OPTION_GROUP("Baselines without a model", baseline_rows, options);
+    groups[CORPUS] = corpus_group(&options->corpus);
+    groups[CORPUS].title = "Text (tokenizer and vocabulary: with --baseline)";
 }
 
 /* --- checks --- */

@@ -28,7 +28,6 @@ typedef struct EvalOptions {
 } EvalOptions;
 
 typedef enum SplitName { SPLIT_VALID, SPLIT_TEST, SPLIT_TRAIN } SplitName;
-const char *split_name(size_t index);
 
 enum { EVAL_GROUPS = 5 };
 void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS]);

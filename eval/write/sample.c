@@ -7,7 +7,6 @@
 #include "eval/show/terminal.h"
 #include "eval/write/token_score.h"
 #include "src/containers.h"
-#include "src/gemm.h"
 #include "src/program.h"
 #include "src/text.h"
 #include "src/team.h"
@@ -26,24 +25,20 @@ typedef struct Settings {
 #define FIELD(name) offsetof(Settings, name)
 /* clang-format off */
 static const Option rows[] = {
-    {.name = "prompt", .argument = "TEXT", .type = OPTION_TEXT,
-     .offset = FIELD(prompt),
+    {.name = "prompt", OPTION_STRING("TEXT", FIELD(prompt), NULL),
      .help = "text to continue",
      .also = "start prompt-text input",
      .common = true},
-    {.name = "score", .argument = "TEXT", .type = OPTION_TEXT,
-     .offset = FIELD(score),
+    {.name = "score", OPTION_STRING("TEXT", FIELD(score), NULL),
      .help = "print the log-likelihood of each token of TEXT instead; -: standard input",
      .also = "loss logprob log-likelihood",
      .common = true},
-    {.name = "interactive", .type = OPTION_FLAG,
-     .offset = FIELD(interactive),
+    {.name = "interactive", OPTION_SWITCH(FIELD(interactive), NULL),
      .help = "ask for prompts and commands such as /help; default: on a terminal without "
              "--prompt",
      .also = "chat repl",
      .common = true},
-    {.name = "threads", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(threads), .low = 0, .high = 1024, .fallback = "1",
+    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "1"),
      .help = "CPU threads; 0: one per processor",
      .also = "device num-threads"},
 };
@@ -168,7 +163,7 @@ int main(int argc, char **argv)
 {
     Settings settings = {0};
     TextOptions options = {0};
-    const OptionGroup groups[] = {{"Use", rows, sizeof rows / sizeof *rows, &settings},
+    const OptionGroup groups[] = {OPTION_GROUP("Use", rows, &settings),
                                   text_option_group(&options)};
     enum { GROUPS = sizeof groups / sizeof *groups };
     CommandLine line;

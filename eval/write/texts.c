@@ -1,5 +1,4 @@
 #include "eval/write/texts.h"
-#include "eval/show/columns.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/memory.h"
@@ -16,56 +15,45 @@
 #define FIELD(name) offsetof(TextOptions, name)
 /* clang-format off */
 static const Option rows[] = {
-    {.name = "length", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(length), .low = 0, .high = 1e12, .fallback = "100",
+    {.name = "length", OPTION_WHOLE(FIELD(length), 0, 1e12, "100"),
      .help = "tokens to generate",
      .also = "max-new-tokens max-tokens num-tokens n-predict tokens steps",
      .common = true},
-    {.name = "count", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(count), .low = 1, .high = 1e6, .fallback = "1",
+    {.name = "count", OPTION_WHOLE(FIELD(count), 1, 1e6, "1"),
      .help = "number of texts, separated by lines ---",
      .also = "num-samples num-return-sequences n-samples samples batch-size",
      .common = true},
-    {.name = "temperature", .argument = "X", .type = OPTION_REAL,
-     .offset = FIELD(sampler.temperature), .low = 0, .high = 100, .fallback = "0.8",
+    {.name = "temperature", OPTION_NUMBER(FIELD(sampler.temperature), 0, 100, "0.8"),
      .help = "sampling temperature; below 1 favours likely tokens, above 1 unlikely ones",
      .also = "temp",
      .common = true},
-    {.name = "top-k", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(sampler.top_k), .low = 0, .high = 1e9, .fallback = "0",
+    {.name = "top-k", OPTION_WHOLE(FIELD(sampler.top_k), 0, 1e9, "0"),
      .help = "top-k sampling: choose among the N likeliest tokens; 0: all",
      .also = "topk",
      .common = true},
-    {.name = "top-p", .argument = "P", .type = OPTION_REAL,
-     .offset = FIELD(sampler.top_p), .low = 0, .high = 1, .fallback = "1",
+    {.name = "top-p", OPTION_PROBABILITY(FIELD(sampler.top_p), 1, "1"),
      .help = "nucleus (top-p) sampling: choose among the likeliest tokens of this total "
              "probability",
      .also = "nucleus topp",
      .common = true},
-    {.name = "greedy", .type = OPTION_FLAG,
-     .offset = FIELD(greedy), .fallback = "no",
+    {.name = "greedy", OPTION_SWITCH(FIELD(greedy), "no"),
      .help = "always choose the likeliest token",
      .also = "no-sample argmax",
      .common = true},
-    {.name = "unk", .type = OPTION_FLAG,
-     .offset = FIELD(unk), .fallback = "yes",
+    {.name = "unk", OPTION_SWITCH(FIELD(unk), "yes"),
      .help = "allow <unk> in the output",
      .common = true},
-    {.name = "seed", .argument = "N", .type = OPTION_SIZE,
-     .offset = FIELD(seed), .low = 0, .high = OPTION_MOST, .fallback = "1",
+    {.name = "seed", OPTION_WHOLE(FIELD(seed), 0, OPTION_MOST, "1"),
      .help = "random seed",
      .also = "random-seed",
      .common = true},
-    {.name = "detok", .type = OPTION_FLAG,
-     .offset = FIELD(detok), .fallback = "no",
+    {.name = "detok", OPTION_SWITCH(FIELD(detok), "no"),
      .help = "detokenise: spacing and capitals as in print; for word models",
      .also = "detokenize detokenise",
      .common = true},
-    {.name = "columns", .type = OPTION_FLAG,
-     .offset = FIELD(columns), .fallback = "no",
+    {.name = "columns", OPTION_SWITCH(FIELD(columns), "no"),
      .help = "show several texts side by side"},
-    {.name = "show-probs", .type = OPTION_FLAG,
-     .offset = FIELD(show_probs), .fallback = "no",
+    {.name = "show-probs", OPTION_SWITCH(FIELD(show_probs), "no"),
      .help = "show the probability of each token, by colour or number",
      .also = "logprobs probs"},
 };
@@ -80,7 +68,7 @@ static const Option rows[] = {
 
 OptionGroup text_option_group(TextOptions *options)
 {
-    return (OptionGroup){"Text", rows, sizeof rows / sizeof *rows, options};
+    return OPTION_GROUP("Text", rows, options);
 }
 
 bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary, Error *error)
@@ -190,6 +178,61 @@ static void print_between(const TextOptions *options)
     puts(options->columns ? "" : "---");
 }
 
+/* --- side by side --- */
+
+#define NARROWEST ((size_t)24)
+
+/* The texts of one band, already wrapped. */
+static void print_band(FILE *stream, char ***wrapped, size_t count, size_t width, bool utf8)
+{
+    size_t height = 0;
+    for (size_t i = 0; i < count; i++)
+        height = arrlenu(wrapped[i]) > height ? arrlenu(wrapped[i]) : height;
+    for (size_t row = 0; row < height; row++) {
+        for (size_t i = 0; i < count; i++) {
+            const char *line = row < arrlenu(wrapped[i]) ? wrapped[i][row] : "";
+            size_t gap = i + 1 < count ? width - text_columns(line) : 0;
+            fprintf(stream, "%s%*s", line, (int)gap, "");
+            if (i + 1 < count)
+                fputs(utf8 ? " │ " : " | ", stream);
+        }
+        fputc('\n', stream);
+    }
+}
+
+static char **wrap_under_number(const char *text, size_t number, size_t width)
+{
+    char *headed = text_format("(%zu)\n%s", number, text);
+    char **lines = text_wrap(headed, width);
+    free(headed);
+    return lines;
+}
+
+void texts_print_columns(FILE *stream, char *const *texts, size_t count, size_t first_number,
+                         size_t width, bool utf8)
+{
+    enum { BETWEEN = 3 };
+    size_t room = (width + BETWEEN) / (NARROWEST + BETWEEN);
+    room = room < 1 ? 1 : room;
+    size_t most = team_tiles(count, team_tiles(count, room)); /* bands of about equal size */
+    size_t each = (width + BETWEEN) / most;
+    each = each > BETWEEN + 1 ? each - BETWEEN : 1;
+    char ***wrapped = memory_take(most, sizeof *wrapped, "the columns");
+    for (size_t first = 0; first < count; first += most) {
+        size_t band = team_extent(count, most, first / most);
+        for (size_t i = 0; i < band; i++)
+            wrapped[i] = wrap_under_number(texts[first + i], first_number + first + i, each);
+        print_band(stream, wrapped, band, each, utf8);
+        for (size_t i = 0; i < band; i++)
+            text_lines_free(wrapped[i]);
+        if (first + band < count)
+            fputc('\n', stream);
+    }
+    free(wrapped);
+}
+
+/* --- after the last token --- */
+
 static void close_streams(Texts *texts, const TextOptions *options)
 {
     char **columns = memory_take(texts->count, sizeof *columns, "the texts");
@@ -206,8 +249,8 @@ static void close_streams(Texts *texts, const TextOptions *options)
         }
     }
     if (options->columns)
-        columns_print(stdout, columns, texts->wanted, texts->number + 1,
-                      terminal_width(STDOUT_FILENO), choose_style(options).utf8);
+        texts_print_columns(stdout, columns, texts->wanted, texts->number + 1,
+                            terminal_width(STDOUT_FILENO), choose_style(options).utf8);
     for (size_t i = 0; i < texts->count; i++)
         free(columns[i]);
     free(columns);

@@ -57,6 +57,11 @@ void texts_begin(Texts *texts, const TextOptions *options, const int32_t *beginn
 /* Generates as many more tokens of the last batch. */
 void texts_go_on(Texts *texts, const TextOptions *options);
 
+/* Prints as many texts side by side as fit into the width, the others below, each under its
+ * number. */
+void texts_print_columns(FILE *stream, char *const *texts, size_t count, size_t first_number,
+                         size_t width, bool utf8);
+
 /* The beginning of texts: a line end, then the prompt (or NULL). An stb_ds array. */
 bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **ids,
                   Error *error);

@@ -40,7 +40,8 @@ static void bias_tile(void *context, size_t tile, size_t worker)
     }
 }
 
-void linear_backward_bias(real *db, const real *dy, size_t rows, size_t out)
+/* Adds the sum of the rows of dy to db. */
+static void backward_bias(real *db, const real *dy, size_t rows, size_t out)
 {
     BiasJob job = {db, dy, rows, out};
     team_run(team_tiles(out, TILE_COLUMNS), bias_tile, &job);
@@ -50,7 +51,7 @@ void linear_backward(real *dx, GemmInto into, real *dw, real *db, const real *dy
                      const real *w, size_t rows, size_t in, size_t out)
 {
     if (db)
-        linear_backward_bias(db, dy, rows, out);
+        backward_bias(db, dy, rows, out);
     /* dW += X^T dY */
     gemm_team(in, out, rows, transposed(x, in), plain(dy, out), GEMM_ADD, dw, out, NULL, NULL);
     /* dX = dY W^T, or dX += dY W^T */

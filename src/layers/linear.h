@@ -13,7 +13,4 @@ void linear_forward(real *y,                      /* (rows, out) */
 void linear_backward(real *dx, GemmInto into, real *dw, real *db, const real *dy, const real *x,
                      const real *w, size_t rows, size_t in, size_t out);
 
-/* Adds the sum of the rows of dy to db. */
-void linear_backward_bias(real *db, const real *dy, size_t rows, size_t out);
-
 #endif

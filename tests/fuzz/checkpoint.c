@@ -56,9 +56,8 @@ static void numbers_free(Numbers *numbers)
 
 static char *settings_of(const Checkpoint *checkpoint)
 {
-    const OptionGroup groups[] = {
-        {NULL, model_option_rows, model_option_count, (void *)&checkpoint->config},
-        {NULL, corpus_option_rows, corpus_option_count, (void *)&checkpoint->corpus}};
+    const OptionGroup groups[] = {config_group(&checkpoint->config),
+                                  corpus_group(&checkpoint->corpus)};
     return options_write_text(groups, 2);
 }
 

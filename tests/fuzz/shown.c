@@ -1,5 +1,5 @@
-/* Hostile text where it is shown: on pages, in pictures, in JSON, on terminals, in shell
- * commands, and detokenised. */
+/* Hostile text where it is shown: on pages, in pictures, on terminals, in shell commands, and
+ * detokenised. */
 #include "data/utf8.h"
 #include "eval/show/markup.h"
 #include "eval/show/svg.h"
@@ -9,7 +9,6 @@
 #include "src/text.h"
 #include "tests/fuzz/fuzz.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,18 +74,6 @@ static void try_terminal(const char *text)
     free(safe);
 }
 
-static void try_json(const char *text)
-{
-    if (!is_utf8(text))
-        return; /* JSON writers convert to UTF-8 first */
-    char *quoted = NULL;
-    text_append_json_string(&quoted, text);
-    json_t *value = json_loads(quoted, JSON_DECODE_ANY, NULL);
-    FUZZ_HOLDS(value && strcmp(json_string_value(value), text) == 0);
-    json_decref(value);
-    free(quoted);
-}
-
 /* Parses a quoted word as a shell does. */
 static void try_shell(const char *text)
 {
@@ -114,7 +101,6 @@ void fuzz_escaping(const uint8_t *data, size_t size)
     char *text = fuzz_next_text(&data, &size);
     try_markup(text);
     try_terminal(text);
-    try_json(text);
     try_shell(text);
     free(text);
 }

@@ -1,5 +1,4 @@
 #include "train/loop/options.h"
-#include "data/vocabulary.h"
 #include "models/update.h"
 #include "src/gemm.h"
 #include "src/optim/schedule.h"
@@ -12,8 +11,7 @@ static OPTION_NAMES(on_nan_name, "stop", "skip");
 
 /* clang-format off */
 static const Option train_rows[] = {
-    {.name = "corpus", .argument = "FILE", .type = OPTION_TEXT,
-     .offset = TRAIN(corpus), .stored = true,
+    {.name = "corpus", OPTION_STRING("FILE", TRAIN(corpus), NULL), OPTION_STORED,
      .help = "the text; same as CORPUS without --corpus",
      .also = "data dataset data-path train-data train-file input-file text-file data-dir"},
     {.name = "epochs", OPTION_WHOLE(TRAIN(epochs), 1, 1e6, "5"), OPTION_FIXED,
@@ -90,8 +88,7 @@ static const Option train_rows[] = {
     {.name = "average", OPTION_ONE_OF("KIND", TRAIN(average), average_name, "none"),
      OPTION_FIXED,
      .help = "weight averaging: tail (SWA, the mean of the weights at every step from "
-             "--average-from on) "
-             "or ema (EMA, exponential moving average); validated and saved instead of the "
+             "--average-from on) or ema (EMA, exponential moving average); validated and saved instead of the "
              "weights",
      .also = "ema swa use-ema weight-averaging",
      .section = "Weight averaging"},
@@ -101,8 +98,8 @@ static const Option train_rows[] = {
      .section = "Weight averaging"},
     {.name = "average-decay", OPTION_NUMBER(TRAIN(average_decay), 0, 0.9999999, "0.998"),
      OPTION_FIXED,
-     .help = "EMA decay per step; at most (1+n)/(10+n) after n steps, so that the start is soon "
-             "forgotten",
+     .help = "EMA decay per step; at most (1+n)/(10+n) after n steps, so that the start is "
+             "soon forgotten",
      .also = "ema-decay ema-beta",
      .section = "Weight averaging"},
     {.name = "streams", OPTION_SWITCH(TRAIN(streams), "no"), OPTION_FIXED,
@@ -149,25 +146,21 @@ static const Option train_rows[] = {
 };
 
 static const Option session_rows[] = {
-    {.name = "run", .argument = "DIR", .type = OPTION_TEXT,
-     .offset = SESSION(run),
+    {.name = "run", OPTION_STRING("DIR", SESSION(run), NULL),
      .help = "run directory (default: a new one in runs/)",
      .also = "out-dir output-dir save-dir checkpoint-dir out output save-path work-dir "
              "log-dir name exp-name run-name wandb-run-name",
      .common = true},
-    {.name = "resume", .argument = "DIR", .type = OPTION_TEXT,
-     .offset = SESSION(resume),
+    {.name = "resume", OPTION_STRING("DIR", SESSION(resume), NULL),
      .help = "continue the run in this directory, bit-identically",
      .also = "resume-from resume-from-checkpoint init-from load checkpoint load-checkpoint "
              "restore",
      .common = true},
-    {.name = "preset", .argument = "NAME", .type = OPTION_TEXT,
-     .offset = SESSION(preset),
+    {.name = "preset", OPTION_STRING("NAME", SESSION(preset), NULL),
      .help = "settings from models/NAME.conf or a file; --preset help lists them",
      .also = "config config-file recipe cfg conf",
      .common = true},
-    {.name = "stop-after", .argument = "N", .type = OPTION_TEXT,
-     .offset = SESSION(stop_after),
+    {.name = "stop-after", OPTION_STRING("N", SESSION(stop_after), NULL),
      .help = "end this session after N steps or a time such as 90m, 2h or 25s; it is saved "
              "and can be resumed",
      .also = "max-time time-limit max-wall-time",
@@ -205,13 +198,10 @@ static const Option session_rows[] = {
 };
 /* clang-format on */
 
-#define ROWS(rows) rows, sizeof rows / sizeof *rows
-
-void settings_groups(Settings *settings, OptionGroup groups[GROUP_COUNT])
+void settings_groups(const Settings *settings, OptionGroup groups[GROUP_COUNT])
 {
     groups[GROUP_MODEL] = config_group(&settings->model);
-    groups[GROUP_CORPUS] = (OptionGroup){"Text", corpus_option_rows, corpus_option_count,
-                                         &settings->corpus};
-    groups[GROUP_TRAIN] = (OptionGroup){"Training", ROWS(train_rows), &settings->train};
-    groups[GROUP_SESSION] = (OptionGroup){"Run", ROWS(session_rows), &settings->session};
+    groups[GROUP_CORPUS] = corpus_group(&settings->corpus);
+    groups[GROUP_TRAIN] = OPTION_GROUP("Training", train_rows, &settings->train);
+    groups[GROUP_SESSION] = OPTION_GROUP("Run", session_rows, &settings->session);
 }

@@ -41,7 +41,7 @@ typedef struct Settings {
 
 /* The groups of the program, in the order of its help; they point into *settings. */
 enum { GROUP_MODEL, GROUP_CORPUS, GROUP_TRAIN, GROUP_SESSION, GROUP_COUNT };
-void settings_groups(Settings *settings, OptionGroup groups[GROUP_COUNT]);
+void settings_groups(const Settings *settings, OptionGroup groups[GROUP_COUNT]);
 
 /* The stored settings as a file of lines "name = value"; the caller frees. */
 char *settings_text(const Settings *settings);

@@ -14,8 +14,7 @@
 char *settings_text(const Settings *settings)
 {
     OptionGroup groups[GROUP_COUNT];
-    Settings copy = *settings;
-    settings_groups(&copy, groups);
+    settings_groups(settings, groups);
     return options_write_text(groups, GROUP_COUNT);
 }
 

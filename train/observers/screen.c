@@ -1,5 +1,4 @@
 #include "train/observers/observers.h"
-#include "eval/show/columns.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/gemm.h"
@@ -134,14 +133,13 @@ void screen_settings(const Screen *screen, const RunView *run)
     if (screen->quiet)
         return;
     OptionGroup groups[GROUP_COUNT];
-    Settings settings = *run->settings;
-    settings_groups(&settings, groups);
+    settings_groups(run->settings, groups);
     print_model(run, &groups[GROUP_MODEL]);
     print_text(run->corpus);
     print_plan(run, groups);
     if (ranks_count() > 1)
-        print_paragraph(
-            "MPI", text_format("%zu ranks  %zu shards", ranks_count(), settings.train.shards));
+        print_paragraph("MPI", text_format("%zu ranks  %zu shards", ranks_count(),
+                                           run->settings->train.shards));
     print_paragraph("Machine", text_format("%zu thread%s  %s kernels  %.0f MB of memory",
                                            team_size(), text_plural(team_size()),
                                            gemm_kernels(), (double)run->memory / 1e6));

@@ -1,6 +1,5 @@
 #include "train/observers/observers.h"
 #include "eval/runs/runchart.h"
-#include "eval/show/columns.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/phase.h"
