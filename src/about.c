@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-const AboutItem about_kernels = {"OPENBLAS_CORETYPE",
-                                 "the processor type whose OpenBLAS kernels compute matrix "
-                                 "products. Unless it is set, linnet "
-                                 "uses its own kernels"};
+const AboutItem about_kernels = {
+    "OPENBLAS_CORETYPE",
+    "the processor type whose OpenBLAS kernels compute matrix products. Unless it is set, linnet "
+    "uses its own kernels, but on processors without AVX2 or NEON"};
 
 const AboutItem about_colour = {
     "NO_COLOR", "if not empty, output has no colours; the same if TERM is dumb"};

@@ -16,15 +16,21 @@
 /* OpenBLAS's own variable: setting it selects OpenBLAS with the given kernels. */
 #define LIBRARY_VARIABLE "OPENBLAS_CORETYPE"
 
-static bool uses_library(void)
+static bool asked_for_library(void)
 {
-#ifdef LINNET_DOUBLE
-    return true;
-#else
     static atomic_int answer; /* 0: not decided yet */
     if (answer == 0)
         answer = getenv(LIBRARY_VARIABLE) ? 2 : 1;
     return answer == 2;
+}
+
+/* For products in the number type of the build. */
+static bool uses_library(void)
+{
+#if defined LINNET_DOUBLE || defined KERNEL_IS_SLOW
+    return true;
+#else
+    return asked_for_library();
 #endif
 }
 
@@ -46,7 +52,7 @@ bool gemm_set_precision(GemmPrecision precision, Error *error)
             "--precision %s: this processor has no bf16 instructions (avx512_bf16); "
             "use --precision single",
             name);
-    if (precision != GEMM_SINGLE && uses_library())
+    if (precision != GEMM_SINGLE && asked_for_library())
         return error_set(error,
                          "--precision %s: OpenBLAS has no such kernels; unset " LIBRARY_VARIABLE
                          " or use --precision single",
@@ -57,10 +63,10 @@ bool gemm_set_precision(GemmPrecision precision, Error *error)
 
 const char *gemm_kernels(void)
 {
-    return uses_library()                     ? openblas_get_corename()
-           : weights_precision == GEMM_SINGLE ? "linnet-" KERNEL_NAME
-           : bfloat_means() == BFLOAT_TILES   ? "linnet-amx"
-                                              : "linnet-avx512-bf16";
+    return weights_precision != GEMM_SINGLE
+               ? bfloat_means() == BFLOAT_TILES ? "linnet-amx" : "linnet-avx512-bf16"
+           : uses_library() ? openblas_get_corename()
+                            : "linnet-" KERNEL_NAME;
 }
 
 /* --- products --- */

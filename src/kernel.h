@@ -27,7 +27,8 @@ enum { KERNEL_ROWS = 6, KERNEL_VECTORS = 2 };
 #define KERNEL_NAME  "neon"
 #define KERNEL_LANES 4
 enum { KERNEL_ROWS = 8, KERNEL_VECTORS = 3 };
-#else
+#else /* OpenBLAS has kernels for old processors, and chooses among them */
+#define KERNEL_IS_SLOW
 #define KERNEL_NAME  "portable"
 #define KERNEL_LANES 4
 enum { KERNEL_ROWS = 6, KERNEL_VECTORS = 2 };

@@ -54,10 +54,10 @@ static void add_section(OptionLine **lines, const OptionGroup *group, const char
     }
 }
 
-static bool has_heading(const OptionLine *lines, const char *heading)
+static bool has_section(const OptionLine *lines, const char *section)
 {
     for (size_t i = 0; i < arrlenu(lines); i++)
-        if (strcmp(lines[i].heading, heading) == 0)
+        if (lines[i].option->section && strcmp(lines[i].heading, section) == 0)
             return true;
     return false;
 }
@@ -72,7 +72,7 @@ OptionLine *options_in_order(const OptionGroup *groups, size_t count)
     for (size_t g = count; g-- > 0;)
         for (size_t i = 0; i < groups[g].count; i++) {
             const char *section = groups[g].options[i].section;
-            if (section && !has_heading(lines, section))
+            if (section && !has_section(lines, section))
                 for (size_t other = 0; other < count; other++)
                     add_section(&lines, &groups[other], section);
         }

@@ -51,13 +51,14 @@ static void keep_streams_apart(void)
             open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* Answers --help and --version. The Makefile turns three forms of --help into files. */
-static void answer(const About *about, const OptionGroup *groups, size_t count,
+/* Answers --help and --version, if one was given. The Makefile turns three forms of --help into
+ * files. */
+static bool answer(const About *about, const OptionGroup *groups, size_t count,
                    const CommandLine *line)
 {
     const char *word = command_line_value(line, "help");
     if (!word && !command_line_value(line, "version"))
-        return;
+        return false;
     OptionLine *lines = options_in_order(groups, count);
     if (!word)
         printf("%s (linnet) %s\n", program_name, LINNET_VERSION);
@@ -68,8 +69,7 @@ static void answer(const About *about, const OptionGroup *groups, size_t count,
     else
         about_print_help(about, lines, word);
     arrfree(lines);
-    program_finish_output();
-    exit(EXIT_SUCCESS);
+    return true;
 }
 
 void program_scan_command_line(const About *about, const OptionGroup *groups, size_t count,
@@ -81,8 +81,13 @@ void program_scan_command_line(const About *about, const OptionGroup *groups, si
     OptionGroup *all = with_about(groups, &count);
     if (!options_scan(all, count, argc, argv, line, &error))
         die_usage("%s", error.text);
-    answer(about, all, count, line);
+    bool answered = answer(about, all, count, line);
     free(all);
+    if (!answered)
+        return;
+    command_line_free(line);
+    program_finish_output();
+    exit(EXIT_SUCCESS);
 }
 
 void program_read_command_line(const About *about, const OptionGroup *groups, size_t count,

@@ -1,8 +1,6 @@
 #include "src/attention/chunkwise.h"
 #include "src/attention/rows.h"
 
-#include <assert.h>
-
 void chunk_product(bool zero, size_t m, size_t n, size_t k, Factor a, Factor b, real *c,
                    size_t c_stride)
 {
@@ -17,7 +15,7 @@ void chunk_product(bool zero, size_t m, size_t n, size_t k, Factor a, Factor b, 
 /* The struct of any recurrence, whose type the driver does not know. */
 typedef union Work {
     Chunk chunk;
-    unsigned char bytes[1024];
+    unsigned char bytes[CHUNKWISE_MOST];
 } Work;
 
 static size_t features_of(const AttentionHead *head)
@@ -31,7 +29,6 @@ static Chunk *take(Work *work, Arena *arena, const AttentionHead *head)
     const Recurrence *recurrence = head->kind->recurrence;
     Chunk *c = &work->chunk;
     size_t chunk = recurrence->chunk;
-    assert(recurrence->size <= sizeof *work);
     *c = (Chunk){.head = head, .width = head->width, .features = features_of(head)};
     c->state_reals = c->features * (c->width + recurrence->has_sums);
     c->p.stride = c->a.stride = chunk;

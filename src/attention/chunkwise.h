@@ -43,17 +43,19 @@ typedef struct Chunk {
     real *dstate;
 } Chunk;
 
+/* The most bytes that the struct of a recurrence takes; its file asserts that it does. */
+enum { CHUNKWISE_MOST = 1024 };
+
 /* The mathematics of one chunk. WORK is the struct of the recurrence, whose chunk is set. */
 typedef struct Recurrence {
     size_t chunk, span;                            /* positions of a chunk, chunks of a span */
-    size_t size;                                   /* of the struct, in bytes */
     size_t (*features)(const AttentionHead *head); /* NULL: D */
     bool has_sums;  /* the state ends with F numbers besides the (F, D) */
     bool saves_row; /* one number per position is saved besides the states: data.saved */
 
     /* Fills the rest of the struct. While the arena measures, its base is NULL. */
     void (*take)(void *work, Arena *arena);
-    /* Loads what advance() needs. */
+    /* Loads what advance(), read() and backward() need. */
     void (*load)(void *work);
     /* Computes the outputs of the chunk. */
     void (*read)(void *work);

@@ -61,6 +61,7 @@ typedef struct Decay {
     real *e, *dk_read; /* (rows, D) E and dK' */
     real kept;         /* <S, dS> at the chunk's end */
 } Decay;
+_Static_assert(sizeof(Decay) <= CHUNKWISE_MOST, "the driver has room for it");
 
 /* Constant decays, once for all chunks. */
 static void load_constants(const Decay *c)
@@ -385,7 +386,6 @@ static void step(void *work, real *state)
 
 const Recurrence decay_recurrence = {.chunk = CHUNK,
                                      .span = SPAN,
-                                     .size = sizeof(Decay),
                                      .take = take,
                                      .load = load,
                                      .read = read_state,

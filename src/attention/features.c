@@ -71,6 +71,7 @@ typedef struct Features {
     real *n, *dn;            /* (rows) denominators, saved by forward, and their gradient */
     real *z;                 /* (F) sum of the keys up to the current row */
 } Features;
+_Static_assert(sizeof(Features) <= CHUNKWISE_MOST, "the driver has room for it");
 
 static void take(void *work, Arena *arena)
 {
@@ -362,7 +363,6 @@ static void step(void *work, real *state)
 
 const Recurrence features_recurrence = {.chunk = CHUNK,
                                         .span = SPAN,
-                                        .size = sizeof(Features),
                                         .features = features_of,
                                         .has_sums = true,
                                         .saves_row = true,

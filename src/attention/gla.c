@@ -46,6 +46,7 @@ typedef struct Gla {
     real *whole;     /* (D) W */
     real *dlog;      /* (D) the sum of the last equation so far */
 } Gla;
+_Static_assert(sizeof(Gla) <= CHUNKWISE_MOST, "the driver has room for it");
 
 static void take(void *work, Arena *arena)
 {
@@ -267,7 +268,6 @@ static void step(void *work, real *state)
 
 static const Recurrence recurrence = {.chunk = CHUNK,
                                       .span = SPAN,
-                                      .size = sizeof(Gla),
                                       .take = take,
                                       .load = load,
                                       .read = read_state,

@@ -220,4 +220,17 @@ works 'the last checkpoint before a full disk is valid' \
 resume full
 check 'a run resumed after a full disk is bit-identical' same_runs softmax full
 
+# --- a file of the run directory that cannot be written ---
+
+for file in curves.svg samples.txt; do
+    train blocked --stop-after 20 --sample-every 1 text.txt
+    rm -f "blocked/$file"
+    mkdir -p "blocked/$file/in-the-way"
+    run "$bin/train" --quiet --resume blocked
+    check "$file that cannot be written is an error at the end" eval 'exits 1 && says "$file"'
+    check 'the training goes on all the same' \
+        same_numbers softmax/last.safetensors blocked/last.safetensors
+    rm -rf blocked
+done
+
 count_cases

@@ -72,7 +72,10 @@ bool observers_ended(const Observers *observers, const RunView *run, Error *erro
     bool good = true;
     for (size_t i = arrlenu(observers->list); i-- > 0;) {
         Error later;
-        good = end(&observers->list[i], run, good ? error : &later) && good;
+        const Observer *observer = &observers->list[i];
+        good = end(observer, run, good ? error : &later) && good;
+        if (observer->calls->free)
+            observer->calls->free(observer->self);
     }
     return good;
 }

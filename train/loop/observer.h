@@ -16,7 +16,7 @@ typedef enum RunEvent {
     RUN_VALIDATED,
     RUN_SAMPLED, /* the model generated a text */
     RUN_LOGGED,  /* a row of the log is complete */
-    RUN_ENDED,   /* called once, however training ended, even if it did not begin */
+    RUN_ENDED,   /* the last event, however training ended, even if it did not begin */
     RUN_EVENTS
 } RunEvent;
 
@@ -26,6 +26,8 @@ typedef struct ObserverCalls {
     ObserverCall *at[RUN_EVENTS];
     /* Something went wrong; training continues. */
     void (*warned)(void *self, const char *text);
+    /* Frees what self points to, after the end. */
+    void (*free)(void *self);
 } ObserverCalls;
 
 typedef struct Observer {

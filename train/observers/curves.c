@@ -61,17 +61,14 @@ static bool logged(void *self, const RunView *run, Error *error)
     return good;
 }
 
-static bool ended(void *self, const RunView *run, Error *error)
+static void free_curves(void *self)
 {
-    (void)run;
-    (void)error;
     Curves *curves = self;
     free(curves->picture);
     free(curves->name);
     arrfree(curves->rows);
     *curves = (Curves){0};
-    return true;
 }
 
-const ObserverCalls curves_calls = {
-    .at = {[RUN_STARTED] = started, [RUN_LOGGED] = logged, [RUN_ENDED] = ended}};
+const ObserverCalls curves_calls = {.at = {[RUN_STARTED] = started, [RUN_LOGGED] = logged},
+                                    .free = free_curves};

@@ -50,16 +50,13 @@ static bool sampled(void *self, const RunView *run, Error *error)
     return file_replace_text(samples->path, samples->text, error);
 }
 
-static bool ended(void *self, const RunView *run, Error *error)
+static void free_samples(void *self)
 {
-    (void)run;
-    (void)error;
     Samples *samples = self;
     free(samples->path);
     free(samples->text);
     *samples = (Samples){0};
-    return true;
 }
 
-const ObserverCalls samples_calls = {
-    .at = {[RUN_STARTED] = started, [RUN_SAMPLED] = sampled, [RUN_ENDED] = ended}};
+const ObserverCalls samples_calls = {.at = {[RUN_STARTED] = started, [RUN_SAMPLED] = sampled},
+                                     .free = free_samples};

@@ -162,16 +162,15 @@ static void clear(Screen *screen)
 static char *step_line(const Screen *screen, const RunView *run, size_t width)
 {
     enum { BAR = 16, WIDE = 100 };
-    char *text = words_of_step(run);
-    if (screen->live && width >= WIDE) {
-        char *bar = words_bar((double)run->progress->step / (double)run->steps, BAR);
+    char *items = words_of_step(run);
+    char **lines = words_filled(items, width);
+    char *text = memory_copy_text(text_columns(lines[0]) <= width ? lines[0] : "");
+    char *bar = words_bar((double)run->progress->step / (double)run->steps, BAR);
+    if (screen->live && width >= WIDE && text_columns(items) + 2 + text_columns(bar) <= width)
         text_append(&text, "  %s", bar);
-        free(bar);
-    }
-    char **lines = words_filled(text, width);
-    free(text);
-    text = memory_copy_text(text_columns(lines[0]) <= width ? lines[0] : "");
     text_lines_free(lines);
+    free(items);
+    free(bar);
     return text;
 }
 
@@ -211,8 +210,9 @@ static bool validated(void *self, const RunView *run, Error *error)
 static bool sampled(void *self, const RunView *run, Error *error)
 {
     (void)error;
-    char *text = words_indented(run->sample);
-    text[strlen(text) - 1] = '\0'; /* its last line end */
+    char *text = words_indented(run->sample), *end = strrchr(text, '\n');
+    if (end)
+        *end = '\0'; /* screen_say ends the line */
     screen_say(self, text);
     return true;
 }

@@ -229,13 +229,19 @@ static void warned(void *self, const char *text)
 
 static bool ended(void *self, const RunView *run, Error *error)
 {
+    (void)self;
     (void)run;
     (void)error;
-    Watch *watch = self;
     fullscreen_leave();
+    return true;
+}
+
+static void free_watch(void *self)
+{
+    Watch *watch = self;
     text_lines_free(watch->messages);
     free(watch->sample);
-    return true;
+    *watch = (Watch){0};
 }
 
 const ObserverCalls watch_calls = {.at = {[RUN_STARTED] = started,
@@ -243,4 +249,5 @@ const ObserverCalls watch_calls = {.at = {[RUN_STARTED] = started,
                                           [RUN_VALIDATED] = validated,
                                           [RUN_SAMPLED] = sampled,
                                           [RUN_ENDED] = ended},
-                                   .warned = warned};
+                                   .warned = warned,
+                                   .free = free_watch};
