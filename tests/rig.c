@@ -31,7 +31,6 @@ void rig_make_for(Rig *rig, ModelConfig config, size_t batch, double spread, Pas
     }
     params_bind(&rig->gradients, &config, rig->gradient_base);
     params_initialise(&rig->model.table, &rig->model.config, rig->model.base, 1);
-    pass_prepare(&rig->pass);
     for (size_t i = 0; i < rig->model.table.total && spread > 0; i++)
         rig->model.base[i] += (real)(spread * random_normal(random_key(1, RANDOM_TEST, 1), i));
     rig->inputs = memory_take(rig->pass.rows, sizeof *rig->inputs, "a test");

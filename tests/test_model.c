@@ -212,11 +212,8 @@ START_TEST(decoding_matches_forward)
                 rig_make(&rig, config, 1, 0.3);
                 real *expected = all_logits(&rig), logits[11];
                 Pass decoder;
-                Arena arena = {0};
                 pass_make_decoder(&decoder, &rig.model, 1, config.context);
-                pass_layout(&decoder, &arena);
-                arena_allocate(&arena, "a test");
-                pass_layout(&decoder, &arena);
+                pass_allocate(&decoder, "a test");
                 pass_restart(&decoder);
                 for (size_t t = 0; t < config.context; t++) {
                     pass_step(&decoder, logits, &rig.inputs[t]);
@@ -227,7 +224,6 @@ START_TEST(decoding_matches_forward)
                 }
                 free(expected);
                 pass_free(&decoder);
-                arena_free(&arena);
                 rig_free(&rig);
             }
 }

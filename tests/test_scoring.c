@@ -71,7 +71,6 @@ static void check_near(double value, double expected, const char *what, size_t n
 typedef struct Whole {
     const Scorer *scorer;
     Pass again; /* the same model, to compute all rows again */
-    Arena arena;
     real *scratch, *losses;
     size_t heard;
 } Whole;
@@ -116,15 +115,11 @@ START_TEST(the_head_sees_only_rows_with_targets)
                 .scratch = memory_take(head_scratch_reals(sizes), sizeof(real), "a test"),
                 .losses = memory_take(sizes.rows, sizeof(real), "a test")};
             pass_make(&whole.again, &rig.small.model, batch, WINDOW, PASS_EVALUATE);
-            pass_layout(&whole.again, &whole.arena);
-            arena_allocate(&whole.arena, "a test");
-            pass_layout(&whole.again, &whole.arena);
-            pass_prepare(&whole.again);
+            pass_allocate(&whole.again, "a test");
             ScoreListener listener = {compare_rows, &whole};
             scorer_score(&rig.scorer, &text, &listener, 1);
             ck_assert_uint_eq(whole.heard, TEXT);
             pass_free(&whole.again);
-            arena_free(&whole.arena);
             free(whole.scratch);
             free(whole.losses);
             rig_free(&rig);
@@ -436,7 +431,6 @@ static void slow_make(SlowLearner *slow, ModelConfig config)
             arena_allocate(&slow->arena, "a test");
     }
     params_bind(&slow->gradients, &slow->small.model.config, slow->gradient);
-    pass_prepare(&slow->pass);
     slow->usual = memory_take(weights, sizeof *slow->usual, "a test");
     slow->trained = memory_take(weights, sizeof *slow->trained, "a test");
     for (size_t i = 0; i < weights; i++)

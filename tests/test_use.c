@@ -260,13 +260,9 @@ static void check_logits(const real *a, const real *b, const char *kind, size_t 
 static real *forward_logits(const Model *model)
 {
     Pass pass;
-    Arena arena = {0};
     int32_t inputs[TEXT];
     pass_make(&pass, model, 1, TEXT, PASS_EVALUATE);
-    pass_layout(&pass, &arena);
-    arena_allocate(&arena, "a test");
-    pass_layout(&pass, &arena);
-    pass_prepare(&pass);
+    pass_allocate(&pass, "a test");
     for (size_t i = 0; i < TEXT; i++)
         inputs[i] = text_token(i);
     const real *u = pass_forward(&pass, inputs);
@@ -274,7 +270,6 @@ static real *forward_logits(const Model *model)
     head_logits(logits, u, model->at.wte, NULL,
                 (HeadSizes){TEXT, tiny.dim, tiny.vocabulary, 0});
     pass_free(&pass);
-    arena_free(&arena);
     return logits;
 }
 
@@ -442,7 +437,6 @@ END_TEST
 typedef struct ScoreRig {
     SmallModel small;
     Pass pass;
-    Arena arena;
     int32_t *buffer;
 } ScoreRig;
 
@@ -455,10 +449,7 @@ static void score_rig_make(ScoreRig *rig, size_t batch, size_t window, double sp
     if (spread == 0) /* a model with equal probabilities */
         memset(rig->small.model.base, 0, rig->small.model.table.total * sizeof(real));
     pass_make(&rig->pass, &rig->small.model, batch, window, PASS_EVALUATE);
-    pass_layout(&rig->pass, &rig->arena);
-    arena_allocate(&rig->arena, "a test");
-    pass_layout(&rig->pass, &rig->arena);
-    pass_prepare(&rig->pass);
+    pass_allocate(&rig->pass, "a test");
     rig->buffer = memory_take(score_buffer_size(&rig->pass), sizeof *rig->buffer, "a test");
 }
 
@@ -466,7 +457,6 @@ static void score_rig_free(ScoreRig *rig)
 {
     free(rig->buffer);
     pass_free(&rig->pass);
-    arena_free(&rig->arena);
     small_model_free(&rig->small);
 }
 

@@ -6,10 +6,7 @@ void scorer_make(Scorer *scorer, const Model *model, const Protocol *protocol)
 {
     *scorer = (Scorer){.protocol = *protocol};
     pass_make(&scorer->pass, model, protocol->batch, protocol->window, PASS_EVALUATE);
-    pass_layout(&scorer->pass, &scorer->arena);
-    arena_allocate(&scorer->arena, "scoring");
-    pass_layout(&scorer->pass, &scorer->arena);
-    pass_prepare(&scorer->pass);
+    pass_allocate(&scorer->pass, "scoring");
     scorer->buffer = memory_take(score_buffer_size(&scorer->pass), sizeof *scorer->buffer,
                                  "scoring");
 }
@@ -18,7 +15,6 @@ void scorer_free(Scorer *scorer)
 {
     free(scorer->buffer);
     pass_free(&scorer->pass);
-    arena_free(&scorer->arena);
 }
 
 Score scorer_score(Scorer *scorer, const CorpusSplit *split, const ScoreListener *listeners,

@@ -19,7 +19,6 @@ static inline Windows protocol_windows(const Protocol *protocol, const CorpusSpl
 typedef struct Scorer {
     Protocol protocol;
     Pass pass;
-    Arena arena;
     int32_t *buffer;
 } Scorer;
 

@@ -127,7 +127,6 @@ void trainer_allocate(Trainer *t)
 {
     arena_allocate(&t->arena, "training");
     lay_out(t);
-    pass_prepare(&t->pass);
 }
 
 void trainer_start(Trainer *t)
