@@ -72,11 +72,8 @@ void bench_decode(const BenchOptions *options)
     config.context = last + 1;
     Model model;
     Job job = {.steps = 20};
-    Arena arena = {0};
     model_make(&model, &config);
-    model_layout(&model, &arena);
-    arena_allocate(&arena, "the benchmark");
-    model_layout(&model, &arena);
+    model_allocate(&model);
     params_initialise(&model.table, &model.config, model.base, 1);
     pass_make_decoder(&job.pass, &model, options->batch, last + 1);
     pass_allocate(&job.pass, "the benchmark");
@@ -116,6 +113,5 @@ void bench_decode(const BenchOptions *options)
     free(job.tokens);
     pass_free(&job.pass);
     model_free(&model);
-    arena_free(&arena);
     arrfree(positions);
 }

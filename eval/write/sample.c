@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 
     LoadedModel loaded;
     Error error;
-    team_start(settings.threads ? settings.threads : team_processors());
+    team_start(settings.threads);
     if (!loaded_open(&loaded, line.operands[0], &error))
         die("%s", error.text);
     const Vocabulary *vocabulary = &loaded.checkpoint.vocabulary;
