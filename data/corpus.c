@@ -96,7 +96,8 @@ static bool read_text(Text *text, const char *path, const CorpusOptions *options
                       const Tokenizer *tokenizer, Error *error)
 {
     text->name = reader_name(path);
-    if (!reader_read(path, options->max_input_mb, &text->owned, &text->size, error))
+    if (!reader_read(path, options->max_input_mb, "--max-input-mb", &text->owned, &text->size,
+                     error))
         return false;
     if (is_blank(text->owned, text->size))
         return error_set(error, "%s: the corpus is empty", text->name);

@@ -21,7 +21,7 @@
 /* A growing buffer. One byte more than the limit is enough to notice that there is more; in the
  * end it holds the terminating zero. */
 typedef struct Growing {
-    const char *name;
+    const char *name, *option;
     char *bytes;
     size_t size, capacity, most;
 } Growing;
@@ -43,8 +43,11 @@ static size_t room_make(Growing *to)
 
 static bool too_large(const Growing *to, Error *error)
 {
-    return error_set(error, "%s: more than %zu MB; raise --max-input-mb to read it all",
-                     to->name, to->most / MEGABYTE);
+    size_t most = to->most / MEGABYTE;
+    if (!to->option)
+        return error_set(error, "%s: more than %zu MB; give a shorter text", to->name, most);
+    return error_set(error, "%s: more than %zu MB; raise %s to read it all", to->name, most,
+                     to->option);
 }
 
 const char *reader_name(const char *path)
@@ -150,13 +153,14 @@ static bool read_snapshot(int fd, Growing *raw, Error *error)
     return true;
 }
 
-bool reader_read(const char *path, size_t most_mb, char **bytes, size_t *size, Error *error)
+bool reader_read(const char *path, size_t most_mb, const char *option, char **bytes,
+                 size_t *size, Error *error)
 {
     *bytes = NULL;
     *size = 0;
     bool standard = strcmp(path, READER_STANDARD_INPUT) == 0;
-    size_t most = memory_product(most_mb, MEGABYTE, "--max-input-mb");
-    Growing raw = {.name = reader_name(path), .most = most}, text = raw;
+    size_t most = memory_product(most_mb, MEGABYTE, "the text");
+    Growing raw = {.name = reader_name(path), .option = option, .most = most}, text = raw;
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return error_set(error, "%s: cannot open: %s", path, strerror(errno));

@@ -10,10 +10,14 @@
 
 #define READER_STANDARD_INPUT "-"
 
-/* Reads at most most_mb megabytes, unpacked. *bytes, which the caller frees, has a terminating
- * zero after *size bytes. Fails if the file changes while it is read, or if a gzip file is
- * truncated, damaged, or followed by other data. */
-bool reader_read(const char *path, size_t most_mb, char **bytes, size_t *size, Error *error);
+#define READER_USUAL_MB ((size_t)1000) /* where no option sets a limit */
+
+/* Reads at most most_mb megabytes, unpacked; `option` is the one that raises this limit, NULL
+ * if there is none. *bytes, which the caller frees, has a terminating zero after *size bytes.
+ * Fails if the file changes while it is read, or if a gzip file is truncated, damaged, or
+ * followed by other data. */
+bool reader_read(const char *path, size_t most_mb, const char *option, char **bytes,
+                 size_t *size, Error *error);
 
 /* The path for messages: itself, or "standard input". */
 const char *reader_name(const char *path);

@@ -283,9 +283,7 @@ bool loaded_open(LoadedModel *loaded, const char *run, Error *error)
     if (!good)
         return false;
     model_make(&loaded->model, &loaded->checkpoint.config);
-    model_layout(&loaded->model, &loaded->arena);
-    arena_allocate(&loaded->arena, "the model");
-    model_layout(&loaded->model, &loaded->arena);
+    model_allocate(&loaded->model);
     if (checkpoint_load(&loaded->checkpoint, loaded->model.base, NULL, NULL, NULL, error))
         return true;
     loaded_close(loaded);
@@ -295,6 +293,5 @@ bool loaded_open(LoadedModel *loaded, const char *run, Error *error)
 void loaded_close(LoadedModel *loaded)
 {
     model_free(&loaded->model);
-    arena_free(&loaded->arena);
     checkpoint_close(&loaded->checkpoint);
 }

@@ -62,7 +62,6 @@ char *checkpoint_path(const char *run, Error *error);
 typedef struct LoadedModel {
     Checkpoint checkpoint;
     Model model;
-    Arena arena; /* of the weights */
 } LoadedModel;
 
 /* Opens a run directory (its best checkpoint) or a checkpoint file. */

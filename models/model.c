@@ -247,6 +247,7 @@ void model_free(Model *model)
 {
     param_table_free(&model->table);
     free(model->at.h);
+    arena_free(&model->own);
     *model = (Model){0};
 }
 
@@ -269,4 +270,11 @@ void model_layout(Model *model, Arena *arena)
 {
     model->base = arena_reals(arena, model->table.total);
     params_bind(&model->at, &model->config, model->base);
+}
+
+void model_allocate(Model *model)
+{
+    model_layout(model, &model->own);
+    arena_allocate(&model->own, "the model");
+    model_layout(model, &model->own);
 }

@@ -91,8 +91,9 @@ typedef struct Model {
     ModelConfig config;
     const Activation *activation;
     ParamTable table;
-    real *base; /* table.total reals in the caller's arena */
+    real *base; /* table.total reals */
     Params at;  /* named pointers into base */
+    Arena own;  /* the weights, after model_allocate */
 } Model;
 
 /* Makes the parameter table; the config must have passed config_check. */
@@ -104,7 +105,9 @@ char *model_attention(const Model *model);
 /* Whether every layer decodes in constant memory and time per token. */
 bool model_is_endless(const Model *model);
 
-/* Allocates the weights from the arena; called once to measure, once to allocate. */
+/* Allocates the weights, zeroed, in memory of the model's own. */
+void model_allocate(Model *model);
+/* Or takes them from an arena: called once to measure, once to allocate. */
 void model_layout(Model *model, Arena *arena);
 
 #endif

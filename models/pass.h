@@ -85,18 +85,19 @@ typedef struct Pass {
     bool carries;    /* carries states from batch to batch */
     size_t capacity; /* positions that the states (KV cache) have room for */
     size_t position; /* the next position; the first of the next batch */
+    Arena own;       /* the buffers, after pass_allocate */
 } Pass;
 
-/* Makes the tables of pointers; pass_layout provides the memory. */
+/* Makes the tables of pointers; pass_allocate or pass_layout provides the memory. */
 void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, PassUse use);
 /* The same for decoding `batch` sequences in lockstep, up to `capacity` positions. */
 void pass_make_decoder(Pass *pass, const Model *model, size_t batch, size_t capacity);
 void pass_free(Pass *pass);
 
-/* Allocates the buffers from the arena; called once to measure, once to allocate. */
+/* Allocates the buffers, in memory of the pass's own. */
+void pass_allocate(Pass *pass, const char *what);
+/* Or takes them from an arena: called once to measure, once to allocate. */
 void pass_layout(Pass *pass, Arena *arena);
-/* Computes the position tables; call once after allocation. */
-void pass_prepare(Pass *pass);
 
 /* Computes u[2L] of every row, without dropout; inputs (rows). */
 const real *pass_forward(Pass *pass, const int32_t *inputs);

@@ -37,6 +37,7 @@ void pass_free(Pass *pass)
 {
     free(pass->stream);
     free(pass->mixer);
+    arena_free(&pass->own);
     *pass = (Pass){0};
 }
 
@@ -122,6 +123,18 @@ static void lay_out_scored(Pass *pass, Arena *arena)
         pass->cooled_bias = arena_reals(arena, config->vocabulary);
 }
 
+/* Fills the position tables for positions from `first` on. */
+static void fill_position_tables(Pass *pass, size_t first)
+{
+    size_t width = pass->model->config.dim, head = config_head_width(&pass->model->config);
+    for (size_t t = 0; t < pass->length; t++) {
+        if (pass->position_rows)
+            embedding_sinusoids(pass->position_rows + t * width, first + t, width);
+        if (pass->angles)
+            rotary_row(pass->angles + t * head, first + t, head);
+    }
+}
+
 void pass_layout(Pass *pass, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
@@ -153,23 +166,14 @@ void pass_layout(Pass *pass, Arena *arena)
     if (config->positions == POSITIONS_ROTARY)
         pass->angles = arena_reals(arena, pass->length * config_head_width(config));
     lay_out_scratch(pass, arena);
+    fill_position_tables(pass, 0); /* none while measuring */
 }
 
-/* Fills the position tables for positions from `first` on. */
-static void fill_position_tables(Pass *pass, size_t first)
+void pass_allocate(Pass *pass, const char *what)
 {
-    size_t width = pass->model->config.dim, head = config_head_width(&pass->model->config);
-    for (size_t t = 0; t < pass->length; t++) {
-        if (pass->position_rows)
-            embedding_sinusoids(pass->position_rows + t * width, first + t, width);
-        if (pass->angles)
-            rotary_row(pass->angles + t * head, first + t, head);
-    }
-}
-
-void pass_prepare(Pass *pass)
-{
-    fill_position_tables(pass, 0);
+    pass_layout(pass, &pass->own);
+    arena_allocate(&pass->own, what);
+    pass_layout(pass, &pass->own);
 }
 
 void pass_restart(Pass *pass)

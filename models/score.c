@@ -6,11 +6,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-size_t score_buffer_size(const Pass *pass)
-{
-    return 2 * pass->rows;
-}
-
 /* Window w scores the tokens that no earlier window has scored. */
 static size_t window_end(const Windows *w, size_t index)
 {
@@ -53,7 +48,7 @@ static double score_batch(Pass *pass, const Windows *w, size_t batches, size_t b
 
 /* Ranks share the batches, unless states are carried or there are listeners. */
 Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners,
-                    size_t listener_count, int32_t *buffer)
+                    size_t listener_count)
 {
     assert(w->window == pass->length && w->stride >= 1 && w->stride <= w->window);
     assert(!pass->carries || w->stride == w->window);
@@ -61,6 +56,7 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
     size_t batches = team_tiles(windows_number(w), pass->batch), ranks = ranks_count();
     bool shared = ranks > 1 && !pass->carries && listener_count == 0;
     double *nats = memory_take(batches, sizeof *nats, "scoring");
+    int32_t *buffer = memory_take(2 * pass->rows, sizeof *buffer, "scoring");
     size_t first = shared ? share_start(batches, ranks, ranks_own()) : 0;
     size_t end = shared ? share_start(batches, ranks, ranks_own() + 1) : batches;
     if (pass->carries)
@@ -75,12 +71,31 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
     for (size_t batch = 0; batch < batches; batch++)
         score.nats += nats[batch];
     free(nats);
+    free(buffer);
     return score;
 }
 
-Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride,
-                 int32_t *buffer)
+Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride)
 {
     Windows windows = {ids, count, pass->length, stride, prime};
-    return score_windows(pass, &windows, NULL, 0, buffer);
+    return score_windows(pass, &windows, NULL, 0);
+}
+
+void scorer_make(Scorer *scorer, const Model *model, const Protocol *protocol)
+{
+    *scorer = (Scorer){.protocol = *protocol};
+    pass_make(&scorer->pass, model, protocol->batch, protocol->window, PASS_EVALUATE);
+    pass_allocate(&scorer->pass, "scoring");
+}
+
+void scorer_free(Scorer *scorer)
+{
+    pass_free(&scorer->pass);
+}
+
+Score scorer_score(Scorer *scorer, const CorpusSplit *split, const ScoreListener *listeners,
+                   size_t listener_count)
+{
+    Windows windows = protocol_windows(&scorer->protocol, split);
+    return score_windows(&scorer->pass, &windows, listeners, listener_count);
 }

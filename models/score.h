@@ -24,11 +24,8 @@ static inline double score_loss(Score score)
     return score.nats / (double)score.tokens;
 }
 
-/* The window is the pass's length; prime is the vocabulary's <eos>. The buffer is scratch for
- * score_buffer_size(pass) ids. */
-size_t score_buffer_size(const Pass *pass);
-Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride,
-                 int32_t *buffer);
+/* The window is the pass's length; prime is the vocabulary's <eos>. */
+Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride);
 
 /* --- its parts, for other ways of scoring --- */
 
@@ -51,6 +48,32 @@ typedef struct ScoreListener {
 
 /* The windows are as long as the pass. */
 Score score_windows(Pass *pass, const Windows *windows, const ScoreListener *listeners,
-                    size_t listener_count, int32_t *buffer);
+                    size_t listener_count);
+
+/* --- a pass that scores texts by a protocol --- */
+
+typedef struct Protocol {
+    size_t window, stride, batch;
+    int32_t prime; /* the token before the first */
+} Protocol;
+
+static inline Windows protocol_windows(const Protocol *protocol, const CorpusSplit *split)
+{
+    return (Windows){split->ids, split->count, protocol->window, protocol->stride,
+                     protocol->prime};
+}
+
+typedef struct Scorer {
+    Protocol protocol;
+    Pass pass;
+} Scorer;
+
+/* The model must outlive it. */
+void scorer_make(Scorer *scorer, const Model *model, const Protocol *protocol);
+void scorer_free(Scorer *scorer);
+
+/* Scores a text from its beginning and calls the listeners after each batch. */
+Score scorer_score(Scorer *scorer, const CorpusSplit *split, const ScoreListener *listeners,
+                   size_t listener_count);
 
 #endif

@@ -98,10 +98,8 @@ void ranks_end(void)
 }
 
 /* Ranks with overlapping affinity masks divide the processors among themselves. */
-size_t ranks_threads(void)
+static size_t share_of_processors(void)
 {
-    if (ranks.count == 1)
-        return team_processors();
     MPI_Comm here;
     int neighbours, own = (int)team_processors(), sum;
     cpu_set_t mine, all;
@@ -116,6 +114,11 @@ size_t ranks_threads(void)
     if (sum <= together)
         return (size_t)own;
     return together > neighbours ? (size_t)(together / neighbours) : 1;
+}
+
+void ranks_start_team(size_t threads)
+{
+    team_start(threads == 0 && ranks.count > 1 ? share_of_processors() : threads);
 }
 
 size_t ranks_most(size_t number)
@@ -194,9 +197,9 @@ void ranks_end(void)
 {
 }
 
-size_t ranks_threads(void)
+void ranks_start_team(size_t threads)
 {
-    return team_processors();
+    team_start(threads);
 }
 
 size_t ranks_most(size_t number)

@@ -36,8 +36,9 @@ static inline size_t share_start(size_t whole, size_t count, size_t index)
     return whole / count * index + (whole % count < index ? whole % count : index);
 }
 
-/* Threads per rank such that the ranks on one machine together use each processor once. */
-size_t ranks_threads(void);
+/* Starts the thread team; with 0, the ranks on one machine together have a thread for each
+ * processor. */
+void ranks_start_team(size_t threads);
 
 /* Collective operations: all ranks call these in the same order. */
 

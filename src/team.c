@@ -162,6 +162,8 @@ size_t team_processors(void)
 void team_start(size_t threads)
 {
     team_stop();
+    if (threads == 0)
+        threads = team_processors();
     team.threads = memory_take(threads, sizeof *team.threads, "the threads");
     team.patience = threads <= team_processors() ? PATIENCE : 0;
     atomic_store(&team.stopping, false);

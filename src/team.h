@@ -14,8 +14,9 @@
 /* Processes one tile. `worker`, from 0 to team_size()-1, selects its scratch memory. */
 typedef void (*TeamWork)(void *job, size_t tile, size_t worker);
 
-/* Starts the threads; if the system refuses some, warns and continues with fewer. Without a
- * team, or with one thread, team_run works on the calling thread. */
+/* Starts the threads, or with 0 one for each processor; if the system refuses some, warns and
+ * continues with fewer. Without a team, or with one thread, team_run works on the calling
+ * thread. */
 void team_start(size_t threads);
 void team_stop(void);
 size_t team_size(void);

@@ -20,18 +20,13 @@ void rig_make_for(Rig *rig, ModelConfig config, size_t batch, double spread, Pas
     Error error;
     ck_assert_msg(config_check(&config, &error), "%s", error.text);
     model_make(&rig->model, &config);
+    model_allocate(&rig->model);
     pass_make(&rig->pass, &rig->model, batch, config.context, use);
+    pass_allocate(&rig->pass, "a test");
     rig->gradients.h = memory_take(config.layers, sizeof *rig->gradients.h, "a test");
-    for (int measured = 0; measured < 2; measured++) {
-        model_layout(&rig->model, &rig->arena);
-        rig->gradient_base = arena_reals(&rig->arena, rig->model.table.total);
-        pass_layout(&rig->pass, &rig->arena);
-        if (!measured)
-            arena_allocate(&rig->arena, "a test");
-    }
+    rig->gradient_base = memory_take(rig->model.table.total, sizeof(real), "a test");
     params_bind(&rig->gradients, &config, rig->gradient_base);
     params_initialise(&rig->model.table, &rig->model.config, rig->model.base, 1);
-    pass_prepare(&rig->pass);
     for (size_t i = 0; i < rig->model.table.total && spread > 0; i++)
         rig->model.base[i] += (real)(spread * random_normal(random_key(1, RANDOM_TEST, 1), i));
     rig->inputs = memory_take(rig->pass.rows, sizeof *rig->inputs, "a test");
@@ -53,9 +48,9 @@ void rig_free(Rig *rig)
     pass_free(&rig->pass);
     model_free(&rig->model);
     free(rig->gradients.h);
+    free(rig->gradient_base);
     free(rig->inputs);
     free(rig->targets);
-    arena_free(&rig->arena);
 }
 
 double rig_gradients(Rig *rig)

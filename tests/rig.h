@@ -10,7 +10,6 @@ typedef struct Rig {
     Params gradients;
     real *gradient_base;
     int32_t *inputs, *targets;
-    Arena arena;
 } Rig;
 
 extern const ModelConfig rig_tiny;

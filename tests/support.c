@@ -58,9 +58,7 @@ void small_model_make(SmallModel *small, ModelConfig config, double spread)
     Error error;
     ck_assert_msg(config_check(&config, &error), "%s", error.text);
     model_make(&small->model, &config);
-    model_layout(&small->model, &small->arena);
-    arena_allocate(&small->arena, "a test");
-    model_layout(&small->model, &small->arena);
+    model_allocate(&small->model);
     params_initialise(&small->model.table, &small->model.config, small->model.base, 1);
     RandomKey key = random_key(1, RANDOM_TEST, 0);
     for (size_t r = 0; r < small->model.table.count; r++) {
@@ -73,7 +71,6 @@ void small_model_make(SmallModel *small, ModelConfig config, double spread)
 void small_model_free(SmallModel *small)
 {
     model_free(&small->model);
-    arena_free(&small->arena);
 }
 
 UpdateSlice whole_update(const Model *model, size_t optimizer)

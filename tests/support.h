@@ -23,7 +23,6 @@ size_t positions_for(size_t kind, size_t wanted);
 /* A model with weights; a spread above 0 makes them differ enough to matter. */
 typedef struct SmallModel {
     Model model;
-    Arena arena;
 } SmallModel;
 
 void small_model_make(SmallModel *small, ModelConfig config, double spread);

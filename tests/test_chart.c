@@ -212,6 +212,42 @@ START_TEST(a_run_keeps_its_colour)
 }
 END_TEST
 
+/* A diverged run does not flatten the others: it runs along the edge of their range. Alone it
+ * is shown whole. */
+START_TEST(a_diverged_run_is_clipped)
+{
+    const ChartPoint falling[] = {{0, 3}, {2, 2}, {4, 1}},
+                     rising[] = {{0, 2}, {1, 2}, {4, 1e9}};
+    const ChartSeries series[] = {{"one", falling, 3}, {"two", rising, 3}};
+    const ChartLook looks[] = {{.identity = 0}, {.identity = 1, .diverged = true}};
+    Chart chart = {.series = series,
+                   .looks = looks,
+                   .series_count = 2,
+                   .x_label = "epoch",
+                   .y_label = "loss",
+                   .columns = 24,
+                   .rows = 10};
+    char *text = render(&chart);
+    ck_assert_str_eq(text, "loss\n"
+                           "3+aaa              bbbbb\n"
+                           " |   aaaaaabbbbbbbb\n"
+                           "2+bbbbbbbbbaaaaa\n"
+                           " |              aaaaa\n"
+                           "1+                   aaa\n"
+                           " ++----------+---------+\n"
+                           "  0          2         4\n"
+                           "          epoch\n"
+                           " a one    b two\n");
+    free(text);
+    chart.series++;
+    chart.looks++;
+    chart.series_count = 1;
+    text = render(&chart);
+    ck_assert_ptr_nonnull(strstr(text, "1.0G+"));
+    free(text);
+}
+END_TEST
+
 Suite *chart_suite(void)
 {
     Suite *suite = suite_create("chart");
@@ -222,6 +258,7 @@ Suite *chart_suite(void)
     tcase_add_test(tests, an_ascii_chart_is_drawn_as_expected);
     tcase_add_test(tests, a_braille_chart_is_drawn_as_expected);
     tcase_add_test(tests, a_run_keeps_its_colour);
+    tcase_add_test(tests, a_diverged_run_is_clipped);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -460,13 +460,9 @@ static void expect_logits(const Model *model, const int32_t *ids, size_t count,
                           const json_t *logits)
 {
     Pass pass;
-    Arena arena = {0};
     size_t width = model->config.dim;
     pass_make(&pass, model, 1, count, PASS_EVALUATE);
-    pass_layout(&pass, &arena);
-    arena_allocate(&arena, "a test");
-    pass_layout(&pass, &arena);
-    pass_prepare(&pass);
+    pass_allocate(&pass, "a test");
     const real *last = pass_forward(&pass, ids) + (count - 1) * width;
     ck_assert_uint_eq(json_array_size(logits), model->config.vocabulary);
     for (size_t i = 0; i < model->config.vocabulary; i++) {
@@ -476,7 +472,6 @@ static void expect_logits(const Model *model, const int32_t *ids, size_t count,
         ck_assert_double_eq_tol(json_real_value(json_array_get(logits, i)), expected, 1e-5);
     }
     pass_free(&pass);
-    arena_free(&arena);
 }
 
 START_TEST(an_example_ends_with_the_next_logits)

@@ -3,6 +3,7 @@
 #include "eval/runs/differences.h"
 #include "eval/runs/groups.h"
 #include "eval/runs/results.h"
+#include "eval/runs/runchart.h"
 #include "eval/show/palette.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -530,6 +531,10 @@ START_TEST(a_diverged_run_is_never_the_best)
     ck_assert_str_eq(table_cell(&page, 1, 4)->text, "diverged");
     ck_assert(table_cell(&page, 0, 3)->strong && !table_cell(&page, 1, 3)->strong);
     table_free(&page);
+    Chart chart = runchart_make(groups, (double)NAN, &(RunChartAxes){0});
+    for (size_t s = 0; s < chart.series_count; s++)
+        ck_assert(chart.looks[s].diverged == (strcmp(chart.series[s].name, "linear-1") == 0));
+    runchart_free(&chart);
     groups_free(groups);
     free_runs(runs);
 }

@@ -22,7 +22,6 @@ enum { LENGTH = 37, LAYERS = 2, HEADS = 2, WIDTH = 8, WORDS = 11 };
 typedef struct Rig {
     SmallModel small;
     Pass pass;
-    Arena arena;
     int32_t tokens[LENGTH];
     real *weights; /* (HEADS, LENGTH, LENGTH) of the last inspected layer */
 } Rig;
@@ -58,10 +57,7 @@ static void rig_make(Rig *rig, ModelConfig config)
     *rig = (Rig){0};
     small_model_make(&rig->small, config, 0.3);
     pass_make(&rig->pass, &rig->small.model, 1, config.context, PASS_TRAIN);
-    pass_layout(&rig->pass, &rig->arena);
-    arena_allocate(&rig->arena, "a test");
-    pass_layout(&rig->pass, &rig->arena);
-    pass_prepare(&rig->pass);
+    pass_allocate(&rig->pass, "a test");
     draw_tokens(rig->tokens);
     pass_forward(&rig->pass, rig->tokens);
     rig->weights = memory_take(HEADS * LENGTH * LENGTH, sizeof *rig->weights, "a test");
@@ -72,7 +68,6 @@ static void rig_free(Rig *rig)
     free(rig->weights);
     pass_free(&rig->pass);
     small_model_free(&rig->small);
-    arena_free(&rig->arena);
 }
 
 static const real *row_of(const Rig *rig, size_t head, size_t i)

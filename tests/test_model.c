@@ -212,11 +212,8 @@ START_TEST(decoding_matches_forward)
                 rig_make(&rig, config, 1, 0.3);
                 real *expected = all_logits(&rig), logits[11];
                 Pass decoder;
-                Arena arena = {0};
                 pass_make_decoder(&decoder, &rig.model, 1, config.context);
-                pass_layout(&decoder, &arena);
-                arena_allocate(&arena, "a test");
-                pass_layout(&decoder, &arena);
+                pass_allocate(&decoder, "a test");
                 pass_restart(&decoder);
                 for (size_t t = 0; t < config.context; t++) {
                     pass_step(&decoder, logits, &rig.inputs[t]);
@@ -227,7 +224,6 @@ START_TEST(decoding_matches_forward)
                 }
                 free(expected);
                 pass_free(&decoder);
-                arena_free(&arena);
                 rig_free(&rig);
             }
 }
@@ -282,7 +278,7 @@ START_TEST(recompute_gives_identical_bits)
             Rig kept, again;
             rig_make_for(&kept, config, 2, 0.1, PASS_TRAIN);
             rig_make_for(&again, config, 2, 0.1, PASS_RECOMPUTE);
-            ck_assert(again.arena.size < kept.arena.size);
+            ck_assert(again.pass.own.size < kept.pass.own.size);
             ck_assert(rig_gradients(&kept) == rig_gradients(&again));
             ck_assert(memcmp(kept.gradient_base, again.gradient_base,
                              kept.model.table.total * sizeof(real)) == 0);

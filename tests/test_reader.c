@@ -20,7 +20,8 @@ static void expect_bytes(const char *path, size_t most_mb, const void *expected,
     Error error = {""};
     char *bytes;
     size_t size;
-    ck_assert_msg(reader_read(path, most_mb, &bytes, &size, &error), "%s", error.text);
+    ck_assert_msg(reader_read(path, most_mb, "--more-mb", &bytes, &size, &error), "%s",
+                  error.text);
     ck_assert_uint_eq(size, count);
     ck_assert_mem_eq(bytes, expected, count);
     ck_assert_int_eq(bytes[size], 0);
@@ -32,7 +33,8 @@ static void expect_refusal(const char *path, size_t most_mb, const char *part)
     Error error = {""};
     char *bytes;
     size_t size;
-    ck_assert_msg(!reader_read(path, most_mb, &bytes, &size, &error), "%s was read", path);
+    ck_assert_msg(!reader_read(path, most_mb, "--more-mb", &bytes, &size, &error),
+                  "%s was read", path);
     ck_assert_ptr_null(bytes);
     ck_says(error, part);
     ck_says(error, reader_name(path));
@@ -153,12 +155,16 @@ START_TEST(reader_stops_at_the_cap)
     char *zeros = memory_take(MB + 1, 1, "zeros"), *packed = NULL;
     size_t size = 0;
     expect_file("exact", zeros, MB, 1, zeros, MB);
-    expect_refused_file("above", zeros, MB + 1, 1, "--max-input-mb");
+    expect_refused_file("above", zeros, MB + 1, 1, "more than 1 MB; raise --more-mb");
     scratch_pack(&packed, &size, zeros, MB); /* a thousand bytes that unpack to very many */
     expect_file("exact.gz", packed, size, 1, zeros, MB);
     scratch_pack(&packed, &size, "x", 1);
     expect_refused_file("bomb.gz", packed, size, 1, "more than 1 MB");
-    expect_refusal("/dev/zero", 1, "--max-input-mb");
+    expect_refusal("/dev/zero", 1, "more than 1 MB; raise --more-mb");
+    Error error = {""}; /* without an option that a user could raise */
+    char *bytes;
+    ck_assert(!reader_read("/dev/zero", 1, NULL, &bytes, &size, &error));
+    ck_assert_str_eq(error.text, "/dev/zero: more than 1 MB; give a shorter text");
     free(packed);
     free(zeros);
 }
@@ -203,7 +209,7 @@ START_TEST(reader_refuses_a_file_that_grows)
     for (int i = 0; !refused && i < ATTEMPTS; i++) {
         size_t size;
         ck_assert_int_eq(truncate(path, SIZE), 0);
-        refused = !reader_read(path, 4000, &bytes, &size, &error);
+        refused = !reader_read(path, 4000, NULL, &bytes, &size, &error);
         free(bytes);
     }
     kill(child, SIGKILL);

@@ -71,16 +71,20 @@ static void check_near(double value, double expected, const char *what, size_t n
 typedef struct Whole {
     const Scorer *scorer;
     Pass again; /* the same model, to compute all rows again */
-    Arena arena;
     real *scratch, *losses;
-    size_t heard;
+    size_t windows, heard;
 } Whole;
+
+enum { BATCH_MOST = 4 };
 
 static void compare_rows(void *context, Pass *pass)
 {
     Whole *whole = context;
     const Model *model = pass->model;
-    const int32_t *inputs = whole->scorer->buffer, *targets = inputs + pass->rows;
+    const Windows windows = protocol_windows(&whole->scorer->protocol, &text);
+    int32_t inputs[BATCH_MOST * WINDOW], targets[BATCH_MOST * WINDOW];
+    for (size_t row = 0; row < pass->batch; row++)
+        windows_fill(&windows, whole->windows++, inputs + row * WINDOW, targets + row * WINDOW);
     HeadSizes sizes = {pass->rows, WIDTH, WORDS, (real)model->config.logit_cap};
     const real *u = pass_forward(&whole->again, inputs);
     head_loss(whole->losses, u, model->at.wte, model->at.head_bias, targets, sizes,
@@ -104,7 +108,7 @@ static void compare_rows(void *context, Pass *pass)
 START_TEST(the_head_sees_only_rows_with_targets)
 {
     for (size_t stride = 1; stride <= WINDOW; stride += 2)
-        for (size_t batch = 1; batch <= 4; batch += 3) {
+        for (size_t batch = 1; batch <= BATCH_MOST; batch += 3) {
             ModelConfig config = small;
             config.head_bias = stride == 1 ? HEAD_BIAS_YES : HEAD_BIAS_NO;
             config.logit_cap = batch == 1 ? 0 : 2;
@@ -116,15 +120,11 @@ START_TEST(the_head_sees_only_rows_with_targets)
                 .scratch = memory_take(head_scratch_reals(sizes), sizeof(real), "a test"),
                 .losses = memory_take(sizes.rows, sizeof(real), "a test")};
             pass_make(&whole.again, &rig.small.model, batch, WINDOW, PASS_EVALUATE);
-            pass_layout(&whole.again, &whole.arena);
-            arena_allocate(&whole.arena, "a test");
-            pass_layout(&whole.again, &whole.arena);
-            pass_prepare(&whole.again);
+            pass_allocate(&whole.again, "a test");
             ScoreListener listener = {compare_rows, &whole};
             scorer_score(&rig.scorer, &text, &listener, 1);
             ck_assert_uint_eq(whole.heard, TEXT);
             pass_free(&whole.again);
-            arena_free(&whole.arena);
             free(whole.scratch);
             free(whole.losses);
             rig_free(&rig);
@@ -277,7 +277,7 @@ START_TEST(the_cache_agrees_with_its_definition)
 {
     static const size_t sizes[] = {1, 2, 9, 31, 1000};
     for (size_t i = 0; i < COUNT(sizes); i++)
-        for (size_t batch = 1; batch <= 4; batch += 3)
+        for (size_t batch = 1; batch <= BATCH_MOST; batch += 3)
             for (size_t stride = 2; stride <= WINDOW; stride += WINDOW - 2) {
                 Rig rig;
                 Cache cache;
@@ -436,7 +436,6 @@ static void slow_make(SlowLearner *slow, ModelConfig config)
             arena_allocate(&slow->arena, "a test");
     }
     params_bind(&slow->gradients, &slow->small.model.config, slow->gradient);
-    pass_prepare(&slow->pass);
     slow->usual = memory_take(weights, sizeof *slow->usual, "a test");
     slow->trained = memory_take(weights, sizeof *slow->trained, "a test");
     for (size_t i = 0; i < weights; i++)

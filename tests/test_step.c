@@ -49,12 +49,8 @@ START_TEST(backward_is_deterministic)
         SmallModel small;
         small_model_make(&small, config, 0.3);
         Pass pass;
-        Arena arena = {0};
         pass_make(&pass, &small.model, 2, config.context, PASS_TRAIN);
-        pass_layout(&pass, &arena);
-        arena_allocate(&arena, "a test");
-        pass_layout(&pass, &arena);
-        pass_prepare(&pass);
+        pass_allocate(&pass, "a test");
         size_t total = small.model.table.total;
         real *first = memory_take(2 * total, sizeof *first, "a test"), *second = first + total;
         Params at = {.h = memory_take(config.layers, sizeof *at.h, "a test")};
@@ -67,7 +63,6 @@ START_TEST(backward_is_deterministic)
         free(first);
         free(at.h);
         pass_free(&pass);
-        arena_free(&arena);
         small_model_free(&small);
     }
 }

@@ -315,6 +315,29 @@ START_TEST(a_logarithmic_scale_has_room_for_a_single_value)
 }
 END_TEST
 
+/* A diverged run and its band lie at the edge of the plot, which goes from 3 at the top to 1 at
+ * the bottom. */
+START_TEST(a_diverged_run_is_clipped)
+{
+    const ChartPoint falling[] = {{0, 3}, {2, 2}, {4, 1}};
+    const ChartPoint rising[] = {{0, 2}, {2, 500}, {5, 1e9}};
+    const ChartBand band[] = {{-7, 3}, {400, 600}, {1e8, 2e9}};
+    const ChartSeries series[] = {{"one", falling, 3}, {"two", rising, 3}};
+    const ChartLook looks[] = {{.identity = 0},
+                               {.identity = 1, .band = band, .diverged = true}};
+    const Chart chart = {
+        .series = series, .looks = looks, .series_count = 2, .x_label = "x", .y_label = "y"};
+    char *svg = render_chart(&chart, "clipped");
+    check_document(svg);
+    ck_assert_ptr_nonnull(strstr(svg, "d=\"M60.0 71.0L273.2 221.0L486.4 371.0\"")); /* one */
+    ck_assert_ptr_nonnull(strstr(svg, "d=\"M60.0 221.0L273.2 71.0L593.0 71.0\""));  /* two */
+    ck_assert_ptr_nonnull(strstr(svg, "<title>two: 500 at 2, from 400 to 600</title>"));
+    ck_assert_ptr_nonnull(strstr(svg, "d=\"M60.0 71.0L273.2 71.0L593.0 71.0L593.0 71.0L273.2 "
+                                      "71.0L60.0 371.0Z\"")); /* the band */
+    free(svg);
+}
+END_TEST
+
 Suite *svg_suite(void)
 {
     Suite *suite = suite_create("svg");
@@ -333,6 +356,7 @@ Suite *svg_suite(void)
     tcase_add_test(tests, powers_are_straight_lines_on_logarithmic_scales);
     tcase_add_test(tests, a_logarithmic_scale_omits_points_below_zero);
     tcase_add_test(tests, a_logarithmic_scale_has_room_for_a_single_value);
+    tcase_add_test(tests, a_diverged_run_is_clipped);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -260,13 +260,9 @@ static void check_logits(const real *a, const real *b, const char *kind, size_t 
 static real *forward_logits(const Model *model)
 {
     Pass pass;
-    Arena arena = {0};
     int32_t inputs[TEXT];
     pass_make(&pass, model, 1, TEXT, PASS_EVALUATE);
-    pass_layout(&pass, &arena);
-    arena_allocate(&arena, "a test");
-    pass_layout(&pass, &arena);
-    pass_prepare(&pass);
+    pass_allocate(&pass, "a test");
     for (size_t i = 0; i < TEXT; i++)
         inputs[i] = text_token(i);
     const real *u = pass_forward(&pass, inputs);
@@ -274,7 +270,6 @@ static real *forward_logits(const Model *model)
     head_logits(logits, u, model->at.wte, NULL,
                 (HeadSizes){TEXT, tiny.dim, tiny.vocabulary, 0});
     pass_free(&pass);
-    arena_free(&arena);
     return logits;
 }
 
@@ -442,8 +437,6 @@ END_TEST
 typedef struct ScoreRig {
     SmallModel small;
     Pass pass;
-    Arena arena;
-    int32_t *buffer;
 } ScoreRig;
 
 static void score_rig_make(ScoreRig *rig, size_t batch, size_t window, double spread)
@@ -455,18 +448,12 @@ static void score_rig_make(ScoreRig *rig, size_t batch, size_t window, double sp
     if (spread == 0) /* a model with equal probabilities */
         memset(rig->small.model.base, 0, rig->small.model.table.total * sizeof(real));
     pass_make(&rig->pass, &rig->small.model, batch, window, PASS_EVALUATE);
-    pass_layout(&rig->pass, &rig->arena);
-    arena_allocate(&rig->arena, "a test");
-    pass_layout(&rig->pass, &rig->arena);
-    pass_prepare(&rig->pass);
-    rig->buffer = memory_take(score_buffer_size(&rig->pass), sizeof *rig->buffer, "a test");
+    pass_allocate(&rig->pass, "a test");
 }
 
 static void score_rig_free(ScoreRig *rig)
 {
-    free(rig->buffer);
     pass_free(&rig->pass);
-    arena_free(&rig->arena);
     small_model_free(&rig->small);
 }
 
@@ -499,7 +486,7 @@ START_TEST(a_score_is_the_sum_over_single_windows)
     score_rig_make(&rig, 1, WINDOW, 0.3);
     for (size_t count = 1; count <= TEXT; count++)
         for (size_t stride = 1; stride <= WINDOW; stride++) {
-            Score score = score_text(&rig.pass, ids, count, PRIME, stride, rig.buffer);
+            Score score = score_text(&rig.pass, ids, count, PRIME, stride);
             double expected = slow_score(&rig, ids, count, stride);
             ck_assert_uint_eq(score.tokens, count);
             ck_assert_msg(fabs(score.nats - expected) < 1e-5 * expected,
@@ -522,7 +509,7 @@ START_TEST(every_token_is_scored_once)
             score_rig_make(&rig, batch, window, 0);
             for (size_t stride = 1; stride <= window; stride++)
                 for (size_t count = 1; count <= TEXT; count += 3) {
-                    Score score = score_text(&rig.pass, ids, count, PRIME, stride, rig.buffer);
+                    Score score = score_text(&rig.pass, ids, count, PRIME, stride);
                     double each = log((double)tiny.vocabulary);
                     ck_assert_double_eq_tol(score.nats, each * (double)count, 1e-3);
                 }
@@ -541,7 +528,7 @@ START_TEST(a_score_does_not_depend_on_the_batch)
         ScoreRig rig;
         score_rig_make(&rig, batch, 5, 0.3);
         for (size_t stride = 1; stride <= 5; stride++) {
-            double nats = score_text(&rig.pass, ids, TEXT, PRIME, stride, rig.buffer).nats;
+            double nats = score_text(&rig.pass, ids, TEXT, PRIME, stride).nats;
             if (batch == 1)
                 first[stride] = nats;
             ck_assert_double_eq_tol(nats, first[stride], 1e-5 * first[stride]);
@@ -575,7 +562,7 @@ START_TEST(scores_of_tokens_add_up_to_the_score_of_the_text)
         ids[i] = text_token(i);
     score_rig_make(&rig, 1, tiny.context, 0.3);
     for (size_t count = 1; count <= TEXT; count++) {
-        Score score = score_text(&rig.pass, ids, count, PRIME, tiny.context, rig.buffer);
+        Score score = score_text(&rig.pass, ids, count, PRIME, tiny.context);
         Told told = {0};
         double nats = token_score_text(&rig.small.model, ids, count, PRIME, hear, &told);
         ck_assert_uint_eq(told.next, count);

@@ -332,7 +332,7 @@ static int train_one(const CommandLine *line)
     read_all(&trainer.settings, &stop, line, resumed ? &checkpoint : NULL);
     ranks_lead();
     const SessionOptions *session = &trainer.settings.session;
-    team_start(session->threads ? session->threads : ranks_threads());
+    ranks_start_team(session->threads);
     Screen screen;
     screen_open(&screen, session->quiet || !ranks_first());
     RunView run = prepare_run(&trainer, &folder, &checkpoint, &screen);

@@ -225,7 +225,7 @@ int main(int argc, char **argv)
     if (!gemm_set_precision(options.precision, &error))
         die("%s", error.text);
     ranks_lead();
-    team_start(options.threads ? options.threads : ranks_threads());
+    ranks_start_team(options.threads);
     if (options.batch == 0)
         options.batch = command->batch;
     if (ranks_count() > 1 && command->run != bench_scale)

@@ -1,7 +1,7 @@
 /* bench decode: tokens per second at given positions, and the bytes of decoding state, compared
  * with the rate at which the machine can read all weights, which every step needs. */
 #include "eval/bench/bench.h"
-#include "models/pass_mixer.h"
+#include "models/pass.h"
 #include "src/containers.h"
 #include "src/phase.h"
 #include "src/team.h"
@@ -63,14 +63,6 @@ static double readings_per_second(const Model *model, size_t repeats)
     return READINGS / timing.median;
 }
 
-static void lay_out(Job *job, Model *model, Arena *arena)
-{
-    model_layout(model, arena);
-    pass_layout(&job->pass, arena);
-    job->logits = arena_reals(arena, job->pass.rows * model->config.vocabulary);
-    job->tokens = arena_bytes(arena, job->pass.rows, sizeof *job->tokens);
-}
-
 void bench_decode(const BenchOptions *options)
 {
     size_t *positions = bench_list(options->positions, "positions"), last = 0;
@@ -80,17 +72,14 @@ void bench_decode(const BenchOptions *options)
     config.context = last + 1;
     Model model;
     Job job = {.steps = 20};
-    Arena arena = {0};
     model_make(&model, &config);
-    pass_make_decoder(&job.pass, &model, options->batch, last + 1);
-    lay_out(&job, &model, &arena);
-    arena_allocate(&arena, "the benchmark");
-    lay_out(&job, &model, &arena);
+    model_allocate(&model);
     params_initialise(&model.table, &model.config, model.base, 1);
+    pass_make_decoder(&job.pass, &model, options->batch, last + 1);
+    pass_allocate(&job.pass, "the benchmark");
     pass_restart(&job.pass);
-    size_t bytes = 0;
-    for (size_t layer = 0; layer < config.layers; layer++)
-        bytes += mixer_state_reals(&job.pass, layer) * sizeof(real);
+    job.logits = memory_take(options->batch * config.vocabulary, sizeof(real), "the logits");
+    job.tokens = memory_take(options->batch, sizeof *job.tokens, "the tokens");
     char *attention = model_attention(&model);
     size_t weights = model.table.total * sizeof(real);
     double readings = readings_per_second(&model, options->repeats);
@@ -106,7 +95,8 @@ void bench_decode(const BenchOptions *options)
         job.position = positions[i];
         double steps = (double)job.steps / bench_time(decode, &job, options->repeats).median;
         bench_row(&table, json_string(attention), json_count(positions[i]),
-                  json_figure(steps * (double)options->batch), json_count(bytes),
+                  json_figure(steps * (double)options->batch),
+                  json_count(job.pass.states_reals * sizeof(real)),
                   json_figure(steps / readings));
     }
     if (bench_is_for_people(options))
@@ -119,8 +109,9 @@ void bench_decode(const BenchOptions *options)
                            "weights_readings_per_second", readings),
                  &table);
     free(attention);
+    free(job.logits);
+    free(job.tokens);
     pass_free(&job.pass);
     model_free(&model);
-    arena_free(&arena);
     arrfree(positions);
 }

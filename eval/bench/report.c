@@ -1,12 +1,11 @@
 /* Prints the rows of a benchmark for people and for programs. */
 #include "eval/bench/bench.h"
+#include "eval/show/table.h"
 #include "src/memory.h"
 #include "src/text.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdint.h>
 
 bool bench_is_for_people(const BenchOptions *options)
 {
@@ -24,60 +23,38 @@ void bench_row(BenchTable *table, ...)
     json_array_append_new(table->rows, row);
 }
 
-static const json_t *value_at(const BenchTable *table, size_t row, size_t column)
+/* The text of a value: rounded for people, every digit in CSV; NULL: unknown. */
+static char *cell_text(const json_t *value, const BenchColumn *of, bool csv)
 {
-    return json_object_get(json_array_get(table->rows, row), table->columns[column].key);
+    if (json_is_string(value))
+        return memory_copy_text(json_string_value(value));
+    if (!json_is_number(value))
+        return NULL;
+    return csv ? text_format("%.9g", json_number_value(value))
+               : text_format("%.*f", of->digits, of->scale * json_number_value(value));
 }
 
-/* Every digit, and nothing for what is unknown. */
-static void print_csv(const BenchTable *table)
+static void print_table(const BenchTable *bench, bool csv)
 {
-    for (size_t c = 0; c < table->count; c++)
-        printf("%s%s", c ? "," : "", table->columns[c].key);
-    for (size_t i = 0; i < json_array_size(table->rows); i++)
-        for (size_t c = 0; c < table->count; c++) {
-            const json_t *value = value_at(table, i, c);
-            putchar(c ? ',' : '\n');
-            if (json_is_string(value))
-                printf("%s", json_string_value(value));
-            else if (json_is_number(value))
-                printf("%.9g", json_number_value(value));
+    Table table = {0};
+    const json_t *row;
+    size_t i;
+    for (size_t c = 0; c < bench->count; c++) {
+        const BenchColumn *of = &bench->columns[c];
+        const json_t *first = json_object_get(json_array_get(bench->rows, 0), of->key);
+        table_add_column(&table, (TableColumn){.title = csv ? of->key : of->title,
+                                               .left = json_is_string(first)});
+    }
+    json_array_foreach(bench->rows, i, row)
+    {
+        table_add_row(&table, (TableRow){0});
+        for (size_t c = 0; c < bench->count; c++) {
+            const BenchColumn *of = &bench->columns[c];
+            table_add(&table, cell_text(json_object_get(row, of->key), of, csv));
         }
-    putchar('\n');
-}
-
-/* The text of a cell, of the heading in row 0; the caller frees. */
-static char *cell_text(const BenchTable *table, size_t row, size_t column)
-{
-    const BenchColumn *of = &table->columns[column];
-    const json_t *value = row ? value_at(table, row - 1, column) : NULL;
-    if (json_is_number(value))
-        return text_format("%.*f", of->digits, of->scale * json_number_value(value));
-    return memory_copy_text(row == 0                ? of->title
-                            : json_is_string(value) ? json_string_value(value)
-                                                    : "-");
-}
-
-/* Texts stand at the left of their column, numbers at the right. */
-static void print_table(const BenchTable *table)
-{
-    size_t height = json_array_size(table->rows) + 1;
-    int *widths = memory_take(table->count, sizeof *widths, "the table");
-    for (int print = 0; print < 2; print++)
-        for (size_t i = 0; i < height; i++) {
-            for (size_t c = 0; c < table->count; c++) {
-                char *text = cell_text(table, i, c);
-                int width = (int)strlen(text);
-                bool left = json_is_string(value_at(table, 0, c)), last = c + 1 == table->count;
-                if (print)
-                    printf("  %*s", !left ? widths[c] : last ? 0 : -widths[c], text);
-                widths[c] = width > widths[c] ? width : widths[c];
-                free(text);
-            }
-            if (print)
-                putchar('\n');
-        }
-    free(widths);
+    }
+    table_print(stdout, &table, csv ? TABLE_CSV : TABLE_TERMINAL, SIZE_MAX);
+    table_free(&table);
 }
 
 void bench_report(const BenchOptions *options, json_t *figures, const BenchTable *table)
@@ -86,7 +63,7 @@ void bench_report(const BenchOptions *options, json_t *figures, const BenchTable
     if (options->json)
         json_print(stdout, json_incref(figures));
     else
-        (options->csv ? print_csv : print_table)(table);
+        print_table(table, options->csv);
     json_decref(figures);
     json_decref(table->rows);
 }

@@ -42,7 +42,6 @@ void rig_make(Rig *rig, const BenchOptions *options)
     arena_allocate(&rig->arena, "the benchmark");
     lay_out(rig);
     params_initialise(&rig->model.table, config, rig->model.base, 1);
-    pass_prepare(&rig->pass);
     RandomKey key = random_key(1, RANDOM_TEST, ranks_own());
     for (size_t i = 0; i < rig->pass.rows; i++) {
         rig->inputs[i] = (int32_t)random_below(key, 2 * i, config->vocabulary);

@@ -46,10 +46,9 @@ static const About about = {
 static bool write_example(ExportFolder *folder, const LoadedModel *loaded, const char *path,
                           Error *error)
 {
-    enum { MOST_MB = 100 };
     char *text;
     size_t size;
-    if (!reader_read(path, MOST_MB, &text, &size, error))
+    if (!reader_read(path, READER_USUAL_MB, NULL, &text, &size, error))
         return false;
     bool good = export_example(folder, loaded, reader_name(path), text, size, error);
     free(text);

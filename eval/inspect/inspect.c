@@ -69,12 +69,11 @@ static const About about = {
 /* Reads all of standard input without its last line end, which comes from the shell. */
 static char *read_input(size_t *size)
 {
-    enum { MOST_MEGABYTES = 1000 };
     char *text;
     Error error;
     if (terminal_is_interactive(STDIN_FILENO))
         print_warning("reading the text from standard input; Ctrl-D ends it");
-    if (!reader_read(READER_STANDARD_INPUT, MOST_MEGABYTES, &text, size, &error))
+    if (!reader_read(READER_STANDARD_INPUT, READER_USUAL_MB, NULL, &text, size, &error))
         die("%s", error.text);
     if (*size > 0 && text[*size - 1] == '\n')
         --*size;
@@ -171,7 +170,7 @@ int main(int argc, char **argv)
     LoadedModel loaded;
     Inspection inspection;
     Error error;
-    team_start(settings.threads ? settings.threads : team_processors());
+    team_start(settings.threads);
     if (!loaded_open(&loaded, line.operands[0], &error))
         die("%s", error.text);
     Model *model = &loaded.model;

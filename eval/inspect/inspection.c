@@ -49,14 +49,10 @@ static size_t largest(const real *values, size_t count, bool absolute, size_t *a
 
 /* --- attention heads --- */
 
-static void run_pass(Pass *pass, Arena *arena, const Model *model, const int32_t *ids,
-                     size_t count)
+static void run_pass(Pass *pass, const Model *model, const int32_t *ids, size_t count)
 {
     pass_make(pass, model, 1, count, PASS_TRAIN); /* keeps the inputs of every layer */
-    pass_layout(pass, arena);
-    arena_allocate(arena, "the text");
-    pass_layout(pass, arena);
-    pass_prepare(pass);
+    pass_allocate(pass, "the text");
     pass_forward(pass, ids);
 }
 
@@ -112,8 +108,7 @@ static void view_heads(Inspection *inspection, const int32_t *ids,
     const ModelConfig *config = &inspection->model->config;
     size_t all = inspection->read * inspection->read;
     Pass pass;
-    Arena arena = {0};
-    run_pass(&pass, &arena, inspection->model, ids, inspection->read);
+    run_pass(&pass, inspection->model, ids, inspection->read);
     inspection->heads = memory_take(config->layers * config->heads, sizeof *inspection->heads,
                                     "the heads");
     real *weights = memory_take(memory_product(all, config->heads, "the weights"),
@@ -132,7 +127,6 @@ static void view_heads(Inspection *inspection, const int32_t *ids,
     }
     free(weights);
     pass_free(&pass);
-    arena_free(&arena);
 }
 
 /* --- predictions --- */

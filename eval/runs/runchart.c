@@ -71,7 +71,9 @@ static void add_train(Drawing *drawing, const RunData *run, const char *name,
     char *of_train = name ? text_format("%s (train)", name) : NULL;
     if (points)
         add_series(drawing, of_train, points,
-                   (ChartLook){.identity = run->identity, .faint = true});
+                   (ChartLook){.identity = run->identity,
+                               .faint = true,
+                               .diverged = rundata_diverged(run)});
     free(of_train);
 }
 
@@ -91,7 +93,9 @@ static void add_validations(Drawing *drawing, const RunGroup *group, const RunCh
     }
     if (points)
         add_series(drawing, group->name, points,
-                   (ChartLook){.identity = group->runs[0]->identity, .band = band});
+                   (ChartLook){.identity = group->runs[0]->identity,
+                               .band = band,
+                               .diverged = group_diverged(group)});
 }
 
 /* A level line from the first x to the last. */

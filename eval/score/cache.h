@@ -11,7 +11,7 @@
 #ifndef LINNET_CACHE_H
 #define LINNET_CACHE_H
 
-#include "eval/score/scorer.h"
+#include "models/score.h"
 
 enum { CACHE_THETAS = 8, CACHE_LAMBDAS = 8 };
 

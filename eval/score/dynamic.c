@@ -57,7 +57,6 @@ static void learner_make(Learner *l, const Model *model, size_t window)
     arena_allocate(&l->arena, "dynamic evaluation");
     lay_out(l);
     params_bind(&l->gradients, &config, l->gradient_base);
-    pass_prepare(&l->pass);
     memcpy(l->model.base, model->base, l->weights * sizeof *model->base);
     l->trained = model->base;
 }

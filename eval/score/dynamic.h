@@ -15,7 +15,7 @@
 #ifndef LINNET_DYNAMIC_H
 #define LINNET_DYNAMIC_H
 
-#include "eval/score/scorer.h"
+#include "models/score.h"
 
 typedef struct DynamicOptions {
     double rate, decay;

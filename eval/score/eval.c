@@ -59,7 +59,7 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
     Error error;
     if (!gemm_set_precision(options->precision, &error))
         die("%s", error.text);
-    team_start(options->threads ? options->threads : team_processors());
+    team_start(options->threads);
     if (!loaded_open(&loaded, run, &error))
         die("%s%s", error.text,
             file_is_folder(name) ? "; the run comes first: eval RUN CORPUS" : "");

@@ -8,7 +8,7 @@
 #ifndef LINNET_TEMPERATURE_H
 #define LINNET_TEMPERATURE_H
 
-#include "eval/score/scorer.h"
+#include "models/score.h"
 
 enum { TEMPERATURES_MOST = 5 };
 

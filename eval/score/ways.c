@@ -1,7 +1,7 @@
 #include "eval/score/ways.h"
 #include "eval/score/cache.h"
 #include "eval/score/dynamic.h"
-#include "eval/score/scorer.h"
+#include "models/score.h"
 #include "eval/score/temperature.h"
 
 #include <math.h>

@@ -131,14 +131,25 @@ bool chart_has(ChartPoint point)
     return fabs(point.x) <= most && fabs(point.y) <= most;
 }
 
+bool chart_has_sound(const Chart *chart)
+{
+    for (size_t s = 0; s < chart->series_count; s++)
+        for (size_t i = 0; i < chart->series[s].count; i++)
+            if (!chart_is_level(chart, s) && !chart_look(chart, s).diverged &&
+                chart_has(chart->series[s].points[i]))
+                return true;
+    return false;
+}
+
 static Axis make_axis(const Chart *chart, bool vertical, size_t ticks)
 {
     double low = INFINITY, high = -INFINITY;
+    bool leave_out = vertical && chart_has_sound(chart); /* diverged runs */
     for (size_t s = 0; s < chart->series_count; s++)
         for (size_t i = 0; i < chart->series[s].count; i++) {
             ChartPoint point = chart->series[s].points[i];
             double value = vertical ? point.y : point.x;
-            if (!chart_has(point))
+            if (!chart_has(point) || (leave_out && chart_look(chart, s).diverged))
                 continue;
             low = fmin(low, value);
             high = fmax(high, value);

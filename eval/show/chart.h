@@ -2,7 +2,9 @@
  *
  * With one series, or with colours, curves are drawn in braille: 2 by 4 dots per cell, points
  * connected. Otherwise each series has a letter, and where curves meet the letters alternate.
- * Bands appear only in SVG. Axes, ticks, labels and the legend fit into the given size. */
+ * Bands appear only in SVG. Curves of diverged runs do not widen the vertical range, because
+ * they would flatten all others: they are clipped at its edges. Axes, ticks, labels and the
+ * legend fit into the given size. */
 #ifndef LINNET_CHART_H
 #define LINNET_CHART_H
 
@@ -29,6 +31,7 @@ typedef struct ChartBand {
 typedef struct ChartLook {
     size_t identity;       /* counted from 0, or CHART_NOBODY */
     bool faint;            /* in the background */
+    bool diverged;         /* its curve does not widen the vertical range */
     const ChartBand *band; /* around every point, in pictures; NULL: none */
 } ChartLook;
 
@@ -55,6 +58,8 @@ bool chart_has(ChartPoint point);
 ChartLook chart_look(const Chart *chart, size_t i);
 /* Whether a series is a level: a constant such as the entropy of the corpus, not a curve. */
 bool chart_is_level(const Chart *chart, size_t i);
+/* Whether there are curves that did not diverge, and which give the vertical range. */
+bool chart_has_sound(const Chart *chart);
 
 /* Appends the chart, every line with its line end. The same chart gives the same bytes. */
 void chart_append(char **text, const Chart *chart);

@@ -28,19 +28,22 @@ static Axis make_axis(const Plane *plane, const double range[2])
 static void include_series(const Plane *plane, const Chart *chart, bool levels, double x[2],
                            double y[2])
 {
+    bool leave_out = chart_has_sound(chart); /* diverged runs, from the range of y */
     for (size_t s = 0; s < chart->series_count; s++) {
         if (chart_is_level(chart, s) != levels)
             continue;
-        const ChartBand *band = chart_look(chart, s).band;
+        ChartLook look = chart_look(chart, s);
         for (size_t i = 0; i < chart->series[s].count; i++) {
             ChartPoint point = chart->series[s].points[i];
             if (!plane_has(plane, point))
                 continue;
             include(x, point.x);
+            if (look.diverged && leave_out)
+                continue;
             include(y, point.y);
-            if (band) {
-                include(y, band[i].low);
-                include(y, band[i].high);
+            if (look.band) {
+                include(y, look.band[i].low);
+                include(y, look.band[i].high);
             }
         }
     }
@@ -74,7 +77,8 @@ double plane_x(const Plane *plane, double x)
 
 double plane_y(const Plane *plane, double y)
 {
-    return plane->top + PLANE_HEIGHT - axis_share(&plane->y, y) * PLANE_HEIGHT;
+    double share = fmin(fmax(axis_share(&plane->y, y), 0), 1);
+    return plane->top + PLANE_HEIGHT - share * PLANE_HEIGHT;
 }
 
 bool plane_last(const Plane *plane, const ChartSeries *series, ChartPoint *end)

@@ -27,6 +27,7 @@ typedef struct Plane {
 Plane plane_of(const Chart *chart);
 
 double plane_x(const Plane *plane, double x);
+/* Values above or below the range lie at its edge. */
 double plane_y(const Plane *plane, double y);
 /* Whether the point can be drawn. */
 bool plane_has(const Plane *plane, ChartPoint point);

@@ -116,7 +116,6 @@ static void score_bytes(const LoadedModel *loaded, const char *text, size_t size
 
 static void score_text(const LoadedModel *loaded, const char *given)
 {
-    enum { MOST_MEGABYTES = 1000 };
     if (strcmp(given, READER_STANDARD_INPUT) != 0) {
         score_bytes(loaded, given, strlen(given), "--score");
         return;
@@ -124,7 +123,7 @@ static void score_text(const LoadedModel *loaded, const char *given)
     Error error;
     char *text;
     size_t size;
-    if (!reader_read(READER_STANDARD_INPUT, MOST_MEGABYTES, &text, &size, &error))
+    if (!reader_read(READER_STANDARD_INPUT, READER_USUAL_MB, NULL, &text, &size, &error))
         die("%s", error.text);
     score_bytes(loaded, text, size, reader_name(READER_STANDARD_INPUT));
     free(text);
@@ -176,7 +175,7 @@ int main(int argc, char **argv)
 
     LoadedModel loaded;
     Error error;
-    team_start(settings.threads ? settings.threads : team_processors());
+    team_start(settings.threads);
     if (!loaded_open(&loaded, line.operands[0], &error))
         die("%s", error.text);
     const Vocabulary *vocabulary = &loaded.checkpoint.vocabulary;

@@ -54,7 +54,7 @@ void fuzz_reader(const uint8_t *data, size_t size)
     bool gzip = size >= 2 && memcmp(data, "\x1f\x8b", 2) == 0;
     const char *path = fuzz_file(packs ? (const void *)packed : data, file_size);
     Error error = {""};
-    if (reader_read(path, 1, &bytes, &read_size, &error)) {
+    if (reader_read(path, 1, NULL, &bytes, &read_size, &error)) {
         FUZZ_HOLDS(bytes[read_size] == '\0');
         if (packs || !gzip)
             FUZZ_HOLDS(read_size == size && (!size || memcmp(bytes, data, size) == 0));

@@ -30,8 +30,6 @@ static void lay_out(Trainer *t)
     t->targets = arena_bytes(&t->arena, batch, sizeof *t->targets);
     t->shard_inputs = arena_bytes(&t->arena, t->pass.rows, sizeof *t->shard_inputs);
     t->shard_targets = arena_bytes(&t->arena, t->pass.rows, sizeof *t->shard_targets);
-    t->score_buffer = arena_bytes(&t->arena, score_buffer_size(&t->pass),
-                                  sizeof *t->score_buffer);
     if (t->pass.carries) {
         t->carried = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);
         t->carried_next = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);
@@ -127,7 +125,6 @@ void trainer_allocate(Trainer *t)
 {
     arena_allocate(&t->arena, "training");
     lay_out(t);
-    pass_prepare(&t->pass);
 }
 
 void trainer_start(Trainer *t)

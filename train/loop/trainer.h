@@ -27,7 +27,6 @@ typedef struct Trainer {
     Params gradients;
     int32_t *inputs, *targets; /* (batch, context); for a shard, (rows of the pass) */
     int32_t *shard_inputs, *shard_targets;
-    int32_t *score_buffer;
     real *carried, *carried_next; /* (shards, states of the pass), with --carry-state */
     Progress progress;
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */

@@ -323,7 +323,7 @@ double trainer_validate(Trainer *t)
 {
     trainer_swap_average(t);
     Score score = score_text(&t->pass, t->corpus.valid.ids, t->corpus.valid.count,
-                             t->corpus.vocabulary.eos, t->pass.length, t->score_buffer);
+                             t->corpus.vocabulary.eos, t->pass.length);
     trainer_swap_average(t);
     return score_loss(score);
 }
