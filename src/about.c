@@ -9,8 +9,8 @@
 
 const AboutItem about_kernels = {
     "OPENBLAS_CORETYPE",
-    "the processor type whose OpenBLAS kernels compute matrix products. Unless it is set, linnet "
-    "uses its own kernels, but on processors without AVX2 or NEON"};
+    "the processor type whose OpenBLAS kernels compute matrix products; unset, linnet uses its "
+    "own kernels if the processor has AVX2 or NEON"};
 
 const AboutItem about_colour = {
     "NO_COLOR", "if not empty, output has no colours; the same if TERM is dumb"};

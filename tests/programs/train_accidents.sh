@@ -222,15 +222,11 @@ check 'a run resumed after a full disk is bit-identical' same_runs softmax full
 
 # --- a file of the run directory that cannot be written ---
 
-for file in curves.svg samples.txt; do
-    train blocked --stop-after 20 --sample-every 1 text.txt
-    rm -f "blocked/$file"
-    mkdir -p "blocked/$file/in-the-way"
-    run "$bin/train" --quiet --resume blocked
-    check "$file that cannot be written is an error at the end" eval 'exits 1 && says "$file"'
-    check 'the training goes on all the same' \
-        same_numbers softmax/last.safetensors blocked/last.safetensors
-    rm -rf blocked
-done
+train blocked --stop-after 20 text.txt
+rm -f blocked/curves.svg
+mkdir -p blocked/curves.svg/in-the-way
+run "$bin/train" --quiet --resume blocked
+check 'curves that cannot be written are an error at the end' eval 'exits 1 && says curves.svg'
+check 'the training goes on without curves' same_numbers softmax/last.safetensors blocked/last.safetensors
 
 count_cases
