@@ -5,14 +5,18 @@
  * differ in the weight that position i gives to v_j, and form four families:
  *
  *   softmax      weights exp(q_i . k_j / sqrt(D)), over all or some of the past
- *   blocks       softmax over the near past, and over a summary of the far past
  *   features     weights f(q_i) . f(k_j): without the exponential of a product, sums factor
  *   recurrences  a state S, a D by D matrix, that each position changes and then reads
+ *   approximate  softmax over similar positions, or over the near past and summaries
  *
  * Every function below defines a kind, and the table at the end names them. Nothing here is
  * fast or clever: a weighted mean over the past takes T^2 / 2 steps. src/attention computes the
  * same outputs in tiles and chunks, and their gradients; tests/test_attention.c compares its
  * outputs with these for every kind. src/attention/README.md explains the ideas.
+ *
+ * A Head (reference.h) holds the rows q, k, v and out of one head; k^T v is the outer product
+ * of two rows. `own` are a kind's own parameters, if it has any. No maximum is subtracted
+ * before exp(): doubles do not overflow at the sizes that are tested.
  *
  * Left out: dropout, and what surrounds a head (models/pass_mixer.c). Constants such as 1e-6
  * belong to the definitions; they keep denominators away from 0. */
@@ -153,6 +157,220 @@ static double fixed(const Head *h, size_t i, size_t j)
     bool sees = h->index % 2 == 0 ? i / l == j / l : i == j || j % l + c >= l;
     return sees ? softmax(h, i, j) : 0;
 }
+
+/* --- features --- */
+
+/* Writes the D features of a query or key. */
+typedef void Feature(double *f, const double *x, size_t width);
+
+/* w_ij = f(q_i) . f(k_j). RoPE rotates features above the fraction bar only: below it, rotated
+ * features could sum to 0. */
+static void mean_by_features(const Head *h, Feature *feature, double rest)
+{
+    double q[MOST], k[MOST], q_turned[MOST], k_turned[MOST];
+    for (size_t i = 0; i < h->length; i++) {
+        double sum = rest;
+        feature(q, h->q[i], h->width);
+        rotate(q_turned, q, i, h);
+        for (size_t j = 0; j <= i; j++) {
+            feature(k, h->k[j], h->width);
+            rotate(k_turned, k, j, h);
+            add(h->out[i], dot(q_turned, k_turned, h->width), h->v[j], h->width);
+            sum += dot(q, k, h->width);
+        }
+        scale(h->out[i], 1 / sum, h->out[i], h->width);
+    }
+}
+
+/* f(x) = elu(x) + 1 */
+static void linear(double *f, const double *x, size_t width)
+{
+    for (size_t c = 0; c < width; c++)
+        f[c] = x[c] > 0 ? x[c] + 1 : exp(x[c]);
+}
+
+/* f(x) = max(x, 0) + 1/1000 */
+static void relu(double *f, const double *x, size_t width)
+{
+    for (size_t c = 0; c < width; c++)
+        f[c] = fmax(x[c], 0) + 1e-3;
+}
+
+/* f(x) = max(x, 0)^2 + 1/1000, with x scaled to mean square 1 */
+static void sqrelu(double *f, const double *x, size_t width)
+{
+    normalise(f, x, width);
+    for (size_t c = 0; c < width; c++)
+        f[c] = (double)width * fmax(f[c], 0) * fmax(f[c], 0) + 1e-3;
+}
+
+/* f(x) = exp(x / D^(1/4)), with exponents clipped to +-15 */
+static void exponential(double *f, const double *x, size_t width)
+{
+    for (size_t c = 0; c < width; c++)
+        f[c] = exp(clip(x[c] / pow((double)width, 0.25), -15, 15));
+}
+
+/* f(x) = softmax(x / D^(1/4)) over the features */
+static void softmaxfeat(double *f, const double *x, size_t width)
+{
+    scale(f, 1 / pow((double)width, 0.25), x, width);
+    softmax_row(f, f, width);
+}
+
+/* For each feature c a softmax of k_jc over the positions j <= i, with the sum z_c:
+ * w_ij = sum over c of softmax(q_i)_c exp(k_jc) / z_c; these sum to 1 already. */
+static void efficient(const Head *h)
+{
+    for (size_t i = 0; i < h->length; i++) {
+        double share[MOST], z[MOST] = {0};
+        softmax_row(share, h->q[i], h->width);
+        for (size_t j = 0; j <= i; j++)
+            for (size_t c = 0; c < h->width; c++)
+                z[c] += exp(clip(h->k[j][c], -15, 15));
+        for (size_t j = 0; j <= i; j++)
+            for (size_t c = 0; c < h->width; c++)
+                add(h->out[i], share[c] * exp(clip(h->k[j][c], -15, 15)) / z[c], h->v[j],
+                    h->width);
+    }
+}
+
+/* w_ij = 1 + tau cos(q_i, k_j): the first two terms of the exponential's series. */
+static double taylor(const Head *h, size_t i, size_t j)
+{
+    double q[MOST], k[MOST];
+    normalise(q, h->q[i], h->width);
+    normalise(k, h->k[j], h->width);
+    return 1 + h->options->tau * score(q, i, k, j, h) * sqrt((double)h->width);
+}
+
+/* Keeps 16 features of x, spread over both halves, as x / 16^(1/4), of at most length 6. */
+static size_t few_features(double *u, const double *x, const Head *h)
+{
+    size_t half = h->width / 2, d = h->width < 16 ? h->width : 16;
+    for (size_t c = 0; c < d; c++)
+        u[c] = h->width <= 16 ? x[c] : c < 8 ? x[c * half / 8] : x[half + (c - 8) * half / 8];
+    scale(u, 1 / pow((double)d, 0.25), u, d);
+    double length = sqrt(dot(u, u, d));
+    scale(u, length > 6 ? 6 / length : 1, u, d);
+    return d;
+}
+
+/* w_ij = 1 + s + s^2 / 2, s = q_i . k_j / sqrt(D): the first three terms. */
+static double taylor2(const Head *h, size_t i, size_t j)
+{
+    double q_turned[MOST], k_turned[MOST], q[MOST], k[MOST];
+    rotate(q_turned, h->q[i], i, h);
+    rotate(k_turned, h->k[j], j, h);
+    size_t d = few_features(q, q_turned, h);
+    few_features(k, k_turned, h);
+    double s = dot(q, k, d);
+    return 1 + s + s * s / 2;
+}
+
+/* w_ij = f(q_i) . f(k_j), with one feature for each of some random directions d:
+ * f(x) = exp(d . u - |u|^2 / 2), u = x / D^(1/4). On average over d, f(q) f(k) is
+ * exp(q . k / sqrt(D)). */
+static double performer(const Head *h, size_t i, size_t j)
+{
+    size_t count = h->options->features ? h->options->features : 2 * h->width;
+    double q[MOST], k[MOST], sum = 0;
+    rotate(q, h->q[i], i, h);
+    rotate(k, h->k[j], j, h);
+    scale(q, 1 / pow((double)h->width, 0.25), q, h->width);
+    scale(k, 1 / pow((double)h->width, 0.25), k, h->width);
+    for (size_t r = 0; r < count; r++) {
+        const double *direction = h->own + r * h->width;
+        double of_q = exp(dot(direction, q, h->width) - dot(q, q, h->width) / 2);
+        double of_k = exp(dot(direction, k, h->width) - dot(k, k, h->width) / 2);
+        sum += of_q * (of_k + 1e-12);
+    }
+    return sum;
+}
+
+/* --- recurrences --- */
+
+/* Writes the share of each row of the state that position i keeps. */
+typedef void Decay(double *a, const Head *h, size_t i);
+
+/* S_i = a_i S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D)
+ *
+ * The delta rule first looks up what the state stores under the key, and writes the difference.
+ * Its q_i and k_i have length 1, and b_i = sigmoid(gate):
+ *
+ * S_i = a_i S_(i-1) + b_i k_i^T (v_i - k_i a_i S_(i-1)),    o_i = q_i S_i */
+static void recurrence(const Head *h, Decay *decay, bool is_delta)
+{
+    size_t width = h->width;
+    double **s = reference_matrix(width, width);
+    for (size_t i = 0; i < h->length; i++) {
+        double q[MOST], k[MOST], a[MOST], write[MOST], stored[MOST] = {0};
+        rotate(q, h->q[i], i, h);
+        rotate(k, h->k[i], i, h);
+        memcpy(write, h->v[i], width * sizeof *write);
+        decay(a, h, i);
+        for (size_t c = 0; c < width; c++)
+            scale(s[c], a[c], s[c], width);
+        if (is_delta) {
+            double rate = sigmoid(h->gates[i][0]);
+            normalise(q, q, width);
+            normalise(k, k, width);
+            for (size_t c = 0; c < width; c++)
+                add(stored, k[c], s[c], width);
+            add(write, -1, stored, width);
+            scale(write, rate, write, width);
+        } else {
+            scale(q, 1 / sqrt((double)width), q, width);
+        }
+        for (size_t c = 0; c < width; c++) {
+            add(s[c], k[c], write, width);
+            add(h->out[i], q[c], s[c], width);
+        }
+    }
+    free(s);
+}
+
+/* The same decay for every row. */
+static void fill(double *a, double decay, size_t width)
+{
+    for (size_t c = 0; c < width; c++)
+        a[c] = decay;
+}
+
+/* No decay. */
+static void delta(double *a, const Head *h, size_t i)
+{
+    (void)i;
+    fill(a, 1, h->width);
+}
+
+/* A constant of the head. */
+static void retention(double *a, const Head *h, size_t i)
+{
+    (void)i;
+    fill(a, 1 - exp2(-5 - (double)h->index), h->width);
+}
+
+/* a_i = sigmoid(gate)^(1/16): the root keeps decays near 1 (Yang et al. 2023) */
+static void gated(double *a, const Head *h, size_t i)
+{
+    fill(a, pow(sigmoid(h->gates[i][0]), 1.0 / 16), h->width);
+}
+
+/* The same with a gate for each row of the state, which counts as -40 or more. */
+static void gla(double *a, const Head *h, size_t i)
+{
+    for (size_t c = 0; c < h->width; c++)
+        a[c] = pow(sigmoid(fmax(h->gates[i][c], -40)), 1.0 / 16);
+}
+
+/* a_i = exp(-A softplus(gate)); the parameter is log A. */
+static void gated_delta(double *a, const Head *h, size_t i)
+{
+    fill(a, exp(-exp(h->own[0]) * log1p(exp(h->gates[i][1]))), h->width);
+}
+
+/* --- buckets: softmax over positions that are alike --- */
 
 /* The bucket of x: which of the random directions and their opposites is nearest. */
 static size_t bucket(const double *x, size_t round, const Head *h)
@@ -355,218 +573,6 @@ static void nystrom(const Head *h)
         free(values);
     }
     free(q), free(k);
-}
-
-/* --- features --- */
-
-/* Writes the D features of a query or key. */
-typedef void Feature(double *f, const double *x, size_t width);
-
-/* w_ij = f(q_i) . f(k_j). RoPE rotates features above the fraction bar only: below it, rotated
- * features could sum to 0. */
-static void mean_by_features(const Head *h, Feature *feature, double rest)
-{
-    double q[MOST], k[MOST], q_turned[MOST], k_turned[MOST];
-    for (size_t i = 0; i < h->length; i++) {
-        double sum = rest;
-        feature(q, h->q[i], h->width);
-        rotate(q_turned, q, i, h);
-        for (size_t j = 0; j <= i; j++) {
-            feature(k, h->k[j], h->width);
-            rotate(k_turned, k, j, h);
-            add(h->out[i], dot(q_turned, k_turned, h->width), h->v[j], h->width);
-            sum += dot(q, k, h->width);
-        }
-        scale(h->out[i], 1 / sum, h->out[i], h->width);
-    }
-}
-
-/* f(x) = elu(x) + 1 */
-static void linear(double *f, const double *x, size_t width)
-{
-    for (size_t c = 0; c < width; c++)
-        f[c] = x[c] > 0 ? x[c] + 1 : exp(x[c]);
-}
-
-/* f(x) = max(x, 0) + 1/1000 */
-static void relu(double *f, const double *x, size_t width)
-{
-    for (size_t c = 0; c < width; c++)
-        f[c] = fmax(x[c], 0) + 1e-3;
-}
-
-/* f(x) = max(x, 0)^2 + 1/1000, with x scaled to mean square 1 */
-static void sqrelu(double *f, const double *x, size_t width)
-{
-    normalise(f, x, width);
-    for (size_t c = 0; c < width; c++)
-        f[c] = (double)width * fmax(f[c], 0) * fmax(f[c], 0) + 1e-3;
-}
-
-/* f(x) = exp(x / D^(1/4)), with exponents clipped to +-15 */
-static void exponential(double *f, const double *x, size_t width)
-{
-    for (size_t c = 0; c < width; c++)
-        f[c] = exp(clip(x[c] / pow((double)width, 0.25), -15, 15));
-}
-
-/* f(x) = softmax(x / D^(1/4)) over the features */
-static void softmaxfeat(double *f, const double *x, size_t width)
-{
-    scale(f, 1 / pow((double)width, 0.25), x, width);
-    softmax_row(f, f, width);
-}
-
-/* For each feature c a softmax of k_jc over the positions j <= i, with the sum z_c:
- * w_ij = sum over c of softmax(q_i)_c exp(k_jc) / z_c; these sum to 1 already. */
-static void efficient(const Head *h)
-{
-    for (size_t i = 0; i < h->length; i++) {
-        double share[MOST], z[MOST] = {0};
-        softmax_row(share, h->q[i], h->width);
-        for (size_t j = 0; j <= i; j++)
-            for (size_t c = 0; c < h->width; c++)
-                z[c] += exp(clip(h->k[j][c], -15, 15));
-        for (size_t j = 0; j <= i; j++)
-            for (size_t c = 0; c < h->width; c++)
-                add(h->out[i], share[c] * exp(clip(h->k[j][c], -15, 15)) / z[c], h->v[j],
-                    h->width);
-    }
-}
-
-/* w_ij = 1 + tau cos(q_i, k_j): the first two terms of the exponential's series. */
-static double taylor(const Head *h, size_t i, size_t j)
-{
-    double q[MOST], k[MOST];
-    normalise(q, h->q[i], h->width);
-    normalise(k, h->k[j], h->width);
-    return 1 + h->options->tau * score(q, i, k, j, h) * sqrt((double)h->width);
-}
-
-/* Keeps 16 features of x, spread over both halves, as x / 16^(1/4), of at most length 6. */
-static size_t few_features(double *u, const double *x, const Head *h)
-{
-    size_t half = h->width / 2, d = h->width < 16 ? h->width : 16;
-    for (size_t c = 0; c < d; c++)
-        u[c] = h->width <= 16 ? x[c] : c < 8 ? x[c * half / 8] : x[half + (c - 8) * half / 8];
-    scale(u, 1 / pow((double)d, 0.25), u, d);
-    double length = sqrt(dot(u, u, d));
-    scale(u, length > 6 ? 6 / length : 1, u, d);
-    return d;
-}
-
-/* w_ij = 1 + s + s^2 / 2, s = q_i . k_j / sqrt(D): the first three terms. */
-static double taylor2(const Head *h, size_t i, size_t j)
-{
-    double q_turned[MOST], k_turned[MOST], q[MOST], k[MOST];
-    rotate(q_turned, h->q[i], i, h);
-    rotate(k_turned, h->k[j], j, h);
-    size_t d = few_features(q, q_turned, h);
-    few_features(k, k_turned, h);
-    double s = dot(q, k, d);
-    return 1 + s + s * s / 2;
-}
-
-/* w_ij = f(q_i) . f(k_j), with one feature for each of some random directions d:
- * f(x) = exp(d . u - |u|^2 / 2), u = x / D^(1/4). On average over d, f(q) f(k) is
- * exp(q . k / sqrt(D)). */
-static double performer(const Head *h, size_t i, size_t j)
-{
-    size_t count = h->options->features ? h->options->features : 2 * h->width;
-    double q[MOST], k[MOST], sum = 0;
-    rotate(q, h->q[i], i, h);
-    rotate(k, h->k[j], j, h);
-    scale(q, 1 / pow((double)h->width, 0.25), q, h->width);
-    scale(k, 1 / pow((double)h->width, 0.25), k, h->width);
-    for (size_t r = 0; r < count; r++) {
-        const double *direction = h->own + r * h->width;
-        double of_q = exp(dot(direction, q, h->width) - dot(q, q, h->width) / 2);
-        double of_k = exp(dot(direction, k, h->width) - dot(k, k, h->width) / 2);
-        sum += of_q * (of_k + 1e-12);
-    }
-    return sum;
-}
-
-/* --- recurrences --- */
-
-/* Writes the share of each row of the state that position i keeps. */
-typedef void Decay(double *a, const Head *h, size_t i);
-
-/* S_i = a_i S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D)
- *
- * The delta rule first looks up what the state stores under the key, and writes the difference.
- * Its q_i and k_i have length 1, and b_i = sigmoid(gate):
- *
- * S_i = a_i S_(i-1) + b_i k_i^T (v_i - k_i a_i S_(i-1)),    o_i = q_i S_i */
-static void recurrence(const Head *h, Decay *decay, bool is_delta)
-{
-    size_t width = h->width;
-    double **s = reference_matrix(width, width);
-    for (size_t i = 0; i < h->length; i++) {
-        double q[MOST], k[MOST], a[MOST], write[MOST], stored[MOST] = {0};
-        rotate(q, h->q[i], i, h);
-        rotate(k, h->k[i], i, h);
-        memcpy(write, h->v[i], width * sizeof *write);
-        decay(a, h, i);
-        for (size_t c = 0; c < width; c++)
-            scale(s[c], a[c], s[c], width);
-        if (is_delta) {
-            double rate = sigmoid(h->gates[i][0]);
-            normalise(q, q, width);
-            normalise(k, k, width);
-            for (size_t c = 0; c < width; c++)
-                add(stored, k[c], s[c], width);
-            add(write, -1, stored, width);
-            scale(write, rate, write, width);
-        } else {
-            scale(q, 1 / sqrt((double)width), q, width);
-        }
-        for (size_t c = 0; c < width; c++) {
-            add(s[c], k[c], write, width);
-            add(h->out[i], q[c], s[c], width);
-        }
-    }
-    free(s);
-}
-
-/* The same decay for every row. */
-static void fill(double *a, double decay, size_t width)
-{
-    for (size_t c = 0; c < width; c++)
-        a[c] = decay;
-}
-
-/* No decay. */
-static void delta(double *a, const Head *h, size_t i)
-{
-    (void)i;
-    fill(a, 1, h->width);
-}
-
-/* A constant of the head. */
-static void retention(double *a, const Head *h, size_t i)
-{
-    (void)i;
-    fill(a, 1 - exp2(-5 - (double)h->index), h->width);
-}
-
-/* a_i = sigmoid(gate)^(1/16) */
-static void gated(double *a, const Head *h, size_t i)
-{
-    fill(a, pow(sigmoid(h->gates[i][0]), 1.0 / 16), h->width);
-}
-
-/* The same with a gate for each row of the state, which counts as -40 or more. */
-static void gla(double *a, const Head *h, size_t i)
-{
-    for (size_t c = 0; c < h->width; c++)
-        a[c] = pow(sigmoid(fmax(h->gates[i][c], -40)), 1.0 / 16);
-}
-
-/* a_i = exp(-A softplus(gate)); the parameter is log A. */
-static void gated_delta(double *a, const Head *h, size_t i)
-{
-    fill(a, exp(-exp(h->own[0]) * log1p(exp(h->gates[i][1]))), h->width);
 }
 
 /* --- the table --- */

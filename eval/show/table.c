@@ -54,13 +54,12 @@ static const char *text_at(const Table *table, size_t row, size_t column, const 
     return text ? text : unknown;
 }
 
-/* Which columns are printed; the caller frees the array. A CSV has all, since the next part of
- * it may know more. */
-static bool *columns_to_show(const Table *table, TableForm form)
+/* Which columns are printed, of which the caller frees the array. */
+static bool *columns_to_show(const Table *table)
 {
     bool *shown = memory_take(arrlenu(table->columns) + 1, sizeof *shown, "a table");
     for (size_t column = 0; column < arrlenu(table->columns); column++) {
-        shown[column] = form == TABLE_CSV || !table->columns[column].rare;
+        shown[column] = !table->columns[column].rare;
         for (size_t row = 0; row < arrlenu(table->rows) && !shown[column]; row++)
             shown[column] = table_cell(table, row, column)->text != NULL;
     }
@@ -275,7 +274,7 @@ static void print_csv(FILE *stream, const Table *table, const bool *shown)
 
 void table_print(FILE *stream, Table *table, TableForm form, size_t width)
 {
-    bool *shown = columns_to_show(table, form);
+    bool *shown = columns_to_show(table);
     switch (form) {
     case TABLE_TERMINAL:
         print_for_terminal(stream, table, shown, width);

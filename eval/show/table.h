@@ -48,10 +48,10 @@ void table_add_row(Table *table, TableRow row);
 void table_add(Table *table, char *text);
 TableCell *table_cell(const Table *table, size_t row, size_t column);
 
-/* Prints the table and forgets its rows. A long CSV can so be printed in parts, of which the
- * first has the titles. If a terminal has fewer columns than the table needs, those of least
- * worth are left out, and the first one loses the middles of its names; other forms ignore the
- * width. */
+/* Prints the table and forgets its rows. A long CSV without rare columns can so be printed in
+ * parts, of which the first has the titles. If a terminal has fewer columns than the table
+ * needs, those of least worth are left out, and the first one loses the middles of its names;
+ * other forms ignore the width. */
 void table_print(FILE *stream, Table *table, TableForm form, size_t width);
 void table_free(Table *table);
 
