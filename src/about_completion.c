@@ -1,13 +1,13 @@
-/* What the shells need to complete words: two tables, as arrays of bash and zsh alike. How
- * words are then completed stands in completion.bash and completion.zsh, which are to follow
- * what is printed here.
+/* Prints two tables that the shells need to complete words, as arrays that bash and zsh both
+ * read. completion.bash and completion.zsh, which the Makefile appends, do the rest.
  *
  *   linnet_options   for each option its name, its argument, its offer, and its help
  *   linnet_operands  for each operand its name, with "..." if it may come again, and its offer
  *
- * An offer says what may stand there: "words A B" are these, "joined A B" are these with +
- * between, and "files", "folders", "runs" and "nothing" speak for themselves. An option that
- * takes no value has "flag", if there is a --no-NAME too, or "". */
+ * An offer says what may follow: "words A B" one of these words, "joined A B" several of them
+ * with
+ * + between, "files", "folders", "runs" or "nothing". An option without a value has "flag" if
+ * there is a --no-NAME too, otherwise "". */
 #include "src/about.h"
 #include "src/containers.h"
 #include "src/text.h"

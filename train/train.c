@@ -278,8 +278,7 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
     return run;
 }
 
-/* Trains before the eyes of the observers. Only the first rank has some: people look at that
- * one. */
+/* Trains, and tells the observers. Only the first rank has any: people look at its output. */
 static LoopEnd train_observed(Trainer *trainer, RunFolder *folder, Screen *screen,
                               StopAfter stop, Error *error)
 {

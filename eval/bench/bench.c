@@ -180,7 +180,7 @@ static const Command *find_command(int argc, char **argv)
     return NULL;
 }
 
-/* Defaults, then a preset's settings as far as there are such, then the command line. */
+/* The defaults, then the settings of --preset that bench has, then the command line. */
 static void read_settings(const OptionGroup groups[2], const Command *command, int argc,
                           char **argv, CommandLine *line)
 {

@@ -114,10 +114,11 @@ static void fit(const Table *table, bool *shown, size_t *widths, size_t width)
         widths[column] = width_of(table, column);
         others += shown[column] ? GAP + widths[column] : 0;
     }
-    for (size_t column; (names < NAME_MOST ? names : NAME_MOST) + others > width &&
-                        (column = least_worth(table, shown)) > 0;) {
-        shown[column] = false;
-        others -= GAP + widths[column];
+    size_t for_names = names < NAME_MOST ? names : NAME_MOST, least = least_worth(table, shown);
+    while (for_names + others > width && least > 0) {
+        shown[least] = false;
+        others -= GAP + widths[least];
+        least = least_worth(table, shown);
     }
     size_t room = width > others + NAME_LEAST ? width - others : NAME_LEAST;
     widths[0] = names < room ? names : room;
