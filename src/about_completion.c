@@ -4,9 +4,8 @@
  *   linnet_options   for each option its name, its argument, its offer, and its help
  *   linnet_operands  for each operand its name, with "..." if it may come again, and its offer
  *
- * An offer says what may follow: "words A B" one of these words, "joined A B" several of them
- * with
- * + between, "files", "folders", "runs" or "nothing". An option without a value has "flag" if
+ * An offer says what may follow: "words A B" one of these words, "joined A B" several of them,
+ * joined by +; "files", "folders", "runs" or "nothing". An option without a value has "flag" if
  * there is a --no-NAME too, otherwise "". */
 #include "src/about.h"
 #include "src/containers.h"
