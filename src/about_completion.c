@@ -50,9 +50,9 @@ static char *operand_offer(const About *about, const char *operand)
 
 static void print_row(const char *const *words, size_t count)
 {
-    char *row = NULL;
+    char *row = memory_copy_text("   ");
     for (size_t i = 0; i < count; i++) {
-        text_append(&row, i ? " " : "    ");
+        text_append(&row, " ");
         text_append_shell_word(&row, words[i]);
     }
     puts(row);

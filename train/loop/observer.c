@@ -14,8 +14,8 @@ void observers_free(Observers *observers)
 /* Whether the observer succeeds or ignores the event. */
 static bool tell(const Observer *observer, RunEvent event, const RunView *run, Error *error)
 {
-    ObserverCall *call = observer->calls->at[event];
-    return !call || call(observer->self, run, error);
+    const ObserverCalls *calls = observer->calls;
+    return !calls->at[event] || calls->at[event](observer->self, run, error);
 }
 
 bool observers_started(const Observers *observers, const RunView *run, Error *error)
