@@ -258,7 +258,7 @@ void case_free(Case *c)
 
 /* --- every case --- */
 
-/* Sizes that find mistakes: one of everything, odd ones, a chunk and its neighbours, several
+/* Lengths and widths at the edges of the code: 1, odd numbers, a chunk and one more, several
  * blocks. Only kinds with options of their own run with more than the first set. */
 static const struct {
     size_t length, width, options;

@@ -14,7 +14,7 @@ enum {
     MOST_ROWS = KERNEL_ROWS + 1,
     MOST_COLUMNS = KERNEL_COLUMNS + KERNEL_LANES + 1,
     MOST_DEPTH = 2 * KERNEL_LANES + 1,
-    GAP = 3 /* a row is so much longer than its numbers */
+    GAP = 3 /* unused numbers between rows: strides exceed widths */
 };
 
 /* --- matrices between pages that nobody may touch --- */

@@ -6,7 +6,7 @@
 
 typedef void RowWork(const void *job, size_t row);
 
-/* Does the work for every row, in tiles of so many rows. */
+/* Calls `work` for every row. A tile, which one thread takes, has `tile_rows` rows. */
 void rows_run(size_t rows, size_t tile_rows, RowWork *work, const void *job);
 
 #endif
