@@ -118,6 +118,14 @@ static void multiply_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b
 {
     multiply_by_library(m, n, k, 1, a, b, add, c, c_stride);
 }
+
+void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size_t rows,
+               size_t columns)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++)
+            to[j * to_stride + i] = from[i * stride + j];
+}
 #else
 /* Blocking: a packed DEPTH x WIDTH block of B and HEIGHT rows of A together fit in the L2
  * cache. HEIGHT is a multiple of KERNEL_ROWS. */
@@ -128,12 +136,11 @@ enum {
     GAP = 16
 };
 
-/* Row strides that are multiples of 2048 bytes map to the same few cache sets and cause
- * conflict misses, so such blocks of A are first copied to a better stride. */
-static bool is_awkward(Factor a)
+/* Rows with a stride of so many bytes map to the same few sets of a cache, where they displace
+ * each other. */
+static bool has_period(Factor x, size_t bytes)
 {
-    enum { PERIOD = 2048 };
-    return a.stride * sizeof *a.at % PERIOD == 0;
+    return x.stride * sizeof *x.at % bytes == 0;
 }
 
 static Factor copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
@@ -145,48 +152,66 @@ static Factor copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
     return (Factor){copy, stride, a.transposed};
 }
 
-/* Multiplies rows of A (m, depths) by all columns in `panels`. */
+/* Multiplies rows of A (m, depths) by all columns in `panels`. A block of A whose rows collide
+ * is first copied to a better stride. */
 static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, Factor a,
-                          const float *panels, size_t panel_row, bool add, float *c,
-                          size_t c_stride)
+                          const float *panels, size_t panel_row, size_t panel_next, bool add,
+                          float *c, size_t c_stride)
 {
     static _Thread_local _Alignas(64) float copy[(DEPTH + GAP) * (HEIGHT + GAP)];
-    bool awkward = is_awkward(a) && m > GEMM_FEW;
+    enum { PERIOD = 2048 };
+    bool awkward = has_period(a, PERIOD) && m > GEMM_FEW;
     for (size_t row = 0; row < m; row += HEIGHT) {
         size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
         Factor part = part_of(a, row, 0);
         if (awkward)
             part = copy_compactly(copy, part, rows, depths);
         kernel_multiply(rows, columns, depths, alpha, part.at, a.transposed ? 1 : part.stride,
-                        a.transposed ? part.stride : 1, panels, panel_row, add,
+                        a.transposed ? part.stride : 1, panels, panel_row, panel_next, add,
                         c + row * c_stride, c_stride);
     }
 }
 
-/* With few rows, packing B does not pay; B is read in place where possible. */
+/* Multiplies by some columns of B. They are packed if B is transposed, and where its rows
+ * collide in the cache: narrow vectors reuse a panel more often, and need it in L1. So are the
+ * last columns, if they do not fill a panel; all others are read in place. */
+static void multiply_columns(size_t m, size_t columns, size_t depths, real alpha, Factor a,
+                             Factor b, bool add, real *c, size_t c_stride)
+{
+    static _Thread_local _Alignas(64) float panels[DEPTH * WIDTH];
+    enum { PERIOD = KERNEL_LANES < 16 ? 1024 : 4096 };
+    bool in_place = !b.transposed && (m <= GEMM_FEW || !has_period(b, PERIOD));
+    size_t ready = in_place ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
+    if (ready > 0)
+        multiply_rows(m, ready, depths, alpha, a, b.at, b.stride, KERNEL_COLUMNS, add, c,
+                      c_stride);
+    if (ready == columns)
+        return;
+    b = part_of(b, 0, ready);
+    kernel_pack(panels, b.at, b.transposed ? 1 : b.stride, b.transposed ? b.stride : 1, depths,
+                columns - ready);
+    multiply_rows(m, columns - ready, depths, alpha, a, panels, KERNEL_COLUMNS,
+                  depths * KERNEL_COLUMNS, add, c + ready, c_stride);
+}
+
 static void multiply_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
                                bool add, real *c, size_t c_stride)
 {
-    static _Thread_local _Alignas(64) float panels[DEPTH * WIDTH];
-    bool few = m <= GEMM_FEW;
-    if (few && b.transposed && !a.transposed) {
+    if (m <= GEMM_FEW && b.transposed && !a.transposed) {
         kernel_dots(m, n, k, alpha, a.at, a.stride, b.at, b.stride, add, c, c_stride);
         return;
     }
-    size_t width = few ? KERNEL_COLUMNS : WIDTH;
-    for (size_t column = 0; column < n; column += width)
-        for (size_t depth = 0; depth < k; depth += DEPTH) {
-            size_t columns = n - column < width ? n - column : width;
-            size_t depths = k - depth < DEPTH ? k - depth : DEPTH;
-            Factor a_part = part_of(a, 0, depth), b_part = part_of(b, depth, column);
-            bool ready = few && !b.transposed && columns == KERNEL_COLUMNS;
-            if (!ready)
-                kernel_pack(panels, b_part.at, b.transposed ? 1 : b.stride,
-                            b.transposed ? b.stride : 1, depths, columns);
-            multiply_rows(m, columns, depths, alpha, a_part, ready ? b_part.at : panels,
-                          ready ? b.stride : KERNEL_COLUMNS, add || depth > 0, c + column,
-                          c_stride);
-        }
+    for (size_t column = 0; column < n; column += WIDTH)
+        for (size_t depth = 0; depth < k; depth += DEPTH)
+            multiply_columns(m, team_extent(n, WIDTH, column / WIDTH),
+                             team_extent(k, DEPTH, depth / DEPTH), alpha, part_of(a, 0, depth),
+                             part_of(b, depth, column), add || depth > 0, c + column, c_stride);
+}
+
+void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size_t rows,
+               size_t columns)
+{
+    kernel_turn(to, to_stride, from, stride, rows, columns);
 }
 
 static BfloatSource rows_of(Factor a, size_t rows, size_t depth)

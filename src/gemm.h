@@ -69,6 +69,10 @@ void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, 
                size_t c_stride, void (*finish)(const GemmTile *tile, const void *context),
                const void *context);
 
+/* Transposes (rows, columns) into (columns, rows). */
+void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size_t rows,
+               size_t columns);
+
 /* Multiplies and adds in registers, in the precision of products with weights, with as many
  * instructions as `rounds` says, and returns the floating-point operations of a product that
  * would take as long at best. Run by every thread at once it measures the processor's peak. */

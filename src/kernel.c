@@ -63,47 +63,61 @@ INLINE void transpose(Lanes square[LANES])
     }
 }
 
-static void pack_rows(float *panel, const float *b, size_t b_row, size_t k, size_t columns)
+/* Reads B row by row, as it lies in memory. */
+static void pack_rows(float *panels, const float *b, size_t b_row, size_t k, size_t n)
 {
-    for (size_t i = 0; i < k; i++, panel += KERNEL_COLUMNS, b += b_row)
-        if (columns == KERNEL_COLUMNS) {
+    for (size_t i = 0; i < k; i++, b += b_row) {
+        float *to = panels + i * KERNEL_COLUMNS;
+        size_t column = 0;
+        for (; column + KERNEL_COLUMNS <= n; column += KERNEL_COLUMNS, to += k * KERNEL_COLUMNS)
 #pragma GCC unroll 4
             for (size_t v = 0; v < VECTORS; v++)
-                store(panel + v * LANES, load(b + v * LANES));
-        } else {
-            memset(panel, 0, KERNEL_COLUMNS * sizeof *panel);
-            memcpy(panel, b, columns * sizeof *panel);
+                store(to + v * LANES, load(b + column + v * LANES));
+        if (column < n) {
+            memset(to, 0, KERNEL_COLUMNS * sizeof *to);
+            memcpy(to, b + column, (n - column) * sizeof *to);
         }
+    }
 }
 
-/* Where B is transposed, a square at a time; its edges number by number. */
-static void pack_columns(float *panel, const float *b, size_t b_next, size_t k, size_t columns)
+/* A square at a time; what is left at the edges number by number. */
+void kernel_turn(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
+                 size_t columns)
 {
-    size_t whole_rows = k / LANES * LANES, whole_columns = columns / LANES * LANES;
-    for (size_t j = 0; j < whole_columns; j += LANES)
-        for (size_t i = 0; i < whole_rows; i += LANES) {
+    size_t whole_rows = rows / LANES * LANES, whole_columns = columns / LANES * LANES;
+    for (size_t i = 0; i < whole_rows; i += LANES)
+        for (size_t j = 0; j < whole_columns; j += LANES) {
             Lanes square[LANES];
 #pragma GCC unroll 16
             for (size_t lane = 0; lane < LANES; lane++)
-                square[lane] = load(b + (j + lane) * b_next + i);
+                square[lane] = load(from + (i + lane) * from_row + j);
             transpose(square);
 #pragma GCC unroll 16
             for (size_t lane = 0; lane < LANES; lane++)
-                store(panel + (i + lane) * KERNEL_COLUMNS + j, square[lane]);
+                store(to + (j + lane) * to_row + i, square[lane]);
         }
-    for (size_t j = 0; j < KERNEL_COLUMNS; j++)
-        for (size_t i = j < whole_columns ? whole_rows : 0; i < k; i++)
-            panel[i * KERNEL_COLUMNS + j] = j < columns ? b[j * b_next + i] : 0;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = i < whole_rows ? whole_columns : 0; j < columns; j++)
+            to[j * to_row + i] = from[i * from_row + j];
+}
+
+static void pack_columns(float *panel, const float *b, size_t b_next, size_t k, size_t columns)
+{
+    kernel_turn(panel, KERNEL_COLUMNS, b, b_next, columns, k);
+    for (size_t i = 0; i < k && columns < KERNEL_COLUMNS; i++)
+        memset(panel + i * KERNEL_COLUMNS + columns, 0,
+               (KERNEL_COLUMNS - columns) * sizeof *panel);
 }
 
 void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, size_t k, size_t n)
 {
+    if (b_next == 1) {
+        pack_rows(panels, b, b_row, k, n);
+        return;
+    }
     for (size_t column = 0; column < n; column += KERNEL_COLUMNS) {
         size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
-        if (b_next == 1)
-            pack_rows(panels, b + column, b_row, k, columns);
-        else
-            pack_columns(panels, b + column * b_next, b_next, k, columns);
+        pack_columns(panels, b + column * b_next, b_next, k, columns);
         panels += k * KERNEL_COLUMNS;
     }
 }
@@ -120,17 +134,38 @@ typedef struct Factors {
     size_t panel_row;
 } Factors;
 
+/* What to prefetch of A. The processor's own prefetchers do not follow as many rows as a strip
+ * has. A cache line holds LINE numbers of one row: at each step the line after next of another
+ * row is fetched. If A is transposed, every step reads a line: that of LINE steps later is. */
+enum { LINE = 16 };
+
+typedef struct Ahead {
+    const float *at;
+    size_t row, next;
+} Ahead;
+
+INLINE Ahead ahead_of(const Factors *f)
+{
+    bool plain = f->a_next == 1;
+    return (Ahead){f->a + (plain ? 2 * LINE : LINE * f->a_next), plain ? f->a_row : 0,
+                   f->a_next};
+}
+
 /* `rows` is a compile-time constant in every copy, so that all sums stay in registers. */
 INLINE void strip(size_t rows, Factors f, bool add, float *c, size_t c_row)
 {
+    Ahead ahead = ahead_of(&f);
     Lanes sum[ROWS][VECTORS];
 #pragma GCC unroll 14
     for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 4
-        for (size_t v = 0; v < VECTORS; v++)
+        for (size_t v = 0; v < VECTORS; v++) {
             sum[i][v] = (Lanes){0};
+            __builtin_prefetch(c + i * c_row + v * LANES, 1);
+        }
     for (size_t p = 0; p < f.k; p++) {
         Lanes row[VECTORS];
+        __builtin_prefetch(ahead.at + p * ahead.next + p % LINE * ahead.row);
 #pragma GCC unroll 4
         for (size_t v = 0; v < VECTORS; v++)
             row[v] = load(f.panel + v * LANES);
@@ -199,8 +234,8 @@ static void multiply_edge(size_t rows, size_t columns, Factors f, bool add, floa
 }
 
 void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                     size_t a_next, const float *panels, size_t panel_row, bool add, float *c,
-                     size_t c_row)
+                     size_t a_next, const float *panels, size_t panel_row, size_t panel_next,
+                     bool add, float *c, size_t c_row)
 {
     for (size_t column = 0; column < n; column += KERNEL_COLUMNS) {
         size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
@@ -213,7 +248,7 @@ void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, 
             else
                 multiply_edge(rows, columns, f, add, at, c_row);
         }
-        panels += k * panel_row;
+        panels += panel_next;
     }
 }
 

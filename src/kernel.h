@@ -2,11 +2,11 @@
  *
  *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
- * B is packed into panels of KERNEL_COLUMNS columns: k rows of contiguous numbers each. (A
- * single panel with all columns may also be read in place.) A is read in place, one element
- * broadcast to a row of the panel at a time, so it may have any strides. Each element of C sums
- * its products in order of k, so the bits do not depend on the tiling. Not copying A makes it a
- * tenth faster than BLAS libraries for our shapes.
+ * B is read as panels of KERNEL_COLUMNS columns, in place or packed: k rows of contiguous
+ * numbers each. A is read in place, one element broadcast to a row of the panel at a time, so
+ * it may have any strides. Each element of C sums its products in order of k, so the bits do
+ * not depend on the tiling. Not copying A makes it a tenth faster than BLAS libraries for our
+ * shapes.
  *
  * The compiler's target decides how wide a vector is, and with it the block: as many
  * accumulators as there are registers, less those for a row of B and an element of A. */
@@ -40,11 +40,16 @@ enum { KERNEL_COLUMNS = KERNEL_LANES * KERNEL_VECTORS };
 void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, size_t k,
                  size_t n);
 
-/* A has strides a_row between rows and a_next within a row. panel_row is the stride between
- * rows of a panel: KERNEL_COLUMNS if packed. With `add`, accumulates into C. */
+/* Transposes (rows, columns) into (columns, rows). */
+void kernel_turn(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
+                 size_t columns);
+
+/* A has strides a_row between rows and a_next within a row. panel_row and panel_next are the
+ * strides between rows of a panel and between panels: KERNEL_COLUMNS and k KERNEL_COLUMNS if
+ * packed, the stride of B and KERNEL_COLUMNS in place. With `add`, accumulates into C. */
 void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                     size_t a_next, const float *panels, size_t panel_row, bool add, float *c,
-                     size_t c_row);
+                     size_t a_next, const float *panels, size_t panel_row, size_t panel_next,
+                     bool add, float *c, size_t c_row);
 
 /* C = alpha A B^T (or accumulated into C), with B (n, k) unpacked: each element is a dot
  * product of two rows, summed in KERNEL_LANES lanes. For so few rows of A that packing B does

@@ -94,8 +94,8 @@ static void check_multiply(const Case *this, float alpha)
             *at = multiply_add(alpha, sum, this->add ? *at : 0);
         }
     kernel_pack(packed.at, b.at, b_row, b_next, k, n);
-    kernel_multiply(m, n, k, alpha, a.at, a_row, a_next, packed.at, KERNEL_COLUMNS, this->add,
-                    c.at, n + GAP);
+    kernel_multiply(m, n, k, alpha, a.at, a_row, a_next, packed.at, KERNEL_COLUMNS,
+                    k * KERNEL_COLUMNS, this->add, c.at, n + GAP);
     compare(this, c.at, expected, "a product");
     free(expected);
     unfence(&a);
@@ -167,23 +167,40 @@ START_TEST(inner_products_equal_a_plain_loop)
 }
 END_TEST
 
-/* Few rows read a panel of B in place. */
-START_TEST(an_unpacked_panel_gives_the_same_product)
+START_TEST(panels_in_place_give_the_same_product)
 {
-    enum { DEPTH = 5, STRIDE = KERNEL_COLUMNS + GAP };
+    enum { DEPTH = 5, COLUMNS = 3 * KERNEL_COLUMNS, STRIDE = COLUMNS + GAP };
     Fenced a = fence(numbers_of(KERNEL_ROWS, DEPTH), true);
-    Fenced b = fence(numbers_of(DEPTH, KERNEL_COLUMNS), true);
-    Fenced packed = fence(KERNEL_COLUMNS * DEPTH, false);
-    float from_packed[KERNEL_ROWS * KERNEL_COLUMNS], in_place[KERNEL_ROWS * KERNEL_COLUMNS];
-    kernel_pack(packed.at, b.at, STRIDE, 1, DEPTH, KERNEL_COLUMNS);
-    kernel_multiply(KERNEL_ROWS, KERNEL_COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, packed.at,
-                    KERNEL_COLUMNS, false, from_packed, KERNEL_COLUMNS);
-    kernel_multiply(KERNEL_ROWS, KERNEL_COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, b.at, STRIDE,
-                    false, in_place, KERNEL_COLUMNS);
+    Fenced b = fence(numbers_of(DEPTH, COLUMNS), true);
+    Fenced packed = fence(COLUMNS * DEPTH, false);
+    float from_packed[KERNEL_ROWS * COLUMNS], in_place[KERNEL_ROWS * COLUMNS];
+    kernel_pack(packed.at, b.at, STRIDE, 1, DEPTH, COLUMNS);
+    kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, packed.at,
+                    KERNEL_COLUMNS, DEPTH * KERNEL_COLUMNS, false, from_packed, COLUMNS);
+    kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, b.at, STRIDE,
+                    KERNEL_COLUMNS, false, in_place, COLUMNS);
     ck_assert_mem_eq(in_place, from_packed, sizeof in_place);
     unfence(&a);
     unfence(&b);
     unfence(&packed);
+}
+END_TEST
+
+START_TEST(a_transposed_matrix_has_its_numbers_in_their_places)
+{
+    enum { MOST = 2 * KERNEL_LANES + 1 };
+    for (size_t rows = 1; rows <= MOST; rows++)
+        for (size_t columns = 1; columns <= MOST; columns++) {
+            Fenced from = fence(numbers_of(rows, columns), true);
+            Fenced to = fence(numbers_of(columns, rows), true);
+            kernel_turn(to.at, rows + GAP, from.at, columns + GAP, rows, columns);
+            for (size_t i = 0; i < rows; i++)
+                for (size_t j = 0; j < columns; j++)
+                    ck_assert_float_eq(to.at[j * (rows + GAP) + i],
+                                       from.at[i * (columns + GAP) + j]);
+            unfence(&from);
+            unfence(&to);
+        }
 }
 END_TEST
 
@@ -200,7 +217,8 @@ Suite *kernel_suite(void)
     TCase *tests = tcase_create("kernel");
     tcase_add_test(tests, products_equal_a_plain_loop);
     tcase_add_test(tests, inner_products_equal_a_plain_loop);
-    tcase_add_test(tests, an_unpacked_panel_gives_the_same_product);
+    tcase_add_test(tests, panels_in_place_give_the_same_product);
+    tcase_add_test(tests, a_transposed_matrix_has_its_numbers_in_their_places);
     tcase_add_test(tests, the_peak_counts_its_operations);
     suite_add_tcase(suite, tests);
     return suite;

@@ -5,10 +5,14 @@
  * Queries are processed in tiles and, for each tile, keys in blocks. Blocks that no query of
  * the tile sees are skipped. Positions before the sequence (the past) and entries, which stand
  * for parts of the sequence, are keys like others; they come first and last. The only memory
- * for scores is one panel, a tile by a block, for any sequence length (as in FlashAttention).
- * From block to block a row carries its largest score and the sum of exponentials relative to
- * it; when a block has a larger score, the sums are rescaled. Forward saves the logarithm of
- * each row's sum (lse), and backward recomputes the weights from it:
+ * for scores is one panel, a block by a tile, for any sequence length (as in FlashAttention).
+ * A row of the panel is a key and a column, or lane, a query: so the largest score and the sum
+ * of every query are computed for a vector of queries at a time, and of all operands of the
+ * products only the tile's queries need to be transposed. Where only part of a panel is seen,
+ * products are cut into bands of keys and groups of queries, and leave out most of the rest.
+ * From block to block a query carries its largest score and the sum of exponentials relative
+ * to it; when a block has a larger score, the sums are rescaled. Forward saves the logarithm of
+ * each query's sum (lse), and backward recomputes the weights from it:
  *
  *   p = exp(s - lse)        dv = p^T do        dp = do v^T
  *   ds = p (dp - do . o)    dq = ds k / sqrt(D)    dk = ds^T q / sqrt(D)
@@ -25,31 +29,23 @@
 #include "src/attention/running.h"
 #include "src/gemm.h"
 
-/* Large tiles amortise the packing of keys and values over many queries. Small ones waste less
- * at the diagonal, and at the far edge of a sliding window: short reaches use those. */
-enum { SHORT_REACH = 128, LONG_REACH = 512 };
-enum { SMALL_TILE = 32, MIDDLE_TILE = 64, LARGE_TILE = 256, BLOCK = 512 };
-/* A stride of 2048 bytes would make the panel's rows collide in the cache. */
-enum { STRIDE = BLOCK + 16 };
+enum { TILE = 256, BLOCK = 256, BAND = 32, WHOLE = 256 };
+/* A stride of 1024 bytes would make the rows of a panel collide in the cache. */
+enum { STRIDE = TILE + 16 };
 
 /* --- sizes --- */
 
 static size_t tile_rows(const AttentionHead *head)
 {
-    size_t reach = panel_kept(head), most = reach > LONG_REACH ? LARGE_TILE : MIDDLE_TILE;
-    if (reach <= SHORT_REACH && reach < head->length)
-        most = SMALL_TILE;
-    return head->length < most ? head->length : most;
+    return head->length < TILE ? head->length : TILE;
 }
 
-/* Forward saves the lse. */
-AttentionMemory panel_memory(const AttentionHead *head)
+/* The past, which `carries` announces, may have any size. */
+static size_t block_keys(const AttentionHead *head)
 {
-    size_t panels = tile_rows(head) * (2 * STRIDE + 1);
-    size_t step = panel_kept(head) + panel_entries(head);
-    return (AttentionMemory){.saved = head->length,
-                             .scratch = panels > step ? panels : step,
-                             .state = panel_state_reals(head)};
+    size_t entries = panel_entries(head),
+           most = head->length > entries ? head->length : entries;
+    return head->carries || most > BLOCK ? BLOCK : most;
 }
 
 /* The current head. */
@@ -61,10 +57,33 @@ typedef struct Work {
     size_t columns; /* keys of all sets */
     bool has_sink;
     real sink;
-    real *p, *dp;   /* (tile, STRIDE) */
-    real *max;      /* (tile) each row's largest score so far */
+    real *p, *dp;   /* (block, STRIDE) */
+    real *q, *dout; /* (width, STRIDE) of the tile, transposed */
+    real *max;      /* (tile) each query's largest score so far */
     real *products; /* (tile) do . o; backward has no max */
 } Work;
+
+static void lay_out(Work *work, Arena *arena)
+{
+    size_t panel = block_keys(work->head) * STRIDE, queries = work->head->width * STRIDE;
+    work->p = arena_reals(arena, panel);
+    work->dp = arena_reals(arena, panel);
+    work->q = arena_reals(arena, queries);
+    work->dout = arena_reals(arena, queries);
+    work->max = work->products = arena_reals(arena, 2 * TILE);
+}
+
+/* Forward saves the lse. */
+AttentionMemory panel_memory(const AttentionHead *head)
+{
+    Work work = {.head = head};
+    Arena arena = {0};
+    lay_out(&work, &arena);
+    size_t step = panel_kept(head) + panel_entries(head), panels = arena_used_reals(&arena);
+    return (AttentionMemory){.saved = head->length,
+                             .scratch = panels > step ? panels : step,
+                             .state = panel_state_reals(head)};
+}
 
 static Work work_of(const AttentionData *data, const AttentionHead *head)
 {
@@ -76,8 +95,9 @@ static Work work_of(const AttentionData *data, const AttentionHead *head)
                  .from = {.q = data->q, .q_stride = stride},
                  .reach = panel_reach(head),
                  .has_sink = kind->has_sink,
-                 .sink = kind->has_sink && data->own ? data->own[0] : 0,
-                 .p = data->scratch};
+                 .sink = kind->has_sink && data->own ? data->own[0] : 0};
+    Arena arena = arena_over(data->scratch);
+    lay_out(&work, &arena);
     PanelKeys *keys = work.from.keys;
     keys[PANEL_OWN] = (PanelKeys){data->k, data->v, data->dk, data->dv, stride, stride, 0, 0};
     keys[PANEL_ENTRIES] = (PanelKeys){
@@ -86,12 +106,19 @@ static Work work_of(const AttentionData *data, const AttentionHead *head)
     if (kind->prepare)
         kind->prepare(&work.from, data, head);
     work.columns = own + entries + work.from.past;
-    work.dp = work.p + tile_rows(head) * STRIDE;
-    work.max = work.products = work.dp + tile_rows(head) * STRIDE;
     return work;
 }
 
 /* --- panels --- */
+
+typedef struct Range {
+    size_t begin, end;
+} Range;
+
+/* Part of a panel, relative to it. */
+typedef struct Part {
+    Range keys, queries;
+} Part;
 
 /* A tile of queries and a block of keys. */
 typedef struct Panel {
@@ -99,12 +126,10 @@ typedef struct Panel {
     const PanelKeys *of;
     size_t query, rows; /* the first query, and how many */
     size_t key, keys;   /* the first key, and how many; 0: the tile is done */
-    bool first;         /* of the tile */
+    bool whole;         /* every query sees every key */
+    Part bands[BLOCK / BAND], groups[TILE / BAND];
+    size_t band_count, group_count;
 } Panel;
-
-typedef struct Range {
-    size_t begin, end;
-} Range;
 
 /* The first of the past positions that the query sees. */
 static size_t first_past_seen(const PanelReach *reach, size_t query, size_t past)
@@ -128,32 +153,6 @@ static Range seen_by_tile(const Panel *panel)
     return (Range){0, panel_entries_seen(&work->reach, end - 1)};
 }
 
-/* Moves to the next block, if need be of the next set. */
-static void next_panel(Panel *panel)
-{
-    Range range = seen_by_tile(panel);
-    size_t next = panel->key + panel->keys;
-    while (next == range.end && panel->of < &panel->work->from.keys[PANEL_SETS - 1]) {
-        panel->of++;
-        range = seen_by_tile(panel);
-        next = range.begin;
-    }
-    panel->key = next;
-    panel->keys = range.end - next < BLOCK ? range.end - next : BLOCK;
-    panel->first = false;
-}
-
-static Panel first_panel(const Work *work, size_t query)
-{
-    size_t left = work->head->length - query, rows = tile_rows(work->head);
-    Panel panel = {.work = work, .of = work->from.keys, .query = query};
-    panel.rows = left < rows ? left : rows;
-    panel.key = seen_by_tile(&panel).begin;
-    next_panel(&panel);
-    panel.first = true;
-    return panel;
-}
-
 static size_t inside(const Panel *panel, size_t key)
 {
     if (key <= panel->key)
@@ -174,173 +173,290 @@ static Range seen_by(const Panel *panel, size_t row)
     return (Range){inside(panel, panel_first_seen(reach, query)), inside(panel, query + 1)};
 }
 
-/* Zeros the weights of keys that the row does not see. */
-static void mask(real *p, Range seen, const Panel *panel)
+/* The queries that see a key: a range, since from query to query the first and the last key
+ * that one sees never come earlier. `before` is the range of an earlier key, or empty. */
+static Range seeing(const Panel *panel, size_t key, Range before)
 {
-    if (seen.begin > 0)
-        vector_zero(p, seen.begin);
-    vector_zero(p + seen.end, panel->keys - seen.end);
+    if (panel->whole)
+        return (Range){0, panel->rows};
+    while (before.begin < panel->rows && seen_by(panel, before.begin).end <= key)
+        before.begin++;
+    while (before.end < panel->rows && seen_by(panel, before.end).begin <= key)
+        before.end++;
+    return before;
 }
 
-/* S = Q K^T / sqrt(D) */
-static void scores(const Panel *panel)
+/* Cuts the panel into bands of keys, with the queries that see any, and into groups of queries,
+ * with the keys that any sees. */
+static void cut(Panel *panel)
+{
+    Range first = seen_by(panel, 0), last = seen_by(panel, panel->rows - 1);
+    panel->whole = last.begin == 0 && first.end == panel->keys;
+    panel->band_count = panel->group_count = 0;
+    size_t band = panel->whole ? WHOLE : BAND;
+    Range seeing_it = {0, 0};
+    for (size_t key = 0; key < panel->keys; key += band) {
+        size_t end = key + band < panel->keys ? key + band : panel->keys;
+        size_t begin = seeing(panel, key, seeing_it).begin;
+        seeing_it = seeing(panel, end - 1, seeing_it);
+        if (begin < seeing_it.end)
+            panel->bands[panel->band_count++] = (Part){{key, end},
+                                                       {begin / BAND * BAND, seeing_it.end}};
+    }
+    for (size_t query = 0; query < panel->rows; query += band) {
+        size_t end = query + band < panel->rows ? query + band : panel->rows;
+        Range keys = {seen_by(panel, query).begin, seen_by(panel, end - 1).end};
+        if (keys.begin < keys.end)
+            panel->groups[panel->group_count++] = (Part){keys, {query, end}};
+    }
+}
+
+/* Moves to the next block, if need be of the next set. */
+static void next_panel(Panel *panel)
+{
+    Range range = seen_by_tile(panel);
+    size_t next = panel->key + panel->keys;
+    while (next == range.end && panel->of < &panel->work->from.keys[PANEL_SETS - 1]) {
+        panel->of++;
+        range = seen_by_tile(panel);
+        next = range.begin;
+    }
+    panel->key = next;
+    panel->keys = range.end - next < BLOCK ? range.end - next : BLOCK;
+    if (panel->keys > 0)
+        cut(panel);
+}
+
+static Panel first_panel(const Work *work, size_t query)
+{
+    size_t left = work->head->length - query, rows = tile_rows(work->head);
+    Panel panel = {.work = work, .of = work->from.keys, .query = query};
+    panel.rows = left < rows ? left : rows;
+    panel.key = seen_by_tile(&panel).begin;
+    next_panel(&panel);
+    return panel;
+}
+
+/* --- products --- */
+
+/* P = scale X Y^T, with X of the keys and Y of the queries, transposed. */
+static void pair_product(const Panel *panel, real *p, real scale, const real *x, size_t stride,
+                         const real *turned)
+{
+    for (size_t i = 0; i < panel->band_count; i++) {
+        Range keys = panel->bands[i].keys, queries = panel->bands[i].queries;
+        gemm(keys.end - keys.begin, queries.end - queries.begin, panel->work->head->width,
+             scale, plain(x + (panel->key + keys.begin) * stride, stride),
+             plain(turned + queries.begin, STRIDE), GEMM_SET,
+             p + keys.begin * STRIDE + queries.begin, STRIDE);
+    }
+}
+
+/* Y += scale P^T X, with X of the keys and Y of the tile's queries. */
+static void add_to_queries(const Panel *panel, const real *p, real scale, const real *x,
+                           size_t stride, real *y, size_t y_stride)
+{
+    for (size_t i = 0; i < panel->group_count; i++) {
+        Range keys = panel->groups[i].keys, queries = panel->groups[i].queries;
+        gemm(queries.end - queries.begin, panel->work->head->width, keys.end - keys.begin,
+             scale, transposed(p + keys.begin * STRIDE + queries.begin, STRIDE),
+             plain(x + (panel->key + keys.begin) * stride, stride), GEMM_ADD,
+             y + queries.begin * y_stride, y_stride);
+    }
+}
+
+/* Y += scale P X, with X of the tile's queries and Y of the keys. */
+static void add_to_keys(const Panel *panel, const real *p, real scale, const real *x,
+                        size_t stride, real *y, size_t y_stride)
+{
+    for (size_t i = 0; i < panel->band_count; i++) {
+        Range keys = panel->bands[i].keys, queries = panel->bands[i].queries;
+        gemm(keys.end - keys.begin, panel->work->head->width, queries.end - queries.begin,
+             scale, plain(p + keys.begin * STRIDE + queries.begin, STRIDE),
+             plain(x + queries.begin * stride, stride), GEMM_ADD,
+             y + (panel->key + keys.begin) * y_stride, y_stride);
+    }
+}
+
+/* The scores. */
+static void score(const Panel *panel)
 {
     const Work *work = panel->work;
-    const PanelKeys *of = panel->of;
-    gemm(panel->rows, panel->keys, work->head->width, attention_scale(work->head),
-         plain(work->from.q + panel->query * work->from.q_stride, work->from.q_stride),
-         transposed(of->k + panel->key * of->k_stride, of->k_stride), GEMM_SET, work->p,
-         STRIDE);
+    pair_product(panel, work->p, attention_scale(work->head), panel->of->k, panel->of->k_stride,
+                 work->q);
 }
 
-/* Dropout of a row's weights. */
-static void drop(real *p, const Panel *panel, size_t row, Range seen)
+/* Zeros the weights of a key for the queries that do not see it. */
+static void mask(real *p, Range queries, const Panel *panel)
+{
+    vector_zero(p, queries.begin);
+    vector_zero(p + queries.end, panel->rows - queries.end);
+}
+
+/* Dropout of a key's weights. */
+static void drop(real *p, const Panel *panel, size_t key, Range queries)
 {
     const Dropout *dropout = &panel->work->head->dropout;
     uint32_t threshold = dropout_threshold(dropout->rate);
     real scale = 1 / (1 - dropout->rate);
-    uint32_t first = (uint32_t)((panel->query + row) * panel->work->columns +
-                                panel->of->column + panel->key);
-    for (size_t j = seen.begin; j < seen.end; j++)
-        p[j] *= dropout_factor(dropout->key, first + (uint32_t)j, threshold, scale);
+    size_t columns = panel->work->columns;
+    uint32_t first = (uint32_t)(panel->query * columns + panel->of->column + panel->key + key);
+    for (size_t i = queries.begin; i < queries.end; i++)
+        p[i] *= dropout_factor(dropout->key, first + (uint32_t)(i * columns), threshold, scale);
 }
 
 /* --- forward --- */
 
-/* Rescales what a row has summed; the tile's first panel has no output yet. */
-static void scale_down(real *restrict out, real *sum, real factor, const Panel *panel)
+/* Raises the largest scores to those of this panel, and rescales what the queries have summed
+ * so far. */
+static void raise_max(const Panel *panel, real *sum, real *out)
 {
-    size_t width = panel->first ? 0 : panel->work->head->width;
-    *sum *= factor;
-    for (size_t i = 0; i < width; i++)
-        out[i] *= factor;
-}
-
-/* Turns a row of scores into weights relative to the largest score so far, and rescales what
- * the row has summed if that grows. */
-static void absorb_row(real *restrict p, real *max, real *sum, real *out, const Panel *panel,
-                       size_t row)
-{
-    Range seen = seen_by(panel, row);
-    mask(p, seen, panel);
-    if (seen.begin == seen.end)
-        return;
-    real bias = panel->of->bias;
-    real most = vector_max(p + seen.begin, seen.end - seen.begin) + bias;
-    if (most > *max) {
-        if (*sum > 0)
-            scale_down(out, sum, vector_exp(*max - most), panel);
-        *max = most;
+    const Work *work = panel->work;
+    size_t width = work->head->width, stride = work->head->out_stride;
+    real *restrict max = work->max, before[TILE], bias = panel->of->bias;
+    memcpy(before, max, panel->rows * sizeof *max);
+    Range queries = {0, 0};
+    for (size_t key = 0; key < panel->keys; key++) {
+        const real *s = work->p + key * STRIDE;
+        queries = seeing(panel, key, queries);
+        for (size_t i = queries.begin; i < queries.end; i++)
+            max[i] = s[i] + bias > max[i] ? s[i] + bias : max[i];
     }
-    *sum += running_weigh(p + seen.begin, seen.end - seen.begin, *max - bias);
-    if (panel->work->head->dropout.rate > 0)
-        drop(p, panel, row, seen);
+    for (size_t i = 0; i < panel->rows; i++) {
+        if (max[i] <= before[i] || sum[i] == 0)
+            continue;
+        real factor = vector_exp(before[i] - max[i]);
+        sum[i] *= factor;
+        for (size_t j = 0; j < width; j++)
+            out[i * stride + j] *= factor;
+    }
 }
 
-/* Divides the rows of a tile by their sums, which the lse replaces. */
-static void finish(const Work *work, size_t query, size_t rows)
+/* Turns the scores of a key into weights relative to the largest scores. */
+static void weigh(real *restrict p, real *restrict sum, const real *restrict max, real bias,
+                  Range queries)
 {
-    const AttentionHead *head = work->head;
-    real *sum = work->data->saved + query;
-    for (size_t i = 0; i < rows; i++)
-        running_finish(work->data->out + (query + i) * head->out_stride, head->width,
-                       work->max[i], &sum[i]);
+    for (size_t i = queries.begin; i < queries.end; i++) {
+        p[i] = vector_exp(p[i] + bias - max[i]);
+        sum[i] += p[i];
+    }
+}
+
+static void forward_panel(const Panel *panel, real *sum, real *out)
+{
+    const Work *work = panel->work;
+    const PanelKeys *of = panel->of;
+    Range queries = {0, 0};
+    score(panel);
+    raise_max(panel, sum, out);
+    for (size_t key = 0; key < panel->keys; key++) {
+        real *p = work->p + key * STRIDE;
+        queries = seeing(panel, key, queries);
+        weigh(p, sum, work->max, of->bias, queries);
+        if (work->head->dropout.rate > 0)
+            drop(p, panel, key, queries);
+        mask(p, queries, panel);
+    }
+    /* O += P V */
+    add_to_queries(panel, work->p, 1, of->v, of->stride, out, work->head->out_stride);
+}
+
+static void turn_queries(const Work *work, const Panel *panel)
+{
+    gemm_turn(work->q, STRIDE, work->from.q + panel->query * work->from.q_stride,
+              work->from.q_stride, panel->rows, work->head->width);
 }
 
 void panel_forward(const AttentionData *data, const AttentionHead *head)
 {
     Work work = work_of(data, head);
-    size_t rows = tile_rows(head);
-    for (size_t query = 0; query < head->length; query += rows) {
+    for (size_t query = 0; query < head->length; query += tile_rows(head)) {
         real *sum = data->saved + query, *out = data->out + query * head->out_stride;
         Panel panel = first_panel(&work, query);
         for (size_t i = 0; i < panel.rows; i++) {
             work.max[i] = work.has_sink ? work.sink : -(real)INFINITY;
             sum[i] = work.has_sink ? 1 : 0;
         }
-        for (; panel.keys > 0; next_panel(&panel)) {
-            const PanelKeys *of = panel.of;
-            scores(&panel);
-            for (size_t i = 0; i < panel.rows; i++)
-                absorb_row(work.p + i * STRIDE, &work.max[i], &sum[i],
-                           out + i * head->out_stride, &panel, i);
-            /* O += P V */
-            gemm(panel.rows, head->width, panel.keys, 1, plain(work.p, STRIDE),
-                 plain(of->v + panel.key * of->stride, of->stride),
-                 panel.first ? GEMM_SET : GEMM_ADD, out, head->out_stride);
-        }
-        finish(&work, query, panel.rows);
+        rows_zero(out, head->out_stride, panel.rows, head->width);
+        turn_queries(&work, &panel);
+        for (; panel.keys > 0; next_panel(&panel))
+            forward_panel(&panel, sum, out);
+        for (size_t i = 0; i < panel.rows; i++) /* the lse replaces the sum */
+            running_finish(out + i * head->out_stride, head->width, work.max[i], &sum[i]);
     }
 }
 
 /* --- backward --- */
 
-/* From scores and do v^T, in p and dp, to the weights after dropout, and ds. */
-static void backward_row(real *restrict p, real *restrict dp, real lse, real output_product,
-                         const Panel *panel, size_t row)
+/* From scores and the gradients of weights, in p and dp, to weights and the gradients of
+ * scores. */
+static void backward_weights(real *restrict p, real *restrict dp, const real *restrict lse,
+                             const real *restrict products, real bias, Range queries)
 {
-    Range seen = seen_by(panel, row);
-    bool dropping = panel->work->head->dropout.rate > 0;
-    if (dropping)
-        drop(dp, panel, row, seen);
-    running_backward(p + seen.begin, dp + seen.begin, seen.end - seen.begin,
-                     lse - panel->of->bias, output_product);
-    if (dropping)
-        drop(p, panel, row, seen);
-    mask(p, seen, panel);
-    mask(dp, seen, panel);
+    for (size_t i = queries.begin; i < queries.end; i++) {
+        p[i] = vector_exp(p[i] + bias - lse[i]);
+        dp[i] = p[i] * (dp[i] - products[i]);
+    }
 }
 
-/* Adds a block's share to dQ of the tile and, if it has gradients, to dK and dV of the block.
- */
-static void products_backward(const Panel *panel)
+/* From the scores and do v^T of a key, in p and dp, to the weights after dropout, and ds. */
+static void backward_key(const Panel *panel, size_t key, Range queries)
 {
     const Work *work = panel->work;
+    real *p = work->p + key * STRIDE, *dp = work->dp + key * STRIDE;
+    bool dropping = work->head->dropout.rate > 0;
+    if (dropping)
+        drop(dp, panel, key, queries);
+    backward_weights(p, dp, work->data->saved + panel->query, work->products, panel->of->bias,
+                     queries);
+    if (dropping)
+        drop(p, panel, key, queries);
+    mask(p, queries, panel);
+    mask(dp, queries, panel);
+}
+
+static void backward_panel(const Panel *panel)
+{
+    const Work *work = panel->work;
+    const AttentionData *data = work->data;
     const AttentionHead *head = work->head;
     const PanelKeys *of = panel->of;
-    size_t width = head->width, out_stride = head->out_stride, key = panel->key * of->stride;
     real scale = attention_scale(head);
+    score(panel);
+    /* dP = dO V^T */
+    pair_product(panel, work->dp, 1, of->v, of->stride, work->dout);
+    Range queries = {0, 0};
+    for (size_t key = 0; key < panel->keys; key++) {
+        queries = seeing(panel, key, queries);
+        backward_key(panel, key, queries);
+    }
     /* dQ += dS K / sqrt(D) */
-    gemm(panel->rows, width, panel->keys, scale, plain(work->dp, STRIDE),
-         plain(of->k + panel->key * of->k_stride, of->k_stride),
-         panel->first ? GEMM_SET : GEMM_ADD, work->data->dq + panel->query * head->stride,
-         head->stride);
+    add_to_queries(panel, work->dp, scale, of->k, of->k_stride,
+                   data->dq + panel->query * head->stride, head->stride);
     if (!of->dk)
         return;
-    /* dV += P^T dO */
-    gemm(panel->keys, width, panel->rows, 1, transposed(work->p, STRIDE),
-         plain(work->data->dout + panel->query * out_stride, out_stride), GEMM_ADD,
-         of->dv + key, of->stride);
-    /* dK += dS^T Q / sqrt(D) */
-    gemm(panel->keys, width, panel->rows, scale, transposed(work->dp, STRIDE),
-         plain(work->from.q + panel->query * work->from.q_stride, work->from.q_stride),
-         GEMM_ADD, of->dk + key, of->stride);
+    /* dV += P^T dO,  dK += dS^T Q / sqrt(D) */
+    add_to_keys(panel, work->p, 1, data->dout + panel->query * head->out_stride,
+                head->out_stride, of->dv, of->stride);
+    add_to_keys(panel, work->dp, scale, work->from.q + panel->query * work->from.q_stride,
+                work->from.q_stride, of->dk, of->stride);
 }
 
 static void tile_backward(const Work *work, size_t query)
 {
     const AttentionData *data = work->data;
     const AttentionHead *head = work->head;
-    const real *lse = data->saved + query;
     const real *dout = data->dout + query * head->out_stride;
     Panel panel = first_panel(work, query);
     for (size_t i = 0; i < panel.rows; i++)
         work->products[i] = vector_dot(dout + i * head->out_stride,
                                        data->out + (query + i) * head->out_stride, head->width);
     for (size_t i = 0; work->has_sink && data->down && i < panel.rows; i++)
-        data->down[0] -= vector_exp(work->sink - lse[i]) * work->products[i];
-    for (; panel.keys > 0; next_panel(&panel)) {
-        const PanelKeys *of = panel.of;
-        scores(&panel);
-        /* dP = dO V^T */
-        gemm(panel.rows, panel.keys, head->width, 1, plain(dout, head->out_stride),
-             transposed(of->v + panel.key * of->stride, of->stride), GEMM_SET, work->dp,
-             STRIDE);
-        for (size_t i = 0; i < panel.rows; i++)
-            backward_row(work->p + i * STRIDE, work->dp + i * STRIDE, lse[i], work->products[i],
-                         &panel, i);
-        products_backward(&panel);
-    }
+        data->down[0] -= vector_exp(work->sink - data->saved[query + i]) * work->products[i];
+    turn_queries(work, &panel);
+    gemm_turn(work->dout, STRIDE, dout, head->out_stride, panel.rows, head->width);
+    for (; panel.keys > 0; next_panel(&panel))
+        backward_panel(&panel);
 }
 
 void panel_backward(const AttentionData *data, const AttentionHead *head)
@@ -348,6 +464,7 @@ void panel_backward(const AttentionData *data, const AttentionHead *head)
     const PanelKind *kind = head->kind->detail;
     Work work = work_of(data, head);
     const PanelKeys *entries = &work.from.keys[PANEL_ENTRIES];
+    rows_zero(data->dq, head->stride, head->length, head->width);
     rows_zero(data->dk, head->stride, head->length, head->width);
     rows_zero(data->dv, head->stride, head->length, head->width);
     if (entries->dk) {

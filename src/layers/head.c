@@ -8,17 +8,20 @@
 #define BLOCK_ROWS   ((size_t)1024)
 #define ROW_TILE     ((size_t)32)
 #define SLICES       ((size_t)16)
+#define GAP          ((size_t)16) /* keeps strides off powers of two: they collide in caches */
 
 typedef struct Job {
     HeadSizes sizes;
     real *loss, *dx, *dw, *db;
     const real *x, *w, *b;
     const int32_t *targets;
-    size_t slice; /* columns of a slice */
+    size_t slice; /* words of a slice */
     size_t slices;
     size_t block;         /* rows of a full block */
+    size_t stride;        /* of e and columns */
     size_t first, count;  /* the rows of the current block */
-    real *e;              /* (slices, block, slice) exp(z - m), then p */
+    real *columns;        /* (width, block) the block's X^T */
+    real *e;              /* (slices, slice, block) exp(z - m), then p */
     real *max, *sum;      /* (slices, block) */
     real *lse, *z_target; /* (block) */
     real *partial;        /* (slices, block, width) dX of each slice */
@@ -31,18 +34,20 @@ static size_t block_rows(HeadSizes sizes)
     return rows < sizes.rows ? rows : sizes.rows;
 }
 
-static size_t slice_columns(HeadSizes sizes)
+static size_t slice_words(HeadSizes sizes)
 {
-    size_t columns = team_tiles(sizes.vocabulary, SLICES);
-    return (columns + 15) / 16 * 16;
+    size_t words = team_tiles(sizes.vocabulary, SLICES);
+    return (words + 15) / 16 * 16;
 }
 
 static void layout(Job *job, Arena *arena)
 {
     size_t block = job->block = block_rows(job->sizes);
-    job->slice = slice_columns(job->sizes);
+    job->stride = block + GAP;
+    job->slice = slice_words(job->sizes);
     job->slices = team_tiles(job->sizes.vocabulary, job->slice);
-    job->e = arena_reals(arena, job->slices * block * job->slice);
+    job->columns = arena_reals(arena, job->sizes.width * job->stride);
+    job->e = arena_reals(arena, job->slices * job->slice * job->stride);
     job->max = arena_reals(arena, job->slices * block);
     job->sum = arena_reals(arena, job->slices * block);
     job->lse = arena_reals(arena, block);
@@ -58,20 +63,28 @@ size_t head_scratch_reals(HeadSizes sizes)
     return arena_used_reals(&arena);
 }
 
-/* Offsets of a slice's columns and of its scratch memory. */
+/* The words of a slice and its scratch memory. */
 typedef struct Slice {
-    size_t first, columns;
+    size_t first, words;
     real *e, *max, *sum, *partial;
 } Slice;
 
 static Slice slice_of(const Job *job, size_t tile)
 {
     return (Slice){.first = tile * job->slice,
-                   .columns = team_extent(job->sizes.vocabulary, job->slice, tile),
-                   .e = job->e + tile * job->block * job->slice,
+                   .words = team_extent(job->sizes.vocabulary, job->slice, tile),
+                   .e = job->e + tile * job->slice * job->stride,
                    .max = job->max + tile * job->block,
                    .sum = job->sum + tile * job->block,
                    .partial = job->partial + tile * job->block * job->sizes.width};
+}
+
+/* Where the row's target is in e, or NULL if it has none in this slice. */
+static real *target_in(const Job *job, const Slice *slice, size_t row)
+{
+    int32_t target = job->targets[job->first + row];
+    size_t word = (size_t)target - slice->first;
+    return target >= 0 && word < slice->words ? slice->e + word * job->stride + row : NULL;
 }
 
 static void hold(real *restrict z, real cap, size_t count)
@@ -81,38 +94,59 @@ static void hold(real *restrict z, real cap, size_t count)
 }
 
 /* Step 1. */
+static void transpose_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const Job *job = context;
+    size_t width = job->sizes.width, first = tile * ROW_TILE;
+    size_t rows = team_extent(job->count, ROW_TILE, tile);
+    gemm_turn(job->columns + first, job->stride, job->x + (job->first + first) * width, width,
+              rows, width);
+}
+
+/* Turns the logits of one word into exp(z - max) and adds them to the sums. */
+static void add_word(real *restrict z, real *restrict sum, const real *restrict max,
+                     size_t rows)
+{
+    for (size_t row = 0; row < rows; row++) {
+        z[row] = vector_exp(z[row] - max[row]);
+        sum[row] += z[row];
+    }
+}
+
+/* Step 2. */
 static void logits_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     const Job *job = context;
     Slice slice = slice_of(job, tile);
-    size_t width = job->sizes.width;
-    /* Z = X W_slice^T */
-    gemm_weights(job->count, slice.columns, width, plain(job->x + job->first * width, width),
-                 transposed(job->w + slice.first * width, width), GEMM_SET, slice.e,
-                 job->slice);
-    for (size_t row = 0; row < job->count; row++) {
-        real *restrict z = slice.e + row * job->slice;
-        if (job->b)
-            for (size_t i = 0; i < slice.columns; i++)
-                z[i] += job->b[slice.first + i];
+    size_t width = job->sizes.width, rows = job->count;
+    /* Z = W_slice X^T */
+    gemm_weights(slice.words, rows, width, plain(job->w + slice.first * width, width),
+                 plain(job->columns, job->stride), GEMM_SET, slice.e, job->stride);
+    for (size_t row = 0; row < rows; row++)
+        slice.max[row] = -(real)INFINITY;
+    vector_zero(slice.sum, rows);
+    for (size_t word = 0; word < slice.words; word++) {
+        real *restrict z = slice.e + word * job->stride, *restrict max = slice.max;
+        real bias = job->b ? job->b[slice.first + word] : 0;
+        for (size_t row = 0; job->b && row < rows; row++)
+            z[row] += bias;
         if (job->sizes.cap > 0)
-            hold(z, job->sizes.cap, slice.columns);
-        int32_t target = job->targets[job->first + row];
-        if (target >= 0 && (size_t)target - slice.first < slice.columns)
-            job->z_target[row] = z[(size_t)target - slice.first];
-        real max = vector_max(z, slice.columns), sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (size_t i = 0; i < slice.columns; i++) {
-            z[i] = vector_exp(z[i] - max);
-            sum += z[i];
-        }
-        slice.max[row] = max;
-        slice.sum[row] = sum;
+            hold(z, job->sizes.cap, rows);
+        for (size_t row = 0; row < rows; row++)
+            max[row] = z[row] > max[row] ? z[row] : max[row];
     }
+    for (size_t row = 0; row < rows; row++) {
+        const real *z = target_in(job, &slice, row);
+        if (z)
+            job->z_target[row] = *z;
+    }
+    for (size_t word = 0; word < slice.words; word++)
+        add_word(slice.e + word * job->stride, slice.sum, slice.max, rows);
 }
 
-/* Step 2. */
+/* Step 3. */
 static double finish_losses(const Job *job)
 {
     double total = 0;
@@ -132,47 +166,59 @@ static double finish_losses(const Job *job)
     return total;
 }
 
-/* Backpropagates p through the soft cap: multiplies by 1 - (z / cap)^2. Recovers z from e;
- * p is e times the scale. */
-static void hold_backward(real *restrict p, real scale, real max, real cap, size_t count)
+/* Backpropagates p through the soft cap: multiplies by 1 - (z / cap)^2, with z recovered from
+ * e, of which p is a multiple. */
+static void hold_backward(real *restrict p, const real *restrict max, real cap, size_t rows)
 {
-    for (size_t i = 0; i < count; i++) {
-        real share = (max + vector_log(p[i])) / cap;
-        p[i] *= scale * (1 - share * share);
+    for (size_t row = 0; row < rows; row++) {
+        real share = (max[row] + vector_log(p[row])) / cap;
+        p[row] *= 1 - share * share;
     }
 }
 
-/* Step 3. */
+/* From e to p, the gradient of the losses by the logits of a slice. */
+static void weigh(const Job *job, const Slice *slice)
+{
+    size_t rows = job->count;
+    real cap = job->sizes.cap, *scale = slice->sum;
+    for (size_t row = 0; row < rows; row++)
+        scale[row] = job->targets[job->first + row] < 0
+                         ? 0
+                         : vector_exp(slice->max[row] - job->lse[row]);
+    for (size_t word = 0; word < slice->words; word++) {
+        real *restrict p = slice->e + word * job->stride;
+        if (cap > 0)
+            hold_backward(p, slice->max, cap, rows);
+        for (size_t row = 0; row < rows; row++)
+            p[row] *= scale[row];
+    }
+    for (size_t row = 0; row < rows; row++) {
+        real *p = target_in(job, slice, row), share = cap > 0 ? job->z_target[row] / cap : 0;
+        if (p)
+            *p -= 1 - share * share;
+    }
+    for (size_t word = 0; job->db && word < slice->words; word++)
+        job->db[slice->first + word] += vector_sum(slice->e + word * job->stride, rows);
+}
+
+/* Step 4. */
 static void gradient_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     const Job *job = context;
     Slice slice = slice_of(job, tile);
     size_t width = job->sizes.width;
-    for (size_t row = 0; row < job->count; row++) {
-        real *restrict p = slice.e + row * job->slice;
-        int32_t target = job->targets[job->first + row];
-        real scale = target < 0 ? 0 : vector_exp(slice.max[row] - job->lse[row]);
-        real cap = job->sizes.cap, share = cap > 0 ? job->z_target[row] / cap : 0;
-        if (cap > 0)
-            hold_backward(p, scale, slice.max[row], cap, slice.columns);
-        for (size_t i = 0; cap == 0 && i < slice.columns; i++)
-            p[i] *= scale;
-        if (target >= 0 && (size_t)target - slice.first < slice.columns)
-            p[(size_t)target - slice.first] -= 1 - share * share;
-        if (job->db)
-            vector_add_scaled(job->db + slice.first, p, 1, slice.columns);
-    }
-    /* dW_slice += P^T X */
-    gemm_weights(slice.columns, width, job->count, transposed(slice.e, job->slice),
+    weigh(job, &slice);
+    /* dW_slice += P X */
+    gemm_weights(slice.words, width, job->count, plain(slice.e, job->stride),
                  plain(job->x + job->first * width, width), GEMM_ADD,
                  job->dw + slice.first * width, width);
-    /* dX = P W_slice */
-    gemm_weights(job->count, width, slice.columns, plain(slice.e, job->slice),
+    /* dX = P^T W_slice */
+    gemm_weights(job->count, width, slice.words, transposed(slice.e, job->stride),
                  plain(job->w + slice.first * width, width), GEMM_SET, slice.partial, width);
 }
 
-/* Step 4. */
+/* Step 5. */
 static void sum_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
@@ -204,6 +250,7 @@ double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, c
     for (; job.first < sizes.rows; job.first += job.block) {
         size_t left = sizes.rows - job.first;
         job.count = left < job.block ? left : job.block;
+        team_run(team_tiles(job.count, ROW_TILE), transpose_tile, &job);
         team_run(job.slices, logits_tile, &job);
         total += finish_losses(&job);
         if (dx) {

@@ -1,14 +1,17 @@
 /* The output projection to logits fused with the cross-entropy loss.
  *
  * Logits, loss and gradients are computed in place for one block of rows at a time, so the
- * (rows, vocabulary) matrix is never stored. The vocabulary is cut into slices; each slice is
- * one tile of work. For one block of rows:
+ * (vocabulary, rows) matrix is never stored. The vocabulary is cut into slices; each slice is
+ * one tile of work. A column of a slice belongs to a row of X, so that maxima, sums and
+ * exponentials of many rows are computed as vectors, and W is read in place. For one block of
+ * rows:
  *
- *   1. every slice:  z = X W_slice^T + b_slice, its row maxima m and sums of e = exp(z - m)
- *   2. every row:    lse = log of the sum over slices, loss = lse - z_target
- *   3. every slice:  p = e exp(m - lse), minus one at the target: the gradient of the loss;
- *                    dW_slice += p^T X,  db_slice += sum of p
- *   4. the block:    dX = p W
+ *   1. the block:    X^T
+ *   2. every slice:  Z = W_slice X^T + b_slice, its column maxima m, e = exp(z - m) and its sums
+ *   3. every row:    lse = log of the sum over slices, loss = lse - z_target
+ *   4. every slice:  P = e exp(m - lse), minus one at the target: the gradient of the loss;
+ *                    dW_slice += P X,  db_slice += sum of P,  dX_slice = P^T W_slice
+ *   5. the block:    dX = sum over slices
  *
  * Soft-capping bounds the logits: z = cap tanh(z / cap).
  *
