@@ -2,6 +2,7 @@
 #include "models/pass_mixer.h"
 #include "src/layers/embedding.h"
 #include "src/layers/head.h"
+#include "src/layers/linear.h"
 #include "src/layers/rotary.h"
 #include "src/vector.h"
 
@@ -35,6 +36,7 @@ void pass_make_decoder(Pass *pass, const Model *model, size_t batch, size_t capa
 
 void pass_free(Pass *pass)
 {
+    gemm_lend(NULL, 0);
     free(pass->stream);
     free(pass->mixer);
     arena_free(&pass->own);
@@ -91,6 +93,16 @@ static void lay_out_states(Pass *pass, Arena *arena)
     }
 }
 
+/* The widest layers' products. */
+static size_t products_reals(const Pass *pass)
+{
+    const ModelConfig *config = &pass->model->config;
+    size_t width = config->dim, inner = pass->model->activation->inputs * config->ffn;
+    size_t qkv = linear_products_reals(pass->rows, width, 3 * width);
+    return most(qkv, most(linear_products_reals(pass->rows, width, inner),
+                          linear_products_reals(pass->rows, config->ffn, width)));
+}
+
 /* Scratch memory of the layers and of the head overlaps, since they never run at the same
  * time. */
 static void lay_out_scratch(Pass *pass, Arena *arena)
@@ -105,6 +117,8 @@ static void lay_out_scratch(Pass *pass, Arena *arena)
         pass->dgates = arena_reals(arena, most_of_layers(pass, MIXER_GATES));
         pass->dhidden = arena_reals(arena, most_of_layers(pass, MIXER_HIDDEN));
     }
+    pass->products_reals = products_reals(pass);
+    pass->products = arena_reals(arena, pass->products_reals);
     size_t layers_end = arena->used;
     arena->used = start;
     HeadSizes head = {rows, width, config->vocabulary, (real)config->logit_cap};

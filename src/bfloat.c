@@ -116,7 +116,7 @@ INLINE void pack(uint16_t *packed, BfloatParts parts, BfloatSource source, Bfloa
 {
     size_t bands = (source.count + BFLOAT_SQUARE - 1) / BFLOAT_SQUARE *
                    (BFLOAT_SQUARE / BFLOAT_BAND);
-    size_t steps = (source.depth + BFLOAT_STEP - 1) / BFLOAT_STEP;
+    size_t steps = BFLOAT_STEPS(source.depth);
     bool along = source.along == 1;
     size_t outer = along ? bands : steps, inner = along ? steps : bands;
     for (size_t i = 0; i < outer; i++)
@@ -151,28 +151,29 @@ static void copy_square(float *to, size_t to_row, const float *from, size_t from
 }
 
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
-                     const uint16_t *b, bool add, float *c, size_t c_row)
+                     size_t a_band, const uint16_t *b, size_t b_band, bool add, float *c,
+                     size_t c_row)
 {
     enum { SIDE = BFLOAT_SQUARE };
     BfloatKernel *square = bfloat_means() == BFLOAT_TILES ? bfloat_square_by_tiles
                                                           : bfloat_square_by_vectors;
-    size_t steps = (k + BFLOAT_STEP - 1) / BFLOAT_STEP, band = steps * parts * BFLOAT_TILE;
+    size_t steps = BFLOAT_STEPS(k);
     for (size_t column = 0; column < n; column += SIDE)
         for (size_t row = 0; row < m; row += SIDE) {
-            const uint16_t *left = a + row / BFLOAT_BAND * band;
-            const uint16_t *right = b + column / BFLOAT_BAND * band;
+            const uint16_t *left = a + row / BFLOAT_BAND * a_band;
+            const uint16_t *right = b + column / BFLOAT_BAND * b_band;
             float *at = c + row * c_row + column;
             size_t rows = m - row < SIDE ? m - row : SIDE;
             size_t columns = n - column < SIDE ? n - column : SIDE;
             if (rows == SIDE && columns == SIDE) {
-                square(parts, steps, left, right, band, add, at, c_row);
+                square(parts, steps, left, a_band, right, b_band, add, at, c_row);
                 continue;
             }
             /* at the edge of C, compute a full square in a buffer */
             _Alignas(64) float whole[SIDE * SIDE];
             if (add)
                 copy_square(whole, SIDE, at, c_row, rows, columns);
-            square(parts, steps, left, right, band, add, whole, SIDE);
+            square(parts, steps, left, a_band, right, b_band, add, whole, SIDE);
             copy_square(at, c_row, whole, SIDE, rows, columns);
         }
 }
@@ -199,9 +200,11 @@ void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source, Bfloa
 }
 
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
-                     const uint16_t *b, bool add, float *c, size_t c_row)
+                     size_t a_band, const uint16_t *b, size_t b_band, bool add, float *c,
+                     size_t c_row)
 {
-    (void)m, (void)n, (void)k, (void)parts, (void)a, (void)b, (void)add, (void)c, (void)c_row;
+    (void)m, (void)n, (void)k, (void)parts, (void)a, (void)a_band, (void)b, (void)b_band;
+    (void)add, (void)c, (void)c_row;
     assert(false);
 }
 

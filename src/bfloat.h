@@ -24,8 +24,10 @@
 
 #include "src/real.h"
 
-/* Packed factors are padded to whole squares of C and whole steps. */
-enum { BFLOAT_SQUARE = 32, BFLOAT_STEP = 32 };
+/* Packed factors are padded to whole squares of C and whole steps. A row of a tile is a vector
+ * of 16 pairs. */
+enum { BFLOAT_SQUARE = 32, BFLOAT_STEP = 32, BFLOAT_BAND = 16 };
+enum { BFLOAT_TILE = BFLOAT_BAND * BFLOAT_STEP };
 
 /* How a float is represented. */
 typedef enum BfloatParts { BFLOAT_ONE = 1, BFLOAT_PAIR = 2 } BfloatParts;
@@ -42,16 +44,22 @@ typedef struct BfloatSource {
     size_t across, along, count, depth;
 } BfloatSource;
 
-/* Size of a packed factor in 16-bit elements. */
-#define BFLOAT_PACKED(parts, count, depth) ((size_t)(parts) * (count) * (depth))
+/* Sizes in 16-bit elements: of a band, and of a whole packed factor. */
+#define BFLOAT_STEPS(depth)           (((depth) + BFLOAT_STEP - 1) / BFLOAT_STEP)
+#define BFLOAT_ONE_BAND(parts, depth) ((size_t)(parts)*BFLOAT_STEPS(depth) * BFLOAT_TILE)
+#define BFLOAT_PACKED(parts, count, depth)                                           \
+    (((count) + BFLOAT_SQUARE - 1) / BFLOAT_SQUARE * (BFLOAT_SQUARE / BFLOAT_BAND) * \
+     BFLOAT_ONE_BAND(parts, depth))
 
 typedef enum BfloatSide { BFLOAT_LEFT, BFLOAT_RIGHT } BfloatSide;
 /* `packed` must be 64-byte aligned. */
 void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source, BfloatSide side);
 
-/* With `add`, accumulates into C. */
+/* a_band and b_band are the distances between bands, larger than a band where the factors are
+ * parts of deeper ones. With `add`, accumulates into C. */
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
-                     const uint16_t *b, bool add, float *c, size_t c_row);
+                     size_t a_band, const uint16_t *b, size_t b_band, bool add, float *c,
+                     size_t c_row);
 
 /* Like kernel_spin, in bf16. */
 double bfloat_spin(size_t rounds);

@@ -12,14 +12,8 @@
 #define INLINE  __attribute__((always_inline)) VECTORS static inline
 #endif
 
-enum {
-    BFLOAT_BAND = 16, /* rows of a packed tile; a row is a vector of 16 bf16 pairs */
-    BFLOAT_TILE = BFLOAT_BAND * BFLOAT_STEP
-};
-
-/* `band`: elements from one band to the next, in A and in B. */
-typedef void BfloatKernel(BfloatParts parts, size_t steps, const uint16_t *a, const uint16_t *b,
-                          size_t band, bool add, float *c, size_t c_row);
+typedef void BfloatKernel(BfloatParts parts, size_t steps, const uint16_t *a, size_t a_band,
+                          const uint16_t *b, size_t b_band, bool add, float *c, size_t c_row);
 
 bool bfloat_tiles_exist(void);
 BfloatKernel bfloat_square_by_tiles;

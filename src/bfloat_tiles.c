@@ -52,15 +52,15 @@ TILES static void configure(void)
         what(2, c + BFLOAT_BAND * c_row, c_row * sizeof *c);               \
         what(3, c + BFLOAT_BAND * c_row + BFLOAT_BAND, c_row * sizeof *c); \
     } while (0)
-#define LOAD_A(half)                                               \
-    do {                                                           \
-        _tile_loadd(4, a + (half)*BFLOAT_TILE, LINE_BYTES);        \
-        _tile_loadd(5, a + band + (half)*BFLOAT_TILE, LINE_BYTES); \
+#define LOAD_A(half)                                                 \
+    do {                                                             \
+        _tile_loadd(4, a + (half)*BFLOAT_TILE, LINE_BYTES);          \
+        _tile_loadd(5, a + a_band + (half)*BFLOAT_TILE, LINE_BYTES); \
     } while (0)
-#define LOAD_B(half)                                               \
-    do {                                                           \
-        _tile_loadd(6, b + (half)*BFLOAT_TILE, LINE_BYTES);        \
-        _tile_loadd(7, b + band + (half)*BFLOAT_TILE, LINE_BYTES); \
+#define LOAD_B(half)                                                 \
+    do {                                                             \
+        _tile_loadd(6, b + (half)*BFLOAT_TILE, LINE_BYTES);          \
+        _tile_loadd(7, b + b_band + (half)*BFLOAT_TILE, LINE_BYTES); \
     } while (0)
 #define MULTIPLY()               \
     do {                         \
@@ -71,8 +71,8 @@ TILES static void configure(void)
     } while (0)
 
 TILES void bfloat_square_by_tiles(BfloatParts parts, size_t steps, const uint16_t *a,
-                                  const uint16_t *b, size_t band, bool add, float *c,
-                                  size_t c_row)
+                                  size_t a_band, const uint16_t *b, size_t b_band, bool add,
+                                  float *c, size_t c_row)
 {
     enum { HIGH, LOW };
     configure();

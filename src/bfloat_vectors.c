@@ -42,9 +42,10 @@ INLINE void add_products(__m512 sums[ROWS][2], const uint16_t *a, const uint16_t
 }
 
 /* Computes ROWS rows of the square. */
-INLINE void multiply_rows(BfloatParts parts, size_t steps, const uint16_t *a, const uint16_t *b,
-                          size_t band, bool add, float *c, size_t c_row)
+INLINE void multiply_rows(BfloatParts parts, size_t steps, const uint16_t *a, size_t a_band,
+                          const uint16_t *b, size_t band, bool add, float *c, size_t c_row)
 {
+    const uint16_t *ahead = a + BFLOAT_SQUARE / BFLOAT_BAND * a_band;
     __m512 sums[ROWS][2];
 #pragma GCC unroll 8
     for (size_t row = 0; row < ROWS; row++) {
@@ -53,6 +54,10 @@ INLINE void multiply_rows(BfloatParts parts, size_t steps, const uint16_t *a, co
                            : _mm512_setzero_ps();
     }
     for (size_t step = 0; step < steps; step++) {
+#pragma GCC unroll 8
+        for (size_t row = 0; row < ROWS; row++)
+            _mm_prefetch(ahead + row * BFLOAT_STEP, _MM_HINT_T0);
+        ahead += parts * BFLOAT_TILE;
         if (parts == BFLOAT_PAIR)
             add_products(sums, a + BFLOAT_TILE, b, band);
         add_products(sums, a, b, band);
@@ -69,13 +74,17 @@ INLINE void multiply_rows(BfloatParts parts, size_t steps, const uint16_t *a, co
 }
 
 VECTORS void bfloat_square_by_vectors(BfloatParts parts, size_t steps, const uint16_t *a,
-                                      const uint16_t *b, size_t band, bool add, float *c,
-                                      size_t c_row)
+                                      size_t a_band, const uint16_t *b, size_t b_band, bool add,
+                                      float *c, size_t c_row)
 {
+    for (size_t row = 0; row < BFLOAT_SQUARE; row++) {
+        _mm_prefetch(c + row * c_row, _MM_HINT_T0);
+        _mm_prefetch(c + row * c_row + BFLOAT_BAND, _MM_HINT_T0);
+    }
     for (size_t row = 0; row < BFLOAT_SQUARE; row += ROWS)
         multiply_rows(parts, steps,
-                      a + row / BFLOAT_BAND * band + row % BFLOAT_BAND * BFLOAT_STEP, b, band,
-                      add, c + row * c_row, c_row);
+                      a + row / BFLOAT_BAND * a_band + row % BFLOAT_BAND * BFLOAT_STEP, a_band,
+                      b, b_band, add, c + row * c_row, c_row);
 }
 
 VECTORS double bfloat_spin_by_vectors(size_t rounds)

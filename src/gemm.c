@@ -69,13 +69,36 @@ const char *gemm_kernels(void)
                             : "linnet-" KERNEL_NAME;
 }
 
+static BfloatParts parts_of_weights(void)
+{
+    return weights_precision == GEMM_PAIR ? BFLOAT_PAIR : BFLOAT_ONE;
+}
+
 /* --- products --- */
+
+/* Added to strides that would otherwise be powers of two. */
+enum { GAP = 16 };
 
 /* The submatrix from (row, column) on. */
 static Factor part_of(Factor whole, size_t row, size_t column)
 {
     whole.at += whole.transposed ? column * whole.stride + row : row * whole.stride + column;
     return whole;
+}
+
+/* From a row of A or a column of B on; of a packed factor it must begin a band. */
+static Factor rows_from(Factor a, size_t row)
+{
+    if (a.packed)
+        a.packed += row / BFLOAT_BAND * a.band;
+    return part_of(a, row, 0);
+}
+
+static Factor columns_from(Factor b, size_t column)
+{
+    if (b.packed)
+        b.packed += column / BFLOAT_BAND * b.band;
+    return part_of(b, 0, column);
 }
 
 /* A single-threaded build of OpenBLAS has one global work buffer: serialise calls. */
@@ -119,6 +142,13 @@ static void multiply_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b
     multiply_by_library(m, n, k, 1, a, b, add, c, c_stride);
 }
 
+static Factor pack(uint16_t *packed, Factor x, GemmSide side, size_t count, size_t depth)
+{
+    (void)packed, (void)side, (void)count, (void)depth;
+    assert(false);
+    return x;
+}
+
 void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size_t rows,
                size_t columns)
 {
@@ -132,8 +162,7 @@ void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size
 enum {
     DEPTH = 256,
     WIDTH = 256 / KERNEL_COLUMNS * KERNEL_COLUMNS,
-    HEIGHT = 256 / KERNEL_ROWS * KERNEL_ROWS,
-    GAP = 16
+    HEIGHT = 256 / KERNEL_ROWS * KERNEL_ROWS
 };
 
 /* Rows with a stride of so many bytes map to the same few sets of a cache, where they displace
@@ -149,7 +178,7 @@ static Factor copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
     size_t stride = (a.transposed ? HEIGHT : DEPTH) + GAP;
     for (size_t i = 0; i < lines; i++)
         memcpy(copy + i * stride, a.at + i * a.stride, length * sizeof *copy);
-    return (Factor){copy, stride, a.transposed};
+    return (Factor){.at = copy, .stride = stride, .transposed = a.transposed};
 }
 
 /* Multiplies rows of A (m, depths) by all columns in `panels`. A block of A whose rows collide
@@ -214,38 +243,53 @@ void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size
     kernel_turn(to, to_stride, from, stride, rows, columns);
 }
 
-static BfloatSource rows_of(Factor a, size_t rows, size_t depth)
+/* --- in bf16 --- */
+
+/* Converts an A of `count` rows or a B of `count` columns. */
+static Factor pack(uint16_t *packed, Factor x, GemmSide side, size_t count, size_t depth)
 {
-    return (BfloatSource){a.at, a.transposed ? 1 : a.stride, a.transposed ? a.stride : 1, rows,
-                          depth};
+    bool along = x.transposed == (side == GEMM_B);
+    BfloatSource source = {x.at, along ? x.stride : 1, along ? 1 : x.stride, count, depth};
+    bfloat_pack(packed, parts_of_weights(), source,
+                side == GEMM_A ? BFLOAT_LEFT : BFLOAT_RIGHT);
+    x.packed = packed;
+    x.band = BFLOAT_ONE_BAND(parts_of_weights(), depth);
+    return x;
 }
 
-static BfloatSource columns_of(Factor b, size_t columns, size_t depth)
+/* Part of a packed factor: `count` rows or columns from `first` on, and so much of the depth.
+ * What is not packed yet is packed into `memory`. */
+static Factor packed_part(Factor x, uint16_t *memory, GemmSide side, size_t first, size_t count,
+                          size_t depth, size_t depths)
 {
-    b.transposed = !b.transposed;
-    return rows_of(b, columns, depth);
+    bool ready = x.packed;
+    x = side == GEMM_A ? part_of(rows_from(x, first), 0, depth)
+                       : part_of(columns_from(x, first), depth, 0);
+    if (!ready)
+        return pack(memory, x, side, count, depths);
+    x.packed += depth / BFLOAT_STEP * parts_of_weights() * BFLOAT_TILE;
+    return x;
 }
 
-/* Also blocked; packs both factors. */
+/* Also blocked, where the factors are not packed yet. */
 static void multiply_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, bool add,
                                 real *c, size_t c_stride)
 {
-    enum { DEEP = 256, WIDE = 512, HIGH = 256 };
+    enum { DEEP = 1024, WIDE = 256, HIGH = 64 };
     static _Thread_local _Alignas(64) uint16_t left[BFLOAT_PACKED(BFLOAT_PAIR, HIGH, DEEP)],
         right[BFLOAT_PACKED(BFLOAT_PAIR, WIDE, DEEP)];
-    BfloatParts parts = weights_precision == GEMM_PAIR ? BFLOAT_PAIR : BFLOAT_ONE;
-    for (size_t column = 0; column < n; column += WIDE)
+    size_t wide = b.packed ? n : WIDE, high = a.packed ? m : HIGH;
+    for (size_t column = 0; column < n; column += wide)
         for (size_t depth = 0; depth < k; depth += DEEP) {
-            size_t columns = team_extent(n, WIDE, column / WIDE);
+            size_t columns = team_extent(n, wide, column / wide);
             size_t depths = team_extent(k, DEEP, depth / DEEP);
-            bfloat_pack(right, parts, columns_of(part_of(b, depth, column), columns, depths),
-                        BFLOAT_RIGHT);
-            for (size_t row = 0; row < m; row += HIGH) {
-                size_t rows = team_extent(m, HIGH, row / HIGH);
-                bfloat_pack(left, parts, rows_of(part_of(a, row, depth), rows, depths),
-                            BFLOAT_LEFT);
-                bfloat_multiply(rows, columns, depths, parts, left, right, add || depth > 0,
-                                c + row * c_stride + column, c_stride);
+            Factor y = packed_part(b, right, GEMM_B, column, columns, depth, depths);
+            for (size_t row = 0; row < m; row += high) {
+                size_t rows = team_extent(m, high, row / high);
+                Factor x = packed_part(a, left, GEMM_A, row, rows, depth, depths);
+                bfloat_multiply(rows, columns, depths, parts_of_weights(), x.packed, x.band,
+                                y.packed, y.band, add || depth > 0, c + row * c_stride + column,
+                                c_stride);
             }
         }
 }
@@ -267,6 +311,50 @@ void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto int
         multiply_by_bfloats(m, n, k, a, b, into == GEMM_ADD, c, c_stride);
     else
         gemm(m, n, k, 1, a, b, into, c, c_stride);
+}
+
+/* --- factors of several products --- */
+
+static size_t packed_reals(size_t count, size_t depth)
+{
+    return BFLOAT_PACKED(parts_of_weights(), count, depth) / (sizeof(real) / sizeof(uint16_t));
+}
+
+size_t gemm_share_reals(GemmSide side, bool transposed, size_t rows, size_t columns)
+{
+    if (weights_precision != GEMM_SINGLE)
+        return side == GEMM_A ? packed_reals(rows, columns) : packed_reals(columns, rows);
+    return side == GEMM_B && transposed ? rows * (columns + GAP) : 0;
+}
+
+Factor gemm_share(real *memory, Factor factor, GemmSide side, size_t rows, size_t columns)
+{
+    if (weights_precision != GEMM_SINGLE)
+        return side == GEMM_A ? pack((uint16_t *)memory, factor, side, rows, columns)
+                              : pack((uint16_t *)memory, factor, side, columns, rows);
+    if (side == GEMM_A || !factor.transposed)
+        return factor;
+    gemm_turn(memory, columns + GAP, factor.at, factor.stride, columns, rows);
+    return plain(memory, columns + GAP);
+}
+
+/* --- products of the team --- */
+
+static struct {
+    real *memory;
+    size_t reals;
+} lent;
+
+void gemm_lend(real *memory, size_t reals)
+{
+    lent.memory = memory;
+    lent.reals = reals;
+}
+
+size_t gemm_team_reals(size_t m, size_t n, size_t k, bool b_transposed)
+{
+    size_t b = gemm_share_reals(GEMM_B, b_transposed, k, n);
+    return weights_precision == GEMM_SINGLE ? b : packed_reals(m, k) + b;
 }
 
 typedef struct Product {
@@ -291,24 +379,68 @@ static void do_tile(void *job, size_t index, size_t worker)
                      .column = right * p->tile_columns,
                      .columns = team_extent(p->n, p->tile_columns, right)};
     tile.c = p->c + tile.row * p->c_stride + tile.column;
-    gemm_weights(tile.rows, tile.columns, p->k, part_of(p->a, tile.row, 0),
-                 part_of(p->b, 0, tile.column), p->into, tile.c, p->c_stride);
+    gemm_weights(tile.rows, tile.columns, p->k, rows_from(p->a, tile.row),
+                 columns_from(p->b, tile.column), p->into, tile.c, p->c_stride);
     if (p->finish)
         p->finish(&tile, p->context);
 }
 
-/* Splits into nearly equal tiles of about `most` at the largest. */
+enum { AT_ONCE = 2 * BFLOAT_SQUARE };
+
+/* Rows of A or, after these, columns of B. */
+static void pack_tile(void *job, size_t index, size_t worker)
+{
+    (void)worker;
+    const Product *p = job;
+    size_t tiles = team_tiles(p->m, AT_ONCE);
+    GemmSide side = index < tiles ? GEMM_A : GEMM_B;
+    size_t first = (side == GEMM_A ? index : index - tiles) * AT_ONCE;
+    size_t left = (side == GEMM_A ? p->m : p->n) - first;
+    Factor part = side == GEMM_A ? rows_from(p->a, first) : columns_from(p->b, first);
+    real *memory = lent.memory + (side == GEMM_A ? 0 : packed_reals(p->m, p->k));
+    pack((uint16_t *)(memory + packed_reals(first, p->k)), part, side,
+         left < AT_ONCE ? left : AT_ONCE, p->k);
+}
+
+/* Columns of B. */
+static void turn_tile(void *job, size_t index, size_t worker)
+{
+    (void)worker;
+    const Product *p = job;
+    size_t first = index * AT_ONCE;
+    gemm_turn(lent.memory + first, p->n + GAP, columns_from(p->b, first).at, p->b.stride,
+              team_extent(p->n, AT_ONCE, index), p->k);
+}
+
+/* Prepares the factors for all tiles, if there is memory for that. */
+static void prepare(Product *p)
+{
+    if (p->m <= GEMM_FEW || gemm_team_reals(p->m, p->n, p->k, p->b.transposed) > lent.reals)
+        return;
+    if (weights_precision != GEMM_SINGLE) {
+        team_run(team_tiles(p->m, AT_ONCE) + team_tiles(p->n, AT_ONCE), pack_tile, p);
+        p->a.packed = (const uint16_t *)lent.memory;
+        p->b.packed = (const uint16_t *)(lent.memory + packed_reals(p->m, p->k));
+        p->a.band = p->b.band = BFLOAT_ONE_BAND(parts_of_weights(), p->k);
+    } else if (p->b.transposed) {
+        team_run(team_tiles(p->n, AT_ONCE), turn_tile, p);
+        p->b = plain(lent.memory, p->n + GAP);
+    }
+}
+
+/* Splits into nearly equal tiles of about `most` at the largest: whole panels and bands. */
 static size_t tile_extent(size_t whole, size_t most)
 {
+    enum { UNIT = BFLOAT_SQUARE % KERNEL_COLUMNS == 0 ? BFLOAT_SQUARE : KERNEL_COLUMNS };
     size_t extent = team_tiles(whole, team_tiles(whole, most));
-    return (extent + KERNEL_COLUMNS - 1) / KERNEL_COLUMNS * KERNEL_COLUMNS;
+    return (extent + UNIT - 1) / UNIT * UNIT;
 }
 
 /* Large tiles amortise packing; small products need small tiles for parallelism. With few rows
  * nothing is packed, and each worker should read an equal share of B. */
 static void choose_tiles(Product *p)
 {
-    enum { LARGE = 512, MIDDLE = 256, SMALL = 128, SHARES = 16 };
+    enum { LARGE = 256, MIDDLE = 256, SMALL = 128, SHARES = 16 };
     size_t share = p->n / SHARES < MIDDLE ? p->n / SHARES + 1 : MIDDLE;
     bool few = p->m <= GEMM_FEW, tall = p->m >= 4 * LARGE;
     p->tile_rows = tile_extent(p->m, tall ? LARGE : MIDDLE);
@@ -325,6 +457,7 @@ void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, 
     product.finish = finish;
     product.context = context;
     choose_tiles(&product);
+    prepare(&product);
     team_run(team_tiles(m, product.tile_rows) * product.across, do_tile, &product);
 }
 

@@ -18,16 +18,18 @@ typedef struct Factor {
     const real *at;
     size_t stride;
     bool transposed;
+    const uint16_t *packed; /* in bf16, by gemm_share; or NULL */
+    size_t band;            /* see bfloat.h */
 } Factor;
 
 static inline Factor plain(const real *at, size_t stride)
 {
-    return (Factor){at, stride, false};
+    return (Factor){.at = at, .stride = stride};
 }
 
 static inline Factor transposed(const real *at, size_t stride)
 {
-    return (Factor){at, stride, true};
+    return (Factor){.at = at, .stride = stride, .transposed = true};
 }
 
 /* The kernels in use: linnet's own, or OpenBLAS's name of its own. */
@@ -56,6 +58,18 @@ void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto
 /* Like gemm with alpha 1, in the precision of products with weights. */
 void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                   size_t c_stride);
+
+/* Prepares a factor, (rows, columns), for several products with weights, in memory of that many
+ * reals: what each product would otherwise do for itself. In bf16 it is converted; in single
+ * precision a transposed B is stored anew, and everything else is read in place. */
+typedef enum GemmSide { GEMM_A, GEMM_B } GemmSide;
+size_t gemm_share_reals(GemmSide side, bool transposed, size_t rows, size_t columns);
+Factor gemm_share(real *memory, Factor factor, GemmSide side, size_t rows, size_t columns);
+
+/* Memory where gemm_team prepares the factors of one product, if there is room for them;
+ * without it every tile prepares its own. */
+void gemm_lend(real *memory, size_t reals);
+size_t gemm_team_reals(size_t m, size_t n, size_t k, bool b_transposed);
 
 /* A tile of C that has just been computed and is still in the cache. */
 typedef struct GemmTile {

@@ -123,8 +123,8 @@ static void product_rig_make(ProductRig *rig, Shape shape, bool a_turned, bool b
     *rig = (ProductRig){.shape = shape, .c_stride = shape.n + 2};
     rig->a_memory = random_reals(a_rows * a_stride, 1);
     rig->b_memory = random_reals(b_rows * b_stride, 2);
-    rig->a = (Factor){rig->a_memory, a_stride, a_turned};
-    rig->b = (Factor){rig->b_memory, b_stride, b_turned};
+    rig->a = (Factor){.at = rig->a_memory, .stride = a_stride, .transposed = a_turned};
+    rig->b = (Factor){.at = rig->b_memory, .stride = b_stride, .transposed = b_turned};
     rig->c_size = shape.m * rig->c_stride;
     rig->c = random_reals(rig->c_size, 3);
     rig->start = random_reals(rig->c_size, 3);
@@ -249,11 +249,12 @@ static void check_product_of_weights(double epsilon, ProductRig *rig, GemmInto i
     free(whole);
 }
 
-/* The check for every transposition, in each supported precision. */
-static void each_short_product(void (*check)(ProductRig *rig, GemmPrecision precision))
+/* The check for every transposition, in each supported precision from `first` on. */
+static void each_large_product(GemmPrecision first,
+                               void (*check)(ProductRig *rig, GemmPrecision precision))
 {
     Error error;
-    for (int precision = GEMM_PAIR; precision <= GEMM_BF16; precision++)
+    for (int precision = (int)first; precision <= GEMM_BF16; precision++)
         for (size_t s = 0; s < COUNT(large) && use_precision((GemmPrecision)precision); s++)
             for (int turned = 0; turned < 4; turned++) {
                 ProductRig rig;
@@ -272,7 +273,53 @@ static void check_to_what_is_promised(ProductRig *rig, GemmPrecision precision)
 
 START_TEST(bf16_products_have_the_promised_precision)
 {
-    each_short_product(check_to_what_is_promised);
+    each_large_product(GEMM_PAIR, check_to_what_is_promised);
+}
+END_TEST
+
+/* Memory for prepared factors: aligned as in an arena. */
+static real *prepared_memory(size_t reals)
+{
+    size_t bytes = (reals * sizeof(real) / 64 + 1) * 64;
+    real *memory = aligned_alloc(64, bytes);
+    ck_assert_ptr_nonnull(memory);
+    return memory;
+}
+
+/* Each tile of its own, with the factors prepared by the team, and with shared ones. */
+static void check_prepared(ProductRig *rig, GemmPrecision precision)
+{
+    (void)precision;
+    size_t m = rig->shape.m, n = rig->shape.n, k = rig->shape.k;
+    size_t bytes = rig->c_size * sizeof(real);
+    real *alone = memory_take(bytes, 1, "a test");
+    gemm_team(m, n, k, rig->a, rig->b, GEMM_ADD, rig->c, rig->c_stride, NULL, NULL);
+    memcpy(alone, rig->c, bytes);
+
+    size_t reals = gemm_team_reals(m, n, k, rig->b.transposed);
+    real *lent = prepared_memory(reals);
+    gemm_lend(lent, reals);
+    memcpy(rig->c, rig->start, bytes);
+    gemm_team(m, n, k, rig->a, rig->b, GEMM_ADD, rig->c, rig->c_stride, NULL, NULL);
+    ck_assert_mem_eq(rig->c, alone, bytes);
+    gemm_lend(NULL, 0);
+
+    real *a = prepared_memory(gemm_share_reals(GEMM_A, rig->a.transposed, m, k));
+    real *b = prepared_memory(gemm_share_reals(GEMM_B, rig->b.transposed, k, n));
+    Factor shared_a = gemm_share(a, rig->a, GEMM_A, m, k);
+    Factor shared_b = gemm_share(b, rig->b, GEMM_B, k, n);
+    memcpy(rig->c, rig->start, bytes);
+    gemm_weights(m, n, k, shared_a, shared_b, GEMM_ADD, rig->c, rig->c_stride);
+    ck_assert_mem_eq(rig->c, alone, bytes);
+    free(a);
+    free(b);
+    free(lent);
+    free(alone);
+}
+
+START_TEST(prepared_factors_give_the_same_bits)
+{
+    each_large_product(GEMM_SINGLE, check_prepared);
 }
 END_TEST
 
@@ -299,7 +346,7 @@ static void check_exactly(ProductRig *rig, GemmPrecision precision)
 
 START_TEST(bf16_products_of_exact_values_are_exact)
 {
-    each_short_product(check_exactly);
+    each_large_product(GEMM_PAIR, check_exactly);
 }
 END_TEST
 
@@ -320,14 +367,15 @@ START_TEST(every_bf16_kernel_is_correct)
     shorten_rig(&rig);
     for (size_t i = 0; i < COUNT(kernels) * 2; i++) {
         BfloatParts parts = i % 2 ? BFLOAT_PAIR : BFLOAT_ONE;
+        size_t band = BFLOAT_ONE_BAND(parts, DEPTH);
         if (bfloat_means() == BFLOAT_NONE || !kernels[i / 2].exists())
             continue;
         bfloat_pack(a, parts, (BfloatSource){rig.a.at, rig.a.stride, 1, BFLOAT_SQUARE, DEPTH},
                     BFLOAT_LEFT);
         bfloat_pack(b, parts, (BfloatSource){rig.b.at, 1, rig.b.stride, BFLOAT_SQUARE, DEPTH},
                     BFLOAT_RIGHT);
-        kernels[i / 2].square(parts, DEPTH / BFLOAT_STEP, a, b, parts * BFLOAT_BAND * DEPTH,
-                              false, rig.c, rig.c_stride);
+        kernels[i / 2].square(parts, DEPTH / BFLOAT_STEP, a, band, b, band, false, rig.c,
+                              rig.c_stride);
         check_product_to(0, &rig, rig.c, 1, GEMM_SET);
     }
     product_rig_free(&rig);
@@ -396,6 +444,7 @@ Suite *team_suite(void)
     tcase_add_test(tests, tiles_cover_the_whole);
     tcase_add_test(tests, products_match_three_loops);
     tcase_add_test(tests, team_products_are_bit_identical_for_any_team);
+    tcase_add_test(tests, prepared_factors_give_the_same_bits);
     tcase_add_test(tests, bf16_products_have_the_promised_precision);
     tcase_add_test(tests, bf16_products_of_exact_values_are_exact);
     tcase_add_test(tests, every_bf16_kernel_is_correct);

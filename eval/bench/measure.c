@@ -32,31 +32,43 @@ Timing bench_time(void (*work)(void *context), void *context, size_t repeats)
 
 typedef struct Job {
     Product product;
-    real *a, *b, *c;
+    real *a, *b, *c, *lent;
 } Job;
+
+static void lay_out(Job *job, Arena *arena)
+{
+    Product p = job->product;
+    size_t lent = gemm_team_reals(p.m, p.n, p.k, p.b_turned);
+    job->a = arena_reals(arena, p.m * p.k);
+    job->b = arena_reals(arena, p.k * p.n);
+    job->c = arena_reals(arena, p.m * p.n);
+    job->lent = arena_reals(arena, lent);
+    gemm_lend(job->lent, lent);
+}
 
 static void multiply(void *context)
 {
     const Job *job = context;
     Product p = job->product;
-    gemm_team(p.m, p.n, p.k, (Factor){job->a, p.a_turned ? p.m : p.k, p.a_turned},
-              (Factor){job->b, p.b_turned ? p.k : p.n, p.b_turned}, GEMM_SET, job->c, p.n, NULL,
-              NULL);
+    gemm_team(p.m, p.n, p.k, p.a_turned ? transposed(job->a, p.m) : plain(job->a, p.k),
+              p.b_turned ? transposed(job->b, p.k) : plain(job->b, p.n), GEMM_SET, job->c, p.n,
+              NULL, NULL);
 }
 
 double bench_product(Product p, size_t repeats)
 {
-    Job job = {p, memory_take(p.m * p.k, sizeof(real), "the benchmark"),
-               memory_take(p.k * p.n, sizeof(real), "the benchmark"),
-               memory_take(p.m * p.n, sizeof(real), "the benchmark")};
+    Job job = {.product = p};
+    Arena arena = {0};
+    lay_out(&job, &arena);
+    arena_allocate(&arena, "the benchmark");
+    lay_out(&job, &arena);
     for (size_t i = 0; i < p.m * p.k; i++)
         job.a[i] = (real)(i % 7) - 3;
     for (size_t i = 0; i < p.k * p.n; i++)
         job.b[i] = (real)(i % 5) - 2;
     Timing timing = bench_time(multiply, &job, repeats);
-    free(job.a);
-    free(job.b);
-    free(job.c);
+    gemm_lend(NULL, 0);
+    arena_free(&arena);
     return 2 * (double)p.m * (double)p.n * (double)p.k / timing.median;
 }
 

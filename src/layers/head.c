@@ -10,6 +10,12 @@
 #define SLICES       ((size_t)16)
 #define GAP          ((size_t)16) /* keeps strides off powers of two: they collide in caches */
 
+/* A factor of several products, and memory to prepare it. */
+typedef struct Share {
+    Factor factor;
+    real *memory;
+} Share;
+
 typedef struct Job {
     HeadSizes sizes;
     real *loss, *dx, *dw, *db;
@@ -17,14 +23,16 @@ typedef struct Job {
     const int32_t *targets;
     size_t slice; /* words of a slice */
     size_t slices;
-    size_t block;         /* rows of a full block */
-    size_t stride;        /* of e and columns */
-    size_t first, count;  /* the rows of the current block */
-    real *columns;        /* (width, block) the block's X^T */
-    real *e;              /* (slices, slice, block) exp(z - m), then p */
-    real *max, *sum;      /* (slices, block) */
-    real *lse, *z_target; /* (block) */
-    real *partial;        /* (slices, block, width) dX of each slice */
+    size_t block;              /* rows of a full block */
+    size_t stride;             /* of e */
+    size_t first, count;       /* the rows of the current block */
+    Share words[SLICES];       /* W_slice as A of the logits */
+    Share words_again[SLICES]; /* W_slice as B of dX */
+    Share rows, rows_again;    /* the block's X as B: transposed, and of dW */
+    real *e;                   /* (slices, slice, block) exp(z - m), then p */
+    real *max, *sum;           /* (slices, block) */
+    real *lse, *z_target;      /* (block) */
+    real *partial;             /* (slices, block, width) dX of each slice */
 } Job;
 
 static size_t block_rows(HeadSizes sizes)
@@ -40,13 +48,25 @@ static size_t slice_words(HeadSizes sizes)
     return (words + 15) / 16 * 16;
 }
 
+static real *share_memory(Arena *arena, GemmSide side, bool transposed, size_t rows,
+                          size_t columns)
+{
+    return arena_reals(arena, gemm_share_reals(side, transposed, rows, columns));
+}
+
 static void layout(Job *job, Arena *arena)
 {
     size_t block = job->block = block_rows(job->sizes);
     job->stride = block + GAP;
     job->slice = slice_words(job->sizes);
     job->slices = team_tiles(job->sizes.vocabulary, job->slice);
-    job->columns = arena_reals(arena, job->sizes.width * job->stride);
+    size_t width = job->sizes.width;
+    for (size_t i = 0; i < job->slices; i++) {
+        job->words[i].memory = share_memory(arena, GEMM_A, false, job->slice, width);
+        job->words_again[i].memory = share_memory(arena, GEMM_B, false, job->slice, width);
+    }
+    job->rows.memory = share_memory(arena, GEMM_B, true, width, block);
+    job->rows_again.memory = share_memory(arena, GEMM_B, false, block, width);
     job->e = arena_reals(arena, job->slices * job->slice * job->stride);
     job->max = arena_reals(arena, job->slices * block);
     job->sum = arena_reals(arena, job->slices * block);
@@ -93,15 +113,34 @@ static void hold(real *restrict z, real cap, size_t count)
         z[i] = cap * vector_tanh(z[i] / cap);
 }
 
-/* Step 1. */
-static void transpose_tile(void *context, size_t tile, size_t worker)
+static void share(Share *share, Factor factor, GemmSide side, size_t rows, size_t columns)
+{
+    share->factor = gemm_share(share->memory, factor, side, rows, columns);
+}
+
+static void share_words_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
-    const Job *job = context;
-    size_t width = job->sizes.width, first = tile * ROW_TILE;
-    size_t rows = team_extent(job->count, ROW_TILE, tile);
-    gemm_turn(job->columns + first, job->stride, job->x + (job->first + first) * width, width,
-              rows, width);
+    Job *job = context;
+    Slice slice = slice_of(job, tile);
+    size_t width = job->sizes.width;
+    Factor words = plain(job->w + slice.first * width, width);
+    share(&job->words[tile], words, GEMM_A, slice.words, width);
+    if (job->dx)
+        share(&job->words_again[tile], words, GEMM_B, slice.words, width);
+}
+
+/* Step 1: two tiles. */
+static void share_rows_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    Job *job = context;
+    size_t width = job->sizes.width, rows = job->count;
+    const real *x = job->x + job->first * width;
+    if (tile == 0)
+        share(&job->rows, transposed(x, width), GEMM_B, width, rows);
+    else if (job->dx)
+        share(&job->rows_again, plain(x, width), GEMM_B, rows, width);
 }
 
 /* Turns the logits of one word into exp(z - max) and adds them to the sums. */
@@ -122,8 +161,8 @@ static void logits_tile(void *context, size_t tile, size_t worker)
     Slice slice = slice_of(job, tile);
     size_t width = job->sizes.width, rows = job->count;
     /* Z = W_slice X^T */
-    gemm_weights(slice.words, rows, width, plain(job->w + slice.first * width, width),
-                 plain(job->columns, job->stride), GEMM_SET, slice.e, job->stride);
+    gemm_weights(slice.words, rows, width, job->words[tile].factor, job->rows.factor, GEMM_SET,
+                 slice.e, job->stride);
     for (size_t row = 0; row < rows; row++)
         slice.max[row] = -(real)INFINITY;
     vector_zero(slice.sum, rows);
@@ -211,11 +250,10 @@ static void gradient_tile(void *context, size_t tile, size_t worker)
     weigh(job, &slice);
     /* dW_slice += P X */
     gemm_weights(slice.words, width, job->count, plain(slice.e, job->stride),
-                 plain(job->x + job->first * width, width), GEMM_ADD,
-                 job->dw + slice.first * width, width);
+                 job->rows_again.factor, GEMM_ADD, job->dw + slice.first * width, width);
     /* dX = P^T W_slice */
     gemm_weights(job->count, width, slice.words, transposed(slice.e, job->stride),
-                 plain(job->w + slice.first * width, width), GEMM_SET, slice.partial, width);
+                 job->words_again[tile].factor, GEMM_SET, slice.partial, width);
 }
 
 /* Step 5. */
@@ -247,10 +285,11 @@ double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, c
     Arena arena = arena_over(scratch);
     layout(&job, &arena);
     double total = 0;
+    team_run(job.slices, share_words_tile, &job);
     for (; job.first < sizes.rows; job.first += job.block) {
         size_t left = sizes.rows - job.first;
         job.count = left < job.block ? left : job.block;
-        team_run(team_tiles(job.count, ROW_TILE), transpose_tile, &job);
+        team_run(2, share_rows_tile, &job);
         team_run(job.slices, logits_tile, &job);
         total += finish_losses(&job);
         if (dx) {

@@ -4,6 +4,9 @@
 
 #include "src/gemm.h"
 
+/* Memory to lend to gemm for a layer's products. */
+size_t linear_products_reals(size_t rows, size_t in, size_t out);
+
 void linear_forward(real *y,                      /* (rows, out) */
                     const real *x,                /* (rows, in) */
                     const real *w, const real *b, /* (in, out), (out) or NULL */
