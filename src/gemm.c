@@ -320,11 +320,17 @@ static size_t packed_reals(size_t count, size_t depth)
     return BFLOAT_PACKED(parts_of_weights(), count, depth) / (sizeof(real) / sizeof(uint16_t));
 }
 
+/* Whether it pays to store a factor transposed. OpenBLAS packs everything itself. */
+static bool is_turned(GemmSide side, bool transposed)
+{
+    return side == GEMM_B && transposed && !uses_library();
+}
+
 size_t gemm_share_reals(GemmSide side, bool transposed, size_t rows, size_t columns)
 {
     if (weights_precision != GEMM_SINGLE)
         return side == GEMM_A ? packed_reals(rows, columns) : packed_reals(columns, rows);
-    return side == GEMM_B && transposed ? rows * (columns + GAP) : 0;
+    return is_turned(side, transposed) ? rows * (columns + GAP) : 0;
 }
 
 Factor gemm_share(real *memory, Factor factor, GemmSide side, size_t rows, size_t columns)
@@ -332,7 +338,7 @@ Factor gemm_share(real *memory, Factor factor, GemmSide side, size_t rows, size_
     if (weights_precision != GEMM_SINGLE)
         return side == GEMM_A ? pack((uint16_t *)memory, factor, side, rows, columns)
                               : pack((uint16_t *)memory, factor, side, columns, rows);
-    if (side == GEMM_A || !factor.transposed)
+    if (!is_turned(side, factor.transposed))
         return factor;
     gemm_turn(memory, columns + GAP, factor.at, factor.stride, columns, rows);
     return plain(memory, columns + GAP);
@@ -422,7 +428,7 @@ static void prepare(Product *p)
         p->a.packed = (const uint16_t *)lent.memory;
         p->b.packed = (const uint16_t *)(lent.memory + packed_reals(p->m, p->k));
         p->a.band = p->b.band = BFLOAT_ONE_BAND(parts_of_weights(), p->k);
-    } else if (p->b.transposed) {
+    } else if (is_turned(GEMM_B, p->b.transposed)) {
         team_run(team_tiles(p->n, AT_ONCE), turn_tile, p);
         p->b = plain(lent.memory, p->n + GAP);
     }
