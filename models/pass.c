@@ -1,8 +1,8 @@
 #include "models/pass_mixer.h"
+#include "src/gemm.h"
 #include "src/layers/embedding.h"
 #include "src/layers/head.h"
 #include "src/layers/layernorm.h"
-#include "src/layers/linear.h"
 #include "src/phase.h"
 #include "src/vector.h"
 
@@ -87,24 +87,17 @@ static void attention_sublayer_backward(Pass *pass, BlockParams *gradients, size
 
 /* --- the MLP sublayer --- */
 
-static void widen(Pass *pass, size_t layer, const real *u)
+static MlpWeights mlp_weights(const BlockParams *h)
 {
-    const Model *model = pass->model;
-    const BlockParams *h = &model->at.h[layer];
-    phase_enter(PHASE_FFN);
-    linear_forward(pass->inner[layer], u, h->c_fc.weight, h->c_fc.bias, pass->rows,
-                   model->config.dim, model->activation->inputs * model->config.ffn);
+    return (MlpWeights){h->c_fc.weight, h->c_fc.bias, h->mlp_proj.weight, h->mlp_proj.bias};
 }
 
 static void ffn_sublayer(Pass *pass, size_t layer, const real *u)
 {
-    const Model *model = pass->model;
-    const BlockParams *h = &model->at.h[layer];
-    size_t rows = pass->rows, width = model->config.dim, ffn = model->config.ffn;
-    widen(pass, layer, u);
-    activation_forward(model->activation, pass->wide, pass->inner[layer], rows, ffn);
-    linear_forward(pass->branch, pass->wide, h->mlp_proj.weight, h->mlp_proj.bias, rows, ffn,
-                   width);
+    const MlpWeights weights = mlp_weights(&pass->model->at.h[layer]);
+    phase_enter(PHASE_FFN);
+    mlp_widen(pass->inner[layer], pass->wide, u, &weights, &pass->mlp);
+    mlp_narrow(pass->branch, pass->wide, &weights, &pass->mlp);
 }
 
 /* From the gradient of r[place + 1] to that of u[place]; gradients overwrite activations in
@@ -112,23 +105,20 @@ static void ffn_sublayer(Pass *pass, size_t layer, const real *u)
 static void ffn_sublayer_backward(Pass *pass, BlockParams *gradients, size_t place,
                                   const RandomKey *key)
 {
-    const Model *model = pass->model;
-    size_t rows = pass->rows, width = model->config.dim, ffn = model->config.ffn;
-    size_t layer = place / 2;
-    const BlockParams *h = &model->at.h[layer];
-    real *active = pass->wide, *inner = pass->inner[layer];
-    if (pass->use == PASS_RECOMPUTE)
-        widen(pass, layer, normed(pass, place, true));
+    const MlpWeights weights = mlp_weights(&pass->model->at.h[place / 2]);
+    const MlpWeights down = mlp_weights(gradients);
+    real *inner = pass->inner[place / 2];
+    if (pass->use == PASS_RECOMPUTE) {
+        const real *u = normed(pass, place, true);
+        phase_enter(PHASE_FFN);
+        mlp_widen(inner, pass->wide, u, &weights, &pass->mlp);
+    }
     const real *dbranch = branch_gradient(pass, place, key);
     phase_enter(PHASE_FFN);
-    activation_forward(model->activation, active, inner, rows, ffn);
-    linear_backward(active, GEMM_SET, gradients->mlp_proj.weight, gradients->mlp_proj.bias,
-                    dbranch, active, h->mlp_proj.weight, rows, ffn, width);
-    activation_backward(model->activation, inner, active, inner, rows, ffn);
+    mlp_narrow_backward(inner, pass->wide, &down, dbranch, &weights, &pass->mlp);
     const real *u = normed(pass, place, true);
     phase_enter(PHASE_FFN);
-    linear_backward(pass->branch, GEMM_SET, gradients->c_fc.weight, gradients->c_fc.bias, inner,
-                    u, h->c_fc.weight, rows, width, model->activation->inputs * ffn);
+    mlp_widen_backward(pass->branch, &down, inner, u, &weights, &pass->mlp);
 }
 
 /* --- all layers --- */

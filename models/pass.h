@@ -15,6 +15,7 @@
 #define LINNET_PASS_H
 
 #include "models/model.h"
+#include "src/layers/mlp.h"
 
 typedef enum PassUse { PASS_EVALUATE, PASS_TRAIN, PASS_RECOMPUTE } PassUse;
 
@@ -54,14 +55,15 @@ typedef struct Pass {
     const Model *model;
     size_t batch, length, rows;
     PassUse use;
+    MlpSizes mlp;
 
     real **stream;       /* [2L+1] -> (rows, C) */
     real **mean, **rstd; /* [2L+1] -> (rows) */
-    real **inner;        /* [L] -> (rows, F), or (rows, 2F) with a gate */
+    real **inner;        /* [L] -> H of the MLP */
     Mixer *mixer;        /* [L] */
     real *input;       /* (rows, C) u[k]; backward: first the gradient of the residual branch */
     real *branch;      /* (rows, C) sublayer output; backward: gradient of u */
-    real *wide;        /* (rows, F) after the activation, or (rows, 3C) gradient of qkv */
+    real *wide;        /* A of the MLP, or (rows, 3C) gradient of qkv */
     real *dstream;     /* (rows, C) gradient of r[k] */
     real *row_loss;    /* (rows) */
     ScoredRows scored; /* of the last pass_loss */

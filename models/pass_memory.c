@@ -18,6 +18,7 @@ void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, Pass
                    .rows = memory_product(batch, length, "the batch"),
                    .capacity = length,
                    .carries = model->config.carry_state};
+    pass->mlp = (MlpSizes){model->activation, pass->rows, model->config.dim, model->config.ffn};
     real **tables = memory_take(3 * places + layers, sizeof *tables, "the layers");
     pass->mixer = memory_take(layers, sizeof *pass->mixer, "the layers");
     pass->stream = tables;
@@ -96,11 +97,8 @@ static void lay_out_states(Pass *pass, Arena *arena)
 /* The widest layers' products. */
 static size_t products_reals(const Pass *pass)
 {
-    const ModelConfig *config = &pass->model->config;
-    size_t width = config->dim, inner = pass->model->activation->inputs * config->ffn;
-    size_t qkv = linear_products_reals(pass->rows, width, 3 * width);
-    return most(qkv, most(linear_products_reals(pass->rows, width, inner),
-                          linear_products_reals(pass->rows, config->ffn, width)));
+    return most(linear_products_reals(pass->rows, pass->mlp.width, 3 * pass->mlp.width),
+                mlp_products_reals(&pass->mlp));
 }
 
 /* Scratch memory of the layers and of the head overlaps, since they never run at the same
@@ -110,8 +108,8 @@ static void lay_out_scratch(Pass *pass, Arena *arena)
     const ModelConfig *config = &pass->model->config;
     bool evaluating = pass->use == PASS_EVALUATE;
     size_t rows = pass->rows, width = config->dim, start = arena->used;
-    size_t wide = evaluating ? config->ffn : most(config->ffn, 3 * width);
-    pass->wide = arena_reals(arena, rows * wide);
+    size_t dqkv = evaluating ? 0 : memory_product(rows, 3 * width, "the batch");
+    pass->wide = arena_reals(arena, most(mlp_active_reals(&pass->mlp), dqkv));
     pass->attention_scratch = arena_reals(arena, most_of_layers(pass, MIXER_SCRATCH));
     if (!evaluating) {
         pass->dgates = arena_reals(arena, most_of_layers(pass, MIXER_GATES));
@@ -154,8 +152,6 @@ void pass_layout(Pass *pass, Arena *arena)
     const ModelConfig *config = &pass->model->config;
     size_t rows = pass->rows, width = config->dim, layers = config->layers;
     size_t stream = memory_product(rows, width, "the batch");
-    size_t inner = memory_product(rows, pass->model->activation->inputs * config->ffn,
-                                  "the batch");
     bool evaluating = pass->use == PASS_EVALUATE;
     size_t places = 2 * layers + 1, kept_layers = pass->use == PASS_TRAIN ? layers : 1;
     lay_out_each(pass->stream, places, evaluating ? 2 : places, stream, arena);
@@ -163,7 +159,7 @@ void pass_layout(Pass *pass, Arena *arena)
         pass->stream[2 * layers]; /* shares the buffer: the last norm overwrites its input */
     lay_out_each(pass->mean, places, evaluating ? 1 : places, rows, arena);
     lay_out_each(pass->rstd, places, evaluating ? 1 : places, rows, arena);
-    lay_out_each(pass->inner, layers, kept_layers, inner, arena);
+    lay_out_each(pass->inner, layers, kept_layers, mlp_hidden_reals(&pass->mlp), arena);
     lay_out_mixers(pass, arena);
     if (pass->decoding || pass->carries)
         lay_out_states(pass, arena);

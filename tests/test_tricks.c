@@ -94,7 +94,9 @@ START_TEST(activations_are_their_formulas)
     draw(x, COUNT(x), 1);
     for (size_t a = 0; activation_find(a); a++) {
         const Activation *activation = activation_find(a);
-        activation_forward(activation, y, x, ROWS, WIDTH);
+        for (size_t row = 0; row < ROWS; row++)
+            activation->forward(y + row * WIDTH, x + row * activation->inputs * WIDTH, WIDTH,
+                                WIDTH);
         for (size_t i = 0; i < ROWS * WIDTH; i++) {
             const real *at = &x[i / WIDTH * activation->inputs * WIDTH + i % WIDTH];
             double gate = activation->inputs == 2 ? (double)at[WIDTH] : 0;

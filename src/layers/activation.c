@@ -1,22 +1,21 @@
 #include "src/layers/activation.h"
-#include "src/layers/rows.h"
-
-#define TILE_ROWS ((size_t)32)
 
 /* 2 sqrt(2 / pi): with it, 0.5 (1 + tanh(u)) is sigmoid(2u). */
 #define GELU_SLOPE ((real)1.5957691216057308)
 #define GELU_CUBIC ((real)0.044715)
 
-static void gelu_forward(real *restrict y, const real *restrict x, size_t width)
+static void gelu_forward(real *restrict y, const real *restrict x, size_t columns, size_t up)
 {
-    for (size_t i = 0; i < width; i++)
+    (void)up;
+    for (size_t i = 0; i < columns; i++)
         y[i] = x[i] * vector_sigmoid(GELU_SLOPE * (x[i] + GELU_CUBIC * x[i] * x[i] * x[i]));
 }
 
-static void gelu_backward(real *dx, const real *dy, const real *x, size_t width)
+static void gelu_backward(real *dx, const real *dy, const real *x, size_t columns, size_t up)
 {
+    (void)up;
 #pragma omp simd
-    for (size_t i = 0; i < width; i++) {
+    for (size_t i = 0; i < columns; i++) {
         real square = x[i] * x[i];
         real s = vector_sigmoid(GELU_SLOPE * x[i] * (1 + GELU_CUBIC * square));
         real slope = GELU_SLOPE * (1 + 3 * GELU_CUBIC * square);
@@ -24,48 +23,49 @@ static void gelu_backward(real *dx, const real *dy, const real *x, size_t width)
     }
 }
 
-static void relu_forward(real *restrict y, const real *restrict x, size_t width)
+static void relu_forward(real *restrict y, const real *restrict x, size_t columns, size_t up)
 {
-    for (size_t i = 0; i < width; i++)
+    (void)up;
+    for (size_t i = 0; i < columns; i++)
         y[i] = x[i] > 0 ? x[i] : 0;
 }
 
-static void relu_backward(real *dx, const real *dy, const real *x, size_t width)
+static void relu_backward(real *dx, const real *dy, const real *x, size_t columns, size_t up)
 {
+    (void)up;
 #pragma omp simd
-    for (size_t i = 0; i < width; i++)
+    for (size_t i = 0; i < columns; i++)
         dx[i] = x[i] > 0 ? dy[i] : 0;
 }
 
-static void relu2_forward(real *restrict y, const real *restrict x, size_t width)
+static void relu2_forward(real *restrict y, const real *restrict x, size_t columns, size_t up)
 {
-    for (size_t i = 0; i < width; i++)
+    (void)up;
+    for (size_t i = 0; i < columns; i++)
         y[i] = x[i] > 0 ? x[i] * x[i] : 0;
 }
 
-static void relu2_backward(real *dx, const real *dy, const real *x, size_t width)
+static void relu2_backward(real *dx, const real *dy, const real *x, size_t columns, size_t up)
 {
+    (void)up;
 #pragma omp simd
-    for (size_t i = 0; i < width; i++)
+    for (size_t i = 0; i < columns; i++)
         dx[i] = x[i] > 0 ? 2 * x[i] * dy[i] : 0;
 }
 
-static void swiglu_forward(real *restrict y, const real *restrict x, size_t width)
+static void swiglu_forward(real *restrict y, const real *restrict x, size_t columns, size_t up)
 {
-    const real *up = x + width;
-    for (size_t i = 0; i < width; i++)
-        y[i] = silu(x[i]) * up[i];
+    for (size_t i = 0; i < columns; i++)
+        y[i] = silu(x[i]) * x[i + up];
 }
 
-static void swiglu_backward(real *dx, const real *dy, const real *x, size_t width)
+static void swiglu_backward(real *dx, const real *dy, const real *x, size_t columns, size_t up)
 {
-    const real *up = x + width;
-    real *dup = dx + width;
 #pragma omp simd
-    for (size_t i = 0; i < width; i++) {
+    for (size_t i = 0; i < columns; i++) {
         real s = vector_sigmoid(x[i]);
-        real dgate = dy[i] * up[i] * s * (1 + x[i] * (1 - s));
-        dup[i] = dy[i] * x[i] * s;
+        real dgate = dy[i] * x[i + up] * s * (1 + x[i] * (1 - s));
+        dx[i + up] = dy[i] * x[i] * s;
         dx[i] = dgate;
     }
 }
@@ -86,36 +86,4 @@ const char *activation_name(size_t index)
 {
     const Activation *activation = activation_find(index);
     return activation ? activation->name : NULL;
-}
-
-typedef struct Job {
-    const Activation *activation;
-    real *out;
-    const real *dy, *x; /* dy is NULL in the forward pass */
-    size_t width;
-} Job;
-
-static void do_row(const void *context, size_t row)
-{
-    const Job *job = context;
-    size_t width = job->width, wide = width * job->activation->inputs;
-    const real *x = job->x + row * wide;
-    if (job->dy)
-        job->activation->backward(job->out + row * wide, job->dy + row * width, x, width);
-    else
-        job->activation->forward(job->out + row * width, x, width);
-}
-
-void activation_forward(const Activation *activation, real *y, const real *x, size_t rows,
-                        size_t width)
-{
-    const Job job = {activation, y, NULL, x, width};
-    rows_run(rows, TILE_ROWS, do_row, &job);
-}
-
-void activation_backward(const Activation *activation, real *dx, const real *dy, const real *x,
-                         size_t rows, size_t width)
-{
-    const Job job = {activation, dx, dy, x, width};
-    rows_run(rows, TILE_ROWS, do_row, &job);
 }

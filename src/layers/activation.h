@@ -24,18 +24,13 @@ static inline real silu_slope(real x)
 typedef struct Activation {
     const char *name;
     size_t inputs; /* inputs per output: 1, or 2 with a gate */
-    /* Process one row: y and dy have `width` columns, x and dx `inputs * width`. dx may alias
-     * x. */
-    void (*forward)(real *restrict y, const real *restrict x, size_t width);
-    void (*backward)(real *dx, const real *dy, const real *x, size_t width);
+    /* Process some columns of a row, or all. A gate's u is `up` numbers after its x. dx may
+     * alias x. */
+    void (*forward)(real *restrict y, const real *restrict x, size_t columns, size_t up);
+    void (*backward)(real *dx, const real *dy, const real *x, size_t columns, size_t up);
 } Activation;
 
 const Activation *activation_find(size_t index); /* NULL past the end */
 const char *activation_name(size_t index);
-
-void activation_forward(const Activation *activation, real *y, const real *x, size_t rows,
-                        size_t width);
-void activation_backward(const Activation *activation, real *dx, const real *dy, const real *x,
-                         size_t rows, size_t width);
 
 #endif

@@ -7,7 +7,8 @@
  * rows:
  *
  *   1. the block:    X^T
- *   2. every slice:  Z = W_slice X^T + b_slice, its column maxima m, e = exp(z - m) and its sums
+ *   2. every slice:  Z = W_slice X^T + b_slice, its column maxima m, e = exp(z - m) and its
+ * sums
  *   3. every row:    lse = log of the sum over slices, loss = lse - z_target
  *   4. every slice:  P = e exp(m - lse), minus one at the target: the gradient of the loss;
  *                    dW_slice += P X,  db_slice += sum of P,  dX_slice = P^T W_slice

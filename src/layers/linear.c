@@ -11,7 +11,7 @@ size_t linear_products_reals(size_t rows, size_t in, size_t out)
     return most > dw ? most : dw;
 }
 
-static void add_bias(const GemmTile *tile, const void *context)
+void linear_add_bias(const GemmTile *tile, const void *context)
 {
     const real *bias = (const real *)context + tile->column;
     for (size_t i = 0; i < tile->rows; i++) {
@@ -25,14 +25,14 @@ void linear_forward(real *y, const real *x, const real *w, const real *b, size_t
                     size_t in, size_t out)
 {
     /* Y = X W; b is added to each tile while it is in the cache */
-    gemm_team(rows, out, in, plain(x, in), plain(w, out), GEMM_SET, y, out, b ? add_bias : NULL,
-              b);
+    gemm_team(rows, out, in, plain(x, in), plain(w, out), GEMM_SET, y, out,
+              b ? linear_add_bias : NULL, b);
 }
 
 typedef struct BiasJob {
     real *db;
     const real *dy;
-    size_t rows, width;
+    size_t stride, rows, width;
 } BiasJob;
 
 static void bias_tile(void *context, size_t tile, size_t worker)
@@ -42,16 +42,15 @@ static void bias_tile(void *context, size_t tile, size_t worker)
     size_t first = tile * TILE_COLUMNS, count = team_extent(job->width, TILE_COLUMNS, tile);
     real *restrict db = job->db + first;
     for (size_t row = 0; row < job->rows; row++) {
-        const real *dy = job->dy + row * job->width + first;
+        const real *dy = job->dy + row * job->stride + first;
         for (size_t i = 0; i < count; i++)
             db[i] += dy[i];
     }
 }
 
-/* Adds the sum of the rows of dy to db. */
-static void backward_bias(real *db, const real *dy, size_t rows, size_t out)
+void linear_bias_backward(real *db, const real *dy, size_t stride, size_t rows, size_t out)
 {
-    BiasJob job = {db, dy, rows, out};
+    BiasJob job = {db, dy, stride, rows, out};
     team_run(team_tiles(out, TILE_COLUMNS), bias_tile, &job);
 }
 
@@ -59,7 +58,7 @@ void linear_backward(real *dx, GemmInto into, real *dw, real *db, const real *dy
                      const real *w, size_t rows, size_t in, size_t out)
 {
     if (db)
-        backward_bias(db, dy, rows, out);
+        linear_bias_backward(db, dy, out, rows, out);
     /* dW += X^T dY */
     gemm_team(in, out, rows, transposed(x, in), plain(dy, out), GEMM_ADD, dw, out, NULL, NULL);
     /* dX = dY W^T, or dX += dY W^T */

@@ -1,0 +1,139 @@
+#include "src/layers/mlp.h"
+#include "src/layers/linear.h"
+#include "src/layers/rows.h"
+#include "src/memory.h"
+
+#define TILE_ROWS ((size_t)32)
+
+static size_t stride_of(size_t columns)
+{
+    enum { PERIOD = 256, GAP = 16 };
+    return columns % PERIOD == 0 ? columns + GAP : columns;
+}
+
+static size_t hidden_columns(const MlpSizes *sizes)
+{
+    return sizes->activation->inputs * sizes->hidden;
+}
+
+static size_t hidden_stride(const MlpSizes *sizes)
+{
+    return stride_of(hidden_columns(sizes));
+}
+
+static size_t active_stride(const MlpSizes *sizes)
+{
+    return stride_of(sizes->hidden);
+}
+
+size_t mlp_hidden_reals(const MlpSizes *sizes)
+{
+    return memory_product(sizes->rows, hidden_stride(sizes), "the batch");
+}
+
+size_t mlp_active_reals(const MlpSizes *sizes)
+{
+    return memory_product(sizes->rows, active_stride(sizes), "the batch");
+}
+
+size_t mlp_products_reals(const MlpSizes *sizes)
+{
+    size_t in = linear_products_reals(sizes->rows, sizes->width, hidden_columns(sizes));
+    size_t out = linear_products_reals(sizes->rows, sizes->hidden, sizes->width);
+    return in > out ? in : out;
+}
+
+typedef struct Job {
+    const MlpSizes *sizes;
+    real *hidden, *active;
+    const real *bias;
+} Job;
+
+static void activate_row(const void *context, size_t row)
+{
+    const Job *job = context;
+    size_t width = job->sizes->hidden;
+    job->sizes->activation->forward(job->active + row * active_stride(job->sizes),
+                                    job->hidden + row * hidden_stride(job->sizes), width,
+                                    width);
+}
+
+static void activate(const Job *job)
+{
+    rows_run(job->sizes->rows, TILE_ROWS, activate_row, job);
+}
+
+/* A gate is in another tile than what it multiplies: then the activation waits for both. */
+static void finish_hidden(const GemmTile *tile, const void *context)
+{
+    const Job *job = context;
+    if (job->bias)
+        linear_add_bias(tile, job->bias);
+    for (size_t i = 0; job->sizes->activation->inputs == 1 && i < tile->rows; i++)
+        job->sizes->activation->forward(
+            job->active + (tile->row + i) * active_stride(job->sizes) + tile->column,
+            tile->c + i * tile->c_stride, tile->columns, 0);
+}
+
+void mlp_widen(real *hidden, real *active, const real *x, const MlpWeights *weights,
+               const MlpSizes *sizes)
+{
+    const Job job = {sizes, hidden, active, weights->b_in};
+    size_t columns = hidden_columns(sizes);
+    /* H = X W_in */
+    gemm_team(sizes->rows, columns, sizes->width, plain(x, sizes->width),
+              plain(weights->w_in, columns), GEMM_SET, hidden, hidden_stride(sizes),
+              finish_hidden, &job);
+    if (sizes->activation->inputs > 1)
+        activate(&job);
+}
+
+void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const MlpSizes *sizes)
+{
+    /* Y = A W_out */
+    gemm_team(sizes->rows, sizes->width, sizes->hidden, plain(active, active_stride(sizes)),
+              plain(weights->w_out, sizes->width), GEMM_SET, y, sizes->width,
+              weights->b_out ? linear_add_bias : NULL, weights->b_out);
+}
+
+/* From a tile of dA to dH. */
+static void finish_active(const GemmTile *tile, const void *context)
+{
+    const Job *job = context;
+    for (size_t i = 0; i < tile->rows; i++) {
+        real *hidden = job->hidden + (tile->row + i) * hidden_stride(job->sizes) + tile->column;
+        job->sizes->activation->backward(hidden, tile->c + i * tile->c_stride, hidden,
+                                         tile->columns, job->sizes->hidden);
+    }
+}
+
+void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *gradients,
+                         const real *dy, const MlpWeights *weights, const MlpSizes *sizes)
+{
+    const Job job = {sizes, hidden, active, NULL};
+    size_t rows = sizes->rows, width = sizes->width, inner = sizes->hidden;
+    activate(&job);
+    if (gradients->b_out)
+        linear_bias_backward(gradients->b_out, dy, width, rows, width);
+    /* dW_out += A^T dY */
+    gemm_team(inner, width, rows, transposed(active, active_stride(sizes)), plain(dy, width),
+              GEMM_ADD, gradients->w_out, width, NULL, NULL);
+    /* dA = dY W_out^T */
+    gemm_team(rows, inner, width, plain(dy, width), transposed(weights->w_out, width), GEMM_SET,
+              active, active_stride(sizes), finish_active, &job);
+}
+
+void mlp_widen_backward(real *dx, const MlpWeights *gradients, const real *dhidden,
+                        const real *x, const MlpWeights *weights, const MlpSizes *sizes)
+{
+    size_t rows = sizes->rows, width = sizes->width, columns = hidden_columns(sizes);
+    size_t stride = hidden_stride(sizes);
+    if (gradients->b_in)
+        linear_bias_backward(gradients->b_in, dhidden, stride, rows, columns);
+    /* dW_in += X^T dH */
+    gemm_team(width, columns, rows, transposed(x, width), plain(dhidden, stride), GEMM_ADD,
+              gradients->w_in, columns, NULL, NULL);
+    /* dX = dH W_in^T */
+    gemm_team(rows, width, columns, plain(dhidden, stride), transposed(weights->w_in, columns),
+              GEMM_SET, dx, width, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+/* The MLP (feed-forward sublayer):
+ *
+ *   H = X W_in + b_in        A = f(H)        Y = A W_out + b_out
+ *
+ * Bias, activation and its derivative are applied to each tile of a product while it is in the
+ * cache. Rows of H and A have a stride of their own: strides that are powers of two collide in
+ * the cache. */
+#ifndef LINNET_MLP_H
+#define LINNET_MLP_H
+
+#include "src/layers/activation.h"
+#include "src/real.h"
+
+typedef struct MlpSizes {
+    const Activation *activation;
+    size_t rows, width, hidden; /* columns of X and Y, and of A; H has as many for each input */
+} MlpSizes;
+
+/* Weights or their gradients; biases may be NULL. */
+typedef struct MlpWeights {
+    real *w_in, *b_in, *w_out, *b_out;
+} MlpWeights;
+
+/* Memory of H and of A, and to lend to gemm. */
+size_t mlp_hidden_reals(const MlpSizes *sizes);
+size_t mlp_active_reals(const MlpSizes *sizes);
+size_t mlp_products_reals(const MlpSizes *sizes);
+
+/* Computes H and A. */
+void mlp_widen(real *hidden, real *active, const real *x, const MlpWeights *weights,
+               const MlpSizes *sizes);
+
+/* Computes Y from A. */
+void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const MlpSizes *sizes);
+
+/* From dY to dH, which overwrites H; adds to the gradients of W_out and b_out. A is recomputed.
+ */
+void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *gradients,
+                         const real *dy, const MlpWeights *weights, const MlpSizes *sizes);
+
+/* From dH to dX; adds to the gradients of W_in and b_in. */
+void mlp_widen_backward(real *dx, const MlpWeights *gradients, const real *dhidden,
+                        const real *x, const MlpWeights *weights, const MlpSizes *sizes);
+
+#endif
