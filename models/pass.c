@@ -135,7 +135,7 @@ static const real *position_rows(const Pass *pass)
 static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
-    gemm_lend(pass->products, pass->products_reals);
+    gemm_lend(pass->scratch, pass->scratch_reals);
     if (pass->begun)
         memcpy(pass->begun, pass->states, pass->states_reals * sizeof(real));
     phase_enter(PHASE_EMBEDDING);

@@ -69,9 +69,8 @@ typedef struct Pass {
     ScoredRows scored; /* of the last pass_loss */
     real *cooled_bias; /* (V) head bias divided by a temperature; evaluation only */
     double penalty;    /* AR and TAR penalty of the last batch */
-    real *attention_scratch, *head_scratch;
-    real *products; /* lent to gemm */
-    size_t products_reals;
+    real *scratch, *head_scratch; /* of attention, and lent to gemm in between; of the head */
+    size_t scratch_reals;
     real *dgates, *dhidden; /* gradients of the widest MIXER_GATES and MIXER_HIDDEN */
     real *first_values,
         *dfirst_values; /* (rows, C) values of the first layer, for the value residual */

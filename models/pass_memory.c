@@ -110,13 +110,12 @@ static void lay_out_scratch(Pass *pass, Arena *arena)
     size_t rows = pass->rows, width = config->dim, start = arena->used;
     size_t dqkv = evaluating ? 0 : memory_product(rows, 3 * width, "the batch");
     pass->wide = arena_reals(arena, most(mlp_active_reals(&pass->mlp), dqkv));
-    pass->attention_scratch = arena_reals(arena, most_of_layers(pass, MIXER_SCRATCH));
+    pass->scratch_reals = most(most_of_layers(pass, MIXER_SCRATCH), products_reals(pass));
+    pass->scratch = arena_reals(arena, pass->scratch_reals);
     if (!evaluating) {
         pass->dgates = arena_reals(arena, most_of_layers(pass, MIXER_GATES));
         pass->dhidden = arena_reals(arena, most_of_layers(pass, MIXER_HIDDEN));
     }
-    pass->products_reals = products_reals(pass);
-    pass->products = arena_reals(arena, pass->products_reals);
     size_t layers_end = arena->used;
     arena->used = start;
     HeadSizes head = {rows, width, config->vocabulary, (real)config->logit_cap};

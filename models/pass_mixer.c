@@ -131,7 +131,7 @@ static AttentionBatch batch_of(const Pass *pass, size_t layer)
                             .own = block_of(pass, layer)->own,
                             .out = part[MIXER_MIXED],
                             .saved = part[MIXER_SAVED],
-                            .scratch = pass->attention_scratch,
+                            .scratch = pass->scratch,
                             .states = pass->mixer[layer].state};
 }
 

@@ -76,9 +76,6 @@ static BfloatParts parts_of_weights(void)
 
 /* --- products --- */
 
-/* Added to strides that would otherwise be powers of two. */
-enum { GAP = 16 };
-
 /* The submatrix from (row, column) on. */
 static Factor part_of(Factor whole, size_t row, size_t column)
 {
@@ -86,18 +83,20 @@ static Factor part_of(Factor whole, size_t row, size_t column)
     return whole;
 }
 
-/* From a row of A or a column of B on; of a packed factor it must begin a band. */
+/* From a row of A or a column of B on; of a packed factor it must begin a band or a panel. */
 static Factor rows_from(Factor a, size_t row)
 {
     if (a.packed)
-        a.packed += row / BFLOAT_BAND * a.band;
+        a.packed = (const uint16_t *)a.packed + row / BFLOAT_BAND * a.band;
     return part_of(a, row, 0);
 }
 
 static Factor columns_from(Factor b, size_t column)
 {
-    if (b.packed)
-        b.packed += column / BFLOAT_BAND * b.band;
+    if (b.packed && weights_precision == GEMM_SINGLE)
+        b.packed = (const real *)b.packed + column / KERNEL_COLUMNS * b.band;
+    else if (b.packed)
+        b.packed = (const uint16_t *)b.packed + column / BFLOAT_BAND * b.band;
     return part_of(b, 0, column);
 }
 
@@ -149,6 +148,12 @@ static Factor pack(uint16_t *packed, Factor x, GemmSide side, size_t count, size
     return x;
 }
 
+static void pack_panels(real *panels, Factor b, size_t depth, size_t columns)
+{
+    (void)panels, (void)b, (void)depth, (void)columns;
+    assert(false);
+}
+
 void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size_t rows,
                size_t columns)
 {
@@ -162,7 +167,8 @@ void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size
 enum {
     DEPTH = 256,
     WIDTH = 256 / KERNEL_COLUMNS * KERNEL_COLUMNS,
-    HEIGHT = 256 / KERNEL_ROWS * KERNEL_ROWS
+    HEIGHT = 256 / KERNEL_ROWS * KERNEL_ROWS,
+    GAP = 16
 };
 
 /* Rows with a stride of so many bytes map to the same few sets of a cache, where they displace
@@ -179,6 +185,12 @@ static Factor copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
     for (size_t i = 0; i < lines; i++)
         memcpy(copy + i * stride, a.at + i * a.stride, length * sizeof *copy);
     return (Factor){.at = copy, .stride = stride, .transposed = a.transposed};
+}
+
+static void pack_panels(real *panels, Factor b, size_t depth, size_t columns)
+{
+    kernel_pack(panels, b.at, b.transposed ? 1 : b.stride, b.transposed ? b.stride : 1, depth,
+                columns);
 }
 
 /* Multiplies rows of A (m, depths) by all columns in `panels`. A block of A whose rows collide
@@ -202,14 +214,14 @@ static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, F
 }
 
 /* Multiplies by some columns of B. They are packed if B is transposed, and where its rows
- * collide in the cache: narrow vectors reuse a panel more often, and need it in L1. So are the
- * last columns, if they do not fill a panel; all others are read in place. */
+ * collide in the cache: narrow vectors reuse a panel more often, and many rows of A need it in
+ * L1. So are the last columns, if they do not fill a panel; all others are read in place. */
 static void multiply_columns(size_t m, size_t columns, size_t depths, real alpha, Factor a,
                              Factor b, bool add, real *c, size_t c_stride)
 {
     static _Thread_local _Alignas(64) float panels[DEPTH * WIDTH];
-    enum { PERIOD = KERNEL_LANES < 16 ? 1024 : 4096 };
-    bool in_place = !b.transposed && (m <= GEMM_FEW || !has_period(b, PERIOD));
+    enum { PERIOD = KERNEL_LANES < 16 ? 1024 : 4096, MANY = 256 };
+    bool in_place = !b.transposed && (m < MANY || !has_period(b, PERIOD));
     size_t ready = in_place ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
     if (ready > 0)
         multiply_rows(m, ready, depths, alpha, a, b.at, b.stride, KERNEL_COLUMNS, add, c,
@@ -217,8 +229,7 @@ static void multiply_columns(size_t m, size_t columns, size_t depths, real alpha
     if (ready == columns)
         return;
     b = part_of(b, 0, ready);
-    kernel_pack(panels, b.at, b.transposed ? 1 : b.stride, b.transposed ? b.stride : 1, depths,
-                columns - ready);
+    pack_panels(panels, b, depths, columns - ready);
     multiply_rows(m, columns - ready, depths, alpha, a, panels, KERNEL_COLUMNS,
                   depths * KERNEL_COLUMNS, add, c + ready, c_stride);
 }
@@ -226,15 +237,23 @@ static void multiply_columns(size_t m, size_t columns, size_t depths, real alpha
 static void multiply_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
                                bool add, real *c, size_t c_stride)
 {
-    if (m <= GEMM_FEW && b.transposed && !a.transposed) {
+    if (m <= GEMM_FEW && b.transposed && !b.packed && !a.transposed) {
         kernel_dots(m, n, k, alpha, a.at, a.stride, b.at, b.stride, add, c, c_stride);
         return;
     }
     for (size_t column = 0; column < n; column += WIDTH)
-        for (size_t depth = 0; depth < k; depth += DEPTH)
-            multiply_columns(m, team_extent(n, WIDTH, column / WIDTH),
-                             team_extent(k, DEPTH, depth / DEPTH), alpha, part_of(a, 0, depth),
-                             part_of(b, depth, column), add || depth > 0, c + column, c_stride);
+        for (size_t depth = 0; depth < k; depth += DEPTH) {
+            size_t columns = team_extent(n, WIDTH, column / WIDTH);
+            size_t depths = team_extent(k, DEPTH, depth / DEPTH);
+            Factor x = part_of(a, 0, depth), y = part_of(columns_from(b, column), depth, 0);
+            if (b.packed)
+                multiply_rows(m, columns, depths, alpha, x,
+                              (const real *)y.packed + depth * KERNEL_COLUMNS, KERNEL_COLUMNS,
+                              b.band, add || depth > 0, c + column, c_stride);
+            else
+                multiply_columns(m, columns, depths, alpha, x, y, add || depth > 0, c + column,
+                                 c_stride);
+        }
 }
 
 void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size_t rows,
@@ -267,7 +286,8 @@ static Factor packed_part(Factor x, uint16_t *memory, GemmSide side, size_t firs
                        : part_of(columns_from(x, first), depth, 0);
     if (!ready)
         return pack(memory, x, side, count, depths);
-    x.packed += depth / BFLOAT_STEP * parts_of_weights() * BFLOAT_TILE;
+    x.packed = (const uint16_t *)x.packed +
+               depth / BFLOAT_STEP * parts_of_weights() * BFLOAT_TILE;
     return x;
 }
 
@@ -320,8 +340,13 @@ static size_t packed_reals(size_t count, size_t depth)
     return BFLOAT_PACKED(parts_of_weights(), count, depth) / (sizeof(real) / sizeof(uint16_t));
 }
 
-/* Whether it pays to store a factor transposed. OpenBLAS packs everything itself. */
-static bool is_turned(GemmSide side, bool transposed)
+static size_t panels_reals(size_t depth, size_t columns)
+{
+    return team_tiles(columns, KERNEL_COLUMNS) * KERNEL_COLUMNS * depth;
+}
+
+/* Whether single precision packs a factor. OpenBLAS packs everything itself. */
+static bool pays(GemmSide side, bool transposed)
 {
     return side == GEMM_B && transposed && !uses_library();
 }
@@ -330,7 +355,7 @@ size_t gemm_share_reals(GemmSide side, bool transposed, size_t rows, size_t colu
 {
     if (weights_precision != GEMM_SINGLE)
         return side == GEMM_A ? packed_reals(rows, columns) : packed_reals(columns, rows);
-    return is_turned(side, transposed) ? rows * (columns + GAP) : 0;
+    return pays(side, transposed) ? panels_reals(rows, columns) : 0;
 }
 
 Factor gemm_share(real *memory, Factor factor, GemmSide side, size_t rows, size_t columns)
@@ -338,10 +363,12 @@ Factor gemm_share(real *memory, Factor factor, GemmSide side, size_t rows, size_
     if (weights_precision != GEMM_SINGLE)
         return side == GEMM_A ? pack((uint16_t *)memory, factor, side, rows, columns)
                               : pack((uint16_t *)memory, factor, side, columns, rows);
-    if (!is_turned(side, factor.transposed))
+    if (!pays(side, factor.transposed))
         return factor;
-    gemm_turn(memory, columns + GAP, factor.at, factor.stride, columns, rows);
-    return plain(memory, columns + GAP);
+    pack_panels(memory, factor, rows, columns);
+    factor.packed = memory;
+    factor.band = rows * KERNEL_COLUMNS;
+    return factor;
 }
 
 /* --- products of the team --- */
@@ -408,14 +435,16 @@ static void pack_tile(void *job, size_t index, size_t worker)
          left < AT_ONCE ? left : AT_ONCE, p->k);
 }
 
+enum { COLUMNS_AT_ONCE = 4 * KERNEL_COLUMNS };
+
 /* Columns of B. */
-static void turn_tile(void *job, size_t index, size_t worker)
+static void panels_tile(void *job, size_t index, size_t worker)
 {
     (void)worker;
     const Product *p = job;
-    size_t first = index * AT_ONCE;
-    gemm_turn(lent.memory + first, p->n + GAP, columns_from(p->b, first).at, p->b.stride,
-              team_extent(p->n, AT_ONCE, index), p->k);
+    size_t first = index * COLUMNS_AT_ONCE;
+    pack_panels(lent.memory + panels_reals(p->k, first), part_of(p->b, 0, first), p->k,
+                team_extent(p->n, COLUMNS_AT_ONCE, index));
 }
 
 /* Prepares the factors for all tiles, if there is memory for that. */
@@ -425,12 +454,13 @@ static void prepare(Product *p)
         return;
     if (weights_precision != GEMM_SINGLE) {
         team_run(team_tiles(p->m, AT_ONCE) + team_tiles(p->n, AT_ONCE), pack_tile, p);
-        p->a.packed = (const uint16_t *)lent.memory;
-        p->b.packed = (const uint16_t *)(lent.memory + packed_reals(p->m, p->k));
+        p->a.packed = lent.memory;
+        p->b.packed = lent.memory + packed_reals(p->m, p->k);
         p->a.band = p->b.band = BFLOAT_ONE_BAND(parts_of_weights(), p->k);
-    } else if (is_turned(GEMM_B, p->b.transposed)) {
-        team_run(team_tiles(p->n, AT_ONCE), turn_tile, p);
-        p->b = plain(lent.memory, p->n + GAP);
+    } else if (!uses_library() && panels_reals(p->k, p->n) <= lent.reals) {
+        team_run(team_tiles(p->n, COLUMNS_AT_ONCE), panels_tile, p);
+        p->b.packed = lent.memory;
+        p->b.band = p->k * KERNEL_COLUMNS;
     }
 }
 

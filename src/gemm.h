@@ -18,8 +18,8 @@ typedef struct Factor {
     const real *at;
     size_t stride;
     bool transposed;
-    const uint16_t *packed; /* in bf16, by gemm_share; or NULL */
-    size_t band;            /* see bfloat.h */
+    const void *packed; /* its copy in the order of the kernels, by gemm_share; or NULL */
+    size_t band;        /* numbers from panel to panel of it, or from band to band in bf16 */
 } Factor;
 
 static inline Factor plain(const real *at, size_t stride)
@@ -59,9 +59,16 @@ void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto
 void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                   size_t c_stride);
 
+/* A stride for rows of so many columns: with one of 1024 bytes or a multiple, rows would map to
+ * the same few sets of the caches and displace each other. */
+static inline size_t gemm_stride(size_t columns)
+{
+    return columns % 256 == 0 ? columns + 16 : columns;
+}
+
 /* Prepares a factor, (rows, columns), for several products with weights, in memory of that many
  * reals: what each product would otherwise do for itself. In bf16 it is converted; in single
- * precision a transposed B is stored anew, and everything else is read in place. */
+ * precision a transposed B is packed, and everything else is read in place. */
 typedef enum GemmSide { GEMM_A, GEMM_B } GemmSide;
 size_t gemm_share_reals(GemmSide side, bool transposed, size_t rows, size_t columns);
 Factor gemm_share(real *memory, Factor factor, GemmSide side, size_t rows, size_t columns);

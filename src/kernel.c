@@ -136,8 +136,9 @@ typedef struct Factors {
 
 /* What to prefetch of A. The processor's own prefetchers do not follow as many rows as a strip
  * has. A cache line holds LINE numbers of one row: at each step the line after next of another
- * row is fetched. If A is transposed, every step reads a line: that of LINE steps later is. */
-enum { LINE = 16 };
+ * row is fetched. If A is transposed, every step reads a line: that of some steps later is.
+ * With narrow vectors a panel of B takes half of L1, and lines of A must not come too early. */
+enum { LINE = 16, STEPS = KERNEL_LANES < 16 ? 4 : 16 };
 
 typedef struct Ahead {
     const float *at;
@@ -147,7 +148,7 @@ typedef struct Ahead {
 INLINE Ahead ahead_of(const Factors *f)
 {
     bool plain = f->a_next == 1;
-    return (Ahead){f->a + (plain ? 2 * LINE : LINE * f->a_next), plain ? f->a_row : 0,
+    return (Ahead){f->a + (plain ? 2 * LINE : STEPS * f->a_next), plain ? f->a_row : 0,
                    f->a_next};
 }
 

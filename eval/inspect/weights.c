@@ -71,7 +71,7 @@ void weights_of_layer(const Pass *pass, size_t layer, real *weights)
                                    .own = pass->model->at.h[layer].own,
                                    .out = probe.out,
                                    .saved = probe.saved,
-                                   .scratch = pass->attention_scratch};
+                                   .scratch = pass->scratch};
     for (size_t first = 0; first < probe.sizes.length; first += probe.sizes.width) {
         set_values(&probe, first);
         attention_forward(kind, &probe.batch, &probe.sizes);

@@ -11,15 +11,15 @@ static void gelu_forward(real *restrict y, const real *restrict x, size_t column
         y[i] = x[i] * vector_sigmoid(GELU_SLOPE * (x[i] + GELU_CUBIC * x[i] * x[i] * x[i]));
 }
 
-static void gelu_backward(real *dx, const real *dy, const real *x, size_t columns, size_t up)
+static void gelu_derive(real *restrict y, real *restrict x, size_t columns, size_t up)
 {
     (void)up;
-#pragma omp simd
     for (size_t i = 0; i < columns; i++) {
         real square = x[i] * x[i];
-        real s = vector_sigmoid(GELU_SLOPE * x[i] * (1 + GELU_CUBIC * square));
+        real s = vector_sigmoid(GELU_SLOPE * (x[i] + GELU_CUBIC * x[i] * x[i] * x[i]));
         real slope = GELU_SLOPE * (1 + 3 * GELU_CUBIC * square);
-        dx[i] = dy[i] * (s + x[i] * s * (1 - s) * slope);
+        y[i] = x[i] * s;
+        x[i] = s + y[i] * (1 - s) * slope;
     }
 }
 
@@ -30,12 +30,13 @@ static void relu_forward(real *restrict y, const real *restrict x, size_t column
         y[i] = x[i] > 0 ? x[i] : 0;
 }
 
-static void relu_backward(real *dx, const real *dy, const real *x, size_t columns, size_t up)
+static void relu_derive(real *restrict y, real *restrict x, size_t columns, size_t up)
 {
     (void)up;
-#pragma omp simd
-    for (size_t i = 0; i < columns; i++)
-        dx[i] = x[i] > 0 ? dy[i] : 0;
+    for (size_t i = 0; i < columns; i++) {
+        y[i] = x[i] > 0 ? x[i] : 0;
+        x[i] = x[i] > 0 ? 1 : 0;
+    }
 }
 
 static void relu2_forward(real *restrict y, const real *restrict x, size_t columns, size_t up)
@@ -45,12 +46,14 @@ static void relu2_forward(real *restrict y, const real *restrict x, size_t colum
         y[i] = x[i] > 0 ? x[i] * x[i] : 0;
 }
 
-static void relu2_backward(real *dx, const real *dy, const real *x, size_t columns, size_t up)
+static void relu2_derive(real *restrict y, real *restrict x, size_t columns, size_t up)
 {
     (void)up;
-#pragma omp simd
-    for (size_t i = 0; i < columns; i++)
-        dx[i] = x[i] > 0 ? 2 * x[i] * dy[i] : 0;
+    for (size_t i = 0; i < columns; i++) {
+        real positive = x[i] > 0 ? x[i] : 0;
+        y[i] = positive * positive;
+        x[i] = 2 * positive;
+    }
 }
 
 static void swiglu_forward(real *restrict y, const real *restrict x, size_t columns, size_t up)
@@ -59,22 +62,22 @@ static void swiglu_forward(real *restrict y, const real *restrict x, size_t colu
         y[i] = silu(x[i]) * x[i + up];
 }
 
-static void swiglu_backward(real *dx, const real *dy, const real *x, size_t columns, size_t up)
+static void swiglu_derive(real *restrict y, real *restrict x, size_t columns, size_t up)
 {
-#pragma omp simd
+    real *restrict u = x + up;
     for (size_t i = 0; i < columns; i++) {
-        real s = vector_sigmoid(x[i]);
-        real dgate = dy[i] * x[i + up] * s * (1 + x[i] * (1 - s));
-        dx[i + up] = dy[i] * x[i] * s;
-        dx[i] = dgate;
+        real s = vector_sigmoid(x[i]), gate = x[i] * s;
+        y[i] = gate * u[i];
+        x[i] = u[i] * s * (1 + x[i] * (1 - s));
+        u[i] = gate;
     }
 }
 
 static const Activation activations[] = {
-    {"gelu", 1, gelu_forward, gelu_backward},
-    {"relu", 1, relu_forward, relu_backward},
-    {"relu2", 1, relu2_forward, relu2_backward},
-    {"swiglu", 2, swiglu_forward, swiglu_backward},
+    {"gelu", 1, gelu_forward, gelu_derive},
+    {"relu", 1, relu_forward, relu_derive},
+    {"relu2", 1, relu2_forward, relu2_derive},
+    {"swiglu", 2, swiglu_forward, swiglu_derive},
 };
 
 const Activation *activation_find(size_t index)

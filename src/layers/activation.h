@@ -24,10 +24,10 @@ static inline real silu_slope(real x)
 typedef struct Activation {
     const char *name;
     size_t inputs; /* inputs per output: 1, or 2 with a gate */
-    /* Process some columns of a row, or all. A gate's u is `up` numbers after its x. dx may
-     * alias x. */
+    /* Process some columns of a row, or all. A gate's u is `up` numbers after its x. */
     void (*forward)(real *restrict y, const real *restrict x, size_t columns, size_t up);
-    void (*backward)(real *dx, const real *dy, const real *x, size_t columns, size_t up);
+    /* The same, and x becomes the derivative of y by x, and u that by u. */
+    void (*derive)(real *restrict y, real *restrict x, size_t columns, size_t up);
 } Activation;
 
 const Activation *activation_find(size_t index); /* NULL past the end */

@@ -8,7 +8,6 @@
 #define BLOCK_ROWS   ((size_t)1024)
 #define ROW_TILE     ((size_t)32)
 #define SLICES       ((size_t)16)
-#define GAP          ((size_t)16) /* keeps strides off powers of two: they collide in caches */
 
 /* A factor of several products, and memory to prepare it. */
 typedef struct Share {
@@ -57,7 +56,7 @@ static real *share_memory(Arena *arena, GemmSide side, bool transposed, size_t r
 static void layout(Job *job, Arena *arena)
 {
     size_t block = job->block = block_rows(job->sizes);
-    job->stride = block + GAP;
+    job->stride = gemm_stride(block);
     job->slice = slice_words(job->sizes);
     job->slices = team_tiles(job->sizes.vocabulary, job->slice);
     size_t width = job->sizes.width;

@@ -5,12 +5,6 @@
 
 #define TILE_ROWS ((size_t)32)
 
-static size_t stride_of(size_t columns)
-{
-    enum { PERIOD = 256, GAP = 16 };
-    return columns % PERIOD == 0 ? columns + GAP : columns;
-}
-
 static size_t hidden_columns(const MlpSizes *sizes)
 {
     return sizes->activation->inputs * sizes->hidden;
@@ -18,12 +12,12 @@ static size_t hidden_columns(const MlpSizes *sizes)
 
 static size_t hidden_stride(const MlpSizes *sizes)
 {
-    return stride_of(hidden_columns(sizes));
+    return gemm_stride(hidden_columns(sizes));
 }
 
 static size_t active_stride(const MlpSizes *sizes)
 {
-    return stride_of(sizes->hidden);
+    return gemm_stride(sizes->hidden);
 }
 
 size_t mlp_hidden_reals(const MlpSizes *sizes)
@@ -47,15 +41,20 @@ typedef struct Job {
     const MlpSizes *sizes;
     real *hidden, *active;
     const real *bias;
+    bool derives;
 } Job;
 
+/* A row of A; in the backward pass H becomes the derivative. */
 static void activate_row(const void *context, size_t row)
 {
     const Job *job = context;
     size_t width = job->sizes->hidden;
-    job->sizes->activation->forward(job->active + row * active_stride(job->sizes),
-                                    job->hidden + row * hidden_stride(job->sizes), width,
-                                    width);
+    real *active = job->active + row * active_stride(job->sizes);
+    real *hidden = job->hidden + row * hidden_stride(job->sizes);
+    if (job->derives)
+        job->sizes->activation->derive(active, hidden, width, width);
+    else
+        job->sizes->activation->forward(active, hidden, width, width);
 }
 
 static void activate(const Job *job)
@@ -78,7 +77,7 @@ static void finish_hidden(const GemmTile *tile, const void *context)
 void mlp_widen(real *hidden, real *active, const real *x, const MlpWeights *weights,
                const MlpSizes *sizes)
 {
-    const Job job = {sizes, hidden, active, weights->b_in};
+    const Job job = {.sizes = sizes, .hidden = hidden, .active = active, .bias = weights->b_in};
     size_t columns = hidden_columns(sizes);
     /* H = X W_in */
     gemm_team(sizes->rows, columns, sizes->width, plain(x, sizes->width),
@@ -96,21 +95,24 @@ void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const Ml
               weights->b_out ? linear_add_bias : NULL, weights->b_out);
 }
 
-/* From a tile of dA to dH. */
+/* From a tile of dA to dH, where the derivative is. */
 static void finish_active(const GemmTile *tile, const void *context)
 {
     const Job *job = context;
-    for (size_t i = 0; i < tile->rows; i++) {
-        real *hidden = job->hidden + (tile->row + i) * hidden_stride(job->sizes) + tile->column;
-        job->sizes->activation->backward(hidden, tile->c + i * tile->c_stride, hidden,
-                                         tile->columns, job->sizes->hidden);
-    }
+    for (size_t input = 0; input < job->sizes->activation->inputs; input++)
+        for (size_t i = 0; i < tile->rows; i++) {
+            const real *da = tile->c + i * tile->c_stride;
+            real *restrict hidden = job->hidden + (tile->row + i) * hidden_stride(job->sizes) +
+                                    input * job->sizes->hidden + tile->column;
+            for (size_t j = 0; j < tile->columns; j++)
+                hidden[j] *= da[j];
+        }
 }
 
 void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *gradients,
                          const real *dy, const MlpWeights *weights, const MlpSizes *sizes)
 {
-    const Job job = {sizes, hidden, active, NULL};
+    const Job job = {.sizes = sizes, .hidden = hidden, .active = active, .derives = true};
     size_t rows = sizes->rows, width = sizes->width, inner = sizes->hidden;
     activate(&job);
     if (gradients->b_out)
