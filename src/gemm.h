@@ -18,8 +18,10 @@ typedef struct Factor {
     const real *at;
     size_t stride;
     bool transposed;
-    const void *packed; /* its copy in the order of the kernels, by gemm_share; or NULL */
-    size_t band;        /* numbers from panel to panel of it, or from band to band in bf16 */
+    /* A copy in the order of the kernels, by gemm_share, or NULL. It consists of bands of
+     * `unit` rows or columns that are `band` bytes apart. */
+    const void *packed;
+    size_t unit, band;
 } Factor;
 
 static inline Factor plain(const real *at, size_t stride)

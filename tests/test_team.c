@@ -249,20 +249,30 @@ static void check_product_of_weights(double epsilon, ProductRig *rig, GemmInto i
     free(whole);
 }
 
+/* So few rows that single precision computes them. */
+static const Shape few[] = {{1, 40, 64}, {GEMM_FEW, 33, 70}};
+
+typedef void ProductCheck(ProductRig *rig, GemmPrecision precision);
+
 /* The check for every transposition, in each supported precision from `first` on. */
-static void each_large_product(GemmPrecision first,
-                               void (*check)(ProductRig *rig, GemmPrecision precision))
+static void each_product_of(const Shape *these, size_t count, GemmPrecision first,
+                            ProductCheck *check)
 {
     Error error;
     for (int precision = (int)first; precision <= GEMM_BF16; precision++)
-        for (size_t s = 0; s < COUNT(large) && use_precision((GemmPrecision)precision); s++)
+        for (size_t s = 0; s < count && use_precision((GemmPrecision)precision); s++)
             for (int turned = 0; turned < 4; turned++) {
                 ProductRig rig;
-                product_rig_make(&rig, large[s], turned & 1, turned & 2);
+                product_rig_make(&rig, these[s], turned & 1, turned & 2);
                 check(&rig, (GemmPrecision)precision);
                 product_rig_free(&rig);
             }
     ck_assert(gemm_set_precision(GEMM_SINGLE, &error));
+}
+
+static void each_large_product(GemmPrecision first, ProductCheck *check)
+{
+    each_product_of(large, COUNT(large), first, check);
 }
 
 static void check_to_what_is_promised(ProductRig *rig, GemmPrecision precision)
@@ -329,6 +339,7 @@ START_TEST(prepared_factors_give_the_same_bits)
 {
     each_large_product(GEMM_SINGLE, check_lent_memory);
     each_large_product(GEMM_SINGLE, check_shared);
+    each_product_of(few, COUNT(few), GEMM_PAIR, check_shared);
 }
 END_TEST
 

@@ -1,0 +1,288 @@
+#include "src/gemm_blocks.h"
+#include "src/kernel.h"
+#include "src/team.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+
+/* --- factors --- */
+
+Factor gemm_part(Factor whole, size_t row, size_t column)
+{
+    whole.at += whole.transposed ? column * whole.stride + row : row * whole.stride + column;
+    return whole;
+}
+
+static const void *band_of(Factor x, size_t index)
+{
+    return x.packed ? (const char *)x.packed + index / x.unit * x.band : NULL;
+}
+
+Factor gemm_rows_from(Factor a, size_t row)
+{
+    a.packed = band_of(a, row);
+    return gemm_part(a, row, 0);
+}
+
+Factor gemm_columns_from(Factor b, size_t column)
+{
+    b.packed = band_of(b, column);
+    return gemm_part(b, 0, column);
+}
+
+size_t gemm_panels_reals(size_t depth, size_t columns)
+{
+    return team_tiles(columns, KERNEL_COLUMNS) * KERNEL_COLUMNS * depth;
+}
+
+size_t gemm_bands_reals(size_t count, size_t depth)
+{
+    return BFLOAT_PACKED(gemm_bfloat_parts(), count, depth) / (sizeof(real) / sizeof(uint16_t));
+}
+
+Factor gemm_in_panels(const real *memory, Factor b, size_t depth)
+{
+    b.packed = memory;
+    b.unit = KERNEL_COLUMNS;
+    b.band = KERNEL_COLUMNS * depth * sizeof *memory;
+    return b;
+}
+
+Factor gemm_in_bands(const void *memory, Factor x, size_t depth)
+{
+    x.packed = memory;
+    x.unit = BFLOAT_BAND;
+    x.band = BFLOAT_ONE_BAND(gemm_bfloat_parts(), depth) * sizeof(uint16_t);
+    return x;
+}
+
+/* --- by OpenBLAS --- */
+
+/* A single-threaded build of OpenBLAS has one global work buffer: serialise calls. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+void gemm_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, bool add,
+                     real *c, size_t c_stride)
+{
+    static _Thread_local bool single;
+    if (!single) { /* its own threads would change the bits */
+        openblas_set_num_threads(1);
+        single = true;
+    }
+    assert(m <= INT_MAX && n <= INT_MAX && k <= INT_MAX);
+    bool in_turn = openblas_get_parallel() == OPENBLAS_SEQUENTIAL;
+    if (in_turn)
+        pthread_mutex_lock(&turn);
+#ifdef LINNET_DOUBLE
+#define cblas_gemm cblas_dgemm
+#else
+#define cblas_gemm cblas_sgemm
+#endif
+    cblas_gemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
+               b.transposed ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a.at,
+               (int)a.stride, b.at, (int)b.stride, add, c, (int)c_stride);
+    if (in_turn)
+        pthread_mutex_unlock(&turn);
+}
+
+#ifdef LINNET_DOUBLE
+/* There are no kernels for double, and no factor is packed. */
+void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, bool add,
+                    real *c, size_t c_stride)
+{
+    gemm_by_library(m, n, k, alpha, a, b, add, c, c_stride);
+}
+
+void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, bool add, real *c,
+                     size_t c_stride)
+{
+    gemm_by_library(m, n, k, 1, a, b, add, c, c_stride);
+}
+
+Factor gemm_pack_panels(real *memory, Factor b, size_t depth, size_t columns)
+{
+    (void)memory, (void)depth, (void)columns;
+    assert(false);
+    return b;
+}
+
+Factor gemm_pack_bands(void *memory, Factor x, GemmSide side, size_t count, size_t depth)
+{
+    (void)memory, (void)side, (void)count, (void)depth;
+    assert(false);
+    return x;
+}
+
+void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size_t rows,
+               size_t columns)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++)
+            to[j * to_stride + i] = from[i * stride + j];
+}
+#else
+/* --- in single precision --- */
+
+/* Blocking: a packed DEPTH x WIDTH block of B and HEIGHT rows of A together fit in the L2
+ * cache. HEIGHT is a multiple of KERNEL_ROWS. */
+enum {
+    DEPTH = 256,
+    WIDTH = 256 / KERNEL_COLUMNS * KERNEL_COLUMNS,
+    HEIGHT = 256 / KERNEL_ROWS * KERNEL_ROWS,
+    GAP = 16
+};
+
+/* Rows with a stride of so many bytes map to the same few sets of a cache, where they displace
+ * each other. */
+static bool has_period(Factor x, size_t bytes)
+{
+    return x.stride * sizeof *x.at % bytes == 0;
+}
+
+static Factor copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
+{
+    size_t lines = a.transposed ? depth : rows, length = a.transposed ? rows : depth;
+    size_t stride = (a.transposed ? HEIGHT : DEPTH) + GAP;
+    for (size_t i = 0; i < lines; i++)
+        memcpy(copy + i * stride, a.at + i * a.stride, length * sizeof *copy);
+    return (Factor){.at = copy, .stride = stride, .transposed = a.transposed};
+}
+
+Factor gemm_pack_panels(real *memory, Factor b, size_t depth, size_t columns)
+{
+    kernel_pack(memory, b.at, b.transposed ? 1 : b.stride, b.transposed ? b.stride : 1, depth,
+                columns);
+    return gemm_in_panels(memory, b, depth);
+}
+
+/* B as the kernel reads it: in place or packed. */
+typedef struct Panels {
+    const float *at;
+    size_t row, next; /* distances between rows of a panel, and between panels */
+} Panels;
+
+static Panels panels_of(Factor packed, size_t depth)
+{
+    return (Panels){(const float *)packed.packed + depth * KERNEL_COLUMNS, KERNEL_COLUMNS,
+                    packed.band / sizeof(float)};
+}
+
+/* Multiplies rows of A (m, depths) by all columns in `panels`. A block of A whose rows collide
+ * is first copied to a better stride. */
+static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, Factor a,
+                          Panels panels, bool add, float *c, size_t c_stride)
+{
+    static _Thread_local _Alignas(64) float copy[(DEPTH + GAP) * (HEIGHT + GAP)];
+    enum { PERIOD = 2048 };
+    bool awkward = has_period(a, PERIOD) && m > GEMM_FEW;
+    for (size_t row = 0; row < m; row += HEIGHT) {
+        size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
+        Factor part = gemm_part(a, row, 0);
+        if (awkward)
+            part = copy_compactly(copy, part, rows, depths);
+        kernel_multiply(rows, columns, depths, alpha, part.at, a.transposed ? 1 : part.stride,
+                        a.transposed ? part.stride : 1, panels.at, panels.row, panels.next, add,
+                        c + row * c_stride, c_stride);
+    }
+}
+
+/* Multiplies by some columns of B. They are packed if B is transposed, and where its rows
+ * collide in the cache: narrow vectors reuse a panel more often, and many rows of A need it in
+ * L1. So are the last columns, if they do not fill a panel; all others are read in place. */
+static void multiply_columns(size_t m, size_t columns, size_t depths, real alpha, Factor a,
+                             Factor b, bool add, real *c, size_t c_stride)
+{
+    static _Thread_local _Alignas(64) float panels[DEPTH * WIDTH];
+    enum { PERIOD = KERNEL_LANES < 16 ? 1024 : 4096, MANY = 256 };
+    bool in_place = !b.transposed && (m < MANY || !has_period(b, PERIOD));
+    size_t ready = in_place ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
+    if (ready > 0)
+        multiply_rows(m, ready, depths, alpha, a, (Panels){b.at, b.stride, KERNEL_COLUMNS}, add,
+                      c, c_stride);
+    if (ready == columns)
+        return;
+    Factor packed = gemm_pack_panels(panels, gemm_part(b, 0, ready), depths, columns - ready);
+    multiply_rows(m, columns - ready, depths, alpha, a, panels_of(packed, 0), add, c + ready,
+                  c_stride);
+}
+
+void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, bool add,
+                    real *c, size_t c_stride)
+{
+    if (m <= GEMM_FEW && b.transposed && !b.packed && !a.transposed) {
+        kernel_dots(m, n, k, alpha, a.at, a.stride, b.at, b.stride, add, c, c_stride);
+        return;
+    }
+    for (size_t column = 0; column < n; column += WIDTH)
+        for (size_t depth = 0; depth < k; depth += DEPTH) {
+            size_t columns = team_extent(n, WIDTH, column / WIDTH);
+            size_t depths = team_extent(k, DEPTH, depth / DEPTH);
+            Factor x = gemm_part(a, 0, depth),
+                   y = gemm_part(gemm_columns_from(b, column), depth, 0);
+            if (b.packed)
+                multiply_rows(m, columns, depths, alpha, x, panels_of(y, depth),
+                              add || depth > 0, c + column, c_stride);
+            else
+                multiply_columns(m, columns, depths, alpha, x, y, add || depth > 0, c + column,
+                                 c_stride);
+        }
+}
+
+void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size_t rows,
+               size_t columns)
+{
+    kernel_turn(to, to_stride, from, stride, rows, columns);
+}
+
+/* --- in bf16 --- */
+
+Factor gemm_pack_bands(void *memory, Factor x, GemmSide side, size_t count, size_t depth)
+{
+    bool along = x.transposed == (side == GEMM_B);
+    BfloatSource source = {x.at, along ? x.stride : 1, along ? 1 : x.stride, count, depth};
+    bfloat_pack(memory, gemm_bfloat_parts(), source,
+                side == GEMM_A ? BFLOAT_LEFT : BFLOAT_RIGHT);
+    return gemm_in_bands(memory, x, depth);
+}
+
+/* Part of a packed factor: `count` rows or columns from `first` on, and so much of the depth.
+ * What is not packed yet is packed into `memory`. */
+static Factor packed_part(Factor x, uint16_t *memory, GemmSide side, size_t first, size_t count,
+                          size_t depth, size_t depths)
+{
+    bool ready = x.packed;
+    x = side == GEMM_A ? gemm_part(gemm_rows_from(x, first), 0, depth)
+                       : gemm_part(gemm_columns_from(x, first), depth, 0);
+    if (!ready)
+        return gemm_pack_bands(memory, x, side, count, depths);
+    x.packed = (const uint16_t *)x.packed +
+               depth / BFLOAT_STEP * gemm_bfloat_parts() * BFLOAT_TILE;
+    return x;
+}
+
+/* Also blocked, where the factors are not packed yet. */
+void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, bool add, real *c,
+                     size_t c_stride)
+{
+    enum { DEEP = 1024, WIDE = 256, HIGH = 64 };
+    static _Thread_local _Alignas(64) uint16_t left[BFLOAT_PACKED(BFLOAT_PAIR, HIGH, DEEP)],
+        right[BFLOAT_PACKED(BFLOAT_PAIR, WIDE, DEEP)];
+    size_t wide = b.packed ? n : WIDE, high = a.packed ? m : HIGH;
+    for (size_t column = 0; column < n; column += wide)
+        for (size_t depth = 0; depth < k; depth += DEEP) {
+            size_t columns = team_extent(n, wide, column / wide);
+            size_t depths = team_extent(k, DEEP, depth / DEEP);
+            Factor y = packed_part(b, right, GEMM_B, column, columns, depth, depths);
+            for (size_t row = 0; row < m; row += high) {
+                size_t rows = team_extent(m, high, row / high);
+                Factor x = packed_part(a, left, GEMM_A, row, rows, depth, depths);
+                bfloat_multiply(rows, columns, depths, gemm_bfloat_parts(), x.packed,
+                                x.band / sizeof(uint16_t), y.packed, y.band / sizeof(uint16_t),
+                                add || depth > 0, c + row * c_stride + column, c_stride);
+            }
+        }
+}
+#endif

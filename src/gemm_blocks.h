@@ -1,0 +1,37 @@
+/* What gemm.c and gemm_team.c are made of: products on one thread by each of the means, in
+ * blocks that fit the caches, and factors in the order of the kernels. */
+#ifndef LINNET_GEMM_BLOCKS_H
+#define LINNET_GEMM_BLOCKS_H
+
+#include "src/bfloat.h"
+#include "src/gemm.h"
+
+/* The choices of gemm.c. */
+bool gemm_uses_library(void); /* for products in the number type of the build */
+GemmPrecision gemm_precision(void);
+BfloatParts gemm_bfloat_parts(void);
+
+/* The submatrix from (row, column) on, of an unpacked factor. */
+Factor gemm_part(Factor whole, size_t row, size_t column);
+/* From a row of A or a column of B on; of a packed factor it must begin a band or a panel. */
+Factor gemm_rows_from(Factor a, size_t row);
+Factor gemm_columns_from(Factor b, size_t column);
+
+/* A B, (depth, columns), as panels of the kernels: packs it, or says where it is packed. */
+size_t gemm_panels_reals(size_t depth, size_t columns);
+Factor gemm_pack_panels(real *memory, Factor b, size_t depth, size_t columns);
+Factor gemm_in_panels(const real *memory, Factor b, size_t depth);
+
+/* An A of `count` rows, or a B of `count` columns, in bf16. */
+size_t gemm_bands_reals(size_t count, size_t depth);
+Factor gemm_pack_bands(void *memory, Factor x, GemmSide side, size_t count, size_t depth);
+Factor gemm_in_bands(const void *memory, Factor x, size_t depth);
+
+void gemm_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, bool add,
+                     real *c, size_t c_stride);
+void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, bool add,
+                    real *c, size_t c_stride);
+void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, bool add, real *c,
+                     size_t c_stride);
+
+#endif

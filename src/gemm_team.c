@@ -1,0 +1,125 @@
+#include "src/gemm_blocks.h"
+#include "src/kernel.h"
+#include "src/team.h"
+
+static struct {
+    real *memory;
+    size_t reals;
+} lent;
+
+void gemm_lend(real *memory, size_t reals)
+{
+    lent.memory = memory;
+    lent.reals = reals;
+}
+
+size_t gemm_team_reals(size_t m, size_t n, size_t k, bool b_transposed)
+{
+    size_t b = gemm_share_reals(GEMM_B, b_transposed, k, n);
+    return gemm_precision() == GEMM_SINGLE ? b : gemm_bands_reals(m, k) + b;
+}
+
+typedef struct Product {
+    size_t m, n, k;
+    Factor a, b;
+    GemmInto into;
+    real *c;
+    size_t c_stride;
+    void (*finish)(const GemmTile *tile, const void *context);
+    const void *context;
+    size_t tile_rows, tile_columns, across; /* across: tiles per row */
+} Product;
+
+static void do_tile(void *job, size_t index, size_t worker)
+{
+    (void)worker;
+    const Product *p = job;
+    size_t down = index / p->across, right = index % p->across;
+    GemmTile tile = {.c_stride = p->c_stride,
+                     .row = down * p->tile_rows,
+                     .rows = team_extent(p->m, p->tile_rows, down),
+                     .column = right * p->tile_columns,
+                     .columns = team_extent(p->n, p->tile_columns, right)};
+    tile.c = p->c + tile.row * p->c_stride + tile.column;
+    gemm_weights(tile.rows, tile.columns, p->k, gemm_rows_from(p->a, tile.row),
+                 gemm_columns_from(p->b, tile.column), p->into, tile.c, p->c_stride);
+    if (p->finish)
+        p->finish(&tile, p->context);
+}
+
+enum { AT_ONCE = 2 * BFLOAT_SQUARE, COLUMNS_AT_ONCE = 4 * KERNEL_COLUMNS };
+
+/* Rows of A or, after these, columns of B. */
+static void pack_tile(void *job, size_t index, size_t worker)
+{
+    (void)worker;
+    const Product *p = job;
+    size_t tiles = team_tiles(p->m, AT_ONCE);
+    GemmSide side = index < tiles ? GEMM_A : GEMM_B;
+    size_t first = (side == GEMM_A ? index : index - tiles) * AT_ONCE;
+    size_t left = (side == GEMM_A ? p->m : p->n) - first;
+    Factor part = side == GEMM_A ? gemm_rows_from(p->a, first) : gemm_columns_from(p->b, first);
+    real *memory = lent.memory + (side == GEMM_A ? 0 : gemm_bands_reals(p->m, p->k));
+    gemm_pack_bands(memory + gemm_bands_reals(first, p->k), part, side,
+                    left < AT_ONCE ? left : AT_ONCE, p->k);
+}
+
+/* Columns of B. */
+static void panels_tile(void *job, size_t index, size_t worker)
+{
+    (void)worker;
+    const Product *p = job;
+    size_t first = index * COLUMNS_AT_ONCE;
+    gemm_pack_panels(lent.memory + gemm_panels_reals(p->k, first), gemm_part(p->b, 0, first),
+                     p->k, team_extent(p->n, COLUMNS_AT_ONCE, index));
+}
+
+/* Prepares the factors for all tiles, if there is memory for that: panels of B only if several
+ * rows of tiles share them. */
+static void prepare(Product *p)
+{
+    if (p->m <= GEMM_FEW || gemm_team_reals(p->m, p->n, p->k, p->b.transposed) > lent.reals)
+        return;
+    if (gemm_precision() != GEMM_SINGLE) {
+        team_run(team_tiles(p->m, AT_ONCE) + team_tiles(p->n, AT_ONCE), pack_tile, p);
+        p->a = gemm_in_bands(lent.memory, p->a, p->k);
+        p->b = gemm_in_bands(lent.memory + gemm_bands_reals(p->m, p->k), p->b, p->k);
+    } else if (p->m > p->tile_rows && !gemm_uses_library() &&
+               gemm_panels_reals(p->k, p->n) <= lent.reals) {
+        team_run(team_tiles(p->n, COLUMNS_AT_ONCE), panels_tile, p);
+        p->b = gemm_in_panels(lent.memory, p->b, p->k);
+    }
+}
+
+/* Splits into nearly equal tiles of about `most` at the largest: whole panels and bands. */
+static size_t tile_extent(size_t whole, size_t most)
+{
+    enum { UNIT = BFLOAT_SQUARE % KERNEL_COLUMNS == 0 ? BFLOAT_SQUARE : KERNEL_COLUMNS };
+    size_t extent = team_tiles(whole, team_tiles(whole, most));
+    return (extent + UNIT - 1) / UNIT * UNIT;
+}
+
+/* Large tiles amortise packing; small products need small tiles for parallelism. With few rows
+ * nothing is packed, and each worker should read an equal share of B. */
+static void choose_tiles(Product *p)
+{
+    enum { LARGE = 256, MIDDLE = 256, SMALL = 128, SHARES = 16 };
+    size_t share = p->n / SHARES < MIDDLE ? p->n / SHARES + 1 : MIDDLE;
+    bool few = p->m <= GEMM_FEW, tall = p->m >= 4 * LARGE;
+    p->tile_rows = tile_extent(p->m, tall ? LARGE : MIDDLE);
+    p->tile_columns = tile_extent(p->n, few ? share : tall ? LARGE : SMALL);
+    p->across = team_tiles(p->n, p->tile_columns);
+}
+
+void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
+               size_t c_stride, void (*finish)(const GemmTile *tile, const void *context),
+               const void *context)
+{
+    Product product = {.m = m, .n = n, .k = k, .a = a, .b = b, .into = into, .c = c};
+    product.c_stride = c_stride;
+    product.finish = finish;
+    product.context = context;
+    choose_tiles(&product);
+    prepare(&product);
+    team_run(team_tiles(m, product.tile_rows) * product.across, do_tile, &product);
+}
