@@ -24,12 +24,12 @@
  *
  *   db = - sum over i of exp(b - lse_i) do_i . o_i
  */
-#include "src/attention/panel.h"
+#include "src/attention/panel_parts.h"
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
 #include "src/gemm.h"
 
-enum { TILE = 256, BLOCK = 256, BAND = 32, WHOLE = 256 };
+enum { TILE = PANEL_TILE, BLOCK = PANEL_BLOCK };
 /* A stride of 1024 bytes would make the rows of a panel collide in the cache. */
 enum { STRIDE = TILE + 16 };
 
@@ -111,195 +111,74 @@ static Work work_of(const AttentionData *data, const AttentionHead *head)
 
 /* --- panels --- */
 
-typedef struct Range {
-    size_t begin, end;
-} Range;
-
-/* Part of a panel, relative to it. */
-typedef struct Part {
-    Range keys, queries;
-} Part;
-
-/* A tile of queries and a block of keys. */
-typedef struct Panel {
-    const Work *work;
-    const PanelKeys *of;
-    size_t query, rows; /* the first query, and how many */
-    size_t key, keys;   /* the first key, and how many; 0: the tile is done */
-    bool whole;         /* every query sees every key */
-    Part bands[BLOCK / BAND], groups[TILE / BAND];
-    size_t band_count, group_count;
-} Panel;
-
-/* The first of the past positions that the query sees. */
-static size_t first_past_seen(const PanelReach *reach, size_t query, size_t past)
-{
-    if (query + 1 >= reach->window)
-        return past;
-    size_t most = reach->window - query - 1;
-    return past > most ? past - most : 0;
-}
-
-/* The keys of the current set that any query of the tile sees. */
-static Range seen_by_tile(const Panel *panel)
-{
-    const Work *work = panel->work;
-    size_t end = panel->query + panel->rows;
-    if (panel->of == &work->from.keys[PANEL_PAST])
-        return (Range){first_past_seen(&work->reach, panel->query, work->from.past),
-                       work->from.past};
-    if (panel->of == &work->from.keys[PANEL_OWN])
-        return (Range){panel_first_seen(&work->reach, panel->query), end};
-    return (Range){0, panel_entries_seen(&work->reach, end - 1)};
-}
-
-static size_t inside(const Panel *panel, size_t key)
-{
-    if (key <= panel->key)
-        return 0;
-    return key - panel->key < panel->keys ? key - panel->key : panel->keys;
-}
-
-/* The keys of the block that a row sees. */
-static Range seen_by(const Panel *panel, size_t row)
-{
-    const PanelReach *reach = &panel->work->reach;
-    size_t query = panel->query + row;
-    if (panel->of == &panel->work->from.keys[PANEL_PAST])
-        return (Range){inside(panel, first_past_seen(reach, query, panel->work->from.past)),
-                       panel->keys};
-    if (panel->of == &panel->work->from.keys[PANEL_ENTRIES])
-        return (Range){0, inside(panel, panel_entries_seen(reach, query))};
-    return (Range){inside(panel, panel_first_seen(reach, query)), inside(panel, query + 1)};
-}
-
-/* The queries that see a key: a range, since from query to query the first and the last key
- * that one sees never come earlier. `before` is the range of an earlier key, or empty. */
-static Range seeing(const Panel *panel, size_t key, Range before)
-{
-    if (panel->whole)
-        return (Range){0, panel->rows};
-    while (before.begin < panel->rows && seen_by(panel, before.begin).end <= key)
-        before.begin++;
-    while (before.end < panel->rows && seen_by(panel, before.end).begin <= key)
-        before.end++;
-    return before;
-}
-
-/* Cuts the panel into bands of keys, with the queries that see any, and into groups of queries,
- * with the keys that any sees. */
-static void cut(Panel *panel)
-{
-    Range first = seen_by(panel, 0), last = seen_by(panel, panel->rows - 1);
-    panel->whole = last.begin == 0 && first.end == panel->keys;
-    panel->band_count = panel->group_count = 0;
-    size_t band = panel->whole ? WHOLE : BAND;
-    Range seeing_it = {0, 0};
-    for (size_t key = 0; key < panel->keys; key += band) {
-        size_t end = key + band < panel->keys ? key + band : panel->keys;
-        size_t begin = seeing(panel, key, seeing_it).begin;
-        seeing_it = seeing(panel, end - 1, seeing_it);
-        if (begin < seeing_it.end)
-            panel->bands[panel->band_count++] = (Part){{key, end},
-                                                       {begin / BAND * BAND, seeing_it.end}};
-    }
-    for (size_t query = 0; query < panel->rows; query += band) {
-        size_t end = query + band < panel->rows ? query + band : panel->rows;
-        Range keys = {seen_by(panel, query).begin, seen_by(panel, end - 1).end};
-        if (keys.begin < keys.end)
-            panel->groups[panel->group_count++] = (Part){keys, {query, end}};
-    }
-}
-
-/* Moves to the next block, if need be of the next set. */
-static void next_panel(Panel *panel)
-{
-    Range range = seen_by_tile(panel);
-    size_t next = panel->key + panel->keys;
-    while (next == range.end && panel->of < &panel->work->from.keys[PANEL_SETS - 1]) {
-        panel->of++;
-        range = seen_by_tile(panel);
-        next = range.begin;
-    }
-    panel->key = next;
-    panel->keys = range.end - next < BLOCK ? range.end - next : BLOCK;
-    if (panel->keys > 0)
-        cut(panel);
-}
-
 static Panel first_panel(const Work *work, size_t query)
 {
     size_t left = work->head->length - query, rows = tile_rows(work->head);
-    Panel panel = {.work = work, .of = work->from.keys, .query = query};
-    panel.rows = left < rows ? left : rows;
-    panel.key = seen_by_tile(&panel).begin;
-    next_panel(&panel);
-    return panel;
+    return panel_first(&work->from, &work->reach, query, left < rows ? left : rows);
 }
 
 /* --- products --- */
 
 /* P = scale X Y^T, with X of the keys and Y of the queries, transposed. */
-static void pair_product(const Panel *panel, real *p, real scale, const real *x, size_t stride,
-                         const real *turned)
+static void pair_product(const Work *work, const Panel *panel, real *p, real scale,
+                         const real *x, size_t stride, const real *turned)
 {
     for (size_t i = 0; i < panel->band_count; i++) {
-        Range keys = panel->bands[i].keys, queries = panel->bands[i].queries;
-        gemm(keys.end - keys.begin, queries.end - queries.begin, panel->work->head->width,
-             scale, plain(x + (panel->key + keys.begin) * stride, stride),
+        PanelRange keys = panel->bands[i].keys, queries = panel->bands[i].queries;
+        gemm(keys.end - keys.begin, queries.end - queries.begin, work->head->width, scale,
+             plain(x + (panel->key + keys.begin) * stride, stride),
              plain(turned + queries.begin, STRIDE), GEMM_SET,
              p + keys.begin * STRIDE + queries.begin, STRIDE);
     }
 }
 
 /* Y += scale P^T X, with X of the keys and Y of the tile's queries. */
-static void add_to_queries(const Panel *panel, const real *p, real scale, const real *x,
-                           size_t stride, real *y, size_t y_stride)
+static void add_to_queries(const Work *work, const Panel *panel, const real *p, real scale,
+                           const real *x, size_t stride, real *y, size_t y_stride)
 {
     for (size_t i = 0; i < panel->group_count; i++) {
-        Range keys = panel->groups[i].keys, queries = panel->groups[i].queries;
-        gemm(queries.end - queries.begin, panel->work->head->width, keys.end - keys.begin,
-             scale, transposed(p + keys.begin * STRIDE + queries.begin, STRIDE),
+        PanelRange keys = panel->groups[i].keys, queries = panel->groups[i].queries;
+        gemm(queries.end - queries.begin, work->head->width, keys.end - keys.begin, scale,
+             transposed(p + keys.begin * STRIDE + queries.begin, STRIDE),
              plain(x + (panel->key + keys.begin) * stride, stride), GEMM_ADD,
              y + queries.begin * y_stride, y_stride);
     }
 }
 
 /* Y += scale P X, with X of the tile's queries and Y of the keys. */
-static void add_to_keys(const Panel *panel, const real *p, real scale, const real *x,
-                        size_t stride, real *y, size_t y_stride)
+static void add_to_keys(const Work *work, const Panel *panel, const real *p, real scale,
+                        const real *x, size_t stride, real *y, size_t y_stride)
 {
     for (size_t i = 0; i < panel->band_count; i++) {
-        Range keys = panel->bands[i].keys, queries = panel->bands[i].queries;
-        gemm(keys.end - keys.begin, panel->work->head->width, queries.end - queries.begin,
-             scale, plain(p + keys.begin * STRIDE + queries.begin, STRIDE),
+        PanelRange keys = panel->bands[i].keys, queries = panel->bands[i].queries;
+        gemm(keys.end - keys.begin, work->head->width, queries.end - queries.begin, scale,
+             plain(p + keys.begin * STRIDE + queries.begin, STRIDE),
              plain(x + queries.begin * stride, stride), GEMM_ADD,
              y + (panel->key + keys.begin) * y_stride, y_stride);
     }
 }
 
 /* The scores. */
-static void score(const Panel *panel)
+static void score(const Work *work, const Panel *panel)
 {
-    const Work *work = panel->work;
-    pair_product(panel, work->p, attention_scale(work->head), panel->of->k, panel->of->k_stride,
-                 work->q);
+    pair_product(work, panel, work->p, attention_scale(work->head), panel->of->k,
+                 panel->of->k_stride, work->q);
 }
 
 /* Zeros the weights of a key for the queries that do not see it. */
-static void mask(real *p, Range queries, const Panel *panel)
+static void mask(real *p, PanelRange queries, const Panel *panel)
 {
     vector_zero(p, queries.begin);
     vector_zero(p + queries.end, panel->rows - queries.end);
 }
 
 /* Dropout of a key's weights. */
-static void drop(real *p, const Panel *panel, size_t key, Range queries)
+static void drop(const Work *work, real *p, const Panel *panel, size_t key, PanelRange queries)
 {
-    const Dropout *dropout = &panel->work->head->dropout;
+    const Dropout *dropout = &work->head->dropout;
     uint32_t threshold = dropout_threshold(dropout->rate);
     real scale = 1 / (1 - dropout->rate);
-    size_t columns = panel->work->columns;
+    size_t columns = work->columns;
     uint32_t first = (uint32_t)(panel->query * columns + panel->of->column + panel->key + key);
     for (size_t i = queries.begin; i < queries.end; i++)
         p[i] *= dropout_factor(dropout->key, first + (uint32_t)(i * columns), threshold, scale);
@@ -309,16 +188,15 @@ static void drop(real *p, const Panel *panel, size_t key, Range queries)
 
 /* Raises the largest scores to those of this panel, and rescales what the queries have summed
  * so far. */
-static void raise_max(const Panel *panel, real *sum, real *out)
+static void raise_max(const Work *work, const Panel *panel, real *sum, real *out)
 {
-    const Work *work = panel->work;
     size_t width = work->head->width, stride = work->head->out_stride;
     real *restrict max = work->max, before[TILE], bias = panel->of->bias;
     memcpy(before, max, panel->rows * sizeof *max);
-    Range queries = {0, 0};
+    PanelRange queries = {0, 0};
     for (size_t key = 0; key < panel->keys; key++) {
         const real *s = work->p + key * STRIDE;
-        queries = seeing(panel, key, queries);
+        queries = panel_seeing(panel, key, queries);
         for (size_t i = queries.begin; i < queries.end; i++)
             max[i] = s[i] + bias > max[i] ? s[i] + bias : max[i];
     }
@@ -334,7 +212,7 @@ static void raise_max(const Panel *panel, real *sum, real *out)
 
 /* Turns the scores of a key into weights relative to the largest scores. */
 static void weigh(real *restrict p, real *restrict sum, const real *restrict max, real bias,
-                  Range queries)
+                  PanelRange queries)
 {
     for (size_t i = queries.begin; i < queries.end; i++) {
         p[i] = vector_exp(p[i] + bias - max[i]);
@@ -342,23 +220,22 @@ static void weigh(real *restrict p, real *restrict sum, const real *restrict max
     }
 }
 
-static void forward_panel(const Panel *panel, real *sum, real *out)
+static void forward_panel(const Work *work, const Panel *panel, real *sum, real *out)
 {
-    const Work *work = panel->work;
     const PanelKeys *of = panel->of;
-    Range queries = {0, 0};
-    score(panel);
-    raise_max(panel, sum, out);
+    PanelRange queries = {0, 0};
+    score(work, panel);
+    raise_max(work, panel, sum, out);
     for (size_t key = 0; key < panel->keys; key++) {
         real *p = work->p + key * STRIDE;
-        queries = seeing(panel, key, queries);
+        queries = panel_seeing(panel, key, queries);
         weigh(p, sum, work->max, of->bias, queries);
         if (work->head->dropout.rate > 0)
-            drop(p, panel, key, queries);
+            drop(work, p, panel, key, queries);
         mask(p, queries, panel);
     }
     /* O += P V */
-    add_to_queries(panel, work->p, 1, of->v, of->stride, out, work->head->out_stride);
+    add_to_queries(work, panel, work->p, 1, of->v, of->stride, out, work->head->out_stride);
 }
 
 static void turn_queries(const Work *work, const Panel *panel)
@@ -379,8 +256,8 @@ void panel_forward(const AttentionData *data, const AttentionHead *head)
         }
         rows_zero(out, head->out_stride, panel.rows, head->width);
         turn_queries(&work, &panel);
-        for (; panel.keys > 0; next_panel(&panel))
-            forward_panel(&panel, sum, out);
+        for (; panel.keys > 0; panel_next(&panel))
+            forward_panel(&work, &panel, sum, out);
         for (size_t i = 0; i < panel.rows; i++) /* the lse replaces the sum */
             running_finish(out + i * head->out_stride, head->width, work.max[i], &sum[i]);
     }
@@ -391,7 +268,7 @@ void panel_forward(const AttentionData *data, const AttentionHead *head)
 /* From scores and the gradients of weights, in p and dp, to weights and the gradients of
  * scores. */
 static void backward_weights(real *restrict p, real *restrict dp, const real *restrict lse,
-                             const real *restrict products, real bias, Range queries)
+                             const real *restrict products, real bias, PanelRange queries)
 {
     for (size_t i = queries.begin; i < queries.end; i++) {
         p[i] = vector_exp(p[i] + bias - lse[i]);
@@ -400,45 +277,43 @@ static void backward_weights(real *restrict p, real *restrict dp, const real *re
 }
 
 /* From the scores and do v^T of a key, in p and dp, to the weights after dropout, and ds. */
-static void backward_key(const Panel *panel, size_t key, Range queries)
+static void backward_key(const Work *work, const Panel *panel, size_t key, PanelRange queries)
 {
-    const Work *work = panel->work;
     real *p = work->p + key * STRIDE, *dp = work->dp + key * STRIDE;
     bool dropping = work->head->dropout.rate > 0;
     if (dropping)
-        drop(dp, panel, key, queries);
+        drop(work, dp, panel, key, queries);
     backward_weights(p, dp, work->data->saved + panel->query, work->products, panel->of->bias,
                      queries);
     if (dropping)
-        drop(p, panel, key, queries);
+        drop(work, p, panel, key, queries);
     mask(p, queries, panel);
     mask(dp, queries, panel);
 }
 
-static void backward_panel(const Panel *panel)
+static void backward_panel(const Work *work, const Panel *panel)
 {
-    const Work *work = panel->work;
     const AttentionData *data = work->data;
     const AttentionHead *head = work->head;
     const PanelKeys *of = panel->of;
     real scale = attention_scale(head);
-    score(panel);
+    score(work, panel);
     /* dP = dO V^T */
-    pair_product(panel, work->dp, 1, of->v, of->stride, work->dout);
-    Range queries = {0, 0};
+    pair_product(work, panel, work->dp, 1, of->v, of->stride, work->dout);
+    PanelRange queries = {0, 0};
     for (size_t key = 0; key < panel->keys; key++) {
-        queries = seeing(panel, key, queries);
-        backward_key(panel, key, queries);
+        queries = panel_seeing(panel, key, queries);
+        backward_key(work, panel, key, queries);
     }
     /* dQ += dS K / sqrt(D) */
-    add_to_queries(panel, work->dp, scale, of->k, of->k_stride,
+    add_to_queries(work, panel, work->dp, scale, of->k, of->k_stride,
                    data->dq + panel->query * head->stride, head->stride);
     if (!of->dk)
         return;
     /* dV += P^T dO,  dK += dS^T Q / sqrt(D) */
-    add_to_keys(panel, work->p, 1, data->dout + panel->query * head->out_stride,
+    add_to_keys(work, panel, work->p, 1, data->dout + panel->query * head->out_stride,
                 head->out_stride, of->dv, of->stride);
-    add_to_keys(panel, work->dp, scale, work->from.q + panel->query * work->from.q_stride,
+    add_to_keys(work, panel, work->dp, scale, work->from.q + panel->query * work->from.q_stride,
                 work->from.q_stride, of->dk, of->stride);
 }
 
@@ -455,8 +330,8 @@ static void tile_backward(const Work *work, size_t query)
         data->down[0] -= vector_exp(work->sink - data->saved[query + i]) * work->products[i];
     turn_queries(work, &panel);
     gemm_turn(work->dout, STRIDE, dout, head->out_stride, panel.rows, head->width);
-    for (; panel.keys > 0; next_panel(&panel))
-        backward_panel(&panel);
+    for (; panel.keys > 0; panel_next(&panel))
+        backward_panel(work, &panel);
 }
 
 void panel_backward(const AttentionData *data, const AttentionHead *head)
