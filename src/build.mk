@@ -97,7 +97,8 @@ always:
 
 # PORTABLE=1: all but the main files is a shared library, built for several levels of x86-64. The
 # dynamic loader takes the best one that processor and system support: those for newer processors
-# lie in glibc-hwcaps/. For tests, LD_LIBRARY_PATH may name the folder of another.
+# lie in glibc-hwcaps/. LD_PRELOAD chooses another (eval/README.md); so does LD_LIBRARY_PATH, unless
+# a better one lies below the folder that it names.
 ifdef PORTABLE
 folder_of = $(BIN)/lib$(if $(filter x86-64,$(1)),,/glibc-hwcaps/$(1))
 CODE      = $(BIN)/lib/liblinnet.so
