@@ -29,6 +29,7 @@
 #   make soak         kill and resume a run for hours (MINUTES=120)
 #   make determinism  runs stay bit-identical       make building  builds in unusual places
 #   make portable     one build, many x86-64        make arm       64-bit ARM, emulated (arm-deps)
+#   make musl         compiles with musl, another C library (Debian: musl-tools)
 #   make ranks        training with MPI             make scale     speed of MPI on slow networks
 #   make interop      exports read by other programs (make interop-light: those without torch)
 #   make peers        training speed beside PyTorch

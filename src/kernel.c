@@ -152,18 +152,22 @@ INLINE Ahead ahead_of(const Factors *f)
                    f->a_next};
 }
 
-/* `rows` is a compile-time constant in every copy, so that all sums stay in registers. */
+/* `rows` is a compile-time constant in every copy, so that all sums stay in registers. clang
+ * unrolls loops before it makes the copies: so they run to ROWS, and the copy for fewer rows
+ * leaves out the others. */
 INLINE void strip(size_t rows, Factors f, bool add, float *c, size_t c_row)
 {
     Ahead ahead = ahead_of(&f);
     Lanes sum[ROWS][VECTORS];
 #pragma GCC unroll 14
-    for (size_t i = 0; i < rows; i++)
+    for (size_t i = 0; i < ROWS; i++)
 #pragma GCC unroll 4
-        for (size_t v = 0; v < VECTORS; v++) {
-            sum[i][v] = (Lanes){0};
-            __builtin_prefetch(c + i * c_row + v * LANES, 1);
-        }
+        for (size_t v = 0; v < VECTORS; v++)
+            if (i < rows) {
+                sum[i][v] = (Lanes){0};
+                __builtin_prefetch(c + i * c_row + v * LANES, 1);
+            }
+#pragma GCC unroll 1
     for (size_t p = 0; p < f.k; p++) {
         Lanes row[VECTORS];
         __builtin_prefetch(ahead.at + p * ahead.next + p % LINE * ahead.row);
@@ -171,23 +175,25 @@ INLINE void strip(size_t rows, Factors f, bool add, float *c, size_t c_row)
         for (size_t v = 0; v < VECTORS; v++)
             row[v] = load(f.panel + v * LANES);
 #pragma GCC unroll 14
-        for (size_t i = 0; i < rows; i++) {
-            float one = f.a[i * f.a_row];
+        for (size_t i = 0; i < ROWS; i++)
+            if (i < rows) {
+                float one = f.a[i * f.a_row];
 #pragma GCC unroll 4
-            for (size_t v = 0; v < VECTORS; v++)
-                sum[i][v] += one * row[v];
-        }
+                for (size_t v = 0; v < VECTORS; v++)
+                    sum[i][v] += one * row[v];
+            }
         f.a += f.a_next;
         f.panel += f.panel_row;
     }
 #pragma GCC unroll 14
-    for (size_t i = 0; i < rows; i++)
+    for (size_t i = 0; i < ROWS; i++)
 #pragma GCC unroll 4
-        for (size_t v = 0; v < VECTORS; v++) {
-            float *at = c + i * c_row + v * LANES;
-            Lanes old = add ? load(at) : (Lanes){0};
-            store(at, f.alpha * sum[i][v] + old);
-        }
+        for (size_t v = 0; v < VECTORS; v++)
+            if (i < rows) {
+                float *at = c + i * c_row + v * LANES;
+                Lanes old = add ? load(at) : (Lanes){0};
+                store(at, f.alpha * sum[i][v] + old);
+            }
 }
 
 /* Some rows, but at most ROWS, times a whole panel. */

@@ -1,11 +1,16 @@
 #include "src/processor.h"
 
+#if defined __x86_64__
+#include <cpuid.h>
+#endif
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define ROW(bit, macro, name, title) {PROCESSOR_##bit, title},
+#define ROW(bit, macro, test, title) {PROCESSOR_##bit, title},
 static const struct {
     uint32_t bit;
     const char *name;
@@ -27,11 +32,19 @@ size_t processor_missing(uint32_t needed, uint32_t present, char *names, size_t 
 }
 
 #if defined __x86_64__
+/* Whether the instruction CPUID sets this bit of the register ECX for this leaf. */
+static bool answers(unsigned leaf, unsigned bit)
+{
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(leaf, &a, &b, &c, &d) && (c >> bit & 1);
+}
+
 /* What the processor has and the system saves the registers of. */
 static uint32_t present(void)
 {
     __builtin_cpu_init();
-#define PRESENT(bit, macro, name, title) | (__builtin_cpu_supports(name) ? PROCESSOR_##bit : 0u)
+#define supports(name)                   __builtin_cpu_supports(name)
+#define PRESENT(bit, macro, test, title) | (test ? PROCESSOR_##bit : 0u)
     return 0u PROCESSOR_EXTENSIONS(PRESENT);
 }
 #else
@@ -41,16 +54,31 @@ static uint32_t present(void)
 }
 #endif
 
+/* Whether the user chose one of the builds of PORTABLE=1 with this variable (src/build.mk). */
+static bool chooses_library(const char *variable)
+{
+    const char *path = getenv(variable);
+    return path && strstr(path, "glibc-hwcaps/x86-64");
+}
+
+static const char *remedy(void)
+{
+    if (chooses_library("LD_LIBRARY_PATH"))
+        return "unset LD_LIBRARY_PATH, which chose this build of linnet";
+    if (chooses_library("LD_PRELOAD"))
+        return "unset LD_PRELOAD, which chose this build of linnet";
+    return "build linnet on this machine ('make clean', 'make'), or for every x86-64 with "
+           "'make PORTABLE=1'";
+}
+
 __attribute__((constructor(101))) void processor_check(void)
 {
-    char names[256], line[512];
+    char names[384], line[768];
     if (processor_missing(processor_built_for, present(), names, sizeof names) == 0)
         return;
     int length = snprintf(line, sizeof line,
-                          "%s: built for a processor with %s, which this one lacks; build "
-                          "linnet on this machine ('make clean', 'make'), or for every x86-64 "
-                          "with 'make PORTABLE=1'\n",
-                          program_invocation_short_name, names);
+                          "%.64s: built for a processor with %s, which this one lacks; %s\n",
+                          program_invocation_short_name, names, remedy());
     ssize_t written = write(STDERR_FILENO, line, (size_t)length);
     _exit(written < 0 ? 2 : 1);
 }

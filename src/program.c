@@ -18,7 +18,7 @@
 #define SECOND(one, two, ...) two
 #define AHEAD_OF_1            0,
 
-#define BUILT_FOR(bit, macro, name, title) | (IS_DEFINED(macro) ? PROCESSOR_##bit : 0u)
+#define BUILT_FOR(bit, macro, test, title) | (IS_DEFINED(macro) ? PROCESSOR_##bit : 0u)
 const uint32_t processor_built_for = 0u PROCESSOR_EXTENSIONS(BUILT_FOR);
 
 /* Has the linker take the constructor out of the library. */

@@ -110,7 +110,39 @@ static inline real vector_log_sigmoid(real x)
     return -vector_softplus(-x);
 }
 
-/* Maximum, sum and dot product of n numbers; the summation order is fixed at compile time. */
+#ifdef __clang__
+/* clang does not vectorise a maximum of floating-point numbers, since one may be NaN, but does
+ * vectorise that of integers. If the lower bits of negative numbers are inverted, the bits
+ * compare as the numbers do. */
+#ifdef LINNET_DOUBLE
+typedef int64_t VectorBits;
+#define VECTOR_LEAST INT64_MIN
+#else
+typedef int32_t VectorBits;
+#define VECTOR_LEAST INT32_MIN
+#endif
+
+static inline VectorBits vector_in_order(VectorBits bits)
+{
+    return bits < 0 ? bits ^ ~VECTOR_LEAST : bits;
+}
+
+static inline real vector_max(const real *x, size_t n)
+{
+    VectorBits most = VECTOR_LEAST;
+#pragma omp simd reduction(max : most)
+    for (size_t i = 0; i < n; i++) {
+        VectorBits bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits = vector_in_order(bits);
+        most = bits > most ? bits : most;
+    }
+    most = vector_in_order(most);
+    real number;
+    memcpy(&number, &most, sizeof number);
+    return number;
+}
+#else
 static inline real vector_max(const real *x, size_t n)
 {
     real most = x[0];
@@ -119,6 +151,9 @@ static inline real vector_max(const real *x, size_t n)
         most = x[i] > most ? x[i] : most;
     return most;
 }
+#endif
+
+/* Sum and dot product of n numbers; the summation order is fixed at compile time. */
 
 static inline real vector_sum(const real *x, size_t n)
 {

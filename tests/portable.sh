@@ -22,11 +22,14 @@ refuses() {
     extension=$1
     shift
     ! "$@" "$bin/train" --version >out 2>messages && grep -v '^qemu' messages >err &&
-        [ "$(grep -c '' err)" -eq 1 ] && grep -q "built for a processor with .*$extension" err
+        [ "$(grep -c '' err)" -eq 1 ] && grep -q "built for a processor with .*$extension" err &&
+        grep -q 'unset LD_LIBRARY_PATH' err
 }
 library() { echo "LD_LIBRARY_PATH=$bin/lib/glibc-hwcaps/x86-64-$1"; }
+preload() { echo "LD_PRELOAD=$bin/lib/liblinnet.so"; }
 has() { grep -qw "$1" /proc/cpuinfo; }
 
+check 'LD_PRELOAD chooses the library for any x86-64' trains '[A-Z][A-Za-z]*' env "$(preload)"
 if has avx512vl; then
     check 'the loader takes the library for AVX-512' trains linnet-avx512 env
     check 'LD_LIBRARY_PATH chooses the library for AVX2' trains linnet-avx2 env "$(library v3)"

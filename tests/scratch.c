@@ -37,7 +37,7 @@ static int count_below(const char *path, const struct stat *status, int kind, st
     return 0;
 }
 
-static void visit(__nftw_func_t each)
+static void visit(int (*each)(const char *, const struct stat *, int, struct FTW *))
 {
     enum { OPEN_FOLDERS = 8 };
     nftw(folder, each, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);

@@ -294,7 +294,7 @@ START_TEST(missing_cpu_extensions_are_named)
     ck_assert_str_eq(names, "");
     ck_assert_uint_eq(processor_missing(wanted, PROCESSOR_FMA, names, sizeof names), 2);
     ck_assert_str_eq(names, "AVX2, AVX-512F");
-    ck_assert_uint_eq(processor_missing(UINT32_MAX, 0, names, 16), 12);
+    ck_assert_uint_eq(processor_missing(UINT32_MAX, 0, names, 16), 23);
     ck_assert_uint_eq(strlen(names), 15); /* truncated */
 #ifdef __AVX__
     ck_assert(processor_built_for & PROCESSOR_AVX);

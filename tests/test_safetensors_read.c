@@ -4,6 +4,7 @@
 #include "tests/tensor_files.h"
 #include "tests/tests.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,7 +130,7 @@ START_TEST(only_regular_files_are_read)
     tensor_refused("a pipe", "not a regular file");
     unlink(tensor_path);
     ck_assert_int_eq(symlink(tensor_path, tensor_path), 0);
-    tensor_refused("a link to itself", "symbolic links");
+    tensor_refused("a link to itself", strerror(ELOOP));
     unlink(tensor_path);
     tensor_put_bytes("{", 1);
     ck_assert_int_eq(truncate(tensor_path, (off_t)10 << 30), 0);

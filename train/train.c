@@ -313,7 +313,7 @@ static void read_all(Settings *settings, StopAfter *stop, const CommandLine *lin
     if (!stop_after_read(stop, settings->session.stop_after, &error))
         die_usage("%s", error.text);
     if (!watch_check(&settings->session, &error) ||
-        !gemm_set_precision(settings->train.precision, &error))
+        !gemm_set_precision((GemmPrecision)settings->train.precision, &error))
         die("%s", error.text);
 }
 

@@ -222,7 +222,7 @@ int main(int argc, char **argv)
     read_settings(groups, command, argc, argv, &line);
     if (!config_check(&options.model, &error))
         die_usage("%s", error.text);
-    if (!gemm_set_precision(options.precision, &error))
+    if (!gemm_set_precision((GemmPrecision)options.precision, &error))
         die("%s", error.text);
     ranks_lead();
     ranks_start_team(options.threads);

@@ -45,8 +45,9 @@ void bench_train(const BenchOptions *options)
     double total = clock_seconds() - start;
     double speed = tokens / timing.median, flop = flop_per_token(&options->model);
     json_t *phases = json_object();
-    for (size_t i = 0; i < PHASE_COUNT; i++)
-        json_object_set_new(phases, phase_name(i), json_figure(phase_seconds(i) / total));
+    for (Phase phase = 0; phase < PHASE_COUNT; phase++)
+        json_object_set_new(phases, phase_name(phase),
+                            json_figure(phase_seconds(phase) / total));
     if (options->json) {
         json_print(stdout, json_pack("{s:f, s:f, s:f, s:f, s:f, s:s, s:O}", "tokens_per_second",
                                      speed, "utilisation", speed * flop / roof, "roof_gflops",

@@ -57,7 +57,7 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
     LoadedModel loaded;
     Corpus corpus;
     Error error;
-    if (!gemm_set_precision(options->precision, &error))
+    if (!gemm_set_precision((GemmPrecision)options->precision, &error))
         die("%s", error.text);
     team_start(options->threads);
     if (!loaded_open(&loaded, run, &error))

@@ -19,12 +19,11 @@ static double available_bytes(void)
 
 /* --- the process --- */
 
-static double left_of(int resource, double used)
+static double left_of(const struct rlimit *limit, double used)
 {
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    if (limit->rlim_cur == RLIM_INFINITY)
         return INFINITY;
-    return fmax(0, (double)limit.rlim_cur - (isnan(used) ? 0 : used));
+    return fmax(0, (double)limit->rlim_cur - (isnan(used) ? 0 : used));
 }
 
 static double left_of_process(void)
@@ -33,7 +32,10 @@ static double left_of_process(void)
     double page = (double)sysconf(_SC_PAGESIZE);
     double space = file_number("/proc", "self/statm", "", SPACE) * page;
     double data = file_number("/proc", "self/statm", "", DATA) * page;
-    return fmin(left_of(RLIMIT_AS, space), left_of(RLIMIT_DATA, data));
+    struct rlimit space_limit = {.rlim_cur = RLIM_INFINITY}, data_limit = space_limit;
+    getrlimit(RLIMIT_AS, &space_limit);
+    getrlimit(RLIMIT_DATA, &data_limit);
+    return fmin(left_of(&space_limit, space), left_of(&data_limit, data));
 }
 
 /* --- control groups --- */
