@@ -190,14 +190,14 @@ static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, F
 }
 
 /* Multiplies by some columns of B. They are packed if B is transposed, and where its rows
- * collide in the cache: narrow vectors reuse a panel more often, and many rows of A need it in
- * L1. So are the last columns, if they do not fill a panel; all others are read in place. */
+ * collide in the cache: narrow vectors reuse a panel more often, and need it in L1. So are the
+ * last columns, if they do not fill a panel; all others are read in place. */
 static void multiply_columns(size_t m, size_t columns, size_t depths, real alpha, Factor a,
                              Factor b, bool add, real *c, size_t c_stride)
 {
     static _Thread_local _Alignas(64) float panels[DEPTH * WIDTH];
-    enum { PERIOD = KERNEL_LANES < 16 ? 1024 : 4096, MANY = 256 };
-    bool in_place = !b.transposed && (m < MANY || !has_period(b, PERIOD));
+    enum { PERIOD = KERNEL_LANES < 16 ? 1024 : 4096 };
+    bool in_place = !b.transposed && (m <= GEMM_FEW || !has_period(b, PERIOD));
     size_t ready = in_place ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
     if (ready > 0)
         multiply_rows(m, ready, depths, alpha, a, (Panels){b.at, b.stride, KERNEL_COLUMNS}, add,
