@@ -20,18 +20,18 @@ typedef struct Job {
     real *loss, *dx, *dw, *db;
     const real *x, *w, *b;
     const int32_t *targets;
-    size_t slice; /* words of a slice */
+    size_t slice; /* vocabulary entries of a slice */
     size_t slices;
-    size_t block;              /* rows of a full block */
-    size_t stride;             /* of e */
-    size_t first, count;       /* the rows of the current block */
-    Share words[SLICES];       /* W_slice as A of the logits */
-    Share words_again[SLICES]; /* W_slice as B of dX */
-    Share rows, rows_again;    /* the block's X as B: transposed, and of dW */
-    real *e;                   /* (slices, slice, block) exp(z - m), then p */
-    real *max, *sum;           /* (slices, block) */
-    real *lse, *z_target;      /* (block) */
-    real *partial;             /* (slices, block, width) dX of each slice */
+    size_t block;            /* rows of a full block */
+    size_t stride;           /* of e */
+    size_t first, count;     /* the rows of the current block */
+    Share w_left[SLICES];    /* W_slice as A of the logits */
+    Share w_right[SLICES];   /* W_slice as B of dX */
+    Share x_turned, x_right; /* the block's X^T as B of the logits, X as B of dW */
+    real *e;                 /* (slices, slice, block) exp(z - m), then p */
+    real *max, *sum;         /* (slices, block) */
+    real *lse, *z_target;    /* (block) */
+    real *partial;           /* (slices, block, width) dX of each slice */
 } Job;
 
 static size_t block_rows(HeadSizes sizes)
@@ -41,10 +41,10 @@ static size_t block_rows(HeadSizes sizes)
     return rows < sizes.rows ? rows : sizes.rows;
 }
 
-static size_t slice_words(HeadSizes sizes)
+static size_t slice_entries(HeadSizes sizes)
 {
-    size_t words = team_tiles(sizes.vocabulary, SLICES);
-    return (words + 15) / 16 * 16;
+    size_t entries = team_tiles(sizes.vocabulary, SLICES);
+    return (entries + 15) / 16 * 16;
 }
 
 static real *share_memory(Arena *arena, GemmSide side, bool transposed, size_t rows,
@@ -57,15 +57,15 @@ static void layout(Job *job, Arena *arena)
 {
     size_t block = job->block = block_rows(job->sizes);
     job->stride = gemm_stride(block);
-    job->slice = slice_words(job->sizes);
+    job->slice = slice_entries(job->sizes);
     job->slices = team_tiles(job->sizes.vocabulary, job->slice);
     size_t width = job->sizes.width;
     for (size_t i = 0; i < job->slices; i++) {
-        job->words[i].memory = share_memory(arena, GEMM_A, false, job->slice, width);
-        job->words_again[i].memory = share_memory(arena, GEMM_B, false, job->slice, width);
+        job->w_left[i].memory = share_memory(arena, GEMM_A, false, job->slice, width);
+        job->w_right[i].memory = share_memory(arena, GEMM_B, false, job->slice, width);
     }
-    job->rows.memory = share_memory(arena, GEMM_B, true, width, block);
-    job->rows_again.memory = share_memory(arena, GEMM_B, false, block, width);
+    job->x_turned.memory = share_memory(arena, GEMM_B, true, width, block);
+    job->x_right.memory = share_memory(arena, GEMM_B, false, block, width);
     job->e = arena_reals(arena, job->slices * job->slice * job->stride);
     job->max = arena_reals(arena, job->slices * block);
     job->sum = arena_reals(arena, job->slices * block);
@@ -82,16 +82,16 @@ size_t head_scratch_reals(HeadSizes sizes)
     return arena_used_reals(&arena);
 }
 
-/* The words of a slice and its scratch memory. */
+/* The entries of a slice and its scratch memory. */
 typedef struct Slice {
-    size_t first, words;
+    size_t first, entries;
     real *e, *max, *sum, *partial;
 } Slice;
 
 static Slice slice_of(const Job *job, size_t tile)
 {
     return (Slice){.first = tile * job->slice,
-                   .words = team_extent(job->sizes.vocabulary, job->slice, tile),
+                   .entries = team_extent(job->sizes.vocabulary, job->slice, tile),
                    .e = job->e + tile * job->slice * job->stride,
                    .max = job->max + tile * job->block,
                    .sum = job->sum + tile * job->block,
@@ -102,8 +102,8 @@ static Slice slice_of(const Job *job, size_t tile)
 static real *target_in(const Job *job, const Slice *slice, size_t row)
 {
     int32_t target = job->targets[job->first + row];
-    size_t word = (size_t)target - slice->first;
-    return target >= 0 && word < slice->words ? slice->e + word * job->stride + row : NULL;
+    size_t entry = (size_t)target - slice->first;
+    return target >= 0 && entry < slice->entries ? slice->e + entry * job->stride + row : NULL;
 }
 
 static void hold(real *restrict z, real cap, size_t count)
@@ -112,39 +112,39 @@ static void hold(real *restrict z, real cap, size_t count)
         z[i] = cap * vector_tanh(z[i] / cap);
 }
 
-static void share(Share *share, Factor factor, GemmSide side, size_t rows, size_t columns)
+static void prepare(Share *share, Factor factor, GemmSide side, size_t rows, size_t columns)
 {
     share->factor = gemm_share(share->memory, factor, side, rows, columns);
 }
 
-static void share_words_tile(void *context, size_t tile, size_t worker)
+static void share_w_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     Job *job = context;
     Slice slice = slice_of(job, tile);
     size_t width = job->sizes.width;
-    Factor words = plain(job->w + slice.first * width, width);
-    share(&job->words[tile], words, GEMM_A, slice.words, width);
+    Factor w = plain(job->w + slice.first * width, width);
+    prepare(&job->w_left[tile], w, GEMM_A, slice.entries, width);
     if (job->dx)
-        share(&job->words_again[tile], words, GEMM_B, slice.words, width);
+        prepare(&job->w_right[tile], w, GEMM_B, slice.entries, width);
 }
 
 /* Step 1: two tiles. */
-static void share_rows_tile(void *context, size_t tile, size_t worker)
+static void share_x_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     Job *job = context;
     size_t width = job->sizes.width, rows = job->count;
     const real *x = job->x + job->first * width;
     if (tile == 0)
-        share(&job->rows, transposed(x, width), GEMM_B, width, rows);
+        prepare(&job->x_turned, transposed(x, width), GEMM_B, width, rows);
     else if (job->dx)
-        share(&job->rows_again, plain(x, width), GEMM_B, rows, width);
+        prepare(&job->x_right, plain(x, width), GEMM_B, rows, width);
 }
 
-/* Turns the logits of one word into exp(z - max) and adds them to the sums. */
-static void add_word(real *restrict z, real *restrict sum, const real *restrict max,
-                     size_t rows)
+/* Turns the logits of one entry into exp(z - max) and adds them to the sums. */
+static void add_entry(real *restrict z, real *restrict sum, const real *restrict max,
+                      size_t rows)
 {
     for (size_t row = 0; row < rows; row++) {
         z[row] = vector_exp(z[row] - max[row]);
@@ -160,14 +160,14 @@ static void logits_tile(void *context, size_t tile, size_t worker)
     Slice slice = slice_of(job, tile);
     size_t width = job->sizes.width, rows = job->count;
     /* Z = W_slice X^T */
-    gemm_weights(slice.words, rows, width, job->words[tile].factor, job->rows.factor, GEMM_SET,
-                 slice.e, job->stride);
+    gemm_weights(slice.entries, rows, width, job->w_left[tile].factor, job->x_turned.factor,
+                 GEMM_SET, slice.e, job->stride);
     for (size_t row = 0; row < rows; row++)
         slice.max[row] = -(real)INFINITY;
     vector_zero(slice.sum, rows);
-    for (size_t word = 0; word < slice.words; word++) {
-        real *restrict z = slice.e + word * job->stride, *restrict max = slice.max;
-        real bias = job->b ? job->b[slice.first + word] : 0;
+    for (size_t entry = 0; entry < slice.entries; entry++) {
+        real *restrict z = slice.e + entry * job->stride, *restrict max = slice.max;
+        real bias = job->b ? job->b[slice.first + entry] : 0;
         for (size_t row = 0; job->b && row < rows; row++)
             z[row] += bias;
         if (job->sizes.cap > 0)
@@ -180,8 +180,8 @@ static void logits_tile(void *context, size_t tile, size_t worker)
         if (z)
             job->z_target[row] = *z;
     }
-    for (size_t word = 0; word < slice.words; word++)
-        add_word(slice.e + word * job->stride, slice.sum, slice.max, rows);
+    for (size_t entry = 0; entry < slice.entries; entry++)
+        add_entry(slice.e + entry * job->stride, slice.sum, slice.max, rows);
 }
 
 /* Step 3. */
@@ -223,8 +223,8 @@ static void weigh(const Job *job, const Slice *slice)
         scale[row] = job->targets[job->first + row] < 0
                          ? 0
                          : vector_exp(slice->max[row] - job->lse[row]);
-    for (size_t word = 0; word < slice->words; word++) {
-        real *restrict p = slice->e + word * job->stride;
+    for (size_t entry = 0; entry < slice->entries; entry++) {
+        real *restrict p = slice->e + entry * job->stride;
         if (cap > 0)
             hold_backward(p, slice->max, cap, rows);
         for (size_t row = 0; row < rows; row++)
@@ -235,8 +235,8 @@ static void weigh(const Job *job, const Slice *slice)
         if (p)
             *p -= 1 - share * share;
     }
-    for (size_t word = 0; job->db && word < slice->words; word++)
-        job->db[slice->first + word] += vector_sum(slice->e + word * job->stride, rows);
+    for (size_t entry = 0; job->db && entry < slice->entries; entry++)
+        job->db[slice->first + entry] += vector_sum(slice->e + entry * job->stride, rows);
 }
 
 /* Step 4. */
@@ -248,11 +248,11 @@ static void gradient_tile(void *context, size_t tile, size_t worker)
     size_t width = job->sizes.width;
     weigh(job, &slice);
     /* dW_slice += P X */
-    gemm_weights(slice.words, width, job->count, plain(slice.e, job->stride),
-                 job->rows_again.factor, GEMM_ADD, job->dw + slice.first * width, width);
+    gemm_weights(slice.entries, width, job->count, plain(slice.e, job->stride),
+                 job->x_right.factor, GEMM_ADD, job->dw + slice.first * width, width);
     /* dX = P^T W_slice */
-    gemm_weights(job->count, width, slice.words, transposed(slice.e, job->stride),
-                 job->words_again[tile].factor, GEMM_SET, slice.partial, width);
+    gemm_weights(job->count, width, slice.entries, transposed(slice.e, job->stride),
+                 job->w_right[tile].factor, GEMM_SET, slice.partial, width);
 }
 
 /* Step 5. */
@@ -284,11 +284,11 @@ double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, c
     Arena arena = arena_over(scratch);
     layout(&job, &arena);
     double total = 0;
-    team_run(job.slices, share_words_tile, &job);
+    team_run(job.slices, share_w_tile, &job);
     for (; job.first < sizes.rows; job.first += job.block) {
         size_t left = sizes.rows - job.first;
         job.count = left < job.block ? left : job.block;
-        team_run(2, share_rows_tile, &job);
+        team_run(2, share_x_tile, &job);
         team_run(job.slices, logits_tile, &job);
         total += finish_losses(&job);
         if (dx) {
