@@ -151,8 +151,8 @@ static void copy_square(float *to, size_t to_row, const float *from, size_t from
 }
 
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
-                     size_t a_band, const uint16_t *b, size_t b_band, bool add, float *c,
-                     size_t c_row)
+                     size_t a_band, const uint16_t *b, size_t b_band, const float *start,
+                     size_t start_row, float *c, size_t c_row)
 {
     enum { SIDE = BFLOAT_SQUARE };
     BfloatKernel *square = bfloat_means() == BFLOAT_TILES ? bfloat_square_by_tiles
@@ -162,18 +162,20 @@ void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint
         for (size_t row = 0; row < m; row += SIDE) {
             const uint16_t *left = a + row / BFLOAT_BAND * a_band;
             const uint16_t *right = b + column / BFLOAT_BAND * b_band;
+            const float *from = start ? start + row * start_row + column : NULL;
             float *at = c + row * c_row + column;
             size_t rows = m - row < SIDE ? m - row : SIDE;
             size_t columns = n - column < SIDE ? n - column : SIDE;
             if (rows == SIDE && columns == SIDE) {
-                square(parts, steps, left, a_band, right, b_band, add, at, c_row);
+                square(parts, steps, left, a_band, right, b_band, from, start_row, at, c_row);
                 continue;
             }
             /* at the edge of C, compute a full square in a buffer */
             _Alignas(64) float whole[SIDE * SIDE];
-            if (add)
-                copy_square(whole, SIDE, at, c_row, rows, columns);
-            square(parts, steps, left, a_band, right, b_band, add, whole, SIDE);
+            if (from)
+                copy_square(whole, SIDE, from, start_row, rows, columns);
+            square(parts, steps, left, a_band, right, b_band, from ? whole : NULL, SIDE, whole,
+                   SIDE);
             copy_square(at, c_row, whole, SIDE, rows, columns);
         }
 }
@@ -200,11 +202,11 @@ void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source, Bfloa
 }
 
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
-                     size_t a_band, const uint16_t *b, size_t b_band, bool add, float *c,
-                     size_t c_row)
+                     size_t a_band, const uint16_t *b, size_t b_band, const float *start,
+                     size_t start_row, float *c, size_t c_row)
 {
     (void)m, (void)n, (void)k, (void)parts, (void)a, (void)a_band, (void)b, (void)b_band;
-    (void)add, (void)c, (void)c_row;
+    (void)start, (void)start_row, (void)c, (void)c_row;
     assert(false);
 }
 

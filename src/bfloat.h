@@ -1,6 +1,6 @@
 /* Matrix products in bf16, which newer processors multiply faster than floats.
  *
- *   C = A B      or      C += A B      A: (m, k)   B: (k, n)   C: (m, n)
+ *   C = C0 + A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
  * A bf16 has the exponent range of a float but 8 significant bits instead of 24. Products
  * accumulate in single precision. A float is either rounded to one bf16 or split into a pair:
@@ -56,10 +56,11 @@ typedef enum BfloatSide { BFLOAT_LEFT, BFLOAT_RIGHT } BfloatSide;
 void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source, BfloatSide side);
 
 /* a_band and b_band are the distances between bands, larger than a band where the factors are
- * parts of deeper ones. With `add`, accumulates into C. */
+ * parts of deeper ones. C begins with rows at `start`, start_row apart, or with zeros if that
+ * is NULL; with a start_row of 0 every row begins the same. */
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
-                     size_t a_band, const uint16_t *b, size_t b_band, bool add, float *c,
-                     size_t c_row);
+                     size_t a_band, const uint16_t *b, size_t b_band, const float *start,
+                     size_t start_row, float *c, size_t c_row);
 
 /* Like kernel_spin, in bf16. */
 double bfloat_spin(size_t rounds);

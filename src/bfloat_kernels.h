@@ -12,8 +12,10 @@
 #define INLINE  __attribute__((always_inline)) VECTORS static inline
 #endif
 
+/* C = C0 + A B; see bfloat_multiply. */
 typedef void BfloatKernel(BfloatParts parts, size_t steps, const uint16_t *a, size_t a_band,
-                          const uint16_t *b, size_t b_band, bool add, float *c, size_t c_row);
+                          const uint16_t *b, size_t b_band, const float *start,
+                          size_t start_row, float *c, size_t c_row);
 
 bool bfloat_tiles_exist(void);
 BfloatKernel bfloat_square_by_tiles;

@@ -45,12 +45,12 @@ TILES static void configure(void)
 }
 
 /* Tile registers 0 to 3 hold the square of C, 4 and 5 two bands of A, 6 and 7 two of B. */
-#define EACH_OF_C(what)                                                    \
-    do {                                                                   \
-        what(0, c, c_row * sizeof *c);                                     \
-        what(1, c + BFLOAT_BAND, c_row * sizeof *c);                       \
-        what(2, c + BFLOAT_BAND * c_row, c_row * sizeof *c);               \
-        what(3, c + BFLOAT_BAND * c_row + BFLOAT_BAND, c_row * sizeof *c); \
+#define EACH_OF_C(what, at, row)                                                 \
+    do {                                                                         \
+        what(0, at, (row) * sizeof *(at));                                       \
+        what(1, (at) + BFLOAT_BAND, (row) * sizeof *(at));                       \
+        what(2, (at) + BFLOAT_BAND * (row), (row) * sizeof *(at));               \
+        what(3, (at) + BFLOAT_BAND * (row) + BFLOAT_BAND, (row) * sizeof *(at)); \
     } while (0)
 #define LOAD_A(half)                                                 \
     do {                                                             \
@@ -71,16 +71,16 @@ TILES static void configure(void)
     } while (0)
 
 TILES void bfloat_square_by_tiles(BfloatParts parts, size_t steps, const uint16_t *a,
-                                  size_t a_band, const uint16_t *b, size_t b_band, bool add,
-                                  float *c, size_t c_row)
+                                  size_t a_band, const uint16_t *b, size_t b_band,
+                                  const float *start, size_t start_row, float *c, size_t c_row)
 {
     enum { HIGH, LOW };
     configure();
     __asm__ volatile(
         "" ::
             : "memory"); /* the intrinsics do not tell the compiler what they read */
-    if (add) {
-        EACH_OF_C(_tile_loadd);
+    if (start) {
+        EACH_OF_C(_tile_loadd, start, start_row);
     } else {
         _tile_zero(0);
         _tile_zero(1);
@@ -102,7 +102,7 @@ TILES void bfloat_square_by_tiles(BfloatParts parts, size_t steps, const uint16_
         a += parts * BFLOAT_TILE;
         b += parts * BFLOAT_TILE;
     }
-    EACH_OF_C(_tile_stored);
+    EACH_OF_C(_tile_stored, c, c_row);
 }
 
 TILES double bfloat_spin_by_tiles(size_t rounds)

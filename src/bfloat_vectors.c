@@ -43,15 +43,16 @@ INLINE void add_products(__m512 sums[ROWS][2], const uint16_t *a, const uint16_t
 
 /* Computes ROWS rows of the square. */
 INLINE void multiply_rows(BfloatParts parts, size_t steps, const uint16_t *a, size_t a_band,
-                          const uint16_t *b, size_t band, bool add, float *c, size_t c_row)
+                          const uint16_t *b, size_t band, const float *start, size_t start_row,
+                          float *c, size_t c_row)
 {
     const uint16_t *ahead = a + BFLOAT_SQUARE / BFLOAT_BAND * a_band;
     __m512 sums[ROWS][2];
 #pragma GCC unroll 8
     for (size_t row = 0; row < ROWS; row++) {
-        sums[row][0] = add ? _mm512_loadu_ps(c + row * c_row) : _mm512_setzero_ps();
-        sums[row][1] = add ? _mm512_loadu_ps(c + row * c_row + BFLOAT_BAND)
-                           : _mm512_setzero_ps();
+        const float *first = start + row * start_row;
+        sums[row][0] = start ? _mm512_loadu_ps(first) : _mm512_setzero_ps();
+        sums[row][1] = start ? _mm512_loadu_ps(first + BFLOAT_BAND) : _mm512_setzero_ps();
     }
     for (size_t step = 0; step < steps; step++) {
 #pragma GCC unroll 8
@@ -74,8 +75,9 @@ INLINE void multiply_rows(BfloatParts parts, size_t steps, const uint16_t *a, si
 }
 
 VECTORS void bfloat_square_by_vectors(BfloatParts parts, size_t steps, const uint16_t *a,
-                                      size_t a_band, const uint16_t *b, size_t b_band, bool add,
-                                      float *c, size_t c_row)
+                                      size_t a_band, const uint16_t *b, size_t b_band,
+                                      const float *start, size_t start_row, float *c,
+                                      size_t c_row)
 {
     for (size_t row = 0; row < BFLOAT_SQUARE; row++) {
         _mm_prefetch(c + row * c_row, _MM_HINT_T0);
@@ -84,7 +86,8 @@ VECTORS void bfloat_square_by_vectors(BfloatParts parts, size_t steps, const uin
     for (size_t row = 0; row < BFLOAT_SQUARE; row += ROWS)
         multiply_rows(parts, steps,
                       a + row / BFLOAT_BAND * a_band + row % BFLOAT_BAND * BFLOAT_STEP, a_band,
-                      b, b_band, add, c + row * c_row, c_row);
+                      b, b_band, start ? start + row * start_row : NULL, start_row,
+                      c + row * c_row, c_row);
 }
 
 VECTORS double bfloat_spin_by_vectors(size_t rounds)

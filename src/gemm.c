@@ -75,25 +75,42 @@ BfloatParts gemm_bfloat_parts(void)
 
 /* --- products --- */
 
+static GemmStart start_of(GemmInto into, const real *c, size_t c_stride)
+{
+    return into == GEMM_ADD ? (GemmStart){c, c_stride} : (GemmStart){0};
+}
+
+static void multiply(GemmStart start, size_t m, size_t n, size_t k, real alpha, Factor a,
+                     Factor b, real *c, size_t c_stride)
+{
+    if (gemm_uses_library())
+        gemm_by_library(m, n, k, alpha, a, b, start, c, c_stride);
+    else
+        gemm_by_kernel(m, n, k, alpha, a, b, start, c, c_stride);
+}
+
 void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto into, real *c,
           size_t c_stride)
 {
-    if (gemm_uses_library())
-        gemm_by_library(m, n, k, alpha, a, b, into == GEMM_ADD, c, c_stride);
-    else
-        gemm_by_kernel(m, n, k, alpha, a, b, into == GEMM_ADD, c, c_stride);
+    multiply(start_of(into, c, c_stride), m, n, k, alpha, a, b, c, c_stride);
+}
+
+void gemm_weights_from(GemmStart start, size_t m, size_t n, size_t k, Factor a, Factor b,
+                       real *c, size_t c_stride)
+{
+    if (weights_precision != GEMM_SINGLE && m > GEMM_FEW) {
+        gemm_by_bfloats(m, n, k, a, b, start, c, c_stride);
+        return;
+    }
+    if (weights_precision != GEMM_SINGLE)
+        a.packed = b.packed = NULL; /* in bf16: the originals are read */
+    multiply(start, m, n, k, 1, a, b, c, c_stride);
 }
 
 void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                   size_t c_stride)
 {
-    if (weights_precision != GEMM_SINGLE && m > GEMM_FEW) {
-        gemm_by_bfloats(m, n, k, a, b, into == GEMM_ADD, c, c_stride);
-        return;
-    }
-    if (weights_precision != GEMM_SINGLE)
-        a.packed = b.packed = NULL; /* in bf16: the originals are read */
-    gemm(m, n, k, 1, a, b, into, c, c_stride);
+    gemm_weights_from(start_of(into, c, c_stride), m, n, k, a, b, c, c_stride);
 }
 
 /* --- factors of several products --- */

@@ -86,11 +86,16 @@ typedef struct GemmTile {
     size_t c_stride, row, rows, column, columns;
 } GemmTile;
 
-/* gemm_weights on the thread team; must not be called from inside a tile. `finish`, unless
- * NULL, is called for every tile. */
+/* What a product of the team does besides; each field may be NULL. */
+typedef struct GemmExtra {
+    const real *bias; /* (n) added to every row of C, with GEMM_SET */
+    void (*finish)(const GemmTile *tile, const void *context); /* called for every tile */
+    const void *context;
+} GemmExtra;
+
+/* gemm_weights on the thread team; must not be called from inside a tile. */
 void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
-               size_t c_stride, void (*finish)(const GemmTile *tile, const void *context),
-               const void *context);
+               size_t c_stride, GemmExtra extra);
 
 /* Transposes (rows, columns) into (columns, rows). */
 void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size_t rows,

@@ -64,8 +64,8 @@ Factor gemm_in_bands(const void *memory, Factor x, size_t depth)
 /* A single-threaded build of OpenBLAS has one global work buffer: serialise calls. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
-void gemm_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, bool add,
-                     real *c, size_t c_stride)
+void gemm_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
+                     GemmStart start, real *c, size_t c_stride)
 {
     static _Thread_local bool single;
     if (!single) { /* its own threads would change the bits */
@@ -73,6 +73,8 @@ void gemm_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor 
         single = true;
     }
     assert(m <= INT_MAX && n <= INT_MAX && k <= INT_MAX);
+    for (size_t row = 0; start.at && start.at != c && row < m; row++)
+        memcpy(c + row * c_stride, start.at + row * start.row, n * sizeof *c);
     bool in_turn = openblas_get_parallel() == OPENBLAS_SEQUENTIAL;
     if (in_turn)
         pthread_mutex_lock(&turn);
@@ -83,23 +85,23 @@ void gemm_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor 
 #endif
     cblas_gemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
                b.transposed ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a.at,
-               (int)a.stride, b.at, (int)b.stride, add, c, (int)c_stride);
+               (int)a.stride, b.at, (int)b.stride, start.at != NULL, c, (int)c_stride);
     if (in_turn)
         pthread_mutex_unlock(&turn);
 }
 
 #ifdef LINNET_DOUBLE
 /* There are no kernels for double, and no factor is packed. */
-void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, bool add,
-                    real *c, size_t c_stride)
+void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
+                    GemmStart start, real *c, size_t c_stride)
 {
-    gemm_by_library(m, n, k, alpha, a, b, add, c, c_stride);
+    gemm_by_library(m, n, k, alpha, a, b, start, c, c_stride);
 }
 
-void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, bool add, real *c,
+void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, GemmStart start, real *c,
                      size_t c_stride)
 {
-    gemm_by_library(m, n, k, 1, a, b, add, c, c_stride);
+    gemm_by_library(m, n, k, 1, a, b, start, c, c_stride);
 }
 
 Factor gemm_pack_panels(real *memory, Factor b, size_t depth, size_t columns)
@@ -124,6 +126,20 @@ void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size
             to[j * to_stride + i] = from[i * stride + j];
 }
 #else
+static GemmStart start_at(GemmStart start, size_t row, size_t column)
+{
+    if (start.at)
+        start.at += row * start.row + column;
+    return start;
+}
+
+/* What a block of C begins with: after the first block of the depth, with what is there. */
+static GemmStart begin(GemmStart start, size_t row, size_t column, size_t depth, const real *c,
+                       size_t c_stride)
+{
+    return start_at(depth > 0 ? (GemmStart){c, c_stride} : start, row, column);
+}
+
 /* --- in single precision --- */
 
 /* Blocking: a packed DEPTH x WIDTH block of B and HEIGHT rows of A together fit in the L2
@@ -173,7 +189,7 @@ static Panels panels_of(Factor packed, size_t depth)
 /* Multiplies rows of A (m, depths) by all columns in `panels`. A block of A whose rows collide
  * is first copied to a better stride. */
 static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, Factor a,
-                          Panels panels, bool add, float *c, size_t c_stride)
+                          Panels panels, GemmStart start, float *c, size_t c_stride)
 {
     static _Thread_local _Alignas(64) float copy[(DEPTH + GAP) * (HEIGHT + GAP)];
     enum { PERIOD = 2048 };
@@ -181,11 +197,13 @@ static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, F
     for (size_t row = 0; row < m; row += HEIGHT) {
         size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
         Factor part = gemm_part(a, row, 0);
+        GemmStart first = start_at(start, row, 0);
+        KernelStart from = {first.at, first.row};
         if (awkward)
             part = copy_compactly(copy, part, rows, depths);
         kernel_multiply(rows, columns, depths, alpha, part.at, a.transposed ? 1 : part.stride,
-                        a.transposed ? part.stride : 1, panels.at, panels.row, panels.next, add,
-                        c + row * c_stride, c_stride);
+                        a.transposed ? part.stride : 1, panels.at, panels.row, panels.next,
+                        from, c + row * c_stride, c_stride);
     }
 }
 
@@ -193,41 +211,42 @@ static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, F
  * collide in the cache: narrow vectors reuse a panel more often, and need it in L1. So are the
  * last columns, if they do not fill a panel; all others are read in place. */
 static void multiply_columns(size_t m, size_t columns, size_t depths, real alpha, Factor a,
-                             Factor b, bool add, real *c, size_t c_stride)
+                             Factor b, GemmStart start, real *c, size_t c_stride)
 {
     static _Thread_local _Alignas(64) float panels[DEPTH * WIDTH];
     enum { PERIOD = KERNEL_LANES < 16 ? 1024 : 4096 };
     bool in_place = !b.transposed && (m <= GEMM_FEW || !has_period(b, PERIOD));
     size_t ready = in_place ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
     if (ready > 0)
-        multiply_rows(m, ready, depths, alpha, a, (Panels){b.at, b.stride, KERNEL_COLUMNS}, add,
-                      c, c_stride);
+        multiply_rows(m, ready, depths, alpha, a, (Panels){b.at, b.stride, KERNEL_COLUMNS},
+                      start, c, c_stride);
     if (ready == columns)
         return;
     Factor packed = gemm_pack_panels(panels, gemm_part(b, 0, ready), depths, columns - ready);
-    multiply_rows(m, columns - ready, depths, alpha, a, panels_of(packed, 0), add, c + ready,
-                  c_stride);
+    multiply_rows(m, columns - ready, depths, alpha, a, panels_of(packed, 0),
+                  start_at(start, 0, ready), c + ready, c_stride);
 }
 
-void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, bool add,
-                    real *c, size_t c_stride)
+void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
+                    GemmStart start, real *c, size_t c_stride)
 {
     if (m <= GEMM_FEW && b.transposed && !b.packed && !a.transposed) {
-        kernel_dots(m, n, k, alpha, a.at, a.stride, b.at, b.stride, add, c, c_stride);
+        kernel_dots(m, n, k, alpha, a.at, a.stride, b.at, b.stride,
+                    (KernelStart){start.at, start.row}, c, c_stride);
         return;
     }
     for (size_t column = 0; column < n; column += WIDTH)
         for (size_t depth = 0; depth < k; depth += DEPTH) {
             size_t columns = team_extent(n, WIDTH, column / WIDTH);
             size_t depths = team_extent(k, DEPTH, depth / DEPTH);
+            GemmStart from = begin(start, 0, column, depth, c, c_stride);
             Factor x = gemm_part(a, 0, depth),
                    y = gemm_part(gemm_columns_from(b, column), depth, 0);
             if (b.packed)
-                multiply_rows(m, columns, depths, alpha, x, panels_of(y, depth),
-                              add || depth > 0, c + column, c_stride);
+                multiply_rows(m, columns, depths, alpha, x, panels_of(y, depth), from,
+                              c + column, c_stride);
             else
-                multiply_columns(m, columns, depths, alpha, x, y, add || depth > 0, c + column,
-                                 c_stride);
+                multiply_columns(m, columns, depths, alpha, x, y, from, c + column, c_stride);
         }
 }
 
@@ -264,7 +283,7 @@ static Factor packed_part(Factor x, uint16_t *memory, GemmSide side, size_t firs
 }
 
 /* Also blocked, where the factors are not packed yet. */
-void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, bool add, real *c,
+void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, GemmStart start, real *c,
                      size_t c_stride)
 {
     enum { DEEP = 1024, WIDE = 256, HIGH = 64 };
@@ -279,9 +298,10 @@ void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, bool add,
             for (size_t row = 0; row < m; row += high) {
                 size_t rows = team_extent(m, high, row / high);
                 Factor x = packed_part(a, left, GEMM_A, row, rows, depth, depths);
+                GemmStart from = begin(start, row, column, depth, c, c_stride);
                 bfloat_multiply(rows, columns, depths, gemm_bfloat_parts(), x.packed,
                                 x.band / sizeof(uint16_t), y.packed, y.band / sizeof(uint16_t),
-                                add || depth > 0, c + row * c_stride + column, c_stride);
+                                from.at, from.row, c + row * c_stride + column, c_stride);
             }
         }
 }

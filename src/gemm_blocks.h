@@ -27,11 +27,22 @@ size_t gemm_bands_reals(size_t count, size_t depth);
 Factor gemm_pack_bands(void *memory, Factor x, GemmSide side, size_t count, size_t depth);
 Factor gemm_in_bands(const void *memory, Factor x, size_t depth);
 
-void gemm_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, bool add,
-                     real *c, size_t c_stride);
-void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, bool add,
-                    real *c, size_t c_stride);
-void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, bool add, real *c,
+/* What C begins with: rows that are `row` apart, or zeros if there are none. Rows of C itself
+ * to accumulate, a bias with a distance of 0. */
+typedef struct GemmStart {
+    const real *at;
+    size_t row;
+} GemmStart;
+
+void gemm_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
+                     GemmStart start, real *c, size_t c_stride);
+void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
+                    GemmStart start, real *c, size_t c_stride);
+void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, GemmStart start, real *c,
                      size_t c_stride);
+
+/* By the means for products with weights. */
+void gemm_weights_from(GemmStart start, size_t m, size_t n, size_t k, Factor a, Factor b,
+                       real *c, size_t c_stride);
 
 #endif

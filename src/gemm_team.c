@@ -2,6 +2,8 @@
 #include "src/kernel.h"
 #include "src/team.h"
 
+#include <assert.h>
+
 static struct {
     real *memory;
     size_t reals;
@@ -25,8 +27,7 @@ typedef struct Product {
     GemmInto into;
     real *c;
     size_t c_stride;
-    void (*finish)(const GemmTile *tile, const void *context);
-    const void *context;
+    GemmExtra extra;
     size_t tile_rows, tile_columns, across; /* across: tiles per row */
 } Product;
 
@@ -41,10 +42,13 @@ static void do_tile(void *job, size_t index, size_t worker)
                      .column = right * p->tile_columns,
                      .columns = team_extent(p->n, p->tile_columns, right)};
     tile.c = p->c + tile.row * p->c_stride + tile.column;
-    gemm_weights(tile.rows, tile.columns, p->k, gemm_rows_from(p->a, tile.row),
-                 gemm_columns_from(p->b, tile.column), p->into, tile.c, p->c_stride);
-    if (p->finish)
-        p->finish(&tile, p->context);
+    GemmStart start = {p->into == GEMM_ADD ? tile.c : NULL, p->c_stride};
+    if (p->extra.bias)
+        start = (GemmStart){p->extra.bias + tile.column, 0};
+    gemm_weights_from(start, tile.rows, tile.columns, p->k, gemm_rows_from(p->a, tile.row),
+                      gemm_columns_from(p->b, tile.column), tile.c, p->c_stride);
+    if (p->extra.finish)
+        p->extra.finish(&tile, p->extra.context);
 }
 
 enum { AT_ONCE = 2 * BFLOAT_SQUARE, COLUMNS_AT_ONCE = 4 * KERNEL_COLUMNS };
@@ -112,13 +116,12 @@ static void choose_tiles(Product *p)
 }
 
 void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
-               size_t c_stride, void (*finish)(const GemmTile *tile, const void *context),
-               const void *context)
+               size_t c_stride, GemmExtra extra)
 {
+    assert(!extra.bias || into == GEMM_SET);
     Product product = {.m = m, .n = n, .k = k, .a = a, .b = b, .into = into, .c = c};
     product.c_stride = c_stride;
-    product.finish = finish;
-    product.context = context;
+    product.extra = extra;
     choose_tiles(&product);
     prepare(&product);
     team_run(team_tiles(m, product.tile_rows) * product.across, do_tile, &product);

@@ -155,7 +155,7 @@ INLINE Ahead ahead_of(const Factors *f)
 /* `rows` is a compile-time constant in every copy, so that all sums stay in registers. clang
  * unrolls loops before it makes the copies: so they run to ROWS, and the copy for fewer rows
  * leaves out the others. */
-INLINE void strip(size_t rows, Factors f, bool add, float *c, size_t c_row)
+INLINE void strip(size_t rows, Factors f, KernelStart start, float *c, size_t c_row)
 {
     Ahead ahead = ahead_of(&f);
     Lanes sum[ROWS][VECTORS];
@@ -190,19 +190,18 @@ INLINE void strip(size_t rows, Factors f, bool add, float *c, size_t c_row)
 #pragma GCC unroll 4
         for (size_t v = 0; v < VECTORS; v++)
             if (i < rows) {
-                float *at = c + i * c_row + v * LANES;
-                Lanes old = add ? load(at) : (Lanes){0};
-                store(at, f.alpha * sum[i][v] + old);
+                Lanes old = start.at ? load(start.at + i * start.row + v * LANES) : (Lanes){0};
+                store(c + i * c_row + v * LANES, f.alpha * sum[i][v] + old);
             }
 }
 
 /* Some rows, but at most ROWS, times a whole panel. */
-static void multiply_strip(size_t rows, Factors f, bool add, float *c, size_t c_row)
+static void multiply_strip(size_t rows, Factors f, KernelStart start, float *c, size_t c_row)
 {
-#define STRIP(n)                                           \
-    case n:                                                \
-        if (n <= ROWS)                                     \
-            strip(n <= ROWS ? n : ROWS, f, add, c, c_row); \
+#define STRIP(n)                                             \
+    case n:                                                  \
+        if (n <= ROWS)                                       \
+            strip(n <= ROWS ? n : ROWS, f, start, c, c_row); \
         break
     switch (rows) {
         STRIP(1);
@@ -229,31 +228,40 @@ static void copy_block(float *to, size_t to_row, const float *from, size_t from_
         memcpy(to + i * to_row, from + i * from_row, columns * sizeof *to);
 }
 
+static KernelStart start_from(KernelStart start, size_t row, size_t column)
+{
+    if (start.at)
+        start.at += row * start.row + column;
+    return start;
+}
+
 /* At the right edge of C a whole strip is computed in a buffer. */
-static void multiply_edge(size_t rows, size_t columns, Factors f, bool add, float *c,
+static void multiply_edge(size_t rows, size_t columns, Factors f, KernelStart start, float *c,
                           size_t c_row)
 {
     float block[ROWS * KERNEL_COLUMNS] = {0};
-    if (add)
-        copy_block(block, KERNEL_COLUMNS, c, c_row, rows, columns);
-    multiply_strip(rows, f, add, block, KERNEL_COLUMNS);
+    KernelStart inside = {start.at ? block : NULL, KERNEL_COLUMNS};
+    if (start.at)
+        copy_block(block, KERNEL_COLUMNS, start.at, start.row, rows, columns);
+    multiply_strip(rows, f, inside, block, KERNEL_COLUMNS);
     copy_block(c, c_row, block, KERNEL_COLUMNS, rows, columns);
 }
 
 void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
                      size_t a_next, const float *panels, size_t panel_row, size_t panel_next,
-                     bool add, float *c, size_t c_row)
+                     KernelStart start, float *c, size_t c_row)
 {
     for (size_t column = 0; column < n; column += KERNEL_COLUMNS) {
         size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
         for (size_t row = 0; row < m; row += ROWS) {
             size_t rows = m - row < ROWS ? m - row : ROWS;
             Factors f = {k, alpha, a + row * a_row, a_row, a_next, panels, panel_row};
+            KernelStart part = start_from(start, row, column);
             float *at = c + row * c_row + column;
             if (columns == KERNEL_COLUMNS)
-                multiply_strip(rows, f, add, at, c_row);
+                multiply_strip(rows, f, part, at, c_row);
             else
-                multiply_edge(rows, columns, f, add, at, c_row);
+                multiply_edge(rows, columns, f, part, at, c_row);
         }
         panels += panel_next;
     }
@@ -294,15 +302,16 @@ static Lanes dots(size_t k, const float *a, const float *b, size_t b_row, size_t
 }
 
 void kernel_dots(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                 const float *b, size_t b_row, bool add, float *c, size_t c_row)
+                 const float *b, size_t b_row, KernelStart start, float *c, size_t c_row)
 {
     for (size_t column = 0; column < n; column += LANES) {
         size_t columns = n - column < LANES ? n - column : LANES;
         for (size_t row = 0; row < m; row++) {
             float *at = c + row * c_row + column, sums[LANES];
+            KernelStart part = start_from(start, row, column);
             store(sums, dots(k, a + row * a_row, b + column * b_row, b_row, columns));
             for (size_t j = 0; j < columns; j++)
-                at[j] = alpha * sums[j] + (add ? at[j] : 0);
+                at[j] = alpha * sums[j] + (part.at ? part.at[j] : 0);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* The micro-kernel of matrix products: a block of C, held in registers.
  *
- *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
+ *   C = C0 + alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
  * B is read as panels of KERNEL_COLUMNS columns, in place or packed: k rows of contiguous
  * numbers each. A is read in place, one element broadcast to a row of the panel at a time, so
@@ -44,18 +44,24 @@ void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, siz
 void kernel_turn(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
                  size_t columns);
 
+/* What C begins with, C0: rows that are `row` apart; with 0 the same row everywhere, such as a
+ * bias; NULL: zeros. It may be C itself. */
+typedef struct KernelStart {
+    const float *at;
+    size_t row;
+} KernelStart;
+
 /* A has strides a_row between rows and a_next within a row. panel_row and panel_next are the
  * strides between rows of a panel and between panels: KERNEL_COLUMNS and k KERNEL_COLUMNS if
- * packed, the stride of B and KERNEL_COLUMNS in place. With `add`, accumulates into C. */
+ * packed, the stride of B and KERNEL_COLUMNS in place. */
 void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
                      size_t a_next, const float *panels, size_t panel_row, size_t panel_next,
-                     bool add, float *c, size_t c_row);
+                     KernelStart start, float *c, size_t c_row);
 
-/* C = alpha A B^T (or accumulated into C), with B (n, k) unpacked: each element is a dot
- * product of two rows, summed in KERNEL_LANES lanes. For so few rows of A that packing B does
- * not pay. */
+/* C = C0 + alpha A B^T with B (n, k) unpacked: each element is a dot product of two rows,
+ * summed in KERNEL_LANES lanes. For so few rows of A that packing B does not pay. */
 void kernel_dots(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                 const float *b, size_t b_row, bool add, float *c, size_t c_row);
+                 const float *b, size_t b_row, KernelStart start, float *c, size_t c_row);
 
 /* Multiplies and adds `rounds` times in as many independent registers as a block of C has, and
  * nothing else: the peak of this processor. Returns the floating-point operations. */

@@ -95,7 +95,8 @@ static void check_multiply(const Case *this, float alpha)
         }
     kernel_pack(packed.at, b.at, b_row, b_next, k, n);
     kernel_multiply(m, n, k, alpha, a.at, a_row, a_next, packed.at, KERNEL_COLUMNS,
-                    k * KERNEL_COLUMNS, this->add, c.at, n + GAP);
+                    k * KERNEL_COLUMNS, (KernelStart){this->add ? c.at : NULL, n + GAP}, c.at,
+                    n + GAP);
     compare(this, c.at, expected, "a product");
     free(expected);
     unfence(&a);
@@ -130,7 +131,8 @@ static void check_dots(const Case *this, float alpha)
             float dot = plain_dot(a.at + i * (k + GAP), b.at + j * (k + GAP), k);
             *at = multiply_add(alpha, dot, this->add ? *at : 0);
         }
-    kernel_dots(m, n, k, alpha, a.at, k + GAP, b.at, k + GAP, this->add, c.at, n + GAP);
+    kernel_dots(m, n, k, alpha, a.at, k + GAP, b.at, k + GAP,
+                (KernelStart){this->add ? c.at : NULL, n + GAP}, c.at, n + GAP);
     compare(this, c.at, expected, "inner products");
     free(expected);
     unfence(&a);
@@ -176,12 +178,39 @@ START_TEST(panels_in_place_give_the_same_product)
     float from_packed[KERNEL_ROWS * COLUMNS], in_place[KERNEL_ROWS * COLUMNS];
     kernel_pack(packed.at, b.at, STRIDE, 1, DEPTH, COLUMNS);
     kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, packed.at,
-                    KERNEL_COLUMNS, DEPTH * KERNEL_COLUMNS, false, from_packed, COLUMNS);
+                    KERNEL_COLUMNS, DEPTH * KERNEL_COLUMNS, (KernelStart){0}, from_packed,
+                    COLUMNS);
     kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, b.at, STRIDE,
-                    KERNEL_COLUMNS, false, in_place, COLUMNS);
+                    KERNEL_COLUMNS, (KernelStart){0}, in_place, COLUMNS);
     ck_assert_mem_eq(in_place, from_packed, sizeof in_place);
     unfence(&a);
     unfence(&b);
+    unfence(&packed);
+}
+END_TEST
+
+/* The bias lies before a page that nobody may touch. */
+START_TEST(every_row_may_begin_with_the_same_numbers)
+{
+    enum { DEPTH = 5, COLUMNS = KERNEL_COLUMNS + 3 };
+    Fenced a = fence(numbers_of(MOST_ROWS, DEPTH), true);
+    Fenced b = fence(numbers_of(DEPTH, COLUMNS), true);
+    Fenced bias = fence(COLUMNS, true);
+    Fenced packed = fence(2 * KERNEL_COLUMNS * DEPTH, false);
+    float together[MOST_ROWS * COLUMNS], apart[MOST_ROWS * COLUMNS];
+    for (size_t i = 0; i < MOST_ROWS; i++)
+        memcpy(apart + i * COLUMNS, bias.at, COLUMNS * sizeof *apart);
+    kernel_pack(packed.at, b.at, COLUMNS + GAP, 1, DEPTH, COLUMNS);
+    kernel_multiply(MOST_ROWS, COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, packed.at,
+                    KERNEL_COLUMNS, DEPTH * KERNEL_COLUMNS, (KernelStart){bias.at, 0}, together,
+                    COLUMNS);
+    kernel_multiply(MOST_ROWS, COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, packed.at,
+                    KERNEL_COLUMNS, DEPTH * KERNEL_COLUMNS, (KernelStart){apart, COLUMNS},
+                    apart, COLUMNS);
+    ck_assert_mem_eq(together, apart, sizeof apart);
+    unfence(&a);
+    unfence(&b);
+    unfence(&bias);
     unfence(&packed);
 }
 END_TEST
@@ -218,6 +247,7 @@ Suite *kernel_suite(void)
     tcase_add_test(tests, products_equal_a_plain_loop);
     tcase_add_test(tests, inner_products_equal_a_plain_loop);
     tcase_add_test(tests, panels_in_place_give_the_same_product);
+    tcase_add_test(tests, every_row_may_begin_with_the_same_numbers);
     tcase_add_test(tests, a_transposed_matrix_has_its_numbers_in_their_places);
     tcase_add_test(tests, the_peak_counts_its_operations);
     suite_add_tcase(suite, tests);

@@ -196,7 +196,7 @@ START_TEST(team_products_are_bit_identical_for_any_team)
                 team_start(threads);
                 memcpy(rig.c, rig.start, bytes);
                 gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_ADD, rig.c,
-                          rig.c_stride, NULL, NULL);
+                          rig.c_stride, (GemmExtra){0});
                 team_stop();
                 if (threads == 1)
                     memcpy(first, rig.c, bytes);
@@ -304,11 +304,11 @@ static void check_lent_memory(ProductRig *rig, GemmPrecision precision)
     size_t bytes = rig->c_size * sizeof(real),
            reals = gemm_team_reals(m, n, k, rig->b.transposed);
     real *alone = memory_take(bytes, 1, "a test"), *lent = prepared_memory(reals);
-    gemm_team(m, n, k, rig->a, rig->b, GEMM_ADD, rig->c, rig->c_stride, NULL, NULL);
+    gemm_team(m, n, k, rig->a, rig->b, GEMM_ADD, rig->c, rig->c_stride, (GemmExtra){0});
     memcpy(alone, rig->c, bytes);
     gemm_lend(lent, reals);
     memcpy(rig->c, rig->start, bytes);
-    gemm_team(m, n, k, rig->a, rig->b, GEMM_ADD, rig->c, rig->c_stride, NULL, NULL);
+    gemm_team(m, n, k, rig->a, rig->b, GEMM_ADD, rig->c, rig->c_stride, (GemmExtra){0});
     gemm_lend(NULL, 0);
     ck_assert_mem_eq(rig->c, alone, bytes);
     free(lent);
@@ -394,12 +394,40 @@ START_TEST(every_bf16_kernel_is_correct)
                     BFLOAT_LEFT);
         bfloat_pack(b, parts, (BfloatSource){rig.b.at, 1, rig.b.stride, BFLOAT_SQUARE, DEPTH},
                     BFLOAT_RIGHT);
-        kernels[i / 2].square(parts, DEPTH / BFLOAT_STEP, a, band, b, band, false, rig.c,
+        kernels[i / 2].square(parts, DEPTH / BFLOAT_STEP, a, band, b, band, NULL, 0, rig.c,
                               rig.c_stride);
         check_product_to(0, &rig, rig.c, 1, GEMM_SET);
     }
     product_rig_free(&rig);
 #endif
+}
+END_TEST
+
+/* In every precision, also where the depth has several blocks. */
+static void check_bias(ProductRig *rig, GemmPrecision precision)
+{
+    size_t m = rig->shape.m, n = rig->shape.n, k = rig->shape.k;
+    real *bias = random_reals(n, 4);
+    gemm_team(m, n, k, rig->a, rig->b, GEMM_SET, rig->c, rig->c_stride, (GemmExtra){0});
+    real *plain_product = memory_take(rig->c_size, sizeof *plain_product, "a test");
+    memcpy(plain_product, rig->c, rig->c_size * sizeof *rig->c);
+    gemm_team(m, n, k, rig->a, rig->b, GEMM_SET, rig->c, rig->c_stride,
+              (GemmExtra){.bias = bias});
+    double near = REAL_EPSILON * (4 + (double)k) * (precision == GEMM_SINGLE ? 2 : 4);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            size_t at = i * rig->c_stride + j;
+            ck_assert_double_eq_tol((double)rig->c[at], (double)(plain_product[at] + bias[j]),
+                                    near);
+        }
+    free(plain_product);
+    free(bias);
+}
+
+START_TEST(a_bias_is_added_to_every_row)
+{
+    each_large_product(GEMM_SINGLE, check_bias);
+    each_product_of(few, COUNT(few), GEMM_SINGLE, check_bias);
 }
 END_TEST
 
@@ -410,7 +438,7 @@ START_TEST(gemm_set_overwrites_c)
     for (size_t i = 0; i < rig.c_size; i++)
         rig.c[i] = i % rig.c_stride < rig.shape.n ? (real)NAN : rig.start[i];
     gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_SET, rig.c,
-              rig.c_stride, NULL, NULL);
+              rig.c_stride, (GemmExtra){0});
     check_product(&rig, rig.c, 1, GEMM_SET);
     product_rig_free(&rig);
 }
@@ -443,7 +471,7 @@ START_TEST(finish_sees_every_element_once)
         size_t elements = rig.shape.m * rig.shape.n;
         Finished finished = {&rig, memory_take(elements, 1, "a test")};
         gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_SET, rig.c,
-                  rig.c_stride, mark, &finished);
+                  rig.c_stride, (GemmExtra){.finish = mark, .context = &finished});
         for (size_t i = 0; i < elements; i++)
             if (finished.times[i] != 1)
                 ck_abort_msg("element %zu was finished %u times", i, finished.times[i]);
@@ -465,6 +493,7 @@ Suite *team_suite(void)
     tcase_add_test(tests, products_match_three_loops);
     tcase_add_test(tests, team_products_are_bit_identical_for_any_team);
     tcase_add_test(tests, prepared_factors_give_the_same_bits);
+    tcase_add_test(tests, a_bias_is_added_to_every_row);
     tcase_add_test(tests, bf16_products_have_the_promised_precision);
     tcase_add_test(tests, bf16_products_of_exact_values_are_exact);
     tcase_add_test(tests, every_bf16_kernel_is_correct);

@@ -52,7 +52,7 @@ static void multiply(void *context)
     Product p = job->product;
     gemm_team(p.m, p.n, p.k, p.a_turned ? transposed(job->a, p.m) : plain(job->a, p.k),
               p.b_turned ? transposed(job->b, p.k) : plain(job->b, p.n), GEMM_SET, job->c, p.n,
-              NULL, NULL);
+              (GemmExtra){0});
 }
 
 double bench_product(Product p, size_t repeats)

@@ -312,7 +312,7 @@ void head_logits(real *logits, const real *x, const real *w, const real *b, Head
         gemm_team(team_extent(sizes.rows, GEMM_FEW, row / GEMM_FEW), sizes.vocabulary,
                   sizes.width, plain(x + row * sizes.width, sizes.width),
                   transposed(w, sizes.width), GEMM_SET, logits + row * sizes.vocabulary,
-                  sizes.vocabulary, NULL, NULL);
+                  sizes.vocabulary, (GemmExtra){0});
     for (size_t row = 0; b && row < sizes.rows; row++)
         vector_add_scaled(logits + row * sizes.vocabulary, b, 1, sizes.vocabulary);
     if (sizes.cap > 0)

@@ -11,22 +11,12 @@ size_t linear_products_reals(size_t rows, size_t in, size_t out)
     return most > dw ? most : dw;
 }
 
-void linear_add_bias(const GemmTile *tile, const void *context)
-{
-    const real *bias = (const real *)context + tile->column;
-    for (size_t i = 0; i < tile->rows; i++) {
-        real *restrict y = tile->c + i * tile->c_stride;
-        for (size_t j = 0; j < tile->columns; j++)
-            y[j] += bias[j];
-    }
-}
-
 void linear_forward(real *y, const real *x, const real *w, const real *b, size_t rows,
                     size_t in, size_t out)
 {
-    /* Y = X W; b is added to each tile while it is in the cache */
+    /* Y = X W + b */
     gemm_team(rows, out, in, plain(x, in), plain(w, out), GEMM_SET, y, out,
-              b ? linear_add_bias : NULL, b);
+              (GemmExtra){.bias = b});
 }
 
 typedef struct BiasJob {
@@ -60,7 +50,8 @@ void linear_backward(real *dx, GemmInto into, real *dw, real *db, const real *dy
     if (db)
         linear_bias_backward(db, dy, out, rows, out);
     /* dW += X^T dY */
-    gemm_team(in, out, rows, transposed(x, in), plain(dy, out), GEMM_ADD, dw, out, NULL, NULL);
+    gemm_team(in, out, rows, transposed(x, in), plain(dy, out), GEMM_ADD, dw, out,
+              (GemmExtra){0});
     /* dX = dY W^T, or dX += dY W^T */
-    gemm_team(rows, in, out, plain(dy, out), transposed(w, out), into, dx, in, NULL, NULL);
+    gemm_team(rows, in, out, plain(dy, out), transposed(w, out), into, dx, in, (GemmExtra){0});
 }

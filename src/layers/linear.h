@@ -12,9 +12,6 @@ void linear_forward(real *y,                      /* (rows, out) */
                     const real *w, const real *b, /* (in, out), (out) or NULL */
                     size_t rows, size_t in, size_t out);
 
-/* Adds the bias, which is the context, to a tile that gemm_team has finished. */
-void linear_add_bias(const GemmTile *tile, const void *bias);
-
 /* Adds the sum of the rows of dy to db. */
 void linear_bias_backward(real *db, const real *dy, size_t stride, size_t rows, size_t out);
 

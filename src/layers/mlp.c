@@ -40,7 +40,6 @@ size_t mlp_products_reals(const MlpSizes *sizes)
 typedef struct Job {
     const MlpSizes *sizes;
     real *hidden, *active;
-    const real *bias;
     bool derives;
 } Job;
 
@@ -66,8 +65,6 @@ static void activate(const Job *job)
 static void finish_hidden(const GemmTile *tile, const void *context)
 {
     const Job *job = context;
-    if (job->bias)
-        linear_add_bias(tile, job->bias);
     for (size_t i = 0; job->sizes->activation->inputs == 1 && i < tile->rows; i++)
         job->sizes->activation->forward(
             job->active + (tile->row + i) * active_stride(job->sizes) + tile->column,
@@ -77,22 +74,22 @@ static void finish_hidden(const GemmTile *tile, const void *context)
 void mlp_widen(real *hidden, real *active, const real *x, const MlpWeights *weights,
                const MlpSizes *sizes)
 {
-    const Job job = {.sizes = sizes, .hidden = hidden, .active = active, .bias = weights->b_in};
+    const Job job = {.sizes = sizes, .hidden = hidden, .active = active};
     size_t columns = hidden_columns(sizes);
-    /* H = X W_in */
+    /* H = X W_in + b_in */
     gemm_team(sizes->rows, columns, sizes->width, plain(x, sizes->width),
               plain(weights->w_in, columns), GEMM_SET, hidden, hidden_stride(sizes),
-              finish_hidden, &job);
+              (GemmExtra){weights->b_in, finish_hidden, &job});
     if (sizes->activation->inputs > 1)
         activate(&job);
 }
 
 void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const MlpSizes *sizes)
 {
-    /* Y = A W_out */
+    /* Y = A W_out + b_out */
     gemm_team(sizes->rows, sizes->width, sizes->hidden, plain(active, active_stride(sizes)),
               plain(weights->w_out, sizes->width), GEMM_SET, y, sizes->width,
-              weights->b_out ? linear_add_bias : NULL, weights->b_out);
+              (GemmExtra){.bias = weights->b_out});
 }
 
 /* From a tile of dA to dH, where the derivative is. */
@@ -119,10 +116,11 @@ void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *gradients
         linear_bias_backward(gradients->b_out, dy, width, rows, width);
     /* dW_out += A^T dY */
     gemm_team(inner, width, rows, transposed(active, active_stride(sizes)), plain(dy, width),
-              GEMM_ADD, gradients->w_out, width, NULL, NULL);
+              GEMM_ADD, gradients->w_out, width, (GemmExtra){0});
     /* dA = dY W_out^T */
     gemm_team(rows, inner, width, plain(dy, width), transposed(weights->w_out, width), GEMM_SET,
-              active, active_stride(sizes), finish_active, &job);
+              active, active_stride(sizes),
+              (GemmExtra){.finish = finish_active, .context = &job});
 }
 
 void mlp_widen_backward(real *dx, const MlpWeights *gradients, const real *dhidden,
@@ -134,8 +132,8 @@ void mlp_widen_backward(real *dx, const MlpWeights *gradients, const real *dhidd
         linear_bias_backward(gradients->b_in, dhidden, stride, rows, columns);
     /* dW_in += X^T dH */
     gemm_team(width, columns, rows, transposed(x, width), plain(dhidden, stride), GEMM_ADD,
-              gradients->w_in, columns, NULL, NULL);
+              gradients->w_in, columns, (GemmExtra){0});
     /* dX = dH W_in^T */
     gemm_team(rows, width, columns, plain(dhidden, stride), transposed(weights->w_in, columns),
-              GEMM_SET, dx, width, NULL, NULL);
+              GEMM_SET, dx, width, (GemmExtra){0});
 }
