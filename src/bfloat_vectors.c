@@ -50,9 +50,9 @@ INLINE void multiply_rows(BfloatParts parts, size_t steps, const uint16_t *a, si
     __m512 sums[ROWS][2];
 #pragma GCC unroll 8
     for (size_t row = 0; row < ROWS; row++) {
-        const float *first = start + row * start_row;
-        sums[row][0] = start ? _mm512_loadu_ps(first) : _mm512_setzero_ps();
-        sums[row][1] = start ? _mm512_loadu_ps(first + BFLOAT_BAND) : _mm512_setzero_ps();
+        sums[row][0] = start ? _mm512_loadu_ps(start + row * start_row) : _mm512_setzero_ps();
+        sums[row][1] = start ? _mm512_loadu_ps(start + row * start_row + BFLOAT_BAND)
+                             : _mm512_setzero_ps();
     }
     for (size_t step = 0; step < steps; step++) {
 #pragma GCC unroll 8
