@@ -151,8 +151,8 @@ enum {
     GAP = 16
 };
 
-/* Rows with a stride of so many bytes map to the same few sets of a cache, where they displace
- * each other. */
+/* Whether the stride is a multiple of so many bytes. If that is a large power of two, all rows
+ * map to a few sets of a cache, where they evict each other. */
 static bool has_period(Factor x, size_t bytes)
 {
     return x.stride * sizeof *x.at % bytes == 0;
@@ -267,8 +267,9 @@ Factor gemm_pack_bands(void *memory, Factor x, GemmSide side, size_t count, size
     return gemm_in_bands(memory, x, depth);
 }
 
-/* Part of a packed factor: `count` rows or columns from `first` on, and so much of the depth.
- * What is not packed yet is packed into `memory`. */
+/* A block of a factor in bf16: `count` rows of A or columns of B from `first` on, and `depths`
+ * numbers of each from `depth` on. Packs the block into `memory` unless the factor is packed.
+ */
 static Factor packed_part(Factor x, uint16_t *memory, GemmSide side, size_t first, size_t count,
                           size_t depth, size_t depths)
 {

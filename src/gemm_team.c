@@ -107,10 +107,10 @@ static size_t tile_extent(size_t whole, size_t most)
  * nothing is packed, and each worker should read an equal share of B. */
 static void choose_tiles(Product *p)
 {
-    enum { LARGE = 256, MIDDLE = 256, SMALL = 128, SHARES = 16 };
-    size_t share = p->n / SHARES < MIDDLE ? p->n / SHARES + 1 : MIDDLE;
+    enum { LARGE = 256, SMALL = 128, SHARES = 16 };
+    size_t share = p->n / SHARES < LARGE ? p->n / SHARES + 1 : LARGE;
     bool few = p->m <= GEMM_FEW, tall = p->m >= 4 * LARGE;
-    p->tile_rows = tile_extent(p->m, tall ? LARGE : MIDDLE);
+    p->tile_rows = tile_extent(p->m, LARGE);
     p->tile_columns = tile_extent(p->n, few ? share : tall ? LARGE : SMALL);
     p->across = team_tiles(p->n, p->tile_columns);
 }

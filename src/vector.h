@@ -154,7 +154,6 @@ static inline real vector_max(const real *x, size_t n)
 #endif
 
 /* Sum and dot product of n numbers; the summation order is fixed at compile time. */
-
 static inline real vector_sum(const real *x, size_t n)
 {
     real sum = 0;

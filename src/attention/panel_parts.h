@@ -16,9 +16,8 @@ typedef struct PanelPart {
     PanelRange keys, queries;
 } PanelPart;
 
-/* Bands of keys, each with the queries that see any of them, and groups of queries, each with
- * the keys that any of them sees: products that are cut so leave out most of what nobody sees.
- */
+/* Products go by bands of keys, each with the queries that see any of them, or by groups of
+ * queries, each with the keys that any of them sees. So they leave out most masked pairs. */
 typedef struct Panel {
     const PanelSource *from;
     const PanelReach *reach;
