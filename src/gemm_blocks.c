@@ -1,11 +1,13 @@
 #include "src/gemm_blocks.h"
 #include "src/kernel.h"
+#include "src/memory.h"
 #include "src/team.h"
 
 #include <assert.h>
 #include <cblas.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- factors --- */
@@ -140,16 +142,53 @@ static GemmStart begin(GemmStart start, size_t row, size_t column, size_t depth,
     return start_at(depth > 0 ? (GemmStart){c, c_stride} : start, row, column);
 }
 
-/* --- in single precision --- */
-
-/* Blocking: a packed DEPTH x WIDTH block of B and HEIGHT rows of A together fit in the L2
- * cache. HEIGHT is a multiple of KERNEL_ROWS. */
+/* Blocking in single precision: a packed DEPTH x WIDTH block of B and HEIGHT rows of A together
+ * fit in the L2 cache. HEIGHT is a multiple of KERNEL_ROWS. */
 enum {
     DEPTH = 256,
     WIDTH = 256 / KERNEL_COLUMNS * KERNEL_COLUMNS,
     HEIGHT = 256 / KERNEL_ROWS * KERNEL_ROWS,
     GAP = 16
 };
+
+/* And in bf16. */
+enum { DEEP = 1024, WIDE = 256, HIGH = 64 };
+
+/* --- memory to pack blocks in --- */
+
+typedef union Workspace {
+    _Alignas(64) struct {
+        float copy[(DEPTH + GAP) * (HEIGHT + GAP)], panels[DEPTH * WIDTH];
+    } single;
+    _Alignas(64) struct {
+        uint16_t left[BFLOAT_PACKED(BFLOAT_PAIR, HIGH, DEEP)];
+        uint16_t right[BFLOAT_PACKED(BFLOAT_PAIR, WIDE, DEEP)];
+    } bf16;
+} Workspace;
+
+static pthread_key_t workspaces;
+
+static void make_workspaces(void)
+{
+    if (pthread_key_create(&workspaces, free) != 0)
+        die("cannot create thread-specific memory for matrix products");
+}
+
+/* Each thread has one from its first product on. Thread-local arrays would be zeroed, and so
+ * occupy memory, in every thread, OpenBLAS's included. */
+static Workspace *workspace(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_workspaces);
+    Workspace *own = pthread_getspecific(workspaces);
+    if (!own) {
+        own = memory_take_aligned(sizeof *own, "blocks of matrix products");
+        pthread_setspecific(workspaces, own);
+    }
+    return own;
+}
+
+/* --- in single precision --- */
 
 /* Whether the stride is a multiple of so many bytes. If that is a large power of two, all rows
  * map to a few sets of a cache, where they evict each other. */
@@ -191,7 +230,6 @@ static Panels panels_of(Factor packed, size_t depth)
 static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, Factor a,
                           Panels panels, GemmStart start, float *c, size_t c_stride)
 {
-    static _Thread_local _Alignas(64) float copy[(DEPTH + GAP) * (HEIGHT + GAP)];
     enum { PERIOD = 2048 };
     bool awkward = has_period(a, PERIOD) && m > GEMM_FEW;
     for (size_t row = 0; row < m; row += HEIGHT) {
@@ -200,7 +238,7 @@ static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, F
         GemmStart first = start_at(start, row, 0);
         KernelStart from = {first.at, first.row};
         if (awkward)
-            part = copy_compactly(copy, part, rows, depths);
+            part = copy_compactly(workspace()->single.copy, part, rows, depths);
         kernel_multiply(rows, columns, depths, alpha, part.at, a.transposed ? 1 : part.stride,
                         a.transposed ? part.stride : 1, panels.at, panels.row, panels.next,
                         from, c + row * c_stride, c_stride);
@@ -213,7 +251,6 @@ static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, F
 static void multiply_columns(size_t m, size_t columns, size_t depths, real alpha, Factor a,
                              Factor b, GemmStart start, real *c, size_t c_stride)
 {
-    static _Thread_local _Alignas(64) float panels[DEPTH * WIDTH];
     enum { PERIOD = KERNEL_LANES < 16 ? 1024 : 4096 };
     bool in_place = !b.transposed && (m <= GEMM_FEW || !has_period(b, PERIOD));
     size_t ready = in_place ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
@@ -222,7 +259,8 @@ static void multiply_columns(size_t m, size_t columns, size_t depths, real alpha
                       start, c, c_stride);
     if (ready == columns)
         return;
-    Factor packed = gemm_pack_panels(panels, gemm_part(b, 0, ready), depths, columns - ready);
+    Factor packed = gemm_pack_panels(workspace()->single.panels, gemm_part(b, 0, ready), depths,
+                                     columns - ready);
     multiply_rows(m, columns - ready, depths, alpha, a, panels_of(packed, 0),
                   start_at(start, 0, ready), c + ready, c_stride);
 }
@@ -287,18 +325,16 @@ static Factor packed_part(Factor x, uint16_t *memory, GemmSide side, size_t firs
 void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, GemmStart start, real *c,
                      size_t c_stride)
 {
-    enum { DEEP = 1024, WIDE = 256, HIGH = 64 };
-    static _Thread_local _Alignas(64) uint16_t left[BFLOAT_PACKED(BFLOAT_PAIR, HIGH, DEEP)],
-        right[BFLOAT_PACKED(BFLOAT_PAIR, WIDE, DEEP)];
+    Workspace *own = workspace();
     size_t wide = b.packed ? n : WIDE, high = a.packed ? m : HIGH;
     for (size_t column = 0; column < n; column += wide)
         for (size_t depth = 0; depth < k; depth += DEEP) {
             size_t columns = team_extent(n, wide, column / wide);
             size_t depths = team_extent(k, DEEP, depth / DEEP);
-            Factor y = packed_part(b, right, GEMM_B, column, columns, depth, depths);
+            Factor y = packed_part(b, own->bf16.right, GEMM_B, column, columns, depth, depths);
             for (size_t row = 0; row < m; row += high) {
                 size_t rows = team_extent(m, high, row / high);
-                Factor x = packed_part(a, left, GEMM_A, row, rows, depth, depths);
+                Factor x = packed_part(a, own->bf16.left, GEMM_A, row, rows, depth, depths);
                 GemmStart from = begin(start, row, column, depth, c, c_stride);
                 bfloat_multiply(rows, columns, depths, gemm_bfloat_parts(), x.packed,
                                 x.band / sizeof(uint16_t), y.packed, y.band / sizeof(uint16_t),

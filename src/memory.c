@@ -37,6 +37,19 @@ void *memory_take(size_t count, size_t size, const char *what)
     return memory;
 }
 
+static void *take_aligned(size_t unit, size_t bytes, const char *what)
+{
+    void *memory = aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
+    if (!memory)
+        out_of_memory(bytes, what);
+    return memory;
+}
+
+void *memory_take_aligned(size_t bytes, const char *what)
+{
+    return take_aligned(ALIGNMENT, bytes, what);
+}
+
 void *memory_resize(void *old, size_t count, size_t size, const char *what)
 {
     size_t bytes = memory_product(count, size, what);
@@ -98,9 +111,7 @@ void arena_allocate(Arena *arena, const char *what)
     assert(!arena->base);
     arena->size = arena->used ? arena->used : ALIGNMENT;
     size_t unit = arena->size < LARGE_PAGE ? ALIGNMENT : LARGE_PAGE;
-    arena->base = aligned_alloc(unit, (arena->size + unit - 1) / unit * unit);
-    if (!arena->base)
-        out_of_memory(arena->size, what);
+    arena->base = take_aligned(unit, arena->size, what);
     if (arena->size >= LARGE_PAGE)
         madvise(arena->base, arena->size, MADV_HUGEPAGE); /* only a hint */
     memset(arena->base, 0, arena->size);

@@ -14,6 +14,8 @@
 /* Returns zeroed memory for count objects of `size` bytes; the caller frees it. `what` names
  * the purpose in the error message. */
 void *memory_take(size_t count, size_t size, const char *what);
+/* 64-byte aligned, and not zeroed. */
+void *memory_take_aligned(size_t bytes, const char *what);
 /* Like realloc, including old == NULL. */
 void *memory_resize(void *old, size_t count, size_t size, const char *what);
 char *memory_copy_text(const char *text);
