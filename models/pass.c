@@ -60,6 +60,8 @@ static const real *normed(Pass *pass, size_t place, bool again)
 static const real *branch_gradient(Pass *pass, size_t place, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
+    if (config->dropout == 0)
+        return pass->dstream;
     phase_enter(PHASE_NORMS);
     dropout_add(pass->input, NULL, pass->dstream,
                 dropout_at(key, SITE_BRANCH + place, config->dropout), pass->rows, config->dim);
@@ -92,12 +94,13 @@ static MlpWeights mlp_weights(const BlockParams *h)
     return (MlpWeights){h->c_fc.weight, h->c_fc.bias, h->mlp_proj.weight, h->mlp_proj.bias};
 }
 
-static void ffn_sublayer(Pass *pass, size_t layer, const real *u)
+static void ffn_sublayer(Pass *pass, real *branch, size_t layer, const real *u,
+                         GemmFinish finish)
 {
     const MlpWeights weights = mlp_weights(&pass->model->at.h[layer]);
     phase_enter(PHASE_FFN);
     mlp_widen(pass->inner[layer], pass->wide, u, &weights, &pass->mlp);
-    mlp_narrow(pass->branch, pass->wide, &weights, &pass->mlp);
+    mlp_narrow(branch, pass->wide, &weights, &pass->mlp, finish);
 }
 
 /* From the gradient of r[place + 1] to that of u[place]; gradients overwrite activations in
@@ -145,15 +148,15 @@ static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *k
                       pass->length, config->dim);
     for (size_t place = 0; place < 2 * config->layers; place++) {
         const real *u = normed(pass, place, false);
+        const DropoutSum sum = {config->norm == NORM_PRE ? pass->stream[place] : u,
+                                dropout_at(key, SITE_BRANCH + place, config->dropout),
+                                config->dim};
+        real *next = pass->stream[place + 1];
         if (place % 2)
-            ffn_sublayer(pass, place / 2, u);
+            ffn_sublayer(pass, next, place / 2, u, dropout_finish(&sum));
         else
-            mixer_forward(pass, place / 2, u, weights_dropout(pass, place, key));
-        const real *base = config->norm == NORM_PRE ? pass->stream[place] : u;
-        phase_enter(PHASE_NORMS);
-        dropout_add(pass->stream[place + 1], base, pass->branch,
-                    dropout_at(key, SITE_BRANCH + place, config->dropout), pass->rows,
-                    config->dim);
+            mixer_forward(pass, next, place / 2, u, weights_dropout(pass, place, key),
+                          dropout_finish(&sum));
     }
     return normed(pass, 2 * config->layers, false);
 }

@@ -62,7 +62,7 @@ typedef struct Pass {
     real **inner;        /* [L] -> H of the MLP */
     Mixer *mixer;        /* [L] */
     real *input;       /* (rows, C) u[k]; backward: first the gradient of the residual branch */
-    real *branch;      /* (rows, C) sublayer output; backward: gradient of u */
+    real *branch;      /* (rows, C) gradient of u */
     real *wide;        /* A of the MLP, or (rows, 3C) gradient of qkv */
     real *dstream;     /* (rows, C) gradient of r[k] */
     real *row_loss;    /* (rows) */

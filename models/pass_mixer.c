@@ -213,14 +213,15 @@ static const real *finished(const Pass *pass, size_t layer)
     return part[MIXER_FINISHED] ? part[MIXER_FINISHED] : part[MIXER_MIXED];
 }
 
-void mixer_forward(Pass *pass, size_t layer, const real *u, Dropout dropout)
+void mixer_forward(Pass *pass, real *branch, size_t layer, const real *u, Dropout dropout,
+                   GemmFinish finish)
 {
     const BlockParams *h = block_of(pass, layer);
     size_t width = pass->model->config.dim;
     mix(pass, layer, u, dropout);
     phase_enter(PHASE_PROJECTIONS);
-    linear_forward(pass->branch, finished(pass, layer), h->attn_proj.weight, h->attn_proj.bias,
-                   pass->rows, width, width);
+    linear_forward_then(branch, finished(pass, layer), h->attn_proj.weight, h->attn_proj.bias,
+                        pass->rows, width, width, finish);
 }
 
 /* --- backward --- */

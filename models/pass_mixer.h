@@ -12,7 +12,8 @@
 
 #include "models/pass.h"
 
-void mixer_forward(Pass *pass, size_t layer, const real *u, Dropout dropout);
+void mixer_forward(Pass *pass, real *branch, size_t layer, const real *u, Dropout dropout,
+                   GemmFinish finish);
 /* Recomputes y for the backward pass, from the saved initial state. */
 void mixer_again(Pass *pass, size_t layer, const real *u, Dropout dropout);
 

@@ -86,11 +86,16 @@ typedef struct GemmTile {
     size_t c_stride, row, rows, column, columns;
 } GemmTile;
 
-/* What a product of the team does besides; each field may be NULL. */
-typedef struct GemmExtra {
-    const real *bias; /* (n) added to every row of C, with GEMM_SET */
-    void (*finish)(const GemmTile *tile, const void *context); /* called for every tile */
+/* Called for every tile, unless NULL. */
+typedef struct GemmFinish {
+    void (*call)(const GemmTile *tile, const void *context);
     const void *context;
+} GemmFinish;
+
+/* What a product of the team does besides. */
+typedef struct GemmExtra {
+    const real *bias; /* (n) added to every row of C, with GEMM_SET; or NULL */
+    GemmFinish finish;
 } GemmExtra;
 
 /* gemm_weights on the thread team; must not be called from inside a tile. */

@@ -47,8 +47,8 @@ static void do_tile(void *job, size_t index, size_t worker)
         start = (GemmStart){p->extra.bias + tile.column, 0};
     gemm_weights_from(start, tile.rows, tile.columns, p->k, gemm_rows_from(p->a, tile.row),
                       gemm_columns_from(p->b, tile.column), tile.c, p->c_stride);
-    if (p->extra.finish)
-        p->extra.finish(&tile, p->extra.context);
+    if (p->extra.finish.call)
+        p->extra.finish.call(&tile, p->extra.finish.context);
 }
 
 enum { AT_ONCE = 2 * BFLOAT_SQUARE, COLUMNS_AT_ONCE = 4 * KERNEL_COLUMNS };

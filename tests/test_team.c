@@ -471,7 +471,7 @@ START_TEST(finish_sees_every_element_once)
         size_t elements = rig.shape.m * rig.shape.n;
         Finished finished = {&rig, memory_take(elements, 1, "a test")};
         gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_SET, rig.c,
-                  rig.c_stride, (GemmExtra){.finish = mark, .context = &finished});
+                  rig.c_stride, (GemmExtra){.finish = {mark, &finished}});
         for (size_t i = 0; i < elements; i++)
             if (finished.times[i] != 1)
                 ck_abort_msg("element %zu was finished %u times", i, finished.times[i]);

@@ -4,6 +4,7 @@
 #ifndef LINNET_DROPOUT_H
 #define LINNET_DROPOUT_H
 
+#include "src/gemm.h"
 #include "src/random.h"
 
 typedef struct Dropout {
@@ -25,5 +26,13 @@ static inline uint32_t dropout_threshold(real rate)
 /* y = base + dropout(x), each (rows, width). base may be NULL; y may alias x or base. */
 void dropout_add(real *y, const real *base, const real *x, Dropout dropout, size_t rows,
                  size_t width);
+
+/* The same for a product: once a tile of C is computed, C = base + dropout(C). */
+typedef struct DropoutSum {
+    const real *base; /* (rows, width), like C, and not the same memory */
+    Dropout dropout;
+    size_t width;
+} DropoutSum;
+GemmFinish dropout_finish(const DropoutSum *sum);
 
 #endif

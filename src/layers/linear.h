@@ -11,6 +11,9 @@ void linear_forward(real *y,                      /* (rows, out) */
                     const real *x,                /* (rows, in) */
                     const real *w, const real *b, /* (in, out), (out) or NULL */
                     size_t rows, size_t in, size_t out);
+/* The same, and something else done to every tile of Y. */
+void linear_forward_then(real *y, const real *x, const real *w, const real *b, size_t rows,
+                         size_t in, size_t out, GemmFinish finish);
 
 /* Adds the sum of the rows of dy to db. */
 void linear_bias_backward(real *db, const real *dy, size_t stride, size_t rows, size_t out);

@@ -79,17 +79,18 @@ void mlp_widen(real *hidden, real *active, const real *x, const MlpWeights *weig
     /* H = X W_in + b_in */
     gemm_team(sizes->rows, columns, sizes->width, plain(x, sizes->width),
               plain(weights->w_in, columns), GEMM_SET, hidden, hidden_stride(sizes),
-              (GemmExtra){weights->b_in, finish_hidden, &job});
+              (GemmExtra){weights->b_in, {finish_hidden, &job}});
     if (sizes->activation->inputs > 1)
         activate(&job);
 }
 
-void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const MlpSizes *sizes)
+void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const MlpSizes *sizes,
+                GemmFinish finish)
 {
     /* Y = A W_out + b_out */
     gemm_team(sizes->rows, sizes->width, sizes->hidden, plain(active, active_stride(sizes)),
               plain(weights->w_out, sizes->width), GEMM_SET, y, sizes->width,
-              (GemmExtra){.bias = weights->b_out});
+              (GemmExtra){weights->b_out, finish});
 }
 
 /* From a tile of dA to dH, where the derivative is. */
@@ -119,8 +120,7 @@ void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *gradients
               GEMM_ADD, gradients->w_out, width, (GemmExtra){0});
     /* dA = dY W_out^T */
     gemm_team(rows, inner, width, plain(dy, width), transposed(weights->w_out, width), GEMM_SET,
-              active, active_stride(sizes),
-              (GemmExtra){.finish = finish_active, .context = &job});
+              active, active_stride(sizes), (GemmExtra){.finish = {finish_active, &job}});
 }
 
 void mlp_widen_backward(real *dx, const MlpWeights *gradients, const real *dhidden,

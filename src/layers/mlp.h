@@ -8,6 +8,7 @@
 #ifndef LINNET_MLP_H
 #define LINNET_MLP_H
 
+#include "src/gemm.h"
 #include "src/layers/activation.h"
 #include "src/real.h"
 
@@ -31,7 +32,8 @@ void mlp_widen(real *hidden, real *active, const real *x, const MlpWeights *weig
                const MlpSizes *sizes);
 
 /* Computes Y from A. */
-void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const MlpSizes *sizes);
+void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const MlpSizes *sizes,
+                GemmFinish finish);
 
 /* From dY to dH, which overwrites H; adds to the gradients of W_out and b_out. A is recomputed.
  */
