@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void draw(Batches *batches, size_t epoch)
 {
@@ -18,8 +19,7 @@ static void draw(Batches *batches, size_t epoch)
     batches->epoch = epoch;
 }
 
-void batches_init(Batches *batches, const int32_t *ids, size_t count,
-                  const BatchOptions *options)
+void batches_init(Batches *batches, Tokens ids, size_t count, const BatchOptions *options)
 {
     size_t context = options->context;
     assert(count > 0 && context > 0 && options->batch > 0);
@@ -57,25 +57,36 @@ static size_t window_begin(const Batches *batches, size_t window)
     return window < batches->windows ? window * batches->options.context : batches->count;
 }
 
+/* Reads from the circle. */
+static void read_ids(const Batches *batches, size_t at, size_t count, int32_t *to)
+{
+    size_t left = batches->count - at, first = count < left ? count : left;
+    tokens_read(batches->ids, at, first, to);
+    tokens_read(batches->ids, 0, count - first, to + first);
+}
+
 size_t batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
                     int32_t *targets)
 {
     assert(index < batches_per_epoch(batches));
     if (epoch != batches->epoch)
         draw(batches, epoch);
-    size_t total = 0, count = batches->count;
+    size_t total = 0, count = batches->count, context = batches->options.context;
     for (size_t row = 0; row < batches->options.batch; row++) {
         size_t window = window_of(batches, index, row), begin = window_begin(batches, window);
         size_t length = window_begin(batches, window + 1) - begin;
         size_t at = (batches->offset + begin) % count;
-        int32_t last = batches->ids[(at ? at : count) - 1];
-        for (size_t t = 0; t < batches->options.context; t++) {
-            bool real_token = t < length;
-            *inputs++ = real_token ? last : 0;
-            *targets++ = real_token ? batches->ids[at] : TOKEN_NONE;
-            last = batches->ids[at];
-            at = at + 1 < count ? at + 1 : 0;
+        if (length > 0) { /* the token before the window, then all but its last */
+            read_ids(batches, at, length, targets);
+            read_ids(batches, (at ? at : count) - 1, 1, inputs);
+            memcpy(inputs + 1, targets, (length - 1) * sizeof *inputs);
         }
+        for (size_t t = length; t < context; t++) {
+            inputs[t] = 0;
+            targets[t] = TOKEN_NONE;
+        }
+        inputs += context;
+        targets += context;
         total += length;
     }
     return total;

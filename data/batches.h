@@ -10,8 +10,8 @@
 #ifndef LINNET_BATCHES_H
 #define LINNET_BATCHES_H
 
+#include "data/tokens.h"
 #include "src/random.h"
-#include "src/real.h"
 
 typedef struct BatchOptions {
     size_t context, batch;
@@ -20,7 +20,7 @@ typedef struct BatchOptions {
 } BatchOptions;
 
 typedef struct Batches {
-    const int32_t *ids; /* (count), not owned */
+    Tokens ids; /* (count), not owned */
     size_t count;
     BatchOptions options;
     size_t windows;  /* per epoch */
@@ -30,8 +30,7 @@ typedef struct Batches {
 } Batches;
 
 /* The ids must outlive the batches; there is at least one, and fewer than 2^32 windows. */
-void batches_init(Batches *batches, const int32_t *ids, size_t count,
-                  const BatchOptions *options);
+void batches_init(Batches *batches, Tokens ids, size_t count, const BatchOptions *options);
 void batches_free(Batches *batches);
 
 size_t batches_per_epoch(const Batches *batches);

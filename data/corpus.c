@@ -14,7 +14,6 @@
 #include "src/text.h"
 
 #include <string.h>
-#include <zlib.h>
 
 #define FIELD(name) offsetof(CorpusOptions, name)
 
@@ -200,17 +199,56 @@ static bool gather(Text texts[SPLITS], const CorpusFiles *files, const CorpusOpt
     return true;
 }
 
-static void encode(CorpusSplit *split, const Vocabulary *vocabulary, const Text *text)
+/* The length of the first piece of a text that can be encoded by itself. */
+static size_t piece_length(const char *text, size_t size)
 {
-    split->unknown = vocabulary->tokenizer->encode(vocabulary, text->bytes, text->size,
-                                                   &split->ids);
-    split->count = (size_t)arrlen(split->ids);
-    split->characters = utf8_count(text->bytes, text->size);
-    split->crc = (uint32_t)crc32_z(0, (const Bytef *)split->ids,
-                                   split->count * sizeof *split->ids);
+    enum { USUAL = 1 << 20 };
+    for (size_t most = USUAL; most < size; most *= 2) {
+        size_t length = utf8_last_break(text, most);
+        if (length)
+            return length;
+    }
+    return size;
 }
 
-static bool tokenize(Corpus *corpus, const Text texts[SPLITS], const Tokenizer *tokenizer,
+/* Piece by piece, so that the ids of only one piece are int32_t. */
+static void encode_pieces(CorpusSplit *split, const Vocabulary *vocabulary, const Text *text)
+{
+    TokenArray array = {.vocabulary = vocabulary->count};
+    int32_t *ids = NULL;
+    for (size_t at = 0, length; at < text->size; at += length) {
+        length = piece_length(text->bytes + at, text->size - at);
+        arrsetlen(ids, 0);
+        split->unknown += vocabulary->tokenizer->encode(vocabulary, text->bytes + at, length,
+                                                        &ids);
+        token_array_append(&array, ids, arrlenu(ids));
+    }
+    arrfree(ids);
+    token_array_close(&array);
+    split->ids = (Tokens){array.ids, tokens_width(vocabulary->count), 0};
+    split->count = array.count;
+    split->crc = array.crc;
+}
+
+/* Returns the memory of the ids, and frees the text. Bytes are their own ids. */
+static void *encode(CorpusSplit *split, const Vocabulary *vocabulary, Text *text)
+{
+    void *memory = text->owned;
+    split->characters = utf8_count(text->bytes, text->size);
+    if (vocabulary->tokenizer == tokenizer_find(TOKENIZER_BYTE)) {
+        split->ids = (Tokens){text->bytes, 1, 0};
+        split->count = text->size;
+        split->crc = tokens_crc(split->ids, split->count);
+    } else {
+        encode_pieces(split, vocabulary, text);
+        free(memory);
+        memory = (void *)split->ids.at;
+    }
+    text->owned = NULL;
+    return memory;
+}
+
+static bool tokenize(Corpus *corpus, Text texts[SPLITS], const Tokenizer *tokenizer,
                      const CorpusOptions *options, const Vocabulary *known, Error *error)
 {
     VocabularyLimits limits = {options->vocab_size, options->min_count};
@@ -220,8 +258,8 @@ static bool tokenize(Corpus *corpus, const Text texts[SPLITS], const Tokenizer *
                                texts[TRAIN].size, &limits, error))
         return false;
     CorpusSplit *splits[SPLITS] = {&corpus->train, &corpus->valid, &corpus->test};
-    for (Split split = TRAIN; split < SPLITS; split++)
-        encode(splits[split], &corpus->vocabulary, &texts[split]);
+    for (Split split = SPLITS; split-- > TRAIN;) /* others may lie in the training text */
+        corpus->owned[split] = encode(splits[split], &corpus->vocabulary, &texts[split]);
     return true;
 }
 
@@ -258,10 +296,18 @@ bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
 
 void corpus_free(Corpus *corpus)
 {
-    arrfree(corpus->train.ids);
-    arrfree(corpus->valid.ids);
-    arrfree(corpus->test.ids);
+    for (Split split = TRAIN; split < SPLITS; split++)
+        free(corpus->owned[split]);
     vocabulary_free(&corpus->vocabulary);
     free(corpus->source);
     *corpus = (Corpus){0};
+}
+
+size_t corpus_memory(const Corpus *corpus)
+{
+    const CorpusSplit *splits[SPLITS] = {&corpus->train, &corpus->valid, &corpus->test};
+    size_t bytes = 0;
+    for (Split split = TRAIN; split < SPLITS; split++)
+        bytes += splits[split]->count * splits[split]->ids.width;
+    return bytes;
 }

@@ -2,6 +2,7 @@
 #ifndef LINNET_CORPUS_H
 #define LINNET_CORPUS_H
 
+#include "data/tokens.h"
 #include "data/vocabulary.h"
 #include "src/options.h"
 
@@ -19,15 +20,16 @@ OptionGroup corpus_group(const CorpusOptions *options);
 
 typedef struct CorpusSplit {
     const char *name;  /* "train", "valid", "test" */
-    int32_t *ids;      /* an stb_ds array */
+    Tokens ids;        /* (count), owned by the corpus */
     size_t count;      /* tokens */
     size_t unknown;    /* of these, words outside the vocabulary that became <unk> */
     size_t characters; /* UTF-8 characters of the text, line ends included */
-    uint32_t crc;      /* CRC-32 of the ids */
+    uint32_t crc;      /* CRC-32 of the ids as int32_t */
 } CorpusSplit;
 
 typedef struct Corpus {
     CorpusSplit train, valid, test;
+    void *owned[3]; /* the memory of the ids; they may share some */
     Vocabulary vocabulary;
     char *source;         /* one sentence for people: which files, and how they were split */
     double entropy_floor; /* entropy, the lowest possible loss in nats per token; 0: unknown */
@@ -42,5 +44,8 @@ typedef struct Corpus {
 bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
                  const Vocabulary *known, Error *error);
 void corpus_free(Corpus *corpus);
+
+/* The memory that the ids take, in bytes. */
+size_t corpus_memory(const Corpus *corpus);
 
 #endif

@@ -25,6 +25,10 @@ static inline size_t utf8_length(const char *text, size_t size)
 /* The bytes to skip at the start of a text: 3 for a byte order mark, else 0. */
 size_t utf8_mark(const char *text, size_t size);
 
+/* The last place inside a text where no token crosses: white space (ASCII) after a character
+ * that is not (of Unicode). 0 if there is none. */
+size_t utf8_last_break(const char *text, size_t size);
+
 /* How many characters a text has; "\r\n" is one, a byte order mark none. */
 size_t utf8_count(const char *text, size_t size);
 

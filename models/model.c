@@ -212,13 +212,11 @@ void params_initialise(const ParamTable *table, const ModelConfig *config, real 
         start(&table->rows[r], config, base + table->rows[r].offset, random_subkey(key, r));
 }
 
-void params_start_unigram(Params *params, const ModelConfig *config, const int32_t *ids,
-                          size_t count)
+void params_start_unigram(Params *params, const ModelConfig *config, Tokens ids, size_t count)
 {
     size_t vocabulary = config->vocabulary;
     size_t *seen = memory_take(vocabulary, sizeof *seen, "the vocabulary");
-    for (size_t i = 0; i < count; i++)
-        seen[ids[i]]++;
+    tokens_tally(ids, count, seen);
     for (size_t id = 0; id < vocabulary; id++) /* add-one smoothing */
         params->head_bias[id] = (real)log((double)(seen[id] + 1) /
                                           (double)(count + vocabulary));

@@ -8,6 +8,7 @@
 #ifndef LINNET_MODEL_H
 #define LINNET_MODEL_H
 
+#include "data/tokens.h"
 #include "models/config.h"
 #include "src/memory.h"
 
@@ -77,8 +78,7 @@ void params_bind(Params *params, const ModelConfig *config, real *base);
 void params_initialise(const ParamTable *table, const ModelConfig *config, real *base,
                        uint64_t seed);
 /* Initialises the head bias to the log token frequencies of a text. */
-void params_start_unigram(Params *params, const ModelConfig *config, const int32_t *ids,
-                          size_t count);
+void params_start_unigram(Params *params, const ModelConfig *config, Tokens ids, size_t count);
 
 /* Redraws the random features of all layers that have them: a pure function of the seed and
  * the step. */

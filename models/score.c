@@ -22,12 +22,16 @@ void windows_fill(const Windows *w, size_t index, int32_t *inputs, int32_t *targ
 {
     size_t start = index * w->stride, end = window_end(w, index);
     size_t scored_from = index ? window_end(w, index - 1) : 0;
-    for (size_t i = 0; i < w->window; i++) {
-        size_t at = start + i;
-        bool inside = at < end;
-        inputs[i] = !inside ? 0 : at ? w->ids[at - 1] : w->prime;
-        targets[i] = inside && at >= scored_from ? w->ids[at] : -1;
-    }
+    size_t length = start < end ? end - start : 0;
+    inputs[0] = length ? w->prime : 0;
+    if (length && start)
+        tokens_read(w->ids, start - 1, 1, inputs);
+    tokens_read(w->ids, start, length, targets);
+    for (size_t i = 1; i < w->window; i++)
+        inputs[i] = i < length ? targets[i - 1] : 0;
+    for (size_t i = 0; i < w->window; i++)
+        if (i >= length || start + i < scored_from)
+            targets[i] = -1;
 }
 
 /* Rows of a pass beside each other in the text, or, if states are carried, batches. */
@@ -75,7 +79,7 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
     return score;
 }
 
-Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride)
+Score score_text(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride)
 {
     Windows windows = {ids, count, pass->length, stride, prime};
     return score_windows(pass, &windows, NULL, 0);

@@ -25,12 +25,12 @@ static inline double score_loss(Score score)
 }
 
 /* The window is the pass's length; prime is the vocabulary's <eos>. */
-Score score_text(Pass *pass, const int32_t *ids, size_t count, int32_t prime, size_t stride);
+Score score_text(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride);
 
 /* --- its parts, for other ways of scoring --- */
 
 typedef struct Windows {
-    const int32_t *ids;
+    Tokens ids;
     size_t count, window, stride;
     int32_t prime;
 } Windows;

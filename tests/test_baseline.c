@@ -141,7 +141,7 @@ static void check_sentences(KneserNey *model, const Slow *slow, const Slow *text
         plain[count++] = text->words[i];
         kneser_ney_read(model, &context, text->words[i]);
     }
-    read = kneser_ney_nats(model, plain, count);
+    read = kneser_ney_nats(model, tokens_plain(plain), count);
     ck_assert_double_eq_tol(read, nats, 1e-9);
 }
 
@@ -154,7 +154,7 @@ START_TEST(ngrams_agree_with_the_kneser_ney_definition)
             KneserNey model;
             slow_make(&slow, order, ids, counts[i]);
             slow_make(&text, order, heard, 40);
-            kneser_ney_make(&model, order, WORDS, EOS, ids, counts[i]);
+            kneser_ney_make(&model, order, WORDS, EOS, tokens_plain(ids), counts[i]);
             for (size_t length = 1; length <= order; length++)
                 for (size_t d = 0; d < NGRAM_DISCOUNTS; d++)
                     ck_assert_double_eq_tol(model.discounts[length][d],
@@ -169,8 +169,9 @@ END_TEST
 START_TEST(a_unigram_model_reports_unseen_words)
 {
     int32_t read[] = {0, 0, 2, EOS}, asked[] = {0, 2, EOS, 3, 3};
-    Corpus corpus = {.train = {.ids = read, .count = 4}, .vocabulary.count = WORDS};
-    CorpusSplit split = {.ids = asked, .count = 3};
+    Corpus corpus = {.train = {.ids = tokens_plain(read), .count = 4},
+                     .vocabulary.count = WORDS};
+    CorpusSplit split = {.ids = tokens_plain(asked), .count = 3};
     UnigramScore score = unigram_score(&corpus, &split);
     ck_assert_uint_eq(score.impossible, 0);
     ck_assert_double_eq_tol(score.nats, log(2) + log(4) + log(4), 1e-12);

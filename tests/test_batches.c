@@ -68,7 +68,7 @@ static void check_streams(Batches *batches, size_t epoch)
     free(last);
 }
 
-static void play_three(const int32_t *ids, size_t count, const BatchOptions *options)
+static void play_three(Tokens ids, size_t count, const BatchOptions *options)
 {
     Batches batches;
     batches_init(&batches, ids, count, options);
@@ -89,9 +89,9 @@ START_TEST(every_token_is_a_target_once_per_epoch)
         for (size_t context = 1; context <= 70; context += 1 + context / 2)
             for (size_t batch = 1; batch <= 9; batch += 2) {
                 BatchOptions options = {.context = context, .batch = batch, .seed = 7};
-                play_three(ids, count, &options);
+                play_three(tokens_plain(ids), count, &options);
                 options.streams = true;
-                play_three(ids, count, &options);
+                play_three(tokens_plain(ids), count, &options);
             }
 }
 END_TEST
@@ -103,8 +103,8 @@ START_TEST(batches_depend_only_on_seed_and_epoch)
         ids[i] = (int32_t)i;
     Batches a, b;
     BatchOptions options = {.context = 5, .batch = 3, .seed = 1};
-    batches_init(&a, ids, LARGEST, &options);
-    batches_init(&b, ids, LARGEST, &options);
+    batches_init(&a, tokens_plain(ids), LARGEST, &options);
+    batches_init(&b, tokens_plain(ids), LARGEST, &options);
     uint32_t first = play_epoch(&a, 0), second = play_epoch(&a, 1);
     ck_assert_uint_ne(first, second);
     ck_assert_uint_eq(play_epoch(&b, 1), second); /* the order of calls does not matter */
@@ -112,7 +112,7 @@ START_TEST(batches_depend_only_on_seed_and_epoch)
     ck_assert_uint_eq(play_epoch(&a, 0), first);
     batches_free(&b);
     options.seed = 2;
-    batches_init(&b, ids, LARGEST, &options);
+    batches_init(&b, tokens_plain(ids), LARGEST, &options);
     ck_assert_uint_ne(play_epoch(&b, 0), first);
 
     /* The cuts move: over some epochs, every token starts a sequence at least once. */

@@ -30,7 +30,8 @@ static const ModelConfig small = {.layers = 2,
                                   .vocabulary = WORDS};
 
 static int32_t ids[TEXT], other_ids[TEXT];
-static const CorpusSplit text = {.name = "test", .ids = ids, .count = TEXT, .characters = TEXT};
+static const CorpusSplit text = {
+    .name = "test", .ids = {ids, sizeof *ids, 0}, .count = TEXT, .characters = TEXT};
 
 static void set_text(void)
 {
@@ -315,7 +316,7 @@ static void follow(void *context, Pass *pass)
 
 static Course course_of(Rig *rig, const int32_t *tokens)
 {
-    const CorpusSplit read = {.ids = (int32_t *)tokens, .count = TEXT};
+    const CorpusSplit read = {.ids = tokens_plain(tokens), .count = TEXT};
     Cache cache;
     CacheGrid grid = cache_grid_of((CacheSettings){0.2, 0.3});
     cache_make(&cache, &rig->scorer.pass, 20, &grid);
@@ -369,7 +370,8 @@ END_TEST
 
 /* --- dynamic evaluation --- */
 
-static const CorpusSplit training = {.name = "train", .ids = other_ids, .count = TEXT};
+static const CorpusSplit training = {
+    .name = "train", .ids = {other_ids, sizeof *other_ids, 0}, .count = TEXT};
 static const DynamicOptions usual = {.rate = 0.02, .decay = 0.1, .statistics = 3};
 
 static double dynamic_nats(const Model *model, size_t segment, const DynamicOptions *how)
@@ -515,7 +517,7 @@ START_TEST(dynamic_evaluation_agrees_with_its_formula)
             from = to;
             to = to + segments[s];
         }
-        const CorpusSplit whole = {.ids = ids, .count = TEXT - left};
+        const CorpusSplit whole = {.ids = tokens_plain(ids), .count = TEXT - left};
         const Protocol protocol = {WINDOW, segments[s], 1, PRIME};
         Score score = dynamic_score(&given.model, &protocol, &usual, &whole, &training);
         ck_assert_uint_eq(score.tokens, TEXT - left);
@@ -556,7 +558,7 @@ END_TEST
 /* Nothing is learned before the first segment is scored. */
 START_TEST(the_first_segment_is_scored_before_learning)
 {
-    const CorpusSplit first = {.ids = ids, .count = WINDOW};
+    const CorpusSplit first = {.ids = tokens_plain(ids), .count = WINDOW};
     const Protocol protocol = {WINDOW, 2, 1, PRIME};
     Rig rig;
     rig_make(&rig, small, WINDOW, 1);

@@ -282,9 +282,10 @@ START_TEST(a_unigram_start_has_the_unigram_loss)
     size_t vocabulary = trainer.corpus.vocabulary.count;
     double *seen = memory_take(vocabulary, sizeof *seen, "a test"), entropy = 0;
     for (size_t i = 0; i < text->count; i++)
-        seen[text->ids[i]]++;
+        seen[tokens_at(text->ids, i)]++;
     for (size_t i = 0; i < text->count; i++)
-        entropy -= log(seen[text->ids[i]] / (double)text->count) / (double)text->count;
+        entropy -= log(seen[tokens_at(text->ids, i)] / (double)text->count) /
+                   (double)text->count;
     ck_assert_double_eq_tol(trainer_validate(&trainer), entropy, 0.1);
     free(seen);
     trainer_free(&trainer);

@@ -12,11 +12,10 @@ UnigramScore unigram_score(const Corpus *corpus, const CorpusSplit *split)
 {
     const CorpusSplit *train = &corpus->train;
     size_t *seen = memory_take(corpus->vocabulary.count, sizeof *seen, "the unigram");
-    for (size_t i = 0; i < train->count; i++)
-        seen[train->ids[i]]++;
+    tokens_tally(train->ids, train->count, seen);
     UnigramScore score = {0};
     for (size_t i = 0; i < split->count; i++) {
-        size_t times = seen[split->ids[i]];
+        size_t times = seen[tokens_at(split->ids, i)];
         if (times == 0)
             score.impossible++;
         else

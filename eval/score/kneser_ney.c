@@ -66,15 +66,16 @@ static void count_word(KneserNey *model, ptrdiff_t at[NGRAM_LONGEST + 1], int32_
     }
 }
 
-static void count_text(KneserNey *model, const int32_t *ids, size_t count)
+static void count_text(KneserNey *model, Tokens ids, size_t count)
 {
     ptrdiff_t at[NGRAM_LONGEST + 1] = {0};
     size_t depth = 0;
     for (size_t i = 0; i < count; i++) {
         if (depth == 0)
             count_word(model, at, start_word(model), ++depth);
-        count_word(model, at, ids[i], ++depth);
-        if (ids[i] == model->eos)
+        int32_t word = tokens_at(ids, i);
+        count_word(model, at, word, ++depth);
+        if (word == model->eos)
             depth = 0;
     }
 }
@@ -118,8 +119,8 @@ static void sum_up(KneserNey *model, size_t length)
     }
 }
 
-void kneser_ney_make(KneserNey *model, size_t order, size_t vocabulary, int32_t eos,
-                     const int32_t *ids, size_t count)
+void kneser_ney_make(KneserNey *model, size_t order, size_t vocabulary, int32_t eos, Tokens ids,
+                     size_t count)
 {
     *model = (KneserNey){.order = order, .vocabulary = vocabulary, .eos = eos};
     count_text(model, ids, count);
@@ -176,14 +177,15 @@ double kneser_ney_probability(KneserNey *model, const NgramContext *context, int
     return p;
 }
 
-double kneser_ney_nats(KneserNey *model, const int32_t *ids, size_t count)
+double kneser_ney_nats(KneserNey *model, Tokens ids, size_t count)
 {
     double nats = 0;
     NgramContext context = kneser_ney_begin(model);
     for (size_t i = 0; i < count; i++) {
-        nats -= log(kneser_ney_probability(model, &context, ids[i]));
-        kneser_ney_read(model, &context, ids[i]);
-        if (ids[i] == model->eos)
+        int32_t word = tokens_at(ids, i);
+        nats -= log(kneser_ney_probability(model, &context, word));
+        kneser_ney_read(model, &context, word);
+        if (word == model->eos)
             context = kneser_ney_begin(model);
     }
     return nats;

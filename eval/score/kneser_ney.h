@@ -19,6 +19,8 @@
 #ifndef LINNET_KNESER_NEY_H
 #define LINNET_KNESER_NEY_H
 
+#include "data/tokens.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,8 +42,8 @@ typedef struct KneserNey {
 } KneserNey;
 
 /* Counts a text; the order is from 2 to NGRAM_LONGEST. */
-void kneser_ney_make(KneserNey *model, size_t order, size_t vocabulary, int32_t eos,
-                     const int32_t *ids, size_t count);
+void kneser_ney_make(KneserNey *model, size_t order, size_t vocabulary, int32_t eos, Tokens ids,
+                     size_t count);
 void kneser_ney_free(KneserNey *model);
 
 /* The places of the last n words in the tables, by n; -1: they never occurred. */
@@ -55,6 +57,6 @@ void kneser_ney_read(KneserNey *model, NgramContext *context, int32_t word);
 double kneser_ney_probability(KneserNey *model, const NgramContext *context, int32_t word);
 
 /* The nats of a text, sentence by sentence. */
-double kneser_ney_nats(KneserNey *model, const int32_t *ids, size_t count);
+double kneser_ney_nats(KneserNey *model, Tokens ids, size_t count);
 
 #endif

@@ -1,0 +1,195 @@
+/* Token ids of 1, 2 and 4 bytes, and texts that are encoded piece by piece. */
+#include "data/corpus.h"
+#include "data/utf8.h"
+#include "src/containers.h"
+#include "src/text.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <string.h>
+#include <zlib.h>
+
+START_TEST(ids_take_as_few_bytes_as_the_vocabulary_allows)
+{
+    static const struct {
+        size_t vocabulary;
+        unsigned width;
+    } cases[] = {{1, 1}, {256, 1}, {257, 2}, {65536, 2}, {65537, 4}, {INT32_MAX, 4}};
+    for (size_t i = 0; i < COUNT(cases); i++)
+        ck_assert_uint_eq(tokens_width(cases[i].vocabulary), cases[i].width);
+}
+END_TEST
+
+/* Every id that a vocabulary has comes back, and the checksum is that of int32_t ids. */
+START_TEST(narrow_ids_are_read_as_they_were_written)
+{
+    enum { IDS = 10000, PIECE = 777 };
+    static const size_t vocabularies[] = {2, 256, 257, 65536, 65537, INT32_MAX};
+    int32_t *ids = memory_take(IDS, sizeof *ids, "a test"),
+            *back = memory_take(IDS, 4, "a test");
+    for (size_t v = 0; v < COUNT(vocabularies); v++) {
+        TokenArray array = {.vocabulary = vocabularies[v]};
+        for (size_t i = 0; i < IDS; i++)
+            ids[i] = (int32_t)(vocabularies[v] - 1 - i * 7919 % vocabularies[v]);
+        for (size_t i = 0; i < IDS; i += PIECE)
+            token_array_append(&array, ids + i, IDS - i < PIECE ? IDS - i : PIECE);
+        token_array_close(&array);
+        Tokens tokens = {array.ids, tokens_width(vocabularies[v]), 0};
+        ck_assert_uint_eq(array.count, IDS);
+        tokens_read(tokens, 0, IDS, back);
+        ck_assert_mem_eq(back, ids, IDS * sizeof *ids);
+        tokens_read(tokens_from(tokens, 7), 3, 100, back);
+        ck_assert_mem_eq(back, ids + 10, 100 * sizeof *ids);
+        for (size_t i = 0; i < IDS; i++)
+            ck_assert_int_eq(tokens_at(tokens, i), ids[i]);
+        uint32_t crc = (uint32_t)crc32(0, (const Bytef *)ids, IDS * sizeof *ids);
+        ck_assert_uint_eq(array.crc, crc);
+        ck_assert_uint_eq(tokens_crc(tokens, IDS), crc);
+        free(array.ids);
+    }
+    free(ids);
+    free(back);
+}
+END_TEST
+
+START_TEST(a_tally_counts_every_id)
+{
+    enum { IDS = 9000, WORDS = 300 };
+    int32_t ids[IDS];
+    size_t seen[WORDS] = {0}, all = 0;
+    for (size_t i = 0; i < IDS; i++)
+        ids[i] = (int32_t)(i * i % WORDS);
+    tokens_tally(tokens_plain(ids), IDS, seen);
+    for (size_t i = 0; i < IDS; i++)
+        ck_assert_uint_gt(seen[ids[i]], 0);
+    for (size_t i = 0; i < WORDS; i++)
+        all += seen[i];
+    ck_assert_uint_eq(all, IDS);
+}
+END_TEST
+
+START_TEST(texts_break_before_white_space_that_follows_something_else)
+{
+    static const struct {
+        const char *text;
+        size_t at;
+    } cases[] = {
+        {"", 0},
+        {"one", 0},
+        {" one", 0},
+        {"one two", 3},
+        {"one two ", 7},
+        {"a \n b", 1}, /* white space stays together */
+        {"a\r\nb", 1},
+        {"a b\r\n\r\n", 3},
+        {"\xe4\xb8\xad\n\xe6\x96\x87", 3},
+        {"a\xc2\xa0 b", 0}, /* a no-break space is white space to some tokenizers */
+        {"a\xe3\x80\x80 b", 0},
+        {"a\xe2\x80\x8a b", 0},
+        {"a\xe2\x80\x8b b", 4}, /* a zero-width space is not */
+        {"a\xc2\x85\n", 0},
+        {"a\xff b", 0}, /* nor is anything said of invalid characters */
+        {"a\x80 b", 0},
+        {"a\x1c b", 0},
+        {"\xF0\x9F\x90\xA6 b", 4},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        ck_assert_msg(utf8_last_break(cases[i].text, strlen(cases[i].text)) == cases[i].at,
+                      "case %zu", i);
+}
+END_TEST
+
+/* A text of several pieces, which end in the middle of everything. */
+static char *long_text(size_t *size)
+{
+    enum { LINES = 90000 };
+    static const char *const parts[] = {"word",
+                                        " of  many",
+                                        "\r\n",
+                                        "\n\n \t",
+                                        " \xe4\xb8\xad",
+                                        "\xe6\x96\x87\xe3\x80\x80 ",
+                                        "\xF0\x9F\x90\xA6.",
+                                        " it's\r\n"};
+    char *text = NULL;
+    for (size_t i = 0; i < LINES; i++) {
+        for (size_t k = 0; k < COUNT(parts); k++)
+            for (const char *c = parts[(i * i + i / 3 + k * k) % COUNT(parts)]; *c; c++)
+                arrput(text, *c);
+        arrput(text, '\n');
+    }
+    *size = arrlenu(text);
+    return text;
+}
+
+static void check_encoding(const CorpusSplit *split, const Vocabulary *vocabulary,
+                           const char *text, size_t size)
+{
+    int32_t *ids = NULL;
+    size_t unknown = vocabulary->tokenizer->encode(vocabulary, text, size, &ids);
+    ck_assert_uint_eq(split->count, arrlenu(ids));
+    ck_assert_uint_eq(split->unknown, unknown);
+    for (size_t i = 0; i < split->count; i++)
+        ck_assert_int_eq(tokens_at(split->ids, i), ids[i]);
+    ck_assert_uint_eq(split->crc, tokens_crc(tokens_plain(ids), arrlenu(ids)));
+    arrfree(ids);
+}
+
+/* The pieces together have the ids of the whole, with every tokenizer. */
+START_TEST(pieces_have_the_ids_of_the_whole)
+{
+    size_t size;
+    char *text = long_text(&size), *path = scratch_put_bytes("long", text, size);
+    ck_assert_uint_gt(size, 3u << 20);
+    CorpusOptions options = {.valid = path, .test = path, .max_input_mb = 8};
+    for (; tokenizer_find(options.tokenizer); options.tokenizer++) {
+        bool bytes = options.tokenizer == TOKENIZER_BYTE;
+        options.vocab_size = bytes ? 0 : 10;
+        options.min_count = 1;
+        Corpus corpus;
+        Error error = {""};
+        ck_assert_msg(corpus_load(&corpus, path, &options, NULL, &error), "%s", error.text);
+        check_encoding(&corpus.train, &corpus.vocabulary, text, size);
+        check_encoding(&corpus.test, &corpus.vocabulary, text, size);
+        ck_assert_uint_eq(corpus.train.ids.width, 1);
+        ck_assert_uint_eq(corpus_memory(&corpus), 3 * corpus.train.count);
+        corpus_free(&corpus);
+    }
+    free(path);
+    arrfree(text);
+}
+END_TEST
+
+/* Without a place to cut, a piece is as long as it takes. */
+START_TEST(a_text_without_white_space_is_one_piece)
+{
+    enum { LENGTH = 3 << 20 };
+    char *text = memory_take(LENGTH + 7, 1, "a test");
+    memset(text, 'x', LENGTH);
+    strcpy(text + LENGTH, "\ny\nz\n");
+    char *path = scratch_put("endless", text);
+    CorpusOptions options = {.tokenizer = TOKENIZER_CHAR, .min_count = 1, .max_input_mb = 8};
+    Corpus corpus;
+    Error error = {""};
+    ck_assert_msg(corpus_load(&corpus, path, &options, NULL, &error), "%s", error.text);
+    check_encoding(&corpus.train, &corpus.vocabulary, text, LENGTH + 1);
+    corpus_free(&corpus);
+    free(path);
+    free(text);
+}
+END_TEST
+
+Suite *tokens_suite(void)
+{
+    Suite *suite = suite_create("tokens");
+    TCase *tests = tcase_create("tokens");
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_test(tests, ids_take_as_few_bytes_as_the_vocabulary_allows);
+    tcase_add_test(tests, narrow_ids_are_read_as_they_were_written);
+    tcase_add_test(tests, a_tally_counts_every_id);
+    tcase_add_test(tests, texts_break_before_white_space_that_follows_something_else);
+    tcase_add_test(tests, pieces_have_the_ids_of_the_whole);
+    tcase_add_test(tests, a_text_without_white_space_is_one_piece);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
