@@ -1,4 +1,4 @@
-/* Reads the raw bytes and, if they start like gzip, unpacks them.
+/* Reads the raw bytes through a buffer and, if they start like gzip, unpacks them.
  *
  * gzread would be shorter, but it reports a truncated file only when closing it, and silently
  * drops data after the last member. A corpus that is quietly 3 % shorter gives wrong numbers,
@@ -18,36 +18,22 @@
 #define FIRST_CAPACITY ((size_t)1 << 16)
 #define LONGEST_STEP   ((size_t)1 << 30) /* read and zlib cannot take a whole size_t */
 
-/* A growing buffer. One byte more than the limit is enough to notice that there is more; in the
- * end it holds the terminating zero. */
-typedef struct Growing {
-    const char *name, *option;
-    char *bytes;
-    size_t size, capacity, most;
-} Growing;
+enum { RAW = 1 << 17 };
+
+struct Reader {
+    const char *name;
+    int fd;
+    struct stat before;
+    bool packed, ended; /* no more bytes in the file */
+    z_stream stream;
+    size_t offset;          /* in the file, of the byte after the buffer */
+    size_t raw_at, raw_end; /* what is left in the buffer */
+    char raw[RAW];
+};
 
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
-}
-
-static size_t room_make(Growing *to)
-{
-    if (to->size == to->capacity) {
-        size_t doubled = to->capacity ? 2 * to->capacity : FIRST_CAPACITY;
-        to->capacity = smaller(doubled, to->most + 1);
-        to->bytes = memory_resize(to->bytes, to->capacity, 1, to->name);
-    }
-    return smaller(to->capacity - to->size, LONGEST_STEP);
-}
-
-static bool too_large(const Growing *to, Error *error)
-{
-    size_t most = to->most / MEGABYTE;
-    if (!to->option)
-        return error_set(error, "%s: more than %zu MB; give a shorter text", to->name, most);
-    return error_set(error, "%s: more than %zu MB; raise %s to read it all", to->name, most,
-                     to->option);
 }
 
 const char *reader_name(const char *path)
@@ -55,79 +41,7 @@ const char *reader_name(const char *path)
     return strcmp(path, READER_STANDARD_INPUT) == 0 ? "standard input" : path;
 }
 
-static bool read_raw(int fd, Growing *to, Error *error)
-{
-    for (;;) {
-        size_t room = room_make(to);
-        ssize_t got = read(fd, to->bytes + to->size, room);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return error_set(error, "%s: cannot read: %s", to->name, strerror(errno));
-        if (got == 0)
-            return true;
-        to->size += (size_t)got;
-        if (to->size > to->most)
-            return too_large(to, error);
-    }
-}
-
-/* --- gzip --- */
-
-static bool is_gzip(const char *bytes, size_t size)
-{
-    return size >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
-}
-
-/* Unpacks up to the end of one member. */
-static bool unpack_member(z_stream *stream, const Growing *from, Growing *to, Error *error)
-{
-    const char *end = from->bytes + from->size;
-    for (;;) {
-        size_t left = (size_t)(end - (const char *)stream->next_in);
-        size_t room = room_make(to);
-        stream->avail_in = (uInt)smaller(left, LONGEST_STEP);
-        stream->next_out = (Bytef *)to->bytes + to->size;
-        stream->avail_out = (uInt)room;
-        int result = inflate(stream, Z_NO_FLUSH);
-        to->size += room - stream->avail_out;
-        if (to->size > to->most)
-            return too_large(to, error);
-        if (result == Z_STREAM_END)
-            return true;
-        size_t at = (size_t)((const char *)stream->next_in - from->bytes);
-        if (result == Z_BUF_ERROR || (result == Z_OK && at == from->size && stream->avail_out))
-            return error_set(error, "%s: the gzip data breaks off at byte %zu; fetch it again",
-                             from->name, at);
-        if (result != Z_OK)
-            return error_set(error, "%s: the gzip data is damaged before byte %zu: %s",
-                             from->name, at, stream->msg ? stream->msg : zError(result));
-    }
-}
-
-static bool unpack(const Growing *from, Growing *to, Error *error)
-{
-    enum { GZIP_ONLY = 16 };
-    z_stream stream = {.next_in = (Bytef *)from->bytes};
-    if (inflateInit2(&stream, MAX_WBITS + GZIP_ONLY) != Z_OK)
-        return error_set(error, "%s: zlib cannot start: out of memory", from->name);
-    bool good = true, more = true;
-    while (good && more) {
-        good = unpack_member(&stream, from, to, error);
-        size_t at = (size_t)((char *)stream.next_in - from->bytes);
-        more = at < from->size;
-        if (good && more && !is_gzip(from->bytes + at, from->size - at))
-            good = error_set(error,
-                             "%s: something that is not gzip follows the gzip data at "
-                             "byte %zu; cut it off",
-                             from->name, at);
-        inflateReset(&stream);
-    }
-    inflateEnd(&stream);
-    return good;
-}
-
-/* --- files --- */
+/* --- raw bytes --- */
 
 static bool same_moment(const struct stat *a, const struct stat *b)
 {
@@ -136,20 +50,200 @@ static bool same_moment(const struct stat *a, const struct stat *b)
 }
 
 /* A file being written changes its size or modification time. */
-static bool read_snapshot(int fd, Growing *raw, Error *error)
+static bool check_unchanged(const Reader *r, Error *error)
 {
-    struct stat before, after;
-    if (fstat(fd, &before) != 0)
-        return error_set(error, "%s: %s", raw->name, strerror(errno));
-    if (S_ISDIR(before.st_mode))
-        return error_set(error, "%s: is a directory; name a text file in it", raw->name);
-    if (S_ISREG(before.st_mode) && before.st_size > 0) /* usually one allocation suffices */
-        raw->capacity = smaller((size_t)before.st_size, raw->most) + 1;
-    raw->bytes = raw->capacity ? memory_take(raw->capacity, 1, raw->name) : NULL;
-    if (!read_raw(fd, raw, error))
+    struct stat after;
+    if (fstat(r->fd, &after) != 0 ||
+        (S_ISREG(after.st_mode) && !same_moment(&r->before, &after)))
+        return error_set(error, "%s: changed while it was being read; try again", r->name);
+    return true;
+}
+
+/* Reads from the file, at least one byte unless it ends. */
+static bool read_some(Reader *r, char *to, size_t room, size_t *got, Error *error)
+{
+    ssize_t count;
+    do
+        count = read(r->fd, to, smaller(room, LONGEST_STEP));
+    while (count < 0 && errno == EINTR);
+    if (count < 0)
+        return error_set(error, "%s: cannot read: %s", r->name, strerror(errno));
+    *got = (size_t)count;
+    r->offset += *got;
+    r->ended = *got == 0;
+    return !r->ended || check_unchanged(r, error);
+}
+
+/* Sees to `least` bytes in the buffer, or all that are left. */
+static bool raw_fill(Reader *r, size_t least, Error *error)
+{
+    while (r->raw_end - r->raw_at < least && !r->ended) {
+        memmove(r->raw, r->raw + r->raw_at, r->raw_end - r->raw_at);
+        r->raw_end -= r->raw_at;
+        r->raw_at = 0;
+        size_t got;
+        if (!read_some(r, r->raw + r->raw_end, sizeof r->raw - r->raw_end, &got, error))
+            return false;
+        r->raw_end += got;
+    }
+    return true;
+}
+
+static bool next_plain(Reader *r, char *to, size_t room, size_t *got, Error *error)
+{
+    size_t buffered = smaller(room, r->raw_end - r->raw_at), more;
+    memcpy(to, r->raw + r->raw_at, buffered);
+    r->raw_at += buffered;
+    for (*got = buffered; *got < room && !r->ended; *got += more)
+        if (!read_some(r, to + *got, room - *got, &more, error))
+            return false;
+    return true;
+}
+
+/* --- gzip --- */
+
+static bool is_gzip(const Reader *r)
+{
+    return r->raw_end - r->raw_at >= 2 && memcmp(r->raw + r->raw_at, "\x1f\x8b", 2) == 0;
+}
+
+static size_t place(const Reader *r)
+{
+    return r->offset - (r->raw_end - r->raw_at);
+}
+
+/* After a member there is another one, or nothing. */
+static bool end_member(Reader *r, Error *error)
+{
+    if (!raw_fill(r, 2, error))
         return false;
-    if (fstat(fd, &after) != 0 || (S_ISREG(before.st_mode) && !same_moment(&before, &after)))
-        return error_set(error, "%s: changed while it was being read; try again", raw->name);
+    if (r->raw_at < r->raw_end && !is_gzip(r))
+        return error_set(error,
+                         "%s: something that is not gzip follows the gzip data at "
+                         "byte %zu; cut it off",
+                         r->name, place(r));
+    inflateReset(&r->stream);
+    return true;
+}
+
+static bool next_unpacked(Reader *r, char *to, size_t room, size_t *got, Error *error)
+{
+    for (*got = 0; *got < room;) {
+        if (!raw_fill(r, 1, error))
+            return false;
+        bool done = r->ended && r->raw_at == r->raw_end;
+        if (done && r->stream.total_in == 0) /* between members */
+            return true;
+        size_t step = smaller(room - *got, LONGEST_STEP);
+        r->stream.next_in = (Bytef *)r->raw + r->raw_at;
+        r->stream.avail_in = (uInt)(r->raw_end - r->raw_at);
+        r->stream.next_out = (Bytef *)to + *got;
+        r->stream.avail_out = (uInt)step;
+        int result = inflate(&r->stream, Z_NO_FLUSH);
+        r->raw_at = r->raw_end - r->stream.avail_in;
+        *got += step - r->stream.avail_out;
+        if (result == Z_STREAM_END) {
+            if (!end_member(r, error))
+                return false;
+        } else if (result == Z_BUF_ERROR || (result == Z_OK && done && r->stream.avail_out)) {
+            return error_set(error, "%s: the gzip data breaks off at byte %zu; fetch it again",
+                             r->name, place(r));
+        } else if (result != Z_OK) {
+            return error_set(error, "%s: the gzip data is damaged before byte %zu: %s", r->name,
+                             place(r), r->stream.msg ? r->stream.msg : zError(result));
+        }
+    }
+    return true;
+}
+
+/* --- the stream --- */
+
+static bool begin(Reader *r, Error *error)
+{
+    enum { GZIP_ONLY = 16 };
+    if (fstat(r->fd, &r->before) != 0)
+        return error_set(error, "%s: %s", r->name, strerror(errno));
+    if (S_ISDIR(r->before.st_mode))
+        return error_set(error, "%s: is a directory; name a text file in it", r->name);
+    if (!raw_fill(r, 2, error))
+        return false;
+    if (is_gzip(r) && inflateInit2(&r->stream, MAX_WBITS + GZIP_ONLY) != Z_OK)
+        return error_set(error, "%s: zlib cannot start: out of memory", r->name);
+    r->packed = is_gzip(r);
+    return true;
+}
+
+Reader *reader_open(const char *path, Error *error)
+{
+    bool standard = strcmp(path, READER_STANDARD_INPUT) == 0;
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) {
+        error_set(error, "%s: cannot open: %s", path, strerror(errno));
+        return NULL;
+    }
+    Reader *reader = memory_take(1, sizeof *reader, "a reader");
+    reader->name = reader_name(path);
+    reader->fd = fd;
+    if (begin(reader, error))
+        return reader;
+    reader_close(reader);
+    return NULL;
+}
+
+bool reader_next(Reader *reader, char *to, size_t room, size_t *got, Error *error)
+{
+    return (reader->packed ? next_unpacked : next_plain)(reader, to, room, got, error);
+}
+
+double reader_share(const Reader *reader)
+{
+    const struct stat *file = &reader->before;
+    return S_ISREG(file->st_mode) && file->st_size > 0
+               ? (double)place(reader) / (double)file->st_size
+               : -1;
+}
+
+void reader_close(Reader *reader)
+{
+    if (reader->packed)
+        inflateEnd(&reader->stream);
+    if (reader->fd != STDIN_FILENO)
+        close(reader->fd);
+    free(reader);
+}
+
+/* --- whole inputs --- */
+
+static bool too_large(const Reader *reader, size_t most_mb, const char *option, Error *error)
+{
+    if (!option)
+        return error_set(error, "%s: more than %zu MB; give a shorter text", reader->name,
+                         most_mb);
+    return error_set(error, "%s: more than %zu MB; raise %s to read it all", reader->name,
+                     most_mb, option);
+}
+
+/* One byte more than the limit is enough to notice that there is more. */
+static bool read_whole(Reader *r, size_t most_mb, const char *option, char **bytes,
+                       size_t *size, Error *error)
+{
+    size_t most = memory_product(most_mb, MEGABYTE, "the text"), got = 0;
+    size_t capacity = FIRST_CAPACITY;
+    if (!r->packed && S_ISREG(r->before.st_mode)) /* one allocation suffices */
+        capacity = (size_t)r->before.st_size + 1;
+    do {
+        if (*size > 0)
+            capacity *= 2;
+        capacity = smaller(capacity, most + 1);
+        *bytes = memory_resize(*bytes, capacity, 1, r->name);
+        if (!reader_next(r, *bytes + *size, capacity - *size, &got, error))
+            return false;
+        *size += got;
+        if (*size > most)
+            return too_large(r, most_mb, option, error);
+    } while (*size == capacity);
+    *bytes = memory_resize(*bytes, *size + 1, 1, r->name);
+    (*bytes)[*size] = '\0';
     return true;
 }
 
@@ -158,27 +252,13 @@ bool reader_read(const char *path, size_t most_mb, const char *option, char **by
 {
     *bytes = NULL;
     *size = 0;
-    bool standard = strcmp(path, READER_STANDARD_INPUT) == 0;
-    size_t most = memory_product(most_mb, MEGABYTE, "the text");
-    Growing raw = {.name = reader_name(path), .option = option, .most = most}, text = raw;
-    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-        return error_set(error, "%s: cannot open: %s", path, strerror(errno));
-    bool good = read_snapshot(fd, &raw, error);
-    if (!standard)
-        close(fd);
-    if (good && is_gzip(raw.bytes, raw.size)) {
-        good = unpack(&raw, &text, error);
-        free(raw.bytes);
-    } else {
-        text = raw;
-    }
+    Reader *reader = reader_open(path, error);
+    bool good = reader && read_whole(reader, most_mb, option, bytes, size, error);
     if (!good) {
-        free(text.bytes);
-        return false;
+        free(*bytes);
+        *bytes = NULL;
     }
-    *bytes = memory_resize(text.bytes, text.size + 1, 1, text.name);
-    (*bytes)[text.size] = '\0';
-    *size = text.size;
-    return true;
+    if (reader)
+        reader_close(reader);
+    return good;
 }

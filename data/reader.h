@@ -1,6 +1,6 @@
-/* Reads a whole input into memory: a plain file, a gzip file with any name, a pipe, or standard
- * input. Reading once makes runs repeatable: a file may change later, and a pipe cannot be read
- * again. */
+/* Reads an input: a plain file, a gzip file with any name, a pipe, or standard input; whole
+ * into memory, or as a stream. Reading once makes runs repeatable: a file may change later, and
+ * a pipe cannot be read again. */
 #ifndef LINNET_READER_H
 #define LINNET_READER_H
 
@@ -18,6 +18,15 @@
  * followed by other data. */
 bool reader_read(const char *path, size_t most_mb, const char *option, char **bytes,
                  size_t *size, Error *error);
+
+/* The same as a stream, in constant memory. NULL on failure. */
+typedef struct Reader Reader;
+Reader *reader_open(const char *path, Error *error);
+/* Reads the next `room` bytes; *got is smaller only at the end. */
+bool reader_next(Reader *reader, char *to, size_t room, size_t *got, Error *error);
+/* How much of the file has been read, from 0 to 1; negative if its size is unknown. */
+double reader_share(const Reader *reader);
+void reader_close(Reader *reader);
 
 /* The path for messages: itself, or "standard input". */
 const char *reader_name(const char *path);
