@@ -1,4 +1,5 @@
 #include "data/tokens.h"
+#include "src/mapping.h"
 #include "src/memory.h"
 
 #include <string.h>
@@ -7,16 +8,30 @@
 /* Ids are read through a buffer of so many int32_t. */
 enum { BLOCK = 4096 };
 
+/* Somebody may have written other ids into the file since they were checked. */
+static void end_mapped_read(Tokens tokens, const int32_t *ids, size_t count)
+{
+    mapping_release(tokens.at, count * tokens.width);
+    for (size_t i = 0; i < count; i++)
+        if ((uint32_t)ids[i] >= tokens.below)
+            mapping_die_changed(tokens.at);
+}
+
 void tokens_read(Tokens tokens, size_t first, size_t count, int32_t *to)
 {
-    if (tokens.width == sizeof *to) {
-        memcpy(to, (const int32_t *)tokens.at + first, count * sizeof *to);
-        return;
-    }
+    tokens = tokens_from(tokens, first);
     const uint8_t *bytes = tokens.at;
     const uint16_t *pairs = tokens.at;
-    for (size_t i = 0; i < count; i++)
-        to[i] = tokens.width == 1 ? bytes[first + i] : pairs[first + i];
+    if (tokens.width == sizeof *to)
+        memcpy(to, tokens.at, count * sizeof *to);
+    else if (tokens.width == sizeof *pairs)
+        for (size_t i = 0; i < count; i++)
+            to[i] = pairs[i];
+    else
+        for (size_t i = 0; i < count; i++)
+            to[i] = bytes[i];
+    if (tokens.below)
+        end_mapped_read(tokens, to, count);
 }
 
 void tokens_tally(Tokens tokens, size_t count, size_t *seen)

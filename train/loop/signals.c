@@ -54,19 +54,24 @@ static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT}
 enum { CRASHES = sizeof crashes / sizeof *crashes };
 static struct sigaction before_crash[CRASHES];
 
-/* The signal is raised again on return, with its default action, core dump included. */
-static void on_crash(int number)
+/* Then comes the handler that was there before. Without one, the signal is raised again on
+ * return, with its default action, core dump included. */
+static void on_crash(int number, siginfo_t *info, void *context)
 {
     act_last();
     for (size_t i = 0; i < CRASHES; i++)
-        if (crashes[i] == number)
+        if (crashes[i] == number) {
             sigaction(number, &before_crash[i], NULL);
-    raise(number);
+            if (before_crash[i].sa_flags & SA_SIGINFO)
+                before_crash[i].sa_sigaction(number, info, context);
+            else
+                raise(number);
+        }
 }
 
 void signals_set_last_act(void (*act)(void))
 {
-    struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_ONSTACK | SA_SIGINFO};
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < CRASHES; i++) {
         if (act && !last_act)
