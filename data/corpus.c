@@ -13,6 +13,7 @@
 #include "src/file.h"
 #include "src/text.h"
 
+#include <math.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -206,6 +207,7 @@ static void encode(CorpusSplit *split, const Vocabulary *vocabulary, const Text 
                                                    &split->ids);
     split->count = (size_t)arrlen(split->ids);
     split->characters = utf8_count(text->bytes, text->size);
+    split->bytes = text->size;
     split->crc = (uint32_t)crc32_z(0, (const Bytef *)split->ids,
                                    split->count * sizeof *split->ids);
 }
@@ -264,4 +266,18 @@ void corpus_free(Corpus *corpus)
     vocabulary_free(&corpus->vocabulary);
     free(corpus->source);
     *corpus = (Corpus){0};
+}
+
+size_t corpus_memory(const Corpus *corpus)
+{
+    const CorpusSplit *splits[SPLITS] = {&corpus->train, &corpus->valid, &corpus->test};
+    size_t bytes = 0;
+    for (Split split = TRAIN; split < SPLITS; split++)
+        bytes += splits[split]->count * sizeof *splits[split]->ids;
+    return bytes;
+}
+
+double split_bits_per_byte(const CorpusSplit *split, double loss)
+{
+    return loss * (double)split->count / (log(2) * (double)split->bytes);
 }

@@ -23,6 +23,7 @@ typedef struct CorpusSplit {
     size_t count;      /* tokens */
     size_t unknown;    /* of these, words outside the vocabulary that became <unk> */
     size_t characters; /* UTF-8 characters of the text, line ends included */
+    size_t bytes;      /* of the text, line ends included */
     uint32_t crc;      /* CRC-32 of the ids */
 } CorpusSplit;
 
@@ -42,5 +43,12 @@ typedef struct Corpus {
 bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
                  const Vocabulary *known, Error *error);
 void corpus_free(Corpus *corpus);
+
+/* Bytes of memory that the corpus takes. */
+size_t corpus_memory(const Corpus *corpus);
+
+/* A loss in nats per token of the split as bits per byte of its text: losses with different
+ * tokenizers compare. */
+double split_bits_per_byte(const CorpusSplit *split, double loss);
 
 #endif
