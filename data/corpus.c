@@ -13,6 +13,7 @@
 #include "src/file.h"
 #include "src/text.h"
 
+#include <math.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(CorpusOptions, name)
@@ -235,6 +236,7 @@ static void *encode(CorpusSplit *split, const Vocabulary *vocabulary, Text *text
 {
     void *memory = text->owned;
     split->characters = utf8_count(text->bytes, text->size);
+    split->bytes = text->size;
     if (vocabulary->tokenizer == tokenizer_find(TOKENIZER_BYTE)) {
         split->ids = (Tokens){text->bytes, 1, 0};
         split->count = text->size;
@@ -310,4 +312,9 @@ size_t corpus_memory(const Corpus *corpus)
     for (Split split = TRAIN; split < SPLITS; split++)
         bytes += splits[split]->count * splits[split]->ids.width;
     return bytes;
+}
+
+double split_bits_per_byte(const CorpusSplit *split, double loss)
+{
+    return loss * (double)split->count / (log(2) * (double)split->bytes);
 }

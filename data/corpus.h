@@ -24,6 +24,7 @@ typedef struct CorpusSplit {
     size_t count;      /* tokens */
     size_t unknown;    /* of these, words outside the vocabulary that became <unk> */
     size_t characters; /* UTF-8 characters of the text, line ends included */
+    size_t bytes;      /* of the text, line ends included */
     uint32_t crc;      /* CRC-32 of the ids as int32_t */
 } CorpusSplit;
 
@@ -45,7 +46,11 @@ bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
                  const Vocabulary *known, Error *error);
 void corpus_free(Corpus *corpus);
 
-/* The memory that the ids take, in bytes. */
+/* Bytes of memory that the ids take; mapped files take none. */
 size_t corpus_memory(const Corpus *corpus);
+
+/* A loss in nats per token of the split as bits per byte of its text: losses with different
+ * tokenizers compare. */
+double split_bits_per_byte(const CorpusSplit *split, double loss);
 
 #endif

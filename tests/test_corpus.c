@@ -9,6 +9,7 @@
 #include "tests/tests.h"
 #include "tests/vocabularies.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,9 @@ START_TEST(one_file_is_split_by_lines)
     ck_assert_uint_eq(corpus.valid.unknown, 2);
     ck_assert_uint_eq(corpus.test.unknown, 2);
     ck_assert_uint_eq(corpus.test.characters, 8);
+    ck_assert_uint_eq(corpus.test.bytes, strlen("l38\nl39\n"));
+    ck_assert_uint_eq(corpus.train.bytes, 10 * strlen("l0\n") + 26 * strlen("l10\n"));
+    ck_assert_uint_eq(corpus_memory(&corpus), (72 + 4 + 4) * corpus.train.ids.width);
     expect_split(&corpus, &corpus.valid, "<unk> <eos> <unk> <eos> ");
     ck_assert(strstr(corpus.source, "forty.txt in /tmp/"));
     ck_assert(
@@ -244,9 +248,21 @@ START_TEST(trimming_strips_white_space_of_lines)
         Corpus corpus = load(path, &options);
         ck_assert_uint_eq(corpus.train.count, trim ? 10 : 17);
         ck_assert_uint_eq(corpus.test.characters, corpus.test.count);
+        ck_assert_uint_eq(corpus.test.bytes, strlen(UTF8_BYTE_ORDER_MARK) + (trim ? 10 : 19));
         corpus_free(&corpus);
     }
     free(path);
+}
+END_TEST
+
+/* A model that gives each of 256 bytes the same probability has 8 bits per byte; words of it
+ * cost as much as their bytes. */
+START_TEST(bits_per_byte_do_not_depend_on_the_tokens)
+{
+    const CorpusSplit bytes = {.count = 600, .bytes = 600},
+                      words = {.count = 100, .bytes = 600};
+    ck_assert_double_eq_tol(split_bits_per_byte(&bytes, log(256)), 8, 1e-12);
+    ck_assert_double_eq_tol(split_bits_per_byte(&words, 6 * log(256)), 8, 1e-12);
 }
 END_TEST
 
@@ -429,6 +445,7 @@ Suite *corpus_suite(void)
     tcase_add_test(tests, carriage_returns_alone_end_no_line);
     tcase_add_test(tests, endless_words_are_refused_with_a_reason);
     tcase_add_test(tests, trimming_strips_white_space_of_lines);
+    tcase_add_test(tests, bits_per_byte_do_not_depend_on_the_tokens);
     tcase_add_test(tests, vocabularies_may_be_large);
     tcase_add_test(tests, line_ends_of_every_kind_are_one_token);
     tcase_add_test(tests, a_given_vocabulary_is_kept);

@@ -210,11 +210,13 @@ static int farewell(LoopEnd end, const RunView *run, const RunFolder *folder, Sc
                    text_format("Early stopping: no better validation loss in %zu validation%s.",
                                progress->stale, text_plural(progress->stale)));
     if (end != LOOP_FAILED && isfinite(progress->best_loss))
-        screen_say(screen,
-                   text_format("Best validation loss %.4f (perplexity %s) after step %zu: %s",
-                               progress->best_loss,
-                               text_perplexity(exp(progress->best_loss)).text,
-                               progress->best_step, folder->best));
+        screen_say(
+            screen,
+            text_format("Best validation loss %.4f (perplexity %s, %.4f bits per byte) after "
+                        "step %zu: %s",
+                        progress->best_loss, text_perplexity(exp(progress->best_loss)).text,
+                        split_bits_per_byte(&run->corpus->valid, progress->best_loss),
+                        progress->best_step, folder->best));
     warn_if_diverged(run);
     if (end == LOOP_STOPPED || end == LOOP_SIGNAL)
         screen_say(screen, text_format("To continue: %s", command));

@@ -63,8 +63,8 @@ static void print_text(UnigramScore unigram, double nats, size_t order,
                        const CorpusSplit *split)
 {
     char *name = text_format("%zu-gram, Kneser-Ney", order);
-    printf("%s: %zu tokens, %zu of them unknown; %zu characters\n", split->name, split->count,
-           split->unknown, split->characters);
+    printf("%s: %zu tokens, %zu of them unknown; %zu characters, %zu bytes\n", split->name,
+           split->count, split->unknown, split->characters, split->bytes);
     print_unigram(unigram, split);
     print_figures(name, nats, split);
     free(name);
@@ -85,10 +85,10 @@ static void print_json(UnigramScore unigram, double nats, size_t order,
     json_object_set_new(ngrams, "method", json_string("kneser_ney"));
     json_object_set_new(ngrams, "order", json_count(order));
     json_print(stdout,
-               json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "split", split->name, "tokens",
+               json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "split", split->name, "tokens",
                          json_count(split->count), "unknown", json_count(split->unknown),
-                         "characters", json_count(split->characters), "unigram", words,
-                         "kneser_ney", ngrams));
+                         "characters", json_count(split->characters), "bytes",
+                         json_count(split->bytes), "unigram", words, "kneser_ney", ngrams));
 }
 
 void baseline_print(const Corpus *corpus, const CorpusSplit *split, size_t order, bool json)

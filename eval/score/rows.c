@@ -17,18 +17,22 @@ static double bits_per_character(double nats, const CorpusSplit *split)
 char *score_figures_text(double nats, const CorpusSplit *split)
 {
     double loss = nats / (double)split->count;
-    return text_format("loss %.4f nats per token, perplexity %s, %.4f bits per character", loss,
-                       text_perplexity(exp(loss)).text, bits_per_character(nats, split));
+    return text_format("loss %.4f nats per token, perplexity %s, %.4f bits per character, %.4f "
+                       "bits per byte",
+                       loss, text_perplexity(exp(loss)).text, bits_per_character(nats, split),
+                       split_bits_per_byte(split, loss));
 }
 
 json_t *score_json(double nats, const CorpusSplit *split)
 {
     double loss = nats / (double)split->count;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", json_figure(loss),
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", json_figure(loss),
                      "perplexity", json_figure(exp(loss)), "bits_per_character",
-                     json_figure(bits_per_character(nats, split)), "nats", json_figure(nats),
+                     json_figure(bits_per_character(nats, split)), "bits_per_byte",
+                     json_figure(split_bits_per_byte(split, loss)), "nats", json_figure(nats),
                      "tokens", json_count(split->count), "unknown", json_count(split->unknown),
-                     "characters", json_count(split->characters));
+                     "characters", json_count(split->characters), "bytes",
+                     json_count(split->bytes));
 }
 
 /* --- rows for people --- */
@@ -53,9 +57,15 @@ static char *protocol_text(const ScoreRow *row)
 static void print_plain(const ScoreRow *row, const CorpusSplit *split)
 {
     char *protocol = protocol_text(row), *figures = score_figures_text(row->score.nats, split);
-    printf("%s: %s\n%zu tokens, %zu of them unknown; %zu characters; %s; %.2f nats in all\n",
-           split->name, figures, row->score.tokens, split->unknown, split->characters, protocol,
-           row->score.nats);
+    printf(
+        "%s: %s\n%zu tokens, %zu of them unknown; %zu characters, %zu bytes; %s; %.2f nats in "
+        "all\n",
+        split->name, figures, row->score.tokens, split->unknown, split->characters,
+        split->bytes, protocol, row->score.nats);
+    if (split->unknown > 0)
+        printf(
+            "Each unknown word is scored as one <unk>, with all its bytes: bits per character "
+            "and per byte look lower than for a model that spells every word.\n");
     free(protocol);
     free(figures);
 }

@@ -36,7 +36,8 @@ typedef struct ScoredText {
     bool is_validation;
 } ScoredText;
 
-/* "loss 4.4 nats per token, perplexity ..., ... bits per character"; the caller frees. */
+/* "loss 4.4 nats per token, perplexity ..., ... bits per character, ... per byte"; the caller
+ * frees. */
 char *score_figures_text(double nats, const CorpusSplit *split);
 /* The same figures, the nats, and the size of the split. */
 json_t *score_json(double nats, const CorpusSplit *split);

@@ -12,7 +12,8 @@ best=$(best_loss softmax)
 eval_json softmax text.txt && cp out first
 check 'eval works' exits 0
 check 'eval --json is JSON' is_json
-for key in loss perplexity bits_per_character nats tokens unknown characters split window stride
+for key in loss perplexity bits_per_character bits_per_byte nats tokens unknown characters bytes \
+    split window stride
 do
     check "eval --json has $key" prints "\"$key\": "
 done
@@ -34,6 +35,10 @@ eval_json softmax text.txt --test other.txt --split test
 check 'eval counts every token, including line ends' [ "$(field tokens)" = "$tokens" ]
 check 'eval counts every character' \
     [ "$(field characters)" = "$(wc -m <other.txt | tr -d ' ')" ]
+check 'eval counts every byte' [ "$(field bytes)" = "$(wc -c <other.txt | tr -d ' ')" ]
+check 'eval prints bits per byte' near "$(field bits_per_byte)" \
+    "$(awk -v nats="$(field nats)" -v bytes="$(field bytes)" \
+        'BEGIN { printf "%.12g", nats / log(2) / bytes }')" 1e-6
 eval_json softmax text.txt --split train
 check 'eval scores the training split' \
     [ "$(field tokens)" = "$(awk 'NR <= 180 { n += NF + 1 } END { print n }' text.txt)" ]

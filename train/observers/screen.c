@@ -200,9 +200,10 @@ static bool validated(void *self, const RunView *run, Error *error)
     double epoch = view_epochs(run, progress->step);
     screen_say(
         self, text_format("epoch %.*f  step %zu  train %.4f  validation %.4f  "
-                          "perplexity %s  %s  %s",
+                          "perplexity %s  bits/byte %.4f  %s  %s",
                           epoch == floor(epoch) ? 0 : 2, epoch, progress->step, run->train_loss,
                           progress->last_loss, text_perplexity(exp(progress->last_loss)).text,
+                          split_bits_per_byte(&run->corpus->valid, progress->last_loss),
                           run->best ? "best" : "    ", text_duration(progress->seconds).text));
     return true;
 }
