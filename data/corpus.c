@@ -6,7 +6,9 @@
  * counted, because many unknown words make a perplexity look better than it is. */
 #include "data/corpus.h"
 #include "data/corpus_files.h"
+#include "data/corpus_mapped.h"
 #include "data/reader.h"
+#include "data/token_file.h"
 #include "data/toy.h"
 #include "data/utf8.h"
 #include "src/containers.h"
@@ -32,6 +34,10 @@ static const Option rows[] = {
      .help = "tokenizer; word splits at white space",
      .also = "tokenizer tokenizer-type token-type tokenization",
      .common = true},
+    {.name = "tokenizer-file", OPTION_STRING("FILE", FIELD(tokenizer_file), ""), OPTION_STORED,
+     .help = "encode with the tokenizer in FILE, tokenizer.json or vocabulary.txt, instead of "
+             "learning one; token ids in a .bin have it beside them",
+     .also = "tokenizer-path tokenizer-json vocab-file"},
     {.name = "trim", OPTION_SWITCH(FIELD(trim), "no"), OPTION_FIXED,
      .help = "strip white space from both ends of lines; matters for char and byte",
      .also = "strip"},
@@ -42,9 +48,10 @@ static const Option rows[] = {
     {.name = "min-count", OPTION_WHOLE(FIELD(min_count), 1, OPTION_MOST, "1"), OPTION_FIXED,
      .help = "replace tokens that occur fewer than N times with <unk>",
      .also = "min-frequency min-freq"},
-    /* Below 2^32 bytes, tokens and windows can be counted in 32 bits. */
-    {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 4000, "1000"),
-     .help = "refuse a text larger than N megabytes after unpacking"},
+    /* A few kilobytes of gzip may unpack to any size. */
+    {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 1000000, "1000"),
+     .help = "refuse a text larger than N megabytes after unpacking; token ids in a .bin may "
+             "have any size"},
 };
 /* clang-format on */
 
@@ -96,6 +103,11 @@ static bool read_text(Text *text, const char *path, const CorpusOptions *options
                       const Tokenizer *tokenizer, Error *error)
 {
     text->name = reader_name(path);
+    if (text_ends_in(path, TOKEN_FILE_ENDING))
+        return error_set(error,
+                         "%s: a file of token ids, but the training text is none; name a "
+                         "text",
+                         path);
     if (!reader_read(path, options->max_input_mb, "--max-input-mb", &text->owned, &text->size,
                      error))
         return false;
@@ -251,13 +263,12 @@ static void *encode(CorpusSplit *split, const Vocabulary *vocabulary, Text *text
 }
 
 static bool tokenize(Corpus *corpus, Text texts[SPLITS], const Tokenizer *tokenizer,
-                     const CorpusOptions *options, const Vocabulary *known, Error *error)
+                     const CorpusOptions *options, Error *error)
 {
     VocabularyLimits limits = {options->vocab_size, options->min_count};
-    if (known)
-        vocabulary_copy(&corpus->vocabulary, known);
-    else if (!vocabulary_learn(&corpus->vocabulary, tokenizer, texts[TRAIN].bytes,
-                               texts[TRAIN].size, &limits, error))
+    if (!corpus->vocabulary.tokenizer &&
+        !vocabulary_learn(&corpus->vocabulary, tokenizer, texts[TRAIN].bytes, texts[TRAIN].size,
+                          &limits, error))
         return false;
     CorpusSplit *splits[SPLITS] = {&corpus->train, &corpus->valid, &corpus->test};
     for (Split split = SPLITS; split-- > TRAIN;) /* others may lie in the training text */
@@ -274,23 +285,39 @@ static double find_floor(const Corpus *corpus, const CorpusFiles *files)
     return toy && words ? toy_entropy() : 0;
 }
 
+static bool load_texts(Corpus *corpus, const CorpusFiles *files, const CorpusOptions *options,
+                       Error *error)
+{
+    Text texts[SPLITS] = {0};
+    const char *given = options->tokenizer_file;
+    if (!corpus->vocabulary.tokenizer && given && *given &&
+        !corpus_take_vocabulary(corpus, given, options, error))
+        return false;
+    const Tokenizer *tokenizer = corpus->vocabulary.tokenizer;
+    if (!tokenizer)
+        tokenizer = tokenizer_find(options->tokenizer);
+    bool good = gather(texts, files, options, tokenizer, &corpus->source, error) &&
+                tokenize(corpus, texts, tokenizer, options, error);
+    if (good)
+        corpus->entropy_floor = find_floor(corpus, files);
+    for (Split split = TRAIN; split < SPLITS; split++)
+        free(texts[split].owned);
+    return good;
+}
+
 bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
                  const Vocabulary *known, Error *error)
 {
     *corpus = (Corpus){.train.name = "train", .valid.name = "valid", .test.name = "test"};
-    const Tokenizer *tokenizer = known ? known->tokenizer : tokenizer_find(options->tokenizer);
-    Text texts[SPLITS] = {0};
+    if (known)
+        vocabulary_copy(&corpus->vocabulary, known);
     CorpusFiles files;
     char *folder = file_shipped_folder("data");
     bool good = corpus_files_find(&files, name, options->valid, options->test, folder, error) &&
-                gather(texts, &files, options, tokenizer, &corpus->source, error) &&
-                tokenize(corpus, texts, tokenizer, options, known, error);
-    if (good)
-        corpus->entropy_floor = find_floor(corpus, &files);
-    else
+                (corpus_is_mapped(&files) ? corpus_map : load_texts)(corpus, &files, options,
+                                                                     error);
+    if (!good)
         corpus_free(corpus);
-    for (Split split = TRAIN; split < SPLITS; split++)
-        free(texts[split].owned);
     corpus_files_free(&files);
     free(folder);
     return good;
@@ -298,8 +325,10 @@ bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
 
 void corpus_free(Corpus *corpus)
 {
-    for (Split split = TRAIN; split < SPLITS; split++)
+    for (Split split = TRAIN; split < SPLITS; split++) {
         free(corpus->owned[split]);
+        mapping_close(corpus->mappings[split]);
+    }
     vocabulary_free(&corpus->vocabulary);
     free(corpus->source);
     *corpus = (Corpus){0};
@@ -310,7 +339,8 @@ size_t corpus_memory(const Corpus *corpus)
     const CorpusSplit *splits[SPLITS] = {&corpus->train, &corpus->valid, &corpus->test};
     size_t bytes = 0;
     for (Split split = TRAIN; split < SPLITS; split++)
-        bytes += splits[split]->count * splits[split]->ids.width;
+        if (!corpus->mappings[TRAIN])
+            bytes += splits[split]->count * splits[split]->ids.width;
     return bytes;
 }
 

@@ -4,18 +4,20 @@
 
 #include "data/tokens.h"
 #include "data/vocabulary.h"
+#include "src/mapping.h"
 #include "src/options.h"
 
 typedef struct CorpusOptions {
-    char *valid, *test; /* files of their own; NULL or "": found or split off */
-    size_t tokenizer;   /* index into the table: --tokens */
+    char *valid, *test;   /* files of their own; NULL or "": found or split off */
+    char *tokenizer_file; /* NULL or "": the tokenizer is learned, or found beside token ids */
+    size_t tokenizer;     /* index into the table: --tokens */
     size_t vocab_size, min_count;
     bool trim;           /* lines lose the white space at both ends */
     size_t max_input_mb; /* the largest unpacked size of a file */
 } CorpusOptions;
 
-/* The rows --valid --test --tokens --trim --vocab-size --min-count --max-input-mb; the last is
- * not stored. */
+/* The rows --valid --test --tokens --tokenizer-file --trim --vocab-size --min-count
+ * --max-input-mb; the last is not stored. */
 OptionGroup corpus_group(const CorpusOptions *options);
 
 typedef struct CorpusSplit {
@@ -30,7 +32,8 @@ typedef struct CorpusSplit {
 
 typedef struct Corpus {
     CorpusSplit train, valid, test;
-    void *owned[3]; /* the memory of the ids; they may share some */
+    void *owned[3];       /* the memory of the ids; they may share some */
+    Mapping *mappings[3]; /* the files of ids that are mapped instead */
     Vocabulary vocabulary;
     char *source;         /* one sentence for people: which files, and how they were split */
     double entropy_floor; /* entropy, the lowest possible loss in nats per token; 0: unknown */
@@ -41,7 +44,10 @@ typedef struct Corpus {
  * NAME.EXT does not exist but NAME.train.EXT does, the corpus is the triple train/valid/test
  * (each may end in .gz). A single file is split by lines: the last 5 % are test, the 5 % before
  * it validation. A known vocabulary (from a checkpoint) is copied with its tokenizer instead of
- * learning one. A missing last line end is added. On failure nothing is left to free. */
+ * learning one. A missing last line end is added.
+ *
+ * A file NAME.bin holds token ids, and a directory stands for its train.bin. See
+ * data/corpus_mapped.h. On failure nothing is left to free. */
 bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
                  const Vocabulary *known, Error *error);
 void corpus_free(Corpus *corpus);

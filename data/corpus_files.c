@@ -13,6 +13,7 @@
 
 #define TOY    "toy"
 #define PACKED ".gz"
+#define IDS    "train.bin" /* as nanoGPT calls it; val.bin and test.bin lie beside it */
 
 static bool is_file(const char *path)
 {
@@ -99,6 +100,17 @@ static void add_member(const Search *search, const char *folder, const char *spl
                     basename(*path));
 }
 
+static void add_beside(const Search *search, const char *given, const char *name, char **path)
+{
+    const char *train = search->files->train;
+    char *beside = text_format("%.*s%s", (int)(basename(train) - train), train, name);
+    if (!is_given(given) && is_file(beside)) {
+        *path = memory_copy_text(beside);
+        text_append(&search->files->title, ", %s", name);
+    }
+    free(beside);
+}
+
 /* Whether the directory has the corpus. An incomplete triple ends the search with an error
  * (*good is false): finding another corpus elsewhere would hide the mistake. */
 static bool find_in(const Search *search, const char *folder, bool *good, Error *error)
@@ -107,6 +119,10 @@ static bool find_in(const Search *search, const char *folder, bool *good, Error 
     files->train = find_file(folder, search->name);
     if (files->train) {
         files->title = memory_copy_text(basename(files->train));
+        if (strcmp(files->title, IDS) == 0) {
+            add_beside(search, search->valid, "val.bin", &files->valid);
+            add_beside(search, search->test, "test.bin", &files->test);
+        }
     } else {
         add_member(search, folder, "train", &files->train);
         if (!files->train)
@@ -139,7 +155,8 @@ static bool find_train(const Search *search, Error *error)
         find_in(search, search->data_folder, &good, error))
         return good;
     if (file_is_folder(name))
-        return error_set(error, "%s: is a directory; name a text file in it", name);
+        return error_set(error, "%s: is a directory without " IDS "; name a text file in it",
+                         name);
     char *triple = triple_name(name, "train");
     const char *elsewhere = name[0] == '/' ? NULL : search->data_folder;
     const char *hint = strcmp(basename(name), "ptb.txt") == 0 ? "to download it: data/get-ptb"
@@ -176,18 +193,35 @@ static bool check_standard_input(const CorpusFiles *files, Error *error)
            error_set(error, "standard input can be read only once, not %d times", times);
 }
 
+/* "NAME/train.bin" if there is such a file; else NAME. The caller frees. */
+static char *whole_name(const char *name, const char *data_folder)
+{
+    char *inside = file_join(name, IDS), *path = find_file(NULL, inside);
+    if (!path)
+        path = find_file(data_folder, inside);
+    bool found = path && strcmp(name, TOY) != 0;
+    free(path);
+    if (found)
+        return inside;
+    free(inside);
+    return memory_copy_text(name);
+}
+
 bool corpus_files_find(CorpusFiles *files, const char *name, const char *valid,
                        const char *test, const char *data_folder, Error *error)
 {
     *files = (CorpusFiles){0};
-    Search search = {name, valid, test, data_folder, files};
+    char *whole = whole_name(name, data_folder);
+    Search search = {whole, valid, test, data_folder, files};
+    bool good = true;
     if (strcmp(name, READER_STANDARD_INPUT) == 0) {
         files->train = memory_copy_text(name);
         files->title = memory_copy_text(reader_name(name));
-    } else if (!find_train(&search, error)) {
-        return false;
+    } else {
+        good = find_train(&search, error);
     }
-    return find_given(&search, valid, "valid", &files->valid, error) &&
+    free(whole);
+    return good && find_given(&search, valid, "valid", &files->valid, error) &&
            find_given(&search, test, "test", &files->test, error) &&
            check_standard_input(files, error);
 }

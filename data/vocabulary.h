@@ -91,4 +91,9 @@ char *vocabulary_write(const Vocabulary *vocabulary, size_t *size);
 bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
                      size_t size, Error *error);
 
+/* The forms of other programs: reads tokenizer.json, or a directory with tokenizer.json or with
+ * vocab.json and merges.txt; writes these three files. */
+bool vocabulary_import(Vocabulary *vocabulary, const char *path, Error *error);
+bool vocabulary_export(const Vocabulary *vocabulary, const char *folder, Error *error);
+
 #endif

@@ -56,12 +56,13 @@ static void catch_bus_errors(void)
     caught = true;
 }
 
+#define SHORTER \
+    "became shorter while it was being read; put the whole file back and start again"
+
 /* The name of a file may contain what terminals obey. */
 static char *last_words_of(const char *path)
 {
-    char *text = text_format("%s: %s: became shorter while it was being read; put the whole "
-                             "file back and start again",
-                             program_name, path);
+    char *text = text_format("%s: %s: " SHORTER, program_name, path);
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f ||
             (c > text && c[-1] == '\xc2' && (unsigned char)*c < 0xa0))
@@ -104,11 +105,12 @@ Mapping *mapping_open(const char *path, Error *error)
     }
     Mapping *mapping = memory_take(1, sizeof *mapping, "a mapping");
     bool good = map(mapping, fd, path, error);
-    close(fd);
     if (!good) {
+        close(fd);
         free(mapping);
         return NULL;
     }
+    mapping->fd = fd;
     mapping->path = memory_copy_text(path);
     mapping->last_words = last_words_of(path);
     mapping->next = mappings;
@@ -126,16 +128,20 @@ void mapping_close(Mapping *mapping)
         at = &(*at)->next;
     *at = mapping->next;
     munmap((void *)mapping->at, mapping->size);
+    close(mapping->fd);
     free(mapping->path);
     free(mapping->last_words);
     free(mapping);
 }
 
-void mapping_release(const void *at, size_t size)
+void mapping_end_read(const void *at, size_t size)
 {
     const Mapping *mapping = find(at);
+    struct stat status;
     if (!mapping || size == 0)
         return;
+    if (fstat(mapping->fd, &status) == 0 && (size_t)status.st_size < mapping->size)
+        die("%s: " SHORTER, mapping->path);
     uintptr_t first = (uintptr_t)mapping->at, last = first + mapping->size;
     uintptr_t from = (uintptr_t)at / AROUND * AROUND;
     uintptr_t to = ((uintptr_t)at + size + AROUND - 1) / AROUND * AROUND;

@@ -37,9 +37,12 @@ static const CorpusSplit *load_split(Corpus *corpus, const char *name, const Cor
     if (!corpus_load(corpus, name, how, known, &error))
         die("%s", error.text);
     print_warning("the text is %s", corpus->source);
-    return split == SPLIT_TRAIN  ? &corpus->train
-           : split == SPLIT_TEST ? &corpus->test
-                                 : &corpus->valid;
+    const CorpusSplit *chosen = split == SPLIT_TRAIN  ? &corpus->train
+                                : split == SPLIT_TEST ? &corpus->test
+                                                      : &corpus->valid;
+    if (chosen->count == 0)
+        die("%s: there is no %s text; name a file with --%s", name, chosen->name, chosen->name);
+    return chosen;
 }
 
 /* Saves the scores in the run directory; a checkpoint file alone has none. */

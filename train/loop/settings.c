@@ -57,7 +57,7 @@ static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
 static bool check_names(const Settings *settings, Error *error)
 {
     const char *names[] = {settings->train.corpus, settings->corpus.valid,
-                           settings->corpus.test};
+                           settings->corpus.test, settings->corpus.tokenizer_file};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (const char *c = names[i]; c && *c;) {
             size_t length = utf8_length(c, strlen(c));

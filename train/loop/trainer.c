@@ -1,5 +1,6 @@
 /* Setting up a training run; trainer_step.c has its steps, trainer_saving.c saves it. */
 #include "train/loop/trainer.h"
+#include "data/vocabulary_files.h"
 #include "models/generator.h"
 #include "models/update.h"
 #include "src/containers.h"
@@ -94,11 +95,17 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     if (!plan_shards(t, error) ||
         !corpus_load(&t->corpus, train->corpus, &t->settings.corpus, known, error))
         return false;
+    t->settings.corpus.tokenizer = tokenizer_index(t->corpus.vocabulary.tokenizer);
     size_t context = t->settings.model.context;
     if (t->corpus.train.count < context + 1)
         return error_set(error,
                          "%s: %zu training tokens are too few for --context %zu; it takes one "
                          "more than the context",
+                         train->corpus, t->corpus.train.count, context);
+    if (team_tiles(t->corpus.train.count, context) > UINT32_MAX)
+        return error_set(error,
+                         "%s: %zu training tokens are too many for --context %zu; give a "
+                         "longer context",
                          train->corpus, t->corpus.train.count, context);
     t->settings.model.vocabulary = t->corpus.vocabulary.count;
     model_make(&t->model, &t->settings.model);

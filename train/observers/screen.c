@@ -92,6 +92,12 @@ static void print_model(const RunView *run, const OptionGroup *group)
     free(positions);
 }
 
+/* In percent; an empty split has none. */
+static double unknown_share(const CorpusSplit *split)
+{
+    return split->count ? 100.0 * (double)split->unknown / (double)split->count : 0;
+}
+
 static void print_text(const Corpus *corpus)
 {
     print_paragraph(
@@ -101,10 +107,9 @@ static void print_text(const Corpus *corpus)
                             corpus->test.count, corpus->vocabulary.count,
                             corpus->vocabulary.tokenizer->name));
     if (corpus->valid.unknown || corpus->test.unknown)
-        print_paragraph(
-            "", text_format("unknown words: %.2f %% of validation, %.2f %% of test",
-                            100.0 * (double)corpus->valid.unknown / (double)corpus->valid.count,
-                            100.0 * (double)corpus->test.unknown / (double)corpus->test.count));
+        print_paragraph("", text_format("unknown words: %.2f %% of validation, %.2f %% of test",
+                                        unknown_share(&corpus->valid),
+                                        unknown_share(&corpus->test)));
     if (corpus->entropy_floor > 0)
         print_paragraph(
             "", text_format("entropy %.4f nats per token, the lowest possible loss (perplexity "

@@ -1,0 +1,169 @@
+#include "data/vocabulary_files.h"
+#include "src/file.h"
+#include "src/memory.h"
+#include "src/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define OWN     "vocabulary.txt"
+#define COMMON  "tokenizer.json"
+#define MERGES  "merges.txt"
+#define HEADING "# linnet tokenizer "
+
+enum { MOST_BYTES = 1 << 30 };
+
+/* Until there is a tokenizer of subwords. */
+__attribute__((weak)) bool vocabulary_import(Vocabulary *vocabulary, const char *path,
+                                             Error *error)
+{
+    (void)vocabulary;
+    return error_set(error, "%s: not a vocabulary.txt of linnet", path);
+}
+
+__attribute__((weak)) bool vocabulary_export(const Vocabulary *vocabulary, const char *folder,
+                                             Error *error)
+{
+    return error_set(error, "%s: no form for %s", folder, vocabulary->tokenizer->name);
+}
+
+size_t tokenizer_index(const Tokenizer *tokenizer)
+{
+    size_t index = 0;
+    while (tokenizer_find(index) != tokenizer)
+        index++;
+    return index;
+}
+
+static bool has(const char *folder, const char *name)
+{
+    char *path = file_join(folder, name);
+    bool there = file_exists(path);
+    free(path);
+    return there;
+}
+
+bool vocabulary_is_in(const char *folder)
+{
+    return has(folder, OWN) || has(folder, COMMON) || has(folder, MERGES);
+}
+
+/* --- loading --- */
+
+static bool starts_as_own(const char *path)
+{
+    char start[sizeof HEADING] = "";
+    FILE *file = file_is_folder(path) ? NULL : fopen(path, "re");
+    if (!file)
+        return false;
+    size_t size = fread(start, 1, sizeof HEADING - 1, file);
+    fclose(file);
+    return size == sizeof HEADING - 1 && strcmp(start, HEADING) == 0;
+}
+
+/* The tokenizer that the first line names; *rest is the line after it. */
+static const Tokenizer *read_heading(char *text, char **rest)
+{
+    char *name = text + sizeof HEADING - 1, *end = strchr(name, '\n');
+    if (!end)
+        return NULL;
+    *end = '\0';
+    *rest = end + 1;
+    for (size_t i = 0; tokenizer_name(i); i++)
+        if (strcmp(tokenizer_name(i), name) == 0)
+            return tokenizer_find(i);
+    return NULL;
+}
+
+static bool load_own(Vocabulary *vocabulary, const char *path, Error *error)
+{
+    char *text, *rest = NULL;
+    size_t size;
+    Error why;
+    if (!file_read(path, MOST_BYTES, &text, &size, error))
+        return false;
+    const Tokenizer *tokenizer = read_heading(text, &rest);
+    bool good = tokenizer || error_set(error,
+                                       "%s:1: no tokenizer that linnet knows; the line should "
+                                       "be '" HEADING "word', char or byte",
+                                       path);
+    if (good &&
+        !vocabulary_read(vocabulary, tokenizer, rest, size - (size_t)(rest - text), &why))
+        good = error_set(error, "%s: %s, the heading not counted", path, why.text);
+    free(text);
+    return good;
+}
+
+bool vocabulary_load(Vocabulary *vocabulary, const char *path, Error *error)
+{
+    if (file_is_folder(path) && has(path, OWN)) {
+        if (has(path, COMMON))
+            return error_set(error,
+                             "%s: has both " OWN " and " COMMON
+                             "; name the one that made the token ids with --tokenizer-file",
+                             path);
+        char *own = file_join(path, OWN);
+        bool good = starts_as_own(own)
+                        ? load_own(vocabulary, own, error)
+                        : error_set(error, "%s: does not begin with '" HEADING "'", own);
+        free(own);
+        return good;
+    }
+    return starts_as_own(path) ? load_own(vocabulary, path, error)
+                               : vocabulary_import(vocabulary, path, error);
+}
+
+/* --- storing --- */
+
+bool vocabulary_equal(const Vocabulary *a, const Vocabulary *b)
+{
+    size_t a_size, b_size;
+    if (a->tokenizer != b->tokenizer)
+        return false;
+    char *a_text = vocabulary_write(a, &a_size), *b_text = vocabulary_write(b, &b_size);
+    bool equal = a_size == b_size && memcmp(a_text, b_text, a_size) == 0;
+    free(a_text);
+    free(b_text);
+    return equal;
+}
+
+static bool store_own(const Vocabulary *vocabulary, const char *path, Error *error)
+{
+    size_t size;
+    char *words = vocabulary_write(vocabulary, &size);
+    char *heading = text_format(HEADING "%s\n", vocabulary->tokenizer->name);
+    FileReplacement file;
+    bool good = file_replace_begin(&file, path, error) &&
+                file_replace_write(&file, heading, strlen(heading), error) &&
+                file_replace_write(&file, words, size, error) &&
+                file_replace_commit(&file, error);
+    free(heading);
+    free(words);
+    return good;
+}
+
+static bool check_stored(const Vocabulary *vocabulary, const char *folder, Error *error)
+{
+    Vocabulary there;
+    if (!vocabulary_load(&there, folder, error))
+        return false;
+    bool equal = vocabulary_equal(vocabulary, &there);
+    vocabulary_free(&there);
+    return equal ||
+           error_set(error,
+                     "%s: has another tokenizer, which belongs to the token ids beside "
+                     "it; choose another directory",
+                     folder);
+}
+
+bool vocabulary_store(const Vocabulary *vocabulary, const char *folder, Error *error)
+{
+    if (vocabulary_is_in(folder))
+        return check_stored(vocabulary, folder, error);
+    if (tokenizer_index(vocabulary->tokenizer) > TOKENIZER_BYTE)
+        return vocabulary_export(vocabulary, folder, error);
+    char *path = file_join(folder, OWN);
+    bool good = store_own(vocabulary, path, error);
+    free(path);
+    return good;
+}
