@@ -7,6 +7,7 @@
 #include "data/corpus.h"
 #include "data/corpus_files.h"
 #include "data/corpus_mapped.h"
+#include "data/pieces.h"
 #include "data/reader.h"
 #include "data/token_file.h"
 #include "data/toy.h"
@@ -212,30 +213,21 @@ static bool gather(Text texts[SPLITS], const CorpusFiles *files, const CorpusOpt
     return true;
 }
 
-/* The length of the first piece of a text that can be encoded by itself. */
-static size_t piece_length(const char *text, size_t size)
-{
-    enum { USUAL = 1 << 20 };
-    for (size_t most = USUAL; most < size; most *= 2) {
-        size_t length = utf8_last_break(text, most);
-        if (length)
-            return length;
-    }
-    return size;
-}
-
 /* Piece by piece, so that the ids of only one piece are int32_t. */
 static void encode_pieces(CorpusSplit *split, const Vocabulary *vocabulary, const Text *text)
 {
     TokenArray array = {.vocabulary = vocabulary->count};
     int32_t *ids = NULL;
+    Pieces pieces;
+    pieces_begin(&pieces, vocabulary);
     for (size_t at = 0, length; at < text->size; at += length) {
-        length = piece_length(text->bytes + at, text->size - at);
+        length = pieces_first(&pieces, text->bytes + at, text->size - at);
         arrsetlen(ids, 0);
         split->unknown += vocabulary->tokenizer->encode(vocabulary, text->bytes + at, length,
                                                         &ids);
         token_array_append(&array, ids, arrlenu(ids));
     }
+    pieces_end(&pieces);
     arrfree(ids);
     token_array_close(&array);
     split->ids = (Tokens){array.ids, tokens_width(vocabulary->count), 0};

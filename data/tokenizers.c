@@ -1,4 +1,4 @@
-/* The three tokenizers.
+/* The table of tokenizers.
  *
  * word and char differ only in where they cut, so they share the functions that learn and
  * encode; each has a `cut` that finds the next token. cut returns a line end as the text
@@ -6,6 +6,7 @@
  *
  * Learning counts all tokens in a vocabulary whose ids are the order of first occurrence, which
  * also breaks ties. A token is copied once into a small buffer, to end it with a zero. */
+#include "data/bpe.h"
 #include "data/utf8.h"
 #include "data/vocabulary.h"
 #include "src/containers.h"
@@ -198,6 +199,10 @@ static const Tokenizer tokenizers[] = {
                         .learn = learn_bytes,
                         .encode = encode_bytes,
                         .separator = ""},
+    [TOKENIZER_BPE] = {.name = "bpe",
+                       .learn = bpe_learn,
+                       .encode = bpe_encode,
+                       .separator = ""},
 };
 
 const Tokenizer *tokenizer_find(size_t index)

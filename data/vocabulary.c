@@ -4,18 +4,18 @@
  * lines or a terminal are escaped: the char tokenizer has tokens such as a tab. Reading accepts
  * only what writing produces, because checkpoints may be forged and printing relies on it.
  *
- * An stb_ds map with hashes as keys finds words. stb_ds's own hash for strings is weak: a text
- * could consist of words with equal hashes, and every look-up would search all of them. So
- * words are hashed here with secret random numbers, new in every process. Ids do not depend on
- * them: they are the order of adding. */
+ * An stb_ds map with hashes as keys finds words. stb_ds's own hash for strings is weak, so
+ * words are hashed by data/hash.h. Ids do not depend on the hashes: they are the order of
+ * adding. */
 #include "data/vocabulary.h"
+#include "data/bpe.h"
+#include "data/hash.h"
 #include "data/utf8.h"
 #include "src/containers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* --- finding words --- */
 
@@ -27,43 +27,11 @@ typedef struct WordEntry {
 /* stb_ds would shift the highest bit of a key into the sign of an int. */
 #define KEY_BITS 0x7fffffffu
 
-static uint64_t secret[2];
-
-/* Runs before main, so that look-ups need not check for it. */
-__attribute__((constructor)) static void make_secret(void)
-{
-    if (getentropy(secret, sizeof secret) != 0)
-        secret[0] = secret[1] = (uint64_t)getpid(); /* a weak secret is better than none */
-    secret[1] |= 1;
-}
-
-/* Both halves of the product, folded into one. */
-static uint64_t multiply(uint64_t a, uint64_t b)
-{
-    unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* Multiplies eight bytes at a time by secret numbers. */
-static uint64_t hash_word(const char *word)
-{
-    uint64_t hash = secret[0], block = 0;
-    size_t size = 0;
-    while (word[size]) {
-        block = block << 8 | (unsigned char)word[size];
-        if (++size % sizeof block == 0) {
-            hash = multiply(hash ^ block, secret[1]);
-            block = 0;
-        }
-    }
-    return multiply(multiply(hash ^ block, secret[1]) ^ size, secret[1]);
-}
-
 /* The word's id, or TOKEN_NONE; *entry is then the entry to add. */
 static int32_t find(const Vocabulary *vocabulary, const char *word, WordEntry *entry)
 {
     WordEntry *map = vocabulary->map; /* the macro assigns to it */
-    entry->key = (uint32_t)hash_word(word) & KEY_BITS;
+    entry->key = (uint32_t)hash_bytes(word, strlen(word)) & KEY_BITS;
     for (;; entry->key = (entry->key + 1) & KEY_BITS) {
         ptrdiff_t id = map ? hmgeti(map, entry->key) : TOKEN_NONE;
         if (id < 0 || strcmp(vocabulary->words[id], word) == 0)
@@ -153,7 +121,9 @@ bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const 
 void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)
 {
     begin(copy, vocabulary->tokenizer);
-    if (!vocabulary->map)
+    if (vocabulary->bpe)
+        bpe_copy(copy, vocabulary);
+    else if (!vocabulary->map)
         vocabulary_add_bytes(copy);
     else
         for (size_t i = 0; i < vocabulary->count; i++)
@@ -166,6 +136,7 @@ void vocabulary_free(Vocabulary *vocabulary)
         free(vocabulary->words[i]);
     arrfree(vocabulary->words);
     hmfree(vocabulary->map);
+    bpe_free(vocabulary->bpe);
     *vocabulary = (Vocabulary){0};
 }
 
@@ -173,7 +144,9 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word)
 {
     if (!vocabulary->words)
         return TOKEN_NONE;
-    if (!vocabulary->map) /* bytes */
+    if (vocabulary->bpe)
+        return (int32_t)bpe_find(vocabulary, word, strlen(word)); /* BPE_NONE is TOKEN_NONE */
+    if (!vocabulary->map)                                         /* bytes */
         return word[0] && !word[1] ? (unsigned char)word[0] : TOKEN_NONE;
     WordEntry ignored;
     return find(vocabulary, word, &ignored);
@@ -182,6 +155,8 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word)
 size_t vocabulary_piece(const Vocabulary *vocabulary, int32_t id, const char **piece)
 {
     *piece = id == vocabulary->eos ? "\n" : vocabulary->words[id];
+    if (vocabulary->bpe)
+        return vocabulary->bpe->lengths[id];
     return vocabulary->map ? strlen(*piece) : 1;
 }
 
@@ -211,6 +186,8 @@ static char *escape(char *to, const char *word)
 char *vocabulary_write(const Vocabulary *vocabulary, size_t *size)
 {
     enum { LONGEST_ESCAPE = 4 };
+    if (vocabulary->bpe)
+        return bpe_write(vocabulary, size);
     size_t most = 1, count = vocabulary->map ? vocabulary->count : 0;
     for (size_t i = 0; i < count; i++)
         most += LONGEST_ESCAPE * strlen(vocabulary->words[i]) + 1;
@@ -301,6 +278,8 @@ bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const c
                      size_t size, Error *error)
 {
     begin(vocabulary, tokenizer);
+    if (tokenizer == tokenizer_find(TOKENIZER_BPE))
+        return bpe_read(vocabulary, text, size, error);
     if (!tokenizer->cut) {
         if (size)
             return error_set(error, "the vocabulary: bytes need none, but there is one");

@@ -10,6 +10,8 @@
  *         replacement character, again the text's own if it has one.
  *   byte  256 fixed tokens; nothing is unknown. Line ends are bytes like any other: <eos> is
  *         byte 10.
+ *   bpe   byte-level byte-pair encoding (data/bpe.h): a token is one or several bytes; nothing
+ *         is unknown, and <eos> is the token of byte 10.
  *
  * word and char skip a byte order mark at the start of a text.
  *
@@ -43,7 +45,7 @@ typedef struct Tokenizer {
     size_t (*encode)(const Vocabulary *vocabulary, const char *text, size_t size,
                      int32_t **ids);
     /* Finds the next token from *at on; returns its length, 0 after the last. NULL for
-     * bytes. */
+     * byte and bpe. */
     size_t (*cut)(const char *text, size_t size, size_t *at, const char **token);
     const char *separator; /* between two tokens of running text: " " or "" */
     const char *unknown;   /* the text of <unk>; NULL if there is none */
@@ -51,13 +53,16 @@ typedef struct Tokenizer {
 
 struct Vocabulary {
     const Tokenizer *tokenizer;
-    char **words; /* count texts, by id; an stb_ds array */
+    /* count texts, by id; an stb_ds array. Those of byte and bpe may have zeros: what they are
+     * is told by vocabulary_piece. */
+    char **words;
     size_t count;
-    int32_t eos, unk;      /* unk is TOKEN_NONE for bytes */
-    struct WordEntry *map; /* text to id, an stb_ds map; NULL for bytes */
+    int32_t eos, unk;      /* unk is TOKEN_NONE for byte and bpe */
+    struct WordEntry *map; /* text to id, an stb_ds map; NULL for byte and bpe */
+    struct Bpe *bpe;       /* merges and more (data/bpe.h); NULL for the others */
 };
 
-enum { TOKENIZER_WORD, TOKENIZER_CHAR, TOKENIZER_BYTE };
+enum { TOKENIZER_WORD, TOKENIZER_CHAR, TOKENIZER_BYTE, TOKENIZER_BPE };
 
 const Tokenizer *tokenizer_find(size_t index); /* NULL after the last */
 const char *tokenizer_name(size_t index);      /* the same, for option rows */
@@ -85,15 +90,17 @@ void vocabulary_add_bytes(Vocabulary *vocabulary);
 size_t vocabulary_piece(const Vocabulary *vocabulary, int32_t id, const char **piece);
 
 /* The stored form in a checkpoint: one token per line (none for bytes), control characters as
- * \xNN, backslashes doubled. The caller frees. Reading refuses everything that learning cannot
- * produce: raw control characters, duplicates, invalid UTF-8. */
+ * \xNN, backslashes doubled; for bpe the text of tokenizer.json. The caller frees. Reading
+ * refuses everything that learning cannot produce: raw control characters, duplicates, invalid
+ * UTF-8; for bpe, everything that would be encoded differently. */
 char *vocabulary_write(const Vocabulary *vocabulary, size_t *size);
 bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
                      size_t size, Error *error);
 
-/* The forms of other programs: reads tokenizer.json, or a directory with tokenizer.json or with
- * vocab.json and merges.txt; writes these three files. */
+/* BPE vocabularies of other programs. Reads tokenizer.json, or a directory with it or with
+ * GPT-2's vocab.json and merges.txt. On failure nothing is left to free. */
 bool vocabulary_import(Vocabulary *vocabulary, const char *path, Error *error);
+/* Writes all three into a directory, which exists. */
 bool vocabulary_export(const Vocabulary *vocabulary, const char *folder, Error *error);
 
 #endif

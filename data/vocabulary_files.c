@@ -13,20 +13,6 @@
 
 enum { MOST_BYTES = 1 << 30 };
 
-/* Until there is a tokenizer of subwords. */
-__attribute__((weak)) bool vocabulary_import(Vocabulary *vocabulary, const char *path,
-                                             Error *error)
-{
-    (void)vocabulary;
-    return error_set(error, "%s: not a vocabulary.txt of linnet", path);
-}
-
-__attribute__((weak)) bool vocabulary_export(const Vocabulary *vocabulary, const char *folder,
-                                             Error *error)
-{
-    return error_set(error, "%s: no form for %s", folder, vocabulary->tokenizer->name);
-}
-
 size_t tokenizer_index(const Tokenizer *tokenizer)
 {
     size_t index = 0;
@@ -160,7 +146,7 @@ bool vocabulary_store(const Vocabulary *vocabulary, const char *folder, Error *e
 {
     if (vocabulary_is_in(folder))
         return check_stored(vocabulary, folder, error);
-    if (tokenizer_index(vocabulary->tokenizer) > TOKENIZER_BYTE)
+    if (vocabulary->bpe)
         return vocabulary_export(vocabulary, folder, error);
     char *path = file_join(folder, OWN);
     bool good = store_own(vocabulary, path, error);

@@ -1,0 +1,56 @@
+#include "data/pieces.h"
+#include "data/utf8.h"
+#include "src/containers.h"
+
+#include <string.h>
+
+/* Words and characters have no white space in them, or are nothing else. */
+void pieces_begin(Pieces *pieces, const Vocabulary *vocabulary)
+{
+    *pieces = (Pieces){.vocabulary = vocabulary};
+    for (size_t id = 0; !vocabulary->tokenizer->cut && id < vocabulary->count; id++) {
+        const char *piece;
+        size_t length = vocabulary_piece(vocabulary, (int32_t)id, &piece);
+        if (utf8_last_break(piece, length))
+            arrput(pieces->crossing, (int32_t)id);
+    }
+}
+
+void pieces_end(Pieces *pieces)
+{
+    arrfree(pieces->crossing);
+}
+
+/* Whether a token may lie across a place of a text. What follows the text may be anything. */
+static bool is_crossed(const Pieces *pieces, const char *text, size_t size, size_t at)
+{
+    for (size_t i = 0; i < arrlenu(pieces->crossing); i++) {
+        const char *token;
+        size_t length = vocabulary_piece(pieces->vocabulary, pieces->crossing[i], &token);
+        for (size_t before = 1; before < length && before <= at; before++) {
+            size_t from = at - before, there = size - from;
+            if (memcmp(text + from, token, length < there ? length : there) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+size_t pieces_last_break(const Pieces *pieces, const char *text, size_t size)
+{
+    size_t at = size;
+    do
+        at = utf8_last_break(text, at);
+    while (at && is_crossed(pieces, text, size, at));
+    return at;
+}
+
+size_t pieces_first(const Pieces *pieces, const char *text, size_t size)
+{
+    for (size_t most = PIECE; most < size; most *= 2) {
+        size_t length = pieces_last_break(pieces, text, most);
+        if (length)
+            return length;
+    }
+    return size;
+}
