@@ -1,5 +1,5 @@
 # linnet: builds bin/train, bin/sample, bin/eval, bin/compare, bin/export, bin/bench,
-# bin/inspect and bin/toy.
+# bin/inspect, bin/tokens and bin/toy.
 #
 #   make              build everything              make demo      train two models, compare them
 #   make test         run the tests                 make deps      install missing packages
@@ -42,7 +42,7 @@ VERSION     = 0.1.0
 BUILD      ?= build
 BIN        ?= bin
 
-PROGRAMS = train sample eval compare export bench inspect toy
+PROGRAMS = train sample eval compare export bench inspect tokens toy
 main_of_train   = train/train
 main_of_sample  = eval/write/sample
 main_of_eval    = eval/score/eval
@@ -50,6 +50,7 @@ main_of_compare = eval/compare/compare
 main_of_export  = eval/export/export
 main_of_bench   = eval/bench/bench
 main_of_inspect = eval/inspect/inspect
+main_of_tokens  = data/tokens/tokens
 main_of_toy     = data/toy_main
 
 all: $(PROGRAMS:%=$(BIN)/%) manual

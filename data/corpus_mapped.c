@@ -1,6 +1,7 @@
 #include "data/corpus_mapped.h"
 #include "data/token_file.h"
 #include "data/vocabulary_files.h"
+#include "src/file.h"
 #include "src/memory.h"
 #include "src/text.h"
 
@@ -31,13 +32,6 @@ bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOption
                      tokenizer_name(options->tokenizer));
 }
 
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? text_format("%.*s", slash > path ? (int)(slash - path) : 1, path)
-                 : memory_copy_text(".");
-}
-
 /* Whether the vocabulary of a checkpoint made these ids, as far as one can see. */
 static bool check_beside(const Corpus *corpus, const char *folder, const char *path,
                          Error *error)
@@ -57,7 +51,7 @@ static bool find_vocabulary(Corpus *corpus, const char *path, const CorpusOption
                             Error *error)
 {
     const char *given = options->tokenizer_file;
-    char *folder = folder_of(path);
+    char *folder = file_folder_of(path);
     bool beside = vocabulary_is_in(folder), good;
     if (corpus->vocabulary.tokenizer)
         good = !beside || check_beside(corpus, folder, path, error);

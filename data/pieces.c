@@ -42,6 +42,8 @@ size_t pieces_last_break(const Pieces *pieces, const char *text, size_t size)
     do
         at = utf8_last_break(text, at);
     while (at && is_crossed(pieces, text, size, at));
+    if (at == 0 && size > 1 && pieces->vocabulary->tokenizer == tokenizer_find(TOKENIZER_BYTE))
+        return size - 1; /* any place */
     return at;
 }
 

@@ -74,9 +74,15 @@ void token_file_close(TokenFile *file)
     *file = (TokenFile){0};
 }
 
+unsigned token_file_width(size_t vocabulary)
+{
+    unsigned width = tokens_width(vocabulary);
+    return width > sizeof(uint16_t) ? width : sizeof(uint16_t);
+}
+
 static bool has_header(size_t vocabulary)
 {
-    return tokens_width(vocabulary) > sizeof(uint16_t);
+    return token_file_width(vocabulary) > sizeof(uint16_t);
 }
 
 size_t token_file_most(size_t vocabulary)

@@ -37,6 +37,8 @@ typedef struct TokenFacts {
 bool token_file_check(const TokenFile *file, size_t first, size_t count,
                       const Vocabulary *vocabulary, TokenFacts *facts, Error *error);
 
+/* The bytes of an id in a file for a vocabulary. */
+unsigned token_file_width(size_t vocabulary);
 /* The header that a file for this vocabulary has: none, of size 0, while two bytes are enough
  * for an id; else llm.c's. */
 enum { TOKEN_HEADER = 256 };

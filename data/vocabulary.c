@@ -77,28 +77,37 @@ static size_t skip_plain(const char *text, size_t size, size_t at)
 bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *text,
                      size_t size, Error *error)
 {
+    return tokenizer_check_part(tokenizer, name, text, size, &(TextPlace){0}, error);
+}
+
+bool tokenizer_check_part(const Tokenizer *tokenizer, const char *name, const char *text,
+                          size_t size, TextPlace *before, Error *error)
+{
     if (!tokenizer->cut)
         return true;
-    size_t longest = *tokenizer->separator ? TOKEN_LONGEST : SIZE_MAX, line = 1, word = 0;
+    size_t longest = *tokenizer->separator ? TOKEN_LONGEST : SIZE_MAX, word = 0;
+    size_t line = before->lines + 1, start = before->bytes;
     for (size_t at = skip_plain(text, size, 0);; at = skip_plain(text, size, at)) {
         if (at - word > longest)
             return error_set(error,
                              "%s:%zu: a word is longer than the limit of %d bytes; use "
                              "--tokens char for text without spaces",
                              name, line, TOKEN_LONGEST);
-        if (at == size)
+        if (at == size) {
+            *before = (TextPlace){line - 1, start + size};
             return true;
+        }
         size_t length = utf8_length(text + at, size - at);
         if (!length)
             return error_set(error,
                              "%s:%zu: invalid UTF-8 at byte %zu; convert the text to UTF-8, "
                              "or use --tokens byte",
-                             name, line, at);
+                             name, line, start + at);
         if (!text[at])
             return error_set(error,
                              "%s:%zu: binary data at byte %zu; a text has no zero bytes, and "
                              "--tokens byte takes anything",
-                             name, line, at);
+                             name, line, start + at);
         line += text[at] == '\n';
         at += length;
         if (utf8_is_space(text[at - 1]))

@@ -72,6 +72,13 @@ const char *tokenizer_name(size_t index);      /* the same, for option rows */
  * from 1; name says whose text it is. */
 bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *text,
                      size_t size, Error *error);
+/* The same for a part of a text, which begins and ends between words; *before says what came
+ * before it, and is moved on. */
+typedef struct TextPlace {
+    size_t lines, bytes;
+} TextPlace;
+bool tokenizer_check_part(const Tokenizer *tokenizer, const char *name, const char *text,
+                          size_t size, TextPlace *before, Error *error);
 
 /* Learns from a text that tokenizer_check has passed. On failure nothing is left to free. */
 bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,

@@ -50,7 +50,7 @@ LDFLAGS_  = $(HARDEN) $(LDFLAGS)
 LIBS      = $$($(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
 
 MAINS    = $(foreach program,$(PROGRAMS),$(main_of_$(program)).c)
-FOLDERS  = src src/* data models eval eval/* train train/*
+FOLDERS  = src src/* data data/* models eval eval/* train train/*
 SOURCES  = $(filter-out $(MAINS),$(wildcard $(FOLDERS:%=%/*.c)))
 
 # Short lines; "make V=1" shows the commands.

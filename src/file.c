@@ -179,11 +179,8 @@ bool file_replace_write(FileReplacement *file, const void *bytes, size_t size, E
 /* A rename is durable only after fsync of the directory. */
 static bool sync_folder_of(const char *path, Error *error)
 {
-    char *folder = memory_copy_text(path);
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder] = '\0';
-    int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *folder = file_folder_of(path);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(folder);
     /* EINVAL, ENOTSUP: the file system cannot sync directories */
     bool synced = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP);
@@ -321,6 +318,13 @@ bool file_make_parents(const char *path, Error *error)
     }
     free(parent);
     return good;
+}
+
+char *file_folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? text_format("%.*s", slash > path ? (int)(slash - path) : 1, path)
+                 : memory_copy_text(".");
 }
 
 char *file_join(const char *folder, const char *name)

@@ -60,6 +60,8 @@ bool file_exists(const char *path);
 bool file_is_folder(const char *path);
 /* Creates missing parent directories. */
 bool file_make_parents(const char *path, Error *error);
+/* The directory that a path names a file in; the caller frees it. */
+char *file_folder_of(const char *path);
 /* "folder/name"; the caller frees it. */
 char *file_join(const char *folder, const char *name);
 /* The directory of the running executable; the caller frees it. */

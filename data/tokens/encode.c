@@ -1,0 +1,161 @@
+#include "data/tokens/encode.h"
+#include "data/tokens/stream.h"
+#include "data/tokens/writer.h"
+#include "data/vocabulary_files.h"
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/text.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- signals --- */
+
+static volatile sig_atomic_t caught;
+
+/* A second one ends the program at once. */
+static void on_signal(int number)
+{
+    if (caught)
+        _exit(128 + number);
+    caught = number;
+}
+
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+}
+
+/* --- the progress line --- */
+
+typedef struct Progress {
+    bool live;
+    double begin, shown, saved; /* moments in seconds */
+    size_t bytes_before;        /* of the text, when this session began */
+} Progress;
+
+static double now(void)
+{
+    struct timespec moment;
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return (double)moment.tv_sec + 1e-9 * (double)moment.tv_nsec;
+}
+
+static void show(Progress *progress, const TokenStream *stream)
+{
+    const double interval = 0.2, million = 1e6;
+    double moment = now(), seconds = moment - progress->begin;
+    if (!progress->live || moment - progress->shown < interval)
+        return;
+    progress->shown = moment;
+    double bytes = (double)(stream->facts.bytes - progress->bytes_before);
+    double share = reader_share(stream->reader);
+    char *line = text_format("%.1f MB of text  %.1f million tokens  %.1f MB/s",
+                             (double)stream->facts.bytes / million,
+                             (double)stream->facts.count / million, bytes / million / seconds);
+    if (share > 0)
+        text_append(&line, "  %.0f %%", 100 * share);
+    fprintf(stderr, "\r%s\033[K", line);
+    free(line);
+}
+
+static void clear(const Progress *progress)
+{
+    if (progress->live)
+        fputs("\r\033[K", stderr);
+}
+
+/* --- encoding --- */
+
+static bool resume(TokenStream *stream, const TokenWriter *writer, const TokenFacts *facts,
+                   TextPlace place, Error *error)
+{
+    bool same;
+    if (facts->bytes == 0)
+        return true;
+    print_warning("%s: continuing after %.1f MB of the text", writer->partial,
+                  (double)facts->bytes / 1e6);
+    if (!token_stream_resume(stream, facts, place, &same, error))
+        return false;
+    return same || error_set(error,
+                             "%s: was begun with another text than %s is now; delete it to "
+                             "start again",
+                             writer->partial, stream->name);
+}
+
+/* Without a signal, the whole rest of the text. */
+static bool encode_rest(TokenStream *stream, TokenWriter *writer, Progress *progress,
+                        Error *error)
+{
+    const double save_every = 10; /* seconds */
+    size_t most = token_file_most(writer->vocabulary->count);
+    for (bool more = true; more && !caught;) {
+        if (!token_stream_next(stream, &more, error))
+            return false;
+        if (stream->facts.count > most)
+            return error_set(error,
+                             "%s: more than %zu tokens, and llm.c's form for ids of 4 bytes "
+                             "cannot count them; encode the text in parts",
+                             stream->name, most);
+        if (!token_writer_append(writer, stream->ids, arrlenu(stream->ids), error))
+            return false;
+        show(progress, stream);
+        if ((caught && more) || now() - progress->saved > save_every) {
+            if (!token_writer_save(writer, &stream->facts, stream->place, error))
+                return false;
+            progress->saved = now();
+        }
+    }
+    return true;
+}
+
+static bool finish(const TokenStream *stream, TokenWriter *writer, const char *folder,
+                   Error *error)
+{
+    if (stream->facts.count == 0)
+        return error_set(error, "%s: the text is empty", stream->name);
+    return vocabulary_store(writer->vocabulary, folder, error) &&
+           token_writer_finish(writer, stream->facts.count, error);
+}
+
+bool tokens_encode(const char *text, const char *path, const Vocabulary *vocabulary,
+                   TokenFacts *facts, int *signal, Error *error)
+{
+    TokenStream stream;
+    TokenWriter writer;
+    TextPlace place;
+    char *folder = file_folder_of(path);
+    /* A tokenizer that is there already must be this one. */
+    bool good = file_make_parents(path, error) &&
+                (!vocabulary_is_in(folder) || vocabulary_store(vocabulary, folder, error)) &&
+                token_stream_open(&stream, text, vocabulary, error);
+    if (good && !token_writer_open(&writer, path, vocabulary, facts, &place, error)) {
+        token_stream_close(&stream);
+        good = false;
+    }
+    if (good) {
+        catch_signals();
+        Progress progress = {.live = isatty(STDERR_FILENO), .begin = now(), .saved = now()};
+        progress.bytes_before = facts->bytes;
+        good = resume(&stream, &writer, facts, place, error) &&
+               encode_rest(&stream, &writer, &progress, error);
+        clear(&progress);
+        *signal = caught;
+        if (good && stream.ended && stream.size == 0) {
+            *signal = 0;
+            good = finish(&stream, &writer, folder, error);
+        }
+        *facts = stream.facts;
+        token_writer_close(&writer);
+        token_stream_close(&stream);
+    }
+    free(folder);
+    return good;
+}

@@ -1,0 +1,288 @@
+/* tokens: trains tokenizers, and turns texts into files of token ids and back. */
+#include "data/corpus.h"
+#include "data/reader.h"
+#include "data/tokens/encode.h"
+#include "data/tokens/stream.h"
+#include "data/vocabulary_files.h"
+#include "src/containers.h"
+#include "src/file.h"
+#include "src/program.h"
+#include "src/team.h"
+#include "src/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Settings {
+    char *out, *tokenizer_file;
+    size_t tokenizer, vocab_size, min_count, max_input_mb, threads;
+} Settings;
+
+#define FIELD(name) offsetof(Settings, name)
+/* clang-format off */
+static const Option rows[] = {
+    {.name = "out", OPTION_STRING("PATH", FIELD(out), NULL),
+     .help = "train: the directory for the tokenizer; encode: the file, whose name ends in .bin",
+     .also = "output output-dir"},
+    {.name = "tokenizer-file", OPTION_STRING("FILE", FIELD(tokenizer_file), NULL),
+     .help = "the tokenizer: tokenizer.json, vocabulary.txt, or a directory with one of them; "
+             "ids in a .bin have it beside them",
+     .also = "tokenizer tokenizer-path tokenizer-json vocab-file"},
+    {.name = "tokens", OPTION_ONE_OF("KIND", FIELD(tokenizer), tokenizer_name, "bpe"),
+     .help = "the kind of tokenizer to train; count without --tokenizer-file trains it too",
+     .also = "tokenizer-type token-type tokenization"},
+    {.name = "vocab-size", OPTION_WHOLE(FIELD(vocab_size), 0, OPTION_MOST, "0"),
+     .help = "train a vocabulary of N tokens; 0: all words or characters, 8192 for bpe",
+     .also = "vocabulary-size n-vocab max-vocab vocab"},
+    {.name = "min-count", OPTION_WHOLE(FIELD(min_count), 1, OPTION_MOST, "1"),
+     .help = "leave out tokens, or merges of bpe, that occur fewer than N times",
+     .also = "min-frequency min-freq"},
+    {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 1000000, "1000"),
+     .help = "train: refuse a text larger than N megabytes after unpacking"},
+    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
+     .help = "CPU threads; 0: one per processor",
+     .also = "num-threads"},
+};
+/* clang-format on */
+
+/* --- the commands --- */
+
+static void print_facts(const TokenFacts *facts, const Vocabulary *vocabulary)
+{
+    double bytes = facts->bytes ? (double)facts->bytes : 1;
+    printf("%zu tokens, %zu of them unknown; %zu characters, %zu bytes; %.4f tokens per byte; "
+           "%zu entries (%s)\n",
+           facts->count, facts->unknown, facts->characters, facts->bytes,
+           (double)facts->count / bytes, vocabulary->count, vocabulary->tokenizer->name);
+}
+
+static void learn(Vocabulary *vocabulary, const Settings *settings, const char *path)
+{
+    const Tokenizer *tokenizer = tokenizer_find(settings->tokenizer);
+    const VocabularyLimits limits = {settings->vocab_size, settings->min_count};
+    char *text;
+    size_t size;
+    Error error;
+    if (!reader_read(path, settings->max_input_mb, "--max-input-mb", &text, &size, &error) ||
+        !tokenizer_check(tokenizer, reader_name(path), text, size, &error))
+        die("%s", error.text);
+    if (size == 0)
+        die("%s: the text is empty", reader_name(path));
+    if (!vocabulary_learn(vocabulary, tokenizer, text, size, &limits, &error))
+        die("%s", error.text);
+    free(text);
+}
+
+/* That of --tokenizer-file, or else the one beside a file of ids. */
+static void load(Vocabulary *vocabulary, const Settings *settings, const char *ids)
+{
+    char *folder = ids ? file_folder_of(ids) : NULL;
+    const char *path = settings->tokenizer_file ? settings->tokenizer_file : folder;
+    Error error;
+    if (!path)
+        die_usage(
+            "which tokenizer? Name it with --tokenizer-file FILE; tokens train makes one");
+    if (!settings->tokenizer_file && !vocabulary_is_in(folder))
+        die("%s: no tokenizer.json or vocabulary.txt beside it; name the tokenizer with "
+            "--tokenizer-file",
+            ids);
+    if (!vocabulary_load(vocabulary, path, &error))
+        die("%s", error.text);
+    free(folder);
+}
+
+static bool is_ids(const char *path)
+{
+    return text_ends_in(path, TOKEN_FILE_ENDING);
+}
+
+static int run_train(const Settings *settings, const char *path)
+{
+    Vocabulary vocabulary;
+    Error error;
+    if (!settings->out)
+        die_usage("a directory for the tokenizer is missing: --out DIR");
+    if (vocabulary_is_in(settings->out))
+        die("%s: has a tokenizer already; choose another directory", settings->out);
+    learn(&vocabulary, settings, path);
+    char *inside = file_join(settings->out, "");
+    if (!file_make_parents(inside, &error) ||
+        !vocabulary_store(&vocabulary, settings->out, &error))
+        die("%s", error.text);
+    printf("%s: %zu entries (%s)\n", settings->out, vocabulary.count,
+           vocabulary.tokenizer->name);
+    free(inside);
+    vocabulary_free(&vocabulary);
+    return EXIT_SUCCESS;
+}
+
+static int run_encode(const Settings *settings, const char *path)
+{
+    Vocabulary vocabulary;
+    TokenFacts facts;
+    Error error;
+    int signal = 0;
+    if (!settings->out || !is_ids(settings->out))
+        die_usage("a file for the token ids is missing: --out NAME" TOKEN_FILE_ENDING);
+    load(&vocabulary, settings, NULL);
+    if (!tokens_encode(path, settings->out, &vocabulary, &facts, &signal, &error))
+        die("%s", error.text);
+    if (signal)
+        print_warning("stopped after %.1f MB of the text; the same command continues",
+                      (double)facts.bytes / 1e6);
+    else
+        print_facts(&facts, &vocabulary);
+    vocabulary_free(&vocabulary);
+    return signal ? 128 + signal : EXIT_SUCCESS;
+}
+
+static void print_text(const TokenFile *file, const Vocabulary *vocabulary)
+{
+    enum { BLOCK = 4096 };
+    int32_t ids[BLOCK], last = vocabulary->eos;
+    const char *separator = vocabulary->tokenizer->separator, *piece;
+    for (size_t at = 0, n; at < file->count && !ferror(stdout); at += n) {
+        n = file->count - at < BLOCK ? file->count - at : BLOCK;
+        tokens_read(file->ids, at, n, ids);
+        for (size_t i = 0; i < n; i++) {
+            if (last != vocabulary->eos && ids[i] != vocabulary->eos)
+                fputs(separator, stdout);
+            size_t length = vocabulary_piece(vocabulary, ids[i], &piece);
+            fwrite(piece, 1, length, stdout);
+            last = ids[i];
+        }
+    }
+}
+
+/* Opens a file of ids with its tokenizer, and checks it all. */
+static TokenFile open_ids(Vocabulary *vocabulary, const Settings *settings, const char *path,
+                          TokenFacts *facts)
+{
+    TokenFile file;
+    Error error;
+    load(vocabulary, settings, path);
+    if (!token_file_open(&file, path, &error) ||
+        !token_file_check(&file, 0, file.count, vocabulary, facts, &error))
+        die("%s", error.text);
+    file.ids.below = (uint32_t)vocabulary->count;
+    return file;
+}
+
+static int run_decode(const Settings *settings, const char *path)
+{
+    Vocabulary vocabulary;
+    TokenFacts facts;
+    if (!is_ids(path))
+        die_usage("%s: decode takes a file of token ids, NAME" TOKEN_FILE_ENDING, path);
+    TokenFile file = open_ids(&vocabulary, settings, path, &facts);
+    print_text(&file, &vocabulary);
+    token_file_close(&file);
+    vocabulary_free(&vocabulary);
+    return EXIT_SUCCESS;
+}
+
+static void count_text(const Vocabulary *vocabulary, const char *path, TokenFacts *facts)
+{
+    TokenStream stream;
+    Error error;
+    bool more = true;
+    if (!token_stream_open(&stream, path, vocabulary, &error))
+        die("%s", error.text);
+    while (more)
+        if (!token_stream_next(&stream, &more, &error))
+            die("%s", error.text);
+    *facts = stream.facts;
+    token_stream_close(&stream);
+}
+
+static int run_count(const Settings *settings, const char *path)
+{
+    Vocabulary vocabulary;
+    TokenFacts facts;
+    if (is_ids(path)) {
+        TokenFile file = open_ids(&vocabulary, settings, path, &facts);
+        token_file_close(&file);
+    } else {
+        if (settings->tokenizer_file)
+            load(&vocabulary, settings, NULL);
+        else if (strcmp(path, READER_STANDARD_INPUT) == 0)
+            die_usage("standard input can be read only once; name a tokenizer with "
+                      "--tokenizer-file");
+        else
+            learn(&vocabulary, settings, path);
+        count_text(&vocabulary, path, &facts);
+    }
+    print_facts(&facts, &vocabulary);
+    vocabulary_free(&vocabulary);
+    return EXIT_SUCCESS;
+}
+
+/* --- the program --- */
+
+static const struct {
+    const char *name, *help;
+    int (*run)(const Settings *settings, const char *path);
+} commands[] = {
+    {"train", "learn a tokenizer from a text, into the directory --out", run_train},
+    {"encode", "write the token ids of a text, of any size, to the file --out", run_encode},
+    {"decode", "print the text of a file of token ids", run_decode},
+    {"count", "print how many tokens, characters and bytes a text or a file of ids has",
+     run_count},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static AboutItem command_item(size_t index)
+{
+    if (index >= COMMANDS)
+        return (AboutItem){0};
+    return (AboutItem){commands[index].name, commands[index].help};
+}
+
+static const About about = {
+    .name = "tokens",
+    .purpose = "trains tokenizers, and turns texts into files of token ids and back",
+    .synopses = {"COMMAND [OPTIONS] FILE"},
+    .command = command_item,
+    .paragraphs =
+        {"FILE is a text, plain or gzip, or - for standard input; for decode and count also a "
+         "file of token ids, NAME.bin. Such files have the form of nanoGPT: two bytes for each "
+         "id and nothing else. If the vocabulary has more than 65536 entries they have that of "
+         "llm.c, with a header and four bytes. linnet-train maps them into memory instead of "
+         "reading them, so they may be larger than memory.",
+         "encode takes little memory, whatever the size of the text. If it is interrupted, the "
+         "same command continues. It puts the tokenizer beside the file: tokenizer.json, "
+         "vocab.json and merges.txt for bpe, as other programs read them, or vocabulary.txt."},
+    .examples = {"train --vocab-size 8192 --out book book.txt",
+                 "encode --tokenizer-file book --out book/train.bin book.txt",
+                 "count --tokens word book.txt", "decode book/train.bin"},
+    .files = {{"NAME.bin.part, NAME.bin.progress",
+               "what encode has written so far and where it goes on; gone when it is done"}},
+    .statuses = {{"128 + N",
+                  "signal N ended encode (2 is Ctrl-C); the same command continues"}},
+};
+
+int main(int argc, char **argv)
+{
+    Settings settings = {0};
+    const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
+    CommandLine line;
+    program_read_command_line(&about, &group, 1, argc, argv, &line);
+    size_t command = 0;
+    while (line.operand_count > 0 && command < COMMANDS &&
+           strcmp(commands[command].name, line.operands[0]) != 0)
+        command++;
+    if (line.operand_count == 0 || command == COMMANDS)
+        die_usage("%s%s%sa command is needed: train, encode, decode or count",
+                  line.operand_count ? "'" : "", line.operand_count ? line.operands[0] : "",
+                  line.operand_count ? "' is none; " : "");
+    if (line.operand_count != 2)
+        die_usage("one file is needed: %s FILE", commands[command].name);
+    team_start(settings.threads);
+    int status = commands[command].run(&settings, line.operands[1]);
+    team_stop();
+    options_free_texts(&group, 1);
+    command_line_free(&line);
+    program_finish_output();
+    return status;
+}

@@ -1,0 +1,35 @@
+/* Writes a file of token ids that can be continued after an interruption.
+ *
+ * The ids go to TARGET.part. From time to time this is synced, and TARGET.progress says how far
+ * the text was encoded; whoever begins again cuts TARGET.part there. At the end it gets its
+ * name. So a file with the target's name is complete. */
+#ifndef LINNET_TOKEN_WRITER_H
+#define LINNET_TOKEN_WRITER_H
+
+#include "data/token_file.h"
+
+typedef struct TokenWriter {
+    char *path, *partial, *progress;
+    const Vocabulary *vocabulary;
+    uint32_t vocabulary_crc;
+    int fd;
+    void *narrow; /* room for ids on their way out */
+    size_t room;  /* in ids */
+} TokenWriter;
+
+/* Says in *facts and *place how far an earlier writer came. On failure nothing is left to
+ * free. */
+bool token_writer_open(TokenWriter *writer, const char *path, const Vocabulary *vocabulary,
+                       TokenFacts *facts, TextPlace *place, Error *error);
+bool token_writer_append(TokenWriter *writer, const int32_t *ids, size_t count, Error *error);
+/* Makes sure of all that has been appended. */
+bool token_writer_save(TokenWriter *writer, const TokenFacts *facts, TextPlace place,
+                       Error *error);
+/* Gives the file its name. */
+bool token_writer_finish(TokenWriter *writer, size_t count, Error *error);
+/* Leaves what can be continued. */
+void token_writer_close(TokenWriter *writer);
+/* Removes it. */
+void token_writer_give_up(TokenWriter *writer);
+
+#endif
