@@ -15,6 +15,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #define FIELD(name) offsetof(CorpusOptions, name)
@@ -93,10 +94,33 @@ static void trim_lines(Text *text)
     text->size = (size_t)(kept - text->bytes);
 }
 
+/* Texts that take longer than a second or so to read or to tokenize. */
+enum { LARGE_READING = 200000000, LARGE_TOKENIZING = 20000000 };
+
+static size_t size_of_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_size > 0 ? (size_t)status.st_size : 0;
+}
+
+static void tell(const CorpusOptions *options, const char *format, const char *name,
+                 size_t bytes)
+{
+    const double megabyte = 1e6;
+    if (!options->tell)
+        return;
+    char *what = text_format(format, name, (double)bytes / megabyte);
+    options->tell(what);
+    free(what);
+}
+
 static bool read_text(Text *text, const char *path, const CorpusOptions *options,
                       const Tokenizer *tokenizer, Error *error)
 {
     text->name = reader_name(path);
+    size_t bytes = size_of_file(path);
+    if (bytes >= LARGE_READING)
+        tell(options, "reading %s (%.0f MB)", text->name, bytes);
     if (!reader_read(path, options->max_input_mb, "--max-input-mb", &text->owned, &text->size,
                      error))
         return false;
@@ -216,6 +240,9 @@ static bool tokenize(Corpus *corpus, const Text texts[SPLITS], const Tokenizer *
                      const CorpusOptions *options, const Vocabulary *known, Error *error)
 {
     VocabularyLimits limits = {options->vocab_size, options->min_count};
+    size_t bytes = texts[TRAIN].size + texts[VALID].size + texts[TEST].size;
+    if (bytes >= LARGE_TOKENIZING)
+        tell(options, "tokenizing %s (%.0f MB)", texts[TRAIN].name, bytes);
     if (known)
         vocabulary_copy(&corpus->vocabulary, known);
     else if (!vocabulary_learn(&corpus->vocabulary, tokenizer, texts[TRAIN].bytes,
@@ -255,6 +282,8 @@ bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
         free(texts[split].owned);
     corpus_files_free(&files);
     free(folder);
+    if (options->tell)
+        options->tell(NULL);
     return good;
 }
 

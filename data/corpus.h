@@ -11,6 +11,8 @@ typedef struct CorpusOptions {
     size_t vocab_size, min_count;
     bool trim;           /* lines lose the white space at both ends */
     size_t max_input_mb; /* the largest unpacked size of a file */
+    /* Hears what takes longer than a second or so, then NULL when it is done; NULL: nobody. */
+    void (*tell)(const char *what);
 } CorpusOptions;
 
 /* The rows --valid --test --tokens --trim --vocab-size --min-count --max-input-mb; the last is

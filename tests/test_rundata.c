@@ -18,8 +18,8 @@ START_TEST(a_run_directory_is_read)
     free(scratch_put(RUN_SETTINGS,
                      "# parameters: 1234567\n# entropy floor: 1.5 nats\r\n# hello\n\n"
                      " attn=linear \ncorpus = a = b\ndim = 64"));
-    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,\n"
-                                                       "9,2,90,1.5,0,nan,3.5,1,nan,7\n"));
+    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,,,,\n"
+                                                       "9,2,90,1.5,0,nan,3.5,1,nan,7,,,\n"));
     ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
     ck_assert_str_eq(run.name, strrchr(scratch_folder(), '/') + 1);
     ck_assert_str_eq(run.attn, "linear");
