@@ -18,8 +18,8 @@ static OPTION_NAMES(colour_name, "auto", "always", "never");
 static const Option rows[] = {
     {.name = "x", OPTION_ONE_OF("AXIS", FIELD(axes.x), runchart_x_name, "epoch"),
      .help = "horizontal axis"},
-    {.name = "y", OPTION_ONE_OF("AXIS", FIELD(axes.y), runchart_y_name, "loss"),
-     .help = "vertical axis"},
+    {.name = "y", OPTION_ONE_OF("AXIS", FIELD(axes.y), runchart_y_name, "auto"),
+     .help = "vertical axis; auto: loss, or bits per byte for runs with different tokenizers"},
     {.name = "train", OPTION_SWITCH(FIELD(axes.train), "no"),
      .help = "draw training losses as well"},
     {.name = "group", OPTION_SWITCH(FIELD(group), "yes"),
@@ -100,6 +100,7 @@ static RunData *read_runs(const CommandLine *line)
     }
     if (!runs)
         exit(EXIT_FAILURE);
+    groups_choose_measure(runs, arrlenu(runs));
     sort_by_corpus(runs);
     return runs;
 }
