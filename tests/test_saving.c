@@ -400,10 +400,11 @@ START_TEST(smallest_memory_limit_counts)
     limit = before;
     limit.rlim_cur = (rlim_t)(own_data() + room);
     ck_assert_int_eq(setrlimit(RLIMIT_DATA, &limit), 0);
-    Allowance little = allowance_find(0, 0);
+    Allowance little = allowance_find(0, 0), more = allowance_find(0, room);
     setrlimit(RLIMIT_DATA, &before);
     ck_assert(little.bytes > 0 && little.bytes <= room);
     ck_assert_ptr_nonnull(strstr(little.reason, "ulimit"));
+    ck_assert(more.bytes > room && more.bytes <= 2 * room); /* of which it has one */
 }
 END_TEST
 

@@ -233,7 +233,7 @@ static const Kind of_terminal[] = {
     {"val loss", .of = best_loss, .write = loss_text, .worth = TABLE_ALWAYS, .marked = true},
     {"std", .of = deviation, .write = loss_text, .worth = 10, .rare = true},
     {"ppl", .of = best_perplexity, .write = perplexity_text, .worth = 9, .marked = true},
-    {"bits/byte", .of = best_bits, .write = loss_text, .worth = 10, .rare = true, .marked = true},
+    {"bpb", .of = best_bits, .write = loss_text, .worth = 10, .rare = true, .marked = true},
     {"test ppl", .of = test_perplexity, .write = perplexity_text, .worth = 11, .rare = true},
     {"epoch", MEAN_OF(best_epoch), .write = epoch_text, .worth = 2},
     {"train loss", .of = train_loss, .write = loss_text, .worth = 1},
