@@ -400,6 +400,25 @@ START_TEST(validations_read_a_part_of_the_text)
 }
 END_TEST
 
+/* A run that is older than --eval-tokens goes on validating on the whole text. */
+START_TEST(an_old_run_validates_on_the_whole_text)
+{
+    static const char *const resumed[] = {"corpus = x\neval-every = 5\n",
+                                          "corpus = x\neval-tokens = 77\n", NULL};
+    static const size_t expected[] = {0, 77, OPTION_AUTO};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        Settings settings = {0};
+        Error error;
+        const CommandLine nothing = {0};
+        ck_assert_msg(settings_read(&settings, &nothing, resumed[i], &error), "%s", error.text);
+        ck_assert_uint_eq(settings.train.eval_tokens, expected[i]);
+        OptionGroup groups[GROUP_COUNT];
+        settings_groups(&settings, groups);
+        options_free_texts(groups, GROUP_COUNT);
+    }
+}
+END_TEST
+
 /* 15 % of the training tokens between two validations, if that is less than the text. */
 START_TEST(a_part_is_a_share_of_the_training_tokens)
 {
@@ -695,6 +714,7 @@ Suite *training_suite(void)
     tcase_add_test(tests, progress_survives_to_the_bit);
     tcase_add_test(tests, validations_read_a_part_of_the_text);
     tcase_add_test(tests, a_part_is_a_share_of_the_training_tokens);
+    tcase_add_test(tests, an_old_run_validates_on_the_whole_text);
     tcase_add_test(tests, a_run_resumes_only_with_its_own_text);
     tcase_add_test(tests, a_run_resumes_only_from_a_complete_checkpoint);
     tcase_add_test(tests, a_non_finite_step_is_not_taken);

@@ -57,13 +57,15 @@ static const About about = {
     .name = "compare",
     .purpose = "compares training runs: a table, loss curves and the differences between them",
     .synopses = {"[OPTIONS] RUN..."},
-    .paragraphs = {"RUN is a run directory, finished or not. The table shows the attention "
-                   "kind, parameters, "
-                   "best validation loss (nats per token) with its perplexity and epoch, last "
-                   "training loss, "
-                   "training speed, time and memory. Runs that differ only by --seed are "
-                   "combined into one "
-                   "row and one curve."},
+    .paragraphs =
+        {"RUN is a run directory, finished or not. The table shows the attention "
+         "kind, parameters, "
+         "best validation loss (nats per token) with its perplexity, bits per byte (bpb) "
+         "and epoch, last training loss, "
+         "training speed, time and memory. Runs that differ only by --seed are "
+         "combined into one "
+         "row and one curve. Runs on one text with different tokenizers are compared "
+         "by bits per byte."},
     .examples = {"runs/softmax runs/linear", "--x seconds --y perplexity runs/*",
                  "runs/* --html report.html"},
     .environment = {&about_terminal_size, &about_colour, &about_locale},

@@ -13,7 +13,7 @@
 
 static const About about = {
     .name = "eval",
-    .purpose = "scores a text with a trained model: loss, perplexity and bits per character",
+    .purpose = "scores a text with a trained model: loss, perplexity and bits per byte",
     .synopses = {"[OPTIONS] RUN CORPUS", "--baseline [OPTIONS] CORPUS"},
     .paragraphs = {"RUN is a run directory, whose best checkpoint is used, or a checkpoint "
                    "file. CORPUS is "
