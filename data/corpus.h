@@ -10,11 +10,12 @@ typedef struct CorpusOptions {
     size_t tokenizer;   /* index into the table: --tokens */
     size_t vocab_size, min_count;
     bool trim;           /* lines lose the white space at both ends */
+    bool lowercase;      /* all tokens are lower-cased */
     size_t max_input_mb; /* the largest unpacked size of a file */
 } CorpusOptions;
 
-/* The rows --valid --test --tokens --trim --vocab-size --min-count --max-input-mb; the last is
- * not stored. */
+/* The rows --valid --test --tokens --trim --lowercase --vocab-size --min-count --max-input-mb;
+ * the last is not stored. */
 OptionGroup corpus_group(const CorpusOptions *options);
 
 typedef struct CorpusSplit {

@@ -111,12 +111,13 @@ bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *t
 {
     if (!tokenizer->cut)
         return true;
-    size_t longest = *tokenizer->separator ? TOKEN_LONGEST : SIZE_MAX, line = 1, word = 0;
+    bool bounded = tokenizer != tokenizer_find(TOKENIZER_WORD); /* by the tokenizer itself */
+    size_t longest = bounded ? SIZE_MAX : TOKEN_LONGEST, line = 1, word = 0;
     for (size_t at = skip_plain(text, size, 0);; at = skip_plain(text, size, at)) {
         if (at - word > longest)
             return error_set(error,
                              "%s:%zu: a word is longer than the limit of %d bytes; use "
-                             "--tokens char for text without spaces",
+                             "--tokens wordpunct or char for text without spaces",
                              name, line, TOKEN_LONGEST);
         if (at == size)
             return true;
@@ -147,12 +148,19 @@ bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const 
                       size_t size, const VocabularyLimits *limits, Error *error)
 {
     begin(vocabulary, tokenizer);
+    vocabulary->lowercase = limits->lowercase;
+    if (limits->lowercase && !tokenizer->cut)
+        return error_set(error,
+                         "--lowercase is for --tokens word, wordpunct and char; %s keeps every "
+                         "byte",
+                         tokenizer->name);
     return tokenizer->learn(vocabulary, text, size, limits, error);
 }
 
 void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)
 {
     begin(copy, vocabulary->tokenizer);
+    copy->lowercase = vocabulary->lowercase;
     if (!vocabulary->map)
         vocabulary_add_bytes(copy);
     else
