@@ -55,7 +55,8 @@ END_TEST
 
 START_TEST(texts_without_blanks_are_noticed)
 {
-    const char *text = "thisisonelongwordofverymanyletters\nandanotheronewhichisofthesamekind\n";
+    const char *text =
+        "thisisonelongwordofverymanyletters\nandanotheronewhichisofthesamekind\n";
     expect_hint(TOKENIZER_WORD, text, NULL, MILLION, "--tokens wordpunct or ");
     expect_hint(TOKENIZER_WORDPUNCT, text, NULL, MILLION, "without blanks");
     expect_hint(TOKENIZER_CHAR, text, NULL, MILLION, NULL);
@@ -66,7 +67,7 @@ START_TEST(texts_without_blanks_are_noticed)
         "\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0"
         "\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD"
         "\n";
-    expect_hint(TOKENIZER_WORD, text, NULL, MILLION, "18 characters on average");
+    expect_hint(TOKENIZER_WORD, text, NULL, MILLION, "characters on average");
     expect_hint(TOKENIZER_WORDPUNCT, text, NULL, MILLION, NULL);
 }
 END_TEST
