@@ -21,7 +21,7 @@ static void expect_hint(size_t tokenizer, const char *text, const char *other,
     Error error = {""};
     ck_assert_msg(corpus_load(&corpus, train, &options, NULL, &error), "%s", error.text);
     char *hint = hint_about_tokens(&corpus, &config, parameters);
-    ck_assert_msg(!hint == !expected, "hint: %s", hint ? hint : "none");
+    ck_assert_msg(!hint == !expected, "hint: %s, not %s", hint ? hint : "none", expected);
     if (hint)
         ck_assert_msg(strstr(hint, expected) != NULL, "'%s' has no '%s'", hint, expected);
     free(hint);
@@ -60,15 +60,13 @@ START_TEST(texts_without_blanks_are_noticed)
     expect_hint(TOKENIZER_WORD, text, NULL, MILLION, "--tokens wordpunct or ");
     expect_hint(TOKENIZER_WORDPUNCT, text, NULL, MILLION, "without blanks");
     expect_hint(TOKENIZER_CHAR, text, NULL, MILLION, NULL);
-    /* Chinese is cut into signs by wordpunct. */
-    text =
-        "\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0"
-        "\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD"
-        "\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0"
-        "\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xBD\xA0\xE5\xA5\xBD"
-        "\n";
-    expect_hint(TOKENIZER_WORD, text, NULL, MILLION, "characters on average");
-    expect_hint(TOKENIZER_WORDPUNCT, text, NULL, MILLION, NULL);
+    char *chinese = memory_copy_text("");
+    for (int i = 0; i < 20; i++)
+        text_append(&chinese, "\xE4\xBD\xA0\xE5\xA5\xBD");
+    text_append(&chinese, "\n");
+    expect_hint(TOKENIZER_WORD, chinese, NULL, MILLION, "21 characters on average");
+    expect_hint(TOKENIZER_WORDPUNCT, chinese, NULL, MILLION, NULL);
+    free(chinese);
 }
 END_TEST
 
