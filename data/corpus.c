@@ -33,7 +33,7 @@ static const Option rows[] = {
      .also = "test-data test-file"},
     {.name = "tokens", OPTION_ONE_OF("KIND", FIELD(tokenizer), tokenizer_name, "word"),
      OPTION_FIXED,
-     .help = "tokenizer; word splits at white space",
+     .help = "tokenizer: word splits at white space, wordpunct at punctuation too",
      .also = "tokenizer tokenizer-type token-type tokenization",
      .common = true},
     {.name = "tokenizer-file", OPTION_STRING("FILE", FIELD(tokenizer_file), ""), OPTION_STORED,
@@ -43,6 +43,9 @@ static const Option rows[] = {
     {.name = "trim", OPTION_SWITCH(FIELD(trim), "no"), OPTION_FIXED,
      .help = "strip white space from both ends of lines; matters for char and byte",
      .also = "strip"},
+    {.name = "lowercase", OPTION_SWITCH(FIELD(lowercase), "no"), OPTION_FIXED,
+     .help = "read capital letters as small ones; for word, wordpunct and char",
+     .also = "lower lower-case uncased do-lower-case"},
     {.name = "vocab-size", OPTION_WHOLE(FIELD(vocab_size), 0, OPTION_MOST, "0"), OPTION_FIXED,
      .help = "keep the N most frequent tokens, including <eos> and <unk>; 0: all",
      .also = "vocabulary-size n-vocab max-vocab vocab",
@@ -281,7 +284,7 @@ static void *encode(CorpusSplit *split, const Vocabulary *vocabulary, Text *text
 static bool tokenize(Corpus *corpus, Text texts[SPLITS], const Tokenizer *tokenizer,
                      const CorpusOptions *options, Error *error)
 {
-    VocabularyLimits limits = {options->vocab_size, options->min_count};
+    VocabularyLimits limits = {options->vocab_size, options->min_count, options->lowercase};
     size_t bytes = texts[TRAIN].size + texts[VALID].size + texts[TEST].size;
     if (bytes >= LARGE_TOKENIZING)
         tell(options, "tokenizing %s (%.0f MB)", texts[TRAIN].name, bytes);

@@ -1,4 +1,4 @@
-/* People type `train ptb.txt` in bin/ or above it, and get-ptb writes three files to data/. So
+/* People type `train ptb.txt` in bin/ or above it, and data/get writes three files to data/. So
  * a name is tried in two places, in each as one file and as a triple. A sentence says which
  * files were found, and errors say where they were searched: a silent search finds the wrong
  * file. */
@@ -142,6 +142,19 @@ static bool find_in(const Search *search, const char *folder, bool *good, Error 
     return true;
 }
 
+/* For messages; the caller frees. */
+static char *how_to_get(const char *file)
+{
+    static const char *const published[] = {"ptb",    "wikitext-2",      "text8",
+                                            "enwik8", "tinyshakespeare", "tinystories"};
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        size_t length = strlen(published[i]);
+        if (strncmp(file, published[i], length) == 0 && strcmp(file + length, ".txt") == 0)
+            return text_format("to download it: data/get %s", published[i]);
+    }
+    return memory_copy_text("the corpus '" TOY "' is built in");
+}
+
 static bool find_train(const Search *search, Error *error)
 {
     const char *name = search->name;
@@ -159,12 +172,11 @@ static bool find_train(const Search *search, Error *error)
                          name);
     char *triple = triple_name(name, "train");
     const char *elsewhere = name[0] == '/' ? NULL : search->data_folder;
-    const char *hint = strcmp(basename(name), "ptb.txt") == 0 ? "to download it: data/get-ptb"
-                                                              : "the corpus '" TOY
-                                                                "' is built in";
+    char *hint = how_to_get(basename(name));
     error_set(error, "%s: no such file, nor %s%s%s (%s)", name, triple,
               elsewhere ? "; looked for both as given and in " : "", elsewhere ? elsewhere : "",
               hint);
+    free(hint);
     free(triple);
     return false;
 }

@@ -1,18 +1,21 @@
 /* The table of tokenizers.
  *
- * word and char differ only in where they cut, so they share the functions that learn and
- * encode; each has a `cut` that finds the next token. cut returns a line end as the text
- * "<eos>", so a word spelled "<eos>" is the same token.
+ * word, wordpunct and char differ only in where they cut, so they share the functions that
+ * learn and encode; each has a `cut` that finds the next token. cut returns a line end as the
+ * text "<eos>", so a word spelled "<eos>" is the same token.
  *
  * Learning counts all tokens in a vocabulary whose ids are the order of first occurrence, which
  * also breaks ties. A token is copied once into a small buffer, to end it with a zero. */
 #include "data/bpe.h"
+#include "data/letters.h"
 #include "data/utf8.h"
 #include "data/vocabulary.h"
 #include "src/containers.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define WORD_UNKNOWN "<unk>"
 
 /* --- cutting --- */
 
@@ -38,6 +41,90 @@ static size_t cut_word(const char *text, size_t size, size_t *at, const char **t
     return i - start;
 }
 
+/* The length of a special token spelled out, which is one token here too; else 0. */
+static size_t special_length(const char *text, size_t size)
+{
+    static const char *const specials[] = {TOKEN_EOS, WORD_UNKNOWN};
+    for (size_t i = 0; *text == '<' && i < sizeof specials / sizeof *specials; i++)
+        if (size >= strlen(specials[i]) && memcmp(text, specials[i], strlen(specials[i])) == 0)
+            return strlen(specials[i]);
+    return 0;
+}
+
+/* The length of the mark at this place, if it belongs to the word around it; else 0. As in the
+ * word boundaries of Unicode (UAX 29): the apostrophe of "don't", the full stops of "U.S.A",
+ * comma, full stop and colon of "1,234.5" and "12:30". */
+static size_t joint_length(const char *text, size_t size, LetterClass before)
+{
+    static const char apostrophe[] = "\xE2\x80\x99"; /* the typographic one */
+    size_t length = strlen(apostrophe), ignored;
+    if (size <= length || memcmp(text, apostrophe, length) != 0)
+        length = 1;
+    if (size <= length)
+        return 0;
+    LetterClass after = letters_class(text + length, size - length, &ignored);
+    if (after != LETTER_WORD && after != LETTER_DIGIT)
+        return 0;
+    bool digits = before == LETTER_DIGIT && after == LETTER_DIGIT;
+    bool joins = length > 1 || *text == '\'' || (*text == '.' && before == after) ||
+                 ((*text == ',' || *text == ':') && digits);
+    return joins ? length : 0;
+}
+
+/* Where the word that begins at `at` ends: letters, digits, what belongs to them, and joints.
+ * Languages without blanks have endless words, which are cut at the longest length. */
+static size_t word_end(const char *text, size_t size, size_t at)
+{
+    size_t start = at, length;
+    if (size - start > TOKEN_LONGEST)
+        size = start + TOKEN_LONGEST;
+    for (LetterClass before = LETTER_WORD; at < size; at += length) {
+        LetterClass is = letters_class(text + at, size - at, &length);
+        if (is == LETTER_MARK && at > start)
+            length = joint_length(text + at, size - at, before);
+        else if (is != LETTER_WORD && is != LETTER_DIGIT && is != LETTER_EXTEND)
+            break;
+        if (!length)
+            break;
+        before = is == LETTER_DIGIT ? LETTER_DIGIT : LETTER_WORD;
+    }
+    return at;
+}
+
+/* Accents and the like stay with the mark or sign that they change. */
+static size_t mark_end(const char *text, size_t size, size_t at)
+{
+    size_t start = at, length;
+    letters_class(text + at, size - at, &length);
+    do
+        at += length;
+    while (at < size && letters_class(text + at, size - at, &length) == LETTER_EXTEND &&
+           at + length - start <= TOKEN_LONGEST);
+    return at;
+}
+
+static size_t cut_word_or_mark(const char *text, size_t size, size_t *at, const char **token)
+{
+    size_t i = *at ? *at : utf8_mark(text, size), length;
+    LetterClass is = LETTER_SPACE;
+    while (i < size && (is = letters_class(text + i, size - i, &length)) == LETTER_SPACE) {
+        i += length;
+        if (text[i - 1] == '\n') {
+            *at = i;
+            return cut_line_end(token);
+        }
+    }
+    size_t start = i;
+    if (i < size)
+        i += special_length(text + i, size - i);
+    if (i == start && i < size)
+        i = is == LETTER_MARK || is == LETTER_SIGN ? mark_end(text, size, i)
+                                                   : word_end(text, size, i);
+    *token = text + start;
+    *at = i;
+    return i - start;
+}
+
 static size_t cut_character(const char *text, size_t size, size_t *at, const char **token)
 {
     size_t i = *at ? *at : utf8_mark(text, size);
@@ -56,10 +143,10 @@ static size_t cut_character(const char *text, size_t size, size_t *at, const cha
 
 /* --- learning and encoding, by cuts --- */
 
-/* Look-ups need words that end in a zero. Invalid tokens of an unchecked text become the empty
- * word, which no vocabulary has. Tokens are short, so a loop is faster than memchr and memcpy.
- */
-static const char *end_word(char *word, const char *token, size_t length)
+/* Look-ups need words that end in a zero, and lower-cased if the vocabulary is. Invalid tokens
+ * of an unchecked text become the empty word, which no vocabulary has. Tokens are short, so a
+ * loop is faster than memchr and memcpy. */
+static const char *end_word(char *word, const char *token, size_t length, bool lowercase)
 {
     bool good = length <= TOKEN_LONGEST;
     for (size_t i = 0; good && i < length; i++) {
@@ -67,6 +154,8 @@ static const char *end_word(char *word, const char *token, size_t length)
         good = token[i] != '\0';
     }
     word[good ? length : 0] = '\0';
+    if (lowercase)
+        letters_lower(word);
     return word;
 }
 
@@ -76,14 +165,15 @@ typedef struct Tally {
     size_t *counts; /* by id, an stb_ds array */
 } Tally;
 
-static Tally tally_take(const Tokenizer *tokenizer, const char *text, size_t size)
+static Tally tally_take(const Tokenizer *tokenizer, bool lowercase, const char *text,
+                        size_t size)
 {
     Tally tally = {.tokens = {.tokenizer = tokenizer}};
     char word[TOKEN_LONGEST + 1];
     const char *token;
     size_t at = 0, length;
     while ((length = tokenizer->cut(text, size, &at, &token)) > 0) {
-        int32_t id = vocabulary_find(&tally.tokens, end_word(word, token, length));
+        int32_t id = vocabulary_find(&tally.tokens, end_word(word, token, length, lowercase));
         if (id == TOKEN_NONE) {
             id = vocabulary_add(&tally.tokens, word);
             arrput(tally.counts, 0);
@@ -117,7 +207,7 @@ static bool learn_by_cuts(Vocabulary *vocabulary, const char *text, size_t size,
         return error_set(error, "--vocab-size %zu: <eos> and <unk> alone are %d", limits->size,
                          SPECIALS);
     size_t room = limits->size ? limits->size - SPECIALS : SIZE_MAX;
-    Tally tally = tally_take(vocabulary->tokenizer, text, size);
+    Tally tally = tally_take(vocabulary->tokenizer, vocabulary->lowercase, text, size);
     size_t count = tally.tokens.count;
     size_t **order = memory_take(count, sizeof *order, "the vocabulary");
     for (size_t i = 0; i < count; i++)
@@ -148,7 +238,8 @@ static size_t encode_by_cuts(const Vocabulary *vocabulary, const char *text, siz
     char word[TOKEN_LONGEST + 1];
     const char *token;
     while ((length = vocabulary->tokenizer->cut(text, size, &at, &token)) > 0) {
-        int32_t id = vocabulary_find(vocabulary, end_word(word, token, length));
+        int32_t id = vocabulary_find(vocabulary,
+                                     end_word(word, token, length, vocabulary->lowercase));
         missing += id == TOKEN_NONE;
         arrput(*ids, id == TOKEN_NONE ? vocabulary->unk : id);
     }
@@ -188,7 +279,13 @@ static const Tokenizer tokenizers[] = {
                         .encode = encode_by_cuts,
                         .cut = cut_word,
                         .separator = " ",
-                        .unknown = "<unk>"},
+                        .unknown = WORD_UNKNOWN},
+    [TOKENIZER_WORDPUNCT] = {.name = "wordpunct",
+                             .learn = learn_by_cuts,
+                             .encode = encode_by_cuts,
+                             .cut = cut_word_or_mark,
+                             .separator = " ",
+                             .unknown = WORD_UNKNOWN},
     [TOKENIZER_CHAR] = {.name = "char",
                         .learn = learn_by_cuts,
                         .encode = encode_by_cuts,

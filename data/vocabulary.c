@@ -85,13 +85,14 @@ bool tokenizer_check_part(const Tokenizer *tokenizer, const char *name, const ch
 {
     if (!tokenizer->cut)
         return true;
-    size_t longest = *tokenizer->separator ? TOKEN_LONGEST : SIZE_MAX, word = 0;
+    bool bounded = tokenizer != tokenizer_find(TOKENIZER_WORD); /* by the tokenizer itself */
+    size_t longest = bounded ? SIZE_MAX : TOKEN_LONGEST, word = 0;
     size_t line = before->lines + 1, start = before->bytes;
     for (size_t at = skip_plain(text, size, 0);; at = skip_plain(text, size, at)) {
         if (at - word > longest)
             return error_set(error,
                              "%s:%zu: a word is longer than the limit of %d bytes; use "
-                             "--tokens char for text without spaces",
+                             "--tokens wordpunct or char for text without spaces",
                              name, line, TOKEN_LONGEST);
         if (at == size) {
             *before = (TextPlace){line - 1, start + size};
@@ -124,12 +125,19 @@ bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const 
                       size_t size, const VocabularyLimits *limits, Error *error)
 {
     begin(vocabulary, tokenizer);
+    vocabulary->lowercase = limits->lowercase;
+    if (limits->lowercase && !tokenizer->cut)
+        return error_set(error,
+                         "--lowercase is for --tokens word, wordpunct and char; %s keeps every "
+                         "byte",
+                         tokenizer->name);
     return tokenizer->learn(vocabulary, text, size, limits, error);
 }
 
 void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)
 {
     begin(copy, vocabulary->tokenizer);
+    copy->lowercase = vocabulary->lowercase;
     if (vocabulary->bpe)
         bpe_copy(copy, vocabulary);
     else if (!vocabulary->map)

@@ -6,6 +6,9 @@
  *   word  separated by ASCII white space; line ends, and words spelled "<eos>", are the token
  *         <eos>. Ids are ordered by frequency, then by first occurrence. Other words become
  *         <unk>: the text's own if it has one, else one added at the end.
+ *   wordpunct  runs of letters and digits, and each punctuation mark or symbol; a few marks
+ *         inside words and numbers belong to them ("don't", "U.S", "1,234.5"). Ideographs and
+ *         kana are single tokens. Words longer than TOKEN_LONGEST are cut. Otherwise as word.
  *   char  UTF-8 characters; line ends ("\n" or "\r\n") are <eos>. The <unk> is U+FFFD, the
  *         replacement character, again the text's own if it has one.
  *   byte  256 fixed tokens; nothing is unknown. Line ends are bytes like any other: <eos> is
@@ -13,7 +16,8 @@
  *   bpe   byte-level byte-pair encoding (data/bpe.h): a token is one or several bytes; nothing
  *         is unknown, and <eos> is the token of byte 10.
  *
- * word and char skip a byte order mark at the start of a text.
+ * word, wordpunct and char skip a byte order mark at the start of a text, and can lower-case
+ * their tokens.
  *
  * A look-up writes a scratch field inside the map, so only one thread at a time may use a
  * vocabulary. */
@@ -31,6 +35,7 @@
 typedef struct VocabularyLimits {
     size_t size;      /* the largest vocabulary, with special tokens; 0: no limit */
     size_t min_count; /* rarer tokens become <unk> */
+    bool lowercase;   /* tokens are lower-cased, when learned and ever after */
 } VocabularyLimits;
 
 typedef struct Vocabulary Vocabulary;
@@ -58,16 +63,17 @@ struct Vocabulary {
     char **words;
     size_t count;
     int32_t eos, unk;      /* unk is TOKEN_NONE for byte and bpe */
+    bool lowercase;        /* encoding lower-cases */
     struct WordEntry *map; /* text to id, an stb_ds map; NULL for byte and bpe */
     struct Bpe *bpe;       /* merges and more (data/bpe.h); NULL for the others */
 };
 
-enum { TOKENIZER_WORD, TOKENIZER_CHAR, TOKENIZER_BYTE, TOKENIZER_BPE };
+enum { TOKENIZER_WORD, TOKENIZER_WORDPUNCT, TOKENIZER_CHAR, TOKENIZER_BYTE, TOKENIZER_BPE };
 
 const Tokenizer *tokenizer_find(size_t index); /* NULL after the last */
 const char *tokenizer_name(size_t index);      /* the same, for option rows */
 
-/* Whether a text can be cut into tokens: for word and char it must be UTF-8 without zero
+/* Whether a text can be cut into tokens: for all but byte it must be UTF-8 without zero
  * bytes, for word no word may be longer than TOKEN_LONGEST. Bytes are counted from 0, lines
  * from 1; name says whose text it is. */
 bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *text,

@@ -328,7 +328,7 @@ kinds() {
     publish kinds src/attention/README.md
 }
 
-[ -f data/ptb.train.txt ] || die "data/ptb.train.txt is missing; get it with data/get-ptb"
+[ -f data/ptb.train.txt ] || die "data/ptb.train.txt is missing; get it with data/get ptb"
 if [ $# -eq 0 ]; then
     # shellcheck disable=SC2086
     set -- $parts

@@ -113,6 +113,7 @@ static bool read_vocabulary(Checkpoint *c, Error *error)
                                  entry->size, &why))
         good = error_set(error, "%s: vocabulary: %s", c->file.path, why.text);
     free(words);
+    c->vocabulary.lowercase = c->corpus.lowercase;
     c->config.vocabulary = c->vocabulary.count;
     return good;
 }

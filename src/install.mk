@@ -38,7 +38,7 @@ install: all
 	$(if $(PORTABLE),$(foreach level,$(LEVELS),install -D -m 644 $(call folder_of,$(level))/liblinnet.so \
 	  $(subst $(BIN)/lib,$(LIBRARIES),$(call folder_of,$(level)))/liblinnet.so;))
 	install -m 644 models/*.conf $(SHARE)/models
-	install -m 755 data/get-ptb $(SHARE)/data
+	install -m 755 data/get $(SHARE)/data
 	install -m 644 $(MANUALS) $(DESTDIR)$(MANDIR)/man1
 	install -m 644 $(BASHES) $(DESTDIR)$(BASH_COMPLETIONS)
 	install -m 644 $(ZSHES) $(DESTDIR)$(ZSH_COMPLETIONS)

@@ -14,7 +14,7 @@ const CorpusOptions content_corpus = {.vocab_size = 6, .min_count = 1};
 void content_make(Content *content, ModelConfig config)
 {
     static const char text[] = "the linnet sings\nthe linnet \xc3\xa9\n";
-    VocabularyLimits limits = {0, 1};
+    VocabularyLimits limits = {.min_count = 1};
     Error error;
     ck_assert_msg(vocabulary_learn(&content->vocabulary, tokenizer_find(TOKENIZER_WORD), text,
                                    strlen(text), &limits, &error),

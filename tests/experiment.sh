@@ -33,7 +33,7 @@ git init -q . && commit
 begun_by=$(git rev-parse --short HEAD)
 run=runs/experiment/char
 
-check 'the experiment needs its text' refuses char 'get it with data/get-ptb'
+check 'the experiment needs its text' refuses char 'get it with data/get ptb'
 seed=0
 for split in train valid test; do
     seed=$((seed + 1))

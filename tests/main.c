@@ -56,6 +56,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, terminal_suite());
     srunner_add_suite(runner, checkpoint_suite());
     srunner_add_suite(runner, forgeries_suite());
+    srunner_add_suite(runner, hints_suite());
     srunner_add_suite(runner, training_suite());
     srunner_add_suite(runner, saving_suite());
     srunner_add_suite(runner, observers_suite());

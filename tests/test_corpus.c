@@ -440,7 +440,8 @@ START_TEST(the_option_rows_fit_the_struct)
     ck_assert(!options_set(&group, 1, "max-input-mb", "1000001", "--max-input-mb", &error));
     ck_assert(!options_set(&group, 1, "min-count", "0", "--min-count", &error));
     char *text = options_write_text(&group, 1);
-    ck_assert_str_eq(text, "tokens = char\ntrim = no\nvocab-size = 77\nmin-count = 1\n");
+    ck_assert_str_eq(
+        text, "tokens = char\ntrim = no\nlowercase = no\nvocab-size = 77\nmin-count = 1\n");
     free(text);
     options_free_texts(&group, 1);
 }

@@ -33,6 +33,8 @@ START_TEST(three_split_files_are_found)
     expect_not_found("abc.txt", "abc.txt: no such file, nor abc.train.txt");
     expect_not_found("abc.txt", scratch_folder());
     expect_not_found("/abc.txt", "no such file, nor /abc.train.txt (");
+    expect_not_found("abc.txt", "the corpus 'toy' is built in");
+    expect_not_found("x/wikitext-2.txt", "to download it: data/get wikitext-2)");
     paths[0] = scratch_put("abc.train.txt", "a\n");
     expect_not_found("abc.txt", "abc.valid.txt: not found in the data folder");
     paths[1] = scratch_put("abc.valid.txt.gz", "b\n");

@@ -1,4 +1,5 @@
 /* Tokenizers: tokens of a text, and texts that are refused. */
+#include "data/letters.h"
 #include "src/containers.h"
 #include "src/text.h"
 #include "tests/scratch.h"
@@ -46,6 +47,115 @@ START_TEST(words_are_split_at_ascii_space)
                   1, "[<unk>]"); /* no-break space */
     expect_pieces(TOKENIZER_WORD, "\x1b[1m a\n", "\x1b[1m", 0, "[\x1b[1m]");
     expect_pieces(TOKENIZER_WORD, learned, "", 0, "");
+}
+END_TEST
+
+/* Each token cut out of the text in brackets; line ends as <eos>. */
+static void expect_cuts(const char *text, const char *expected)
+{
+    char *pieces = memory_copy_text("");
+    const char *token;
+    size_t at = 0, length;
+    while ((length =
+                tokenizer_find(TOKENIZER_WORDPUNCT)->cut(text, strlen(text), &at, &token)) > 0)
+        text_append(&pieces, "[%.*s]", (int)length, token);
+    ck_assert_str_eq(pieces, expected);
+    free(pieces);
+}
+
+START_TEST(words_and_marks_are_told_apart)
+{
+    expect_cuts("(freedom), \"freedom.\"\n", "[(][freedom][)][,][\"][freedom][.][\"][<eos>]");
+    expect_cuts("don't 'tis dogs' O\xE2\x80\x99Neil 90's", "[don't]['][tis][dogs][']"
+                                                           "[O\xE2\x80\x99Neil][90's]");
+    expect_cuts("the U.S.A. e.g. so...", "[the][U.S.A][.][e.g][.][so][.][.][.]");
+    expect_cuts("1,234.5% at 12:30, a,b x:y", "[1,234.5][%][at][12:30][,][a][,][b][x][:][y]");
+    expect_cuts("a.5 5.a v2 2nd", "[a][.][5][5][.][a][v2][2nd]");
+    expect_cuts("well-known_x --", "[well][-][known][_][x][-][-]");
+    expect_cuts("<unk>s <eos> <EOS> a<b>", "[<unk>][s][<eos>][<][EOS][>][a][<][b][>]");
+    expect_cuts("\r\n \v\f\n", "[<eos>][<eos>]");
+    expect_cuts("", "");
+    expect_cuts(" ", "");
+    expect_cuts("\xEF\xBB\xBFna\xC3\xAFve", "[na\xC3\xAFve]");
+    /* No-break and ideographic spaces; ideographs, kana, full-width marks. */
+    expect_cuts("a\xC2\xA0\x62\xE3\x80\x80\x63", "[a][b][c]");
+    expect_cuts("\xE4\xBD\xA0\xE5\xA5\xBD\xEF\xBC\x8C\xE3\x81\x8B",
+                "[\xE4\xBD\xA0][\xE5\xA5\xBD][\xEF\xBC\x8C][\xE3\x81\x8B]");
+    /* Cyrillic; typographic quotes; an accent of its own; an emoji with its variation. */
+    expect_cuts("\xE2\x80\x9C\xD0\x96\xD0\xB0\xE2\x80\x9D",
+                "[\xE2\x80\x9C][\xD0\x96\xD0\xB0][\xE2\x80\x9D]");
+    expect_cuts("ne\xCC\x81 \xE2\x98\xBA\xEF\xB8\x8F!",
+                "[ne\xCC\x81][\xE2\x98\xBA\xEF\xB8\x8F][!]");
+    expect_cuts("a\xff\xC3", "[a][\xff][\xC3]"); /* refused by tokenizer_check, yet harmless */
+}
+END_TEST
+
+START_TEST(words_without_end_are_cut)
+{
+    char text[3 * TOKEN_LONGEST];
+    const Tokenizer *tokenizer = tokenizer_find(TOKENIZER_WORDPUNCT);
+    const char *token;
+    Error error;
+    memset(text, 'x', sizeof text);
+    memcpy(text + TOKEN_LONGEST - 1, "\xD0\x96", 2); /* no character is cut in two */
+    ck_assert(tokenizer_check(tokenizer, "t", text, sizeof text, &error));
+    size_t at = 0;
+    ck_assert_uint_eq(tokenizer->cut(text, sizeof text, &at, &token), TOKEN_LONGEST - 1);
+    ck_assert_uint_eq(tokenizer->cut(text, sizeof text, &at, &token), TOKEN_LONGEST);
+    ck_assert_uint_eq(tokenizer->cut(text, sizeof text, &at, &token), TOKEN_LONGEST);
+    ck_assert_uint_eq(tokenizer->cut(text, sizeof text, &at, &token), 1);
+    memset(text, '\'', sizeof text);
+    for (size_t i = 0; i < sizeof text; i += 2)
+        text[i] = 'x';
+    at = 0;
+    ck_assert_uint_eq(tokenizer->cut(text, sizeof text, &at, &token), TOKEN_LONGEST - 1);
+    for (size_t i = 1; i + 1 < sizeof text; i += 2)
+        memcpy(text + i, "\xCC\x81", 2);
+    text[0] = '!';
+    at = 0;
+    ck_assert_uint_le(tokenizer->cut(text, sizeof text - 1, &at, &token), TOKEN_LONGEST);
+}
+END_TEST
+
+START_TEST(letters_are_lower_cased)
+{
+    char text[] = "AbZ [`{ \xC3\x80\xC3\x97\xC3\x9E \xC4\xB0\xC5\xB8\xC4\xB9\xC4\xBA "
+                  "\xCE\xA3\xCE\x86 \xD0\x81\xD0\x96\xD0\xAF\xD3\x90 \xE1\xBA\x9E \xff";
+    letters_lower(text);
+    ck_assert_str_eq(text, "abz [`{ \xC3\xA0\xC3\x97\xC3\xBE \xC4\xB0\xC3\xBF\xC4\xBA\xC4\xBA "
+                           "\xCF\x83\xCE\xAC \xD1\x91\xD0\xB6\xD1\x8F\xD3\x91 "
+                           "\xE1\xBA\x9E \xff");
+    for (uint32_t c = 0; c < 0x10000; c++) {
+        uint32_t small = letters_small(c);
+        ck_assert_uint_eq(letters_small(small), small);
+        ck_assert((c < 0x80) == (small < 0x80) && (c < 0x800) == (small < 0x800));
+    }
+}
+END_TEST
+
+START_TEST(lower_cased_vocabularies_read_capitals)
+{
+    static const size_t kinds[] = {TOKENIZER_WORD, TOKENIZER_WORDPUNCT, TOKENIZER_CHAR};
+    const VocabularyLimits limits = {.min_count = 1, .lowercase = true};
+    const char *text = "The the THE\n";
+    Error error;
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        Vocabulary vocabulary, copy;
+        int32_t *ids = NULL;
+        ck_assert(vocabulary_learn(&vocabulary, tokenizer_find(kinds[i]), text, strlen(text),
+                                   &limits, &error));
+        vocabulary_copy(&copy, &vocabulary);
+        vocabulary_free(&vocabulary);
+        ck_assert_int_eq(vocabulary_find(&copy, "T"), TOKEN_NONE);
+        ck_assert_uint_eq(copy.tokenizer->encode(&copy, "THE tHe", 7, &ids), 0);
+        ck_assert_int_eq(ids[0], ids[arrlen(ids) / 2 + (kinds[i] == TOKENIZER_CHAR)]);
+        arrfree(ids);
+        vocabulary_free(&copy);
+    }
+    Vocabulary vocabulary;
+    ck_assert(!vocabulary_learn(&vocabulary, tokenizer_find(TOKENIZER_BYTE), text, strlen(text),
+                                &limits, &error));
+    ck_says(error, "--lowercase is for");
 }
 END_TEST
 
@@ -143,7 +253,8 @@ START_TEST(endless_words_are_refused)
     ck_assert(tokenizer_check(word, "t", text, TOKEN_LONGEST + 2, &error));
     ck_assert(!tokenizer_check(word, "t", text, TOKEN_LONGEST + 3, &error));
     ck_says(error, "t:2: a word is longer than the limit of 1000 bytes");
-    ck_assert(tokenizer_check(tokenizer_find(1), "t", text, TOKEN_LONGEST + 3, &error));
+    ck_assert(
+        tokenizer_check(tokenizer_find(TOKENIZER_CHAR), "t", text, TOKEN_LONGEST + 3, &error));
     text[TOKEN_LONGEST] = '\xC3'; /* the limit is in bytes, not characters */
     text[TOKEN_LONGEST + 1] = '\xA9';
     ck_assert(tokenizer_check(word, "t", text, TOKEN_LONGEST + 2, &error));
@@ -164,6 +275,10 @@ Suite *tokenizers_suite(void)
     Suite *suite = suite_create("tokenizers");
     TCase *tests = tcase_create("tokenizers");
     tcase_add_test(tests, words_are_split_at_ascii_space);
+    tcase_add_test(tests, words_and_marks_are_told_apart);
+    tcase_add_test(tests, words_without_end_are_cut);
+    tcase_add_test(tests, letters_are_lower_cased);
+    tcase_add_test(tests, lower_cased_vocabularies_read_capitals);
     tcase_add_test(tests, characters_are_never_split);
     tcase_add_test(tests, every_byte_is_a_token);
     tcase_add_test(tests, invalid_text_is_refused_with_its_position);

@@ -40,7 +40,7 @@ START_TEST(limits_keep_the_special_tokens)
     vocabulary_expect_words(TOKENIZER_CHAR, "aab\n", 3, 1, "a <eos> \xEF\xBF\xBD ");
 
     Vocabulary vocabulary;
-    VocabularyLimits one = {1, 1}, two = {0, 2};
+    VocabularyLimits one = {.size = 1, .min_count = 1}, two = {.min_count = 2};
     Error error;
     ck_assert(!vocabulary_learn(&vocabulary, tokenizer_find(word), "a\n", 2, &one, &error));
     ck_says(error, "--vocab-size 1");
@@ -102,6 +102,9 @@ START_TEST(hostile_vocabularies_are_refused)
         {TOKENIZER_WORD, "\\x0a\n", ":1: an escape"},
         {TOKENIZER_WORD, "\\xff\n", ":1: an escape"},
         {TOKENIZER_WORD, "\xC3\n", ":1: invalid UTF-8"},
+        {TOKENIZER_WORDPUNCT, "a,\n", ":1: not one token"},
+        {TOKENIZER_WORDPUNCT, "don'\n", ":1: not one token"},
+        {TOKENIZER_WORDPUNCT, "don't\n,\n<unk>\n", "missing"},
         {TOKENIZER_CHAR, "ab\n", ":1: not one token"},
         {TOKENIZER_CHAR, "<unk>\n", ":1: not one token"},
         {TOKENIZER_CHAR, "a\n<eos>\n", "missing"},

@@ -156,15 +156,38 @@ static void check_written(size_t tokenizer, WriterStyle style, const char *text,
 START_TEST(text_is_written_as_it_was_read)
 {
     const WriterStyle plain = {0}, safe = {.safe = true, .utf8 = true}, ascii = {.safe = true};
-    const char *text = "one two\nthr\xc3\xa9\xc3\xa9 .\n";
+    const char *text = "one two\nthr\xc3\xa9\xc3\xa9 x\n";
     for (size_t tokenizer = 0; tokenizer_find(tokenizer); tokenizer++) {
         check_written(tokenizer, plain, text, text);
         check_written(tokenizer, safe, text, text);
-        check_written(tokenizer, ascii, text, "one two\nthr\\xc3\\xa9\\xc3\\xa9 .\n");
+        check_written(tokenizer, ascii, text, "one two\nthr\\xc3\\xa9\\xc3\\xa9 x\n");
         check_written(tokenizer, plain, "no end", "no end\n");
     }
     check_written(TOKENIZER_WORD, (WriterStyle){.detok = true}, "he did n't .\nno",
                   "He didn't.\nNo\n");
+}
+END_TEST
+
+/* Texts whose blanks are found again from the tokens. */
+START_TEST(blanks_between_words_and_marks_are_guessed)
+{
+    static const char *const texts[] = {
+        "Yes, no; so: it (see [p. 5]) is {a}! Why? 5%...\n",
+        "He said, \"yes\" and \"no\".\n\"One\nline\" more\n",
+        "a \"forgotten quote\n\nthe \"next\" one\n\"at the start\" of a line\n",
+        "the 'new' banks' debts and O'Neil's don't\n",
+        "so _many_ well-known **bold words** and/or $3.50, 1,234.5\n",
+        "- an item\n# Title\n## Title\nnumber #5\n",
+        "\xe2\x80\x9cTypographic\xe2\x80\x9d \xc2\xabquotes\xc2\xbb, so\xe2\x80\x94there\n",
+        "\xe4\xbd\xa0\xe5\xa5\xbd\xef\xbc\x8c\xe4\xbd\xa0\xe3\x80\x82 Latin \xe4\xbd\xa0\n",
+        "a <unk> b\n",
+    };
+    for (size_t i = 0; i < COUNT(texts); i++)
+        check_written(TOKENIZER_WORDPUNCT, (WriterStyle){0}, texts[i], texts[i]);
+    check_written(TOKENIZER_WORDPUNCT, (WriterStyle){.detok = true}, "mr. x , \"so\" .",
+                  "Mr. X, \"so\".\n");
+    check_written(TOKENIZER_WORDPUNCT, (WriterStyle){.probabilities = true}, "a, b",
+                  "a[0.25],[0.25] b[0.25]\n");
 }
 END_TEST
 
@@ -309,7 +332,7 @@ START_TEST(only_word_tokens_are_detokenised)
     for (size_t tokenizer = 0; tokenizer_find(tokenizer); tokenizer++) {
         Vocabulary vocabulary = vocabulary_of(tokenizer, "a b\n", 0, 1);
         ck_assert(text_options_check(&options, &vocabulary, &error) ==
-                  (tokenizer == TOKENIZER_WORD));
+                  (tokenizer == TOKENIZER_WORD || tokenizer == TOKENIZER_WORDPUNCT));
         vocabulary_free(&vocabulary);
     }
     support_check_error(&error, "--detok", "byte");
@@ -326,6 +349,7 @@ Suite *writing_suite(void)
     tcase_add_test(tests, sentences_begin_with_capitals);
     tcase_add_test(tests, words_of_any_length_are_written);
     tcase_add_test(tests, text_is_written_as_it_was_read);
+    tcase_add_test(tests, blanks_between_words_and_marks_are_guessed);
     tcase_add_test(tests, terminal_control_characters_are_not_written);
     tcase_add_test(tests, probabilities_are_written_beside_the_tokens);
     tcase_add_test(tests, colours_are_readable_on_black_and_white);

@@ -50,6 +50,7 @@ Suite *scores_suite(void);
 Suite *scoring_suite(void);
 Suite *baseline_suite(void);
 Suite *groups_suite(void);
+Suite *hints_suite(void);
 Suite *chart_suite(void);
 Suite *svg_suite(void);
 Suite *table_suite(void);

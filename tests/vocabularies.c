@@ -10,7 +10,7 @@ Vocabulary vocabulary_of(size_t tokenizer, const char *text, size_t size, size_t
 {
     Vocabulary vocabulary;
     Error error = {""};
-    VocabularyLimits limits = {size, min_count};
+    VocabularyLimits limits = {.size = size, .min_count = min_count};
     ck_assert_msg(vocabulary_learn(&vocabulary, tokenizer_find(tokenizer), text, strlen(text),
                                    &limits, &error),
                   "%s", error.text);

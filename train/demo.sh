@@ -10,7 +10,7 @@ if [ -f data/ptb.train.txt ] || [ -f data/ptb.train.txt.gz ]; then
     corpus=ptb.txt steps=250
 else
     echo "The demo trains on linnet's built-in toy language."
-    echo "To train on the Penn Treebank, run data/get-ptb first."
+    echo "To train on the Penn Treebank, run data/get ptb first."
     corpus=toy steps=400
 fi
 

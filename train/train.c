@@ -10,6 +10,7 @@
 #include "src/program.h"
 #include "src/team.h"
 #include "src/text.h"
+#include "train/loop/hints.h"
 #include "train/loop/lock.h"
 #include "train/loop/loop.h"
 #include "train/observers/observers.h"
@@ -270,6 +271,16 @@ static bool is_like_others(const RunView *run, Error *error)
     return ranks_same("its settings", settings, error) && ranks_same("its text", corpus, error);
 }
 
+/* Says if another tokenizer would suit the text better. */
+static void hint(const RunView *run)
+{
+    char *text = hint_about_tokens(run->corpus, &run->model->config,
+                                   run->model->table.parameters);
+    if (text)
+        print_warning("%s", text);
+    free(text);
+}
+
 /* Makes the trainer and its run directory, or restores them from the checkpoint. Prints the
  * settings and the memory needed before allocating it. Returns what is shown of the run. */
 static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *checkpoint,
@@ -286,6 +297,8 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
     go_on_if(good, &error);
     run.folder = resumed ? resumed : folder->path;
     screen_settings(screen, &run);
+    if (first && !resumed)
+        hint(&run);
     const TrainOptions *train = &trainer->settings.train;
     if (first && !resumed && train->warmup > 0 && 2 * train->warmup >= run.steps)
         print_warning("--warmup %zu takes half of the training of %zu steps or more; try "

@@ -7,19 +7,37 @@
  *         kind separates (the library's own definition includes more). Decoding puts a blank
  *         before each word but the first, then makes each <eos> with the blanks beside it a
  *         line end.
+ *   wordpunct  like word, but a pattern finds the tokens (words of more than 1000 bytes, which
+ *         linnet cuts, excepted). Decoding puts a blank between any two tokens of a line.
  *   char  "\r\n" becomes "\n", then every character is a token. The <eos> is listed as "\n",
  *         as in the text.
  *   byte  GPT-2's alphabet, which has a visible character for each byte, in the order of the
  *         bytes.
  *
+ * Of a lower-cased vocabulary each capital letter is replaced by a rule of its own: the
+ * library's lower-casing knows more letters than linnet's.
+ *
  * No token is declared special: the library would cut it out of words such as "(<eos>)", which
  * is one unknown word here. */
+#include "data/letters.h"
 #include "eval/export/forms.h"
 #include "src/text.h"
 
 #include <stdlib.h>
 
 /* --- tokenizer.json --- */
+
+/* A character below U+0800. */
+typedef struct Utf8 {
+    char text[3];
+} Utf8;
+
+static Utf8 utf8_of(int character)
+{
+    if (character < 0x80)
+        return (Utf8){{(char)character}};
+    return (Utf8){{(char)(0xc0 | character >> 6), (char)(0x80 | (character & 0x3f))}};
+}
 
 /* The pattern is a "Regex" or a "String". */
 static json_t *replace(const char *kind, const char *pattern, const char *content)
@@ -28,17 +46,65 @@ static json_t *replace(const char *kind, const char *pattern, const char *conten
                      "content", content);
 }
 
-/* Removes a byte order mark at the start of the text, then replaces. */
-static json_t *normalizer(const char *from, const char *to)
+static void append_small_letters(json_t *rules)
 {
-    return json_pack("{s:s, s:[o, o]}", "type", "Sequence", "normalizers",
-                     replace("Regex", "\\A\xef\xbb\xbf", ""), replace("String", from, to));
+    enum { TWO_BYTES_END = 0x800 };
+    for (int c = 'A'; c < TWO_BYTES_END; c++) {
+        int small = (int)letters_small((uint32_t)c);
+        if (small != c)
+            json_array_append_new(rules,
+                                  replace("String", utf8_of(c).text, utf8_of(small).text));
+    }
 }
 
-static json_t *split(const char *pattern, const char *behavior)
+/* Removes a byte order mark at the start of the text, then replaces. */
+static json_t *normalizer(const char *from, const char *to, bool lowercase)
+{
+    json_t *rules = json_pack("[o, o]", replace("Regex", "\\A\xef\xbb\xbf", ""),
+                              replace("String", from, to));
+    if (lowercase)
+        append_small_letters(rules);
+    return json_pack("{s:s, s:o}", "type", "Sequence", "normalizers", rules);
+}
+
+/* The pattern matches what separates tokens, or the tokens. */
+static json_t *split(const char *pattern, const char *behavior, bool matches_tokens)
 {
     return json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", "Regex", pattern,
-                     "behavior", behavior, "invert", false);
+                     "behavior", behavior, "invert", matches_tokens);
+}
+
+/* Appends the ranges of the characters of these classes. */
+static void append_class(char **pattern, const char *before, unsigned classes)
+{
+    text_append(pattern, "%s", before);
+    const LetterRange *range;
+    for (size_t i = 0; (range = letters_range(i)); i++)
+        if (classes & 1u << range->is)
+            text_append(pattern, "\\x{%x}-\\x{%x}", (unsigned)range->first,
+                        (unsigned)range->last);
+    text_append(pattern, "]");
+}
+
+/* The same tokens as data/tokenizers.c cuts. */
+static json_t *split_words_and_marks(void)
+{
+    const unsigned outside = 1u << LETTER_MARK | 1u << LETTER_SIGN | 1u << LETTER_SPACE,
+                   digits = 1u << LETTER_DIGIT, accents = 1u << LETTER_EXTEND;
+    char *pattern = NULL;
+    append_class(&pattern, "<eos>|<unk>|[", 1u << LETTER_MARK | 1u << LETTER_SIGN);
+    append_class(&pattern, "[", accents);
+    append_class(&pattern, "*|[^", outside);
+    append_class(&pattern, "+(?:(?:['\xe2\x80\x99](?=[^", outside | accents);
+    append_class(&pattern, ")|(?<=[^", outside | digits);
+    append_class(&pattern, ")\\.(?=[^", outside | digits | accents);
+    append_class(&pattern, ")|(?<=[", digits);
+    append_class(&pattern, ")[.,:](?=[", digits);
+    append_class(&pattern, "))[^", outside);
+    text_append(&pattern, "+)*");
+    json_t *rule = split(pattern, "Removed", true);
+    free(pattern);
+    return rule;
 }
 
 /* No word has the prefix "\n", so every word gets its blank. */
@@ -60,13 +126,19 @@ typedef struct Rules {
     json_t *normalizer, *pre_tokenizer, *decoder;
 } Rules;
 
-static Rules rules_of(const Tokenizer *tokenizer)
+static Rules rules_of(const Vocabulary *vocabulary)
 {
+    const Tokenizer *tokenizer = vocabulary->tokenizer;
+    bool lowercase = vocabulary->lowercase;
     if (tokenizer == tokenizer_find(TOKENIZER_WORD))
-        return (Rules){normalizer("\n", " <eos> "), split("[ \\t\\n\\x0B\\f\\r]+", "Removed"),
+        return (Rules){normalizer("\n", " <eos> ", lowercase),
+                       split("[ \\t\\n\\x0B\\f\\r]+", "Removed", false), word_decoder()};
+    if (tokenizer == tokenizer_find(TOKENIZER_WORDPUNCT))
+        return (Rules){normalizer("\n", " <eos> ", lowercase), split_words_and_marks(),
                        word_decoder()};
     if (tokenizer == tokenizer_find(TOKENIZER_CHAR))
-        return (Rules){normalizer("\r\n", "\n"), split("[\\s\\S]", "Isolated"),
+        return (Rules){normalizer("\r\n", "\n", lowercase),
+                       split("[\\s\\S]", "Isolated", false),
                        json_pack("{s:s}", "type", "Fuse")};
     return (Rules){json_null(), byte_level(), byte_level()};
 }
@@ -80,10 +152,7 @@ static json_t *alphabet_json(void)
     for (int byte = 0, stand_ins = 0; byte < TOKENS_OF_BYTE; byte++) {
         bool visible = (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
         int character = visible ? byte : FIRST_STAND_IN + stand_ins++;
-        const char one[] = {(char)character, '\0'},
-                   two[] = {(char)(0xc0 | character >> 6), (char)(0x80 | (character & 0x3f)),
-                            '\0'};
-        json_object_set_new(ids, character < 0x80 ? one : two, json_integer(byte));
+        json_object_set_new(ids, utf8_of(character).text, json_integer(byte));
     }
     return ids;
 }
@@ -101,7 +170,7 @@ static json_t *ids_json(const Vocabulary *vocabulary)
 
 bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
-    Rules rules = rules_of(vocabulary->tokenizer);
+    Rules rules = rules_of(vocabulary);
     json_t *model = vocabulary->map ? json_pack("{s:s, s:s, s:o}", "type", "WordLevel",
                                                 "unk_token", vocabulary->tokenizer->unknown,
                                                 "vocab", ids_json(vocabulary))

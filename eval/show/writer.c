@@ -45,9 +45,13 @@ void writer_print_legend(FILE *stream, bool colour)
 
 void writer_begin(Writer *writer, const Vocabulary *vocabulary, WriterStyle style)
 {
-    *writer = (Writer){
-        .vocabulary = vocabulary, .style = style, .line_start = true, .pending_probability = 1};
+    *writer = (Writer){.vocabulary = vocabulary,
+                       .style = style,
+                       .line_start = true,
+                       .guesses = vocabulary->tokenizer == tokenizer_find(TOKENIZER_WORDPUNCT),
+                       .pending_probability = 1};
     detok_begin(&writer->detok);
+    spacing_begin(&writer->spacing);
 }
 
 void writer_direct(Writer *writer, FILE *stream)
@@ -120,6 +124,8 @@ static void write_word(Writer *writer, const char *word, double probability)
 {
     bool space;
     char *written = detok_word(&writer->detok, word, &space);
+    if (writer->guesses)
+        space = spacing_before(&writer->spacing, word);
     if (space && !writer->line_start)
         fputc(' ', writer->stream);
     write_piece(writer, written, strlen(written), probability);
@@ -137,6 +143,7 @@ static void end_line(Writer *writer, double probability)
     }
     fputc('\n', writer->stream);
     detok_begin(&writer->detok);
+    spacing_end_line(&writer->spacing);
 }
 
 void writer_token(Writer *writer, int32_t id, double probability)
@@ -149,7 +156,8 @@ void writer_token(Writer *writer, int32_t id, double probability)
     } else if (writer->style.detok) {
         write_word(writer, piece, probability);
     } else {
-        if (!writer->line_start)
+        bool space = !writer->guesses || spacing_before(&writer->spacing, piece);
+        if (space && !writer->line_start)
             fputs(writer->vocabulary->tokenizer->separator, writer->stream);
         write_piece(writer, piece, size, probability);
     }

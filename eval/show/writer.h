@@ -6,6 +6,7 @@
 #include "data/utf8.h"
 #include "data/vocabulary.h"
 #include "eval/show/detok.h"
+#include "eval/show/spacing.h"
 
 #include <stdio.h>
 
@@ -23,6 +24,8 @@ typedef struct Writer {
     FILE *stream;
     bool line_start;
     Detok detok;
+    bool guesses; /* the tokenizer drops blanks; spacing guesses them */
+    Spacing spacing;
     char pending[UTF8_LONGEST + 1]; /* bytes of an incomplete character */
     size_t pending_size;
     double pending_probability;

@@ -73,7 +73,8 @@ OptionGroup text_option_group(TextOptions *options)
 
 bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary, Error *error)
 {
-    if (options->detok && vocabulary->tokenizer != tokenizer_find(TOKENIZER_WORD))
+    if (options->detok && vocabulary->tokenizer != tokenizer_find(TOKENIZER_WORD) &&
+        vocabulary->tokenizer != tokenizer_find(TOKENIZER_WORDPUNCT))
         return error_set(error,
                          "--detok is for word models, and the tokenizer of this one is '%s'; "
                          "leave it out",

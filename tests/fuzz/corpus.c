@@ -192,6 +192,7 @@ void fuzz_corpus(const uint8_t *data, size_t size)
     size_t choice = next_choice(&data, &size);
     options.min_count = 1 + choice % 4;
     options.trim = choice & 4;
+    options.lowercase = choice & 8;
     const char *path = fuzz_file(data, size);
     Corpus corpus;
     Error error = {""};

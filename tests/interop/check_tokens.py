@@ -16,10 +16,11 @@ def read_json(folder, name):
 
 
 def written(ids, vocabulary):
-    """The text that linnet's sample prints for these tokens."""
+    """The text that linnet's sample prints for these tokens; of wordpunct, without the guesses
+    where no blank is."""
     if vocabulary["words"] is None:
         return bytes(ids).decode("utf-8")
-    separator = " " if vocabulary["tokens"] == "word" else ""
+    separator = " " if vocabulary["tokens"] in ("word", "wordpunct") else ""
     text = ""
     for token in ids:
         if token == vocabulary["eos"]:

@@ -66,6 +66,8 @@ cd -- "$work"
     printf '\357\273\277the\n'
     printf 'non\302\240breaking\342\200\203em\302\205next\342\200\250line\034file \037\n'
     printf 'na\303\257ve nai\314\210ve \360\237\220\246 \\ \\n " { } \177\001 \304\240\n'
+    printf 'Don\047t O\342\200\231Neil\342\200\231s (U.S. e.g.) 1,234.5%% 12:30; 90\047s a.5 5.a, well-known_x\n'
+    printf '\344\275\240\345\245\275\357\274\214\343\201\213\302\231 \342\230\272\357\270\217\342\200\215 e\314\201.e \303\206\320\226\316\243\304\260\305\270\304\271\n'
     printf '  the prices of  \t'
 } >odd.txt
 
@@ -84,6 +86,8 @@ cat odd.txt toy.txt >both.txt
     train word toy.txt --steps 60 $gpt2 --pos learned --min-count 3
     train words both.txt --steps 60 $gpt2 --pos learned
     train char both.txt --steps 60 $gpt2 --pos sinusoidal --tokens char --act relu --no-tied --ffn 48
+    train punct both.txt --steps 60 $gpt2 --pos learned --tokens wordpunct
+    train lower both.txt --steps 60 $gpt2 --pos learned --tokens wordpunct --lowercase
     train byte toy.txt --steps 60 $gpt2 --pos none --tokens byte --act relu2
 }
 train linear toy.txt --steps 20 --attn linear --head-bias yes
@@ -95,7 +99,7 @@ export_both() {
     exported="$exported $3"
 }
 exported=
-for run in word words char byte; do
+for run in word words punct lower char byte; do
     export_both "$run" odd.txt "$run-odd"
     export_both "$run" toy.txt "$run-toy"
 done

@@ -61,6 +61,32 @@ run "$bin/eval" letters text.txt
 cp out letters.out
 run "$bin/eval" trimmed blanks.txt
 check '--trim gives the scores of the text without outer white space' same letters.out out
+# Words and marks, in small letters.
+sed 's/^\([^ ]*\) \(.*\)$/"\1, \2!"/' text.txt >marked.txt
+tr a-z A-Z <marked.txt >loud.txt
+train marked --tokens wordpunct marked.txt
+train lowered --tokens wordpunct --lowercase loud.txt
+check '--lowercase gives the model of the text in small letters' \
+    same_numbers marked/last.safetensors lowered/last.safetensors
+run "$bin/eval" marked marked.txt
+cp out marked.out
+run "$bin/eval" lowered loud.txt
+check '--lowercase gives the scores of the text in small letters' same marked.out out
+train halfway --tokens wordpunct --lowercase --stop-after 15 loud.txt
+resume halfway
+check 'a resumed run still reads small letters' \
+    same_numbers lowered/last.safetensors halfway/last.safetensors
+run "$bin/sample" --length 0 --prompt '"The LINNET, sings!"' lowered
+check 'a prompt is read in small letters, and printed without blanks before marks' \
+    [ "$(cat out)" = '"the linnet, sings!"' ]
+check 'no word of it is unknown' fails says 'unknown\|<unk>'
+refused 'train refuses --lowercase for bytes' 1 '--lowercase is for' \
+    "$bin/train" --run none --tokens byte --lowercase text.txt
+yes 'this line, which ends here.' | head -n 200 >hint.txt
+awk 'BEGIN { for (i = 0; i < 600; i++) print "word" i, "word" i "," }' >>hint.txt
+train hint --steps 2 --valid hint.txt --test hint.txt hint.txt
+check 'train says when words have punctuation marks on them' \
+    says 'end in a punctuation mark, as .*--tokens wordpunct'
 train rare --min-count 60 text.txt
 sample --seed 1 && run "$bin/sample" --length 300 --temperature 3 rare
 check 'a model trained with <unk> generates it' prints '<unk>'

@@ -90,7 +90,8 @@ static bool check_together(const Settings *settings, Error *error)
 static bool check_effects(const Settings *settings, const CommandLine *line, Error *error)
 {
     const TrainOptions *train = &settings->train;
-    bool in_words = settings->corpus.tokenizer == TOKENIZER_WORD;
+    bool in_words = settings->corpus.tokenizer == TOKENIZER_WORD ||
+                    settings->corpus.tokenizer == TOKENIZER_WORDPUNCT;
     const struct {
         const char *option;
         bool effective;
