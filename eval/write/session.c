@@ -76,7 +76,7 @@ bool session_set(const OptionGroup *group, const char *name, const char *value, 
 static void print_setting(const Session *session, const Option *option)
 {
     char *value = option_value(&session->group, option);
-    printf("%-12s %s\n", option->name, value);
+    printf("%-18s %s\n", option->name, value);
     free(value);
 }
 
@@ -135,7 +135,7 @@ static const Command commands[] = {
 
 static void print_help_line(const char *name, const char *argument, const char *help)
 {
-    enum { INDENT = 22 };
+    enum { INDENT = 25 };
     size_t width = terminal_width(STDOUT_FILENO);
     char **lines = text_wrap(help, width > 2 * INDENT ? width - INDENT - 1 : INDENT);
     int used = printf("  /%s %s", name, argument);

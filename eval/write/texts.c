@@ -36,6 +36,11 @@ static const Option rows[] = {
              "probability",
      .also = "nucleus topp",
      .common = true},
+    {.name = "repetition-penalty", OPTION_NUMBER(FIELD(sampler.penalty), 0.01, 100, "1"),
+     .help = "repetition penalty (CTRL): above 1, tokens of prompt and text become less likely "
+             "to come again",
+     .also = "repeat-penalty",
+     .common = true},
     {.name = "greedy", OPTION_SWITCH(FIELD(greedy), "no"),
      .help = "always choose the likeliest token",
      .also = "no-sample argmax",

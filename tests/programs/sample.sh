@@ -35,6 +35,21 @@ sample --temperature 0
 check '--temperature 0 is greedy' same out greedy
 sample --top-p 0
 check '--top-p 0 is greedy' same out greedy
+# Every word once, as long as there are others.
+sample --length 12 --greedy && repeated() { tr -s ' \n' '\n\n' <out | sort | uniq -d | grep -q .; }
+check '--greedy repeats itself' repeated
+cp out penalised
+sample --length 12 --greedy --repetition-penalty 1
+check '--repetition-penalty 1 is none' same out penalised
+sample --length 12 --greedy --repetition-penalty 100
+check '--repetition-penalty keeps words from coming again' fails repeated
+cp out penalised
+sample --length 12 --greedy --repetition-penalty 100 --count 2
+check '--repetition-penalty applies to each of several texts' begins out penalised
+sample --length 5 --greedy --prompt "$(head -n 1 penalised)" --repetition-penalty 100
+check '--repetition-penalty counts the words of the prompt' fails repeated
+refused 'sample refuses a repetition penalty of 0' 2 'from 0.01 to 100' \
+    "$bin/sample" --repetition-penalty 0 softmax
 sample --prompt 'the linnet'
 check 'the text begins with the prompt' eval 'head -n 1 out | grep -q "^the linnet"'
 check 'a known prompt gives no warning' [ ! -s err ]
