@@ -1,15 +1,12 @@
-/* Tokens as text: detokenised, with probabilities, in columns; and the commands of a session.
- */
+/* Texts as they are printed: detokenised, in columns; and the commands of a session. */
 #include "eval/show/detok.h"
 #include "eval/write/session.h"
-#include "eval/show/writer.h"
 #include "src/containers.h"
 #include "src/text.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 #include "tests/vocabularies.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,111 +119,6 @@ START_TEST(words_of_any_length_are_written)
 }
 END_TEST
 
-/* --- writer --- */
-
-static char *write_all(const Vocabulary *vocabulary, WriterStyle style, const char *text,
-                       double probability)
-{
-    Writer writer;
-    char *written = NULL;
-    size_t size;
-    int32_t *ids = NULL;
-    FILE *stream = open_memstream(&written, &size);
-    vocabulary->tokenizer->encode(vocabulary, text, strlen(text), &ids);
-    writer_begin(&writer, vocabulary, style);
-    writer_direct(&writer, stream);
-    for (size_t i = 0; i < arrlenu(ids); i++)
-        writer_token(&writer, ids[i], probability);
-    writer_pause(&writer);
-    fclose(stream);
-    arrfree(ids);
-    return written;
-}
-
-static void check_written(size_t tokenizer, WriterStyle style, const char *text,
-                          const char *expected)
-{
-    Vocabulary vocabulary = vocabulary_of(tokenizer, text, 0, 1);
-    char *written = write_all(&vocabulary, style, text, 0.25);
-    ck_assert_str_eq(written, expected);
-    free(written);
-    vocabulary_free(&vocabulary);
-}
-
-START_TEST(text_is_written_as_it_was_read)
-{
-    const WriterStyle plain = {0}, safe = {.safe = true, .utf8 = true}, ascii = {.safe = true};
-    const char *text = "one two\nthr\xc3\xa9\xc3\xa9 .\n";
-    for (size_t tokenizer = 0; tokenizer_find(tokenizer); tokenizer++) {
-        check_written(tokenizer, plain, text, text);
-        check_written(tokenizer, safe, text, text);
-        check_written(tokenizer, ascii, text, "one two\nthr\\xc3\\xa9\\xc3\\xa9 .\n");
-        check_written(tokenizer, plain, "no end", "no end\n");
-    }
-    check_written(TOKENIZER_WORD, (WriterStyle){.detok = true}, "he did n't .\nno",
-                  "He didn't.\nNo\n");
-}
-END_TEST
-
-START_TEST(terminal_control_characters_are_not_written)
-{
-    const WriterStyle safe = {.safe = true, .utf8 = true};
-    check_written(TOKENIZER_WORD, safe, "a\x1b[31mb \x7f \xc2\x9b",
-                  "a\\x1b[31mb \\x7f \\u009b\n");
-    check_written(TOKENIZER_WORD, (WriterStyle){.safe = true, .detok = true}, "\x1b ,\x07",
-                  "\\x1b ,\\x07\n");
-    check_written(TOKENIZER_CHAR, safe, "\x1b[2J", "\\x1b[2J\n");
-    check_written(TOKENIZER_BYTE, safe, "\x1b[2J\xc3(\xe2\x82\n\xff\xf0\x9f\x98",
-                  "\\x1b[2J\\xc3(\\xe2\\x82\n\\xff\\xf0\\x9f\\x98\n");
-}
-END_TEST
-
-START_TEST(probabilities_are_written_beside_the_tokens)
-{
-    const WriterStyle numbers = {.probabilities = true, .utf8 = true},
-                      colours = {.probabilities = true, .utf8 = true, .colour = true};
-    check_written(TOKENIZER_WORD, numbers, "a b\nc", "a[0.25] b[0.25] <eos>[0.25]\nc[0.25]\n");
-    check_written(TOKENIZER_CHAR, numbers, "\xc3\xa4z", "\xc3\xa4[0.25]z[0.25]\n");
-    /* The probability of a character of two tokens is their product. */
-    check_written(TOKENIZER_BYTE, numbers, "\xc3\xa4z", "\xc3\xa4[0.062]z[0.25]\n");
-    check_written(TOKENIZER_WORD, colours, "a b",
-                  "\x1b[38;5;28ma\x1b[39m \x1b[38;5;28mb\x1b[39m\n");
-    check_written(TOKENIZER_WORD, (WriterStyle){.probabilities = true, .detok = true}, "ca n't",
-                  "Ca[0.25]n't[0.25]\n");
-}
-END_TEST
-
-/* --- colours --- */
-
-static double light(int level)
-{
-    double x = (level ? 55 + 40 * level : 0) / 255.0;
-    return x <= 0.04045 ? x / 12.92 : pow((x + 0.055) / 1.055, 2.4);
-}
-
-/* The perceived brightness of a colour of the palette's cube, from 0 to 1. */
-static double luminance(int colour)
-{
-    ck_assert(colour >= 16 && colour < 232);
-    int red = (colour - 16) / 36, green = (colour - 16) / 6 % 6, blue = (colour - 16) % 6;
-    return 0.2126 * light(red) + 0.7152 * light(green) + 0.0722 * light(blue);
-}
-
-START_TEST(colours_are_readable_on_black_and_white)
-{
-    static const double probabilities[] = {0, 0.0005, 0.005, 0.05, 0.3, 0.7, 1};
-    for (size_t i = 0; i < COUNT(probabilities); i++) {
-        double bright = luminance(writer_colour(probabilities[i]));
-        ck_assert_double_ge((bright + 0.05) / 0.05, 3.5);
-        ck_assert_double_ge(1.05 / (bright + 0.05), 3.5);
-    }
-    ck_assert_int_eq(writer_colour(0), writer_colour(0.0009));
-    ck_assert_int_eq(writer_colour(0.5), writer_colour(1));
-    for (size_t i = 2; i < 6; i++)
-        ck_assert_int_ne(writer_colour(probabilities[i]), writer_colour(probabilities[i - 1]));
-}
-END_TEST
-
 /* --- columns --- */
 
 START_TEST(texts_are_printed_side_by_side)
@@ -325,10 +217,6 @@ Suite *writing_suite(void)
     tcase_add_test(tests, numbers_keep_their_signs);
     tcase_add_test(tests, sentences_begin_with_capitals);
     tcase_add_test(tests, words_of_any_length_are_written);
-    tcase_add_test(tests, text_is_written_as_it_was_read);
-    tcase_add_test(tests, terminal_control_characters_are_not_written);
-    tcase_add_test(tests, probabilities_are_written_beside_the_tokens);
-    tcase_add_test(tests, colours_are_readable_on_black_and_white);
     tcase_add_test(tests, texts_are_printed_side_by_side);
     tcase_add_test(tests, session_commands_set_options);
     tcase_add_test(tests, invalid_commands_change_nothing);
