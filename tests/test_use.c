@@ -476,12 +476,13 @@ static void check_proportions(Generator *generator, size_t text, const double *l
         ck_assert_double_eq_tol((double)counts[id] / N, exp(logits[id] / 0.7) / total, 3.0 / N);
 }
 
-static void check_penalty(Generator *generator, double penalty)
+/* The line end before the text, `start`, does not count. */
+static void check_penalty(Generator *generator, double penalty, int32_t start)
 {
     enum { BOTH = 2 };
     const SamplerOptions greedy = {.top_p = 1, .penalty = penalty};
     size_t vocabulary = tiny.vocabulary, different = 0;
-    int32_t texts[BOTH][TEXT], tokens[BOTH] = {3, 3};
+    int32_t texts[BOTH][TEXT], tokens[BOTH] = {start, start};
     generator_restart(generator);
     for (size_t i = 0; i < TEXT; i++) {
         generator_read(generator, tokens);
@@ -518,10 +519,12 @@ START_TEST(a_penalty_applies_to_the_tokens_of_prompt_and_text)
         config.positions = positions_for(0, positions); /* with and without an end */
         small_model_make(&small, config, 1);
         generator_make(&generator, &small.model, 2);
-        check_penalty(&generator, 1.3);
-        check_penalty(&generator, 0.7);
-        check_penalty(&generator, 1);
-        check_penalty(&generator, 100);
+        for (int32_t start = 0; start < (int32_t)tiny.vocabulary; start += 2) {
+            check_penalty(&generator, 1.3, start);
+            check_penalty(&generator, 0.7, start);
+            check_penalty(&generator, 1, start);
+            check_penalty(&generator, 100, start);
+        }
         generator_free(&generator);
         small_model_free(&small);
     }

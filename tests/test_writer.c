@@ -273,10 +273,10 @@ END_TEST
 START_TEST(a_text_ends_before_its_stop_text)
 {
     static const char *const stops[][4] = {
-        {"ab"},          {"aabaaab"}, {"abab", "b"},      {"aaa", "ba", "bb"},
+        {"ab"},          {"aabaaab"}, {"ba", "aba"},      {"aaa", "ba", "bb"},
         {"b\n", "\n\n"}, {"c"},       {"\xa4\xc3", "a\n"}};
     static const char *const lines[] = {
-        "ab", "aabaaab", "abab\nb", "aaa\n\nba\nbb\n", "b\\n\n\\n\\n", "c", "\xa4\xc3\na\\n"};
+        "ab", "aabaaab", "ba\naba", "aaa\n\nba\nbb\n", "b\\n\n\\n\\n", "c", "\xa4\xc3\na\\n"};
     for (size_t i = 0; i < COUNT(stops); i++)
         for (size_t number = 0; number < 60; number++) {
             char *text = random_text(number, number % 2 ? "aab" : "aabb\n\xc3\xa4", 40);
