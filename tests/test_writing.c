@@ -1,5 +1,6 @@
 /* Texts as they are printed: detokenised, in columns; and the commands of a session. */
 #include "eval/show/detok.h"
+#include "eval/write/columns.h"
 #include "eval/write/session.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -127,7 +128,7 @@ START_TEST(texts_are_printed_side_by_side)
     char *printed = NULL;
     size_t size;
     FILE *stream = open_memstream(&printed, &size);
-    texts_print_columns(stream, texts, 3, 1, 51, false);
+    columns_print(stream, texts, 3, 1, 51, false);
     fclose(stream);
     ck_assert_str_eq(printed, "(1)                      | (2)\n"
                               "one bird                 | two birds that sing and\n"
@@ -136,7 +137,7 @@ START_TEST(texts_are_printed_side_by_side)
                               "(3)\n");
     free(printed);
     stream = open_memstream(&printed, &size);
-    texts_print_columns(stream, texts, 2, 7, 5, true);
+    columns_print(stream, texts, 2, 7, 5, true);
     fclose(stream);
     ck_assert_str_eq(printed,
                      "(7)\none\nbird\n\n(8)\ntwo\nbirds\nthat\nsing\nand\nthen\ngo\naway\n");
