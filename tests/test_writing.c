@@ -167,6 +167,31 @@ START_TEST(session_commands_set_options)
 }
 END_TEST
 
+START_TEST(a_stop_text_may_be_quoted)
+{
+    TextOptions options = {0};
+    OptionGroup group = text_option_group(&options);
+    Vocabulary vocabulary = vocabulary_of(TOKENIZER_WORD, "a b\n", 0, 1);
+    Error error;
+    options_set_defaults(&group, 1);
+    ck_assert(text_options_check(&options, &vocabulary, &error));
+    static const char *const typed[][2] = {{"a b", "a b"}, {"\". \"", ". "}, {"\"\"", ""},
+                                           {"\"", "\""},   {"a\"", "a\""},   {"\\n", "\\n"}};
+    for (size_t i = 0; i < COUNT(typed); i++) {
+        ck_assert(session_set(&group, "stop", typed[i][0], &error));
+        ck_assert_str_eq(options.stop, typed[i][1]);
+        ck_assert(text_options_check(&options, &vocabulary, &error));
+    }
+    ck_assert(session_set(&group, "penalty", "1.5", &error));
+    ck_assert_double_eq(options.sampler.penalty, 1.5);
+    ck_assert(session_set(&group, "stop", "a\\b", &error));
+    ck_assert(!text_options_check(&options, &vocabulary, &error));
+    support_check_error(&error, "stop text 'a\\b'", "backslash");
+    options_free_texts(&group, 1);
+    vocabulary_free(&vocabulary);
+}
+END_TEST
+
 START_TEST(invalid_commands_change_nothing)
 {
     static const char *const wrong[][3] = {
@@ -179,6 +204,8 @@ START_TEST(invalid_commands_change_nothing)
         {"detok", "perhaps", "perhaps"},
         {"count", "0", "from 1"},
         {"length", "", "length"},
+        {"stop", "a\nb", "line break"},
+        {"repetition-penalty", "0", "from 0.01 to 100"},
     };
     TextOptions options = {0};
     OptionGroup group = text_option_group(&options);
@@ -220,6 +247,7 @@ Suite *writing_suite(void)
     tcase_add_test(tests, words_of_any_length_are_written);
     tcase_add_test(tests, texts_are_printed_side_by_side);
     tcase_add_test(tests, session_commands_set_options);
+    tcase_add_test(tests, a_stop_text_may_be_quoted);
     tcase_add_test(tests, invalid_commands_change_nothing);
     tcase_add_test(tests, only_word_tokens_are_detokenised);
     suite_add_tcase(suite, tests);

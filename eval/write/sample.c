@@ -56,7 +56,12 @@ static const About about = {
     .paragraphs =
         {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. On a "
          "terminal and without --prompt it asks for prompts. Control characters in the "
-         "vocabulary of a checkpoint reach standard output unchanged unless it is a terminal."},
+         "vocabulary of a checkpoint reach standard output unchanged unless it is a terminal; "
+         "bytes that make no UTF-8 character are printed as U+FFFD.",
+         "The object of --json has the run, the prompt, the settings, and the texts without "
+         "the prompt, each with the ids of all its tokens, their number, and a finish_reason: "
+         "length or stop. With --show-probs it has log_probabilities, with --score the loss, "
+         "probability and rank of each token."},
     .examples = {"runs/linear-ptb", "--prompt 'the company said' --length 50 runs/linear-ptb",
                  "--score 'the company said' runs/linear-ptb"},
     .files = {{"$XDG_STATE_HOME/linnet/history, ~/.local/state/linnet/history",
