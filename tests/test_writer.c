@@ -270,6 +270,27 @@ START_TEST(only_whole_characters_are_written)
 }
 END_TEST
 
+START_TEST(a_character_that_a_pause_interrupts_is_written_after_it)
+{
+    static const char *const birds[] = {"a\xf0\x9f", "\x90\xa6\xc3", "\xa4z\xc3", "(", NULL};
+    for (size_t shows = 0; shows < 2; shows++) {
+        PieceRig rig;
+        begin_pieces(&rig, (WriterStyle){.probabilities = shows, .utf8 = true}, "\xa4z(");
+        for (size_t i = 0; birds[i]; i++) {
+            write_piece(&rig, birds[i], 0.5);
+            writer_pause(&rig.writer);
+        }
+        writer_pause(&rig.writer);
+        fflush(rig.stream);
+        ck_assert_str_eq(rig.written, shows ? "a" LOST "[0.5]\n\xf0\x9f\x90\xa6" LOST "[0.5]\n"
+                                              "\xc3\xa4z" LOST "[0.5]\n" LOST "([0.5]\n"
+                                            : "a" LOST "\n\xf0\x9f\x90\xa6" LOST
+                                              "\n\xc3\xa4z" LOST "\n" LOST "(\n");
+        end_pieces(&rig);
+    }
+}
+END_TEST
+
 START_TEST(a_text_ends_before_its_stop_text)
 {
     static const char *const stops[][4] = {
@@ -366,6 +387,7 @@ Suite *writer_suite(void)
     tcase_add_test(tests, probabilities_are_written_beside_the_tokens);
     tcase_add_test(tests, probabilities_of_parts_of_characters_are_multiplied);
     tcase_add_test(tests, only_whole_characters_are_written);
+    tcase_add_test(tests, a_character_that_a_pause_interrupts_is_written_after_it);
     tcase_add_test(tests, a_text_ends_before_its_stop_text);
     tcase_add_test(tests, a_stop_text_is_found_in_what_is_written);
     tcase_add_test(tests, invalid_stop_texts_are_refused);

@@ -1,5 +1,4 @@
 #include "eval/show/writer.h"
-#include "data/utf8.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 
@@ -193,6 +192,24 @@ static void hold(Writer *writer, const char *text, size_t size, double probabili
         stop(writer, complete);
 }
 
+/* --- pauses --- */
+
+static void keep_part(Writer *writer)
+{
+    size_t held = arrlenu(writer->held), at = 0, length;
+    while (at < held && (length = cut(writer, at, held, false)) > 0)
+        at += length;
+    writer->part_size = held - at;
+    memcpy(writer->part, writer->held + at, held - at);
+}
+
+static void take_part(Writer *writer)
+{
+    for (size_t i = 0; i < writer->part_size; i++)
+        arrput(writer->held, writer->part[i]);
+    writer->part_size = 0;
+}
+
 /* --- tokens --- */
 
 void writer_begin(Writer *writer, const Vocabulary *vocabulary, WriterStyle style)
@@ -240,6 +257,7 @@ void writer_token(Writer *writer, int32_t id, double probability)
     bool is_line_end = size == 1 && *piece == '\n';
     if (writer->stopped)
         return;
+    take_part(writer);
     if (is_line_end)
         detok_begin(&writer->detok);
     if (writer->style.detok && !is_line_end)
@@ -264,6 +282,8 @@ void writer_finish(Writer *writer)
 
 void writer_pause(Writer *writer)
 {
+    if (writer->held)
+        keep_part(writer);
     writer_finish(writer);
     if (!writer->at_margin)
         fputc('\n', writer->stream);

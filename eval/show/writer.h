@@ -6,6 +6,7 @@
 #ifndef LINNET_WRITER_H
 #define LINNET_WRITER_H
 
+#include "data/utf8.h"
 #include "data/vocabulary.h"
 #include "eval/show/detok.h"
 #include "eval/show/stop.h"
@@ -33,8 +34,10 @@ typedef struct Writer {
     bool line_start; /* the text so far ends with a line end, or is empty */
     bool at_margin;  /* the same for what is printed of it */
     Detok detok;
-    char *held;        /* bytes not printed yet, an stb_ds array */
-    HeldToken *tokens; /* the tokens in it, another, if the style shows probabilities */
+    char *held;              /* bytes not printed yet, an stb_ds array */
+    HeldToken *tokens;       /* the tokens in it, another, if the style shows probabilities */
+    char part[UTF8_LONGEST]; /* of a character, shown as U+FFFD before a pause */
+    size_t part_size;
     const Stops *stops;
     StopMatch match;
     bool stopped; /* at a stop text */
@@ -51,7 +54,8 @@ void writer_stop_at(Writer *writer, const Stops *stops);
 void writer_token(Writer *writer, int32_t id, double probability);
 /* Prints what waits, and frees it. */
 void writer_finish(Writer *writer);
-/* The same, and ends the current line, if there is one; the text may continue on a new line. */
+/* The same, and ends the current line, if there is one. The text may continue on a new line,
+ * where a character that the pause interrupts is printed whole. */
 void writer_pause(Writer *writer);
 
 /* The colour of a probability: one of a terminal's 256. From red (unlikely) over orange, olive
