@@ -45,35 +45,30 @@ void writer_print_legend(FILE *stream, bool colour)
 /* --- printing --- */
 
 /* Escaped for a terminal, but for line ends. */
-static void print_safe(FILE *stream, char *text, size_t size, bool utf8)
+static void print_safe(FILE *stream, const char *text, size_t size, bool utf8)
 {
     for (size_t at = 0; at < size; at++) {
-        char *part = text + at;
-        size_t length = strcspn(part, "\n");
-        char after = part[length];
-        part[length] = '\0';
-        char *safe = terminal_safe_name(part, SIZE_MAX, utf8);
-        fputs(safe, stream);
+        const char *end = memchr(text + at, '\n', size - at);
+        size_t length = end ? (size_t)(end - text) - at : size - at;
+        char *safe = terminal_safe_bytes(text + at, length, utf8);
+        fprintf(stream, "%s%s", safe, end ? "\n" : "");
         free(safe);
         at += length;
-        if (at < size) /* a zero byte ends no text */
-            fputs(after == '\n' ? "\n" : "\\x00", stream);
     }
 }
 
 /* A terminal without UTF-8 gets escapes for all that is not ASCII. */
 static void print_text(const Writer *writer, const char *text, size_t size)
 {
-    bool as_bytes = writer->style.safe && !writer->style.utf8;
-    size_t mended_size = size;
-    char *mended = as_bytes ? memory_take(size + 1, 1, "a text")
-                            : utf8_mend(text, size, &mended_size);
-    if (as_bytes)
-        memcpy(mended, text, size);
+    if (writer->style.safe && !writer->style.utf8) {
+        print_safe(writer->stream, text, size, false);
+        return;
+    }
+    char *mended = utf8_mend(text, size, &size);
     if (writer->style.safe)
-        print_safe(writer->stream, mended, mended_size, writer->style.utf8);
+        print_safe(writer->stream, mended, size, true);
     else
-        fwrite(mended, 1, mended_size, writer->stream);
+        fwrite(mended, 1, size, writer->stream);
     free(mended);
 }
 

@@ -84,7 +84,8 @@ static void print_token_score(void *listener, size_t at, TokenScore score)
     const char *piece;
     size_t size = vocabulary_piece(scoring->vocabulary, scoring->ids[at], &piece);
     bool ends_line = size == 1 && *piece == '\n';
-    char *name = terminal_safe_name(ends_line ? TOKEN_EOS : piece, SIZE_MAX, scoring->utf8);
+    char *name = ends_line ? memory_copy_text(TOKEN_EOS)
+                           : terminal_safe_bytes(piece, size, scoring->utf8);
     printf("%8.4f %12.4g %8zu  %s\n", score.nats, exp(-score.nats), score.rank, name);
     free(name);
 }

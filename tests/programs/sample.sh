@@ -222,6 +222,12 @@ refused 'sample refuses to score an empty text' 1 'nothing to score' \
 refused 'sample refuses --score with --prompt' 2 'generates no text' \
     "$bin/sample" --score a --prompt b softmax
 
+printf 'a\000b' | "$bin/sample" --score - bytes >out 2>err
+check '--score shows a zero byte as an escape' prints '  \\x00$'
+printf 'a\000\360b' | "$bin/sample" --score - --json bytes >out 2>err
+check '--score --json has zero bytes and bytes that make no character' \
+    eval 'is_json && prints "\"token\": \"\\\\u0000\"" && prints "\"token\": \"$lost\""'
+
 # --- sessions ---
 
 session() { "$bin/sample" --interactive softmax >out 2>err; status=$?; }
