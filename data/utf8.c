@@ -1,17 +1,18 @@
 /* One table-free decoder. A character's first byte says how many follow; what the standard
  * forbids shows in the second byte, which for four of the first bytes has a narrower range. */
 #include "data/utf8.h"
+#include "src/memory.h"
 
 #include <string.h>
 
-size_t utf8_length_of_several(const char *text, size_t size)
+/* How many bytes of a character that begins here are there; *whole is its length. Both are 0 if
+ * the first byte begins none. */
+static size_t count_bytes(const unsigned char *c, size_t size, size_t *whole)
 {
-    const unsigned char *c = (const unsigned char *)text;
-    if (size == 0)
-        return 0;
+    *whole = 0;
     if (c[0] < 0xc2 || c[0] > 0xf4) /* a stray continuation, or an overlong or too large lead */
         return 0;
-    size_t length = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    *whole = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
     unsigned char low = 0x80, high = 0xbf;
     if (c[0] == 0xe0)
         low = 0xa0; /* below: overlong */
@@ -21,12 +22,46 @@ size_t utf8_length_of_several(const char *text, size_t size)
         low = 0x90; /* below: overlong */
     if (c[0] == 0xf4)
         high = 0x8f; /* above: beyond U+10FFFF */
-    if (size < length || c[1] < low || c[1] > high)
+    if (size < 2 || c[1] < low || c[1] > high)
+        return 1;
+    size_t there = 2;
+    while (there < *whole && there < size && (c[there] & 0xc0) == 0x80)
+        there++;
+    return there;
+}
+
+size_t utf8_length_of_several(const char *text, size_t size)
+{
+    size_t whole = 0;
+    return size && count_bytes((const unsigned char *)text, size, &whole) == whole ? whole : 0;
+}
+
+size_t utf8_cut(const char *text, size_t size, bool *valid)
+{
+    *valid = (unsigned char)*text < 0x80;
+    if (*valid)
+        return 1;
+    size_t whole, there = count_bytes((const unsigned char *)text, size, &whole);
+    *valid = whole > 0 && there == whole;
+    if (there < whole && there == size)
         return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
+    return there ? there : 1;
+}
+
+char *utf8_mend(const char *text, size_t size, size_t *mended)
+{
+    size_t replacement = sizeof UTF8_REPLACEMENT - 1;
+    char *copy = memory_take(memory_product(size, replacement, "a text") + 1, 1, "a text");
+    char *to = copy;
+    for (size_t at = 0, length; at < size; at += length) {
+        bool valid;
+        length = utf8_cut(text + at, size - at, &valid);
+        length = length ? length : size - at;
+        memcpy(to, valid ? text + at : UTF8_REPLACEMENT, valid ? length : replacement);
+        to += valid ? length : replacement;
+    }
+    *mended = (size_t)(to - copy);
+    return copy;
 }
 
 size_t utf8_mark(const char *text, size_t size)

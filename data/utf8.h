@@ -22,6 +22,16 @@ static inline size_t utf8_length(const char *text, size_t size)
     return size && (unsigned char)*text < 0x80 ? 1 : utf8_length_of_several(text, size);
 }
 
+#define UTF8_REPLACEMENT \
+    "\xEF\xBF\xBD" /* U+FFFD, shown in place of bytes that are no character */
+
+/* The bytes of the first character; of bytes that are none, those that one U+FFFD replaces: the
+ * longest beginning of a character, or one byte (as Unicode recommends). 0 if the text ends
+ * within what may become a character. */
+size_t utf8_cut(const char *text, size_t size, bool *valid);
+/* A copy, of *mended bytes and a zero, in which each of those is replaced. The caller frees. */
+char *utf8_mend(const char *text, size_t size, size_t *mended);
+
 /* The bytes to skip at the start of a text: 3 for a byte order mark, else 0. */
 size_t utf8_mark(const char *text, size_t size);
 

@@ -6,6 +6,17 @@
 /* In effect no limit. */
 #define ENDLESS ((size_t)1 << 40)
 
+static void lay_out_seen(Generator *g, size_t texts, size_t vocabulary)
+{
+    size_t all = memory_product(texts, vocabulary, "the generator");
+    g->kept = arena_reals(&g->arena, vocabulary);
+    g->seen = arena_bytes(&g->arena, texts, sizeof *g->seen);
+    bool *has = arena_bytes(&g->arena, all, sizeof *has);
+    int32_t *ids = arena_bytes(&g->arena, all, sizeof *ids);
+    for (size_t i = 0; g->seen && i < texts; i++)
+        g->seen[i] = (SeenTokens){.has = has + i * vocabulary, .ids = ids + i * vocabulary};
+}
+
 static void lay_out(Generator *g)
 {
     const ModelConfig *config = &g->pass.model->config;
@@ -18,6 +29,7 @@ static void lay_out(Generator *g)
                                        sizeof *g->memory.candidates);
     g->history = arena_bytes(&g->arena, memory_product(config->context, texts, "the generator"),
                              sizeof *g->history);
+    lay_out_seen(g, texts, config->vocabulary);
 }
 
 /* Everything except the memory, which is only counted. */
@@ -55,6 +67,8 @@ size_t generator_bytes(const Model *model)
 void generator_restart(Generator *generator)
 {
     generator->read = 0;
+    for (size_t i = 0; i < generator->pass.batch; i++)
+        sampler_forget(&generator->seen[i]);
     pass_restart(&generator->pass);
 }
 
@@ -72,6 +86,8 @@ static void forget_half(Generator *g, size_t context)
 void generator_read(Generator *generator, const int32_t *tokens)
 {
     size_t context = generator->pass.model->config.context, texts = generator->pass.batch;
+    for (size_t i = 0; generator->read > 0 && i < texts; i++)
+        sampler_see(&generator->seen[i], tokens[i]);
     if (!generator->endless) {
         if (generator->read == context)
             forget_half(generator, context);
@@ -90,13 +106,20 @@ int32_t generator_pick(Generator *generator, size_t text, const SamplerOptions *
                        double uniform, int32_t banned)
 {
     size_t vocabulary = generator->pass.model->config.vocabulary;
-    real *logits = generator->logits + text * vocabulary;
-    if (banned < 0)
-        return sampler_pick(logits, vocabulary, options, uniform, generator->memory);
-    real kept = logits[banned]; /* restored afterwards */
-    logits[banned] = -INFINITY;
+    real *logits = generator->logits + text * vocabulary, kept = 0;
+    const SeenTokens *seen = &generator->seen[text];
+    bool penalised = options->penalty > 0 && options->penalty != 1;
+    if (penalised)
+        sampler_penalise(logits, seen, options->penalty, generator->kept);
+    if (banned >= 0) {
+        kept = logits[banned];
+        logits[banned] = -INFINITY;
+    }
     int32_t id = sampler_pick(logits, vocabulary, options, uniform, generator->memory);
-    logits[banned] = kept;
+    if (banned >= 0) /* the logits are restored */
+        logits[banned] = kept;
+    if (penalised)
+        sampler_restore(logits, seen, generator->kept);
     return id;
 }
 

@@ -18,6 +18,8 @@ typedef struct Generator {
     SamplerMemory memory; /* for V tokens */
     int32_t *history;     /* (context, B) tokens since the last restart, if the context ends */
     size_t read;          /* tokens of each text in it */
+    SeenTokens *seen;     /* (B) for a repetition penalty */
+    real *kept;           /* (V) logits without it */
     bool endless;
 } Generator;
 
@@ -28,9 +30,11 @@ size_t generator_bytes(const Model *model);
 
 /* Starts new texts; call generator_read next. */
 void generator_restart(Generator *generator);
-/* Reads one token of each text (B) and computes the logits of the next ones. */
+/* Reads one token of each text (B) and computes the logits of the next ones. The first is the
+ * line end before the text: a repetition penalty counts the tokens after it. */
 void generator_read(Generator *generator, const int32_t *tokens);
-/* Samples the next token of a text; never the banned one (or TOKEN_NONE). */
+/* Samples the next token of a text, with the options' repetition penalty; never the banned one
+ * (or TOKEN_NONE). */
 int32_t generator_pick(Generator *generator, size_t text, const SamplerOptions *options,
                        double uniform, int32_t banned);
 /* The model's logits (V) and the loss of a token in nats, independent of sampling options. */

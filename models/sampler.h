@@ -3,7 +3,8 @@
  * For large vocabularies the weights exp((logit - largest) / temperature) are vectorised and
  * summed in blocks of a fixed size; only the block that the uniform number falls into is
  * searched. --top-k and --top-p sort only the tokens they keep. The choice is a function of the
- * logits and the uniform number. */
+ * logits and the uniform number. A repetition penalty changes the logits beforehand, in time
+ * proportional to the number of different tokens of the text. */
 #ifndef LINNET_SAMPLER_H
 #define LINNET_SAMPLER_H
 
@@ -13,6 +14,7 @@ typedef struct SamplerOptions {
     double temperature; /* 0: the likeliest token */
     size_t top_k;       /* only the k likeliest; 0: all */
     double top_p;       /* only the likeliest tokens with this total probability */
+    double penalty;     /* repetition penalty, applied by sampler_penalise; 0 or 1: none */
 } SamplerOptions;
 
 typedef struct Candidate {
@@ -25,6 +27,23 @@ typedef struct SamplerMemory {
     real *weights;
     Candidate *candidates;
 } SamplerMemory;
+
+/* The different tokens of a text so far. */
+typedef struct SeenTokens {
+    bool *has;    /* (V) */
+    int32_t *ids; /* (V) the first `count` are set */
+    size_t count;
+} SeenTokens;
+
+void sampler_see(SeenTokens *seen, int32_t id);
+void sampler_forget(SeenTokens *seen);
+
+/* Repetition penalty (CTRL, Keskar et al. 2019; Hugging Face's rule): divides the logits of
+ * seen tokens by the penalty if they are positive, and multiplies them if they are not. The
+ * logits before are put into `kept` (one for each seen token), from where sampler_restore takes
+ * them back. */
+void sampler_penalise(real *logits, const SeenTokens *seen, double penalty, real *kept);
+void sampler_restore(real *logits, const SeenTokens *seen, const real *kept);
 
 /* The token for a uniform number in [0, 1); never one with a logit of minus infinity. */
 int32_t sampler_pick(const real *logits, size_t count, const SamplerOptions *options,

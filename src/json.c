@@ -39,6 +39,12 @@ void json_print(FILE *stream, json_t *value)
     json_decref(value);
 }
 
+void json_print_part(FILE *stream, json_t *value)
+{
+    json_dumpf(value, stream, FORMAT | JSON_EMBED);
+    json_decref(value);
+}
+
 void json_print_lines(FILE *stream, const void *value)
 {
     json_dumpf(value, stream, FORMAT | JSON_INDENT(2));

@@ -20,6 +20,9 @@ json_t *json_parse(const char *text, size_t length, json_error_t *where);
 
 /* Prints the value on one line, and frees it. */
 void json_print(FILE *stream, json_t *value);
+/* Prints the members of an object or an array without the brackets around them, and frees it:
+ * for a long document that is printed part by part. */
+void json_print_part(FILE *stream, json_t *value);
 /* Prints it with one member or element per line, for files that people read too. A function
  * for file_replace_printed. */
 void json_print_lines(FILE *stream, const void *value);

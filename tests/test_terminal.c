@@ -56,6 +56,9 @@ START_TEST(long_names_are_shortened_in_the_middle)
     check_name("abc", 1, false, "~");
     check_name("abc", 0, false, "");
     check_name("", 0, false, "");
+    char *shown = terminal_safe_bytes("a\0\xc3\xa4\n\xe2\x82", 7, true);
+    ck_assert_str_eq(shown, "a\\x00\xc3\xa4\\x0a\\xe2\\x82");
+    free(shown);
 }
 END_TEST
 

@@ -23,6 +23,11 @@ static real work_weights[WORDS];
 static Candidate work_candidates[WORDS];
 static const SamplerMemory work = {work_weights, work_candidates};
 
+static SamplerOptions picking(double temperature, size_t top_k, double top_p)
+{
+    return (SamplerOptions){.temperature = temperature, .top_k = top_k, .top_p = top_p};
+}
+
 static void set_logits(void)
 {
     for (size_t i = 0; i < WORDS; i++)
@@ -56,30 +61,30 @@ START_TEST(sampled_frequencies_agree_with_probabilities)
         hot[i] = sqrt(word_weights[i]);
         cold[i] = word_weights[i] * word_weights[i];
     }
-    check_shares((SamplerOptions){2, 0, 1}, hot);
-    check_shares((SamplerOptions){0.5, 0, 1}, cold);
+    check_shares(picking(2, 0, 1), hot);
+    check_shares(picking(0.5, 0, 1), cold);
 }
 END_TEST
 
 START_TEST(extreme_temperatures_are_sensible)
 {
     static const double only_best[WORDS] = {0, 1, 0, 0, 0}, equal[WORDS] = {1, 1, 1, 0, 1};
-    check_shares((SamplerOptions){0, 0, 1}, only_best);
-    check_shares((SamplerOptions){0, 3, 0.5}, only_best);
-    check_shares((SamplerOptions){1e-9, 0, 1}, only_best);
-    check_shares((SamplerOptions){5e-324, 0, 1}, only_best);
-    check_shares((SamplerOptions){1e9, 0, 1}, equal); /* but never the impossible token */
+    check_shares(picking(0, 0, 1), only_best);
+    check_shares(picking(0, 3, 0.5), only_best);
+    check_shares(picking(1e-9, 0, 1), only_best);
+    check_shares(picking(5e-324, 0, 1), only_best);
+    check_shares(picking(1e9, 0, 1), equal); /* but never the impossible token */
 }
 END_TEST
 
 START_TEST(top_k_keeps_the_likeliest)
 {
     static const double two[WORDS] = {0, 0.4, 0, 0, 0.3}, one[WORDS] = {0, 1, 0, 0, 0};
-    check_shares((SamplerOptions){1, 1, 1}, one);
-    check_shares((SamplerOptions){1, 2, 1}, two);
-    check_shares((SamplerOptions){1, 4, 1}, word_weights);
-    check_shares((SamplerOptions){1, WORDS, 1}, word_weights);
-    check_shares((SamplerOptions){1, 1000000, 1}, word_weights);
+    check_shares(picking(1, 1, 1), one);
+    check_shares(picking(1, 2, 1), two);
+    check_shares(picking(1, 4, 1), word_weights);
+    check_shares(picking(1, WORDS, 1), word_weights);
+    check_shares(picking(1, 1000000, 1), word_weights);
 }
 END_TEST
 
@@ -87,21 +92,22 @@ START_TEST(top_p_keeps_the_nucleus)
 {
     static const double one[WORDS] = {0, 1, 0, 0, 0}, two[WORDS] = {0, 0.4, 0, 0, 0.3},
                         three[WORDS] = {0, 0.4, 0.2, 0, 0.3};
-    check_shares((SamplerOptions){1, 0, 0}, one);
-    check_shares((SamplerOptions){1, 0, 0.39}, one);
-    check_shares((SamplerOptions){1, 0, 0.41}, two);
-    check_shares((SamplerOptions){1, 0, 0.69}, two);
-    check_shares((SamplerOptions){1, 0, 0.71}, three);
-    check_shares((SamplerOptions){1, 0, 0.9999}, word_weights);
-    check_shares((SamplerOptions){1, 2, 0.9999}, two); /* the stricter of the two */
-    check_shares((SamplerOptions){1, 4, 0.5}, two);
+    check_shares(picking(1, 0, 0), one);
+    check_shares(picking(1, 0, 0.39), one);
+    check_shares(picking(1, 0, 0.41), two);
+    check_shares(picking(1, 0, 0.69), two);
+    check_shares(picking(1, 0, 0.71), three);
+    check_shares(picking(1, 0, 0.9999), word_weights);
+    check_shares(picking(1, 2, 0.9999), two); /* the stricter of the two */
+    check_shares(picking(1, 4, 0.5), two);
 }
 END_TEST
 
 START_TEST(ties_go_to_the_first_token)
 {
     real equal[WORDS] = {2, 2, 2, 2, 2};
-    SamplerOptions greedy = {0, 0, 1}, first_two = {1, 2, 1}, share = {1, 0, 0.4};
+    SamplerOptions greedy = picking(0, 0, 1), first_two = picking(1, 2, 1),
+                   share = picking(1, 0, 0.4);
     ck_assert_int_eq(sampler_pick(equal, WORDS, &greedy, 0.9, work), 0);
     ck_assert_int_eq(sampler_pick(equal, WORDS, &first_two, 0.4, work), 0);
     ck_assert_int_eq(sampler_pick(equal, WORDS, &first_two, 0.999, work), 1);
@@ -115,7 +121,7 @@ START_TEST(banned_words_are_never_picked)
     static const double ends[] = {0, 1e-17, 0.5, 0.9999999999999999};
     for (size_t i = 0; i < COUNT(ends); i++)
         for (size_t top_k = 0; top_k <= WORDS; top_k++) {
-            SamplerOptions options = {100, top_k, 1};
+            SamplerOptions options = picking(100, top_k, 1);
             int32_t id = sampler_pick(logits, WORDS, &options, ends[i], work);
             ck_assert(id == 1 || id == 3);
         }
@@ -199,9 +205,9 @@ START_TEST(large_vocabularies_are_sampled_like_small_ones)
         real *logits = many_logits(equals);
         for (size_t k = 0; k < COUNT(top_ks); k++)
             for (size_t p = 0; p < COUNT(top_ps); p++)
-                check_many(logits, (SamplerOptions){1, top_ks[k], top_ps[p]});
-        check_many(logits, (SamplerOptions){0.3, 0, 1});
-        check_many(logits, (SamplerOptions){3, 40, 0.5});
+                check_many(logits, picking(1, top_ks[k], top_ps[p]));
+        check_many(logits, picking(0.3, 0, 1));
+        check_many(logits, picking(3, 40, 0.5));
         free(logits);
     }
 }
@@ -210,7 +216,7 @@ END_TEST
 START_TEST(nan_logits_do_not_crash_sampling)
 {
     real logits[WORDS] = {(real)NAN, (real)NAN, (real)NAN, (real)NAN, (real)NAN};
-    SamplerOptions some = {1, 2, 0.5}, greedy = {0, 0, 1};
+    SamplerOptions some = picking(1, 2, 0.5), greedy = picking(0, 0, 1);
     ck_assert_int_lt(sampler_pick(logits, WORDS, &as_it_is, 0.5, work), WORDS);
     ck_assert_int_lt(sampler_pick(logits, WORDS, &some, 0.5, work), WORDS);
     ck_assert_int_lt(sampler_pick(logits, WORDS, &greedy, 0.5, work), WORDS);
@@ -419,7 +425,7 @@ START_TEST(a_generator_never_emits_banned_tokens)
     generator_make(&generator, &small.model, 1);
     generator_restart(&generator);
     read_token(&generator, 0);
-    SamplerOptions greedy = {0, 0, 1};
+    SamplerOptions greedy = picking(0, 0, 1);
     int32_t best = generator_pick(&generator, 0, &greedy, 0, -1);
     ck_assert_int_ne(generator_pick(&generator, 0, &greedy, 0, best), best);
     for (double u = 0; u < 1; u += 0.001)
@@ -429,6 +435,121 @@ START_TEST(a_generator_never_emits_banned_tokens)
     ck_assert(isfinite(generator_logits(&generator, 0)[best]));
     generator_free(&generator);
     small_model_free(&small);
+}
+END_TEST
+
+/* What the rule says, computed plainly: the logits of the tokens of a text, divided or
+ * multiplied once however often they occur. */
+static void penalise_plainly(double *logits, const int32_t *text, size_t count, double penalty)
+{
+    for (size_t id = 0; id < tiny.vocabulary; id++)
+        for (size_t i = 0; i < count; i++)
+            if (text[i] == (int32_t)id) {
+                logits[id] = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
+                break;
+            }
+}
+
+/* The first of the largest. */
+static int32_t likeliest(const double *logits, int32_t banned)
+{
+    int32_t best = banned == 0;
+    for (int32_t id = 0; id < (int32_t)tiny.vocabulary; id++)
+        if (id != banned && logits[id] > logits[best])
+            best = id;
+    return best;
+}
+
+/* Picks by evenly spaced numbers in proportion to exp(logit / temperature). */
+static void check_proportions(Generator *generator, size_t text, const double *logits,
+                              double penalty)
+{
+    enum { N = 2000 };
+    const SamplerOptions warm = {.temperature = 0.7, .top_p = 1, .penalty = penalty};
+    size_t counts[16] = {0};
+    double total = 0;
+    for (size_t i = 0; i < N; i++)
+        counts[generator_pick(generator, text, &warm, ((double)i + 0.5) / N, -1)]++;
+    for (size_t id = 0; id < tiny.vocabulary; id++)
+        total += exp(logits[id] / 0.7);
+    for (size_t id = 0; id < tiny.vocabulary; id++)
+        ck_assert_double_eq_tol((double)counts[id] / N, exp(logits[id] / 0.7) / total, 3.0 / N);
+}
+
+/* The line end before the text, `start`, does not count. */
+static void check_penalty(Generator *generator, double penalty, int32_t start)
+{
+    enum { BOTH = 2 };
+    const SamplerOptions greedy = {.top_p = 1, .penalty = penalty};
+    size_t vocabulary = tiny.vocabulary, different = 0;
+    int32_t texts[BOTH][TEXT], tokens[BOTH] = {start, start};
+    generator_restart(generator);
+    for (size_t i = 0; i < TEXT; i++) {
+        generator_read(generator, tokens);
+        for (size_t text = 0; text < BOTH; text++) {
+            const real *logits = generator_logits(generator, text);
+            real before[16];
+            double expected[16];
+            memcpy(before, logits, vocabulary * sizeof *logits);
+            for (size_t id = 0; id < vocabulary; id++)
+                expected[id] = (double)logits[id];
+            penalise_plainly(expected, texts[text], i, penalty);
+            int32_t banned = i % 2 ? (int32_t)(i % vocabulary) : -1;
+            int32_t picked = generator_pick(generator, text, &greedy, 0.5, banned);
+            ck_assert_int_eq(picked, likeliest(expected, banned));
+            if (i % 8 == 0)
+                check_proportions(generator, text, expected, penalty);
+            ck_assert_mem_eq(before, logits, vocabulary * sizeof *logits);
+            for (size_t id = 0; id < vocabulary; id++)
+                different += (double)before[id] != expected[id];
+            /* The first half is a prompt, which differs between the texts. */
+            tokens[text] = i < TEXT / 2 ? (int32_t)((text + 1) * i % 5) : picked;
+            texts[text][i] = tokens[text];
+        }
+    }
+    ck_assert((different > 0) == (penalty != 1));
+}
+
+START_TEST(a_penalty_applies_to_the_tokens_of_prompt_and_text)
+{
+    for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE; positions++) {
+        SmallModel small;
+        Generator generator;
+        ModelConfig config = tiny;
+        config.positions = positions_for(0, positions); /* with and without an end */
+        small_model_make(&small, config, 1);
+        generator_make(&generator, &small.model, 2);
+        for (int32_t start = 0; start < (int32_t)tiny.vocabulary; start += 2) {
+            check_penalty(&generator, 1.3, start);
+            check_penalty(&generator, 0.7, start);
+            check_penalty(&generator, 1, start);
+            check_penalty(&generator, 100, start);
+        }
+        generator_free(&generator);
+        small_model_free(&small);
+    }
+}
+END_TEST
+
+START_TEST(a_penalty_is_a_division_or_a_product)
+{
+    bool has[WORDS] = {false};
+    int32_t ids[WORDS];
+    real logits[WORDS] = {2, -3, 0, -INFINITY, (real)NAN}, kept[WORDS];
+    SeenTokens seen = {has, ids, 0};
+    for (int32_t id = 4; id >= 0; id--) {
+        sampler_see(&seen, id);
+        sampler_see(&seen, 4);
+    }
+    ck_assert_uint_eq(seen.count, WORDS);
+    sampler_penalise(logits, &seen, 2, kept);
+    ck_assert(logits[0] == 1 && logits[1] == -6 && logits[2] == 0);
+    ck_assert(isinf(logits[3]) && isnan(logits[4]));
+    sampler_restore(logits, &seen, kept);
+    ck_assert(logits[0] == 2 && logits[1] == -3);
+    sampler_forget(&seen);
+    sampler_penalise(logits, &seen, 2, kept);
+    ck_assert(logits[0] == 2 && logits[1] == -3 && !has[0] && !has[4]);
 }
 END_TEST
 
@@ -632,6 +753,8 @@ Suite *use_suite(void)
     tcase_add_test(tests, generation_continues_past_the_context);
     tcase_add_test(tests, texts_generated_together_equal_those_generated_alone);
     tcase_add_test(tests, a_generator_never_emits_banned_tokens);
+    tcase_add_test(tests, a_penalty_applies_to_the_tokens_of_prompt_and_text);
+    tcase_add_test(tests, a_penalty_is_a_division_or_a_product);
     tcase_add_test(tests, a_score_is_the_sum_over_single_windows);
     tcase_add_test(tests, every_token_is_scored_once);
     tcase_add_test(tests, a_part_of_a_text_is_evenly_spread);

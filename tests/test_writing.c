@@ -1,15 +1,13 @@
-/* Tokens as text: detokenised, with probabilities, in columns; and the commands of a session.
- */
+/* Texts as they are printed: detokenised, in columns; and the commands of a session. */
 #include "eval/show/detok.h"
+#include "eval/write/columns.h"
 #include "eval/write/session.h"
-#include "eval/show/writer.h"
 #include "src/containers.h"
 #include "src/text.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 #include "tests/vocabularies.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,134 +120,6 @@ START_TEST(words_of_any_length_are_written)
 }
 END_TEST
 
-/* --- writer --- */
-
-static char *write_all(const Vocabulary *vocabulary, WriterStyle style, const char *text,
-                       double probability)
-{
-    Writer writer;
-    char *written = NULL;
-    size_t size;
-    int32_t *ids = NULL;
-    FILE *stream = open_memstream(&written, &size);
-    vocabulary->tokenizer->encode(vocabulary, text, strlen(text), &ids);
-    writer_begin(&writer, vocabulary, style);
-    writer_direct(&writer, stream);
-    for (size_t i = 0; i < arrlenu(ids); i++)
-        writer_token(&writer, ids[i], probability);
-    writer_pause(&writer);
-    fclose(stream);
-    arrfree(ids);
-    return written;
-}
-
-static void check_written(size_t tokenizer, WriterStyle style, const char *text,
-                          const char *expected)
-{
-    Vocabulary vocabulary = vocabulary_of(tokenizer, text, 0, 1);
-    char *written = write_all(&vocabulary, style, text, 0.25);
-    ck_assert_str_eq(written, expected);
-    free(written);
-    vocabulary_free(&vocabulary);
-}
-
-START_TEST(text_is_written_as_it_was_read)
-{
-    const WriterStyle plain = {0}, safe = {.safe = true, .utf8 = true}, ascii = {.safe = true};
-    const char *text = "one two\nthr\xc3\xa9\xc3\xa9 x\n";
-    for (size_t tokenizer = 0; tokenizer_find(tokenizer); tokenizer++) {
-        check_written(tokenizer, plain, text, text);
-        check_written(tokenizer, safe, text, text);
-        check_written(tokenizer, ascii, text, "one two\nthr\\xc3\\xa9\\xc3\\xa9 x\n");
-        check_written(tokenizer, plain, "no end", "no end\n");
-    }
-    check_written(TOKENIZER_WORD, (WriterStyle){.detok = true}, "he did n't .\nno",
-                  "He didn't.\nNo\n");
-}
-END_TEST
-
-/* Texts whose blanks are found again from the tokens. */
-START_TEST(blanks_between_words_and_marks_are_guessed)
-{
-    static const char *const texts[] = {
-        "Yes, no; so: it (see [p. 5]) is {a}! Why? 5%...\n",
-        "He said, \"yes\" and \"no\".\n\"One\nline\" more\n",
-        "a \"forgotten quote\n\nthe \"next\" one\n\"at the start\" of a line\n",
-        "the 'new' banks' debts and O'Neil's don't\n",
-        "so _many_ well-known **bold words** and/or $3.50, 1,234.5\n",
-        "- an item\n# Title\n## Title\nnumber #5\n",
-        "\xe2\x80\x9cTypographic\xe2\x80\x9d \xc2\xabquotes\xc2\xbb, so\xe2\x80\x94there\n",
-        "\xe4\xbd\xa0\xe5\xa5\xbd\xef\xbc\x8c\xe4\xbd\xa0\xe3\x80\x82 Latin \xe4\xbd\xa0\n",
-        "a <unk> b\n",
-    };
-    for (size_t i = 0; i < COUNT(texts); i++)
-        check_written(TOKENIZER_WORDPUNCT, (WriterStyle){0}, texts[i], texts[i]);
-    check_written(TOKENIZER_WORDPUNCT, (WriterStyle){.detok = true}, "mr. x , \"so\" .",
-                  "Mr. X, \"so\".\n");
-    check_written(TOKENIZER_WORDPUNCT, (WriterStyle){.probabilities = true}, "a, b",
-                  "a[0.25],[0.25] b[0.25]\n");
-}
-END_TEST
-
-START_TEST(terminal_control_characters_are_not_written)
-{
-    const WriterStyle safe = {.safe = true, .utf8 = true};
-    check_written(TOKENIZER_WORD, safe, "a\x1b[31mb \x7f \xc2\x9b",
-                  "a\\x1b[31mb \\x7f \\u009b\n");
-    check_written(TOKENIZER_WORD, (WriterStyle){.safe = true, .detok = true}, "\x1b ,\x07",
-                  "\\x1b ,\\x07\n");
-    check_written(TOKENIZER_CHAR, safe, "\x1b[2J", "\\x1b[2J\n");
-    check_written(TOKENIZER_BYTE, safe, "\x1b[2J\xc3(\xe2\x82\n\xff\xf0\x9f\x98",
-                  "\\x1b[2J\\xc3(\\xe2\\x82\n\\xff\\xf0\\x9f\\x98\n");
-}
-END_TEST
-
-START_TEST(probabilities_are_written_beside_the_tokens)
-{
-    const WriterStyle numbers = {.probabilities = true, .utf8 = true},
-                      colours = {.probabilities = true, .utf8 = true, .colour = true};
-    check_written(TOKENIZER_WORD, numbers, "a b\nc", "a[0.25] b[0.25] <eos>[0.25]\nc[0.25]\n");
-    check_written(TOKENIZER_CHAR, numbers, "\xc3\xa4z", "\xc3\xa4[0.25]z[0.25]\n");
-    /* The probability of a character of two tokens is their product. */
-    check_written(TOKENIZER_BYTE, numbers, "\xc3\xa4z", "\xc3\xa4[0.062]z[0.25]\n");
-    check_written(TOKENIZER_WORD, colours, "a b",
-                  "\x1b[38;5;28ma\x1b[39m \x1b[38;5;28mb\x1b[39m\n");
-    check_written(TOKENIZER_WORD, (WriterStyle){.probabilities = true, .detok = true}, "ca n't",
-                  "Ca[0.25]n't[0.25]\n");
-}
-END_TEST
-
-/* --- colours --- */
-
-static double light(int level)
-{
-    double x = (level ? 55 + 40 * level : 0) / 255.0;
-    return x <= 0.04045 ? x / 12.92 : pow((x + 0.055) / 1.055, 2.4);
-}
-
-/* The perceived brightness of a colour of the palette's cube, from 0 to 1. */
-static double luminance(int colour)
-{
-    ck_assert(colour >= 16 && colour < 232);
-    int red = (colour - 16) / 36, green = (colour - 16) / 6 % 6, blue = (colour - 16) % 6;
-    return 0.2126 * light(red) + 0.7152 * light(green) + 0.0722 * light(blue);
-}
-
-START_TEST(colours_are_readable_on_black_and_white)
-{
-    static const double probabilities[] = {0, 0.0005, 0.005, 0.05, 0.3, 0.7, 1};
-    for (size_t i = 0; i < COUNT(probabilities); i++) {
-        double bright = luminance(writer_colour(probabilities[i]));
-        ck_assert_double_ge((bright + 0.05) / 0.05, 3.5);
-        ck_assert_double_ge(1.05 / (bright + 0.05), 3.5);
-    }
-    ck_assert_int_eq(writer_colour(0), writer_colour(0.0009));
-    ck_assert_int_eq(writer_colour(0.5), writer_colour(1));
-    for (size_t i = 2; i < 6; i++)
-        ck_assert_int_ne(writer_colour(probabilities[i]), writer_colour(probabilities[i - 1]));
-}
-END_TEST
-
 /* --- columns --- */
 
 START_TEST(texts_are_printed_side_by_side)
@@ -258,7 +128,7 @@ START_TEST(texts_are_printed_side_by_side)
     char *printed = NULL;
     size_t size;
     FILE *stream = open_memstream(&printed, &size);
-    texts_print_columns(stream, texts, 3, 1, 51, false);
+    columns_print(stream, texts, 3, 1, 51, false);
     fclose(stream);
     ck_assert_str_eq(printed, "(1)                      | (2)\n"
                               "one bird                 | two birds that sing and\n"
@@ -267,7 +137,7 @@ START_TEST(texts_are_printed_side_by_side)
                               "(3)\n");
     free(printed);
     stream = open_memstream(&printed, &size);
-    texts_print_columns(stream, texts, 2, 7, 5, true);
+    columns_print(stream, texts, 2, 7, 5, true);
     fclose(stream);
     ck_assert_str_eq(printed,
                      "(7)\none\nbird\n\n(8)\ntwo\nbirds\nthat\nsing\nand\nthen\ngo\naway\n");
@@ -297,6 +167,31 @@ START_TEST(session_commands_set_options)
 }
 END_TEST
 
+START_TEST(a_stop_text_may_be_quoted)
+{
+    TextOptions options = {0};
+    OptionGroup group = text_option_group(&options);
+    Vocabulary vocabulary = vocabulary_of(TOKENIZER_WORD, "a b\n", 0, 1);
+    Error error;
+    options_set_defaults(&group, 1);
+    ck_assert(text_options_check(&options, &vocabulary, &error));
+    static const char *const typed[][2] = {{"a b", "a b"}, {"\". \"", ". "}, {"\"\"", ""},
+                                           {"\"", "\""},   {"a\"", "a\""},   {"\\n", "\\n"}};
+    for (size_t i = 0; i < COUNT(typed); i++) {
+        ck_assert(session_set(&group, "stop", typed[i][0], &error));
+        ck_assert_str_eq(options.stop, typed[i][1]);
+        ck_assert(text_options_check(&options, &vocabulary, &error));
+    }
+    ck_assert(session_set(&group, "penalty", "1.5", &error));
+    ck_assert_double_eq(options.sampler.penalty, 1.5);
+    ck_assert(session_set(&group, "stop", "a\\b", &error));
+    ck_assert(!text_options_check(&options, &vocabulary, &error));
+    support_check_error(&error, "stop text 'a\\b'", "backslash");
+    options_free_texts(&group, 1);
+    vocabulary_free(&vocabulary);
+}
+END_TEST
+
 START_TEST(invalid_commands_change_nothing)
 {
     static const char *const wrong[][3] = {
@@ -309,6 +204,8 @@ START_TEST(invalid_commands_change_nothing)
         {"detok", "perhaps", "perhaps"},
         {"count", "0", "from 1"},
         {"length", "", "length"},
+        {"stop", "a\nb", "line break"},
+        {"repetition-penalty", "0", "from 0.01 to 100"},
     };
     TextOptions options = {0};
     OptionGroup group = text_option_group(&options);
@@ -348,13 +245,9 @@ Suite *writing_suite(void)
     tcase_add_test(tests, numbers_keep_their_signs);
     tcase_add_test(tests, sentences_begin_with_capitals);
     tcase_add_test(tests, words_of_any_length_are_written);
-    tcase_add_test(tests, text_is_written_as_it_was_read);
-    tcase_add_test(tests, blanks_between_words_and_marks_are_guessed);
-    tcase_add_test(tests, terminal_control_characters_are_not_written);
-    tcase_add_test(tests, probabilities_are_written_beside_the_tokens);
-    tcase_add_test(tests, colours_are_readable_on_black_and_white);
     tcase_add_test(tests, texts_are_printed_side_by_side);
     tcase_add_test(tests, session_commands_set_options);
+    tcase_add_test(tests, a_stop_text_may_be_quoted);
     tcase_add_test(tests, invalid_commands_change_nothing);
     tcase_add_test(tests, only_word_tokens_are_detokenised);
     suite_add_tcase(suite, tests);

@@ -31,6 +31,7 @@ Suite *observers_suite(void);
 Suite *events_suite(void);
 Suite *fullscreen_suite(void);
 Suite *use_suite(void);
+Suite *writer_suite(void);
 Suite *writing_suite(void);
 Suite *reader_suite(void);
 Suite *tokenizers_suite(void);

@@ -67,11 +67,11 @@ bool terminal_is_utf8(void)
 
 /* --- untrusted text --- */
 
-/* The length in bytes of the character at c, 0 if it is not valid UTF-8; *code is its code
- * point. */
-static size_t decode(const char *c, uint32_t *code)
+/* The length in bytes of the character at c, of at most `size`, 0 if it is not valid UTF-8;
+ * *code is its code point. */
+static size_t decode(const char *c, size_t size, uint32_t *code)
 {
-    size_t length = utf8_length(c, strnlen(c, UTF8_LONGEST));
+    size_t length = utf8_length(c, size);
     *code = (unsigned char)*c & (length > 1 ? 0x7fu >> length : 0xff);
     for (size_t i = 1; i < length; i++)
         *code = *code << 6 | (c[i] & 0x3f);
@@ -87,10 +87,10 @@ static bool is_obeyed(uint32_t code)
 enum { SHOWN = 8 }; /* room for \u202e and its end, and for four bytes of UTF-8 */
 
 /* How to show the character at c; returns its length in bytes. */
-static size_t show(const char *c, bool utf8, char shown[SHOWN])
+static size_t show(const char *c, size_t size, bool utf8, char shown[SHOWN])
 {
     uint32_t code;
-    size_t length = decode(c, &code);
+    size_t length = decode(c, size, &code);
     if (length == 0 || (length > 1 && !utf8)) {
         snprintf(shown, SHOWN, "\\x%02x", (unsigned char)c[0]);
         return 1;
@@ -108,7 +108,7 @@ void terminal_print_safe(FILE *stream, const char *text)
 {
     while (*text) {
         char shown[SHOWN];
-        size_t length = show(text, true, shown);
+        size_t length = show(text, strnlen(text, UTF8_LONGEST), true, shown);
         fputs(*text == '\n' ? "\n" : shown, stream);
         text += length;
     }
@@ -125,12 +125,19 @@ static size_t skip_characters(const char *text, size_t characters)
     return at;
 }
 
-char *terminal_safe_name(const char *name, size_t columns, bool utf8)
+char *terminal_safe_bytes(const char *bytes, size_t size, bool utf8)
 {
     /* A byte takes at most four characters, as \x1b. */
-    char *text = memory_take(strlen(name) * 4 + SHOWN, 1, "a name"), *out = text;
-    for (const char *c = name; *c; out += strlen(out))
-        c += show(c, utf8, out);
+    char *text = memory_take(memory_product(size, 4, "a name") + SHOWN, 1, "a name"),
+         *out = text;
+    for (size_t at = 0; at < size; out += strlen(out))
+        at += show(bytes + at, size - at, utf8, out);
+    return text;
+}
+
+char *terminal_safe_name(const char *name, size_t columns, bool utf8)
+{
+    char *text = terminal_safe_bytes(name, strlen(name), utf8);
     size_t width = text_columns(text);
     if (width <= columns)
         return text;

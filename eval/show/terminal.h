@@ -32,5 +32,7 @@ void terminal_print_safe(FILE *stream, const char *text);
  * lose their middle), in ASCII unless utf8. Each character counts as one column. The caller
  * frees. */
 char *terminal_safe_name(const char *name, size_t columns, bool utf8);
+/* The same for bytes of any kind, zeros included, without a limit. */
+char *terminal_safe_bytes(const char *bytes, size_t size, bool utf8);
 
 #endif

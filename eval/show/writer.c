@@ -1,5 +1,6 @@
 #include "eval/show/writer.h"
 #include "eval/show/terminal.h"
+#include "src/containers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,169 @@ void writer_print_legend(FILE *stream, bool colour)
     fputs("\n", stream);
 }
 
+/* --- printing --- */
+
+/* Escaped for a terminal, but for line ends. */
+static void print_safe(FILE *stream, const char *text, size_t size, bool utf8)
+{
+    for (size_t at = 0; at < size; at++) {
+        const char *end = memchr(text + at, '\n', size - at);
+        size_t length = end ? (size_t)(end - text) - at : size - at;
+        char *safe = terminal_safe_bytes(text + at, length, utf8);
+        fprintf(stream, "%s%s", safe, end ? "\n" : "");
+        free(safe);
+        at += length;
+    }
+}
+
+/* A terminal without UTF-8 gets escapes for all that is not ASCII. */
+static void print_text(const Writer *writer, const char *text, size_t size)
+{
+    if (writer->style.safe && !writer->style.utf8) {
+        print_safe(writer->stream, text, size, false);
+        return;
+    }
+    char *mended = utf8_mend(text, size, &size);
+    if (writer->style.safe)
+        print_safe(writer->stream, mended, size, true);
+    else
+        fwrite(mended, 1, size, writer->stream);
+    free(mended);
+}
+
+/* Prints whole characters with the probability of their tokens, if it is not negative. Line
+ * ends at the end come after it. */
+static void print_tokens(Writer *writer, const char *text, size_t size, double probability)
+{
+    bool shown = !(probability < 0), colour = shown && writer->style.colour;
+    size_t body = size;
+    if (size == 0)
+        return;
+    while (shown && body > 0 && text[body - 1] == '\n')
+        body--;
+    if (body == 0 && !writer->at_margin)
+        fputc(' ', writer->stream);
+    if (colour)
+        fprintf(writer->stream, "\x1b[38;5;%dm", writer_colour(probability));
+    if (body > 0)
+        print_text(writer, text, body);
+    else
+        fputs(TOKEN_EOS, writer->stream);
+    if (colour)
+        fputs(COLOUR_END, writer->stream);
+    else if (shown)
+        fprintf(writer->stream, "[%.2g]", probability);
+    fwrite(text + body, 1, size - body, writer->stream);
+    writer->at_margin = text[size - 1] == '\n';
+}
+
+/* --- bytes that wait --- */
+
+/* The length of the character held at `at`, or of bytes that make none; 0 if more bytes may
+ * complete it, unless the text ends at `limit`. */
+static size_t cut(const Writer *writer, size_t at, size_t limit, bool ends)
+{
+    bool valid;
+    size_t length = utf8_cut(writer->held + at, limit - at, &valid);
+    return length || !ends ? length : limit - at;
+}
+
+/* Prints the first bytes, whole characters; returns how many. */
+static size_t print_characters(Writer *writer, size_t limit, bool ends)
+{
+    size_t at = 0, length;
+    while (at < limit && (length = cut(writer, at, limit, ends)) > 0)
+        at += length;
+    print_tokens(writer, writer->held, at, -1);
+    return at;
+}
+
+/* The same for whole tokens. Those that share a character are printed together, with the
+ * product of their probabilities. */
+static size_t print_whole_tokens(Writer *writer, size_t limit, bool ends)
+{
+    size_t first = 0, at = 0, count = arrlenu(writer->tokens), printed = 0, length = 1;
+    double product = 1;
+    for (size_t i = 0; i < count && length > 0 && (ends || writer->tokens[i].end <= limit);
+         i++) {
+        HeldToken token = writer->tokens[i];
+        size_t end = token.end < limit ? token.end : limit;
+        product *= token.probability;
+        while (at < end && (length = cut(writer, at, limit, ends)) > 0)
+            at += length;
+        if (at != end)
+            continue;
+        print_tokens(writer, writer->held + first, at - first, product);
+        first = at;
+        product = 1;
+        printed = i + 1;
+    }
+    if (printed > 0)
+        arrdeln(writer->tokens, 0, printed);
+    for (size_t i = 0; i < arrlenu(writer->tokens); i++)
+        writer->tokens[i].end -= first;
+    return first;
+}
+
+/* Prints what is sure of the first `limit` bytes; all of them if the text ends there. */
+static void release(Writer *writer, size_t limit, bool ends)
+{
+    size_t printed = writer->style.probabilities ? print_whole_tokens(writer, limit, ends)
+                                                 : print_characters(writer, limit, ends);
+    if (printed > 0)
+        arrdeln(writer->held, 0, printed);
+}
+
+static void forget(Writer *writer)
+{
+    arrfree(writer->held);
+    arrfree(writer->tokens);
+}
+
+/* Ends the text before the stop text that is complete. Of what has been printed before a
+ * pause, nothing can be taken back. */
+static void stop(Writer *writer, size_t stop_size)
+{
+    size_t held = arrlenu(writer->held);
+    writer->stopped = true;
+    release(writer, stop_size < held ? held - stop_size : 0, true);
+    forget(writer);
+}
+
+static void hold(Writer *writer, const char *text, size_t size, double probability)
+{
+    size_t complete = 0;
+    for (size_t i = 0; i < size && !complete; i++) {
+        arrput(writer->held, text[i]);
+        if (writer->stops)
+            complete = stop_match(&writer->match, writer->stops, text[i]);
+    }
+    if (writer->style.probabilities) {
+        HeldToken token = {arrlenu(writer->held), probability};
+        arrput(writer->tokens, token);
+    }
+    if (complete)
+        stop(writer, complete);
+}
+
+/* --- pauses --- */
+
+static void keep_part(Writer *writer)
+{
+    size_t held = arrlenu(writer->held), at = 0, length;
+    while (at < held && (length = cut(writer, at, held, false)) > 0)
+        at += length;
+    writer->part_size = held - at;
+    memcpy(writer->part, writer->held + at, held - at);
+}
+
+static void take_part(Writer *writer)
+{
+    for (size_t i = 0; i < writer->part_size; i++)
+        arrput(writer->held, writer->part[i]);
+    writer->part_size = 0;
+}
+
 /* --- tokens --- */
 
 void writer_begin(Writer *writer, const Vocabulary *vocabulary, WriterStyle style)
@@ -48,8 +212,8 @@ void writer_begin(Writer *writer, const Vocabulary *vocabulary, WriterStyle styl
     *writer = (Writer){.vocabulary = vocabulary,
                        .style = style,
                        .line_start = true,
-                       .guesses = vocabulary->tokenizer == tokenizer_find(TOKENIZER_WORDPUNCT),
-                       .pending_probability = 1};
+                       .at_margin = true,
+                       .guesses = vocabulary->tokenizer == tokenizer_find(TOKENIZER_WORDPUNCT)};
     detok_begin(&writer->detok);
     spacing_begin(&writer->spacing);
 }
@@ -59,115 +223,73 @@ void writer_direct(Writer *writer, FILE *stream)
     writer->stream = stream;
 }
 
-/* Prints whole characters with the probability of their tokens. */
-static void write_characters(Writer *writer, const char *text)
+void writer_stop_at(Writer *writer, const Stops *stops)
 {
-    bool colour = writer->style.probabilities && writer->style.colour;
-    if (colour)
-        fprintf(writer->stream, "\x1b[38;5;%dm", writer_colour(writer->pending_probability));
-    if (writer->style.safe) {
-        char *safe = terminal_safe_name(text, SIZE_MAX, writer->style.utf8);
-        fputs(safe, writer->stream);
-        free(safe);
-    } else {
-        fputs(text, writer->stream);
-    }
-    if (colour)
-        fputs(COLOUR_END, writer->stream);
-    else if (writer->style.probabilities)
-        fprintf(writer->stream, "[%.2g]", writer->pending_probability);
+    writer->stops = stops;
+    writer->match = (StopMatch){{0}};
+    writer->stopped = false;
 }
 
-/* Prints the incomplete character as it is. */
-static void write_pending(Writer *writer)
+/* A separator, and the text of a token unless the separator completes a stop text. */
+static void hold_both(Writer *writer, const char *separator, const char *text, size_t size,
+                      double probability)
 {
-    writer->pending[writer->pending_size] = '\0';
-    if (writer->pending_size > 0) /* a zero byte would end the text */
-        write_characters(writer, writer->pending[0] ? writer->pending : "\\x00");
-    writer->pending_size = 0;
-    writer->pending_probability = 1;
+    if (*separator)
+        hold(writer, separator, strlen(separator), -1);
+    if (!writer->stopped)
+        hold(writer, text, size, probability);
 }
 
-static bool is_inside_character(const Writer *writer)
-{
-    return writer->pending_size < UTF8_LONGEST &&
-           utf8_length(writer->pending, writer->pending_size) == 0 &&
-           (unsigned char)writer->pending[0] >= 0xc0;
-}
-
-/* A byte token may be part of a character, which is printed when it is complete. */
-static void write_byte(Writer *writer, char byte, double probability)
-{
-    bool continues = ((unsigned char)byte & 0xc0) == 0x80;
-    if (!continues)
-        write_pending(writer);
-    writer->pending[writer->pending_size++] = byte;
-    writer->pending_probability *= probability;
-    if (!is_inside_character(writer))
-        write_pending(writer);
-}
-
-static void write_piece(Writer *writer, const char *piece, size_t size, double probability)
-{
-    bool as_it_is = !writer->style.safe && !writer->style.probabilities;
-    if (as_it_is) {
-        fwrite(piece, 1, size, writer->stream);
-    } else if (size == 1) {
-        write_byte(writer, *piece, probability);
-    } else {
-        writer->pending_probability = probability;
-        write_characters(writer, piece);
-    }
-}
-
-static void write_word(Writer *writer, const char *word, double probability)
+static void hold_word(Writer *writer, const char *word, double probability)
 {
     bool space;
     char *written = detok_word(&writer->detok, word, &space);
     if (writer->guesses)
         space = spacing_before(&writer->spacing, word);
-    if (space && !writer->line_start)
-        fputc(' ', writer->stream);
-    write_piece(writer, written, strlen(written), probability);
+    hold_both(writer, space && !writer->line_start ? " " : "", written, strlen(written),
+              probability);
     free(written);
-}
-
-static void end_line(Writer *writer, double probability)
-{
-    write_pending(writer);
-    if (writer->style.probabilities) {
-        writer->pending_probability = probability;
-        fputs(writer->line_start ? "" : " ", writer->stream);
-        write_characters(writer, TOKEN_EOS);
-        writer->pending_probability = 1;
-    }
-    fputc('\n', writer->stream);
-    detok_begin(&writer->detok);
-    spacing_end_line(&writer->spacing);
 }
 
 void writer_token(Writer *writer, int32_t id, double probability)
 {
-    const char *piece;
+    const char *piece, *separator = writer->vocabulary->tokenizer->separator;
     size_t size = vocabulary_piece(writer->vocabulary, id, &piece);
-    bool ends_line = size == 1 && *piece == '\n';
-    if (ends_line) {
-        end_line(writer, probability);
-    } else if (writer->style.detok) {
-        write_word(writer, piece, probability);
-    } else {
-        bool space = !writer->guesses || spacing_before(&writer->spacing, piece);
-        if (space && !writer->line_start)
-            fputs(writer->vocabulary->tokenizer->separator, writer->stream);
-        write_piece(writer, piece, size, probability);
+    bool is_line_end = size == 1 && *piece == '\n';
+    if (writer->stopped)
+        return;
+    take_part(writer);
+    if (is_line_end) {
+        detok_begin(&writer->detok);
+        spacing_end_line(&writer->spacing);
     }
-    writer->line_start = ends_line;
+    if (writer->style.detok && !is_line_end)
+        hold_word(writer, piece, probability);
+    else if (is_line_end || (writer->guesses && !spacing_before(&writer->spacing, piece)))
+        hold_both(writer, "", piece, size, probability);
+    else
+        hold_both(writer, writer->line_start ? "" : separator, piece, size, probability);
+    writer->line_start = size > 0 && piece[size - 1] == '\n';
+    if (!writer->stopped) {
+        size_t held = arrlenu(writer->held), undecided = 0;
+        if (writer->stops)
+            undecided = stop_undecided(&writer->match, writer->stops);
+        release(writer, undecided < held ? held - undecided : 0, false);
+    }
+}
+
+void writer_finish(Writer *writer)
+{
+    release(writer, arrlenu(writer->held), true);
+    forget(writer);
 }
 
 void writer_pause(Writer *writer)
 {
-    write_pending(writer);
-    if (!writer->line_start)
+    if (writer->held)
+        keep_part(writer);
+    writer_finish(writer);
+    if (!writer->at_margin)
         fputc('\n', writer->stream);
-    writer->line_start = true;
+    writer->line_start = writer->at_margin = true;
 }

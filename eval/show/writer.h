@@ -1,5 +1,8 @@
 /* Prints tokens as running text: with separators or detokenised, with probabilities if
- * requested, and escaped for terminals. */
+ * requested, and escaped for terminals.
+ *
+ * A character may be spread over several tokens, so bytes wait until it is whole; bytes that
+ * make none are shown as U+FFFD. Bytes that may begin a stop text wait too. */
 #ifndef LINNET_WRITER_H
 #define LINNET_WRITER_H
 
@@ -7,6 +10,7 @@
 #include "data/vocabulary.h"
 #include "eval/show/detok.h"
 #include "eval/show/spacing.h"
+#include "eval/show/stop.h"
 
 #include <stdio.h>
 
@@ -18,25 +22,43 @@ typedef struct WriterStyle {
     bool colour;        /* of the token, instead of a number */
 } WriterStyle;
 
+/* A token whose text waits. */
+typedef struct HeldToken {
+    size_t end;         /* of its text in the bytes held */
+    double probability; /* negative: a separator, which has none */
+} HeldToken;
+
 typedef struct Writer {
     const Vocabulary *vocabulary;
     WriterStyle style;
     FILE *stream;
-    bool line_start;
+    bool line_start; /* the text so far ends with a line end, or is empty */
+    bool at_margin;  /* the same for what is printed of it */
     Detok detok;
     bool guesses; /* the tokenizer drops blanks; spacing guesses them */
     Spacing spacing;
-    char pending[UTF8_LONGEST + 1]; /* bytes of an incomplete character */
-    size_t pending_size;
-    double pending_probability;
+    char *held;              /* bytes not printed yet, an stb_ds array */
+    HeldToken *tokens;       /* the tokens in it, another, if the style shows probabilities */
+    char part[UTF8_LONGEST]; /* of a character, shown as U+FFFD before a pause */
+    size_t part_size;
+    const Stops *stops;
+    StopMatch match;
+    bool stopped; /* at a stop text */
 } Writer;
 
 void writer_begin(Writer *writer, const Vocabulary *vocabulary, WriterStyle style);
 /* Sets the stream of the next tokens, which is borrowed. */
 void writer_direct(Writer *writer, FILE *stream);
-/* The probability is used only if the style asks for it. */
+/* The text of the next tokens ends before the first of these stop texts, which are borrowed;
+ * NULL: none. */
+void writer_stop_at(Writer *writer, const Stops *stops);
+/* The probability is used only if the style asks for it. Nothing is printed of a token after
+ * the text has stopped. */
 void writer_token(Writer *writer, int32_t id, double probability);
-/* Ends the current line, if there is one; the text may continue on a new line. */
+/* Prints what waits, and frees it. */
+void writer_finish(Writer *writer);
+/* The same, and ends the current line, if there is one. The text may continue on a new line,
+ * where a character that the pause interrupts is printed whole. */
 void writer_pause(Writer *writer);
 
 /* The colour of a probability: one of a terminal's 256. From red (unlikely) over orange, olive

@@ -3,10 +3,12 @@
 #include "data/reader.h"
 #include "data/utf8.h"
 #include "models/checkpoint.h"
+#include "eval/write/sample_json.h"
 #include "eval/write/session.h"
 #include "eval/show/terminal.h"
 #include "eval/write/token_score.h"
 #include "src/containers.h"
+#include "src/json.h"
 #include "src/program.h"
 #include "src/text.h"
 #include "src/team.h"
@@ -19,7 +21,7 @@
 typedef struct Settings {
     char *prompt, *score;
     size_t threads;
-    bool interactive;
+    bool interactive, json;
 } Settings;
 
 #define FIELD(name) offsetof(Settings, name)
@@ -38,6 +40,9 @@ static const Option rows[] = {
              "--prompt",
      .also = "chat repl",
      .common = true},
+    {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
+     .help = "print one JSON object, for programs: texts, token ids, settings",
+     .common = true},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "1"),
      .help = "CPU threads; 0: one per processor",
      .also = "device num-threads"},
@@ -51,7 +56,12 @@ static const About about = {
     .paragraphs =
         {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. On a "
          "terminal and without --prompt it asks for prompts. Control characters in the "
-         "vocabulary of a checkpoint reach standard output unchanged unless it is a terminal."},
+         "vocabulary of a checkpoint reach standard output unchanged unless it is a terminal; "
+         "bytes that make no UTF-8 character are printed as U+FFFD.",
+         "The object of --json has the run, the prompt, the settings, and the texts without "
+         "the prompt, each with the ids of all its tokens, their number, and a finish_reason: "
+         "length or stop. With --show-probs it has log_probabilities, with --score the loss, "
+         "probability and rank of each token."},
     .examples = {"runs/linear-ptb", "--prompt 'the company said' --length 50 runs/linear-ptb",
                  "--score 'the company said' runs/linear-ptb"},
     .files = {{"$XDG_STATE_HOME/linnet/history, ~/.local/state/linnet/history",
@@ -65,6 +75,7 @@ typedef struct Scoring {
     const Vocabulary *vocabulary;
     const int32_t *ids;
     bool utf8;
+    json_t *scores; /* for --json: an array */
 } Scoring;
 
 static void print_token_score(void *listener, size_t at, TokenScore score)
@@ -73,9 +84,42 @@ static void print_token_score(void *listener, size_t at, TokenScore score)
     const char *piece;
     size_t size = vocabulary_piece(scoring->vocabulary, scoring->ids[at], &piece);
     bool ends_line = size == 1 && *piece == '\n';
-    char *name = terminal_safe_name(ends_line ? TOKEN_EOS : piece, SIZE_MAX, scoring->utf8);
+    char *name = ends_line ? memory_copy_text(TOKEN_EOS)
+                           : terminal_safe_bytes(piece, size, scoring->utf8);
     printf("%8.4f %12.4g %8zu  %s\n", score.nats, exp(-score.nats), score.rank, name);
     free(name);
+}
+
+static void note_token_score(void *listener, size_t at, TokenScore score)
+{
+    const Scoring *scoring = listener;
+    const char *piece;
+    size_t size = vocabulary_piece(scoring->vocabulary, scoring->ids[at], &piece);
+    json_array_append_new(
+        scoring->scores,
+        json_pack("{s:o, s:i, s:o, s:o, s:o}", "token", sample_json_string(piece, size), "id",
+                  (int)scoring->ids[at], "loss", json_figure(score.nats), "probability",
+                  json_figure(exp(-score.nats)), "rank", json_count(score.rank)));
+}
+
+/* The names are those of eval --json, which has no scores of tokens. */
+static void print_score_json(const LoadedModel *loaded, const int32_t *ids, size_t unknown,
+                             size_t characters)
+{
+    const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
+    size_t count = arrlenu(ids), window = loaded->model.config.context;
+    Scoring scoring = {vocabulary, ids, true, json_array()};
+    double nats = token_score_text(&loaded->model, ids, count, vocabulary->eos,
+                                   note_token_score, &scoring);
+    double loss = nats / (double)count;
+    json_print(stdout,
+               json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss",
+                         json_figure(loss), "perplexity", json_figure(exp(loss)),
+                         "bits_per_character", json_figure(nats / log(2) / (double)characters),
+                         "nats", json_figure(nats), "tokens", json_count(count), "unknown",
+                         json_count(unknown), "characters", json_count(characters), "window",
+                         json_count(window), "stride", json_count(window), "scores",
+                         scoring.scores));
 }
 
 /* The ids of a text, which must be valid and not empty, and the number of unknown ones. */
@@ -93,14 +137,19 @@ static int32_t *encode_text(const Vocabulary *vocabulary, const char *text, size
 }
 
 static void score_bytes(const LoadedModel *loaded, const char *text, size_t size,
-                        const char *name)
+                        const char *name, bool json)
 {
     const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
     size_t unknown, characters = utf8_count(text, size);
     int32_t *ids = encode_text(vocabulary, text, size, name, &unknown);
     size_t count = arrlenu(ids), window = loaded->model.config.context;
+    if (json) {
+        print_score_json(loaded, ids, unknown, characters);
+        arrfree(ids);
+        return;
+    }
     Scoring scoring = {vocabulary, ids,
-                       !terminal_is_interactive(STDOUT_FILENO) || terminal_is_utf8()};
+                       !terminal_is_interactive(STDOUT_FILENO) || terminal_is_utf8(), NULL};
     printf("    loss  probability     rank  token\n");
     double nats = token_score_text(&loaded->model, ids, count, vocabulary->eos,
                                    print_token_score, &scoring);
@@ -115,10 +164,10 @@ static void score_bytes(const LoadedModel *loaded, const char *text, size_t size
     arrfree(ids);
 }
 
-static void score_text(const LoadedModel *loaded, const char *given)
+static void score_given(const LoadedModel *loaded, const char *given, bool json)
 {
     if (strcmp(given, READER_STANDARD_INPUT) != 0) {
-        score_bytes(loaded, given, strlen(given), "--score");
+        score_bytes(loaded, given, strlen(given), "--score", json);
         return;
     }
     Error error;
@@ -126,13 +175,13 @@ static void score_text(const LoadedModel *loaded, const char *given)
     size_t size;
     if (!reader_read(READER_STANDARD_INPUT, READER_USUAL_MB, NULL, &text, &size, &error))
         die("%s", error.text);
-    score_bytes(loaded, text, size, reader_name(READER_STANDARD_INPUT));
+    score_bytes(loaded, text, size, reader_name(READER_STANDARD_INPUT), json);
     free(text);
 }
 
 /* --- writing --- */
 
-static void write_texts(const LoadedModel *loaded, const TextOptions *options,
+static void write_texts(const LoadedModel *loaded, TextOptions *options, const char *run,
                         const char *prompt)
 {
     Error error;
@@ -143,9 +192,14 @@ static void write_texts(const LoadedModel *loaded, const TextOptions *options,
         die_usage("%s", error.text);
     texts_make(&texts, &loaded->model, vocabulary, options,
                arrlenu(beginning) + options->length);
-    if (options->show_probs)
+    OptionGroup group = text_option_group(options);
+    if (options->json)
+        sample_json_begin(stdout, run, prompt, &group);
+    else if (options->show_probs)
         writer_print_legend(stdout, terminal_has_colour(STDOUT_FILENO));
     texts_begin(&texts, options, beginning, 0);
+    if (options->json)
+        sample_json_end(stdout);
     texts_free(&texts);
     arrfree(beginning);
 }
@@ -155,8 +209,32 @@ static bool is_session(const Settings *settings, const CommandLine *line)
 {
     if (command_line_value(line, "interactive"))
         return settings->interactive;
-    return !settings->prompt && terminal_is_interactive(STDIN_FILENO) &&
+    return !settings->prompt && !settings->json && terminal_is_interactive(STDIN_FILENO) &&
            terminal_is_interactive(STDOUT_FILENO);
+}
+
+/* The option keeps its last value; here all count. */
+static void join_stops(TextOptions *options, const CommandLine *line)
+{
+    char *joined = NULL;
+    for (size_t i = 0; i < line->given_count; i++)
+        if (strcmp(line->given[i].option->name, "stop") == 0)
+            text_append(&joined, "%s%s", joined ? "\n" : "", line->given[i].value);
+    free(options->stop);
+    options->stop = joined;
+}
+
+static void check_usage(const Settings *settings, const TextOptions *options,
+                        const CommandLine *line)
+{
+    if (line->operand_count != 1)
+        die_usage(line->operand_count ? "one run at a time" : "a run is missing");
+    if (settings->prompt && settings->score)
+        die_usage("--score generates no text; leave --prompt out");
+    if (settings->json && settings->interactive)
+        die_usage("--json and --interactive: give only one of them");
+    if (settings->json && options->columns)
+        die_usage("--json and --columns: give only one of them");
 }
 
 int main(int argc, char **argv)
@@ -168,10 +246,9 @@ int main(int argc, char **argv)
     enum { GROUPS = sizeof groups / sizeof *groups };
     CommandLine line;
     program_read_command_line(&about, groups, GROUPS, argc, argv, &line);
-    if (line.operand_count != 1)
-        die_usage(line.operand_count ? "one run at a time" : "a run is missing");
-    if (settings.prompt && settings.score)
-        die_usage("--score generates no text; leave --prompt out");
+    check_usage(&settings, &options, &line);
+    join_stops(&options, &line);
+    options.json = settings.json;
     signal(SIGPIPE, SIG_IGN);
 
     LoadedModel loaded;
@@ -183,11 +260,11 @@ int main(int argc, char **argv)
     if (!text_options_check(&options, vocabulary, &error))
         die_usage("%s", error.text);
     if (settings.score)
-        score_text(&loaded, settings.score);
+        score_given(&loaded, settings.score, settings.json);
     else if (is_session(&settings, &line))
         session_run(&loaded.model, vocabulary, &options, settings.prompt);
     else
-        write_texts(&loaded, &options, settings.prompt);
+        write_texts(&loaded, &options, line.operands[0], settings.prompt);
     loaded_close(&loaded);
     options_free_texts(groups, GROUPS);
     command_line_free(&line);

@@ -67,33 +67,43 @@ bool session_set(const OptionGroup *group, const char *name, const char *value, 
         return false;
     if (option->type == OPTION_FLAG)
         value = flag_value(group, option, value);
-    char *where = text_format("/%s", option->name);
-    bool good = options_set(group, 1, option->name, value, where, error);
+    char *where = text_format("/%s", option->name), *copy = memory_copy_text(value);
+    size_t length = strlen(copy);
+    bool quoted = option->type == OPTION_TEXT && length > 1 && copy[0] == '"' &&
+                  copy[length - 1] == '"';
+    if (quoted)
+        copy[length - 1] = '\0';
+    bool good = options_set(group, 1, option->name, copy + quoted, where, error);
+    free(copy);
     free(where);
     return good;
 }
 
+/* A line for each stop text. */
 static void print_setting(const Session *session, const Option *option)
 {
-    char *value = option_value(&session->group, option);
-    printf("%-12s %s\n", option->name, value);
+    char *value = option_value(&session->group, option), *rest = value;
+    for (char *line; (line = strsep(&rest, "\n"));)
+        printf("%-18s %s\n", option->name, line);
     free(value);
 }
 
 static void change_setting(Session *session, const char *name, const char *value)
 {
     Error error;
-    TextOptions before = *session->options;
+    TextOptions *options = session->options, before = *options;
     const Option *option = session_find_option(&session->group, name, &error);
     bool asks = option && option->type != OPTION_FLAG && !*value;
-    if (!option ||
-        (!asks && (!session_set(&session->group, name, value, &error) ||
-                   !text_options_check(session->options, session->vocabulary, &error)))) {
-        *session->options = before;
+    options->stop = before.stop ? memory_copy_text(before.stop) : NULL;
+    if (!option || (!asks && (!session_set(&session->group, name, value, &error) ||
+                              !text_options_check(options, session->vocabulary, &error)))) {
+        free(options->stop);
+        *options = before;
         print_warning("%s", error.text);
         return;
     }
-    if (session->options->seed != before.seed || strcmp(option->name, "seed") == 0)
+    free(before.stop);
+    if (options->seed != before.seed || strcmp(option->name, "seed") == 0)
         session->number = 0;
     print_setting(session, option);
 }
@@ -135,7 +145,7 @@ static const Command commands[] = {
 
 static void print_help_line(const char *name, const char *argument, const char *help)
 {
-    enum { INDENT = 22 };
+    enum { INDENT = 25 };
     size_t width = terminal_width(STDOUT_FILENO);
     char **lines = text_wrap(help, width > 2 * INDENT ? width - INDENT - 1 : INDENT);
     int used = printf("  /%s %s", name, argument);
@@ -156,8 +166,8 @@ static void show_help(Session *session)
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         print_help_line(commands[i].name, "", commands[i].help);
-    puts("Names may be shortened: /temp 1, /probs on. Without a value, a number is printed\n"
-         "and a switch is toggled.");
+    puts("Names may be shortened: /temp 1, /probs on. Without a value, a setting is printed\n"
+         "and a switch is toggled. Quotes keep blanks: /stop \". \"; /stop \"\" removes it.");
 }
 
 static void obey(Session *session, char *line)

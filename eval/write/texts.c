@@ -1,4 +1,6 @@
 #include "eval/write/texts.h"
+#include "eval/write/columns.h"
+#include "eval/write/sample_json.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/memory.h"
@@ -36,9 +38,19 @@ static const Option rows[] = {
              "probability",
      .also = "nucleus topp",
      .common = true},
+    {.name = "repetition-penalty", OPTION_NUMBER(FIELD(sampler.penalty), 0.01, 100, "1"),
+     .help = "repetition penalty (CTRL): above 1, tokens of prompt and text become less likely "
+             "to come again",
+     .also = "repeat-penalty",
+     .common = true},
     {.name = "greedy", OPTION_SWITCH(FIELD(greedy), "no"),
      .help = "always choose the likeliest token",
      .also = "no-sample argmax",
+     .common = true},
+    {.name = "stop", OPTION_STRING("TEXT", FIELD(stop), NULL),
+     .help = "stop sequence: end a text before the first TEXT in it; \\n is a line end, \\t a "
+             "tab, \\\\ a backslash; a command line may have several",
+     .also = "stop-sequence stop-string stop-strings reverse-prompt",
      .common = true},
     {.name = "unk", OPTION_SWITCH(FIELD(unk), "yes"),
      .help = "allow <unk> in the output",
@@ -73,6 +85,10 @@ OptionGroup text_option_group(TextOptions *options)
 
 bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary, Error *error)
 {
+    Stops stops;
+    if (!stops_read(&stops, options->stop, error))
+        return false;
+    stops_free(&stops);
     if (options->detok && vocabulary->tokenizer != tokenizer_find(TOKENIZER_WORD) &&
         vocabulary->tokenizer != tokenizer_find(TOKENIZER_WORDPUNCT))
         return error_set(error,
@@ -80,9 +96,9 @@ bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary
                          "leave it out",
                          vocabulary->tokenizer->name);
     size_t most = MOST_BYTES / TOKEN_BYTES;
-    if (options->columns && options->length > most)
-        return error_set(error, "--columns keeps its texts: --length %zu is more than %zu",
-                         options->length, most);
+    if ((options->columns || options->json) && options->length > most)
+        return error_set(error, "--%s keeps its texts: --length %zu is more than %zu",
+                         options->columns ? "columns" : "json", options->length, most);
     return true;
 }
 
@@ -138,6 +154,8 @@ void texts_make(Texts *texts, const Model *model, const Vocabulary *vocabulary,
 void texts_free(Texts *texts)
 {
     generator_free(&texts->generator);
+    stops_free(&texts->stops);
+    free(texts->stop_lines);
     free(texts->last);
     free(texts->texts);
 }
@@ -151,9 +169,12 @@ static void flush(void)
     program_finish_output();
 }
 
+/* JSON has the text alone. */
 static WriterStyle choose_style(const TextOptions *options)
 {
     bool terminal = terminal_is_interactive(STDOUT_FILENO);
+    if (options->json)
+        return (WriterStyle){.detok = options->detok};
     return (WriterStyle){.detok = options->detok,
                          .safe = terminal || options->columns,
                          .utf8 = !terminal || terminal_is_utf8(),
@@ -163,9 +184,10 @@ static WriterStyle choose_style(const TextOptions *options)
 
 static void open_streams(Texts *texts, const TextOptions *options)
 {
+    bool keeps = options->columns || options->json;
     for (size_t i = 0; i < texts->count; i++) {
         OneText *text = &texts->texts[i];
-        text->stream = i == 0 && !options->columns
+        text->stream = i == 0 && !keeps
                            ? stdout
                            : memory_text_open(&text->kept, &text->kept_size, "the texts");
         text->writer.style = choose_style(options);
@@ -179,82 +201,52 @@ static void print_between(const TextOptions *options)
     puts(options->columns ? "" : "---");
 }
 
-/* --- side by side --- */
-
-#define NARROWEST ((size_t)24)
-
-/* The texts of one band, already wrapped. */
-static void print_band(FILE *stream, char ***wrapped, size_t count, size_t width, bool utf8)
-{
-    size_t height = 0;
-    for (size_t i = 0; i < count; i++)
-        height = arrlenu(wrapped[i]) > height ? arrlenu(wrapped[i]) : height;
-    for (size_t row = 0; row < height; row++) {
-        for (size_t i = 0; i < count; i++) {
-            const char *line = row < arrlenu(wrapped[i]) ? wrapped[i][row] : "";
-            size_t gap = i + 1 < count ? width - text_columns(line) : 0;
-            fprintf(stream, "%s%*s", line, (int)gap, "");
-            if (i + 1 < count)
-                fputs(utf8 ? " │ " : " | ", stream);
-        }
-        fputc('\n', stream);
-    }
-}
-
-static char **wrap_under_number(const char *text, size_t number, size_t width)
-{
-    char *headed = text_format("(%zu)\n%s", number, text);
-    char **lines = text_wrap(headed, width);
-    free(headed);
-    return lines;
-}
-
-void texts_print_columns(FILE *stream, char *const *texts, size_t count, size_t first_number,
-                         size_t width, bool utf8)
-{
-    enum { BETWEEN = 3 };
-    size_t room = (width + BETWEEN) / (NARROWEST + BETWEEN);
-    room = room < 1 ? 1 : room;
-    size_t most = team_tiles(count, team_tiles(count, room)); /* bands of about equal size */
-    size_t each = (width + BETWEEN) / most;
-    each = each > BETWEEN + 1 ? each - BETWEEN : 1;
-    char ***wrapped = memory_take(most, sizeof *wrapped, "the columns");
-    for (size_t first = 0; first < count; first += most) {
-        size_t band = team_extent(count, most, first / most);
-        for (size_t i = 0; i < band; i++)
-            wrapped[i] = wrap_under_number(texts[first + i], first_number + first + i, each);
-        print_band(stream, wrapped, band, each, utf8);
-        for (size_t i = 0; i < band; i++)
-            text_lines_free(wrapped[i]);
-        if (first + band < count)
-            fputc('\n', stream);
-    }
-    free(wrapped);
-}
-
 /* --- after the last token --- */
 
-static void close_streams(Texts *texts, const TextOptions *options)
+static void print_kept(const Texts *texts, const TextOptions *options)
 {
-    char **columns = memory_take(texts->count, sizeof *columns, "the texts");
-    for (size_t i = 0; i < texts->count; i++) {
-        OneText *text = &texts->texts[i];
-        writer_pause(&text->writer);
-        if (text->stream == stdout)
-            continue;
-        memory_text_close(text->stream, "the texts");
-        columns[i] = text->kept;
-        if (!options->columns && i < texts->wanted) {
+    if (options->columns) {
+        char **columns = memory_take(texts->wanted, sizeof *columns, "the texts");
+        for (size_t i = 0; i < texts->wanted; i++)
+            columns[i] = texts->texts[i].kept;
+        columns_print(stdout, columns, texts->wanted, texts->number + 1,
+                      terminal_width(STDOUT_FILENO), choose_style(options).utf8);
+        free(columns);
+        return;
+    }
+    for (size_t i = 0; i < texts->wanted; i++) {
+        const OneText *text = &texts->texts[i];
+        if (options->json) {
+            JsonText made = {.bytes = text->kept + text->begin,
+                             .size = text->kept_size - text->begin,
+                             .stopped = text->ended,
+                             .ids = text->ids,
+                             .losses = text->losses,
+                             .with_losses = options->show_probs};
+            sample_json_text(stdout, made, texts->number + i == 0);
+        } else if (text->stream != stdout) {
             print_between(options);
             fwrite(text->kept, 1, text->kept_size, stdout);
         }
     }
-    if (options->columns)
-        texts_print_columns(stdout, columns, texts->wanted, texts->number + 1,
-                            terminal_width(STDOUT_FILENO), choose_style(options).utf8);
-    for (size_t i = 0; i < texts->count; i++)
-        free(columns[i]);
-    free(columns);
+}
+
+static void close_streams(Texts *texts, const TextOptions *options)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        OneText *text = &texts->texts[i];
+        (options->json ? writer_finish : writer_pause)(&text->writer);
+        if (text->stream != stdout)
+            memory_text_close(text->stream, "the texts");
+    }
+    print_kept(texts, options);
+    for (size_t i = 0; i < texts->count; i++) {
+        OneText *text = &texts->texts[i];
+        free(text->kept);
+        text->kept = NULL;
+        arrfree(text->ids);
+        arrfree(text->losses);
+    }
     flush();
 }
 
@@ -265,13 +257,25 @@ static bool is_stopped(const Texts *texts)
     return texts->stop && *texts->stop;
 }
 
+static bool is_open(const Texts *texts)
+{
+    bool open = false;
+    for (size_t i = 0; i < texts->count; i++)
+        open |= !texts->texts[i].ended;
+    return open;
+}
+
 static void write_tokens(Texts *texts, const TextOptions *options)
 {
     for (size_t i = 0; i < texts->count; i++) {
-        double probability = options->show_probs
+        OneText *text = &texts->texts[i];
+        if (text->ended)
+            continue;
+        double probability = options->show_probs && !options->json
                                  ? exp(-generator_loss(&texts->generator, i, texts->last[i]))
                                  : 1;
-        writer_token(&texts->texts[i].writer, texts->last[i], probability);
+        writer_token(&text->writer, texts->last[i], probability);
+        text->ended = text->writer.stopped;
     }
     if (texts->texts[0].stream == stdout)
         flush();
@@ -289,26 +293,73 @@ static void read_beginning(Texts *texts, const TextOptions *options, const int32
     }
 }
 
-static void make_tokens(Texts *texts, const TextOptions *options)
+/* Looks for the stop texts in what follows. Those that were looked for before may have begun
+ * already. */
+static void look_for_stops(Texts *texts, const TextOptions *options)
+{
+    Error error;
+    const char *lines = options->stop ? options->stop : "";
+    if (texts->stop_lines && strcmp(texts->stop_lines, lines) == 0)
+        return;
+    stops_free(&texts->stops);
+    free(texts->stop_lines);
+    texts->stop_lines = memory_copy_text(lines);
+    if (!stops_read(&texts->stops, lines, &error))
+        die("%s", error.text); /* text_options_check has passed them */
+    for (size_t i = 0; i < texts->count; i++)
+        writer_stop_at(&texts->texts[i].writer, &texts->stops);
+}
+
+/* For JSON. */
+static void note_token(Texts *texts, const TextOptions *options, size_t i)
+{
+    OneText *text = &texts->texts[i];
+    arrput(text->ids, texts->last[i]);
+    if (options->show_probs)
+        arrput(text->losses, generator_loss(&texts->generator, i, texts->last[i]));
+}
+
+/* One more token of each text that has not ended. The others read their last token again; what
+ * that gives is not used. */
+static void pick_tokens(Texts *texts, const TextOptions *options)
 {
     int32_t banned = options->unk ? TOKEN_NONE : texts->vocabulary->unk;
     SamplerOptions sampler = options->sampler;
     if (options->greedy)
         sampler.temperature = 0;
-    for (size_t i = 0; i < options->length && !is_stopped(texts); i++) {
-        generator_read(&texts->generator, texts->last);
-        for (size_t text = 0; text < texts->count; text++) {
-            RandomKey key = random_key(options->seed, RANDOM_SAMPLE, texts->number + text);
-            texts->last[text] = generator_pick(&texts->generator, text, &sampler,
-                                               random_uniform(key, texts->picked), banned);
-        }
-        texts->picked++;
+    generator_read(&texts->generator, texts->last);
+    for (size_t i = 0; i < texts->count; i++) {
+        if (texts->texts[i].ended)
+            continue;
+        RandomKey key = random_key(options->seed, RANDOM_SAMPLE, texts->number + i);
+        texts->last[i] = generator_pick(&texts->generator, i, &sampler,
+                                        random_uniform(key, texts->picked), banned);
+        if (options->json)
+            note_token(texts, options, i);
+    }
+    texts->picked++;
+}
+
+static void make_tokens(Texts *texts, const TextOptions *options)
+{
+    look_for_stops(texts, options);
+    for (size_t i = 0; i < options->length && is_open(texts) && !is_stopped(texts); i++) {
+        pick_tokens(texts, options);
         write_tokens(texts, options);
     }
 }
 
 void texts_go_on(Texts *texts, const TextOptions *options)
 {
+    OneText *first = &texts->texts[0];
+    if (texts->count == 1 && first->ended) {
+        first->ended = false;
+        writer_stop_at(&first->writer, &texts->stops);
+    }
+    if (!is_open(texts)) {
+        print_warning("all texts have ended before a stop text; a prompt begins new ones");
+        return;
+    }
     open_streams(texts, options);
     make_tokens(texts, options);
     close_streams(texts, options);
@@ -317,11 +368,19 @@ void texts_go_on(Texts *texts, const TextOptions *options)
 static void begin_batch(Texts *texts, const TextOptions *options, const int32_t *beginning)
 {
     texts->picked = 0;
-    for (size_t i = 0; i < texts->count; i++)
+    free(texts->stop_lines);
+    texts->stop_lines = NULL;
+    for (size_t i = 0; i < texts->count; i++) {
         writer_begin(&texts->texts[i].writer, texts->vocabulary, choose_style(options));
+        texts->texts[i].ended = i >= texts->wanted;
+    }
     generator_restart(&texts->generator);
     open_streams(texts, options);
     read_beginning(texts, options, beginning);
+    for (size_t i = 0; i < texts->count; i++) {
+        fflush(texts->texts[i].stream); /* sets the size of what is kept */
+        texts->texts[i].begin = texts->texts[i].kept_size;
+    }
     make_tokens(texts, options);
     close_streams(texts, options);
 }
@@ -333,7 +392,7 @@ void texts_begin(Texts *texts, const TextOptions *options, const int32_t *beginn
         size_t left = options->count - made;
         texts->number = number + made;
         texts->wanted = left < texts->count ? left : texts->count;
-        if (made > 0)
+        if (made > 0 && !options->json)
             print_between(options);
         begin_batch(texts, options, beginning);
     }

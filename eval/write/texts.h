@@ -1,8 +1,8 @@
 /* A batch of texts with one beginning and different continuations.
  *
  * The first is printed while it is generated; the others are kept until it is complete, or all
- * are kept if they are printed side by side. Later they can be continued as if without a pause.
- */
+ * are kept if they are printed side by side or as JSON. A text that meets a stop text ends, the
+ * others go on. Later they can be continued as if without a pause. */
 #ifndef LINNET_TEXTS_H
 #define LINNET_TEXTS_H
 
@@ -15,7 +15,9 @@
 typedef struct TextOptions {
     size_t length, count, seed;
     SamplerOptions sampler;
+    char *stop; /* stop texts as typed, one in each line; NULL: none */
     bool greedy, unk, detok, columns, show_probs;
+    bool json; /* print them for programs; a session does not */
 } TextOptions;
 
 /* Their option rows. */
@@ -29,17 +31,25 @@ typedef struct OneText {
     FILE *stream; /* of kept, or for the first text usually standard output */
     char *kept;   /* what is not printed yet */
     size_t kept_size;
+    bool ended; /* before a stop text, or not wanted */
+    /* For JSON: where the text begins in `kept`, after the prompt; the ids of its tokens, and
+     * their losses with --show-probs (stb_ds arrays). */
+    size_t begin;
+    int32_t *ids;
+    double *losses;
 } OneText;
 
 typedef struct Texts {
     Generator generator;
     const Vocabulary *vocabulary;
-    size_t count;                      /* generated together */
-    size_t wanted;                     /* of these, the first ones are printed */
-    size_t number;                     /* of the first text; each number gives another text */
-    size_t picked;                     /* tokens generated of each */
-    int32_t *last;                     /* (count) tokens not yet read by the model */
-    OneText *texts;                    /* (count) */
+    size_t count;     /* generated together */
+    size_t wanted;    /* of these, the first ones are printed */
+    size_t number;    /* of the first text; each number gives another text */
+    size_t picked;    /* tokens generated of each */
+    int32_t *last;    /* (count) tokens not yet read by the model */
+    OneText *texts;   /* (count) */
+    char *stop_lines; /* what `stops` was read from; NULL: nothing yet */
+    Stops stops;
     const volatile sig_atomic_t *stop; /* nonzero: stop generating; or NULL */
 } Texts;
 
@@ -54,13 +64,9 @@ void texts_free(Texts *texts);
  * number on. */
 void texts_begin(Texts *texts, const TextOptions *options, const int32_t *beginning,
                  size_t number);
-/* Generates as many more tokens of the last batch. */
+/* Generates as many more tokens of the last batch. Texts that ended before a stop text stay so,
+ * but a single one goes on behind it. */
 void texts_go_on(Texts *texts, const TextOptions *options);
-
-/* Prints as many texts side by side as fit into the width, the others below, each under its
- * number. */
-void texts_print_columns(FILE *stream, char *const *texts, size_t count, size_t first_number,
-                         size_t width, bool utf8);
 
 /* The beginning of texts: a line end, then the prompt (or NULL). An stb_ds array. */
 bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **ids,

@@ -35,6 +35,21 @@ sample --temperature 0
 check '--temperature 0 is greedy' same out greedy
 sample --top-p 0
 check '--top-p 0 is greedy' same out greedy
+# Every word once, as long as there are others.
+sample --length 12 --greedy && repeated() { tr -s ' \n' '\n\n' <out | sort | uniq -d | grep -q .; }
+check '--greedy repeats itself' repeated
+cp out penalised
+sample --length 12 --greedy --repetition-penalty 1
+check '--repetition-penalty 1 is none' same out penalised
+sample --length 12 --greedy --repetition-penalty 100
+check '--repetition-penalty keeps words from coming again' fails repeated
+cp out penalised
+sample --length 12 --greedy --repetition-penalty 100 --count 2
+check '--repetition-penalty applies to each of several texts' begins out penalised
+sample --length 5 --greedy --prompt "$(head -n 1 penalised)" --repetition-penalty 100
+check '--repetition-penalty counts the words of the prompt' fails repeated
+refused 'sample refuses a repetition penalty of 0' 2 'from 0.01 to 100' \
+    "$bin/sample" --repetition-penalty 0 softmax
 sample --prompt 'the linnet'
 check 'the text begins with the prompt' eval 'head -n 1 out | grep -q "^the linnet"'
 check 'a known prompt gives no warning' [ ! -s err ]
@@ -117,6 +132,95 @@ check '--columns fits the width of the terminal' \
 refused 'sample refuses --columns for texts longer than memory' 2 '--columns keeps' \
     "$bin/sample" --columns --length 1000000000 softmax
 
+# --- stop texts ---
+
+# before TEXT FILE: the file up to the first TEXT.
+before() {
+    awk -v stop="$1" '{ all = all between $0; between = "\n" }
+        END { at = index(all, stop); printf "%s", at ? substr(all, 1, at - 1) : all }' "$2"
+}
+ends_before() { [ "$(cat out)" = "$(before "$1" first)" ] && [ "$(cat out)" != "$(cat first)" ]; }
+longest=$(tr -s ' ' '\n' <first | awk '{ print length, $0 }' | sort -rn | sed -n '1s/.* //p')
+sample --seed 3 --stop "$longest"
+check '--stop ends the text before a word' ends_before "$longest"
+check '--stop prints no more than that' [ ! -s err ]
+between=$(head -n 1 first | sed 's/^[^ ]*\(. .\).*/\1/')
+sample --seed 3 --stop "$between"
+check '--stop finds a text that is spread over tokens' ends_before "$between"
+sample --seed 3 --stop '\n'
+check '--stop \n ends the text with its first line' [ "$(cat out)" = "$(head -n 1 first)" ]
+sample --seed 3 --stop "$longest" --stop zzz --stop "$between"
+check 'of several stop texts the first one counts' \
+    eval 'ends_before "$longest" || ends_before "$between"'
+sample --seed 3 --stop zzz
+check 'a stop text that does not come changes nothing' same out first
+sample --prompt 'the linnet' --stop linnet --length 0
+check '--stop does not end the prompt' [ "$(cat out)" = 'the linnet' ]
+sample --count 71 --stop '\n'
+check '--stop ends each of several texts' \
+    [ "$(awk 'NF && wanted { print } { wanted = $0 == "---" } NF && NR == 1' many)" = \
+        "$(grep -v '^---$' out)" ]
+sample --seed 3 --stop "$longest" --show-probs
+check '--stop hides the probabilities of what it hides' \
+    [ "$(grep -o '\[[0-9.e-]*\]' out | wc -l)" -eq \
+        "$(before "$longest" first | tr ' \n' '\n\n' | grep -c .)" ]
+refused 'sample refuses a stop text with an unknown escape' 2 'backslash' \
+    "$bin/sample" --stop 'a\d' softmax
+
+# A bird of four bytes; a model of bytes makes some of them only in part.
+bird=$(printf '\360\237\220\246') lost=$(printf '\357\277\275')
+sed "s/a/$bird/g; s/i/$(printf '\320\271')/g" text.txt >birds.txt
+train bytes --tokens byte --steps 5 birds.txt
+run "$bin/sample" --length 2000 --temperature 1 bytes
+check 'a model of bytes generates valid UTF-8' iconv -f UTF-8 -t UTF-16 out -o /dev/null
+check 'a character that stays incomplete is U+FFFD' prints "$lost"
+run "$bin/sample" --length 0 --prompt "$(printf 'b\360\237\220\246\360\237')" bytes
+check 'an incomplete character at the end is U+FFFD' \
+    [ "$(cat out)" = "b$bird$lost" ]
+train letters-of-birds --tokens byte --steps 200 birds.txt
+run "$bin/sample" --length 200 letters-of-birds && cp out first
+run "$bin/sample" --length 200 --stop "$bird" letters-of-birds
+check '--stop finds a character of several tokens' ends_before "$bird"
+
+# --- JSON ---
+
+texts_of() { sed -n 's/^{"text": "\(.*\)", "finish_reason".*/\1/p' out; }
+counts_of() {
+    sed -n "s/^{\"text.*\"$1\": \[\([^]]*\)\].*/\1/p" out | tr -cd ',\n' |
+        awk '{ printf "%d ", length + 1 }'
+}
+sample --prompt 'the linnet' --count 3 && sed '/^$/d' out >plain
+sample --prompt 'the linnet' --count 3 --json --show-probs
+check '--json is JSON' is_json
+check '--json has the prompt and the settings' \
+    eval 'prints "\"prompt\": \"the linnet\"" && prints "\"top_k\": 0" && prints "\"seed\": 1"'
+printf '%b\n' "$(texts_of | sed 's/^/the linnet/; 2,$s/^/---\n/')" | sed '/^$/d' >same.texts
+check '--json has the same texts, without the prompt' same same.texts plain
+check '--json has the number of tokens' [ "$(grep -c '"tokens": 30,' out)" -eq 3 ]
+check '--json has the ids of tokens' [ "$(counts_of token_ids)" = '30 30 30 ' ]
+check '--json has log-probabilities' [ "$(counts_of log_probabilities)" = '30 30 30 ' ]
+check '--json has texts that ended with --length' \
+    [ "$(grep -c '"finish_reason": "length"' out)" -eq 3 ]
+sample --json --count 100 --stop '\n' --stop ' sings' --prompt 'the cuckoo'
+check '--json --count 100 is one JSON object' is_json
+check '--json has 100 texts' eval '[ "$(texts_of | wc -l)" -eq 100 ]'
+check '--json has texts that ended with a stop text' prints '"finish_reason": "stop"'
+check '--json has no text with a stop text' eval '! texts_of | grep -q -e sings -e "\\\\n"'
+check '--json has the stop texts' prints '"stop": \["\\n", " sings"\]'
+check '--json has log-probabilities only with --show-probs' fails prints log_prob
+check 'notices are not part of the JSON' says 'cuckoo'
+run "$bin/sample" --json --length 300 --temperature 1 --prompt "$(printf 'b\360')" bytes
+check '--json has valid UTF-8' eval 'is_json && iconv -f UTF-8 -t UTF-16 out -o /dev/null'
+check '--json has ids for bytes that make no character' prints '"tokens": 300,'
+sample --json --length 0 --show-probs
+check '--json of no tokens is JSON' eval 'is_json && prints "\"log_probabilities\": \[\]"'
+refused '--json and --columns exclude each other' 2 'give only one' \
+    "$bin/sample" --json --columns softmax
+refused '--json and --interactive exclude each other' 2 'give only one' \
+    "$bin/sample" --json --interactive softmax
+refused 'sample refuses --json for texts longer than memory' 2 '--json keeps' \
+    "$bin/sample" --json --length 1000000000 softmax
+
 # --- scores ---
 
 head -n 3 text.txt >little.txt
@@ -131,12 +235,24 @@ nats() { tail -n 1 "$1" | sed 's/.* \([0-9.]*\) nats in all$/\1/'; }
 check '--score agrees with eval in every digit' \
     eval 'awk "BEGIN { d = $(nats scored) - $(nats out); exit !(d < 0.02 && d > -0.02) }"'
 check '--score prints a line for every token' lines scored "$(($(wc -w <little.txt) + 3 + 3))"
+cp out evaluated
+"$bin/sample" --json --score - softmax <little.txt >out 2>err
+check '--score --json is JSON' is_json
+check '--score --json has the sum' near "$(field nats)" "$(nats scored)" 1e-4
+check '--score --json has every token' \
+    [ "$(grep -o '"rank"' out | wc -l)" -eq "$(field tokens)" ]
 run "$bin/sample" --score 'the cuckoo' softmax
 check '--score counts unknown words' prints '2 tokens, 1 of them unknown'
 refused 'sample refuses to score an empty text' 1 'nothing to score' \
     "$bin/sample" --score '' softmax
 refused 'sample refuses --score with --prompt' 2 'generates no text' \
     "$bin/sample" --score a --prompt b softmax
+
+printf 'a\000b' | "$bin/sample" --score - bytes >out 2>err
+check '--score shows a zero byte as an escape' prints '  \\x00$'
+printf 'a\000\360b' | "$bin/sample" --score - --json bytes >out 2>err
+check '--score --json has zero bytes and bytes that make no character' \
+    eval 'is_json && prints "\"token\": \"\\\\u0000\"" && prints "\"token\": \"$lost\""'
 
 # --- sessions ---
 
@@ -148,6 +264,25 @@ check 'an interactive session works' exits 0
 check 'a session confirms a changed setting' eval 'head -n 1 out | grep -q "^length  *6\$"'
 tail -n +2 out >rest && words rest >halves
 check 'an empty line in a session continues the text' same halves whole
+sample --length 30 --seed 3 && cp out first
+printf '/length 30\n/seed 3\n/stop "%s"\n\n' "$between" | session
+tail -n +4 out >rest && mv rest out
+check '/stop ends the text of a session' ends_before "$between"
+printf '/length 30\n/stop \\n\n\n\n' | session
+check 'an empty line goes on behind the stop text' \
+    eval 'sample --seed 1 && head -n 2 out >rest' # two lines of the text without --stop
+printf '/length 30\n/stop \\n\n\n\n' | session
+tail -n +3 out >halves
+check 'a text goes on as it would without --stop' same halves rest
+printf '/count 2\n/stop s\n\n\n' | session
+check 'a session says when all texts have ended' says 'have ended before a stop text'
+printf '/stop zz\n/stop a\\\n/stop\n/stop ""\n/stop\n' | session
+check 'an invalid /stop changes nothing' [ "$(sed -n 2p out | tr -s ' ')" = 'stop zz' ]
+check '/stop "" removes the stop text' [ "$(sed -n 4p out | tr -s ' ')" = 'stop ' ]
+printf '/help\n' | session
+for name in stop repetition-penalty; do
+    check "/help lists /$name" prints "^  /$name "
+done
 printf '/temperature 500\n/wings\n/top-k\n/quit\nthe linnet\n' | session
 check 'a session survives mistakes' exits 0
 check 'a session explains mistakes' eval 'says "from 0 to 100" && says "no command /wings"'

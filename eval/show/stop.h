@@ -1,0 +1,41 @@
+/* Stop texts: the text that a model generates ends before the first of them.
+ *
+ * A stop text may be spread over several tokens. So the bytes that may be its beginning wait
+ * until it is complete or has become impossible. Each byte is looked at once: the automaton of
+ * Knuth, Morris and Pratt knows how much of the stop text the last bytes are. */
+#ifndef LINNET_STOP_H
+#define LINNET_STOP_H
+
+#include "src/error.h"
+
+#include <stddef.h>
+
+enum { STOPS_MOST = 16 };
+
+typedef struct StopText {
+    char *bytes;
+    size_t size;
+    size_t *shorter; /* (size + 1) of its first n bytes, the longest end that also begins it */
+} StopText;
+
+typedef struct Stops {
+    StopText texts[STOPS_MOST];
+    size_t count;
+} Stops;
+
+/* Reads stop texts as users type them, one in each line (NULL: none); empty lines count for
+ * nothing. \n is a line end, \t a tab, \\ a backslash. */
+bool stops_read(Stops *stops, const char *lines, Error *error);
+void stops_free(Stops *stops);
+
+/* How much of each stop text the bytes so far end with; {0} at the start. */
+typedef struct StopMatch {
+    size_t sizes[STOPS_MOST];
+} StopMatch;
+
+/* Takes one more byte; returns the size of the stop text that it completes, or 0. */
+size_t stop_match(StopMatch *match, const Stops *stops, char byte);
+/* The number of last bytes that may belong to a stop text. */
+size_t stop_undecided(const StopMatch *match, const Stops *stops);
+
+#endif
