@@ -232,7 +232,7 @@ START_TEST(only_word_tokens_are_detokenised)
                   (tokenizer == TOKENIZER_WORD || tokenizer == TOKENIZER_WORDPUNCT));
         vocabulary_free(&vocabulary);
     }
-    support_check_error(&error, "--detok", "byte");
+    support_check_error(&error, "--detok", "bpe");
 }
 END_TEST
 
