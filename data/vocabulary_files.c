@@ -10,6 +10,7 @@
 #define COMMON  "tokenizer.json"
 #define MERGES  "merges.txt"
 #define HEADING "# linnet tokenizer "
+#define SMALL   " lowercase" /* after the tokenizer's name: it lower-cases */
 
 enum { MOST_BYTES = 1 << 30 };
 
@@ -47,14 +48,18 @@ static bool starts_as_own(const char *path)
     return size == sizeof HEADING - 1 && strcmp(start, HEADING) == 0;
 }
 
-/* The tokenizer that the first line names; *rest is the line after it. */
-static const Tokenizer *read_heading(char *text, char **rest)
+/* The tokenizer that the first line names, and whether it lower-cases; *rest is the line after
+ * it. */
+static const Tokenizer *read_heading(char *text, bool *lowercase, char **rest)
 {
     char *name = text + sizeof HEADING - 1, *end = strchr(name, '\n');
     if (!end)
         return NULL;
     *end = '\0';
     *rest = end + 1;
+    *lowercase = text_ends_in(name, SMALL);
+    if (*lowercase)
+        end[1 - (ptrdiff_t)sizeof SMALL] = '\0';
     for (size_t i = 0; tokenizer_name(i); i++)
         if (strcmp(tokenizer_name(i), name) == 0)
             return tokenizer_find(i);
@@ -65,17 +70,20 @@ static bool load_own(Vocabulary *vocabulary, const char *path, Error *error)
 {
     char *text, *rest = NULL;
     size_t size;
+    bool lowercase = false;
     Error why;
     if (!file_read(path, MOST_BYTES, &text, &size, error))
         return false;
-    const Tokenizer *tokenizer = read_heading(text, &rest);
+    const Tokenizer *tokenizer = read_heading(text, &lowercase, &rest);
     bool good = tokenizer || error_set(error,
                                        "%s:1: no tokenizer that linnet knows; the line should "
-                                       "be '" HEADING "word', char or byte",
+                                       "be '" HEADING "word', wordpunct, char or byte",
                                        path);
     if (good &&
         !vocabulary_read(vocabulary, tokenizer, rest, size - (size_t)(rest - text), &why))
         good = error_set(error, "%s: %s, the heading not counted", path, why.text);
+    if (good)
+        vocabulary->lowercase = lowercase;
     free(text);
     return good;
 }
@@ -104,7 +112,7 @@ bool vocabulary_load(Vocabulary *vocabulary, const char *path, Error *error)
 bool vocabulary_equal(const Vocabulary *a, const Vocabulary *b)
 {
     size_t a_size, b_size;
-    if (a->tokenizer != b->tokenizer)
+    if (a->tokenizer != b->tokenizer || a->lowercase != b->lowercase)
         return false;
     char *a_text = vocabulary_write(a, &a_size), *b_text = vocabulary_write(b, &b_size);
     bool equal = a_size == b_size && memcmp(a_text, b_text, a_size) == 0;
@@ -117,7 +125,8 @@ static bool store_own(const Vocabulary *vocabulary, const char *path, Error *err
 {
     size_t size;
     char *words = vocabulary_write(vocabulary, &size);
-    char *heading = text_format(HEADING "%s\n", vocabulary->tokenizer->name);
+    char *heading = text_format(HEADING "%s%s\n", vocabulary->tokenizer->name,
+                                vocabulary->lowercase ? SMALL : "");
     FileReplacement file;
     bool good = file_replace_begin(&file, path, error) &&
                 file_replace_write(&file, heading, strlen(heading), error) &&

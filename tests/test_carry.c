@@ -110,11 +110,12 @@ static void check_part(ModelConfig config)
     int32_t ids[TEXT];
     for (size_t i = 0; i < TEXT; i++)
         ids[i] = text_token(i);
+    const Tokens text = tokens_plain(ids);
     rig_make_for(&rig, config, 1, 0.3, PASS_EVALUATE);
     for (size_t part = 1; part < TEXT / WINDOW; part++) {
-        Windows windows = {ids, TEXT, WINDOW, WINDOW, PRIME, part};
+        Windows windows = {text, TEXT, WINDOW, WINDOW, PRIME, part};
         Score of_part = score_windows(&rig.pass, &windows, NULL, 0);
-        Score beginning = score_text(&rig.pass, ids, part * WINDOW, PRIME, WINDOW);
+        Score beginning = score_text(&rig.pass, text, part * WINDOW, PRIME, WINDOW);
         ck_assert_uint_eq(of_part.tokens, part * WINDOW);
         ck_assert(of_part.nats == beginning.nats);
     }

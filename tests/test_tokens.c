@@ -143,7 +143,7 @@ START_TEST(pieces_have_the_ids_of_the_whole)
     ck_assert_uint_gt(size, 3u << 20);
     CorpusOptions options = {.valid = path, .test = path, .max_input_mb = 8};
     for (; tokenizer_find(options.tokenizer); options.tokenizer++) {
-        static const size_t sizes[] = {10, 10, 0, 256};
+        static const size_t sizes[] = {10, 10, 10, 0, 256};
         options.vocab_size = sizes[options.tokenizer % COUNT(sizes)];
         options.min_count = 1;
         Corpus corpus;

@@ -17,6 +17,7 @@
 typedef struct Settings {
     char *out, *tokenizer_file;
     size_t tokenizer, vocab_size, min_count, max_input_mb, threads;
+    bool lowercase;
 } Settings;
 
 #define FIELD(name) offsetof(Settings, name)
@@ -38,6 +39,9 @@ static const Option rows[] = {
     {.name = "min-count", OPTION_WHOLE(FIELD(min_count), 1, OPTION_MOST, "1"),
      .help = "leave out tokens, or merges of bpe, that occur fewer than N times",
      .also = "min-frequency min-freq"},
+    {.name = "lowercase", OPTION_SWITCH(FIELD(lowercase), "no"),
+     .help = "read capital letters as small ones; for word, wordpunct and char",
+     .also = "lower lower-case uncased do-lower-case"},
     {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 1000000, "1000"),
      .help = "train: refuse a text larger than N megabytes after unpacking"},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
@@ -60,7 +64,8 @@ static void print_facts(const TokenFacts *facts, const Vocabulary *vocabulary)
 static void learn(Vocabulary *vocabulary, const Settings *settings, const char *path)
 {
     const Tokenizer *tokenizer = tokenizer_find(settings->tokenizer);
-    const VocabularyLimits limits = {settings->vocab_size, settings->min_count};
+    const VocabularyLimits limits = {settings->vocab_size, settings->min_count,
+                                     settings->lowercase};
     char *text;
     size_t size;
     Error error;

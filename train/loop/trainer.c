@@ -148,6 +148,7 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
         !corpus_load(&t->corpus, train->corpus, &t->settings.corpus, known, error))
         return false;
     t->settings.corpus.tokenizer = tokenizer_index(t->corpus.vocabulary.tokenizer);
+    t->settings.corpus.lowercase = t->corpus.vocabulary.lowercase;
     size_t context = t->settings.model.context;
     if (t->corpus.train.count < context + 1)
         return error_set(error,
