@@ -377,7 +377,7 @@ static void begin_batch(Texts *texts, const TextOptions *options, const int32_t 
     generator_restart(&texts->generator);
     open_streams(texts, options);
     read_beginning(texts, options, beginning);
-    for (size_t i = 0; i < texts->count; i++) {
+    for (size_t i = 0; options->json && i < texts->count; i++) {
         fflush(texts->texts[i].stream); /* sets the size of what is kept */
         texts->texts[i].begin = texts->texts[i].kept_size;
     }
