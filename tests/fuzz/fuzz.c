@@ -22,6 +22,7 @@ static const FuzzTarget targets[] = {
     {"reader", fuzz_reader},
     {"corpus", fuzz_corpus},
     {"vocabulary", fuzz_vocabulary},
+    {"bpe", fuzz_bpe},
     {"run-log", fuzz_run_log},
     {"scores", fuzz_scores},
     {"run-folder", fuzz_run_folder},

@@ -8,6 +8,7 @@ import os
 import sys
 
 from tokenizers import Tokenizer
+from tokenizers.decoders import ByteLevel
 
 
 def read_json(folder, name):
@@ -20,6 +21,8 @@ def written(ids, vocabulary):
     where no blank is."""
     if vocabulary["words"] is None:
         return bytes(ids).decode("utf-8")
+    if vocabulary["tokens"] == "bpe":
+        return ByteLevel().decode([vocabulary["words"][token] for token in ids])
     separator = " " if vocabulary["tokens"] in ("word", "wordpunct") else ""
     text = ""
     for token in ids:
