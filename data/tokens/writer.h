@@ -13,6 +13,8 @@ typedef struct TokenWriter {
     const Vocabulary *vocabulary;
     uint32_t vocabulary_crc;
     int fd;
+    bool locked;
+    bool saved;   /* there are notes of how far the text was encoded */
     void *narrow; /* room for ids on their way out */
     size_t room;  /* in ids */
 } TokenWriter;
@@ -27,9 +29,7 @@ bool token_writer_save(TokenWriter *writer, const TokenFacts *facts, TextPlace p
                        Error *error);
 /* Gives the file its name. */
 bool token_writer_finish(TokenWriter *writer, size_t count, Error *error);
-/* Leaves what can be continued. */
+/* Leaves an unfinished file if it can be continued. */
 void token_writer_close(TokenWriter *writer);
-/* Removes it. */
-void token_writer_give_up(TokenWriter *writer);
 
 #endif
