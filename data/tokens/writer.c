@@ -66,7 +66,7 @@ static bool read_notes(TokenWriter *w, off_t size, TokenFacts *facts, TextPlace 
     }
     facts->crc = crc;
     place->bytes = facts->bytes;
-    w->saved = true;
+    w->temporary = false;
     return vocabulary == w->vocabulary_crc ||
            error_set(error,
                      "%s: was begun with another tokenizer; delete it to start again, or give "
@@ -87,7 +87,7 @@ static bool take(TokenWriter *w, struct stat *status, Error *error)
         return error_set(error, "%s: not a regular file", w->partial);
     if (stat(w->partial, &named) != 0 || named.st_ino != status->st_ino)
         return error_set(error, "%s: another program has just finished it", w->path);
-    w->locked = true;
+    w->temporary = true;
     return true;
 }
 
@@ -152,7 +152,8 @@ bool token_writer_save(TokenWriter *writer, const TokenFacts *facts, TextPlace p
                               place.lines, facts->characters, facts->count, facts->unknown);
     bool good = file_replace_text(writer->progress, notes, error);
     free(notes);
-    writer->saved |= good;
+    if (good)
+        writer->temporary = false;
     return good;
 }
 
@@ -167,13 +168,13 @@ bool token_writer_finish(TokenWriter *writer, size_t count, Error *error)
     if (!file_rename(writer->partial, writer->path, error))
         return false;
     unlink(writer->progress);
-    writer->saved = true;
+    writer->temporary = false;
     return true;
 }
 
 void token_writer_close(TokenWriter *writer)
 {
-    if (writer->locked && !writer->saved) /* the name is still this file's */
+    if (writer->temporary)
         unlink(writer->partial);
     if (writer->fd >= 0)
         close(writer->fd);

@@ -13,10 +13,9 @@ typedef struct TokenWriter {
     const Vocabulary *vocabulary;
     uint32_t vocabulary_crc;
     int fd;
-    bool locked;
-    bool saved;   /* there are notes of how far the text was encoded */
-    void *narrow; /* room for ids on their way out */
-    size_t room;  /* in ids */
+    bool temporary; /* without notes of how far the text was encoded: removed in the end */
+    void *narrow;   /* room for ids on their way out */
+    size_t room;    /* in ids */
 } TokenWriter;
 
 /* Says in *facts and *place how far an earlier writer came. On failure nothing is left to
