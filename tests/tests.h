@@ -36,6 +36,7 @@ Suite *writing_suite(void);
 Suite *reader_suite(void);
 Suite *tokenizers_suite(void);
 Suite *tokens_suite(void);
+Suite *token_files_suite(void);
 Suite *vocabulary_suite(void);
 Suite *bpe_suite(void);
 Suite *corpus_files_suite(void);

@@ -44,7 +44,7 @@ static off_t size_for(const TokenWriter *w, size_t count)
 }
 
 /* What an earlier writer noted; nothing if it did not come that far. */
-static bool read_notes(const TokenWriter *w, off_t size, TokenFacts *facts, TextPlace *place,
+static bool read_notes(TokenWriter *w, off_t size, TokenFacts *facts, TextPlace *place,
                        Error *error)
 {
     enum { MOST = 4096, NUMBERS = 7 };
@@ -66,6 +66,7 @@ static bool read_notes(const TokenWriter *w, off_t size, TokenFacts *facts, Text
     }
     facts->crc = crc;
     place->bytes = facts->bytes;
+    w->temporary = false;
     return vocabulary == w->vocabulary_crc ||
            error_set(error,
                      "%s: was begun with another tokenizer; delete it to start again, or give "
@@ -86,6 +87,7 @@ static bool take(TokenWriter *w, struct stat *status, Error *error)
         return error_set(error, "%s: not a regular file", w->partial);
     if (stat(w->partial, &named) != 0 || named.st_ino != status->st_ino)
         return error_set(error, "%s: another program has just finished it", w->path);
+    w->temporary = true;
     return true;
 }
 
@@ -150,6 +152,8 @@ bool token_writer_save(TokenWriter *writer, const TokenFacts *facts, TextPlace p
                               place.lines, facts->characters, facts->count, facts->unknown);
     bool good = file_replace_text(writer->progress, notes, error);
     free(notes);
+    if (good)
+        writer->temporary = false;
     return good;
 }
 
@@ -164,11 +168,14 @@ bool token_writer_finish(TokenWriter *writer, size_t count, Error *error)
     if (!file_rename(writer->partial, writer->path, error))
         return false;
     unlink(writer->progress);
+    writer->temporary = false;
     return true;
 }
 
 void token_writer_close(TokenWriter *writer)
 {
+    if (writer->temporary)
+        unlink(writer->partial);
     if (writer->fd >= 0)
         close(writer->fd);
     free(writer->path);
@@ -176,11 +183,4 @@ void token_writer_close(TokenWriter *writer)
     free(writer->progress);
     free(writer->narrow);
     *writer = (TokenWriter){.fd = -1};
-}
-
-void token_writer_give_up(TokenWriter *writer)
-{
-    unlink(writer->partial);
-    unlink(writer->progress);
-    token_writer_close(writer);
 }

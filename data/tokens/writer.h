@@ -13,8 +13,9 @@ typedef struct TokenWriter {
     const Vocabulary *vocabulary;
     uint32_t vocabulary_crc;
     int fd;
-    void *narrow; /* room for ids on their way out */
-    size_t room;  /* in ids */
+    bool temporary; /* without notes of how far the text was encoded: removed in the end */
+    void *narrow;   /* room for ids on their way out */
+    size_t room;    /* in ids */
 } TokenWriter;
 
 /* Says in *facts and *place how far an earlier writer came. On failure nothing is left to
@@ -27,9 +28,7 @@ bool token_writer_save(TokenWriter *writer, const TokenFacts *facts, TextPlace p
                        Error *error);
 /* Gives the file its name. */
 bool token_writer_finish(TokenWriter *writer, size_t count, Error *error);
-/* Leaves what can be continued. */
+/* Leaves an unfinished file if it can be continued. */
 void token_writer_close(TokenWriter *writer);
-/* Removes it. */
-void token_writer_give_up(TokenWriter *writer);
 
 #endif

@@ -1,0 +1,187 @@
+#!/bin/sh
+# Tests tokens, and training on the files that it writes.
+. "$(dirname -- "$0")/../commands.sh"
+
+explains_itself tokens
+
+# Five megabytes, so that encode takes several pieces.
+"$bin/toy" --length 1000000 >text.txt
+head -n 4000 text.txt >short.txt
+tail -n 1000 text.txt >held.txt
+
+# --- train ---
+
+works 'tokens train learns a tokenizer' "$bin/tokens" train --vocab-size 400 --out bpe short.txt
+check 'train says what it made' prints '^bpe: 400 entries (bpe)'
+for file in tokenizer.json vocab.json merges.txt; do
+    check "train writes $file" [ -s "bpe/$file" ]
+done
+for kind in word char byte; do
+    works "tokens train learns $kind" "$bin/tokens" train --tokens "$kind" --out "$kind" short.txt
+    check "train writes vocabulary.txt for $kind" \
+        eval "head -n 1 $kind/vocabulary.txt | grep -q '^# linnet tokenizer $kind$'"
+done
+refused 'train refuses a directory that has a tokenizer' 1 'has a tokenizer already' \
+    "$bin/tokens" train --out bpe short.txt
+refused 'train needs a directory' 2 'missing: --out DIR' "$bin/tokens" train short.txt
+refused 'train refuses a missing text' 1 'no.txt: cannot open' "$bin/tokens" train --out none no.txt
+: >empty.txt
+refused 'train refuses an empty text' 1 'the text is empty' "$bin/tokens" train --out none empty.txt
+refused 'train refuses a text above the limit' 1 'raise --max-input-mb' "$bin/tokens" train \
+    --out none --max-input-mb 1 text.txt
+refused 'an unknown command is refused' 2 "'enc' is none" "$bin/tokens" enc text.txt
+refused 'a command is needed' 2 'a command is needed' "$bin/tokens"
+refused 'a file is needed' 2 'one file is needed' "$bin/tokens" count
+
+# --- encode and decode ---
+
+for kind in bpe word char byte; do
+    works "tokens encode writes ids of $kind" \
+        "$bin/tokens" encode --tokenizer-file "$kind" --out "$kind/train.bin" text.txt
+    cp out "facts.$kind"
+    run "$bin/tokens" decode "$kind/train.bin"
+    check "decode gives the text back from $kind" same out text.txt
+    run "$bin/tokens" count "$kind/train.bin"
+    check "count agrees with encode about $kind" same out "facts.$kind"
+    run "$bin/tokens" count --tokenizer-file "$kind" text.txt
+    check "count of the text agrees, too ($kind)" same out "facts.$kind"
+    check "encode leaves no other files ($kind)" eval "! ls $kind | grep -q -e part -e progress"
+done
+gzip -c text.txt >text.gz
+works 'encode reads gzip' "$bin/tokens" encode --tokenizer-file bpe --out new/packed.bin text.gz
+check 'gzip gives the same ids' same new/packed.bin bpe/train.bin
+"$bin/tokens" encode --tokenizer-file bpe --out new/piped.bin - <text.txt >out 2>err
+check 'encode reads standard input' same new/piped.bin bpe/train.bin
+check 'encode puts the tokenizer beside the ids' same new/tokenizer.json bpe/tokenizer.json
+refused 'encode refuses a directory with another tokenizer' 1 'has another tokenizer' \
+    "$bin/tokens" encode --tokenizer-file word --out bpe/x.bin text.txt
+refused 'encode needs a tokenizer' 2 'which tokenizer' "$bin/tokens" encode --out none.bin text.txt
+refused 'encode needs a file that ends in .bin' 2 'NAME.bin' "$bin/tokens" encode \
+    --tokenizer-file bpe --out none text.txt
+refused 'encode refuses an empty text' 1 'the text is empty' "$bin/tokens" encode \
+    --tokenizer-file bpe --out fresh/none.bin empty.txt
+check 'a failed encode leaves nothing' eval '[ -z "$(ls -A fresh 2>/dev/null)" ]'
+{ cat text.txt; printf 'b\377d\n'; } >broken.txt
+refused 'encode says where a text is broken' 1 \
+    "broken.txt:$(($(grep -c '' text.txt) + 1)): invalid UTF-8 at byte $(($(wc -c <text.txt) + 1))" \
+    "$bin/tokens" encode --tokenizer-file word --out fresh/none.bin broken.txt
+check 'a failed encode leaves nothing behind' eval '[ -z "$(ls -A fresh 2>/dev/null)" ]'
+printf 'a\0b\377\r\n \342\200\212\n' >bytes
+for kind in bpe byte; do
+    "$bin/tokens" encode --tokenizer-file "$kind" --out "$kind/any.bin" bytes >out 2>err
+    run "$bin/tokens" decode "$kind/any.bin"
+    check "any bytes come back from $kind" same out bytes
+done
+refused 'decode takes ids only' 2 'NAME.bin' "$bin/tokens" decode text.txt
+cp bpe/train.bin alone.bin
+refused 'decode needs a tokenizer' 1 'no tokenizer.json or vocabulary.txt beside it' \
+    "$bin/tokens" decode alone.bin
+refused 'decode refuses ids that the tokenizer has not' 1 'only ids below 256' \
+    "$bin/tokens" decode --tokenizer-file byte alone.bin
+refused 'count of standard input needs a tokenizer' 2 'only once' "$bin/tokens" count -
+works 'count learns a tokenizer' "$bin/tokens" count --tokens char short.txt
+check 'count learned characters' prints ', 0 of them unknown.*(char)$'
+(exec "$bin/tokens" decode bpe/train.bin >/dev/full) 2>err
+check 'decode notices a full disk' grep -q 'cannot write to standard output' err
+
+# --- interruptions ---
+
+# The text comes through a pipe, and stops in the middle until there is a file "go".
+feed() {
+    head -c 2500000 text.txt
+    until [ -e go ]; do sleep 0.1; done
+    tail -c +2500001 text.txt
+}
+encode() { exec "$bin/tokens" encode --tokenizer-file bpe --out kill/train.bin "$@"; }
+# interrupt SIGNAL: encodes, and sends the signal in the middle.
+interrupt() {
+    rm -f go
+    feed >pipe 2>/dev/null &
+    (encode - <pipe >out 2>err) &
+    child=$!
+    until [ -s kill/train.bin.part ]; do sleep 0.1; done
+    sleep 1
+    kill -s "$1" "$child"
+    touch go
+    wait "$child"
+    status=$?
+    child=
+    wait
+}
+
+mkdir kill
+mkfifo pipe
+interrupt TERM
+check 'a signal stops encode' eval "exits 143 && says 'the same command continues'"
+check 'a stopped encode notes how far it came' [ -s kill/train.bin.progress ]
+check 'a stopped encode has no file' [ ! -e kill/train.bin ]
+(encode held.txt) >out 2>err
+status=$?
+check 'encode does not go on with another text' eval \
+    "exits 1 && says 'was begun with another text'"
+rm kill/*.json kill/merges.txt 2>err
+run "$bin/tokens" encode --tokenizer-file word --out kill/train.bin text.txt
+check 'encode does not go on with another tokenizer' says 'was begun with another tokenizer'
+interrupt KILL
+check 'a killed encode had gone on' says 'train.bin.part: continuing after [1-9]'
+check 'a killed encode has no file' [ ! -e kill/train.bin ]
+(encode text.gz) >out 2>err
+status=$?
+check 'encode goes on to the end' exits 0
+check 'an encode in three parts writes the same file' same kill/train.bin bpe/train.bin
+check 'an encode in three parts counts all' same out facts.bpe
+check 'an encode in three parts leaves no other files' \
+    eval '! ls kill | grep -q -e part -e progress'
+
+# --- training on ids ---
+
+# The same text as text and as ids: the same model.
+"$bin/tokens" encode --tokenizer-file bpe --out ids/train.bin short.txt >out 2>err
+"$bin/tokens" encode --tokenizer-file bpe --out ids/val.bin held.txt >out 2>err
+cp ids/val.bin ids/test.bin
+train texts --tokenizer-file bpe --valid held.txt --test held.txt short.txt
+check 'train takes a tokenizer from a file' exits 0
+train mapped ids
+check 'train takes a directory of ids' exits 0
+check 'ids and text give the same model' same_numbers mapped/best.safetensors texts/best.safetensors
+check 'ids and text have the same checksum' [ "$(recorded mapped/last.safetensors corpus_crc32)" = \
+    "$(recorded texts/last.safetensors corpus_crc32)" ]
+check 'the tokenizer is that of the file' grep -q '^tokens = bpe$' mapped/settings.conf
+train cut --stop-after 20 ids/train.bin
+resume cut
+check 'a run on ids goes on' exits 0
+check 'a run on ids in two parts is that in one' same_numbers cut/last.safetensors \
+    mapped/last.safetensors
+works 'eval reads ids' "$bin/eval" mapped ids
+cp out expected
+works 'eval reads the text of the ids' "$bin/eval" mapped --valid held.txt --test held.txt short.txt
+check 'both have the same score' same out expected
+rm ids/test.bin
+refused 'eval says that there is no test text' 1 'there is no test text; name a file with --test' \
+    sh -c '"$1" mapped ids --split test 2>all; status=$?; tail -n 1 all >&2; exit $status' sh "$bin/eval"
+"$bin/tokens" encode --tokenizer-file char --out other/val.bin held.txt >out 2>err
+run "$bin/eval" mapped other/val.bin
+check 'eval refuses the ids of another tokenizer' eval "exits 1 && says 'not that of the run'"
+head -c 1001 ids/train.bin >odd.bin
+refused 'train refuses an odd number of bytes' 1 'an odd number of bytes, 1001' \
+    "$bin/train" --tokenizer-file bpe --run none odd.bin
+refused 'train refuses ids without a tokenizer' 1 'name it with --tokenizer-file' \
+    "$bin/train" --run none odd.bin
+refused 'train refuses ids that the tokenizer has not' 1 'only ids below 256' \
+    "$bin/train" --tokenizer-file byte --run none alone.bin
+
+# A file that another program cuts while it trains.
+cp -r ids shrinking
+# shellcheck disable=SC2086
+"$bin/train" $small --steps 100000000 --eval-every 0 --run shrunk shrinking >out 2>err &
+child=$!
+until [ -s shrunk/log.csv ]; do sleep 0.1; done
+truncate -s 3 shrinking/train.bin
+wait "$child"
+status=$?
+child=
+check 'a file that shrinks ends training with status 1' exits 1
+check 'a file that shrinks is named' eval \
+    "tr '\\r' '\\n' <err | tail -n 1 | grep -q 'shrinking/train.bin: became shorter'"
+
+count_cases
