@@ -33,7 +33,7 @@ static const Option rows[] = {
      .also = "test-data test-file"},
     {.name = "tokens", OPTION_ONE_OF("KIND", FIELD(tokenizer), tokenizer_name, "word"),
      OPTION_FIXED,
-     .help = "tokenizer: word splits at white space, wordpunct at punctuation too; bpe is "
+     .help = "tokenizer; word splits at white space, wordpunct at punctuation too, bpe is "
              "byte-level byte-pair encoding",
      .also = "tokenizer tokenizer-type token-type tokenization",
      .common = true},

@@ -124,7 +124,7 @@ static bool open_file(Corpus *corpus, size_t place, const char *path, TokenFile 
 static bool check_file(Corpus *corpus, CorpusSplit *split, size_t place, const char *path,
                        Error *error)
 {
-    TokenFile file;
+    TokenFile file = {0};
     return !path || (open_file(corpus, place, path, &file, error) &&
                      check_split(split, &file, 0, file.count, &corpus->vocabulary, error));
 }
@@ -132,7 +132,7 @@ static bool check_file(Corpus *corpus, CorpusSplit *split, size_t place, const c
 bool corpus_map(Corpus *corpus, const CorpusFiles *files, const CorpusOptions *options,
                 Error *error)
 {
-    TokenFile file;
+    TokenFile file = {0};
     if (options->trim)
         return error_set(error, "%s: --trim has no effect on token ids; drop it", files->train);
     if (!find_vocabulary(corpus, files->train, options, error) ||

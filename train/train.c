@@ -31,7 +31,10 @@ static const About about = {
     .paragraphs =
         {"CORPUS is a text file, plain or gzip, or - for standard input. ptb.txt also "
          "stands for the three files ptb.train.txt, ptb.valid.txt and ptb.test.txt; "
-         "toy is a made-up language that needs no file (write ./toy for a file of that name).",
+         "toy is a made-up language that needs no file (write ./toy for a file of that name). "
+         "NAME.bin holds token ids, as linnet-tokens, nanoGPT and llm.c write them; a "
+         "directory "
+         "stands for the train.bin in it.",
          "Several values with commas between, as in --attn softmax,linear --seed "
          "1,2,3, train one model after the other and compare them at the end.",
          "Settings, one line for each validation and the end of the training go to "

@@ -164,7 +164,7 @@ static void print_text(const TokenFile *file, const Vocabulary *vocabulary)
 static TokenFile open_ids(Vocabulary *vocabulary, const Settings *settings, const char *path,
                           TokenFacts *facts)
 {
-    TokenFile file;
+    TokenFile file = {0};
     Error error;
     load(vocabulary, settings, path);
     if (!token_file_open(&file, path, &error) ||

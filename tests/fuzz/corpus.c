@@ -1,6 +1,7 @@
 /* Texts: readers, tokenizers and vocabularies. */
 #include "data/corpus.h"
 #include "data/reader.h"
+#include "data/token_file.h"
 #include "data/utf8.h"
 #include "src/containers.h"
 #include "tests/fuzz/fuzz.h"
@@ -210,6 +211,36 @@ void fuzz_corpus(const uint8_t *data, size_t size)
     check_vocabulary(&corpus.vocabulary);
     check_known(&corpus, path, &options);
     corpus_free(&corpus);
+}
+
+/* --- files of token ids --- */
+
+/* Bytes as ids: every id is a byte of the text. */
+void fuzz_token_file(const uint8_t *data, size_t size)
+{
+    const Tokenizer *bytes = tokenizer_find(TOKENIZER_BYTE);
+    const char *path = fuzz_file(data, size);
+    Vocabulary vocabulary;
+    TokenFile file;
+    TokenFacts facts;
+    Error error = {""};
+    if (!token_file_open(&file, path, &error)) {
+        fuzz_check_reason(&error);
+        return;
+    }
+    FUZZ_HOLDS(file.count > 0 && file.count * file.ids.width <= size);
+    FUZZ_HOLDS(vocabulary_read(&vocabulary, bytes, "", 0, &error));
+    if (token_file_check(&file, 0, file.count, &vocabulary, &facts, &error)) {
+        FUZZ_HOLDS(facts.count == file.count && facts.bytes == file.count);
+        FUZZ_HOLDS(facts.characters <= facts.bytes && facts.unknown == 0);
+        FUZZ_HOLDS(facts.crc == tokens_crc(file.ids, file.count));
+        for (size_t i = 0; i < file.count; i++)
+            FUZZ_HOLDS((uint32_t)tokens_at(file.ids, i) < TOKENS_OF_BYTE);
+    } else {
+        fuzz_check_reason(&error);
+    }
+    token_file_close(&file);
+    vocabulary_free(&vocabulary);
 }
 
 /* --- vocabularies: one byte for the tokenizer, then the stored form --- */

@@ -21,6 +21,7 @@ static const FuzzTarget targets[] = {
     {"command-line", fuzz_command_line},
     {"reader", fuzz_reader},
     {"corpus", fuzz_corpus},
+    {"token-file", fuzz_token_file},
     {"vocabulary", fuzz_vocabulary},
     {"bpe", fuzz_bpe},
     {"run-log", fuzz_run_log},
