@@ -38,7 +38,7 @@ typedef struct Pair {
     int64_t count;
     size_t fresh;    /* places found since the last queueing */
     uint32_t queued; /* how many entries it has had */
-    uint32_t rank;   /* of its last merge */
+    uint32_t rank;   /* of its last merge, or BPE_NONE */
 } Pair;
 
 /* A place where a pair has come up. */
@@ -313,12 +313,17 @@ static void learn_merges(Learner *l, size_t size, size_t min_count)
 static void drop_earlier_ranks(Learner *l)
 {
     BpeMerge *merges = l->vocabulary->bpe->merges;
-    size_t kept = 0;
-    for (uint32_t rank = 0; rank < arrlenu(merges); rank++)
-        if (l->pairs[pair_of(l, merges[rank].left, merges[rank].right)].rank == rank)
+    size_t count = arrlenu(merges), kept = 0;
+    bool *counts = memory_take(count, sizeof *counts, "the merges");
+    for (size_t i = 0; i < arrlenu(l->pairs); i++)
+        if (l->pairs[i].rank != BPE_NONE)
+            counts[l->pairs[i].rank] = true;
+    for (size_t rank = 0; rank < count; rank++)
+        if (counts[rank])
             merges[kept++] = merges[rank];
     if (merges)
         arrsetlen(merges, kept);
+    free(counts);
 }
 
 static void learner_free(Learner *l)

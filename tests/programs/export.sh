@@ -5,6 +5,7 @@
 explains_itself export
 train linear --attn linear text.txt
 train byte --tokens byte text.txt
+train bpe --tokens bpe --vocab-size 300 text.txt
 
 train gpt2 --act gelu --no-qk-norm --head-bias no text.txt
 works 'export works' "$bin/export" --example text.txt gpt2 exported
@@ -32,5 +33,10 @@ run cat plain/settings.json
 check 'export --plain writes settings as JSON' eval 'exits 0 && is_json'
 run "$bin/export" --plain byte bytes
 check 'export of a byte model writes 256 vocabulary lines' lines bytes/vocabulary.txt 256
+run "$bin/export" --plain bpe merges
+check 'export of a BPE model writes a line for each token' lines merges/vocabulary.txt 300
+check 'export of a BPE model writes GPT-2'"'"'s files' lines merges/merges.txt 45
+run cat merges/tokenizer.json merges/vocab.json
+check 'export of a BPE model writes its tokenizer' prints '"add_prefix_space": false'
 
 count_cases
