@@ -381,6 +381,8 @@ joined TinyStoriesV2-GPT4-valid.txt tinystories.valid.txt tinystories.test.txt
 expect 'the validation text has other stories' test \
     "$(grep -c endoftext "$to/tinystories.valid.txt")" -eq 2
 says 'the training text has 2.2 GB'
+run 0 TINYSTORIES_URL="$dead" -- --first 1 tinystories "$to"
+says 'already there, and whole'
 alone ./tinystories.test.txt ./tinystories.train.txt ./tinystories.valid.txt
 end
 
