@@ -32,7 +32,7 @@ static const Option rows[] = {
      .also = "test-data test-file"},
     {.name = "tokens", OPTION_ONE_OF("KIND", FIELD(tokenizer), tokenizer_name, "word"),
      OPTION_FIXED,
-     .help = "tokenizer; word splits at white space",
+     .help = "tokenizer; word splits at white space, bpe learns byte-pair encoding",
      .also = "tokenizer tokenizer-type token-type tokenization",
      .common = true},
     {.name = "tokenizer-file", OPTION_STRING("FILE", FIELD(tokenizer_file), ""), OPTION_STORED,
@@ -43,11 +43,13 @@ static const Option rows[] = {
      .help = "strip white space from both ends of lines; matters for char and byte",
      .also = "strip"},
     {.name = "vocab-size", OPTION_WHOLE(FIELD(vocab_size), 0, OPTION_MOST, "0"), OPTION_FIXED,
-     .help = "keep the N most frequent tokens, including <eos> and <unk>; 0: all",
+     .help = "keep the N most frequent tokens, including <eos> and <unk>; 0: all. With bpe: learn "
+             "merges until there are N tokens; 0: 8192",
      .also = "vocabulary-size n-vocab max-vocab vocab",
      .common = true},
     {.name = "min-count", OPTION_WHOLE(FIELD(min_count), 1, OPTION_MOST, "1"), OPTION_FIXED,
-     .help = "replace tokens that occur fewer than N times with <unk>",
+     .help = "replace tokens that occur fewer than N times with <unk>; bpe: learn no merge that "
+             "does",
      .also = "min-frequency min-freq"},
     /* A few kilobytes of gzip may unpack to any size. */
     {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 1000000, "1000"),

@@ -37,6 +37,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, tokens_suite());
     srunner_add_suite(runner, token_files_suite());
     srunner_add_suite(runner, vocabulary_suite());
+    srunner_add_suite(runner, bpe_suite());
     srunner_add_suite(runner, corpus_files_suite());
     srunner_add_suite(runner, corpus_suite());
     srunner_add_suite(runner, batches_suite());

@@ -312,7 +312,7 @@ START_TEST(only_word_tokens_are_detokenised)
                   (tokenizer == TOKENIZER_WORD));
         vocabulary_free(&vocabulary);
     }
-    support_check_error(&error, "--detok", "byte");
+    support_check_error(&error, "--detok", "bpe");
 }
 END_TEST
 

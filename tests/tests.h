@@ -37,6 +37,7 @@ Suite *tokenizers_suite(void);
 Suite *tokens_suite(void);
 Suite *token_files_suite(void);
 Suite *vocabulary_suite(void);
+Suite *bpe_suite(void);
 Suite *corpus_files_suite(void);
 Suite *corpus_suite(void);
 Suite *batches_suite(void);

@@ -58,8 +58,12 @@ void vocabulary_expect_round_trip(const Vocabulary *vocabulary)
     ck_assert(back.eos == vocabulary->eos && copy.eos == vocabulary->eos);
     ck_assert(back.unk == vocabulary->unk && copy.unk == vocabulary->unk);
     for (size_t i = 0; i < back.count; i++) {
-        ck_assert_str_eq(back.words[i], vocabulary->words[i]);
-        ck_assert_str_eq(copy.words[i], vocabulary->words[i]);
+        const char *piece, *same;
+        size_t length = vocabulary_piece(vocabulary, (int32_t)i, &piece);
+        ck_assert_uint_eq(vocabulary_piece(&back, (int32_t)i, &same), length);
+        ck_assert_mem_eq(same, piece, length);
+        ck_assert_uint_eq(vocabulary_piece(&copy, (int32_t)i, &same), length);
+        ck_assert_mem_eq(same, piece, length);
     }
     free(text);
     vocabulary_free(&copy);

@@ -6,7 +6,8 @@
  *                  that GPT-2 cannot express are refused.
  *   plain          any model, for your own program: model.safetensors with linnet's own
  *                  tensors, settings.json, vocabulary.json, metadata.json; and for people and
- *                  for train: vocabulary.txt, settings.conf
+ *                  for train: vocabulary.txt, settings.conf; of a BPE vocabulary also
+ *                  tokenizer.json, vocab.json and merges.txt
  *
  * and optionally example.json: a text, its tokens and the logits of the next one, to check
  * another program against.
@@ -36,9 +37,11 @@ bool export_example(ExportFolder *folder, const LoadedModel *loaded, const char 
 bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const char *prefix,
                     const real *positions, Error *error);
 
-/* tokenizer.json, vocabulary.json and vocabulary.txt. */
+/* tokenizer.json, vocabulary.json and vocabulary.txt; and of a BPE vocabulary tokenizer.json,
+ * vocab.json and merges.txt. */
 bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
 bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
 bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
+bool export_merges(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
 
 #endif

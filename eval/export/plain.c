@@ -67,5 +67,6 @@ bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error)
            export_folder_text(folder, "settings.conf", preset, error) &&
            export_folder_json(folder, "metadata.json", metadata_json(loaded), error) &&
            export_vocabulary_json(folder, vocabulary, error) &&
-           export_vocabulary_text(folder, vocabulary, error);
+           export_vocabulary_text(folder, vocabulary, error) &&
+           export_merges(folder, vocabulary, error);
 }

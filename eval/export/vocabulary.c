@@ -11,9 +11,11 @@
  *         as in the text.
  *   byte  GPT-2's alphabet, which has a visible character for each byte, in the order of the
  *         bytes.
+ *   bpe   the stored form, with vocab.json and merges.txt beside it.
  *
  * No token is declared special: the library would cut it out of words such as "(<eos>)", which
  * is one unknown word here. */
+#include "data/bpe.h"
 #include "eval/export/forms.h"
 #include "src/text.h"
 
@@ -99,8 +101,20 @@ static json_t *ids_json(const Vocabulary *vocabulary)
     return ids;
 }
 
+bool export_merges(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
+{
+    static const char *const names[] = {"tokenizer.json", "vocab.json", "merges.txt"};
+    if (!vocabulary->bpe)
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        export_folder_file(folder, names[i]);
+    return vocabulary_export(vocabulary, folder->temporary, error);
+}
+
 bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
+    if (vocabulary->bpe)
+        return export_merges(folder, vocabulary, error);
     Rules rules = rules_of(vocabulary->tokenizer);
     json_t *model = vocabulary->map ? json_pack("{s:s, s:s, s:o}", "type", "WordLevel",
                                                 "unk_token", vocabulary->tokenizer->unknown,
@@ -116,38 +130,58 @@ bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error 
 
 /* --- vocabulary.json --- */
 
+/* Single bytes are not valid JSON; each is its own id. */
+static json_t *words_json(const Vocabulary *vocabulary)
+{
+    if (!vocabulary->map && !vocabulary->bpe)
+        return json_null();
+    json_t *words = json_array();
+    for (uint32_t id = 0; id < vocabulary->count; id++) {
+        char *spelling = vocabulary->bpe ? bpe_spell(vocabulary, id) : NULL;
+        json_array_append_new(words, json_string(spelling ? spelling : vocabulary->words[id]));
+        free(spelling);
+    }
+    return words;
+}
+
 bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
-    /* Single bytes are not valid JSON; each is its own id. */
-    json_t *words = vocabulary->map ? json_array() : json_null();
-    for (size_t i = 0; vocabulary->map && i < vocabulary->count; i++)
-        json_array_append_new(words, json_string(vocabulary->words[i]));
-    json_t *all = json_pack(
-        "{s:s, s:o, s:i, s:o, s:o}", "tokens", vocabulary->tokenizer->name, "count",
-        json_count(vocabulary->count), "eos", vocabulary->eos, "unk",
-        vocabulary->map ? json_integer(vocabulary->unk) : json_null(), "words", words);
+    json_t *all = json_pack("{s:s, s:o, s:i, s:o, s:o}", "tokens", vocabulary->tokenizer->name,
+                            "count", json_count(vocabulary->count), "eos", vocabulary->eos,
+                            "unk",
+                            vocabulary->map ? json_integer(vocabulary->unk) : json_null(),
+                            "words", words_json(vocabulary));
     return export_folder_json(folder, "vocabulary.json", all, error);
 }
 
 /* --- vocabulary.txt --- */
 
-/* The format of checkpoints, which list no bytes. */
-static char *byte_lines(void)
+/* Tokens of any bytes in the format of checkpoints, where everything but ASCII is escaped. */
+static char *byte_lines(const Vocabulary *vocabulary)
 {
     char *lines = NULL;
-    for (int byte = 0; byte < TOKENS_OF_BYTE; byte++) {
-        const char *format = byte == '\\'                 ? "\\%c\n"
-                             : byte >= ' ' && byte <= '~' ? "%c\n"
-                                                          : "\\x%02x\n";
-        text_append(&lines, format, byte);
+    size_t ignored;
+    FILE *stream = memory_text_open(&lines, &ignored, "the vocabulary");
+    for (size_t id = 0; id < vocabulary->count; id++) {
+        size_t size = vocabulary->bpe ? vocabulary->bpe->lengths[id] : 1;
+        for (size_t i = 0; i < size; i++) {
+            unsigned byte = (unsigned char)vocabulary->words[id][i];
+            const char *format = byte == '\\'                 ? "\\%c"
+                                 : byte >= ' ' && byte <= '~' ? "%c"
+                                                              : "\\x%02x";
+            fprintf(stream, format, byte);
+        }
+        fputc('\n', stream);
     }
+    memory_text_close(stream, "the vocabulary");
     return lines;
 }
 
 bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
     size_t size;
-    char *lines = vocabulary->map ? vocabulary_write(vocabulary, &size) : byte_lines();
+    char *lines = vocabulary->map ? vocabulary_write(vocabulary, &size)
+                                  : byte_lines(vocabulary);
     bool good = export_folder_text(folder, "vocabulary.txt", lines, error);
     free(lines);
     return good;

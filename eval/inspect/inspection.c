@@ -206,20 +206,31 @@ size_t inspection_strongest(const Inspection *inspection, const HeadView *view, 
 
 /* --- names --- */
 
-/* White space must be visible, and a byte token has no terminating zero. */
+/* Blanks and zero bytes must be visible; words have none. */
+static char *visible(const char *piece, size_t size, bool utf8)
+{
+    const char *blank = utf8 ? "␣" : size == 1 ? "' '" : " ";
+    char *text = NULL;
+    for (size_t i = 0; i < size; i++)
+        if (piece[i] == ' ')
+            text_append(&text, "%s", blank);
+        else if (piece[i] == '\0')
+            text_append(&text, "\\x00");
+        else
+            text_append(&text, "%c", piece[i]);
+    return text;
+}
+
 char *inspection_word(const Inspection *inspection, int32_t id, size_t width, bool utf8)
 {
     const Vocabulary *vocabulary = inspection->vocabulary;
-    const char *piece;
-    size_t size = vocabulary_piece(vocabulary, id, &piece);
-    char byte[] = {*piece, '\0'};
     if (id == vocabulary->eos)
         return memory_copy_text(vocabulary->map ? TOKEN_EOS : "\\n");
-    if (size == 1 && *piece == ' ')
-        return memory_copy_text(utf8 ? "␣" : "' '");
-    if (size == 1 && *piece == '\0')
-        return memory_copy_text("\\x00");
-    return terminal_safe_name(size == 1 ? byte : piece, width, utf8);
+    const char *piece;
+    size_t size = vocabulary_piece(vocabulary, id, &piece);
+    char *text = visible(piece, size, utf8), *name = terminal_safe_name(text, width, utf8);
+    free(text);
+    return name;
 }
 
 char *inspection_column(const Inspection *inspection, size_t column, size_t width, bool utf8)

@@ -23,6 +23,7 @@ static const FuzzTarget targets[] = {
     {"corpus", fuzz_corpus},
     {"token-file", fuzz_token_file},
     {"vocabulary", fuzz_vocabulary},
+    {"bpe", fuzz_bpe},
     {"run-log", fuzz_run_log},
     {"scores", fuzz_scores},
     {"run-folder", fuzz_run_folder},

@@ -57,6 +57,7 @@ void fuzz_reader(const uint8_t *data, size_t size);
 void fuzz_corpus(const uint8_t *data, size_t size);
 void fuzz_token_file(const uint8_t *data, size_t size);
 void fuzz_vocabulary(const uint8_t *data, size_t size);
+void fuzz_bpe(const uint8_t *data, size_t size);
 void fuzz_run_log(const uint8_t *data, size_t size);
 void fuzz_scores(const uint8_t *data, size_t size);
 void fuzz_run_folder(const uint8_t *data, size_t size);

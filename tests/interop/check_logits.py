@@ -9,7 +9,7 @@ import os
 import sys
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2TokenizerFast
 from transformers.utils import logging
 
 ROUNDING = 1e-4
@@ -23,6 +23,9 @@ def check(folder):
     assert not any(info.values()), f"{folder}: {info}"
     ids = tokenizer(example["text"], verbose=False)["input_ids"]
     assert ids == example["ids"], f"{folder}: other tokens"
+    if os.path.exists(os.path.join(folder, "merges.txt")):
+        gpt2 = GPT2TokenizerFast.from_pretrained(folder)
+        assert gpt2(example["text"], verbose=False)["input_ids"] == ids, f"{folder}: as GPT-2's"
     with torch.no_grad():
         logits = model(torch.tensor([ids[-example["tokens_read"] :]])).logits[0, -1]
     expected = torch.tensor(example["logits"])

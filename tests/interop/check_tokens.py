@@ -8,6 +8,7 @@ import os
 import sys
 
 from tokenizers import Tokenizer
+from tokenizers.decoders import ByteLevel
 
 
 def read_json(folder, name):
@@ -19,6 +20,8 @@ def written(ids, vocabulary):
     """The text that linnet's sample prints for these tokens."""
     if vocabulary["words"] is None:
         return bytes(ids).decode("utf-8")
+    if vocabulary["tokens"] == "bpe":
+        return ByteLevel().decode([vocabulary["words"][token] for token in ids])
     separator = " " if vocabulary["tokens"] == "word" else ""
     text = ""
     for token in ids:

@@ -86,6 +86,16 @@ cat odd.txt toy.txt >both.txt
     train char both.txt --steps 60 $gpt2 --pos sinusoidal --tokens char --act relu --no-tied --ffn 48
     train byte toy.txt --steps 60 $gpt2 --pos none --tokens byte --act relu2
 }
+"$python" "$here/bpe_texts.py" .
+# bpe RUN TEXT TOKENS: learns from the whole text.
+bpe() {
+    "$bin/train" --layers 1 --dim 8 --heads 1 --context 24 --batch 4 --steps 2 --quiet $gpt2 \
+        --pos learned --tokens bpe --vocab-size "$3" --valid toy.txt --test odd.txt --run "$1" "$2"
+    "$bin/export" --example "$2" "$1" "$1-model"
+    "$bin/export" --example "$2" --plain "$1" "$1-model.plain"
+    exported="$exported $1-model"
+    "$python" "$here/check_bpe.py" "$2" "$3" "$1-model"
+}
 train linear toy.txt --steps 20 --attn linear --head-bias yes
 
 # export_both RUN TEXT NAME: exports NAME for transformers and NAME.plain, both with an example.
@@ -100,6 +110,11 @@ for run in word words char byte; do
     export_both "$run" toy.txt "$run-toy"
 done
 "$bin/export" --plain linear linear-plain
+for text in ties mixed; do
+    for size in 512 8192 50257; do
+        bpe "$text-$size" "$text.txt" "$size"
+    done
+done
 
 # The Penn Treebank is not part of linnet; PTB_DIR names its directory.
 for ptb in "${PTB_DIR:-}" "$here/../../data" ''; do
@@ -109,11 +124,16 @@ if [ -n "$ptb" ]; then
     # shellcheck disable=SC2086
     train ptb "$ptb/ptb.txt" --steps 10 $gpt2 --pos learned
     export_both ptb "$ptb/ptb.test.txt" ptb-test
+    for size in 512 8192 50257; do
+        bpe "ptb-$size" "$ptb/ptb.train.txt" "$size"
+    done
 else
     skip 'the tokens of the Penn Treebank: set PTB_DIR'
 fi
 
 # --- checks ---
+
+"$python" "$here/check_bpe.py" classes "$here/../../data/unicode.c"
 
 "$python" "$here/check_tensors.py" ./*/*.safetensors
 for name in $exported; do
