@@ -18,6 +18,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define FIELD(name) offsetof(CorpusOptions, name)
 
@@ -102,6 +103,26 @@ static void trim_lines(Text *text)
     text->size = (size_t)(kept - text->bytes);
 }
 
+/* Texts that take longer than a second or so to read or to tokenize. */
+enum { LARGE_READING = 200000000, LARGE_TOKENIZING = 20000000 };
+
+static size_t size_of_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_size > 0 ? (size_t)status.st_size : 0;
+}
+
+static void tell(const CorpusOptions *options, const char *format, const char *name,
+                 size_t bytes)
+{
+    const double megabyte = 1e6;
+    if (!options->tell)
+        return;
+    char *what = text_format(format, name, (double)bytes / megabyte);
+    options->tell(what);
+    free(what);
+}
+
 static bool read_text(Text *text, const char *path, const CorpusOptions *options,
                       const Tokenizer *tokenizer, Error *error)
 {
@@ -111,6 +132,9 @@ static bool read_text(Text *text, const char *path, const CorpusOptions *options
                          "%s: a file of token ids, but the training text is none; name a "
                          "text",
                          path);
+    size_t bytes = size_of_file(path);
+    if (bytes >= LARGE_READING)
+        tell(options, "reading %s (%.0f MB)", text->name, bytes);
     if (!reader_read(path, options->max_input_mb, "--max-input-mb", &text->owned, &text->size,
                      error))
         return false;
@@ -260,6 +284,9 @@ static bool tokenize(Corpus *corpus, Text texts[SPLITS], const Tokenizer *tokeni
                      const CorpusOptions *options, Error *error)
 {
     VocabularyLimits limits = {options->vocab_size, options->min_count};
+    size_t bytes = texts[TRAIN].size + texts[VALID].size + texts[TEST].size;
+    if (bytes >= LARGE_TOKENIZING)
+        tell(options, "tokenizing %s (%.0f MB)", texts[TRAIN].name, bytes);
     if (!corpus->vocabulary.tokenizer &&
         !vocabulary_learn(&corpus->vocabulary, tokenizer, texts[TRAIN].bytes, texts[TRAIN].size,
                           &limits, error))
@@ -314,6 +341,8 @@ bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
         corpus_free(corpus);
     corpus_files_free(&files);
     free(folder);
+    if (options->tell)
+        options->tell(NULL);
     return good;
 }
 

@@ -14,6 +14,8 @@ typedef struct CorpusOptions {
     size_t vocab_size, min_count;
     bool trim;           /* lines lose the white space at both ends */
     size_t max_input_mb; /* the largest unpacked size of a file */
+    /* Hears what takes longer than a second or so, then NULL when it is done; NULL: nobody. */
+    void (*tell)(const char *what);
 } CorpusOptions;
 
 /* The rows --valid --test --tokens --tokenizer-file --trim --vocab-size --min-count

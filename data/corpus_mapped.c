@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A file that takes longer than a second or so to check. */
+enum { LARGE_CHECKING = 500000000 };
+
 bool corpus_is_mapped(const CorpusFiles *files)
 {
     return files->train && text_ends_in(files->train, TOKEN_FILE_ENDING);
@@ -139,6 +142,12 @@ bool corpus_map(Corpus *corpus, const CorpusFiles *files, const CorpusOptions *o
         !open_file(corpus, 0, files->train, &file, error))
         return false;
     corpus->source = memory_copy_text(files->title);
+    if (options->tell && file.mapping->size >= LARGE_CHECKING) {
+        char *what = text_format("checking the ids of %s (%.0f MB)", files->train,
+                                 (double)file.mapping->size / 1e6);
+        options->tell(what);
+        free(what);
+    }
     if (!files->valid && !files->test)
         return check_parts(corpus, &file, error);
     if (!files->valid)

@@ -34,18 +34,46 @@ void windows_fill(const Windows *w, size_t index, int32_t *inputs, int32_t *targ
             targets[i] = -1;
 }
 
-/* Rows of a pass beside each other in the text, or, if states are carried, batches. */
-static size_t window_of(const Pass *pass, size_t batches, size_t batch, size_t row)
+/* The number of windows to score. */
+static size_t part_of(const Windows *w)
 {
-    return pass->carries ? row * batches + batch : batch * pass->batch + row;
+    size_t all = windows_number(w);
+    return w->part > 0 && w->part < all ? w->part : all;
 }
 
-static double score_batch(Pass *pass, const Windows *w, size_t batches, size_t batch,
-                          int32_t *buffer)
+/* Rows of a pass beside each other in the text, or, if states are carried, batches. */
+static size_t window_of(const Pass *pass, const Windows *w, size_t batch, size_t row)
+{
+    size_t all = windows_number(w), part = part_of(w), slot = batch * pass->batch + row;
+    if (pass->carries)
+        return row * team_tiles(all, pass->batch) + batch;
+    return slot < part ? slot * all / part : all;
+}
+
+static size_t count_batches(const Windows *w, const Pass *pass)
+{
+    return team_tiles(part_of(w), pass->batch);
+}
+
+size_t windows_tokens(const Windows *w, const Pass *pass)
+{
+    size_t tokens = 0, all = windows_number(w);
+    if (part_of(w) == all)
+        return w->count;
+    for (size_t batch = 0; batch < count_batches(w, pass); batch++)
+        for (size_t row = 0; row < pass->batch; row++) {
+            size_t index = window_of(pass, w, batch, row);
+            if (index < all)
+                tokens += window_end(w, index) - (index ? window_end(w, index - 1) : 0);
+        }
+    return tokens;
+}
+
+static double score_batch(Pass *pass, const Windows *w, size_t batch, int32_t *buffer)
 {
     int32_t *inputs = buffer, *targets = buffer + pass->rows;
     for (size_t row = 0; row < pass->batch; row++)
-        windows_fill(w, window_of(pass, batches, batch, row), inputs + row * w->window,
+        windows_fill(w, window_of(pass, w, batch, row), inputs + row * w->window,
                      targets + row * w->window);
     return pass_loss(pass, inputs, targets);
 }
@@ -56,8 +84,8 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
 {
     assert(w->window == pass->length && w->stride >= 1 && w->stride <= w->window);
     assert(!pass->carries || w->stride == w->window);
-    Score score = {.tokens = w->count};
-    size_t batches = team_tiles(windows_number(w), pass->batch), ranks = ranks_count();
+    Score score = {.tokens = windows_tokens(w, pass)};
+    size_t batches = count_batches(w, pass), ranks = ranks_count();
     bool shared = ranks > 1 && !pass->carries && listener_count == 0;
     double *nats = memory_take(batches, sizeof *nats, "scoring");
     int32_t *buffer = memory_take(2 * pass->rows, sizeof *buffer, "scoring");
@@ -66,7 +94,7 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
     if (pass->carries)
         pass_restart(pass);
     for (size_t batch = first; batch < end; batch++) {
-        nats[batch] = score_batch(pass, w, batches, batch, buffer);
+        nats[batch] = score_batch(pass, w, batch, buffer);
         for (size_t i = 0; i < listener_count; i++)
             listeners[i].hear(listeners[i].context, pass);
     }
@@ -81,7 +109,7 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
 
 Score score_text(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride)
 {
-    Windows windows = {ids, count, pass->length, stride, prime};
+    Windows windows = {ids, count, pass->length, stride, prime, 0};
     return score_windows(pass, &windows, NULL, 0);
 }
 

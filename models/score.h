@@ -7,7 +7,11 @@
  * stride.
  *
  * If the pass carries a state, the text is cut into as many streams as the pass has rows. Each
- * window continues where the previous one of its stream ended; the stride is the window. */
+ * window continues where the previous one of its stream ended; the stride is the window.
+ *
+ * A part of a text is a fixed number of its windows, evenly spread over the text. Each is
+ * scored as in the whole text, so its loss is an unbiased estimate. With a carried state the
+ * part is the beginning of every stream: states must not skip text. */
 #ifndef LINNET_SCORE_H
 #define LINNET_SCORE_H
 
@@ -33,9 +37,12 @@ typedef struct Windows {
     Tokens ids;
     size_t count, window, stride;
     int32_t prime;
+    size_t part; /* windows to score; 0: all */
 } Windows;
 
 size_t windows_number(const Windows *windows);
+/* Tokens that score_windows scores. */
+size_t windows_tokens(const Windows *windows, const Pass *pass);
 /* The inputs and targets of a window; a target of -1 is not scored. */
 void windows_fill(const Windows *windows, size_t index, int32_t *inputs, int32_t *targets);
 
@@ -59,8 +66,8 @@ typedef struct Protocol {
 
 static inline Windows protocol_windows(const Protocol *protocol, const CorpusSplit *split)
 {
-    return (Windows){split->ids, split->count, protocol->window, protocol->stride,
-                     protocol->prime};
+    return (Windows){split->ids,       split->count,    protocol->window,
+                     protocol->stride, protocol->prime, 0};
 }
 
 typedef struct Scorer {

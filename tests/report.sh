@@ -38,10 +38,22 @@ page() { "$bin/compare" --html page.html "$@" >out 2>err </dev/null; }
 hostile='<script>alert(1)</script>'
 hostile_folder='<script>window.alerted=1<&sol;script>"'\''&amp;'
 rude=$(printf 'bell\007 \033[31m \377 end')
-run plain 300 30 'attn = linear
-seed = 1'
-run plain-2 300 30 'attn = linear
-seed = 2'
+texts='# training text: 900 tokens, 3600 bytes
+# validation text: 100 tokens, 400 bytes, 5 unknown'
+run plain 300 30 "$texts
+attn = linear
+seed = 1"
+run plain-2 300 30 "$texts
+attn = linear
+seed = 2"
+run words 100 10 "$texts
+# validation part: 40 tokens
+attn = linear
+tokens = word"
+run bytes 100 10 '# training text: 3600 tokens, 3600 bytes
+# validation text: 400 tokens, 400 bytes, 0 unknown
+attn = linear
+tokens = byte'
 run "$hostile_folder" 200 20 "attn = $hostile
 corpus = </td></tr></table><img src=x onerror=window.alerted=1>"
 run "$rude" 100 10 'attn = softmax'
@@ -75,6 +87,13 @@ check 'compare writes a page for a diverged run' page diverged
 check 'the data of a diverged run have no NaN' \
     eval '! sed -n "/id=\"data\"/,/<\/script>/p" page.html |
     grep -q -i "nan\|inf"'
+check 'compare writes a page for runs with different tokenizers' page words bytes
+check 'that page compares them in bits per byte' grep -q '"byBits":true' page.html
+check 'that page names the best in bits per byte' \
+    grep -q 'class="verdict">words has the fewest bits per byte' page.html
+check 'that page says that tokens are unknown' grep -q 'unknown: words (5 %)' page.html
+check 'that page marks losses on a part of the text' grep -q '[0-9]~<' page.html
+check 'that page says what the mark means' grep -q '~: on a part .*, 40 of 100 tokens' page.html
 check 'compare writes a page for a log of a hundred thousand rows' page long
 check 'the page thins out long logs' [ "$(wc -c <page.html)" -lt 2000000 ]
 check 'the page says that a log is thinned out' grep -q 'are thinned' page.html
@@ -139,6 +158,7 @@ else
     used 'hostile names' 1280 "$hostile_folder" "$rude" plain
     used 'a single row' 1280 plain one-row
     used 'many rows' 1280 long diverged
+    used 'different tokenizers' 1280 words bytes
     many=
     for number in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
         run "run-$number" 200 20 "attn = softmax

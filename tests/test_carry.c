@@ -103,6 +103,31 @@ START_TEST(carried_windows_equal_one_long_text)
 }
 END_TEST
 
+/* A part of one stream is its beginning. */
+static void check_part(ModelConfig config)
+{
+    Rig rig;
+    int32_t ids[TEXT];
+    for (size_t i = 0; i < TEXT; i++)
+        ids[i] = text_token(i);
+    rig_make_for(&rig, config, 1, 0.3, PASS_EVALUATE);
+    for (size_t part = 1; part < TEXT / WINDOW; part++) {
+        Windows windows = {tokens_plain(ids), TEXT, WINDOW, WINDOW, PRIME, part};
+        Score of_part = score_windows(&rig.pass, &windows, NULL, 0);
+        Score beginning = score_text(&rig.pass, tokens_plain(ids), part * WINDOW, PRIME,
+                                     WINDOW);
+        ck_assert_uint_eq(of_part.tokens, part * WINDOW);
+        ck_assert(of_part.nats == beginning.nats);
+    }
+    rig_free(&rig);
+}
+
+START_TEST(a_part_of_a_carried_text_is_its_beginning)
+{
+    for_every_carrier(check_part);
+}
+END_TEST
+
 /* --- training --- */
 
 static void check_recomputing(ModelConfig config)
@@ -210,6 +235,7 @@ Suite *carry_suite(void)
     TCase *tests = tcase_create("carry");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, carried_windows_equal_one_long_text);
+    tcase_add_test(tests, a_part_of_a_carried_text_is_its_beginning);
     tcase_add_test(tests, recompute_with_carried_state_is_bit_identical);
 #ifdef LINNET_DOUBLE
     tcase_add_test(tests, gradients_match_with_carried_state);

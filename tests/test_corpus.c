@@ -255,6 +255,40 @@ START_TEST(trimming_strips_white_space_of_lines)
 }
 END_TEST
 
+static char *heard;
+
+static void hear(const char *what)
+{
+    text_append(&heard, "%s; ", what ? what : "done");
+}
+
+START_TEST(loading_a_large_text_is_announced)
+{
+    enum { SIZE = 20000001 };
+    CorpusOptions options = plain;
+    options.max_input_mb = 30;
+    options.tokenizer = TOKENIZER_BYTE;
+    options.tell = hear;
+    char *text = memory_take(SIZE + 1, 1, "a test");
+    for (size_t i = 0; i < SIZE; i++)
+        text[i] = i % 50 == 49 ? '\n' : 'x';
+    char *path = scratch_path("large.txt"), *small = scratch_put("small.txt", "a\nb\nc\nd\n");
+    scratch_write(path, text, SIZE);
+    Corpus corpus = load(small, &options);
+    ck_assert_str_eq(heard, "done; ");
+    corpus_free(&corpus);
+    corpus = load(path, &options);
+    char *expected = text_format("done; tokenizing %s (20 MB); done; ", path);
+    ck_assert_str_eq(heard, expected);
+    corpus_free(&corpus);
+    free(expected);
+    free(heard);
+    free(text);
+    free(path);
+    free(small);
+}
+END_TEST
+
 /* A model that gives each of 256 bytes the same probability has 8 bits per byte; words of it
  * cost as much as their bytes. */
 START_TEST(bits_per_byte_do_not_depend_on_the_tokens)
@@ -445,6 +479,7 @@ Suite *corpus_suite(void)
     tcase_add_test(tests, carriage_returns_alone_end_no_line);
     tcase_add_test(tests, endless_words_are_refused_with_a_reason);
     tcase_add_test(tests, trimming_strips_white_space_of_lines);
+    tcase_add_test(tests, loading_a_large_text_is_announced);
     tcase_add_test(tests, bits_per_byte_do_not_depend_on_the_tokens);
     tcase_add_test(tests, vocabularies_may_be_large);
     tcase_add_test(tests, line_ends_of_every_kind_are_one_token);

@@ -540,6 +540,117 @@ START_TEST(a_diverged_run_is_never_the_best)
 }
 END_TEST
 
+/* --- bits per byte --- */
+
+static void set_setting(RunData *run, const char *name, const char *value)
+{
+    RunSetting setting = {memory_copy_text(name), memory_copy_text(value)};
+    arrput(run->settings, setting);
+    run->attn = rundata_setting(run, "attn");
+}
+
+/* Words of four bytes, and bytes, of one text: the words have the higher loss per token and the
+ * fewer bits per byte. */
+static void make_words_and_bytes(RunData runs[RUNS])
+{
+    make_runs(runs);
+    for (size_t r = 0; r < RUNS; r++) {
+        bool words = strcmp(runs[r].attn, "linear") == 0;
+        set_setting(&runs[r], "tokens", words ? "word" : "byte");
+        runs[r].val_bits = (words ? 0.25 : 1) / log(2);
+        add_validation(&runs[r], 10, (words ? 3 : 1) * log(2) + 0.001 * (double)r);
+    }
+}
+
+START_TEST(runs_with_other_tokens_compare_in_bits_per_byte)
+{
+    RunData runs[RUNS];
+    make_words_and_bytes(runs);
+    Comparison all = comparison_make(runs, RUNS, true);
+    ck_assert(runs[0].scale == 0 && runs[RUNS - 1].scale == 0 && runs[0].by_bits);
+    ck_assert_uint_eq(groups_measure(all.groups), GROUP_BITS);
+    GroupDifference best = groups_difference(&all.groups[0], &all.groups[1], GROUP_BEST),
+                    bits = groups_difference(&all.groups[0], &all.groups[1], GROUP_BITS);
+    ck_assert(!best.comparable && bits.comparable);
+    ck_assert_double_eq_tol(bits.difference, -0.25, 0.01);
+    ck_assert(bits.interval.low < bits.difference && bits.interval.high < 0);
+    char *verdict = differences_verdict(all.groups),
+         *name = groups_scale_name(&runs[0], runs, RUNS);
+    ck_assert_ptr_nonnull(strstr(verdict, "linear has the fewest bits per byte"));
+    ck_assert_str_eq(name, "unknown corpus"); /* the tokens do not divide it */
+    free(name);
+    free(verdict);
+    char *text = memory_copy_text("");
+    differences_append(&text, all.groups, 1000);
+    ck_assert_ptr_nonnull(strstr(text, "Best bits per byte of the validation text against "
+                                       "softmax"));
+    free(text);
+    Chart chart = runchart_make(all.groups, (double)NAN, &(RunChartAxes){0});
+    ck_assert_str_eq(chart.y_label, "validation bits per byte");
+    ck_assert_double_eq_tol(chart.series[1].points[0].y, 0.75, 0.01);
+    runchart_free(&chart);
+    Table page = results_for_page(all.each, true);
+    ck_assert(table_cell(&page, 1, 5)->strong && !table_cell(&page, 0, 5)->strong);
+    ck_assert(!table_cell(&page, 0, 3)->strong && !table_cell(&page, 1, 3)->strong);
+    table_free(&page);
+    comparison_free(&all);
+    free_runs(runs);
+}
+END_TEST
+
+/* Runs of earlier versions, or one of them, do not know their bits per byte. */
+START_TEST(losses_compare_within_a_tokenizer_where_bits_are_unknown)
+{
+    RunData runs[RUNS];
+    make_words_and_bytes(runs);
+    runs[3].val_bits = (double)NAN;
+    groups_choose_measure(runs, RUNS);
+    ck_assert(!runs[0].by_bits && !groups_same_scale(&runs[0], &runs[1]));
+    ck_assert(groups_same_scale(&runs[0], &runs[3]) && groups_same_scale(&runs[1], &runs[4]));
+    runs[3].val_bits = runs[0].val_bits;
+    set_setting(&runs[1], "corpus", "b.txt"); /* another text is always another scale */
+    set_setting(&runs[4], "corpus", "b.txt");
+    groups_choose_measure(runs, RUNS);
+    ck_assert(!runs[0].by_bits && !runs[1].by_bits && !groups_same_scale(&runs[0], &runs[1]));
+    free_runs(runs);
+}
+END_TEST
+
+START_TEST(notes_name_unknown_words_and_parts)
+{
+    RunData runs[RUNS];
+    make_words_and_bytes(runs);
+    runs[1].unknown = runs[4].unknown = 0.125;
+    for (size_t r = 0; r < RUNS; r++) {
+        runs[r].part_tokens = 20;
+        runs[r].valid_tokens = 50;
+    }
+    Comparison all = comparison_make(runs, RUNS, true);
+    char *bits = results_bits_text(all.groups), *part = results_part_text(all.groups);
+    ck_assert_ptr_nonnull(strstr(bits, "where tokens are unknown: linear (12 %)."));
+    ck_assert_ptr_null(part); /* the best losses are of the whole text */
+    free(bits);
+    runs[1].best_is_part = true;
+    part = results_part_text(all.groups);
+    ck_assert_ptr_nonnull(strstr(part, "20 of 50 tokens"));
+    free(part);
+    Table table = results_for_terminal(all.groups, NULL);
+    ck_assert_ptr_nonnull(strchr(table_cell(&table, 1, 4)->text, '~'));
+    ck_assert_ptr_null(strchr(table_cell(&table, 0, 4)->text, '~'));
+    table_free(&table);
+    runs[0].best_is_part = true;
+    runs[0].part_tokens = 10;
+    part = results_part_text(all.groups);
+    ck_assert_ptr_nonnull(strstr(part, "of another size for each run"));
+    free(part);
+    Chart chart = runchart_make(all.groups, (double)NAN, &(RunChartAxes){.y = 1});
+    ck_assert_str_eq(chart.y_label, "validation loss on a part (nats)");
+    runchart_free(&chart);
+    comparison_free(&all);
+    free_runs(runs);
+}
+END_TEST
+
 Suite *groups_suite(void)
 {
     Suite *suite = suite_create("groups");
@@ -558,6 +669,9 @@ Suite *groups_suite(void)
     tcase_add_test(tests, the_markdown_table_compares_comparable_losses_only);
     tcase_add_test(tests, the_markdown_table_escapes_names);
     tcase_add_test(tests, a_diverged_run_is_never_the_best);
+    tcase_add_test(tests, runs_with_other_tokens_compare_in_bits_per_byte);
+    tcase_add_test(tests, losses_compare_within_a_tokenizer_where_bits_are_unknown);
+    tcase_add_test(tests, notes_name_unknown_words_and_parts);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,6 +1,7 @@
 /* Reading a run directory, which may be hostile. */
 #include "eval/compare/data.h"
 #include "eval/runs/rundata.h"
+#include "src/text.h"
 #include "tests/runlogs.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
@@ -17,9 +18,11 @@ START_TEST(a_run_directory_is_read)
     RunData run;
     free(scratch_put(RUN_SETTINGS,
                      "# parameters: 1234567\n# entropy floor: 1.5 nats\r\n# hello\n\n"
+                     "# training text: 90 tokens, 360 bytes\n"
+                     "# validation text: 50 tokens, 200 bytes, 4 unknown, 7 things\n"
                      " attn=linear \ncorpus = a = b\ndim = 64"));
-    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,\n"
-                                                       "9,2,90,1.5,0,nan,3.5,1,nan,7\n"));
+    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,,,,\n"
+                                                       "9,2,90,1.5,0,nan,3.5,1,nan,7,,,\n"));
     ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
     ck_assert_str_eq(run.name, strrchr(scratch_folder(), '/') + 1);
     ck_assert_str_eq(run.attn, "linear");
@@ -44,14 +47,46 @@ START_TEST(a_run_directory_is_read)
         ck_assert_msg(json_equal(json_object_get(json, key), value), "%s", key);
     json_t *points = json_object_get(json, "points");
     json_t *best = json_loads("{\"step\": 2, \"epoch\": 1.0, \"tokens\": 20, \"seconds\": 0.5, "
-                              "\"val_loss\": 3.125}",
+                              "\"val_loss\": 3.125, \"val_bits_per_byte\": 0.0}",
                               0, NULL);
+    ck_assert_double_eq_tol(run.val_bits, 50 / (200 * log(2)), 1e-12);
+    ck_assert_double_eq_tol(run.train_bits, 90 / (360 * log(2)), 1e-12);
+    ck_assert(run.unknown == 0.08 && run.valid_tokens == 50 && run.part_tokens == 0);
+    json_object_set_new(best, "val_bits_per_byte", json_real(3.125 * run.val_bits));
     ck_assert_uint_eq(json_array_size(points), 3);
     ck_assert(json_equal(json_array_get(points, 0), best));
     json_decref(best);
     json_decref(expected);
     json_decref(json);
     rundata_free(&run);
+}
+END_TEST
+
+/* The best loss of a run that validates on a part of the text: whole is whether it is that of
+ * the whole text. */
+static void check_part(const char *part, const char *end, double best, bool whole)
+{
+    RunData run;
+    char *settings = text_format("# validation text: 50 tokens, 200 bytes\n%s", part);
+    char *log = text_format("%s" ROW_1 ROW_2 "%s", HEADER, end);
+    free(scratch_put(RUN_SETTINGS, settings));
+    free(scratch_put(RUN_LOG, log));
+    ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
+    ck_assert(run.best_val_loss == best && run.best_is_part == !whole);
+    rundata_free(&run);
+    free(settings);
+    free(log);
+}
+
+START_TEST(the_whole_text_counts_for_the_last_weights)
+{
+    static const char part[] = "# validation part: 20 tokens\n";
+    check_part("", "", 3.125, true);
+    check_part(part, "", 3.125, false);
+    check_part(part, "3,1.5,30,0.75,0.001,3,3,1,60,9,0.5,20,\n", 3, false);
+    check_part(part, "3,1.5,30,0.75,0.001,3,3,1,60,9,0.5,20,3.0625\n", 3.0625, true);
+    check_part(part, "3,1.5,30,0.75,0.001,3,3.5,1,60,9,0.5,20,3.0625\n", 3.125, false);
+    check_part("# validation part: x tokens\n", "", 3.125, true);
 }
 END_TEST
 
@@ -92,6 +127,7 @@ Suite *rundata_suite(void)
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
     tcase_add_test(tests, a_run_directory_is_read);
+    tcase_add_test(tests, the_whole_text_counts_for_the_last_weights);
     tcase_add_test(tests, other_directories_are_refused_with_a_reason);
     suite_add_tcase(suite, tests);
     return suite;

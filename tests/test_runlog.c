@@ -62,7 +62,10 @@ START_TEST(a_log_is_read_back_exactly)
          .val_loss = -INFINITY,
          .has_val_loss = true,
          .seconds = -0.0,
-         .peak_mb = NAN}};
+         .peak_mb = NAN,
+         .val_bits_per_byte = 1.25,
+         .val_tokens = SIZE_MAX,
+         .final_val_loss = 3.5}};
     const size_t count = COUNT(rows);
     RunLog log;
     RunLogRow *back;
@@ -81,6 +84,10 @@ START_TEST(a_log_is_read_back_exactly)
     ck_assert(back[2].train_loss == INFINITY && back[2].val_loss == -INFINITY);
     ck_assert(isnan(back[2].grad_norm));
     ck_assert(back[1].peak_mb == 0 && isnan(back[2].peak_mb));
+    ck_assert(back[2].val_bits_per_byte == 1.25 && back[2].val_tokens == SIZE_MAX);
+    ck_assert(back[2].final_val_loss == 3.5);
+    ck_assert(isnan(back[0].val_bits_per_byte) && isnan(back[0].final_val_loss));
+    ck_assert(back[0].val_tokens == 0);
     arrfree(back);
 }
 END_TEST
@@ -100,10 +107,10 @@ START_TEST(a_log_has_the_expected_bytes)
     ck_assert(runlog_create(&log, log_path, &error));
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5\n");
+    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5,,,\n");
     ck_assert(!runlog_create(&log, log_path, &error));
     ck_assert_ptr_nonnull(strstr(error.text, "there is a log already"));
-    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5\n");
+    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5,,,\n");
 }
 END_TEST
 
@@ -132,7 +139,7 @@ START_TEST(hostile_logs_are_refused_with_the_line)
         {"\n" HEADER, ":1: not the log"},
         {HEADER "1,2,3\n", ":2: 3 values"},
         {HEADER "\n", ":2: step: ''"},
-        {HEADER ROW_1 "2,1,20,0.5,0.001,3.25,3.125,1,40,9,7\n", ":3: more than the 10"},
+        {HEADER ROW_1 "2,1,20,0.5,0.001,3.25,3.125,1,40,9,1,20,3,7\n", ":3: more than the 13"},
         {HEADER "1.5,1,20,0.5,0.001,3,3,1,40,8\n", ":2: step: '1.5' is not a whole number"},
         {HEADER "-1,1,20,0.5,0.001,3,3,1,40,8\n", ":2: step: '-1'"},
         {HEADER "99999999999999999999999,1,20,0.5,0,3,3,1,40,8\n", ":2: step: '99999"},
@@ -142,7 +149,8 @@ START_TEST(hostile_logs_are_refused_with_the_line)
         {HEADER "1,1,20,0.5,0,infinity,3,1,40,8\n", ":2: train_loss: 'infinity'"},
         {HEADER "1,1,20,0.5,0,nan(7),3,1,40,8\n", ":2: train_loss: 'nan(7)'"},
         {HEADER "1,1,20,0.5,0,-,3,1,40,8\n", ":2: train_loss: '-'"},
-        {HEADER "1,1,20,0.5,0,3,3,1,40,8\r\n", ":2: peak_mb: '8\r'"},
+        {HEADER "1,1,20,0.5,0,3,3,1,40,8,1,20,3\r\n", ":2: final_val_loss: '3\r'"},
+        {HEADER "1,1,20,0.5,0,3,3,1,40,8,1,2.5,3\n", ":2: val_tokens: '2.5'"},
         {HEADER_BEFORE ROW_1, ":2: more than the 9"},
         {HEADER "1,1,20,0.5,0,3,3,1,40\n", ":2: 9 values"},
         {HEADER ROW_2 ROW_1, ":3: step 1 comes after step 2"},
@@ -190,37 +198,48 @@ START_TEST(a_reopened_log_drops_later_rows)
     check_file(backup_path, HEADER ROW_2 ROW_3);
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER ROW_1 "2,0,0,0,0,0,9,0,0,0\n");
+    check_file(log_path, HEADER ROW_1 "2,0,0,0,0,0,9,0,0,0,0,,\n");
     reopen(0); /* a second time appends to the backup */
     check_file(log_path, HEADER);
-    check_file(backup_path, HEADER ROW_2 ROW_3 ROW_1 "2,0,0,0,0,0,9,0,0,0\n");
+    check_file(backup_path, HEADER ROW_2 ROW_3 ROW_1 "2,0,0,0,0,0,9,0,0,0,0,,\n");
 }
 END_TEST
 
-/* A log without the column peak_mb stays without it. */
-START_TEST(a_log_without_peak_memory_stays_without_it)
+/* Logs of earlier versions stay without the columns that they lack. */
+START_TEST(a_log_keeps_its_columns)
 {
-    static const char row_1[] = "1,0.5,10,0.25,0.001,3.5,,1,40\n",
-                      row_2[] = "2,1,20,0.5,0.001,3.25,3.125,1,40\n";
-    const RunLogRow row = {.step = 2, .peak_mb = 7};
-    RunLogRow *rows;
-    RunLog log;
-    char *text = text_format("%s%s%s3,1", HEADER_BEFORE, row_1, row_2);
-    write_text(log_path, text);
-    free(text);
-    ck_assert_msg(runlog_read(log_path, &rows, &error), "%s", error.text);
-    ck_assert_uint_eq(arrlenu(rows), 2);
-    ck_assert(rows[1].tokens_per_second == 40 && isnan(rows[1].peak_mb));
-    arrfree(rows);
-    ck_assert_msg(runlog_reopen(&log, log_path, 1, &error), "%s", error.text);
-    ck_assert(runlog_append(&log, &row, &error));
-    ck_assert(runlog_close(&log, &error));
-    text = text_format("%s%s2,0,0,0,0,0,,0,0\n", HEADER_BEFORE, row_1);
-    check_file(log_path, text);
-    free(text);
-    text = text_format("%s%s", HEADER_BEFORE, row_2);
-    check_file(backup_path, text);
-    free(text);
+    static const char *const ends[] = {"", ",peak_mb"}, *const cells[] = {"", ",7"};
+    const RunLogRow row = {
+        .step = 2, .peak_mb = 7, .val_loss = 3, .has_val_loss = true, .val_tokens = 5};
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        RunLogRow *rows;
+        RunLog log;
+        char *header = text_format("%.*s%s\n", (int)strlen(HEADER_BEFORE) - 1, HEADER_BEFORE,
+                                   ends[i]);
+        char *row_1 = text_format("1,0.5,10,0.25,0.001,3.5,,1,40%s\n", cells[i]);
+        char *row_2 = text_format("2,1,20,0.5,0.001,3.25,3.125,1,40%s\n", cells[i]);
+        char *text = text_format("%s%s%s3,1", header, row_1, row_2);
+        write_text(log_path, text);
+        free(text);
+        ck_assert_msg(runlog_read(log_path, &rows, &error), "%s", error.text);
+        ck_assert_uint_eq(arrlenu(rows), 2);
+        ck_assert(rows[1].tokens_per_second == 40 && isnan(rows[1].peak_mb) == (i == 0));
+        ck_assert(isnan(rows[1].val_bits_per_byte) && rows[1].val_tokens == 0);
+        arrfree(rows);
+        ck_assert_msg(runlog_reopen(&log, log_path, 1, &error), "%s", error.text);
+        ck_assert(runlog_append(&log, &row, &error));
+        ck_assert(runlog_close(&log, &error));
+        text = text_format("%s%s2,0,0,0,0,0,3,0,0%s\n", header, row_1, cells[i]);
+        check_file(log_path, text);
+        free(text);
+        text = text_format("%s%s", header, row_2);
+        check_file(backup_path, text);
+        unlink(backup_path);
+        free(text);
+        free(row_1);
+        free(row_2);
+        free(header);
+    }
 }
 END_TEST
 
@@ -249,10 +268,12 @@ static bool append_to_full_disk(RunLog *log, const RunLogRow *row)
     small = before;
     small.rlim_cur = log->size + 5;
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    /* Check writes a file of its own at each assertion: none while the limit is set. */
+    bool limited = setrlimit(RLIMIT_FSIZE, &small) == 0;
     bool good = runlog_append(log, row, &error);
     setrlimit(RLIMIT_FSIZE, &before);
     signal(SIGXFSZ, handler);
+    ck_assert(limited);
     return good;
 }
 
@@ -269,12 +290,14 @@ START_TEST(rows_wait_while_the_disk_is_full)
     check_file(log_path, HEADER);
     row.step = 3;
     ck_assert(runlog_append(&log, &row, &error));
-    check_file(log_path, HEADER "1,0,0,0,0,0,,0,0,0\n2,0,0,0,0,0,,0,0,0\n3,0,0,0,0,0,,0,0,0\n");
+    check_file(log_path,
+               HEADER "1,0,0,0,0,0,,0,0,0,,,\n2,0,0,0,0,0,,0,0,0,,,\n3,0,0,0,0,0,,0,0,0,,,\n");
     row.step = 4;
     ck_assert(!append_to_full_disk(&log, &row));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER "1,0,0,0,0,0,,0,0,0\n2,0,0,0,0,0,,0,0,0\n3,0,0,0,0,0,,0,0,0\n"
-                                "4,0,0,0,0,0,,0,0,0\n");
+    check_file(log_path,
+               HEADER "1,0,0,0,0,0,,0,0,0,,,\n2,0,0,0,0,0,,0,0,0,,,\n3,0,0,0,0,0,,0,0,0,,,\n"
+                      "4,0,0,0,0,0,,0,0,0,,,\n");
 }
 END_TEST
 
@@ -291,7 +314,8 @@ START_TEST(a_removed_log_is_written_again)
     row.step = 3;
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER "1,0,0,0,0,0,,0,0,0\n2,0,0,0,0,0,,0,0,0\n3,0,0,0,0,0,,0,0,0\n");
+    check_file(log_path,
+               HEADER "1,0,0,0,0,0,,0,0,0,,,\n2,0,0,0,0,0,,0,0,0,,,\n3,0,0,0,0,0,,0,0,0,,,\n");
 }
 END_TEST
 
@@ -306,7 +330,7 @@ Suite *runlog_suite(void)
     tcase_add_test(tests, a_log_cut_anywhere_keeps_its_whole_rows);
     tcase_add_test(tests, hostile_logs_are_refused_with_the_line);
     tcase_add_test(tests, a_reopened_log_drops_later_rows);
-    tcase_add_test(tests, a_log_without_peak_memory_stays_without_it);
+    tcase_add_test(tests, a_log_keeps_its_columns);
     tcase_add_test(tests, a_damaged_log_begins_again_and_another_file_is_refused);
     tcase_add_test(tests, rows_wait_while_the_disk_is_full);
     tcase_add_test(tests, a_removed_log_is_written_again);

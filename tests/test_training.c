@@ -151,13 +151,13 @@ START_TEST(equal_settings_give_bit_identical_runs)
     begin(&other, 0, "seed = 2\n");
     go(&a, 4);
     go(&b, 2);
-    double loss = trainer_validate(&b); /* reading does not change anything */
+    double loss = trainer_validate(&b, false); /* reading does not change anything */
     ck_assert(loss > 0 && isfinite(loss));
     go(&b, 2);
     go(&other, 4);
     check_same(&a, &b);
     ck_assert_mem_ne(a.model.base, other.model.base, 100 * sizeof(real));
-    ck_assert(trainer_validate(&a) == trainer_validate(&b));
+    ck_assert(trainer_validate(&a, false) == trainer_validate(&b, false));
     trainer_free(&a);
     trainer_free(&b);
     trainer_free(&other);
@@ -264,7 +264,7 @@ START_TEST(validation_does_not_change_the_carried_state)
         for (size_t i = 0; i < 9; i++) {
             go(&a, 1);
             go(&b, 1);
-            ck_assert(trainer_validate(&b) == trainer_validate(&b));
+            ck_assert(trainer_validate(&b, false) == trainer_validate(&b, false));
         }
         check_same(&a, &b);
         trainer_free(&a);
@@ -286,7 +286,7 @@ START_TEST(a_unigram_start_has_the_unigram_loss)
     for (size_t i = 0; i < text->count; i++)
         entropy -= log(seen[tokens_at(text->ids, i)] / (double)text->count) /
                    (double)text->count;
-    ck_assert_double_eq_tol(trainer_validate(&trainer), entropy, 0.1);
+    ck_assert_double_eq_tol(trainer_validate(&trainer, false), entropy, 0.1);
     free(seen);
     trainer_free(&trainer);
 }
@@ -309,7 +309,7 @@ static void check_average(const char *kind, double (*kept)(double taken))
     for (size_t step = 0; step < STEPS; step++) {
         go(&plain, 1);
         go(&averaging, 1);
-        trainer_validate(&averaging);
+        trainer_validate(&averaging, false);
         double old = step < FROM ? 0 : kept((double)(step - FROM));
         for (size_t i = 0; i < total; i++)
             expected[i] = old * expected[i] + (1 - old) * (double)plain.model.base[i];
@@ -352,15 +352,92 @@ START_TEST(progress_survives_to_the_bit)
     before.progress.last_loss = (double)NAN;
     before.progress.last_step = 2;
     before.progress.stale = 5;
+    before.progress.final_loss = 1.0 / 7;
     ck_assert_msg(trainer_save(&before, path, true, &error), "%s", error.text);
     resume(&after, 0, "", path);
     ck_assert(after.progress.best_loss == 1.0 / 3 && isnan(after.progress.last_loss));
     ck_assert(after.progress.best_step == 1 && after.progress.last_step == 2);
+    ck_assert(after.progress.final_loss == 1.0 / 7);
     ck_assert(after.progress.stale == 5 && after.progress.log_nats == before.progress.log_nats);
     ck_assert_uint_eq(after.progress.log_tokens, before.progress.log_tokens);
     trainer_free(&before);
     trainer_free(&after);
     free(path);
+}
+END_TEST
+
+/* --- validation on a part --- */
+
+/* The tokens that validations of these settings read, of 10,800. */
+static void check_part(const char *more, size_t stored, size_t read)
+{
+    Trainer trainer;
+    char *valid = scratch_path("valid.txt"), *text = NULL;
+    for (size_t i = 0; i < 1200; i++)
+        text_append(&text, "w%zu w1 w%zu w3 w4 w5 w6 w7\n", i % 8, (i + i / 7) % 8);
+    scratch_write(valid, text, strlen(text));
+    free(text);
+    text = text_format("valid = %s\n%s", valid, more);
+    begin(&trainer, 0, text);
+    ck_assert_uint_eq(trainer.corpus.valid.count, 10800);
+    ck_assert_uint_eq(trainer.settings.train.eval_tokens, stored);
+    ck_assert_uint_eq(trainer.part_tokens, read);
+    double loss = trainer_validate(&trainer, false), whole = trainer_validate(&trainer, true);
+    ck_assert((loss == whole) == (read == 0));
+    ck_assert_double_eq_tol(loss, whole, 0.1);
+    trainer_free(&trainer);
+    free(text);
+    free(valid);
+}
+
+START_TEST(validations_read_a_part_of_the_text)
+{
+    check_part("eval-tokens = 100\n", 100, 104); /* whole windows */
+    check_part("eval-tokens = 0\n", 0, 0);
+    check_part("eval-tokens = 10800\n", 0, 0);
+    check_part("", 0, 0); /* one validation, at the end */
+    check_part("eval-every = 1\n", 8192, 8192);
+    check_part("epochs = 2\n", 8192, 8192);
+}
+END_TEST
+
+/* A run that is older than --eval-tokens goes on validating on the whole text. */
+START_TEST(an_old_run_validates_on_the_whole_text)
+{
+    static const char *const resumed[] = {"corpus = x\neval-every = 5\n",
+                                          "corpus = x\neval-tokens = 77\n", NULL};
+    static const size_t expected[] = {0, 77, OPTION_AUTO};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        Settings settings = {0};
+        Error error;
+        const CommandLine nothing = {0};
+        ck_assert_msg(settings_read(&settings, &nothing, resumed[i], &error), "%s", error.text);
+        ck_assert_uint_eq(settings.train.eval_tokens, expected[i]);
+        OptionGroup groups[GROUP_COUNT];
+        settings_groups(&settings, groups);
+        options_free_texts(groups, GROUP_COUNT);
+    }
+}
+END_TEST
+
+/* 15 % of the training tokens between two validations, if that is less than the text. */
+START_TEST(a_part_is_a_share_of_the_training_tokens)
+{
+    static const struct {
+        const char *more;
+        size_t tokens;
+    } cases[] = {{"epochs = 2\n", 0}, /* 400,030 and 40,016 tokens */
+                 {"epochs = 2\neval-every = 2000\n", 2000 * 32 * 15 / 100},
+                 {"epochs = 2\neval-every = 1000\naccumulate = 2\n", 2000 * 32 * 15 / 100},
+                 {"epochs = 2\neval-every = 9000\n", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Trainer trainer;
+        char *text = text_format("corpus = toy\naccumulate = 1\n%s", cases[i].more);
+        begin(&trainer, 0, text);
+        ck_assert_uint_eq(trainer.settings.train.eval_tokens, cases[i].tokens);
+        trainer_free(&trainer);
+        free(text);
+    }
 }
 END_TEST
 
@@ -611,7 +688,7 @@ START_TEST(training_lowers_the_loss)
         scratch_write(corpus_path, text, strlen(text));
         begin(&trainer, kind, "steps = 150\ninput-dropout = 0\ndropout = 0\n");
         go(&trainer, 150);
-        double loss = trainer_validate(&trainer);
+        double loss = trainer_validate(&trainer, false);
         ck_assert_msg(loss < 0.5, "%s: the loss is still %g", attention_name(kind), loss);
         free(text);
         trainer_free(&trainer);
@@ -636,6 +713,9 @@ Suite *training_suite(void)
     tcase_add_test(tests, a_unigram_start_has_the_unigram_loss);
     tcase_add_test(tests, averages_agree_with_the_weights_averaged_by_hand);
     tcase_add_test(tests, progress_survives_to_the_bit);
+    tcase_add_test(tests, validations_read_a_part_of_the_text);
+    tcase_add_test(tests, a_part_is_a_share_of_the_training_tokens);
+    tcase_add_test(tests, an_old_run_validates_on_the_whole_text);
     tcase_add_test(tests, a_run_resumes_only_with_its_own_text);
     tcase_add_test(tests, a_run_resumes_only_from_a_complete_checkpoint);
     tcase_add_test(tests, a_non_finite_step_is_not_taken);

@@ -519,6 +519,47 @@ START_TEST(every_token_is_scored_once)
 }
 END_TEST
 
+/* Evenly spread windows, each scored as in the whole text. */
+static void check_part(ScoreRig *rig, ScoreRig *alone, const Windows *windows)
+{
+    enum { MOST_WINDOW = 9 };
+    size_t all = windows_number(windows), tokens = 0;
+    size_t chosen = windows->part > 0 && windows->part < all ? windows->part : all;
+    double expected = 0;
+    for (size_t i = 0; i < chosen; i++) {
+        int32_t inputs[MOST_WINDOW], targets[MOST_WINDOW];
+        windows_fill(windows, i * all / chosen, inputs, targets);
+        expected += pass_loss(&alone->pass, inputs, targets);
+        for (size_t t = 0; t < windows->window; t++)
+            tokens += targets[t] >= 0;
+    }
+    Score score = score_windows(&rig->pass, windows, NULL, 0);
+    ck_assert_uint_eq(score.tokens, tokens);
+    ck_assert(chosen < all || tokens == windows->count);
+    ck_assert_double_eq_tol(score.nats, expected, 1e-5 * expected);
+}
+
+START_TEST(a_part_of_a_text_is_evenly_spread)
+{
+    enum { WINDOW = 5 };
+    int32_t ids[TEXT];
+    ScoreRig alone;
+    for (size_t i = 0; i < TEXT; i++)
+        ids[i] = text_token(i);
+    score_rig_make(&alone, 1, WINDOW, 0.3);
+    for (size_t batch = 1; batch <= 3; batch++) {
+        ScoreRig rig;
+        score_rig_make(&rig, batch, WINDOW, 0.3);
+        for (size_t stride = 2; stride <= WINDOW; stride += 3)
+            for (size_t part = 0; part <= TEXT / stride + 2; part++)
+                check_part(&rig, &alone,
+                           &(Windows){tokens_plain(ids), TEXT, WINDOW, stride, PRIME, part});
+        score_rig_free(&rig);
+    }
+    score_rig_free(&alone);
+}
+END_TEST
+
 START_TEST(a_score_does_not_depend_on_the_batch)
 {
     int32_t ids[TEXT];
@@ -594,6 +635,7 @@ Suite *use_suite(void)
     tcase_add_test(tests, a_generator_never_emits_banned_tokens);
     tcase_add_test(tests, a_score_is_the_sum_over_single_windows);
     tcase_add_test(tests, every_token_is_scored_once);
+    tcase_add_test(tests, a_part_of_a_text_is_evenly_spread);
     tcase_add_test(tests, a_score_does_not_depend_on_the_batch);
     tcase_add_test(tests, scores_of_tokens_add_up_to_the_score_of_the_text);
     suite_add_tcase(suite, tests);

@@ -192,6 +192,37 @@ static void warn_if_diverged(const RunView *run)
             progress->last_loss, uniform);
 }
 
+/* "4.5296 (perplexity 92.72, 1.1971 bits per byte)"; the caller frees. */
+static char *loss_figures(const RunView *run, double loss)
+{
+    return text_format("%.4f (perplexity %s, %.4f bits per byte)", loss,
+                       text_perplexity(exp(loss)).text,
+                       split_bits_per_byte(&run->corpus->valid, loss));
+}
+
+/* The best loss. If validations read a part of the text, the whole of it was read once, with
+ * the last weights: that loss stands for the best one if the last weights are the best. */
+static void say_best(const RunView *run, const RunFolder *folder, Screen *screen)
+{
+    const Progress *progress = run->progress;
+    char *figures = loss_figures(run, progress->best_loss),
+         *of_end = loss_figures(run, progress->final_loss);
+    char *what = run->part_tokens > 0
+                     ? text_format(" on a part of the text (%zu of %zu tokens):",
+                                   run->part_tokens, run->corpus->valid.count)
+                     : memory_copy_text("");
+    screen_say(screen, text_format("Best validation loss%s %s after step %zu: %s", what,
+                                   figures, progress->best_step, folder->best));
+    if (progress->final_loss > 0)
+        screen_say(
+            screen,
+            text_format("Validation loss on the whole text: %s after the last step%s", of_end,
+                        progress->best_step == progress->step ? ", the same model" : ""));
+    free(what);
+    free(figures);
+    free(of_end);
+}
+
 /* Prints how the session ended; returns the exit status. */
 static int farewell(LoopEnd end, const RunView *run, const RunFolder *folder, Screen *screen,
                     const Error *error)
@@ -213,13 +244,7 @@ static int farewell(LoopEnd end, const RunView *run, const RunFolder *folder, Sc
                    text_format("Early stopping: no better validation loss in %zu validation%s.",
                                progress->stale, text_plural(progress->stale)));
     if (end != LOOP_FAILED && isfinite(progress->best_loss))
-        screen_say(
-            screen,
-            text_format("Best validation loss %.4f (perplexity %s, %.4f bits per byte) after "
-                        "step %zu: %s",
-                        progress->best_loss, text_perplexity(exp(progress->best_loss)).text,
-                        split_bits_per_byte(&run->corpus->valid, progress->best_loss),
-                        progress->best_step, folder->best));
+        say_best(run, folder, screen);
     warn_if_diverged(run);
     if (end == LOOP_STOPPED || end == LOOP_SIGNAL)
         screen_say(screen, text_format("To continue: %s", command));
@@ -337,6 +362,8 @@ static int train_one(const CommandLine *line)
     ranks_lead();
     const SessionOptions *session = &trainer.settings.session;
     ranks_start_team(session->threads);
+    if (ranks_first() && !session->quiet)
+        trainer.settings.corpus.tell = terminal_notice;
     Screen screen;
     screen_open(&screen, session->quiet || !ranks_first());
     RunView run = prepare_run(&trainer, &folder, &checkpoint, &screen);

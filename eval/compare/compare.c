@@ -18,8 +18,8 @@ static OPTION_NAMES(colour_name, "auto", "always", "never");
 static const Option rows[] = {
     {.name = "x", OPTION_ONE_OF("AXIS", FIELD(axes.x), runchart_x_name, "epoch"),
      .help = "horizontal axis"},
-    {.name = "y", OPTION_ONE_OF("AXIS", FIELD(axes.y), runchart_y_name, "loss"),
-     .help = "vertical axis"},
+    {.name = "y", OPTION_ONE_OF("AXIS", FIELD(axes.y), runchart_y_name, "auto"),
+     .help = "vertical axis; auto: loss, or bits per byte for runs with different tokenizers"},
     {.name = "train", OPTION_SWITCH(FIELD(axes.train), "no"),
      .help = "draw training losses as well"},
     {.name = "group", OPTION_SWITCH(FIELD(group), "yes"),
@@ -57,13 +57,15 @@ static const About about = {
     .name = "compare",
     .purpose = "compares training runs: a table, loss curves and the differences between them",
     .synopses = {"[OPTIONS] RUN..."},
-    .paragraphs = {"RUN is a run directory, finished or not. The table shows the attention "
-                   "kind, parameters, "
-                   "best validation loss (nats per token) with its perplexity and epoch, last "
-                   "training loss, "
-                   "training speed, time and memory. Runs that differ only by --seed are "
-                   "combined into one "
-                   "row and one curve."},
+    .paragraphs =
+        {"RUN is a run directory, finished or not. The table shows the attention "
+         "kind, parameters, "
+         "best validation loss (nats per token) with its perplexity, bits per byte (bpb) "
+         "and epoch, last training loss, "
+         "training speed, time and memory. Runs that differ only by --seed are "
+         "combined into one "
+         "row and one curve. Runs on one text with different tokenizers are compared "
+         "by bits per byte."},
     .examples = {"runs/softmax runs/linear", "--x seconds --y perplexity runs/*",
                  "runs/* --html report.html"},
     .environment = {&about_terminal_size, &about_colour, &about_locale},
@@ -100,6 +102,7 @@ static RunData *read_runs(const CommandLine *line)
     }
     if (!runs)
         exit(EXIT_FAILURE);
+    groups_choose_measure(runs, arrlenu(runs));
     sort_by_corpus(runs);
     return runs;
 }

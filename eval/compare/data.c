@@ -46,6 +46,12 @@ static json_t *scores_of(const RunData *run)
     return scores;
 }
 
+/* The bits per byte of a validation loss; NaN: unknown. */
+static double bits_of(const RunData *run, double loss)
+{
+    return run->val_bits > 0 ? loss * run->val_bits : NAN;
+}
+
 static json_t *validations_of(const RunData *run)
 {
     json_t *points = json_array();
@@ -54,9 +60,10 @@ static json_t *validations_of(const RunData *run)
         if (row->has_val_loss)
             json_array_append_new(
                 points,
-                json_pack("{so so so so so}", "step", json_count(row->step), "epoch",
+                json_pack("{so so so so so so}", "step", json_count(row->step), "epoch",
                           json_figure(row->epoch), "tokens", json_count(row->tokens), "seconds",
-                          json_figure(row->seconds), "val_loss", json_figure(row->val_loss)));
+                          json_figure(row->seconds), "val_loss", json_figure(row->val_loss),
+                          "val_bits_per_byte", json_figure(bits_of(run, row->val_loss))));
     }
     return points;
 }
@@ -72,6 +79,13 @@ json_t *compare_run_json(const RunData *run)
     set_figure(object, "entropy_floor", run->entropy_floor);
     set_figure(object, "best_val_loss", run->best_val_loss);
     set_figure(object, "best_val_perplexity", exp(run->best_val_loss));
+    set_figure(object, "best_val_bits_per_byte", bits_of(run, run->best_val_loss));
+    json_object_set_new(object, "best_val_is_part", json_boolean(run->best_is_part));
+    json_object_set_new(object, "val_tokens",
+                        run->valid_tokens > 0 ? json_count(run->valid_tokens) : json_null());
+    json_object_set_new(object, "val_part_tokens",
+                        run->part_tokens > 0 ? json_count(run->part_tokens) : json_null());
+    set_figure(object, "val_unknown_share", run->unknown);
     set_figure(object, "best_epoch", run->best_epoch);
     json_object_set_new(object, "best_step",
                         validated ? json_count(run->best_step) : json_null());
@@ -109,8 +123,9 @@ static json_t *group_json(const RunGroup *group, const RunData *runs)
                       "seconds", json_figure(point->seconds), "mean", json_figure(point->mean),
                       "low", json_figure(point->low), "high", json_figure(point->high)));
     }
-    return json_pack("{so so so so so so}", "name", markup_json(group->name), "runs", indexes,
-                     "seeds", seeds, "best_val_loss", sample_json(&group->best), "test_loss",
+    return json_pack("{so so so so so so so}", "name", markup_json(group->name), "runs",
+                     indexes, "seeds", seeds, "best_val_loss", sample_json(&group->best),
+                     "best_val_bits_per_byte", sample_json(&group->bits), "test_loss",
                      sample_json(&group->test), "points", points);
 }
 
@@ -122,15 +137,18 @@ static json_t *difference_json(const RunGroup *groups, size_t g)
         base++;
     if (base == g)
         return NULL;
-    GroupDifference best = groups_difference(&groups[base], &groups[g], GROUP_BEST);
+    GroupLoss measure = groups_measure(&groups[g]);
+    GroupDifference best = groups_difference(&groups[base], &groups[g], measure);
     GroupDifference test = groups_difference(&groups[base], &groups[g], GROUP_TEST);
-    return json_pack(
-        "{so so sb so so so so so so so so}", "base", json_count(base), "other", json_count(g),
-        "comparable", true, "difference", json_figure(best.difference), "low",
-        json_figure(best.interval.low), "high", json_figure(best.interval.high), "confidence",
-        json_figure(1 - GROUP_TAILS), "degrees_of_freedom", json_figure(best.interval.freedom),
-        "test_difference", json_figure(test.difference), "test_low",
-        json_figure(test.interval.low), "test_high", json_figure(test.interval.high));
+    return json_pack("{so so sb ss so so so so so so so so}", "base", json_count(base), "other",
+                     json_count(g), "comparable", true, "unit",
+                     measure == GROUP_BITS ? "bits per byte" : "nats per token", "difference",
+                     json_figure(best.difference), "low", json_figure(best.interval.low),
+                     "high", json_figure(best.interval.high), "confidence",
+                     json_figure(1 - GROUP_TAILS), "degrees_of_freedom",
+                     json_figure(best.interval.freedom), "test_difference",
+                     json_figure(test.difference), "test_low", json_figure(test.interval.low),
+                     "test_high", json_figure(test.interval.high));
 }
 
 /* Prints an array with a line for each element, and frees it. */
@@ -199,14 +217,29 @@ static void add_row(Table *table, const RunData *run, const RunLogRow *row, cons
     table_add(table, number(row->tokens_per_second));
     table_add(table, isnan(row->peak_mb) ? NULL : number(row->peak_mb));
     table_add(table, run->corpus ? memory_copy_text(run->corpus) : NULL);
+    double bits = row->has_val_loss ? bits_of(run, row->val_loss) : NAN;
+    table_add(table, isnan(bits) ? NULL : number(bits));
+    table_add(table, row->val_tokens > 0 ? text_format("%zu", row->val_tokens) : NULL);
+    table_add(table, row->final_val_loss > 0 ? number(row->final_val_loss) : NULL);
 }
 
 void compare_print_csv(FILE *stream, const Comparison *all)
 {
-    static const char *const titles[] = {
-        "run",     "group",   "seed",       "step",     "epoch",
-        "tokens",  "seconds", "train_loss", "val_loss", "tokens_per_second",
-        "peak_mb", "corpus"};
+    static const char *const titles[] = {"run",
+                                         "group",
+                                         "seed",
+                                         "step",
+                                         "epoch",
+                                         "tokens",
+                                         "seconds",
+                                         "train_loss",
+                                         "val_loss",
+                                         "tokens_per_second",
+                                         "peak_mb",
+                                         "corpus",
+                                         "val_bits_per_byte",
+                                         "val_tokens",
+                                         "final_val_loss"};
     Table table = {0};
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         table_add_column(&table, (TableColumn){.title = titles[i]});

@@ -126,6 +126,13 @@ static size_t most_seeds(const RunGroup *groups)
 static char *meaning(const Section *section, size_t width)
 {
     char *text = memory_copy_text("");
+    char *bits = results_bits_text(section->groups), *part = results_part_text(section->groups);
+    if (part)
+        differences_append_sentence(&text, part, "", width);
+    if (bits)
+        differences_append_sentence(&text, bits, "", width);
+    free(bits);
+    free(part);
     if (section->all->test) {
         char *protocol = score_protocol_text(section->all->test);
         differences_append_sentence(&text, protocol, "", width);
@@ -161,6 +168,24 @@ static void print_section(const Section *section, const CompareSettings *setting
     free(sentences);
 }
 
+/* A sentence below a Markdown table, if there is one; frees it. */
+static void print_below(char *sentence)
+{
+    if (sentence)
+        printf("\n%s\n", sentence);
+    free(sentence);
+}
+
+/* The same for one that holds names. */
+static void print_below_escaped(char *sentence)
+{
+    char *escaped = NULL;
+    if (sentence)
+        table_append_markdown(&escaped, sentence);
+    print_below(escaped);
+    free(sentence);
+}
+
 static void print_markdown(const Section *section, const CompareSettings *settings)
 {
     (void)settings;
@@ -177,11 +202,9 @@ static void print_markdown(const Section *section, const CompareSettings *settin
     if (most_seeds(section->groups) > 1)
         puts("\n± and brackets: 95 % confidence intervals of the mean over seeds and of the "
              "difference.");
-    if (section->all->test) {
-        char *protocol = score_protocol_text(section->all->test);
-        printf("\n%s\n", protocol);
-        free(protocol);
-    }
+    print_below(results_part_text(section->groups));
+    print_below_escaped(results_bits_text(section->groups));
+    print_below(section->all->test ? score_protocol_text(section->all->test) : NULL);
 }
 
 /* One picture shows one corpus: the first. */

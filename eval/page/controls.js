@@ -7,7 +7,7 @@ function precise(measure, value) {
         return 'no number';
     if (!measures[measure].isLoss)
         return amount(value, value >= 1e4 ? 100 : 1);
-    return value >= 1e5 ? value.toPrecision(4) : value.toFixed(state.perplexity ? 2 : 4);
+    return value >= 1e5 ? value.toPrecision(4) : value.toFixed(state.y === 'perplexity' ? 2 : 4);
 }
 
 function preciseX(value) {
@@ -266,7 +266,7 @@ controls.addEventListener('input', () => {
         state.zoom = null;
     if (mean !== state.mean)
         state.hidden = new Set();
-    Object.assign(state, {x: field.x.value, perplexity: field.y.value === 'perplexity',
+    Object.assign(state, {x: field.x.value, y: field.y.value,
         log: field.log.checked, smoothing: Number(field.smoothing.value),
         together: field.together.checked, mean});
     field.amount.value = state.smoothing.toFixed(2);
@@ -282,6 +282,11 @@ $('theme').addEventListener('click', () => {
 
 /* Browsers bring back what was chosen before a reload, and would show it without its effect. */
 controls.reset();
+/* Runs with different tokenizers compare by bits per byte only. */
+if (!data.runs.some(run => run.bits !== null))
+    controls.elements.y.querySelector('[value=bits]').remove();
+else if (data.corpora.some(corpus => corpus.byBits))
+    controls.elements.y.value = state.y = 'bits';
 $('still').remove();
 for (const id of ['controls', 'legend', 'charts', 'help', 'theme'])
     $(id).hidden = false;

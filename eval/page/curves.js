@@ -7,7 +7,7 @@ const data = JSON.parse(document.getElementById('data').textContent);
 const $ = id => document.getElementById(id);
 const controls = $('controls');
 const state = {
-    x: 'epoch', perplexity: false, log: false, smoothing: 0.6, together: false, mean: false,
+    x: 'epoch', y: 'loss', log: false, smoothing: 0.6, together: false, mean: false,
     zoom: null, hidden: new Set(),
 };
 
@@ -46,9 +46,15 @@ function smooth(values, weight) {
     });
 }
 
-function shown(values, isLoss) {
+/* A loss in nats per token on the chosen axis; bits: those per byte of one nat. */
+function lossAsShown(loss, bits) {
+    return state.y === 'perplexity' ? Math.exp(loss)
+        : state.y === 'bits' ? (bits === null ? NaN : loss * bits) : loss;
+}
+
+function shown(values, isLoss, bits) {
     return values.map(value => {
-        const y = value === null ? NaN : isLoss && state.perplexity ? Math.exp(value) : value;
+        const y = value === null ? NaN : isLoss ? lossAsShown(value, bits) : value;
         return Number.isFinite(y) && (!state.log || y > 0) ? y : NaN;
     });
 }
@@ -63,7 +69,8 @@ const measures = {
 function curveOf(run, measure, pale) {
     const rows = measure === 'val' ? run.at : null;
     const x = rows ? rows.map(row => run[state.x][row]) : run[state.x];
-    const values = shown(run[measure], measures[measure].isLoss);
+    const values = shown(run[measure], measures[measure].isLoss,
+        measure === 'train' ? run.trainBits : run.bits);
     const curve = {item: run, measure, x: x.map(at => at === null ? NaN : at), y: values, pale};
     if (measure !== 'val' && state.smoothing > 0) {
         curve.raw = values;
@@ -74,8 +81,9 @@ function curveOf(run, measure, pale) {
 
 /* The mean of a group of seeds, with the band that they fill. */
 function meanOf(group) {
-    return {item: group, measure: 'val', x: group[state.x], y: shown(group.mean, true),
-        low: shown(group.low, true), high: shown(group.high, true)};
+    return {item: group, measure: 'val', x: group[state.x],
+        y: shown(group.mean, true, group.bits), low: shown(group.low, true, group.bits),
+        high: shown(group.high, true, group.bits)};
 }
 
 const groups = data.groups || [];
@@ -102,7 +110,8 @@ function curvesOf(measure, corpus) {
 
 function floorShown(measure, corpus) {
     const {floor} = data.corpora[corpus];
-    const level = measures[measure].isLoss && floor !== null ? shown([floor], true)[0] : NaN;
+    const {bits} = data.runs.find(run => run.corpus === corpus);
+    const level = measures[measure].isLoss && floor !== null ? shown([floor], true, bits)[0] : NaN;
     return Number.isFinite(level) ? level : null;
 }
 
@@ -214,14 +223,15 @@ function yAxis(measure, corpus, curves, x, from, to) {
 function yLabel(measure) {
     if (!measures[measure].isLoss)
         return 'tokens per second';
-    return state.perplexity ? 'perplexity' : 'nats per token';
+    return {loss: 'nats per token', perplexity: 'perplexity', bits: 'bits per byte'}[state.y];
 }
 
 function titleOf(measure, corpus) {
     const where = data.corpora.length > 1 ? ' on ' + data.corpora[corpus].name : '';
     if (!measures[measure].isLoss)
         return measures[measure].title + where;
-    const what = (state.perplexity ? ' perplexity' : ' loss') +
+    const what = {loss: ' loss', perplexity: ' perplexity', bits: ' bits per byte'}[state.y] +
+        (measure === 'val' && data.corpora[corpus].part ? ' on a part of the text' : '') +
         (measure === 'train' && state.smoothing > 0 ? ' (smoothed)' : '');
     return (measure === 'val' && state.together ? 'Training and validation'
         : measures[measure].title) + what + where;

@@ -5,6 +5,7 @@
 #include "eval/show/thin.h"
 #include "src/containers.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Gives the object a list of values, each of which may name its i. */
@@ -23,6 +24,7 @@ static json_t *looks_of(const RunData *run, const char *name)
     json_t *object = json_pack("{so so ss}", "name", markup_json(name), "corpus",
                                json_count(run->scale), "dash",
                                strcmp(dashes, "none") == 0 ? "" : dashes);
+    json_object_set_new(object, "bits", json_figure(run->val_bits > 0 ? run->val_bits : NAN));
     json_object_set_new(object, "colour",
                         json_sprintf("var(--c%zu)", palette_index(run->identity)));
     return object;
@@ -51,6 +53,7 @@ static json_t *run_json(const Comparison *all, size_t r)
     SET_LIST(object, "seconds", count, json_figure(rows[i].seconds));
     SET_LIST(object, "train", count, json_figure(rows[i].train_loss));
     SET_LIST(object, "speed", count, json_figure(rows[i].tokens_per_second));
+    json_object_set_new(object, "trainBits", json_figure(all->runs[r].train_bits));
     set_validations(object, rows);
     arrfree(rows);
     return object;
@@ -89,6 +92,15 @@ static json_t *group_json(const Comparison *all, const RunGroup *group)
     return object;
 }
 
+/* Whether validations of a run on the corpus of this one read a part of the text. */
+static bool has_part(const Comparison *all, size_t first)
+{
+    for (size_t r = first; r < all->count; r++)
+        if (all->runs[r].scale == all->runs[first].scale && all->runs[r].part_tokens > 0)
+            return true;
+    return false;
+}
+
 /* The corpora, each by its first run. */
 static json_t *corpora_json(const Comparison *all)
 {
@@ -97,8 +109,9 @@ static json_t *corpora_json(const Comparison *all)
         if (all->runs[r].scale == json_array_size(corpora)) {
             char *name = groups_scale_name(&all->runs[r], all->runs, all->count);
             json_array_append_new(corpora,
-                                  json_pack("{so so}", "name", markup_json(name), "floor",
-                                            json_figure(all->runs[r].entropy_floor)));
+                                  json_pack("{so so sb sb}", "name", markup_json(name), "floor",
+                                            json_figure(all->runs[r].entropy_floor), "byBits",
+                                            all->runs[r].by_bits, "part", has_part(all, r)));
             free(name);
         }
     return corpora;

@@ -1,6 +1,7 @@
 /* The tables of the page: results and settings. */
 #include "eval/page/report_parts.h"
 #include "eval/runs/results.h"
+#include "eval/show/markup.h"
 #include "src/containers.h"
 
 #include <string.h>
@@ -17,16 +18,28 @@ static void print_table(FILE *out, Table *table, const char *class, const char *
     table_free(table);
 }
 
+/* Prints a sentence, if there is one, and frees it. */
+static void print_sentence(FILE *out, char *sentence)
+{
+    if (sentence) {
+        fputc(' ', out);
+        markup_print(out, sentence);
+    }
+    free(sentence);
+}
+
 void report_print_numbers(FILE *out, const Comparison *all)
 {
     bool comparable = all->count > 1 && all->runs[all->count - 1].scale == 0;
     Table table = results_for_page(all->each, comparable);
+    char *part = results_part_text(all->groups), *bits = results_bits_text(all->groups);
     char *protocol = all->test ? score_protocol_text(all->test) : memory_copy_text("");
     fputs("<section aria-labelledby=\"numbers\"><h2 id=\"numbers\">Numbers</h2>\n", out);
     print_table(out, &table, "numbers", "Numbers");
-    fprintf(out,
-            "<p class=\"aside\">Losses in nats per token; speed: median. %s</p></section>\n",
-            protocol);
+    fprintf(out, "<p class=\"aside\">Losses in nats per token; speed: median. %s", protocol);
+    print_sentence(out, part);
+    print_sentence(out, bits);
+    fputs("</p></section>\n", out);
     free(protocol);
 }
 

@@ -84,7 +84,9 @@ static bool has_seeds(const RunGroup *groups)
 static void append_paragraph(char **all, const RunGroup *groups, size_t width, GroupLoss loss)
 {
     static const char *const openings[] = {
-        [GROUP_BEST] = "Best validation loss", [GROUP_TEST] = "Test loss"};
+        [GROUP_BEST] = "Best validation loss",
+        [GROUP_TEST] = "Test loss",
+        [GROUP_BITS] = "Best bits per byte of the validation text"};
     const Sample *base = group_losses(&groups[0], loss);
     const double least = loss == GROUP_TEST ? 2 : 1;
     char *seeds = seeds_text(base), *lines = NULL;
@@ -113,7 +115,7 @@ void differences_append(char **text, const RunGroup *groups, size_t width)
     for (size_t g = 0; g < arrlenu(groups); g++)
         measured += groups[g].best.count > 0;
     if (measured >= 2 && has_seeds(groups))
-        append_paragraph(text, groups, width, GROUP_BEST);
+        append_paragraph(text, groups, width, groups_measure(groups));
     else if (measured >= 2)
         differences_append_sentence(
             text,
@@ -128,17 +130,23 @@ void differences_append(char **text, const RunGroup *groups, size_t width)
 static size_t find_best(const RunGroup *groups, size_t besides)
 {
     size_t best = arrlenu(groups);
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        if (g != besides && !group_diverged(&groups[g]) && isfinite(groups[g].best.mean) &&
-            (best == arrlenu(groups) || groups[g].best.mean < groups[best].best.mean))
+    GroupLoss measure = groups_measure(groups);
+    double lowest = INFINITY;
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        double mean = group_losses(&groups[g], measure)->mean;
+        if (g != besides && !group_diverged(&groups[g]) && mean < lowest) {
             best = g;
+            lowest = mean;
+        }
+    }
     return best;
 }
 
 /* Appends how far the second best group is behind the best. */
-static void append_lead(char **text, const RunGroup *best, const RunGroup *second)
+static void append_lead(char **text, const RunGroup *best, const RunGroup *second,
+                        GroupLoss measure)
 {
-    GroupDifference of = groups_difference(best, second, GROUP_BEST);
+    GroupDifference of = groups_difference(best, second, measure);
     text_append(text, ", %.4f below %s", of.difference, second->name);
     if (isnan(of.interval.low))
         text_append(text, ". %s, so the difference may be due to chance.",
@@ -155,16 +163,20 @@ char *differences_verdict(const RunGroup *groups)
 {
     const size_t none = arrlenu(groups), first = find_best(groups, none),
                  second = find_best(groups, first);
+    const GroupLoss measure = groups_measure(groups);
     char *text = NULL;
-    if (first != none) {
+    if (first != none && measure == GROUP_BITS) {
+        text_append(&text, "%s has the fewest bits per byte of the validation text: %.4f",
+                    groups[first].name, groups[first].bits.mean);
+    } else if (first != none) {
         double loss = groups[first].best.mean;
         text_append(&text, "%s has the lowest validation loss: %.4f (perplexity %s)",
                     groups[first].name, loss, text_perplexity(exp(loss)).text);
-        if (second == none)
-            text_append(&text, ".");
-        else
-            append_lead(&text, &groups[first], &groups[second]);
     }
+    if (second != none)
+        append_lead(&text, &groups[first], &groups[second], measure);
+    else if (first != none)
+        text_append(&text, ".");
     for (size_t g = 0; g < arrlenu(groups); g++)
         if (group_diverged(&groups[g]))
             text_append(&text, "%s%s diverged.", text ? " " : "", groups[g].name);

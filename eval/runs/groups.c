@@ -215,7 +215,27 @@ void groups_score(RunGroup *groups, const RunScore *protocol)
 
 const Sample *group_losses(const RunGroup *group, GroupLoss loss)
 {
-    return loss == GROUP_TEST ? &group->test : &group->best;
+    return loss == GROUP_TEST ? &group->test : loss == GROUP_BITS ? &group->bits : &group->best;
+}
+
+static Sample bits_of(const RunGroup *group)
+{
+    double *bits = NULL;
+    bool known = true;
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        const RunData *run = group->runs[r];
+        known &= run->val_bits > 0;
+        if (!isnan(run->best_val_loss))
+            arrput(bits, run->best_val_loss * run->val_bits);
+    }
+    Sample sample = student_sample(bits, known ? arrlenu(bits) : 0);
+    arrfree(bits);
+    return sample;
+}
+
+GroupLoss groups_measure(const RunGroup *groups)
+{
+    return arrlenu(groups) > 0 && groups[0].runs[0]->by_bits ? GROUP_BITS : GROUP_BEST;
 }
 
 RunGroup *groups_make(const RunData *runs, size_t count, bool together)
@@ -233,6 +253,7 @@ RunGroup *groups_make(const RunData *runs, size_t count, bool together)
     for (size_t g = 0; g < arrlenu(groups); g++) {
         draw_curve(&groups[g]);
         groups[g].best = losses_of(&groups[g], NULL);
+        groups[g].bits = bits_of(&groups[g]);
     }
     groups_score(groups, NULL);
     return groups;
@@ -257,6 +278,7 @@ void groups_identify(const RunGroup *groups, RunData *runs)
 
 Comparison comparison_make(RunData *runs, size_t count, bool together)
 {
+    groups_choose_measure(runs, count);
     Comparison comparison = {.runs = runs,
                              .count = count,
                              .each = groups_make(runs, count, false),
@@ -292,12 +314,13 @@ double group_epoch_to_reach(const RunGroup *group, double loss)
 
 /* --- differences --- */
 
-/* Settings that a loss depends on even for the same model. */
+/* Settings that a loss depends on even for the same model: those of the text, then those of
+ * its tokens. */
 static const struct {
     const char *name, *before; /* the value in runs older than the setting */
-} scale[] = {{"corpus", ""}, {"valid", ""},      {"test", ""},     {"tokens", ""},
-             {"trim", "no"}, {"vocab-size", ""}, {"min-count", ""}};
-enum { SCALE_SETTINGS = sizeof scale / sizeof *scale };
+} scale[] = {{"corpus", ""}, {"valid", ""},      {"test", ""},     {"trim", "no"},
+             {"tokens", ""}, {"vocab-size", ""}, {"min-count", ""}};
+enum { TEXT_SETTINGS = 4, SCALE_SETTINGS = sizeof scale / sizeof *scale };
 
 static const char *scale_setting(const RunData *run, size_t i)
 {
@@ -310,12 +333,31 @@ static bool scale_setting_differs(const RunData *a, const RunData *b, size_t i)
     return strcmp(scale_setting(a, i), scale_setting(b, i)) != 0;
 }
 
-bool groups_same_scale(const RunData *a, const RunData *b)
+/* Whether the first settings of the scale agree. */
+static bool agree(const RunData *a, const RunData *b, size_t count)
 {
-    for (size_t i = 0; i < SCALE_SETTINGS; i++)
+    for (size_t i = 0; i < count; i++)
         if (scale_setting_differs(a, b, i))
             return false;
     return true;
+}
+
+void groups_choose_measure(RunData *runs, size_t count)
+{
+    for (size_t r = 0; r < count; r++) {
+        bool known = true, differ = false;
+        for (size_t other = 0; other < count; other++)
+            if (agree(&runs[r], &runs[other], TEXT_SETTINGS)) {
+                known &= runs[other].val_bits > 0;
+                differ |= !agree(&runs[r], &runs[other], SCALE_SETTINGS);
+            }
+        runs[r].by_bits = known && differ;
+    }
+}
+
+bool groups_same_scale(const RunData *a, const RunData *b)
+{
+    return agree(a, b, a->by_bits && b->by_bits ? TEXT_SETTINGS : SCALE_SETTINGS);
 }
 
 RunGroup *groups_section(const RunGroup *groups, size_t first)
@@ -327,6 +369,14 @@ RunGroup *groups_section(const RunGroup *groups, size_t first)
         arrput(section, groups[g]);
     }
     return section;
+}
+
+bool group_has_part(const RunGroup *group)
+{
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        if (group->runs[r]->best_is_part)
+            return true;
+    return false;
 }
 
 bool group_diverged(const RunGroup *group)
@@ -352,7 +402,8 @@ void groups_append_names(char **text, const RunGroup *groups)
 char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)
 {
     char *name = memory_copy_text(run->corpus ? run->corpus : "unknown corpus");
-    for (size_t i = 1; i < SCALE_SETTINGS; i++) {
+    const size_t settings = run->by_bits ? TEXT_SETTINGS : SCALE_SETTINGS;
+    for (size_t i = 1; i < settings; i++) {
         bool differs = false;
         for (size_t r = 0; r < count; r++)
             differs |= !scale_setting_differs(run, &runs[r], 0) &&
@@ -367,8 +418,9 @@ char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)
 GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss)
 {
     const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
+    const size_t settings = loss == GROUP_BITS ? TEXT_SETTINGS : SCALE_SETTINGS;
     return (GroupDifference){
-        .comparable = loss == GROUP_TEST || groups_same_scale(base->runs[0], other->runs[0]),
+        .comparable = loss == GROUP_TEST || agree(base->runs[0], other->runs[0], settings),
         .difference = of_other->mean - of_base->mean,
         .interval = student_difference(*of_base, *of_other, GROUP_TAILS),
     };

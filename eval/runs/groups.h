@@ -25,6 +25,7 @@ typedef struct RunGroup {
     const RunData **runs; /* an array of stb_ds, in the order given; each has another seed */
     GroupPoint *points;   /* an array of stb_ds; of the runs that have validations at all */
     Sample best;          /* of the best validation losses, of the runs that have one */
+    Sample bits;          /* the same in bits per byte; empty unless all runs know them */
     Sample test;          /* of the test losses; empty unless groups_score found all */
 } RunGroup;
 
@@ -38,7 +39,7 @@ typedef struct Comparison {
 } Comparison;
 
 /* The losses to compare groups by. */
-typedef enum GroupLoss { GROUP_BEST, GROUP_TEST } GroupLoss;
+typedef enum GroupLoss { GROUP_BEST, GROUP_TEST, GROUP_BITS } GroupLoss;
 
 #define GROUP_TAILS 0.05 /* of 95 % confidence intervals */
 
@@ -55,6 +56,13 @@ void comparison_free(Comparison *comparison);
 /* Sets the test losses of each group whose runs were all scored by this protocol; NULL: none.
  */
 void groups_score(RunGroup *groups, const RunScore *protocol);
+
+/* What groups of one scale are compared by: the best validation losses, or, if their tokens
+ * differ, the bits per byte. */
+GroupLoss groups_measure(const RunGroup *groups);
+/* Decides for each run whether it is compared in bits per byte: if runs on its text differ in
+ * their tokens, and all of them know their bits per byte. */
+void groups_choose_measure(RunData *runs, size_t count);
 
 const Sample *group_losses(const RunGroup *group, GroupLoss loss);
 
@@ -78,12 +86,16 @@ typedef struct GroupDifference {
     Interval interval;
 } GroupDifference;
 
-/* Whether the losses of two runs compare: they are of the same text and the same tokens. */
+/* Whether the losses of two runs compare: they are of the same text, and of the same tokens or
+ * in bits per byte. */
 bool groups_same_scale(const RunData *a, const RunData *b);
 
 /* The groups from the first on whose losses compare with its losses: an stb_ds array that
  * borrows theirs. */
 RunGroup *groups_section(const RunGroup *groups, size_t first);
+
+/* Whether the best loss of any run is of a part of the validation text. */
+bool group_has_part(const RunGroup *group);
 
 /* Whether any run of the group diverged. */
 bool group_diverged(const RunGroup *group);

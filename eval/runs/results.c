@@ -120,6 +120,11 @@ static double best_perplexity(const RunGroup *group)
     return group_diverged(group) ? INFINITY : exp(group->best.mean);
 }
 
+static double best_bits(const RunGroup *group)
+{
+    return group_diverged(group) ? INFINITY * group->bits.mean : group->bits.mean;
+}
+
 static double test_perplexity(const RunGroup *group)
 {
     return exp(group->test.mean);
@@ -152,20 +157,26 @@ static char *attention(const RunGroup *groups, size_t g, GroupLoss loss)
     return name ? memory_copy_text(name) : NULL;
 }
 
-/* The perplexity of a mean loss and the upper half of its 95 % confidence interval. The lower
- * half is a little smaller, as the interval is symmetric in losses. */
+/* The perplexity of a mean loss, or the bits per byte, and the upper half of its 95 %
+ * confidence interval. The lower half of a perplexity's is a little smaller, as the interval is
+ * symmetric in losses. */
 static char *certainty(const RunGroup *groups, size_t g, GroupLoss loss)
 {
     const Sample *losses = group_losses(&groups[g], loss);
     if (isnan(losses->mean))
         return NULL;
-    if (loss == GROUP_BEST && group_diverged(&groups[g]))
+    if (loss != GROUP_TEST && group_diverged(&groups[g]))
         return memory_copy_text("diverged");
-    double perplexity = exp(losses->mean);
-    double reach = exp(losses->mean + student_mean_reach(*losses, GROUP_TAILS)) - perplexity;
-    char *text = perplexity_text(perplexity);
+    double value = losses->mean, reach = student_mean_reach(*losses, GROUP_TAILS);
+    char *(*write)(double) = loss_text;
+    if (loss != GROUP_BITS) {
+        value = exp(losses->mean);
+        reach = exp(losses->mean + reach) - value;
+        write = perplexity_text;
+    }
+    char *text = write(value);
     if (reach > 0 && isfinite(reach)) {
-        char *of_reach = perplexity_text(reach);
+        char *of_reach = write(reach);
         text_append(&text, " ± %s", of_reach);
         free(of_reach);
     }
@@ -203,8 +214,10 @@ typedef struct Kind {
     size_t mean_of; /* the offset of the field */
     char *(*write)(double number);
     char *(*tell)(const RunGroup *groups, size_t g, GroupLoss loss);
-    GroupLoss loss; /* for tell */
-    int worth;      /* see TableColumn; only a terminal lacks room */
+    GroupLoss
+        loss; /* for tell, and of the best validation loss: marked where it is of a part */
+    bool marked;
+    int worth; /* see TableColumn; only a terminal lacks room */
     size_t most;
     bool left, rare;
     bool best;                 /* the lowest number */
@@ -217,9 +230,10 @@ static const Kind of_terminal[] = {
     {"attn", .tell = attention, .worth = 5, .most = 16, .left = true},
     {"seeds", .of = seeds, .write = count_text, .worth = 12, .rare = true},
     {"params", .of = parameters, .write = results_amount, .worth = 4},
-    {"val loss", .of = best_loss, .write = loss_text, .worth = TABLE_ALWAYS},
+    {"val loss", .of = best_loss, .write = loss_text, .worth = TABLE_ALWAYS, .marked = true},
     {"std", .of = deviation, .write = loss_text, .worth = 10, .rare = true},
-    {"ppl", .of = best_perplexity, .write = perplexity_text, .worth = 9},
+    {"ppl", .of = best_perplexity, .write = perplexity_text, .worth = 9, .marked = true},
+    {"bpb", .of = best_bits, .write = loss_text, .worth = 10, .rare = true, .marked = true},
     {"test ppl", .of = test_perplexity, .write = perplexity_text, .worth = 11, .rare = true},
     {"epoch", MEAN_OF(best_epoch), .write = epoch_text, .worth = 2},
     {"train loss", .of = train_loss, .write = loss_text, .worth = 1},
@@ -227,13 +241,14 @@ static const Kind of_terminal[] = {
     {"time", MEAN_OF(seconds), .write = time_text, .worth = 6},
     {"MB", .of = peak, .write = count_text, .worth = 3, .rare = true},
 };
-enum { REACH_WORTH = 8, REACH_AFTER = 7 }; /* the columns before those of --reach */
+enum { REACH_WORTH = 8, REACH_AFTER = 8 }; /* the columns before those of --reach */
 
 static const Kind of_markdown[] = {
     {"attn", .tell = attention, .left = true},
     {"params", .of = parameters, .write = results_amount},
     {"seeds", .of = seeds, .write = count_text, .rare = true},
-    {"validation", .tell = certainty, .loss = GROUP_BEST},
+    {"validation", .tell = certainty, .loss = GROUP_BEST, .marked = true},
+    {"bits/byte", .tell = certainty, .loss = GROUP_BITS, .rare = true, .marked = true},
     {"test", .tell = certainty, .loss = GROUP_TEST, .rare = true},
     {"test against the first", .tell = against_first, .loss = GROUP_TEST, .rare = true},
     {"validation against the first", .tell = against_first, .loss = GROUP_BEST, .rare = true},
@@ -245,10 +260,13 @@ static const Kind of_markdown[] = {
 static const Kind of_page[] = {
     {"attention", .tell = attention, .left = true},
     {"parameters", .of = parameters, .write = whole_text},
-    {"best validation loss", .of = best_loss, .write = loss_text, .best = true},
-    {"perplexity", .of = best_perplexity, .write = perplexity_text, .best = true},
+    {"best validation loss", .of = best_loss, .write = loss_text, .best = true, .marked = true},
+    {"perplexity", .of = best_perplexity, .write = perplexity_text, .best = true, .marked = true},
+    {"bits per byte", .of = best_bits, .write = loss_text, .loss = GROUP_BITS, .best = true,
+     .marked = true},
     {"at epoch", MEAN_OF(best_epoch), .write = epoch_text},
-    {"test perplexity", .of = test_perplexity, .write = perplexity_text, .best = true},
+    {"test perplexity", .of = test_perplexity, .write = perplexity_text, .loss = GROUP_TEST,
+     .best = true},
     {"final training loss", .of = train_loss, .write = loss_text},
     {"tokens per second", MEAN_OF(tokens_per_second), .write = whole_text},
     {"time", MEAN_OF(seconds), .write = time_text},
@@ -268,10 +286,13 @@ static double number_of(const Kind *kind, const RunGroup *group)
 
 static char *cell_of(const Kind *kind, const RunGroup *groups, size_t g)
 {
-    if (kind->tell)
-        return kind->tell(groups, g, kind->loss);
-    double number = number_of(kind, &groups[g]);
-    return isnan(number) ? NULL : kind->write(number);
+    double number = kind->tell ? NAN : number_of(kind, &groups[g]);
+    char *cell = kind->tell      ? kind->tell(groups, g, kind->loss)
+                 : isnan(number) ? NULL
+                                 : kind->write(number);
+    if (cell && kind->marked && group_has_part(&groups[g]))
+        text_append(&cell, "~");
+    return cell;
 }
 
 static Table make(const RunGroup *groups, const Kind *kinds, size_t count)
@@ -331,7 +352,62 @@ Table results_for_page(const RunGroup *groups, bool mark_best)
     for (size_t i = 0; i < arrlenu(table.columns); i++)
         table.columns[i].rare = i > 0;
     for (size_t i = 0; i < COUNT(of_page); i++)
-        if (mark_best && of_page[i].best)
+        if (mark_best && of_page[i].best &&
+            (of_page[i].loss != GROUP_BEST || groups_measure(groups) == GROUP_BEST))
             mark_lowest(&table, groups, i);
     return table;
+}
+
+/* --- what the numbers mean --- */
+
+/* The groups of runs with unknown tokens in the validation text: "word (4.8 %), small (12 %)".
+ */
+static char *unknown_text(const RunGroup *groups)
+{
+    char *text = NULL;
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        double share = groups[g].runs[0]->unknown;
+        if (share > 0)
+            text_append(&text, "%s%s (%.2g %%)", text ? ", " : "", groups[g].name, 100 * share);
+    }
+    return text;
+}
+
+char *results_bits_text(const RunGroup *groups)
+{
+    if (groups_measure(groups) != GROUP_BITS)
+        return NULL;
+    char *text = text_format(
+        "The tokenizers differ: compared in bits per byte of the validation text, since losses "
+        "and perplexities per token do not compare.");
+    char *unknown = unknown_text(groups);
+    if (unknown)
+        text_append(&text,
+                    " An unknown word is scored as one <unk>, with all its bytes, so bits per "
+                    "byte look lower than they are where tokens are unknown: %s.",
+                    unknown);
+    free(unknown);
+    return text;
+}
+
+char *results_part_text(const RunGroup *groups)
+{
+    const RunData *part = NULL;
+    bool equal = true;
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        for (size_t r = 0; r < arrlenu(groups[g].runs); r++) {
+            const RunData *run = groups[g].runs[r];
+            if (!run->best_is_part)
+                continue;
+            equal &= !part || part->part_tokens == run->part_tokens;
+            part = run;
+        }
+    if (!part)
+        return NULL;
+    if (!equal)
+        return text_format("~: on a part of the validation text, of another size for each run "
+                           "(--eval-tokens); such losses compare roughly.");
+    return text_format(
+        "~: on a part of the validation text, %zu of %zu tokens (--eval-tokens).",
+        part->part_tokens, part->valid_tokens);
 }

@@ -8,7 +8,8 @@
 #include "eval/runs/groups.h"
 
 typedef struct RunChartAxes {
-    size_t x, y; /* indexes of runchart_x_name and runchart_y_name */
+    size_t x, y; /* indexes of runchart_x_name and runchart_y_name; y 0: the loss, or bits per
+                  * byte where the groups compare by them */
     bool train;  /* also the training losses */
 } RunChartAxes;
 

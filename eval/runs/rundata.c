@@ -21,6 +21,30 @@ static char *comment_value(char *comment, const char *key)
     return text_trim(text + length + 1);
 }
 
+/* The N of "N unit" in a list such as "9 tokens, 40 bytes"; 0: none. */
+static size_t count_of(const char *list, const char *unit)
+{
+    char *copy = memory_copy_text(list), *rest = copy;
+    size_t count = 0;
+    for (char *item; (item = strsep(&rest, ","));) {
+        item = text_trim(item);
+        char *blank = strchr(item, ' ');
+        if (!blank || strcmp(blank + 1, unit) != 0)
+            continue;
+        *blank = '\0';
+        if (!text_to_size(item, &count))
+            count = 0;
+    }
+    free(copy);
+    return count;
+}
+
+static double bits_of_nat(const char *list)
+{
+    size_t tokens = count_of(list, "tokens"), bytes = count_of(list, "bytes");
+    return tokens > 0 && bytes > 0 ? (double)tokens / (log(2) * (double)bytes) : NAN;
+}
+
 /* Comments hold facts about a run that are not settings. Unknown comments are ignored. */
 static void read_comment(RunData *run, char *comment)
 {
@@ -28,6 +52,15 @@ static void read_comment(RunData *run, char *comment)
     char *value = comment_value(comment, "parameters");
     if (value && !text_to_size(value, &run->parameters))
         run->parameters = 0;
+    if ((value = comment_value(comment, "training text")))
+        run->train_bits = bits_of_nat(value);
+    if ((value = comment_value(comment, "validation part")))
+        run->part_tokens = count_of(value, "tokens");
+    if ((value = comment_value(comment, "validation text"))) {
+        run->val_bits = bits_of_nat(value);
+        run->valid_tokens = count_of(value, "tokens");
+        run->unknown = (double)count_of(value, "unknown") / (double)run->valid_tokens;
+    }
     value = comment_value(comment, "entropy floor");
     if (value && text_ends_in(value, unit)) {
         value[strlen(value) - strlen(unit)] = '\0';
@@ -111,9 +144,15 @@ static void summarise(RunData *run)
         run->best_epoch = row->epoch;
         run->best_step = row->step;
     }
-    if (arrlenu(run->rows) > 0) {
-        run->final_train_loss = arrlast(run->rows).train_loss;
-        run->seconds = arrlast(run->rows).seconds;
+    const RunLogRow *last = arrlenu(run->rows) > 0 ? &arrlast(run->rows) : NULL;
+    run->best_is_part = run->part_tokens > 0;
+    if (run->best_is_part && last && last->final_val_loss > 0 && last->step == run->best_step) {
+        run->best_val_loss = last->final_val_loss;
+        run->best_is_part = false;
+    }
+    if (last) {
+        run->final_train_loss = last->train_loss;
+        run->seconds = last->seconds;
     }
     run->tokens_per_second = median_speed(run->rows);
 }
@@ -147,6 +186,9 @@ bool rundata_read(RunData *run, const char *path, Error *error)
     *run = (RunData){.path = memory_copy_text(path),
                      .name = folder_name(path),
                      .entropy_floor = NAN,
+                     .train_bits = NAN,
+                     .val_bits = NAN,
+                     .unknown = NAN,
                      .best_val_loss = NAN,
                      .best_epoch = NAN,
                      .final_train_loss = NAN,

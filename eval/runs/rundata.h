@@ -23,13 +23,21 @@ typedef struct RunData {
     const char *corpus;
     size_t parameters;    /* 0: unknown */
     double entropy_floor; /* lowest possible loss, nats per token; NaN: unknown */
-    RunLogRow *rows;      /* an array of stb_ds */
-    RunScore *scores;     /* an array of stb_ds; saved by eval */
+    /* Bits per byte of one nat per token, of the training and the validation text; NaN:
+     * unknown. */
+    double train_bits, val_bits;
+    double unknown;                   /* share of the validation tokens that are <unk> */
+    size_t valid_tokens, part_tokens; /* of the validation text, and of the part that
+                                       * validations read; 0: unknown, all */
+    RunLogRow *rows;                  /* an array of stb_ds */
+    RunScore *scores;                 /* an array of stb_ds; saved by eval */
 
     /* Computed from the rows; NaN without data. */
     size_t validations;
     double best_val_loss, best_epoch; /* of finite losses */
     size_t best_step;
+    bool best_is_part; /* measured on a part of the text. Otherwise, if validations read a part,
+                        * it is that of the last weights on the whole text */
     double final_train_loss;  /* a NaN may be the loss of a diverged run */
     double tokens_per_second; /* the median */
     double seconds;           /* of the last row */
@@ -38,6 +46,7 @@ typedef struct RunData {
     /* Set when it is compared with others; see groups.h. */
     size_t identity; /* for its colour: see palette.h */
     size_t scale;    /* runs whose losses compare have the same */
+    bool by_bits;    /* compared in bits per byte: other runs on this text have other tokens */
 } RunData;
 
 /* Reads a run directory; the caller frees the run with rundata_free, also after a failure. */

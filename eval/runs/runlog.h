@@ -5,8 +5,8 @@
  * Numbers have nine digits, with which a float reads back exactly; "nan" and "inf" are allowed,
  * because logs of diverged runs get read too.
  *
- * Logs of earlier versions lack the last column, peak_mb; they are read and continued without
- * it. */
+ * Logs of earlier versions lack the last columns, from peak_mb or val_bits_per_byte on; they
+ * are read and continued without them. */
 #ifndef LINNET_RUNLOG_H
 #define LINNET_RUNLOG_H
 
@@ -22,8 +22,12 @@ typedef struct RunLogRow {
     double seconds, lr, train_loss;
     double val_loss; /* valid only with has_val_loss; else NaN */
     double grad_norm, tokens_per_second;
-    double peak_mb;    /* peak resident memory so far; NaN: unknown */
-    bool has_val_loss; /* false: an empty cell, not measured */
+    double peak_mb;           /* peak resident memory so far; NaN: unknown */
+    double val_bits_per_byte; /* the validation loss; NaN: unknown */
+    size_t val_tokens;        /* what the validation loss is of; 0: unknown */
+    double final_val_loss;    /* of the last weights on the whole validation text, if the other
+                               * losses are of a part of it; not above 0: none */
+    bool has_val_loss;        /* false: an empty cell, not measured */
 } RunLogRow;
 
 typedef struct RunLog {

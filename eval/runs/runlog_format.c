@@ -24,6 +24,9 @@ static const Column columns[] = {
     {"grad_norm", offsetof(RunLogRow, grad_norm), false},
     {"tokens_per_second", offsetof(RunLogRow, tokens_per_second), false},
     {"peak_mb", offsetof(RunLogRow, peak_mb), false},
+    {"val_bits_per_byte", offsetof(RunLogRow, val_bits_per_byte), false},
+    {"val_tokens", offsetof(RunLogRow, val_tokens), true},
+    {"final_val_loss", offsetof(RunLogRow, final_val_loss), false},
 };
 _Static_assert(sizeof columns / sizeof columns[0] == RUNLOG_COLUMNS, "one row for each column");
 
@@ -41,18 +44,28 @@ char *runlog_format_header(size_t count)
 /* Whether a cell is empty because nothing was measured; a measured NaN is "nan". */
 static bool is_blank(const Column *column, const RunLogRow *row)
 {
-    if (column->offset == offsetof(RunLogRow, val_loss))
+    switch (column->offset) {
+    case offsetof(RunLogRow, val_loss):
+    case offsetof(RunLogRow, val_bits_per_byte):
         return !row->has_val_loss;
-    return column->offset == offsetof(RunLogRow, peak_mb) && isnan(row->peak_mb);
+    case offsetof(RunLogRow, val_tokens):
+        return row->val_tokens == 0;
+    case offsetof(RunLogRow, peak_mb):
+        return isnan(row->peak_mb);
+    case offsetof(RunLogRow, final_val_loss):
+        return !(row->final_val_loss > 0);
+    default:
+        return false;
+    }
 }
 
 static int print_cell(char *out, size_t room, const Column *column, const RunLogRow *row)
 {
     const void *field = (const char *)row + column->offset;
-    if (column->whole)
-        return snprintf(out, room, "%zu", *(const size_t *)field);
     if (is_blank(column, row))
         return 0;
+    if (column->whole)
+        return snprintf(out, room, "%zu", *(const size_t *)field);
     double value = *(const double *)field;
     return isnan(value) ? snprintf(out, room, "nan") : snprintf(out, room, "%.9g", value);
 }
@@ -90,6 +103,8 @@ static bool read_double(const char *text, double *value)
 static bool read_cell(const Column *column, const char *text, RunLogRow *row)
 {
     void *field = (char *)row + column->offset;
+    if (column->offset == offsetof(RunLogRow, val_tokens) && !*text)
+        return true;
     if (column->whole)
         return text_to_size(text, field);
     if (column->offset == offsetof(RunLogRow, val_loss))
@@ -100,7 +115,7 @@ static bool read_cell(const Column *column, const char *text, RunLogRow *row)
 /* Parses one row from a line without its line end, cutting it at its commas. */
 static bool read_row(char *line, size_t count, RunLogRow *row, const char *where, Error *error)
 {
-    *row = (RunLogRow){.peak_mb = NAN};
+    *row = (RunLogRow){.peak_mb = NAN, .val_bits_per_byte = NAN, .final_val_loss = NAN};
     char *cell = line;
     for (size_t i = 0; i < count; i++) {
         if (!cell)

@@ -4,10 +4,10 @@
 
 #include "eval/runs/runlog.h"
 
-enum { RUNLOG_LINE = 512 }; /* twice the length of ten of the longest numbers */
+enum { RUNLOG_LINE = 512 }; /* more than the length of thirteen of the longest numbers */
 
-/* Columns of a new log, and of one without peak_mb. */
-enum { RUNLOG_COLUMNS = 10, RUNLOG_COLUMNS_BEFORE = 9 };
+/* Columns of a new log, and of one without peak_mb and what follows it. */
+enum { RUNLOG_COLUMNS = 13, RUNLOG_COLUMNS_BEFORE = 9 };
 
 /* The header line, with its line end; the caller frees. */
 char *runlog_format_header(size_t columns);

@@ -1,5 +1,6 @@
 /* eval: scores a text with a trained model; the output states the protocol. */
 #include "eval/score/baseline.h"
+#include "eval/show/terminal.h"
 #include "models/checkpoint.h"
 #include "eval/score/ways.h"
 #include "src/file.h"
@@ -12,7 +13,7 @@
 
 static const About about = {
     .name = "eval",
-    .purpose = "scores a text with a trained model: loss, perplexity and bits per character",
+    .purpose = "scores a text with a trained model: loss, perplexity and bits per byte",
     .synopses = {"[OPTIONS] RUN CORPUS", "--baseline [OPTIONS] CORPUS"},
     .paragraphs = {"RUN is a run directory, whose best checkpoint is used, or a checkpoint "
                    "file. CORPUS is "
@@ -69,6 +70,7 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
     eval_options_settle(options, &loaded.model.config);
     CorpusOptions how = loaded.checkpoint.corpus; /* read the text as training did */
     how.max_input_mb = options->corpus.max_input_mb;
+    how.tell = terminal_notice;
     how.valid = *options->corpus.valid ? options->corpus.valid : how.valid;
     how.test = *options->corpus.test ? options->corpus.test : how.test;
     const CorpusSplit *split = load_split(&corpus, name, &how, &loaded.checkpoint.vocabulary,
@@ -89,8 +91,9 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
 static void score_baseline(const EvalOptions *options, const char *name)
 {
     Corpus corpus;
-    const CorpusSplit *split = load_split(&corpus, name, &options->corpus, NULL,
-                                          options->split);
+    CorpusOptions how = options->corpus;
+    how.tell = terminal_notice;
+    const CorpusSplit *split = load_split(&corpus, name, &how, NULL, options->split);
     baseline_print(&corpus, split, options->order, options->json);
     corpus_free(&corpus);
 }

@@ -143,3 +143,19 @@ char *terminal_safe_name(const char *name, size_t columns, bool utf8)
     free(text);
     return shorter;
 }
+
+void terminal_notice(const char *what)
+{
+    static bool told;
+    bool redraws = terminal_can_redraw(STDERR_FILENO);
+    char *safe = what ? terminal_safe_name(
+                            what, redraws ? terminal_width(STDERR_FILENO) - 1 : SIZE_MAX,
+                            terminal_is_utf8())
+                      : NULL;
+    if (redraws)
+        fprintf(stderr, "\r%s\033[K", safe ? safe : "");
+    else if (safe && !told)
+        fprintf(stderr, "%s\n", safe);
+    told |= safe != NULL;
+    free(safe);
+}

@@ -20,6 +20,10 @@ bool terminal_can_redraw(int fd);
 bool terminal_has_colour(int fd);
 bool terminal_is_utf8(void);
 
+/* Shows on standard error what a program is doing: on a terminal one line that the next one
+ * replaces and NULL erases; elsewhere one plain line per process. The text may be untrusted. */
+void terminal_notice(const char *what);
+
 /* Prints untrusted text. Control characters except line ends, characters that change the
  * writing direction, and invalid UTF-8 are printed as escapes, like \x1b or \u202e. */
 void terminal_print_safe(FILE *stream, const char *text);

@@ -105,11 +105,12 @@ static void score_bytes(const LoadedModel *loaded, const char *text, size_t size
     double nats = token_score_text(&loaded->model, ids, count, vocabulary->eos,
                                    print_token_score, &scoring);
     double loss = nats / (double)count;
-    printf("loss %.4f nats per token, perplexity %s, %.4f bits per character\n"
-           "%zu tokens, %zu of them unknown; %zu characters; window %zu, stride %zu%s; %.2f "
-           "nats in all\n",
-           loss, text_perplexity(exp(loss)).text, nats / log(2) / (double)characters, count,
-           unknown, characters, window, window,
+    printf("loss %.4f nats per token, perplexity %s, %.4f bits per character, %.4f bits per "
+           "byte\n"
+           "%zu tokens, %zu of them unknown; %zu characters, %zu bytes; window %zu, stride "
+           "%zu%s; %.2f nats in all\n",
+           loss, text_perplexity(exp(loss)).text, nats / log(2) / (double)characters,
+           nats / log(2) / (double)size, count, unknown, characters, size, window, window,
            loaded->model.config.carry_state ? ", state carried through 1 stream" : "", nats);
     arrfree(ids);
 }

@@ -24,7 +24,7 @@ done
 works 'compare --csv works' "$bin/compare" --csv softmax linear
 check 'compare --csv prints a header' \
     [ "$(head -n 1 out)" = "run,group,seed,step,epoch,tokens,seconds,\
-train_loss,val_loss,tokens_per_second,peak_mb,corpus" ]
+train_loss,val_loss,tokens_per_second,peak_mb,corpus,val_bits_per_byte,val_tokens,final_val_loss" ]
 check 'compare --csv prints every row of the logs' lines out 17
 check 'compare --csv prints the rows of both runs' \
     eval "prints '^softmax,softmax,1,5,' && prints '^linear,linear,1,40,'"
@@ -78,6 +78,35 @@ check 'compare marks a diverged run' \
     eval "prints '^wild .*diverged' && grep -q 'wild: diverged' err"
 rm -r other one-val wild
 
+# --- different tokenizers, parts of the validation text ---
+
+train spelled --eval-every 5 --tokens char text.txt
+train twice --eval-every 3 --eval-tokens 20 text.txt
+run "$bin/compare" --width 200 softmax spelled
+check 'compare compares different tokenizers by bits per byte' \
+    eval "prints 'The tokenizers differ' && prints '^validation bits per byte$' &&
+    [ \"\$(grep -c '^run ' out)\" -eq 1 ]"
+run "$bin/compare" --y loss softmax spelled
+check 'compare --y loss draws losses nevertheless' prints '^validation loss (nats per token)$'
+run "$bin/compare" --json softmax spelled
+check 'compare --json has bits per byte' \
+    eval "is_json && prints '\"best_val_bits_per_byte\": [0-9.]*, ' &&
+    prints '\"unit\": \"bits per byte\"'"
+sed '/^# validation text/d' softmax/settings.conf >settings.conf
+cp -r softmax before && mv settings.conf before/settings.conf
+run "$bin/compare" before spelled
+check 'compare separates tokenizers if a run does not know its bits per byte' \
+    eval "prints '^text.txt, tokens = word$' && prints '^text.txt, tokens = char$'"
+run "$bin/compare" softmax twice
+check 'compare marks a loss of a part of the validation text' eval \
+    "prints '^twice .*[0-9]~ ' && prints '^~: on a part of the validation text' ||
+    [ \"\$(best_loss twice)\" = \"\$(tail -n 1 twice/log.csv | cut -d , -f 7)\" ]"
+check 'compare says that the chart shows losses of a part' \
+    prints '^validation loss on a part (nats)$'
+run "$bin/compare" --csv twice
+check 'compare --csv has the tokens of each loss' prints ',[0-9.]*,[0-9]*,[0-9.]*$'
+rm -r before
+
 # --- pictures ---
 
 works 'compare --svg works' "$bin/compare" --svg chart.svg softmax seed linear
@@ -94,10 +123,10 @@ works 'compare --markdown works' "$bin/compare" --markdown pair-1 lone
 check 'compare --markdown prints a table with a row for each run' \
     eval 'lines out 4 && same_cells'
 check 'compare --markdown prints titles' \
-    prints '^| run | attn | params | validation | validation against'
+    prints '^| run | attn | params | validation | bits/byte | validation against'
 check 'compare --markdown prints the numbers of each run' \
-    eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.]* | - | ' &&
-    prints '^| lone | linear | .* | [0-9.]* | [+-][0-9.]* % | '"
+    eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.]* | [0-9.]* | - | ' &&
+    prints '^| lone | linear | .* | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '"
 check 'compare --markdown aligns numbers to the right' \
     eval '[ "$(sed -n 2p out | cut -d : -f 1)" = "|---|---|---" ]'
 hostile=$(printf 'a|`<b>\n*c*')
@@ -111,11 +140,11 @@ for name in pair-1 pair-2 lone; do
 done
 run env COLUMNS=20 "$bin/compare" --markdown pair-1 pair-2 lone
 check 'compare --markdown has columns for seeds and test scores' prints \
-    '| params | seeds | validation | test | test against the first | tokens/s | time | MB |$'
+    '| params | seeds | validation | bits/byte | test | test against the first | tokens/s | time | MB |$'
 check 'compare --markdown gives an interval for several seeds' \
-    prints '^| pair | softmax | .* | 2 | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* | - | '
+    prints '^| pair | softmax | .* | 2 | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* | - | '
 check 'compare --markdown gives no interval for one seed' \
-    prints '^| lone | linear | .* | - | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '
+    prints '^| lone | linear | .* | - | [0-9.]* | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '
 check 'compare --markdown describes the test scores in one line' \
     eval 'lines out 8 && [ -z "$(sed -n 7p out)" ] &&
     prints "^Test perplexity: [0-9]* tokens, window 16, stride 16\.$"'

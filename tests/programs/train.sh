@@ -17,7 +17,7 @@ for kind in softmax linear; do
     done
     check "$kind: training writes no other files" eval "[ \"\$(ls -A $kind | wc -l)\" -eq 6 ]"
     check "$kind: the log has its header" [ "$(head -n 1 "$kind/log.csv")" = \
-        'step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second,peak_mb' ]
+        'step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second,peak_mb,val_bits_per_byte,val_tokens,final_val_loss' ]
     check "$kind: the log has a row every 5 steps" \
         [ "$(cut -d , -f 1 "$kind/log.csv" | tr '\n' ' ')" = \
         'step 5 10 15 20 25 30 35 40 ' ]
@@ -55,6 +55,13 @@ check '--log-every changes no weights' \
 train save-every --save-every 3 text.txt
 check '--save-every changes no weights' \
     same_numbers save-every/last.safetensors softmax/last.safetensors
+train save-minutes --save-minutes 0.000001 text.txt
+check '--save-minutes changes nothing' same_runs softmax save-minutes
+check '--save-minutes saves between validations' \
+    [ "$(recorded save-minutes/previous.safetensors step)" = 39 ]
+train no-minutes --save-minutes 0 text.txt
+check '--save-minutes 0 saves at validations only' \
+    [ "$(recorded no-minutes/previous.safetensors step)" -lt 39 ]
 train patience --lr 0 --steps 400 --eval-every 2 --patience 3 text.txt
 check '--patience stops a run that does not improve' \
     [ "$(tail -n 1 patience/log.csv | cut -d , -f 1)" -lt 40 ]
@@ -63,6 +70,56 @@ run "$bin/train" --resume patience
 check 'a run stopped early has nothing to do' prints 'Nothing to do'
 cksum patience/* >sums.after
 check 'resuming a run stopped early changes nothing' same sums.before sums.after
+
+# --- validation on a part of the text ---
+
+train part --eval-every 7 --eval-tokens 20 text.txt
+check '--eval-tokens changes no weights' \
+    same_numbers part/last.safetensors softmax/last.safetensors
+check 'the log has the tokens of each validation' \
+    [ "$(awk -F , 'NR > 1 && $7 != "" { print $12 }' part/log.csv | sort -u)" = 32 ]
+whole=$(tail -n 1 part/log.csv | cut -d , -f 13)
+check 'the whole text is validated at the end' \
+    near "$whole" "$(tail -n 1 softmax/log.csv | cut -d , -f 7)" 1e-6
+check 'and only there' [ "$(awk -F , 'NR > 1 && $13 != ""' part/log.csv | wc -l)" -eq 1 ]
+check 'settings.conf records the part' grep -q '^# validation part: 32 tokens$' part/settings.conf
+check 'and the bytes of the text' grep -q \
+    "^# validation text: [0-9]* tokens, $(sed -n '181,190p' text.txt | wc -c) bytes, 0 unknown$" \
+    part/settings.conf
+check 'curves.svg says that it shows a part' grep -q 'validation on a part' part/curves.svg
+train part.1 --eval-every 7 --eval-tokens 20 --threads 1 text.txt
+check 'validation on a part is bit-identical with one thread' same_runs part part.1
+for first in 6 17 39; do
+    rm -rf part.2
+    train part.2 --eval-every 7 --eval-tokens 20 --stop-after $first text.txt
+    resume part.2
+    check "validation on a part is bit-identical after a stop at $first" same_runs part part.2
+done
+refused '--eval-tokens stays as it is in a resumed run' 2 'this run was started with 20' \
+    "$bin/train" --resume part.2 --eval-tokens 40
+# shellcheck disable=SC2086
+run "$bin/train" $small --steps 20 --eval-every 5 --eval-tokens 20 --run shown text.txt
+check 'the screen marks losses of a part' \
+    eval "prints 'validation on a part of the text, 32 of [0-9]* tokens' &&
+    prints ' validation (part) [0-9.]*  perplexity [0-9.]*  bits/byte [0-9.]* '"
+check 'the end tells the loss of the part from that of the whole' \
+    eval "prints '^Best validation loss on a part of the text (32 of [0-9]* tokens): ' &&
+    prints '^Validation loss on the whole text: '"
+rm -rf part.1 part.2 shown
+
+# --- a text that takes a while to load ---
+
+awk 'BEGIN { for (i = 0; i < 420000; i++) print "a line of fifty bytes, which is repeated many times" }' \
+    >large.txt
+# shellcheck disable=SC2086
+run "$bin/train" $small --steps 2 --stop-after 1 --run large large.txt
+check 'loading a large text says so in one plain line' \
+    eval "exits 0 && [ \"\$(head -n 1 err)\" = 'tokenizing large.txt (22 MB)' ] && is_plain"
+check 'standard output has nothing of it' fails prints tokenizing
+# shellcheck disable=SC2086
+run "$bin/train" $small --quiet --steps 2 --stop-after 1 --run large.quiet large.txt
+check 'with --quiet it says nothing' silent
+rm -rf large.txt large large.quiet
 
 # --- samples, event files and --watch ---
 
@@ -78,6 +135,8 @@ check 'a sample is written at every other validation' \
 check 'a run writes one event file' [ "$(events watched)" -eq 1 ]
 check 'the event file names its scalars' \
     grep -a -q 'val/perplexity' watched/events.out.tfevents.*
+check 'the event file has bits per byte' grep -a -q 'val/bits_per_byte' \
+    watched/events.out.tfevents.*
 check 'the event file holds the samples' grep -a -q -F "$(sed -n 2p watched/samples.txt)" \
     watched/events.out.tfevents.*
 check 'curves.svg is a complete picture' grep -q '</svg>' watched/curves.svg

@@ -134,7 +134,7 @@ function testAxes(runs) {
     }
     report('every x axis has its own ticks', seen.size === 4);
     set('x', 'epoch');
-    const loss = lineOf(curves(1)[0]);
+    const own = one('[name=y]').value, loss = lineOf(curves(1)[0]);
     set('y', 'perplexity');
     report('perplexity changes the curve', lineOf(curves(1)[0]) !== loss &&
         words(1).includes('perplexity') &&
@@ -143,8 +143,17 @@ function testAxes(runs) {
     set('log', true);
     report('a logarithmic scale changes the curve', lineOf(curves(1)[0]) !== plain);
     set('log', false);
-    set('y', 'loss');
+    set('y', own);
     report('switching back restores the curve', lineOf(curves(1)[0]) === loss);
+    const bits = one('[name=y] [value=bits]');
+    report('bits per byte are offered where a run knows them',
+        (bits !== null) === runs.some(run => run.bits !== null));
+    if (bits !== null) {
+        set('y', 'bits');
+        report('the axis says that it shows bits per byte', words(1).includes('bits per byte') &&
+            one('h3', figure(1)).textContent.startsWith('Training bits per byte'));
+        set('y', own);
+    }
     set('together', true);
     const validated = runs.filter(run => run.val.some(loss => loss !== null)).length;
     report('one chart shows both losses', figure(1).hidden &&
@@ -274,6 +283,9 @@ function testRest(runs, groups) {
     const data = JSON.parse(one('#data').textContent);
     try {
         testStart(data.runs);
+        report('different tokenizers start in bits per byte', one('[name=y]').value ===
+            (data.corpora.some(corpus => corpus.byBits) ? 'bits' : 'loss'));
+        set('y', 'loss');
         testGaps(data.runs);
         testLegend(data.runs);
         testAxes(data.runs);

@@ -68,13 +68,13 @@ double allowance_of_groups(const char *root)
 
 /* --- all limits --- */
 
-Allowance allowance_find(double asked)
+Allowance allowance_find(double asked, double held)
 {
     const Allowance all[] = {
-        {asked > 0 ? asked : 0.8 * available_bytes(),
+        {asked > 0 ? asked : held + 0.8 * available_bytes(),
          asked > 0 ? "which is --max-mem" : "which is 80 % of what is free (--max-mem)"},
-        {left_of_process(), "which is what ulimit leaves to this process"},
-        {allowance_of_groups(""), "which is what the control group leaves"}};
+        {held + left_of_process(), "which is what ulimit leaves to this process"},
+        {held + allowance_of_groups(""), "which is what the control group leaves"}};
     Allowance least = all[0];
     for (size_t i = 1; i < sizeof all / sizeof *all; i++)
         if (all[i].bytes < least.bytes)

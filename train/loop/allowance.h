@@ -8,9 +8,9 @@ typedef struct Allowance {
     const char *reason; /* the tightest limit, as the end of a sentence */
 } Allowance;
 
-/* The minimum of `asked` (0: 80 % of the free memory), the limits of this process, and those of
- * its control groups. */
-Allowance allowance_find(double asked);
+/* What a need may be, of which this process has `held` bytes already: the minimum of `asked`
+ * (0: 80 % of the free memory), the limits of this process, and those of its control groups. */
+Allowance allowance_find(double asked, double held);
 
 /* Memory that control groups (version 1 and 2) leave; infinite without limits. ROOT is ""
  * except in tests. */

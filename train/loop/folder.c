@@ -202,12 +202,24 @@ static char *make_free_name(const RunView *run, Error *error)
     return path;
 }
 
+/* What bits per byte are computed from, and what the losses are of. */
+static void append_text_facts(char **text, const RunView *run)
+{
+    const CorpusSplit *train = &run->corpus->train, *valid = &run->corpus->valid;
+    text_append(text, "# training text: %zu tokens, %zu bytes\n", train->count, train->bytes);
+    text_append(text, "# validation text: %zu tokens, %zu bytes, %zu unknown\n", valid->count,
+                valid->bytes, valid->unknown);
+    if (run->part_tokens > 0)
+        text_append(text, "# validation part: %zu tokens\n", run->part_tokens);
+}
+
 static bool write_settings(const RunView *run, const char *folder, Error *error)
 {
     char *settings = settings_text(run->settings);
     char *text = text_format("# parameters: %zu\n", run->model->table.parameters);
     if (run->corpus->entropy_floor > 0)
         text_append(&text, "# entropy floor: %.9g nats\n", run->corpus->entropy_floor);
+    append_text_facts(&text, run);
     text_append(&text, "%s", settings);
     char *path = file_join(folder, RUN_SETTINGS);
     bool good = file_replace_text(path, text, error);

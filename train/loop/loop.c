@@ -33,6 +33,7 @@ typedef struct Loop {
     size_t last_tokens;
     size_t validations; /* of the run */
     size_t saved_step;  /* of the last checkpoint that this session wrote; SIZE_MAX: none */
+    double saved;       /* when it last tried to, in seconds of the run */
     Attempt last, best; /* checkpoints */
     double loss_sum, loss_weight; /* moving sums, whose ratio is the smoothed training loss */
 } Loop;
@@ -53,6 +54,8 @@ static void log_row(Loop *loop, bool validated)
 {
     Progress *progress = &loop->trainer->progress;
     const Step *step = &loop->view.last;
+    const CorpusSplit *valid = &loop->trainer->corpus.valid;
+    size_t part = loop->trainer->part_tokens;
     bool taken = isfinite(step->nats);
     double seconds = progress->training_seconds - loop->last_seconds;
     loop->view.row = (RunLogRow){
@@ -66,7 +69,12 @@ static void log_row(Loop *loop, bool validated)
         .has_val_loss = validated,
         .grad_norm = taken ? step->gradient_norm : (double)NAN,
         .tokens_per_second = (double)(progress->tokens - loop->last_tokens) / seconds,
-        .peak_mb = memory_peak_megabytes()};
+        .peak_mb = memory_peak_megabytes(),
+        .val_bits_per_byte = split_bits_per_byte(valid, progress->last_loss),
+        .val_tokens = !validated ? 0
+                      : part > 0 ? part
+                                 : valid->count,
+        .final_val_loss = progress->final_loss};
     if (taken) {
         progress->log_nats = 0;
         progress->log_tokens = 0;
@@ -120,6 +128,7 @@ static bool try_save(Loop *loop, Error *error)
 
 static void save(Loop *loop)
 {
+    loop->saved = loop->trainer->progress.seconds;
     note(loop, &loop->last, try_save(loop, &loop->last.why));
 }
 
@@ -167,7 +176,7 @@ static void validate(Loop *loop)
 {
     Progress *progress = &loop->trainer->progress, before = *progress;
     RunView *view = &loop->view;
-    progress->last_loss = trainer_validate(loop->trainer);
+    progress->last_loss = trainer_validate(loop->trainer, false);
     progress->last_step = progress->step;
     progress->seconds = clock_seconds() - loop->clock;
     view->train_loss = progress->round_tokens
@@ -183,6 +192,16 @@ static void validate(Loop *loop)
     observers_tell(loop->observers, RUN_VALIDATED, view);
     if (view->best)
         save_best(loop, &before);
+}
+
+/* The loss of the last weights on the whole text, if validations read a part of it. */
+static void validate_at_end(Loop *loop)
+{
+    Progress *progress = &loop->trainer->progress;
+    if (loop->trainer->part_tokens == 0)
+        return;
+    progress->final_loss = trainer_validate(loop->trainer, true);
+    progress->seconds = clock_seconds() - loop->clock;
 }
 
 /* Saves the best model that an earlier session found but could not save. */
@@ -281,6 +300,15 @@ static void show_step(Loop *loop, bool taken)
     observers_tell(loop->observers, RUN_STEPPED, view);
 }
 
+/* Whether the last checkpoint is older than --save-minutes. All ranks decide together, as their
+ * clocks differ. */
+static bool is_old(const Loop *loop)
+{
+    double minutes = loop->trainer->settings.session.save_minutes;
+    double age = loop->trainer->progress.seconds - loop->saved;
+    return minutes > 0 && ranks_most(age >= 60 * minutes) > 0;
+}
+
 /* One step and all that is due after it. Saving comes last, so that a resumed run does not
  * repeat the log row and the validation of its step. */
 static bool do_step(Loop *loop, Error *error)
@@ -300,11 +328,13 @@ static bool do_step(Loop *loop, Error *error)
         return false;
     if (validates)
         validate(loop);
+    if (is_over(t))
+        validate_at_end(loop);
     if (validates && every(loop->validations, settings->session.sample_every) && ranks_first())
         sample(loop);
     if (loop->view.logs)
         log_row(loop, validates);
-    if (validates || every(done, settings->train.save_every))
+    if (validates || every(done, settings->train.save_every) || is_old(loop))
         save(loop);
     return true;
 }
@@ -351,6 +381,7 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers
                  .first_tokens = progress->tokens,
                  .first_seconds = progress->seconds,
                  .last_tokens = progress->tokens,
+                 .saved = progress->seconds,
                  .saved_step = SIZE_MAX};
     loop.view.folder = folder->path;
     for (size_t step = 1; step <= progress->step; step++)

@@ -116,6 +116,14 @@ static const Option train_rows[] = {
      .also = "eval-interval eval-steps val-interval val-every val-loss-every eval-freq "
              "validation-interval",
      .section = "Saving and logging"},
+    {.name = "eval-tokens", OPTION_WHOLE(TRAIN(eval_tokens), 0, OPTION_MOST, "auto"),
+     OPTION_FIXED,
+     .help = "validate on N tokens, the same at every validation: sequences evenly spread over "
+             "the validation text; after the last step on all of it. 0: always on all. auto: "
+             "15 % of the training tokens between two validations, about 5 % of the time, but "
+             "at least 8192",
+     .also = "eval-iters eval-batches max-eval-samples val-tokens limit-val-batches",
+     .section = "Saving and logging"},
     {.name = "save-every", OPTION_WHOLE(TRAIN(save_every), 0, 1e12, "0"), OPTION_STORED,
      .help = "save a checkpoint every N steps, in addition to each validation",
      .also = "save-interval save-steps checkpoint-interval checkpoint-every ckpt-interval "
@@ -164,6 +172,10 @@ static const Option session_rows[] = {
      .help = "end this session after N steps or a time such as 90m, 2h or 25s; it is saved "
              "and can be resumed",
      .also = "max-time time-limit max-wall-time",
+     .section = "Saving and logging"},
+    {.name = "save-minutes", OPTION_NUMBER(SESSION(save_minutes), 0, 1e6, "10"),
+     .help = "save a checkpoint when the last one is X minutes old; 0: off",
+     .also = "checkpoint-minutes save-time train-time-interval",
      .section = "Saving and logging"},
     {.name = "threads", OPTION_WHOLE(SESSION(threads), 0, 1024, "0"),
      .help = "CPU threads; 0: one per processor. The result does not depend on it",

@@ -12,7 +12,7 @@ typedef struct TrainOptions {
     double lr, lr_floor, weight_decay, beta1, beta2, momentum, clip;
     double average_from, average_decay;
     bool streams;
-    size_t eval_every, save_every, log_every, patience;
+    size_t eval_every, eval_tokens, save_every, log_every, patience;
     size_t on_nan, nan_limit, precision;
 } TrainOptions;
 
@@ -29,6 +29,7 @@ typedef enum OnNan { ON_NAN_STOP, ON_NAN_SKIP } OnNan;
 typedef struct SessionOptions {
     char *run, *resume, *preset, *stop_after;
     size_t threads, max_mem, sample_every;
+    double save_minutes;
     bool recompute, quiet, tensorboard, watch;
 } SessionOptions;
 

@@ -125,7 +125,10 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
     const char *preset = command_line_value(line, "preset");
     bool good;
     if (resumed)
-        good = options_read_text(groups, GROUP_COUNT, resumed, "the checkpoint", error) &&
+        /* Runs older than --eval-tokens validate on the whole text. */
+        good = options_set(groups, GROUP_COUNT, "eval-tokens", "0", "", error) &&
+               options_set(base_groups, GROUP_COUNT, "eval-tokens", "0", "", error) &&
+               options_read_text(groups, GROUP_COUNT, resumed, "the checkpoint", error) &&
                options_read_text(base_groups, GROUP_COUNT, resumed, "the checkpoint", error);
     else
         good = !preset || read_preset(groups, preset, error);

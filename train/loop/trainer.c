@@ -37,26 +37,35 @@ static void lay_out(Trainer *t)
     }
 }
 
+/* The text and the order of its windows, which are allocated already. */
+static size_t held_memory(const Trainer *t)
+{
+    return corpus_memory(&t->corpus) + t->batches.windows * sizeof *t->batches.order;
+}
+
+/* Counts all memory that training needs. */
+static void measure(Trainer *t)
+{
+    lay_out(t);
+    t->memory = t->arena.used + held_memory(t);
+    if (t->settings.session.sample_every > 0)
+        t->memory += generator_bytes(&t->model);
+}
+
 static bool check_memory(const Trainer *t, Error *error)
 {
     const double megabyte = 1e6;
     double need = (double)t->memory;
-    Allowance allowance = allowance_find((double)t->settings.session.max_mem * megabyte);
+    Allowance allowance = allowance_find((double)t->settings.session.max_mem * megabyte,
+                                         (double)held_memory(t));
     if (need <= allowance.bytes)
         return true;
     return error_set(error,
-                     "training needs %.0f MB, the limit is %.0f MB, %s; a lower --batch, "
-                     "--context, --dim, --ffn or --layers needs less, and so does --recompute",
-                     need / megabyte, allowance.bytes / megabyte, allowance.reason);
-}
-
-/* Counts all memory that will be allocated from here on. */
-static void measure(Trainer *t)
-{
-    lay_out(t);
-    t->memory = t->arena.used;
-    if (t->settings.session.sample_every > 0)
-        t->memory += generator_bytes(&t->model);
+                     "training needs %.0f MB (%.0f for the text), the limit is %.0f MB, %s; a "
+                     "lower --batch, --context, --dim, --ffn or --layers needs less, and so "
+                     "does --recompute",
+                     need / megabyte, (double)held_memory(t) / megabyte,
+                     allowance.bytes / megabyte, allowance.reason);
 }
 
 /* Splits the batch into shards and the weights into slices, one per rank. */
@@ -89,6 +98,49 @@ static void make_shards(Trainer *t)
     shards_make(&t->shards, train->shards, t->model.table.total, bounds);
 }
 
+/* --- what validations read --- */
+
+Windows trainer_windows(const Trainer *t)
+{
+    return (Windows){.ids = t->corpus.valid.ids,
+                     .count = t->corpus.valid.count,
+                     .window = t->pass.length,
+                     .stride = t->pass.length,
+                     .prime = t->corpus.vocabulary.eos,
+                     .part = t->part};
+}
+
+/* The tokens of --eval-tokens auto; 0: all. A pure function of settings and text. Evaluation is
+ * about three times as fast as training. A loss of few tokens is mostly noise. */
+static size_t choose_eval_tokens(const Trainer *t)
+{
+    enum { PERCENT = 15, LEAST = 8192 };
+    const TrainOptions *train = &t->settings.train;
+    size_t steps = t->steps_per_epoch < t->steps ? t->steps_per_epoch : t->steps;
+    if (train->eval_every > 0 && train->eval_every < steps)
+        steps = train->eval_every;
+    if (steps == t->steps) /* the only validation is the last one */
+        return 0;
+    double tokens = (double)steps * (double)train->accumulate * (double)train->batch *
+                    (double)t->pass.length * PERCENT / 100;
+    if (tokens >= (double)t->corpus.valid.count)
+        return 0;
+    return tokens > LEAST ? (size_t)tokens : LEAST;
+}
+
+static void choose_part(Trainer *t)
+{
+    size_t *tokens = &t->settings.train.eval_tokens;
+    if (*tokens == OPTION_AUTO)
+        *tokens = choose_eval_tokens(t);
+    if (*tokens >= t->corpus.valid.count)
+        *tokens = 0;
+    t->part = team_tiles(*tokens, t->pass.length);
+    Windows windows = trainer_windows(t);
+    size_t scored = windows_tokens(&windows, &t->pass);
+    t->part_tokens = scored < t->corpus.valid.count ? scored : 0;
+}
+
 bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
@@ -113,7 +165,6 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
               t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
     make_shards(t);
     t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
-    measure(t);
     batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count,
                  &(BatchOptions){.context = context,
                                  .batch = train->batch,
@@ -124,6 +175,8 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     t->steps = train->steps ? train->steps : train->epochs * t->steps_per_epoch;
     if (train->warmup == OPTION_AUTO)
         t->settings.train.warmup = t->steps / 10 < 200 ? t->steps / 10 : 200;
+    choose_part(t);
+    measure(t);
     t->progress.best_loss = INFINITY;
     return check_memory(t, error);
 }
@@ -150,6 +203,7 @@ RunView trainer_view(const Trainer *t)
                      .progress = &t->progress,
                      .steps = t->steps,
                      .steps_per_epoch = t->steps_per_epoch,
+                     .part_tokens = t->part_tokens,
                      .memory = t->memory};
 }
 

@@ -30,6 +30,7 @@ typedef struct Trainer {
     real *carried, *carried_next; /* (shards, states of the pass), with --carry-state */
     Progress progress;
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
+    size_t part, part_tokens; /* windows and tokens that validations read; 0: all */
 } Trainer;
 
 /* Loads the corpus and plans the memory; a resumed run passes its vocabulary. Fails if more
@@ -54,8 +55,10 @@ void trainer_skip(Trainer *trainer);
 /* Swaps the weights with their average, unless it is empty; a second call undoes it. The
  * average is what is validated and saved as the best model. */
 void trainer_swap_average(Trainer *trainer);
-/* The validation loss, nats per token, over the whole split. */
-double trainer_validate(Trainer *trainer);
+/* What validations read. */
+Windows trainer_windows(const Trainer *trainer);
+/* The validation loss, nats per token, over the whole split or the part of --eval-tokens. */
+double trainer_validate(Trainer *trainer, bool whole);
 
 /* Gathers the moments and the carried states of all ranks; all call it before the first saves.
  */

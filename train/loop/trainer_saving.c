@@ -22,6 +22,7 @@ static const struct {
     {"last_loss", FIELD(last_loss), false, false},
     {"last_step", FIELD(last_step), true, false},
     {"stale", FIELD(stale), true, false},
+    {"final_loss", FIELD(final_loss), false, true},
     {"log_nats", FIELD(log_nats), false, false},
     {"log_tokens", FIELD(log_tokens), true, false},
     {"round_nats", FIELD(round_nats), false, true},

@@ -319,11 +319,13 @@ bool trainer_check_weights(const Trainer *t, Error *error)
                       crc32_z(0, (const Bytef *)t->model.base, bytes), error);
 }
 
-double trainer_validate(Trainer *t)
+double trainer_validate(Trainer *t, bool whole)
 {
+    Windows windows = trainer_windows(t);
+    if (whole)
+        windows.part = 0;
     trainer_swap_average(t);
-    Score score = score_text(&t->pass, t->corpus.valid.ids, t->corpus.valid.count,
-                             t->corpus.vocabulary.eos, t->pass.length);
+    Score score = score_windows(&t->pass, &windows, NULL, 0);
     trainer_swap_average(t);
     return score_loss(score);
 }

@@ -15,12 +15,14 @@ typedef struct Progress {
     size_t tokens;           /* trained on */
     double seconds;          /* in total, including validation and saving */
     double training_seconds; /* of these, in the steps of this session */
-    double best_loss;        /* best validation loss; infinite before the first */
+    double best_loss;        /* best loss of a validation; infinite before the first */
     size_t best_step;
-    double last_loss; /* of the latest validation */
-    size_t last_step; /* step of the latest validation; 0: none yet */
-    size_t stale;     /* validations without improvement */
-    double log_nats;  /* training loss and tokens since the last row of the log */
+    double last_loss;  /* of the latest validation */
+    size_t last_step;  /* step of the latest validation; 0: none yet */
+    size_t stale;      /* validations without improvement */
+    double final_loss; /* of the last weights on the whole text, if validations read a part of
+                        * it; 0: not yet */
+    double log_nats;   /* training loss and tokens since the last row of the log */
     size_t log_tokens;
     double round_nats; /* likewise since the last validation */
     size_t round_tokens;
@@ -43,7 +45,8 @@ typedef struct RunView {
     const Progress *progress;
     const char *folder;            /* the path of the run directory */
     size_t steps, steps_per_epoch; /* of the whole run */
-    size_t memory;                 /* bytes that training needs */
+    size_t part_tokens;            /* that validations read; 0: the whole validation text */
+    size_t memory;                 /* bytes that training needs, the text included */
 
     /* After a step. */
     Step last;
@@ -60,6 +63,12 @@ typedef struct RunView {
     const char *sample; /* the last text that the model generated: UTF-8 without control
                          * characters but line ends, the last at its end */
 } RunView;
+
+/* What follows the word validation where its loss is of a part of the text. */
+static inline const char *view_part(const RunView *run)
+{
+    return run->part_tokens > 0 ? " (part)" : "";
+}
 
 /* Converts steps to epochs, with the fraction. */
 static inline double view_epochs(const RunView *run, size_t steps)

@@ -11,7 +11,9 @@ Chart curves_chart(const Curves *curves, const RunView *run, size_t points)
 {
     const RunChartAxes axes = {.train = true}; /* loss over epochs */
     double floor = run->corpus->entropy_floor;
-    RunData drawn = {.name = curves->name, .rows = runlog_thin(curves->rows, points)};
+    RunData drawn = {.name = curves->name,
+                     .part_tokens = run->part_tokens,
+                     .rows = runlog_thin(curves->rows, points)};
     RunGroup *groups = groups_make(&drawn, 1, false);
     Chart chart = runchart_make(groups, floor > 0 ? floor : (double)NAN, &axes);
     groups_free(groups);

@@ -48,14 +48,20 @@ static bool logged(void *self, const RunView *run, Error *error)
 {
     EventFile *file = self;
     const RunLogRow *row = &run->row;
-    const EventScalar scalars[] = {
-        {"train/loss", row->train_loss},     {"train/lr", row->lr},
-        {"train/grad_norm", row->grad_norm}, {"perf/tokens_per_s", row->tokens_per_second},
-        {"val/loss", row->val_loss},         {"val/perplexity", exp(row->val_loss)}};
-    enum { ALL = sizeof scalars / sizeof *scalars, OF_VALIDATION = 2 };
+    const EventScalar scalars[] = {{"train/loss", row->train_loss},
+                                   {"train/lr", row->lr},
+                                   {"train/grad_norm", row->grad_norm},
+                                   {"perf/tokens_per_s", row->tokens_per_second},
+                                   {"val/loss", row->val_loss},
+                                   {"val/perplexity", exp(row->val_loss)},
+                                   {"val/bits_per_byte", row->val_bits_per_byte},
+                                   {"val/loss_final", row->final_val_loss}};
+    enum { ALL = sizeof scalars / sizeof *scalars, OF_VALIDATION = 3, OF_END = 1 };
+    size_t count = row->final_val_loss > 0 ? ALL
+                   : row->has_val_loss     ? ALL - OF_END
+                                           : ALL - OF_END - OF_VALIDATION;
     unsigned char *bytes = NULL;
-    events_append_scalars(&bytes, events_now(), row->step, scalars,
-                          row->has_val_loss ? ALL : ALL - OF_VALIDATION);
+    events_append_scalars(&bytes, events_now(), row->step, scalars, count);
     return events_write(file, &bytes, error);
 }
 

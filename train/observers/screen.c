@@ -26,9 +26,9 @@ enum { TITLE = 10 };
 /* An option whose value shows elsewhere in the summary, or says nothing about the run. */
 static bool is_shown_elsewhere(const Option *option)
 {
-    static const char *const names[] = {"attn",   "layers",  "dim",    "heads", "ffn",
-                                        "corpus", "context", "epochs", "steps", "batch",
-                                        "pos",    "tokens",  "shards", "warmup"};
+    static const char *const names[] = {"attn",   "layers",  "dim",    "heads",  "ffn",
+                                        "corpus", "context", "epochs", "steps",  "batch",
+                                        "pos",    "tokens",  "shards", "warmup", "eval-tokens"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(option->name, names[i]) == 0)
             return true;
@@ -125,6 +125,10 @@ static void print_plan(const RunView *run, const OptionGroup groups[GROUP_COUNT]
         text_format("%zu step%s, %zu per epoch  batches of %zu x %zu tokens  warmup %zu",
                     run->steps, text_plural(run->steps), run->steps_per_epoch, train->batch,
                     run->model->config.context, train->warmup));
+    if (run->part_tokens > 0)
+        print_paragraph("", text_format("validation on a part of the text, %zu of %zu tokens "
+                                        "(--eval-tokens)  after the last step on all of it",
+                                        run->part_tokens, run->corpus->valid.count));
     char *changed = NULL;
     append_changed(&changed, &groups[GROUP_MODEL]);
     append_changed(&changed, &groups[GROUP_CORPUS]);
@@ -203,13 +207,14 @@ static bool validated(void *self, const RunView *run, Error *error)
     (void)error;
     const Progress *progress = run->progress;
     double epoch = view_epochs(run, progress->step);
-    screen_say(
-        self, text_format("epoch %.*f  step %zu  train %.4f  validation %.4f  "
-                          "perplexity %s  bits/byte %.4f  %s  %s",
-                          epoch == floor(epoch) ? 0 : 2, epoch, progress->step, run->train_loss,
-                          progress->last_loss, text_perplexity(exp(progress->last_loss)).text,
-                          split_bits_per_byte(&run->corpus->valid, progress->last_loss),
-                          run->best ? "best" : "    ", text_duration(progress->seconds).text));
+    screen_say(self,
+               text_format("epoch %.*f  step %zu  train %.4f  validation%s %.4f  "
+                           "perplexity %s  bits/byte %.4f  %s  %s",
+                           epoch == floor(epoch) ? 0 : 2, epoch, progress->step,
+                           run->train_loss, view_part(run), progress->last_loss,
+                           text_perplexity(exp(progress->last_loss)).text,
+                           split_bits_per_byte(&run->corpus->valid, progress->last_loss),
+                           run->best ? "best" : "    ", text_duration(progress->seconds).text));
     return true;
 }
 

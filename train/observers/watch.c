@@ -79,10 +79,13 @@ static void add_numbers(Page *page, const RunView *run)
                 memory_peak_megabytes());
     add_items(page, text);
     if (progress->last_step > 0)
-        add_items(page, text_format("validation %.4f  perplexity %s  best %.4f after step %zu",
-                                    progress->last_loss,
-                                    text_perplexity(exp(progress->last_loss)).text,
-                                    progress->best_loss, progress->best_step));
+        add_items(page, text_format(
+                            "validation%s %.4f  perplexity %s  bits/byte %.4f  best %.4f after "
+                            "step %zu",
+                            view_part(run), progress->last_loss,
+                            text_perplexity(exp(progress->last_loss)).text,
+                            split_bits_per_byte(&run->corpus->valid, progress->last_loss),
+                            progress->best_loss, progress->best_step));
 }
 
 static void add_chart(Page *page, const Watch *watch, const RunView *run, size_t rows)
@@ -205,10 +208,10 @@ static bool validated(void *self, const RunView *run, Error *error)
     (void)error;
     const Progress *progress = run->progress;
     add_message(self,
-                text_format("%s  epoch %.4g  step %zu  train %.4f  validation %.4f%s",
+                text_format("%s  epoch %.4g  step %zu  train %.4f  validation%s %.4f%s",
                             text_duration(progress->seconds).text,
                             view_epochs(run, progress->step), progress->step, run->train_loss,
-                            progress->last_loss, run->best ? "  best" : ""));
+                            view_part(run), progress->last_loss, run->best ? "  best" : ""));
     return true;
 }
 
