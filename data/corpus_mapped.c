@@ -113,11 +113,13 @@ static bool check_parts(Corpus *corpus, const TokenFile *file, Error *error)
 static bool open_file(Corpus *corpus, size_t place, const char *path, TokenFile *file,
                       Error *error)
 {
-    if (!text_ends_in(path, TOKEN_FILE_ENDING))
-        return error_set(error,
-                         "%s: the training text is a file of token ids, so this must be one "
-                         "too; make it with linnet-tokens encode",
-                         path);
+    if (!text_ends_in(path, TOKEN_FILE_ENDING)) {
+        error_set(error,
+                  "%s: the training text is a file of token ids, so this must be one too; make "
+                  "it with linnet-tokens encode",
+                  path);
+        return false;
+    }
     if (!token_file_open(file, path, error))
         return false;
     corpus->mappings[place] = file->mapping;

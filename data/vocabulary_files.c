@@ -103,7 +103,7 @@ bool vocabulary_load(Vocabulary *vocabulary, const char *path, Error *error)
 
 bool vocabulary_equal(const Vocabulary *a, const Vocabulary *b)
 {
-    size_t a_size, b_size;
+    size_t a_size = 0, b_size = 0;
     if (a->tokenizer != b->tokenizer)
         return false;
     char *a_text = vocabulary_write(a, &a_size), *b_text = vocabulary_write(b, &b_size);
