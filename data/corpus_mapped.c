@@ -39,7 +39,7 @@ bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOption
 static bool check_beside(const Corpus *corpus, const char *folder, const char *path,
                          Error *error)
 {
-    Vocabulary beside;
+    Vocabulary beside = {0};
     if (!vocabulary_load(&beside, folder, error))
         return false;
     bool equal = vocabulary_equal(&beside, &corpus->vocabulary);

@@ -130,7 +130,7 @@ static bool store_own(const Vocabulary *vocabulary, const char *path, Error *err
 
 static bool check_stored(const Vocabulary *vocabulary, const char *folder, Error *error)
 {
-    Vocabulary there;
+    Vocabulary there = {0};
     if (!vocabulary_load(&there, folder, error))
         return false;
     bool equal = vocabulary_equal(vocabulary, &there);
