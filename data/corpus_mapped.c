@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A file that takes longer than a second or so to check. */
+enum { LARGE_CHECKING = 500000000 };
+
 bool corpus_is_mapped(const CorpusFiles *files)
 {
     return files->train && text_ends_in(files->train, TOKEN_FILE_ENDING);
@@ -36,7 +39,7 @@ bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOption
 static bool check_beside(const Corpus *corpus, const char *folder, const char *path,
                          Error *error)
 {
-    Vocabulary beside;
+    Vocabulary beside = {0};
     if (!vocabulary_load(&beside, folder, error))
         return false;
     bool equal = vocabulary_equal(&beside, &corpus->vocabulary);
@@ -110,11 +113,13 @@ static bool check_parts(Corpus *corpus, const TokenFile *file, Error *error)
 static bool open_file(Corpus *corpus, size_t place, const char *path, TokenFile *file,
                       Error *error)
 {
-    if (!text_ends_in(path, TOKEN_FILE_ENDING))
-        return error_set(error,
-                         "%s: the training text is a file of token ids, so this must be one "
-                         "too; make it with linnet-tokens encode",
-                         path);
+    if (!text_ends_in(path, TOKEN_FILE_ENDING)) {
+        error_set(error,
+                  "%s: the training text is a file of token ids, so this must be one too; make "
+                  "it with linnet-tokens encode",
+                  path);
+        return false;
+    }
     if (!token_file_open(file, path, error))
         return false;
     corpus->mappings[place] = file->mapping;
@@ -139,6 +144,12 @@ bool corpus_map(Corpus *corpus, const CorpusFiles *files, const CorpusOptions *o
         !open_file(corpus, 0, files->train, &file, error))
         return false;
     corpus->source = memory_copy_text(files->title);
+    if (options->tell && file.mapping->size >= LARGE_CHECKING) {
+        char *what = text_format("checking the ids of %s (%.0f MB)", files->train,
+                                 (double)file.mapping->size / 1e6);
+        options->tell(what);
+        free(what);
+    }
     if (!files->valid && !files->test)
         return check_parts(corpus, &file, error);
     if (!files->valid)

@@ -81,7 +81,7 @@ static bool raw_fill(Reader *r, size_t least, Error *error)
         memmove(r->raw, r->raw + r->raw_at, r->raw_end - r->raw_at);
         r->raw_end -= r->raw_at;
         r->raw_at = 0;
-        size_t got;
+        size_t got = 0;
         if (!read_some(r, r->raw + r->raw_end, sizeof r->raw - r->raw_end, &got, error))
             return false;
         r->raw_end += got;
@@ -91,7 +91,7 @@ static bool raw_fill(Reader *r, size_t least, Error *error)
 
 static bool next_plain(Reader *r, char *to, size_t room, size_t *got, Error *error)
 {
-    size_t buffered = smaller(room, r->raw_end - r->raw_at), more;
+    size_t buffered = smaller(room, r->raw_end - r->raw_at), more = 0;
     memcpy(to, r->raw + r->raw_at, buffered);
     r->raw_at += buffered;
     for (*got = buffered; *got < room && !r->ended; *got += more)

@@ -111,7 +111,7 @@ bool vocabulary_load(Vocabulary *vocabulary, const char *path, Error *error)
 
 bool vocabulary_equal(const Vocabulary *a, const Vocabulary *b)
 {
-    size_t a_size, b_size;
+    size_t a_size = 0, b_size = 0;
     if (a->tokenizer != b->tokenizer || a->lowercase != b->lowercase)
         return false;
     char *a_text = vocabulary_write(a, &a_size), *b_text = vocabulary_write(b, &b_size);
@@ -139,7 +139,7 @@ static bool store_own(const Vocabulary *vocabulary, const char *path, Error *err
 
 static bool check_stored(const Vocabulary *vocabulary, const char *folder, Error *error)
 {
-    Vocabulary there;
+    Vocabulary there = {0};
     if (!vocabulary_load(&there, folder, error))
         return false;
     bool equal = vocabulary_equal(vocabulary, &there);

@@ -93,7 +93,7 @@ static bool take(TokenWriter *w, struct stat *status, Error *error)
 
 static bool begin(TokenWriter *w, TokenFacts *facts, TextPlace *place, Error *error)
 {
-    struct stat status;
+    struct stat status = {0};
     if (!take(w, &status, error) || !read_notes(w, status.st_size, facts, place, error))
         return false;
     off_t size = size_for(w, facts->count);
