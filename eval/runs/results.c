@@ -214,13 +214,12 @@ typedef struct Kind {
     size_t mean_of; /* the offset of the field */
     char *(*write)(double number);
     char *(*tell)(const RunGroup *groups, size_t g, GroupLoss loss);
-    GroupLoss
-        loss; /* for tell, and of the best validation loss: marked where it is of a part */
-    bool marked;
-    int worth; /* see TableColumn; only a terminal lacks room */
+    GroupLoss loss; /* for tell; what .best is about */
+    int worth;      /* see TableColumn; only a terminal lacks room */
     size_t most;
     bool left, rare;
     bool best;                 /* the lowest number */
+    bool marked;               /* where the loss is of a part of the validation text */
     const ResultsReach *reach; /* the number is the epoch that reached this loss */
 } Kind;
 

@@ -1,0 +1,118 @@
+/* Which runs compare, by which measure, and the differences between groups. */
+#include "eval/runs/groups.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <string.h>
+
+/* Settings that a loss depends on even for the same model: those of the text, then those of
+ * its tokens. */
+static const struct {
+    const char *name, *before; /* the value in runs older than the setting */
+} scale[] = {{"corpus", ""}, {"valid", ""},      {"test", ""},     {"trim", "no"},
+             {"tokens", ""}, {"vocab-size", ""}, {"min-count", ""}};
+enum { TEXT_SETTINGS = 4, SCALE_SETTINGS = sizeof scale / sizeof *scale };
+
+static const char *scale_setting(const RunData *run, size_t i)
+{
+    const char *value = rundata_setting(run, scale[i].name);
+    return value ? value : scale[i].before;
+}
+
+static bool scale_setting_differs(const RunData *a, const RunData *b, size_t i)
+{
+    return strcmp(scale_setting(a, i), scale_setting(b, i)) != 0;
+}
+
+/* Whether the first settings of the scale agree. */
+static bool agree(const RunData *a, const RunData *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (scale_setting_differs(a, b, i))
+            return false;
+    return true;
+}
+
+void groups_choose_measure(RunData *runs, size_t count)
+{
+    for (size_t r = 0; r < count; r++) {
+        bool known = true, differ = false;
+        for (size_t other = 0; other < count; other++)
+            if (agree(&runs[r], &runs[other], TEXT_SETTINGS)) {
+                known &= runs[other].val_bits > 0;
+                differ |= !agree(&runs[r], &runs[other], SCALE_SETTINGS);
+            }
+        runs[r].by_bits = known && differ;
+    }
+}
+
+bool groups_same_scale(const RunData *a, const RunData *b)
+{
+    return agree(a, b, a->by_bits && b->by_bits ? TEXT_SETTINGS : SCALE_SETTINGS);
+}
+
+RunGroup *groups_section(const RunGroup *groups, size_t first)
+{
+    RunGroup *section = NULL;
+    for (size_t g = first; g < arrlenu(groups); g++) {
+        if (!groups_same_scale(groups[first].runs[0], groups[g].runs[0]))
+            break;
+        arrput(section, groups[g]);
+    }
+    return section;
+}
+
+bool group_has_part(const RunGroup *group)
+{
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        if (group->runs[r]->best_is_part)
+            return true;
+    return false;
+}
+
+bool group_diverged(const RunGroup *group)
+{
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        if (rundata_diverged(group->runs[r]))
+            return true;
+    return false;
+}
+
+void groups_append_names(char **text, const RunGroup *groups)
+{
+    enum { MOST_NAMES = 3 };
+    const size_t count = arrlenu(groups);
+    if (count > MOST_NAMES) {
+        text_append(text, "%zu models", count);
+        return;
+    }
+    for (size_t g = 0; g < count; g++)
+        text_append(text, "%s%s", g == 0 ? "" : g + 1 < count ? ", " : " and ", groups[g].name);
+}
+
+char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)
+{
+    char *name = memory_copy_text(run->corpus ? run->corpus : "unknown corpus");
+    const size_t settings = run->by_bits ? TEXT_SETTINGS : SCALE_SETTINGS;
+    for (size_t i = 1; i < settings; i++) {
+        bool differs = false;
+        for (size_t r = 0; r < count; r++)
+            differs |= !scale_setting_differs(run, &runs[r], 0) &&
+                       scale_setting_differs(run, &runs[r], i);
+        if (differs)
+            text_append(&name, ", %s = %s", scale[i].name,
+                        *scale_setting(run, i) ? scale_setting(run, i) : "none");
+    }
+    return name;
+}
+
+GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss)
+{
+    const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
+    const size_t settings = loss == GROUP_BITS ? TEXT_SETTINGS : SCALE_SETTINGS;
+    return (GroupDifference){
+        .comparable = loss == GROUP_TEST || agree(base->runs[0], other->runs[0], settings),
+        .difference = of_other->mean - of_base->mean,
+        .interval = student_difference(*of_base, *of_other, GROUP_TAILS),
+    };
+}
