@@ -9,9 +9,9 @@
  * its tokens. */
 static const struct {
     const char *name, *before; /* the value in runs older than the setting */
-} scale[] = {{"corpus", ""}, {"valid", ""},      {"test", ""},     {"trim", "no"},
-             {"tokens", ""}, {"vocab-size", ""}, {"min-count", ""}};
-enum { TEXT_SETTINGS = 4, SCALE_SETTINGS = sizeof scale / sizeof *scale };
+} scale[] = {{"corpus", ""},      {"valid", ""},  {"test", ""},       {"trim", "no"},
+             {"lowercase", "no"}, {"tokens", ""}, {"vocab-size", ""}, {"min-count", ""}};
+enum { TEXT_SETTINGS = 5, SCALE_SETTINGS = sizeof scale / sizeof *scale };
 
 static const char *scale_setting(const RunData *run, size_t i)
 {

@@ -104,7 +104,7 @@ static void note_token_score(void *listener, size_t at, TokenScore score)
 
 /* The names are those of eval --json, which has no scores of tokens. */
 static void print_score_json(const LoadedModel *loaded, const int32_t *ids, size_t unknown,
-                             size_t characters)
+                             size_t characters, size_t bytes)
 {
     const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
     size_t count = arrlenu(ids), window = loaded->model.config.context;
@@ -113,13 +113,14 @@ static void print_score_json(const LoadedModel *loaded, const int32_t *ids, size
                                    note_token_score, &scoring);
     double loss = nats / (double)count;
     json_print(stdout,
-               json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss",
+               json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss",
                          json_figure(loss), "perplexity", json_figure(exp(loss)),
                          "bits_per_character", json_figure(nats / log(2) / (double)characters),
-                         "nats", json_figure(nats), "tokens", json_count(count), "unknown",
-                         json_count(unknown), "characters", json_count(characters), "window",
-                         json_count(window), "stride", json_count(window), "scores",
-                         scoring.scores));
+                         "bits_per_byte", json_figure(nats / log(2) / (double)bytes), "nats",
+                         json_figure(nats), "tokens", json_count(count), "unknown",
+                         json_count(unknown), "characters", json_count(characters), "bytes",
+                         json_count(bytes), "window", json_count(window), "stride",
+                         json_count(window), "scores", scoring.scores));
 }
 
 /* The ids of a text, which must be valid and not empty, and the number of unknown ones. */
@@ -144,7 +145,7 @@ static void score_bytes(const LoadedModel *loaded, const char *text, size_t size
     int32_t *ids = encode_text(vocabulary, text, size, name, &unknown);
     size_t count = arrlenu(ids), window = loaded->model.config.context;
     if (json) {
-        print_score_json(loaded, ids, unknown, characters);
+        print_score_json(loaded, ids, unknown, characters, size);
         arrfree(ids);
         return;
     }
