@@ -183,7 +183,7 @@ uint32_t bpe_finish(Vocabulary *vocabulary)
     return rank_merges(bpe);
 }
 
-void bpe_copy(Vocabulary *copy, const Vocabulary *vocabulary)
+static void copy_all(Vocabulary *copy, const Vocabulary *vocabulary)
 {
     const Bpe *from = vocabulary->bpe;
     bpe_begin(copy);
@@ -199,10 +199,9 @@ void bpe_copy(Vocabulary *copy, const Vocabulary *vocabulary)
     bpe_finish(copy);
 }
 
-void bpe_free(Bpe *bpe)
+static void free_tables(Vocabulary *vocabulary)
 {
-    if (!bpe)
-        return;
+    Bpe *bpe = vocabulary->bpe;
     arrfree(bpe->lengths);
     arrfree(bpe->merges);
     arrfree(bpe->added);
@@ -211,6 +210,23 @@ void bpe_free(Bpe *bpe)
     free(bpe->ranks);
     free(bpe);
 }
+
+static int32_t find_word(const Vocabulary *vocabulary, const char *word)
+{
+    return (int32_t)bpe_find(vocabulary, word, strlen(word)); /* BPE_NONE is TOKEN_NONE */
+}
+
+static size_t length_of(const Vocabulary *vocabulary, int32_t id)
+{
+    return vocabulary->bpe->lengths[id];
+}
+
+const VocabularyForm bpe_form = {.copy = copy_all,
+                                 .free = free_tables,
+                                 .find = find_word,
+                                 .length = length_of,
+                                 .write = bpe_write,
+                                 .read = bpe_read};
 
 /* --- spelling --- */
 

@@ -50,8 +50,6 @@ typedef struct Bpe {
 /* ---- The vocabulary ---- */
 
 void bpe_begin(Vocabulary *vocabulary);
-void bpe_copy(Vocabulary *copy, const Vocabulary *vocabulary);
-void bpe_free(Bpe *bpe);
 
 /* Appends a token and returns its id. A named one can be found by its bytes. */
 uint32_t bpe_add(Vocabulary *vocabulary, const char *bytes, size_t size, bool named);
@@ -91,6 +89,8 @@ typedef struct BpeWord {
 BpeWord *bpe_count(const char *text, size_t size);
 
 /* ---- The tokenizer's functions ---- */
+
+extern const VocabularyForm bpe_form;
 
 bool bpe_learn(Vocabulary *vocabulary, const char *text, size_t size,
                const VocabularyLimits *limits, Error *error);

@@ -299,7 +299,8 @@ static const Tokenizer tokenizers[] = {
     [TOKENIZER_BPE] = {.name = "bpe",
                        .learn = bpe_learn,
                        .encode = bpe_encode,
-                       .separator = ""},
+                       .separator = "",
+                       .form = &bpe_form},
 };
 
 const Tokenizer *tokenizer_find(size_t index)

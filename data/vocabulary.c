@@ -8,7 +8,6 @@
  * words are hashed by data/hash.h. Ids do not depend on the hashes: they are the order of
  * adding. */
 #include "data/vocabulary.h"
-#include "data/bpe.h"
 #include "data/hash.h"
 #include "data/utf8.h"
 #include "src/containers.h"
@@ -138,8 +137,8 @@ void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)
 {
     begin(copy, vocabulary->tokenizer);
     copy->lowercase = vocabulary->lowercase;
-    if (vocabulary->bpe)
-        bpe_copy(copy, vocabulary);
+    if (vocabulary->tokenizer->form)
+        vocabulary->tokenizer->form->copy(copy, vocabulary);
     else if (!vocabulary->map)
         vocabulary_add_bytes(copy);
     else
@@ -149,11 +148,12 @@ void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)
 
 void vocabulary_free(Vocabulary *vocabulary)
 {
+    if (vocabulary->bpe)
+        vocabulary->tokenizer->form->free(vocabulary);
     for (size_t i = 0; i < vocabulary->count; i++)
         free(vocabulary->words[i]);
     arrfree(vocabulary->words);
     hmfree(vocabulary->map);
-    bpe_free(vocabulary->bpe);
     *vocabulary = (Vocabulary){0};
 }
 
@@ -161,9 +161,9 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word)
 {
     if (!vocabulary->words)
         return TOKEN_NONE;
-    if (vocabulary->bpe)
-        return (int32_t)bpe_find(vocabulary, word, strlen(word)); /* BPE_NONE is TOKEN_NONE */
-    if (!vocabulary->map)                                         /* bytes */
+    if (vocabulary->tokenizer->form)
+        return vocabulary->tokenizer->form->find(vocabulary, word);
+    if (!vocabulary->map) /* bytes */
         return word[0] && !word[1] ? (unsigned char)word[0] : TOKEN_NONE;
     WordEntry ignored;
     return find(vocabulary, word, &ignored);
@@ -172,8 +172,8 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word)
 size_t vocabulary_piece(const Vocabulary *vocabulary, int32_t id, const char **piece)
 {
     *piece = id == vocabulary->eos ? "\n" : vocabulary->words[id];
-    if (vocabulary->bpe)
-        return vocabulary->bpe->lengths[id];
+    if (vocabulary->tokenizer->form)
+        return vocabulary->tokenizer->form->length(vocabulary, id);
     return vocabulary->map ? strlen(*piece) : 1;
 }
 
@@ -203,8 +203,8 @@ static char *escape(char *to, const char *word)
 char *vocabulary_write(const Vocabulary *vocabulary, size_t *size)
 {
     enum { LONGEST_ESCAPE = 4 };
-    if (vocabulary->bpe)
-        return bpe_write(vocabulary, size);
+    if (vocabulary->tokenizer->form)
+        return vocabulary->tokenizer->form->write(vocabulary, size);
     size_t most = 1, count = vocabulary->map ? vocabulary->count : 0;
     for (size_t i = 0; i < count; i++)
         most += LONGEST_ESCAPE * strlen(vocabulary->words[i]) + 1;
@@ -295,8 +295,8 @@ bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const c
                      size_t size, Error *error)
 {
     begin(vocabulary, tokenizer);
-    if (tokenizer == tokenizer_find(TOKENIZER_BPE))
-        return bpe_read(vocabulary, text, size, error);
+    if (tokenizer->form)
+        return tokenizer->form->read(vocabulary, text, size, error);
     if (!tokenizer->cut) {
         if (size)
             return error_set(error, "the vocabulary: bytes need none, but there is one");

@@ -40,6 +40,17 @@ typedef struct VocabularyLimits {
 
 typedef struct Vocabulary Vocabulary;
 
+/* How a vocabulary is kept that is more than a list of words; see the functions below of the
+ * same names. */
+typedef struct VocabularyForm {
+    void (*copy)(Vocabulary *copy, const Vocabulary *vocabulary);
+    void (*free)(Vocabulary *vocabulary); /* all but the words */
+    int32_t (*find)(const Vocabulary *vocabulary, const char *word);
+    size_t (*length)(const Vocabulary *vocabulary, int32_t id); /* of a piece, in bytes */
+    char *(*write)(const Vocabulary *vocabulary, size_t *size);
+    bool (*read)(Vocabulary *vocabulary, const char *text, size_t size, Error *error);
+} VocabularyForm;
+
 typedef struct Tokenizer {
     const char *name;
     /* Learns the vocabulary of a checked text; sets everything but the tokenizer. */
@@ -52,8 +63,9 @@ typedef struct Tokenizer {
     /* Finds the next token from *at on; returns its length, 0 after the last. NULL for
      * byte and bpe. */
     size_t (*cut)(const char *text, size_t size, size_t *at, const char **token);
-    const char *separator; /* between two tokens of running text: " " or "" */
-    const char *unknown;   /* the text of <unk>; NULL if there is none */
+    const char *separator;      /* between two tokens of running text: " " or "" */
+    const char *unknown;        /* the text of <unk>; NULL if there is none */
+    const VocabularyForm *form; /* NULL: a list of words, or the bytes */
 } Tokenizer;
 
 struct Vocabulary {
