@@ -29,6 +29,9 @@ bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOption
     if (!vocabulary_load(&corpus->vocabulary, path, error))
         return false;
     const Tokenizer *tokenizer = corpus->vocabulary.tokenizer;
+    if (options->lowercase && !corpus->vocabulary.lowercase)
+        return error_set(error, "%s: this tokenizer keeps capital letters; drop --lowercase",
+                         path);
     if (options->tokenizer == TOKENIZER_WORD || tokenizer_find(options->tokenizer) == tokenizer)
         return true;
     return error_set(error, "%s: this tokenizer is %s; drop --tokens %s", path, tokenizer->name,

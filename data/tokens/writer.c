@@ -31,6 +31,7 @@ static uint32_t crc_of(const Vocabulary *vocabulary)
     const char *name = vocabulary->tokenizer->name;
     uLong crc = crc32_z(0, (const Bytef *)name, strlen(name));
     crc = crc32_z(crc, (const Bytef *)text, size);
+    crc = crc32_z(crc, (const Bytef *)&vocabulary->lowercase, sizeof vocabulary->lowercase);
     free(text);
     return (uint32_t)crc;
 }

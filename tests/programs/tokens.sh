@@ -21,6 +21,18 @@ for kind in word char byte; do
     check "train writes vocabulary.txt for $kind" \
         eval "head -n 1 $kind/vocabulary.txt | grep -q '^# linnet tokenizer $kind$'"
 done
+works 'tokens train lower-cases' "$bin/tokens" train --tokens wordpunct --lowercase --out small short.txt
+check 'vocabulary.txt says that it lower-cases' \
+    [ "$(head -n 1 small/vocabulary.txt)" = '# linnet tokenizer wordpunct lowercase' ]
+printf 'The DOG sees the dog.\n' >capitals.txt
+works 'a text is encoded in small letters' \
+    "$bin/tokens" encode --tokenizer-file small --out small/train.bin capitals.txt
+tr '[:upper:]' '[:lower:]' <capitals.txt >small.txt
+works 'so is one that has none' \
+    "$bin/tokens" encode --tokenizer-file small --out small/val.bin small.txt
+check 'their ids are the same' same small/train.bin small/val.bin
+refused 'training cannot ask a tokenizer that keeps capitals to lower-case' 1 'drop --lowercase' \
+    "$bin/train" --run refused --lowercase --tokenizer-file word short.txt
 refused 'train refuses a directory that has a tokenizer' 1 'has a tokenizer already' \
     "$bin/tokens" train --out bpe short.txt
 refused 'train needs a directory' 2 'missing: --out DIR' "$bin/tokens" train short.txt
