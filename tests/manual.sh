@@ -83,7 +83,7 @@ if has bash; then
     offers 'retention' linnet-train --attn ret
     offers 'retention' linnet-train --attn = ret
     offers 'char' linnet-train --tokens c
-    offers 'byte char word' linnet-train --tokens =
+    offers 'bpe byte char word wordpunct' linnet-train --tokens =
     offers 'softmax+gla' linnet-train --attn softmax+gl
     offers 'softmax+gla,window' linnet-train --attn softmax+gla,wi
     offers '' linnet-train --dim 1

@@ -89,6 +89,7 @@ bool spacing_before(Spacing *spacing, const char *token)
         spacing->joins = side == AFTER || side == BOTH;
     spacing->line_start = false;
     spacing->is = is;
-    strcpy(spacing->last, mark ? token : size ? token + size - 1 : "");
+    const char *last = mark ? token : token + size - (size > 0);
+    memcpy(spacing->last, last, strlen(last) + 1);
     return space;
 }
