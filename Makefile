@@ -33,6 +33,7 @@
 #   make ranks        training with MPI             make scale     speed of MPI on slow networks
 #   make interop      exports read by other programs (make interop-light: those without torch)
 #   make peers        training speed beside PyTorch
+#   make peer-tokens  byte-pair encoding beside Python's tokenizers (TEXT=book.txt)
 #   make test-long    nearly all of these
 
 PREFIX     ?= /usr/local

@@ -233,6 +233,17 @@ interop-light: all
 peers: all
 	sh eval/bench/peers.sh $(BIN) $(BUILD)/peers
 
+# Byte-pair encoding in turns with Python's tokenizers: make peer-tokens TEXT=book.txt
+peer-tokens: all
+	@[ -f "$(TEXT)" ] || { echo "make peer-tokens needs a text: TEXT=FILE." >&2; exit 2; }
+	@mkdir -p $(BUILD)/peer-tokens
+	@$(BUILD)/peer-tokens/environment/bin/python3 -c 'import tokenizers' 2>/dev/null || { \
+	  "$${PYTHON:-python3}" -m venv $(BUILD)/peer-tokens/environment && \
+	  $(BUILD)/peer-tokens/environment/bin/python3 -m pip install --quiet \
+	    --disable-pip-version-check tokenizers; }
+	@$(BUILD)/peer-tokens/environment/bin/python3 eval/bench/peer_tokens.py $(BIN) \
+	  $(BUILD)/peer-tokens "$(TEXT)"
+
 # Two checks are off: one asks for the functions of C11's Annex K, which glibc does not have, and
 # one does not understand va_start.
 TIDY = -clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling,-clang-analyzer-valist.Uninitialized
@@ -244,4 +255,4 @@ lint:
 
 .PHONY: check $(CHECKS:%=check-%) asan sanitized soak ranks scale faults faulted tsan threads \
         valgrind observed fuzzer fuzz fuzzed analyze cppcheck coverage covered determinism \
-        building portable musl compiled arm-deps arm emulated test-long interop interop-light peers lint
+        building portable musl compiled arm-deps arm emulated test-long interop interop-light peers peer-tokens lint
