@@ -337,6 +337,27 @@ static void learner_free(Learner *l)
     arrfree(l->queue);
 }
 
+/* The special tokens come first. They are visible ASCII, so that no merge of other bytes can be
+ * spelled like them in tokenizer.json. */
+static bool add_special(Vocabulary *vocabulary, const char *list, Error *error)
+{
+    while (list && *list) {
+        size_t size = strcspn(list, ",");
+        bool good = size > 1 && bpe_find(vocabulary, list, size) == BPE_NONE;
+        for (size_t i = 0; good && i < size; i++)
+            good = list[i] > ' ' && list[i] <= '~';
+        if (!good)
+            return error_set(error,
+                             "--special-tokens: '%.*s' is no special token; each has two or "
+                             "more characters, visible ASCII, and comes once",
+                             (int)size, list);
+        BpeAdded added = {.id = bpe_add(vocabulary, list, size, true), .special = true};
+        arrput(vocabulary->bpe->added, added);
+        list += size + (list[size] == ',');
+    }
+    return true;
+}
+
 bool bpe_learn(Vocabulary *vocabulary, const char *text, size_t size,
                const VocabularyLimits *limits, Error *error)
 {
@@ -345,6 +366,10 @@ bool bpe_learn(Vocabulary *vocabulary, const char *text, size_t size,
             error, "--vocab-size %zu: a BPE vocabulary has from %d (the bytes) to %d tokens",
             limits->size, BPE_BYTES, INT32_MAX);
     bpe_begin(vocabulary);
+    if (!add_special(vocabulary, limits->special_tokens, error)) {
+        vocabulary_free(vocabulary);
+        return false;
+    }
     bpe_add_bytes(vocabulary);
     bpe_finish(vocabulary);
     Learner learner = {.vocabulary = vocabulary};

@@ -37,7 +37,7 @@ static const Option rows[] = {
              "byte-level byte-pair encoding",
      .also = "tokenizer tokenizer-type token-type tokenization",
      .common = true},
-    {.name = "tokenizer-file", OPTION_STRING("FILE", FIELD(tokenizer_file), ""), OPTION_STORED,
+    {.name = "tokenizer-file", OPTION_STRING("FILE", FIELD(tokenizer_file), ""), OPTION_FIXED,
      .help = "encode with the tokenizer in FILE, tokenizer.json or vocabulary.txt, instead of "
              "learning one; token ids in a .bin have it beside them",
      .also = "tokenizer-path tokenizer-json vocab-file"},
@@ -45,7 +45,7 @@ static const Option rows[] = {
      .help = "strip white space from both ends of lines; matters for char and byte",
      .also = "strip"},
     {.name = "lowercase", OPTION_SWITCH(FIELD(lowercase), "no"), OPTION_FIXED,
-     .help = "read capital letters as small ones; for word, wordpunct and char",
+     .help = "convert the text to lower case; for word, wordpunct and char",
      .also = "lower lower-case uncased do-lower-case"},
     {.name = "vocab-size", OPTION_WHOLE(FIELD(vocab_size), 0, OPTION_MOST, "0"), OPTION_FIXED,
      .help = "keep the N most frequent tokens, including <eos> and <unk>; 0: all. With bpe: learn "
@@ -53,9 +53,13 @@ static const Option rows[] = {
      .also = "vocabulary-size n-vocab max-vocab vocab",
      .common = true},
     {.name = "min-count", OPTION_WHOLE(FIELD(min_count), 1, OPTION_MOST, "1"), OPTION_FIXED,
-     .help = "replace tokens that occur fewer than N times with <unk>; bpe: learn no merge that "
-             "does",
+     .help = "replace tokens that occur fewer than N times with <unk>; bpe: learn no merge "
+             "that occurs fewer than N times",
      .also = "min-frequency min-freq"},
+    {.name = "special-tokens", OPTION_STRING("LIST", FIELD(special_tokens), ""), OPTION_FIXED,
+     .help = "bpe: tokens that are cut out of the text first, with commas between, such as "
+             "'<|endoftext|>'",
+     .also = "special-token add-special-tokens"},
     /* A few kilobytes of gzip may unpack to any size. */
     {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 1000000, "1000"),
      .help = "refuse a text larger than N megabytes after unpacking; token ids in a .bin may "
@@ -133,8 +137,8 @@ static bool read_text(Text *text, const char *path, const CorpusOptions *options
     text->name = reader_name(path);
     if (text_ends_in(path, TOKEN_FILE_ENDING))
         return error_set(error,
-                         "%s: a file of token ids, but the training text is none; name a "
-                         "text",
+                         "%s: a file of token ids beside a training text; name a text, or "
+                         "encode that one too",
                          path);
     size_t bytes = size_of_file(path);
     if (bytes >= LARGE_READING)
@@ -207,10 +211,12 @@ static bool split_off(Text texts[SPLITS], char **source, Error *error)
             continue;
         lines[split] = all * PERCENT / WHOLE ? all * PERCENT / WHOLE : 1;
         if (lines[split] >= lines[TRAIN])
-            return error_set(error,
-                             "%s: %zu line%s too few to split a validation and a test text "
-                             "off; name files with --valid and --test",
-                             train->name, all, all == 1 ? " is" : "s are");
+            return error_set(
+                error,
+                "%s: %zu line%s too few to split a %s text off; name a file with "
+                "--%s, or encode the text with linnet-tokens: ids are split anywhere",
+                train->name, all, all == 1 ? " is" : "s are", titles[split],
+                split == TEST ? "test" : "valid");
         lines[TRAIN] -= lines[split];
         cut_tail(train, &texts[split], lines[split]);
     }
@@ -287,7 +293,8 @@ static void *encode(CorpusSplit *split, const Vocabulary *vocabulary, Text *text
 static bool tokenize(Corpus *corpus, Text texts[SPLITS], const Tokenizer *tokenizer,
                      const CorpusOptions *options, Error *error)
 {
-    VocabularyLimits limits = {options->vocab_size, options->min_count, options->lowercase};
+    VocabularyLimits limits = {options->vocab_size, options->min_count, options->lowercase,
+                               options->special_tokens};
     size_t bytes = texts[TRAIN].size + texts[VALID].size + texts[TEST].size;
     if (bytes >= LARGE_TOKENIZING)
         tell(options, "tokenizing %s (%.0f MB)", texts[TRAIN].name, bytes);

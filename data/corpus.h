@@ -12,15 +12,16 @@ typedef struct CorpusOptions {
     char *tokenizer_file; /* NULL or "": the tokenizer is learned, or found beside token ids */
     size_t tokenizer;     /* index into the table: --tokens */
     size_t vocab_size, min_count;
-    bool trim;           /* lines lose the white space at both ends */
-    bool lowercase;      /* all tokens are lower-cased */
-    size_t max_input_mb; /* the largest unpacked size of a file */
+    char *special_tokens; /* NULL or "": none */
+    bool trim;            /* lines lose the white space at both ends */
+    bool lowercase;       /* all tokens are lower-cased */
+    size_t max_input_mb;  /* the largest unpacked size of a file */
     /* Hears what takes longer than a second or so, then NULL when it is done; NULL: nobody. */
     void (*tell)(const char *what);
 } CorpusOptions;
 
 /* The rows --valid --test --tokens --tokenizer-file --trim --lowercase --vocab-size --min-count
- * --max-input-mb; the last is not stored. */
+ * --special-tokens --max-input-mb; the last is not stored. */
 OptionGroup corpus_group(const CorpusOptions *options);
 
 typedef struct CorpusSplit {

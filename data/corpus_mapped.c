@@ -21,10 +21,11 @@ bool corpus_is_mapped(const CorpusFiles *files)
 bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOptions *options,
                             Error *error)
 {
-    if (options->vocab_size || options->min_count > 1)
+    bool special = options->special_tokens && *options->special_tokens;
+    if (options->vocab_size || options->min_count > 1 || special)
         return error_set(error,
-                         "%s: the tokenizer is in a file and learns nothing here; drop "
-                         "--vocab-size and --min-count",
+                         "%s: a tokenizer from a file learns nothing from the text; drop "
+                         "--vocab-size, --min-count and --special-tokens",
                          path);
     if (!vocabulary_load(&corpus->vocabulary, path, error))
         return false;
@@ -48,8 +49,9 @@ static bool check_beside(const Corpus *corpus, const char *folder, const char *p
     bool equal = vocabulary_equal(&beside, &corpus->vocabulary);
     vocabulary_free(&beside);
     return equal || error_set(error,
-                              "%s: the tokenizer beside it is not that of the run; encode the "
-                              "text with the run's",
+                              "%s: the tokenizer beside it is not that of the run; name a text "
+                              "instead, or encode it with the tokenizer of the run (export "
+                              "writes that of a bpe run)",
                               path);
 }
 

@@ -130,6 +130,9 @@ bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const 
                          "--lowercase is for --tokens word, wordpunct and char; %s keeps every "
                          "byte",
                          tokenizer->name);
+    if (limits->special_tokens && *limits->special_tokens && !tokenizer->form)
+        return error_set(error, "--special-tokens are for --tokens bpe; %s has none",
+                         tokenizer->name);
     return tokenizer->learn(vocabulary, text, size, limits, error);
 }
 

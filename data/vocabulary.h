@@ -33,9 +33,10 @@
 #define TOKENS_OF_BYTE 256
 
 typedef struct VocabularyLimits {
-    size_t size;      /* the largest vocabulary, with special tokens; 0: no limit */
-    size_t min_count; /* rarer tokens become <unk> */
-    bool lowercase;   /* tokens are lower-cased, when learned and ever after */
+    size_t size;                /* the largest vocabulary, with special tokens; 0: no limit */
+    size_t min_count;           /* rarer tokens become <unk> */
+    bool lowercase;             /* tokens are lower-cased, when learned and ever after */
+    const char *special_tokens; /* for bpe, with commas between; or NULL */
 } VocabularyLimits;
 
 typedef struct Vocabulary Vocabulary;

@@ -81,7 +81,7 @@ static bool load_own(Vocabulary *vocabulary, const char *path, Error *error)
                                        path);
     if (good &&
         !vocabulary_read(vocabulary, tokenizer, rest, size - (size_t)(rest - text), &why))
-        good = error_set(error, "%s: %s, the heading not counted", path, why.text);
+        good = error_set(error, "%s: %s (lines are counted after the first)", path, why.text);
     if (good)
         vocabulary->lowercase = lowercase;
     free(text);

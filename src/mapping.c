@@ -56,8 +56,9 @@ static void catch_bus_errors(void)
     caught = true;
 }
 
-#define SHORTER \
-    "became shorter while it was being read; put the whole file back and start again"
+#define SHORTER                                                                            \
+    "became shorter while it was being read; put the whole file back, and continue a run " \
+    "with --resume"
 
 /* The name of a file may contain what terminals obey. */
 static char *last_words_of(const char *path)
@@ -74,7 +75,8 @@ static char *last_words_of(const char *path)
 void mapping_die_changed(const void *at)
 {
     const Mapping *mapping = find(at);
-    die("%s: changed while it was being read; put the file back as it was and start again",
+    die("%s: changed while it was being read; put the file back as it was, and continue a run "
+        "with --resume",
         mapping ? mapping->path : "a file");
 }
 

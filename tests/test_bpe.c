@@ -208,6 +208,36 @@ START_TEST(bytes_come_first_in_the_order_of_their_characters)
 }
 END_TEST
 
+START_TEST(special_tokens_come_first_and_are_cut_out)
+{
+    static const char text[] = "ab ab<|end|>ab";
+    static const char *const refused[] = {"a", "<x>,<x>", "<x>,,<y>", "<\xC3\xA4>", "a b"};
+    VocabularyLimits limits = {.size = 260, .min_count = 1, .special_tokens = "<|end|>,[PAD]"};
+    Vocabulary vocabulary;
+    Error error = {""};
+    const Tokenizer *tokenizer = tokenizer_find(TOKENIZER_BPE);
+    ck_assert_msg(vocabulary_learn(&vocabulary, tokenizer, text, strlen(text), &limits, &error),
+                  "%s", error.text);
+    ck_assert_str_eq(vocabulary.words[0], "<|end|>");
+    ck_assert_str_eq(vocabulary.words[1], "[PAD]");
+    ck_assert_str_eq(vocabulary.words[2], "!");
+    ck_assert_uint_eq(vocabulary.count, 260);
+    int32_t *ids = NULL;
+    ck_assert_uint_eq(tokenizer->encode(&vocabulary, "ab<|end|>ab", 11, &ids), 0);
+    ck_assert_uint_eq(arrlenu(ids), 3);
+    ck_assert_int_eq(ids[0], ids[2]);
+    ck_assert_int_eq(ids[1], 0);
+    arrfree(ids);
+    vocabulary_free(&vocabulary);
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        limits.special_tokens = refused[i];
+        ck_assert(
+            !vocabulary_learn(&vocabulary, tokenizer, text, strlen(text), &limits, &error));
+        ck_says(error, "is no special token");
+    }
+}
+END_TEST
+
 START_TEST(sizes_below_the_bytes_are_refused)
 {
     Vocabulary vocabulary;
@@ -740,6 +770,7 @@ Suite *bpe_suite(void)
     tcase_set_timeout(merges, 60);
     tcase_add_test(merges, frequent_pairs_are_merged_first);
     tcase_add_test(merges, bytes_come_first_in_the_order_of_their_characters);
+    tcase_add_test(merges, special_tokens_come_first_and_are_cut_out);
     tcase_add_test(merges, sizes_below_the_bytes_are_refused);
     tcase_add_test(merges, merges_are_learned_as_defined);
     tcase_add_test(merges, any_bytes_come_back);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct Settings {
-    char *out, *tokenizer_file;
+    char *out, *tokenizer_file, *special_tokens;
     size_t tokenizer, vocab_size, min_count, max_input_mb, threads;
     bool lowercase;
 } Settings;
@@ -40,8 +40,12 @@ static const Option rows[] = {
      .help = "leave out tokens, or merges of bpe, that occur fewer than N times",
      .also = "min-frequency min-freq"},
     {.name = "lowercase", OPTION_SWITCH(FIELD(lowercase), "no"),
-     .help = "read capital letters as small ones; for word, wordpunct and char",
+     .help = "train: convert the text to lower case; for word, wordpunct and char",
      .also = "lower lower-case uncased do-lower-case"},
+    {.name = "special-tokens", OPTION_STRING("LIST", FIELD(special_tokens), ""),
+     .help = "bpe: tokens that are cut out of a text first, with commas between, such as "
+             "'<|endoftext|>'",
+     .also = "special-token add-special-tokens"},
     {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 1000000, "1000"),
      .help = "train: refuse a text larger than N megabytes after unpacking"},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
@@ -65,7 +69,7 @@ static void learn(Vocabulary *vocabulary, const Settings *settings, const char *
 {
     const Tokenizer *tokenizer = tokenizer_find(settings->tokenizer);
     const VocabularyLimits limits = {settings->vocab_size, settings->min_count,
-                                     settings->lowercase};
+                                     settings->lowercase, settings->special_tokens};
     char *text;
     size_t size;
     Error error;
@@ -86,8 +90,9 @@ static void load(Vocabulary *vocabulary, const Settings *settings, const char *i
     const char *path = settings->tokenizer_file ? settings->tokenizer_file : folder;
     Error error;
     if (!path)
-        die_usage(
-            "which tokenizer? Name it with --tokenizer-file FILE; tokens train makes one");
+        die_usage("a tokenizer is missing: --tokenizer-file FILE; tokens train makes one");
+    if (ids && !file_exists(ids))
+        die("%s: no such file", ids);
     if (!settings->tokenizer_file && !vocabulary_is_in(folder))
         die("%s: no tokenizer.json or vocabulary.txt beside it; name the tokenizer with "
             "--tokenizer-file",
@@ -108,6 +113,8 @@ static int run_train(const Settings *settings, const char *path)
     Error error;
     if (!settings->out)
         die_usage("a directory for the tokenizer is missing: --out DIR");
+    if (settings->tokenizer_file)
+        die_usage("train learns a tokenizer; leave out --tokenizer-file");
     if (vocabulary_is_in(settings->out))
         die("%s: has a tokenizer already; choose another directory", settings->out);
     learn(&vocabulary, settings, path);
@@ -128,8 +135,11 @@ static int run_encode(const Settings *settings, const char *path)
     TokenFacts facts;
     Error error;
     int signal = 0;
-    if (!settings->out || !is_ids(settings->out))
+    if (!settings->out)
         die_usage("a file for the token ids is missing: --out NAME" TOKEN_FILE_ENDING);
+    if (!is_ids(settings->out))
+        die_usage("--out %s: the name of a file of token ids ends in " TOKEN_FILE_ENDING,
+                  settings->out);
     load(&vocabulary, settings, NULL);
     if (!tokens_encode(path, settings->out, &vocabulary, &facts, &signal, &error))
         die("%s", error.text);
@@ -178,6 +188,8 @@ static int run_decode(const Settings *settings, const char *path)
 {
     Vocabulary vocabulary;
     TokenFacts facts;
+    if (settings->out)
+        die_usage("decode prints the text; leave out --out, and redirect the output instead");
     if (!is_ids(path))
         die_usage("%s: decode takes a file of token ids, NAME" TOKEN_FILE_ENDING, path);
     TokenFile file = open_ids(&vocabulary, settings, path, &facts);
@@ -278,9 +290,9 @@ int main(int argc, char **argv)
            strcmp(commands[command].name, line.operands[0]) != 0)
         command++;
     if (line.operand_count == 0 || command == COMMANDS)
-        die_usage("%s%s%sa command is needed: train, encode, decode or count",
-                  line.operand_count ? "'" : "", line.operand_count ? line.operands[0] : "",
-                  line.operand_count ? "' is none; " : "");
+        die_usage("%s%s%suse train, encode, decode or count", line.operand_count ? "'" : "",
+                  line.operand_count ? line.operands[0] : "a command is needed: ",
+                  line.operand_count ? "' is not a command; " : "");
     if (line.operand_count != 2)
         die_usage("one file is needed: %s FILE", commands[command].name);
     team_start(settings.threads);

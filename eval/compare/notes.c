@@ -43,8 +43,8 @@ static void note_scores(const RunGroup *one, const RunScore *shown)
                             "of step %zu; run eval again",
                             score->step, run->best_step));
     else
-        warn_of(one, text_format(
-                         "its test score has another text, window or stride than the others"));
+        warn_of(one, text_format("its test score has another text, tokenizer, window or stride "
+                                 "than the others"));
 }
 
 static void note_steps(const RunGroup *group)

@@ -166,8 +166,14 @@ char *differences_verdict(const RunGroup *groups)
     const GroupLoss measure = groups_measure(groups);
     char *text = NULL;
     if (first != none && measure == GROUP_BITS) {
-        text_append(&text, "%s has the fewest bits per byte of the validation text: %.4f",
-                    groups[first].name, groups[first].bits.mean);
+        double unknown = groups[first].runs[0]->unknown;
+        text_append(&text, "%s has the fewest bits per byte of the validation text",
+                    groups[first].name);
+        if (unknown > 0)
+            text_append(&text,
+                        " (with %.1f %% of its tokens unknown, which makes them look fewer)",
+                        100 * unknown);
+        text_append(&text, ": %.4f", groups[first].bits.mean);
     } else if (first != none) {
         double loss = groups[first].best.mean;
         text_append(&text, "%s has the lowest validation loss: %.4f (perplexity %s)",

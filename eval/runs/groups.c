@@ -100,18 +100,45 @@ static char *shared_name(const RunGroup *group)
     return name;
 }
 
-/* Replaces names that are empty or not unique by the path of the first run. */
+/* "softmax bpe 500": attention, tokenizer and size of the vocabulary; NULL if not known. */
+static char *tokenizer_name_of(const RunData *run)
+{
+    const char *attention = rundata_setting(run, "attn");
+    const char *tokens = rundata_setting(run, "tokens");
+    const char *size = rundata_setting(run, "vocab-size");
+    if (!attention || !tokens)
+        return NULL;
+    bool limited = size && strcmp(size, "0") != 0;
+    return text_format("%s %s%s%s", attention, tokens, limited ? " " : "", limited ? size : "");
+}
+
+/* Marks the groups whose names are empty or not unique. */
+static void find_unfit(const RunGroup *groups, bool *unfit)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        unfit[g] = !*groups[g].name;
+        for (size_t other = 0; other < arrlenu(groups); other++)
+            unfit[g] |= other != g && strcmp(groups[g].name, groups[other].name) == 0;
+    }
+}
+
+/* Replaces names that are empty or not unique by the tokenizer's, if that helps, and else by
+ * the path of the first run. */
 static void name_groups(RunGroup *groups)
 {
     size_t count = arrlenu(groups);
     bool *unfit = memory_take(count, sizeof *unfit, "the groups of runs");
     for (size_t g = 0; g < count; g++)
         groups[g].name = shared_name(&groups[g]);
+    find_unfit(groups, unfit);
     for (size_t g = 0; g < count; g++) {
-        unfit[g] = !*groups[g].name;
-        for (size_t other = 0; other < count; other++)
-            unfit[g] |= other != g && strcmp(groups[g].name, groups[other].name) == 0;
+        char *name = unfit[g] ? tokenizer_name_of(groups[g].runs[0]) : NULL;
+        if (name) {
+            free(groups[g].name);
+            groups[g].name = name;
+        }
     }
+    find_unfit(groups, unfit);
     for (size_t g = 0; g < count; g++) {
         size_t others = arrlenu(groups[g].runs) - 1;
         if (!unfit[g])

@@ -9,8 +9,9 @@
  * its tokens. */
 static const struct {
     const char *name, *before; /* the value in runs older than the setting */
-} scale[] = {{"corpus", ""},      {"valid", ""},  {"test", ""},       {"trim", "no"},
-             {"lowercase", "no"}, {"tokens", ""}, {"vocab-size", ""}, {"min-count", ""}};
+} scale[] = {{"corpus", ""},     {"valid", ""},       {"test", ""},
+             {"trim", "no"},     {"lowercase", "no"}, {"tokens", ""},
+             {"vocab-size", ""}, {"min-count", ""},   {"special-tokens", ""}};
 enum { TEXT_SETTINGS = 5, SCALE_SETTINGS = sizeof scale / sizeof *scale };
 
 static const char *scale_setting(const RunData *run, size_t i)

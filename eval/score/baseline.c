@@ -52,7 +52,7 @@ static void print_unigram(UnigramScore unigram, const CorpusSplit *split)
     }
     size_t others = split->count - unigram.impossible;
     printf(
-        "unigram: perplexity infinite, as %zu of %zu tokens do not come in the training text",
+        "unigram: perplexity infinite, as %zu of %zu tokens do not occur in the training text",
         unigram.impossible, split->count);
     if (others > 0)
         printf("; that of the others %.2f", exp(unigram.nats / (double)others));

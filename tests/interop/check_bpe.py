@@ -1,6 +1,7 @@
 """Checks that linnet learns byte-pair encoding as Python's "tokenizers" does.
 
-check_bpe.py TEXT SIZE MODEL: the training text, --vocab-size, and a directory that export wrote.
+check_bpe.py TEXT SIZE MODEL [SPECIAL]: the training text, --vocab-size, a directory that export
+wrote, and a special token.
 The vocabulary and the merges must be equal, and MODEL's other two files must give the same ids.
 check_bpe.py classes FILE: FILE is data/unicode.c. Its classes must be those of the splitter, for
 every character. check_bpe.py print: prints the table for the installed version.
@@ -17,12 +18,13 @@ OTHER, LETTER, NUMBER, SPACE = range(4)
 CODES = 0x110000
 
 
-def learn(text, size):
+def learn(text, size, special):
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         show_progress=False,
+        special_tokens=special,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
     tokenizer.train_from_iterator([text], trainer)
@@ -35,10 +37,10 @@ def model_of(text):
     return model["vocab"], pairs
 
 
-def check_learning(path, size, folder):
+def check_learning(path, size, folder, *special):
     with open(path, encoding="utf-8", newline="") as file:
         text = file.read()
-    expected = learn(text, int(size))
+    expected = learn(text, int(size), list(special))
     with open(os.path.join(folder, "tokenizer.json"), encoding="utf-8") as file:
         vocabulary, merges = model_of(file.read())
     expected_vocabulary, expected_merges = model_of(expected.to_str())
@@ -46,6 +48,9 @@ def check_learning(path, size, folder):
         assert a == b, f"{folder}: merge {rank} is {a}, should be {b}"
     assert len(merges) == len(expected_merges), f"{folder}: {len(merges)} merges"
     assert vocabulary == expected_vocabulary, f"{folder}: another vocabulary"
+    ours = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+    joined = "".join(part + text[:1000] for part in special)
+    assert ours.encode(joined).ids == expected.encode(joined).ids, f"{folder}: special tokens differ"
     pair = models.BPE.from_file(
         os.path.join(folder, "vocab.json"), os.path.join(folder, "merges.txt")
     )

@@ -91,14 +91,15 @@ cat odd.txt toy.txt >both.txt
     train byte toy.txt --steps 60 $gpt2 --pos none --tokens byte --act relu2
 }
 "$python" "$here/bpe_texts.py" .
-# bpe RUN TEXT TOKENS: learns from the whole text.
+# bpe RUN TEXT TOKENS [SPECIAL]: learns from the whole text.
 bpe() {
     "$bin/train" --layers 1 --dim 8 --heads 1 --context 24 --batch 4 --steps 2 --quiet $gpt2 \
-        --pos learned --tokens bpe --vocab-size "$3" --valid toy.txt --test odd.txt --run "$1" "$2"
+        --pos learned --tokens bpe --vocab-size "$3" --special-tokens "${4-}" \
+        --valid toy.txt --test odd.txt --run "$1" "$2"
     "$bin/export" --example "$2" "$1" "$1-model"
     "$bin/export" --example "$2" --plain "$1" "$1-model.plain"
     exported="$exported $1-model"
-    "$python" "$here/check_bpe.py" "$2" "$3" "$1-model"
+    "$python" "$here/check_bpe.py" "$2" "$3" "$1-model" ${4+"$4"}
 }
 train linear toy.txt --steps 20 --attn linear --head-bias yes
 
@@ -119,6 +120,8 @@ for text in ties mixed; do
         bpe "$text-$size" "$text.txt" "$size"
     done
 done
+
+bpe special-700 mixed.txt 700 '<|endoftext|>'
 
 # The Penn Treebank is not part of linnet; PTB_DIR names its directory.
 for ptb in "${PTB_DIR:-}" "$here/../../data" ''; do

@@ -67,7 +67,7 @@ check 'encode reads standard input' same new/piped.bin bpe/train.bin
 check 'encode puts the tokenizer beside the ids' same new/tokenizer.json bpe/tokenizer.json
 refused 'encode refuses a directory with another tokenizer' 1 'has another tokenizer' \
     "$bin/tokens" encode --tokenizer-file word --out bpe/x.bin text.txt
-refused 'encode needs a tokenizer' 2 'which tokenizer' "$bin/tokens" encode --out none.bin text.txt
+refused 'encode needs a tokenizer' 2 'a tokenizer is missing' "$bin/tokens" encode --out none.bin text.txt
 refused 'encode needs a file that ends in .bin' 2 'NAME.bin' "$bin/tokens" encode \
     --tokenizer-file bpe --out none text.txt
 refused 'encode refuses an empty text' 1 'the text is empty' "$bin/tokens" encode \

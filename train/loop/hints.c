@@ -96,7 +96,7 @@ static char *hint_of_unknown(const Corpus *corpus)
     for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
         double share = (double)splits[i]->unknown / (double)splits[i]->count;
         if (share > UNKNOWN_SHARE)
-            return text_format("%.1f %% of the %s tokens are unknown words, which makes "
+            return text_format("%.1f %% of the %s tokens are unknown, which makes "
                                "perplexities look low; with %s none would be",
                                100 * share, i ? "test" : "validation",
                                is(corpus, TOKENIZER_CHAR) ? "--tokens byte" : subwords());
