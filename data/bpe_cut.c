@@ -9,20 +9,11 @@
 #include "data/unicode.h"
 #include "data/utf8.h"
 
-/* The code point of a valid character of several bytes. */
-static uint32_t decode(const char *text, size_t length)
-{
-    uint32_t character = (unsigned char)text[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++)
-        character = character << 6 | ((unsigned char)text[i] & 0x3fu);
-    return character;
-}
-
 static UnicodeClass class_of_several(const char *text, size_t size, size_t *length)
 {
     size_t valid = utf8_length(text, size);
     *length = valid ? valid : 1;
-    return valid ? unicode_class(decode(text, valid)) : UNICODE_OTHER;
+    return valid ? unicode_class(utf8_decode(text, valid)) : UNICODE_OTHER;
 }
 
 /* The class of the first character, and its length. */

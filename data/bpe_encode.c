@@ -188,9 +188,8 @@ static void encode_part(const Bpe *bpe, const Cache *cache, const char *text, si
                 next[i] = (*ids)[entry->ids + i];
         } else {
             encode_word(bpe, text + at, size, ids);
-            if (size < UINT32_MAX)
-                *entry = (CacheEntry){at, before, (uint32_t)size,
-                                      (uint32_t)(arrlenu(*ids) - before)};
+            *entry = (CacheEntry){at, before, (uint32_t)size,
+                                  (uint32_t)(arrlenu(*ids) - before)};
         }
         at += size;
     }

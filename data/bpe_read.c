@@ -97,13 +97,14 @@ typedef struct Token {
     bool listed;         /* in the vocabulary proper */
 } Token;
 
-typedef struct Tokens {
+typedef struct TokenList {
     Token *by_id; /* room for most */
     size_t most, count;
-} Tokens;
+} TokenList;
 
 /* The entry of an id, which must lie among as many as there are tokens at most. */
-static Token *token_of(const Tokens *tokens, const json_t *id, const char *text, Error *error)
+static Token *token_of(const TokenList *tokens, const json_t *id, const char *text,
+                       Error *error)
 {
     if (!json_is_integer(id) || json_integer_value(id) < 0 ||
         (size_t)json_integer_value(id) >= tokens->most) {
@@ -114,7 +115,7 @@ static Token *token_of(const Tokens *tokens, const json_t *id, const char *text,
     return &tokens->by_id[json_integer_value(id)];
 }
 
-static bool list_vocabulary(Tokens *tokens, json_t *ids, Error *error)
+static bool list_vocabulary(TokenList *tokens, json_t *ids, Error *error)
 {
     const char *text;
     json_t *id;
@@ -132,7 +133,9 @@ static bool list_vocabulary(Tokens *tokens, json_t *ids, Error *error)
     return true;
 }
 
-static bool list_added(Tokens *tokens, const json_t *ids, const json_t *added, Error *error)
+/* names: the added tokens so far. */
+static bool list_added(TokenList *tokens, const json_t *ids, const json_t *added, json_t *names,
+                       Error *error)
 {
     static const char *const rules[] = {"single_word", "lstrip", "rstrip", NULL};
     for (size_t i = 0; i < json_array_size(added); i++) {
@@ -147,11 +150,12 @@ static bool list_added(Tokens *tokens, const json_t *ids, const json_t *added, E
             return false;
         const json_t *other = json_object_get(ids, text);
         bool same = token->text && strcmp(token->text, text) == 0 && !token->added;
-        if ((token->text || other) && !same)
+        if (((token->text || other) && !same) || json_object_get(names, text))
             return error_set(error,
                              "the added token \"%.60s\" contradicts the vocabulary or "
                              "another added token: one id, one token",
                              text);
+        json_object_set_new(names, text, json_true());
         tokens->count += !same;
         token->text = text;
         token->added = entry;
@@ -200,13 +204,16 @@ static bool add_token(Vocabulary *vocabulary, const Token *token, Error *error)
 
 static bool read_tokens(Vocabulary *vocabulary, json_t *ids, const json_t *added, Error *error)
 {
-    Tokens tokens = {.most = json_object_size(ids) + json_array_size(added)};
+    TokenList tokens = {.most = json_object_size(ids) + json_array_size(added)};
     if (!json_is_object(ids) || !tokens.most || tokens.most > INT32_MAX)
         return error_set(error, "its model has no \"vocab\", or a huge one");
     if (added && !json_is_array(added))
         return error_set(error, "its \"added_tokens\" are no list");
     tokens.by_id = memory_take(tokens.most, sizeof *tokens.by_id, "the tokens");
-    bool good = list_vocabulary(&tokens, ids, error) && list_added(&tokens, ids, added, error);
+    json_t *names = json_object();
+    bool good = list_vocabulary(&tokens, ids, error) &&
+                list_added(&tokens, ids, added, names, error);
+    json_decref(names);
     for (size_t i = 0; good && i < tokens.count; i++)
         good = add_token(vocabulary, &tokens.by_id[i], error);
     free(tokens.by_id);

@@ -205,9 +205,13 @@ static bool check_standard_input(const CorpusFiles *files, Error *error)
            error_set(error, "standard input can be read only once, not %d times", times);
 }
 
-/* "NAME/train.bin" if there is such a file; else NAME. The caller frees. */
+/* "NAME/train.bin" if there is such a file, and none called NAME; else NAME. The caller frees.
+ */
 static char *whole_name(const char *name, const char *data_folder)
 {
+    char *own = find_file(NULL, name);
+    if (own || !*name)
+        return own ? own : memory_copy_text(name);
     char *inside = file_join(name, IDS), *path = find_file(NULL, inside);
     if (!path)
         path = find_file(data_folder, inside);

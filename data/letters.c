@@ -88,16 +88,6 @@ static LetterClass class_of(uint32_t character)
     return low < RANGES && character >= ranges[low].first ? ranges[low].is : LETTER_WORD;
 }
 
-/* The character of a valid form of this length. */
-static uint32_t decode(const char *text, size_t length)
-{
-    const unsigned char *c = (const unsigned char *)text;
-    uint32_t character = length == 1 ? c[0] : c[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++)
-        character = character << 6 | (c[i] & 0x3f);
-    return character;
-}
-
 LetterClass letters_class(const char *text, size_t size, size_t *length)
 {
     char c = *text;
@@ -107,7 +97,7 @@ LetterClass letters_class(const char *text, size_t size, size_t *length)
     }
     *length = utf8_length(text, size);
     if (*length)
-        return class_of(decode(text, *length));
+        return class_of(utf8_decode(text, *length));
     *length = 1;
     return LETTER_MARK;
 }
@@ -147,7 +137,7 @@ void letters_lower(char *text)
         if (lead >= 'A' && lead <= 'Z') {
             *c = (char)(lead - 'A' + 'a');
         } else if (lead >= 0xc3 && lead < 0xe0 && ((unsigned char)c[1] & 0xc0) == 0x80) {
-            uint32_t small = letters_small(decode(c, 2));
+            uint32_t small = letters_small(utf8_decode(c, 2));
             *c++ = (char)(0xc0 | small >> 6);
             *c = (char)(0x80 | (small & 0x3f));
         }

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Words and characters have no white space in them, or are nothing else. */
+/* Tokenizers that cut never put a break inside a token; only those of the others, byte and bpe,
+ * can have one. */
 void pieces_begin(Pieces *pieces, const Vocabulary *vocabulary)
 {
     *pieces = (Pieces){.vocabulary = vocabulary};

@@ -19,6 +19,7 @@ static inline Tokens tokens_plain(const int32_t *ids)
     return (Tokens){ids, sizeof *ids, 0};
 }
 
+/* Of ids in memory; mapped ones are read by the functions below, which check them. */
 static inline int32_t tokens_at(Tokens tokens, size_t i)
 {
     return tokens.width == 1   ? ((const uint8_t *)tokens.at)[i]
@@ -34,6 +35,16 @@ static inline Tokens tokens_from(Tokens tokens, size_t first)
 
 /* Copies `count` ids from the first-th on. */
 void tokens_read(Tokens tokens, size_t first, size_t count, int32_t *to);
+
+/* Reads ids one after another. */
+typedef struct TokenReader {
+    Tokens tokens;
+    size_t next, count; /* of all */
+    size_t at, held;    /* of the block */
+    int32_t block[1024];
+} TokenReader;
+void token_reader_begin(TokenReader *reader, Tokens tokens, size_t count);
+bool token_reader_next(TokenReader *reader, int32_t *id); /* false after the last */
 
 /* Adds to seen[id] how often each id occurs. */
 void tokens_tally(Tokens tokens, size_t count, size_t *seen);

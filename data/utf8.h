@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define UTF8_BYTE_ORDER_MARK "\xEF\xBB\xBF" /* some editors write it at the start of a file */
 #define UTF8_LONGEST         4
@@ -20,6 +21,16 @@ size_t utf8_length_of_several(const char *text, size_t size); /* which is not AS
 static inline size_t utf8_length(const char *text, size_t size)
 {
     return size && (unsigned char)*text < 0x80 ? 1 : utf8_length_of_several(text, size);
+}
+
+/* The code point of a valid character of this length. */
+static inline uint32_t utf8_decode(const char *text, size_t length)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    uint32_t character = length == 1 ? c[0] : c[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++)
+        character = character << 6 | (c[i] & 0x3fu);
+    return character;
 }
 
 #define UTF8_REPLACEMENT \

@@ -86,9 +86,9 @@ enum { TOKENIZER_WORD, TOKENIZER_WORDPUNCT, TOKENIZER_CHAR, TOKENIZER_BYTE, TOKE
 const Tokenizer *tokenizer_find(size_t index); /* NULL after the last */
 const char *tokenizer_name(size_t index);      /* the same, for option rows */
 
-/* Whether a text can be cut into tokens: for all but byte it must be UTF-8 without zero
- * bytes, for word no word may be longer than TOKEN_LONGEST. Bytes are counted from 0, lines
- * from 1; name says whose text it is. */
+/* Whether a text can be cut into tokens: for word, wordpunct and char it must be UTF-8
+ * without zero bytes, for word no word may be longer than TOKEN_LONGEST. Bytes are counted from
+ * 0, lines from 1; name says whose text it is. */
 bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *text,
                      size_t size, Error *error);
 /* The same for a part of a text, which begins and ends between words; *before says what came

@@ -8,7 +8,7 @@
 
 #define OWN     "vocabulary.txt"
 #define COMMON  "tokenizer.json"
-#define MERGES  "merges.txt"
+#define PAIR    "vocab.json" /* with merges.txt */
 #define HEADING "# linnet tokenizer "
 #define SMALL   " lowercase" /* after the tokenizer's name: it lower-cases */
 
@@ -32,7 +32,7 @@ static bool has(const char *folder, const char *name)
 
 bool vocabulary_is_in(const char *folder)
 {
-    return has(folder, OWN) || has(folder, COMMON) || has(folder, MERGES);
+    return has(folder, OWN) || has(folder, COMMON) || has(folder, PAIR);
 }
 
 /* --- loading --- */
@@ -75,6 +75,8 @@ static bool load_own(Vocabulary *vocabulary, const char *path, Error *error)
     if (!file_read(path, MOST_BYTES, &text, &size, error))
         return false;
     const Tokenizer *tokenizer = read_heading(text, &lowercase, &rest);
+    if (tokenizer && lowercase && !tokenizer->cut)
+        tokenizer = NULL;
     bool good = tokenizer || error_set(error,
                                        "%s:1: no tokenizer that linnet knows; the line should "
                                        "be '" HEADING "word', wordpunct, char or byte",
@@ -91,11 +93,12 @@ static bool load_own(Vocabulary *vocabulary, const char *path, Error *error)
 bool vocabulary_load(Vocabulary *vocabulary, const char *path, Error *error)
 {
     if (file_is_folder(path) && has(path, OWN)) {
-        if (has(path, COMMON))
-            return error_set(error,
-                             "%s: has both " OWN " and " COMMON
-                             "; name the one that made the token ids with --tokenizer-file",
-                             path);
+        if (has(path, COMMON) || has(path, PAIR))
+            return error_set(
+                error,
+                "%s: has both " OWN
+                " and %s; name the one that made the token ids with --tokenizer-file",
+                path, has(path, COMMON) ? COMMON : PAIR);
         char *own = file_join(path, OWN);
         bool good = starts_as_own(own)
                         ? load_own(vocabulary, own, error)

@@ -684,6 +684,10 @@ START_TEST(wrong_files_are_refused)
          "the id of the token"},
         {"\"added_tokens\": []", "\"added_tokens\": [{\"content\": \"x\", \"id\": 258}]",
          "\"x\" contradicts"},
+        {"\"added_tokens\": []",
+         "\"added_tokens\": [{\"content\": \"xx\", \"id\": 258}, {\"content\": \"xx\", \"id\": "
+         "259}]",
+         "\"xx\" contradicts"},
         {"\"added_tokens\": []", "\"added_tokens\": [{\"content\": \"xx\", \"id\": 1}]",
          "\"xx\" contradicts"},
         {"\"added_tokens\": []", "\"added_tokens\": [{\"content\": \"xx\", \"id\": 259}]",

@@ -133,9 +133,14 @@ bool tokens_encode(const char *text, const char *path, const Vocabulary *vocabul
     TextPlace place;
     char *folder = file_folder_of(path);
     /* A tokenizer that is there already must be this one. */
-    bool good = file_make_parents(path, error) &&
-                (!vocabulary_is_in(folder) || vocabulary_store(vocabulary, folder, error)) &&
-                token_stream_open(&stream, text, vocabulary, error);
+    if ((vocabulary_is_in(folder) && !vocabulary_store(vocabulary, folder, error)) ||
+        !token_stream_open(&stream, text, vocabulary, error)) {
+        free(folder);
+        return false;
+    }
+    bool good = file_make_parents(path, error);
+    if (!good)
+        token_stream_close(&stream);
     if (good && !token_writer_open(&writer, path, vocabulary, facts, &place, error)) {
         token_stream_close(&stream);
         good = false;

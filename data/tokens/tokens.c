@@ -43,8 +43,7 @@ static const Option rows[] = {
      .help = "train: convert the text to lower case; for word, wordpunct and char",
      .also = "lower lower-case uncased do-lower-case"},
     {.name = "special-tokens", OPTION_STRING("LIST", FIELD(special_tokens), ""),
-     .help = "bpe: tokens that are cut out of a text first, with commas between, such as "
-             "'<|endoftext|>'",
+     .help = "train: tokens to cut out of a text first, such as '<|endoftext|>'",
      .also = "special-token add-special-tokens"},
     {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 1000000, "1000"),
      .help = "train: refuse a text larger than N megabytes after unpacking"},
@@ -63,6 +62,17 @@ static void print_facts(const TokenFacts *facts, const Vocabulary *vocabulary)
            "%zu entries (%s)\n",
            facts->count, facts->unknown, facts->characters, facts->bytes,
            (double)facts->count / bytes, vocabulary->count, vocabulary->tokenizer->name);
+}
+
+static bool is_ids(const char *path)
+{
+    return text_ends_in(path, TOKEN_FILE_ENDING);
+}
+
+static void refuse_ids(const char *path)
+{
+    if (is_ids(path))
+        die_usage("%s: holds token ids, and a text is needed", path);
 }
 
 static void learn(Vocabulary *vocabulary, const Settings *settings, const char *path)
@@ -89,6 +99,11 @@ static void load(Vocabulary *vocabulary, const Settings *settings, const char *i
     char *folder = ids ? file_folder_of(ids) : NULL;
     const char *path = settings->tokenizer_file ? settings->tokenizer_file : folder;
     Error error;
+    if (settings->vocab_size || settings->min_count > 1 || settings->lowercase ||
+        *settings->special_tokens)
+        die_usage(
+            "a tokenizer that exists learns nothing; leave out --vocab-size, --min-count, "
+            "--lowercase and --special-tokens");
     if (!path)
         die_usage("a tokenizer is missing: --tokenizer-file FILE; tokens train makes one");
     if (ids && !file_exists(ids))
@@ -102,11 +117,6 @@ static void load(Vocabulary *vocabulary, const Settings *settings, const char *i
     free(folder);
 }
 
-static bool is_ids(const char *path)
-{
-    return text_ends_in(path, TOKEN_FILE_ENDING);
-}
-
 static int run_train(const Settings *settings, const char *path)
 {
     Vocabulary vocabulary;
@@ -115,6 +125,7 @@ static int run_train(const Settings *settings, const char *path)
         die_usage("a directory for the tokenizer is missing: --out DIR");
     if (settings->tokenizer_file)
         die_usage("train learns a tokenizer; leave out --tokenizer-file");
+    refuse_ids(path);
     if (vocabulary_is_in(settings->out))
         die("%s: has a tokenizer already; choose another directory", settings->out);
     learn(&vocabulary, settings, path);
@@ -140,6 +151,7 @@ static int run_encode(const Settings *settings, const char *path)
     if (!is_ids(settings->out))
         die_usage("--out %s: the name of a file of token ids ends in " TOKEN_FILE_ENDING,
                   settings->out);
+    refuse_ids(path);
     load(&vocabulary, settings, NULL);
     if (!tokens_encode(path, settings->out, &vocabulary, &facts, &signal, &error))
         die("%s", error.text);
@@ -264,8 +276,8 @@ static const About about = {
     .paragraphs =
         {"FILE is a text, plain or gzip, or - for standard input; for decode and count also a "
          "file of token ids, NAME.bin. Such files have the form of nanoGPT: two bytes for each "
-         "id and nothing else. If the vocabulary has more than 65536 entries they have that of "
-         "llm.c, with a header and four bytes. linnet-train maps them into memory instead of "
+         "id and nothing else; above 65536 entries that of llm.c. linnet-train maps them into "
+         "memory instead of "
          "reading them, so they may be larger than memory.",
          "encode takes little memory, whatever the size of the text. If it is interrupted, the "
          "same command continues. It puts the tokenizer beside the file: tokenizer.json, "

@@ -14,8 +14,10 @@ UnigramScore unigram_score(const Corpus *corpus, const CorpusSplit *split)
     size_t *seen = memory_take(corpus->vocabulary.count, sizeof *seen, "the unigram");
     tokens_tally(train->ids, train->count, seen);
     UnigramScore score = {0};
-    for (size_t i = 0; i < split->count; i++) {
-        size_t times = seen[tokens_at(split->ids, i)];
+    TokenReader reader;
+    token_reader_begin(&reader, split->ids, split->count);
+    for (int32_t id; token_reader_next(&reader, &id);) {
+        size_t times = seen[id];
         if (times == 0)
             score.impossible++;
         else

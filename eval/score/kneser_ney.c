@@ -70,10 +70,11 @@ static void count_text(KneserNey *model, Tokens ids, size_t count)
 {
     ptrdiff_t at[NGRAM_LONGEST + 1] = {0};
     size_t depth = 0;
-    for (size_t i = 0; i < count; i++) {
+    TokenReader reader;
+    token_reader_begin(&reader, ids, count);
+    for (int32_t word; token_reader_next(&reader, &word);) {
         if (depth == 0)
             count_word(model, at, start_word(model), ++depth);
-        int32_t word = tokens_at(ids, i);
         count_word(model, at, word, ++depth);
         if (word == model->eos)
             depth = 0;
@@ -181,8 +182,9 @@ double kneser_ney_nats(KneserNey *model, Tokens ids, size_t count)
 {
     double nats = 0;
     NgramContext context = kneser_ney_begin(model);
-    for (size_t i = 0; i < count; i++) {
-        int32_t word = tokens_at(ids, i);
+    TokenReader reader;
+    token_reader_begin(&reader, ids, count);
+    for (int32_t word; token_reader_next(&reader, &word);) {
         nats -= log(kneser_ney_probability(model, &context, word));
         kneser_ney_read(model, &context, word);
         if (word == model->eos)

@@ -41,7 +41,7 @@ refused 'train refuses a missing text' 1 'no.txt: cannot open' "$bin/tokens" tra
 refused 'train refuses an empty text' 1 'the text is empty' "$bin/tokens" train --out none empty.txt
 refused 'train refuses a text above the limit' 1 'raise --max-input-mb' "$bin/tokens" train \
     --out none --max-input-mb 1 text.txt
-refused 'an unknown command is refused' 2 "'enc' is none" "$bin/tokens" enc text.txt
+refused 'an unknown command is refused' 2 "'enc' is not a command" "$bin/tokens" enc text.txt
 refused 'a command is needed' 2 'a command is needed' "$bin/tokens"
 refused 'a file is needed' 2 'one file is needed' "$bin/tokens" count
 
@@ -59,6 +59,13 @@ for kind in bpe word char byte; do
     check "count of the text agrees, too ($kind)" same out "facts.$kind"
     check "encode leaves no other files ($kind)" eval "! ls $kind | grep -q -e part -e progress"
 done
+refused 'encode refuses token ids as a text' 2 'holds token ids' \
+    "$bin/tokens" encode --tokenizer-file bpe --out bpe/again.bin bpe/train.bin
+refused 'encode needs the text' 1 'no.txt: cannot open' \
+    "$bin/tokens" encode --tokenizer-file bpe --out fresh/train.bin no.txt
+check 'encode makes no directory for nothing' [ ! -e fresh ]
+refused 'encode refuses what only train has' 2 'leave out --vocab-size' \
+    "$bin/tokens" encode --vocab-size 300 --tokenizer-file bpe --out fresh/train.bin text.txt
 gzip -c text.txt >text.gz
 works 'encode reads gzip' "$bin/tokens" encode --tokenizer-file bpe --out new/packed.bin text.gz
 check 'gzip gives the same ids' same new/packed.bin bpe/train.bin
@@ -68,7 +75,7 @@ check 'encode puts the tokenizer beside the ids' same new/tokenizer.json bpe/tok
 refused 'encode refuses a directory with another tokenizer' 1 'has another tokenizer' \
     "$bin/tokens" encode --tokenizer-file word --out bpe/x.bin text.txt
 refused 'encode needs a tokenizer' 2 'a tokenizer is missing' "$bin/tokens" encode --out none.bin text.txt
-refused 'encode needs a file that ends in .bin' 2 'NAME.bin' "$bin/tokens" encode \
+refused 'encode needs a file that ends in .bin' 2 'ends in .bin' "$bin/tokens" encode \
     --tokenizer-file bpe --out none text.txt
 refused 'encode refuses an empty text' 1 'the text is empty' "$bin/tokens" encode \
     --tokenizer-file bpe --out fresh/none.bin empty.txt

@@ -20,15 +20,7 @@ static bool is(const Corpus *corpus, size_t tokenizer)
     return corpus->vocabulary.tokenizer == tokenizer_find(tokenizer);
 }
 
-/* "bpe --vocab-size 8192" if this build has it, else what knows every word too. */
-static const char *subwords(void)
-{
-    const char *name;
-    for (size_t i = 0; (name = tokenizer_name(i)); i++)
-        if (strcmp(name, "bpe") == 0)
-            return "--tokens bpe --vocab-size 8192";
-    return "--tokens char";
-}
+#define SUBWORDS "--tokens bpe --vocab-size 8192"
 
 /* Words such as "freedom," beside "freedom". Sets the most frequent one that is long enough to
  * be an example. */
@@ -62,7 +54,7 @@ static char *hint_of_blanks(const Corpus *corpus)
     return text_format("words have %.0f characters on average, as in a text without blanks; "
                        "%s%s would suit it",
                        mean, is(corpus, TOKENIZER_WORD) ? "--tokens wordpunct or " : "",
-                       subwords());
+                       SUBWORDS);
 }
 
 static char *hint_of_marks(const Corpus *corpus)
@@ -87,7 +79,7 @@ static char *hint_of_size(const Corpus *corpus, const ModelConfig *config, size_
         return NULL;
     return text_format("a vocabulary of %zu makes training slow: %.0f %% of the parameters are "
                        "its embedding; try --vocab-size 8192 or %s",
-                       count, 100 * share, subwords());
+                       count, 100 * share, SUBWORDS);
 }
 
 static char *hint_of_unknown(const Corpus *corpus)
@@ -99,7 +91,7 @@ static char *hint_of_unknown(const Corpus *corpus)
             return text_format("%.1f %% of the %s tokens are unknown, which makes "
                                "perplexities look low; with %s none would be",
                                100 * share, i ? "test" : "validation",
-                               is(corpus, TOKENIZER_CHAR) ? "--tokens byte" : subwords());
+                               is(corpus, TOKENIZER_CHAR) ? "--tokens byte" : SUBWORDS);
     }
     return NULL;
 }

@@ -318,6 +318,7 @@ static bool do_step(Loop *loop, Error *error)
     double began = clock_seconds();
     if (!take_step(loop, &loop->view.last, error))
         return false;
+    t->progress.final_loss = 0; /* that was of other weights */
     size_t done = t->progress.step;
     bool taken = isfinite(loop->view.last.nats), validates = ends_in_validation(t, done);
     t->progress.seconds = clock_seconds() - loop->clock;
