@@ -122,8 +122,8 @@ static void find_unfit(const RunGroup *groups, bool *unfit)
     }
 }
 
-/* Replaces names that are empty or not unique by the tokenizer's, if that helps, and else by
- * the path of the first run. */
+/* Names the tokenizer, too, where names are not unique; where that does not help, and instead
+ * of empty names, stands the path of the first run. */
 static void name_groups(RunGroup *groups)
 {
     size_t count = arrlenu(groups);
@@ -132,7 +132,8 @@ static void name_groups(RunGroup *groups)
         groups[g].name = shared_name(&groups[g]);
     find_unfit(groups, unfit);
     for (size_t g = 0; g < count; g++) {
-        char *name = unfit[g] ? tokenizer_name_of(groups[g].runs[0]) : NULL;
+        bool shared = unfit[g] && *groups[g].name;
+        char *name = shared ? tokenizer_name_of(groups[g].runs[0]) : NULL;
         if (name) {
             free(groups[g].name);
             groups[g].name = name;
