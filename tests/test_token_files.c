@@ -324,7 +324,8 @@ START_TEST(options_that_contradict_ids_are_refused)
     expect_no_corpus(path, &options, NULL, "this tokenizer is byte; drop --tokens char");
     options.tokenizer = TOKENIZER_BYTE;
     options.vocab_size = 100;
-    expect_no_corpus(path, &options, NULL, "drop --vocab-size, --min-count and --special-tokens");
+    expect_no_corpus(path, &options, NULL,
+                     "drop --vocab-size, --min-count and --special-tokens");
     options.vocab_size = 0;
     options.trim = true;
     expect_no_corpus(path, &options, NULL, "--trim has no effect on token ids");

@@ -107,9 +107,9 @@ static void print_text(const Corpus *corpus)
                             corpus->test.count, corpus->vocabulary.count,
                             corpus->vocabulary.tokenizer->name));
     if (corpus->valid.unknown || corpus->test.unknown)
-        print_paragraph("", text_format("unknown tokens: %.2f %% of validation, %.2f %% of test",
-                                        unknown_share(&corpus->valid),
-                                        unknown_share(&corpus->test)));
+        print_paragraph(
+            "", text_format("unknown tokens: %.2f %% of validation, %.2f %% of test",
+                            unknown_share(&corpus->valid), unknown_share(&corpus->test)));
     if (corpus->entropy_floor > 0)
         print_paragraph(
             "", text_format("entropy %.4f nats per token, the lowest possible loss (perplexity "
