@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#define BPE_BYTES      256
+#define BPE_BYTES      TOKENS_OF_BYTE
 #define BPE_USUAL_SIZE 8192             /* of a vocabulary, where no size is given */
 #define BPE_LONGEST    (UINT32_MAX / 2) /* bytes of a word, so that 32 bits count them */
 #define BPE_NONE       UINT32_MAX

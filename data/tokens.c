@@ -5,7 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Ids are read through a buffer of so many int32_t. */
+/* How many ids are read at a time. */
 enum { BLOCK = 4096 };
 
 /* Somebody may have written other ids into the file since they were checked. */

@@ -61,7 +61,7 @@ void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto
 void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                   size_t c_stride);
 
-/* The stride to store rows of so many columns with. Strides that are multiples of 1024 bytes
+/* The stride for rows of this many columns. Strides that are multiples of 1024 bytes
  * map all rows to a few sets of the caches, where they evict each other. */
 static inline size_t gemm_stride(size_t columns)
 {

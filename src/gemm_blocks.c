@@ -190,7 +190,7 @@ static Workspace *workspace(void)
 
 /* --- in single precision --- */
 
-/* Whether the stride is a multiple of so many bytes. If that is a large power of two, all rows
+/* Whether the stride is a multiple of `bytes`. If that is a large power of two, all rows
  * map to a few sets of a cache, where they evict each other. */
 static bool has_period(Factor x, size_t bytes)
 {

@@ -125,6 +125,19 @@ static bool finish(const TokenStream *stream, TokenWriter *writer, const char *f
            token_writer_finish(writer, stream->facts.count, error);
 }
 
+static bool open_both(TokenStream *stream, TokenWriter *writer, const char *text,
+                      const char *path, const Vocabulary *vocabulary, TokenFacts *facts,
+                      TextPlace *place, Error *error)
+{
+    if (!token_stream_open(stream, text, vocabulary, error))
+        return false;
+    if (file_make_parents(path, error) &&
+        token_writer_open(writer, path, vocabulary, facts, place, error))
+        return true;
+    token_stream_close(stream);
+    return false;
+}
+
 bool tokens_encode(const char *text, const char *path, const Vocabulary *vocabulary,
                    TokenFacts *facts, int *signal, Error *error)
 {
@@ -133,18 +146,8 @@ bool tokens_encode(const char *text, const char *path, const Vocabulary *vocabul
     TextPlace place;
     char *folder = file_folder_of(path);
     /* A tokenizer that is there already must be this one. */
-    if ((vocabulary_is_in(folder) && !vocabulary_store(vocabulary, folder, error)) ||
-        !token_stream_open(&stream, text, vocabulary, error)) {
-        free(folder);
-        return false;
-    }
-    bool good = file_make_parents(path, error);
-    if (!good)
-        token_stream_close(&stream);
-    if (good && !token_writer_open(&writer, path, vocabulary, facts, &place, error)) {
-        token_stream_close(&stream);
-        good = false;
-    }
+    bool good = (!vocabulary_is_in(folder) || vocabulary_store(vocabulary, folder, error)) &&
+                open_both(&stream, &writer, text, path, vocabulary, facts, &place, error);
     if (good) {
         catch_signals();
         Progress progress = {.live = isatty(STDERR_FILENO), .begin = now(), .saved = now()};
