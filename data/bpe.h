@@ -80,13 +80,19 @@ size_t bpe_cut(const char *text, size_t size, size_t at);
 size_t bpe_seam(const char *text, size_t size, size_t at);
 
 typedef struct BpeWord {
-    const char *bytes; /* in the text, where it occurs first; NULL: an empty slot */
+    const char *bytes; /* the counter's; NULL: an empty slot */
     uint32_t size, hash;
-    size_t count;
+    size_t count, first; /* occurrences, and the place of the first in the text */
 } BpeWord;
 
-/* The words of a text by first occurrence, an stb_ds array, counted by the thread team. */
-BpeWord *bpe_count(const char *text, size_t size);
+/* Counts the words of a text that comes in parts, on the thread team. Parts begin where
+ * bpe_seam finds a seam, or utf8_last_break a break. */
+typedef struct BpeCounter BpeCounter;
+BpeCounter *bpe_counter_begin(void);
+void bpe_counter_add(BpeCounter *counter, const char *text, size_t size);
+/* The words by first occurrence, an stb_ds array; once, after the last part. */
+BpeWord *bpe_counter_words(BpeCounter *counter);
+void bpe_counter_end(BpeCounter *counter);
 
 /* ---- The tokenizer's functions ---- */
 
@@ -94,6 +100,11 @@ extern const VocabularyForm bpe_form;
 
 bool bpe_learn(Vocabulary *vocabulary, const char *text, size_t size,
                const VocabularyLimits *limits, Error *error);
+/* The same in two steps: the vocabulary without merges, and its merges from words that were
+ * counted. */
+bool bpe_learn_begin(Vocabulary *vocabulary, const VocabularyLimits *limits, Error *error);
+bool bpe_learn_counted(Vocabulary *vocabulary, BpeCounter *counter,
+                       const VocabularyLimits *limits, Error *error);
 size_t bpe_encode(const Vocabulary *vocabulary, const char *text, size_t size, int32_t **ids);
 
 /* ---- Files ---- */

@@ -1,8 +1,9 @@
 /* Counts the words of a text on the thread team.
  *
- * Tiles begin where words begin whatever is before them (bpe_seam). Each thread has a hash
- * table of its own; afterwards they are added up. The result is sorted by first occurrence, so
- * it does not depend on the threads. */
+ * The text comes in parts, so it need not fit into memory; each different word is kept once.
+ * Tiles of a part begin where words begin whatever is before them (bpe_seam). Each thread has a
+ * hash table of its own; in the end they are added up. The result is sorted by first
+ * occurrence, so it depends neither on the threads nor on the parts. */
 #include "data/bpe.h"
 #include "data/hash.h"
 #include "src/containers.h"
@@ -14,7 +15,14 @@
 typedef struct WordTable {
     BpeWord *slots;
     size_t size, count;
+    char **blocks; /* of the words' bytes, an stb_ds array */
+    size_t room;   /* left in the last block */
 } WordTable;
+
+struct BpeCounter {
+    WordTable *tables;      /* by worker */
+    size_t workers, before; /* bytes of the parts so far */
+};
 
 static BpeWord *slot_of(const WordTable *table, const BpeWord *word)
 {
@@ -39,36 +47,55 @@ static void grow(WordTable *table)
     free(old.slots);
 }
 
-static void add(WordTable *table, const BpeWord *word)
+/* The slot of an equal word; or an empty one, which the caller fills. */
+static BpeWord *find_or_add(WordTable *table, const BpeWord *word)
 {
     if (3 * table->count >= 2 * table->size)
         grow(table);
     BpeWord *slot = slot_of(table, word);
-    if (!slot->bytes) {
-        *slot = *word;
-        table->count++;
-        return;
+    table->count += !slot->bytes;
+    return slot;
+}
+
+static const char *keep_bytes(WordTable *table, const BpeWord *word)
+{
+    enum { BLOCK = 1 << 18 };
+    if (word->size > table->room) {
+        table->room = word->size > BLOCK ? word->size : BLOCK;
+        char *block = memory_take(table->room, 1, "the words");
+        arrput(table->blocks, block);
     }
-    slot->count += word->count;
-    if (word->bytes < slot->bytes)
-        slot->bytes = word->bytes;
+    char *bytes = arrlast(table->blocks);
+    /* Blocks are filled from their ends. */
+    table->room -= word->size;
+    return memcpy(bytes + table->room, word->bytes, word->size);
 }
 
 typedef struct Counting {
+    BpeCounter *counter;
     const char *text;
-    size_t *seams;     /* where each tile begins, and the end */
-    WordTable *tables; /* by worker */
+    size_t *seams; /* where each tile begins, and the end */
 } Counting;
 
 static void count_tile(void *job, size_t tile, size_t worker)
 {
     const Counting *c = job;
+    WordTable *table = &c->counter->tables[worker];
     size_t end = c->seams[tile + 1];
     for (size_t at = c->seams[tile]; at < end;) {
         size_t next = bpe_cut(c->text, end, at);
-        BpeWord word = {.bytes = c->text + at, .size = (uint32_t)(next - at), .count = 1};
+        BpeWord word = {.bytes = c->text + at,
+                        .size = (uint32_t)(next - at),
+                        .first = c->counter->before + at};
         word.hash = (uint32_t)hash_bytes(word.bytes, word.size);
-        add(&c->tables[worker], &word);
+        BpeWord *slot = find_or_add(table, &word);
+        if (!slot->bytes) {
+            *slot = word;
+            slot->bytes = keep_bytes(table, &word);
+        } else if (word.first < slot->first) {
+            slot->first = word.first;
+        }
+        slot->count++;
         at = next;
     }
 }
@@ -85,39 +112,80 @@ static size_t *find_seams(const char *text, size_t size, size_t tiles, size_t ex
     return seams;
 }
 
+BpeCounter *bpe_counter_begin(void)
+{
+    BpeCounter *counter = memory_take(1, sizeof *counter, "the words");
+    counter->workers = team_size();
+    counter->tables = memory_take(counter->workers, sizeof *counter->tables, "the words");
+    return counter;
+}
+
+void bpe_counter_add(BpeCounter *counter, const char *text, size_t size)
+{
+    enum { EXTENT = 1 << 20 };
+    size_t tiles = team_tiles(size, EXTENT);
+    Counting counting = {counter, text, find_seams(text, size, tiles, EXTENT)};
+    team_run(tiles, count_tile, &counting);
+    free(counting.seams);
+    counter->before += size;
+}
+
+/* Adds the counts of a table, and takes its words' bytes. */
+static void absorb(WordTable *all, WordTable *table)
+{
+    for (size_t i = 0; i < table->size; i++) {
+        const BpeWord *word = &table->slots[i];
+        if (!word->bytes)
+            continue;
+        BpeWord *slot = find_or_add(all, word);
+        if (!slot->bytes) {
+            *slot = *word;
+            continue;
+        }
+        slot->count += word->count;
+        if (word->first < slot->first)
+            slot->first = word->first;
+    }
+    for (size_t i = 0; i < arrlenu(table->blocks); i++)
+        arrput(all->blocks, table->blocks[i]);
+    arrfree(table->blocks);
+    free(table->slots);
+    *table = (WordTable){0};
+}
+
 static int earlier_first(const void *a, const void *b)
 {
     const BpeWord *x = a, *y = b;
-    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+    return x->first < y->first ? -1 : x->first > y->first;
 }
 
-BpeWord *bpe_count(const char *text, size_t size)
+BpeWord *bpe_counter_words(BpeCounter *counter)
 {
-    enum { EXTENT = 1 << 20 };
-    size_t tiles = team_tiles(size, EXTENT), workers = team_size();
-    Counting counting = {
-        .text = text,
-        .seams = find_seams(text, size, tiles, EXTENT),
-        .tables = memory_take(workers, sizeof *counting.tables, "the words"),
-    };
-    team_run(tiles, count_tile, &counting);
-    WordTable *all = &counting.tables[0];
-    for (size_t w = 1; w < workers; w++) {
-        const WordTable *table = &counting.tables[w];
-        for (size_t i = 0; i < table->size; i++)
-            if (table->slots[i].bytes)
-                add(all, &table->slots[i]);
-        free(table->slots);
-    }
+    WordTable *all = &counter->tables[0];
+    for (size_t w = 1; w < counter->workers; w++)
+        absorb(all, &counter->tables[w]);
     BpeWord *words = NULL;
     arrsetcap(words, all->count);
     for (size_t i = 0; i < all->size; i++)
         if (all->slots[i].bytes)
             arrput(words, all->slots[i]);
     free(all->slots);
-    free(counting.tables);
-    free(counting.seams);
+    all->slots = NULL;
+    all->size = all->count = 0;
     if (words)
         qsort(words, arrlenu(words), sizeof *words, earlier_first);
     return words;
+}
+
+void bpe_counter_end(BpeCounter *counter)
+{
+    for (size_t w = 0; w < counter->workers; w++) {
+        WordTable *table = &counter->tables[w];
+        for (size_t i = 0; i < arrlenu(table->blocks); i++)
+            free(table->blocks[i]);
+        arrfree(table->blocks);
+        free(table->slots);
+    }
+    free(counter->tables);
+    free(counter);
 }

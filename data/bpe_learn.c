@@ -358,8 +358,7 @@ static bool add_special(Vocabulary *vocabulary, const char *list, Error *error)
     return true;
 }
 
-bool bpe_learn(Vocabulary *vocabulary, const char *text, size_t size,
-               const VocabularyLimits *limits, Error *error)
+bool bpe_learn_begin(Vocabulary *vocabulary, const VocabularyLimits *limits, Error *error)
 {
     if (limits->size && (limits->size < BPE_BYTES || limits->size > INT32_MAX))
         return error_set(
@@ -372,8 +371,14 @@ bool bpe_learn(Vocabulary *vocabulary, const char *text, size_t size,
     }
     bpe_add_bytes(vocabulary);
     bpe_finish(vocabulary);
+    return true;
+}
+
+bool bpe_learn_counted(Vocabulary *vocabulary, BpeCounter *counter,
+                       const VocabularyLimits *limits, Error *error)
+{
     Learner learner = {.vocabulary = vocabulary};
-    BpeWord *words = bpe_count(text, size);
+    BpeWord *words = bpe_counter_words(counter);
     bool good = lay_out(&learner, words, error);
     arrfree(words);
     if (good) {
@@ -384,5 +389,17 @@ bool bpe_learn(Vocabulary *vocabulary, const char *text, size_t size,
         vocabulary_free(vocabulary);
     }
     learner_free(&learner);
+    return good;
+}
+
+bool bpe_learn(Vocabulary *vocabulary, const char *text, size_t size,
+               const VocabularyLimits *limits, Error *error)
+{
+    if (!bpe_learn_begin(vocabulary, limits, error))
+        return false;
+    BpeCounter *counter = bpe_counter_begin();
+    bpe_counter_add(counter, text, size);
+    bool good = bpe_learn_counted(vocabulary, counter, limits, error);
+    bpe_counter_end(counter);
     return good;
 }

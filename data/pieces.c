@@ -1,7 +1,9 @@
 #include "data/pieces.h"
 #include "data/utf8.h"
 #include "src/containers.h"
+#include "src/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Tokenizers that cut never put a break inside a token; only those of the others, byte and bpe,
@@ -56,4 +58,59 @@ size_t pieces_first(const Pieces *pieces, const char *text, size_t size)
             return length;
     }
     return size;
+}
+
+/* --- reading --- */
+
+bool piece_reader_open(PieceReader *reader, const char *path, const Vocabulary *vocabulary,
+                       size_t room, Error *error)
+{
+    *reader = (PieceReader){
+        .name = reader_name(path), .input = reader_open(path, error), .room = room};
+    if (!reader->input)
+        return false;
+    pieces_begin(&reader->pieces, vocabulary);
+    reader->text = memory_take(room, 1, "a piece of the text");
+    return true;
+}
+
+void piece_reader_close(PieceReader *reader)
+{
+    if (reader->input)
+        reader_close(reader->input);
+    pieces_end(&reader->pieces);
+    free(reader->text);
+    *reader = (PieceReader){0};
+}
+
+static bool fill(PieceReader *r, Error *error)
+{
+    size_t wanted = r->room - r->size, got;
+    if (!reader_next(r->input, r->text + r->size, wanted, &got, error))
+        return false;
+    r->size += got;
+    r->ended = got < wanted;
+    return true;
+}
+
+/* A text without white space is read as a whole, up to a limit. */
+bool piece_reader_next(PieceReader *r, Error *error)
+{
+    const size_t most = (size_t)1 << 28;
+    r->before += r->length;
+    r->size -= r->length;
+    memmove(r->text, r->text + r->length, r->size);
+    for (r->length = 0; fill(r, error);) {
+        r->length = r->ended ? r->size : pieces_last_break(&r->pieces, r->text, r->size);
+        if (r->length || r->ended)
+            return true;
+        if (r->room >= most)
+            return error_set(error,
+                             "%s: no white space in %zu MB after byte %zu, too many to be "
+                             "tokenized at once",
+                             r->name, most >> 20, r->before);
+        r->room *= 2;
+        r->text = memory_resize(r->text, r->room, 1, "a piece of the text");
+    }
+    return false;
 }

@@ -6,6 +6,7 @@
 #ifndef LINNET_PIECES_H
 #define LINNET_PIECES_H
 
+#include "data/reader.h"
 #include "data/vocabulary.h"
 
 /* The usual size of a piece in bytes. */
@@ -24,5 +25,24 @@ size_t pieces_last_break(const Pieces *pieces, const char *text, size_t size);
 
 /* The length of the first piece of a text that ends here. */
 size_t pieces_first(const Pieces *pieces, const char *text, size_t size);
+
+/* The pieces of an input, one after another, in constant memory. */
+typedef struct PieceReader {
+    const char *name;
+    Reader *input;
+    Pieces pieces;
+    char *text;        /* the piece, and what has been read after it */
+    size_t length;     /* of the piece; 0 before the first and after the last */
+    size_t size, room; /* bytes of the text, and for how many there is room */
+    size_t before;     /* bytes of the input before the text */
+    bool ended;        /* the input has no more than the text */
+} PieceReader;
+
+/* The usual size of pieces is `room`. */
+bool piece_reader_open(PieceReader *reader, const char *path, const Vocabulary *vocabulary,
+                       size_t room, Error *error);
+/* Goes on to the next piece. Fails if there is no place to cut in hundreds of megabytes. */
+bool piece_reader_next(PieceReader *reader, Error *error);
+void piece_reader_close(PieceReader *reader);
 
 #endif

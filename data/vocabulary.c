@@ -120,11 +120,9 @@ static void begin(Vocabulary *vocabulary, const Tokenizer *tokenizer)
     *vocabulary = (Vocabulary){.tokenizer = tokenizer, .eos = TOKEN_NONE, .unk = TOKEN_NONE};
 }
 
-bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
-                      size_t size, const VocabularyLimits *limits, Error *error)
+bool vocabulary_check_limits(const Tokenizer *tokenizer, const VocabularyLimits *limits,
+                             Error *error)
 {
-    begin(vocabulary, tokenizer);
-    vocabulary->lowercase = limits->lowercase;
     if (limits->lowercase && !tokenizer->cut)
         return error_set(error,
                          "--lowercase is for --tokens word, wordpunct and char; %s keeps every "
@@ -133,7 +131,16 @@ bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const 
     if (limits->special_tokens && *limits->special_tokens && !tokenizer->form)
         return error_set(error, "--special-tokens are for --tokens bpe; %s has none",
                          tokenizer->name);
-    return tokenizer->learn(vocabulary, text, size, limits, error);
+    return true;
+}
+
+bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
+                      size_t size, const VocabularyLimits *limits, Error *error)
+{
+    begin(vocabulary, tokenizer);
+    vocabulary->lowercase = limits->lowercase;
+    return vocabulary_check_limits(tokenizer, limits, error) &&
+           tokenizer->learn(vocabulary, text, size, limits, error);
 }
 
 void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)

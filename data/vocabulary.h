@@ -99,6 +99,9 @@ typedef struct TextPlace {
 bool tokenizer_check_part(const Tokenizer *tokenizer, const char *name, const char *text,
                           size_t size, TextPlace *before, Error *error);
 
+/* Whether a tokenizer can learn within these limits. */
+bool vocabulary_check_limits(const Tokenizer *tokenizer, const VocabularyLimits *limits,
+                             Error *error);
 /* Learns from a text that tokenizer_check has passed. On failure nothing is left to free. */
 bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
                       size_t size, const VocabularyLimits *limits, Error *error);

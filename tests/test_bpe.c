@@ -2,6 +2,7 @@
  * tests/interop compares with Python's "tokenizers". */
 #include "data/bpe.h"
 #include "data/unicode.h"
+#include "data/utf8.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/random.h"
@@ -473,6 +474,38 @@ static void expect_same(const Vocabulary *a, const Vocabulary *b)
     ck_assert_int_eq(a->eos, b->eos);
 }
 
+/* Parts that end where utf8_last_break finds a break have the words of the whole. */
+START_TEST(a_text_in_parts_has_the_same_words)
+{
+    size_t parts = 0;
+    for (int round = 0; round < 2000; round++) {
+        char text[400];
+        size_t size = draw_text(text, sizeof text);
+        BpeCounter *whole = bpe_counter_begin(), *pieces = bpe_counter_begin();
+        bpe_counter_add(whole, text, size);
+        for (size_t at = 0, length; at < size; at += length, parts++) {
+            size_t some = 1 + draw(size - at);
+            length = some < size - at ? utf8_last_break(text + at, some) : size - at;
+            length = length ? length : size - at;
+            bpe_counter_add(pieces, text + at, length);
+        }
+        BpeWord *a = bpe_counter_words(whole), *b = bpe_counter_words(pieces);
+        ck_assert_uint_eq(arrlenu(a), arrlenu(b));
+        for (size_t i = 0; i < arrlenu(a); i++) {
+            ck_assert_uint_eq(a[i].first, b[i].first);
+            ck_assert_uint_eq(a[i].count, b[i].count);
+            ck_assert_mem_eq(a[i].bytes, b[i].bytes, a[i].size);
+            ck_assert_mem_eq(a[i].bytes, text + a[i].first, a[i].size);
+        }
+        arrfree(a);
+        arrfree(b);
+        bpe_counter_end(whole);
+        bpe_counter_end(pieces);
+    }
+    ck_assert_uint_gt(parts, 4000);
+}
+END_TEST
+
 START_TEST(any_number_of_threads_learns_the_same)
 {
     enum { SIZE = 3 << 20 };
@@ -780,6 +813,7 @@ Suite *bpe_suite(void)
     tcase_add_test(merges, any_bytes_come_back);
     tcase_add_test(merges, merges_apply_by_rank_from_the_left);
     tcase_add_test(merges, a_long_word_takes_no_long_time);
+    tcase_add_test(merges, a_text_in_parts_has_the_same_words);
     tcase_add_test(merges, any_number_of_threads_learns_the_same);
     tcase_add_unchecked_fixture(files, scratch_make, scratch_remove);
     tcase_add_checked_fixture(files, scratch_empty, NULL);

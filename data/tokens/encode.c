@@ -56,7 +56,7 @@ static void show(Progress *progress, const TokenStream *stream)
         return;
     progress->shown = moment;
     double bytes = (double)(stream->facts.bytes - progress->bytes_before);
-    double share = reader_share(stream->reader);
+    double share = reader_share(stream->reader.input);
     char *line = text_format("%.1f MB of text  %.1f million tokens  %.1f MB/s",
                              (double)stream->facts.bytes / million,
                              (double)stream->facts.count / million, bytes / million / seconds);
@@ -80,14 +80,14 @@ static bool resume(TokenStream *stream, const TokenWriter *writer, const TokenFa
     bool same;
     if (facts->bytes == 0)
         return true;
-    print_warning("%s: continuing after %.1f MB of the text", writer->partial,
-                  (double)facts->bytes / 1e6);
+    print_warning("%s: has the ids of %.1f MB; compares that much of the text, then continues",
+                  writer->partial, (double)facts->bytes / 1e6);
     if (!token_stream_resume(stream, facts, place, &same, error))
         return false;
     return same || error_set(error,
                              "%s: was begun with another text than %s is now; delete it to "
                              "start again",
-                             writer->partial, stream->name);
+                             writer->partial, stream->reader.name);
 }
 
 /* Without a signal, the whole rest of the text. */
@@ -103,7 +103,7 @@ static bool encode_rest(TokenStream *stream, TokenWriter *writer, Progress *prog
             return error_set(error,
                              "%s: more than %zu tokens, and llm.c's form for ids of 4 bytes "
                              "cannot count them; encode the text in parts",
-                             stream->name, most);
+                             stream->reader.name, most);
         if (!token_writer_append(writer, stream->ids, arrlenu(stream->ids), error))
             return false;
         show(progress, stream);
@@ -120,7 +120,7 @@ static bool finish(const TokenStream *stream, TokenWriter *writer, const char *f
                    Error *error)
 {
     if (stream->facts.count == 0)
-        return error_set(error, "%s: the text is empty", stream->name);
+        return error_set(error, "%s: the text is empty", stream->reader.name);
     return vocabulary_store(writer->vocabulary, folder, error) &&
            token_writer_finish(writer, stream->facts.count, error);
 }
@@ -156,7 +156,7 @@ bool tokens_encode(const char *text, const char *path, const Vocabulary *vocabul
                encode_rest(&stream, &writer, &progress, error);
         clear(&progress);
         *signal = caught;
-        if (good && stream.ended && stream.size == 0) {
+        if (good && token_stream_at_end(&stream)) {
             *signal = 0;
             good = finish(&stream, &writer, folder, error);
         }

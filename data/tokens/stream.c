@@ -2,96 +2,62 @@
 #include "data/utf8.h"
 #include "src/containers.h"
 
-#include <string.h>
 #include <zlib.h>
 
 bool token_stream_open(TokenStream *stream, const char *path, const Vocabulary *vocabulary,
                        Error *error)
 {
-    *stream = (TokenStream){.name = reader_name(path), .reader = reader_open(path, error)};
-    if (!stream->reader)
-        return false;
-    pieces_begin(&stream->pieces, vocabulary);
-    stream->room = PIECE;
-    stream->text = memory_take(stream->room, 1, "a piece of the text");
-    return true;
+    *stream = (TokenStream){0};
+    return piece_reader_open(&stream->reader, path, vocabulary, PIECE, error);
 }
 
 void token_stream_close(TokenStream *stream)
 {
-    if (stream->reader)
-        reader_close(stream->reader);
-    pieces_end(&stream->pieces);
-    free(stream->text);
+    piece_reader_close(&stream->reader);
     arrfree(stream->ids);
     *stream = (TokenStream){0};
 }
 
-static bool fill(TokenStream *s, Error *error)
-{
-    size_t wanted = s->room - s->size, got;
-    if (!reader_next(s->reader, s->text + s->size, wanted, &got, error))
-        return false;
-    s->size += got;
-    s->ended = got < wanted;
-    return true;
-}
-
-/* Reads until there is a piece. A text without white space is read as a whole, up to a limit.
- */
-static bool find_piece(TokenStream *s, size_t *length, Error *error)
-{
-    const size_t most = (size_t)1 << 28;
-    for (*length = 0; fill(s, error);) {
-        *length = s->ended ? s->size : pieces_last_break(&s->pieces, s->text, s->size);
-        if (*length || s->ended)
-            return true;
-        if (s->room >= most)
-            return error_set(error,
-                             "%s: no white space in %zu MB after byte %zu, which are too many "
-                             "to be encoded at once",
-                             s->name, most >> 20, s->facts.bytes);
-        s->room *= 2;
-        s->text = memory_resize(s->text, s->room, 1, "a piece of the text");
-    }
-    return false;
-}
-
 bool token_stream_next(TokenStream *stream, bool *more, Error *error)
 {
-    const Vocabulary *vocabulary = stream->pieces.vocabulary;
+    PieceReader *reader = &stream->reader;
+    const Vocabulary *vocabulary = reader->pieces.vocabulary;
     TokenFacts *facts = &stream->facts;
-    size_t length;
     arrsetlen(stream->ids, 0);
     *more = false;
-    if (!find_piece(stream, &length, error) ||
-        !tokenizer_check_part(vocabulary->tokenizer, stream->name, stream->text, length,
+    if (!piece_reader_next(reader, error) ||
+        !tokenizer_check_part(vocabulary->tokenizer, reader->name, reader->text, reader->length,
                               &stream->place, error))
         return false;
-    facts->unknown += vocabulary->tokenizer->encode(vocabulary, stream->text, length,
+    facts->unknown += vocabulary->tokenizer->encode(vocabulary, reader->text, reader->length,
                                                     &stream->ids);
     facts->count += arrlenu(stream->ids);
-    facts->bytes += length;
-    facts->characters += utf8_count(stream->text, length);
-    facts->crc = (uint32_t)crc32_z(facts->crc, (const Bytef *)stream->text, length);
-    stream->size -= length;
-    memmove(stream->text, stream->text + length, stream->size);
-    *more = length > 0;
+    facts->bytes += reader->length;
+    facts->characters += utf8_count(reader->text, reader->length);
+    facts->crc = (uint32_t)crc32_z(facts->crc, (const Bytef *)reader->text, reader->length);
+    *more = reader->length > 0;
     return true;
+}
+
+bool token_stream_at_end(const TokenStream *stream)
+{
+    return stream->reader.ended && stream->reader.length == stream->reader.size;
 }
 
 bool token_stream_resume(TokenStream *stream, const TokenFacts *facts, TextPlace place,
                          bool *same, Error *error)
 {
+    PieceReader *reader = &stream->reader;
     uint32_t crc = 0;
     size_t left = facts->bytes, got = 1;
     for (; left > 0 && got > 0; left -= got) {
-        size_t wanted = left < stream->room ? left : stream->room;
-        if (!reader_next(stream->reader, stream->text, wanted, &got, error))
+        size_t wanted = left < reader->room ? left : reader->room;
+        if (!reader_next(reader->input, reader->text, wanted, &got, error))
             return false;
-        crc = (uint32_t)crc32_z(crc, (const Bytef *)stream->text, got);
+        crc = (uint32_t)crc32_z(crc, (const Bytef *)reader->text, got);
     }
     *same = left == 0 && crc == facts->crc;
+    reader->before = facts->bytes;
     stream->facts = *facts;
     stream->place = place;
     return true;

@@ -3,16 +3,10 @@
 #define LINNET_TOKEN_STREAM_H
 
 #include "data/pieces.h"
-#include "data/reader.h"
 #include "data/token_file.h"
 
 typedef struct TokenStream {
-    const char *name;
-    Reader *reader;
-    Pieces pieces;
-    char *text; /* what has been read and not encoded */
-    size_t size, room;
-    bool ended;
+    PieceReader reader;
     int32_t *ids; /* of the latest piece, an stb_ds array */
     /* Of all pieces so far. The checksum is that of the text. */
     TokenFacts facts;
@@ -23,6 +17,8 @@ bool token_stream_open(TokenStream *stream, const char *path, const Vocabulary *
                        Error *error);
 /* Encodes the next piece; *more is false at the end. Refuses what tokenizer_check refuses. */
 bool token_stream_next(TokenStream *stream, bool *more, Error *error);
+/* Whether the latest piece was the last. */
+bool token_stream_at_end(const TokenStream *stream);
 /* Before the first piece: goes on where a stream of the same text had these facts and place.
  * *same is false if it is another text. */
 bool token_stream_resume(TokenStream *stream, const TokenFacts *facts, TextPlace place,

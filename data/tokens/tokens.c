@@ -1,4 +1,5 @@
 /* tokens: trains tokenizers, and turns texts into files of token ids and back. */
+#include "data/bpe.h"
 #include "data/corpus.h"
 #include "data/reader.h"
 #include "data/tokens/encode.h"
@@ -46,7 +47,7 @@ static const Option rows[] = {
      .help = "train: tokens to cut out of a text first, such as '<|endoftext|>'",
      .also = "special-token add-special-tokens"},
     {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 1000000, "1000"),
-     .help = "train: refuse a text larger than N megabytes after unpacking"},
+     .help = "train: refuse a text above N megabytes; bpe takes texts of any size"},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
      .help = "CPU threads; 0: one per processor",
      .also = "num-threads"},
@@ -75,22 +76,63 @@ static void refuse_ids(const char *path)
         die_usage("%s: holds token ids, and a text is needed", path);
 }
 
+/* In the memory of the different words, whatever the size of the text. */
+static bool count_words(BpeCounter *counter, const Vocabulary *vocabulary, const char *path,
+                        Error *error)
+{
+    enum { ROOM = 8 * PIECE }; /* work for several threads */
+    PieceReader reader;
+    if (!piece_reader_open(&reader, path, vocabulary, ROOM, error))
+        return false;
+    bool good;
+    while ((good = piece_reader_next(&reader, error)) && reader.length > 0)
+        bpe_counter_add(counter, reader.text, reader.length);
+    if (good && reader.before == 0)
+        good = error_set(error, "%s: the text is empty", reader.name);
+    piece_reader_close(&reader);
+    return good;
+}
+
+static bool learn_merges(Vocabulary *vocabulary, const char *path,
+                         const VocabularyLimits *limits, Error *error)
+{
+    if (!bpe_learn_begin(vocabulary, limits, error))
+        return false;
+    BpeCounter *counter = bpe_counter_begin();
+    bool good = count_words(counter, vocabulary, path, error) &&
+                bpe_learn_counted(vocabulary, counter, limits, error);
+    bpe_counter_end(counter);
+    return good;
+}
+
+static bool learn_whole(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *path,
+                        size_t most_mb, const VocabularyLimits *limits, Error *error)
+{
+    char *text;
+    size_t size;
+    if (!reader_read(path, most_mb, "--max-input-mb", &text, &size, error))
+        return false;
+    bool good = size > 0 || error_set(error, "%s: the text is empty", reader_name(path));
+    good = good && tokenizer_check(tokenizer, reader_name(path), text, size, error) &&
+           vocabulary_learn(vocabulary, tokenizer, text, size, limits, error);
+    free(text);
+    return good;
+}
+
 static void learn(Vocabulary *vocabulary, const Settings *settings, const char *path)
 {
     const Tokenizer *tokenizer = tokenizer_find(settings->tokenizer);
     const VocabularyLimits limits = {settings->vocab_size, settings->min_count,
                                      settings->lowercase, settings->special_tokens};
-    char *text;
-    size_t size;
     Error error;
-    if (!reader_read(path, settings->max_input_mb, "--max-input-mb", &text, &size, &error) ||
-        !tokenizer_check(tokenizer, reader_name(path), text, size, &error))
+    bool good = vocabulary_check_limits(tokenizer, &limits, &error);
+    if (good && settings->tokenizer == TOKENIZER_BPE)
+        good = learn_merges(vocabulary, path, &limits, &error);
+    else if (good)
+        good = learn_whole(vocabulary, tokenizer, path, settings->max_input_mb, &limits,
+                           &error);
+    if (!good)
         die("%s", error.text);
-    if (size == 0)
-        die("%s: the text is empty", reader_name(path));
-    if (!vocabulary_learn(vocabulary, tokenizer, text, size, &limits, &error))
-        die("%s", error.text);
-    free(text);
 }
 
 /* That of --tokenizer-file, or else the one beside a file of ids. */

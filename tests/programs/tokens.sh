@@ -40,7 +40,9 @@ refused 'train refuses a missing text' 1 'no.txt: cannot open' "$bin/tokens" tra
 : >empty.txt
 refused 'train refuses an empty text' 1 'the text is empty' "$bin/tokens" train --out none empty.txt
 refused 'train refuses a text above the limit' 1 'raise --max-input-mb' "$bin/tokens" train \
-    --out none --max-input-mb 1 text.txt
+    --tokens word --out none --max-input-mb 1 text.txt
+works 'train learns merges from a text of any size' "$bin/tokens" train --out large \
+    --vocab-size 300 --max-input-mb 1 text.txt
 refused 'an unknown command is refused' 2 "'enc' is not a command" "$bin/tokens" enc text.txt
 refused 'a command is needed' 2 'a command is needed' "$bin/tokens"
 refused 'a file is needed' 2 'one file is needed' "$bin/tokens" count
@@ -142,7 +144,7 @@ rm kill/*.json kill/merges.txt 2>err
 run "$bin/tokens" encode --tokenizer-file word --out kill/train.bin text.txt
 check 'encode does not go on with another tokenizer' says 'was begun with another tokenizer'
 interrupt KILL
-check 'a killed encode had gone on' says 'train.bin.part: continuing after [1-9]'
+check 'a killed encode had gone on' says 'train.bin.part: has the ids of [1-9].* then continues'
 check 'a killed encode has no file' [ ! -e kill/train.bin ]
 (encode text.gz) >out 2>err
 status=$?
