@@ -262,13 +262,13 @@ START_TEST(a_group_has_the_mean_test_loss_of_its_runs)
     add_test(&runs[1], 5);
     RunGroup *groups = groups_make(runs, RUNS, true);
     ck_assert(groups[0].test.count == 0 && isnan(groups[0].test.mean));
-    groups_score(groups, &runs[0].scores[0]);
+    groups_score(groups, &runs[0].scores[0], SCORE_PER_TOKEN);
     ck_assert(groups[0].test.count == 3 && groups[0].test.mean == 4.5);
     ck_assert(groups[0].test.deviation == 0.5 && groups[0].test.low == 4);
     ck_assert(groups[1].test.count == 0 && isnan(groups[1].test.mean)); /* one of two seeds */
     ck_assert(isnan(groups_difference(&groups[0], &groups[1], GROUP_TEST).difference));
     add_test(&runs[4], 6);
-    groups_score(groups, &runs[0].scores[0]);
+    groups_score(groups, &runs[0].scores[0], SCORE_PER_TOKEN);
     ck_assert(groups[1].test.count == 2 && groups[1].test.mean == 5.5);
     free(runs[0].settings[2].value);
     runs[0].settings[2].value = memory_copy_text("b.txt"); /* but the same test text */
@@ -278,9 +278,9 @@ START_TEST(a_group_has_the_mean_test_loss_of_its_runs)
     ck_assert(test.comparable && test.difference == 1 && test.interval.low == interval.low);
     ck_assert(!best.comparable && isnan(best.difference) && isnan(best.interval.low));
     runs[4].best_step = 7; /* later than the scored checkpoint */
-    groups_score(groups, &runs[0].scores[0]);
+    groups_score(groups, &runs[0].scores[0], SCORE_PER_TOKEN);
     ck_assert(groups[0].test.count == 3 && groups[1].test.count == 0);
-    groups_score(groups, NULL);
+    groups_score(groups, NULL, SCORE_PER_TOKEN);
     ck_assert(groups[0].test.count == 0 && isnan(groups[0].test.low));
     groups_free(groups);
     free_runs(runs);
@@ -309,7 +309,7 @@ static char *sentences(RunGroup *groups, size_t width)
 static void check_sentence(RunData *runs, size_t count, const char *sentence)
 {
     RunGroup *groups = groups_make(runs, count, true);
-    groups_score(groups, rundata_shared_test(runs, count));
+    groups_score(groups, rundata_shared_test(runs, count, SCORE_PER_TOKEN), SCORE_PER_TOKEN);
     char *text = sentences(groups, 1000);
     ck_assert_msg(*sentence ? strstr(text, sentence) != NULL : !*text, "%s", text);
     free(text);
@@ -360,7 +360,7 @@ START_TEST(test_losses_are_compared_over_seeds_only)
     RunGroup *groups = groups_make(runs, RUNS, true);
     char *without = sentences(groups, 1000);
     ck_assert_ptr_null(strstr(without, "Test"));
-    groups_score(groups, rundata_shared_test(runs, RUNS));
+    groups_score(groups, rundata_shared_test(runs, RUNS, SCORE_PER_TOKEN), SCORE_PER_TOKEN);
     char *with = sentences(groups, 1000);
     Interval between = student_difference(groups[0].test, groups[1].test, 0.05);
     char *expected = text_format(
@@ -388,7 +388,8 @@ static char *markdown_of(const RunData *runs, size_t count, const char *const *n
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     RunGroup *groups = groups_make(runs, count, true);
-    groups_score(groups, scored ? rundata_shared_test(runs, count) : NULL);
+    groups_score(groups, scored ? rundata_shared_test(runs, count, SCORE_PER_TOKEN) : NULL,
+                 SCORE_PER_TOKEN);
     name_groups(groups, names);
     Table table = results_for_markdown(groups);
     table_print(stream, &table, TABLE_MARKDOWN, 0);
@@ -559,8 +560,40 @@ static void make_words_and_bytes(RunData runs[RUNS])
         set_setting(&runs[r], "tokens", words ? "word" : "byte");
         runs[r].val_bits = (words ? 0.25 : 1) / log(2);
         add_validation(&runs[r], 10, (words ? 3 : 1) * log(2) + 0.001 * (double)r);
+        runs[r].best_step = 10;
+        add_test(&runs[r], (words ? 3 : 1) * log(2) + 0.001 * (double)r);
+        RunScore *score = &arrlast(runs[r].scores);
+        score->bytes = 16;
+        score->tokens = words ? 4 : 16;
+        score->nats = score->nats / 4 * (double)score->tokens;
+        score->text_crc = words;
     }
 }
+
+/* Also their tests, and the epochs of --reach. */
+START_TEST(tests_with_other_tokens_compare_in_bits_per_byte)
+{
+    RunData runs[RUNS];
+    make_words_and_bytes(runs);
+    Comparison all = comparison_make(runs, RUNS, true);
+    ck_assert_ptr_nonnull(all.test_bits);
+    ck_assert_double_eq_tol(all.groups[0].test_bits.mean, 1, 0.01);
+    ck_assert_double_eq_tol(all.groups[1].test_bits.mean, 0.75, 0.01);
+    GroupDifference bits = groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST_BITS);
+    ck_assert(bits.comparable && bits.interval.high < 0);
+    char *text = comparison_test_text(&all), *differences = memory_copy_text("");
+    ck_assert_ptr_nonnull(strstr(text, "Test bits per byte: 16 bytes, window 16"));
+    differences_append(&differences, all.groups, 1000);
+    ck_assert_ptr_nonnull(
+        strstr(differences, "Bits per byte of the test text against softmax"));
+    free(text);
+    free(differences);
+    ck_assert(isnan(group_epoch_to_reach(&all.groups[0], 0.9)));
+    ck_assert_double_eq(group_epoch_to_reach(&all.groups[1], 0.9), 1);
+    comparison_free(&all);
+    free_runs(runs);
+}
+END_TEST
 
 START_TEST(runs_with_other_tokens_compare_in_bits_per_byte)
 {
@@ -669,6 +702,7 @@ Suite *groups_suite(void)
     tcase_add_test(tests, the_markdown_table_compares_comparable_losses_only);
     tcase_add_test(tests, the_markdown_table_escapes_names);
     tcase_add_test(tests, a_diverged_run_is_never_the_best);
+    tcase_add_test(tests, tests_with_other_tokens_compare_in_bits_per_byte);
     tcase_add_test(tests, runs_with_other_tokens_compare_in_bits_per_byte);
     tcase_add_test(tests, losses_compare_within_a_tokenizer_where_bits_are_unknown);
     tcase_add_test(tests, notes_name_unknown_words_and_parts);

@@ -14,7 +14,8 @@
 #define OLD_COLUMNS \
     "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step"
 #define OLD_HEADER    OLD_COLUMNS "\n"
-#define SCORES_HEADER OLD_COLUMNS ",method,found\n"
+#define SCORES_HEADER OLD_COLUMNS ",method,found,bytes\n"
+#define TOKENS_HEADER OLD_COLUMNS ",method,found\n"
 
 static Error error;
 
@@ -24,6 +25,7 @@ static RunScore score_of(const char *split, size_t stride, double nats, size_t s
                       .stride = stride,
                       .text_crc = 9,
                       .tokens = 4,
+                      .bytes = 20,
                       .nats = nats,
                       .step = step,
                       .method = SCORE_PLAIN};
@@ -45,14 +47,35 @@ START_TEST(a_score_replaces_the_one_of_its_protocol)
     note(path, score_of("test", 4, 6, 5));
     note(path, score_of("test", 16, 2.5, 7)); /* replaces the first */
     ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
-    ck_assert_str_eq(bytes, SCORES_HEADER "valid,16,16,0,9,4,4,1,2.71828183,5,plain,\n"
-                                          "test,16,4,0,9,4,6,1.5,4.48168907,5,plain,\n"
-                                          "test,16,16,0,9,4,2.5,0.625,1.86824596,7,plain,\n");
+    ck_assert_str_eq(bytes,
+                     SCORES_HEADER "valid,16,16,0,9,4,4,1,2.71828183,5,plain,,20\n"
+                                   "test,16,4,0,9,4,6,1.5,4.48168907,5,plain,,20\n"
+                                   "test,16,16,0,9,4,2.5,0.625,1.86824596,7,plain,,20\n");
     free(bytes);
     RunScore *scores;
     ck_assert(scores_read(path, &scores, &error));
     ck_assert_uint_eq(arrlenu(scores), 3);
     ck_assert(score_row_loss(&scores[2]) == 0.625 && scores[2].step == 7);
+    ck_assert_double_eq_tol(score_row_bits(&scores[2]), 2.5 / (20 * log(2)), 1e-12);
+    arrfree(scores);
+    free(path);
+}
+END_TEST
+
+/* Scores with other tokens compare per byte of the same text, if its bytes are known. */
+START_TEST(other_tokens_compare_per_byte)
+{
+    char *path = scratch_put(RUN_SCORES, TOKENS_HEADER "test,16,16,0,9,4,8,2,7.3,5,plain,\n");
+    RunScore *scores, bytes = score_of("test", 16, 7, 6), words = bytes, other = bytes;
+    words.text_crc = other.text_crc = 8;
+    other.bytes = 21;
+    ck_assert(!score_same_protocol(&bytes, &words, SCORE_PER_TOKEN));
+    ck_assert(score_same_protocol(&bytes, &words, SCORE_PER_BYTE));
+    ck_assert(!score_same_protocol(&bytes, &other, SCORE_PER_BYTE));
+    ck_assert(scores_read(path, &scores, &error));
+    ck_assert(score_same_protocol(&bytes, &scores[0], SCORE_PER_TOKEN));
+    ck_assert(!score_same_protocol(&scores[0], &scores[0], SCORE_PER_BYTE));
+    ck_assert(isnan(score_row_bits(&scores[0])));
     arrfree(scores);
     free(path);
 }
@@ -67,8 +90,10 @@ START_TEST(methods_are_part_of_the_protocol)
     strcpy(cached.method, "cache 9 theta tuned");
     strcpy(cached.found, "theta 0.1");
     ck_assert(scores_read(path, &scores, &error));
-    ck_assert(score_is_plain(&scores[0]) && score_same_protocol(&scores[0], &plain));
-    ck_assert(!score_is_plain(&cached) && !score_same_protocol(&cached, &plain));
+    ck_assert(score_is_plain(&scores[0]) &&
+              score_same_protocol(&scores[0], &plain, SCORE_PER_TOKEN));
+    ck_assert(!score_is_plain(&cached) &&
+              !score_same_protocol(&cached, &plain, SCORE_PER_TOKEN));
     arrfree(scores);
     note(path, cached);
     strcpy(cached.found, "theta 0.2");
@@ -76,11 +101,11 @@ START_TEST(methods_are_part_of_the_protocol)
     note(path, cached);
     ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
     ck_assert_str_eq(bytes, SCORES_HEADER
-                     "test,16,16,0,9,4,8,2,7.3890561,5,plain,\n"
-                     "test,16,16,0,9,4,4,1,2.71828183,6,cache 9 theta tuned,theta 0.2\n");
+                     "test,16,16,0,9,4,8,2,7.3890561,5,plain,,0\n"
+                     "test,16,16,0,9,4,4,1,2.71828183,6,cache 9 theta tuned,theta 0.2,20\n");
     free(bytes);
     ck_assert(scores_read(path, &scores, &error));
-    ck_assert(score_same_protocol(&scores[1], &cached));
+    ck_assert(score_same_protocol(&scores[1], &cached, SCORE_PER_TOKEN));
     ck_assert_str_eq(scores[1].found, "theta 0.2");
     arrfree(scores);
     free(path);
@@ -105,10 +130,13 @@ START_TEST(hostile_scores_are_refused_with_the_line)
         {OLD_HEADER "test,16,16,0,9,4,8,2,7,5\n\ntest\n", ":3: not a score"},
         {OLD_HEADER "test,16,16,0,9,4,8,2,7,5,plain,\n", ":2: not a score"},
         {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,,\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,\033[31m,\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,caf\303\251\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5," WORDS_OF_42 WORDS_OF_42 WORDS_OF_42 ",\n",
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,,-1\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,,1,\n", ":2: not a score"},
+        {TOKENS_HEADER "test,16,16,0,9,4,8,2,7,5,plain,,1\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,\033[31m,,1\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,caf\303\251,1\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5," WORDS_OF_42 WORDS_OF_42 WORDS_OF_42 ",,1\n",
          ":2: not a score"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -139,9 +167,9 @@ START_TEST(a_run_shows_the_score_of_its_best_checkpoint)
     free(scratch_put(RUN_SETTINGS, "attn = linear\n"));
     free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3)); /* the best is step 2 */
     static const char *const texts[] = {
-        SCORES_HEADER "test,16,4,0,9,4,3,1,2.7,2,dynamic 4,\ntest,16,4,0,9,4,6,1.5,4.4,2,plain,"
+        TOKENS_HEADER "test,16,4,0,9,4,3,1,2.7,2,dynamic 4,\ntest,16,4,0,9,4,6,1.5,4.4,2,plain,"
                       "\ntest,16,16,0,9,4,8,2,7.3,2,plain,\n",
-        SCORES_HEADER
+        TOKENS_HEADER
         "test,16,4,0,9,4,3,1,2.7,2,dynamic 4,\nvalid,16,4,0,9,4,6,1.5,4.4,2,plain,"
         "\ntest,16,16,0,9,4,9,2.25,9.4,2,plain,\n",
         OLD_HEADER "test,16,16,0,9,4,9,2.25,9.4,1\n"};
@@ -149,11 +177,12 @@ START_TEST(a_run_shows_the_score_of_its_best_checkpoint)
         free(scratch_put(RUN_SCORES, texts[r]));
         ck_assert_msg(rundata_read(&runs[r], scratch_folder(), &error), "%s", error.text);
     }
-    const RunScore *test = rundata_shared_test(runs, 3);
+    const RunScore *test = rundata_shared_test(runs, 3, SCORE_PER_TOKEN);
     ck_assert(test && test->stride == 16);
-    ck_assert(score_row_loss(rundata_score(&runs[1], test)) == 2.25);
-    ck_assert_ptr_null(rundata_score(&runs[2], test)); /* of an earlier checkpoint */
-    ck_assert_ptr_null(rundata_shared_test(&runs[2], 1));
+    ck_assert(score_row_loss(rundata_score(&runs[1], test, SCORE_PER_TOKEN)) == 2.25);
+    ck_assert_ptr_null(
+        rundata_score(&runs[2], test, SCORE_PER_TOKEN)); /* of an earlier checkpoint */
+    ck_assert_ptr_null(rundata_shared_test(&runs[2], 1, SCORE_PER_TOKEN));
     for (size_t r = 0; r < 3; r++)
         rundata_free(&runs[r]);
     free(scratch_put(RUN_SCORES, "rubbish\n"));
@@ -171,6 +200,7 @@ Suite *scores_suite(void)
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
     tcase_add_test(tests, a_score_replaces_the_one_of_its_protocol);
     tcase_add_test(tests, methods_are_part_of_the_protocol);
+    tcase_add_test(tests, other_tokens_compare_per_byte);
     tcase_add_test(tests, hostile_scores_are_refused_with_the_line);
     tcase_add_test(tests, a_run_shows_the_score_of_its_best_checkpoint);
     suite_add_tcase(suite, tests);

@@ -35,13 +35,16 @@ static json_t *scores_of(const RunData *run)
         const RunScore *score = &run->scores[i];
         double loss = score_row_loss(score);
         json_array_append_new(
-            scores, json_pack("{ss ss ss so so so so so so so so}", "split", score->split,
-                              "method", score->method, "found", score->found, "window",
-                              json_count(score->window), "stride", json_count(score->stride),
-                              "carried_streams", json_count(score->carried_streams), "text_crc",
-                              json_count(score->text_crc), "tokens", json_count(score->tokens),
-                              "step", json_count(score->step), "loss", json_figure(loss),
-                              "perplexity", json_figure(exp(loss))));
+            scores,
+            json_pack("{ss ss ss so so so so so so so so so so}", "split", score->split,
+                      "method", score->method, "found", score->found, "window",
+                      json_count(score->window), "stride", json_count(score->stride),
+                      "carried_streams", json_count(score->carried_streams), "text_crc",
+                      json_count(score->text_crc), "tokens", json_count(score->tokens), "bytes",
+                      score->bytes > 0 ? json_count(score->bytes) : json_null(),
+                      "bits_per_byte", json_figure(score_row_bits(score)), "step",
+                      json_count(score->step), "loss", json_figure(loss), "perplexity",
+                      json_figure(exp(loss))));
     }
     return scores;
 }
@@ -123,10 +126,11 @@ static json_t *group_json(const RunGroup *group, const RunData *runs)
                       "seconds", json_figure(point->seconds), "mean", json_figure(point->mean),
                       "low", json_figure(point->low), "high", json_figure(point->high)));
     }
-    return json_pack("{so so so so so so so}", "name", markup_json(group->name), "runs",
+    return json_pack("{so so so so so so so so}", "name", markup_json(group->name), "runs",
                      indexes, "seeds", seeds, "best_val_loss", sample_json(&group->best),
                      "best_val_bits_per_byte", sample_json(&group->bits), "test_loss",
-                     sample_json(&group->test), "points", points);
+                     sample_json(&group->test), "test_bits_per_byte",
+                     sample_json(&group->test_bits), "points", points);
 }
 
 /* The difference of a group from the first one whose losses compare; NULL for that one. */
@@ -139,7 +143,8 @@ static json_t *difference_json(const RunGroup *groups, size_t g)
         return NULL;
     GroupLoss measure = groups_measure(&groups[g]);
     GroupDifference best = groups_difference(&groups[base], &groups[g], measure);
-    GroupDifference test = groups_difference(&groups[base], &groups[g], GROUP_TEST);
+    GroupDifference test = groups_difference(
+        &groups[base], &groups[g], measure == GROUP_BITS ? GROUP_TEST_BITS : GROUP_TEST);
     return json_pack("{so so sb ss so so so so so so so so}", "base", json_count(base), "other",
                      json_count(g), "comparable", true, "unit",
                      measure == GROUP_BITS ? "bits per byte" : "nats per token", "difference",

@@ -29,19 +29,23 @@ static void note_losses(const RunGroup *one)
 }
 
 /* Says why the table lacks a run's test score. */
-static void note_scores(const RunGroup *one, const RunScore *shown)
+static void note_scores(const RunGroup *one, const Comparison *all)
 {
     const RunData *run = one->runs[0];
     const RunScore *score = run->scores, *end = score + arrlenu(run->scores);
     while (score < end && (!score_is_plain(score) || strcmp(score->split, "test") != 0))
         score++;
-    if (score == end || (shown && rundata_score(run, shown)))
+    if (score == end || (all->test && rundata_score(run, all->test, SCORE_PER_TOKEN)) ||
+        (all->test_bits && rundata_score(run, all->test_bits, SCORE_PER_BYTE)))
         return;
     if (score->step != run->best_step)
         warn_of(one,
                 text_format("its test score is of step %zu, but its best checkpoint is now "
                             "of step %zu; run eval again",
                             score->step, run->best_step));
+    else if (run->by_bits && score->bytes == 0)
+        warn_of(one, text_format("its test score does not say how many bytes the text has; run "
+                                 "eval again to compare bits per byte"));
     else
         warn_of(one, text_format("its test score has another text, tokenizer, window or stride "
                                  "than the others"));
@@ -69,7 +73,7 @@ void notes_print(const Comparison *all)
     for (size_t r = 0; r < all->count; r++)
         note_losses(&all->each[r]);
     for (size_t r = 0; r < all->count; r++)
-        note_scores(&all->each[r], all->test);
+        note_scores(&all->each[r], all);
     for (size_t g = 0; g < arrlenu(all->groups); g++)
         note_steps(&all->groups[g]);
 }

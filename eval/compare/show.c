@@ -126,18 +126,17 @@ static size_t most_seeds(const RunGroup *groups)
 static char *meaning(const Section *section, size_t width)
 {
     char *text = memory_copy_text("");
-    char *bits = results_bits_text(section->groups), *part = results_part_text(section->groups);
+    char *bits = results_bits_text(section->groups), *part = results_part_text(section->groups),
+         *protocol = comparison_test_text(section->all);
     if (part)
         differences_append_sentence(&text, part, "", width);
     if (bits)
         differences_append_sentence(&text, bits, "", width);
+    if (protocol)
+        differences_append_sentence(&text, protocol, "", width);
     free(bits);
     free(part);
-    if (section->all->test) {
-        char *protocol = score_protocol_text(section->all->test);
-        differences_append_sentence(&text, protocol, "", width);
-        free(protocol);
-    }
+    free(protocol);
     differences_append(&text, section->groups, width);
     if (!isnan(section->entropy)) {
         char *floor = text_format(
@@ -204,7 +203,7 @@ static void print_markdown(const Section *section, const CompareSettings *settin
              "difference.");
     print_below(results_part_text(section->groups));
     print_below_escaped(results_bits_text(section->groups));
-    print_below(section->all->test ? score_protocol_text(section->all->test) : NULL);
+    print_below(comparison_test_text(section->all));
 }
 
 /* One picture shows one corpus: the first. */

@@ -86,9 +86,10 @@ static void append_paragraph(char **all, const RunGroup *groups, size_t width, G
     static const char *const openings[] = {
         [GROUP_BEST] = "Best validation loss",
         [GROUP_TEST] = "Test loss",
-        [GROUP_BITS] = "Best bits per byte of the validation text"};
+        [GROUP_BITS] = "Best bits per byte of the validation text",
+        [GROUP_TEST_BITS] = "Bits per byte of the test text"};
     const Sample *base = group_losses(&groups[0], loss);
-    const double least = loss == GROUP_TEST ? 2 : 1;
+    const double least = loss == GROUP_TEST || loss == GROUP_TEST_BITS ? 2 : 1;
     char *seeds = seeds_text(base), *lines = NULL;
     char *opening = text_format("%s against %s (%s%s):", openings[loss], groups[0].name, seeds,
                                 group_diverged(&groups[0]) ? ", diverged" : "");
@@ -122,7 +123,8 @@ void differences_append(char **text, const RunGroup *groups, size_t width)
             "One seed each: differences may be due to chance. Train several seeds per model "
             "for confidence intervals.",
             "", width);
-    append_paragraph(text, groups, width, GROUP_TEST);
+    append_paragraph(text, groups, width,
+                     groups_measure(groups) == GROUP_BITS ? GROUP_TEST_BITS : GROUP_TEST);
 }
 
 /* The index of the group with the lowest mean loss, besides the one given and those that

@@ -213,17 +213,21 @@ static void draw_curve(RunGroup *group)
 /* --- losses --- */
 
 /* The loss of a run in a protocol; NULL: its best validation loss. NaN: none. */
-static double loss_of(const RunData *run, const RunScore *protocol)
+static double loss_of(const RunData *run, const RunScore *protocol, ScoreUnit unit)
 {
-    const RunScore *score = protocol ? rundata_score(run, protocol) : NULL;
-    return !protocol ? run->best_val_loss : score ? score_row_loss(score) : NAN;
+    const RunScore *score = protocol ? rundata_score(run, protocol, unit) : NULL;
+    if (!protocol)
+        return run->best_val_loss;
+    return !score                   ? NAN
+           : unit == SCORE_PER_BYTE ? score_row_bits(score)
+                                    : score_row_loss(score);
 }
 
-static Sample losses_of(const RunGroup *group, const RunScore *protocol)
+static Sample losses_of(const RunGroup *group, const RunScore *protocol, ScoreUnit unit)
 {
     double *losses = NULL;
     for (size_t r = 0; r < arrlenu(group->runs); r++) {
-        double loss = loss_of(group->runs[r], protocol);
+        double loss = loss_of(group->runs[r], protocol, unit);
         if (!isnan(loss))
             arrput(losses, loss);
     }
@@ -232,18 +236,28 @@ static Sample losses_of(const RunGroup *group, const RunScore *protocol)
     return sample;
 }
 
-void groups_score(RunGroup *groups, const RunScore *protocol)
+void groups_score(RunGroup *groups, const RunScore *protocol, ScoreUnit unit)
 {
     const Sample none = student_sample(NULL, 0);
     for (size_t g = 0; g < arrlenu(groups); g++) {
-        Sample test = protocol ? losses_of(&groups[g], protocol) : none;
-        groups[g].test = test.count < (double)arrlenu(groups[g].runs) ? none : test;
+        Sample test = protocol ? losses_of(&groups[g], protocol, unit) : none;
+        *(unit == SCORE_PER_BYTE ? &groups[g].test_bits : &groups[g].test) =
+            test.count < (double)arrlenu(groups[g].runs) ? none : test;
     }
 }
 
 const Sample *group_losses(const RunGroup *group, GroupLoss loss)
 {
-    return loss == GROUP_TEST ? &group->test : loss == GROUP_BITS ? &group->bits : &group->best;
+    switch (loss) {
+    case GROUP_TEST:
+        return &group->test;
+    case GROUP_BITS:
+        return &group->bits;
+    case GROUP_TEST_BITS:
+        return &group->test_bits;
+    default:
+        return &group->best;
+    }
 }
 
 static Sample bits_of(const RunGroup *group)
@@ -280,10 +294,11 @@ RunGroup *groups_make(const RunData *runs, size_t count, bool together)
     name_groups(groups);
     for (size_t g = 0; g < arrlenu(groups); g++) {
         draw_curve(&groups[g]);
-        groups[g].best = losses_of(&groups[g], NULL);
+        groups[g].best = losses_of(&groups[g], NULL, SCORE_PER_TOKEN);
         groups[g].bits = bits_of(&groups[g]);
     }
-    groups_score(groups, NULL);
+    groups_score(groups, NULL, SCORE_PER_TOKEN);
+    groups_score(groups, NULL, SCORE_PER_BYTE);
     return groups;
 }
 
@@ -311,13 +326,31 @@ Comparison comparison_make(RunData *runs, size_t count, bool together)
                              .count = count,
                              .each = groups_make(runs, count, false),
                              .groups = groups_make(runs, count, together),
-                             .test = rundata_shared_test(runs, count)};
+                             .test = rundata_shared_test(runs, count, SCORE_PER_TOKEN)};
     for (size_t r = 1; r < count; r++)
         runs[r].scale = runs[r - 1].scale + !groups_same_scale(&runs[r - 1], &runs[r]);
     groups_identify(comparison.groups, runs);
-    groups_score(comparison.each, comparison.test);
-    groups_score(comparison.groups, comparison.test);
+    for (size_t r = 0; r < count && !comparison.test_bits; r++)
+        if (runs[r].by_bits)
+            comparison.test_bits = rundata_shared_test(runs, count, SCORE_PER_BYTE);
+    RunGroup *const lists[] = {comparison.each, comparison.groups};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        groups_score(lists[i], comparison.test, SCORE_PER_TOKEN);
+        groups_score(lists[i], comparison.test_bits, SCORE_PER_BYTE);
+    }
     return comparison;
+}
+
+char *comparison_test_text(const Comparison *comparison)
+{
+    char *text = comparison->test ? score_protocol_text(comparison->test, SCORE_PER_TOKEN)
+                                  : NULL;
+    if (comparison->test_bits) {
+        char *bits = score_protocol_text(comparison->test_bits, SCORE_PER_BYTE);
+        text_append(&text, "%s%s", text ? " " : "", bits);
+        free(bits);
+    }
+    return text;
 }
 
 void comparison_free(Comparison *comparison)
@@ -331,9 +364,11 @@ double group_epoch_to_reach(const RunGroup *group, double loss)
 {
     double sum = 0;
     for (size_t r = 0; r < arrlenu(group->runs); r++) {
-        const RunLogRow *rows = group->runs[r]->rows;
+        const RunData *run = group->runs[r];
+        const RunLogRow *rows = run->rows;
+        double unit = run->by_bits ? run->val_bits : 1;
         size_t i = 0;
-        while (i < arrlenu(rows) && !(rows[i].has_val_loss && rows[i].val_loss <= loss))
+        while (i < arrlenu(rows) && !(rows[i].has_val_loss && rows[i].val_loss * unit <= loss))
             i++;
         sum += i < arrlenu(rows) ? rows[i].epoch : NAN;
     }

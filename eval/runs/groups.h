@@ -27,19 +27,22 @@ typedef struct RunGroup {
     Sample best;          /* of the best validation losses, of the runs that have one */
     Sample bits;          /* the same in bits per byte; empty unless all runs know them */
     Sample test;          /* of the test losses; empty unless groups_score found all */
+    Sample test_bits;     /* the same in bits per byte */
 } RunGroup;
 
 /* All that is compared. */
 typedef struct Comparison {
     const RunData *runs; /* those of one corpus together */
     size_t count;
-    RunGroup *each;       /* a group for every run, in their order: their names differ */
-    RunGroup *groups;     /* the groups to compare */
-    const RunScore *test; /* the protocol of the test losses; NULL: there are none */
+    RunGroup *each;   /* a group for every run, in their order: their names differ */
+    RunGroup *groups; /* the groups to compare */
+    /* The protocols of the test losses, and of the test bits per byte where tokens differ;
+     * NULL: there are none. */
+    const RunScore *test, *test_bits;
 } Comparison;
 
 /* The losses to compare groups by. */
-typedef enum GroupLoss { GROUP_BEST, GROUP_TEST, GROUP_BITS } GroupLoss;
+typedef enum GroupLoss { GROUP_BEST, GROUP_TEST, GROUP_BITS, GROUP_TEST_BITS } GroupLoss;
 
 #define GROUP_TAILS 0.05 /* of 95 % confidence intervals */
 
@@ -52,10 +55,12 @@ void groups_free(RunGroup *groups);
  * looks and scales, counted from 0. comparison_free frees it. */
 Comparison comparison_make(RunData *runs, size_t count, bool together);
 void comparison_free(Comparison *comparison);
+/* The protocols of the test losses; NULL: there are none. The caller's. */
+char *comparison_test_text(const Comparison *comparison);
 
-/* Sets the test losses of each group whose runs were all scored by this protocol; NULL: none.
- */
-void groups_score(RunGroup *groups, const RunScore *protocol);
+/* Sets the test losses of each group whose runs were all scored by this protocol, or their bits
+ * per byte; NULL: none. */
+void groups_score(RunGroup *groups, const RunScore *protocol, ScoreUnit unit);
 
 /* What groups of one scale are compared by: the best validation losses, or, if their tokens
  * differ, the bits per byte. */
@@ -73,8 +78,8 @@ void groups_identify(const RunGroup *groups, RunData *runs);
 /* The run's seed; "" if it has none. */
 const char *group_seed(const RunData *run);
 
-/* The epoch of the first validation that is no worse than the loss, as the mean of the runs;
- * NaN unless all reach it. */
+/* The epoch of the first validation that is no worse than the loss, which is in bits per byte
+ * if the runs are compared by these; as the mean of the runs. NaN unless all reach it. */
 double group_epoch_to_reach(const RunGroup *group, double loss);
 
 /* The loss of `other` less that of `base`, with its 95 % confidence interval (NaN if a group

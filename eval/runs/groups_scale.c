@@ -110,7 +110,8 @@ char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)
 GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss)
 {
     const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
-    const size_t settings = loss == GROUP_BITS ? TEXT_SETTINGS : SCALE_SETTINGS;
+    const bool of_bytes = loss == GROUP_BITS || loss == GROUP_TEST_BITS;
+    const size_t settings = of_bytes ? TEXT_SETTINGS : SCALE_SETTINGS;
     return (GroupDifference){
         .comparable = loss == GROUP_TEST || agree(base->runs[0], other->runs[0], settings),
         .difference = of_other->mean - of_base->mean,

@@ -125,6 +125,11 @@ static double best_bits(const RunGroup *group)
     return group_diverged(group) ? INFINITY * group->bits.mean : group->bits.mean;
 }
 
+static double test_bits(const RunGroup *group)
+{
+    return group->test_bits.mean;
+}
+
 static double test_perplexity(const RunGroup *group)
 {
     return exp(group->test.mean);
@@ -165,11 +170,11 @@ static char *certainty(const RunGroup *groups, size_t g, GroupLoss loss)
     const Sample *losses = group_losses(&groups[g], loss);
     if (isnan(losses->mean))
         return NULL;
-    if (loss != GROUP_TEST && group_diverged(&groups[g]))
+    if ((loss == GROUP_BEST || loss == GROUP_BITS) && group_diverged(&groups[g]))
         return memory_copy_text("diverged");
     double value = losses->mean, reach = student_mean_reach(*losses, GROUP_TAILS);
     char *(*write)(double) = loss_text;
-    if (loss != GROUP_BITS) {
+    if (loss == GROUP_BEST || loss == GROUP_TEST) {
         value = exp(losses->mean);
         reach = exp(losses->mean + reach) - value;
         write = perplexity_text;
@@ -234,6 +239,7 @@ static const Kind of_terminal[] = {
     {"ppl", .of = best_perplexity, .write = perplexity_text, .worth = 9, .marked = true},
     {"bpb", .of = best_bits, .write = loss_text, .worth = 10, .rare = true, .marked = true},
     {"test ppl", .of = test_perplexity, .write = perplexity_text, .worth = 11, .rare = true},
+    {"test bpb", .of = test_bits, .write = loss_text, .worth = 11, .rare = true},
     {"epoch", MEAN_OF(best_epoch), .write = epoch_text, .worth = 2},
     {"train loss", .of = train_loss, .write = loss_text, .worth = 1},
     {"tok/s", MEAN_OF(tokens_per_second), .write = results_amount, .worth = 7},
@@ -249,6 +255,7 @@ static const Kind of_markdown[] = {
     {"validation", .tell = certainty, .loss = GROUP_BEST, .marked = true},
     {"bits/byte", .tell = certainty, .loss = GROUP_BITS, .rare = true, .marked = true},
     {"test", .tell = certainty, .loss = GROUP_TEST, .rare = true},
+    {"test bits/byte", .tell = certainty, .loss = GROUP_TEST_BITS, .rare = true},
     {"test against the first", .tell = against_first, .loss = GROUP_TEST, .rare = true},
     {"validation against the first", .tell = against_first, .loss = GROUP_BEST, .rare = true},
     {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount},
@@ -265,6 +272,8 @@ static const Kind of_page[] = {
      .marked = true},
     {"at epoch", MEAN_OF(best_epoch), .write = epoch_text},
     {"test perplexity", .of = test_perplexity, .write = perplexity_text, .loss = GROUP_TEST,
+     .best = true},
+    {"test bits per byte", .of = test_bits, .write = loss_text, .loss = GROUP_TEST_BITS,
      .best = true},
     {"final training loss", .of = train_loss, .write = loss_text},
     {"tokens per second", MEAN_OF(tokens_per_second), .write = whole_text},

@@ -235,16 +235,16 @@ bool rundata_diverged(const RunData *run)
 
 /* --- scores --- */
 
-const RunScore *rundata_score(const RunData *run, const RunScore *protocol)
+const RunScore *rundata_score(const RunData *run, const RunScore *protocol, ScoreUnit unit)
 {
     for (size_t i = 0; i < arrlenu(run->scores); i++)
-        if (score_same_protocol(&run->scores[i], protocol) &&
+        if (score_same_protocol(&run->scores[i], protocol, unit) &&
             run->scores[i].step == run->best_step)
             return &run->scores[i];
     return NULL;
 }
 
-const RunScore *rundata_shared_test(const RunData *runs, size_t count)
+const RunScore *rundata_shared_test(const RunData *runs, size_t count, ScoreUnit unit)
 {
     const RunScore *best = NULL;
     size_t most = 0;
@@ -253,7 +253,7 @@ const RunScore *rundata_shared_test(const RunData *runs, size_t count)
             const RunScore *score = &runs[r].scores[i];
             size_t having = 0;
             for (size_t other = 0; other < count; other++)
-                having += rundata_score(&runs[other], score) != NULL;
+                having += rundata_score(&runs[other], score, unit) != NULL;
             if (!score_is_plain(score) || strcmp(score->split, "test") != 0 || having <= most)
                 continue;
             best = score;

@@ -60,8 +60,8 @@ const char *rundata_setting(const RunData *run, const char *name);
 bool rundata_diverged(const RunData *run);
 
 /* The run's score by the same protocol, if it is of the current best checkpoint; else NULL. */
-const RunScore *rundata_score(const RunData *run, const RunScore *protocol);
+const RunScore *rundata_score(const RunData *run, const RunScore *protocol, ScoreUnit unit);
 /* A plain test score by the protocol that most of the runs share; NULL if there is none. */
-const RunScore *rundata_shared_test(const RunData *runs, size_t count);
+const RunScore *rundata_shared_test(const RunData *runs, size_t count, ScoreUnit unit);
 
 #endif

@@ -9,20 +9,23 @@
 #define COLUMNS_OF_PLAIN \
     "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step"
 
-/* Files of earlier versions have only the first columns. */
-static const char header[] = COLUMNS_OF_PLAIN ",method,found";
-static const char old_header[] = COLUMNS_OF_PLAIN;
-
 double score_row_loss(const RunScore *score)
 {
     return score->nats / (double)score->tokens;
 }
 
-bool score_same_protocol(const RunScore *a, const RunScore *b)
+double score_row_bits(const RunScore *score)
 {
-    return strcmp(a->split, b->split) == 0 && a->window == b->window &&
+    return score->bytes > 0 ? score->nats / (log(2) * (double)score->bytes) : NAN;
+}
+
+bool score_same_protocol(const RunScore *a, const RunScore *b, ScoreUnit unit)
+{
+    bool same_text = unit == SCORE_PER_TOKEN ? a->text_crc == b->text_crc
+                                             : a->bytes == b->bytes && a->bytes > 0;
+    return same_text && strcmp(a->split, b->split) == 0 && a->window == b->window &&
            a->stride == b->stride && a->carried_streams == b->carried_streams &&
-           a->text_crc == b->text_crc && strcmp(a->method, b->method) == 0;
+           strcmp(a->method, b->method) == 0;
 }
 
 bool score_is_plain(const RunScore *score)
@@ -30,10 +33,13 @@ bool score_is_plain(const RunScore *score)
     return strcmp(score->method, SCORE_PLAIN) == 0;
 }
 
-char *score_protocol_text(const RunScore *score)
+char *score_protocol_text(const RunScore *score, ScoreUnit unit)
 {
-    char *text = text_format("Test perplexity: %zu tokens, window %zu, stride %zu",
-                             score->tokens, score->window, score->stride);
+    char *text = unit == SCORE_PER_TOKEN
+                     ? text_format("Test perplexity: %zu tokens", score->tokens)
+                     : text_format("Test bits per byte: %zu bytes", score->bytes);
+    text_append(&text, ", window %zu, stride %zu%s", score->window, score->stride,
+                unit == SCORE_PER_TOKEN ? "" : " in tokens of each run");
     if (score->carried_streams > 0)
         text_append(&text, ", state carried through %zu stream%s", score->carried_streams,
                     text_plural(score->carried_streams));
@@ -57,8 +63,18 @@ enum {
     STEP,
     METHOD,
     FOUND,
+    BYTES,
     CELLS
 };
+
+/* A header, and how many columns it has. Files of earlier versions have fewer. */
+static const struct {
+    const char *text;
+    size_t columns;
+} headers[] = {{COLUMNS_OF_PLAIN ",method,found,bytes", CELLS},
+               {COLUMNS_OF_PLAIN ",method,found", BYTES},
+               {COLUMNS_OF_PLAIN, METHOD}};
+enum { HEADERS = sizeof headers / sizeof *headers };
 
 static bool is_split(const char *text)
 {
@@ -92,7 +108,7 @@ static bool cut_line(char *line, char *cells[CELLS], size_t wanted)
 /* Loss and perplexity are for people; only the nats are read. */
 static bool read_row(char *line, size_t columns, RunScore *score)
 {
-    char *cells[CELLS] = {[METHOD] = SCORE_PLAIN, [FOUND] = ""};
+    char *cells[CELLS] = {[METHOD] = SCORE_PLAIN, [FOUND] = "", [BYTES] = "0"};
     if (!cut_line(line, cells, columns) || !is_split(cells[SPLIT]))
         return false;
     *score = (RunScore){0};
@@ -104,22 +120,25 @@ static bool read_row(char *line, size_t columns, RunScore *score)
            text_to_size(cells[TOKENS], &score->tokens) && score->tokens > 0 &&
            text_to_double(cells[NATS], &score->nats) &&
            text_to_size(cells[STEP], &score->step) &&
+           text_to_size(cells[BYTES], &score->bytes) &&
            read_words(score->method, cells[METHOD]) && read_words(score->found, cells[FOUND]);
 }
 
 static bool read_lines(const char *path, char *rest, RunScore **scores, Error *error)
 {
     const char *first = strsep(&rest, "\n");
-    bool old = strcmp(first, old_header) == 0;
-    if (!old && strcmp(first, header) != 0)
+    size_t version = 0;
+    while (version < HEADERS && strcmp(first, headers[version].text) != 0)
+        version++;
+    if (version == HEADERS)
         return error_set(error, "%s:1: not the scores of a run, which begin with %s", path,
-                         old_header);
+                         COLUMNS_OF_PLAIN);
     size_t number = 2;
     for (char *line; (line = strsep(&rest, "\n")); number++) {
         RunScore score;
         if (!*line && !rest)
             break;
-        if (!read_row(line, old ? METHOD : CELLS, &score))
+        if (!read_row(line, headers[version].columns, &score))
             return error_set(error,
                              "%s:%zu: not a score that eval noted; remove this file, or the "
                              "line, and run eval again",
@@ -151,10 +170,10 @@ bool scores_read(const char *path, RunScore **scores, Error *error)
 static void append_row(char **text, const RunScore *score)
 {
     double loss = score_row_loss(score);
-    text_append(text, "%s,%zu,%zu,%zu,%zu,%zu,%.17g,%.9g,%.9g,%zu,%s,%s\n", score->split,
+    text_append(text, "%s,%zu,%zu,%zu,%zu,%zu,%.17g,%.9g,%.9g,%zu,%s,%s,%zu\n", score->split,
                 score->window, score->stride, score->carried_streams, score->text_crc,
                 score->tokens, score->nats, loss, exp(loss), score->step, score->method,
-                score->found);
+                score->found, score->bytes);
 }
 
 bool scores_note(const char *path, const RunScore *score, Error *error)
@@ -162,9 +181,9 @@ bool scores_note(const char *path, const RunScore *score, Error *error)
     RunScore *scores = NULL;
     if (file_exists(path) && !scores_read(path, &scores, error))
         return false;
-    char *text = text_format("%s\n", header);
+    char *text = text_format("%s\n", headers[0].text);
     for (size_t i = 0; i < arrlenu(scores); i++)
-        if (!score_same_protocol(&scores[i], score))
+        if (!score_same_protocol(&scores[i], score, SCORE_PER_TOKEN))
             append_row(&text, &scores[i]);
     append_row(&text, score);
     bool good = file_replace_text(path, text, error);

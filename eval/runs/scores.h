@@ -18,7 +18,7 @@ typedef struct RunScore {
     size_t window, stride;
     size_t carried_streams; /* 0: no state was carried */
     size_t text_crc;        /* CRC-32 of the token ids that were scored */
-    size_t tokens;
+    size_t tokens, bytes;   /* of the text; bytes 0: noted before they were */
     double nats;
     size_t step; /* of the checkpoint */
     /* Printable ASCII without commas: the method, such as "cache 500 theta tuned lambda tuned",
@@ -30,11 +30,16 @@ typedef struct RunScore {
 double score_row_loss(const RunScore *score);
 /* Whether the method is SCORE_PLAIN. */
 bool score_is_plain(const RunScore *score);
-/* Whether two scores are comparable: same text and protocol. */
-bool score_same_protocol(const RunScore *a, const RunScore *b);
+/* Bits per byte; NaN if the bytes are unknown. */
+double score_row_bits(const RunScore *score);
+
+/* What makes two scores comparable besides the protocol: the same tokens, or, for bits per
+ * byte, a text of as many bytes. */
+typedef enum ScoreUnit { SCORE_PER_TOKEN, SCORE_PER_BYTE } ScoreUnit;
+bool score_same_protocol(const RunScore *a, const RunScore *b, ScoreUnit unit);
 
 /* "Test perplexity: 82430 tokens, window 256, stride 64."; the caller's. */
-char *score_protocol_text(const RunScore *score);
+char *score_protocol_text(const RunScore *score, ScoreUnit unit);
 
 /* Reads an untrusted file, also of earlier versions. *scores becomes an array of stb_ds, NULL
  * if there are none or on failure. */

@@ -150,6 +150,7 @@ static RunScore run_score(const ScoreRow *row, const CorpusSplit *split, size_t 
                       .carried_streams = row->carried_streams,
                       .text_crc = split->crc,
                       .tokens = row->score.tokens,
+                      .bytes = split->bytes,
                       .nats = row->score.nats,
                       .step = step,
                       .method = SCORE_PLAIN};

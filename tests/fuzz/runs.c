@@ -67,7 +67,7 @@ static const RunScore *last_like(const RunScore *scores, const RunScore *protoco
 {
     const RunScore *last = NULL;
     for (size_t i = 0; i < arrlenu(scores); i++)
-        if (score_same_protocol(&scores[i], protocol))
+        if (score_same_protocol(&scores[i], protocol, SCORE_PER_TOKEN))
             last = &scores[i];
     return last;
 }
