@@ -420,15 +420,15 @@ START_TEST(an_old_run_validates_on_the_whole_text)
 }
 END_TEST
 
-/* 15 % of the training tokens between two validations, if that is less than the text. */
+/* 12 % of the training tokens between two validations, if that is less than the text. */
 START_TEST(a_part_is_a_share_of_the_training_tokens)
 {
     static const struct {
         const char *more;
         size_t tokens;
     } cases[] = {{"epochs = 2\n", 0}, /* 400,030 and 40,016 tokens */
-                 {"epochs = 2\neval-every = 2000\n", 2000 * 32 * 15 / 100},
-                 {"epochs = 2\neval-every = 1000\naccumulate = 2\n", 2000 * 32 * 15 / 100},
+                 {"epochs = 2\neval-every = 3000\n", 3000 * 32 * 12 / 100},
+                 {"epochs = 2\neval-every = 1500\naccumulate = 2\n", 3000 * 32 * 12 / 100},
                  {"epochs = 2\neval-every = 9000\n", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Trainer trainer;

@@ -246,7 +246,7 @@ static const Kind of_terminal[] = {
     {"time", MEAN_OF(seconds), .write = time_text, .worth = 6},
     {"MB", .of = peak, .write = count_text, .worth = 3, .rare = true},
 };
-enum { REACH_WORTH = 8, REACH_AFTER = 8 }; /* the columns before those of --reach */
+enum { REACH_WORTH = 8, REACH_AFTER = 9 }; /* the columns before those of --reach */
 
 static const Kind of_markdown[] = {
     {"attn", .tell = attention, .left = true},

@@ -120,7 +120,7 @@ static const Option train_rows[] = {
      OPTION_FIXED,
      .help = "validate on N tokens, the same at every validation: sequences evenly spread over "
              "the validation text; after the last step on all of it. 0: always on all. auto: "
-             "15 % of the training tokens between two validations, about 5 % of the time, but "
+             "12 % of the training tokens between two validations, about 4 % of the time, but "
              "at least 8192",
      .also = "eval-iters eval-batches max-eval-samples val-tokens limit-val-batches",
      .section = "Saving and logging"},

@@ -114,7 +114,7 @@ Windows trainer_windows(const Trainer *t)
  * about three times as fast as training. A loss of few tokens is mostly noise. */
 static size_t choose_eval_tokens(const Trainer *t)
 {
-    enum { PERCENT = 15, LEAST = 8192 };
+    enum { PERCENT = 12, LEAST = 8192 };
     const TrainOptions *train = &t->settings.train;
     size_t steps = t->steps_per_epoch < t->steps ? t->steps_per_epoch : t->steps;
     if (train->eval_every > 0 && train->eval_every < steps)
