@@ -177,6 +177,11 @@ static int run_train(const Settings *settings, const char *path)
         die("%s", error.text);
     printf("%s: %zu entries (%s)\n", settings->out, vocabulary.count,
            vocabulary.tokenizer->name);
+    if (settings->tokenizer == TOKENIZER_BPE && vocabulary.count < settings->vocab_size)
+        print_warning("%s: fewer entries than --vocab-size %zu; no other pair of tokens occurs "
+                      "%zu time%s",
+                      settings->out, settings->vocab_size, settings->min_count,
+                      text_plural(settings->min_count));
     free(inside);
     vocabulary_free(&vocabulary);
     return EXIT_SUCCESS;

@@ -33,6 +33,9 @@ works 'so is one that has none' \
 check 'their ids are the same' same small/train.bin small/val.bin
 refused 'training cannot ask a tokenizer that keeps capitals to lower-case' 1 'drop --lowercase' \
     "$bin/train" --run refused --lowercase --tokenizer-file word short.txt
+printf 'ab ab ab cd\n' >few.txt
+works 'train learns all there is' "$bin/tokens" train --vocab-size 300 --out few few.txt
+check 'train says that there is no more to learn' says 'fewer entries than --vocab-size 300'
 refused 'train refuses a directory that has a tokenizer' 1 'has a tokenizer already' \
     "$bin/tokens" train --out bpe short.txt
 refused 'train needs a directory' 2 'missing: --out DIR' "$bin/tokens" train short.txt
