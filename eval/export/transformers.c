@@ -58,6 +58,7 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
         const char *what;
     } rows[] = {
         {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
+        {config->rms_norm, "RMSNorm (--rms-norm)"},
         {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
         {config->qk_norm, "norm of queries and keys (--qk-norm)"},
         {config->value_residual, "values of the first layer in others (--value-residual)"},
@@ -74,7 +75,6 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
 
 /* --- the files --- */
 
-/* The epsilon is that of layernorm.c. */
 static json_t *config_json(const ModelConfig *c, int eos)
 {
     return json_pack("{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
@@ -84,8 +84,8 @@ static json_t *config_json(const ModelConfig *c, int eos)
                      json_count(c->context), "n_embd", json_count(c->dim), "n_layer",
                      json_count(c->layers), "n_head", json_count(c->heads), "n_inner",
                      json_count(c->ffn), "activation_function", activation_there(c),
-                     "layer_norm_epsilon", 1e-5, "scale_attn_weights", true, "embd_pdrop",
-                     c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
+                     "layer_norm_epsilon", c->norm_eps, "scale_attn_weights", true,
+                     "embd_pdrop", c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
                      c->attention_dropout, "tie_word_embeddings", c->tied, "bos_token_id", eos,
                      "eos_token_id", eos);
 }
