@@ -39,16 +39,17 @@ static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, si
 static void norm(Visitor *visitor, Affine *affine, const ModelConfig *config, const char *name)
 {
     tensor(visitor, &affine->weight, gain, config->dim, 0, "%s.weight", name);
-    if (!config->rms_norm)
+    if (config->bias && !config->rms_norm)
         tensor(visitor, &affine->bias, zeros, config->dim, 0, "%s.bias", name);
 }
 
-static void linear(Visitor *visitor, Affine *affine, double spread, size_t in, size_t out,
-                   size_t parts, const char *name)
+static void linear(Visitor *visitor, Affine *affine, const ModelConfig *config, double spread,
+                   size_t in, size_t out, size_t parts, const char *name)
 {
     ParamRow weight = {.spread = spread, .decays = true, .parts = parts};
     tensor(visitor, &affine->weight, weight, in, out, "%s.weight", name);
-    tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
+    if (config->bias)
+        tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
 }
 
 static AttentionSizes attention_sizes(const ModelConfig *config)
@@ -107,12 +108,12 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     char name[NAME];
 #define NAMED(suffix) (snprintf(name, sizeof name, "h.%zu." suffix, layer), name)
     norm(visitor, &h->ln_1, config, NAMED("ln_1"));
-    linear(visitor, &h->c_attn, spread, width, 3 * width, 3, NAMED("attn.c_attn"));
+    linear(visitor, &h->c_attn, config, spread, width, 3 * width, 3, NAMED("attn.c_attn"));
     mixer(visitor, h, config, layer);
-    linear(visitor, &h->attn_proj, branch, width, width, 1, NAMED("attn.c_proj"));
+    linear(visitor, &h->attn_proj, config, branch, width, width, 1, NAMED("attn.c_proj"));
     norm(visitor, &h->ln_2, config, NAMED("ln_2"));
-    linear(visitor, &h->c_fc, spread, width, gates * inner, gates, NAMED("mlp.c_fc"));
-    linear(visitor, &h->mlp_proj, branch, inner, width, 1, NAMED("mlp.c_proj"));
+    linear(visitor, &h->c_fc, config, spread, width, gates * inner, gates, NAMED("mlp.c_fc"));
+    linear(visitor, &h->mlp_proj, config, branch, inner, width, 1, NAMED("mlp.c_proj"));
 #undef NAMED
 }
 

@@ -10,12 +10,13 @@
 #include <stdlib.h>
 
 /* Blocks of other architectures than GPT-2. */
-enum { VARIANTS = 4 };
+enum { VARIANTS = 8 };
 static ModelConfig variant(size_t bits)
 {
     ModelConfig config = rig_tiny;
     config.rms_norm = bits & 1;
     config.norm = bits & 2 ? NORM_POST : NORM_PRE;
+    config.bias = !(bits & 4);
     config.norm_eps = 0.1;
     return config;
 }
@@ -148,6 +149,7 @@ START_TEST(gradients_match_for_odd_sizes)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig one = {.attention = one_kind(kind),
+                           .bias = kind % 2,
                            .layers = 1,
                            .dim = 1,
                            .heads = 1,
@@ -257,6 +259,7 @@ START_TEST(threads_give_identical_bits)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig config = {.attention = one_kind(kind),
+                              .bias = kind % 2 == 0,
                               .layers = 2,
                               .dim = 96,
                               .heads = 3,

@@ -2,7 +2,7 @@
  *
  * linnet names and lays out tensors as GPT-2 does. The arithmetic must agree too, so models
  * that GPT-2 would compute differently are refused. Sinusoidal positions are written as if
- * learned. */
+ * learned, and missing biases as zeros. */
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 #include "src/text.h"
@@ -125,7 +125,10 @@ bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error 
     if (!export_check_transformers(config, &why))
         return error_set(error, "%s: %s", loaded->checkpoint.file.path, why.text);
     real *positions = fixed_positions(config);
-    bool good = export_tensors(folder, loaded, "transformer.", positions, error);
+    ExportForm form = {.config = *config, .positions = positions};
+    form.config.positions = POSITIONS_LEARNED;
+    form.config.bias = true;
+    bool good = export_tensors(folder, loaded, "transformer.", &form, error);
     free(positions);
     int eos = loaded->checkpoint.vocabulary.eos;
     return good && export_folder_json(folder, "config.json", config_json(config, eos), error) &&
