@@ -133,6 +133,7 @@ START_TEST(features_that_gpt2_lacks_are_refused)
                     {"conv", "yes", "--conv"},
                     {"head-norm", "yes", "--head-norm"},
                     {"out-gate", "yes", "--out-gate"},
+                    {"parallel", "yes", "--parallel"},
                     {"rms-norm", "yes", "--rms-norm"},
                     {"act", "swiglu", "swiglu"}};
     for (size_t i = 0; i < COUNT(features); i++) {
