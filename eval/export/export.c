@@ -35,8 +35,7 @@ static const About about = {
          "transformers: AutoModelForCausalLM.from_pretrained(DIR) and "
          "AutoTokenizer.from_pretrained(DIR) give the same tokens and logits as linnet. This "
          "needs softmax attention, --norm pre, --pos learned, sinusoidal or none, and --act "
-         "gelu, "
-         "relu or relu2. --plain writes any other model.",
+         "gelu, gelu-erf, relu or relu2. --plain writes any other model.",
          "RUN is a run directory, whose best checkpoint is used, or a checkpoint file."},
     .examples = {"runs/softmax-ptb softmax-ptb-gpt2",
                  "--plain runs/linear-ptb linear-ptb-files"},

@@ -2,7 +2,7 @@
  *
  * linnet names and lays out tensors as GPT-2 does. The arithmetic must agree too, so models
  * that GPT-2 would compute differently are refused. Sinusoidal positions are written as if
- * learned. */
+ * learned, and missing biases as zeros. */
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 #include "src/text.h"
@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* transformers' names of linnet's activations; its "gelu" is another formula. */
+/* transformers' names of linnet's activations; its "gelu" is the exact one. */
 static const struct ActivationName {
     const char *here, *there;
-} activation_names[] = {{"gelu", "gelu_new"}, {"relu", "relu"}, {"relu2", "relu2"}};
+} activation_names[] = {
+    {"gelu", "gelu_new"}, {"gelu-erf", "gelu"}, {"relu", "relu"}, {"relu2", "relu2"}};
 
 static const char *activation_there(const ModelConfig *config)
 {
@@ -58,6 +59,8 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
         const char *what;
     } rows[] = {
         {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
+        {config->parallel, "parallel residual (--parallel)"},
+        {config->rms_norm, "RMSNorm (--rms-norm)"},
         {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
         {config->qk_norm, "norm of queries and keys (--qk-norm)"},
         {config->value_residual, "values of the first layer in others (--value-residual)"},
@@ -74,7 +77,6 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
 
 /* --- the files --- */
 
-/* The epsilon is that of layernorm.c. */
 static json_t *config_json(const ModelConfig *c, int eos)
 {
     return json_pack("{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
@@ -84,8 +86,8 @@ static json_t *config_json(const ModelConfig *c, int eos)
                      json_count(c->context), "n_embd", json_count(c->dim), "n_layer",
                      json_count(c->layers), "n_head", json_count(c->heads), "n_inner",
                      json_count(c->ffn), "activation_function", activation_there(c),
-                     "layer_norm_epsilon", 1e-5, "scale_attn_weights", true, "embd_pdrop",
-                     c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
+                     "layer_norm_epsilon", c->norm_eps, "scale_attn_weights", true,
+                     "embd_pdrop", c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
                      c->attention_dropout, "tie_word_embeddings", c->tied, "bos_token_id", eos,
                      "eos_token_id", eos);
 }
@@ -125,7 +127,10 @@ bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error 
     if (!export_check_transformers(config, &why))
         return error_set(error, "%s: %s", loaded->checkpoint.file.path, why.text);
     real *positions = fixed_positions(config);
-    bool good = export_tensors(folder, loaded, "transformer.", positions, error);
+    ExportForm form = {.config = *config, .positions = positions};
+    form.config.positions = POSITIONS_LEARNED;
+    form.config.bias = true;
+    bool good = export_tensors(folder, loaded, "transformer.", &form, error);
     free(positions);
     int eos = loaded->checkpoint.vocabulary.eos;
     return good && export_folder_json(folder, "config.json", config_json(config, eos), error) &&
