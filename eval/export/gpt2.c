@@ -1,8 +1,7 @@
-/* Exports a model as a GPT-2 for Python's transformers.
+/* Models that the GPT-2 of Python's transformers computes: which these are, and their config.
  *
- * linnet names and lays out tensors as GPT-2 does. The arithmetic must agree too, so models
- * that GPT-2 would compute differently are refused. Sinusoidal positions are written as if
- * learned. */
+ * linnet names and lays out tensors as GPT-2 does; the arithmetic must agree too. Sinusoidal
+ * positions are written as if learned. */
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 #include "src/text.h"
@@ -26,32 +25,24 @@ static const char *activation_there(const ModelConfig *config)
 
 /* --- what GPT-2 lacks --- */
 
-static bool refuse(Error *error, const char *what, const char *name)
-{
-    return error_set(error,
-                     "GPT-2 in transformers has no %s%s; --plain writes the tensors and "
-                     "settings for a program of your own",
-                     what, name);
-}
-
-static bool check_layer(const ModelConfig *config, size_t layer, Error *error)
+static bool check_layer(const ModelConfig *config, size_t layer, Error *lacks)
 {
     const char *kind = config_kind(config, layer)->name;
     if (strcmp(kind, "softmax") != 0)
-        return refuse(error, "attention of the kind ", kind);
+        return error_set(lacks, "%s attention", kind);
     if (config_convolves(config, layer))
-        return refuse(error, "convolution before the attention (--conv)", "");
+        return error_set(lacks, "convolution before the attention (--conv)");
     if (config_norms_heads(config, layer))
-        return refuse(error, "norm of a head's output (--head-norm)", "");
+        return error_set(lacks, "norm of a head's output (--head-norm)");
     if (config_gates_output(config, layer))
-        return refuse(error, "gate on the attention's output (--out-gate)", "");
+        return error_set(lacks, "gate on the attention's output (--out-gate)");
     return true;
 }
 
-bool export_check_transformers(const ModelConfig *config, Error *error)
+bool export_is_gpt2(const ModelConfig *config, Error *lacks)
 {
     for (size_t layer = 0; layer < config->layers; layer++)
-        if (!check_layer(config, layer, error))
+        if (!check_layer(config, layer, lacks))
             return false;
     const struct {
         bool has;
@@ -66,17 +57,20 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].has)
-            return refuse(error, rows[i].what, "");
+            return error_set(lacks, "%s", rows[i].what);
     if (!activation_there(config))
-        return refuse(error, "activation that is called ", activation_name(config->activation));
+        return error_set(lacks, "activation that is called %s",
+                         activation_name(config->activation));
     return true;
 }
 
-/* --- the files --- */
+/* --- the config --- */
 
 /* The epsilon is that of layernorm.c. */
-static json_t *config_json(const ModelConfig *c, int eos)
+json_t *export_gpt2_config(const LoadedModel *loaded)
 {
+    const ModelConfig *c = &loaded->model.config;
+    const int eos = loaded->checkpoint.vocabulary.eos;
     return json_pack("{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
                      "s:f, s:b, s:i, s:i}",
                      "model_type", "gpt2", "architectures", "GPT2LMHeadModel", "torch_dtype",
@@ -90,24 +84,7 @@ static json_t *config_json(const ModelConfig *c, int eos)
                      "eos_token_id", eos);
 }
 
-/* As sample by default: texts begin after an <eos> and do not end at the next. There is no
- * max_length, which would make transformers warn if max_new_tokens is given. */
-static json_t *generation_json(int eos)
-{
-    return json_pack("{s:i, s:b, s:f, s:i, s:i}", "bos_token_id", eos, "do_sample", true,
-                     "temperature", 0.8, "top_k", 0, "pad_token_id", eos);
-}
-
-/* Names the class, since transformers would take GPT-2's own, and keeps all blanks. */
-static json_t *tokenizer_config_json(size_t context)
-{
-    return json_pack("{s:s, s:o, s:b}", "tokenizer_class", "PreTrainedTokenizerFast",
-                     "model_max_length", json_count(context), "clean_up_tokenization_spaces",
-                     false);
-}
-
-/* (context, C) for a model that does not learn them, else NULL; the caller frees. */
-static real *fixed_positions(const ModelConfig *config)
+real *export_gpt2_positions(const ModelConfig *config)
 {
     if (config->positions == POSITIONS_LEARNED)
         return NULL;
@@ -116,21 +93,4 @@ static real *fixed_positions(const ModelConfig *config)
     for (size_t i = 0; config->positions == POSITIONS_SINUSOIDAL && i < config->context; i++)
         embedding_sinusoids(rows + i * config->dim, i, config->dim);
     return rows;
-}
-
-bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error)
-{
-    const ModelConfig *config = &loaded->model.config;
-    Error why;
-    if (!export_check_transformers(config, &why))
-        return error_set(error, "%s: %s", loaded->checkpoint.file.path, why.text);
-    real *positions = fixed_positions(config);
-    bool good = export_tensors(folder, loaded, "transformer.", positions, error);
-    free(positions);
-    int eos = loaded->checkpoint.vocabulary.eos;
-    return good && export_folder_json(folder, "config.json", config_json(config, eos), error) &&
-           export_folder_json(folder, "generation_config.json", generation_json(eos), error) &&
-           export_tokenizer(folder, &loaded->checkpoint.vocabulary, error) &&
-           export_folder_json(folder, "tokenizer_config.json",
-                              tokenizer_config_json(config->context), error);
 }
