@@ -335,34 +335,40 @@ static void check_linnet_config(const Exported *exported)
     json_decref(tree);
 }
 
-/* modeling_linnet.py has a function for it; tests/interop runs it. */
-static void check_module(const Exported *exported, const AttentionKind *kind)
+/* modeling_linnet.py has rows for these; tests/interop runs it. */
+static void check_module(const Exported *exported, const char *kind, const char *activation)
 {
-    char *path = file_join(exported->folder.temporary, "modeling_linnet.py");
-    char *bytes, *row = text_format("    \"%s\": ", kind->name);
+    char *path = file_join(exported->folder.temporary, "modeling_linnet.py"), *bytes;
+    char *rows[] = {text_format("    \"%s\": ", kind), text_format("    \"%s\": ", activation)};
     size_t size;
     Error error;
     ck_assert_msg(file_read(path, SIZE_MAX / 2, &bytes, &size, &error), "%s", error.text);
-    ck_assert_msg(strstr(bytes, row) != NULL, "no %s attention", kind->name);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        ck_assert_msg(strstr(bytes, rows[i]) != NULL, "no%s", rows[i]);
+        free(rows[i]);
+    }
     free(bytes);
-    free(row);
     free(path);
 }
 
 START_TEST(any_model_is_exported_for_transformers)
 {
+    size_t activations = 0;
+    while (activation_find(activations))
+        activations++;
     for (size_t kind = 1; attention_find(kind); kind++) {
         Exported exported;
         Error error;
         ModelConfig config = content_config;
         config.attention = (Choices){2, {0, kind}};
         config.value_residual = true;
+        config.activation = kind % activations;
         exported_begin(&exported, config);
         ck_assert_msg(export_transformers(&exported.folder, &exported.loaded, &error), "%s",
                       error.text);
         check_tensors(&exported, "transformer.", 0);
         check_linnet_config(&exported);
-        check_module(&exported, attention_find(kind));
+        check_module(&exported, attention_name(kind), activation_name(config.activation));
         exported_end(&exported);
     }
 }
