@@ -271,6 +271,7 @@ static void check_config(const Exported *exported, const char *activation)
     json_decref(tree);
     tree = read_json(exported->folder.temporary, "tokenizer_config.json");
     check_integer(tree, "model_max_length", config->context);
+    ck_assert_uint_eq(json_array_size(json_object_get(tree, "model_input_names")), 2);
     json_decref(tree);
 }
 
