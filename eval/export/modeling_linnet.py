@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from transformers import GenerationMixin, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutput
 
-EPSILON = 1e-5  # of all norms
+EPSILON = 1e-5  # of the norms of heads
 
 
 class LinnetConfig(PretrainedConfig):
@@ -393,15 +393,21 @@ class Linear(nn.Module):
         return y if self.bias is None else y + self.bias
 
 
-class LayerNorm(nn.Module):
-    """y = (x - mean) / sqrt(variance + 1e-5) gain + bias, over the features"""
+class Norm(nn.Module):
+    """LayerNorm: (x - mean) / sqrt(variance + epsilon) gain + bias, over the features; or RMSNorm:
+    x / sqrt(mean square + epsilon) gain"""
 
-    def __init__(self, width):
+    def __init__(self, config):
         super().__init__()
-        self.weight, self.bias = parameter(width), parameter(width)
+        width, settings = config.hidden_size, config.linnet
+        self.epsilon, self.rms = settings["norm-eps"], settings["rms-norm"]
+        self.weight = parameter(width)
+        self.bias = parameter(width) if settings["bias"] and not self.rms else None
 
     def forward(self, x):
-        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, EPSILON)
+        if self.rms:
+            return rms_norm(x, self.epsilon) * self.weight
+        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.epsilon)
 
 
 class Weight(nn.Module):
@@ -412,9 +418,9 @@ class Weight(nn.Module):
         self.weight = parameter(*shape)
 
 
-def rms_norm(x):
-    """x / sqrt(mean square + 1e-5)"""
-    return x * (x.square().mean(-1, keepdim=True) + EPSILON).rsqrt()
+def rms_norm(x, epsilon=EPSILON):
+    """x / sqrt(mean square + epsilon)"""
+    return x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt()
 
 
 def convolve(x, taps, residual):
@@ -433,9 +439,9 @@ class Attention(nn.Module):
         super().__init__()
         width, heads = config.hidden_size, config.num_attention_heads
         layer, self.settings, self.heads = config.layers[index], config.linnet, heads
-        gates, own = layer["gates"], layer["own"]
+        gates, own, bias = layer["gates"], layer["own"], self.settings["bias"]
         self.kind = KINDS[layer["attn"]]
-        self.c_attn, self.c_proj = Linear(width, 3 * width), Linear(width, width)
+        self.c_attn, self.c_proj = Linear(width, 3 * width, bias), Linear(width, width, bias)
         self.conv = Weight(4, 3 * width) if layer["conv"] else None
         self.gate_in = Linear(width, layer["gate-rank"], False) if layer["gate-rank"] else None
         self.gate = Linear(layer["gate-rank"] or width, gates * heads) if gates else None
@@ -503,10 +509,10 @@ ACTIVATIONS = {
 class MLP(nn.Module):
     def __init__(self, config):
         super().__init__()
-        width, hidden, name = config.hidden_size, config.intermediate_size, config.linnet["act"]
-        self.activation = ACTIVATIONS[name]
-        self.c_fc = Linear(width, hidden * (2 if name == "swiglu" else 1))
-        self.c_proj = Linear(hidden, width)
+        width, hidden, settings = config.hidden_size, config.intermediate_size, config.linnet
+        self.activation, bias = ACTIVATIONS[settings["act"]], settings["bias"]
+        self.c_fc = Linear(width, hidden * (2 if settings["act"] == "swiglu" else 1), bias)
+        self.c_proj = Linear(hidden, width, bias)
 
     def forward(self, u):
         return self.c_proj(self.activation(self.c_fc(u)))
@@ -518,7 +524,7 @@ class Block(nn.Module):
     def __init__(self, config, index):
         super().__init__()
         self.pre = config.linnet["norm"] == "pre"
-        self.ln_1, self.ln_2 = LayerNorm(config.hidden_size), LayerNorm(config.hidden_size)
+        self.ln_1, self.ln_2 = Norm(config), Norm(config)
         self.attn, self.mlp = Attention(config, index), MLP(config)
 
     def forward(self, x, first_v):
@@ -548,7 +554,7 @@ class Transformer(nn.Module):
         learned = self.positions == "learned"
         self.wpe = Weight(config.max_position_embeddings, width) if learned else None
         self.h = nn.ModuleList(Block(config, index) for index in range(config.num_hidden_layers))
-        self.ln_f = LayerNorm(width) if config.linnet["norm"] == "pre" else None
+        self.ln_f = Norm(config) if config.linnet["norm"] == "pre" else None
 
     def forward(self, ids):
         x, length, first_v = self.wte(ids), ids.shape[1], None

@@ -2,7 +2,7 @@
  * module of Python that does.
  *
  * linnet names and lays out tensors as GPT-2 does. The arithmetic must agree too. Sinusoidal
- * positions are written as if learned. */
+ * positions are written as if learned, and missing biases as zeros. */
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 #include "src/text.h"
@@ -50,6 +50,7 @@ bool export_is_gpt2(const ModelConfig *config, Error *lacks)
         const char *what;
     } rows[] = {
         {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
+        {config->rms_norm, "RMSNorm (--rms-norm)"},
         {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
         {config->qk_norm, "norm of queries and keys (--qk-norm)"},
         {config->value_residual, "values of the first layer in others (--value-residual)"},
@@ -67,7 +68,6 @@ bool export_is_gpt2(const ModelConfig *config, Error *lacks)
 
 /* --- the files --- */
 
-/* The epsilon is that of layernorm.c. */
 static json_t *config_json(const ModelConfig *c, int eos)
 {
     return json_pack("{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
@@ -77,8 +77,8 @@ static json_t *config_json(const ModelConfig *c, int eos)
                      json_count(c->context), "n_embd", json_count(c->dim), "n_layer",
                      json_count(c->layers), "n_head", json_count(c->heads), "n_inner",
                      json_count(c->ffn), "activation_function", activation_there(c),
-                     "layer_norm_epsilon", 1e-5, "scale_attn_weights", true, "embd_pdrop",
-                     c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
+                     "layer_norm_epsilon", c->norm_eps, "scale_attn_weights", true,
+                     "embd_pdrop", c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
                      c->attention_dropout, "tie_word_embeddings", c->tied, "bos_token_id", eos,
                      "eos_token_id", eos);
 }
@@ -117,7 +117,10 @@ static bool export_gpt2(ExportFolder *folder, const LoadedModel *loaded, Error *
 {
     const ModelConfig *config = &loaded->model.config;
     real *positions = fixed_positions(config);
-    bool good = export_tensors(folder, loaded, "transformer.", positions, error);
+    ExportForm form = {.config = *config, .positions = positions};
+    form.config.positions = POSITIONS_LEARNED;
+    form.config.bias = true;
+    bool good = export_tensors(folder, loaded, "transformer.", &form, error);
     free(positions);
     return good &&
            export_folder_json(folder, "config.json",
