@@ -137,12 +137,14 @@ static void lay_out_scored(Pass *pass, Arena *arena)
 /* Fills the position tables for positions from `first` on. */
 static void fill_position_tables(Pass *pass, size_t first)
 {
-    size_t width = pass->model->config.dim, head = config_head_width(&pass->model->config);
+    const ModelConfig *config = &pass->model->config;
+    size_t width = config->dim, head = config_head_width(config);
+    size_t pairs = config_rotating_pairs(config);
     for (size_t t = 0; t < pass->length; t++) {
         if (pass->position_rows)
             embedding_sinusoids(pass->position_rows + t * width, first + t, width);
         if (pass->angles)
-            rotary_row(pass->angles + t * head, first + t, head);
+            rotary_row(pass->angles + t * head, first + t, head, pairs, config->rope_base);
     }
 }
 

@@ -304,8 +304,8 @@ static void check_config(const Exported *exported, const char *activation)
 START_TEST(gpt2_models_are_exported_for_transformers)
 {
     static const Positions positions[] = {POSITIONS_LEARNED, POSITIONS_SINUSOIDAL,
-                                          POSITIONS_NONE};
-    static const char *const activations[] = {"gelu_new", "relu", "relu2"};
+                                          POSITIONS_NONE, POSITIONS_LEARNED};
+    static const char *const activations[] = {"gelu_new", "gelu", "relu", "relu2"};
     for (size_t i = 0; i < COUNT(positions); i++) {
         Exported exported;
         Error error;

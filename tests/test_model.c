@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* Blocks of other architectures than GPT-2. */
-enum { VARIANTS = 8 };
+enum { VARIANTS = 16 };
 static ModelConfig variant(size_t bits)
 {
     ModelConfig config = rig_tiny;
@@ -18,6 +18,9 @@ static ModelConfig variant(size_t bits)
     config.norm = bits & 2 ? NORM_POST : NORM_PRE;
     config.bias = !(bits & 4);
     config.norm_eps = 0.1;
+    config.positions = bits & 8 ? POSITIONS_ROTARY : POSITIONS_LEARNED;
+    config.rope_base = 7;
+    config.rope_share = 0.5;
     return config;
 }
 
@@ -83,7 +86,7 @@ START_TEST(gradients_match_central_differences)
                 config.attention = one_kind(kind);
                 config.norm = norm;
                 config.positions = positions_for(kind, positions);
-                config.activation = turn % 4;
+                config.activation = turn % 5;
                 config.tied = turn % 2 == 0;
                 config.head_bias = positions % 2 == 0;
                 config.attention_dropout = attention_find(kind)->has_weights ? 0.1 : 0;

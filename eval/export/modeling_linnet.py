@@ -48,7 +48,6 @@ class Heads:
     """What a kind of attention needs besides queries, keys and values."""
 
     settings: dict
-    rotary: bool
     gates: Optional[Tensor]  # (B, H, T, numbers): a linear function of the layer's input
     own: Optional[Tensor]  # (H, numbers): the kind's own parameters
     i: Tensor  # (T, 1) positions of queries
@@ -57,12 +56,15 @@ class Heads:
 
     def rotate(self, x, at=None):
         """RoPE of x (..., T, D): features c and c + D/2 are the coordinates of a point in a plane,
-        rotated by an angle proportional to the position."""
-        if not self.rotary:
+        rotated by an angle proportional to the position. With --rope-share, pairs from the n-th
+        on are not."""
+        if self.settings["pos"] != "rotary":
             return x
         half = x.shape[-1] // 2
+        n = int(self.settings["rope-share"] * half + 1e-9)
         at = self.j[0] if at is None else at
-        speeds = 10000 ** (-torch.arange(half, dtype=torch.float64) / half)
+        pairs = torch.arange(half, dtype=torch.float64)
+        speeds = torch.where(pairs < n, self.settings["rope-base"] ** (-pairs / n), 0)
         angles = at.cpu()[:, None] * speeds
         cos, sin = angles.cos().to(x), angles.sin().to(x)
         a, b = x[..., :half], x[..., half:]
@@ -464,7 +466,6 @@ class Attention(nn.Module):
         positions = torch.arange(u.shape[1], device=u.device)
         return Heads(
             settings=self.settings,
-            rotary=self.settings["pos"] == "rotary",
             gates=self.gates(u),
             own=self.own,
             i=positions[:, None],
@@ -500,6 +501,7 @@ def swiglu(x):
 
 ACTIVATIONS = {
     "gelu": lambda x: F.gelu(x, approximate="tanh"),
+    "gelu-erf": F.gelu,
     "relu": F.relu,
     "relu2": lambda x: F.relu(x).square(),
     "swiglu": swiglu,

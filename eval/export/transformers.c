@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* transformers' names of linnet's activations; its "gelu" is another formula. */
+/* transformers' names of linnet's activations; its "gelu" is the exact one. */
 static const struct ActivationName {
     const char *here, *there;
-} activation_names[] = {{"gelu", "gelu_new"}, {"relu", "relu"}, {"relu2", "relu2"}};
+} activation_names[] = {
+    {"gelu", "gelu_new"}, {"gelu-erf", "gelu"}, {"relu", "relu"}, {"relu2", "relu2"}};
 
 static const char *activation_there(const ModelConfig *config)
 {
