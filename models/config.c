@@ -151,6 +151,8 @@ bool config_check(ModelConfig *config, Error *error)
                          "--pos rotary needs an even head dimension, but --dim %zu over "
                          "--heads %zu gives %zu",
                          config->dim, config->heads, config_head_width(config));
+    if (config->parallel && config->norm != NORM_PRE)
+        return error_set(error, "--parallel needs --norm pre");
     if (config->positions == POSITIONS_ROTARY && config_rotating_pairs(config) == 0)
         return error_set(error, "--rope-share %g of a head dimension of %zu rotates nothing",
                          config->rope_share, config_head_width(config));

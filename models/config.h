@@ -40,6 +40,7 @@ typedef struct ModelConfig {
     size_t positions, norm, activation; /* Positions, NormPlace, index into the table */
     size_t head_bias;                   /* HeadBias */
     bool tied, zero_init, qk_norm, value_residual;
+    bool parallel;                /* attention and MLP of a block read the same state */
     bool bias;                    /* of the linear layers inside the blocks, and of LayerNorm */
     bool rms_norm;                /* RMSNorm, which has no bias, in place of LayerNorm */
     double rope_base, rope_share; /* RoPE: base of the frequencies, share that rotates */

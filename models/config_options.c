@@ -72,6 +72,11 @@ const Option model_option_rows[] = {
      .help = "norm before each sublayer (pre) or after its residual sum (post)",
      .also = "norm-type normalization",
      .section = "Architecture variants"},
+    {.name = "parallel", OPTION_SWITCH(FIELD(parallel), "no"), OPTION_FIXED,
+     .help = "parallel residual, as in GPT-J and GPT-NeoX: attention and MLP of a layer read "
+             "the same state; needs --norm pre",
+     .also = "parallel-residual use-parallel-residual parallel-attention parallel-block",
+     .section = "Architecture variants"},
     {.name = "rms-norm", OPTION_SWITCH(FIELD(rms_norm), "no"), OPTION_FIXED,
      .help = "RMSNorm in place of LayerNorm, without biases",
      .also = "rmsnorm use-rmsnorm rms-normalization",

@@ -521,19 +521,22 @@ class MLP(nn.Module):
 
 
 class Block(nn.Module):
-    """pre-norm: x + sublayer(norm(x)). post-norm: norm(x + sublayer(x))."""
+    """pre-norm: x + sublayer(norm(x)), where with --parallel both sublayers read the same x.
+    post-norm: norm(x + sublayer(x))."""
 
     def __init__(self, config, index):
         super().__init__()
-        self.pre = config.linnet["norm"] == "pre"
+        self.pre, self.parallel = config.linnet["norm"] == "pre", config.linnet["parallel"]
         self.ln_1, self.ln_2 = Norm(config), Norm(config)
         self.attn, self.mlp = Attention(config, index), MLP(config)
 
     def forward(self, x, first_v):
         y, first_v = self.attn(self.ln_1(x) if self.pre else x, first_v)
-        x = x + y if self.pre else self.ln_1(x + y)
-        y = self.mlp(self.ln_2(x) if self.pre else x)
-        return x + y if self.pre else self.ln_2(x + y), first_v
+        if self.pre:
+            y = x + y
+            return y + self.mlp(self.ln_2(x if self.parallel else y)), first_v
+        y = self.ln_1(x + y)
+        return self.ln_2(y + self.mlp(y)), first_v
 
 
 # --- the model ---

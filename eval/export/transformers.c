@@ -51,6 +51,7 @@ bool export_is_gpt2(const ModelConfig *config, Error *lacks)
         const char *what;
     } rows[] = {
         {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
+        {config->parallel, "parallel residual (--parallel)"},
         {config->rms_norm, "RMSNorm (--rms-norm)"},
         {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
         {config->qk_norm, "norm of queries and keys (--qk-norm)"},

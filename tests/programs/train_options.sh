@@ -61,6 +61,9 @@ works 'train makes a model with the blocks of Llama' "$bin/train" $small --layer
 works 'a model with the blocks of Llama generates text' "$bin/sample" --length 40 llama
 check 'a model with RMSNorm and without biases has none in its blocks' \
     eval '! grep -q "h[.][0-9][.][a-z_.0-9]*[.]bias" llama/best.safetensors'
+works 'train makes a model with the blocks of GPT-NeoX' "$bin/train" $small --layers 2 \
+    --parallel --act gelu-erf --pos rotary --rope-share 0.5 --steps 3 --run neox text.txt
+works 'a model with the blocks of GPT-NeoX generates text' "$bin/sample" --length 40 neox
 works 'train runs a list of kinds one after another' \
     "$bin/train" $small --attn softmax,linear --steps 2 \
     --run series text.txt
@@ -117,6 +120,8 @@ no 'an option of another attention kind' 2 "'softmax' attention does not use it"
     '--window 3 text.txt'
 no '--pos rotary with a kind that cannot use it' 2 '--pos rotary' \
     '--attn efficient --pos rotary text.txt'
+no 'a parallel residual of norms behind the sublayers' 2 '--parallel needs --norm pre' \
+    '--norm post --parallel text.txt'
 no 'options of RoPE without RoPE' 2 '--rope-base has no effect here: it needs --pos rotary' \
     '--pos learned --rope-base 5000 text.txt'
 no 'RoPE of less than a pair' 2 '--rope-share 0.1 of a head dimension of 8 rotates nothing' \
