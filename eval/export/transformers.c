@@ -127,7 +127,7 @@ bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error 
     real *positions = fixed_positions(config);
     bool good = export_tensors(folder, loaded, "transformer.", positions, error);
     free(positions);
-    int eos = loaded->checkpoint.vocabulary.eos;
+    int eos = vocabulary_start(&loaded->checkpoint.vocabulary);
     return good && export_folder_json(folder, "config.json", config_json(config, eos), error) &&
            export_folder_json(folder, "generation_config.json", generation_json(eos), error) &&
            export_tokenizer(folder, &loaded->checkpoint.vocabulary, error) &&

@@ -1,0 +1,213 @@
+#include "eval/import/tensors.h"
+#include "src/containers.h"
+#include "src/layers/embedding.h"
+#include "src/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POSITIONS "wpe.weight"
+#define HEAD      "lm_head.weight"
+
+/* --- finding --- */
+
+StoredTensor *tensors_find(const TensorStore *store, const Family *family,
+                           const FamilyTensor *tensor)
+{
+    StoredTensor *found = store_find(store, tensor->name);
+    if (found || !tensor->prefixed)
+        return found;
+    char *name = text_format("%s%s", family->prefix, tensor->name);
+    found = store_find(store, name);
+    free(name);
+    return found;
+}
+
+/* Whether the files of this family and config have no such tensor; it is then zero. */
+static bool may_miss(const ImportPlan *plan, const ParamRow *row)
+{
+    if (!text_ends_in(row->name, ".bias"))
+        return false;
+    return strstr(row->name, ".mlp.") ? !plan->mlp_bias
+                                      : strstr(row->name, ".attn.") && !plan->attention_bias;
+}
+
+static bool check_tensor(const StoredTensor *found, const FamilyTensor *tensor, Error *error)
+{
+    const TensorEntry *entry = found->entry;
+    if (entry->rank == tensor->rank && entry->shape[0] == tensor->shape[0] &&
+        (entry->rank == 1 || entry->shape[1] == tensor->shape[1]))
+        return true;
+    return error_set(error, "%s: tensor %s has shape %s, the settings require %s",
+                     found->file->path, tensor_label(found->name).text,
+                     tensor_shape_label(entry->rank, entry->shape).text,
+                     tensor_shape_label(tensor->rank, tensor->shape).text);
+}
+
+static bool check_row(TensorStore *store, const ImportPlan *plan, const ParamRow *row,
+                      Error *error)
+{
+    const FamilySizes sizes = plan_sizes(plan);
+    FamilyTensor tensors[FAMILY_MOST_PARTS];
+    size_t count = family_tensors(tensors, plan->family, row, &sizes);
+    if (count == 0 && !may_miss(plan, row))
+        return error_set(error, "a model of the type %s has nothing for %s", plan->family->type,
+                         row->name);
+    for (size_t i = 0; i < count; i++) {
+        StoredTensor *found = tensors_find(store, plan->family, &tensors[i]);
+        if (!found && may_miss(plan, row))
+            continue;
+        if (!found)
+            return error_set(error, "%s: tensor %s%s is missing", store->files[0]->path,
+                             tensors[i].prefixed ? plan->family->prefix : "", tensors[i].name);
+        if (!check_tensor(found, &tensors[i], error))
+            return false;
+        found->used = true;
+    }
+    return true;
+}
+
+/* --- tensors that the model does not store --- */
+
+/* A row of this name, as a tensor of the family. */
+static FamilyTensor described(const ImportPlan *plan, const char *name, size_t rows)
+{
+    ParamRow row = {.rank = 2, .shape = {rows, plan->config.dim}};
+    FamilyTensor tensors[FAMILY_MOST_PARTS] = {{.name = ""}};
+    const FamilySizes sizes = plan_sizes(plan);
+    strcpy(row.name, name);
+    family_tensors(tensors, plan->family, &row, &sizes);
+    return tensors[0];
+}
+
+/* The head of a model whose embeddings are tied, if the files have one. */
+static StoredTensor *tied_head(const TensorStore *store, const ImportPlan *plan,
+                               FamilyTensor *head)
+{
+    *head = described(plan, HEAD, plan->config.vocabulary);
+    return plan->config.tied ? tensors_find(store, plan->family, head) : NULL;
+}
+
+/* Positions that linnet computes and exports store. */
+static StoredTensor *computed_positions(const TensorStore *store, const ImportPlan *plan,
+                                        FamilyTensor *positions)
+{
+    *positions = described(plan, POSITIONS, plan->config.context);
+    bool computed = plan->own && !plan->family->parts &&
+                    plan->config.positions != POSITIONS_LEARNED;
+    return computed ? tensors_find(store, plan->family, positions) : NULL;
+}
+
+static bool check_rest(const TensorStore *store, const ImportPlan *plan, Error *error)
+{
+    for (size_t i = 0; i < arrlenu(store->tensors); i++) {
+        const StoredTensor *tensor = &store->tensors[i];
+        if (!tensor->used && !family_is_buffer(plan->family, tensor->name))
+            return error_set(error,
+                             "%s: unexpected tensor %s: a model of the type %s with "
+                             "these settings has none",
+                             tensor->file->path, tensor_label(tensor->name).text,
+                             plan->family->type);
+    }
+    return true;
+}
+
+bool tensors_check(TensorStore *store, const ImportPlan *plan, const ParamTable *table,
+                   Error *error)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (!check_row(store, plan, &table->rows[i], error))
+            return false;
+    FamilyTensor head, positions;
+    StoredTensor *tied = tied_head(store, plan, &head),
+                 *computed = computed_positions(store, plan, &positions);
+    if ((tied && !check_tensor(tied, &head, error)) ||
+        (computed && !check_tensor(computed, &positions, error)))
+        return false;
+    if (tied)
+        tied->used = true;
+    if (computed)
+        computed->used = true;
+    return check_rest(store, plan, error);
+}
+
+/* --- loading --- */
+
+static bool load_tensor(const StoredTensor *found, const FamilyTensor *tensor, real *here,
+                        Error *error)
+{
+    if (tensor->layout == FAMILY_PLAIN)
+        return safetensors_load_reals(found->file, found->name, tensor->rank, tensor->shape,
+                                      here, error);
+    size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
+    real *there = memory_take(count, sizeof *there, "a tensor");
+    bool good = safetensors_load_reals(found->file, found->name, tensor->rank, tensor->shape,
+                                       there, error);
+    if (good)
+        family_take(tensor, here, there);
+    free(there);
+    return good;
+}
+
+/* Loads a matrix that must equal what the model has already. */
+static bool compare_tensor(const StoredTensor *found, const real *expected, const char *why,
+                           Error *error)
+{
+    const TensorEntry *entry = found->entry;
+    size_t count = entry->shape[0] * entry->shape[1];
+    real *values = memory_take(count, sizeof *values, "a tensor");
+    bool good = safetensors_load_reals(found->file, found->name, entry->rank, entry->shape,
+                                       values, error);
+    for (size_t i = 0; good && i < count; i++)
+        if (values[i] < expected[i] || values[i] > expected[i])
+            good = error_set(error, "%s: tensor %s: %s", found->file->path,
+                             tensor_label(found->name).text, why);
+    free(values);
+    return good;
+}
+
+static bool compare_head(const TensorStore *store, const ImportPlan *plan, const Model *model,
+                         Error *error)
+{
+    FamilyTensor tensor;
+    const StoredTensor *head = tied_head(store, plan, &tensor);
+    return !head || compare_tensor(head, model->at.wte,
+                                   "it differs from the embeddings, although config.json says "
+                                   "that they are tied",
+                                   error);
+}
+
+static bool compare_positions(const TensorStore *store, const ImportPlan *plan, Error *error)
+{
+    FamilyTensor tensor;
+    const StoredTensor *found = computed_positions(store, plan, &tensor);
+    const ModelConfig *config = &plan->config;
+    if (!found)
+        return true;
+    real *rows = memory_take(memory_product(config->context, config->dim, "the positions"),
+                             sizeof *rows, "the positions");
+    for (size_t i = 0; config->positions == POSITIONS_SINUSOIDAL && i < config->context; i++)
+        embedding_sinusoids(rows + i * config->dim, i, config->dim);
+    bool good = compare_tensor(found, rows, "it differs from the positions of the settings",
+                               error);
+    free(rows);
+    return good;
+}
+
+bool tensors_load(const TensorStore *store, const ImportPlan *plan, Model *model, Error *error)
+{
+    const FamilySizes sizes = plan_sizes(plan);
+    bool good = true;
+    for (size_t i = 0; good && i < model->table.count; i++) {
+        const ParamRow *row = &model->table.rows[i];
+        FamilyTensor tensors[FAMILY_MOST_PARTS];
+        size_t count = family_tensors(tensors, plan->family, row, &sizes);
+        for (size_t part = 0; good && part < count; part++) {
+            const StoredTensor *found = tensors_find(store, plan->family, &tensors[part]);
+            good = !found ||
+                   load_tensor(found, &tensors[part], model->base + row->offset, error);
+        }
+    }
+    return good && compare_head(store, plan, model, error) &&
+           compare_positions(store, plan, error);
+}
