@@ -17,8 +17,8 @@ typedef struct Settings {
 /* clang-format off */
 static const Option rows[] = {
     {.name = "plain", OPTION_SWITCH(FIELD(plain), "no"),
-     .help = "write any model: tensors under linnet's names, settings.json, vocabulary.json, "
-             "and for people vocabulary.txt and settings.conf",
+     .help = "write for your own program: tensors under linnet's names, settings.json, "
+             "vocabulary.json, and for people vocabulary.txt and settings.conf",
      .also = "text"},
     {.name = "example", OPTION_STRING("FILE", FIELD(example), NULL),
      .help = "also write example.json: the tokens of this text and the logits of the next "
@@ -31,14 +31,17 @@ static const About about = {
     .purpose = "converts a trained model for other programs",
     .synopses = {"[OPTIONS] RUN DIR"},
     .paragraphs =
-        {"DIR is a new or empty directory. It receives the GPT-2 format of Hugging Face "
-         "transformers: AutoModelForCausalLM.from_pretrained(DIR) and "
-         "AutoTokenizer.from_pretrained(DIR) give the same tokens and logits as linnet. This "
-         "needs softmax attention, --norm pre, --pos learned, sinusoidal or none, and --act "
-         "gelu, "
-         "relu or relu2. --plain writes any other model.",
+        {"DIR is a new or empty directory. It receives the model in the format of Hugging Face "
+         "transformers: AutoModelForCausalLM.from_pretrained(DIR, trust_remote_code=True) and "
+         "AutoTokenizer.from_pretrained(DIR) give the same tokens and logits as linnet.",
+         "The model's code is modeling_linnet.py in DIR, readable PyTorch without a cache. "
+         "Models "
+         "of GPT-2's shape need neither it nor trust_remote_code: softmax attention, --norm "
+         "pre, "
+         "--pos learned, sinusoidal or none, --act gelu, relu or relu2, --no-qk-norm and "
+         "--head-bias no.",
          "RUN is a run directory, whose best checkpoint is used, or a checkpoint file."},
-    .examples = {"runs/softmax-ptb softmax-ptb-gpt2",
+    .examples = {"runs/linear-ptb linear-ptb-model",
                  "--plain runs/linear-ptb linear-ptb-files"},
     .environment = {&about_kernels},
 };
@@ -80,23 +83,38 @@ static bool write_folder(const Settings *settings, const LoadedModel *loaded, co
     return good;
 }
 
+static void print_tensors_usage(const char *word)
+{
+    printf("Open it in Python:\n"
+           "  from safetensors.numpy import load_file\n"
+           "  tensors = load_file(%s + \"/model.safetensors\")\n",
+           word);
+}
+
+static void print_model_usage(const ModelConfig *config, const char *word)
+{
+    Error lacks;
+    bool is_gpt2 = export_is_gpt2(config, &lacks);
+    if (!is_gpt2)
+        printf("GPT-2 has no %s, so the model's code is beside it, in modeling_linnet.py.\n",
+               lacks.text);
+    printf("Open it in Python:\n"
+           "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
+           "  model = AutoModelForCausalLM.from_pretrained(%s%s)\n"
+           "  tokenizer = AutoTokenizer.from_pretrained(%s)\n",
+           word, is_gpt2 ? "" : ", trust_remote_code=True", word);
+}
+
 /* The lines of Python that open the export. A string of JSON is one of Python too; a path that
  * is not UTF-8 is none. */
-static void print_usage(const Settings *settings, const char *path)
+static void print_usage(const Settings *settings, const ModelConfig *config, const char *path)
 {
     json_t *value = json_string(path);
     char *word = json_dumps(value, JSON_ENCODE_ANY);
     if (word && settings->plain)
-        printf("Open it in Python:\n"
-               "  from safetensors.numpy import load_file\n"
-               "  tensors = load_file(%s + \"/model.safetensors\")\n",
-               word);
+        print_tensors_usage(word);
     else if (word)
-        printf("Open it in Python:\n"
-               "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
-               "  model, tokenizer = AutoModelForCausalLM.from_pretrained(%s), "
-               "AutoTokenizer.from_pretrained(%s)\n",
-               word, word);
+        print_model_usage(config, word);
     free(word);
     json_decref(value);
 }
@@ -116,7 +134,7 @@ int main(int argc, char **argv)
     if (!loaded_open(&loaded, line.operands[0], &error) ||
         !write_folder(&settings, &loaded, line.operands[1], &error))
         die("%s", error.text);
-    print_usage(&settings, line.operands[1]);
+    print_usage(&settings, &loaded.model.config, line.operands[1]);
     program_finish_output();
     loaded_close(&loaded);
     options_free_texts(&group, 1);

@@ -1,9 +1,9 @@
 /* The export formats of a trained model.
  *
- *   transformers   a GPT-2 for the Python library of that name: config.json,
- *                  generation_config.json, model.safetensors, tokenizer.json and
- *                  tokenizer_config.json. Tokens and logits are the same as in linnet. Models
- *                  that GPT-2 cannot express are refused.
+ *   transformers   for the Python library of that name: config.json, generation_config.json,
+ *                  model.safetensors, tokenizer.json and tokenizer_config.json. A GPT-2 if
+ *                  that computes the model; otherwise a model of its own, with
+ *                  modeling_linnet.py, which computes any. Tokens and logits are linnet's.
  *   plain          any model, for your own program: model.safetensors with linnet's own
  *                  tensors, settings.json, vocabulary.json, metadata.json; and for people and
  *                  for train: vocabulary.txt, settings.conf; of a BPE vocabulary also
@@ -19,8 +19,9 @@
 #include "eval/export/folder.h"
 #include "models/checkpoint.h"
 
-/* Whether transformers' GPT-2 can express this model; the error says why not. */
-bool export_check_transformers(const ModelConfig *config, Error *error);
+/* Whether transformers' GPT-2 computes this model; otherwise `lacks` names a part that GPT-2
+ * does not have. */
+bool export_is_gpt2(const ModelConfig *config, Error *lacks);
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
 bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error);
@@ -36,6 +37,14 @@ bool export_example(ExportFolder *folder, const LoadedModel *loaded, const char 
  * embeddings (context, C) are given for models without their own, else NULL. */
 bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const char *prefix,
                     const real *positions, Error *error);
+
+/* Of a GPT-2: config.json, and the positions (context, C) of a model that does not learn them,
+ * else NULL; the caller frees. */
+json_t *export_gpt2_config(const LoadedModel *loaded);
+real *export_gpt2_positions(const ModelConfig *config);
+
+/* The settings of model and text under the names of the options. */
+json_t *export_settings_json(const LoadedModel *loaded);
 
 /* tokenizer.json, vocabulary.json and vocabulary.txt; and of a BPE vocabulary tokenizer.json,
  * vocab.json and merges.txt. */

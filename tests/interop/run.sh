@@ -147,13 +147,16 @@ for name in $exported; do
     "$python" "$here/check_tokens.py" "$name" "$name.plain"
 done
 if [ "$extent" = light ]; then
-    skip 'logits in transformers, and event files: make interop'
+    skip 'logits in transformers, modeling_linnet.py, and event files: make interop'
 else
     if has torch && has transformers; then
         # shellcheck disable=SC2086
         "$python" "$here/check_logits.py" $exported
+        mkdir modeling
+        cp toy.txt modeling
+        (cd modeling && sh "$here/modeling.sh" "$bin" "$python")
     else
-        skip 'logits in transformers: torch or transformers is missing'
+        skip 'logits in transformers, modeling_linnet.py: torch or transformers is missing'
     fi
     if has tensorboard; then
         train events toy.txt --steps 40 --log-every 5 --eval-every 10 --tensorboard

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests export: for transformers, and --plain.
+# Tests export: for transformers, with code or as a GPT-2, and --plain.
 . "$(dirname -- "$0")/../commands.sh"
 
 explains_itself export
@@ -17,8 +17,16 @@ check 'export writes the weights' [ -s exported/model.safetensors ]
 check 'export leaves no other files' [ "$(ls -d exported*)" = exported ]
 refused 'export refuses a directory that is not empty' 1 'something in it' \
     "$bin/export" gpt2 exported
-refused 'export refuses a model that GPT-2 cannot represent' 1 'kind linear; --plain' \
-    "$bin/export" linear none
+works 'export takes a model that GPT-2 cannot represent' "$bin/export" --example text.txt linear \
+    python
+check 'export says what GPT-2 lacks' prints 'GPT-2 has no linear attention'
+check 'export says how to open it' prints '"python", trust_remote_code=True)'
+check 'export writes the code of the model' same python/modeling_linnet.py \
+    "$top/eval/export/modeling_linnet.py"
+run cat python/config.json
+check 'export writes which code it is' prints '"AutoModelForCausalLM": "modeling_linnet.Linnet'
+check 'export writes the settings' prints '"attn": "linear"'
+check 'export writes no code for a GPT-2' [ ! -e exported/modeling_linnet.py ]
 printf '\377' >broken.txt
 refused 'export refuses an example that is not UTF-8' 1 'byte 0 is not UTF-8' "$bin/export" \
     --example broken.txt gpt2 none
