@@ -69,7 +69,7 @@ static void fill_open(ModelConfig *config)
         bool open = (option->type == OPTION_SIZE && *(const size_t *)field == 0) ||
                     (option->type == OPTION_REAL && *(const double *)field == 0);
         Error error;
-        if (config_is_own(option) && open && option->low > 0)
+        if (open && option->low > 0)
             options_set(&group, 1, option->name, option->fallback, "a default", &error);
     }
 }

@@ -40,6 +40,9 @@ typedef struct ModelConfig {
     size_t positions, norm, activation; /* Positions, NormPlace, index into the table */
     size_t head_bias;                   /* HeadBias */
     bool tied, zero_init, qk_norm, value_residual;
+    bool bias;        /* of the linear layers inside the blocks, and of LayerNorm */
+    bool rms_norm;    /* RMSNorm, which has no bias, in place of LayerNorm */
+    double norm_eps;  /* epsilon of the norms of the residual stream */
     bool carry_state; /* recurrent state, from one sequence (context window) to the next */
     double word_dropout, input_dropout, dropout, attention_dropout, output_dropout;
     double output_penalty, change_penalty;

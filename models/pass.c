@@ -51,8 +51,8 @@ static const real *normed(Pass *pass, size_t place, bool again)
                         norm->weight, norm->bias, pass->rows, model->config.dim);
     else
         layernorm_forward(pass->input, pass->mean[place], pass->rstd[place],
-                          pass->stream[place], norm->weight, norm->bias, pass->rows,
-                          model->config.dim);
+                          pass->stream[place], norm->weight, norm->bias,
+                          (real)model->config.norm_eps, pass->rows, model->config.dim);
     return pass->input;
 }
 

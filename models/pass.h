@@ -58,7 +58,7 @@ typedef struct Pass {
     MlpSizes mlp;
 
     real **stream;       /* [2L+1] -> (rows, C) */
-    real **mean, **rstd; /* [2L+1] -> (rows) */
+    real **mean, **rstd; /* [2L+1] -> (rows); mean NULL: RMSNorm */
     real **inner;        /* [L] -> H of the MLP */
     Mixer *mixer;        /* [L] */
     real *input;       /* (rows, C) u[k]; backward: first the gradient of the residual branch */

@@ -156,7 +156,8 @@ void pass_layout(Pass *pass, Arena *arena)
     lay_out_each(pass->stream, places, evaluating ? 2 : places, stream, arena);
     pass->dstream =
         pass->stream[2 * layers]; /* shares the buffer: the last norm overwrites its input */
-    lay_out_each(pass->mean, places, evaluating ? 1 : places, rows, arena);
+    if (!config->rms_norm)
+        lay_out_each(pass->mean, places, evaluating ? 1 : places, rows, arena);
     lay_out_each(pass->rstd, places, evaluating ? 1 : places, rows, arena);
     lay_out_each(pass->inner, layers, kept_layers, mlp_hidden_reals(&pass->mlp), arena);
     lay_out_mixers(pass, arena);

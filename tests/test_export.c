@@ -135,6 +135,7 @@ START_TEST(features_that_gpt2_lacks_are_named)
                     {"head-norm", "yes", "--head-norm"},
                     {"out-gate", "yes", "--out-gate"},
                     {"logit-cap", "30", "--logit-cap"},
+                    {"rms-norm", "yes", "--rms-norm"},
                     {"act", "swiglu", "swiglu"}};
     for (size_t i = 0; i < COUNT(features); i++) {
         ModelConfig config = gpt2();
@@ -220,6 +221,31 @@ static void check_tensors(const Exported *exported, const char *prefix, size_t e
     safetensors_close(&file);
 }
 
+/* The biases that GPT-2 has and the model lacks are zeros. */
+static void check_zero_biases(const Exported *exported)
+{
+    static const char *const names[] = {"ln_1", "attn.c_attn", "attn.c_proj",
+                                        "ln_2", "mlp.c_fc",    "mlp.c_proj"};
+    const ModelConfig *config = &exported->content.small.model.config;
+    const size_t widths[] = {config->dim, 3 * config->dim, config->dim,
+                             config->dim, config->ffn,     config->dim};
+    SafetensorsFile file = open_tensors(exported);
+    for (size_t i = 0; i < config->layers * COUNT(names); i++) {
+        char name[64];
+        real values[64];
+        Error error;
+        size_t which = i % COUNT(names);
+        snprintf(name, sizeof name, "transformer.h.%zu.%s.bias", i / COUNT(names),
+                 names[which]);
+        ck_assert_msg(
+            safetensors_load(&file, name, TENSOR_REAL, 1, &widths[which], values, &error), "%s",
+            error.text);
+        for (size_t k = 0; k < widths[which]; k++)
+            ck_assert(values[k] == 0);
+    }
+    safetensors_close(&file);
+}
+
 static void check_positions(const Exported *exported)
 {
     const ModelConfig *config = &exported->content.small.model.config;
@@ -278,8 +304,8 @@ static void check_config(const Exported *exported, const char *activation)
 START_TEST(gpt2_models_are_exported_for_transformers)
 {
     static const Positions positions[] = {POSITIONS_LEARNED, POSITIONS_SINUSOIDAL,
-                                          POSITIONS_NONE};
-    static const char *const activations[] = {"gelu_new", "relu", "relu2"};
+                                          POSITIONS_NONE, POSITIONS_LEARNED};
+    static const char *const activations[] = {"gelu_new", "gelu", "relu", "relu2"};
     for (size_t i = 0; i < COUNT(positions); i++) {
         Exported exported;
         Error error;
@@ -287,11 +313,15 @@ START_TEST(gpt2_models_are_exported_for_transformers)
         config.positions = positions[i];
         config.activation = i;
         config.tied = i != 1;
+        config.bias = i != 2;
         exported_begin(&exported, config);
         ck_assert_msg(export_transformers(&exported.folder, &exported.loaded, &error), "%s",
                       error.text);
         bool learned = positions[i] == POSITIONS_LEARNED;
-        check_tensors(&exported, "transformer.", !learned);
+        size_t biases = config.bias ? 0 : 6 * config.layers + 1;
+        check_tensors(&exported, "transformer.", !learned + biases);
+        if (!config.bias)
+            check_zero_biases(&exported);
         if (!learned)
             check_positions(&exported);
         check_config(&exported, activations[i]);

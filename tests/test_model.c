@@ -9,6 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Blocks of other architectures than GPT-2. */
+enum { VARIANTS = 8 };
+static ModelConfig variant(size_t bits)
+{
+    ModelConfig config = rig_tiny;
+    config.rms_norm = bits & 1;
+    config.norm = bits & 2 ? NORM_POST : NORM_PRE;
+    config.bias = !(bits & 4);
+    config.norm_eps = 0.1;
+    return config;
+}
+
 #ifdef LINNET_DOUBLE
 /* Dropout masks depend only on the key, so the loss is smooth in the weights. Gradients in the
  * second buffer are discarded. */
@@ -126,10 +138,18 @@ START_TEST(gradients_match_with_qk_norm_and_value_residual)
 }
 END_TEST
 
+START_TEST(gradients_match_for_all_variants)
+{
+    for (size_t bits = 0; bits < VARIANTS; bits++)
+        check_gradients(variant(bits), 2, 1);
+}
+END_TEST
+
 START_TEST(gradients_match_for_odd_sizes)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig one = {.attention = one_kind(kind),
+                           .bias = kind % 2,
                            .layers = 1,
                            .dim = 1,
                            .heads = 1,
@@ -195,8 +215,31 @@ START_TEST(logits_are_causal)
 }
 END_TEST
 
+static void check_decoding(ModelConfig config)
+{
+    config.context = 70;
+    Rig rig;
+    rig_make(&rig, config, 1, 0.3);
+    real *expected = all_logits(&rig), logits[11];
+    Pass decoder;
+    pass_make_decoder(&decoder, &rig.model, 1, config.context);
+    pass_allocate(&decoder, "a test");
+    pass_restart(&decoder);
+    for (size_t t = 0; t < config.context; t++) {
+        pass_step(&decoder, logits, &rig.inputs[t]);
+        for (size_t i = 0; i < config.vocabulary; i++)
+            ck_assert_double_eq_tol((double)logits[i],
+                                    (double)expected[t * config.vocabulary + i], 5e-5);
+    }
+    free(expected);
+    pass_free(&decoder);
+    rig_free(&rig);
+}
+
 START_TEST(decoding_matches_forward)
 {
+    for (size_t bits = 0; bits < VARIANTS; bits++)
+        check_decoding(variant(bits));
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++)
             for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE;
@@ -207,24 +250,7 @@ START_TEST(decoding_matches_forward)
                 config.norm = norm;
                 config.qk_norm = config.value_residual = norm == NORM_POST;
                 config.logit_cap = norm == NORM_POST ? 3 : 0;
-                config.context = 70;
-                Rig rig;
-                rig_make(&rig, config, 1, 0.3);
-                real *expected = all_logits(&rig), logits[11];
-                Pass decoder;
-                pass_make_decoder(&decoder, &rig.model, 1, config.context);
-                pass_allocate(&decoder, "a test");
-                pass_restart(&decoder);
-                for (size_t t = 0; t < config.context; t++) {
-                    pass_step(&decoder, logits, &rig.inputs[t]);
-                    for (size_t i = 0; i < config.vocabulary; i++)
-                        ck_assert_double_eq_tol((double)logits[i],
-                                                (double)expected[t * config.vocabulary + i],
-                                                5e-5);
-                }
-                free(expected);
-                pass_free(&decoder);
-                rig_free(&rig);
+                check_decoding(config);
             }
 }
 END_TEST
@@ -233,6 +259,7 @@ START_TEST(threads_give_identical_bits)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig config = {.attention = one_kind(kind),
+                              .bias = kind % 2 == 0,
                               .layers = 2,
                               .dim = 96,
                               .heads = 3,
@@ -265,8 +292,23 @@ START_TEST(threads_give_identical_bits)
 }
 END_TEST
 
+static void check_recomputing(ModelConfig config)
+{
+    Rig kept, again;
+    rig_make_for(&kept, config, 2, 0.1, PASS_TRAIN);
+    rig_make_for(&again, config, 2, 0.1, PASS_RECOMPUTE);
+    ck_assert(again.pass.own.size < kept.pass.own.size);
+    ck_assert(rig_gradients(&kept) == rig_gradients(&again));
+    ck_assert(memcmp(kept.gradient_base, again.gradient_base,
+                     kept.model.table.total * sizeof(real)) == 0);
+    rig_free(&kept);
+    rig_free(&again);
+}
+
 START_TEST(recompute_gives_identical_bits)
 {
+    for (size_t bits = 0; bits < VARIANTS; bits++)
+        check_recomputing(variant(bits));
     for (size_t k = 0; attention_find(k); k++)
         for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++) {
             ModelConfig config = rig_tiny;
@@ -275,15 +317,7 @@ START_TEST(recompute_gives_identical_bits)
             config.qk_norm = config.value_residual = norm == NORM_POST;
             config.positions = positions_for(k, POSITIONS_ROTARY);
             config.attention_dropout = attention_find(k)->has_weights ? 0.1 : 0;
-            Rig kept, again;
-            rig_make_for(&kept, config, 2, 0.1, PASS_TRAIN);
-            rig_make_for(&again, config, 2, 0.1, PASS_RECOMPUTE);
-            ck_assert(again.pass.own.size < kept.pass.own.size);
-            ck_assert(rig_gradients(&kept) == rig_gradients(&again));
-            ck_assert(memcmp(kept.gradient_base, again.gradient_base,
-                             kept.model.table.total * sizeof(real)) == 0);
-            rig_free(&kept);
-            rig_free(&again);
+            check_recomputing(config);
         }
 }
 END_TEST
@@ -339,6 +373,7 @@ Suite *model_suite(void)
     tcase_add_test(tests, gradients_match_for_odd_sizes);
     tcase_add_test(tests, gradients_match_with_all_optional_parts);
     tcase_add_test(tests, gradients_match_with_all_regularisation);
+    tcase_add_test(tests, gradients_match_for_all_variants);
     tcase_add_test(tests, gradients_match_with_qk_norm_and_value_residual);
 #endif
     tcase_add_test(tests, logits_are_causal);

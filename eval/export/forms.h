@@ -33,10 +33,17 @@ bool export_example(ExportFolder *folder, const LoadedModel *loaded, const char 
 
 /* ---- What the forms share ---- */
 
-/* Writes model.safetensors. The prefix precedes all tensor names except the head's. Position
- * embeddings (context, C) are given for models without their own, else NULL. */
+/* The model that a format expects, which may have tensors that ours lacks. Its learned
+ * positions (context, C) are given if ours are fixed; biases are zeros. */
+typedef struct ExportForm {
+    ModelConfig config;
+    const real *positions;
+} ExportForm;
+
+/* Writes model.safetensors. The prefix precedes all tensor names except the head's. Adds what
+ * the form has besides, unless NULL. */
 bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const char *prefix,
-                    const real *positions, Error *error);
+                    const ExportForm *form, Error *error);
 
 /* Of a GPT-2: config.json, and the positions (context, C) of a model that does not learn them,
  * else NULL; the caller frees. */

@@ -1,7 +1,8 @@
 /* Models that the GPT-2 of Python's transformers computes: which these are, and their config.
  *
  * linnet names and lays out tensors as GPT-2 does; the arithmetic must agree too. Sinusoidal
- * positions are written as if learned. */
+ * positions are written as if learned, and missing biases as zeros. */
+#include "eval/export/family.h"
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 #include "src/text.h"
@@ -9,18 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* transformers' names of linnet's activations; its "gelu" is another formula. */
-static const struct ActivationName {
-    const char *here, *there;
-} activation_names[] = {{"gelu", "gelu_new"}, {"relu", "relu"}, {"relu2", "relu2"}};
-
 static const char *activation_there(const ModelConfig *config)
 {
-    const char *here = activation_name(config->activation);
-    for (size_t i = 0; i < sizeof activation_names / sizeof *activation_names; i++)
-        if (strcmp(activation_names[i].here, here) == 0)
-            return activation_names[i].there;
-    return NULL;
+    return family_activation_there(activation_name(config->activation));
 }
 
 /* --- what GPT-2 lacks --- */
@@ -49,6 +41,7 @@ bool export_is_gpt2(const ModelConfig *config, Error *lacks)
         const char *what;
     } rows[] = {
         {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
+        {config->rms_norm, "RMSNorm (--rms-norm)"},
         {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
         {config->qk_norm, "norm of queries and keys (--qk-norm)"},
         {config->value_residual, "values of the first layer in others (--value-residual)"},
@@ -66,7 +59,6 @@ bool export_is_gpt2(const ModelConfig *config, Error *lacks)
 
 /* --- the config --- */
 
-/* The epsilon is that of layernorm.c. */
 json_t *export_gpt2_config(const LoadedModel *loaded)
 {
     const ModelConfig *c = &loaded->model.config;
@@ -78,8 +70,8 @@ json_t *export_gpt2_config(const LoadedModel *loaded)
                      json_count(c->context), "n_embd", json_count(c->dim), "n_layer",
                      json_count(c->layers), "n_head", json_count(c->heads), "n_inner",
                      json_count(c->ffn), "activation_function", activation_there(c),
-                     "layer_norm_epsilon", 1e-5, "scale_attn_weights", true, "embd_pdrop",
-                     c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
+                     "layer_norm_epsilon", c->norm_eps, "scale_attn_weights", true,
+                     "embd_pdrop", c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
                      c->attention_dropout, "tie_word_embeddings", c->tied, "bos_token_id", eos,
                      "eos_token_id", eos);
 }

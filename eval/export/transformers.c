@@ -70,7 +70,10 @@ static json_t *tokenizer_config_json(size_t context)
 static bool write_gpt2(ExportFolder *folder, const LoadedModel *loaded, Error *error)
 {
     real *positions = export_gpt2_positions(&loaded->model.config);
-    bool good = export_tensors(folder, loaded, "transformer.", positions, error);
+    ExportForm form = {.config = loaded->model.config, .positions = positions};
+    form.config.positions = POSITIONS_LEARNED;
+    form.config.bias = true;
+    bool good = export_tensors(folder, loaded, "transformer.", &form, error);
     free(positions);
     return good && export_folder_json(folder, "config.json", export_gpt2_config(loaded), error);
 }

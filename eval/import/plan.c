@@ -51,6 +51,7 @@ static const Reading readings[] = {
       {"n_positions", "context", NULL},
       {"n_inner", "ffn", "0"},
       {"activation_function", "act", "gelu_new"},
+      {"layer_norm_epsilon", "norm-eps", "1e-05"},
       {"tie_word_embeddings", "tied", "yes"},
       {"embd_pdrop", "input-dropout", "0.1"},
       {"resid_pdrop", "dropout", "0.1"},

@@ -88,14 +88,46 @@ static StoredTensor *tied_head(const TensorStore *store, const ImportPlan *plan,
     return plan->config.tied ? tensors_find(store, plan->family, head) : NULL;
 }
 
-/* Positions that linnet computes and exports store. */
-static StoredTensor *computed_positions(const TensorStore *store, const ImportPlan *plan,
-                                        FamilyTensor *positions)
+/* The tensors of GPT-2's form that the model lacks: an export for transformers has its computed
+ * positions, and zeros for its biases. */
+static ParamTable form_table(const ImportPlan *plan)
 {
-    *positions = described(plan, POSITIONS, plan->config.context);
-    bool computed = plan->own && !plan->family->parts &&
-                    plan->config.positions != POSITIONS_LEARNED;
-    return computed ? tensors_find(store, plan->family, positions) : NULL;
+    ParamTable table = {0};
+    ModelConfig form = plan->config;
+    form.positions = POSITIONS_LEARNED;
+    form.bias = true;
+    if (plan->own && !plan->family->parts)
+        param_table_make(&table, &form);
+    return table;
+}
+
+static StoredTensor *find_added(const TensorStore *store, const ImportPlan *plan,
+                                const ParamTable *table, const ParamRow *row,
+                                FamilyTensor *tensor)
+{
+    FamilyTensor tensors[FAMILY_MOST_PARTS];
+    const FamilySizes sizes = plan_sizes(plan);
+    if (param_table_find(table, row->name))
+        return NULL;
+    family_tensors(tensors, plan->family, row, &sizes);
+    *tensor = tensors[0];
+    return tensors_find(store, plan->family, tensor);
+}
+
+static bool check_added(const TensorStore *store, const ImportPlan *plan,
+                        const ParamTable *table, Error *error)
+{
+    ParamTable form = form_table(plan);
+    bool good = true;
+    for (size_t i = 0; good && i < form.count; i++) {
+        FamilyTensor tensor;
+        StoredTensor *found = find_added(store, plan, table, &form.rows[i], &tensor);
+        good = !found || check_tensor(found, &tensor, error);
+        if (found)
+            found->used = true;
+    }
+    param_table_free(&form);
+    return good;
 }
 
 static bool check_rest(const TensorStore *store, const ImportPlan *plan, Error *error)
@@ -118,16 +150,14 @@ bool tensors_check(TensorStore *store, const ImportPlan *plan, const ParamTable 
     for (size_t i = 0; i < table->count; i++)
         if (!check_row(store, plan, &table->rows[i], error))
             return false;
-    FamilyTensor head, positions;
-    StoredTensor *tied = tied_head(store, plan, &head),
-                 *computed = computed_positions(store, plan, &positions);
-    if ((tied && !check_tensor(tied, &head, error)) ||
-        (computed && !check_tensor(computed, &positions, error)))
+    FamilyTensor head;
+    StoredTensor *tied = tied_head(store, plan, &head);
+    if (tied && !check_tensor(tied, &head, error))
         return false;
     if (tied)
         tied->used = true;
-    if (computed)
-        computed->used = true;
+    if (!check_added(store, plan, table, error))
+        return false;
     return check_rest(store, plan, error);
 }
 
@@ -149,12 +179,12 @@ static bool load_tensor(const StoredTensor *found, const FamilyTensor *tensor, r
     return good;
 }
 
-/* Loads a matrix that must equal what the model has already. */
+/* Loads a tensor that must equal what the model has already. */
 static bool compare_tensor(const StoredTensor *found, const real *expected, const char *why,
                            Error *error)
 {
     const TensorEntry *entry = found->entry;
-    size_t count = entry->shape[0] * entry->shape[1];
+    size_t count = entry->shape[0] * (entry->rank == 2 ? entry->shape[1] : 1);
     real *values = memory_take(count, sizeof *values, "a tensor");
     bool good = safetensors_load_reals(found->file, found->name, entry->rank, entry->shape,
                                        values, error);
@@ -177,20 +207,34 @@ static bool compare_head(const TensorStore *store, const ImportPlan *plan, const
                                    error);
 }
 
-static bool compare_positions(const TensorStore *store, const ImportPlan *plan, Error *error)
+/* (context, C), as the model computes them. */
+static real *fixed_positions(const ModelConfig *config)
 {
-    FamilyTensor tensor;
-    const StoredTensor *found = computed_positions(store, plan, &tensor);
-    const ModelConfig *config = &plan->config;
-    if (!found)
-        return true;
     real *rows = memory_take(memory_product(config->context, config->dim, "the positions"),
                              sizeof *rows, "the positions");
     for (size_t i = 0; config->positions == POSITIONS_SINUSOIDAL && i < config->context; i++)
         embedding_sinusoids(rows + i * config->dim, i, config->dim);
-    bool good = compare_tensor(found, rows, "it differs from the positions of the settings",
-                               error);
-    free(rows);
+    return rows;
+}
+
+static bool compare_added(const TensorStore *store, const ImportPlan *plan,
+                          const ParamTable *table, Error *error)
+{
+    ParamTable form = form_table(plan);
+    bool good = true;
+    for (size_t i = 0; good && i < form.count; i++) {
+        const ParamRow *row = &form.rows[i];
+        FamilyTensor tensor;
+        const StoredTensor *found = find_added(store, plan, table, row, &tensor);
+        if (!found)
+            continue;
+        real *expected = strcmp(row->name, POSITIONS) == 0
+                             ? fixed_positions(&plan->config)
+                             : memory_take(row->count, sizeof *expected, "a tensor");
+        good = compare_tensor(found, expected, "it differs from what the settings say", error);
+        free(expected);
+    }
+    param_table_free(&form);
     return good;
 }
 
@@ -209,5 +253,5 @@ bool tensors_load(const TensorStore *store, const ImportPlan *plan, Model *model
         }
     }
     return good && compare_head(store, plan, model, error) &&
-           compare_positions(store, plan, error);
+           compare_added(store, plan, &model->table, error);
 }

@@ -25,7 +25,7 @@ for term in 'gradient clipping' 'early stopping' RoPE 'gradient checkpointing' '
     fi
 done
 
-for pair in batch-size=batch block_size=context learning-rate=lr max-iters=steps n-embd=dim \
+for pair in rms_norm_eps=norm-eps batch-size=batch block_size=context learning-rate=lr max-iters=steps n-embd=dim \
     d-model=dim hidden-size=dim grad-clip=clip min-lr=lr-floor out-dir=run config=preset \
     ema=average attention=attn device=threads n_layer=layers; do
     refused "train knows --${pair%=*}" 2 "linnet calls it '--${pair#*=}'" \
@@ -53,6 +53,14 @@ check 'train --attn help lists gated-delta' prints '^gated-delta '
 works 'train mixes kinds over the layers' "$bin/train" $small --layers 2 --pos auto \
     --attn window+gated-delta --window 4 --steps 3 --run hybrid text.txt
 works 'a model of mixed kinds generates text' "$bin/sample" --length 40 hybrid
+# A block as in Llama.
+llama='--rms-norm --no-bias --norm-eps 1e-6 --act swiglu --pos rotary'
+# shellcheck disable=SC2086
+works 'train makes a model with the blocks of Llama' "$bin/train" $small --layers 2 $llama \
+    --steps 3 --run llama text.txt
+works 'a model with the blocks of Llama generates text' "$bin/sample" --length 40 llama
+check 'a model with RMSNorm and without biases has none in its blocks' \
+    eval '! grep -q "h[.][0-9][.][a-z_.0-9]*[.]bias" llama/best.safetensors'
 works 'train runs a list of kinds one after another' \
     "$bin/train" $small --attn softmax,linear --steps 2 \
     --run series text.txt
