@@ -79,7 +79,7 @@ const Option model_option_rows[] = {
      .section = "Architecture variants"},
     {.name = "act", OPTION_ONE_OF("KIND", FIELD(activation), activation_name, "relu2"),
      OPTION_FIXED,
-     .help = "activation function of the MLP",
+     .help = "activation function of the MLP; gelu is the tanh approximation, gelu-erf exact",
      .also = "activation activation-function hidden-act act-fn",
      .section = "Architecture variants"},
     {.name = "tied", OPTION_SWITCH(FIELD(tied), "yes"), OPTION_FIXED,

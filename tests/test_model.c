@@ -83,7 +83,7 @@ START_TEST(gradients_match_central_differences)
                 config.attention = one_kind(kind);
                 config.norm = norm;
                 config.positions = positions_for(kind, positions);
-                config.activation = turn % 4;
+                config.activation = turn % 5;
                 config.tied = turn % 2 == 0;
                 config.head_bias = positions % 2 == 0;
                 config.attention_dropout = attention_find(kind)->has_weights ? 0.1 : 0;

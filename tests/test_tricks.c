@@ -82,6 +82,8 @@ static double slow_activation(const char *name, double x, double gate)
 {
     if (strcmp(name, "gelu") == 0)
         return x / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    if (strcmp(name, "gelu-erf") == 0)
+        return x / 2 * (1 + erf(x / sqrt(2)));
     if (strcmp(name, "swiglu") == 0)
         return x / (1 + exp(-x)) * gate;
     double positive = x > 0 ? x : 0;

@@ -494,6 +494,7 @@ def swiglu(x):
 
 ACTIVATIONS = {
     "gelu": lambda x: F.gelu(x, approximate="tanh"),
+    "gelu-erf": F.gelu,
     "relu": F.relu,
     "relu2": lambda x: F.relu(x).square(),
     "swiglu": swiglu,

@@ -84,7 +84,7 @@ cat odd.txt toy.txt >both.txt
 # shellcheck disable=SC2086
 {
     train word toy.txt --steps 60 $gpt2 --pos learned --min-count 3
-    train words both.txt --steps 60 $gpt2 --pos learned
+    train words both.txt --steps 60 $gpt2 --pos learned --act gelu-erf --no-bias
     train char both.txt --steps 60 $gpt2 --pos sinusoidal --tokens char --act relu --no-tied --ffn 48
     train punct both.txt --steps 60 $gpt2 --pos learned --tokens wordpunct
     train lower both.txt --steps 60 $gpt2 --pos learned --tokens wordpunct --lowercase
