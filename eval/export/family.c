@@ -115,6 +115,12 @@ const char *family_activation_here(const char *there)
 
 /* --- names and shapes --- */
 
+FamilySizes family_sizes(const ModelConfig *config)
+{
+    size_t width = config_head_width(config);
+    return (FamilySizes){config->heads, config->heads, width, width / 2};
+}
+
 static bool begins(const char *text, const char *start)
 {
     return strncmp(text, start, strlen(start)) == 0;
@@ -184,16 +190,26 @@ size_t family_tensors(FamilyTensor tensors[FAMILY_MOST_PARTS], const Family *fam
 
 /* --- values --- */
 
+/* RoPE rotates features i and i + width/2 here, for i below `pairs`. */
+static size_t feature_there(const FamilySizes *sizes, size_t at)
+{
+    size_t half = sizes->width / 2, pairs = sizes->pairs, second = at >= half, i = at % half;
+    return i < pairs ? i + second * pairs : pairs + i + second * (half - pairs);
+}
+
 /* The row there of a column of the share here. */
 static size_t row_there(const FamilyTensor *tensor, size_t column)
 {
-    size_t width = tensor->sizes.width, heads = tensor->sizes.heads;
-    size_t head = column / width, at = column % width;
+    const FamilySizes *sizes = &tensor->sizes;
+    size_t head = column / sizes->width, at = column % sizes->width;
     if (tensor->layout == FAMILY_GROUPED)
-        return head / (heads / tensor->sizes.key_heads) * width + at;
-    if (tensor->layout == FAMILY_FUSED)
-        return (head % heads * 3 + head / heads) * width + at;
-    return column;
+        return head / (sizes->heads / sizes->key_heads) * sizes->width + at;
+    if (tensor->layout != FAMILY_FUSED)
+        return column;
+    enum { QUERIES, KEYS, VALUES, KINDS };
+    size_t kind = head / sizes->heads;
+    at = kind == VALUES ? at : feature_there(sizes, at);
+    return (head % sizes->heads * KINDS + kind) * sizes->width + at;
 }
 
 /* Squares of the matrix at a time, since one side is read across. */

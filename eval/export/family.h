@@ -13,7 +13,9 @@ typedef enum FamilyLayout {
     FAMILY_PLAIN,      /* as here */
     FAMILY_TRANSPOSED, /* (out, in) */
     FAMILY_GROUPED,    /* (out, in) of keys or values, whose heads several queries share */
-    FAMILY_FUSED       /* (out, in), with queries, keys and values side by side in each head */
+    /* (out, in), with queries, keys and values side by side in each head, and the features that
+     * RoPE rotates in front of the others */
+    FAMILY_FUSED
 } FamilyLayout;
 
 /* One tensor there: a share of the columns of a tensor here. */
@@ -47,7 +49,10 @@ const char *family_activation_here(const char *there);
 typedef struct FamilySizes {
     size_t heads, key_heads; /* of queries; of keys and values, which divides it */
     size_t width;            /* of a head */
+    size_t pairs;            /* of features that RoPE rotates */
 } FamilySizes;
+
+FamilySizes family_sizes(const ModelConfig *config);
 
 enum { FAMILY_MOST_PARTS = 3, FAMILY_NAME = 128 };
 

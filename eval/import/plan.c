@@ -2,7 +2,6 @@
  * known here, such as the names of authors, is ignored, as transformers does. */
 #include "eval/import/plan.h"
 #include "eval/import/files.h"
-#include "eval/import/tensors.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"
@@ -29,12 +28,17 @@ typedef struct Must {
     const char *otherwise; /* the part */
 } Must;
 
+/* How the config.json of a family is read. */
 typedef struct Reading {
     const char *type;
     const char *settings; /* what the family always has */
     Rule rules[16];
     Must musts[6];
+    bool (*more)(ImportPlan *plan, const json_t *root, Error *error); /* or NULL */
 } Reading;
+
+static bool read_neox(ImportPlan *plan, const json_t *root, Error *error);
+static bool read_llama(ImportPlan *plan, const json_t *root, Error *error);
 
 /* Of all families: linnet's defaults that they do not have, and no dropout of linnet's own. */
 #define NO_EXTRAS                                                                 \
@@ -59,7 +63,36 @@ static const Reading readings[] = {
      {{"scale_attn_weights", true, "attention scores that are not scaled"},
       {"scale_attn_by_inverse_layer_idx", false,
        "attention scores that are scaled by the layer"},
-      {"add_cross_attention", false, "cross-attention"}}},
+      {"add_cross_attention", false, "cross-attention"}},
+     NULL},
+    {"gpt_neox",
+     "pos = rotary\n",
+     {{"num_hidden_layers", "layers", NULL},
+      {"hidden_size", "dim", NULL},
+      {"num_attention_heads", "heads", NULL},
+      {"intermediate_size", "ffn", NULL},
+      {"max_position_embeddings", "context", NULL},
+      {"hidden_act", "act", "gelu"},
+      {"layer_norm_eps", "norm-eps", "1e-05"},
+      {"tie_word_embeddings", "tied", "no"},
+      {"use_parallel_residual", "parallel", "yes"},
+      {"hidden_dropout", "input-dropout", "0"},
+      {"hidden_dropout", "dropout", "0"},
+      {"attention_dropout", "attn-dropout", "0"}},
+     {{0}},
+     read_neox},
+    {"llama",
+     "pos = rotary\nrms-norm = yes\nact = swiglu\n",
+     {{"num_hidden_layers", "layers", NULL},
+      {"hidden_size", "dim", NULL},
+      {"num_attention_heads", "heads", NULL},
+      {"intermediate_size", "ffn", NULL},
+      {"max_position_embeddings", "context", NULL},
+      {"rms_norm_eps", "norm-eps", "1e-06"},
+      {"tie_word_embeddings", "tied", "no"},
+      {"attention_dropout", "attn-dropout", "0"}},
+     {{0}},
+     read_llama},
 };
 
 /* --- values --- */
@@ -86,6 +119,8 @@ static bool set_option(ImportPlan *plan, const char *key, const char *option, ch
                        Error *error)
 {
     const OptionGroup group = config_group(&plan->config);
+    if (!value)
+        return error_set(error, "%s: %s is neither a number nor a word", plan->path, key);
     char *where = text_format("%s: %s", plan->path, key);
     bool good = options_set(&group, 1, option, value, where, error);
     free(where);
@@ -128,6 +163,105 @@ static bool check_must(const ImportPlan *plan, const json_t *root, const Must *m
     if (!value || (json_is_boolean(value) && json_is_true(value) == must->value))
         return true;
     return error_set(error, "%s: %s: linnet has no %s", plan->path, must->key, must->otherwise);
+}
+
+/* --- what single families have --- */
+
+/* The first of these keys that has a value, in the object or at the top; NULL: none has. */
+static const json_t *first_of(const json_t *root, const json_t *object, const char *const *keys)
+{
+    for (; *keys; keys++) {
+        const json_t *inner = value_of(object, *keys), *outer = value_of(root, *keys);
+        if (inner || outer)
+            return inner ? inner : outer;
+    }
+    return NULL;
+}
+
+/* RoPE has been written in several ways: at the top, or in an object that can also scale the
+ * frequencies for longer contexts. */
+static const json_t *rope_object(const json_t *root)
+{
+    const json_t *object = value_of(root, "rope_parameters");
+    return object ? object : value_of(root, "rope_scaling");
+}
+
+static bool read_rope(ImportPlan *plan, const json_t *root, const char *usual_share,
+                      Error *error)
+{
+    static const char *const types[] = {"rope_type", "type", NULL},
+                             *const bases[] = {"rope_theta", "rotary_emb_base", NULL},
+                             *const shares[] = {"partial_rotary_factor", "rotary_pct", NULL};
+    const json_t *object = rope_object(root), *type = first_of(NULL, object, types);
+    if (object && type &&
+        strcmp(json_is_string(type) ? json_string_value(type) : "", "default") != 0)
+        return error_set(
+            error, "%s: rope_type %s: linnet has RoPE without scaling for longer contexts",
+            plan->path, json_is_string(type) ? tensor_label(json_string_value(type)).text : "");
+    const json_t *base = first_of(root, object, bases), *share = first_of(root, object, shares);
+    char *values[] = {base ? typed(base) : memory_copy_text("10000"),
+                      share ? typed(share) : memory_copy_text(usual_share)};
+    bool good = set_option(plan, "RoPE's base", "rope-base", values[0], error) &&
+                set_option(plan, "RoPE's share", "rope-share", values[1], error);
+    free(values[0]);
+    free(values[1]);
+    return good;
+}
+
+/* Whether a switch is on; *good becomes false if it is none. */
+static bool read_switch(const ImportPlan *plan, const json_t *root, const char *key, bool usual,
+                        bool *good, Error *error)
+{
+    const json_t *value = value_of(root, key);
+    if (value && !json_is_boolean(value))
+        *good = error_set(error, "%s: %s is neither true nor false", plan->path, key);
+    return value ? json_is_true(value) : usual;
+}
+
+static bool read_neox(ImportPlan *plan, const json_t *root, Error *error)
+{
+    bool good = true;
+    plan->attention_bias = read_switch(plan, root, "attention_bias", true, &good, error);
+    return good && read_rope(plan, root, "0.25", error);
+}
+
+/* Keys and values with fewer heads than the queries are repeated. */
+static bool read_key_heads(ImportPlan *plan, const json_t *root, Error *error)
+{
+    const json_t *keys = value_of(root, "num_key_value_heads"),
+                 *width = value_of(root, "head_dim");
+    const ModelConfig *config = &plan->config;
+    plan->key_heads = keys ? (size_t)json_integer_value(keys) : config->heads;
+    if (plan->key_heads == 0 || plan->key_heads > config->heads ||
+        config->heads % plan->key_heads != 0)
+        return error_set(error, "%s: num_key_value_heads does not divide the %zu heads",
+                         plan->path, config->heads);
+    if (width && (size_t)json_integer_value(width) * config->heads != config->dim)
+        return error_set(error,
+                         "%s: head_dim: linnet has heads of hidden_size / num_attention_heads "
+                         "only",
+                         plan->path);
+    if (plan->key_heads < config->heads)
+        plan_note(plan,
+                  "grouped-query attention is expanded: each of %zu key and value heads is "
+                  "stored %zu times",
+                  plan->key_heads, config->heads / plan->key_heads);
+    return true;
+}
+
+static bool read_llama(ImportPlan *plan, const json_t *root, Error *error)
+{
+    bool good = true;
+    const json_t *activation = value_of(root, "hidden_act");
+    const char *name = activation ? json_string_value(activation) : "silu";
+    if (!name || strcmp(name, "silu") != 0)
+        return error_set(error,
+                         "%s: hidden_act %s: linnet has SwiGLU, whose activation is silu",
+                         plan->path, name ? tensor_label(name).text : "");
+    plan->attention_bias = read_switch(plan, root, "attention_bias", false, &good, error);
+    plan->mlp_bias = read_switch(plan, root, "mlp_bias", false, &good, error);
+    plan->config.bias = plan->attention_bias || plan->mlp_bias;
+    return good && read_key_heads(plan, root, error) && read_rope(plan, root, "1", error);
 }
 
 /* --- config.json of other programs --- */
@@ -180,7 +314,7 @@ static bool read_reading(ImportPlan *plan, const json_t *root, const Reading *re
         good = check_must(plan, root, must, error);
     for (const Rule *rule = reading->rules; good && rule->key; rule++)
         good = apply_rule(plan, root, rule, error);
-    return good;
+    return good && (!reading->more || reading->more(plan, root, error));
 }
 
 static bool read_foreign(ImportPlan *plan, const json_t *root, Error *error)
@@ -263,10 +397,10 @@ static bool find_family(ImportPlan *plan, const json_t *root, Error *error)
 static bool count_embeddings(ImportPlan *plan, const TensorStore *store, Error *error)
 {
     const ParamRow row = {.name = "wte.weight", .rank = 2};
-    const FamilySizes sizes = {1, 1, 1};
+    const FamilySizes sizes = {1, 1, 1, 0};
     FamilyTensor tensors[FAMILY_MOST_PARTS];
     family_tensors(tensors, plan->family, &row, &sizes);
-    const StoredTensor *found = tensors_find(store, plan->family, &tensors[0]);
+    const StoredTensor *found = store_find_tensor(store, plan->family, &tensors[0]);
     if (!found)
         return error_set(error, "%s: tensor %s%s is missing", store->files[0]->path,
                          plan->family->prefix, tensors[0].name);
@@ -340,6 +474,7 @@ void plan_note(ImportPlan *plan, const char *format, ...)
 
 FamilySizes plan_sizes(const ImportPlan *plan)
 {
-    size_t heads = plan->config.heads;
-    return (FamilySizes){heads, plan->key_heads, plan->config.dim / heads};
+    FamilySizes sizes = family_sizes(&plan->config);
+    sizes.key_heads = plan->key_heads;
+    return sizes;
 }

@@ -3,6 +3,7 @@
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"
+#include "src/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,18 @@ StoredTensor *store_find(const TensorStore *store, const char *name)
     const StoredTensor key = {.name = name};
     size_t count = arrlenu(store->tensors);
     return count ? bsearch(&key, store->tensors, count, sizeof key, compare_names) : NULL;
+}
+
+StoredTensor *store_find_tensor(const TensorStore *store, const Family *family,
+                                const FamilyTensor *tensor)
+{
+    StoredTensor *found = store_find(store, tensor->name);
+    if (found || !tensor->prefixed)
+        return found;
+    char *name = text_format("%s%s", family->prefix, tensor->name);
+    found = store_find(store, name);
+    free(name);
+    return found;
 }
 
 const char *store_metadata(const TensorStore *store, const char *key)

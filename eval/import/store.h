@@ -3,6 +3,7 @@
 #ifndef LINNET_STORE_H
 #define LINNET_STORE_H
 
+#include "eval/export/family.h"
 #include "models/safetensors.h"
 
 typedef struct StoredTensor {
@@ -23,6 +24,9 @@ void store_close(TensorStore *store);
 
 /* NULL if there is none. */
 StoredTensor *store_find(const TensorStore *store, const char *name);
+/* The tensor that has this part of a model, with or without the prefix of the family. */
+StoredTensor *store_find_tensor(const TensorStore *store, const Family *family,
+                                const FamilyTensor *tensor);
 /* The metadata of the first file that has this key; NULL if none has. */
 const char *store_metadata(const TensorStore *store, const char *key);
 

@@ -9,19 +9,7 @@
 #define POSITIONS "wpe.weight"
 #define HEAD      "lm_head.weight"
 
-/* --- finding --- */
-
-StoredTensor *tensors_find(const TensorStore *store, const Family *family,
-                           const FamilyTensor *tensor)
-{
-    StoredTensor *found = store_find(store, tensor->name);
-    if (found || !tensor->prefixed)
-        return found;
-    char *name = text_format("%s%s", family->prefix, tensor->name);
-    found = store_find(store, name);
-    free(name);
-    return found;
-}
+/* --- checking --- */
 
 /* Whether the files of this family and config have no such tensor; it is then zero. */
 static bool may_miss(const ImportPlan *plan, const ParamRow *row)
@@ -54,7 +42,7 @@ static bool check_row(TensorStore *store, const ImportPlan *plan, const ParamRow
         return error_set(error, "a model of the type %s has nothing for %s", plan->family->type,
                          row->name);
     for (size_t i = 0; i < count; i++) {
-        StoredTensor *found = tensors_find(store, plan->family, &tensors[i]);
+        StoredTensor *found = store_find_tensor(store, plan->family, &tensors[i]);
         if (!found && may_miss(plan, row))
             continue;
         if (!found)
@@ -85,7 +73,7 @@ static StoredTensor *tied_head(const TensorStore *store, const ImportPlan *plan,
                                FamilyTensor *head)
 {
     *head = described(plan, HEAD, plan->config.vocabulary);
-    return plan->config.tied ? tensors_find(store, plan->family, head) : NULL;
+    return plan->config.tied ? store_find_tensor(store, plan->family, head) : NULL;
 }
 
 /* The tensors of GPT-2's form that the model lacks: an export for transformers has its computed
@@ -111,7 +99,7 @@ static StoredTensor *find_added(const TensorStore *store, const ImportPlan *plan
         return NULL;
     family_tensors(tensors, plan->family, row, &sizes);
     *tensor = tensors[0];
-    return tensors_find(store, plan->family, tensor);
+    return store_find_tensor(store, plan->family, tensor);
 }
 
 static bool check_added(const TensorStore *store, const ImportPlan *plan,
@@ -247,7 +235,7 @@ bool tensors_load(const TensorStore *store, const ImportPlan *plan, Model *model
         FamilyTensor tensors[FAMILY_MOST_PARTS];
         size_t count = family_tensors(tensors, plan->family, row, &sizes);
         for (size_t part = 0; good && part < count; part++) {
-            const StoredTensor *found = tensors_find(store, plan->family, &tensors[part]);
+            const StoredTensor *found = store_find_tensor(store, plan->family, &tensors[part]);
             good = !found ||
                    load_tensor(found, &tensors[part], model->base + row->offset, error);
         }

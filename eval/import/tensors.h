@@ -4,11 +4,6 @@
 
 #include "eval/import/plan.h"
 
-/* The tensor of the files that has this part of the model, with or without the prefix of the
- * family; NULL if there is none. */
-StoredTensor *tensors_find(const TensorStore *store, const Family *family,
-                           const FamilyTensor *tensor);
-
 /* Checks that the files have all tensors of the model, in the right shapes, and no others: so
  * what the model takes is bounded by the size of the files. */
 bool tensors_check(TensorStore *store, const ImportPlan *plan, const ParamTable *table,
