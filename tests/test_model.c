@@ -2,6 +2,7 @@
 #include "src/layers/head.h"
 #include "src/optim/adamw.h"
 #include "src/team.h"
+#include "src/vector.h"
 #include "tests/rig.h"
 #include "tests/support.h"
 #include "tests/tests.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 
 /* Blocks of other architectures than GPT-2. */
-enum { VARIANTS = 8 };
+enum { VARIANTS = 32 };
 static ModelConfig variant(size_t bits)
 {
     ModelConfig config = rig_tiny;
@@ -18,6 +19,10 @@ static ModelConfig variant(size_t bits)
     config.norm = bits & 2 ? NORM_POST : NORM_PRE;
     config.bias = !(bits & 4);
     config.norm_eps = 0.1;
+    config.positions = bits & 8 ? POSITIONS_ROTARY : POSITIONS_LEARNED;
+    config.parallel = bits & 16 && config.norm == NORM_PRE;
+    config.rope_base = 7;
+    config.rope_share = 0.5;
     return config;
 }
 
@@ -305,6 +310,50 @@ static void check_recomputing(ModelConfig config)
     rig_free(&again);
 }
 
+static void silence(Affine *branch, size_t inputs, size_t width)
+{
+    vector_zero(branch->weight, inputs * width);
+    vector_zero(branch->bias, width);
+}
+
+/* The last state of a layer with only these of its sublayers. */
+static real *state_with(ModelConfig config, bool attention, bool mlp)
+{
+    Rig rig;
+    rig_make(&rig, config, 1, 0.3);
+    if (!attention)
+        silence(&rig.model.at.h[0].attn_proj, config.dim, config.dim);
+    if (!mlp)
+        silence(&rig.model.at.h[0].mlp_proj, config.ffn, config.dim);
+    size_t reals = rig.pass.rows * config.dim;
+    real *state = memory_take(reals, sizeof *state, "a test");
+    pass_forward(&rig.pass, rig.inputs);
+    memcpy(state, rig.pass.stream[2], reals * sizeof *state);
+    rig_free(&rig);
+    return state;
+}
+
+/* Only with a parallel residual do attention and MLP add what each adds alone. */
+START_TEST(a_parallel_residual_is_a_sum)
+{
+    ModelConfig config = rig_tiny;
+    config.layers = 1;
+    for (int parallel = 0; parallel <= 1; parallel++) {
+        config.parallel = parallel;
+        real *both = state_with(config, true, true), *none = state_with(config, false, false);
+        real *one = state_with(config, true, false), *other = state_with(config, false, true);
+        double most = 0;
+        for (size_t i = 0; i < config.context * config.dim; i++)
+            most = fmax(most, fabs((double)(one[i] + other[i] - none[i] - both[i])));
+        ck_assert_msg((most < 1e-5) == parallel, "parallel %d: %g", parallel, most);
+        free(both);
+        free(none);
+        free(one);
+        free(other);
+    }
+}
+END_TEST
+
 START_TEST(recompute_gives_identical_bits)
 {
     for (size_t bits = 0; bits < VARIANTS; bits++)
@@ -379,6 +428,7 @@ Suite *model_suite(void)
     tcase_add_test(tests, logits_are_causal);
     tcase_add_test(tests, decoding_matches_forward);
     tcase_add_test(tests, threads_give_identical_bits);
+    tcase_add_test(tests, a_parallel_residual_is_a_sum);
     tcase_add_test(tests, recompute_gives_identical_bits);
     tcase_add_test(tests, fresh_model_predicts_uniformly);
     tcase_add_test(tests, model_overfits_one_batch);

@@ -5,6 +5,7 @@
 #include "src/layers/embedding.h"
 #include "src/layers/layernorm.h"
 #include "src/layers/qknorm.h"
+#include "src/layers/rotary.h"
 #include "src/memory.h"
 #include "tests/rig.h"
 #include "tests/tests.h"
@@ -156,6 +157,30 @@ START_TEST(norms_are_their_formulas)
                                         near * (1 + fabs(expected)));
             }
         }
+    }
+}
+END_TEST
+
+START_TEST(rope_rotates_its_share_of_the_pairs)
+{
+    enum { WIDTH = 8, HALF = WIDTH / 2, POSITION = 3 };
+    const double base = 50;
+    real x[WIDTH], y[WIDTH], row[WIDTH];
+    draw(x, WIDTH, 1);
+    for (size_t pairs = 1; pairs <= HALF; pairs++) {
+        rotary_row(row, POSITION, WIDTH, pairs, base);
+        memcpy(y, x, sizeof y);
+        rotary_turn(y, row, WIDTH, false);
+        for (size_t i = 0; i < HALF; i++) {
+            double angle = i < pairs ? POSITION / pow(base, (double)i / (double)pairs) : 0;
+            double a = (double)x[i], b = (double)x[HALF + i];
+            ck_assert_double_eq_tol((double)y[i], a * cos(angle) - b * sin(angle), near * 10);
+            ck_assert_double_eq_tol((double)y[HALF + i], a * sin(angle) + b * cos(angle),
+                                    near * 10);
+        }
+        rotary_turn(y, row, WIDTH, true);
+        for (size_t i = 0; i < WIDTH; i++)
+            ck_assert_double_eq_tol((double)y[i], (double)x[i], near * 10);
     }
 }
 END_TEST
@@ -317,6 +342,7 @@ Suite *tricks_suite(void)
     tcase_add_test(tests, activations_are_their_formulas);
     tcase_add_test(tests, queries_and_keys_have_the_length_of_their_gain);
     tcase_add_test(tests, norms_are_their_formulas);
+    tcase_add_test(tests, rope_rotates_its_share_of_the_pairs);
     tcase_add_test(tests, a_blend_has_a_share_of_both);
     tcase_add_test(tests, what_is_dropped_is_dropped_in_training);
     tcase_add_test(tests, penalties_are_their_formulas);

@@ -34,12 +34,10 @@ static const About about = {
         {"DIR is a new or empty directory. It receives the model in the format of Hugging Face "
          "transformers: AutoModelForCausalLM.from_pretrained(DIR, trust_remote_code=True) and "
          "AutoTokenizer.from_pretrained(DIR) give the same tokens and logits as linnet.",
-         "The model's code is modeling_linnet.py in DIR, readable PyTorch without a cache. "
-         "Models "
-         "of GPT-2's shape need neither it nor trust_remote_code: softmax attention, --norm "
-         "pre, "
-         "--pos learned, sinusoidal or none, --act gelu, relu or relu2, --no-qk-norm and "
-         "--head-bias no.",
+         "The code of the model is modeling_linnet.py in DIR, readable PyTorch without cache. "
+         "Models that GPT-2 computes need neither it nor trust_remote_code: softmax attention, "
+         "--norm pre, --pos learned, sinusoidal or none, --act gelu, gelu-erf, relu or relu2, "
+         "--no-qk-norm and --head-bias no.",
          "RUN is a run directory, whose best checkpoint is used, or a checkpoint file."},
     .examples = {"runs/linear-ptb linear-ptb-model",
                  "--plain runs/linear-ptb linear-ptb-files"},

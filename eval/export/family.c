@@ -118,7 +118,7 @@ const char *family_activation_here(const char *there)
 FamilySizes family_sizes(const ModelConfig *config)
 {
     size_t width = config_head_width(config);
-    return (FamilySizes){config->heads, config->heads, width, width / 2};
+    return (FamilySizes){config->heads, config->heads, width, config_rotating_pairs(config)};
 }
 
 static bool begins(const char *text, const char *start)

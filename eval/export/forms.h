@@ -45,10 +45,8 @@ typedef struct ExportForm {
 bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const char *prefix,
                     const ExportForm *form, Error *error);
 
-/* Of a GPT-2: config.json, and the positions (context, C) of a model that does not learn them,
- * else NULL; the caller frees. */
-json_t *export_gpt2_config(const LoadedModel *loaded);
-real *export_gpt2_positions(const ModelConfig *config);
+/* Of a model for transformers: config.json, model.safetensors and modeling_linnet.py. */
+bool export_modeling(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
 /* The settings of model and text under the names of the options. */
 json_t *export_settings_json(const LoadedModel *loaded);

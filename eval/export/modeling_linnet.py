@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from transformers import GenerationMixin, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutput
 
-EPSILON = 1e-5  # of all norms
+EPSILON = 1e-5  # of the norms of heads
 
 
 class LinnetConfig(PretrainedConfig):
@@ -48,7 +48,6 @@ class Heads:
     """What a kind of attention needs besides queries, keys and values."""
 
     settings: dict
-    rotary: bool
     gates: Optional[Tensor]  # (B, H, T, numbers): a linear function of the layer's input
     own: Optional[Tensor]  # (H, numbers): the kind's own parameters
     i: Tensor  # (T, 1) positions of queries
@@ -57,12 +56,15 @@ class Heads:
 
     def rotate(self, x, at=None):
         """RoPE of x (..., T, D): features c and c + D/2 are the coordinates of a point in a plane,
-        rotated by an angle proportional to the position."""
-        if not self.rotary:
+        rotated by an angle proportional to the position. With --rope-share, pairs from the n-th
+        on are not."""
+        if self.settings["pos"] != "rotary":
             return x
         half = x.shape[-1] // 2
+        n = int(self.settings["rope-share"] * half + 1e-9)
         at = self.j[0] if at is None else at
-        speeds = 10000 ** (-torch.arange(half, dtype=torch.float64) / half)
+        pairs = torch.arange(half, dtype=torch.float64)
+        speeds = torch.where(pairs < n, self.settings["rope-base"] ** (-pairs / n), 0)
         angles = at.cpu()[:, None] * speeds
         cos, sin = angles.cos().to(x), angles.sin().to(x)
         a, b = x[..., :half], x[..., half:]
@@ -393,15 +395,21 @@ class Linear(nn.Module):
         return y if self.bias is None else y + self.bias
 
 
-class LayerNorm(nn.Module):
-    """y = (x - mean) / sqrt(variance + 1e-5) gain + bias, over the features"""
+class Norm(nn.Module):
+    """LayerNorm: (x - mean) / sqrt(variance + epsilon) gain + bias, over the features; or RMSNorm:
+    x / sqrt(mean square + epsilon) gain"""
 
-    def __init__(self, width):
+    def __init__(self, config):
         super().__init__()
-        self.weight, self.bias = parameter(width), parameter(width)
+        width, settings = config.hidden_size, config.linnet
+        self.epsilon, self.rms = settings["norm-eps"], settings["rms-norm"]
+        self.weight = parameter(width)
+        self.bias = parameter(width) if settings["bias"] and not self.rms else None
 
     def forward(self, x):
-        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, EPSILON)
+        if self.rms:
+            return rms_norm(x, self.epsilon) * self.weight
+        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.epsilon)
 
 
 class Weight(nn.Module):
@@ -412,9 +420,9 @@ class Weight(nn.Module):
         self.weight = parameter(*shape)
 
 
-def rms_norm(x):
-    """x / sqrt(mean square + 1e-5)"""
-    return x * (x.square().mean(-1, keepdim=True) + EPSILON).rsqrt()
+def rms_norm(x, epsilon=EPSILON):
+    """x / sqrt(mean square + epsilon)"""
+    return x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt()
 
 
 def convolve(x, taps, residual):
@@ -433,9 +441,9 @@ class Attention(nn.Module):
         super().__init__()
         width, heads = config.hidden_size, config.num_attention_heads
         layer, self.settings, self.heads = config.layers[index], config.linnet, heads
-        gates, own = layer["gates"], layer["own"]
+        gates, own, bias = layer["gates"], layer["own"], self.settings["bias"]
         self.kind = KINDS[layer["attn"]]
-        self.c_attn, self.c_proj = Linear(width, 3 * width), Linear(width, width)
+        self.c_attn, self.c_proj = Linear(width, 3 * width, bias), Linear(width, width, bias)
         self.conv = Weight(4, 3 * width) if layer["conv"] else None
         self.gate_in = Linear(width, layer["gate-rank"], False) if layer["gate-rank"] else None
         self.gate = Linear(layer["gate-rank"] or width, gates * heads) if gates else None
@@ -458,7 +466,6 @@ class Attention(nn.Module):
         positions = torch.arange(u.shape[1], device=u.device)
         return Heads(
             settings=self.settings,
-            rotary=self.settings["pos"] == "rotary",
             gates=self.gates(u),
             own=self.own,
             i=positions[:, None],
@@ -504,29 +511,32 @@ ACTIVATIONS = {
 class MLP(nn.Module):
     def __init__(self, config):
         super().__init__()
-        width, hidden, name = config.hidden_size, config.intermediate_size, config.linnet["act"]
-        self.activation = ACTIVATIONS[name]
-        self.c_fc = Linear(width, hidden * (2 if name == "swiglu" else 1))
-        self.c_proj = Linear(hidden, width)
+        width, hidden, settings = config.hidden_size, config.intermediate_size, config.linnet
+        self.activation, bias = ACTIVATIONS[settings["act"]], settings["bias"]
+        self.c_fc = Linear(width, hidden * (2 if settings["act"] == "swiglu" else 1), bias)
+        self.c_proj = Linear(hidden, width, bias)
 
     def forward(self, u):
         return self.c_proj(self.activation(self.c_fc(u)))
 
 
 class Block(nn.Module):
-    """pre-norm: x + sublayer(norm(x)). post-norm: norm(x + sublayer(x))."""
+    """pre-norm: x + sublayer(norm(x)), where with --parallel both sublayers read the same x.
+    post-norm: norm(x + sublayer(x))."""
 
     def __init__(self, config, index):
         super().__init__()
-        self.pre = config.linnet["norm"] == "pre"
-        self.ln_1, self.ln_2 = LayerNorm(config.hidden_size), LayerNorm(config.hidden_size)
+        self.pre, self.parallel = config.linnet["norm"] == "pre", config.linnet["parallel"]
+        self.ln_1, self.ln_2 = Norm(config), Norm(config)
         self.attn, self.mlp = Attention(config, index), MLP(config)
 
     def forward(self, x, first_v):
         y, first_v = self.attn(self.ln_1(x) if self.pre else x, first_v)
-        x = x + y if self.pre else self.ln_1(x + y)
-        y = self.mlp(self.ln_2(x) if self.pre else x)
-        return x + y if self.pre else self.ln_2(x + y), first_v
+        if self.pre:
+            y = x + y
+            return y + self.mlp(self.ln_2(x if self.parallel else y)), first_v
+        y = self.ln_1(x + y)
+        return self.ln_2(y + self.mlp(y)), first_v
 
 
 # --- the model ---
@@ -549,7 +559,7 @@ class Transformer(nn.Module):
         learned = self.positions == "learned"
         self.wpe = Weight(config.max_position_embeddings, width) if learned else None
         self.h = nn.ModuleList(Block(config, index) for index in range(config.num_hidden_layers))
-        self.ln_f = LayerNorm(width) if config.linnet["norm"] == "pre" else None
+        self.ln_f = Norm(config) if config.linnet["norm"] == "pre" else None
 
     def forward(self, ids):
         x, length, first_v = self.wte(ids), ids.shape[1], None

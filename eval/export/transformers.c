@@ -1,53 +1,80 @@
 /* Exports a model for Python's transformers: as a GPT-2 if that computes it, otherwise with a
- * module of Python that does. */
+ * module of Python that does.
+ *
+ * linnet names and lays out tensors as GPT-2 does. The arithmetic must agree too. Sinusoidal
+ * positions are written as if learned, and missing biases as zeros. */
+#include "eval/export/family.h"
 #include "eval/export/forms.h"
+#include "src/layers/embedding.h"
+#include "src/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* modeling_linnet.py as a string; made by src/build.mk. */
-extern const char export_modeling_linnet_py[];
-
-/* --- config.json of any model --- */
-
-/* What a layer has, so that the module need not know the defaults of each kind. */
-static json_t *layer_json(const ModelConfig *config, size_t layer)
+static const char *activation_there(const ModelConfig *config)
 {
-    const AttentionKind *kind = config_kind(config, layer);
-    const AttentionSizes sizes = {
-        .heads = config->heads, .width = config_head_width(config), .options = &config->own};
-    return json_pack("{s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "attn", kind->name, "conv",
-                     config_convolves(config, layer), "head-norm",
-                     config_norms_heads(config, layer), "out-gate",
-                     config_gates_output(config, layer), "gates",
-                     json_count(attention_gates(kind, &sizes) / config->heads), "gate-rank",
-                     json_count(kind->gate_rank), "own",
-                     json_count(attention_own_reals(kind, &sizes) / config->heads));
+    return family_activation_there(activation_name(config->activation));
 }
 
-/* The names that transformers gives to all models, and linnet's settings. */
-static json_t *linnet_config(const LoadedModel *loaded)
+/* --- what GPT-2 lacks --- */
+
+static bool check_layer(const ModelConfig *config, size_t layer, Error *lacks)
 {
-    const ModelConfig *c = &loaded->model.config;
-    const int eos = vocabulary_start(&loaded->checkpoint.vocabulary);
-    json_t *layers = json_array();
-    for (size_t layer = 0; layer < c->layers; layer++)
-        json_array_append_new(layers, layer_json(c, layer));
-    return json_pack("{s:s, s:[s], s:{s:s, s:s}, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, "
-                     "s:i, s:i, s:b, "
-                     "s:o, s:o}",
-                     "model_type", "linnet", "architectures", "LinnetForCausalLM", "auto_map",
-                     "AutoConfig", "modeling_linnet.LinnetConfig", "AutoModelForCausalLM",
-                     "modeling_linnet.LinnetForCausalLM", "torch_dtype", "float32",
-                     "vocab_size", json_count(c->vocabulary), "max_position_embeddings",
-                     json_count(c->context), "hidden_size", json_count(c->dim),
-                     "num_hidden_layers", json_count(c->layers), "num_attention_heads",
-                     json_count(c->heads), "intermediate_size", json_count(c->ffn),
-                     "tie_word_embeddings", c->tied, "use_cache", false, "bos_token_id", eos,
-                     "eos_token_id", eos, "endless", model_is_endless(&loaded->model), "layers",
-                     layers, "linnet", export_settings_json(loaded));
+    const char *kind = config_kind(config, layer)->name;
+    if (strcmp(kind, "softmax") != 0)
+        return error_set(lacks, "%s attention", kind);
+    if (config_convolves(config, layer))
+        return error_set(lacks, "convolution before the attention (--conv)");
+    if (config_norms_heads(config, layer))
+        return error_set(lacks, "norm of a head's output (--head-norm)");
+    if (config_gates_output(config, layer))
+        return error_set(lacks, "gate on the attention's output (--out-gate)");
+    return true;
 }
 
-/* --- the other files --- */
+bool export_is_gpt2(const ModelConfig *config, Error *lacks)
+{
+    for (size_t layer = 0; layer < config->layers; layer++)
+        if (!check_layer(config, layer, lacks))
+            return false;
+    const struct {
+        bool has;
+        const char *what;
+    } rows[] = {
+        {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
+        {config->parallel, "parallel residual (--parallel)"},
+        {config->rms_norm, "RMSNorm (--rms-norm)"},
+        {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
+        {config->qk_norm, "norm of queries and keys (--qk-norm)"},
+        {config->value_residual, "values of the first layer in others (--value-residual)"},
+        {config->logit_cap > 0, "cap on its logits (--logit-cap)"},
+        {config->head_bias, "biases in its output head (--head-bias)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].has)
+            return error_set(lacks, "%s", rows[i].what);
+    if (!activation_there(config))
+        return error_set(lacks, "activation that is called %s",
+                         activation_name(config->activation));
+    return true;
+}
+
+/* --- the files --- */
+
+static json_t *config_json(const ModelConfig *c, int eos)
+{
+    return json_pack("{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
+                     "s:f, s:b, s:i, s:i}",
+                     "model_type", "gpt2", "architectures", "GPT2LMHeadModel", "torch_dtype",
+                     "float32", "vocab_size", json_count(c->vocabulary), "n_positions",
+                     json_count(c->context), "n_embd", json_count(c->dim), "n_layer",
+                     json_count(c->layers), "n_head", json_count(c->heads), "n_inner",
+                     json_count(c->ffn), "activation_function", activation_there(c),
+                     "layer_norm_epsilon", c->norm_eps, "scale_attn_weights", true,
+                     "embd_pdrop", c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
+                     c->attention_dropout, "tie_word_embeddings", c->tied, "bos_token_id", eos,
+                     "eos_token_id", eos);
+}
 
 /* As sample by default: texts begin after an <eos> and do not end at the next. There is no
  * max_length, which would make transformers warn if max_new_tokens is given, and no token for
@@ -67,22 +94,31 @@ static json_t *tokenizer_config_json(size_t context)
                      false, "model_input_names", "input_ids", "attention_mask");
 }
 
-static bool write_gpt2(ExportFolder *folder, const LoadedModel *loaded, Error *error)
+/* (context, C) for a model that does not learn them, else NULL; the caller frees. */
+static real *fixed_positions(const ModelConfig *config)
 {
-    real *positions = export_gpt2_positions(&loaded->model.config);
-    ExportForm form = {.config = loaded->model.config, .positions = positions};
+    if (config->positions == POSITIONS_LEARNED)
+        return NULL;
+    size_t count = memory_product(config->context, config->dim, "the positions");
+    real *rows = memory_take(count, sizeof *rows, "the positions");
+    for (size_t i = 0; config->positions == POSITIONS_SINUSOIDAL && i < config->context; i++)
+        embedding_sinusoids(rows + i * config->dim, i, config->dim);
+    return rows;
+}
+
+static bool export_gpt2(ExportFolder *folder, const LoadedModel *loaded, Error *error)
+{
+    const ModelConfig *config = &loaded->model.config;
+    real *positions = fixed_positions(config);
+    ExportForm form = {.config = *config, .positions = positions};
     form.config.positions = POSITIONS_LEARNED;
     form.config.bias = true;
     bool good = export_tensors(folder, loaded, "transformer.", &form, error);
     free(positions);
-    return good && export_folder_json(folder, "config.json", export_gpt2_config(loaded), error);
-}
-
-static bool write_linnet(ExportFolder *folder, const LoadedModel *loaded, Error *error)
-{
-    return export_tensors(folder, loaded, "transformer.", NULL, error) &&
-           export_folder_json(folder, "config.json", linnet_config(loaded), error) &&
-           export_folder_text(folder, "modeling_linnet.py", export_modeling_linnet_py, error);
+    return good &&
+           export_folder_json(
+               folder, "config.json",
+               config_json(config, vocabulary_start(&loaded->checkpoint.vocabulary)), error);
 }
 
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error)
@@ -91,7 +127,7 @@ bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error 
     const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
     Error lacks;
     bool is_gpt2 = export_is_gpt2(config, &lacks);
-    return (is_gpt2 ? write_gpt2 : write_linnet)(folder, loaded, error) &&
+    return (is_gpt2 ? export_gpt2 : export_modeling)(folder, loaded, error) &&
            export_folder_json(folder, "generation_config.json",
                               generation_json(vocabulary_start(vocabulary), is_gpt2), error) &&
            export_tokenizer(folder, vocabulary, error) &&

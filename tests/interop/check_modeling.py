@@ -169,4 +169,5 @@ def main(kinds, options, *models):
 
 if __name__ == "__main__":
     logging.disable_progress_bar()
+    torch.set_num_threads(1)  # the models are tiny
     main(*sys.argv[1:])

@@ -95,6 +95,11 @@ model post --attn softmax --norm post --act gelu --pos sinusoidal
 model learned --attn softmax --pos learned --no-tied --head-bias no --act relu
 model swiglu --attn softmax --pos none --act swiglu --ffn 40 --head-bias yes
 model capped --attn softmax --logit-cap 3
+model exact --attn softmax --norm post --act gelu-erf
+model rope --attn softmax1+linear+nystrom --layers 3 --segment 8 --rope-base 500 --rope-share 0.6
+model rms --attn gla --rms-norm --norm-eps 1e-3
+model unbiased --attn delta --no-bias --out-gate yes
+model parallel --attn window+softmax --window 7 --parallel
 model odd --attn strided --dim 30 --heads 3 --layers 1 --context 17 --norm post --no-tied
 
 # --- tokenizers ---
