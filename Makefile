@@ -1,4 +1,4 @@
-# linnet: builds bin/train, bin/sample, bin/eval, bin/compare, bin/export, bin/bench,
+# linnet: builds bin/train, bin/sample, bin/eval, bin/compare, bin/export, bin/import, bin/bench,
 # bin/inspect, bin/tokens and bin/toy.
 #
 #   make              build everything              make demo      train two models, compare them
@@ -43,12 +43,13 @@ VERSION     = 0.1.0
 BUILD      ?= build
 BIN        ?= bin
 
-PROGRAMS = train sample eval compare export bench inspect tokens toy
+PROGRAMS = train sample eval compare export import bench inspect tokens toy
 main_of_train   = train/train
 main_of_sample  = eval/write/sample
 main_of_eval    = eval/score/eval
 main_of_compare = eval/compare/compare
 main_of_export  = eval/export/export
+main_of_import  = eval/import/import
 main_of_bench   = eval/bench/bench
 main_of_inspect = eval/inspect/inspect
 main_of_tokens  = data/tokens/tokens

@@ -50,6 +50,7 @@ void bpe_begin(Vocabulary *vocabulary)
     *vocabulary = (Vocabulary){.tokenizer = tokenizer_find(TOKENIZER_BPE),
                                .eos = TOKEN_NONE,
                                .unk = TOKEN_NONE,
+                               .start = TOKEN_NONE,
                                .bpe = memory_take(1, sizeof(Bpe), "the vocabulary")};
 }
 

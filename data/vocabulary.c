@@ -115,9 +115,10 @@ bool tokenizer_check_part(const Tokenizer *tokenizer, const char *name, const ch
     }
 }
 
-static void begin(Vocabulary *vocabulary, const Tokenizer *tokenizer)
+void vocabulary_begin(Vocabulary *vocabulary, const Tokenizer *tokenizer)
 {
-    *vocabulary = (Vocabulary){.tokenizer = tokenizer, .eos = TOKEN_NONE, .unk = TOKEN_NONE};
+    *vocabulary = (Vocabulary){
+        .tokenizer = tokenizer, .eos = TOKEN_NONE, .unk = TOKEN_NONE, .start = TOKEN_NONE};
 }
 
 bool vocabulary_check_limits(const Tokenizer *tokenizer, const VocabularyLimits *limits,
@@ -137,7 +138,7 @@ bool vocabulary_check_limits(const Tokenizer *tokenizer, const VocabularyLimits 
 bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
                       size_t size, const VocabularyLimits *limits, Error *error)
 {
-    begin(vocabulary, tokenizer);
+    vocabulary_begin(vocabulary, tokenizer);
     vocabulary->lowercase = limits->lowercase;
     return vocabulary_check_limits(tokenizer, limits, error) &&
            tokenizer->learn(vocabulary, text, size, limits, error);
@@ -145,7 +146,7 @@ bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const 
 
 void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)
 {
-    begin(copy, vocabulary->tokenizer);
+    vocabulary_begin(copy, vocabulary->tokenizer);
     copy->lowercase = vocabulary->lowercase;
     if (vocabulary->tokenizer->form)
         vocabulary->tokenizer->form->copy(copy, vocabulary);
@@ -154,6 +155,7 @@ void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)
     else
         for (size_t i = 0; i < vocabulary->count; i++)
             vocabulary_add(copy, vocabulary->words[i]);
+    copy->start = vocabulary->start;
 }
 
 void vocabulary_free(Vocabulary *vocabulary)
@@ -304,7 +306,7 @@ static bool read_lines(Vocabulary *vocabulary, const char *text, size_t size, Er
 bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
                      size_t size, Error *error)
 {
-    begin(vocabulary, tokenizer);
+    vocabulary_begin(vocabulary, tokenizer);
     if (tokenizer->form)
         return tokenizer->form->read(vocabulary, text, size, error);
     if (!tokenizer->cut) {

@@ -76,6 +76,7 @@ struct Vocabulary {
     char **words;
     size_t count;
     int32_t eos, unk;      /* unk is TOKEN_NONE for byte and bpe */
+    int32_t start;         /* what an imported model reads before a text; TOKEN_NONE: <eos> */
     bool lowercase;        /* encoding lower-cases */
     struct WordEntry *map; /* text to id, an stb_ds map; NULL for byte and bpe */
     struct Bpe *bpe;       /* merges and more (data/bpe.h); NULL for the others */
@@ -109,6 +110,14 @@ void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary);
 void vocabulary_free(Vocabulary *vocabulary);
 int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word); /* or TOKEN_NONE */
 
+/* The token that a text begins after. */
+static inline int32_t vocabulary_start(const Vocabulary *vocabulary)
+{
+    return vocabulary->start == TOKEN_NONE ? vocabulary->eos : vocabulary->start;
+}
+
+/* An empty vocabulary, to add words to. */
+void vocabulary_begin(Vocabulary *vocabulary, const Tokenizer *tokenizer);
 /* Appends a copy of a new word and returns its id. */
 int32_t vocabulary_add(Vocabulary *vocabulary, const char *word);
 /* Sets it to the 256 bytes. */

@@ -11,6 +11,7 @@
 #define AVERAGE  "avg."
 #define CARRIED  "carried"
 #define WORDS    "vocab"
+#define START    "text_start" /* the token before a text, where it is not <eos> */
 
 /* The settings that define a model: its options and those of its text. */
 enum { GROUPS = 2 };
@@ -66,6 +67,10 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
     MetadataPair version = {"linnet", LINNET_VERSION}, model_settings = {"settings", settings};
     arrput(metadata, version);
     arrput(metadata, model_settings);
+    char *start = text_format("%d", (int)content->vocabulary->start);
+    MetadataPair before_text = {START, start};
+    if (content->vocabulary->start != TOKEN_NONE)
+        arrput(metadata, before_text);
     for (size_t i = 0; i < content->extra_count; i++)
         arrput(metadata, content->extra[i]);
     bool good = safetensors_write(path, records, arrlenu(records), metadata, arrlenu(metadata),
@@ -76,6 +81,7 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
     arrfree(names);
     arrfree(records);
     arrfree(metadata);
+    free(start);
     free(settings);
     free(words);
     return good;
@@ -116,6 +122,20 @@ static bool read_vocabulary(Checkpoint *c, Error *error)
     c->vocabulary.lowercase = c->corpus.lowercase;
     c->config.vocabulary = c->vocabulary.count;
     return good;
+}
+
+/* The token before a text; the vocabulary must have been read. */
+static bool read_start(Checkpoint *c, Error *error)
+{
+    const char *text = safetensors_metadata(&c->file, START);
+    size_t id;
+    if (!text)
+        return true;
+    if (!text_to_size(text, &id) || id >= c->vocabulary.count)
+        return error_set(error, "%s: " START " %s is none of %zu tokens", c->file.path,
+                         tensor_label(text).text, c->vocabulary.count);
+    c->vocabulary.start = (int32_t)id;
+    return true;
 }
 
 /* The parameter row of a tensor name, with or without a prefix; NULL if unknown. */
@@ -191,7 +211,7 @@ bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error)
     if (!safetensors_open(&checkpoint->file, path, error))
         return false;
     bool good = read_settings(checkpoint, error) && check_size(checkpoint, error) &&
-                read_vocabulary(checkpoint, error);
+                read_vocabulary(checkpoint, error) && read_start(checkpoint, error);
     if (good) {
         param_table_make(&checkpoint->table, &checkpoint->config);
         good = check_tensors(checkpoint, error);

@@ -51,27 +51,30 @@ bool tensor_bytes(TensorType type, size_t rank, const size_t *shape, size_t *byt
     return empty || bits % BITS_PER_BYTE == 0;
 }
 
-/* A float is NaN or infinite if all its exponent bits are set. Testing the bits needs no
+/* A number is NaN or infinite if all bits of its exponent are set. Testing the bits needs no
  * alignment and no branches. */
+#define HAS_ODD(bits_type, exponent, data, bytes, odd)           \
+    for (size_t i_ = 0; i_ < (bytes); i_ += sizeof(bits_type)) { \
+        bits_type bits_;                                         \
+        memcpy(&bits_, (data) + i_, sizeof bits_);               \
+        (odd) |= (bits_ & (exponent)) == (exponent);             \
+    }
+
 bool tensor_is_finite(TensorType type, const void *data, size_t bytes)
 {
+    const uint16_t exponent_half = 0x7c00u, exponent_bfloat = 0x7f80u;
     const uint32_t exponent_32 = 0x7f800000u;
     const uint64_t exponent_64 = 0x7ff0000000000000u;
     const char *next = data;
     bool odd = false;
-    if (type == TENSOR_F32) {
-        for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
-            uint32_t bits;
-            memcpy(&bits, next + i, sizeof bits);
-            odd |= (bits & exponent_32) == exponent_32;
-        }
-    } else if (type == TENSOR_F64) {
-        for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-            uint64_t bits;
-            memcpy(&bits, next + i, sizeof bits);
-            odd |= (bits & exponent_64) == exponent_64;
-        }
-    }
+    if (type == TENSOR_F16)
+        HAS_ODD(uint16_t, exponent_half, next, bytes, odd)
+    else if (type == TENSOR_BF16)
+        HAS_ODD(uint16_t, exponent_bfloat, next, bytes, odd)
+    else if (type == TENSOR_F32)
+        HAS_ODD(uint32_t, exponent_32, next, bytes, odd)
+    else if (type == TENSOR_F64)
+        HAS_ODD(uint64_t, exponent_64, next, bytes, odd)
     return !odd;
 }
 

@@ -104,6 +104,9 @@ const char *safetensors_metadata(const SafetensorsFile *file, const char *key);
  * type or shape, and on NaN or infinity; the buffer is then undefined. */
 bool safetensors_load(const SafetensorsFile *file, const char *name, TensorType type,
                       size_t rank, const size_t *shape, void *destination, Error *error);
+/* The same for a tensor that may also be F32, F16 or BF16. */
+bool safetensors_load_reals(const SafetensorsFile *file, const char *name, size_t rank,
+                            const size_t *shape, real *destination, Error *error);
 
 /* ---- Shared by reader and writer ---- */
 
@@ -132,7 +135,7 @@ TensorType tensor_type_of(const char *name);
 /* Size in bytes. False if it overflows, even with an axis of length 0, or is not a whole
  * number of bytes. */
 bool tensor_bytes(TensorType type, size_t rank, const size_t *shape, size_t *bytes);
-/* Checks F32 and F64 for NaN and infinity; other types pass. */
+/* Checks F16, BF16, F32 and F64 for NaN and infinity; other types pass. */
 bool tensor_is_finite(TensorType type, const void *data, size_t bytes);
 
 /* Printable labels for messages: a tensor name from an untrusted file, truncated, with

@@ -26,7 +26,7 @@ $(BUILD)/fuzz: $(call fuzz_with,replay) $(BUILD)/float/liblinnet.a
 	$(Q)$(CC) $(CFLAGS_) -fsanitize=fuzzer $(LDFLAGS_) $^ -o $@ $(LIBS)
 
 # Programs whose system calls fail on demand, and the driver that makes them fail.
-FAULTY    = train sample eval compare export inspect
+FAULTY    = train sample eval compare export import inspect
 FALLIBLE  = malloc calloc realloc aligned_alloc open_memstream pthread_create open close read \
             pread write pwrite ftruncate fallocate fsync fdatasync rename link unlink mkdir \
             fopen fdopen fclose fflush tmpfile opendir readdir access stat fstat lseek readlink \

@@ -31,7 +31,7 @@ static json_t *layers_json(const ModelConfig *config)
 static json_t *config_json(const LoadedModel *loaded)
 {
     const ModelConfig *c = &loaded->model.config;
-    const int eos = loaded->checkpoint.vocabulary.eos;
+    const int eos = vocabulary_start(&loaded->checkpoint.vocabulary);
     json_t *tree = json_pack("{s:s, s:[s], s:{s:s, s:s}, s:s}", "model_type", "linnet",
                              "architectures", "LinnetForCausalLM", "auto_map", "AutoConfig",
                              "modeling_linnet.LinnetConfig", "AutoModelForCausalLM",

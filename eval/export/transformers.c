@@ -3,6 +3,7 @@
  *
  * linnet names and lays out tensors as GPT-2 does. The arithmetic must agree too. Sinusoidal
  * positions are written as if learned, and missing biases as zeros. */
+#include "eval/export/family.h"
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 #include "src/text.h"
@@ -10,19 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* transformers' names of linnet's activations; its "gelu" is the exact one. */
-static const struct ActivationName {
-    const char *here, *there;
-} activation_names[] = {
-    {"gelu", "gelu_new"}, {"gelu-erf", "gelu"}, {"relu", "relu"}, {"relu2", "relu2"}};
-
 static const char *activation_there(const ModelConfig *config)
 {
-    const char *here = activation_name(config->activation);
-    for (size_t i = 0; i < sizeof activation_names / sizeof *activation_names; i++)
-        if (strcmp(activation_names[i].here, here) == 0)
-            return activation_names[i].there;
-    return NULL;
+    return family_activation_there(activation_name(config->activation));
 }
 
 /* --- what GPT-2 lacks --- */
@@ -125,8 +116,9 @@ static bool export_gpt2(ExportFolder *folder, const LoadedModel *loaded, Error *
     bool good = export_tensors(folder, loaded, "transformer.", &form, error);
     free(positions);
     return good &&
-           export_folder_json(folder, "config.json",
-                              config_json(config, loaded->checkpoint.vocabulary.eos), error);
+           export_folder_json(
+               folder, "config.json",
+               config_json(config, vocabulary_start(&loaded->checkpoint.vocabulary)), error);
 }
 
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error)
@@ -137,7 +129,7 @@ bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error 
     bool is_gpt2 = export_is_gpt2(config, &lacks);
     return (is_gpt2 ? export_gpt2 : export_modeling)(folder, loaded, error) &&
            export_folder_json(folder, "generation_config.json",
-                              generation_json(vocabulary->eos, is_gpt2), error) &&
+                              generation_json(vocabulary_start(vocabulary), is_gpt2), error) &&
            export_tokenizer(folder, vocabulary, error) &&
            export_folder_json(folder, "tokenizer_config.json",
                               tokenizer_config_json(config->context), error);

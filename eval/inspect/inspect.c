@@ -91,7 +91,7 @@ static int32_t *encode_text(const Vocabulary *vocabulary, const char *option)
     if (!tokenizer_check(vocabulary->tokenizer, option ? "--text" : "standard input", text,
                          size, &error))
         die_usage("%s", error.text);
-    arrput(ids, vocabulary->eos);
+    arrput(ids, vocabulary_start(vocabulary));
     size_t unknown = vocabulary->tokenizer->encode(vocabulary, text, size, &ids);
     if (unknown)
         print_warning("the text has %zu unknown token%s; the model reads %s instead", unknown,

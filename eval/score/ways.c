@@ -65,7 +65,7 @@ static ScoreRow dynamic_row(const ScoreRow *plain, const EvalOptions *options,
 {
     ScoreRow row = *plain;
     const Protocol protocol = {options->window, options->dynamic_segment, 1,
-                               corpus->vocabulary.eos};
+                               vocabulary_start(&corpus->vocabulary)};
     DynamicOptions how = {options->dynamic_lr, options->dynamic_decay,
                           options->dynamic_statistics};
     if (options->tune_dynamic)
@@ -93,7 +93,7 @@ size_t ways_score(ScoreRow rows[WAYS_MOST], const EvalOptions *options, const Mo
     Readers readers;
     size_t count = 1, streams = model->config.carry_state ? options->batch : 0;
     const Protocol protocol = {options->window, options->stride, options->batch,
-                               corpus->vocabulary.eos};
+                               vocabulary_start(&corpus->vocabulary)};
     scorer_make(&scorer, model, &protocol);
     make_readers(&readers, options, &scorer, &corpus->valid);
     rows[0] = (ScoreRow){

@@ -109,7 +109,7 @@ static void print_score_json(const LoadedModel *loaded, const int32_t *ids, size
     const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
     size_t count = arrlenu(ids), window = loaded->model.config.context;
     Scoring scoring = {vocabulary, ids, true, json_array()};
-    double nats = token_score_text(&loaded->model, ids, count, vocabulary->eos,
+    double nats = token_score_text(&loaded->model, ids, count, vocabulary_start(vocabulary),
                                    note_token_score, &scoring);
     double loss = nats / (double)count;
     json_print(stdout,
@@ -152,7 +152,7 @@ static void score_bytes(const LoadedModel *loaded, const char *text, size_t size
     Scoring scoring = {vocabulary, ids,
                        !terminal_is_interactive(STDOUT_FILENO) || terminal_is_utf8(), NULL};
     printf("    loss  probability     rank  token\n");
-    double nats = token_score_text(&loaded->model, ids, count, vocabulary->eos,
+    double nats = token_score_text(&loaded->model, ids, count, vocabulary_start(vocabulary),
                                    print_token_score, &scoring);
     double loss = nats / (double)count;
     printf("loss %.4f nats per token, perplexity %s, %.4f bits per character, %.4f bits per "

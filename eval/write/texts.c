@@ -126,7 +126,7 @@ static void name_unknown(const Vocabulary *vocabulary, const char *prompt)
 
 bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **ids, Error *error)
 {
-    arrput(*ids, vocabulary->eos);
+    arrput(*ids, vocabulary_start(vocabulary));
     if (!prompt)
         return true;
     if (!tokenizer_check(vocabulary->tokenizer, "the prompt", prompt, strlen(prompt), error))

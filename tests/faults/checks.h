@@ -27,7 +27,7 @@ void check_flips(bool quick);
 #define RUN_RESUME "train --quiet --resume "
 
 /* Makes the run directories "ended" of an undisturbed run, "ended-packed" of one on the packed
- * text, and "base" of one stopped after three steps. */
+ * text, and "base" of one stopped after three steps; and its export, "model". */
 void make_runs(void);
 
 /* Whether two runs ended with identical checkpoints. */

@@ -78,6 +78,7 @@ static const Body bodies[] = {
     {"compare", "compare base ended --html page", NULL, "page", false, NULL},
     {"curves", "compare base ended --svg page", NULL, "page", false, NULL},
     {"export", "export base exported", NULL, "exported", false, NULL},
+    {"import", "import model imported", NULL, "imported", false, NULL},
 };
 
 bool same_end(const char *run, const char *other)
@@ -277,6 +278,8 @@ void make_runs(void)
     session_works(RUN_TRAIN "--run ended text.txt");
     session_works(RUN_TRAIN "--run ended-packed text.gz");
     session_works(RUN_TRAIN "--stop-after 3 --run base text.txt");
+    remove_folder("model");
+    session_works("export base model");
 }
 
 /* Thousands of allocations come from the same places: tries about one in sixty. */

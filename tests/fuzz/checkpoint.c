@@ -8,21 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The whole file; the caller frees. */
-static char *frame(const uint8_t *data, size_t size, size_t *framed)
-{
-    char *header = fuzz_next_text(&data, &size);
-    uint64_t length = strlen(header);
-    *framed = sizeof length + length + size;
-    char *file = memory_take(*framed, 1, "an input");
-    memcpy(file, &length, sizeof length);
-    memcpy(file + sizeof length, header, length);
-    if (size)
-        memcpy(file + sizeof length + length, data, size);
-    free(header);
-    return file;
-}
-
 /* All numbers of a checkpoint; missing ones are NULL. */
 typedef struct Numbers {
     real *weights, *m, *v, *average;
@@ -112,7 +97,7 @@ void fuzz_checkpoint(const uint8_t *data, size_t size)
     Checkpoint checkpoint;
     Error error = {""};
     size_t framed;
-    char *file = frame(data, size, &framed);
+    char *file = fuzz_frame(data, size, &framed);
     if (checkpoint_open(&checkpoint, fuzz_file(file, framed), &error)) {
         Numbers numbers;
         if (load(&checkpoint, &numbers))

@@ -17,6 +17,7 @@ static const FuzzTarget targets[] = {
     {"header", fuzz_header},
     {"safetensors", fuzz_safetensors},
     {"checkpoint", fuzz_checkpoint},
+    {"import", fuzz_import},
     {"settings", fuzz_settings},
     {"command-line", fuzz_command_line},
     {"reader", fuzz_reader},
@@ -131,6 +132,20 @@ char *fuzz_next_text(const uint8_t **data, size_t *size)
     *data += step;
     *size -= step;
     return text;
+}
+
+char *fuzz_frame(const uint8_t *data, size_t size, size_t *framed)
+{
+    char *header = fuzz_next_text(&data, &size);
+    uint64_t length = strlen(header);
+    *framed = sizeof length + length + size;
+    char *file = memory_take(*framed, 1, "an input");
+    memcpy(file, &length, sizeof length);
+    memcpy(file + sizeof length, header, length);
+    if (size)
+        memcpy(file + sizeof length + length, data, size);
+    free(header);
+    return file;
 }
 
 void fuzz_check_shown(const char *text, bool lines)

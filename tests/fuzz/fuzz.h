@@ -43,6 +43,10 @@ const char *fuzz_scratch_folder(void);
 /* The bytes up to the first zero as a string; moves past it. The caller frees. */
 char *fuzz_next_text(const uint8_t **data, size_t *size);
 
+/* A tensor file of a header, a zero byte, and numbers. This writes the length of the header, so
+ * that inputs can grow. The caller frees. */
+char *fuzz_frame(const uint8_t *data, size_t size, size_t *framed);
+
 /* Displayed text must be UTF-8 without control characters. */
 void fuzz_check_shown(const char *text, bool lines);
 /* Every tag of the markup must be one that linnet prints. */
@@ -51,6 +55,7 @@ void fuzz_check_tags(const char *page);
 void fuzz_header(const uint8_t *data, size_t size);
 void fuzz_safetensors(const uint8_t *data, size_t size);
 void fuzz_checkpoint(const uint8_t *data, size_t size);
+void fuzz_import(const uint8_t *data, size_t size);
 void fuzz_settings(const uint8_t *data, size_t size);
 void fuzz_command_line(const uint8_t *data, size_t size);
 void fuzz_reader(const uint8_t *data, size_t size);

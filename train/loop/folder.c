@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define BEST     "best.safetensors"
 #define LAST     "last.safetensors"
 #define NEXT     "next.safetensors"
 #define PREVIOUS "previous.safetensors"
@@ -100,6 +101,11 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
     char *newest = good ? NULL : folder_newest_checkpoint(folder);
     if (newest)
         *error = first; /* the newest checkpoint's */
+    else if (!good && is_in(folder, BEST))
+        error_set(error,
+                  "--resume %s: it holds only the weights, " BEST ", and nothing to continue "
+                  "from; --init %s starts a new run from them",
+                  folder, folder);
     else if (!good)
         error_set(error,
                   "--resume %s: there is no checkpoint in this directory; if it is a run that "
@@ -125,7 +131,7 @@ bool folder_settle(const Checkpoint *opened, const char *folder, Error *error)
 static void set_paths(RunFolder *folder, const char *path)
 {
     *folder = (RunFolder){.path = memory_copy_text(path),
-                          .best = file_join(path, "best.safetensors"),
+                          .best = file_join(path, BEST),
                           .next = file_join(path, NEXT),
                           .log = {.fd = -1}};
 }

@@ -106,7 +106,7 @@ Windows trainer_windows(const Trainer *t)
                      .count = t->corpus.valid.count,
                      .window = t->pass.length,
                      .stride = t->pass.length,
-                     .prime = t->corpus.vocabulary.eos,
+                     .prime = vocabulary_start(&t->corpus.vocabulary),
                      .part = t->part};
 }
 

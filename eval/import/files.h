@@ -1,0 +1,14 @@
+/* The small files of a model's directory. */
+#ifndef LINNET_IMPORT_FILES_H
+#define LINNET_IMPORT_FILES_H
+
+#include "src/error.h"
+#include "src/json.h"
+
+bool files_has(const char *folder, const char *name);
+
+/* A JSON object of at most so many bytes; NULL on failure. */
+enum { FILES_SMALL = 1 << 20, FILES_LARGE = 1 << 26 };
+json_t *files_json(const char *folder, const char *name, size_t most, Error *error);
+
+#endif

@@ -1,0 +1,31 @@
+/* What a model's directory says about the model: its family, and linnet's settings for it. */
+#ifndef LINNET_IMPORT_PLAN_H
+#define LINNET_IMPORT_PLAN_H
+
+#include "data/corpus.h"
+#include "eval/export/family.h"
+#include "eval/import/store.h"
+
+typedef struct ImportPlan {
+    char *path; /* of config.json, for messages */
+    const Family *family;
+    bool own;           /* linnet made these files and stored its settings in them */
+    ModelConfig config; /* checked */
+    CorpusOptions corpus;
+    size_t key_heads;              /* divides the heads */
+    bool attention_bias, mlp_bias; /* whether the files have these biases */
+    int32_t start;                 /* the token before a text, or TOKEN_NONE */
+    char **notes;                  /* what is different here, an stb_ds array */
+} ImportPlan;
+
+/* Reads config.json and the settings stored with the tensors; config.vocabulary becomes the
+ * number of embeddings. plan_free frees it, also after a failure. */
+bool plan_read(ImportPlan *plan, const char *folder, const TensorStore *store, Error *error);
+void plan_free(ImportPlan *plan);
+
+/* Appends a note. */
+void plan_note(ImportPlan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+FamilySizes plan_sizes(const ImportPlan *plan);
+
+#endif

@@ -1,0 +1,196 @@
+#!/bin/sh
+# Tests import: round trips of linnet's own exports, and directories that are refused.
+# tests/interop imports models of other programs.
+. "$(dirname -- "$0")/../commands.sh"
+
+explains_itself import
+
+# --- round trips ---
+
+scores() { "$bin/eval" "$1" text.txt --split test 2>/dev/null; }
+
+# returns RUN [OPTION]: an export of the run is imported; the weights, the scores and a second
+# export are the same.
+returns() {
+    rm -rf exported imported again
+    run "$bin/export" ${2:+"$2"} "$1" exported
+    check "$1${2:+ }${2-} is exported" exits 0
+    works "$1${2:+ }${2-} is imported" "$bin/import" exported imported
+    check "$1${2:+ }${2-}: import names the model" prints '^imported: .* parameters'
+    check "$1${2:+ }${2-}: the weights are the same" \
+        same_numbers "$1/best.safetensors" imported/best.safetensors
+    check "$1${2:+ }${2-}: the scores are the same" [ "$(scores "$1")" = "$(scores imported)" ]
+    run "$bin/export" ${2:+"$2"} imported again
+    check "$1${2:+ }${2-}: the weights are exported again" \
+        same exported/model.safetensors again/model.safetensors
+    ! [ -e exported/tokenizer.json ] ||
+        check "$1${2:+ }${2-}: the tokenizer is the same" \
+            same exported/tokenizer.json again/tokenizer.json
+}
+
+gpt2='--act gelu --no-qk-norm --head-bias no'
+# shellcheck disable=SC2086
+{
+    train word $gpt2 text.txt
+    train char $gpt2 --tokens char --pos sinusoidal --no-tied text.txt
+    train byte $gpt2 --tokens byte --pos none --no-bias text.txt
+    train bpe $gpt2 --tokens bpe --vocab-size 300 --special-tokens '<|endoftext|>' text.txt
+}
+train punct --tokens wordpunct --lowercase --norm post text.txt
+train linear --attn linear --tokens bpe --vocab-size 280 text.txt
+train mixed --attn performer+gated-delta --layers 2 --pos rotary --act swiglu text.txt
+train rms --rms-norm --norm-eps 1e-6 --no-tied --value-residual --layers 2 text.txt
+for kind in word char byte bpe punct linear mixed rms; do
+    returns "$kind"
+    returns "$kind" --plain
+done
+
+# The last export is still there.
+rm -rf imported
+works 'sample writes text of an imported run' "$bin/import" exported imported
+run "$bin/sample" --seed 1 --length 5 imported
+check 'sample works on an imported run' exits 0
+run "$bin/inspect" imported --text "the linnet sings"
+check 'inspect works on an imported run' exits 0
+refused 'train --resume says what to do with an imported run' 1 '--init' \
+    "$bin/train" --resume imported
+refused 'import does not replace a run' 1 'something in it' "$bin/import" exported imported
+works 'import names the run after the directory' "$bin/import" exported/
+check 'it is in runs/' [ -s runs/exported/best.safetensors ]
+check 'import leaves no other files' [ "$(ls runs/exported)" = 'best.safetensors
+settings.conf' ]
+rm -rf runs
+
+# --- what is refused ---
+
+# copy: a good directory to spoil.
+"$bin/export" bpe good >/dev/null 2>&1
+copy() {
+    rm -rf spoilt
+    cp -r good spoilt
+}
+# spoilt NAME PHRASE: the directory is refused, and nothing is left.
+spoilt() {
+    refused "import refuses $1" 1 "$2" "$bin/import" spoilt none
+    check "import refuses $1: nothing is left" eval '! ls | grep -q none'
+}
+# replaced FILE FROM TO: changes a text in a file of the same length or JSON.
+replaced() {
+    sed "s/$2/$3/" "good/$1" >"spoilt/$1"
+}
+
+refused 'import refuses to start without a directory' 2 'a directory with a model' "$bin/import"
+refused 'import refuses a missing directory' 1 'nowhere: no such directory' \
+    "$bin/import" nowhere none
+refused 'import refuses a file' 1 'text.txt: no such directory' "$bin/import" text.txt none
+copy
+rm spoilt/model.safetensors
+spoilt 'a directory without weights' 'no model.safetensors'
+printf 'PK\003\004' >spoilt/pytorch_model.bin
+spoilt 'a pickle' 'pytorch_model.bin: a pickle, .*safe_serialization'
+cp spoilt/pytorch_model.bin spoilt/model.safetensors
+spoilt 'a pickle that is called safetensors' 'looks like a zip archive'
+copy
+head -c 3000 good/model.safetensors >spoilt/model.safetensors
+spoilt 'truncated weights' 'truncated'
+ln -sf model.safetensors spoilt/model.safetensors
+spoilt 'a link to itself' 'symbolic links'
+copy
+ln -sf config.json spoilt/config.json
+spoilt 'a config that is a link to itself' 'symbolic links'
+copy
+rm spoilt/config.json
+mkfifo spoilt/config.json
+spoilt 'a pipe' 'not a regular file'
+copy
+rm spoilt/tokenizer.json spoilt/vocab.json
+spoilt 'a directory without a tokenizer' 'tokenizer.json'
+echo >spoilt/tokenizer.model
+spoilt 'a SentencePiece model' 'SentencePiece'
+copy
+awk 'BEGIN { for (i = 0; i < 5000; i++) printf "[" }' >spoilt/config.json
+spoilt 'deep JSON' 'not valid JSON'
+head -c 2000000 /dev/zero | tr '\0' ' ' >spoilt/config.json
+spoilt 'a large config' 'more than the limit'
+echo '[]' >spoilt/config.json
+spoilt 'a config that is no object' 'not a JSON object'
+echo '{"model_type": "mamba"}' >spoilt/config.json
+spoilt 'an unknown type' "model_type 'mamba' is none .*gpt2, gpt_neox, llama"
+
+# A GPT-2 of another program has no settings of linnet's.
+foreign() {
+    copy
+    sed 's/"settings"/"sittings"/; s/"crc32"/"crc33"/; s/"header_crc32"/"header_crc33"/' \
+        good/model.safetensors >spoilt/model.safetensors
+}
+foreign
+works 'import reads a GPT-2 without settings' "$bin/import" spoilt none
+check 'the weights are the same' same_numbers bpe/best.safetensors none/best.safetensors
+rm -rf none
+replaced config.json '"n_layer": 1' '"n_layer": 2'
+spoilt 'a missing layer' 'transformer.h.1.ln_1.weight is missing'
+replaced config.json '"n_layer": 1' '"n_layer": 99999999999'
+spoilt 'very many layers' 'n_layer'
+replaced config.json '"n_embd": 16' '"n_embd": 65536'
+spoilt 'another dimension' 'the settings require \[300, 65536\]'
+replaced config.json '"n_embd": 16' '"n_embd": 1e300'
+spoilt 'a dimension that is no whole number' 'n_embd'
+replaced config.json '"n_head": 2' '"n_head": 0'
+spoilt 'no heads' 'n_head'
+replaced config.json '"n_head": 2' '"n_head": "two"'
+spoilt 'a word for a number' 'n_head'
+replaced config.json '"vocab_size": 300' '"vocab_size": 301'
+spoilt 'another vocabulary' 'vocab_size 301, but the file has 300'
+replaced config.json '"tie_word_embeddings": true' '"tie_word_embeddings": false'
+spoilt 'a missing head' 'lm_head.weight is missing'
+replaced config.json '"gelu_new"' '"mish"'
+spoilt 'an unknown activation' 'mish: linnet does not have'
+replaced config.json '"scale_attn_weights": true' '"scale_attn_weights": false'
+spoilt 'scores that are not scaled' 'scale_attn_weights'
+replaced config.json '"GPT2LMHeadModel"' '"GPT2ForSequenceClassification"'
+spoilt 'a classifier' 'GPT2ForSequenceClassification'
+foreign
+sed 's/transformer.h.0.ln_1.bias/transformer.h.0.ln_9.bias/' spoilt/model.safetensors >odd
+mv odd spoilt/model.safetensors
+spoilt 'an unknown tensor' 'ln_1.bias is missing'
+
+# Shards. The index must name files in the directory that have its tensors.
+index() {
+    rm -rf spoilt
+    cp -r good spoilt
+    mv spoilt/model.safetensors spoilt/part.safetensors
+    printf '%s' "$1" >spoilt/model.safetensors.index.json
+}
+index '{"weight_map": {"transformer.wte.weight": "part.safetensors"}}'
+works 'import reads shards' "$bin/import" spoilt none
+check 'the weights of shards are the same' same_numbers bpe/best.safetensors none/best.safetensors
+rm -rf none
+cp good/model.safetensors spoilt/
+spoilt 'weights and shards' 'has both'
+index '{"weight_map": {"transformer.wte.weight": "..\/good\/model.safetensors"}}'
+spoilt 'a path out of the directory' 'no name of a .safetensors file'
+index '{"weight_map": {"transformer.wte.weight": "/etc/passwd"}}'
+spoilt 'an absolute path' 'no name of a .safetensors file'
+index '{"weight_map": {"transformer.wte.weight": "model.safetensors.index.json"}}'
+spoilt 'an index that names itself' 'no name of a .safetensors file'
+index '{"weight_map": {"transformer.wte.weight": 7}}'
+spoilt 'a shard that is a number' 'no name of a .safetensors file'
+index '{"weight_map": {"transformer.nothing": "part.safetensors"}}'
+spoilt 'a shard without its tensor' 'it has no tensor transformer.nothing'
+index '{"weight_map": {}}'
+spoilt 'an index of nothing' 'weight_map'
+index '{"weight_map": {"a": "part.safetensors", "b": "gone.safetensors"}}'
+spoilt 'a missing shard' 'gone.safetensors: No such file'
+index '{"weight_map": {"a": "part.safetensors", "b": "copy.safetensors"}}'
+cp good/model.safetensors spoilt/copy.safetensors
+spoilt 'a tensor in two shards' 'both have the tensor'
+
+# --- failures ---
+
+(trap '' XFSZ && ulimit -f 4 && exec "$bin/import" good none) >out 2>err </dev/null
+status=$?
+check 'a full disk ends an import' eval "exits 1 && says 'safetensors: cannot write'"
+check 'an import that fails leaves nothing' eval '! ls | grep -q none'
+reports_full_disk import good full
+
+count_cases
