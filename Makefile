@@ -38,7 +38,7 @@
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
-VERSION     = 0.1.0
+VERSION    := $(shell sed -n 's/^\#define LINNET_VERSION  *"\(.*\)"/\1/p' eval/library/linnet.h)
 # Where a build goes; every sanitizer has a directory of its own.
 BUILD      ?= build
 BIN        ?= bin

@@ -45,7 +45,9 @@ struct Team {
     size_t tiles;
     atomic_size_t next; /* the next tile to take */
 
-    Member *members; /* what each thread starts with */
+    Member *members;    /* what each thread starts with */
+    atomic_bool failed; /* a worker called die, and why */
+    Error why;
 };
 
 /* The team of the calling thread; NULL: none. */
@@ -112,13 +114,30 @@ static bool await_round(Team *team, Gate *last)
     return entered;
 }
 
+static bool take_as(void *member, Error *error)
+{
+    const Member *self = member;
+    (void)error;
+    take_tiles(self->team, self->worker);
+    return true;
+}
+
+/* The thread that waits for the round must die, or not, in place of its workers. */
+static void work_and_catch(Member *self)
+{
+    Error why;
+    if (error_catch(take_as, self, &why) || atomic_exchange(&self->team->failed, true))
+        return;
+    self->team->why = why;
+}
+
 static void *worker_main(void *argument)
 {
-    const Member *self = argument;
+    Member *self = argument;
     Gate last = 0;
     current = self->team;
     while (await_round(self->team, &last)) {
-        take_tiles(self->team, self->worker);
+        work_and_catch(self);
         leave(self->team);
     }
     return NULL;
@@ -245,4 +264,6 @@ void team_run(size_t tiles, TeamWork work, void *job)
     open_gate(team);
     take_tiles(team, 0);
     shut_gate(team);
+    if (atomic_exchange(&team->failed, false))
+        die("%s", team->why.text);
 }
