@@ -46,7 +46,7 @@ struct Team {
     atomic_size_t next; /* the next tile to take */
 
     Member *members;    /* what each thread starts with */
-    atomic_bool failed; /* a worker called die, and why */
+    atomic_bool failed; /* a tile called die, and why */
     Error why;
 };
 
@@ -122,7 +122,8 @@ static bool take_as(void *member, Error *error)
     return true;
 }
 
-/* The thread that waits for the round must die, or not, in place of its workers. */
+/* The thread that called team_run dies, or does not, in place of whoever called die: after the
+ * round, when nobody works on its job any more. */
 static void work_and_catch(Member *self)
 {
     Error why;
@@ -198,6 +199,7 @@ Team *team_make(size_t threads)
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->opened, NULL);
     pthread_cond_init(&team->empty, NULL);
+    team->members[0].team = team;
     for (team->size = 1; team->size < threads; team->size++) {
         Member *member = &team->members[team->size];
         *member = (Member){team, team->size};
@@ -262,7 +264,7 @@ void team_run(size_t tiles, TeamWork work, void *job)
     team->tiles = tiles;
     atomic_store(&team->next, 0);
     open_gate(team);
-    take_tiles(team, 0);
+    work_and_catch(&team->members[0]);
     shut_gate(team);
     if (atomic_exchange(&team->failed, false))
         die("%s", team->why.text);
