@@ -20,7 +20,8 @@
 # More tests and measurements (tests/README.md says what each finds and how long it takes):
 #
 #   make check        make test without a look at packages; make check-NAME for one part of it:
-#                     includes documents double float replay get programs manual report experiment faults
+#                     includes documents double float replay get programs manual library report
+#                     experiment faults
 #   make asan         tests under sanitizers        make lint      warnings, clang-tidy, format
 #   make tsan         data races                    make analyze   gcc's static analyzer
 #   make valgrind     tests under valgrind          make cppcheck  cppcheck
