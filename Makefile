@@ -20,7 +20,8 @@
 # More tests and measurements (tests/README.md says what each finds and how long it takes):
 #
 #   make check        make test without a look at packages; make check-NAME for one part of it:
-#                     includes documents double float replay get programs manual report experiment faults
+#                     includes documents double float replay get programs manual library report
+#                     experiment faults
 #   make asan         tests under sanitizers        make lint      warnings, clang-tidy, format
 #   make tsan         data races                    make analyze   gcc's static analyzer
 #   make valgrind     tests under valgrind          make cppcheck  cppcheck
@@ -38,7 +39,7 @@
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
-VERSION     = 0.1.0
+VERSION    := $(shell sed -n 's/^\#define LINNET_VERSION  *"\(.*\)"/\1/p' eval/library/linnet.h)
 # Where a build goes; every sanitizer has a directory of its own.
 BUILD      ?= build
 BIN        ?= bin

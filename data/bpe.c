@@ -57,11 +57,12 @@ void bpe_begin(Vocabulary *vocabulary)
 uint32_t bpe_add(Vocabulary *vocabulary, const char *bytes, size_t size, bool named)
 {
     Bpe *bpe = vocabulary->bpe;
-    uint32_t id = (uint32_t)vocabulary->count++;
+    uint32_t id = (uint32_t)vocabulary->count;
     char *word = memory_take(size + 1, 1, "a token");
     memcpy(word, bytes, size);
     arrput(vocabulary->words, word);
     arrput(bpe->lengths, size);
+    vocabulary->count++;
     if (named) {
         if (2 * bpe->name_count >= bpe->name_slots)
             grow_names(vocabulary);

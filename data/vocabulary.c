@@ -30,9 +30,11 @@ typedef struct WordEntry {
 static int32_t find(const Vocabulary *vocabulary, const char *word, WordEntry *entry)
 {
     WordEntry *map = vocabulary->map; /* the macro assigns to it */
+    ptrdiff_t id = TOKEN_NONE;
     entry->key = (uint32_t)hash_bytes(word, strlen(word)) & KEY_BITS;
     for (;; entry->key = (entry->key + 1) & KEY_BITS) {
-        ptrdiff_t id = map ? hmgeti(map, entry->key) : TOKEN_NONE;
+        if (map)
+            (void)hmgeti_ts(map, entry->key, id); /* without scratch in the map */
         if (id < 0 || strcmp(vocabulary->words[id], word) == 0)
             return (int32_t)id;
     }
@@ -40,11 +42,13 @@ static int32_t find(const Vocabulary *vocabulary, const char *word, WordEntry *e
 
 int32_t vocabulary_add(Vocabulary *vocabulary, const char *word)
 {
-    int32_t id = (int32_t)vocabulary->count++;
+    int32_t id = (int32_t)vocabulary->count;
     WordEntry entry;
     find(vocabulary, word, &entry);
     hmputs(vocabulary->map, entry);
-    arrput(vocabulary->words, memory_copy_text(word));
+    char *copy = memory_copy_text(word);
+    arrput(vocabulary->words, copy);
+    vocabulary->count++;
     if (strcmp(word, TOKEN_EOS) == 0)
         vocabulary->eos = id;
     else if (strcmp(word, vocabulary->tokenizer->unknown) == 0)
@@ -179,6 +183,21 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word)
         return word[0] && !word[1] ? (unsigned char)word[0] : TOKEN_NONE;
     WordEntry ignored;
     return find(vocabulary, word, &ignored);
+}
+
+bool vocabulary_encode(const Vocabulary *vocabulary, const char *name, const char *text,
+                       size_t size, int32_t **ids, size_t *unknown, Error *error)
+{
+    if (!tokenizer_check(vocabulary->tokenizer, name, text, size, error))
+        return false;
+    *unknown = vocabulary->tokenizer->encode(vocabulary, text, size, ids);
+    return true;
+}
+
+const char *vocabulary_separator(const Vocabulary *vocabulary, int32_t before, int32_t id)
+{
+    bool at_line_end = before == vocabulary->eos || id == vocabulary->eos;
+    return at_line_end ? "" : vocabulary->tokenizer->separator;
 }
 
 size_t vocabulary_piece(const Vocabulary *vocabulary, int32_t id, const char **piece)

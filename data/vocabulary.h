@@ -19,8 +19,7 @@
  * word, wordpunct and char skip a byte order mark at the start of a text, and can lower-case
  * their tokens.
  *
- * A look-up writes a scratch field inside the map, so only one thread at a time may use a
- * vocabulary. */
+ * Several threads may use one vocabulary, as long as none changes it. */
 #ifndef LINNET_VOCABULARY_H
 #define LINNET_VOCABULARY_H
 
@@ -124,8 +123,16 @@ int32_t vocabulary_add(Vocabulary *vocabulary, const char *word);
 void vocabulary_add_bytes(Vocabulary *vocabulary);
 
 /* The text of a token in running text ("\n" for <eos>), and its length; bytes may be any byte.
- * Words need the tokenizer's separator between them, except beside line ends. */
+ */
 size_t vocabulary_piece(const Vocabulary *vocabulary, int32_t id, const char **piece);
+/* What stands between the texts of two tokens: the tokenizer's separator, or nothing beside
+ * line ends. */
+const char *vocabulary_separator(const Vocabulary *vocabulary, int32_t before, int32_t id);
+
+/* Checks a text (tokenizer_check) and appends its ids to *ids, an stb_ds array; *unknown: how
+ * many became <unk>. */
+bool vocabulary_encode(const Vocabulary *vocabulary, const char *name, const char *text,
+                       size_t size, int32_t **ids, size_t *unknown, Error *error);
 
 /* The stored form in a checkpoint: one token per line (none for bytes), control characters as
  * \xNN, backslashes doubled; for bpe the text of tokenizer.json. The caller frees. Reading

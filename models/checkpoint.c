@@ -64,7 +64,8 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
 
     char *settings = settings_text(&model->config, content->corpus);
     MetadataPair *metadata = NULL;
-    MetadataPair version = {"linnet", LINNET_VERSION}, model_settings = {"settings", settings};
+    MetadataPair version = {"linnet", LINNET_VERSION},
+                 model_settings = {SETTINGS_KEY, settings};
     arrput(metadata, version);
     arrput(metadata, model_settings);
     char *start = text_format("%d", (int)content->vocabulary->start);
@@ -92,7 +93,7 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
 static bool read_settings(Checkpoint *c, Error *error)
 {
     const OptionGroup groups[GROUPS] = {config_group(&c->config), corpus_group(&c->corpus)};
-    const char *settings = safetensors_metadata(&c->file, "settings");
+    const char *settings = safetensors_metadata(&c->file, SETTINGS_KEY);
     if (!settings)
         return error_set(error, "%s: a safetensors file, but not a linnet checkpoint",
                          c->file.path);
@@ -297,13 +298,23 @@ char *checkpoint_path(const char *run, Error *error)
 
 /* --- a model to use --- */
 
+/* Training renames the checkpoints of its run: one may go away after it was found. */
+static bool open_checkpoint(Checkpoint *checkpoint, const char *run, Error *error)
+{
+    enum { TRIES = 3 };
+    bool good = false;
+    for (int i = 0; !good && i < (file_is_folder(run) ? TRIES : 1); i++) {
+        char *path = checkpoint_path(run, error);
+        good = path && checkpoint_open(checkpoint, path, error);
+        free(path);
+    }
+    return good;
+}
+
 bool loaded_open(LoadedModel *loaded, const char *run, Error *error)
 {
     *loaded = (LoadedModel){0};
-    char *path = checkpoint_path(run, error);
-    bool good = path && checkpoint_open(&loaded->checkpoint, path, error);
-    free(path);
-    if (!good)
+    if (!open_checkpoint(&loaded->checkpoint, run, error))
         return false;
     model_make(&loaded->model, &loaded->checkpoint.config);
     model_allocate(&loaded->model);

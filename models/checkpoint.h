@@ -47,7 +47,9 @@ bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real 
 bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,
                              Error *error);
 
-/* Keys of the metadata that training saves: its settings, and the steps done. */
+/* Keys of the metadata: the settings of the model and its text, and of those that training
+ * saves, its settings and the steps done. */
+#define SETTINGS_KEY "settings"
 #define TRAINING_KEY "training"
 #define STEP_KEY     "step"
 /* Metadata that the caller saved under `key`, or NULL. */

@@ -153,7 +153,7 @@ bool safetensors_open(SafetensorsFile *file, const char *path, Error *error)
 
 void safetensors_close(SafetensorsFile *file)
 {
-    if (file->fd >= 0)
+    if (file->path && file->fd >= 0) /* zeros are not open */
         close(file->fd);
     safetensors_header_free(&file->header);
     free(file->path);

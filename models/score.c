@@ -107,6 +107,12 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
     return score;
 }
 
+size_t score_usual_batch(const ModelConfig *config)
+{
+    enum { USUAL = 16 };
+    return config->carry_state ? 1 : USUAL;
+}
+
 Score score_text(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride)
 {
     Windows windows = {ids, count, pass->length, stride, prime, 0};

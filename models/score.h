@@ -28,6 +28,10 @@ static inline double score_loss(Score score)
     return score.nats / (double)score.tokens;
 }
 
+/* Windows that are read side by side, unless somebody asks for another number. A carried state
+ * reads one stream. */
+size_t score_usual_batch(const ModelConfig *config);
+
 /* The window is the pass's length; prime is the vocabulary's <eos>. */
 Score score_text(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride);
 

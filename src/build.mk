@@ -38,7 +38,9 @@ WARNINGS += -Werror
 endif
 CPPFLAGS_ = -I. -D_GNU_SOURCE -DLINNET_VERSION='"$(VERSION)"' \
             $(CPPFLAGS_MPI) $$($(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS)
-POSITION  = -fPIE
+# Position-independent, as a shared library must be. Where nothing but the functions of linnet.h can
+# be seen from outside, that is as fast as code for programs alone.
+POSITION  = -fPIC -fvisibility=hidden
 # A product and the sum after it become one instruction that rounds once. clang's "fast" misses
 # those that branches separate, and bits would depend on it; its "on" joins all of an expression.
 # gcc's "on" joins none.
@@ -51,7 +53,8 @@ LIBS      = $$($(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
 
 MAINS    = $(foreach program,$(PROGRAMS),$(main_of_$(program)).c)
 FOLDERS  = src src/* data data/* models eval eval/* train train/*
-SOURCES  = $(filter-out $(MAINS),$(wildcard $(FOLDERS:%=%/*.c)))
+EXAMPLE  = eval/example.c
+SOURCES  = $(filter-out $(MAINS) $(EXAMPLE),$(wildcard $(FOLDERS:%=%/*.c)))
 
 # Short lines; "make V=1" shows the commands.
 Q = $(if $(V),,@)
@@ -102,31 +105,50 @@ $(BUILD)/flags: always
 	@echo '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS))' > $@
 always:
 
+# The library for other programs, with what the functions of linnet.h need of all the code. Their
+# names are the only ones that it shows: those of the archive are hidden.
+PUBLIC = liblinnet.so.0
+$(BUILD)/$(PUBLIC): $(BUILD)/float/eval/library/linnet.o $(BUILD)/float/liblinnet.a
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_) $(filter-out -pie,$(LDFLAGS_)) -shared -Wl,-soname,$(PUBLIC) \
+	  -Wl,--exclude-libs,ALL -Wl,--as-needed $^ -o $@ $(LIBS)
+
 # PORTABLE=1: all but the main files is a shared library, built for several levels of x86-64. The
 # dynamic loader takes the best one that processor and system support: those for newer processors
 # lie in glibc-hwcaps/. LD_PRELOAD chooses another (eval/README.md); so does LD_LIBRARY_PATH, unless
-# a better one lies below the folder that it names.
+# a better one lies below the folder that it names. It shows all names and is for linnet's programs
+# only; beside it lies the library for other programs, built for the same levels.
 ifdef PORTABLE
 folder_of = $(BIN)/lib$(if $(filter x86-64,$(1)),,/glibc-hwcaps/$(1))
-CODE      = $(BIN)/lib/liblinnet.so
+INTERNAL  = liblinnet-internal.so
+CODE      = $(BIN)/lib/$(INTERNAL)
 FOUND_AT  = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/lib:$$ORIGIN/../lib/linnet'
 
 define level_rule
-$(call folder_of,$(1))/liblinnet.so: always
+$(call folder_of,$(1))/$(INTERNAL): always
 	@mkdir -p $$(@D)
-	+@$$(MAKE) --no-print-directory $(BUILD)/$(1)/liblinnet.so PORTABLE= POSITION=-fPIC \
-	  ARCH=-march=$(1) BUILD=$(BUILD)/$(1)
-	$$(Q)cmp -s $(BUILD)/$(1)/liblinnet.so $$@ || cp $(BUILD)/$(1)/liblinnet.so $$@
-all: $(call folder_of,$(1))/liblinnet.so
+	+@$$(MAKE) --no-print-directory $(BUILD)/$(1)/$(INTERNAL) $(BUILD)/$(1)/$(PUBLIC) PORTABLE= \
+	  INTERNAL=$(INTERNAL) POSITION=-fPIC ARCH=-march=$(1) BUILD=$(BUILD)/$(1)
+	$$(Q)for library in $(INTERNAL) $(PUBLIC); do \
+	  cmp -s $(BUILD)/$(1)/$$$$library $$(@D)/$$$$library || \
+	  cp $(BUILD)/$(1)/$$$$library $$(@D) || exit 1; \
+	done
+$(call folder_of,$(1))/$(PUBLIC): $(call folder_of,$(1))/$(INTERNAL) ;
+all: $(call folder_of,$(1))/$(PUBLIC)
 endef
 $(foreach level,$(LEVELS),$(eval $(call level_rule,$(level))))
 else
 CODE = $(BUILD)/float/liblinnet.a
+
+$(BIN)/lib/$(PUBLIC): $(BUILD)/$(PUBLIC)
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+all: $(BIN)/lib/$(PUBLIC)
 endif
 
-$(BUILD)/liblinnet.so: $(SOURCES:%.c=$(BUILD)/float/%.o) $(BUILD)/texts.o
+$(BUILD)/liblinnet-internal.so: $(SOURCES:%.c=$(BUILD)/float/%.o) $(BUILD)/texts.o
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS_) $(filter-out -pie,$(LDFLAGS_)) -shared -Wl,-soname,liblinnet.so,-Bsymbolic \
+	$(Q)$(CC) $(CFLAGS_) $(filter-out -pie,$(LDFLAGS_)) -shared -Wl,-soname,$(@F),-Bsymbolic \
 	  $^ -o $@ $(LIBS)
 
 define program_rule

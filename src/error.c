@@ -1,5 +1,6 @@
 #include "src/error.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,10 +56,35 @@ void print_warning(const char *format, ...)
     va_end(args);
 }
 
+/* Where die goes instead of ending the program. */
+typedef struct Catch {
+    jmp_buf at;
+    Error *error;
+} Catch;
+static _Thread_local Catch *catching;
+
+bool error_catch(bool (*work)(void *context, Error *error), void *context, Error *error)
+{
+    Catch here = {.error = error}, *before = catching;
+    if (setjmp(here.at) != 0) {
+        catching = before;
+        return false;
+    }
+    catching = &here;
+    bool good = work(context, error);
+    catching = before;
+    return good;
+}
+
 void die(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
+    if (catching) {
+        vsnprintf(catching->error->text, sizeof catching->error->text, format, args);
+        va_end(args);
+        longjmp(catching->at, 1);
+    }
     say(format, args);
     va_end(args);
     exit(1);

@@ -27,4 +27,9 @@ void print_warning(const char *format, ...) __attribute__((format(printf, 1, 2))
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Calls work(context, error) and returns its result. If it calls die, on this thread or in a
+ * tile of its team, returns false with the message instead: a library must not end its caller's
+ * program. What the work had taken by then and the context does not name is lost. */
+bool error_catch(bool (*work)(void *context, Error *error), void *context, Error *error);
+
 #endif

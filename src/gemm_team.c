@@ -4,15 +4,17 @@
 
 #include <assert.h>
 
-static struct {
+typedef struct Lent {
     real *memory;
     size_t reals;
-} lent;
+} Lent;
+
+/* Of the thread that calls gemm_team; its workers find it in the Product. */
+static _Thread_local Lent lent;
 
 void gemm_lend(real *memory, size_t reals)
 {
-    lent.memory = memory;
-    lent.reals = reals;
+    lent = (Lent){memory, reals};
 }
 
 size_t gemm_team_reals(size_t m, size_t n, size_t k, bool b_transposed)
@@ -28,6 +30,7 @@ typedef struct Product {
     real *c;
     size_t c_stride;
     GemmExtra extra;
+    Lent lent;
     size_t tile_rows, tile_columns, across; /* across: tiles per row */
 } Product;
 
@@ -63,7 +66,7 @@ static void pack_tile(void *job, size_t index, size_t worker)
     size_t first = (side == GEMM_A ? index : index - tiles) * AT_ONCE;
     size_t left = (side == GEMM_A ? p->m : p->n) - first;
     Factor part = side == GEMM_A ? gemm_rows_from(p->a, first) : gemm_columns_from(p->b, first);
-    real *memory = lent.memory + (side == GEMM_A ? 0 : gemm_bands_reals(p->m, p->k));
+    real *memory = p->lent.memory + (side == GEMM_A ? 0 : gemm_bands_reals(p->m, p->k));
     gemm_pack_bands(memory + gemm_bands_reals(first, p->k), part, side,
                     left < AT_ONCE ? left : AT_ONCE, p->k);
 }
@@ -74,7 +77,7 @@ static void panels_tile(void *job, size_t index, size_t worker)
     (void)worker;
     const Product *p = job;
     size_t first = index * COLUMNS_AT_ONCE;
-    gemm_pack_panels(lent.memory + gemm_panels_reals(p->k, first), gemm_part(p->b, 0, first),
+    gemm_pack_panels(p->lent.memory + gemm_panels_reals(p->k, first), gemm_part(p->b, 0, first),
                      p->k, team_extent(p->n, COLUMNS_AT_ONCE, index));
 }
 
@@ -82,16 +85,16 @@ static void panels_tile(void *job, size_t index, size_t worker)
  * rows of tiles share them. */
 static void prepare(Product *p)
 {
-    if (p->m <= GEMM_FEW || gemm_team_reals(p->m, p->n, p->k, p->b.transposed) > lent.reals)
+    if (p->m <= GEMM_FEW || gemm_team_reals(p->m, p->n, p->k, p->b.transposed) > p->lent.reals)
         return;
     if (gemm_precision() != GEMM_SINGLE) {
         team_run(team_tiles(p->m, AT_ONCE) + team_tiles(p->n, AT_ONCE), pack_tile, p);
-        p->a = gemm_in_bands(lent.memory, p->a, p->k);
-        p->b = gemm_in_bands(lent.memory + gemm_bands_reals(p->m, p->k), p->b, p->k);
+        p->a = gemm_in_bands(p->lent.memory, p->a, p->k);
+        p->b = gemm_in_bands(p->lent.memory + gemm_bands_reals(p->m, p->k), p->b, p->k);
     } else if (p->m > p->tile_rows && !gemm_uses_library() &&
-               gemm_panels_reals(p->k, p->n) <= lent.reals) {
+               gemm_panels_reals(p->k, p->n) <= p->lent.reals) {
         team_run(team_tiles(p->n, COLUMNS_AT_ONCE), panels_tile, p);
-        p->b = gemm_in_panels(lent.memory, p->b, p->k);
+        p->b = gemm_in_panels(p->lent.memory, p->b, p->k);
     }
 }
 
@@ -122,6 +125,7 @@ void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, 
     Product product = {.m = m, .n = n, .k = k, .a = a, .b = b, .into = into, .c = c};
     product.c_stride = c_stride;
     product.extra = extra;
+    product.lent = lent;
     choose_tiles(&product);
     prepare(&product);
     team_run(team_tiles(m, product.tile_rows) * product.across, do_tile, &product);

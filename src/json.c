@@ -10,7 +10,7 @@ static void *take(size_t size)
     return memory_take(1, size, "JSON");
 }
 
-__attribute__((constructor)) static void give_jansson_memory(void)
+void json_use_memory(void)
 {
     json_set_alloc_funcs(take, free);
 }

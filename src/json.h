@@ -1,14 +1,17 @@
 /* JSON, by jansson, with what jansson leaves open decided once.
  *
  * Objects and arrays are made with json_pack, which takes over a value given as "o". Strings
- * must be valid UTF-8. Memory comes from memory_take: jansson's functions may silently truncate
- * strings when out of memory, and here the program ends with an error instead. */
+ * must be valid UTF-8. jansson's functions may silently truncate strings when out of memory; in
+ * linnet's programs its memory comes from memory_take, and they end with an error instead. */
 #ifndef LINNET_JSON_H
 #define LINNET_JSON_H
 
 #include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
+
+/* Has jansson take its memory from memory_take, in the whole process: for programs only. */
+void json_use_memory(void);
 
 /* A number, or null if it is not finite: JSON has no NaN. Nine digits of it are printed. */
 json_t *json_figure(double value);

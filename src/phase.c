@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-static struct {
+static _Thread_local struct {
     Phase current;
     double since;
     double spent[PHASE_COUNT];

@@ -2,7 +2,8 @@
  *
  * The main thread enters a phase, which ends the previous one; waiting for the worker threads
  * counts towards the phase. A change costs one clock read, about ten per layer, so profiling
- * is always on. The phases sum to the total by construction. */
+ * is always on. The phases sum to the total by construction. Each thread that runs models has
+ * times of its own. */
 #ifndef LINNET_PHASE_H
 #define LINNET_PHASE_H
 

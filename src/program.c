@@ -1,5 +1,6 @@
 #include "src/program.h"
 #include "src/containers.h"
+#include "src/json.h"
 #include "src/processor.h"
 
 #include <errno.h>
@@ -78,6 +79,7 @@ void program_scan_command_line(const About *about, const OptionGroup *groups, si
     Error error;
     keep_streams_apart();
     program_name_set(argv[0]);
+    json_use_memory();
     OptionGroup *all = with_about(groups, &count);
     if (!options_scan(all, count, argc, argv, line, &error))
         die_usage("%s", error.text);

@@ -24,9 +24,14 @@ typedef uint64_t Gate;
 #define NEXT_ROUND ((Gate)1 << 32)
 #define INSIDE     (NEXT_ROUND - ONE_INSIDE)
 
-static struct {
+typedef struct Member {
+    Team *team;
+    size_t worker;
+} Member;
+
+struct Team {
     pthread_t *threads;
-    size_t size;  /* number of workers including the calling thread; 0 before team_start */
+    size_t size;  /* number of workers including the thread that uses the team */
     int patience; /* 0 if there are more threads than processors */
 
     _Atomic Gate gate;
@@ -39,9 +44,14 @@ static struct {
     void *job;
     size_t tiles;
     atomic_size_t next; /* the next tile to take */
-} team = {.lock = PTHREAD_MUTEX_INITIALIZER,
-          .opened = PTHREAD_COND_INITIALIZER,
-          .empty = PTHREAD_COND_INITIALIZER};
+
+    Member *members;    /* what each thread starts with */
+    atomic_bool failed; /* a tile called die, and why */
+    Error why;
+};
+
+/* The team of the calling thread; NULL: none. */
+static _Thread_local Team *current;
 
 static void relax(void)
 {
@@ -52,100 +62,119 @@ static void relax(void)
 #endif
 }
 
-static void take_tiles(size_t worker)
+static void take_tiles(Team *team, size_t worker)
 {
     for (;;) {
-        size_t tile = atomic_fetch_add_explicit(&team.next, 1, memory_order_relaxed);
-        if (tile >= team.tiles)
+        size_t tile = atomic_fetch_add_explicit(&team->next, 1, memory_order_relaxed);
+        if (tile >= team->tiles)
             return;
-        team.work(team.job, tile, worker);
+        team->work(team->job, tile, worker);
     }
 }
 
 /* Enters the current round if it is open and this worker has not been in it. */
-static bool enter(Gate *last)
+static bool enter(Team *team, Gate *last)
 {
-    Gate gate = atomic_load(&team.gate);
+    Gate gate = atomic_load(&team->gate);
     while ((gate & OPEN) && gate / NEXT_ROUND != *last)
-        if (atomic_compare_exchange_weak(&team.gate, &gate, gate + ONE_INSIDE)) {
+        if (atomic_compare_exchange_weak(&team->gate, &gate, gate + ONE_INSIDE)) {
             *last = gate / NEXT_ROUND;
             return true;
         }
     return false;
 }
 
-static void leave(void)
+static void leave(Team *team)
 {
-    Gate before = atomic_fetch_sub(&team.gate, ONE_INSIDE);
+    Gate before = atomic_fetch_sub(&team->gate, ONE_INSIDE);
     if ((before & OPEN) || (before & INSIDE) != ONE_INSIDE)
         return;
-    pthread_mutex_lock(&team.lock);
-    pthread_cond_signal(&team.empty);
-    pthread_mutex_unlock(&team.lock);
+    pthread_mutex_lock(&team->lock);
+    pthread_cond_signal(&team->empty);
+    pthread_mutex_unlock(&team->lock);
 }
 
 /* False when the team is stopping. */
-static bool await_round(Gate *last)
+static bool await_round(Team *team, Gate *last)
 {
-    for (int i = 0; i < team.patience; i++) {
-        if (enter(last))
+    for (int i = 0; i < team->patience; i++) {
+        if (enter(team, last))
             return true;
-        if (atomic_load(&team.stopping))
+        if (atomic_load(&team->stopping))
             return false;
         relax();
     }
     bool entered = false;
-    pthread_mutex_lock(&team.lock);
-    atomic_fetch_add(&team.sleepers, 1);
-    while (!(entered = enter(last)) && !atomic_load(&team.stopping))
-        pthread_cond_wait(&team.opened, &team.lock);
-    atomic_fetch_sub(&team.sleepers, 1);
-    pthread_mutex_unlock(&team.lock);
+    pthread_mutex_lock(&team->lock);
+    atomic_fetch_add(&team->sleepers, 1);
+    while (!(entered = enter(team, last)) && !atomic_load(&team->stopping))
+        pthread_cond_wait(&team->opened, &team->lock);
+    atomic_fetch_sub(&team->sleepers, 1);
+    pthread_mutex_unlock(&team->lock);
     return entered;
+}
+
+static bool take_as(void *member, Error *error)
+{
+    const Member *self = member;
+    (void)error;
+    take_tiles(self->team, self->worker);
+    return true;
+}
+
+/* The thread that called team_run dies, or does not, in place of whoever called die: after the
+ * round, when nobody works on its job any more. */
+static void work_and_catch(Member *self)
+{
+    Error why;
+    if (error_catch(take_as, self, &why) || atomic_exchange(&self->team->failed, true))
+        return;
+    self->team->why = why;
 }
 
 static void *worker_main(void *argument)
 {
-    size_t worker = (size_t)(uintptr_t)argument;
+    Member *self = argument;
     Gate last = 0;
-    while (await_round(&last)) {
-        take_tiles(worker);
-        leave();
+    current = self->team;
+    while (await_round(self->team, &last)) {
+        work_and_catch(self);
+        leave(self->team);
     }
     return NULL;
 }
 
-static void wake_sleepers(void)
+static void wake_sleepers(Team *team)
 {
-    if (atomic_load(&team.sleepers) == 0)
+    if (atomic_load(&team->sleepers) == 0)
         return;
-    pthread_mutex_lock(&team.lock);
-    pthread_cond_broadcast(&team.opened);
-    pthread_mutex_unlock(&team.lock);
+    pthread_mutex_lock(&team->lock);
+    pthread_cond_broadcast(&team->opened);
+    pthread_mutex_unlock(&team->lock);
 }
 
 /* No worker is inside. Round numbers skip 0, the initial value of `last`. */
-static void open_gate(void)
+static void open_gate(Team *team)
 {
-    Gate round = atomic_load(&team.gate) / NEXT_ROUND + 1;
+    Gate round = atomic_load(&team->gate) / NEXT_ROUND + 1;
     if (round == NEXT_ROUND)
         round = 1;
-    atomic_store(&team.gate, round * NEXT_ROUND + OPEN);
-    wake_sleepers();
+    atomic_store(&team->gate, round * NEXT_ROUND + OPEN);
+    wake_sleepers(team);
 }
 
-static void shut_gate(void)
+static void shut_gate(Team *team)
 {
-    atomic_fetch_and(&team.gate, ~OPEN);
-    for (int i = 0; i < team.patience; i++) {
-        if ((atomic_load(&team.gate) & INSIDE) == 0)
+    atomic_fetch_and(&team->gate, ~OPEN);
+    for (int i = 0; i < team->patience; i++) {
+        if ((atomic_load(&team->gate) & INSIDE) == 0)
             return;
         relax();
     }
-    pthread_mutex_lock(&team.lock);
-    while ((atomic_load(&team.gate) & INSIDE) != 0)
-        pthread_cond_wait(&team.empty, &team.lock);
-    pthread_mutex_unlock(&team.lock);
+    pthread_mutex_lock(&team->lock);
+    while ((atomic_load(&team->gate) & INSIDE) != 0)
+        pthread_cond_wait(&team->empty, &team->lock);
+    pthread_mutex_unlock(&team->lock);
 }
 
 size_t team_processors(void)
@@ -159,57 +188,84 @@ size_t team_processors(void)
     return count > 0 ? (size_t)count : 1;
 }
 
+Team *team_make(size_t threads)
+{
+    if (threads == 0)
+        threads = team_processors();
+    Team *team = memory_take(1, sizeof *team, "the threads");
+    team->threads = memory_take(threads, sizeof *team->threads, "the threads");
+    team->members = memory_take(threads, sizeof *team->members, "the threads");
+    team->patience = threads <= team_processors() ? PATIENCE : 0;
+    pthread_mutex_init(&team->lock, NULL);
+    pthread_cond_init(&team->opened, NULL);
+    pthread_cond_init(&team->empty, NULL);
+    team->members[0].team = team;
+    for (team->size = 1; team->size < threads; team->size++) {
+        Member *member = &team->members[team->size];
+        *member = (Member){team, team->size};
+        if (pthread_create(&team->threads[team->size], NULL, worker_main, member) != 0)
+            break;
+    }
+    return team;
+}
+
+void team_free(Team *team)
+{
+    if (!team)
+        return;
+    atomic_store(&team->stopping, true);
+    wake_sleepers(team);
+    for (size_t i = 1; i < team->size; i++)
+        pthread_join(team->threads[i], NULL);
+    pthread_cond_destroy(&team->empty);
+    pthread_cond_destroy(&team->opened);
+    pthread_mutex_destroy(&team->lock);
+    free(team->members);
+    free(team->threads);
+    free(team);
+}
+
+Team *team_use(Team *team)
+{
+    Team *before = current;
+    current = team;
+    return before;
+}
+
 void team_start(size_t threads)
 {
     team_stop();
-    if (threads == 0)
-        threads = team_processors();
-    team.threads = memory_take(threads, sizeof *team.threads, "the threads");
-    team.patience = threads <= team_processors() ? PATIENCE : 0;
-    atomic_store(&team.stopping, false);
-    atomic_store(&team.gate, 0);
-    team.size = 1;
-    while (team.size < threads) {
-        if (pthread_create(&team.threads[team.size], NULL, worker_main,
-                           (void *)(uintptr_t)team.size) != 0) {
-            print_warning("cannot start thread %zu; continuing with %zu", team.size + 1,
-                          team.size);
-            break;
-        }
-        team.size++;
-    }
+    current = team_make(threads);
+    if (threads > 0 ? team_size() < threads : team_size() < team_processors())
+        print_warning("cannot start thread %zu; continuing with %zu", team_size() + 1,
+                      team_size());
 }
 
 void team_stop(void)
 {
-    if (team.size > 1) {
-        atomic_store(&team.stopping, true);
-        wake_sleepers();
-        for (size_t i = 1; i < team.size; i++)
-            pthread_join(team.threads[i], NULL);
-    }
-    free(team.threads);
-    team.threads = NULL;
-    team.size = 0;
+    team_free(team_use(NULL));
 }
 
 size_t team_size(void)
 {
-    return team.size ? team.size : 1;
+    return current ? current->size : 1;
 }
 
 void team_run(size_t tiles, TeamWork work, void *job)
 {
-    if (team.size <= 1 || tiles <= 1) {
+    Team *team = current;
+    if (!team || team->size <= 1 || tiles <= 1) {
         for (size_t tile = 0; tile < tiles; tile++)
             work(job, tile, 0);
         return;
     }
-    team.work = work;
-    team.job = job;
-    team.tiles = tiles;
-    atomic_store(&team.next, 0);
-    open_gate();
-    take_tiles(0);
-    shut_gate();
+    team->work = work;
+    team->job = job;
+    team->tiles = tiles;
+    atomic_store(&team->next, 0);
+    open_gate(team);
+    work_and_catch(&team->members[0]);
+    shut_gate(team);
+    if (atomic_exchange(&team->failed, false))
+        die("%s", team->why.text);
 }

@@ -5,7 +5,8 @@
  * reductions over tiles run afterwards in a fixed order. So any number of threads gives the
  * same bits.
  *
- * There is one team per process, and tiles must not call team_run. */
+ * Each thread uses the team that it started or was given, so independent threads can have teams
+ * side by side. Tiles must not call team_run. */
 #ifndef LINNET_TEAM_H
 #define LINNET_TEAM_H
 
@@ -14,11 +15,23 @@
 /* Processes one tile. `worker`, from 0 to team_size()-1, selects its scratch memory. */
 typedef void (*TeamWork)(void *job, size_t tile, size_t worker);
 
-/* Starts the threads, or with 0 one for each processor; if the system refuses some, warns and
- * continues with fewer. Without a team, or with one thread, team_run works on the calling
+/* A team of this many threads, or with 0 of one for each processor; if the system refuses some,
+ * of fewer. The thread that uses it is one of them. */
+typedef struct Team Team;
+Team *team_make(size_t threads);
+void team_free(Team *team); /* which may be NULL */
+
+/* Makes a team, or NULL, that of the calling thread, and returns its team before. A team serves
+ * one thread at a time. Without a team, or with one thread, team_run works on the calling
  * thread. */
+Team *team_use(Team *team);
+
+/* For programs: makes a team and uses it, with a warning if it has fewer threads; and ends it.
+ */
 void team_start(size_t threads);
 void team_stop(void);
+
+/* Threads of the calling thread's team. */
 size_t team_size(void);
 
 /* Processors in the affinity mask, limited by the CPU quota of the control group. */

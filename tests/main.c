@@ -64,6 +64,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, observers_suite());
     srunner_add_suite(runner, events_suite());
     srunner_add_suite(runner, fullscreen_suite());
+    srunner_add_suite(runner, library_suite());
     srunner_add_suite(runner, use_suite());
     srunner_add_suite(runner, writer_suite());
     srunner_add_suite(runner, writing_suite());

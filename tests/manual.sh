@@ -48,6 +48,15 @@ for program in $programs; do
     cp "$page" "$work/"
     ! has man || check "$program: man reads the manual page" read_by_man "$page"
 done
+page=$build/man/linnet.3
+check 'the library: the manual page has every function' same \
+    "$(sed -n '/^\.SH FUNC/,/^\.SH EXAMPLE/s/^[a-z].* \**\(linnet_[a-z_]*\)(.*/\1/p' "$page")" \
+    "$(sed -n 's/^LINNET_API.*[ *]\(linnet_[a-z_]*\)(.*/\1/p' eval/library/linnet.h)"
+check 'the library: the manual page is ASCII' says_nothing sh -c "! LC_ALL=C grep '[^ -~]' '$page'"
+! has groff || check 'the library: groff reads the manual page' says_nothing \
+    groff -man -Tascii -ww -z "$page"
+cp "$page" "$work/"
+! has man || check 'the library: man reads the manual page' read_by_man "$page"
 has groff || skip 'reading the pages with groff: it is not installed'
 has man || skip 'reading the pages with man: it is not installed'
 
@@ -167,6 +176,9 @@ for program in $programs; do
         "share/zsh/site-functions/_linnet-$program"; do
         check "$place is installed" [ -s "$work/stage/usr/$place" ]
     done
+done
+for place in lib/liblinnet.so lib/liblinnet.so.0 lib/pkgconfig/linnet.pc include/linnet.h share/man/man3/linnet.3; do
+    check "$place is installed" [ -s "$work/stage/usr/$place" ]
 done
 finds_presets() {
     "$work/stage/usr/bin/linnet-train" --preset demo nowhere.txt 2>&1 | grep -q 'nowhere.txt'

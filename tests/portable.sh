@@ -26,7 +26,7 @@ refuses() {
         grep -q 'unset LD_LIBRARY_PATH' err
 }
 library() { echo "LD_LIBRARY_PATH=$bin/lib/glibc-hwcaps/x86-64-$1"; }
-preload() { echo "LD_PRELOAD=$bin/lib/liblinnet.so"; }
+preload() { echo "LD_PRELOAD=$bin/lib/liblinnet-internal.so"; }
 has() { grep -qw "$1" /proc/cpuinfo; }
 
 check 'LD_PRELOAD chooses the library for any x86-64' trains '[A-Z][A-Za-z]*' env "$(preload)"

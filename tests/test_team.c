@@ -2,6 +2,7 @@
  * of threads. */
 #include "src/bfloat_kernels.h"
 #include "src/gemm.h"
+#include "src/error.h"
 #include "src/memory.h"
 #include "src/random.h"
 #include "src/team.h"
@@ -9,6 +10,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +75,69 @@ START_TEST(teams_come_and_go)
     team_start(0);
     ck_assert_uint_eq(team_size(), team_processors());
     team_stop();
+}
+END_TEST
+
+/* One tile of a hundred dies, on whichever thread takes it. */
+static void die_in_tile(void *job, size_t tile, size_t worker)
+{
+    (void)worker;
+    if (tile == *(const size_t *)job)
+        die("tile %zu is missing", tile);
+}
+
+static bool run_and_die(void *tile, Error *error)
+{
+    team_run(TILES, die_in_tile, tile);
+    return error_set(error, "nobody died");
+}
+
+static bool return_true(void *nothing, Error *error)
+{
+    (void)nothing, (void)error;
+    return true;
+}
+
+START_TEST(a_tile_that_dies_fails_its_round_only)
+{
+    for (size_t threads = 1; threads <= 3; threads++) {
+        team_start(threads);
+        for (size_t tile = 0; tile < TILES; tile++) {
+            Error error;
+            ck_assert(!error_catch(run_and_die, &tile, &error));
+            ck_assert_msg(strstr(error.text, " is missing"), "%s", error.text);
+            ck_assert(error_catch(return_true, NULL, &error));
+            check_rounds(3);
+        }
+        team_stop();
+    }
+}
+END_TEST
+
+/* Threads with teams of their own, of which each computes as if it were alone. */
+static void *use_own_team(void *threads)
+{
+    Team *team = team_make(*(const size_t *)threads);
+    ck_assert_ptr_null(team_use(team));
+    ck_assert_uint_eq(team_size(), *(const size_t *)threads);
+    check_rounds(1000);
+    ck_assert_ptr_eq(team_use(NULL), team);
+    check_rounds(10);
+    team_free(team);
+    return NULL;
+}
+
+START_TEST(teams_work_side_by_side)
+{
+    static const size_t sizes[] = {1, 2, 3};
+    pthread_t threads[COUNT(sizes)];
+    for (size_t i = 0; i < COUNT(sizes); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, use_own_team, (void *)&sizes[i]), 0);
+    team_start(2);
+    check_rounds(1000);
+    team_stop();
+    for (size_t i = 0; i < COUNT(sizes); i++)
+        pthread_join(threads[i], NULL);
 }
 END_TEST
 
@@ -489,6 +554,8 @@ Suite *team_suite(void)
     TCase *tests = tcase_create("team");
     tcase_add_test(tests, every_tile_runs_once);
     tcase_add_test(tests, teams_come_and_go);
+    tcase_add_test(tests, a_tile_that_dies_fails_its_round_only);
+    tcase_add_test(tests, teams_work_side_by_side);
     tcase_add_test(tests, tiles_cover_the_whole);
     tcase_add_test(tests, products_match_three_loops);
     tcase_add_test(tests, team_products_are_bit_identical_for_any_team);

@@ -30,6 +30,7 @@ Suite *saving_suite(void);
 Suite *observers_suite(void);
 Suite *events_suite(void);
 Suite *fullscreen_suite(void);
+Suite *library_suite(void);
 Suite *use_suite(void);
 Suite *writer_suite(void);
 Suite *writing_suite(void);

@@ -4,7 +4,7 @@
 # --- the test programs ---
 
 TESTS    = $(wildcard tests/*.c)
-SHEETS   = $(wildcard $(patsubst %,%/*.[ch],$(FOLDERS) tests tests/fuzz tests/faults))
+SHEETS   = $(wildcard $(patsubst %,%/*.[ch],$(FOLDERS) tests tests/fuzz tests/faults tests/library))
 
 define tests_rule
 $(BUILD)/tests-$(1): $(TESTS:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/$(1)/liblinnet.a
@@ -46,10 +46,20 @@ $(BUILD)/faults: $(FAULTS:%.c=$(BUILD)/float/%.o) $(BUILD)/float/liblinnet.a
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $^ -o $@ $(LIBS)
 
+# The public library, used by a program; and all that it contains, without memory.
+$(BUILD)/library-client: $(BUILD)/float/tests/library/client.o $(BIN)/lib/$(PUBLIC)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $^ -o $@ -lm -pthread
+
+WITHOUT_MEMORY = malloc calloc realloc aligned_alloc
+$(BUILD)/library-memory: $(BUILD)/float/tests/library/memory.o $(BUILD)/float/liblinnet.a
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $(WITHOUT_MEMORY:%=-Wl,--wrap=%) $^ -o $@ $(LIBS)
+
 # --- make test ---
 
 # Every part is a target, so that all cores work at once: "make check-programs" runs one.
-CHECKS = includes documents double float replay get programs manual report experiment faults
+CHECKS = includes documents double float replay get programs manual library report experiment faults
 check: $(CHECKS:%=check-%)
 
 check-includes check-documents check-get: check-%:
@@ -62,6 +72,8 @@ check-programs check-report check-experiment: check-%: all
 	sh tests/$*.sh $(BIN)
 check-manual: all
 	MAKE='$(MAKE)' sh tests/manual.sh $(BIN) $(BUILD)
+check-library: all $(BUILD)/library-client $(BUILD)/library-memory
+	CC='$(CC)' MAKE='$(MAKE)' sh tests/library.sh $(BIN) $(BUILD)
 check-faults: $(BUILD)/faults $(FAULTY:%=$(BUILD)/faulty/%)
 	$< quick $(BUILD)/faulty
 
@@ -111,11 +123,12 @@ faulted: $(BUILD)/faults $(FAULTY:%=$(BUILD)/faulty/%)
 tsan: deps
 	$(call variant,tsan,threads,PROTECT= OPTIMISE="$(SANITIZE) -fsanitize=thread")
 
-threads: all $(BUILD)/tests-float
+threads: all $(BUILD)/tests-float $(BUILD)/library-client $(BUILD)/library-memory
 	for suite in team 'mixer layers' carry step; do \
 	  CK_RUN_SUITE="$$suite" $(BUILD)/tests-float || exit 1; \
 	done
 	sh tests/smoke.sh $(BIN)
+	CC='$(CC) -fsanitize=thread' MAKE='$(MAKE)' sh tests/library.sh $(BIN) $(BUILD)
 
 # valgrind does not know AVX-512, nor other instructions that are newer than Haswell.
 VALGRIND = valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite
@@ -123,12 +136,13 @@ valgrind: deps
 	$(call variant,valgrind,observed,ARCH=$(call if_known,-march=haswell) \
 	  OPTIMISE="-O1 -g $(call if_known,-march=haswell)")
 
-observed: all $(BUILD)/tests-float
+observed: all $(BUILD)/tests-float $(BUILD)/library-client $(BUILD)/library-memory
 	for suite in core file options tokenizers vocabulary corpus 'safetensors: reading' \
 	    checkpoint runlog learning; do \
 	  OPENBLAS_CORETYPE=Haswell CK_RUN_SUITE="$$suite" $(VALGRIND) $(BUILD)/tests-float || exit 1; \
 	done
 	OPENBLAS_CORETYPE=Haswell sh tests/smoke.sh $(BIN) $(VALGRIND)
+	CC='$(CC)' MAKE='$(MAKE)' sh tests/library.sh $(BIN) $(BUILD) $(VALGRIND)
 
 # Runs every target of tests/fuzz for SECONDS with clang's libFuzzer; TARGETS="corpus detok"
 # runs only those two. clang's warnings are off: builds with gcc check them.

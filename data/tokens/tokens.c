@@ -215,13 +215,12 @@ static void print_text(const TokenFile *file, const Vocabulary *vocabulary)
 {
     enum { BLOCK = 4096 };
     int32_t ids[BLOCK], last = vocabulary->eos;
-    const char *separator = vocabulary->tokenizer->separator, *piece;
+    const char *piece;
     for (size_t at = 0, n; at < file->count && !ferror(stdout); at += n) {
         n = file->count - at < BLOCK ? file->count - at : BLOCK;
         tokens_read(file->ids, at, n, ids);
         for (size_t i = 0; i < n; i++) {
-            if (last != vocabulary->eos && ids[i] != vocabulary->eos)
-                fputs(separator, stdout);
+            fputs(vocabulary_separator(vocabulary, last, ids[i]), stdout);
             size_t length = vocabulary_piece(vocabulary, ids[i], &piece);
             fwrite(piece, 1, length, stdout);
             last = ids[i];

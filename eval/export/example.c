@@ -39,11 +39,11 @@ bool export_example(ExportFolder *folder, const LoadedModel *loaded, const char 
                     const char *text, size_t size, Error *error)
 {
     const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
-    if (!check_text(name, text, size, error) ||
-        !tokenizer_check(vocabulary->tokenizer, name, text, size, error))
-        return false;
     int32_t *ids = NULL;
-    vocabulary->tokenizer->encode(vocabulary, text, size, &ids);
+    size_t unknown;
+    if (!check_text(name, text, size, error) ||
+        !vocabulary_encode(vocabulary, name, text, size, &ids, &unknown, error))
+        return false;
     size_t count = arrlenu(ids);
     bool good = count > 0
                     ? export_folder_json(folder, "example.json",

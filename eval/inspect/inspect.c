@@ -88,11 +88,11 @@ static int32_t *encode_text(const Vocabulary *vocabulary, const char *option)
     size_t size = option ? strlen(option) : 0;
     char *input = option ? NULL : read_input(&size);
     const char *text = option ? option : input;
-    if (!tokenizer_check(vocabulary->tokenizer, option ? "--text" : "standard input", text,
-                         size, &error))
-        die_usage("%s", error.text);
+    size_t unknown;
     arrput(ids, vocabulary_start(vocabulary));
-    size_t unknown = vocabulary->tokenizer->encode(vocabulary, text, size, &ids);
+    if (!vocabulary_encode(vocabulary, option ? "--text" : "standard input", text, size, &ids,
+                           &unknown, &error))
+        die_usage("%s", error.text);
     if (unknown)
         print_warning("the text has %zu unknown token%s; the model reads %s instead", unknown,
                       text_plural(unknown), vocabulary->words[vocabulary->unk]);

@@ -1,4 +1,5 @@
 #include "eval/score/options.h"
+#include "models/score.h"
 #include "src/gemm.h"
 
 #include <string.h>
@@ -204,7 +205,7 @@ void eval_options_settle(EvalOptions *options, ModelConfig *config)
     if (config->carry_state && !config_check_carrying(config, &error))
         die_usage("%s", error.text);
     if (options->batch == 0)
-        options->batch = config->carry_state ? 1 : 16;
+        options->batch = score_usual_batch(config);
     if (options->window == 0)
         options->window = config->context;
     if (options->stride == 0)

@@ -129,9 +129,8 @@ static int32_t *encode_text(const Vocabulary *vocabulary, const char *text, size
 {
     Error error;
     int32_t *ids = NULL;
-    if (!tokenizer_check(vocabulary->tokenizer, name, text, size, &error))
+    if (!vocabulary_encode(vocabulary, name, text, size, &ids, unknown, &error))
         die("%s", error.text);
-    *unknown = vocabulary->tokenizer->encode(vocabulary, text, size, &ids);
     if (arrlenu(ids) == 0)
         die("%s: there is nothing to score in it", name);
     return ids;

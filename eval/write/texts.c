@@ -129,9 +129,11 @@ bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **id
     arrput(*ids, vocabulary_start(vocabulary));
     if (!prompt)
         return true;
-    if (!tokenizer_check(vocabulary->tokenizer, "the prompt", prompt, strlen(prompt), error))
+    size_t unknown;
+    if (!vocabulary_encode(vocabulary, "the prompt", prompt, strlen(prompt), ids, &unknown,
+                           error))
         return false;
-    if (vocabulary->tokenizer->encode(vocabulary, prompt, strlen(prompt), ids))
+    if (unknown > 0)
         name_unknown(vocabulary, prompt);
     return true;
 }

@@ -146,6 +146,12 @@ fi
 for name in $exported; do
     "$python" "$here/check_tokens.py" "$name" "$name.plain"
 done
+# The example of eval/README.md reads logits from the library.
+printf '\nthe prices' >prompt.txt
+"$bin/export" --plain --example prompt.txt linear linear-example
+LD_LIBRARY_PATH=$bin/lib "$python" "$here/check_library.py" "$here/../../eval/README.md" linear \
+    linear-example/example.json
+
 if [ "$extent" = light ]; then
     skip 'logits in transformers, modeling_linnet.py, and event files: make interop'
 else

@@ -1,0 +1,128 @@
+/* liblinnet: a language model that linnet has trained, in your own program.
+ *
+ * Open a run, open sessions on it, feed tokens and read the logits of the next ones, or score a
+ * text:
+ *
+ *     linnet_error error;
+ *     linnet_model *model = linnet_open("runs/softmax-ptb", &error);
+ *     linnet_session *session = model ? linnet_session_open(model, 1, 1, &error) : NULL;
+ *
+ * Errors. A function that can fail returns NULL, false or -1 and writes one line into the
+ * caller's linnet_error, which may be NULL. No input and no missing file ends the program, and
+ * nothing is printed. Running out of memory is an error like any other; a call that fails so
+ * may lose the memory that it had taken. After a failed linnet_feed call linnet_restart.
+ * Pointers must be valid, and models and sessions open: that is not checked.
+ *
+ * Threads. Any number of threads may use one model at once, each with a session of its own; a
+ * session serves one thread at a time. The numbers do not depend on the number of threads, nor
+ * on what other sessions do. The threads of a session do not survive a fork; a session of one
+ * thread does.
+ *
+ * Memory. A model holds the weights once, for all of its sessions. A session holds the state of
+ * its texts: of fixed size for most kinds of linear attention, growing with the context length
+ * for softmax. Where OpenBLAS computes the matrix products, which is in builds without AVX2,
+ * AVX-512 or NEON and with OPENBLAS_CORETYPE set, linnet sets the number of its threads to one.
+ *
+ * Texts are bytes with a length, in UTF-8 unless the tokenizer of the model takes any bytes.
+ * Tokens are numbers from 0 to linnet_vocabulary_size - 1. Models are trained on texts that
+ * begin behind a line end: feed the token of "\n" before the first one, as the programs sample
+ * and eval do. */
+#ifndef LINNET_H
+#define LINNET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The version of this header, and as a number: 10000 * major + 100 * minor + patch. */
+#define LINNET_VERSION        "0.1.0"
+#define LINNET_VERSION_NUMBER 100
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LINNET_API __attribute__((visibility("default")))
+
+typedef struct linnet_model linnet_model;
+typedef struct linnet_session linnet_session;
+
+/* What went wrong, where, and what to do: one line, ended by a zero. */
+typedef struct linnet_error {
+    char text[1024];
+} linnet_error;
+
+/* The version of the library, such as "0.1.0". */
+LINNET_API const char *linnet_version(void);
+
+/* Opens a run directory, whose best checkpoint is used, or a checkpoint file. NULL on failure.
+ * The run may be in training: what is opened is always a whole checkpoint, and the model does
+ * not change when training writes the next one. Close it with linnet_close. */
+LINNET_API linnet_model *linnet_open(const char *run, linnet_error *error);
+
+/* Frees a model, which may be NULL. Close its sessions first. */
+LINNET_API void linnet_close(linnet_model *model);
+
+/* The settings of the model and its text, a line "name = value" for each, as train stored them.
+ * Belongs to the model. */
+LINNET_API const char *linnet_settings(const linnet_model *model);
+
+/* Number of tokens in the vocabulary, and of logits. */
+LINNET_API size_t linnet_vocabulary_size(const linnet_model *model);
+
+/* Context length in tokens that the model was trained with. */
+LINNET_API size_t linnet_context(const linnet_model *model);
+
+/* Writes the tokens of a text of `size` bytes to `tokens`, at most `room` of them, and returns
+ * how many the text has; -1 on failure, as for text that is not UTF-8. A text has at most as
+ * many tokens as bytes. Words outside the vocabulary become its token for unknown ones. */
+LINNET_API ptrdiff_t linnet_tokenize(const linnet_model *model, const char *text, size_t size,
+                                     int32_t *tokens, size_t room, linnet_error *error);
+
+/* Writes the text of `count` tokens to `text`, at most `room` bytes, and returns how many it
+ * has; -1 if a number is no token. No zero is added. The text is that of a line's beginning:
+ * words have blanks between them, not before the first. */
+LINNET_API ptrdiff_t linnet_detokenize(const linnet_model *model, const int32_t *tokens,
+                                       size_t count, char *text, size_t room,
+                                       linnet_error *error);
+
+/* Opens a session for a batch of `texts` texts that are read side by side, computed by
+ * `threads` threads, the caller's included; 0: one per processor. One thread is usual where
+ * several sessions work at once. NULL on failure. Close it with linnet_session_close. */
+LINNET_API linnet_session *linnet_session_open(const linnet_model *model, size_t texts,
+                                               size_t threads, linnet_error *error);
+
+/* Frees a session, which may be NULL, and ends its threads. */
+LINNET_API void linnet_session_close(linnet_session *session);
+
+/* Forgets what the texts of the session have read. */
+LINNET_API void linnet_restart(linnet_session *session);
+
+/* Feeds `count` tokens to each text: `tokens` has a row of `count` for each. Writes the logits
+ * of the next token, a row of linnet_vocabulary_size for each text, to `logits`, unless it is
+ * NULL or count is 0. At a number that is no token it fails before it has read any. A text may
+ * be longer than the context: if the model's attention or positions are limited to it, the last
+ * half is kept and read again, as sample does. */
+LINNET_API bool linnet_feed(linnet_session *session, const int32_t *tokens, size_t count,
+                            float *logits, linnet_error *error);
+
+/* The score of a text. Loss per token: nats / tokens. Perplexity: exp(nats / tokens). Bits per
+ * byte: nats / (bytes * log(2)). */
+typedef struct linnet_score {
+    double nats;    /* cross-entropy loss, summed over all tokens */
+    size_t tokens;  /* all are scored, the first after a line end */
+    size_t unknown; /* of these, words outside the vocabulary; many of them flatter a score */
+    size_t bytes;
+} linnet_score;
+
+/* Scores a text of `size` bytes, of at least one token, as eval does: in windows of the context
+ * length that do not overlap. (eval also adds a missing last line end and trims lines if the
+ * run was trained with --trim.) The texts of the session are left as they are. */
+LINNET_API bool linnet_score_text(linnet_session *session, const char *text, size_t size,
+                                  linnet_score *score, linnet_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

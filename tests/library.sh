@@ -1,0 +1,125 @@
+#!/bin/sh
+# Tests the public library: library.sh BIN BUILD [COMMAND...], run from the top, where BIN and BUILD
+# are the directories of the programs and of the build, and COMMAND, such as valgrind, runs the
+# programs that use the library. Installs it, builds eval/example.c with it, and runs that and
+# tests/library/client.c. Prints a line for each failed check, and at the end how many passed and
+# failed.
+set -u
+. "$(dirname -- "$0")/cases.sh"
+
+bin=$(CDPATH='' cd -- "$1" && pwd) || exit 1
+build=$(CDPATH='' cd -- "$2" && pwd) || exit 1
+shift 2
+unset CDPATH
+top=$PWD
+library=$bin/lib/liblinnet.so.0
+has() { command -v "$1" >/dev/null 2>&1; }
+same() { [ "$1" = "$2" ] || { printf '%s\n' "wanted: $2" "got:    $1"; false; }; }
+evidence() { head -n 5 "$work/said" 2>/dev/null; }
+quietly() { "$@" >"$work/out" 2>"$work/said"; }
+
+# --- what it shows ---
+
+declared=$(sed -n 's/^LINNET_API.*[ *]\(linnet_[a-z_]*\)(.*/\1/p' eval/library/linnet.h | sort)
+if has nm && has readelf; then
+    check 'the library shows the functions of linnet.h and nothing else' same \
+        "$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v -e '^__[a-z]*san' | sort)" "$declared"
+    check 'its soname has the major version' same \
+        "$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" liblinnet.so.0
+else
+    skip 'the names that the library shows, for want of nm and readelf (binutils)'
+fi
+version=$(sed -n 's/^#define LINNET_VERSION  *"\(.*\)"/\1/p' eval/library/linnet.h)
+number=$(echo "$version" | awk -F . '{ print 10000 * $1 + 100 * $2 + $3 }')
+check 'the version and its number agree' grep -q "^#define LINNET_VERSION_NUMBER $number\$" \
+    eval/library/linnet.h
+check 'the programs have the version of the library' eval \
+    '"$bin/train" --version | grep -qw -e "$version"'
+
+# --- installed ---
+
+prefix=$work/prefix
+check 'make install-library works' eval '"${MAKE:-make}" install-library BIN="$bin" BUILD="$build" \
+    PREFIX="$prefix" >"$work/said" 2>&1'
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib"
+config() { "${PKG_CONFIG:-pkg-config}" "$@" linnet; }
+check 'pkg-config knows the version' same "$(config --modversion)" "$version"
+# compiled COMPILER OPTIONS...: builds the example as the manual page says.
+compiled() {
+    # shellcheck disable=SC2046
+    quietly "$@" $(config --cflags) eval/example.c $(config --libs) -lm -o "$work/example"
+}
+if has g++; then
+    echo '#include <linnet.h>
+        int main() { return linnet_version() == nullptr; }' >"$work/example.cc"
+    # shellcheck disable=SC2046
+    check 'C++ takes the header' quietly g++ -Wall -Wextra -Werror $(config --cflags) \
+        "$work/example.cc" $(config --libs) -o "$work/example-cc"
+else
+    skip 'the header in C++, for want of g++'
+fi
+check 'the example builds with the installed library' compiled ${CC:-cc} -std=c11 -Wall -Wextra -Werror
+
+# --- used ---
+
+cd -- "$work" || exit 1
+"$bin/toy" --length 20000 >toy.txt
+head -c 500 toy.txt >text
+# trained RUN OPTIONS...
+trained() {
+    run=$1
+    shift
+    "$bin/train" --layers 1 --dim 16 --heads 2 --context 24 --batch 4 --quiet --run "$run" "$@" toy.txt
+}
+trained word --attn gated-delta --steps 5
+trained byte --attn softmax --tokens byte --pos learned --steps 5
+trained bpe --attn softmax+linear --layers 2 --tokens bpe --vocab-size 400 --steps 5
+
+for run in word byte bpe; do
+    check "$run: four threads have the results of one" quietly "$@" "$build/library-client" threads $run text
+    check "$run: errors are values" quietly "$@" "$build/library-client" errors $run text
+    check "$run: every request for memory may fail" quietly "$build/library-memory" $run
+done
+
+if has localedef && localedef -i de_DE -f UTF-8 ./de_DE.UTF-8 2>said; then
+    check 'decimal commas of a locale do not matter' \
+        quietly env LOCPATH="$work" LC_ALL=de_DE.UTF-8 "$build/library-client" errors word text
+else
+    skip 'a locale with decimal commas: localedef cannot make it'
+fi
+
+# The figures of programs: perplexity as sample prints it, loss as eval does, logits as export does.
+if [ -x example ]; then
+    check 'the example runs' quietly ./example bpe 'the prices'
+    example_perplexity() { sed -n 's/.*perplexity //p' out; }
+    check 'its perplexity is that of sample --score' same "$(example_perplexity)" \
+        "$("$bin/sample" --score 'the prices' bpe | sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p')"
+    printf '\nthe prices' >prompt
+    quietly "$bin/export" --plain --example prompt bpe exported
+    best_logits() {
+        tr -d ' \n' <exported/example.json | sed 's/.*"logits":\[\([^]]*\)\].*/\1/' | tr ',' '\n' |
+            sort -g -r | head -n 10 | xargs printf '%8.4f\n'
+    }
+    check 'its logits are those of export --example' same \
+        "$(quietly ./example bpe 'the prices'; sed 1d out | cut -c 1-8 | grep '[0-9]\.[0-9]')" "$(best_logits)"
+    check 'the example names a run that is missing' eval \
+        '! ./example nowhere x 2>said && grep -q "example: nowhere: no such run" said'
+else
+    skip 'the example: it was not built'
+fi
+
+# --- a run in training ---
+
+trained moving --steps 300 --eval-every 1 --save-every 1 --eval-tokens 48 >/dev/null 2>said &
+training=$!
+eventually [ -s moving/last.safetensors ]
+touch begun
+(wait_for_training() { while kill -0 $training 2>/dev/null; do sleep 0.1; done; }
+    wait_for_training; touch ended) &
+check 'a run in training always opens whole' quietly "$build/library-client" watch moving ended
+wait $training
+check 'training did not mind' [ -s moving/best.safetensors ]
+opened=$(cat out)
+check "it was opened at least 20 times: $opened" [ "${opened:-0}" -ge 20 ]
+
+cd "$top" && count_cases

@@ -1,0 +1,148 @@
+/* The public functions have the figures of those that the programs use; tests/library has what
+ * concerns a library: threads, errors, memory. */
+#include "data/tokens.h"
+#include "eval/library/linnet.h"
+#include "eval/write/token_score.h"
+#include "models/score.h"
+#include "src/containers.h"
+#include "tests/content.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <string.h>
+
+enum { TEXTS = 3, COUNT_FED = 13 };
+
+static ModelConfig config_of(size_t kind)
+{
+    ModelConfig config = content_config;
+    config.attention = one_kind(kind);
+    config.positions = positions_for(kind, POSITIONS_LEARNED);
+    return config;
+}
+
+static void save_model(ModelConfig config, Content *content)
+{
+    content_make(content, config);
+    content_save(content, content->path, false);
+}
+
+static int32_t token_at(size_t text, size_t i)
+{
+    return (int32_t)((text * 7 + i * i + 3 * i) % content_config.vocabulary);
+}
+
+static void check_feeding(const Model *model, linnet_session *session)
+{
+    linnet_error error;
+    Generator generator;
+    int32_t rows[TEXTS][COUNT_FED], column[TEXTS];
+    float logits[TEXTS][6];
+    generator_make(&generator, model, TEXTS);
+    generator_restart(&generator);
+    for (size_t i = 0; i < COUNT_FED; i++) {
+        for (size_t text = 0; text < TEXTS; text++)
+            column[text] = rows[text][i] = token_at(text, i);
+        generator_read(&generator, column);
+    }
+    ck_assert_msg(linnet_feed(session, rows[0], COUNT_FED, logits[0], &error), "%s",
+                  error.text);
+    for (size_t text = 0; text < TEXTS; text++)
+        for (size_t i = 0; i < content_config.vocabulary; i++)
+            ck_assert(logits[text][i] == (float)generator_logits(&generator, text)[i]);
+    generator_free(&generator);
+}
+
+static void ignore(void *listener, size_t at, TokenScore score)
+{
+    (void)listener, (void)at, (void)score;
+}
+
+/* A text of many windows has eval's figure, to the bit; any text nearly that of single steps.
+ */
+static void check_scoring(const LoadedModel *loaded, linnet_session *session)
+{
+    static const char words[] = "the linnet sings\nthe linnet the unheard-of \xc3\xa9\n";
+    const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
+    const ModelConfig *config = &loaded->model.config;
+    char text[20 * sizeof words] = "";
+    for (size_t times = 1; times <= 20; times++) {
+        linnet_score score;
+        linnet_error why;
+        Error error;
+        int32_t *ids = NULL;
+        size_t unknown, size = strlen(strcat(text, words));
+        ck_assert(vocabulary_encode(vocabulary, "a test", text, size, &ids, &unknown, &error));
+        ck_assert_msg(linnet_score_text(session, text, size, &score, &why), "%s", why.text);
+        ck_assert_uint_eq(score.tokens, arrlenu(ids));
+        ck_assert_uint_eq(score.unknown, unknown);
+        ck_assert_uint_eq(score.unknown, times);
+        ck_assert_uint_eq(score.bytes, size);
+        double nats = token_score_text(&loaded->model, ids, arrlenu(ids), vocabulary->eos,
+                                       ignore, NULL);
+        ck_assert_double_eq_tol(score.nats, nats, 1e-4 * nats);
+        if (score.tokens >= 16 * config->context) {
+            Scorer scorer;
+            CorpusSplit split = {.ids = tokens_plain(ids), .count = arrlenu(ids)};
+            scorer_make(&scorer, &loaded->model,
+                        &(Protocol){config->context, config->context, 16, vocabulary->eos});
+            ck_assert(scorer_score(&scorer, &split, NULL, 0).nats == score.nats);
+            scorer_free(&scorer);
+        }
+        arrfree(ids);
+    }
+}
+
+START_TEST(every_kind_has_the_figures_of_the_programs)
+{
+    Content content;
+    LoadedModel loaded;
+    Error error;
+    linnet_error why;
+    save_model(config_of((size_t)_i), &content);
+    ck_assert_msg(loaded_open(&loaded, content.path, &error), "%s", error.text);
+    linnet_model *model = linnet_open(content.path, &why);
+    ck_assert_msg(model, "%s", why.text);
+    ck_assert_uint_eq(linnet_vocabulary_size(model), content_config.vocabulary);
+    ck_assert_uint_eq(linnet_context(model), content_config.context);
+    linnet_session *session = linnet_session_open(model, TEXTS, 2, &why);
+    ck_assert_msg(session, "%s", why.text);
+    check_feeding(&loaded.model, session);
+    check_scoring(&loaded, session);
+    linnet_restart(session);
+    check_feeding(&loaded.model, session);
+    linnet_session_close(session);
+    linnet_close(model);
+    loaded_close(&loaded);
+    content_free(&content);
+}
+END_TEST
+
+START_TEST(settings_are_those_of_the_checkpoint)
+{
+    Content content;
+    linnet_error why;
+    save_model(content_config, &content);
+    linnet_model *model = linnet_open(content.path, &why);
+    ck_assert_msg(model, "%s", why.text);
+    ck_assert_ptr_nonnull(strstr(linnet_settings(model), "layers = 2\n"));
+    ck_assert_ptr_nonnull(strstr(linnet_settings(model), "tokens = word\n"));
+    linnet_close(model);
+    content_free(&content);
+}
+END_TEST
+
+Suite *library_suite(void)
+{
+    Suite *suite = suite_create("library");
+    TCase *tests = tcase_create("library");
+    int kinds = 0;
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_checked_fixture(tests, scratch_empty, NULL);
+    while (attention_find((size_t)kinds))
+        kinds++;
+    tcase_add_loop_test(tests, every_kind_has_the_figures_of_the_programs, 0, kinds);
+    tcase_add_test(tests, settings_are_those_of_the_checkpoint);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
