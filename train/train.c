@@ -49,6 +49,8 @@ static const About about = {
               {"curves.svg, samples.txt, events.out.tfevents.*",
                "the loss curves, and what --sample-every and --tensorboard write"},
               {"best.safetensors", "the model with the best validation loss"},
+              {"step-N.safetensors",
+               "the last checkpoint of a finished run that was then extended"},
               {"last.safetensors, previous.safetensors",
                "the newest checkpoint, which --resume continues from, and the one before it in "
                "case the newest is damaged"},
@@ -295,7 +297,8 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
     go_on_if(trainer_plan(trainer, resumed ? &checkpoint->vocabulary : NULL, &error), &error);
     RunView run = trainer_view(trainer);
     go_on_if(is_like_others(&run, &error), &error);
-    good = resumed ? trainer_check_text(trainer, checkpoint, &error)
+    good = resumed ? trainer_check_text(trainer, checkpoint, &error) &&
+                         trainer_plan_extension(trainer, checkpoint, &error)
                    : !first || folder_create(folder, &run, &error);
     go_on_if(good, &error);
     run.folder = resumed ? resumed : folder->path;
@@ -385,7 +388,8 @@ static int train_one(const CommandLine *line)
     if (loop_has_work(&trainer))
         end = train_observed(&trainer, &folder, &screen, stop, &error);
     else
-        screen_say(&screen, text_format("Nothing to do: the run finished after step %zu.",
+        screen_say(&screen, text_format("Nothing to do: the run finished after step %zu. "
+                                        "More --epochs or --steps extend it.",
                                         trainer.progress.step));
     int status = ranks_first() ? farewell(end, &run, &folder, &screen, &error) : 0;
     team_stop();

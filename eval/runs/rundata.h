@@ -11,6 +11,9 @@
 
 #define RUN_SETTINGS "settings.conf"
 #define RUN_LOG      "log.csv"
+/* Comments of the settings that tell where a run comes from; they are read like settings. */
+#define RUN_ORIGIN   "origin"
+#define RUN_EXTENDED "extended"
 
 typedef struct RunSetting {
     char *name, *value;

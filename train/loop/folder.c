@@ -45,6 +45,15 @@ bool folder_turn(const RunFolder *folder, Error *error)
            rename_in(folder->path, NEXT, LAST, error);
 }
 
+bool folder_keep(const RunFolder *folder, size_t step, Error *error)
+{
+    char *name = text_format("step-%zu.safetensors", step);
+    bool good = !is_in(folder->path, PREVIOUS) ||
+                rename_in(folder->path, PREVIOUS, name, error);
+    free(name);
+    return good;
+}
+
 char *folder_newest_checkpoint(const char *folder)
 {
     for (size_t i = 0; i < NAMES; i++) {
@@ -224,6 +233,7 @@ static bool write_settings(const RunView *run, const char *folder, Error *error)
     if (run->corpus->entropy_floor > 0)
         text_append(&text, "# entropy floor: %.9g nats\n", run->corpus->entropy_floor);
     append_text_facts(&text, run);
+    history_append_comments(&text, run->history);
     text_append(&text, "%s", settings);
     char *path = file_join(folder, RUN_SETTINGS);
     bool good = file_replace_text(path, text, error);

@@ -143,6 +143,18 @@ static bool save_at_end(Loop *loop, Error *error)
     return !failed->failed;
 }
 
+/* The checkpoint at once has the new length, so that the run need not be extended again if it
+ * is interrupted before the next save. That of a finished run is kept beside it. */
+static void save_extension(Loop *loop)
+{
+    const Extension *extension = &loop->trainer->extension;
+    Error error;
+    save(loop);
+    if (extension->finished && !loop->last.failed && ranks_first() &&
+        !folder_keep(loop->folder, extension->step, &error))
+        observers_warned(loop->observers, error.text);
+}
+
 /* --- one step --- */
 
 /* Whether the current model was just validated and is better than the best one saved. */
@@ -358,6 +370,8 @@ static LoopEnd run(Loop *loop, Error *error)
         return LOOP_FAILED;
     if (is_best(&trainer->progress))
         make_up_for_best(loop);
+    if (trainer->extension.planned)
+        save_extension(loop);
     while (!is_over(trainer) && !is_asked_to_end(loop))
         if (!do_step(loop, error))
             return LOOP_FAILED;

@@ -33,11 +33,19 @@ typedef struct SessionOptions {
     bool recompute, quiet, tensorboard, watch;
 } SessionOptions;
 
+/* What a resumed run had before the command line changed it; see extension.h. */
+typedef struct LengthBefore {
+    bool changed; /* the others are set only then */
+    size_t epochs, steps, schedule, patience;
+    double lr, lr_floor;
+} LengthBefore;
+
 typedef struct Settings {
     ModelConfig model;
     CorpusOptions corpus;
     TrainOptions train;
     SessionOptions session;
+    LengthBefore before;
 } Settings;
 
 /* The groups of the program, in the order of its help; they point into *settings. */
@@ -48,7 +56,8 @@ void settings_groups(const Settings *settings, OptionGroup groups[GROUP_COUNT]);
 char *settings_text(const Settings *settings);
 
 /* Fills the settings from defaults, the preset or the resumed run's text, and the command line,
- * in this order. Resuming, a fixed setting that the command line changes is an error. */
+ * in this order. Resuming, a fixed setting that the command line changes is an error, unless it
+ * extends the run: then settings->before has the old values. */
 bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
                    Error *error);
 

@@ -27,25 +27,43 @@ static bool read_preset(const OptionGroup *groups, const char *name, Error *erro
     return good;
 }
 
+/* Notes the old length if the command line changes it. --epochs alone also takes a run to
+ * epochs whose length was given in steps. */
+static void note_length(Settings *settings, const TrainOptions *old, const CommandLine *line)
+{
+    TrainOptions *train = &settings->train;
+    if (command_line_value(line, "epochs") && !command_line_value(line, "steps"))
+        train->steps = 0;
+    settings->before = (LengthBefore){.changed = train->epochs != old->epochs ||
+                                                 train->steps != old->steps,
+                                      .epochs = old->epochs,
+                                      .steps = old->steps,
+                                      .schedule = old->schedule,
+                                      .patience = old->patience,
+                                      .lr = old->lr,
+                                      .lr_floor = old->lr_floor};
+}
+
 /* Whether the command line changes no fixed setting of the run. */
 static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
-                        const CommandLine *line, Error *error)
+                        const CommandLine *line, bool lengthened, Error *error)
 {
     bool good = true;
     for (size_t i = 0; good && i < line->given_count; i++) {
         const Option *option = line->given[i].option;
         const OptionGroup *group_before, *group_after;
-        if (!option->fixed)
+        if (!option->fixed || (option->extends && lengthened))
             continue;
         option_find(before, GROUP_COUNT, option->name, &group_before);
         option_find(after, GROUP_COUNT, option->name, &group_after);
         char *old = option_value(group_before, option),
              *new = option_value(group_after, option);
         if (strcmp(old, new) != 0)
-            good = error_set(error,
-                             "--%s %s: this run was started with %s and keeps it; start a new "
-                             "run, without --resume, to change it",
-                             option->name, new, old);
+            good = error_set(error, "--%s %s: this run was started with %s and keeps it; %s",
+                             option->name, new, old,
+                             option->extends
+                                 ? "it may change together with the length (--epochs, --steps)"
+                                 : "start a new run, without --resume, to change it");
         free(old);
         free(new);
     }
@@ -137,7 +155,9 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
     if (good && line->operand_count == 1)
         good = options_set(groups, GROUP_COUNT, "corpus", line->operands[0], "CORPUS", error);
     if (good && resumed)
-        good = keeps_fixed(base_groups, groups, line, error);
+        note_length(settings, &base.train, line);
+    if (good && resumed)
+        good = keeps_fixed(base_groups, groups, line, settings->before.changed, error);
     options_free_texts(base_groups, GROUP_COUNT);
     return good && check_names(settings, error) && config_check(&settings->model, error) &&
            config_check_own(&settings->model, error) && check_together(settings, error) &&

@@ -141,6 +141,11 @@ static void choose_part(Trainer *t)
     t->part_tokens = scored < t->corpus.valid.count ? scored : 0;
 }
 
+size_t trainer_length(const Trainer *t, size_t steps, size_t epochs)
+{
+    return steps ? steps : epochs * t->steps_per_epoch;
+}
+
 bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
@@ -173,7 +178,7 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
                                  .seed = train->seed});
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
-    t->steps = train->steps ? train->steps : train->epochs * t->steps_per_epoch;
+    t->steps = trainer_length(t, train->steps, train->epochs);
     if (train->warmup == OPTION_AUTO)
         t->settings.train.warmup = t->steps / 10 < 200 ? t->steps / 10 : 200;
     choose_part(t);
@@ -202,6 +207,8 @@ RunView trainer_view(const Trainer *t)
                      .model = &t->model,
                      .corpus = &t->corpus,
                      .progress = &t->progress,
+                     .extension = &t->extension,
+                     .history = &t->history,
                      .steps = t->steps,
                      .steps_per_epoch = t->steps_per_epoch,
                      .part_tokens = t->part_tokens,
@@ -220,5 +227,6 @@ void trainer_free(Trainer *t)
     model_free(&t->model);
     free(t->gradients.h);
     arena_free(&t->arena);
+    history_free(&t->history);
     corpus_free(&t->corpus);
 }

@@ -117,6 +117,25 @@ static void print_text(const Corpus *corpus)
                             corpus->entropy_floor, exp(corpus->entropy_floor)));
 }
 
+/* From where on the run has another length, and what that changes. */
+static void print_extension(const RunView *run)
+{
+    const Extension *extension = run->extension;
+    if (!extension->planned)
+        return;
+    char *text = text_format("%zu to %zu steps  the learning rate follows the schedule of the "
+                             "new length from step %zu on: %.3g, was %.3g",
+                             extension->from, extension->to, extension->step + 1,
+                             extension->lr_to, extension->lr_from);
+    if (extension->restarts_average)
+        text_append(&text, "  weight averaging starts again after step %.0f",
+                    extension->average_from);
+    if (extension->finished)
+        text_append(&text, "  the finished run is kept as step-%zu.safetensors",
+                    extension->step);
+    print_paragraph("Extended", text);
+}
+
 static void print_plan(const RunView *run, const OptionGroup groups[GROUP_COUNT])
 {
     const TrainOptions *train = &run->settings->train;
@@ -146,6 +165,7 @@ void screen_settings(const Screen *screen, const RunView *run)
     print_model(run, &groups[GROUP_MODEL]);
     print_text(run->corpus);
     print_plan(run, groups);
+    print_extension(run);
     if (ranks_count() > 1)
         print_paragraph("MPI", text_format("%zu ranks  %zu shards", ranks_count(),
                                            run->settings->train.shards));
