@@ -72,6 +72,8 @@ static void read_comment(RunData *run, char *comment)
         run->parameters = 0;
     if ((value = comment_value(comment, "training text")))
         run->train_bits = bits_of_nat(value);
+    if ((value = comment_value(comment, "vocabulary")) && !run->vocabulary)
+        run->vocabulary = memory_copy_text(value);
     if ((value = comment_value(comment, "validation part")))
         run->part_tokens = count_of(value, "tokens");
     if ((value = comment_value(comment, "validation text"))) {
@@ -228,6 +230,7 @@ void rundata_free(RunData *run)
 {
     free(run->path);
     free(run->name);
+    free(run->vocabulary);
     for (size_t i = 0; i < arrlenu(run->settings); i++) {
         free(run->settings[i].name);
         free(run->settings[i].value);
@@ -245,6 +248,8 @@ bool rundata_diverged(const RunData *run)
     if (count == 0)
         return false;
     const RunLogRow *last = &run->rows[count - 1];
+    if (last->step == 0)
+        return false; /* the weights that --init took over: nothing is trained yet */
     return !isfinite(last->train_loss) || last->train_loss > largest ||
            (last->has_val_loss && !(last->val_loss <= largest)) || run->best_val_loss > largest;
 }

@@ -1,4 +1,5 @@
 #include "train/loop/folder.h"
+#include "data/vocabulary_files.h"
 #include "eval/runs/rundata.h"
 #include "src/containers.h"
 #include "src/file.h"
@@ -222,6 +223,8 @@ static void append_text_facts(char **text, const RunView *run)
     text_append(text, "# training text: %zu tokens, %zu bytes\n", train->count, train->bytes);
     text_append(text, "# validation text: %zu tokens, %zu bytes, %zu unknown\n", valid->count,
                 valid->bytes, valid->unknown);
+    text_append(text, "# vocabulary: %zu tokens, crc32 %08x\n", run->corpus->vocabulary.count,
+                (unsigned)vocabulary_crc(&run->corpus->vocabulary));
     if (run->part_tokens > 0)
         text_append(text, "# validation part: %zu tokens\n", run->part_tokens);
 }

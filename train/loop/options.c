@@ -8,12 +8,26 @@
 
 static OPTION_NAMES(average_name, "none", "tail", "ema");
 static OPTION_NAMES(on_nan_name, "stop", "skip");
+static OPTION_NAMES(init_tokens_name, "auto", "run", "text");
 
 /* clang-format off */
 static const Option train_rows[] = {
     {.name = "corpus", OPTION_STRING("FILE", TRAIN(corpus), NULL), OPTION_STORED,
      .help = "the text; same as CORPUS without --corpus",
      .also = "data dataset data-path train-data train-file input-file text-file data-dir"},
+    {.name = "init", OPTION_STRING("RUN", TRAIN(init), NULL), OPTION_FIXED,
+     .help = "fine-tune: start a new run from the weights of this run or checkpoint; the model's "
+             "shape and the tokenizer come from it as well",
+     .also = "finetune fine-tune pretrained from-pretrained init-weights warm-start "
+             "pretrained-model load-weights init-checkpoint",
+     .common = true},
+    {.name = "init-tokens", OPTION_ONE_OF("WHOSE", TRAIN(init_tokens), init_tokens_name, "auto"),
+     OPTION_FIXED,
+     .help = "tokenizer with --init: that of the run, or one of CORPUS's own (text), where tokens "
+             "with the same text keep their embeddings; auto: text if an option of the tokenizer "
+             "is given, such as --tokens",
+     .also = "resize-token-embeddings",
+     .section = "Fine-tuning"},
     {.name = "epochs", OPTION_WHOLE(TRAIN(epochs), 1, 1e6, "5"), OPTION_EXTENDED,
      .help = "passes over the training text",
      .also = "num-epochs num-train-epochs n-epochs max-epochs",
@@ -24,7 +38,7 @@ static const Option train_rows[] = {
              "n-steps total-steps",
      .common = true},
     {.name = "batch", OPTION_WHOLE(TRAIN(batch), 1, 1e6, "16"), OPTION_FIXED,
-     .help = "batch size in sequences of --context tokens",
+     .help = "batch size in sequences; each has --context tokens",
      .also = "batch-size bsz per-device-train-batch-size train-batch-size micro-batch-size "
              "device-batch-size",
      .common = true},

@@ -1,6 +1,7 @@
 /* Setting up a training run; trainer_step.c has its steps, trainer_saving.c saves it. */
 #include "train/loop/trainer.h"
 #include "data/vocabulary_files.h"
+#include "models/adopt.h"
 #include "models/generator.h"
 #include "models/update.h"
 #include "src/containers.h"
@@ -193,12 +194,15 @@ void trainer_allocate(Trainer *t)
     lay_out(t);
 }
 
-void trainer_start(Trainer *t)
+bool trainer_start(Trainer *t, Error *error)
 {
     const ModelConfig *config = &t->model.config;
     params_initialise(&t->model.table, config, t->model.base, t->settings.train.seed);
     if (config->head_bias == HEAD_BIAS_UNIGRAM)
         params_start_unigram(&t->model.at, config, t->corpus.train.ids, t->corpus.train.count);
+    bool good = !t->init || adopt_weights(&t->model, t->init, t->init_ids, error);
+    t->init = NULL;
+    return good;
 }
 
 RunView trainer_view(const Trainer *t)
@@ -209,6 +213,7 @@ RunView trainer_view(const Trainer *t)
                      .progress = &t->progress,
                      .extension = &t->extension,
                      .history = &t->history,
+                     .start = t->start,
                      .steps = t->steps,
                      .steps_per_epoch = t->steps_per_epoch,
                      .part_tokens = t->part_tokens,
@@ -228,5 +233,7 @@ void trainer_free(Trainer *t)
     free(t->gradients.h);
     arena_free(&t->arena);
     history_free(&t->history);
+    free(t->init_ids);
+    free(t->start);
     corpus_free(&t->corpus);
 }

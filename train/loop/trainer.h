@@ -33,6 +33,9 @@ typedef struct Trainer {
     Progress progress;
     Extension extension; /* of a resumed run whose length changes */
     History history;
+    const Checkpoint *init; /* that the weights of a new run come from; NULL: none */
+    int32_t *init_ids;      /* as adopt_weights takes them */
+    char *start;            /* what is taken over, for people; NULL: nothing */
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
     size_t part, part_tokens; /* windows and tokens that validations read; 0: all */
 } Trainer;
@@ -43,7 +46,13 @@ bool trainer_plan(Trainer *trainer, const Vocabulary *known, Error *error);
 /* The length in steps of a training of these steps or, if they are 0, epochs. */
 size_t trainer_length(const Trainer *trainer, size_t steps, size_t epochs);
 void trainer_allocate(Trainer *trainer);
-void trainer_start(Trainer *trainer); /* initialises the weights of a new run */
+/* With --init, before trainer_start: finds out what the new run takes over from the checkpoint,
+ * which stays open until then, and checks its weights. */
+bool trainer_plan_init(Trainer *trainer, const Checkpoint *init, Error *error);
+/* The vocabulary that a run with --init has from the checkpoint; NULL: it is the text's own. */
+const Vocabulary *trainer_init_vocabulary(const Trainer *trainer, const Checkpoint *init);
+/* Initialises the weights of a new run. */
+bool trainer_start(Trainer *trainer, Error *error);
 void trainer_free(Trainer *trainer);
 
 /* What is shown of the planned run; the folder is the caller's. */

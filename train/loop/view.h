@@ -47,6 +47,8 @@ typedef struct RunView {
     const Progress *progress;
     const Extension *extension;
     const History *history;
+    const char
+        *start; /* what --init takes over, in items with two blanks between; NULL: nothing */
     const char *folder;            /* the path of the run directory */
     size_t steps, steps_per_epoch; /* of the whole run */
     size_t part_tokens;            /* that validations read; 0: the whole validation text */

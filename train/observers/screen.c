@@ -2,6 +2,7 @@
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/gemm.h"
+#include "src/memory.h"
 #include "src/ranks.h"
 #include "src/team.h"
 #include "src/text.h"
@@ -26,9 +27,10 @@ enum { TITLE = 10 };
 /* An option whose value shows elsewhere in the summary, or says nothing about the run. */
 static bool is_shown_elsewhere(const Option *option)
 {
-    static const char *const names[] = {"attn",   "layers",  "dim",    "heads",  "ffn",
-                                        "corpus", "context", "epochs", "steps",  "batch",
-                                        "pos",    "tokens",  "shards", "warmup", "eval-tokens"};
+    static const char *const names[] = {
+        "attn",    "layers", "dim",         "heads", "ffn",        "corpus",
+        "context", "epochs", "steps",       "batch", "pos",        "tokens",
+        "shards",  "warmup", "eval-tokens", "init",  "init-tokens"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(option->name, names[i]) == 0)
             return true;
@@ -164,6 +166,8 @@ void screen_settings(const Screen *screen, const RunView *run)
     settings_groups(run->settings, groups);
     print_model(run, &groups[GROUP_MODEL]);
     print_text(run->corpus);
+    if (run->start)
+        print_paragraph("Start", memory_copy_text(run->start));
     print_plan(run, groups);
     print_extension(run);
     if (ranks_count() > 1)
@@ -228,11 +232,11 @@ static bool validated(void *self, const RunView *run, Error *error)
     const Progress *progress = run->progress;
     double epoch = view_epochs(run, progress->step);
     screen_say(self,
-               text_format("epoch %.*f  step %zu  train %.4f  validation%s %.4f  "
+               text_format("epoch %.*f  step %zu  %svalidation%s %.4f  "
                            "perplexity %s  bits/byte %.4f  %s  %s",
                            epoch == floor(epoch) ? 0 : 2, epoch, progress->step,
-                           run->train_loss, view_part(run), progress->last_loss,
-                           text_perplexity(exp(progress->last_loss)).text,
+                           words_of_training_loss(run).text, view_part(run),
+                           progress->last_loss, text_perplexity(exp(progress->last_loss)).text,
                            split_bits_per_byte(&run->corpus->valid, progress->last_loss),
                            run->best ? "best" : "    ", text_duration(progress->seconds).text));
     return true;
