@@ -126,17 +126,15 @@ static size_t most_seeds(const RunGroup *groups)
 static char *meaning(const Section *section, size_t width)
 {
     char *text = memory_copy_text("");
-    char *bits = results_bits_text(section->groups), *part = results_part_text(section->groups),
-         *protocol = comparison_test_text(section->all);
-    if (part)
-        differences_append_sentence(&text, part, "", width);
-    if (bits)
-        differences_append_sentence(&text, bits, "", width);
-    if (protocol)
-        differences_append_sentence(&text, protocol, "", width);
-    free(bits);
-    free(part);
-    free(protocol);
+    char *const sentences[] = {results_part_text(section->groups),
+                               results_bits_text(section->groups),
+                               results_history_text(section->groups),
+                               comparison_test_text(section->all)};
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+        if (sentences[i])
+            differences_append_sentence(&text, sentences[i], "", width);
+        free(sentences[i]);
+    }
     differences_append(&text, section->groups, width);
     if (!isnan(section->entropy)) {
         char *floor = text_format(
@@ -203,6 +201,7 @@ static void print_markdown(const Section *section, const CompareSettings *settin
              "difference.");
     print_below(results_part_text(section->groups));
     print_below_escaped(results_bits_text(section->groups));
+    print_below_escaped(results_history_text(section->groups));
     print_below(comparison_test_text(section->all));
 }
 
