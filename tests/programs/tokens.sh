@@ -33,6 +33,9 @@ works 'so is one that has none' \
 check 'their ids are the same' same small/train.bin small/val.bin
 refused 'training cannot ask a tokenizer that keeps capitals to lower-case' 1 'drop --lowercase' \
     "$bin/train" --run refused --lowercase --tokenizer-file word short.txt
+printf '# linnet tokenizer word\r\ndog\r\n<eos>\r\n<unk>\r\n' >windows.txt
+refused 'a vocabulary with the line ends of Windows is refused' 1 'windows.txt:1: .*CR LF' \
+    "$bin/tokens" count --tokenizer-file windows.txt short.txt
 refused 'train refuses a directory that has a tokenizer' 1 'has a tokenizer already' \
     "$bin/tokens" train --out bpe short.txt
 refused 'train needs a directory' 2 'missing: --out DIR' "$bin/tokens" train short.txt
