@@ -231,6 +231,30 @@ static bool learn_by_cuts(Vocabulary *vocabulary, const char *text, size_t size,
     return true;
 }
 
+/* A text repeats few characters, so the id of each that has one or two bytes is looked up once.
+ */
+static size_t encode_characters(const Vocabulary *vocabulary, const char *text, size_t size,
+                                int32_t **ids)
+{
+    enum { DIRECT = 0x800, UNSEEN = TOKEN_NONE - 1 };
+    int32_t known[DIRECT];
+    size_t at = 0, length, missing = 0;
+    char word[TOKEN_LONGEST + 1];
+    const char *token;
+    for (size_t i = 0; i < DIRECT; i++)
+        known[i] = UNSEEN;
+    while ((length = cut_character(text, size, &at, &token)) > 0) {
+        bool direct = length <= 2 && utf8_length(token, length) == length;
+        int32_t spare = UNSEEN, *id = direct ? &known[utf8_decode(token, length)] : &spare;
+        if (*id == UNSEEN)
+            *id = vocabulary_find(vocabulary,
+                                  end_word(word, token, length, vocabulary->lowercase));
+        missing += *id == TOKEN_NONE;
+        arrput(*ids, *id == TOKEN_NONE ? vocabulary->unk : *id);
+    }
+    return missing;
+}
+
 static size_t encode_by_cuts(const Vocabulary *vocabulary, const char *text, size_t size,
                              int32_t **ids)
 {
@@ -288,7 +312,7 @@ static const Tokenizer tokenizers[] = {
                              .unknown = WORD_UNKNOWN},
     [TOKENIZER_CHAR] = {.name = "char",
                         .learn = learn_by_cuts,
-                        .encode = encode_by_cuts,
+                        .encode = encode_characters,
                         .cut = cut_character,
                         .separator = "",
                         .unknown = "\xEF\xBF\xBD"},

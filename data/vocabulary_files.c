@@ -75,6 +75,13 @@ static bool load_own(Vocabulary *vocabulary, const char *path, Error *error)
     Error why;
     if (!file_read(path, MOST_BYTES, &text, &size, error))
         return false;
+    if (text[strcspn(text, "\r\n")] == '\r') {
+        free(text);
+        return error_set(error,
+                         "%s:1: its lines end in CR LF, as on Windows, and LF is needed; "
+                         "convert it with: sed -i 's/\\r$//' FILE",
+                         path);
+    }
     const Tokenizer *tokenizer = read_heading(text, &lowercase, &rest);
     if (tokenizer && lowercase && !tokenizer->cut)
         tokenizer = NULL;

@@ -165,6 +165,14 @@ START_TEST(characters_are_never_split)
     expect_pieces(TOKENIZER_CHAR, learned, "a\xC3\xA9\xF0\x9F\x90\xA6", 0,
                   "[a][\xC3\xA9][\xF0\x9F\x90\xA6]");
     expect_pieces(TOKENIZER_CHAR, learned, "a b\r\n\n", 0, "[a][ ][b][\n][\n]");
+    /* Known and unknown ones that come again; a lone byte is not the character of its number.
+     */
+    expect_pieces(TOKENIZER_CHAR, learned,
+                  "\xC3\xA9"
+                  "azz\xE9\xC3\xA9\xD0\x96\xD0\x96",
+                  5,
+                  "[\xC3\xA9][a][\xEF\xBF\xBD][\xEF\xBF\xBD][\xEF\xBF\xBD][\xC3\xA9]"
+                  "[\xEF\xBF\xBD][\xEF\xBF\xBD]");
     expect_pieces(TOKENIZER_CHAR, learned,
                   "\xEF\xBB\xBF"
                   "aZ",

@@ -36,6 +36,9 @@ refused 'training cannot ask a tokenizer that keeps capitals to lower-case' 1 'd
 printf 'ab ab ab cd\n' >few.txt
 works 'train learns all there is' "$bin/tokens" train --vocab-size 300 --out few few.txt
 check 'train says that there is no more to learn' says 'fewer entries than --vocab-size 300'
+printf '# linnet tokenizer word\r\ndog\r\n<eos>\r\n<unk>\r\n' >windows.txt
+refused 'a vocabulary with the line ends of Windows is refused' 1 'windows.txt:1: .*CR LF' \
+    "$bin/tokens" count --tokenizer-file windows.txt short.txt
 refused 'train refuses a directory that has a tokenizer' 1 'has a tokenizer already' \
     "$bin/tokens" train --out bpe short.txt
 refused 'train needs a directory' 2 'missing: --out DIR' "$bin/tokens" train short.txt
