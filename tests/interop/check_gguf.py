@@ -1,7 +1,7 @@
 """Checks GGUF files: check_gguf.py PROMPT NAME...
 
-NAME.gguf is a model, and NAME a plain export of it with an example and, in greedy.json, the text
-that sample continues PROMPT with. Reads the file with the package "gguf" and compares settings,
+NAME.gguf is a model, NAME a plain export of it with an example and, in greedy.json, the text that
+sample continues PROMPT with, and NAME-odd one with an example that is hard to tokenize. Reads the file with the package "gguf" and compares settings,
 tokens and tensors with those of the plain export; with llama-cpp-python, if it is installed, also
 the tokens, the logits and the continuation. Exits with 1 if anything differs."""
 
@@ -179,10 +179,11 @@ def check_in_llama_cpp(name, prompt, settings):
     assert example["tokens_read"] == len(ids) < settings["context"]
     vocabulary = read_json(name, "vocabulary.json")
     if settings["tokens"] in ("bpe", "byte"):
-        text = example["text"].encode()
-        assert model.tokenize(text, add_bos=False) == ids, "other tokens"
-        assert model.tokenize(text) == [vocabulary["eos"]] + ids, "texts begin otherwise"
-        assert model.detokenize(ids) == text, "another text"
+        for hard in example, read_json(f"{name}-odd", "example.json"):
+            text = hard["text"].encode()
+            assert model.tokenize(text, add_bos=False) == hard["ids"], "other tokens"
+            assert model.detokenize(hard["ids"]) == text, "another text"
+        assert model.tokenize(prompt.encode())[0] == vocabulary["eos"], "texts begin otherwise"
         beginning = model.tokenize(prompt.encode())
     else:
         words = prompt.split() if settings["tokens"] == "word" else prompt

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Holds GGUF files against linnet: gguf.sh BIN PYTHON. Works in the current directory, which has
-# toy.txt.
+# toy.txt, and odd.txt, which is hard to tokenize.
 #
 # Trains models of each of llama.cpp's architectures that linnet writes, for a few steps that move all
 # weights, exports them and lets sample continue a text with them. check_gguf.py does the rest.
@@ -23,6 +23,7 @@ model() {
     "$bin/export" --gguf "run-$name" "$name.gguf" >export.log
     "$bin/export" --plain --example text.txt "run-$name" "$name" >>export.log
     "$bin/sample" --json --greedy --length 24 --prompt "$prompt" "run-$name" >"$name/greedy.json"
+    "$bin/export" --plain --example odd.txt "run-$name" "$name-odd" >>export.log
     models="$models $name"
 }
 bpe='--tokens bpe --vocab-size 400 --special-tokens <|endoftext|>'

@@ -152,7 +152,7 @@ for name in $exported; do
 done
 if has gguf; then
     mkdir gguf
-    cp toy.txt gguf
+    cp toy.txt odd.txt gguf
     (cd gguf && sh "$here/gguf.sh" "$bin" "$python")
     has llama_cpp || skip 'logits in llama.cpp: llama-cpp-python is missing'
 else
