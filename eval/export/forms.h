@@ -8,11 +8,14 @@
  *                  tensors, settings.json, vocabulary.json, metadata.json; and for people and
  *                  for train: vocabulary.txt, settings.conf; of a BPE vocabulary also
  *                  tokenizer.json, vocab.json and merges.txt
+ *   gguf           one file for llama.cpp, of models that its architectures gpt2, gptneox or
+ *                  llama compute
  *
  * and optionally example.json: a text, its tokens and the logits of the next one, to check
  * another program against.
  *
- * Each function writes into a directory that the caller has begun, and aborts on failure. */
+ * Except for gguf, each function writes into a directory that the caller has begun, and aborts
+ * on failure. */
 #ifndef LINNET_EXPORT_FORMS_H
 #define LINNET_EXPORT_FORMS_H
 
@@ -23,6 +26,11 @@
  * does not have. */
 bool export_is_gpt2(const ModelConfig *config, Error *lacks);
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error);
+
+/* A GGUF file for llama.cpp, which appears whole or not at all. Appends to *said what it is.
+ * export_check_gguf says whether llama.cpp computes this model, or why not. */
+bool export_check_gguf(const ModelConfig *config, Error *error);
+bool export_gguf(const LoadedModel *loaded, const char *path, char **said, Error *error);
 
 bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
@@ -39,6 +47,9 @@ typedef struct ExportForm {
     ModelConfig config;
     const real *positions;
 } ExportForm;
+
+/* The positions (context, C) as if learned; NULL if they are. The caller frees. */
+real *export_fixed_positions(const ModelConfig *config);
 
 /* Writes model.safetensors. The prefix precedes all tensor names except the head's. Adds what
  * the form has besides, unless NULL. */

@@ -48,6 +48,10 @@ want numpy safetensors tokenizers || {
 }
 [ "$extent" = light ] || want torch transformers ||
     echo "torch and transformers cannot be installed."
+want gguf || echo "gguf cannot be installed."
+# Its package is compiled, which takes several minutes.
+[ "$extent" = light ] || has llama_cpp || want llama-cpp-python ||
+    echo "llama-cpp-python cannot be installed."
 [ "$extent" = light ] || want tensorboard || echo "tensorboard cannot be installed."
 
 # --- the models ---
@@ -152,6 +156,14 @@ printf '\nthe prices' >prompt.txt
 LD_LIBRARY_PATH=$bin/lib "$python" "$here/check_library.py" "$here/../../eval/README.md" linear \
     linear-example/example.json
 
+if has gguf; then
+    mkdir gguf
+    cp toy.txt odd.txt gguf
+    (cd gguf && sh "$here/gguf.sh" "$bin" "$python")
+    has llama_cpp || skip 'logits in llama.cpp: llama-cpp-python is missing'
+else
+    skip 'GGUF files: the package gguf is missing'
+fi
 if [ "$extent" = light ]; then
     skip 'logits in transformers, modeling_linnet.py, and event files: make interop'
 else
