@@ -92,15 +92,15 @@ static void print_tensors_usage(const char *word)
 static void print_model_usage(const ModelConfig *config, const char *word)
 {
     Error lacks;
-    bool is_gpt2 = export_is_gpt2(config, &lacks);
-    if (!is_gpt2)
+    bool known = export_family(config, &lacks);
+    if (!known)
         printf("GPT-2 has no %s, so the model's code is beside it, in modeling_linnet.py.\n",
                lacks.text);
     printf("Open it in Python:\n"
            "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
            "  model = AutoModelForCausalLM.from_pretrained(%s%s)\n"
            "  tokenizer = AutoTokenizer.from_pretrained(%s)\n",
-           word, is_gpt2 ? "" : ", trust_remote_code=True", word);
+           word, known ? "" : ", trust_remote_code=True", word);
 }
 
 /* The lines of Python that open the export. A string of JSON is one of Python too; a path that
