@@ -48,8 +48,8 @@ static const Option rows[] = {
      .help = "convert the text to lower case; for word, wordpunct and char",
      .also = "lower lower-case uncased do-lower-case"},
     {.name = "vocab-size", OPTION_WHOLE(FIELD(vocab_size), 0, OPTION_MOST, "0"), OPTION_FIXED,
-     .help = "keep the N most frequent tokens, including <eos> and <unk>; 0: all. With bpe: learn "
-             "merges until there are N tokens; 0: 8192",
+     .help = "vocabulary size; the N most frequent tokens, including <eos> and <unk>, are kept; 0: "
+             "all. With bpe: learn merges until there are N tokens; 0: 8192",
      .also = "vocabulary-size n-vocab max-vocab vocab",
      .common = true},
     {.name = "min-count", OPTION_WHOLE(FIELD(min_count), 1, OPTION_MOST, "1"), OPTION_FIXED,

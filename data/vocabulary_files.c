@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #define OWN     "vocabulary.txt"
 #define COMMON  "tokenizer.json"
@@ -122,6 +123,17 @@ bool vocabulary_equal(const Vocabulary *a, const Vocabulary *b)
     free(a_text);
     free(b_text);
     return equal;
+}
+
+uint32_t vocabulary_crc(const Vocabulary *vocabulary)
+{
+    size_t size = 0;
+    char *text = vocabulary_write(vocabulary, &size);
+    uint32_t crc = (uint32_t)crc32_z(0, (const Bytef *)vocabulary->tokenizer->name,
+                                     strlen(vocabulary->tokenizer->name));
+    crc = (uint32_t)crc32_z(crc, (const Bytef *)text, size);
+    free(text);
+    return crc;
 }
 
 static bool store_own(const Vocabulary *vocabulary, const char *path, Error *error)

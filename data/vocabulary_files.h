@@ -22,6 +22,9 @@ bool vocabulary_store(const Vocabulary *vocabulary, const char *folder, Error *e
 /* Whether both give every text the same ids. */
 bool vocabulary_equal(const Vocabulary *a, const Vocabulary *b);
 
+/* CRC-32 of the stored form: of another vocabulary it is another. */
+uint32_t vocabulary_crc(const Vocabulary *vocabulary);
+
 /* The index of a tokenizer in the table. */
 size_t tokenizer_index(const Tokenizer *tokenizer);
 

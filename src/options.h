@@ -52,13 +52,15 @@ struct Option {
      * all groups, so that beginners meet them last. */
     const char *section;
     /* Stored settings are written to the run's settings file and its checkpoints. Of these,
-     * the fixed ones cannot change when the run is resumed. */
-    bool stored, fixed;
+     * the fixed ones cannot change when the run is resumed; those that can be extended, only
+     * together with the length of the training. */
+    bool stored, fixed, extends;
     const OptionOwners *owners; /* NULL: the option applies always */
 };
 
 /* The parts of a row that say what its value is: the place of the field, the range, the
- * default (NULL: none). OPTION_FIXED and OPTION_STORED say that the run keeps it. */
+ * default (NULL: none). OPTION_FIXED, OPTION_EXTENDED and OPTION_STORED say that the run keeps
+ * it. */
 #define OPTION_WHOLE(at, least, most, standard)                                     \
     .argument = "N", .type = OPTION_SIZE, .offset = at, .low = least, .high = most, \
     .fallback = standard
@@ -81,8 +83,9 @@ struct Option {
         return index < sizeof names / sizeof *names ? names[index] : NULL; \
     }                                                                      \
     _Static_assert(true, "")
-#define OPTION_STORED .stored = true
-#define OPTION_FIXED  .stored = true, .fixed = true
+#define OPTION_STORED   .stored = true
+#define OPTION_FIXED    .stored = true, .fixed = true
+#define OPTION_EXTENDED OPTION_FIXED, .extends = true
 
 typedef struct OptionGroup {
     const char *title;

@@ -22,6 +22,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, numbers_suite());
     srunner_add_suite(runner, learning_suite());
     srunner_add_suite(runner, step_suite());
+    srunner_add_suite(runner, adopt_suite());
     srunner_add_suite(runner, golden_suite());
     srunner_add_suite(runner, kernel_suite());
     srunner_add_suite(runner, team_suite());

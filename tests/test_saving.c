@@ -102,7 +102,7 @@ static void begin(Trainer *trainer)
     settle(trainer);
     ck_assert_msg(trainer_plan(trainer, NULL, &error), "%s", error.text);
     trainer_allocate(trainer);
-    trainer_start(trainer);
+    ck_assert_msg(trainer_start(trainer, &error), "%s", error.text);
 }
 
 /* Saves as the loop does. */

@@ -62,7 +62,7 @@ static void start(Trainer *trainer)
     Error error;
     ck_assert_msg(trainer_plan(trainer, NULL, &error), "%s", error.text);
     trainer_allocate(trainer);
-    trainer_start(trainer);
+    ck_assert_msg(trainer_start(trainer, &error), "%s", error.text);
 }
 
 static void begin(Trainer *trainer, size_t kind, const char *more)

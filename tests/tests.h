@@ -23,6 +23,7 @@ Suite *step_suite(void);
 Suite *golden_suite(void);
 Suite *kernel_suite(void);
 Suite *team_suite(void);
+Suite *adopt_suite(void);
 Suite *checkpoint_suite(void);
 Suite *forgeries_suite(void);
 Suite *training_suite(void);

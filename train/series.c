@@ -5,6 +5,7 @@
 #include "src/ranks.h"
 #include "src/text.h"
 #include "train/loop/folder.h"
+#include "train/loop/init.h"
 #include "train/observers/observers.h"
 
 #include <errno.h>
@@ -138,7 +139,7 @@ static char *check(Series *series)
         Error error;
         CommandLine one = line_of(series, i);
         if (!settings_read(&settings, &one, NULL, &error))
-            die_usage("%s", error.text);
+            init_die(&one, &error);
         if (!watch_check(&settings.session, &error))
             die("%s", error.text);
         settings_groups(&settings, groups);

@@ -11,6 +11,7 @@
 #include "src/team.h"
 #include "src/text.h"
 #include "train/loop/hints.h"
+#include "train/loop/init.h"
 #include "train/loop/lock.h"
 #include "train/loop/loop.h"
 #include "train/observers/observers.h"
@@ -40,7 +41,7 @@ static const About about = {
          "Settings, one line for each validation and the end of the training go to "
          "standard output; progress, warnings and errors to standard error."},
     .examples = {"--attn linear book.txt", "--preset tiny --attn softmax,linear ptb.txt",
-                 "--resume runs/linear-book",
+                 "--resume runs/linear-book", "--init runs/linear-book letters.txt",
                  "--attn softmax --layers 2 --epochs 3 --run runs/first toy"},
     .more = "--attn help lists the attention kinds, --preset help the recipes.",
     .files = {{"runs/NAME/", "the run directory, unless --run names another; it contains:"},
@@ -49,6 +50,8 @@ static const About about = {
               {"curves.svg, samples.txt, events.out.tfevents.*",
                "the loss curves, and what --sample-every and --tensorboard write"},
               {"best.safetensors", "the model with the best validation loss"},
+              {"step-N.safetensors",
+               "the last checkpoint of a finished run that was then extended"},
               {"last.safetensors, previous.safetensors",
                "the newest checkpoint, which --resume continues from, and the one before it in "
                "case the newest is damaged"},
@@ -157,7 +160,7 @@ static void read_settings(Settings *settings, const CommandLine *line,
         die_usage("one corpus at a time, not '%s' and '%s'", line->operands[0],
                   line->operands[1]);
     if (!settings_read(settings, line, resumed, &error))
-        die_usage("%s", error.text);
+        init_die(line, &error);
     if (!settings->train.corpus)
         die_usage("a corpus is missing: train [OPTIONS] CORPUS, for example toy");
     if (settings->session.watch && settings->session.quiet)
@@ -287,15 +290,21 @@ static void hint(const RunView *run)
 /* Makes the trainer and its run directory, or restores them from the checkpoint. Prints the
  * settings and the memory needed before allocating it. Returns what is shown of the run. */
 static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *checkpoint,
-                           const Screen *screen)
+                           Init *init, const Screen *screen)
 {
     Error error;
     bool first = ranks_first(), good;
     const char *resumed = trainer->settings.session.resume;
-    go_on_if(trainer_plan(trainer, resumed ? &checkpoint->vocabulary : NULL, &error), &error);
+    const Checkpoint *from = init->is_open ? &init->checkpoint : NULL;
+    const Vocabulary *known = resumed ? &checkpoint->vocabulary
+                                      : trainer_init_vocabulary(trainer, from);
+    go_on_if(trainer_plan(trainer, known, &error) &&
+                 (!from || trainer_plan_init(trainer, from, &error)),
+             &error);
     RunView run = trainer_view(trainer);
     go_on_if(is_like_others(&run, &error), &error);
-    good = resumed ? trainer_check_text(trainer, checkpoint, &error)
+    good = resumed ? trainer_check_text(trainer, checkpoint, &error) &&
+                         trainer_plan_extension(trainer, checkpoint, &error)
                    : !first || folder_create(folder, &run, &error);
     go_on_if(good, &error);
     run.folder = resumed ? resumed : folder->path;
@@ -314,7 +323,8 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
                                        &trainer->progress.seconds, &error);
         checkpoint_close(checkpoint);
     } else {
-        trainer_start(trainer);
+        good = good && trainer_start(trainer, &error);
+        init_close(init);
     }
     go_on_if(good, &error);
     go_on_if(trainer_check_weights(trainer, &error), &error);
@@ -369,9 +379,13 @@ static int train_one(const CommandLine *line)
     StopAfter stop;
     const char *resumed = command_line_value(line, "resume");
     Checkpoint checkpoint = {0};
+    Init init = {0};
     if (resumed)
         checkpoint = open_run(resumed);
     read_all(&trainer.settings, &stop, line, resumed ? &checkpoint : NULL);
+    if (!resumed && trainer.settings.train.init &&
+        !init_open(&init, trainer.settings.train.init, &error))
+        die("%s", error.text);
     ranks_lead();
     const SessionOptions *session = &trainer.settings.session;
     ranks_start_team(session->threads);
@@ -379,13 +393,14 @@ static int train_one(const CommandLine *line)
         trainer.settings.corpus.tell = terminal_notice;
     Screen screen;
     screen_open(&screen, session->quiet || !ranks_first());
-    RunView run = prepare_run(&trainer, &folder, &checkpoint, &screen);
+    RunView run = prepare_run(&trainer, &folder, &checkpoint, &init, &screen);
     signals_catch();
     LoopEnd end = LOOP_FINISHED;
     if (loop_has_work(&trainer))
         end = train_observed(&trainer, &folder, &screen, stop, &error);
     else
-        screen_say(&screen, text_format("Nothing to do: the run finished after step %zu.",
+        screen_say(&screen, text_format("Nothing to do: the run finished after step %zu. "
+                                        "More --epochs or --steps extend it.",
                                         trainer.progress.step));
     int status = ranks_first() ? farewell(end, &run, &folder, &screen, &error) : 0;
     team_stop();

@@ -126,13 +126,17 @@ static size_t most_seeds(const RunGroup *groups)
 static char *meaning(const Section *section, size_t width)
 {
     char *text = memory_copy_text("");
-    char *bits = results_bits_text(section->groups), *part = results_part_text(section->groups);
+    char *bits = results_bits_text(section->groups), *part = results_part_text(section->groups),
+         *history = results_history_text(section->groups);
     if (part)
         differences_append_sentence(&text, part, "", width);
     if (bits)
         differences_append_sentence(&text, bits, "", width);
+    if (history)
+        differences_append_sentence(&text, history, "", width);
     free(bits);
     free(part);
+    free(history);
     if (section->all->test) {
         char *protocol = score_protocol_text(section->all->test);
         differences_append_sentence(&text, protocol, "", width);
@@ -204,6 +208,7 @@ static void print_markdown(const Section *section, const CompareSettings *settin
              "difference.");
     print_below(results_part_text(section->groups));
     print_below_escaped(results_bits_text(section->groups));
+    print_below_escaped(results_history_text(section->groups));
     print_below(section->all->test ? score_protocol_text(section->all->test) : NULL);
 }
 

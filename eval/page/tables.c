@@ -32,13 +32,15 @@ void report_print_numbers(FILE *out, const Comparison *all)
 {
     bool comparable = all->count > 1 && all->runs[all->count - 1].scale == 0;
     Table table = results_for_page(all->each, comparable);
-    char *part = results_part_text(all->groups), *bits = results_bits_text(all->groups);
+    char *part = results_part_text(all->groups), *bits = results_bits_text(all->groups),
+         *history = results_history_text(all->groups);
     char *protocol = all->test ? score_protocol_text(all->test) : memory_copy_text("");
     fputs("<section aria-labelledby=\"numbers\"><h2 id=\"numbers\">Numbers</h2>\n", out);
     print_table(out, &table, "numbers", "Numbers");
     fprintf(out, "<p class=\"aside\">Losses in nats per token; speed: median. %s", protocol);
     print_sentence(out, part);
     print_sentence(out, bits);
+    print_sentence(out, history);
     fputs("</p></section>\n", out);
     free(protocol);
 }

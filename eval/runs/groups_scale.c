@@ -25,10 +25,15 @@ static bool scale_setting_differs(const RunData *a, const RunData *b, size_t i)
     return strcmp(scale_setting(a, i), scale_setting(b, i)) != 0;
 }
 
-/* Whether the first settings of the scale agree. */
+/* Whether the first settings of the scale agree. Equal settings may learn other tokens, and
+ * run's with --init have those of another text: where both vocabularies are known, they decide.
+ */
 static bool agree(const RunData *a, const RunData *b, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    bool known = count > TEXT_SETTINGS && a->vocabulary && b->vocabulary;
+    if (known && strcmp(a->vocabulary, b->vocabulary) != 0)
+        return false;
+    for (size_t i = 0; i < (known ? TEXT_SETTINGS : count); i++)
         if (scale_setting_differs(a, b, i))
             return false;
     return true;

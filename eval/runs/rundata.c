@@ -45,15 +45,35 @@ static double bits_of_nat(const char *list)
     return tokens > 0 && bytes > 0 ? (double)tokens / (log(2) * (double)bytes) : NAN;
 }
 
+static void add_setting(RunData *run, const char *name, const char *value)
+{
+    RunSetting setting = {memory_copy_text(name), memory_copy_text(value)};
+    arrput(run->settings, setting);
+}
+
+/* Runs of different histories differ like runs of different settings. */
+static void read_history(RunData *run, char *comment)
+{
+    static const char *const keys[] = {RUN_ORIGIN, RUN_EXTENDED};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char *value = comment_value(comment, keys[i]);
+        if (value)
+            add_setting(run, keys[i], value);
+    }
+}
+
 /* Comments hold facts about a run that are not settings. Unknown comments are ignored. */
 static void read_comment(RunData *run, char *comment)
 {
     static const char unit[] = " nats";
+    read_history(run, comment);
     char *value = comment_value(comment, "parameters");
     if (value && !text_to_size(value, &run->parameters))
         run->parameters = 0;
     if ((value = comment_value(comment, "training text")))
         run->train_bits = bits_of_nat(value);
+    if ((value = comment_value(comment, "vocabulary")) && !run->vocabulary)
+        run->vocabulary = memory_copy_text(value);
     if ((value = comment_value(comment, "validation part")))
         run->part_tokens = count_of(value, "tokens");
     if ((value = comment_value(comment, "validation text"))) {
@@ -73,12 +93,10 @@ static bool take_line(void *self, char *name, char *value, const char *where, Er
 {
     (void)where, (void)error;
     RunData *run = self;
-    if (value) {
-        RunSetting setting = {memory_copy_text(name), memory_copy_text(value)};
-        arrput(run->settings, setting);
-    } else {
+    if (value)
+        add_setting(run, name, value);
+    else
         read_comment(run, name);
-    }
     return true;
 }
 
@@ -212,6 +230,7 @@ void rundata_free(RunData *run)
 {
     free(run->path);
     free(run->name);
+    free(run->vocabulary);
     for (size_t i = 0; i < arrlenu(run->settings); i++) {
         free(run->settings[i].name);
         free(run->settings[i].value);
@@ -229,6 +248,8 @@ bool rundata_diverged(const RunData *run)
     if (count == 0)
         return false;
     const RunLogRow *last = &run->rows[count - 1];
+    if (last->step == 0)
+        return false; /* the weights that --init took over: nothing is trained yet */
     return !isfinite(last->train_loss) || last->train_loss > largest ||
            (last->has_val_loss && !(last->val_loss <= largest)) || run->best_val_loss > largest;
 }

@@ -11,6 +11,9 @@
 
 #define RUN_SETTINGS "settings.conf"
 #define RUN_LOG      "log.csv"
+/* Comments of the settings that tell where a run comes from; they are read like settings. */
+#define RUN_ORIGIN   "origin"
+#define RUN_EXTENDED "extended"
 
 typedef struct RunSetting {
     char *name, *value;
@@ -21,6 +24,7 @@ typedef struct RunData {
     RunSetting *settings; /* an array of stb_ds, in the order of the file */
     const char *attn;     /* of these; NULL if missing; so is corpus */
     const char *corpus;
+    char *vocabulary;     /* its size and checksum; NULL: unknown */
     size_t parameters;    /* 0: unknown */
     double entropy_floor; /* lowest possible loss, nats per token; NaN: unknown */
     /* Bits per byte of one nat per token, of the training and the validation text; NaN:

@@ -1,4 +1,5 @@
 #include "train/loop/folder.h"
+#include "data/vocabulary_files.h"
 #include "eval/runs/rundata.h"
 #include "src/containers.h"
 #include "src/file.h"
@@ -44,6 +45,15 @@ bool folder_turn(const RunFolder *folder, Error *error)
 {
     return (!is_in(folder->path, LAST) || rename_in(folder->path, LAST, PREVIOUS, error)) &&
            rename_in(folder->path, NEXT, LAST, error);
+}
+
+bool folder_keep(const RunFolder *folder, size_t step, Error *error)
+{
+    char *name = text_format("step-%zu.safetensors", step);
+    bool good = !is_in(folder->path, PREVIOUS) ||
+                rename_in(folder->path, PREVIOUS, name, error);
+    free(name);
+    return good;
 }
 
 char *folder_newest_checkpoint(const char *folder)
@@ -219,6 +229,8 @@ static void append_text_facts(char **text, const RunView *run)
     text_append(text, "# training text: %zu tokens, %zu bytes\n", train->count, train->bytes);
     text_append(text, "# validation text: %zu tokens, %zu bytes, %zu unknown\n", valid->count,
                 valid->bytes, valid->unknown);
+    text_append(text, "# vocabulary: %zu tokens, crc32 %08x\n", run->corpus->vocabulary.count,
+                (unsigned)vocabulary_crc(&run->corpus->vocabulary));
     if (run->part_tokens > 0)
         text_append(text, "# validation part: %zu tokens\n", run->part_tokens);
 }
@@ -230,6 +242,7 @@ static bool write_settings(const RunView *run, const char *folder, Error *error)
     if (run->corpus->entropy_floor > 0)
         text_append(&text, "# entropy floor: %.9g nats\n", run->corpus->entropy_floor);
     append_text_facts(&text, run);
+    history_append_comments(&text, run->history);
     text_append(&text, "%s", settings);
     char *path = file_join(folder, RUN_SETTINGS);
     bool good = file_replace_text(path, text, error);

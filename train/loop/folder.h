@@ -37,6 +37,10 @@ bool folder_restore(RunFolder *folder, const RunView *run, bool *again, Error *e
  * remain. */
 bool folder_turn(const RunFolder *folder, Error *error);
 
+/* Keeps the checkpoint before the last one, which is of this step, for good: as
+ * step-N.safetensors. */
+bool folder_keep(const RunFolder *folder, size_t step, Error *error);
+
 void folder_free(RunFolder *folder);
 
 /* "ptb" of "../data/ptb.train.txt.gz"; the caller frees. */

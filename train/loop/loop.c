@@ -143,12 +143,25 @@ static bool save_at_end(Loop *loop, Error *error)
     return !failed->failed;
 }
 
+/* The checkpoint at once has the new length, so that the run need not be extended again if it
+ * is interrupted before the next save. That of a finished run is kept beside it. */
+static void save_extension(Loop *loop)
+{
+    const Extension *extension = &loop->trainer->extension;
+    Error error;
+    save(loop);
+    if (extension->finished && !loop->last.failed && ranks_first() &&
+        !folder_keep(loop->folder, extension->step, &error))
+        observers_warned(loop->observers, error.text);
+}
+
 /* --- one step --- */
 
-/* Whether the current model was just validated and is better than the best one saved. */
+/* Whether the current model was just validated and is better than the best one saved. A loss of
+ * 0 stands for no validation yet. */
 static bool is_best(const Progress *progress)
 {
-    bool validated = progress->last_step > 0 && progress->last_step == progress->step;
+    bool validated = progress->last_loss != 0 && progress->last_step == progress->step;
     return validated && progress->last_loss < progress->best_loss;
 }
 
@@ -188,7 +201,7 @@ static void validate(Loop *loop)
     progress->stale = view->best ? 0 : progress->stale + 1;
     if (view->best)
         mark_best(progress);
-    loop->validations++;
+    loop->validations += progress->step > 0;
     observers_tell(loop->observers, RUN_VALIDATED, view);
     if (view->best)
         save_best(loop, &before);
@@ -202,6 +215,15 @@ static void validate_at_end(Loop *loop)
         return;
     progress->final_loss = trainer_validate(loop->trainer, true);
     progress->seconds = clock_seconds() - loop->clock;
+}
+
+/* The loss of the weights that --init took over: the first point of the curve. */
+static void validate_start(Loop *loop)
+{
+    loop->view.last = (Step){.nats = (double)NAN, .gradient_norm = (double)NAN};
+    validate(loop);
+    log_row(loop, true);
+    save(loop);
 }
 
 /* Saves the best model that an earlier session found but could not save. */
@@ -358,6 +380,11 @@ static LoopEnd run(Loop *loop, Error *error)
         return LOOP_FAILED;
     if (is_best(&trainer->progress))
         make_up_for_best(loop);
+    if (trainer->extension.planned)
+        save_extension(loop);
+    if (trainer->settings.train.init && trainer->progress.step == 0 &&
+        trainer->progress.last_loss == 0)
+        validate_start(loop);
     while (!is_over(trainer) && !is_asked_to_end(loop))
         if (!do_step(loop, error))
             return LOOP_FAILED;

@@ -8,23 +8,37 @@
 
 static OPTION_NAMES(average_name, "none", "tail", "ema");
 static OPTION_NAMES(on_nan_name, "stop", "skip");
+static OPTION_NAMES(init_tokens_name, "auto", "run", "text");
 
 /* clang-format off */
 static const Option train_rows[] = {
     {.name = "corpus", OPTION_STRING("FILE", TRAIN(corpus), NULL), OPTION_STORED,
      .help = "the text; same as CORPUS without --corpus",
      .also = "data dataset data-path train-data train-file input-file text-file data-dir"},
-    {.name = "epochs", OPTION_WHOLE(TRAIN(epochs), 1, 1e6, "5"), OPTION_FIXED,
+    {.name = "init", OPTION_STRING("RUN", TRAIN(init), NULL), OPTION_FIXED,
+     .help = "fine-tune: start a new run from the weights of this run or checkpoint; the model's "
+             "shape and the tokenizer come from it as well",
+     .also = "finetune fine-tune pretrained from-pretrained init-weights warm-start "
+             "pretrained-model load-weights init-checkpoint",
+     .common = true},
+    {.name = "init-tokens", OPTION_ONE_OF("WHOSE", TRAIN(init_tokens), init_tokens_name, "auto"),
+     OPTION_FIXED,
+     .help = "tokenizer with --init: that of the run, or one of CORPUS's own (text), where tokens "
+             "with the same text keep their embeddings; auto: text if an option of the tokenizer "
+             "is given, such as --tokens",
+     .also = "resize-token-embeddings",
+     .section = "Fine-tuning"},
+    {.name = "epochs", OPTION_WHOLE(TRAIN(epochs), 1, 1e6, "5"), OPTION_EXTENDED,
      .help = "passes over the training text",
      .also = "num-epochs num-train-epochs n-epochs max-epochs",
      .common = true},
-    {.name = "steps", OPTION_WHOLE(TRAIN(steps), 0, 1e12, "0"), OPTION_FIXED,
+    {.name = "steps", OPTION_WHOLE(TRAIN(steps), 0, 1e12, "0"), OPTION_EXTENDED,
      .help = "train for N steps instead of --epochs; 0: use --epochs",
      .also = "max-iters max-steps num-steps iterations num-iterations train-steps iters "
              "n-steps total-steps",
      .common = true},
     {.name = "batch", OPTION_WHOLE(TRAIN(batch), 1, 1e6, "16"), OPTION_FIXED,
-     .help = "batch size in sequences of --context tokens",
+     .help = "batch size in sequences; each has --context tokens",
      .also = "batch-size bsz per-device-train-batch-size train-batch-size micro-batch-size "
              "device-batch-size",
      .common = true},
@@ -38,11 +52,11 @@ static const Option train_rows[] = {
              "depends on the shards alone, not on the ranks. 0: one per rank",
      .also = "world-size data-parallel",
      .section = "Machine"},
-    {.name = "lr", OPTION_NUMBER(TRAIN(lr), 0, 100, "3e-3"), OPTION_FIXED,
+    {.name = "lr", OPTION_NUMBER(TRAIN(lr), 0, 100, "3e-3"), OPTION_EXTENDED,
      .help = "peak learning rate",
      .also = "learning-rate max-lr alpha-lr peak-lr",
      .common = true},
-    {.name = "lr-floor", OPTION_NUMBER(TRAIN(lr_floor), 0, 1, "0"), OPTION_FIXED,
+    {.name = "lr-floor", OPTION_NUMBER(TRAIN(lr_floor), 0, 1, "0"), OPTION_EXTENDED,
      .help = "final learning rate as a fraction of --lr; 0.1 is a tenth of it",
      .also = "min-lr lr-min final-lr-frac end-lr min-learning-rate eta-min "
              "learning-rate-decay-frac",
@@ -53,7 +67,7 @@ static const Option train_rows[] = {
      .also = "warmup-steps warmup-iters warmup-iterations num-warmup-steps lr-warmup-steps",
      .section = "Optimizer and schedule"},
     {.name = "schedule", OPTION_ONE_OF("KIND", TRAIN(schedule), schedule_name, "trapezoid"),
-     OPTION_FIXED,
+     OPTION_EXTENDED,
      .help = "learning-rate schedule after warmup; trapezoid (WSD) is constant, then "
              "linear to the floor",
      .also = "lr-schedule lr-scheduler lr-scheduler-type scheduler decay-lr lr-decay-style",
@@ -160,7 +174,10 @@ static const Option session_rows[] = {
              "log-dir name exp-name run-name wandb-run-name",
      .common = true},
     {.name = "resume", OPTION_STRING("DIR", SESSION(resume), NULL),
-     .help = "continue the run in this directory, bit-identically",
+     .help = "continue the run in this directory, bit-identically; with other --epochs or "
+             "--steps it becomes longer or shorter, and the learning rate follows the schedule "
+             "of the new length from there on (--lr, --lr-floor and --schedule may change, "
+             "too)",
      .also = "resume-from resume-from-checkpoint init-from load checkpoint load-checkpoint "
              "restore",
      .common = true},

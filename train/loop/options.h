@@ -7,6 +7,8 @@
 
 typedef struct TrainOptions {
     char *corpus; /* the operand of the command line */
+    char *init;   /* the run or checkpoint whose weights a new run starts from; NULL: none */
+    size_t init_tokens;
     size_t batch, accumulate, shards, epochs, steps, warmup, schedule, seed;
     size_t optimizer, average;
     double lr, lr_floor, weight_decay, beta1, beta2, momentum, clip;
@@ -22,6 +24,9 @@ enum { SETTLING = 5 };
 /* Weight averaging: an average of the weights often predicts better than the last weights. */
 typedef enum AverageKind { AVERAGE_NONE, AVERAGE_TAIL, AVERAGE_EMA } AverageKind;
 
+/* Whose tokenizer a run with --init has. settings_read resolves auto. */
+typedef enum InitTokens { INIT_TOKENS_AUTO, INIT_TOKENS_RUN, INIT_TOKENS_TEXT } InitTokens;
+
 /* On a NaN or infinite loss or gradient. */
 typedef enum OnNan { ON_NAN_STOP, ON_NAN_SKIP } OnNan;
 
@@ -33,11 +38,19 @@ typedef struct SessionOptions {
     bool recompute, quiet, tensorboard, watch;
 } SessionOptions;
 
+/* What a resumed run had before the command line changed it; see extension.h. */
+typedef struct LengthBefore {
+    bool changed; /* the others are set only then */
+    size_t epochs, steps, schedule, patience;
+    double lr, lr_floor;
+} LengthBefore;
+
 typedef struct Settings {
     ModelConfig model;
     CorpusOptions corpus;
     TrainOptions train;
     SessionOptions session;
+    LengthBefore before;
 } Settings;
 
 /* The groups of the program, in the order of its help; they point into *settings. */
@@ -47,8 +60,10 @@ void settings_groups(const Settings *settings, OptionGroup groups[GROUP_COUNT]);
 /* The stored settings as a file of lines "name = value"; the caller frees. */
 char *settings_text(const Settings *settings);
 
-/* Fills the settings from defaults, the preset or the resumed run's text, and the command line,
- * in this order. Resuming, a fixed setting that the command line changes is an error. */
+/* Fills the settings from defaults, the model that --init names, the preset or the resumed
+ * run's text, and the command line, in this order. Resuming, a fixed setting that the command
+ * line changes is an error, unless it extends the run: then settings->before has the old
+ * values. */
 bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
                    Error *error);
 

@@ -1,6 +1,6 @@
 /* The settings of a training session: read from defaults, presets, stored settings and the
  * command line, and checked. */
-#include "train/loop/options.h"
+#include "train/loop/init.h"
 #include "data/utf8.h"
 #include "models/preset.h"
 #include "models/update.h"
@@ -27,25 +27,43 @@ static bool read_preset(const OptionGroup *groups, const char *name, Error *erro
     return good;
 }
 
+/* Notes the old length if the command line changes it. --epochs alone also takes a run to
+ * epochs whose length was given in steps. */
+static void note_length(Settings *settings, const TrainOptions *old, const CommandLine *line)
+{
+    TrainOptions *train = &settings->train;
+    if (command_line_value(line, "epochs") && !command_line_value(line, "steps"))
+        train->steps = 0;
+    settings->before = (LengthBefore){.changed = train->epochs != old->epochs ||
+                                                 train->steps != old->steps,
+                                      .epochs = old->epochs,
+                                      .steps = old->steps,
+                                      .schedule = old->schedule,
+                                      .patience = old->patience,
+                                      .lr = old->lr,
+                                      .lr_floor = old->lr_floor};
+}
+
 /* Whether the command line changes no fixed setting of the run. */
 static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
-                        const CommandLine *line, Error *error)
+                        const CommandLine *line, bool lengthened, Error *error)
 {
     bool good = true;
     for (size_t i = 0; good && i < line->given_count; i++) {
         const Option *option = line->given[i].option;
         const OptionGroup *group_before, *group_after;
-        if (!option->fixed)
+        if (!option->fixed || (option->extends && lengthened))
             continue;
         option_find(before, GROUP_COUNT, option->name, &group_before);
         option_find(after, GROUP_COUNT, option->name, &group_after);
         char *old = option_value(group_before, option),
              *new = option_value(group_after, option);
         if (strcmp(old, new) != 0)
-            good = error_set(error,
-                             "--%s %s: this run was started with %s and keeps it; start a new "
-                             "run, without --resume, to change it",
-                             option->name, new, old);
+            good = error_set(error, "--%s %s: this run was started with %s and keeps it; %s",
+                             option->name, new, old,
+                             option->extends
+                                 ? "it may change together with the length (--epochs, --steps)"
+                                 : "start a new run, without --resume, to change it");
         free(old);
         free(new);
     }
@@ -57,7 +75,8 @@ static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
 static bool check_names(const Settings *settings, Error *error)
 {
     const char *names[] = {settings->train.corpus, settings->corpus.valid,
-                           settings->corpus.test, settings->corpus.tokenizer_file};
+                           settings->corpus.test, settings->corpus.tokenizer_file,
+                           settings->train.init};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (const char *c = names[i]; c && *c;) {
             size_t length = utf8_length(c, strlen(c));
@@ -107,6 +126,7 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
         {"epochs", train->steps == 0, "--steps 0, since --steps decides when both are set"},
         {"rope-base", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"rope-share", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
+        {"init-tokens", train->init != NULL, "--init"},
         {"trim", !settings->corpus.trim || !in_words, "--tokens char, byte or bpe"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -116,34 +136,56 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
     return true;
 }
 
+/* Those of the checkpoint of the run to resume. */
+static bool read_resumed(const OptionGroup *groups, const char *resumed, Error *error)
+{
+    /* Runs older than --eval-tokens validate on the whole text. */
+    return options_set(groups, GROUP_COUNT, "eval-tokens", "0", "", error) &&
+           options_read_text(groups, GROUP_COUNT, resumed, "the checkpoint", error);
+}
+
+/* What the command line changes: the defaults of a new run, or a run. `base` has what was
+ * before the command line. */
+static bool read_base(Settings *settings, Settings *base, const CommandLine *line,
+                      const char *resumed, Init *init, Error *error)
+{
+    OptionGroup groups[GROUP_COUNT], base_groups[GROUP_COUNT];
+    const char *preset = command_line_value(line, "preset");
+    settings_groups(settings, groups);
+    settings_groups(base, base_groups);
+    options_set_defaults(groups, GROUP_COUNT);
+    options_set_defaults(base_groups, GROUP_COUNT);
+    if (resumed)
+        return init_refuse(line, error) && read_resumed(base_groups, resumed, error) &&
+               read_resumed(groups, resumed, error);
+    return (!preset || read_preset(base_groups, preset, error)) &&
+           init_take(init, settings, &base->train, line, error) &&
+           (!preset || read_preset(groups, preset, error));
+}
+
 bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
                    Error *error)
 {
     Settings base = {0};
+    Init init = {0};
     OptionGroup groups[GROUP_COUNT], base_groups[GROUP_COUNT];
     settings_groups(settings, groups);
     settings_groups(&base, base_groups);
-    options_set_defaults(groups, GROUP_COUNT);
-    options_set_defaults(base_groups, GROUP_COUNT);
-    const char *preset = command_line_value(line, "preset");
-    bool good;
-    if (resumed)
-        /* Runs older than --eval-tokens validate on the whole text. */
-        good = options_set(groups, GROUP_COUNT, "eval-tokens", "0", "", error) &&
-               options_set(base_groups, GROUP_COUNT, "eval-tokens", "0", "", error) &&
-               options_read_text(groups, GROUP_COUNT, resumed, "the checkpoint", error) &&
-               options_read_text(base_groups, GROUP_COUNT, resumed, "the checkpoint", error);
-    else
-        good = !preset || read_preset(groups, preset, error);
-    good = good && options_apply(groups, GROUP_COUNT, line, error);
+    bool good = read_base(settings, &base, line, resumed, &init, error) &&
+                options_apply(groups, GROUP_COUNT, line, error);
     if (good && line->operand_count == 1)
         good = options_set(groups, GROUP_COUNT, "corpus", line->operands[0], "CORPUS", error);
     if (good && resumed)
-        good = keeps_fixed(base_groups, groups, line, error);
+        note_length(settings, &base.train, line);
+    if (good && resumed)
+        good = keeps_fixed(base_groups, groups, line, settings->before.changed, error);
     options_free_texts(base_groups, GROUP_COUNT);
-    return good && check_names(settings, error) && config_check(&settings->model, error) &&
-           config_check_own(&settings->model, error) && check_together(settings, error) &&
+    good = good && check_names(settings, error) && init_settle(&init, settings, line, error) &&
+           config_check(&settings->model, error) && config_check_own(&settings->model, error) &&
+           init_check(&init, settings, error) && check_together(settings, error) &&
            check_effects(settings, line, error);
+    init_close(&init);
+    return good;
 }
 
 bool stop_after_read(StopAfter *stop, const char *text, Error *error)

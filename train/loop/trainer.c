@@ -1,6 +1,7 @@
 /* Setting up a training run; trainer_step.c has its steps, trainer_saving.c saves it. */
 #include "train/loop/trainer.h"
 #include "data/vocabulary_files.h"
+#include "models/adopt.h"
 #include "models/generator.h"
 #include "models/update.h"
 #include "src/containers.h"
@@ -141,6 +142,11 @@ static void choose_part(Trainer *t)
     t->part_tokens = scored < t->corpus.valid.count ? scored : 0;
 }
 
+size_t trainer_length(const Trainer *t, size_t steps, size_t epochs)
+{
+    return steps ? steps : epochs * t->steps_per_epoch;
+}
+
 bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
@@ -173,7 +179,7 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
                                  .seed = train->seed});
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
-    t->steps = train->steps ? train->steps : train->epochs * t->steps_per_epoch;
+    t->steps = trainer_length(t, train->steps, train->epochs);
     if (train->warmup == OPTION_AUTO)
         t->settings.train.warmup = t->steps / 10 < 200 ? t->steps / 10 : 200;
     choose_part(t);
@@ -188,12 +194,15 @@ void trainer_allocate(Trainer *t)
     lay_out(t);
 }
 
-void trainer_start(Trainer *t)
+bool trainer_start(Trainer *t, Error *error)
 {
     const ModelConfig *config = &t->model.config;
     params_initialise(&t->model.table, config, t->model.base, t->settings.train.seed);
     if (config->head_bias == HEAD_BIAS_UNIGRAM)
         params_start_unigram(&t->model.at, config, t->corpus.train.ids, t->corpus.train.count);
+    bool good = !t->init || adopt_weights(&t->model, t->init, t->init_ids, error);
+    t->init = NULL;
+    return good;
 }
 
 RunView trainer_view(const Trainer *t)
@@ -202,6 +211,9 @@ RunView trainer_view(const Trainer *t)
                      .model = &t->model,
                      .corpus = &t->corpus,
                      .progress = &t->progress,
+                     .extension = &t->extension,
+                     .history = &t->history,
+                     .start = t->start,
                      .steps = t->steps,
                      .steps_per_epoch = t->steps_per_epoch,
                      .part_tokens = t->part_tokens,
@@ -220,5 +232,8 @@ void trainer_free(Trainer *t)
     model_free(&t->model);
     free(t->gradients.h);
     arena_free(&t->arena);
+    history_free(&t->history);
+    free(t->init_ids);
+    free(t->start);
     corpus_free(&t->corpus);
 }

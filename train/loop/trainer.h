@@ -6,6 +6,8 @@
 #include "models/score.h"
 #include "models/checkpoint.h"
 #include "src/shards.h"
+#include "train/loop/extension.h"
+#include "train/loop/history.h"
 #include "train/loop/view.h"
 
 typedef struct Trainer {
@@ -29,6 +31,11 @@ typedef struct Trainer {
     int32_t *shard_inputs, *shard_targets;
     real *carried, *carried_next; /* (shards, states of the pass), with --carry-state */
     Progress progress;
+    Extension extension; /* of a resumed run whose length changes */
+    History history;
+    const Checkpoint *init; /* that the weights of a new run come from; NULL: none */
+    int32_t *init_ids;      /* as adopt_weights takes them */
+    char *start;            /* what is taken over, for people; NULL: nothing */
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
     size_t part, part_tokens; /* windows and tokens that validations read; 0: all */
 } Trainer;
@@ -36,8 +43,16 @@ typedef struct Trainer {
 /* Loads the corpus and plans the memory; a resumed run passes its vocabulary. Fails if more
  * memory is needed than allowed, before allocating any. */
 bool trainer_plan(Trainer *trainer, const Vocabulary *known, Error *error);
+/* The length in steps of a training of these steps or, if they are 0, epochs. */
+size_t trainer_length(const Trainer *trainer, size_t steps, size_t epochs);
 void trainer_allocate(Trainer *trainer);
-void trainer_start(Trainer *trainer); /* initialises the weights of a new run */
+/* With --init, before trainer_start: finds out what the new run takes over from the checkpoint,
+ * which stays open until then, and checks its weights. */
+bool trainer_plan_init(Trainer *trainer, const Checkpoint *init, Error *error);
+/* The vocabulary that a run with --init has from the checkpoint; NULL: it is the text's own. */
+const Vocabulary *trainer_init_vocabulary(const Trainer *trainer, const Checkpoint *init);
+/* Initialises the weights of a new run. */
+bool trainer_start(Trainer *trainer, Error *error);
 void trainer_free(Trainer *trainer);
 
 /* What is shown of the planned run; the folder is the caller's. */
@@ -66,7 +81,15 @@ void trainer_gather(Trainer *trainer);
 bool trainer_save(const Trainer *trainer, const char *path, bool with_moments, Error *error);
 /* Checks that the corpus is that of the checkpoint's run. */
 bool trainer_check_text(const Trainer *trainer, const Checkpoint *checkpoint, Error *error);
-/* Restores the state of the checkpoint, after the same check. */
+/* Fills trainer->extension if the length of the run changes; fails if it is shorter than what
+ * is done. Call it before trainer_load. */
+bool trainer_plan_extension(Trainer *trainer, const Checkpoint *checkpoint, Error *error);
+/* What trainer_load does for it. */
+void trainer_extend(Trainer *trainer);
+/* The progress that a checkpoint keeps. */
+bool trainer_read_progress(Progress *progress, const Checkpoint *checkpoint, Error *error);
+/* Restores the state of the checkpoint, after the same check, and extends the run if that is
+ * planned. */
 bool trainer_load(Trainer *trainer, const Checkpoint *checkpoint, Error *error);
 
 #endif

@@ -60,8 +60,10 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
 {
     char *training = settings_text(&t->settings);
     char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
-    MetadataPair extra[FIELDS + 2] = {{TRAINING_KEY, training}, {CRC_KEY, crc}};
+    MetadataPair extra[FIELDS + HISTORY_FIELDS + 2] = {{TRAINING_KEY, training},
+                                                       {CRC_KEY, crc}};
     size_t count = 2;
+    count += history_metadata(&t->history, extra + count);
     char *texts[FIELDS] = {NULL};
     for (size_t i = 0; i < FIELDS; i++) {
         texts[i] = field_text(&t->progress, i);
@@ -90,7 +92,7 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
     return good;
 }
 
-static bool read_progress(Progress *progress, const Checkpoint *checkpoint, Error *error)
+bool trainer_read_progress(Progress *progress, const Checkpoint *checkpoint, Error *error)
 {
     for (size_t i = 0; i < FIELDS; i++) {
         const char *text = checkpoint_extra(checkpoint, fields[i].name);
@@ -145,7 +147,11 @@ bool trainer_check_text(const Trainer *t, const Checkpoint *checkpoint, Error *e
 
 bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
-    return trainer_check_text(t, checkpoint, error) &&
-           read_progress(&t->progress, checkpoint, error) &&
-           load_numbers(t, checkpoint, error) && load_carried(t, checkpoint, error);
+    if (!trainer_check_text(t, checkpoint, error) ||
+        !trainer_read_progress(&t->progress, checkpoint, error) ||
+        !history_read(&t->history, checkpoint, error) || !load_numbers(t, checkpoint, error) ||
+        !load_carried(t, checkpoint, error))
+        return false;
+    trainer_extend(t);
+    return true;
 }

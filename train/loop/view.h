@@ -6,6 +6,8 @@
 #include "data/corpus.h"
 #include "eval/runs/runlog.h"
 #include "models/model.h"
+#include "train/loop/extension.h"
+#include "train/loop/history.h"
 #include "train/loop/options.h"
 
 /* The progress of a run. Resuming needs only this, the settings and the tensors. Except for
@@ -43,6 +45,10 @@ typedef struct RunView {
     const Model *model;
     const Corpus *corpus;
     const Progress *progress;
+    const Extension *extension;
+    const History *history;
+    const char
+        *start; /* what --init takes over, in items with two blanks between; NULL: nothing */
     const char *folder;            /* the path of the run directory */
     size_t steps, steps_per_epoch; /* of the whole run */
     size_t part_tokens;            /* that validations read; 0: the whole validation text */

@@ -5,6 +5,7 @@
 
 #include "eval/runs/events.h"
 #include "eval/show/chart.h"
+#include "src/text.h"
 #include "train/loop/observer.h"
 
 /* Writes log.csv; its data is the open RunLog. */
@@ -69,6 +70,8 @@ bool watch_check(const SessionOptions *session, Error *error);
 /* "epoch 1.25/10  loss 5.1230  12.3k tokens/s  0:03:21 left  ...": items with two blanks
  * between, those first that people look for first. */
 char *words_of_step(const RunView *run);
+/* "train 4.2311  ", or "" before the first step. */
+ShortText words_of_training_loss(const RunView *run);
 /* The lines of such a text, wrapped between items; an stb_ds array for text_lines_free. */
 char **words_filled(const char *text, size_t width);
 /* "[====>     ] " with the given number of columns between the brackets. */

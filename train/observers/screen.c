@@ -2,6 +2,7 @@
 #include "eval/show/terminal.h"
 #include "src/containers.h"
 #include "src/gemm.h"
+#include "src/memory.h"
 #include "src/ranks.h"
 #include "src/team.h"
 #include "src/text.h"
@@ -26,9 +27,10 @@ enum { TITLE = 10 };
 /* An option whose value shows elsewhere in the summary, or says nothing about the run. */
 static bool is_shown_elsewhere(const Option *option)
 {
-    static const char *const names[] = {"attn",   "layers",  "dim",    "heads",  "ffn",
-                                        "corpus", "context", "epochs", "steps",  "batch",
-                                        "pos",    "tokens",  "shards", "warmup", "eval-tokens"};
+    static const char *const names[] = {
+        "attn",    "layers", "dim",         "heads", "ffn",        "corpus",
+        "context", "epochs", "steps",       "batch", "pos",        "tokens",
+        "shards",  "warmup", "eval-tokens", "init",  "init-tokens"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(option->name, names[i]) == 0)
             return true;
@@ -117,6 +119,25 @@ static void print_text(const Corpus *corpus)
                             corpus->entropy_floor, exp(corpus->entropy_floor)));
 }
 
+/* From where on the run has another length, and what that changes. */
+static void print_extension(const RunView *run)
+{
+    const Extension *extension = run->extension;
+    if (!extension->planned)
+        return;
+    char *text = text_format("%zu to %zu steps  the learning rate follows the schedule of the "
+                             "new length from step %zu on: %.3g, was %.3g",
+                             extension->from, extension->to, extension->step + 1,
+                             extension->lr_to, extension->lr_from);
+    if (extension->restarts_average)
+        text_append(&text, "  weight averaging starts again after step %.0f",
+                    extension->average_from);
+    if (extension->finished)
+        text_append(&text, "  the finished run is kept as step-%zu.safetensors",
+                    extension->step);
+    print_paragraph("Extended", text);
+}
+
 static void print_plan(const RunView *run, const OptionGroup groups[GROUP_COUNT])
 {
     const TrainOptions *train = &run->settings->train;
@@ -145,7 +166,10 @@ void screen_settings(const Screen *screen, const RunView *run)
     settings_groups(run->settings, groups);
     print_model(run, &groups[GROUP_MODEL]);
     print_text(run->corpus);
+    if (run->start)
+        print_paragraph("Start", memory_copy_text(run->start));
     print_plan(run, groups);
+    print_extension(run);
     if (ranks_count() > 1)
         print_paragraph("MPI", text_format("%zu ranks  %zu shards", ranks_count(),
                                            run->settings->train.shards));
@@ -208,11 +232,11 @@ static bool validated(void *self, const RunView *run, Error *error)
     const Progress *progress = run->progress;
     double epoch = view_epochs(run, progress->step);
     screen_say(self,
-               text_format("epoch %.*f  step %zu  train %.4f  validation%s %.4f  "
+               text_format("epoch %.*f  step %zu  %svalidation%s %.4f  "
                            "perplexity %s  bits/byte %.4f  %s  %s",
                            epoch == floor(epoch) ? 0 : 2, epoch, progress->step,
-                           run->train_loss, view_part(run), progress->last_loss,
-                           text_perplexity(exp(progress->last_loss)).text,
+                           words_of_training_loss(run).text, view_part(run),
+                           progress->last_loss, text_perplexity(exp(progress->last_loss)).text,
                            split_bits_per_byte(&run->corpus->valid, progress->last_loss),
                            run->best ? "best" : "    ", text_duration(progress->seconds).text));
     return true;

@@ -3,6 +3,7 @@
 #include "train/observers/observers.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 char *words_of_step(const RunView *run)
@@ -15,6 +16,14 @@ char *words_of_step(const RunView *run)
                              epochs, run->smoothed_loss, run->tokens_per_second / 1000,
                              text_duration(run->seconds_left).text, progress->step, run->steps,
                              run->last.lr, run->last.gradient_norm);
+    return text;
+}
+
+ShortText words_of_training_loss(const RunView *run)
+{
+    ShortText text = {""};
+    if (run->progress->step > 0)
+        snprintf(text.text, sizeof text.text, "train %.4f  ", run->train_loss);
     return text;
 }
 

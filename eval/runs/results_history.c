@@ -1,0 +1,24 @@
+/* Where runs come from, as sentences below a table. */
+#include "eval/runs/results.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+static void append(char **text, const RunGroup *group, const char *key, const char *what)
+{
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        const char *value = rundata_setting(group->runs[r], key);
+        if (value)
+            text_append(text, "%s%s %s %s.", *text ? " " : "", group->runs[r]->name, what,
+                        value);
+    }
+}
+
+char *results_history_text(const RunGroup *groups)
+{
+    char *text = NULL;
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        append(&text, &groups[g], RUN_ORIGIN, "started from");
+        append(&text, &groups[g], RUN_EXTENDED, "was extended after");
+    }
+    return text;
+}

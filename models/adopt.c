@@ -1,0 +1,285 @@
+#include "models/adopt.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <string.h>
+
+/* --- settings --- */
+
+/* Options of a model that a new training chooses anew. */
+static bool is_of_training(const char *name)
+{
+    static const char *const names[] = {"word-dropout", "input-dropout",  "dropout",
+                                        "attn-dropout", "output-dropout", "penalty",
+                                        "zero-init",    "change-penalty", "redraw"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+bool adopt_sets_tokenizer(const char *name)
+{
+    static const char *const names[] = {"tokens",     "tokenizer-file", "lowercase",
+                                        "vocab-size", "min-count",      "special-tokens"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool copy_option(const OptionGroup *groups, size_t count, const OptionGroup *from,
+                        const Option *option, Error *error)
+{
+    char *value = option_value(from, option);
+    bool good = options_set(groups, count, option->name, value, option->name, error);
+    free(value);
+    return good;
+}
+
+bool adopt_shape(const OptionGroup *groups, size_t count, const Checkpoint *from, Error *error)
+{
+    const OptionGroup group = config_group(&from->config);
+    bool good = true;
+    for (size_t i = 0; good && i < group.count; i++)
+        if (!is_of_training(group.options[i].name))
+            good = copy_option(groups, count, &group, &group.options[i], error);
+    return good;
+}
+
+bool adopt_tokenizer(const OptionGroup *groups, size_t count, const Checkpoint *from,
+                     Error *error)
+{
+    const OptionGroup group = corpus_group(&from->corpus);
+    bool good = true;
+    for (size_t i = 0; good && i < group.count; i++)
+        if (adopt_sets_tokenizer(group.options[i].name))
+            good = copy_option(groups, count, &group, &group.options[i], error);
+    return good;
+}
+
+/* --- parts --- */
+
+static const AdoptPart parts[] = {
+    {"wpe.weight", "learned positions", false},
+    {".attn.conv.weight", "convolution", false},
+    {".attn.gate_in.weight", "gates of the attention kind", true},
+    {".attn.gate.weight", "gates of the attention kind", true},
+    {".attn.gate.bias", "gates of the attention kind", true},
+    {".attn.own", "parameters of the attention kind", true},
+    {".attn.norm.weight", "head norm", false},
+    {".attn.qk_norm.weight", "QK-norm", false},
+    {".attn.value_mix", "value residual", false},
+    {".attn.out_gate.weight", "output gate", false},
+    {"lm_head.weight", "output head of its own", false},
+    {"lm_head.bias", "head bias", false},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+const AdoptPart *adopt_part(const char *name)
+{
+    for (size_t i = 0; i < PARTS; i++)
+        if (strcmp(name, parts[i].ending) == 0 || text_ends_in(name, parts[i].ending))
+            return &parts[i];
+    return NULL;
+}
+
+/* The layer of "h.3.attn.own". */
+static size_t layer_of(const char *name)
+{
+    return strtoul(name + strlen("h."), NULL, 10);
+}
+
+/* With SiLU or added to its input. */
+static bool is_residual(const ModelConfig *config)
+{
+    return config->convolution == CONVOLUTION_RESIDUAL;
+}
+
+static bool same_kind(const ModelConfig *config, const Checkpoint *from, size_t layer)
+{
+    return config_kind(config, layer) == config_kind(&from->config, layer);
+}
+
+const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
+                             const Checkpoint *from)
+{
+    const AdoptPart *part = adopt_part(row->name);
+    size_t layer = part && part->of_kind ? layer_of(row->name) : 0;
+    bool means_another = part && ((part->of_kind && !same_kind(config, from, layer)) ||
+                                  (strcmp(part->title, "convolution") == 0 &&
+                                   is_residual(config) != is_residual(&from->config)));
+    return means_another ? NULL : param_table_find(&from->table, row->name);
+}
+
+bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Checkpoint *from)
+{
+    const AdoptPart *part = adopt_part(row->name);
+    const char *title = part ? part->title : "";
+    if (!part)
+        return false;
+    if (part->of_kind) /* of the same kind, it is the sink that is learned only now */
+        return same_kind(config, from, layer_of(row->name));
+    if (strcmp(title, "convolution") == 0)
+        return is_residual(config);
+    if (strcmp(title, "output gate") == 0)
+        return config->norm == NORM_PRE;
+    return strcmp(title, "head norm") != 0 && strcmp(title, "QK-norm") != 0;
+}
+
+/* --- the shape --- */
+
+static bool is_shape(const char *name)
+{
+    static const char *const names[] = {"layers", "dim", "heads", "ffn", "norm", "act"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The first option, of all that define the shape or of single kinds, whose value differs; says
+ * so and returns false. */
+static bool same_options(const ModelConfig *config, const Checkpoint *from, bool own,
+                         Error *error)
+{
+    const OptionGroup new = config_group(config), old = config_group(&from->config);
+    bool same = true;
+    for (size_t i = 0; same && i < new.count; i++) {
+        const Option *option = &new.options[i];
+        if (own ? !config_is_own(option) || is_of_training(option->name)
+                : !is_shape(option->name))
+            continue;
+        char *value = option_value(&new, option), *before = option_value(&old, option);
+        same = strcmp(value, before) == 0;
+        if (!same)
+            error_set(
+                error,
+                "--%s %s differs from %s of %s, so its weights do not fit; leave --%s out, "
+                "or train a new model without --init",
+                option->name, value, before, from->file.path, option->name);
+        free(value);
+        free(before);
+    }
+    return same;
+}
+
+static bool same_shape(const ParamRow *row, const ParamRow *source)
+{
+    return row->rank == source->rank && row->shape[0] == source->shape[0] &&
+           (row->rank == 1 || row->shape[1] == source->shape[1]);
+}
+
+/* Tensors whose shape depends on the options of single kinds. */
+static bool check_tensors(const ParamTable *table, const ModelConfig *config,
+                          const Checkpoint *from, Error *error)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const ParamRow *row = &table->rows[i], *source = adopt_source(row, config, from);
+        if (!source || same_shape(row, source) || strcmp(row->name, "wpe.weight") == 0)
+            continue;
+        return same_options(config, from, true, error) &&
+               error_set(error, "%s: its tensor %s has shape %s, the new model's %s",
+                         from->file.path, row->name,
+                         tensor_shape_label(source->rank, source->shape).text,
+                         tensor_shape_label(row->rank, row->shape).text);
+    }
+    return true;
+}
+
+bool adopt_check(const ModelConfig *config, const Checkpoint *from, Error *error)
+{
+    if (!same_options(config, from, false, error))
+        return false;
+    ModelConfig alike = *config;
+    alike.vocabulary = from->config.vocabulary; /* tokens are mapped */
+    ParamTable table;
+    param_table_make(&table, &alike);
+    bool good = check_tensors(&table, config, from, error);
+    param_table_free(&table);
+    return good;
+}
+
+/* --- differences --- */
+
+typedef enum Difference { SAME, NEW_NEUTRAL, NEW, DROPPED } Difference;
+
+/* What becomes of a part: of the rows of one table that lack a partner in the other. */
+static Difference difference_of(const AdoptPart *part, const ParamTable *table,
+                                const ModelConfig *config, const Checkpoint *from)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (adopt_part(table->rows[i].name) == part &&
+            !adopt_source(&table->rows[i], config, from))
+            return adopt_is_neutral(&table->rows[i], config, from) ? NEW_NEUTRAL : NEW;
+    for (size_t i = 0; i < from->table.count; i++)
+        if (adopt_part(from->table.rows[i].name) == part &&
+            !param_table_find(table, from->table.rows[i].name))
+            return DROPPED;
+    return SAME;
+}
+
+/* Appends an item with the titles of all parts that differ so. */
+static void append_parts(char **text, const Difference *differences, Difference wanted,
+                         const char *before)
+{
+    const char *last = NULL;
+    for (size_t i = 0; i < PARTS; i++) {
+        if (differences[i] != wanted || (last && strcmp(last, parts[i].title) == 0))
+            continue;
+        text_append(text, "%s%s%s",
+                    last              ? ", "
+                    : *text && **text ? "  "
+                                      : "",
+                    last ? "" : before, parts[i].title);
+        last = parts[i].title;
+    }
+}
+
+/* Settings that change what the same weights compute. */
+static void append_changes(char **text, const ModelConfig *config, const Checkpoint *from)
+{
+    const OptionGroup new = config_group(config), old = config_group(&from->config);
+    size_t changes = 0;
+    for (size_t i = 0; i < new.count; i++) {
+        const Option *option = &new.options[i];
+        bool counts = config_is_own(option) ? config_has_option(config, option) &&
+                                                  config_has_option(&from->config, option)
+                                            : strcmp(option->name, "attn") == 0 ||
+                                                  strcmp(option->name, "pos") == 0 ||
+                                                  strcmp(option->name, "logit-cap") == 0;
+        char *value = option_value(&new, option), *before = option_value(&old, option);
+        if (counts && !is_of_training(option->name) && strcmp(value, before) != 0)
+            text_append(text, "%s%s %s was %s",
+                        changes++ ? ", "
+                        : **text  ? "  "
+                                  : "",
+                        option->name, value, before);
+        free(value);
+        free(before);
+    }
+    if (changes > 0)
+        text_append(text, ": the same weights compute another function");
+}
+
+char *adopt_differences(const ModelConfig *config, const Checkpoint *from)
+{
+    Difference differences[PARTS];
+    char *text = memory_copy_text("");
+    ParamTable table;
+    param_table_make(&table, config);
+    for (size_t i = 0; i < PARTS; i++)
+        differences[i] = difference_of(&parts[i], &table, config, from);
+    param_table_free(&table);
+    append_parts(&text, differences, NEW_NEUTRAL, "new, without effect at the start: ");
+    append_parts(&text, differences, NEW, "new, changing the function: ");
+    append_parts(&text, differences, DROPPED, "dropped: ");
+    append_changes(&text, config, from);
+    if (config->positions == POSITIONS_LEARNED && from->config.positions == POSITIONS_LEARNED &&
+        config->context != from->config.context)
+        text_append(&text, "%s%zu of %zu learned positions kept", *text ? "  " : "",
+                    config->context < from->config.context ? config->context
+                                                           : from->config.context,
+                    config->context);
+    return text;
+}

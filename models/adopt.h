@@ -1,0 +1,70 @@
+/* Taking over weights: a new model starts from those of a checkpoint (train --init).
+ *
+ * The checkpoint's shape (layers, dimensions, heads, norms, activation) must be the model's.
+ * Tensors that both have are copied. Tokens with the same text keep their embeddings, output
+ * weights and biases; the others start at the mean of the checkpoint's plus the usual noise.
+ *
+ * Parts that only the model has start so that its function is that of the checkpoint, where
+ * that is possible:
+ *
+ *   output head of its own   a copy of the token embedding
+ *   head bias                0
+ *   learned positions        0, or for positions beyond the checkpoint's the usual noise
+ *   residual convolution     0
+ *   value residual           0
+ *   attention sink           0
+ *   output gate              1, with pre-norm: W = z / (C g) where silu(z) = 1 and g are the
+ *                            gains of the layer norm before it. Normed values sum to 0, so each
+ *                            gate is z times the mean of b/g, and the biases b are shifted so
+ * that it is 1; the projections' biases take the shift back.
+ *
+ * Convolutions with SiLU, head norms, QK-norms, gates of attention kinds, and output gates with
+ * post-norm cannot: they start as in a new model. */
+#ifndef LINNET_ADOPT_H
+#define LINNET_ADOPT_H
+
+#include "models/checkpoint.h"
+
+/* Sets the options of a model, or those of its tokenizer, to the checkpoint's. Regularisation
+ * and what only concerns training stay as they are. */
+bool adopt_shape(const OptionGroup *groups, size_t count, const Checkpoint *from, Error *error);
+bool adopt_tokenizer(const OptionGroup *groups, size_t count, const Checkpoint *from,
+                     Error *error);
+/* Whether adopt_tokenizer sets the option of this name. */
+bool adopt_sets_tokenizer(const char *name);
+
+/* Whether the model has the checkpoint's shape; the error names the option that differs. */
+bool adopt_check(const ModelConfig *config, const Checkpoint *from, Error *error);
+
+/* Reads all weights once, so that nothing is begun with weights that cannot be taken over. */
+bool adopt_verify(const ModelConfig *config, const Checkpoint *from, Error *error);
+
+/* For each token of a vocabulary the id of the token with the same text in `from`, or
+ * TOKEN_NONE; the caller frees. Counts the tokens that have one. */
+int32_t *adopt_ids(const Vocabulary *vocabulary, const Vocabulary *from, size_t *shared);
+
+/* Replaces the initial weights of a new model. ids is NULL if both have the same vocabulary. */
+bool adopt_weights(Model *model, const Checkpoint *from, const int32_t *ids, Error *error);
+
+/* What differs from the checkpoint's model, as items with two blanks between: new parts,
+ * dropped parts, changed settings. The caller frees. */
+char *adopt_differences(const ModelConfig *config, const Checkpoint *from);
+
+/* ---- Parts of adopt.c ---- */
+
+/* A kind of tensor that models may lack. */
+typedef struct AdoptPart {
+    const char *ending; /* of the names of its tensors */
+    const char *title;
+    bool of_kind; /* belongs to the attention kind of its layer */
+} AdoptPart;
+
+/* The part that a tensor belongs to; NULL: all models have it. */
+const AdoptPart *adopt_part(const char *name);
+/* The tensor of the checkpoint that a tensor of the model takes its values from; NULL: none. */
+const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
+                             const Checkpoint *from);
+/* Whether a tensor that the checkpoint lacks can leave the function unchanged. */
+bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Checkpoint *from);
+
+#endif

@@ -1,0 +1,83 @@
+/* Extending a run; the rule is in extension.h. */
+#include "src/optim/schedule.h"
+#include "src/text.h"
+#include "train/loop/trainer.h"
+
+#include <stdlib.h>
+
+/* The share of --lr times --lr that step `step` has in a training of `steps`. */
+static double rate_of(const TrainOptions *train, size_t schedule, double lr, double floor,
+                      size_t step, size_t steps)
+{
+    return lr * schedule_factor(schedule_find(schedule), step, train->warmup, steps, floor);
+}
+
+static bool check_length(const Trainer *t, const Extension *extension, Error *error)
+{
+    const TrainOptions *train = &t->settings.train;
+    size_t done = extension->step;
+    if (extension->to > done)
+        return true;
+    return error_set(error,
+                     "--%s %zu: that is %zu steps, and this run has done %zu (%.4g epochs) "
+                     "already; give more, or start a new run from its weights with --init",
+                     train->steps ? "steps" : "epochs",
+                     train->steps ? train->steps : train->epochs, extension->to, done,
+                     (double)done / (double)t->steps_per_epoch);
+}
+
+bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *error)
+{
+    const TrainOptions *train = &t->settings.train;
+    const LengthBefore *before = &t->settings.before;
+    Progress progress = {0};
+    if (!before->changed)
+        return true;
+    if (!trainer_read_progress(&progress, checkpoint, error))
+        return false;
+    size_t step = progress.step, from = trainer_length(t, before->steps, before->epochs);
+    double start = train->average_from * (double)t->steps;
+    Extension *extension = &t->extension;
+    *extension = (Extension){
+        .planned = true,
+        .finished = step >= from ||
+                    (before->patience > 0 && progress.stale >= before->patience),
+        .restarts_average = progress.averaged > 0 && (double)step <= start,
+        .step = step,
+        .from = from,
+        .to = t->steps,
+        .lr_from = step ? rate_of(train, before->schedule, before->lr, before->lr_floor,
+                                  step - 1, from)
+                        : 0,
+        .lr_to = rate_of(train, train->schedule, train->lr, train->lr_floor, step, t->steps),
+        .average_from = start};
+    return check_length(t, extension, error);
+}
+
+/* "step 2270: 2270 to 5448 steps, lr 0.003 to 0.001" */
+static void record(Trainer *t)
+{
+    const TrainOptions *train = &t->settings.train;
+    const LengthBefore *before = &t->settings.before;
+    const Extension *extension = &t->extension;
+    char **text = &t->history.extended;
+    text_append(text, "%sstep %zu: %zu to %zu steps", *text ? "; " : "", extension->step,
+                extension->from, extension->to);
+    if (before->lr != train->lr)
+        text_append(text, ", lr %g to %g", before->lr, train->lr);
+    if (before->lr_floor != train->lr_floor)
+        text_append(text, ", lr-floor %g to %g", before->lr_floor, train->lr_floor);
+    if (before->schedule != train->schedule)
+        text_append(text, ", schedule %s to %s", schedule_name(before->schedule),
+                    schedule_name(train->schedule));
+}
+
+void trainer_extend(Trainer *t)
+{
+    if (!t->extension.planned)
+        return;
+    t->progress.stale = 0;
+    if (t->extension.restarts_average)
+        t->progress.averaged = 0;
+    record(t);
+}
