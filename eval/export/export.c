@@ -109,9 +109,9 @@ static void print_tensors_usage(const char *word)
 static void print_model_usage(const ModelConfig *config, const char *word)
 {
     Error lacks;
-    bool is_gpt2 = export_is_gpt2(config, &lacks);
-    const char *trust = is_gpt2 ? "" : ", trust_remote_code=True";
-    if (!is_gpt2)
+    const Family *family = export_family(config, &lacks);
+    const char *trust = family ? "" : ", trust_remote_code=True";
+    if (!family)
         printf("GPT-2 has no %s, so the model's code is beside it, in modeling_linnet.py.\n",
                lacks.text);
     printf("Open it in Python:\n"

@@ -19,12 +19,18 @@
 #ifndef LINNET_EXPORT_FORMS_H
 #define LINNET_EXPORT_FORMS_H
 
+#include "eval/export/family.h"
 #include "eval/export/folder.h"
 #include "models/checkpoint.h"
 
 /* Whether transformers' GPT-2 computes this model; otherwise `lacks` names a part that GPT-2
  * does not have. */
 bool export_is_gpt2(const ModelConfig *config, Error *lacks);
+/* Whether the model has only parts that all families of transformers have. */
+bool export_is_plain(const ModelConfig *config, Error *lacks);
+/* The family of transformers that computes the model: GPT-2, GPT-NeoX or Llama; else NULL, and
+ * `lacks` names a part that GPT-2 does not have. */
+const Family *export_family(const ModelConfig *config, Error *lacks);
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
 /* A GGUF file for llama.cpp, which appears whole or not at all. Appends to *said what it is.
@@ -46,16 +52,20 @@ bool export_example(ExportFolder *folder, const LoadedModel *loaded, const char 
 typedef struct ExportForm {
     ModelConfig config;
     const real *positions;
+    bool (*leaves_out)(const Model *model, const ParamRow *row); /* NULL: nothing */
 } ExportForm;
 
 /* The positions (context, C) as if learned; NULL if they are. The caller frees. */
 real *export_fixed_positions(const ModelConfig *config);
 
-/* Writes model.safetensors. The prefix precedes all tensor names except the head's. Adds what
- * the form has besides, unless NULL. */
-bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const char *prefix,
+/* Writes model.safetensors as the family names and lays out tensors, NULL: with linnet's names.
+ * Adds what the form has besides, unless NULL. */
+bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const Family *family,
                     const ExportForm *form, Error *error);
 
+/* config.json and model.safetensors of a GPT-NeoX or a Llama. */
+bool export_as_family(ExportFolder *folder, const LoadedModel *loaded, const Family *family,
+                      Error *error);
 /* Of a model for transformers: config.json, model.safetensors and modeling_linnet.py. */
 bool export_modeling(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 

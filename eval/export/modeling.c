@@ -54,7 +54,7 @@ static json_t *config_json(const LoadedModel *loaded)
 
 bool export_modeling(ExportFolder *folder, const LoadedModel *loaded, Error *error)
 {
-    return export_tensors(folder, loaded, "transformer.", NULL, error) &&
+    return export_tensors(folder, loaded, &family_linnet, NULL, error) &&
            export_folder_json(folder, "config.json", config_json(loaded), error) &&
            export_folder_text(folder, "modeling_linnet.py", export_modeling_linnet_py, error);
 }

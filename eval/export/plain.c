@@ -62,7 +62,7 @@ bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error)
     /* A file for --preset: all training settings, if they are stored. */
     const char *preset = checkpoint_extra(&loaded->checkpoint, "training");
     preset = preset ? preset : checkpoint_extra(&loaded->checkpoint, "settings");
-    return export_tensors(folder, loaded, "", NULL, error) &&
+    return export_tensors(folder, loaded, NULL, NULL, error) &&
            export_folder_json(folder, "settings.json", export_settings_json(loaded), error) &&
            export_folder_text(folder, "settings.conf", preset, error) &&
            export_folder_json(folder, "metadata.json", metadata_json(loaded), error) &&

@@ -1,5 +1,6 @@
-/* Writes the weights. Their names and the order of axes are GPT-2's already, except for a
- * prefix. */
+/* Writes the weights, under the names and in the layout of a family of models. Those of GPT-2
+ * and of linnet's own module are linnet's already, except for a prefix. */
+#include "eval/export/family.h"
 #include "eval/export/forms.h"
 #include "src/containers.h"
 #include "src/text.h"
@@ -7,24 +8,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_of_head(const char *name)
+typedef struct Records {
+    const Family *family; /* NULL: linnet's names without a prefix */
+    FamilySizes sizes;
+    TensorRecord *all; /* an stb_ds array; the names are owned */
+    real **converted;  /* data in another layout, an stb_ds array */
+} Records;
+
+static void add(Records *records, char *name, size_t rank, const size_t *shape,
+                const real *data)
 {
-    return strncmp(name, "lm_head.", strlen("lm_head.")) == 0;
+    TensorRecord record = {
+        .name = name, .type = TENSOR_REAL, .rank = rank, .shape = {shape[0], shape[1]}};
+    record.data = data;
+    arrput(records->all, record);
 }
 
-static TensorRecord record_of(const char *prefix, const ParamRow *row, const real *data)
+static const real *convert(Records *records, const FamilyTensor *tensor, const real *here)
 {
-    return (TensorRecord){
-        .name = text_format("%s%s", is_of_head(row->name) ? "" : prefix, row->name),
-        .type = TENSOR_REAL,
-        .rank = row->rank,
-        .shape = {row->shape[0], row->shape[1]},
-        .data = data};
+    if (tensor->layout == FAMILY_PLAIN)
+        return here;
+    real *there = memory_take(tensor->rows * tensor->columns, sizeof *there, "a tensor");
+    family_give(tensor, here, there);
+    arrput(records->converted, there);
+    return there;
+}
+
+static void add_row(Records *records, const ParamRow *row, const real *data)
+{
+    FamilyTensor tensors[FAMILY_MOST_PARTS];
+    if (!records->family) {
+        add(records, memory_copy_text(row->name), row->rank, row->shape, data);
+        return;
+    }
+    size_t count = family_tensors(tensors, records->family, row, &records->sizes);
+    for (size_t i = 0; i < count; i++)
+        add(records,
+            text_format("%s%s", tensors[i].prefixed ? records->family->prefix : "",
+                        tensors[i].name),
+            row->rank, tensors[i].shape, convert(records, &tensors[i], data));
+}
+
+static void records_free(Records *records)
+{
+    for (size_t i = 0; i < arrlenu(records->all); i++)
+        free((char *)records->all[i].name);
+    for (size_t i = 0; i < arrlenu(records->converted); i++)
+        free(records->converted[i]);
+    arrfree(records->all);
+    arrfree(records->converted);
 }
 
 /* The form's tensors that the model lacks: its biases are 0. The caller frees the result. */
-static real *add_missing(TensorRecord **records, const char *prefix, const Model *model,
-                         const ExportForm *form)
+static real *add_missing(Records *records, const Model *model, const ExportForm *form)
 {
     ParamTable table;
     param_table_make(&table, &form->config);
@@ -36,31 +72,30 @@ static real *add_missing(TensorRecord **records, const char *prefix, const Model
         const ParamRow *row = &table.rows[i];
         bool positions = strcmp(row->name, "wpe.weight") == 0;
         if (!param_table_find(&model->table, row->name))
-            arrput(*records, record_of(prefix, row, positions ? form->positions : zeros));
+            add_row(records, row, positions ? form->positions : zeros);
     }
     param_table_free(&table);
     return zeros;
 }
 
-bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const char *prefix,
+bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const Family *family,
                     const ExportForm *form, Error *error)
 {
     const Model *model = &loaded->model;
-    TensorRecord *records = NULL;
+    Records records = {.family = family, .sizes = family_sizes(&model->config)};
     for (size_t i = 0; i < model->table.count; i++) {
         const ParamRow *row = &model->table.rows[i];
-        arrput(records, record_of(prefix, row, model->base + row->offset));
+        if (!form || !form->leaves_out || !form->leaves_out(model, row))
+            add_row(&records, row, model->base + row->offset);
     }
-    real *zeros = form ? add_missing(&records, prefix, model, form) : NULL;
+    real *zeros = form ? add_missing(&records, model, form) : NULL;
     const MetadataPair metadata[] = {
         {"linnet", LINNET_VERSION},
         {"settings", safetensors_metadata(&loaded->checkpoint.file, "settings")}};
-    bool good = safetensors_write(export_folder_file(folder, "model.safetensors"), records,
-                                  arrlenu(records), metadata,
+    bool good = safetensors_write(export_folder_file(folder, "model.safetensors"), records.all,
+                                  arrlenu(records.all), metadata,
                                   sizeof metadata / sizeof *metadata, error);
-    for (size_t i = 0; i < arrlenu(records); i++)
-        free((char *)records[i].name);
-    arrfree(records);
+    records_free(&records);
     free(zeros);
     return good;
 }

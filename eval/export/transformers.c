@@ -3,7 +3,6 @@
  *
  * linnet names and lays out tensors as GPT-2 does. The arithmetic must agree too. Sinusoidal
  * positions are written as if learned, and missing biases as zeros. */
-#include "eval/export/family.h"
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 #include "src/text.h"
@@ -32,31 +31,46 @@ static bool check_layer(const ModelConfig *config, size_t layer, Error *lacks)
     return true;
 }
 
-bool export_is_gpt2(const ModelConfig *config, Error *lacks)
+typedef struct Part {
+    bool has;
+    const char *what;
+} Part;
+
+static bool has_none(const Part *parts, size_t count, Error *lacks)
+{
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].has)
+            return error_set(lacks, "%s", parts[i].what);
+    return true;
+}
+
+bool export_is_plain(const ModelConfig *config, Error *lacks)
 {
     for (size_t layer = 0; layer < config->layers; layer++)
         if (!check_layer(config, layer, lacks))
             return false;
-    const struct {
-        bool has;
-        const char *what;
-    } rows[] = {
+    const Part parts[] = {
         {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
-        {config->parallel, "parallel residual (--parallel)"},
-        {config->rms_norm, "RMSNorm (--rms-norm)"},
-        {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
         {config->qk_norm, "norm of queries and keys (--qk-norm)"},
         {config->value_residual, "values of the first layer in others (--value-residual)"},
         {config->logit_cap > 0, "cap on its logits (--logit-cap)"},
         {config->head_bias, "biases in its output head (--head-bias)"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].has)
-            return error_set(lacks, "%s", rows[i].what);
-    if (!activation_there(config))
-        return error_set(lacks, "activation that is called %s",
-                         activation_name(config->activation));
-    return true;
+    return has_none(parts, sizeof parts / sizeof *parts, lacks);
+}
+
+bool export_is_gpt2(const ModelConfig *config, Error *lacks)
+{
+    const Part parts[] = {
+        {config->parallel, "parallel residual (--parallel)"},
+        {config->rms_norm, "RMSNorm (--rms-norm)"},
+        {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
+    };
+    if (!export_is_plain(config, lacks) ||
+        !has_none(parts, sizeof parts / sizeof *parts, lacks))
+        return false;
+    return activation_there(config) || error_set(lacks, "activation that is called %s",
+                                                 activation_name(config->activation));
 }
 
 /* --- the files --- */
@@ -112,7 +126,7 @@ static bool export_gpt2(ExportFolder *folder, const LoadedModel *loaded, Error *
     ExportForm form = {.config = *config, .positions = positions};
     form.config.positions = POSITIONS_LEARNED;
     form.config.bias = true;
-    bool good = export_tensors(folder, loaded, "transformer.", &form, error);
+    bool good = export_tensors(folder, loaded, family_find("gpt2"), &form, error);
     free(positions);
     return good &&
            export_folder_json(
@@ -125,10 +139,14 @@ bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error 
     const ModelConfig *config = &loaded->model.config;
     const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
     Error lacks;
-    bool is_gpt2 = export_is_gpt2(config, &lacks);
-    return (is_gpt2 ? export_gpt2 : export_modeling)(folder, loaded, error) &&
+    const Family *family = export_family(config, &lacks);
+    bool is_gpt2 = family == family_find("gpt2");
+    return (!family   ? export_modeling(folder, loaded, error)
+            : is_gpt2 ? export_gpt2(folder, loaded, error)
+                      : export_as_family(folder, loaded, family, error)) &&
            export_folder_json(folder, "generation_config.json",
-                              generation_json(vocabulary_start(vocabulary), is_gpt2), error) &&
+                              generation_json(vocabulary_start(vocabulary), family != NULL),
+                              error) &&
            export_tokenizer(folder, vocabulary, error) &&
            export_folder_json(folder, "tokenizer_config.json",
                               tokenizer_config_json(config->context), error);

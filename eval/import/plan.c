@@ -218,11 +218,27 @@ static bool read_switch(const ImportPlan *plan, const json_t *root, const char *
     return value ? json_is_true(value) : usual;
 }
 
+/* Which biases the files have. */
+static bool read_biases(ImportPlan *plan, const json_t *root, Error *error)
+{
+    bool good = true, is_llama = plan->family == family_find("llama");
+    if (plan->family->parts)
+        plan->attention_bias = read_switch(plan, root, "attention_bias", !is_llama, &good,
+                                           error);
+    if (is_llama)
+        plan->mlp_bias = read_switch(plan, root, "mlp_bias", false, &good, error);
+    return good;
+}
+
 static bool read_neox(ImportPlan *plan, const json_t *root, Error *error)
 {
-    bool good = true;
-    plan->attention_bias = read_switch(plan, root, "attention_bias", true, &good, error);
-    return good && read_rope(plan, root, "0.25", error);
+    const ModelConfig *config = &plan->config;
+    if (!read_rope(plan, root, "0.25", error))
+        return false;
+    double features = config->rope_share * (double)(config->dim / config->heads);
+    return (size_t)features % 2 == 0 ||
+           error_set(error, "%s: RoPE rotates %zu features of a head, which is odd", plan->path,
+                     (size_t)features);
 }
 
 /* Keys and values with fewer heads than the queries are repeated. */
@@ -251,17 +267,14 @@ static bool read_key_heads(ImportPlan *plan, const json_t *root, Error *error)
 
 static bool read_llama(ImportPlan *plan, const json_t *root, Error *error)
 {
-    bool good = true;
     const json_t *activation = value_of(root, "hidden_act");
     const char *name = activation ? json_string_value(activation) : "silu";
     if (!name || strcmp(name, "silu") != 0)
         return error_set(error,
                          "%s: hidden_act %s: linnet has SwiGLU, whose activation is silu",
                          plan->path, name ? tensor_label(name).text : "");
-    plan->attention_bias = read_switch(plan, root, "attention_bias", false, &good, error);
-    plan->mlp_bias = read_switch(plan, root, "mlp_bias", false, &good, error);
     plan->config.bias = plan->attention_bias || plan->mlp_bias;
-    return good && read_key_heads(plan, root, error) && read_rope(plan, root, "1", error);
+    return read_key_heads(plan, root, error) && read_rope(plan, root, "1", error);
 }
 
 /* --- config.json of other programs --- */
@@ -426,8 +439,9 @@ static bool read_all(ImportPlan *plan, const json_t *root, const TensorStore *st
         return error_set(error,
                          root ? "%s: it has no settings of linnet's" : "%s: it is missing",
                          plan->path);
-    bool good = object || settings ? read_own(plan, object, settings, error)
-                                   : read_foreign(plan, root, error);
+    bool good = read_biases(plan, root, error) &&
+                (object || settings ? read_own(plan, object, settings, error)
+                                    : read_foreign(plan, root, error));
     Error why;
     if (good && !config_check(&plan->config, &why))
         good = error_set(error, "%s: %s", plan->own ? "the stored settings" : plan->path,

@@ -76,15 +76,16 @@ static StoredTensor *tied_head(const TensorStore *store, const ImportPlan *plan,
     return plan->config.tied ? store_find_tensor(store, plan->family, head) : NULL;
 }
 
-/* The tensors of GPT-2's form that the model lacks: an export for transformers has its computed
- * positions, and zeros for its biases. */
+/* The tensors that an export for transformers adds: of a GPT-2 the computed positions, and
+ * zeros where the model has no biases. */
 static ParamTable form_table(const ImportPlan *plan)
 {
     ParamTable table = {0};
     ModelConfig form = plan->config;
-    form.positions = POSITIONS_LEARNED;
+    if (!plan->family->parts)
+        form.positions = POSITIONS_LEARNED;
     form.bias = true;
-    if (plan->own && !plan->family->parts)
+    if (plan->own)
         param_table_make(&table, &form);
     return table;
 }
@@ -95,9 +96,9 @@ static StoredTensor *find_added(const TensorStore *store, const ImportPlan *plan
 {
     FamilyTensor tensors[FAMILY_MOST_PARTS];
     const FamilySizes sizes = plan_sizes(plan);
-    if (param_table_find(table, row->name))
+    if (param_table_find(table, row->name) ||
+        family_tensors(tensors, plan->family, row, &sizes) != 1)
         return NULL;
-    family_tensors(tensors, plan->family, row, &sizes);
     *tensor = tensors[0];
     return store_find_tensor(store, plan->family, tensor);
 }

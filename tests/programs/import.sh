@@ -40,7 +40,20 @@ train punct --tokens wordpunct --lowercase --norm post text.txt
 train linear --attn linear --tokens bpe --vocab-size 280 text.txt
 train mixed --attn performer+gated-delta --layers 2 --pos rotary --act swiglu text.txt
 train rms --rms-norm --norm-eps 1e-6 --no-tied --value-residual --layers 2 text.txt
-for kind in word char byte bpe punct linear mixed rms; do
+llama='--rms-norm --act swiglu --no-qk-norm --head-bias no --no-tied --heads 2 --layers 2'
+# shellcheck disable=SC2086
+{
+    train llama $llama --pos rotary --rope-base 500 --no-bias text.txt
+    train llama-bias $llama --pos rotary text.txt
+    train neox $gpt2 --pos rotary --rope-share 0.5 --parallel text.txt
+    train neox-bare $gpt2 --pos rotary --no-bias --no-tied text.txt
+}
+run "$bin/export" llama llamas
+check 'a model with the parts of Llama is exported as one' grep -q LlamaForCausalLM llamas/config.json
+run "$bin/export" neox neoxes
+check 'a model with the parts of GPT-NeoX is exported as one' \
+    grep -q GPTNeoXForCausalLM neoxes/config.json
+for kind in word char byte bpe punct linear mixed rms llama llama-bias neox neox-bare; do
     returns "$kind"
     returns "$kind" --plain
 done
