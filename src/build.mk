@@ -78,7 +78,7 @@ $(eval $(call library_rules,float,))
 $(eval $(call library_rules,double,-DLINNET_DOUBLE $(CALM)))
 
 # What checks the processor must run on every one (src/processor.h).
-$(BUILD)/float/src/processor.o $(BUILD)/double/src/processor.o: \
+$(foreach real,float double,$(addprefix $(BUILD)/$(real)/src/,processor.o processor_check.o)): \
   override OPTIMISE := $(filter-out -march=% -mtune=% -mprefer-%,$(OPTIMISE))
 
 # Files that become strings in the programs: those of the page of "compare --html", and the Python

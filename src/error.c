@@ -80,13 +80,13 @@ void die(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (catching) {
+    if (catching)
         vsnprintf(catching->error->text, sizeof catching->error->text, format, args);
-        va_end(args);
-        longjmp(catching->at, 1);
-    }
-    say(format, args);
+    else
+        say(format, args);
     va_end(args);
+    if (catching)
+        longjmp(catching->at, 1);
     exit(1);
 }
 

@@ -3,12 +3,8 @@
 #if defined __x86_64__
 #include <cpuid.h>
 #endif
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define ROW(bit, macro, test, title) {PROCESSOR_##bit, title},
 static const struct {
@@ -54,31 +50,7 @@ static uint32_t present(void)
 }
 #endif
 
-/* Whether the user chose one of the builds of PORTABLE=1 with this variable (src/build.mk). */
-static bool chooses_library(const char *variable)
+size_t processor_lacks(char *names, size_t size)
 {
-    const char *path = getenv(variable);
-    return path && strstr(path, "glibc-hwcaps/x86-64");
-}
-
-static const char *remedy(void)
-{
-    if (chooses_library("LD_LIBRARY_PATH"))
-        return "unset LD_LIBRARY_PATH, which chose this build of linnet";
-    if (chooses_library("LD_PRELOAD"))
-        return "unset LD_PRELOAD, which chose this build of linnet";
-    return "build linnet on this machine ('make clean', 'make'), or for every x86-64 with "
-           "'make PORTABLE=1'";
-}
-
-__attribute__((constructor(101))) void processor_check(void)
-{
-    char names[384], line[768];
-    if (processor_missing(processor_built_for, present(), names, sizeof names) == 0)
-        return;
-    int length = snprintf(line, sizeof line,
-                          "%.64s: built for a processor with %s, which this one lacks; %s\n",
-                          program_invocation_short_name, names, remedy());
-    ssize_t written = write(STDERR_FILENO, line, (size_t)length);
-    _exit(written < 0 ? 2 : 1);
+    return processor_missing(processor_built_for, present(), names, size);
 }

@@ -3,8 +3,9 @@
  * A program built for one processor (make's -march=native) dies on another with a bare "Illegal
  * instruction". So before main, and before any code that the compiler made for the other
  * processor, a constructor compares the extensions that the program was built for with those
- * that this processor and system have, and ends the program with a message if one is missing.
- * The Makefile compiles src/processor.c for any processor of the family. */
+ * that this processor and system have, and ends the program with a message if one is missing. A
+ * library has no constructor, but asks when it is first called. The Makefile compiles
+ * src/processor.c and src/processor_check.c for any processor of the family. */
 #ifndef LINNET_PROCESSOR_H
 #define LINNET_PROCESSOR_H
 
@@ -47,13 +48,16 @@
 enum { PROCESSOR_EXTENSIONS(PROCESSOR_PLACE) };
 enum { PROCESSOR_EXTENSIONS(PROCESSOR_BIT) };
 
-/* The set that the program was built for; src/program.c, compiled like all else, defines it. */
+/* The set that the program was built for. */
 extern const uint32_t processor_built_for;
 
 /* Writes the names of the missing extensions, with commas between; returns their number. */
 size_t processor_missing(uint32_t needed, uint32_t present, char *names, size_t size);
 
-/* The constructor. */
+/* The same of what the program was built for and this processor lacks. */
+size_t processor_lacks(char *names, size_t size);
+
+/* The constructor, for programs. */
 void processor_check(void);
 
 #endif

@@ -102,6 +102,11 @@ if [ -x example ]; then
     }
     check 'its logits are those of export --example' same \
         "$(quietly ./example bpe 'the prices'; sed 1d out | cut -c 1-8 | grep '[0-9]\.[0-9]')" "$(best_logits)"
+    if has qemu-x86_64 && grep -q '^flags.* avx' /proc/cpuinfo 2>/dev/null; then
+        check 'a library for another processor is an error' eval \
+            '! qemu-x86_64 -cpu Nehalem ./example bpe x 2>said &&
+             grep -q "^example: liblinnet was built for a processor with .*AVX2" said'
+    fi
     check 'the example names a run that is missing' eval \
         '! ./example nowhere x 2>said && grep -q "example: nowhere: no such run" said'
 else

@@ -4,8 +4,10 @@
 # does not have are emulated, if there is qemu-x86_64.
 set -u
 
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 bin=$(CDPATH='' cd -- "$1" && pwd) || exit 1
-. "$(dirname -- "$0")/cases.sh"
+. "$top/tests/cases.sh"
+unset OPENBLAS_CORETYPE # which would choose kernels, too
 cd -- "$work" || exit 1
 evidence() { messages; }
 
@@ -37,6 +39,28 @@ elif has avx2; then
     check 'the loader takes the library for AVX2' trains linnet-avx2 env
     check 'a library for AVX-512 is refused' refuses AVX-512F env "$(library v4)"
 fi
+
+# --- the library for other programs ---
+
+names() { nm -D --defined-only "$1" | awk '{ print $3 }' | LC_ALL=C sort | tr '\n' ' '; }
+shown=$(names "$bin/lib/liblinnet.so.0")
+for folder in lib lib/glibc-hwcaps/x86-64-v3 lib/glibc-hwcaps/x86-64-v4; do
+    check "the library in $folder shows the public functions and nothing else" eval \
+        '[ "$(names "$bin/$folder/liblinnet.so.0")" = "$shown" ] &&
+         [ "$(echo "$shown" | tr " " "\n" | grep -c "^linnet_[a-z_]*$")" = "$(echo "$shown" | wc -w)" ]'
+done
+level=
+if has avx512vl; then level=glibc-hwcaps/x86-64-v4/; elif has avx2; then level=glibc-hwcaps/x86-64-v3/; fi
+# uses COMMAND...: the example opens a run with the library for this processor.
+uses() {
+    "${CC:-cc}" -I"$top/eval/library" "$top/eval/example.c" -L"$bin/lib" -l:liblinnet.so.0 -lm -o example &&
+        LD_DEBUG=libs LD_LIBRARY_PATH=$bin/lib ./example run 'a b' >out 2>err &&
+        grep -q "calling init: .*/lib/${level}liblinnet.so.0" err
+}
+check 'the loader takes the library for other programs as well' uses
+
+# --- other processors ---
+
 if command -v qemu-x86_64 >/dev/null; then
     check 'an old processor trains' trains Nehalem qemu-x86_64 -cpu Nehalem
     check 'a processor with AVX2 takes the library for it' trains linnet-avx2 qemu-x86_64 -cpu Haswell

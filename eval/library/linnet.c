@@ -7,6 +7,7 @@
 #include "models/generator.h"
 #include "models/score.h"
 #include "src/containers.h"
+#include "src/processor.h"
 #include "src/team.h"
 
 #include <assert.h>
@@ -94,8 +95,25 @@ static bool open_alone(Opening *opening, linnet_error *error)
     return good;
 }
 
+/* Nothing comes before it, since this file may use instructions that the processor lacks. */
+static bool check_processor(linnet_error *error)
+{
+    char names[384];
+    Error why;
+    if (processor_lacks(names, sizeof names) == 0)
+        return true;
+    error_set(
+        &why,
+        "liblinnet was built for a processor with %s, which this one lacks; build linnet on "
+        "this machine, or for every x86-64 with 'make PORTABLE=1'",
+        names);
+    return report(&why, error);
+}
+
 linnet_model *linnet_open(const char *run, linnet_error *error)
 {
+    if (!check_processor(error))
+        return NULL;
     Opening opening = {calloc(1, sizeof *opening.model), run};
     if (!opening.model) {
         report(&(Error){"out of memory for a model"}, error);
