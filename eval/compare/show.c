@@ -126,10 +126,9 @@ static size_t most_seeds(const RunGroup *groups)
 static char *meaning(const Section *section, size_t width)
 {
     char *text = memory_copy_text("");
-    char *const sentences[] = {results_part_text(section->groups),
-                               results_bits_text(section->groups),
-                               results_history_text(section->groups),
-                               comparison_test_text(section->all)};
+    char *const sentences[] = {
+        results_part_text(section->groups), results_bits_text(section->groups),
+        results_history_text(section->groups), comparison_test_text(section->all)};
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
         if (sentences[i])
             differences_append_sentence(&text, sentences[i], "", width);
