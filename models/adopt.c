@@ -112,6 +112,11 @@ const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
     return means_another ? NULL : param_table_find(&from->table, row->name);
 }
 
+bool adopt_opens_gates(const ModelConfig *config)
+{
+    return config->norm == NORM_PRE && !config->rms_norm && config->bias;
+}
+
 bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Checkpoint *from)
 {
     const AdoptPart *part = adopt_part(row->name);
@@ -123,7 +128,7 @@ bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Chec
     if (strcmp(title, "convolution") == 0)
         return is_residual(config);
     if (strcmp(title, "output gate") == 0)
-        return config->norm == NORM_PRE;
+        return adopt_opens_gates(config);
     return strcmp(title, "head norm") != 0 && strcmp(title, "QK-norm") != 0;
 }
 
@@ -131,7 +136,8 @@ bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Chec
 
 static bool is_shape(const char *name)
 {
-    static const char *const names[] = {"layers", "dim", "heads", "ffn", "norm", "act"};
+    static const char *const names[] = {"layers", "dim",      "heads", "ffn",     "norm",
+                                        "act",    "rms-norm", "bias",  "parallel"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
             return true;
@@ -236,6 +242,17 @@ static void append_parts(char **text, const Difference *differences, Difference 
     }
 }
 
+/* Whether the same weights compute something else with another value. */
+static bool is_of_function(const char *name)
+{
+    static const char *const names[] = {"attn",       "pos",      "rope-base",
+                                        "rope-share", "norm-eps", "logit-cap"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* Settings that change what the same weights compute. */
 static void append_changes(char **text, const ModelConfig *config, const Checkpoint *from)
 {
@@ -245,9 +262,7 @@ static void append_changes(char **text, const ModelConfig *config, const Checkpo
         const Option *option = &new.options[i];
         bool counts = config_is_own(option) ? config_has_option(config, option) &&
                                                   config_has_option(&from->config, option)
-                                            : strcmp(option->name, "attn") == 0 ||
-                                                  strcmp(option->name, "pos") == 0 ||
-                                                  strcmp(option->name, "logit-cap") == 0;
+                                            : is_of_function(option->name);
         char *value = option_value(&new, option), *before = option_value(&old, option);
         if (counts && !is_of_training(option->name) && strcmp(value, before) != 0)
             text_append(text, "%s%s %s was %s",

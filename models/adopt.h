@@ -13,13 +13,13 @@
  *   residual convolution     0
  *   value residual           0
  *   attention sink           0
- *   output gate              1, with pre-norm: W = z / (C g) where silu(z) = 1 and g are the
- *                            gains of the layer norm before it. Normed values sum to 0, so each
- *                            gate is z times the mean of b/g, and the biases b are shifted so
- * that it is 1; the projections' biases take the shift back.
+ *   output gate              1, with LayerNorm before the layers, and biases: W = z / (C g)
+ * where silu(z) = 1 and g are the gains of the norm. Normed values sum to 0, so each gate is z
+ * times the mean of b/g, and the biases b are shifted so that it is 1; the projections' biases
+ * take the shift back.
  *
- * Convolutions with SiLU, head norms, QK-norms, gates of attention kinds, and output gates with
- * post-norm cannot: they start as in a new model. */
+ * Convolutions with SiLU, head norms, QK-norms, gates of attention kinds, and output gates of
+ * other models cannot: they start as in a new model. */
 #ifndef LINNET_ADOPT_H
 #define LINNET_ADOPT_H
 
@@ -64,6 +64,8 @@ const AdoptPart *adopt_part(const char *name);
 /* The tensor of the checkpoint that a tensor of the model takes its values from; NULL: none. */
 const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
                              const Checkpoint *from);
+/* Whether output gates of a model can start as 1. */
+bool adopt_opens_gates(const ModelConfig *config);
 /* Whether a tensor that the checkpoint lacks can leave the function unchanged. */
 bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Checkpoint *from);
 

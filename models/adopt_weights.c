@@ -148,7 +148,7 @@ static void open_gate(Model *model, size_t layer)
 /* Whether a layer has an output gate that is to start open. */
 static bool opens(const ModelConfig *config, const Checkpoint *from, size_t layer)
 {
-    return config->norm == NORM_PRE && config_gates_output(config, layer) &&
+    return adopt_opens_gates(config) && config_gates_output(config, layer) &&
            !config_gates_output(&from->config, layer);
 }
 

@@ -201,19 +201,36 @@ START_TEST(parts_that_change_the_function_are_named)
 }
 END_TEST
 
-/* Without the shift of the biases it would be closed, and with post-norm the norm's output is
- * also the residual stream. */
-START_TEST(a_gate_after_a_post_norm_starts_as_in_a_new_model)
+static void norm_after(ModelConfig *config)
 {
-    Checkpoint from;
-    ModelConfig config = bare(0);
-    config.norm = NORM_POST;
-    save_model(config, &from);
-    double before = loss_after(&from, config);
-    config.gate = WISH_YES;
-    ck_assert_double_gt(fabs(loss_after(&from, config) - before), 1e-6);
-    expect_difference(&from, &config, "changing the function: output gate");
-    checkpoint_close(&from);
+    config->norm = NORM_POST;
+}
+static void norm_without_mean(ModelConfig *config)
+{
+    config->rms_norm = true;
+}
+static void leave_out_biases(ModelConfig *config)
+{
+    config->bias = false;
+}
+
+/* With post-norm, the norm's output is also the residual stream; RMSNorm leaves a mean, and
+ * without biases nothing can shift it. */
+START_TEST(a_gate_that_cannot_open_starts_as_in_a_new_model)
+{
+    static void (*const changes[])(ModelConfig *) = {norm_after, norm_without_mean,
+                                                     leave_out_biases};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        Checkpoint from;
+        ModelConfig config = bare(0);
+        changes[i](&config);
+        save_model(config, &from);
+        double before = loss_after(&from, config);
+        config.gate = WISH_YES;
+        ck_assert_double_gt(fabs(loss_after(&from, config) - before), 1e-6);
+        expect_difference(&from, &config, "changing the function: output gate");
+        checkpoint_close(&from);
+    }
 }
 END_TEST
 
@@ -361,9 +378,10 @@ END_TEST
 
 START_TEST(another_shape_is_refused_by_name)
 {
-    static const char *const changes[][2] = {{"dim", "16"},    {"layers", "1"},
-                                             {"heads", "4"},   {"ffn", "24"},
-                                             {"norm", "post"}, {"act", "swiglu"}};
+    static const char *const changes[][2] = {
+        {"dim", "16"},       {"layers", "1"},  {"heads", "4"},
+        {"ffn", "24"},       {"norm", "post"}, {"act", "swiglu"},
+        {"rms-norm", "yes"}, {"bias", "no"},   {"parallel", "yes"}};
     Checkpoint from;
     Error error;
     save_model(bare(0), &from);
@@ -394,7 +412,7 @@ Suite *adopt_suite(void)
     tcase_add_test(tests, new_parts_leave_the_function_unchanged);
     tcase_add_test(tests, a_sink_that_is_learned_now_leaves_the_function_unchanged);
     tcase_add_test(tests, parts_that_change_the_function_are_named);
-    tcase_add_test(tests, a_gate_after_a_post_norm_starts_as_in_a_new_model);
+    tcase_add_test(tests, a_gate_that_cannot_open_starts_as_in_a_new_model);
     tcase_add_test(tests, a_gain_of_zero_cannot_get_a_gate);
     tcase_add_test(tests, tokens_with_the_same_text_are_the_same);
     tcase_add_test(tests, known_tokens_keep_their_rows_and_new_ones_start_at_the_mean);
