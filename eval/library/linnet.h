@@ -9,9 +9,10 @@
  *
  * Errors. A function that can fail returns NULL, false or -1 and writes one line into the
  * caller's linnet_error, which may be NULL. No input and no missing file ends the program, and
- * nothing is printed. Running out of memory is an error like any other; a call that fails so
- * may lose the memory that it had taken. After a failed linnet_feed call linnet_restart.
- * Pointers must be valid, and models and sessions open: that is not checked.
+ * nothing is printed. Running out of memory is an error like any other, except inside jansson,
+ * while linnet_open parses the header of a checkpoint; a call that fails so may lose the memory
+ * that it had taken. After a failed linnet_feed call linnet_restart. Pointers must be valid,
+ * and models and sessions open: that is not checked.
  *
  * Threads. Any number of threads may use one model at once, each with a session of its own; a
  * session serves one thread at a time. The numbers do not depend on the number of threads, nor
