@@ -105,6 +105,9 @@ $(BUILD)/flags: always
 	@echo '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS))' > $@
 always:
 
+# Copies a library to where programs may be using it, which must not see half of it.
+put = cp $(1) $(2).part && mv -f $(2).part $(2)
+
 # The library for other programs, with what the functions of linnet.h need of all the code. Their
 # names are the only ones that it shows: those of the archive are hidden.
 PUBLIC = liblinnet.so.0
@@ -131,7 +134,7 @@ $(call folder_of,$(1))/$(INTERNAL): always
 	  INTERNAL=$(INTERNAL) POSITION=-fPIC ARCH=-march=$(1) BUILD=$(BUILD)/$(1)
 	$$(Q)for library in $(INTERNAL) $(PUBLIC); do \
 	  cmp -s $(BUILD)/$(1)/$$$$library $$(@D)/$$$$library || \
-	  cp $(BUILD)/$(1)/$$$$library $$(@D) || exit 1; \
+	  { $(call put,$(BUILD)/$(1)/$$$$library,$$(@D)/$$$$library); } || exit 1; \
 	done
 $(call folder_of,$(1))/$(PUBLIC): $(call folder_of,$(1))/$(INTERNAL) ;
 all: $(call folder_of,$(1))/$(PUBLIC)
@@ -142,7 +145,7 @@ CODE = $(BUILD)/float/liblinnet.a
 
 $(BIN)/lib/$(PUBLIC): $(BUILD)/$(PUBLIC)
 	@mkdir -p $(@D)
-	$(Q)cp $< $@
+	$(Q)$(call put,$<,$@)
 all: $(BIN)/lib/$(PUBLIC)
 endif
 
