@@ -37,7 +37,8 @@ static const About about = {
          "The code of the model is modeling_linnet.py in DIR, readable PyTorch without cache. "
          "Models that GPT-2 computes need neither it nor trust_remote_code: softmax attention, "
          "--norm pre, --pos learned, sinusoidal or none, --act gelu, gelu-erf, relu or relu2, "
-         "--no-qk-norm and --head-bias no.",
+         "--no-qk-norm and --head-bias no; nor do those that GPT-NeoX or Llama compute, with "
+         "--pos rotary.",
          "RUN is a run directory, whose best checkpoint is used, or a checkpoint file."},
     .examples = {"runs/linear-ptb linear-ptb-model",
                  "--plain runs/linear-ptb linear-ptb-files"},

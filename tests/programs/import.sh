@@ -67,6 +67,10 @@ run "$bin/inspect" imported --text "the linnet sings"
 check 'inspect works on an imported run' exits 0
 refused 'train --resume says what to do with an imported run' 1 '--init' \
     "$bin/train" --resume imported
+works 'train --init trains on from an imported run' "$bin/train" --quiet --init imported \
+    --steps 3 --batch 2 --warmup 0 --run tuned text.txt
+works 'and another kind of attention' "$bin/train" --quiet --init imported --attn linear \
+    --steps 3 --batch 2 --warmup 0 --run converted text.txt
 refused 'import does not replace a run' 1 'something in it' "$bin/import" exported imported
 works 'import names the run after the directory' "$bin/import" exported/
 check 'it is in runs/' [ -s runs/exported/best.safetensors ]
