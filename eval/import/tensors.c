@@ -3,6 +3,7 @@
 #include "src/layers/embedding.h"
 #include "src/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ static FamilyTensor described(const ImportPlan *plan, const char *name, size_t r
     ParamRow row = {.rank = 2, .shape = {rows, plan->config.dim}};
     FamilyTensor tensors[FAMILY_MOST_PARTS] = {{.name = ""}};
     const FamilySizes sizes = plan_sizes(plan);
-    strcpy(row.name, name);
+    snprintf(row.name, sizeof row.name, "%s", name);
     family_tensors(tensors, plan->family, &row, &sizes);
     return tensors[0];
 }
