@@ -265,6 +265,8 @@ START_TEST(threads_give_identical_bits)
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig config = {.attention = one_kind(kind),
                               .bias = kind % 2 == 0,
+                              .rms_norm = kind % 3 == 0,
+                              .parallel = kind % 3 == 1,
                               .layers = 2,
                               .dim = 96,
                               .heads = 3,

@@ -62,5 +62,6 @@ Suite *report_suite(void);
 Suite *terminal_suite(void);
 Suite *export_suite(void);
 Suite *import_suite(void);
+Suite *gguf_suite(void);
 
 #endif

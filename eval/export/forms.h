@@ -8,11 +8,14 @@
  *                  tensors, settings.json, vocabulary.json, metadata.json; and for people and
  *                  for train: vocabulary.txt, settings.conf; of a BPE vocabulary also
  *                  tokenizer.json, vocab.json and merges.txt
+ *   gguf           one file for llama.cpp, of models that its architectures gpt2, gptneox or
+ *                  llama compute
  *
  * and optionally example.json: a text, its tokens and the logits of the next one, to check
  * another program against.
  *
- * Each function writes into a directory that the caller has begun, and aborts on failure. */
+ * Except for gguf, each function writes into a directory that the caller has begun, and aborts
+ * on failure. */
 #ifndef LINNET_EXPORT_FORMS_H
 #define LINNET_EXPORT_FORMS_H
 
@@ -30,6 +33,11 @@ bool export_is_plain(const ModelConfig *config, Error *lacks);
 const Family *export_family(const ModelConfig *config, Error *lacks);
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
+/* A GGUF file for llama.cpp, which appears whole or not at all. Appends to *said what it is.
+ * export_check_gguf says whether llama.cpp computes this model, or why not. */
+bool export_check_gguf(const ModelConfig *config, Error *error);
+bool export_gguf(const LoadedModel *loaded, const char *path, char **said, Error *error);
+
 bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
 /* The text must be UTF-8 without zero bytes and have at least one token; name is for messages.
@@ -46,6 +54,9 @@ typedef struct ExportForm {
     const real *positions;
     bool (*leaves_out)(const Model *model, const ParamRow *row); /* NULL: nothing */
 } ExportForm;
+
+/* The positions (context, C) as if learned; NULL if they are. The caller frees. */
+real *export_fixed_positions(const ModelConfig *config);
 
 /* Writes model.safetensors as the family names and lays out tensors, NULL: with linnet's names.
  * Adds what the form has besides, unless NULL. */

@@ -108,8 +108,7 @@ static json_t *tokenizer_config_json(size_t context)
                      false, "model_input_names", "input_ids", "attention_mask");
 }
 
-/* (context, C) for a model that does not learn them, else NULL; the caller frees. */
-static real *fixed_positions(const ModelConfig *config)
+real *export_fixed_positions(const ModelConfig *config)
 {
     if (config->positions == POSITIONS_LEARNED)
         return NULL;
@@ -123,7 +122,7 @@ static real *fixed_positions(const ModelConfig *config)
 static bool export_gpt2(ExportFolder *folder, const LoadedModel *loaded, Error *error)
 {
     const ModelConfig *config = &loaded->model.config;
-    real *positions = fixed_positions(config);
+    real *positions = export_fixed_positions(config);
     ExportForm form = {.config = *config, .positions = positions};
     form.config.positions = POSITIONS_LEARNED;
     form.config.bias = true;

@@ -117,6 +117,19 @@ def check_padding(folder):
         raise AssertionError(f"{folder}: padding on the left is read as text")
 
 
+def check_distrust(folder):
+    """Without trust in its code the tokenizer opens (standard input is empty, so that nothing is
+    asked), and the model does not."""
+    trusted = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+    plain = AutoTokenizer.from_pretrained(folder)
+    assert plain.get_vocab() == trusted.get_vocab(), f"{folder}: another tokenizer"
+    try:
+        AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=False)
+    except ValueError:
+        return
+    raise AssertionError(f"{folder}: opens without its code")
+
+
 def check_saving(folder):
     """What transformers saves opens again, with the same weights."""
     model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)
@@ -160,6 +173,7 @@ def main(kinds, options, *models):
         names = {line.split()[0] for line in file}
     some = models[0] == "--some"
     configs = [check_model(folder) for folder in models[some:]]
+    check_distrust(models[-1])
     check_padding(models[-1])
     check_saving(models[-1])
     if not some:

@@ -48,6 +48,10 @@ want numpy safetensors tokenizers || {
 }
 [ "$extent" = light ] || want torch transformers ||
     echo "torch and transformers cannot be installed."
+want gguf || echo "gguf cannot be installed."
+# Its package is compiled, which takes several minutes.
+[ "$extent" = light ] || has llama_cpp || want llama-cpp-python ||
+    echo "llama-cpp-python cannot be installed."
 [ "$extent" = light ] || want tensorboard || echo "tensorboard cannot be installed."
 
 # --- the models ---
@@ -146,6 +150,14 @@ fi
 for name in $exported; do
     "$python" "$here/check_tokens.py" "$name" "$name.plain"
 done
+if has gguf; then
+    mkdir gguf
+    cp toy.txt odd.txt gguf
+    (cd gguf && sh "$here/gguf.sh" "$bin" "$python")
+    has llama_cpp || skip 'logits in llama.cpp: llama-cpp-python is missing'
+else
+    skip 'GGUF files: the package gguf is missing'
+fi
 if [ "$extent" = light ]; then
     skip 'logits in transformers, modeling_linnet.py, and event files: make interop'
 else

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests export: for transformers, with code or as a GPT-2, and --plain.
+# Tests export: for transformers, with code or as a GPT-2, --plain, and --gguf.
 . "$(dirname -- "$0")/../commands.sh"
 
 explains_itself export
@@ -46,5 +46,32 @@ check 'export of a BPE model writes a line for each token' lines merges/vocabula
 check 'export of a BPE model writes GPT-2'"'"'s files' lines merges/merges.txt 45
 run cat merges/tokenizer.json merges/vocab.json
 check 'export of a BPE model writes its tokenizer' prints '"add_prefix_space": false'
+
+# --- llama.cpp ---
+
+train llama --rms-norm --act swiglu --pos rotary --no-qk-norm --head-bias no --tokens bpe \
+    --vocab-size 300 text.txt
+works 'export --gguf works' "$bin/export" --gguf llama llama.gguf
+check 'export --gguf names the architecture' prints '^  llama  *[0-9.]* kB'
+check 'export --gguf writes a file that begins as GGUF files do' \
+    [ "$(od -An -c -N 8 llama.gguf | tr -d ' ')" = 'GGUF003\0\0\0' ]
+check 'export --gguf writes single precision' \
+    eval '[ "$(wc -c <llama.gguf)" -gt "$((4 * 300 * 16))" ]'
+check 'export --gguf writes whole blocks of 32 bytes' eval '[ "$(($(wc -c <llama.gguf) % 32))" = 0 ]'
+check 'export --gguf writes the settings' grep -aq 'rms-norm = yes' llama.gguf
+check 'export --gguf leaves no other files' [ "$(ls -d llama.gguf*)" = llama.gguf ]
+refused 'export --gguf does not replace a file' 1 'llama.gguf: there is a file already' \
+    "$bin/export" --gguf llama llama.gguf
+refused 'export --gguf refuses a model that llama.cpp does not compute' 1 \
+    'llama.cpp has no linear attention' "$bin/export" --gguf linear none
+refused 'export --gguf refuses to write a directory as well' 2 'without --plain' \
+    "$bin/export" --gguf --plain llama none
+works 'export --gguf takes a model of words' "$bin/export" --gguf gpt2 words.gguf
+check 'export --gguf says that words are not in the file' \
+    prints 'no tokenizer of the kind word, so the file has none'
+(trap '' XFSZ && ulimit -f 4 && exec "$bin/export" --gguf llama none) >out 2>err </dev/null
+status=$?
+check 'a full disk ends an export to GGUF' eval "exits 1 && says 'none: cannot'"
+check 'an export to GGUF that fails leaves nothing' eval '! ls | grep -q none'
 
 count_cases
