@@ -144,6 +144,17 @@ foreign
 works 'import reads a GPT-2 without settings' "$bin/import" spoilt none
 check 'the weights are the same' same_numbers bpe/best.safetensors none/best.safetensors
 rm -rf none
+sed 's/"bos_token_id": [0-9]*/"bos_token_id": 0/' good/config.json >spoilt/config.json
+sed 's/"normalizer": null/"normalizer": {"type": "NFC"}/' good/tokenizer.json >spoilt/tokenizer.json
+works 'import reads a GPT-2 with a token before texts' "$bin/import" spoilt none
+check 'import says that characters are not composed' prints 'NFC'
+run "$bin/inspect" none --text the
+check 'texts begin after that token' prints '1  <|endoftext|>'
+rm -rf again
+run "$bin/export" none again
+check 'an export keeps that token' grep -q '"bos_token_id": 0' again/config.json
+rm -rf none
+foreign
 replaced config.json '"n_layer": 1' '"n_layer": 2'
 spoilt 'a missing layer' 'transformer.h.1.ln_1.weight is missing'
 replaced config.json '"n_layer": 1' '"n_layer": 99999999999'
