@@ -182,6 +182,48 @@ sed 's/transformer.h.0.ln_1.bias/transformer.h.0.ln_9.bias/' spoilt/model.safete
 mv odd spoilt/model.safetensors
 spoilt 'an unknown tensor' 'ln_1.bias is missing'
 
+foreign
+printf '\000\000\300\177' | dd of=spoilt/model.safetensors bs=1 conv=notrunc status=none \
+    seek="$(($(wc -c <spoilt/model.safetensors) - 4))"
+spoilt 'a weight that is NaN' 'NaN or infinity'
+foreign
+truncate -s 10000000000 spoilt/model.safetensors
+spoilt 'a file of 10 GB' 'more than the limit'
+foreign
+truncate -s 100000000 spoilt/tokenizer.json
+spoilt 'a tokenizer of 100 MB' 'more than the limit'
+foreign
+replaced config.json '"gelu_new"' '"gelu_new", "quantization_config": {"bits": 4}'
+spoilt 'quantised weights' 'quantization_config'
+
+# A Llama and a GPT-NeoX: the parts that linnet does not have.
+for model in llamas neoxes; do
+    rm -rf "$model-foreign"
+    cp -r "$model" "$model-foreign"
+    sed 's/"settings"/"sittings"/; s/"crc32"/"crc33"/; s/"header_crc32"/"header_crc33"/' \
+        "$model/model.safetensors" >"$model-foreign/model.safetensors"
+done
+# lacks MODEL NAME FROM TO PHRASE: the model with this change of its config is refused.
+lacks() {
+    rm -rf spoilt
+    cp -r "$1-foreign" spoilt
+    sed "s/$3/$4/" "$1/config.json" >spoilt/config.json
+    spoilt "$2" "$5"
+}
+lacks llamas 'RoPE for longer contexts' '"rope_type": "default"' '"rope_type": "llama3"' \
+    'rope_type llama3'
+lacks llamas 'a gate that is not SiLU' '"silu"' '"gelu"' 'hidden_act gelu'
+lacks llamas 'heads of another width' '"mlp_bias"' '"head_dim": 64, "mlp_bias"' 'head_dim'
+lacks llamas 'key heads that do not divide' '"num_key_value_heads": 2' \
+    '"num_key_value_heads": 3' 'num_key_value_heads does not divide'
+lacks llamas 'half of the key heads' '"num_key_value_heads": 2' '"num_key_value_heads": 1' \
+    'k_proj.weight has shape \[16, 16\], the settings require \[8, 16\]'
+lacks llamas 'words of linnet in a Llama' nothing nothing 'tokenizer.json'
+lacks neoxes 'an odd number of rotating features' '"partial_rotary_factor": 0.5' \
+    '"partial_rotary_factor": 0.4' 'which is odd'
+lacks neoxes 'a switch that is a word' '"attention_bias": true' '"attention_bias": "yes"' \
+    'neither true nor false'
+
 # Shards. The index must name files in the directory that have its tensors.
 index() {
     rm -rf spoilt
