@@ -41,7 +41,8 @@ static const About about = {
          "The code of the model is modeling_linnet.py in DIR, readable PyTorch without cache. "
          "Models that GPT-2 computes need neither it nor trust_remote_code: softmax attention, "
          "--norm pre, --pos learned, sinusoidal or none, --act gelu, gelu-erf, relu or relu2, "
-         "--no-qk-norm and --head-bias no.",
+         "--no-qk-norm and --head-bias no; nor do those that GPT-NeoX or Llama compute, with "
+         "--pos rotary.",
          "--gguf needs softmax attention, --norm pre, --no-qk-norm, --head-bias no, and either "
          "LayerNorm with --act gelu, or --rms-norm with --act swiglu and --pos rotary. The "
          "tokens of --tokens bpe and byte are in the file, those of others are not.",
@@ -109,9 +110,9 @@ static void print_tensors_usage(const char *word)
 static void print_model_usage(const ModelConfig *config, const char *word)
 {
     Error lacks;
-    const Family *family = export_family(config, &lacks);
-    const char *trust = family ? "" : ", trust_remote_code=True";
-    if (!family)
+    bool known = export_family(config, &lacks);
+    const char *trust = known ? "" : ", trust_remote_code=True";
+    if (!known)
         printf("GPT-2 has no %s, so the model's code is beside it, in modeling_linnet.py.\n",
                lacks.text);
     printf("Open it in Python:\n"

@@ -193,7 +193,8 @@ size_t family_tensors(FamilyTensor tensors[FAMILY_MOST_PARTS], const Family *fam
 /* RoPE rotates features i and i + width/2 here, for i below `pairs`. */
 static size_t feature_there(const FamilySizes *sizes, size_t at)
 {
-    size_t half = sizes->width / 2, pairs = sizes->pairs, second = at >= half, i = at % half;
+    size_t half = sizes->width / 2, pairs = sizes->pairs, second = at >= half,
+           i = at - second * half;
     return i < pairs ? i + second * pairs : pairs + i + second * (half - pairs);
 }
 

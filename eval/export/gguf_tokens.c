@@ -53,8 +53,8 @@ bool gguf_add_vocabulary(Gguf *gguf, const Vocabulary *vocabulary)
     gguf_add_text(gguf, "tokenizer.ggml.pre", "gpt-2");
     add_tokens(gguf, vocabulary);
     add_merges(gguf, vocabulary);
-    gguf_add_count(gguf, "tokenizer.ggml.bos_token_id", (size_t)vocabulary->eos);
-    gguf_add_count(gguf, "tokenizer.ggml.eos_token_id", (size_t)vocabulary->eos);
+    gguf_add_count(gguf, "tokenizer.ggml.bos_token_id", (size_t)vocabulary_start(vocabulary));
+    gguf_add_count(gguf, "tokenizer.ggml.eos_token_id", (size_t)vocabulary_start(vocabulary));
     gguf_add_flag(gguf, "tokenizer.ggml.add_bos_token", true);
     gguf_add_flag(gguf, "tokenizer.ggml.add_eos_token", false);
     return true;

@@ -1,8 +1,9 @@
 #include "eval/import/tensors.h"
+#include "eval/export/forms.h"
 #include "src/containers.h"
-#include "src/layers/embedding.h"
 #include "src/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ static FamilyTensor described(const ImportPlan *plan, const char *name, size_t r
     ParamRow row = {.rank = 2, .shape = {rows, plan->config.dim}};
     FamilyTensor tensors[FAMILY_MOST_PARTS] = {{.name = ""}};
     const FamilySizes sizes = plan_sizes(plan);
-    strcpy(row.name, name);
+    snprintf(row.name, sizeof row.name, "%s", name);
     family_tensors(tensors, plan->family, &row, &sizes);
     return tensors[0];
 }
@@ -196,16 +197,6 @@ static bool compare_head(const TensorStore *store, const ImportPlan *plan, const
                                    error);
 }
 
-/* (context, C), as the model computes them. */
-static real *fixed_positions(const ModelConfig *config)
-{
-    real *rows = memory_take(memory_product(config->context, config->dim, "the positions"),
-                             sizeof *rows, "the positions");
-    for (size_t i = 0; config->positions == POSITIONS_SINUSOIDAL && i < config->context; i++)
-        embedding_sinusoids(rows + i * config->dim, i, config->dim);
-    return rows;
-}
-
 static bool compare_added(const TensorStore *store, const ImportPlan *plan,
                           const ParamTable *table, Error *error)
 {
@@ -218,7 +209,7 @@ static bool compare_added(const TensorStore *store, const ImportPlan *plan,
         if (!found)
             continue;
         real *expected = strcmp(row->name, POSITIONS) == 0
-                             ? fixed_positions(&plan->config)
+                             ? export_fixed_positions(&plan->config)
                              : memory_take(row->count, sizeof *expected, "a tensor");
         good = compare_tensor(found, expected, "it differs from what the settings say", error);
         free(expected);

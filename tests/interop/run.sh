@@ -170,6 +170,9 @@ else
     if has torch && has transformers; then
         # shellcheck disable=SC2086
         "$python" "$here/check_logits.py" $exported
+        "$bin/tokens" train --vocab-size 300 --special-tokens '<|endoftext|>' --out tokenizer toy.txt
+        mkdir imports
+        (cd imports && "$python" "$here/check_import.py" "$bin" ../odd.txt ../tokenizer)
         mkdir modeling
         cp toy.txt modeling
         (cd modeling && sh "$here/modeling.sh" "$bin" "$python")

@@ -67,6 +67,10 @@ run "$bin/inspect" imported --text "the linnet sings"
 check 'inspect works on an imported run' exits 0
 refused 'train --resume says what to do with an imported run' 1 '--init' \
     "$bin/train" --resume imported
+works 'train --init trains on from an imported run' "$bin/train" --quiet --init imported \
+    --steps 3 --batch 2 --warmup 0 --run tuned text.txt
+works 'and another kind of attention' "$bin/train" --quiet --init imported --attn linear \
+    --steps 3 --batch 2 --warmup 0 --run converted text.txt
 refused 'import does not replace a run' 1 'something in it' "$bin/import" exported imported
 works 'import names the run after the directory' "$bin/import" exported/
 check 'it is in runs/' [ -s runs/exported/best.safetensors ]
@@ -140,6 +144,17 @@ foreign
 works 'import reads a GPT-2 without settings' "$bin/import" spoilt none
 check 'the weights are the same' same_numbers bpe/best.safetensors none/best.safetensors
 rm -rf none
+sed 's/"bos_token_id": [0-9]*/"bos_token_id": 0/' good/config.json >spoilt/config.json
+sed 's/"normalizer": null/"normalizer": {"type": "NFC"}/' good/tokenizer.json >spoilt/tokenizer.json
+works 'import reads a GPT-2 with a token before texts' "$bin/import" spoilt none
+check 'import says that characters are not composed' prints 'NFC'
+run "$bin/inspect" none --text the
+check 'texts begin after that token' prints '1  <|endoftext|>'
+rm -rf again
+run "$bin/export" none again
+check 'an export keeps that token' grep -q '"bos_token_id": 0' again/config.json
+rm -rf none
+foreign
 replaced config.json '"n_layer": 1' '"n_layer": 2'
 spoilt 'a missing layer' 'transformer.h.1.ln_1.weight is missing'
 replaced config.json '"n_layer": 1' '"n_layer": 99999999999'
@@ -166,6 +181,48 @@ foreign
 sed 's/transformer.h.0.ln_1.bias/transformer.h.0.ln_9.bias/' spoilt/model.safetensors >odd
 mv odd spoilt/model.safetensors
 spoilt 'an unknown tensor' 'ln_1.bias is missing'
+
+foreign
+printf '\000\000\300\177' | dd of=spoilt/model.safetensors bs=1 conv=notrunc status=none \
+    seek="$(($(wc -c <spoilt/model.safetensors) - 4))"
+spoilt 'a weight that is NaN' 'NaN or infinity'
+foreign
+truncate -s 10000000000 spoilt/model.safetensors
+spoilt 'a file of 10 GB' 'more than the limit'
+foreign
+truncate -s 100000000 spoilt/tokenizer.json
+spoilt 'a tokenizer of 100 MB' 'more than the limit'
+foreign
+replaced config.json '"gelu_new"' '"gelu_new", "quantization_config": {"bits": 4}'
+spoilt 'quantised weights' 'quantization_config'
+
+# A Llama and a GPT-NeoX: the parts that linnet does not have.
+for model in llamas neoxes; do
+    rm -rf "$model-foreign"
+    cp -r "$model" "$model-foreign"
+    sed 's/"settings"/"sittings"/; s/"crc32"/"crc33"/; s/"header_crc32"/"header_crc33"/' \
+        "$model/model.safetensors" >"$model-foreign/model.safetensors"
+done
+# lacks MODEL NAME FROM TO PHRASE: the model with this change of its config is refused.
+lacks() {
+    rm -rf spoilt
+    cp -r "$1-foreign" spoilt
+    sed "s/$3/$4/" "$1/config.json" >spoilt/config.json
+    spoilt "$2" "$5"
+}
+lacks llamas 'RoPE for longer contexts' '"rope_type": "default"' '"rope_type": "llama3"' \
+    'rope_type llama3'
+lacks llamas 'a gate that is not SiLU' '"silu"' '"gelu"' 'hidden_act gelu'
+lacks llamas 'heads of another width' '"mlp_bias"' '"head_dim": 64, "mlp_bias"' 'head_dim'
+lacks llamas 'key heads that do not divide' '"num_key_value_heads": 2' \
+    '"num_key_value_heads": 3' 'num_key_value_heads does not divide'
+lacks llamas 'half of the key heads' '"num_key_value_heads": 2' '"num_key_value_heads": 1' \
+    'k_proj.weight has shape \[16, 16\], the settings require \[8, 16\]'
+lacks llamas 'words of linnet in a Llama' nothing nothing 'tokenizer.json'
+lacks neoxes 'an odd number of rotating features' '"partial_rotary_factor": 0.5' \
+    '"partial_rotary_factor": 0.4' 'which is odd'
+lacks neoxes 'a switch that is a word' '"attention_bias": true' '"attention_bias": "yes"' \
+    'neither true nor false'
 
 # Shards. The index must name files in the directory that have its tensors.
 index() {
