@@ -62,6 +62,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, forgeries_suite());
     srunner_add_suite(runner, hints_suite());
     srunner_add_suite(runner, training_suite());
+    srunner_add_suite(runner, extension_suite());
     srunner_add_suite(runner, saving_suite());
     srunner_add_suite(runner, observers_suite());
     srunner_add_suite(runner, events_suite());

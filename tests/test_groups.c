@@ -616,6 +616,47 @@ START_TEST(losses_compare_within_a_tokenizer_where_bits_are_unknown)
 }
 END_TEST
 
+/* A run with --init may have the tokenizer of another run, which its settings do not show. */
+START_TEST(known_vocabularies_decide_whether_tokens_differ)
+{
+    RunData runs[RUNS];
+    make_words_and_bytes(runs);
+    for (size_t r = 0; r < RUNS; r++) {
+        set_setting(&runs[r], "tokens", "word");
+        runs[r].vocabulary = r == 3 ? "9 tokens, crc32 2" : "9 tokens, crc32 1";
+    }
+    groups_choose_measure(runs, RUNS);
+    ck_assert(runs[0].by_bits && groups_same_scale(&runs[0], &runs[3]));
+    runs[3].vocabulary = runs[0].vocabulary;
+    set_setting(&runs[3], "tokens", "char"); /* whatever the settings say */
+    groups_choose_measure(runs, RUNS);
+    ck_assert(!runs[0].by_bits && groups_same_scale(&runs[0], &runs[3]));
+    for (size_t r = 0; r < RUNS; r++)
+        runs[r].vocabulary = NULL;
+    free_runs(runs);
+}
+END_TEST
+
+START_TEST(the_origin_and_extensions_of_runs_are_told)
+{
+    RunData runs[RUNS];
+    make_runs(runs);
+    RunGroup *groups = groups_make(runs, RUNS, true);
+    ck_assert_ptr_null(results_history_text(groups));
+    groups_free(groups);
+    set_setting(&runs[0], RUN_ORIGIN, "a/best.safetensors, step 3");
+    set_setting(&runs[1], RUN_EXTENDED, "step 4: 4 to 8 steps");
+    groups = groups_make(runs, RUNS, true);
+    char *text = results_history_text(groups);
+    ck_assert_ptr_nonnull(strstr(text, " started from a/best.safetensors, step 3."));
+    ck_assert_ptr_nonnull(strstr(text, " was extended after step 4: 4 to 8 steps."));
+    ck_assert_uint_eq(arrlenu(groups), 5); /* neither is a seed of the others */
+    free(text);
+    groups_free(groups);
+    free_runs(runs);
+}
+END_TEST
+
 START_TEST(notes_name_unknown_words_and_parts)
 {
     RunData runs[RUNS];
@@ -671,6 +712,8 @@ Suite *groups_suite(void)
     tcase_add_test(tests, a_diverged_run_is_never_the_best);
     tcase_add_test(tests, runs_with_other_tokens_compare_in_bits_per_byte);
     tcase_add_test(tests, losses_compare_within_a_tokenizer_where_bits_are_unknown);
+    tcase_add_test(tests, known_vocabularies_decide_whether_tokens_differ);
+    tcase_add_test(tests, the_origin_and_extensions_of_runs_are_told);
     tcase_add_test(tests, notes_name_unknown_words_and_parts);
     suite_add_tcase(suite, tests);
     return suite;

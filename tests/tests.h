@@ -27,6 +27,7 @@ Suite *adopt_suite(void);
 Suite *checkpoint_suite(void);
 Suite *forgeries_suite(void);
 Suite *training_suite(void);
+Suite *extension_suite(void);
 Suite *saving_suite(void);
 Suite *observers_suite(void);
 Suite *events_suite(void);

@@ -280,8 +280,11 @@ static bool is_like_others(const RunView *run, Error *error)
 /* Says if another tokenizer would suit the text better. */
 static void hint(const RunView *run)
 {
-    char *text = hint_about_tokens(run->corpus, &run->model->config,
-                                   run->model->table.parameters);
+    const TrainOptions *train = &run->settings->train;
+    char *text = train->init && train->init_tokens == INIT_TOKENS_RUN
+                     ? hint_about_shared_tokens(run->corpus)
+                     : hint_about_tokens(run->corpus, &run->model->config,
+                                         run->model->table.parameters);
     if (text)
         print_warning("%s", text);
     free(text);

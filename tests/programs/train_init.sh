@@ -68,6 +68,7 @@ rm -rf part
 
 tune other other.txt
 check 'new words are unknown to the tokenizer of the other' prints 'unknown tokens: [1-9]'
+check 'train says what to do about them' says 'unknown to the tokenizer .* --init-tokens text'
 count=$(sed -n 's/^# vocabulary: \([0-9]*\) tokens.*/\1/p' parent/settings.conf)
 tune own --tokens word other.txt
 check 'a tokenizer of its own is learned' prints "$((count - 2)) of $count tokens are also the run's"

@@ -111,3 +111,15 @@ char *hint_about_tokens(const Corpus *corpus, const ModelConfig *config, size_t 
         hint = hint_of_unknown(corpus);
     return hint;
 }
+
+char *hint_about_shared_tokens(const Corpus *corpus)
+{
+    const CorpusSplit *valid = &corpus->valid;
+    double share = (double)valid->unknown / (double)valid->count;
+    if (share <= UNKNOWN_SHARE)
+        return NULL;
+    return text_format(
+        "%.1f %% of the validation tokens are unknown to the tokenizer of the run that "
+        "--init names; with --init-tokens text none of the training tokens would be",
+        100 * share);
+}

@@ -9,4 +9,7 @@
  * parameters are those of the model. The caller frees. */
 char *hint_about_tokens(const Corpus *corpus, const ModelConfig *config, size_t parameters);
 
+/* The same for a run that has the tokenizer of the run that it started from. */
+char *hint_about_shared_tokens(const Corpus *corpus);
+
 #endif

@@ -35,6 +35,7 @@ typedef struct Loop {
     size_t saved_step;  /* of the last checkpoint that this session wrote; SIZE_MAX: none */
     double saved;       /* when it last tried to, in seconds of the run */
     Attempt last, best; /* checkpoints */
+    bool keeps;         /* the next checkpoint is the first after that of a finished run */
     double loss_sum, loss_weight; /* moving sums, whose ratio is the smoothed training loss */
 } Loop;
 
@@ -98,6 +99,15 @@ static void note(Loop *loop, Attempt *attempt, bool good)
     free(text);
 }
 
+/* The checkpoint of a finished run that is extended stays beside those of the longer run. */
+static void keep_finished(Loop *loop)
+{
+    Error error;
+    if (loop->keeps && !folder_keep(loop->folder, loop->trainer->extension.step, &error))
+        observers_warned(loop->observers, error.text);
+    loop->keeps = false;
+}
+
 static bool write_run(Loop *loop, Error *error)
 {
     bool again;
@@ -110,8 +120,11 @@ static bool write_run(Loop *loop, Error *error)
      * If that fails, the checkpoint is written all the same: it is worth more. */
     if (!runlog_sync(&loop->folder->log, error))
         observers_warned(loop->observers, error->text);
-    return trainer_save(loop->trainer, loop->folder->next, true, error) &&
-           folder_turn(loop->folder, error);
+    if (!trainer_save(loop->trainer, loop->folder->next, true, error) ||
+        !folder_turn(loop->folder, error))
+        return false;
+    keep_finished(loop);
+    return true;
 }
 
 /* The first rank writes; all ranks learn whether it succeeded. */
@@ -141,18 +154,6 @@ static bool save_at_end(Loop *loop, Error *error)
     if (failed->failed)
         *error = failed->why;
     return !failed->failed;
-}
-
-/* The checkpoint at once has the new length, so that the run need not be extended again if it
- * is interrupted before the next save. That of a finished run is kept beside it. */
-static void save_extension(Loop *loop)
-{
-    const Extension *extension = &loop->trainer->extension;
-    Error error;
-    save(loop);
-    if (extension->finished && !loop->last.failed && ranks_first() &&
-        !folder_keep(loop->folder, extension->step, &error))
-        observers_warned(loop->observers, error.text);
 }
 
 /* --- one step --- */
@@ -380,8 +381,8 @@ static LoopEnd run(Loop *loop, Error *error)
         return LOOP_FAILED;
     if (is_best(&trainer->progress))
         make_up_for_best(loop);
-    if (trainer->extension.planned)
-        save_extension(loop);
+    if (trainer->extension.planned) /* so that it need not be extended again if it is killed */
+        save(loop);
     if (trainer->settings.train.init && trainer->progress.step == 0 &&
         trainer->progress.last_loss == 0)
         validate_start(loop);
@@ -410,7 +411,8 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers
                  .first_seconds = progress->seconds,
                  .last_tokens = progress->tokens,
                  .saved = progress->seconds,
-                 .saved_step = SIZE_MAX};
+                 .saved_step = SIZE_MAX,
+                 .keeps = trainer->extension.finished};
     loop.view.folder = folder->path;
     for (size_t step = 1; step <= progress->step; step++)
         loop.validations += ends_in_validation(trainer, step);

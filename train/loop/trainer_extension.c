@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* The share of --lr times --lr that step `step` has in a training of `steps`. */
+/* The learning rate of a step in a training of `steps`. */
 static double rate_of(const TrainOptions *train, size_t schedule, double lr, double floor,
                       size_t step, size_t steps)
 {
@@ -26,12 +26,22 @@ static bool check_length(const Trainer *t, const Extension *extension, Error *er
                      (double)done / (double)t->steps_per_epoch);
 }
 
+/* --steps may name the length that the epochs have. */
+static bool is_the_same(const Trainer *t)
+{
+    const TrainOptions *train = &t->settings.train;
+    const LengthBefore *before = &t->settings.before;
+    return trainer_length(t, before->steps, before->epochs) == t->steps &&
+           before->lr == train->lr && before->lr_floor == train->lr_floor &&
+           before->schedule == train->schedule;
+}
+
 bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
     const LengthBefore *before = &t->settings.before;
     Progress progress = {0};
-    if (!before->changed)
+    if (!before->changed || is_the_same(t))
         return true;
     if (!trainer_read_progress(&progress, checkpoint, error))
         return false;
