@@ -6,26 +6,28 @@
 
 /* --- settings --- */
 
+static bool is_among(const char *name, const char *const *names)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names;
+}
+
 /* Options of a model that a new training chooses anew. */
 static bool is_of_training(const char *name)
 {
-    static const char *const names[] = {"word-dropout", "input-dropout",  "dropout",
-                                        "attn-dropout", "output-dropout", "penalty",
-                                        "zero-init",    "change-penalty", "redraw"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+    static const char *const names[] = {
+        "word-dropout", "input-dropout", "dropout",        "attn-dropout", "output-dropout",
+        "penalty",      "zero-init",     "change-penalty", "redraw",       NULL};
+    return is_among(name, names);
 }
 
 bool adopt_sets_tokenizer(const char *name)
 {
     static const char *const names[] = {"tokens",     "tokenizer-file", "lowercase",
-                                        "vocab-size", "min-count",      "special-tokens"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+                                        "vocab-size", "min-count",      "special-tokens",
+                                        NULL};
+    return is_among(name, names);
 }
 
 static bool copy_option(const OptionGroup *groups, size_t count, const OptionGroup *from,
@@ -136,12 +138,9 @@ bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Chec
 
 static bool is_shape(const char *name)
 {
-    static const char *const names[] = {"layers", "dim",      "heads", "ffn",     "norm",
-                                        "act",    "rms-norm", "bias",  "parallel"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+    static const char *const names[] = {"layers", "dim",      "heads", "ffn",      "norm",
+                                        "act",    "rms-norm", "bias",  "parallel", NULL};
+    return is_among(name, names);
 }
 
 /* The first option, of all that define the shape or of single kinds, whose value differs; says
@@ -245,12 +244,9 @@ static void append_parts(char **text, const Difference *differences, Difference 
 /* Whether the same weights compute something else with another value. */
 static bool is_of_function(const char *name)
 {
-    static const char *const names[] = {"attn",       "pos",      "rope-base",
-                                        "rope-share", "norm-eps", "logit-cap"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+    static const char *const names[] = {"attn",     "pos",       "rope-base", "rope-share",
+                                        "norm-eps", "logit-cap", NULL};
+    return is_among(name, names);
 }
 
 /* Settings that change what the same weights compute. */
