@@ -20,6 +20,8 @@ static AttentionSizes sizes_of(const Pass *pass, size_t layer, Dropout dropout)
                             .length = pass->capacity,
                             .heads = config->heads,
                             .width = config_head_width(config),
+                            .layer = layer,
+                            .layers = config->layers,
                             .options = &config->own,
                             .rotary = kind_of(pass, layer)->turns_itself ? pass->angles : NULL,
                             .carries = pass->carries,

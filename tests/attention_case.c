@@ -231,6 +231,8 @@ Case case_make(const AttentionKind *kind, Variant variant)
         .length = length,
         .heads = HEADS,
         .width = width,
+        .layer = variant.index,
+        .layers = 2,
         .options = variant.options,
         .rotary = variant.rotary ? c.angles : NULL,
         .carries = variant.carries,

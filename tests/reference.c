@@ -136,6 +136,15 @@ static void softmax1(const Head *h)
     weighted_mean(h, softmax, exp(h->options->sink ? h->own[0] : 0));
 }
 
+/* Each position between j and i, and i itself, makes the weight smaller by a factor. */
+static double fox(const Head *h, size_t i, size_t j)
+{
+    double kept = 1;
+    for (size_t s = j + 1; s <= i; s++)
+        kept *= sigmoid(h->gates[s][0]);
+    return kept * softmax(h, i, j);
+}
+
 /* The last positions only. */
 static double window(const Head *h, size_t i, size_t j)
 {
@@ -588,6 +597,7 @@ static const struct Row {
 } table[] = {
     {"softmax", .weight = softmax},
     {"softmax1", .whole = softmax1},
+    {"fox", .weight = fox},
     {"window", .weight = window},
     {"strided", .weight = strided},
     {"fixed", .weight = fixed},

@@ -12,13 +12,15 @@ typedef struct Probe {
     real *qkv, *out, *saved;
 } Probe;
 
-static AttentionSizes sizes_of(const Pass *pass, const AttentionKind *kind)
+static AttentionSizes sizes_of(const Pass *pass, const AttentionKind *kind, size_t layer)
 {
     const ModelConfig *config = &pass->model->config;
     return (AttentionSizes){.batch = 1,
                             .length = pass->length,
                             .heads = config->heads,
                             .width = config_head_width(config),
+                            .layer = layer,
+                            .layers = config->layers,
                             .options = &config->own,
                             .rotary = kind->turns_itself ? pass->angles : NULL};
 }
@@ -60,7 +62,7 @@ void weights_of_layer(const Pass *pass, size_t layer, real *weights)
     real *const *part = pass->mixer[layer].part;
     const AttentionKind *kind = config_kind(&pass->model->config, layer);
     Probe probe = {
-        .kind = kind, .sizes = sizes_of(pass, kind), .width = pass->model->config.dim};
+        .kind = kind, .sizes = sizes_of(pass, kind, layer), .width = pass->model->config.dim};
     Arena arena = {0};
     lay_out(&probe, &arena);
     arena_allocate(&arena, "the weights");

@@ -32,16 +32,17 @@ typedef struct AttentionOptions {
 typedef struct AttentionHead {
     const AttentionKind *kind;
     const AttentionOptions *options;
-    size_t length;       /* T positions */
-    size_t width;        /* D, the head dimension */
-    size_t index;        /* of the head in its layer */
-    size_t stride;       /* reals between positions of q, k and v, */
-    size_t out_stride;   /* of the output, */
-    size_t gates_stride; /* and of the gates */
-    const real *rotary;  /* (T, D) angles, for kinds that rotate their features; or NULL */
-    bool carries;        /* the sequence continues from a state, data->carry, */
-    size_t position;     /* which has read this many positions; in a step always */
-    Dropout dropout;     /* of attention weights, for kinds that have them */
+    size_t length;        /* T positions */
+    size_t width;         /* D, the head dimension */
+    size_t index, heads;  /* of the head in its layer, and how many that has */
+    size_t layer, layers; /* of the layer in the model, and how many that has */
+    size_t stride;        /* reals between positions of q, k and v, */
+    size_t out_stride;    /* of the output, */
+    size_t gates_stride;  /* and of the gates */
+    const real *rotary;   /* (T, D) angles, for kinds that rotate their features; or NULL */
+    bool carries;         /* the sequence continues from a state, data->carry, */
+    size_t position;      /* which has read this many positions; in a step always */
+    Dropout dropout;      /* of attention weights, for kinds that have them */
 } AttentionHead;
 
 /* The tensors a kind reads and writes; pointers are at the head's first position. */
@@ -115,7 +116,7 @@ struct AttentionKind {
 
 /* clang-format off */
 extern const AttentionKind
-    attention_softmax, attention_softmax1, attention_window, attention_strided, attention_fixed,
+    attention_softmax, attention_softmax1, attention_fox, attention_window, attention_strided, attention_fixed,
     attention_reformer, attention_linformer, attention_pooled, attention_nystrom,
     attention_linear, attention_relu, attention_sqrelu, attention_exp, attention_softmaxfeat,
     attention_efficient, attention_taylor, attention_taylor2, attention_performer,
@@ -134,6 +135,7 @@ AttentionData attention_rows(const AttentionData *data, size_t first,
 /* All heads of all sequences, in parallel on the thread team. */
 typedef struct AttentionSizes {
     size_t batch, length, heads, width;
+    size_t layer, layers;
     const AttentionOptions *options;
     const real *rotary;
     bool carries;
