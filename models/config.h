@@ -39,7 +39,7 @@ typedef struct ModelConfig {
     size_t layers, dim, heads, ffn, context;
     size_t positions, norm, activation; /* Positions, NormPlace, index into the table */
     size_t head_bias;                   /* HeadBias */
-    bool tied, zero_init, qk_norm, value_residual;
+    bool tied, zero_init, qk_norm, value_residual, head_gate;
     bool carry_state; /* recurrent state, from one sequence (context window) to the next */
     double word_dropout, input_dropout, dropout, attention_dropout, output_dropout;
     double output_penalty, change_penalty;

@@ -140,6 +140,10 @@ const Option model_option_rows[] = {
      .help = "gate the attention output",
      .also = "gate output-gate use-gate",
      .section = "Architecture variants"},
+    {.name = "head-gate", OPTION_SWITCH(FIELD(head_gate), "no"), OPTION_FIXED,
+     .help = "scale each head's output by a sigmoid gate, which starts at 1 (modded-nanogpt)",
+     .also = "attn-gate attention-gate gated-attention",
+     .section = "Architecture variants"},
     {.name = "carry-state", OPTION_SWITCH(FIELD(carry_state), "no"), OPTION_FIXED,
      .help = "carry the recurrent state from one context window to the next (truncated "
              "BPTT); for kinds whose state decays or is bounded (see --attn help)",

@@ -1,5 +1,6 @@
 #include "models/model.h"
 #include "src/containers.h"
+#include "src/layers/headgate.h"
 #include "src/random.h"
 #include "src/vector.h"
 
@@ -95,6 +96,9 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
         tensor(visitor, &h->value_mix, half, 1, 0, "%s.value_mix", name);
     if (config_gates_output(config, layer))
         tensor(visitor, &h->out_gate, whole, width, width, "%s.out_gate.weight", name);
+    if (config->head_gate)
+        tensor(visitor, &h->head_gate, zeros, headgate_channels(width), config->heads,
+               "%s.head_gate.weight", name);
 }
 
 static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)

@@ -133,6 +133,7 @@ START_TEST(features_that_gpt2_lacks_are_refused)
                     {"conv", "yes", "--conv"},
                     {"head-norm", "yes", "--head-norm"},
                     {"out-gate", "yes", "--out-gate"},
+                    {"head-gate", "yes", "--head-gate"},
                     {"act", "swiglu", "swiglu"}};
     for (size_t i = 0; i < COUNT(features); i++) {
         ModelConfig config = gpt2();

@@ -61,6 +61,7 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
         {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
         {config->qk_norm, "norm of queries and keys (--qk-norm)"},
         {config->value_residual, "values of the first layer in others (--value-residual)"},
+        {config->head_gate, "gates on the output of heads (--head-gate)"},
         {config->logit_cap > 0, "cap on its logits (--logit-cap)"},
         {config->head_bias, "biases in its output head (--head-bias)"},
     };
