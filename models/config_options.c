@@ -184,6 +184,10 @@ const Option model_option_rows[] = {
     {.name = "sink", OPTION_SWITCH(FIELD(own.sink), "no"), OF_KINDS,
      .help = "learned attention sink: the logit of the extra 1 in the denominator",
      .also = "attention-sink"},
+    {.name = "negative-eigenvalues", OPTION_SWITCH(FIELD(own.negative_eigenvalues), "no"),
+     OF_KINDS,
+     .help = "write rates of the delta rule between 0 and 2 instead of 1, for state tracking",
+     .also = "allow-neg-eigval neg-eigval"},
 };
 /* clang-format on */
 const size_t model_option_count = sizeof model_option_rows / sizeof *model_option_rows;

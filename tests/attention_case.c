@@ -22,7 +22,8 @@ const AttentionOptions case_options[OPTION_SETS] = {
      .buckets = 4,
      .near = 3,
      .tau = 0.95,
-     .sink = true},
+     .sink = true,
+     .negative_eigenvalues = true},
     {.window = 70,
      .period = 9,
      .summary = 2,
@@ -51,7 +52,8 @@ const AttentionOptions case_options[OPTION_SETS] = {
      .hashes = 1,
      .buckets = 2,
      .near = 1,
-     .sink = true},
+     .sink = true,
+     .negative_eigenvalues = true},
 };
 
 /* --- memory --- */

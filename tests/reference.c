@@ -299,44 +299,54 @@ static double performer(const Head *h, size_t i, size_t j)
 
 /* --- recurrences --- */
 
-/* Writes the share of each row of the state that position i keeps. */
-typedef void Decay(double *a, const Head *h, size_t i);
+/* What a position does to the state S, a D by D matrix, and then reads from it:
+ *
+ *   S' = a S_(i-1),    S_i = S' - erase^T (find S') + k^T v,    o_i = q S_i
+ *
+ * a has a share of every row of S. Without the delta rule erase is 0. With it, what the state
+ * stores under one row of numbers is removed under another. */
+typedef struct Step {
+    double a[MOST], find[MOST], erase[MOST], k[MOST], v[MOST], q[MOST];
+} Step;
 
-/* S_i = a_i S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D)
- *
- * The delta rule first looks up what the state stores under the key, and writes the difference.
- * Its q_i and k_i have length 1, and b_i = sigmoid(gate):
- *
- * S_i = a_i S_(i-1) + b_i k_i^T (v_i - k_i a_i S_(i-1)),    o_i = q_i S_i */
-static void recurrence(const Head *h, Decay *decay, bool is_delta)
+/* Changes a step from a = 1, no erasing, and q = q_i / sqrt(D). */
+typedef void Rule(Step *s, const Head *h, size_t i);
+
+static Step plain_step(const Head *h, size_t i)
 {
-    size_t width = h->width;
-    double **s = reference_matrix(width, width);
-    for (size_t i = 0; i < h->length; i++) {
-        double q[MOST], k[MOST], a[MOST], write[MOST], stored[MOST] = {0};
-        rotate(q, h->q[i], i, h);
-        rotate(k, h->k[i], i, h);
-        memcpy(write, h->v[i], width * sizeof *write);
-        decay(a, h, i);
-        for (size_t c = 0; c < width; c++)
-            scale(s[c], a[c], s[c], width);
-        if (is_delta) {
-            double rate = sigmoid(h->gates[i][0]);
-            normalise(q, q, width);
-            normalise(k, k, width);
-            for (size_t c = 0; c < width; c++)
-                add(stored, k[c], s[c], width);
-            add(write, -1, stored, width);
-            scale(write, rate, write, width);
-        } else {
-            scale(q, 1 / sqrt((double)width), q, width);
-        }
-        for (size_t c = 0; c < width; c++) {
-            add(s[c], k[c], write, width);
-            add(h->out[i], q[c], s[c], width);
-        }
+    Step s = {.a = {0}};
+    for (size_t c = 0; c < h->width; c++)
+        s.a[c] = 1;
+    rotate(s.q, h->q[i], i, h);
+    rotate(s.k, h->k[i], i, h);
+    memcpy(s.v, h->v[i], h->width * sizeof *s.v);
+    scale(s.q, 1 / sqrt((double)h->width), s.q, h->width);
+    return s;
+}
+
+static void take_step(double **state, double *out, const Step *s, size_t width)
+{
+    double found[MOST] = {0};
+    for (size_t c = 0; c < width; c++) {
+        scale(state[c], s->a[c], state[c], width);
+        add(found, s->find[c], state[c], width);
     }
-    free(s);
+    for (size_t c = 0; c < width; c++) {
+        add(state[c], -s->erase[c], found, width);
+        add(state[c], s->k[c], s->v, width);
+        add(out, s->q[c], state[c], width);
+    }
+}
+
+static void recurrence(const Head *h, Rule *rule)
+{
+    double **state = reference_matrix(h->width, h->width);
+    for (size_t i = 0; i < h->length; i++) {
+        Step s = plain_step(h, i);
+        rule(&s, h, i);
+        take_step(state, h->out[i], &s, h->width);
+    }
+    free(state);
 }
 
 /* The same decay for every row. */
@@ -346,37 +356,53 @@ static void fill(double *a, double decay, size_t width)
         a[c] = decay;
 }
 
-/* No decay. */
-static void delta(double *a, const Head *h, size_t i)
-{
-    (void)i;
-    fill(a, 1, h->width);
-}
-
 /* A constant of the head. */
-static void retention(double *a, const Head *h, size_t i)
+static void retention(Step *s, const Head *h, size_t i)
 {
     (void)i;
-    fill(a, 1 - exp2(-5 - (double)h->index), h->width);
+    fill(s->a, 1 - exp2(-5 - (double)h->index), h->width);
 }
 
-/* a_i = sigmoid(gate)^(1/16): the root keeps decays near 1 (Yang et al. 2023) */
-static void gated(double *a, const Head *h, size_t i)
+/* a = sigmoid(gate)^(1/16): the root keeps decays near 1 (Yang et al. 2023) */
+static void gated(Step *s, const Head *h, size_t i)
 {
-    fill(a, pow(sigmoid(h->gates[i][0]), 1.0 / 16), h->width);
+    fill(s->a, pow(sigmoid(h->gates[i][0]), 1.0 / 16), h->width);
 }
 
 /* The same with a gate for each row of the state, which counts as -40 or more. */
-static void gla(double *a, const Head *h, size_t i)
+static void gla(Step *s, const Head *h, size_t i)
 {
     for (size_t c = 0; c < h->width; c++)
-        a[c] = pow(sigmoid(fmax(h->gates[i][c], -40)), 1.0 / 16);
+        s->a[c] = pow(sigmoid(fmax(h->gates[i][c], -40)), 1.0 / 16);
 }
 
-/* a_i = exp(-A softplus(gate)); the parameter is log A. */
-static void gated_delta(double *a, const Head *h, size_t i)
+/* The difference between v and what is stored under the key is written at the rate b. Queries
+ * and keys have length 1: S_i = S' + b k^T (v - k S'),  o_i = q S_i */
+static void delta(Step *s, const Head *h, size_t i)
 {
-    fill(a, exp(-exp(h->own[0]) * log1p(exp(h->gates[i][1]))), h->width);
+    double b = sigmoid(h->gates[i][0]) * (h->options->negative_eigenvalues ? 2 : 1);
+    rotate(s->q, h->q[i], i, h);
+    normalise(s->q, s->q, h->width);
+    normalise(s->k, s->k, h->width);
+    memcpy(s->find, s->k, h->width * sizeof *s->k);
+    memcpy(s->erase, s->k, h->width * sizeof *s->k);
+    scale(s->erase, b, s->erase, h->width);
+    scale(s->v, b, s->v, h->width);
+}
+
+/* a = exp(-A softplus(gate)); the parameter is log A. */
+static void gated_delta(Step *s, const Head *h, size_t i)
+{
+    delta(s, h, i);
+    fill(s->a, exp(-exp(h->own[0]) * log1p(exp(h->gates[i][1]))), h->width);
+}
+
+/* A weaker lookup, by s, and queries corrected by d: o_i = (q - d s k) S_i */
+static void comba(Step *s, const Head *h, size_t i)
+{
+    gated_delta(s, h, i);
+    scale(s->find, sigmoid(h->own[1]), s->find, h->width);
+    add(s->q, -h->own[2], s->find, h->width);
 }
 
 /* --- buckets: softmax over positions that are alike --- */
@@ -591,8 +617,7 @@ static const struct Row {
     Weight *weight;
     Feature *feature;
     double rest; /* in the denominators of the two above */
-    Decay *decay;
-    bool is_delta;
+    Rule *rule;
     void (*whole)(const Head *h); /* whatever has another form */
 } table[] = {
     {"softmax", .weight = softmax},
@@ -614,11 +639,12 @@ static const struct Row {
     {"taylor", .weight = taylor, .rest = 1e-6},
     {"taylor2", .weight = taylor2},
     {"performer", .weight = performer},
-    {"retention", .decay = retention},
-    {"gated", .decay = gated},
-    {"gla", .decay = gla},
-    {"delta", .decay = delta, .is_delta = true},
-    {"gated-delta", .decay = gated_delta, .is_delta = true},
+    {"retention", .rule = retention},
+    {"gated", .rule = gated},
+    {"gla", .rule = gla},
+    {"delta", .rule = delta},
+    {"gated-delta", .rule = gated_delta},
+    {"comba", .rule = comba},
 };
 
 bool reference_run(const char *name, const ReferenceHead *head)
@@ -633,8 +659,8 @@ bool reference_run(const char *name, const ReferenceHead *head)
         weighted_mean(head, row->weight, row->rest);
     else if (row->feature)
         mean_by_features(head, row->feature, row->rest);
-    else if (row->decay)
-        recurrence(head, row->decay, row->is_delta);
+    else if (row->rule)
+        recurrence(head, row->rule);
     else
         row->whole(head);
     return true;

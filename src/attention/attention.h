@@ -14,18 +14,19 @@ typedef struct AttentionKind AttentionKind;
 
 /* Options of single kinds; a row names those its kind uses. */
 typedef struct AttentionOptions {
-    size_t window;   /* visible positions, the current one included */
-    size_t period;   /* distance between visible positions, or length of a block */
-    size_t summary;  /* positions at a block's end that all later ones see */
-    size_t segment;  /* positions compressed together */
-    size_t rank;     /* entries they are compressed to */
-    size_t features; /* random features; 0: twice the head dimension */
-    size_t redraw;   /* steps after which they are redrawn; 0: never */
-    size_t hashes;   /* LSH rounds */
-    size_t buckets;  /* per round, an even number */
-    size_t near;     /* visible positions of the own bucket */
-    double tau;      /* slope of the kernel 1 + tau q.k, below 1 */
-    bool sink;       /* the sink logit is learned */
+    size_t window;             /* visible positions, the current one included */
+    size_t period;             /* distance between visible positions, or length of a block */
+    size_t summary;            /* positions at a block's end that all later ones see */
+    size_t segment;            /* positions compressed together */
+    size_t rank;               /* entries they are compressed to */
+    size_t features;           /* random features; 0: twice the head dimension */
+    size_t redraw;             /* steps after which they are redrawn; 0: never */
+    size_t hashes;             /* LSH rounds */
+    size_t buckets;            /* per round, an even number */
+    size_t near;               /* visible positions of the own bucket */
+    double tau;                /* slope of the kernel 1 + tau q.k, below 1 */
+    bool sink;                 /* the sink logit is learned */
+    bool negative_eigenvalues; /* write rates of the delta rule reach 2 instead of 1 */
 } AttentionOptions;
 
 /* One head of one sequence: its memory layout and settings. */
@@ -120,7 +121,8 @@ extern const AttentionKind
     attention_reformer, attention_linformer, attention_pooled, attention_nystrom,
     attention_linear, attention_relu, attention_sqrelu, attention_exp, attention_softmaxfeat,
     attention_efficient, attention_taylor, attention_taylor2, attention_performer,
-    attention_retention, attention_gated, attention_gla, attention_delta, attention_gated_delta;
+    attention_retention, attention_gated, attention_gla, attention_delta, attention_gated_delta,
+    attention_comba;
 /* clang-format on */
 
 const AttentionKind *attention_find(size_t index); /* NULL after the last */

@@ -6,13 +6,16 @@
  * gate. The written value u_i is v_i; with the delta rule it is the difference between v_i and
  * what the state already stores under the key, times a learned rate b_i:
  *
- *   u_i = b_i (v_i - k_i a_i S_(i-1)),    b_i = sigmoid(gate)
+ *   u_i = b_i (v_i - s k_i a_i S_(i-1)),    b_i = sigmoid(gate) or twice that
+ *   o_i = (q_i - d s k_i) S_i
+ *
+ * where s is 1 and d is 0 unless the kind has feedback: then both are parameters of the head.
  *
  * The chunkwise form, with chunks of 64 positions: W_ij is the product of the decays after j up
  * to i (1 on the diagonal, 0 above it), F_i that of the decays from the chunk's start up to i,
  * R_i that of the decays after i up to the chunk's end.
  *
- *   forward:   U = V    or    (I + L) U = b (V - F (K S)),    L = b stril(K K^T) W
+ *   forward:   U = V    or    (I + L) U = b (V - s F (K S)),    L = b s stril(K K^T) W
  *              P = tril(Q K^T) W      O = P U + F (Q S)       S = F_last S + (R K)^T U
  *
  * A vector before a matrix multiplies its rows; W multiplies entry by entry. U solves a
@@ -26,7 +29,7 @@
  * queries do but before their own position. Their gradients dK' as readers follow from the same
  * formulas with E for dO, and are added to dK:
  *
- *   (I + L)^T B = dU      dV = b B      E = -dV      db_i = B_i . U_i / b_i
+ *   (I + L)^T B = dU      dV = b B      E = -s dV      db_i = B_i . U_i / b_i
  *
  * The gradient of the log decays needs no product of its own. q_i . dq_i says how the loss
  * changes when everything that position i reads is scaled up, and a_i and all earlier decays
@@ -35,7 +38,9 @@
  *
  *   dlog a_i = <S, dS> at the chunk's end + sum over j >= i of (q.dq + k.dk' - k.dk)_j
  *
- * With keys of norm 1 and b at most 1, replacing a value never makes the state grow. */
+ * where q is the corrected query. With keys of norm 1 and b at most 2, replacing a value never
+ * makes the state grow. Above 1, what was stored changes its sign: an eigenvalue of the update
+ * is negative, as tracking states such as a parity needs (Grazzi et al. 2025). */
 #include "src/attention/decay.h"
 #include "src/attention/fading.h"
 #include "src/attention/rows.h"
@@ -48,7 +53,9 @@ typedef struct Decay {
     Chunk at; /* queries are scaled; with the delta rule they and the keys are normalised */
     const DecayRule *rule;
     real *q_unit, *k_unit;  /* (rows) 1 / norm */
-    real *beta;             /* (rows) */
+    real *beta, most_beta;  /* (rows), and their limit */
+    real strength;          /* s */
+    real correction;        /* d s */
     real *raw, *g;          /* (rows) the decays' gates; their log decays, or the gradient */
     Fading fading;          /* the decays, F, R and W */
     real *scaled;           /* (rows, D) rows times factors */
@@ -82,6 +89,7 @@ static void take(void *work, Arena *arena)
     const Chunk at = c->at;
     size_t block = CHUNK * at.width;
     *c = (Decay){.at = at, .rule = at.head->kind->detail};
+    c->most_beta = at.head->options->negative_eigenvalues ? 2 : 1;
     ROWS_TAKE(arena, CHUNK, &c->q_unit, &c->k_unit, &c->beta, &c->raw, &c->g);
     c->fading = fading_take(arena);
     c->scaled = arena_reals(arena, block);
@@ -141,7 +149,7 @@ static void load_gates(Decay *c)
     if (c->rule->delta) {
         load_gate(c->beta, 0, c);
         for (size_t i = 0; i < c->at.rows; i++)
-            c->beta[i] = vector_sigmoid(c->beta[i]);
+            c->beta[i] = c->most_beta * vector_sigmoid(c->beta[i]);
     }
     if (c->rule->logarithms) {
         load_gate(c->raw, decay_gate(c), c);
@@ -151,6 +159,11 @@ static void load_gates(Decay *c)
         fading_between(&c->fading, c->at.rows);
     }
     fading_to_ends(&c->fading, c->at.rows);
+    c->strength = 1;
+    if (c->rule->feedback) {
+        c->strength = vector_sigmoid(c->at.data.own[DECAY_FEEDBACK]);
+        c->correction = c->at.data.own[DECAY_FEEDBACK + 1] * c->strength;
+    }
 }
 
 /* --- products --- */
@@ -196,15 +209,18 @@ static void compute_writing(Decay *c)
     const real *v = c->at.data.v;
     real *u = c->write;
     Factor k = plain(c->at.k, width);
-    /* L = b stril(K K^T) W */
+    /* L = b s stril(K K^T) W */
     triangle_product(c->l, k, k, width);
     fading_weigh(&c->fading, c->l);
     rows_scale(c->l.at, CHUNK, c->beta, c->at.rows, CHUNK);
-    /* (I + L) U = b (V - F (K S)) */
+    for (size_t i = 0; c->strength != 1 && i < c->at.rows * CHUNK; i++)
+        c->l.at[i] *= c->strength;
+    /* (I + L) U = b (V - s F (K S)) */
     through(u, width, k, plain(c->at.state, width), c->at.from_zeros, c->fading.from_start, c);
     for (size_t i = 0; i < c->at.rows; i++)
         for (size_t j = 0; j < width; j++)
-            u[i * width + j] = c->beta[i] * (v[i * stride + j] - u[i * width + j]);
+            u[i * width + j] = c->beta[i] *
+                               (v[i * stride + j] - c->strength * u[i * width + j]);
     triangle_solve(c->l, u, width, width);
 }
 
@@ -222,6 +238,8 @@ static void load(void *work)
 static void load_queries(Decay *c)
 {
     load_rows(c->at.q, c->q_unit, c->at.data.q, attention_scale(c->at.head), c);
+    if (c->rule->feedback)
+        vector_add_scaled(c->at.q, c->at.k, -c->correction, c->at.rows * c->at.width);
 }
 
 /* S = F_last S + (R K)^T U */
@@ -298,11 +316,10 @@ static void erase_backward(Decay *c, real *ds)
     for (size_t i = 0; i < c->at.rows; i++) {
         real *restrict dv = c->at.data.dv + i * stride, *restrict e = c->e + i * width;
         real beta = c->beta[i], product = vector_dot(dv, c->write + i * width, width);
-        c->at.data.dgates[i * c->at.head->gates_stride] = product *
-                                                          (1 - beta); /* db b (1 - b) */
+        c->at.data.dgates[i * c->at.head->gates_stride] = product * (1 - beta / c->most_beta);
         for (size_t j = 0; j < width; j++) {
             dv[j] *= beta;
-            e[j] = -dv[j];
+            e[j] = -c->strength * dv[j];
         }
     }
     read_backward(c, ds, c->dk_read, width, c->at.k, plain(c->e, width));
@@ -323,6 +340,21 @@ static void decays_backward(Decay *c)
     c->rule->logarithms_backward(c->g, c->raw, c->at.data.own, c->at.data.down, c->at.rows);
     for (size_t i = 0; i < c->at.rows; i++)
         c->at.data.dgates[i * c->at.head->gates_stride + decay_gate(c)] = c->g[i];
+}
+
+/* k . dk' is s ds for the keys as readers; the correction of the queries depends on s and d. */
+static void feedback_backward(const Decay *c)
+{
+    size_t width = c->at.width, stride = c->at.head->stride;
+    real *down = c->at.data.down + DECAY_FEEDBACK, reading = 0, correcting = 0;
+    for (size_t i = 0; i < c->at.rows; i++) {
+        const real *k = c->at.k + i * width, *dq = c->at.data.dq + i * stride;
+        reading += vector_dot(k, c->dk_read + i * width, width);
+        correcting -= vector_dot(k, dq, width);
+        vector_add_scaled(c->at.data.dk + i * stride, dq, -c->correction, width);
+    }
+    down[0] += (reading + c->correction * correcting) * (1 - c->strength);
+    down[1] += c->strength * correcting;
 }
 
 /* From the gradients of scaled rows to those of the inputs. */
@@ -355,6 +387,8 @@ static void backward(void *work, real *ds)
         erase_backward(c, ds);
     if (c->rule->logarithms)
         decays_backward(c);
+    if (c->rule->feedback)
+        feedback_backward(c);
     rows_backward(c);
 }
 
@@ -371,7 +405,8 @@ static void step(void *work, real *state)
     if (c->rule->delta) {
         vector_zero(c->write, width);
         for (size_t i = 0; i < width; i++)
-            vector_add_scaled(c->write, state + i * width, c->at.k[i] * decay, width);
+            vector_add_scaled(c->write, state + i * width, c->strength * c->at.k[i] * decay,
+                              width);
         for (size_t i = 0; i < width; i++)
             c->write[i] = c->beta[0] * (c->at.data.v[i] - c->write[i]);
     }

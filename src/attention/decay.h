@@ -10,6 +10,9 @@ typedef struct DecayRule {
     /* The delta rule: the first gate is the logit of beta; queries and keys get the length 1.
      */
     bool delta;
+    /* With the delta rule: the lookup is weaker than what is written, and queries are corrected
+     * by their key. The head's own parameters have the logit of s, and d, from FEEDBACK on. */
+    bool feedback;
     /* The decay of every position, a number from 0 to 1; or NULL. */
     real (*constant)(const AttentionHead *head);
     /* Or its logarithm g from the gate: from raw numbers, the last gate of each position, and
@@ -19,6 +22,8 @@ typedef struct DecayRule {
     void (*logarithms_backward)(real *dg, const real *raw, const real *own, real *down,
                                 size_t count);
 } DecayRule;
+
+enum { DECAY_FEEDBACK = 1 }; /* the first own parameter of feedback, after that of the decay */
 
 extern const Recurrence decay_recurrence;
 
