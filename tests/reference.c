@@ -376,6 +376,17 @@ static void gla(Step *s, const Head *h, size_t i)
         s->a[c] = pow(sigmoid(fmax(h->gates[i][c], -40)), 1.0 / 16);
 }
 
+/* f = l + (1 - l) sigmoid(k), and 1 - f is written under; l is the share of the layers below. */
+static void hgrn2(Step *s, const Head *h, size_t i)
+{
+    double least = fmax(1.0 / 12, (double)h->layer / (double)h->layers);
+    for (size_t c = 0; c < h->width; c++) {
+        s->a[c] = least + (1 - least) * sigmoid(h->k[i][c]);
+        s->k[c] = 1 - s->a[c];
+        s->q[c] = h->q[i][c] * sigmoid(h->q[i][c]) / sqrt((double)h->width);
+    }
+}
+
 /* The difference between v and what is stored under the key is written at the rate b. Queries
  * and keys have length 1: S_i = S' + b k^T (v - k S'),  o_i = q S_i */
 static void delta(Step *s, const Head *h, size_t i)
@@ -642,6 +653,7 @@ static const struct Row {
     {"retention", .rule = retention},
     {"gated", .rule = gated},
     {"gla", .rule = gla},
+    {"hgrn2", .rule = hgrn2},
     {"delta", .rule = delta},
     {"gated-delta", .rule = gated_delta},
     {"comba", .rule = comba},

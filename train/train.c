@@ -81,7 +81,7 @@ static void print_kind(const AttentionKind *kind)
                  {kind->wants_norm, "per-head normalisation (--head-norm)"},
                  {kind->wants_gate, "an output gate (--out-gate)"},
                  {kind->knows_positions, "no position encoding"},
-                 {kind->no_rotary, "learned positions"}};
+                 {kind->no_rotary && !kind->knows_positions, "learned positions"}};
     printf("%-13s %s\n%14scost per token and head: %s; decoding keeps %s%s\n", kind->name,
            kind->help, "", kind->cost,
            kind->finite_state ? "a state of fixed size" : "a cache of all tokens",

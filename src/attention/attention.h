@@ -121,7 +121,7 @@ extern const AttentionKind
     attention_reformer, attention_linformer, attention_pooled, attention_nystrom,
     attention_linear, attention_relu, attention_sqrelu, attention_exp, attention_softmaxfeat,
     attention_efficient, attention_taylor, attention_taylor2, attention_performer,
-    attention_retention, attention_gated, attention_gla, attention_delta, attention_gated_delta,
+    attention_retention, attention_gated, attention_gla, attention_hgrn2, attention_delta, attention_gated_delta,
     attention_comba;
 /* clang-format on */
 
