@@ -376,7 +376,8 @@ static void gla(Step *s, const Head *h, size_t i)
         s->a[c] = pow(sigmoid(fmax(h->gates[i][c], -40)), 1.0 / 16);
 }
 
-/* f = l + (1 - l) sigmoid(k), and 1 - f is written under; l is the share of the layers below. */
+/* f = l + (1 - l) sigmoid(k), and 1 - f is written under; l is the share of the layers below.
+ */
 static void hgrn2(Step *s, const Head *h, size_t i)
 {
     double least = fmax(1.0 / 12, (double)h->layer / (double)h->layers);
@@ -389,9 +390,9 @@ static void hgrn2(Step *s, const Head *h, size_t i)
 
 /* The difference between v and what is stored under the key is written at the rate b. Queries
  * and keys have length 1: S_i = S' + b k^T (v - k S'),  o_i = q S_i */
-static void delta(Step *s, const Head *h, size_t i)
+static void delta_at(Step *s, const Head *h, size_t i, double gate)
 {
-    double b = sigmoid(h->gates[i][0]) * (h->options->negative_eigenvalues ? 2 : 1);
+    double b = sigmoid(gate) * (h->options->negative_eigenvalues ? 2 : 1);
     rotate(s->q, h->q[i], i, h);
     normalise(s->q, s->q, h->width);
     normalise(s->k, s->k, h->width);
@@ -399,6 +400,11 @@ static void delta(Step *s, const Head *h, size_t i)
     memcpy(s->erase, s->k, h->width * sizeof *s->k);
     scale(s->erase, b, s->erase, h->width);
     scale(s->v, b, s->v, h->width);
+}
+
+static void delta(Step *s, const Head *h, size_t i)
+{
+    delta_at(s, h, i, h->gates[i][0]);
 }
 
 /* a = exp(-A softplus(gate)); the parameter is log A. */
@@ -414,6 +420,48 @@ static void comba(Step *s, const Head *h, size_t i)
     gated_delta(s, h, i);
     scale(s->find, sigmoid(h->own[1]), s->find, h->width);
     add(s->q, -h->own[2], s->find, h->width);
+}
+
+/* a = exp(-A softplus(gate)), a gate for each feature, but at least exp(-2.5). */
+static void timesteps(Step *s, const Head *h, size_t i)
+{
+    for (size_t c = 0; c < h->width; c++)
+        s->a[c] = exp(fmax(-exp(h->own[0]) * log1p(exp(h->gates[i][c])), -2.5));
+}
+
+/* The delta rule, with a decay for each feature. */
+static void kda(Step *s, const Head *h, size_t i)
+{
+    delta_at(s, h, i, h->gates[i][h->width]);
+    timesteps(s, h, i);
+}
+
+/* S_i = S' + k^T (w v - (b k) S') with a number b and w for each feature. */
+static void gdn2(Step *s, const Head *h, size_t i)
+{
+    const double *b = h->gates[i] + h->width, *w = b + h->width;
+    kda(s, h, i);
+    for (size_t c = 0; c < h->width; c++) {
+        s->erase[c] = s->k[c];
+        s->find[c] = (h->options->negative_eigenvalues ? 2 : 1) * sigmoid(b[c]) * s->k[c];
+        s->v[c] = sigmoid(w[c]) * h->v[i][c];
+    }
+}
+
+/* The lookup comes before the decay: h S = (h / a) S'. */
+static void rwkv7(Step *s, const Head *h, size_t i)
+{
+    for (size_t c = 0; c < h->width; c++)
+        s->erase[c] = h->own[c] * s->k[c];
+    normalise(s->erase, s->erase, h->width);
+    for (size_t c = 0; c < h->width; c++) {
+        double rate = sigmoid(h->gates[i][h->width + c]);
+        s->a[c] = exp(-sigmoid(h->gates[i][c]) / sqrt(exp(1)));
+        s->find[c] = s->erase[c] / s->a[c];
+        s->erase[c] *= rate;
+        s->k[c] *= 1 + (rate - 1) * h->own[h->width + c];
+        s->q[c] *= sqrt((double)h->width);
+    }
 }
 
 /* --- buckets: softmax over positions that are alike --- */
@@ -657,6 +705,9 @@ static const struct Row {
     {"delta", .rule = delta},
     {"gated-delta", .rule = gated_delta},
     {"comba", .rule = comba},
+    {"kda", .rule = kda},
+    {"gdn2", .rule = gdn2},
+    {"rwkv7", .rule = rwkv7},
 };
 
 bool reference_run(const char *name, const ReferenceHead *head)

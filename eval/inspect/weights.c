@@ -1,5 +1,7 @@
 #include "eval/inspect/weights.h"
 
+#include "src/vector.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -56,6 +58,20 @@ static void read_columns(const Probe *probe, size_t first, real *weights)
                    probe->out + t * probe->width + head * width, count * sizeof *weights);
 }
 
+/* For kinds with a weight per feature: sets v[first] to ones, and reads the means. */
+static void probe_means(const Probe *probe, size_t first, real *weights)
+{
+    size_t length = probe->sizes.length, width = probe->sizes.width;
+    for (size_t t = 0; t < length; t++)
+        for (size_t i = 0; i < probe->width; i++)
+            probe->qkv[(3 * t + 2) * probe->width + i] = t == first ? 1 : 0;
+    attention_forward(probe->kind, &probe->batch, &probe->sizes);
+    for (size_t head = 0; head < probe->sizes.heads; head++)
+        for (size_t t = 0; t < length; t++)
+            weights[(head * length + t) * length + first] =
+                vector_sum(probe->out + t * probe->width + head * width, width) / (real)width;
+}
+
 void weights_of_layer(const Pass *pass, size_t layer, real *weights)
 {
     assert(pass->batch == 1 && pass->use == PASS_TRAIN && !pass->carries);
@@ -74,10 +90,15 @@ void weights_of_layer(const Pass *pass, size_t layer, real *weights)
                                    .out = probe.out,
                                    .saved = probe.saved,
                                    .scratch = pass->scratch};
-    for (size_t first = 0; first < probe.sizes.length; first += probe.sizes.width) {
+    for (size_t first = 0; first < probe.sizes.length;) {
+        if (kind->gates_values) {
+            probe_means(&probe, first++, weights);
+            continue;
+        }
         set_values(&probe, first);
         attention_forward(kind, &probe.batch, &probe.sizes);
         read_columns(&probe, first, weights);
+        first += probe.sizes.width;
     }
     arena_free(&arena);
 }

@@ -80,6 +80,7 @@ struct AttentionKind {
     const char *uses;     /* names of its own options, separated by blanks; or NULL */
     bool has_weights;     /* it has a weight per pair, which dropout can drop */
     bool normalised;      /* the weights of a position sum to 1 */
+    bool gates_values;    /* the weight of a pair differs by feature of the value */
     bool turns_itself;    /* applies RoPE itself; otherwise q and k arrive rotated */
     bool no_rotary;       /* RoPE would break it */
     bool knows_positions; /* without position encodings, which are off by default */
@@ -122,7 +123,7 @@ extern const AttentionKind
     attention_linear, attention_relu, attention_sqrelu, attention_exp, attention_softmaxfeat,
     attention_efficient, attention_taylor, attention_taylor2, attention_performer,
     attention_retention, attention_gated, attention_gla, attention_hgrn2, attention_delta, attention_gated_delta,
-    attention_comba;
+    attention_comba, attention_kda, attention_gdn2, attention_rwkv7;
 /* clang-format on */
 
 const AttentionKind *attention_find(size_t index); /* NULL after the last */

@@ -18,7 +18,7 @@
  *
  * With --negative-eigenvalues b_i is twice the sigmoid for all of these. */
 #include "src/attention/decay.h"
-#include "src/vector.h"
+#include "src/attention/timestep.h"
 
 const AttentionKind attention_delta = {
     DECAY_KIND(.delta = true),
@@ -29,10 +29,6 @@ const AttentionKind attention_delta = {
 };
 
 /* --- gated --- */
-
-#define MOST_A     16.0
-#define LEAST_STEP 1e-3
-#define MOST_STEP  0.1
 
 static void logarithms(real *g, const real *raw, const real *own, size_t count)
 {
@@ -54,13 +50,12 @@ static void logarithms_backward(real *dg, const real *raw, const real *own, real
     down[0] += sum;
 }
 
-/* Beta starts at one half; step sizes are log-uniform. */
+/* Beta starts at one half. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
     double share = random_uniform(random_subkey(key, head->index), 1);
-    double length = LEAST_STEP * pow(MOST_STEP / LEAST_STEP, share);
     bias[0] = 0;
-    bias[1] = (real)log(expm1(length)); /* softplus of this is the length */
+    bias[1] = timestep_bias(share);
 }
 
 static size_t one_parameter(const AttentionHead *head)
@@ -71,7 +66,7 @@ static size_t one_parameter(const AttentionHead *head)
 
 static void start_own(real *own, const AttentionHead *head, RandomKey key)
 {
-    own[0] = (real)log(MOST_A * (1 - random_uniform(random_subkey(key, head->index), 0)));
+    own[0] = timestep_log_rate(random_uniform(random_subkey(key, head->index), 0));
 }
 
 const AttentionKind attention_gated_delta = {

@@ -8,7 +8,8 @@ static const AttentionKind *const kinds[] = {
     &attention_sqrelu,      &attention_exp,      &attention_softmaxfeat, &attention_efficient,
     &attention_taylor,      &attention_taylor2,  &attention_performer,   &attention_retention,
     &attention_gated,       &attention_gla,      &attention_hgrn2,       &attention_delta,
-    &attention_gated_delta, &attention_comba,
+    &attention_gated_delta, &attention_comba,    &attention_kda,         &attention_gdn2,
+    &attention_rwkv7,
 };
 
 const AttentionKind *attention_find(size_t index)

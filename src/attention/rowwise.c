@@ -376,7 +376,8 @@ static void row_backward(const Rowwise *c, size_t i)
 {
     size_t width = c->at.width, at = i * width;
     AttentionData data = attention_rows(&c->at.data, i, c->at.head);
-    RowwiseRow d = {.g = c->dg + at, .q = data.dq, .k = data.dk, .v = data.dv};
+    RowwiseRow d = {
+        .g = c->dg + at, .q = data.dq, .k = data.dk, .v = data.dv, .room = c->scaled};
     unscale(c, 1, c->at.q + at, d.q, c->up + at);
     unscale(c, -1, c->at.k + at, d.k, c->down + at);
     if (c->rule->erases)
