@@ -464,6 +464,60 @@ static void rwkv7(Step *s, const Head *h, size_t i)
     }
 }
 
+/* a = exp(-A t), and t k^T v is written, for a step size t = softplus(gate). */
+static void mamba2(Step *s, const Head *h, size_t i)
+{
+    double t = log1p(exp(h->gates[i][0]));
+    fill(s->a, exp(-exp(h->own[0]) * t), h->width);
+    scale(s->k, t, s->k, h->width);
+}
+
+/* With d v_i added to each output. */
+static void mamba2_whole(const Head *h)
+{
+    recurrence(h, mamba2);
+    for (size_t i = 0; i < h->length; i++)
+        add(h->out[i], h->own[1], h->v[i], h->width);
+}
+
+/* Turns the planes of x by the angles of all steps up to i. */
+static void turn_by_steps(double *x, const Head *h, size_t i)
+{
+    size_t half = h->width / 2;
+    for (size_t c = 0; c < half; c++) {
+        double angle = 0, a = x[c], b = x[c + half];
+        for (size_t j = 0; j <= i; j++)
+            angle += log1p(exp(h->gates[j][0])) * acos(-1) * tanh(h->gates[j][2 + c]);
+        x[c] = a * cos(angle) - b * sin(angle);
+        x[c + half] = a * sin(angle) + b * cos(angle);
+    }
+}
+
+/* S_i = a S_(i-1) + l t k_i^T v_i + (1 - l) t a k_(i-1)^T v_(i-1): two steps, the first of
+ * which has the pair of the position before, and no query. */
+static void mamba3_whole(const Head *h)
+{
+    double **state = reference_matrix(h->width, h->width);
+    Step before = {.a = {0}};
+    for (size_t i = 0; i < h->length; i++) {
+        double t = log1p(exp(h->gates[i][0])), share = sigmoid(h->gates[i][1]);
+        Step s = plain_step(h, i);
+        turn_by_steps(s.q, h, i);
+        turn_by_steps(s.k, h, i);
+        const Step last = s;
+        fill(before.a, 1, h->width);
+        fill(before.q, 0, h->width);
+        scale(before.k, (1 - share) * t, before.k, h->width);
+        take_step(state, h->out[i], &before, h->width);
+        mamba2(&s, h, i);
+        scale(s.k, share, s.k, h->width);
+        take_step(state, h->out[i], &s, h->width);
+        add(h->out[i], h->own[1], h->v[i], h->width);
+        before = last;
+    }
+    free(state);
+}
+
 /* --- buckets: softmax over positions that are alike --- */
 
 /* The bucket of x: which of the random directions and their opposites is nearest. */
@@ -700,6 +754,8 @@ static const struct Row {
     {"performer", .weight = performer},
     {"retention", .rule = retention},
     {"gated", .rule = gated},
+    {"mamba2", .whole = mamba2_whole},
+    {"mamba3", .whole = mamba3_whole},
     {"gla", .rule = gla},
     {"hgrn2", .rule = hgrn2},
     {"delta", .rule = delta},

@@ -123,7 +123,7 @@ extern const AttentionKind
     attention_linear, attention_relu, attention_sqrelu, attention_exp, attention_softmaxfeat,
     attention_efficient, attention_taylor, attention_taylor2, attention_performer,
     attention_retention, attention_gated, attention_gla, attention_hgrn2, attention_delta, attention_gated_delta,
-    attention_comba, attention_kda, attention_gdn2, attention_rwkv7;
+    attention_comba, attention_mamba2, attention_mamba3, attention_kda, attention_gdn2, attention_rwkv7;
 /* clang-format on */
 
 const AttentionKind *attention_find(size_t index); /* NULL after the last */

@@ -30,7 +30,7 @@ static Chunk *take(Work *work, Arena *arena, const AttentionHead *head)
     Chunk *c = &work->chunk;
     size_t chunk = recurrence->chunk;
     *c = (Chunk){.head = head, .width = head->width, .features = features_of(head)};
-    c->state_reals = c->features * (c->width + recurrence->has_sums);
+    c->state_reals = c->features * (c->width + recurrence->sums);
     c->p.stride = c->a.stride = chunk;
     ROWS_TAKE(arena, chunk * c->features, &c->q, &c->k);
     ROWS_TAKE(arena, chunk * chunk, &c->p.at, &c->a.at);

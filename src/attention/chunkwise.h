@@ -50,7 +50,7 @@ enum { CHUNKWISE_MOST = 1024 };
 typedef struct Recurrence {
     size_t chunk, span;                            /* positions of a chunk, chunks of a span */
     size_t (*features)(const AttentionHead *head); /* NULL: D */
-    bool has_sums;  /* the state ends with F numbers besides the (F, D) */
+    size_t sums;    /* the state ends with so many rows of F numbers besides the (F, D) */
     bool saves_row; /* one number per position is saved besides the states: data.saved */
 
     /* Fills the rest of the struct. While the arena measures, its base is NULL. */
