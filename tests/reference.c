@@ -422,6 +422,33 @@ static void comba(Step *s, const Head *h, size_t i)
     add(s->q, -h->own[2], s->find, h->width);
 }
 
+/* Several steps of gated_delta: only the first decays, and the last has the query, key and
+ * value of the position. Gates of the others have their rate, a factor of the value, and a key.
+ */
+static void deltaproduct(const Head *h)
+{
+    size_t each = 2 + h->width, further = h->options->steps - 1;
+    double **state = reference_matrix(h->width, h->width);
+    for (size_t i = 0; i < h->length; i++) {
+        Step s = plain_step(h, i);
+        gated_delta(&s, h, i);
+        for (size_t j = 0; j < further; j++) {
+            const double *gates = h->gates[i] + 2 + j * each;
+            Step own = plain_step(h, i);
+            memcpy(own.k, gates + 2, h->width * sizeof *gates);
+            scale(own.v, gates[1], own.v, h->width);
+            delta_at(&own, h, i, gates[0]);
+            fill(own.q, 0, h->width);
+            fill(own.a, j == 0 ? s.a[0] : 1, h->width);
+            take_step(state, h->out[i], &own, h->width);
+        }
+        if (further > 0)
+            fill(s.a, 1, h->width);
+        take_step(state, h->out[i], &s, h->width);
+    }
+    free(state);
+}
+
 /* a = exp(-A softplus(gate)), a gate for each feature, but at least exp(-2.5). */
 static void timesteps(Step *s, const Head *h, size_t i)
 {
@@ -761,6 +788,7 @@ static const struct Row {
     {"delta", .rule = delta},
     {"gated-delta", .rule = gated_delta},
     {"comba", .rule = comba},
+    {"deltaproduct", .whole = deltaproduct},
     {"kda", .rule = kda},
     {"gdn2", .rule = gdn2},
     {"rwkv7", .rule = rwkv7},

@@ -99,9 +99,12 @@ static void print_kind(const AttentionKind *kind)
 
 static void print_kinds(void)
 {
-    printf("Attention kinds; T is the sequence length, D the head dimension:\n\n");
-    for (size_t i = 0; attention_find(i); i++)
+    printf("Attention kinds by idea; T is the sequence length, D the head dimension.\n");
+    for (size_t i = 0; attention_find(i); i++) {
+        if (attention_group(i))
+            printf("\n%s\n\n", attention_group(i));
         print_kind(attention_find(i));
+    }
     printf("\nKinds joined by + take the layers in turn (window+softmax). Kinds with commas "
            "between\n(softmax,linear) are trained one after the other and then compared.\n");
 }

@@ -26,6 +26,7 @@ typedef struct AttentionOptions {
     size_t near;               /* visible positions of the own bucket */
     double tau;                /* slope of the kernel 1 + tau q.k, below 1 */
     bool sink;                 /* the sink logit is learned */
+    size_t steps;              /* of the delta rule per position */
     bool negative_eigenvalues; /* write rates of the delta rule reach 2 instead of 1 */
 } AttentionOptions;
 
@@ -123,11 +124,13 @@ extern const AttentionKind
     attention_linear, attention_relu, attention_sqrelu, attention_exp, attention_softmaxfeat,
     attention_efficient, attention_taylor, attention_taylor2, attention_performer,
     attention_retention, attention_gated, attention_gla, attention_hgrn2, attention_delta, attention_gated_delta,
-    attention_comba, attention_mamba2, attention_mamba3, attention_kda, attention_gdn2, attention_rwkv7;
+    attention_comba, attention_deltaproduct, attention_mamba2, attention_mamba3, attention_kda, attention_gdn2, attention_rwkv7;
 /* clang-format on */
 
 const AttentionKind *attention_find(size_t index); /* NULL after the last */
 const char *attention_name(size_t index);
+/* The idea that this kind and the following ones share; NULL: that of the kind before. */
+const char *attention_group(size_t index);
 
 /* 1 / sqrt(D), the factor of scores. */
 real attention_scale(const AttentionHead *head);

@@ -485,6 +485,7 @@ static void step(void *work, real *state)
 
 const Recurrence decay_recurrence = {FUNCTIONS};
 const Recurrence decay_steps_recurrence = {FUNCTIONS, .sums = 3};
+const Recurrence decay_product_recurrence = {FUNCTIONS, .expansion = &deltaproduct_expansion};
 
 /* --- sizes --- */
 

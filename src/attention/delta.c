@@ -30,26 +30,6 @@ const AttentionKind attention_delta = {
 
 /* --- gated --- */
 
-static void logarithms(real *g, const real *raw, const real *own, size_t count)
-{
-    real a = (real)exp((double)own[0]);
-    for (size_t i = 0; i < count; i++)
-        g[i] = -a * vector_softplus(raw[i]);
-}
-
-/* g is proportional to A, so dlog A is the sum of dg g. */
-static void logarithms_backward(real *dg, const real *raw, const real *own, real *down,
-                                size_t count)
-{
-    real a = (real)exp((double)own[0]), sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < count; i++) {
-        sum -= dg[i] * a * vector_softplus(raw[i]);
-        dg[i] *= -a * vector_sigmoid(raw[i]);
-    }
-    down[0] += sum;
-}
-
 /* Beta starts at one half. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
@@ -58,20 +38,9 @@ static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
     bias[1] = timestep_bias(share);
 }
 
-static size_t one_parameter(const AttentionHead *head)
-{
-    (void)head;
-    return 1;
-}
-
-static void start_own(real *own, const AttentionHead *head, RandomKey key)
-{
-    own[0] = timestep_log_rate(random_uniform(random_subkey(key, head->index), 0));
-}
-
 const AttentionKind attention_gated_delta = {
-    DECAY_KIND(.delta = true, .logarithms = logarithms,
-               .logarithms_backward = logarithms_backward),
+    DECAY_KIND(.delta = true, .logarithms = timestep_logarithms,
+               .logarithms_backward = timestep_logarithms_backward),
     .name = "gated-delta",
     .help = "Gated DeltaNet: the delta rule with a data-dependent decay of the state",
     .uses = "negative-eigenvalues",
@@ -79,8 +48,8 @@ const AttentionKind attention_gated_delta = {
     .wants_convolution = true,
     .wants_gate = true,
     .start_gates = start_gates,
-    .own_reals = one_parameter,
-    .start_own = start_own,
+    .own_reals = timestep_own_reals,
+    .start_own = timestep_start_own,
 };
 
 /* --- comba --- */
@@ -94,14 +63,14 @@ static size_t three_parameters(const AttentionHead *head)
 /* The logit of s, and d. */
 static void start_comba(real *own, const AttentionHead *head, RandomKey key)
 {
-    start_own(own, head, key);
+    timestep_start_own(own, head, key);
     own[DECAY_FEEDBACK] = 1;
     own[DECAY_FEEDBACK + 1] = (real)0.02;
 }
 
 const AttentionKind attention_comba = {
-    DECAY_KIND(.delta = true, .feedback = true, .logarithms = logarithms,
-               .logarithms_backward = logarithms_backward),
+    DECAY_KIND(.delta = true, .feedback = true, .logarithms = timestep_logarithms,
+               .logarithms_backward = timestep_logarithms_backward),
     .name = "comba",
     .help = "Comba: gated-delta with a weaker lookup, and queries corrected by the key",
     .uses = "negative-eigenvalues",

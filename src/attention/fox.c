@@ -68,12 +68,6 @@ static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
     bias[0] = head->heads > 1 ? 5 * (real)head->index / (real)(head->heads - 1) : (real)2.5;
 }
 
-/* Two products for the causal half of all pairs. */
-static double flop(const AttentionHead *head)
-{
-    return 2 * (double)head->length * (double)head->length * (double)head->width;
-}
-
 const AttentionKind attention_fox = {
     PANEL_KIND(.fades = true, .prepare = prepare, .end_backward = end_backward),
     .name = "fox",
@@ -84,6 +78,6 @@ const AttentionKind attention_fox = {
     .memory = memory,
     .gates = one_gate,
     .start_gates = start_gates,
-    .flop = flop,
+    .flop = panel_flop,
     .step = step,
 };

@@ -18,23 +18,28 @@ typedef struct Gates {
     real most; /* b is below it */
 } Gates;
 
-static Gates gates_of(const real *gates, bool two, const AttentionHead *head)
+/* Rates per feature. */
+static bool has_two(const AttentionHead *head)
+{
+    return head->kind->gates_values;
+}
+
+static Gates gates_of(const real *gates, const AttentionHead *head)
 {
     const real *b = gates + head->width;
-    return (Gates){gates, b, two ? b + head->width : b,
+    return (Gates){gates, b, has_two(head) ? b + head->width : b,
                    head->options->negative_eigenvalues ? 2 : 1};
 }
 
-__attribute__((always_inline)) static inline void load(const RowwiseRow *row,
-                                                       const AttentionData *data,
-                                                       const AttentionHead *head, bool two)
+static void load(const RowwiseRow *row, const AttentionData *data, const AttentionHead *head)
 {
-    const Gates gates = gates_of(data->gates, two, head);
+    const Gates gates = gates_of(data->gates, head);
+    const bool two = has_two(head);
     real of_q = row_unit(data->q, head->width), of_k = row_unit(data->k, head->width);
-    real rate = vector_exp(data->own[0]), b = gates.most * vector_sigmoid(gates.b[0]), w = b;
+    real b = gates.most * vector_sigmoid(gates.b[0]), w = b;
+    timestep_logarithms(row->g, gates.f, data->own, head->width);
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
-        row->g[j] = -rate * vector_softplus(gates.f[j]);
         row->q[j] = of_q * data->q[j];
         row->k[j] = of_k * data->k[j];
         row->find[j] = row->k[j] * (two ? gates.most * vector_sigmoid(gates.b[j]) : b);
@@ -46,7 +51,7 @@ __attribute__((always_inline)) static inline void load(const RowwiseRow *row,
 static void rates_backward(const RowwiseRow *d, const AttentionData *data,
                            const AttentionHead *head, real of_k)
 {
-    const Gates gates = gates_of(data->gates, true, head);
+    const Gates gates = gates_of(data->gates, head);
     real *restrict db = data->dgates + head->width, *restrict dw = db + head->width;
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
@@ -61,7 +66,7 @@ static void rates_backward(const RowwiseRow *d, const AttentionData *data,
 static void rate_backward(const RowwiseRow *d, const AttentionData *data,
                           const AttentionHead *head, real of_k)
 {
-    const Gates gates = gates_of(data->gates, false, head);
+    const Gates gates = gates_of(data->gates, head);
     real b = gates.most * vector_sigmoid(gates.b[0]), db = 0;
 #pragma omp simd reduction(+ : db)
     for (size_t j = 0; j < head->width; j++) {
@@ -72,116 +77,57 @@ static void rate_backward(const RowwiseRow *d, const AttentionData *data,
     data->dgates[head->width] = db * b * (1 - b / gates.most);
 }
 
-/* g is proportional to A, so dlog A is the sum of dg g. */
-static void decays_backward(const RowwiseRow *d, const AttentionData *data,
-                            const AttentionHead *head)
-{
-    real rate = vector_exp(data->own[0]), sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t j = 0; j < head->width; j++) {
-        sum -= d->g[j] * rate * vector_softplus(data->gates[j]);
-        data->dgates[j] = -d->g[j] * rate * vector_sigmoid(data->gates[j]);
-    }
-    data->down[0] += sum;
-}
-
-__attribute__((always_inline)) static inline void backward(const RowwiseRow *d,
-                                                           const AttentionData *data,
-                                                           const AttentionHead *head, bool two)
+static void backward(const RowwiseRow *d, const AttentionData *data, const AttentionHead *head)
 {
     size_t width = head->width;
     real of_k = row_unit(data->k, width);
-    if (two)
+    if (has_two(head))
         rates_backward(d, data, head, of_k);
     else
         rate_backward(d, data, head, of_k);
-    decays_backward(d, data, head);
+    timestep_logarithms_backward(d->g, data->gates, data->own, data->down, width);
+    memcpy(data->dgates, d->g, width * sizeof(real));
     row_unit_backward(d->q, data->q, row_unit(data->q, width), width);
     row_unit_backward(d->k, data->k, of_k, width);
+}
+
+static size_t gates(const AttentionHead *head)
+{
+    return has_two(head) ? 3 * head->width : head->width + 1;
 }
 
 /* Step sizes differ by feature; rates start at one half. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
-    size_t count = head->kind->gates(head);
-    for (size_t j = 0; j < count; j++)
+    for (size_t j = 0; j < gates(head); j++)
         bias[j] = j < head->width ? timestep_bias(random_uniform(key, j)) : 0;
 }
 
-static size_t one_parameter(const AttentionHead *head)
-{
-    (void)head;
-    return 1;
-}
-
-static void start_own(real *own, const AttentionHead *head, RandomKey key)
-{
-    own[0] = timestep_log_rate(random_uniform(key, head->index));
-}
-
-/* --- one rate --- */
-
-static void kda_load(const RowwiseRow *row, const AttentionData *data,
-                     const AttentionHead *head)
-{
-    load(row, data, head, false);
-}
-
-static void kda_backward(const RowwiseRow *d, const AttentionData *data,
-                         const AttentionHead *head)
-{
-    backward(d, data, head, false);
-}
-
-static size_t kda_gates(const AttentionHead *head)
-{
-    return head->width + 1;
-}
-
 const AttentionKind attention_kda = {
-    ROWWISE_KIND(.erases = true, .values = true, .load = kda_load, .backward = kda_backward),
+    ROWWISE_KIND(.erases = true, .values = true, .load = load, .backward = backward),
     .name = "kda",
     .help = "Kimi delta attention: the delta rule with a data-dependent decay per feature",
     .uses = "negative-eigenvalues",
     .wants_convolution = true,
     .wants_gate = true,
-    .gates = kda_gates,
+    .gates = gates,
     .gate_rank = 32,
     .start_gates = start_gates,
-    .own_reals = one_parameter,
-    .start_own = start_own,
+    .own_reals = timestep_own_reals,
+    .start_own = timestep_start_own,
 };
 
-/* --- rates per feature --- */
-
-static void gdn2_load(const RowwiseRow *row, const AttentionData *data,
-                      const AttentionHead *head)
-{
-    load(row, data, head, true);
-}
-
-static void gdn2_backward(const RowwiseRow *d, const AttentionData *data,
-                          const AttentionHead *head)
-{
-    backward(d, data, head, true);
-}
-
-static size_t gdn2_gates(const AttentionHead *head)
-{
-    return 3 * head->width;
-}
-
 const AttentionKind attention_gdn2 = {
-    ROWWISE_KIND(.erases = true, .values = true, .load = gdn2_load, .backward = gdn2_backward),
+    ROWWISE_KIND(.erases = true, .values = true, .load = load, .backward = backward),
     .name = "gdn2",
     .help = "Gated DeltaNet-2: kda with a gate per feature for erasing and one for writing",
     .gates_values = true,
     .uses = "negative-eigenvalues",
     .wants_convolution = true,
     .wants_gate = true,
-    .gates = gdn2_gates,
+    .gates = gates,
     .gate_rank = 32,
     .start_gates = start_gates,
-    .own_reals = one_parameter,
-    .start_own = start_own,
+    .own_reals = timestep_own_reals,
+    .start_own = timestep_start_own,
 };

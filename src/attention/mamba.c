@@ -57,7 +57,7 @@ static size_t two_parameters(const AttentionHead *head)
 
 static void start_own(real *own, const AttentionHead *head, RandomKey key)
 {
-    own[0] = timestep_log_rate(random_uniform(key, head->index));
+    timestep_start_own(own, head, key);
     own[DECAY_SKIP] = 1;
 }
 

@@ -13,19 +13,12 @@
 
 #define FASTEST ((real)0.6065306597126334) /* 1 / sqrt(e) */
 
-typedef struct Parameters {
-    const real *m, *c;
-} Parameters;
-
-static Parameters parameters_of(const real *own, const AttentionHead *head)
-{
-    return (Parameters){own, own + head->width};
-}
+/* The parameters of the head are m, then c. */
 
 /* h, and 1 / |k m|; `to` holds k m in between. */
 static real look_up(real *restrict to, const AttentionData *data, const AttentionHead *head)
 {
-    const real *m = parameters_of(data->own, head).m;
+    const real *m = data->own;
     for (size_t j = 0; j < head->width; j++)
         to[j] = data->k[j] * m[j];
     return row_unit(to, head->width);
@@ -34,7 +27,7 @@ static real look_up(real *restrict to, const AttentionData *data, const Attentio
 static void load(const RowwiseRow *row, const AttentionData *data, const AttentionHead *head)
 {
     const real *w = data->gates, *a = w + head->width;
-    const real *c = parameters_of(data->own, head).c;
+    const real *c = data->own + head->width;
     real unit = look_up(row->find, data, head);
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
@@ -52,7 +45,7 @@ static void rates_backward(const RowwiseRow *d, const AttentionData *data,
                            const AttentionHead *head, const real *restrict km, real unit)
 {
     size_t width = head->width;
-    const real *w = data->gates, *a = w + width, *c = parameters_of(data->own, head).c;
+    const real *w = data->gates, *a = w + width, *c = data->own + head->width;
     real *restrict dw = data->dgates, *restrict da = dw + width;
     real *restrict dc = data->down + width;
 #pragma omp simd
@@ -70,7 +63,7 @@ static void rates_backward(const RowwiseRow *d, const AttentionData *data,
 static void backward(const RowwiseRow *d, const AttentionData *data, const AttentionHead *head)
 {
     size_t width = head->width;
-    const real *m = parameters_of(data->own, head).m;
+    const real *m = data->own;
     real *restrict km = d->room, unit = look_up(km, data, head);
     rates_backward(d, data, head, km, unit);
     row_unit_backward(d->find, km, unit, width);

@@ -4,23 +4,48 @@
 #ifndef LINNET_TIMESTEP_H
 #define LINNET_TIMESTEP_H
 
+#include "src/attention/attention.h"
 #include "src/random.h"
 #include "src/vector.h"
-
-#define TIMESTEP_LEAST 1e-3
-#define TIMESTEP_MOST  0.1
 
 /* The bias whose softplus lies at a share, from 0 to 1, of the way between the limits. */
 static inline real timestep_bias(double share)
 {
-    double length = TIMESTEP_LEAST * pow(TIMESTEP_MOST / TIMESTEP_LEAST, share);
-    return (real)log(expm1(length));
+    return (real)log(expm1(1e-3 * pow(0.1 / 1e-3, share)));
 }
 
-/* log A for a random number of [0, 1). */
-static inline real timestep_log_rate(double share)
+/* For kinds whose only parameter is log A. */
+static inline size_t timestep_own_reals(const AttentionHead *head)
 {
-    return (real)log(16 * (1 - share));
+    (void)head;
+    return 1;
+}
+
+static inline void timestep_start_own(real *own, const AttentionHead *head, RandomKey key)
+{
+    own[0] = (real)log(16 * (1 - random_uniform(random_subkey(key, head->index), 0)));
+}
+
+/* The log decays of gates. */
+static inline void timestep_logarithms(real *g, const real *raw, const real *own, size_t count)
+{
+    real a = (real)exp((double)own[0]);
+    for (size_t i = 0; i < count; i++)
+        g[i] = -a * vector_softplus(raw[i]);
+}
+
+/* Turns dg into the gradient of the gates. g is proportional to A, so dlog A is the sum of
+ * dg g. */
+static inline void timestep_logarithms_backward(real *dg, const real *raw, const real *own,
+                                                real *down, size_t count)
+{
+    real a = (real)exp((double)own[0]), sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < count; i++) {
+        sum -= dg[i] * a * vector_softplus(raw[i]);
+        dg[i] *= -a * vector_sigmoid(raw[i]);
+    }
+    down[0] += sum;
 }
 
 #endif
