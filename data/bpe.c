@@ -244,15 +244,11 @@ __attribute__((constructor)) static void make_spellings(void)
     }
 }
 
-char *bpe_spell(const Vocabulary *vocabulary, uint32_t id)
+char *bpe_spell_bytes(const char *bytes, size_t size)
 {
-    const char *word = vocabulary->words[id];
-    if (bpe_added(vocabulary->bpe, id))
-        return memory_copy_text(word);
-    size_t size = vocabulary->bpe->lengths[id];
     char *spelling = memory_take(2 * size + 1, 1, "a token"), *to = spelling;
     for (size_t i = 0; i < size; i++) {
-        int character = characters_of[(unsigned char)word[i]];
+        int character = characters_of[(unsigned char)bytes[i]];
         if (character < 0x80) {
             *to++ = (char)character;
         } else {
@@ -262,6 +258,13 @@ char *bpe_spell(const Vocabulary *vocabulary, uint32_t id)
     }
     *to = '\0';
     return spelling;
+}
+
+char *bpe_spell(const Vocabulary *vocabulary, uint32_t id)
+{
+    const char *word = vocabulary->words[id];
+    return bpe_added(vocabulary->bpe, id) ? memory_copy_text(word)
+                                          : bpe_spell_bytes(word, vocabulary->bpe->lengths[id]);
 }
 
 size_t bpe_unspell(char *bytes, const char *text)

@@ -106,6 +106,9 @@ bool bpe_read_json(Vocabulary *vocabulary, const json_t *root, Error *error);
 /* A token as it is spelled in these files: a visible character for each byte, but added tokens
  * as they are. The caller frees. */
 char *bpe_spell(const Vocabulary *vocabulary, uint32_t id);
+char *bpe_spell_bytes(const char *bytes, size_t size);
+/* The merge of a rank, "a b". */
+char *bpe_spell_merge(const Vocabulary *vocabulary, size_t rank);
 /* Reads a spelling into bytes, which has room for as many as the text has, and returns how many
  * they are; 0 if a character stands for no byte. */
 size_t bpe_unspell(char *bytes, const char *text);

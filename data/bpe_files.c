@@ -29,8 +29,7 @@ static json_t *ids_json(const Vocabulary *vocabulary)
     return ids;
 }
 
-/* "a b"; the caller frees. */
-static char *merge_text(const Vocabulary *vocabulary, size_t rank)
+char *bpe_spell_merge(const Vocabulary *vocabulary, size_t rank)
 {
     const BpeMerge *merge = &vocabulary->bpe->merges[rank];
     char *left = bpe_spell(vocabulary, merge->left),
@@ -45,7 +44,7 @@ static json_t *merges_json(const Vocabulary *vocabulary)
 {
     json_t *merges = json_array();
     for (size_t i = 0; i < arrlenu(vocabulary->bpe->merges); i++) {
-        char *text = merge_text(vocabulary, i);
+        char *text = bpe_spell_merge(vocabulary, i);
         json_array_append_new(merges, json_string(text));
         free(text);
     }
@@ -111,7 +110,7 @@ static void print_merges(FILE *out, const void *content)
     const Vocabulary *vocabulary = content;
     fprintf(out, MERGES_TITLE "\n");
     for (size_t i = 0; i < arrlenu(vocabulary->bpe->merges); i++) {
-        char *text = merge_text(vocabulary, i);
+        char *text = bpe_spell_merge(vocabulary, i);
         fprintf(out, "%s\n", text);
         free(text);
     }

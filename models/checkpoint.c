@@ -176,7 +176,9 @@ static bool check_tensors(Checkpoint *c, Error *error)
  * allocated. */
 static bool check_size(const Checkpoint *c, Error *error)
 {
-    size_t rows_at_least = 12 * c->config.layers;
+    size_t linear = c->config.bias ? 8 : 4,
+           norms = c->config.bias && !c->config.rms_norm ? 4 : 2;
+    size_t rows_at_least = (linear + norms) * c->config.layers;
     if (rows_at_least > c->file.header.tensor_count)
         return error_set(error, "%s: %zu tensors are too few for a model of %zu layers",
                          c->file.path, c->file.header.tensor_count, c->config.layers);

@@ -13,6 +13,12 @@ static bool granted(size_t wish, bool kind_wants)
     return wish == WISH_AUTO ? kind_wants : wish != WISH_NO;
 }
 
+size_t config_rotating_pairs(const ModelConfig *config)
+{
+    const double rounding = 1e-9; /* 0.3 of 10 pairs are 3 */
+    return (size_t)(config->rope_share * (double)(config_head_width(config) / 2) + rounding);
+}
+
 bool config_convolves(const ModelConfig *config, size_t layer)
 {
     return granted(config->convolution, config_kind(config, layer)->wants_convolution);
@@ -69,7 +75,7 @@ static void fill_open(ModelConfig *config)
         bool open = (option->type == OPTION_SIZE && *(const size_t *)field == 0) ||
                     (option->type == OPTION_REAL && *(const double *)field == 0);
         Error error;
-        if (config_is_own(option) && open && option->low > 0)
+        if (open && option->low > 0)
             options_set(&group, 1, option->name, option->fallback, "a default", &error);
     }
 }
@@ -145,6 +151,11 @@ bool config_check(ModelConfig *config, Error *error)
                          "--pos rotary needs an even head dimension, but --dim %zu over "
                          "--heads %zu gives %zu",
                          config->dim, config->heads, config_head_width(config));
+    if (config->parallel && config->norm != NORM_PRE)
+        return error_set(error, "--parallel needs --norm pre");
+    if (config->positions == POSITIONS_ROTARY && config_rotating_pairs(config) == 0)
+        return error_set(error, "--rope-share %g of a head dimension of %zu rotates nothing",
+                         config->rope_share, config_head_width(config));
     if (config->own.buckets % 2 != 0)
         return error_set(error, "--buckets %zu: must be even", config->own.buckets);
     for (size_t k = 0; k < config->attention.count; k++)

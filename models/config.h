@@ -40,6 +40,11 @@ typedef struct ModelConfig {
     size_t positions, norm, activation; /* Positions, NormPlace, index into the table */
     size_t head_bias;                   /* HeadBias */
     bool tied, zero_init, qk_norm, value_residual, head_gate;
+    bool parallel;                /* attention and MLP of a block read the same state */
+    bool bias;                    /* of the linear layers inside the blocks, and of LayerNorm */
+    bool rms_norm;                /* RMSNorm, which has no bias, in place of LayerNorm */
+    double rope_base, rope_share; /* RoPE: base of the frequencies, share that rotates */
+    double norm_eps;              /* epsilon of the norms of the residual stream */
     bool carry_state; /* recurrent state, from one sequence (context window) to the next */
     double word_dropout, input_dropout, dropout, attention_dropout, output_dropout;
     double output_penalty, change_penalty;
@@ -60,6 +65,9 @@ static inline size_t config_head_width(const ModelConfig *config)
 {
     return config->dim / config->heads;
 }
+
+/* Pairs of features of a head that RoPE rotates; config_check refuses 0. */
+size_t config_rotating_pairs(const ModelConfig *config);
 
 const AttentionKind *config_kind(const ModelConfig *config, size_t layer);
 /* Which optional parts a layer has. */

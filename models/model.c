@@ -37,18 +37,20 @@ static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, si
     visitor->offset += (row.count + 15) / 16 * 16; /* keeps every tensor 64-byte aligned */
 }
 
-static void norm(Visitor *visitor, Affine *affine, size_t width, const char *name)
+static void norm(Visitor *visitor, Affine *affine, const ModelConfig *config, const char *name)
 {
-    tensor(visitor, &affine->weight, gain, width, 0, "%s.weight", name);
-    tensor(visitor, &affine->bias, zeros, width, 0, "%s.bias", name);
+    tensor(visitor, &affine->weight, gain, config->dim, 0, "%s.weight", name);
+    if (config->bias && !config->rms_norm)
+        tensor(visitor, &affine->bias, zeros, config->dim, 0, "%s.bias", name);
 }
 
-static void linear(Visitor *visitor, Affine *affine, double spread, size_t in, size_t out,
-                   size_t parts, const char *name)
+static void linear(Visitor *visitor, Affine *affine, const ModelConfig *config, double spread,
+                   size_t in, size_t out, size_t parts, const char *name)
 {
     ParamRow weight = {.spread = spread, .decays = true, .parts = parts};
     tensor(visitor, &affine->weight, weight, in, out, "%s.weight", name);
-    tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
+    if (config->bias)
+        tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
 }
 
 static AttentionSizes attention_sizes(const ModelConfig *config, size_t layer)
@@ -112,13 +114,13 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     size_t gates = activation_find(config->activation)->inputs;
     char name[NAME];
 #define NAMED(suffix) (snprintf(name, sizeof name, "h.%zu." suffix, layer), name)
-    norm(visitor, &h->ln_1, width, NAMED("ln_1"));
-    linear(visitor, &h->c_attn, spread, width, 3 * width, 3, NAMED("attn.c_attn"));
+    norm(visitor, &h->ln_1, config, NAMED("ln_1"));
+    linear(visitor, &h->c_attn, config, spread, width, 3 * width, 3, NAMED("attn.c_attn"));
     mixer(visitor, h, config, layer);
-    linear(visitor, &h->attn_proj, branch, width, width, 1, NAMED("attn.c_proj"));
-    norm(visitor, &h->ln_2, width, NAMED("ln_2"));
-    linear(visitor, &h->c_fc, spread, width, gates * inner, gates, NAMED("mlp.c_fc"));
-    linear(visitor, &h->mlp_proj, branch, inner, width, 1, NAMED("mlp.c_proj"));
+    linear(visitor, &h->attn_proj, config, branch, width, width, 1, NAMED("attn.c_proj"));
+    norm(visitor, &h->ln_2, config, NAMED("ln_2"));
+    linear(visitor, &h->c_fc, config, spread, width, gates * inner, gates, NAMED("mlp.c_fc"));
+    linear(visitor, &h->mlp_proj, config, branch, inner, width, 1, NAMED("mlp.c_proj"));
 #undef NAMED
 }
 
@@ -131,7 +133,7 @@ static void params_visit(Params *params, const ModelConfig *config, Visitor *vis
     for (size_t layer = 0; layer < config->layers; layer++)
         block(visitor, &params->h[layer], config, layer);
     if (config->norm == NORM_PRE)
-        norm(visitor, &params->ln_f, width, "ln_f");
+        norm(visitor, &params->ln_f, config, "ln_f");
     if (!config->tied)
         tensor(visitor, &params->head_weight, matrix, vocabulary, width, "lm_head.weight");
     if (config->head_bias)

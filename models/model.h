@@ -15,7 +15,8 @@
 /* ---- Parameters ---- */
 
 typedef struct Affine {
-    real *weight, *bias; /* linear layer: (in, out), (out); norm: (width), (width) */
+    real *weight, *bias; /* linear layer: (in, out), (out); norm: (width), (width).
+                            A bias is NULL if the model has none */
 } Affine;
 
 typedef struct BlockParams {

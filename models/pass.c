@@ -38,6 +38,13 @@ static Dropout dropout_at(const RandomKey *key, size_t site, double rate)
     return key ? (Dropout){random_subkey(*key, site), (real)rate} : (Dropout){0};
 }
 
+/* The state that sublayer `place` reads. */
+static const real *state_at(const Pass *pass, size_t place)
+{
+    bool shared = pass->model->config.parallel && place % 2;
+    return pass->stream[shared ? place - 1 : place];
+}
+
 /* Computes u[place]; returns r[place] itself if there is no norm. */
 static const real *normed(Pass *pass, size_t place, bool again)
 {
@@ -47,12 +54,13 @@ static const real *normed(Pass *pass, size_t place, bool again)
     if (!norm)
         return pass->stream[place];
     if (again)
-        layernorm_again(pass->input, pass->stream[place], pass->mean[place], pass->rstd[place],
-                        norm->weight, norm->bias, pass->rows, model->config.dim);
+        layernorm_again(pass->input, state_at(pass, place), pass->mean[place],
+                        pass->rstd[place], norm->weight, norm->bias, pass->rows,
+                        model->config.dim);
     else
         layernorm_forward(pass->input, pass->mean[place], pass->rstd[place],
-                          pass->stream[place], norm->weight, norm->bias, pass->rows,
-                          model->config.dim);
+                          state_at(pass, place), norm->weight, norm->bias,
+                          (real)model->config.norm_eps, pass->rows, model->config.dim);
     return pass->input;
 }
 
@@ -162,16 +170,23 @@ static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *k
 }
 
 /* From the gradient of u[place] in branch to that of r[place] in dstream. With pre-norm,
- * dstream already holds the gradient of the skip connection. */
+ * dstream already holds the gradient of the skip connection. With a parallel residual,
+ * attention has yet to read dstream when the MLP is done: its part waits in stream[1], which
+ * the backward pass does not need. */
 static void norm_backward(Pass *pass, Params *gradients, size_t place, bool carries)
 {
     const Model *model = pass->model;
+    const bool waits = model->config.parallel && place % 2;
     const Affine *norm = norm_at(&model->config, &model->at, place);
     const Affine *dnorm = norm_at(&model->config, gradients, place);
     phase_enter(PHASE_NORMS);
-    layernorm_backward(pass->dstream, carries ? 1 : 0, dnorm->weight, dnorm->bias, pass->branch,
-                       pass->stream[place], pass->mean[place], pass->rstd[place], norm->weight,
-                       pass->rows, model->config.dim);
+    layernorm_backward(waits ? pass->stream[1] : pass->dstream, carries && !waits ? 1 : 0,
+                       dnorm->weight, dnorm->bias, pass->branch, state_at(pass, place),
+                       pass->mean[place], pass->rstd[place], norm->weight, pass->rows,
+                       model->config.dim);
+    if (model->config.parallel && carries && !waits)
+        dropout_add(pass->dstream, pass->dstream, pass->stream[1], (Dropout){0}, pass->rows,
+                    model->config.dim);
 }
 
 static void backward(Pass *pass, Params *gradients, const int32_t *inputs, const RandomKey *key)

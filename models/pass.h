@@ -6,11 +6,14 @@
  *   pre-norm:   u[k] = norm(r[k]),   r[k+1] = r[k] + dropout(sublayer(u[k]))
  *   post-norm:  u[k] = norm(r[k]),   r[k+1] = u[k] + dropout(sublayer(u[k])),   u[0] = r[0]
  *
+ *   parallel:   as pre-norm, but u[k] = norm(r[k-1]) for the MLP, at odd k
+ *
  * and u[2L] is the input of the output head. The attention sublayer is in pass_mixer.c. Saved
  * activations: every r[k]; queries, keys, values and the attention output; the MLP before its
  * activation. Norms, activations and dropout masks are recomputed in the backward pass.
- * PASS_RECOMPUTE (gradient checkpointing) also recomputes the sublayers, and all layers share
- * one set of buffers. */
+ * With a parallel residual, r[k] at odd k is only a step of the sum and not kept: all k share
+ * one buffer. PASS_RECOMPUTE (gradient checkpointing) also recomputes the sublayers, and all
+ * layers share one set of buffers. */
 #ifndef LINNET_PASS_H
 #define LINNET_PASS_H
 
@@ -59,7 +62,7 @@ typedef struct Pass {
     MlpSizes mlp;
 
     real **stream;       /* [2L+1] -> (rows, C) */
-    real **mean, **rstd; /* [2L+1] -> (rows) */
+    real **mean, **rstd; /* [2L+1] -> (rows); mean NULL: RMSNorm */
     real **inner;        /* [L] -> H of the MLP */
     Mixer *mixer;        /* [L] */
     real *input;       /* (rows, C) u[k]; backward: first the gradient of the residual branch */

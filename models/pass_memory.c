@@ -137,12 +137,25 @@ static void lay_out_scored(Pass *pass, Arena *arena)
 /* Fills the position tables for positions from `first` on. */
 static void fill_position_tables(Pass *pass, size_t first)
 {
-    size_t width = pass->model->config.dim, head = config_head_width(&pass->model->config);
+    const ModelConfig *config = &pass->model->config;
+    size_t width = config->dim, head = config_head_width(config);
+    size_t pairs = config_rotating_pairs(config);
     for (size_t t = 0; t < pass->length; t++) {
         if (pass->position_rows)
             embedding_sinusoids(pass->position_rows + t * width, first + t, width);
         if (pass->angles)
-            rotary_row(pass->angles + t * head, first + t, head);
+            rotary_row(pass->angles + t * head, first + t, head, pairs, config->rope_base);
+    }
+}
+
+/* Evaluation needs two states at a time; a parallel residual shares those at odd places. */
+static void lay_out_stream(Pass *pass, size_t reals, Arena *arena)
+{
+    const ModelConfig *config = &pass->model->config;
+    for (size_t place = 0; place < 2 * config->layers + 1; place++) {
+        bool shared = pass->use == PASS_EVALUATE || (config->parallel && place % 2);
+        pass->stream[place] = shared && place > 1 ? pass->stream[place - 2]
+                                                  : arena_reals(arena, reals);
     }
 }
 
@@ -153,10 +166,11 @@ void pass_layout(Pass *pass, Arena *arena)
     size_t stream = memory_product(rows, width, "the batch");
     bool evaluating = pass->use == PASS_EVALUATE;
     size_t places = 2 * layers + 1, kept_layers = pass->use == PASS_TRAIN ? layers : 1;
-    lay_out_each(pass->stream, places, evaluating ? 2 : places, stream, arena);
+    lay_out_stream(pass, stream, arena);
     pass->dstream =
         pass->stream[2 * layers]; /* shares the buffer: the last norm overwrites its input */
-    lay_out_each(pass->mean, places, evaluating ? 1 : places, rows, arena);
+    if (!config->rms_norm)
+        lay_out_each(pass->mean, places, evaluating ? 1 : places, rows, arena);
     lay_out_each(pass->rstd, places, evaluating ? 1 : places, rows, arena);
     lay_out_each(pass->inner, layers, kept_layers, mlp_hidden_reals(&pass->mlp), arena);
     lay_out_mixers(pass, arena);

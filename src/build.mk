@@ -65,7 +65,7 @@ $(BUILD)/$(1)/%.o: %.c $(BUILD)/flags | libraries
 	$$(call say,CC)
 	$$(Q)$$(CC) $$(CPPFLAGS_) $(2) $$(CFLAGS_) -MMD -MP -c $$< -o $$@
 
-$(BUILD)/$(1)/liblinnet.a: $(SOURCES:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/page.o
+$(BUILD)/$(1)/liblinnet.a: $(SOURCES:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/texts.o
 	$$(call say,AR)
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
@@ -78,18 +78,20 @@ $(eval $(call library_rules,double,-DLINNET_DOUBLE $(CALM)))
 $(BUILD)/float/src/processor.o $(BUILD)/double/src/processor.o: \
   override OPTIMISE := $(filter-out -march=% -mtune=% -mprefer-%,$(OPTIMISE))
 
-# The page of "compare --html": its scripts, style and markup become strings in the program.
-PAGE = report.html report.css curves.js charts.js controls.js
-$(BUILD)/page.c: $(PAGE:%=eval/page/%) src/build.mk
+# Files that become strings in the programs: those of the page of "compare --html", and the Python
+# module of exports. eval/page/report.html is page_report_html.
+TEXTS = $(patsubst %,eval/page/%,report.html report.css curves.js charts.js controls.js) \
+        eval/export/modeling_linnet.py
+$(BUILD)/texts.c: $(TEXTS) src/build.mk
 	@mkdir -p $(@D)
-	$(call say,PAGE)
-	$(Q)for part in $(PAGE); do \
-	  name=page_$$(echo $$part | tr . _) && \
+	$(call say,TEXTS)
+	$(Q)for text in $(TEXTS); do \
+	  name=$$(echo "$${text#eval/}" | tr /. __) && \
 	  echo "extern const char $$name[]; const char $$name[] =" && \
-	  sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' eval/page/$$part && echo ';' || exit 1; \
+	  sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $$text && echo ';' || exit 1; \
 	done > $@.new && mv $@.new $@
 
-$(BUILD)/page.o: $(BUILD)/page.c $(BUILD)/flags
+$(BUILD)/texts.o: $(BUILD)/texts.c $(BUILD)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(CFLAGS_) -c $< -o $@
 
@@ -122,7 +124,7 @@ else
 CODE = $(BUILD)/float/liblinnet.a
 endif
 
-$(BUILD)/liblinnet.so: $(SOURCES:%.c=$(BUILD)/float/%.o) $(BUILD)/page.o
+$(BUILD)/liblinnet.so: $(SOURCES:%.c=$(BUILD)/float/%.o) $(BUILD)/texts.o
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_) $(filter-out -pie,$(LDFLAGS_)) -shared -Wl,-soname,liblinnet.so,-Bsymbolic \
 	  $^ -o $@ $(LIBS)

@@ -231,7 +231,7 @@ Case case_make(const AttentionKind *kind, Variant variant)
     size_t length = variant.length, width = variant.width;
     c.angles = memory_take(length * width, sizeof(real), "a test");
     for (size_t t = 0; t < length; t++)
-        rotary_row(c.angles + t * width, t, width);
+        rotary_row(c.angles + t * width, t, width, width / 2, 10000);
     AttentionSizes sizes = {
         .batch = 1,
         .length = length,

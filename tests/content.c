@@ -8,7 +8,7 @@
 #include <string.h>
 
 const ModelConfig content_config = {
-    .layers = 2, .dim = 8, .heads = 2, .ffn = 12, .context = 5, .vocabulary = 6};
+    .layers = 2, .dim = 8, .heads = 2, .ffn = 12, .context = 5, .bias = true, .vocabulary = 6};
 const CorpusOptions content_corpus = {.vocab_size = 6, .min_count = 1};
 
 void content_make(Content *content, ModelConfig config)

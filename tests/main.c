@@ -68,6 +68,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, writer_suite());
     srunner_add_suite(runner, writing_suite());
     srunner_add_suite(runner, export_suite());
+    srunner_add_suite(runner, gguf_suite());
 #endif
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

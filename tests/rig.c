@@ -10,6 +10,7 @@ const ModelConfig rig_tiny = {.layers = 2,
                               .ffn = 12,
                               .context = 5,
                               .tied = true,
+                              .bias = true,
                               .input_dropout = 0.2,
                               .dropout = 0.2,
                               .vocabulary = 11};

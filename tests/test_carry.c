@@ -12,6 +12,7 @@
 enum { ROWS = 2, WINDOW = 7, TEXT = 60, PRIME = 3 };
 
 static const ModelConfig small = {.layers = 2,
+                                  .bias = true,
                                   .dim = 8,
                                   .heads = 2,
                                   .ffn = 12,

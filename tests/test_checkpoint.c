@@ -57,6 +57,10 @@ START_TEST(round_trip_is_bit_identical)
             config.positions = positions_for(kind,
                                              bits & 4 ? POSITIONS_ROTARY : POSITIONS_LEARNED);
             config.activation = bits & 1;
+            config.rms_norm = bits & 2;
+            config.bias = bits & 4;
+            config.parallel = config.norm == NORM_PRE;
+            config.norm_eps = 1e-6;
             config.dropout = 0.1 + 0.2; /* no short decimal */
             check_round_trip(config, bits & 8);
         }

@@ -1,9 +1,10 @@
-/* Exports: complete directories or none, JSON settings of the model, and refusal of models that
- * GPT-2 cannot represent. tests/interop checks that other programs read them. */
+/* Exports: complete directories or none, JSON settings of the model, and which models GPT-2
+ * represents. tests/interop checks that other programs read them. */
 #include "eval/export/forms.h"
 #include "models/pass.h"
 #include "src/file.h"
 #include "src/layers/embedding.h"
+#include "src/text.h"
 #include "tests/content.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
@@ -90,7 +91,7 @@ START_TEST(a_directory_made_meanwhile_is_not_replaced)
 }
 END_TEST
 
-/* --- models that GPT-2 cannot represent --- */
+/* --- what GPT-2 lacks --- */
 
 static ModelConfig gpt2(void)
 {
@@ -100,12 +101,12 @@ static ModelConfig gpt2(void)
     return config;
 }
 
-static void check_refused(ModelConfig config, const char *phrase)
+static void check_lacking(ModelConfig config, const char *phrase)
 {
     Error error;
     ck_assert_msg(config_check(&config, &error), "%s", error.text);
-    ck_assert_msg(!export_check_transformers(&config, &error), "not refused: %s", phrase);
-    support_check_error(&error, "--plain", phrase);
+    ck_assert_msg(!export_is_gpt2(&config, &error), "GPT-2 is said to have it: %s", phrase);
+    ck_assert_msg(strstr(error.text, phrase) != NULL, "no '%s' in: %s", phrase, error.text);
 }
 
 START_TEST(gpt2_has_softmax_attention_only)
@@ -114,14 +115,14 @@ START_TEST(gpt2_has_softmax_attention_only)
     for (size_t kind = 1; attention_find(kind); kind++) {
         ModelConfig config = gpt2();
         config.attention = one_kind(kind);
-        check_refused(config, attention_find(kind)->name);
+        check_lacking(config, attention_find(kind)->name);
         config.attention = (Choices){2, {0, kind}};
-        check_refused(config, attention_find(kind)->name);
+        check_lacking(config, attention_find(kind)->name);
     }
 }
 END_TEST
 
-START_TEST(features_that_gpt2_lacks_are_refused)
+START_TEST(features_that_gpt2_lacks_are_named)
 {
     static const struct {
         const char *option, *value, *phrase;
@@ -134,6 +135,9 @@ START_TEST(features_that_gpt2_lacks_are_refused)
                     {"head-norm", "yes", "--head-norm"},
                     {"out-gate", "yes", "--out-gate"},
                     {"head-gate", "yes", "--head-gate"},
+                    {"logit-cap", "30", "--logit-cap"},
+                    {"parallel", "yes", "--parallel"},
+                    {"rms-norm", "yes", "--rms-norm"},
                     {"act", "swiglu", "swiglu"}};
     for (size_t i = 0; i < COUNT(features); i++) {
         ModelConfig config = gpt2();
@@ -142,7 +146,7 @@ START_TEST(features_that_gpt2_lacks_are_refused)
         ck_assert_msg(options_set(&group, 1, features[i].option, features[i].value,
                                   features[i].option, &error),
                       "%s", error.text);
-        check_refused(config, features[i].phrase);
+        check_lacking(config, features[i].phrase);
     }
 }
 END_TEST
@@ -219,6 +223,31 @@ static void check_tensors(const Exported *exported, const char *prefix, size_t e
     safetensors_close(&file);
 }
 
+/* The biases that GPT-2 has and the model lacks are zeros. */
+static void check_zero_biases(const Exported *exported)
+{
+    static const char *const names[] = {"ln_1", "attn.c_attn", "attn.c_proj",
+                                        "ln_2", "mlp.c_fc",    "mlp.c_proj"};
+    const ModelConfig *config = &exported->content.small.model.config;
+    const size_t widths[] = {config->dim, 3 * config->dim, config->dim,
+                             config->dim, config->ffn,     config->dim};
+    SafetensorsFile file = open_tensors(exported);
+    for (size_t i = 0; i < config->layers * COUNT(names); i++) {
+        char name[64];
+        real values[64];
+        Error error;
+        size_t which = i % COUNT(names);
+        snprintf(name, sizeof name, "transformer.h.%zu.%s.bias", i / COUNT(names),
+                 names[which]);
+        ck_assert_msg(
+            safetensors_load(&file, name, TENSOR_REAL, 1, &widths[which], values, &error), "%s",
+            error.text);
+        for (size_t k = 0; k < widths[which]; k++)
+            ck_assert(values[k] == 0);
+    }
+    safetensors_close(&file);
+}
+
 static void check_positions(const Exported *exported)
 {
     const ModelConfig *config = &exported->content.small.model.config;
@@ -266,18 +295,19 @@ static void check_config(const Exported *exported, const char *activation)
     json_decref(tree);
     tree = read_json(exported->folder.temporary, "generation_config.json");
     check_integer(tree, "bos_token_id", eos);
-    check_integer(tree, "pad_token_id", eos);
+    ck_assert_ptr_null(json_object_get(tree, "pad_token_id"));
     json_decref(tree);
     tree = read_json(exported->folder.temporary, "tokenizer_config.json");
     check_integer(tree, "model_max_length", config->context);
+    ck_assert_uint_eq(json_array_size(json_object_get(tree, "model_input_names")), 2);
     json_decref(tree);
 }
 
 START_TEST(gpt2_models_are_exported_for_transformers)
 {
     static const Positions positions[] = {POSITIONS_LEARNED, POSITIONS_SINUSOIDAL,
-                                          POSITIONS_NONE};
-    static const char *const activations[] = {"gelu_new", "relu", "relu2"};
+                                          POSITIONS_NONE, POSITIONS_LEARNED};
+    static const char *const activations[] = {"gelu_new", "gelu", "relu", "relu2"};
     for (size_t i = 0; i < COUNT(positions); i++) {
         Exported exported;
         Error error;
@@ -285,11 +315,15 @@ START_TEST(gpt2_models_are_exported_for_transformers)
         config.positions = positions[i];
         config.activation = i;
         config.tied = i != 1;
+        config.bias = i != 2;
         exported_begin(&exported, config);
         ck_assert_msg(export_transformers(&exported.folder, &exported.loaded, &error), "%s",
                       error.text);
         bool learned = positions[i] == POSITIONS_LEARNED;
-        check_tensors(&exported, "transformer.", !learned);
+        size_t biases = config.bias ? 0 : 6 * config.layers + 1;
+        check_tensors(&exported, "transformer.", !learned + biases);
+        if (!config.bias)
+            check_zero_biases(&exported);
         if (!learned)
             check_positions(&exported);
         check_config(&exported, activations[i]);
@@ -298,16 +332,78 @@ START_TEST(gpt2_models_are_exported_for_transformers)
 }
 END_TEST
 
-START_TEST(a_refusal_names_the_file)
+static void check_layer(const json_t *layer, const ModelConfig *config, size_t index)
 {
-    Exported exported;
+    const AttentionKind *kind = config_kind(config, index);
+    const AttentionSizes sizes = {
+        .heads = config->heads, .width = config_head_width(config), .options = &config->own};
+    ck_assert_str_eq(json_string_value(json_object_get(layer, "attn")), kind->name);
+    ck_assert(json_is_true(json_object_get(layer, "conv")) == config_convolves(config, index));
+    ck_assert(json_is_true(json_object_get(layer, "head-norm")) ==
+              config_norms_heads(config, index));
+    ck_assert(json_is_true(json_object_get(layer, "out-gate")) ==
+              config_gates_output(config, index));
+    check_integer(layer, "gates", attention_gates(kind, &sizes) / config->heads);
+    check_integer(layer, "own", attention_own_reals(kind, &sizes) / config->heads);
+}
+
+/* The names of transformers, and all of settings.json. */
+static void check_linnet_config(const Exported *exported)
+{
+    const ModelConfig *config = &exported->content.small.model.config;
+    json_t *tree = read_json(exported->folder.temporary, "config.json");
+    json_t *settings = export_settings_json(&exported->loaded);
+    const json_t *layers = json_object_get(tree, "layers");
+    check_integer(tree, "vocab_size", config->vocabulary);
+    check_integer(tree, "hidden_size", config->dim);
+    check_integer(tree, "num_hidden_layers", config->layers);
+    check_integer(tree, "num_attention_heads", config->heads);
+    check_integer(tree, "max_position_embeddings", config->context);
+    check_integer(tree, "eos_token_id", (size_t)exported->content.vocabulary.eos);
+    ck_assert(json_equal(json_object_get(tree, "linnet"), settings));
+    ck_assert_uint_eq(json_array_size(layers), config->layers);
+    for (size_t i = 0; i < config->layers; i++)
+        check_layer(json_array_get(layers, i), config, i);
+    json_decref(settings);
+    json_decref(tree);
+}
+
+/* modeling_linnet.py has rows for these; tests/interop runs it. */
+static void check_module(const Exported *exported, const char *kind, const char *activation)
+{
+    char *path = file_join(exported->folder.temporary, "modeling_linnet.py"), *bytes;
+    char *rows[] = {text_format("    \"%s\": ", kind), text_format("    \"%s\": ", activation)};
+    size_t size;
     Error error;
-    ModelConfig config = gpt2();
-    config.norm = NORM_POST;
-    exported_begin(&exported, config);
-    ck_assert(!export_transformers(&exported.folder, &exported.loaded, &error));
-    support_check_error(&error, exported.content.path, "--plain");
-    exported_end(&exported);
+    ck_assert_msg(file_read(path, SIZE_MAX / 2, &bytes, &size, &error), "%s", error.text);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        ck_assert_msg(strstr(bytes, rows[i]) != NULL, "no%s", rows[i]);
+        free(rows[i]);
+    }
+    free(bytes);
+    free(path);
+}
+
+START_TEST(any_model_is_exported_for_transformers)
+{
+    size_t activations = 0;
+    while (activation_find(activations))
+        activations++;
+    for (size_t kind = 1; attention_find(kind); kind++) {
+        Exported exported;
+        Error error;
+        ModelConfig config = content_config;
+        config.attention = (Choices){2, {0, kind}};
+        config.value_residual = true;
+        config.activation = kind % activations;
+        exported_begin(&exported, config);
+        ck_assert_msg(export_transformers(&exported.folder, &exported.loaded, &error), "%s",
+                      error.text);
+        check_tensors(&exported, "transformer.", 0);
+        check_linnet_config(&exported);
+        check_module(&exported, attention_name(kind), activation_name(config.activation));
+        exported_end(&exported);
+    }
 }
 END_TEST
 
@@ -532,9 +628,9 @@ Suite *export_suite(void)
     tcase_add_test(tests, an_existing_directory_is_not_replaced);
     tcase_add_test(tests, a_directory_made_meanwhile_is_not_replaced);
     tcase_add_test(tests, gpt2_has_softmax_attention_only);
-    tcase_add_test(tests, features_that_gpt2_lacks_are_refused);
+    tcase_add_test(tests, features_that_gpt2_lacks_are_named);
     tcase_add_test(tests, gpt2_models_are_exported_for_transformers);
-    tcase_add_test(tests, a_refusal_names_the_file);
+    tcase_add_test(tests, any_model_is_exported_for_transformers);
     tcase_add_test(tests, any_model_has_a_plain_export);
     tcase_add_test(tests, the_vocabulary_and_settings_are_readable);
     tcase_add_test(tests, every_token_has_its_id);

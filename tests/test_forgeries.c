@@ -128,6 +128,7 @@ static const Forgery forgeries[] = {
     {"other positions", "unexpected tensor wpe.weight", .more = "pos = none\n"},
     {"another norm", "unexpected tensor ln_f.bias", .more = "norm = post\n"},
     {"tied", "unexpected tensor lm_head.weight", .more = "tied = yes\n"},
+    {"no biases", "unexpected tensor", .more = "bias = no\n"},
     {"a bias", "lm_head.bias is missing", .more = "head-bias = yes\n"},
     {"fewer layers", "unexpected tensor h.1.attn.c_attn.bias", .more = "layers = 1\n"},
     {"more layers", "are too few for a model of 3 layers", .more = "layers = 3\n"},

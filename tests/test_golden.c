@@ -33,6 +33,7 @@ static const ModelConfig usual = {.layers = 2,
                                   .positions = POSITIONS_LEARNED,
                                   .norm = NORM_PRE,
                                   .tied = true,
+                                  .bias = true,
                                   .vocabulary = VOCABULARY};
 
 static void start_weights(const ParamRow *row, size_t index, real *base)

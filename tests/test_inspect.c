@@ -33,6 +33,7 @@ static ModelConfig config_of(size_t kind, size_t positions)
     options_set_defaults(&group, 1);
     config.attention = one_kind(kind);
     config.positions = positions_for(kind, positions);
+    config.bias = true;
     config.layers = LAYERS;
     config.heads = HEADS;
     config.dim = HEADS * WIDTH;

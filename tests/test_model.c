@@ -2,12 +2,29 @@
 #include "src/layers/head.h"
 #include "src/optim/adamw.h"
 #include "src/team.h"
+#include "src/vector.h"
 #include "tests/rig.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Blocks of other architectures than GPT-2. */
+enum { VARIANTS = 32 };
+static ModelConfig variant(size_t bits)
+{
+    ModelConfig config = rig_tiny;
+    config.rms_norm = bits & 1;
+    config.norm = bits & 2 ? NORM_POST : NORM_PRE;
+    config.bias = !(bits & 4);
+    config.norm_eps = 0.1;
+    config.positions = bits & 8 ? POSITIONS_ROTARY : POSITIONS_LEARNED;
+    config.parallel = bits & 16 && config.norm == NORM_PRE;
+    config.rope_base = 7;
+    config.rope_share = 0.5;
+    return config;
+}
 
 #ifdef LINNET_DOUBLE
 /* Dropout masks depend only on the key, so the loss is smooth in the weights. Gradients in the
@@ -71,7 +88,7 @@ START_TEST(gradients_match_central_differences)
                 config.attention = one_kind(kind);
                 config.norm = norm;
                 config.positions = positions_for(kind, positions);
-                config.activation = turn % 4;
+                config.activation = turn % 5;
                 config.tied = turn % 2 == 0;
                 config.head_bias = positions % 2 == 0;
                 config.attention_dropout = attention_find(kind)->has_weights ? 0.1 : 0;
@@ -128,10 +145,18 @@ START_TEST(gradients_match_with_optional_parts)
 }
 END_TEST
 
+START_TEST(gradients_match_for_all_variants)
+{
+    for (size_t bits = 0; bits < VARIANTS; bits++)
+        check_gradients(variant(bits), 2, 1);
+}
+END_TEST
+
 START_TEST(gradients_match_for_odd_sizes)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig one = {.attention = one_kind(kind),
+                           .bias = kind % 2,
                            .layers = 1,
                            .dim = 1,
                            .heads = 1,
@@ -197,8 +222,31 @@ START_TEST(logits_are_causal)
 }
 END_TEST
 
+static void check_decoding(ModelConfig config)
+{
+    config.context = 70;
+    Rig rig;
+    rig_make(&rig, config, 1, 0.3);
+    real *expected = all_logits(&rig), logits[11];
+    Pass decoder;
+    pass_make_decoder(&decoder, &rig.model, 1, config.context);
+    pass_allocate(&decoder, "a test");
+    pass_restart(&decoder);
+    for (size_t t = 0; t < config.context; t++) {
+        pass_step(&decoder, logits, &rig.inputs[t]);
+        for (size_t i = 0; i < config.vocabulary; i++)
+            ck_assert_double_eq_tol((double)logits[i],
+                                    (double)expected[t * config.vocabulary + i], 5e-5);
+    }
+    free(expected);
+    pass_free(&decoder);
+    rig_free(&rig);
+}
+
 START_TEST(decoding_matches_forward)
 {
+    for (size_t bits = 0; bits < VARIANTS; bits++)
+        check_decoding(variant(bits));
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++)
             for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE;
@@ -209,24 +257,7 @@ START_TEST(decoding_matches_forward)
                 config.norm = norm;
                 config.qk_norm = config.value_residual = config.head_gate = norm == NORM_POST;
                 config.logit_cap = norm == NORM_POST ? 3 : 0;
-                config.context = 70;
-                Rig rig;
-                rig_make(&rig, config, 1, 0.3);
-                real *expected = all_logits(&rig), logits[11];
-                Pass decoder;
-                pass_make_decoder(&decoder, &rig.model, 1, config.context);
-                pass_allocate(&decoder, "a test");
-                pass_restart(&decoder);
-                for (size_t t = 0; t < config.context; t++) {
-                    pass_step(&decoder, logits, &rig.inputs[t]);
-                    for (size_t i = 0; i < config.vocabulary; i++)
-                        ck_assert_double_eq_tol((double)logits[i],
-                                                (double)expected[t * config.vocabulary + i],
-                                                5e-5);
-                }
-                free(expected);
-                pass_free(&decoder);
-                rig_free(&rig);
+                check_decoding(config);
             }
 }
 END_TEST
@@ -235,6 +266,9 @@ START_TEST(threads_give_identical_bits)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig config = {.attention = one_kind(kind),
+                              .bias = kind % 2 == 0,
+                              .rms_norm = kind % 3 == 0,
+                              .parallel = kind % 3 == 1,
                               .layers = 2,
                               .dim = 96,
                               .heads = 3,
@@ -268,8 +302,67 @@ START_TEST(threads_give_identical_bits)
 }
 END_TEST
 
+static void check_recomputing(ModelConfig config)
+{
+    Rig kept, again;
+    rig_make_for(&kept, config, 2, 0.1, PASS_TRAIN);
+    rig_make_for(&again, config, 2, 0.1, PASS_RECOMPUTE);
+    ck_assert(again.pass.own.size < kept.pass.own.size);
+    ck_assert(rig_gradients(&kept) == rig_gradients(&again));
+    ck_assert(memcmp(kept.gradient_base, again.gradient_base,
+                     kept.model.table.total * sizeof(real)) == 0);
+    rig_free(&kept);
+    rig_free(&again);
+}
+
+static void silence(Affine *branch, size_t inputs, size_t width)
+{
+    vector_zero(branch->weight, inputs * width);
+    vector_zero(branch->bias, width);
+}
+
+/* The last state of a layer with only these of its sublayers. */
+static real *state_with(ModelConfig config, bool attention, bool mlp)
+{
+    Rig rig;
+    rig_make(&rig, config, 1, 0.3);
+    if (!attention)
+        silence(&rig.model.at.h[0].attn_proj, config.dim, config.dim);
+    if (!mlp)
+        silence(&rig.model.at.h[0].mlp_proj, config.ffn, config.dim);
+    size_t reals = rig.pass.rows * config.dim;
+    real *state = memory_take(reals, sizeof *state, "a test");
+    pass_forward(&rig.pass, rig.inputs);
+    memcpy(state, rig.pass.stream[2], reals * sizeof *state);
+    rig_free(&rig);
+    return state;
+}
+
+/* Only with a parallel residual do attention and MLP add what each adds alone. */
+START_TEST(a_parallel_residual_is_a_sum)
+{
+    ModelConfig config = rig_tiny;
+    config.layers = 1;
+    for (int parallel = 0; parallel <= 1; parallel++) {
+        config.parallel = parallel;
+        real *both = state_with(config, true, true), *none = state_with(config, false, false);
+        real *one = state_with(config, true, false), *other = state_with(config, false, true);
+        double most = 0;
+        for (size_t i = 0; i < config.context * config.dim; i++)
+            most = fmax(most, fabs((double)(one[i] + other[i] - none[i] - both[i])));
+        ck_assert_msg((most < 1e-5) == parallel, "parallel %d: %g", parallel, most);
+        free(both);
+        free(none);
+        free(one);
+        free(other);
+    }
+}
+END_TEST
+
 START_TEST(recompute_gives_identical_bits)
 {
+    for (size_t bits = 0; bits < VARIANTS; bits++)
+        check_recomputing(variant(bits));
     for (size_t k = 0; attention_find(k); k++)
         for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++) {
             ModelConfig config = rig_tiny;
@@ -278,15 +371,7 @@ START_TEST(recompute_gives_identical_bits)
             config.qk_norm = config.value_residual = config.head_gate = norm == NORM_POST;
             config.positions = positions_for(k, POSITIONS_ROTARY);
             config.attention_dropout = attention_find(k)->has_weights ? 0.1 : 0;
-            Rig kept, again;
-            rig_make_for(&kept, config, 2, 0.1, PASS_TRAIN);
-            rig_make_for(&again, config, 2, 0.1, PASS_RECOMPUTE);
-            ck_assert(again.pass.own.size < kept.pass.own.size);
-            ck_assert(rig_gradients(&kept) == rig_gradients(&again));
-            ck_assert(memcmp(kept.gradient_base, again.gradient_base,
-                             kept.model.table.total * sizeof(real)) == 0);
-            rig_free(&kept);
-            rig_free(&again);
+            check_recomputing(config);
         }
 }
 END_TEST
@@ -343,10 +428,12 @@ Suite *model_suite(void)
     tcase_add_test(tests, gradients_match_with_all_optional_parts);
     tcase_add_test(tests, gradients_match_with_all_regularisation);
     tcase_add_test(tests, gradients_match_with_optional_parts);
+    tcase_add_test(tests, gradients_match_for_all_variants);
 #endif
     tcase_add_test(tests, logits_are_causal);
     tcase_add_test(tests, decoding_matches_forward);
     tcase_add_test(tests, threads_give_identical_bits);
+    tcase_add_test(tests, a_parallel_residual_is_a_sum);
     tcase_add_test(tests, recompute_gives_identical_bits);
     tcase_add_test(tests, fresh_model_predicts_uniformly);
     tcase_add_test(tests, model_overfits_one_batch);

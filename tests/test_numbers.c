@@ -229,6 +229,33 @@ START_TEST(sigmoid_goes_from_0_to_1)
 }
 END_TEST
 
+#ifdef LINNET_DOUBLE
+#define NORMAL_ERROR    1e-15
+#define NORMAL_RELATIVE 1e-13
+#else
+#define NORMAL_ERROR    5e-7
+#define NORMAL_RELATIVE 3e-5 /* exp(-x^2 / 2) amplifies the rounding of its argument */
+#endif
+
+START_TEST(the_normal_distribution_is_accurate_to_six_digits)
+{
+    for (double at = -12; at <= 12; at += 1e-4) {
+        real x = (real)at, density;
+        double value = (double)vector_normal(x, &density),
+               exact = erfc(-(double)x / sqrt(2)) / 2;
+        double slope = exp(-(double)x * (double)x / 2) / sqrt(2 * acos(-1));
+        ck_assert_msg(fabs(value - exact) < fmin(NORMAL_ERROR, NORMAL_RELATIVE * exact),
+                      "the distribution at %.9g is %.9g, not %.9g", at, value, exact);
+        ck_assert_msg(fabs((double)density - slope) < NORMAL_RELATIVE * slope,
+                      "the density at %.9g is %.9g, not %.9g", at, (double)density, slope);
+    }
+    real density;
+    ck_assert((double)vector_normal((real)-1e30, &density) < 1e-37 && density < (real)1e-37);
+    ck_assert((double)vector_normal((real)1e30, &density) == 1);
+    ck_assert(isnan(vector_normal((real)NAN, &density)));
+}
+END_TEST
+
 START_TEST(sums_and_products_of_vectors_agree_with_plain_loops)
 {
     enum { N = 1003 };
@@ -267,6 +294,7 @@ Suite *numbers_suite(void)
     tcase_add_test(tests, permutations_are_valid_and_uniform);
     tcase_add_test(tests, exp_is_accurate_to_seven_digits);
     tcase_add_test(tests, exp_clamps_extreme_arguments);
+    tcase_add_test(tests, the_normal_distribution_is_accurate_to_six_digits);
     tcase_add_test(tests, sigmoid_goes_from_0_to_1);
     tcase_add_test(tests, sums_and_products_of_vectors_agree_with_plain_loops);
     suite_add_tcase(suite, tests);

@@ -18,6 +18,7 @@ enum { WINDOW = 7, TEXT = 60, WORDS = 11, WIDTH = 8, PRIME = 3 };
 #define NEAR (64 * (double)REAL_EPSILON)
 
 static const ModelConfig small = {.layers = 2,
+                                  .bias = true,
                                   .dim = WIDTH,
                                   .heads = 2,
                                   .ffn = 12,

@@ -18,6 +18,7 @@
 enum { ROWS = 2 * 9 };
 
 static const ModelConfig tiny = {.layers = 2,
+                                 .bias = true,
                                  .dim = 8,
                                  .heads = 2,
                                  .ffn = 12,

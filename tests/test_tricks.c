@@ -3,7 +3,9 @@
 #include "src/layers/activation.h"
 #include "src/layers/blend.h"
 #include "src/layers/embedding.h"
+#include "src/layers/layernorm.h"
 #include "src/layers/qknorm.h"
+#include "src/layers/rotary.h"
 #include "src/memory.h"
 #include "tests/rig.h"
 #include "tests/tests.h"
@@ -81,6 +83,8 @@ static double slow_activation(const char *name, double x, double gate)
 {
     if (strcmp(name, "gelu") == 0)
         return x / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    if (strcmp(name, "gelu-erf") == 0)
+        return x / 2 * (1 + erf(x / sqrt(2)));
     if (strcmp(name, "swiglu") == 0)
         return x / (1 + exp(-x)) * gate;
     double positive = x > 0 ? x : 0;
@@ -124,6 +128,60 @@ START_TEST(queries_and_keys_have_the_length_of_their_gain)
                 expected *= (double)gain[head] / sqrt(squares / WIDTH + 1e-5);
             ck_assert_double_eq_tol((double)y[at], expected, near * (1 + fabs(expected)));
         }
+}
+END_TEST
+
+START_TEST(norms_are_their_formulas)
+{
+    enum { ROWS = 70, WIDTH = 13 };
+    real x[ROWS * WIDTH], y[ROWS * WIDTH], gain[WIDTH], bias[WIDTH], mean[ROWS], rstd[ROWS];
+    const real epsilon = (real)0.01;
+    draw(x, COUNT(x), 1);
+    draw(gain, WIDTH, 2);
+    draw(bias, WIDTH, 3);
+    for (size_t form = 0; form < 4; form++) {
+        bool rms = form & 1, biased = form & 2;
+        layernorm_forward(y, rms ? NULL : mean, rstd, x, gain, biased ? bias : NULL, epsilon,
+                          ROWS, WIDTH);
+        for (size_t row = 0; row < ROWS; row++) {
+            double middle = 0, squares = 0;
+            for (size_t i = 0; !rms && i < WIDTH; i++)
+                middle += (double)x[row * WIDTH + i] / WIDTH;
+            for (size_t i = 0; i < WIDTH; i++)
+                squares += pow((double)x[row * WIDTH + i] - middle, 2) / WIDTH;
+            for (size_t i = 0; i < WIDTH; i++) {
+                double n = ((double)x[row * WIDTH + i] - middle) /
+                           sqrt(squares + (double)epsilon);
+                double expected = n * (double)gain[i] + (biased ? (double)bias[i] : 0);
+                ck_assert_double_eq_tol((double)y[row * WIDTH + i], expected,
+                                        near * (1 + fabs(expected)));
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(rope_rotates_its_share_of_the_pairs)
+{
+    enum { WIDTH = 8, HALF = WIDTH / 2, POSITION = 3 };
+    const double base = 50;
+    real x[WIDTH], y[WIDTH], row[WIDTH];
+    draw(x, WIDTH, 1);
+    for (size_t pairs = 1; pairs <= HALF; pairs++) {
+        rotary_row(row, POSITION, WIDTH, pairs, base);
+        memcpy(y, x, sizeof y);
+        rotary_turn(y, row, WIDTH, false);
+        for (size_t i = 0; i < HALF; i++) {
+            double angle = i < pairs ? POSITION / pow(base, (double)i / (double)pairs) : 0;
+            double a = (double)x[i], b = (double)x[HALF + i];
+            ck_assert_double_eq_tol((double)y[i], a * cos(angle) - b * sin(angle), near * 10);
+            ck_assert_double_eq_tol((double)y[HALF + i], a * sin(angle) + b * cos(angle),
+                                    near * 10);
+        }
+        rotary_turn(y, row, WIDTH, true);
+        for (size_t i = 0; i < WIDTH; i++)
+            ck_assert_double_eq_tol((double)y[i], (double)x[i], near * 10);
+    }
 }
 END_TEST
 
@@ -283,6 +341,8 @@ Suite *tricks_suite(void)
     tcase_add_test(tests, dropping_a_word_drops_it_everywhere);
     tcase_add_test(tests, activations_are_their_formulas);
     tcase_add_test(tests, queries_and_keys_have_the_length_of_their_gain);
+    tcase_add_test(tests, norms_are_their_formulas);
+    tcase_add_test(tests, rope_rotates_its_share_of_the_pairs);
     tcase_add_test(tests, a_blend_has_a_share_of_both);
     tcase_add_test(tests, what_is_dropped_is_dropped_in_training);
     tcase_add_test(tests, penalties_are_their_formulas);

@@ -243,8 +243,13 @@ END_TEST
 
 /* --- generating --- */
 
-static const ModelConfig tiny = {
-    .layers = 2, .dim = 8, .heads = 2, .context = 6, .tied = true, .vocabulary = 11};
+static const ModelConfig tiny = {.layers = 2,
+                                 .dim = 8,
+                                 .heads = 2,
+                                 .context = 6,
+                                 .tied = true,
+                                 .bias = true,
+                                 .vocabulary = 11};
 
 enum { TEXT = 40 };
 

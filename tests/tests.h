@@ -60,5 +60,6 @@ Suite *table_suite(void);
 Suite *report_suite(void);
 Suite *terminal_suite(void);
 Suite *export_suite(void);
+Suite *gguf_suite(void);
 
 #endif

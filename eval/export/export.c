@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 typedef struct Settings {
-    bool plain;
+    bool plain, gguf;
     char *example;
 } Settings;
 
@@ -17,9 +17,13 @@ typedef struct Settings {
 /* clang-format off */
 static const Option rows[] = {
     {.name = "plain", OPTION_SWITCH(FIELD(plain), "no"),
-     .help = "write any model: tensors under linnet's names, settings.json, vocabulary.json, "
-             "and for people vocabulary.txt and settings.conf",
+     .help = "write for your own program: tensors under linnet's names, settings.json, "
+             "vocabulary.json, and for people vocabulary.txt and settings.conf",
      .also = "text"},
+    {.name = "gguf", OPTION_SWITCH(FIELD(gguf), "no"),
+     .help = "write one file for llama.cpp, in single precision; for models that its "
+             "architectures gpt2, gptneox or llama compute",
+     .also = "llama-cpp"},
     {.name = "example", OPTION_STRING("FILE", FIELD(example), NULL),
      .help = "also write example.json: the tokens of this text and the logits of the next "
              "one, to check other programs against (-: standard input)"},
@@ -29,17 +33,21 @@ static const Option rows[] = {
 static const About about = {
     .name = "export",
     .purpose = "converts a trained model for other programs",
-    .synopses = {"[OPTIONS] RUN DIR"},
+    .synopses = {"[OPTIONS] RUN DIR", "--gguf RUN FILE"},
     .paragraphs =
-        {"DIR is a new or empty directory. It receives the GPT-2 format of Hugging Face "
-         "transformers: AutoModelForCausalLM.from_pretrained(DIR) and "
-         "AutoTokenizer.from_pretrained(DIR) give the same tokens and logits as linnet. This "
-         "needs softmax attention, --norm pre, --pos learned, sinusoidal or none, and --act "
-         "gelu, "
-         "relu or relu2. --plain writes any other model.",
+        {"DIR is a new or empty directory. It receives the model in the format of Hugging Face "
+         "transformers: AutoModelForCausalLM.from_pretrained(DIR, trust_remote_code=True) and "
+         "AutoTokenizer.from_pretrained(DIR) give the same tokens and logits as linnet.",
+         "The code of the model is modeling_linnet.py in DIR, readable PyTorch without cache. "
+         "Models that GPT-2 computes need neither it nor trust_remote_code: softmax attention, "
+         "--norm pre, --pos learned, sinusoidal or none, --act gelu, gelu-erf, relu or relu2, "
+         "--no-qk-norm and --head-bias no.",
+         "--gguf needs softmax attention, --norm pre, --no-qk-norm, --head-bias no, and either "
+         "LayerNorm with --act gelu, or --rms-norm with --act swiglu and --pos rotary. The "
+         "tokens of --tokens bpe and byte are in the file, those of others are not.",
          "RUN is a run directory, whose best checkpoint is used, or a checkpoint file."},
-    .examples = {"runs/softmax-ptb softmax-ptb-gpt2",
-                 "--plain runs/linear-ptb linear-ptb-files"},
+    .examples = {"runs/linear-ptb linear-ptb-model", "--plain runs/linear-ptb linear-ptb-files",
+                 "--gguf runs/llama-ptb llama-ptb.gguf"},
     .environment = {&about_kernels},
 };
 
@@ -62,6 +70,16 @@ static bool write_files(ExportFolder *folder, const Settings *settings,
            (!settings->example || write_example(folder, loaded, settings->example, error));
 }
 
+static bool write_gguf(const LoadedModel *loaded, const char *path, Error *error)
+{
+    char *said = NULL;
+    bool good = export_gguf(loaded, path, &said, error);
+    if (good)
+        printf("%s:\n%s", path, said);
+    free(said);
+    return good;
+}
+
 static bool write_folder(const Settings *settings, const LoadedModel *loaded, const char *path,
                          Error *error)
 {
@@ -80,23 +98,39 @@ static bool write_folder(const Settings *settings, const LoadedModel *loaded, co
     return good;
 }
 
+static void print_tensors_usage(const char *word)
+{
+    printf("Open it in Python:\n"
+           "  from safetensors.numpy import load_file\n"
+           "  tensors = load_file(%s + \"/model.safetensors\")\n",
+           word);
+}
+
+static void print_model_usage(const ModelConfig *config, const char *word)
+{
+    Error lacks;
+    bool is_gpt2 = export_is_gpt2(config, &lacks);
+    const char *trust = is_gpt2 ? "" : ", trust_remote_code=True";
+    if (!is_gpt2)
+        printf("GPT-2 has no %s, so the model's code is beside it, in modeling_linnet.py.\n",
+               lacks.text);
+    printf("Open it in Python:\n"
+           "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
+           "  model = AutoModelForCausalLM.from_pretrained(%s%s)\n"
+           "  tokenizer = AutoTokenizer.from_pretrained(%s%s)\n",
+           word, trust, word, trust);
+}
+
 /* The lines of Python that open the export. A string of JSON is one of Python too; a path that
  * is not UTF-8 is none. */
-static void print_usage(const Settings *settings, const char *path)
+static void print_usage(const Settings *settings, const ModelConfig *config, const char *path)
 {
     json_t *value = json_string(path);
     char *word = json_dumps(value, JSON_ENCODE_ANY);
     if (word && settings->plain)
-        printf("Open it in Python:\n"
-               "  from safetensors.numpy import load_file\n"
-               "  tensors = load_file(%s + \"/model.safetensors\")\n",
-               word);
+        print_tensors_usage(word);
     else if (word)
-        printf("Open it in Python:\n"
-               "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
-               "  model, tokenizer = AutoModelForCausalLM.from_pretrained(%s), "
-               "AutoTokenizer.from_pretrained(%s)\n",
-               word, word);
+        print_model_usage(config, word);
     free(word);
     json_decref(value);
 }
@@ -109,14 +143,19 @@ int main(int argc, char **argv)
     program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count != 2)
         die_usage("a run and a new directory are needed: export RUN DIR");
+    if (settings.gguf && (settings.plain || settings.example))
+        die_usage("--gguf writes a single file, without %s",
+                  settings.plain ? "--plain" : "--example");
 
     LoadedModel loaded;
     Error error;
     team_start(1);
     if (!loaded_open(&loaded, line.operands[0], &error) ||
-        !write_folder(&settings, &loaded, line.operands[1], &error))
+        !(settings.gguf ? write_gguf(&loaded, line.operands[1], &error)
+                        : write_folder(&settings, &loaded, line.operands[1], &error)))
         die("%s", error.text);
-    print_usage(&settings, line.operands[1]);
+    if (!settings.gguf)
+        print_usage(&settings, &loaded.model.config, line.operands[1]);
     program_finish_output();
     loaded_close(&loaded);
     options_free_texts(&group, 1);

@@ -1,27 +1,36 @@
 /* The export formats of a trained model.
  *
- *   transformers   a GPT-2 for the Python library of that name: config.json,
- *                  generation_config.json, model.safetensors, tokenizer.json and
- *                  tokenizer_config.json. Tokens and logits are the same as in linnet. Models
- *                  that GPT-2 cannot express are refused.
+ *   transformers   for the Python library of that name: config.json, generation_config.json,
+ *                  model.safetensors, tokenizer.json and tokenizer_config.json. A GPT-2 if
+ *                  that computes the model; otherwise a model of its own, with
+ *                  modeling_linnet.py, which computes any. Tokens and logits are linnet's.
  *   plain          any model, for your own program: model.safetensors with linnet's own
  *                  tensors, settings.json, vocabulary.json, metadata.json; and for people and
  *                  for train: vocabulary.txt, settings.conf; of a BPE vocabulary also
  *                  tokenizer.json, vocab.json and merges.txt
+ *   gguf           one file for llama.cpp, of models that its architectures gpt2, gptneox or
+ *                  llama compute
  *
  * and optionally example.json: a text, its tokens and the logits of the next one, to check
  * another program against.
  *
- * Each function writes into a directory that the caller has begun, and aborts on failure. */
+ * Except for gguf, each function writes into a directory that the caller has begun, and aborts
+ * on failure. */
 #ifndef LINNET_EXPORT_FORMS_H
 #define LINNET_EXPORT_FORMS_H
 
 #include "eval/export/folder.h"
 #include "models/checkpoint.h"
 
-/* Whether transformers' GPT-2 can express this model; the error says why not. */
-bool export_check_transformers(const ModelConfig *config, Error *error);
+/* Whether transformers' GPT-2 computes this model; otherwise `lacks` names a part that GPT-2
+ * does not have. */
+bool export_is_gpt2(const ModelConfig *config, Error *lacks);
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error);
+
+/* A GGUF file for llama.cpp, which appears whole or not at all. Appends to *said what it is.
+ * export_check_gguf says whether llama.cpp computes this model, or why not. */
+bool export_check_gguf(const ModelConfig *config, Error *error);
+bool export_gguf(const LoadedModel *loaded, const char *path, char **said, Error *error);
 
 bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
@@ -32,10 +41,26 @@ bool export_example(ExportFolder *folder, const LoadedModel *loaded, const char 
 
 /* ---- What the forms share ---- */
 
-/* Writes model.safetensors. The prefix precedes all tensor names except the head's. Position
- * embeddings (context, C) are given for models without their own, else NULL. */
+/* The model that a format expects, which may have tensors that ours lacks. Its learned
+ * positions (context, C) are given if ours are fixed; biases are zeros. */
+typedef struct ExportForm {
+    ModelConfig config;
+    const real *positions;
+} ExportForm;
+
+/* The positions (context, C) as if learned; NULL if they are. The caller frees. */
+real *export_fixed_positions(const ModelConfig *config);
+
+/* Writes model.safetensors. The prefix precedes all tensor names except the head's. Adds what
+ * the form has besides, unless NULL. */
 bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const char *prefix,
-                    const real *positions, Error *error);
+                    const ExportForm *form, Error *error);
+
+/* Of a model for transformers: config.json, model.safetensors and modeling_linnet.py. */
+bool export_modeling(ExportFolder *folder, const LoadedModel *loaded, Error *error);
+
+/* The settings of model and text under the names of the options. */
+json_t *export_settings_json(const LoadedModel *loaded);
 
 /* tokenizer.json, vocabulary.json and vocabulary.txt; and of a BPE vocabulary tokenizer.json,
  * vocab.json and merges.txt. */

@@ -27,7 +27,7 @@ static bool is_told(const Option *option, const OptionGroup *group, const ModelC
     return option->stored && (!of_model || config_has_option(config, option));
 }
 
-static json_t *settings_json(const LoadedModel *loaded)
+json_t *export_settings_json(const LoadedModel *loaded)
 {
     const ModelConfig *config = &loaded->model.config;
     const OptionGroup groups[] = {config_group(config),
@@ -63,7 +63,7 @@ bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error)
     const char *preset = checkpoint_extra(&loaded->checkpoint, "training");
     preset = preset ? preset : checkpoint_extra(&loaded->checkpoint, "settings");
     return export_tensors(folder, loaded, "", NULL, error) &&
-           export_folder_json(folder, "settings.json", settings_json(loaded), error) &&
+           export_folder_json(folder, "settings.json", export_settings_json(loaded), error) &&
            export_folder_text(folder, "settings.conf", preset, error) &&
            export_folder_json(folder, "metadata.json", metadata_json(loaded), error) &&
            export_vocabulary_json(folder, vocabulary, error) &&

@@ -4,6 +4,7 @@
 #include "src/containers.h"
 #include "src/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_of_head(const char *name)
@@ -21,21 +22,36 @@ static TensorRecord record_of(const char *prefix, const ParamRow *row, const rea
         .data = data};
 }
 
+/* The form's tensors that the model lacks: its biases are 0. The caller frees the result. */
+static real *add_missing(TensorRecord **records, const char *prefix, const Model *model,
+                         const ExportForm *form)
+{
+    ParamTable table;
+    param_table_make(&table, &form->config);
+    size_t most = 1;
+    for (size_t i = 0; i < table.count; i++)
+        most = table.rows[i].count > most ? table.rows[i].count : most;
+    real *zeros = memory_take(most, sizeof *zeros, "the biases");
+    for (size_t i = 0; i < table.count; i++) {
+        const ParamRow *row = &table.rows[i];
+        bool positions = strcmp(row->name, "wpe.weight") == 0;
+        if (!param_table_find(&model->table, row->name))
+            arrput(*records, record_of(prefix, row, positions ? form->positions : zeros));
+    }
+    param_table_free(&table);
+    return zeros;
+}
+
 bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const char *prefix,
-                    const real *positions, Error *error)
+                    const ExportForm *form, Error *error)
 {
     const Model *model = &loaded->model;
-    const ModelConfig *config = &model->config;
     TensorRecord *records = NULL;
     for (size_t i = 0; i < model->table.count; i++) {
         const ParamRow *row = &model->table.rows[i];
         arrput(records, record_of(prefix, row, model->base + row->offset));
     }
-    if (positions) {
-        ParamRow row = {
-            .name = "wpe.weight", .rank = 2, .shape = {config->context, config->dim}};
-        arrput(records, record_of(prefix, &row, positions));
-    }
+    real *zeros = form ? add_missing(&records, prefix, model, form) : NULL;
     const MetadataPair metadata[] = {
         {"linnet", LINNET_VERSION},
         {"settings", safetensors_metadata(&loaded->checkpoint.file, "settings")}};
@@ -45,5 +61,6 @@ bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const char 
     for (size_t i = 0; i < arrlenu(records); i++)
         free((char *)records[i].name);
     arrfree(records);
+    free(zeros);
     return good;
 }

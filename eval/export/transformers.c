@@ -1,8 +1,8 @@
-/* Exports a model as a GPT-2 for Python's transformers.
+/* Exports a model for Python's transformers: as a GPT-2 if that computes it, otherwise with a
+ * module of Python that does.
  *
- * linnet names and lays out tensors as GPT-2 does. The arithmetic must agree too, so models
- * that GPT-2 would compute differently are refused. Sinusoidal positions are written as if
- * learned. */
+ * linnet names and lays out tensors as GPT-2 does. The arithmetic must agree too. Sinusoidal
+ * positions are written as if learned, and missing biases as zeros. */
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 #include "src/text.h"
@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* transformers' names of linnet's activations; its "gelu" is another formula. */
+/* transformers' names of linnet's activations; its "gelu" is the exact one. */
 static const struct ActivationName {
     const char *here, *there;
-} activation_names[] = {{"gelu", "gelu_new"}, {"relu", "relu"}, {"relu2", "relu2"}};
+} activation_names[] = {
+    {"gelu", "gelu_new"}, {"gelu-erf", "gelu"}, {"relu", "relu"}, {"relu2", "relu2"}};
 
 static const char *activation_there(const ModelConfig *config)
 {
@@ -26,38 +27,32 @@ static const char *activation_there(const ModelConfig *config)
 
 /* --- what GPT-2 lacks --- */
 
-static bool refuse(Error *error, const char *what, const char *name)
-{
-    return error_set(error,
-                     "GPT-2 in transformers has no %s%s; --plain writes the tensors and "
-                     "settings for a program of your own",
-                     what, name);
-}
-
-static bool check_layer(const ModelConfig *config, size_t layer, Error *error)
+static bool check_layer(const ModelConfig *config, size_t layer, Error *lacks)
 {
     const char *kind = config_kind(config, layer)->name;
     if (strcmp(kind, "softmax") != 0)
-        return refuse(error, "attention of the kind ", kind);
+        return error_set(lacks, "%s attention", kind);
     if (config_convolves(config, layer))
-        return refuse(error, "convolution before the attention (--conv)", "");
+        return error_set(lacks, "convolution before the attention (--conv)");
     if (config_norms_heads(config, layer))
-        return refuse(error, "norm of a head's output (--head-norm)", "");
+        return error_set(lacks, "norm of a head's output (--head-norm)");
     if (config_gates_output(config, layer))
-        return refuse(error, "gate on the attention's output (--out-gate)", "");
+        return error_set(lacks, "gate on the attention's output (--out-gate)");
     return true;
 }
 
-bool export_check_transformers(const ModelConfig *config, Error *error)
+bool export_is_gpt2(const ModelConfig *config, Error *lacks)
 {
     for (size_t layer = 0; layer < config->layers; layer++)
-        if (!check_layer(config, layer, error))
+        if (!check_layer(config, layer, lacks))
             return false;
     const struct {
         bool has;
         const char *what;
     } rows[] = {
         {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
+        {config->parallel, "parallel residual (--parallel)"},
+        {config->rms_norm, "RMSNorm (--rms-norm)"},
         {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
         {config->qk_norm, "norm of queries and keys (--qk-norm)"},
         {config->value_residual, "values of the first layer in others (--value-residual)"},
@@ -67,15 +62,15 @@ bool export_check_transformers(const ModelConfig *config, Error *error)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].has)
-            return refuse(error, rows[i].what, "");
+            return error_set(lacks, "%s", rows[i].what);
     if (!activation_there(config))
-        return refuse(error, "activation that is called ", activation_name(config->activation));
+        return error_set(lacks, "activation that is called %s",
+                         activation_name(config->activation));
     return true;
 }
 
 /* --- the files --- */
 
-/* The epsilon is that of layernorm.c. */
 static json_t *config_json(const ModelConfig *c, int eos)
 {
     return json_pack("{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
@@ -85,30 +80,31 @@ static json_t *config_json(const ModelConfig *c, int eos)
                      json_count(c->context), "n_embd", json_count(c->dim), "n_layer",
                      json_count(c->layers), "n_head", json_count(c->heads), "n_inner",
                      json_count(c->ffn), "activation_function", activation_there(c),
-                     "layer_norm_epsilon", 1e-5, "scale_attn_weights", true, "embd_pdrop",
-                     c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
+                     "layer_norm_epsilon", c->norm_eps, "scale_attn_weights", true,
+                     "embd_pdrop", c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
                      c->attention_dropout, "tie_word_embeddings", c->tied, "bos_token_id", eos,
                      "eos_token_id", eos);
 }
 
 /* As sample by default: texts begin after an <eos> and do not end at the next. There is no
- * max_length, which would make transformers warn if max_new_tokens is given. */
-static json_t *generation_json(int eos)
+ * max_length, which would make transformers warn if max_new_tokens is given, and no token for
+ * padding: transformers would take each <eos> of a prompt for one. */
+static json_t *generation_json(int eos, bool has_cache)
 {
-    return json_pack("{s:i, s:b, s:f, s:i, s:i}", "bos_token_id", eos, "do_sample", true,
-                     "temperature", 0.8, "top_k", 0, "pad_token_id", eos);
+    return json_pack("{s:i, s:b, s:f, s:i, s:b}", "bos_token_id", eos, "do_sample", true,
+                     "temperature", 0.8, "top_k", 0, "use_cache", has_cache);
 }
 
-/* Names the class, since transformers would take GPT-2's own, and keeps all blanks. */
+/* Names the class, since transformers would take GPT-2's own, and keeps all blanks. Without the
+ * names, older versions give GPT-2 types of tokens, whose embeddings it would add. */
 static json_t *tokenizer_config_json(size_t context)
 {
-    return json_pack("{s:s, s:o, s:b}", "tokenizer_class", "PreTrainedTokenizerFast",
+    return json_pack("{s:s, s:o, s:b, s:[s, s]}", "tokenizer_class", "PreTrainedTokenizerFast",
                      "model_max_length", json_count(context), "clean_up_tokenization_spaces",
-                     false);
+                     false, "model_input_names", "input_ids", "attention_mask");
 }
 
-/* (context, C) for a model that does not learn them, else NULL; the caller frees. */
-static real *fixed_positions(const ModelConfig *config)
+real *export_fixed_positions(const ModelConfig *config)
 {
     if (config->positions == POSITIONS_LEARNED)
         return NULL;
@@ -119,19 +115,30 @@ static real *fixed_positions(const ModelConfig *config)
     return rows;
 }
 
+static bool export_gpt2(ExportFolder *folder, const LoadedModel *loaded, Error *error)
+{
+    const ModelConfig *config = &loaded->model.config;
+    real *positions = export_fixed_positions(config);
+    ExportForm form = {.config = *config, .positions = positions};
+    form.config.positions = POSITIONS_LEARNED;
+    form.config.bias = true;
+    bool good = export_tensors(folder, loaded, "transformer.", &form, error);
+    free(positions);
+    return good &&
+           export_folder_json(folder, "config.json",
+                              config_json(config, loaded->checkpoint.vocabulary.eos), error);
+}
+
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error)
 {
     const ModelConfig *config = &loaded->model.config;
-    Error why;
-    if (!export_check_transformers(config, &why))
-        return error_set(error, "%s: %s", loaded->checkpoint.file.path, why.text);
-    real *positions = fixed_positions(config);
-    bool good = export_tensors(folder, loaded, "transformer.", positions, error);
-    free(positions);
-    int eos = loaded->checkpoint.vocabulary.eos;
-    return good && export_folder_json(folder, "config.json", config_json(config, eos), error) &&
-           export_folder_json(folder, "generation_config.json", generation_json(eos), error) &&
-           export_tokenizer(folder, &loaded->checkpoint.vocabulary, error) &&
+    const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
+    Error lacks;
+    bool is_gpt2 = export_is_gpt2(config, &lacks);
+    return (is_gpt2 ? export_gpt2 : export_modeling)(folder, loaded, error) &&
+           export_folder_json(folder, "generation_config.json",
+                              generation_json(vocabulary->eos, is_gpt2), error) &&
+           export_tokenizer(folder, vocabulary, error) &&
            export_folder_json(folder, "tokenizer_config.json",
                               tokenizer_config_json(config->context), error);
 }

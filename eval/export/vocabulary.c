@@ -145,16 +145,15 @@ static Rules rules_of(const Vocabulary *vocabulary)
     return (Rules){json_null(), byte_level(), byte_level()};
 }
 
-/* GPT-2's alphabet: bytes of visible Latin-1 characters map to themselves, the others, in
- * order, to the characters from U+0100 on. */
+/* The bytes in GPT-2's alphabet, in their own order. */
 static json_t *alphabet_json(void)
 {
-    enum { FIRST_STAND_IN = 0x100 };
     json_t *ids = json_object();
-    for (int byte = 0, stand_ins = 0; byte < TOKENS_OF_BYTE; byte++) {
-        bool visible = (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
-        int character = visible ? byte : FIRST_STAND_IN + stand_ins++;
-        json_object_set_new(ids, utf8_of(character).text, json_integer(byte));
+    for (int byte = 0; byte < TOKENS_OF_BYTE; byte++) {
+        const char one = (char)byte;
+        char *spelling = bpe_spell_bytes(&one, 1);
+        json_object_set_new(ids, spelling, json_integer(byte));
+        free(spelling);
     }
     return ids;
 }

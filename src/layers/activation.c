@@ -23,6 +23,26 @@ static void gelu_derive(real *restrict y, real *restrict x, size_t columns, size
     }
 }
 
+static void gelu_erf_forward(real *restrict y, const real *restrict x, size_t columns,
+                             size_t up)
+{
+    (void)up;
+    for (size_t i = 0; i < columns; i++) {
+        real density;
+        y[i] = x[i] * vector_normal(x[i], &density);
+    }
+}
+
+static void gelu_erf_derive(real *restrict y, real *restrict x, size_t columns, size_t up)
+{
+    (void)up;
+    for (size_t i = 0; i < columns; i++) {
+        real density, share = vector_normal(x[i], &density);
+        y[i] = x[i] * share;
+        x[i] = share + x[i] * density;
+    }
+}
+
 static void relu_forward(real *restrict y, const real *restrict x, size_t columns, size_t up)
 {
     (void)up;
@@ -75,6 +95,7 @@ static void swiglu_derive(real *restrict y, real *restrict x, size_t columns, si
 
 static const Activation activations[] = {
     {"gelu", 1, gelu_forward, gelu_derive},
+    {"gelu-erf", 1, gelu_erf_forward, gelu_erf_derive},
     {"relu", 1, relu_forward, relu_derive},
     {"relu2", 1, relu2_forward, relu2_derive},
     {"swiglu", 2, swiglu_forward, swiglu_derive},

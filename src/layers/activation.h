@@ -1,9 +1,10 @@
 /* Activation functions of the MLP (feed-forward), as rows of a table.
  *
- *   gelu    x sigmoid(1.5957691 (x + 0.044715 x^3)), the tanh approximation of GELU
- *   relu    max(x, 0)
- *   relu2   max(x, 0)^2
- *   swiglu  x sigmoid(x) u; the input row has twice the width: x (the gate), then u */
+ *   gelu     x sigmoid(1.5957691 (x + 0.044715 x^3)), the tanh approximation of GELU
+ *   gelu-erf x Phi(x), the exact GELU; Phi is the normal distribution function
+ *   relu     max(x, 0)
+ *   relu2    max(x, 0)^2
+ *   swiglu   x sigmoid(x) u; the input row has twice the width: x (the gate), then u */
 #ifndef LINNET_ACTIVATION_H
 #define LINNET_ACTIVATION_H
 

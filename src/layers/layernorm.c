@@ -3,16 +3,39 @@
 #include "src/team.h"
 #include "src/vector.h"
 
-#define EPSILON      ((real)1e-5)
 #define TILE_ROWS    ((size_t)64)
 #define TILE_COLUMNS ((size_t)32)
 
 typedef struct Job {
     real *y, *save_mean, *save_rstd, *dx, *dgain, *dbias;
     const real *x, *mean, *rstd, *dy, *gain, *bias;
-    real keep;
+    real epsilon, keep;
     size_t rows, width;
 } Job;
+
+static real mean_square(const real *x, real mean, size_t width)
+{
+    real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < width; i++)
+        sum += (x[i] - mean) * (x[i] - mean);
+    return sum / (real)width;
+}
+
+static void measure_row(const Job *job, size_t row)
+{
+    const real *x = job->x + row * job->width;
+    real mean = job->save_mean ? vector_sum(x, job->width) / (real)job->width : 0;
+    if (job->save_mean)
+        job->save_mean[row] = mean;
+    job->save_rstd[row] = 1 / (real)sqrt(mean_square(x, mean, job->width) + job->epsilon);
+}
+
+/* 0 for RMSNorm. */
+static real mean_of(const Job *job, size_t row)
+{
+    return job->mean ? job->mean[row] : 0;
+}
 
 static void forward_row(const void *context, size_t row)
 {
@@ -20,21 +43,17 @@ static void forward_row(const void *context, size_t row)
     size_t width = job->width;
     const real *x = job->x + row * width;
     real *restrict y = job->y + row * width;
-    if (job->save_mean) {
-        real mean = vector_sum(x, width) / (real)width, variance = 0;
-#pragma omp simd reduction(+ : variance)
-        for (size_t i = 0; i < width; i++)
-            variance += (x[i] - mean) * (x[i] - mean);
-        job->save_mean[row] = mean;
-        job->save_rstd[row] = 1 / (real)sqrt(variance / (real)width + EPSILON);
-    }
-    real mean = job->mean[row], rstd = job->rstd[row];
-    for (size_t i = 0; i < width; i++)
+    if (job->save_rstd)
+        measure_row(job, row);
+    real mean = mean_of(job, row), rstd = job->rstd[row];
+    for (size_t i = 0; job->bias && i < width; i++)
         y[i] = (x[i] - mean) * rstd * job->gain[i] + job->bias[i];
+    for (size_t i = 0; !job->bias && i < width; i++)
+        y[i] = (x[i] - mean) * rstd * job->gain[i];
 }
 
 void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const real *gain,
-                       const real *bias, size_t rows, size_t width)
+                       const real *bias, real epsilon, size_t rows, size_t width)
 {
     Job job = {.y = y,
                .save_mean = mean,
@@ -44,6 +63,7 @@ void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const rea
                .rstd = rstd,
                .gain = gain,
                .bias = bias,
+               .epsilon = epsilon,
                .width = width};
     rows_run(rows, TILE_ROWS, forward_row, &job);
 }
@@ -56,20 +76,22 @@ void layernorm_again(real *y, const real *x, const real *mean, const real *rstd,
     rows_run(rows, TILE_ROWS, forward_row, &job);
 }
 
-/* With n = (x - mean) rstd and g = dy gain:  dx = rstd (g - mean(g) - n mean(g n)) */
+/* With n = (x - mean) rstd and g = dy gain:  dx = rstd (g - mean(g) - n mean(g n)), without
+ * mean(g) for RMSNorm. */
 static void backward_row(const void *context, size_t row)
 {
     const Job *job = context;
     size_t width = job->width;
     const real *x = job->x + row * width, *dy = job->dy + row * width, *gain = job->gain;
     real *dx = job->dx + row * width;
-    real mean = job->mean[row], rstd = job->rstd[row], keep = job->keep, sum = 0, product = 0;
+    real mean = mean_of(job, row), rstd = job->rstd[row];
+    real keep = job->keep, sum = 0, product = 0;
 #pragma omp simd reduction(+ : sum, product)
     for (size_t i = 0; i < width; i++) {
         sum += dy[i] * gain[i];
         product += dy[i] * gain[i] * (x[i] - mean) * rstd;
     }
-    sum /= (real)width;
+    sum = job->mean ? sum / (real)width : 0;
     product /= (real)width;
 #pragma omp simd
     for (size_t i = 0; i < width; i++) {
@@ -84,15 +106,16 @@ static void backward_parameters_tile(void *context, size_t tile, size_t worker)
     (void)worker;
     const Job *job = context;
     size_t first = tile * TILE_COLUMNS, count = team_extent(job->width, TILE_COLUMNS, tile);
-    real *restrict dgain = job->dgain + first, *restrict dbias = job->dbias + first;
+    real *restrict dgain = job->dgain + first;
+    real *restrict dbias = job->dbias ? job->dbias + first : NULL;
     for (size_t row = 0; row < job->rows; row++) {
         const real *x = job->x + row * job->width + first;
         const real *dy = job->dy + row * job->width + first;
-        real mean = job->mean[row], rstd = job->rstd[row];
-        for (size_t i = 0; i < count; i++) {
+        real mean = mean_of(job, row), rstd = job->rstd[row];
+        for (size_t i = 0; i < count; i++)
             dgain[i] += dy[i] * (x[i] - mean) * rstd;
+        for (size_t i = 0; dbias && i < count; i++)
             dbias[i] += dy[i];
-        }
     }
 }
 

@@ -1,19 +1,21 @@
-/* Layer normalisation of each row:
+/* LayerNorm and RMSNorm of each row:
  *
- *   y = (x - mean) * rstd * gain + bias,   rstd = 1 / sqrt(variance + 1e-5)
+ *   LayerNorm   y = (x - mean) * rstd * gain + bias,   rstd = 1 / sqrt(variance + epsilon)
+ *   RMSNorm     y = x * rstd * gain + bias,            rstd = 1 / sqrt(mean(x^2) + epsilon)
  *
- * The forward pass saves mean and rstd, two numbers per row. The backward pass recomputes y
- * from them, so y is not a saved activation. */
+ * RMSNorm is computed if mean is NULL; there is no bias if bias (dbias) is NULL. The forward
+ * pass saves mean and rstd, two numbers per row. The backward pass recomputes y from them, so y
+ * is not a saved activation. */
 #ifndef LINNET_LAYERNORM_H
 #define LINNET_LAYERNORM_H
 
 #include "src/real.h"
 
 void layernorm_forward(real *y,                            /* (rows, width) */
-                       real *mean, real *rstd,             /* (rows) */
+                       real *mean, real *rstd,             /* (rows); mean NULL: RMSNorm */
                        const real *x,                      /* (rows, width) */
-                       const real *gain, const real *bias, /* (width) */
-                       size_t rows, size_t width);
+                       const real *gain, const real *bias, /* (width); bias or NULL */
+                       real epsilon, size_t rows, size_t width);
 
 /* Recomputes y from the saved statistics. */
 void layernorm_again(real *y, const real *x, const real *mean, const real *rstd,

@@ -5,11 +5,12 @@
 
 #define TILE_ROWS ((size_t)64)
 
-void rotary_row(real *row, size_t position, size_t width)
+void rotary_row(real *row, size_t position, size_t width, size_t pairs, double base)
 {
     size_t half = width / 2;
     for (size_t i = 0; i < half; i++) {
-        double angle = (double)position * pow(10000.0, -(double)(2 * i) / (double)width);
+        double frequency = pow(base, -(double)(2 * i) / (double)(2 * pairs));
+        double angle = i < pairs ? (double)position * frequency : 0;
         row[i] = (real)cos(angle);
         row[half + i] = (real)sin(angle);
     }

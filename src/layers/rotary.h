@@ -1,13 +1,14 @@
-/* RoPE (rotary position encoding): at position t, features (i, i + width/2) of a head are
- * rotated by the angle t 10000^(-2i/width). The dot product of a query and a key then depends
- * on their distance only. The backward pass rotates the gradient by the opposite angle. */
+/* RoPE (rotary position encoding): at position t, the first n pairs of features (i, i +
+ * width/2) of a head are rotated by the angle t base^(-i/n). The dot product of a query and a
+ * key then depends on their distance only. The backward pass rotates the gradient by the
+ * opposite angle. Usually all pairs rotate, n = width/2, and the base is 10000. */
 #ifndef LINNET_ROTARY_H
 #define LINNET_ROTARY_H
 
 #include "src/real.h"
 
 /* Fills the table's row of a position: width/2 cosines, then width/2 sines. */
-void rotary_row(real *row, size_t position, size_t width);
+void rotary_row(real *row, size_t position, size_t width, size_t pairs, double base);
 
 static inline void rotary_turn(real *restrict x, const real *restrict row, size_t width,
                                bool back)

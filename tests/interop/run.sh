@@ -48,6 +48,10 @@ want numpy safetensors tokenizers || {
 }
 [ "$extent" = light ] || want torch transformers ||
     echo "torch and transformers cannot be installed."
+want gguf || echo "gguf cannot be installed."
+# Its package is compiled, which takes several minutes.
+[ "$extent" = light ] || has llama_cpp || want llama-cpp-python ||
+    echo "llama-cpp-python cannot be installed."
 [ "$extent" = light ] || want tensorboard || echo "tensorboard cannot be installed."
 
 # --- the models ---
@@ -84,7 +88,7 @@ cat odd.txt toy.txt >both.txt
 # shellcheck disable=SC2086
 {
     train word toy.txt --steps 60 $gpt2 --pos learned --min-count 3
-    train words both.txt --steps 60 $gpt2 --pos learned
+    train words both.txt --steps 60 $gpt2 --pos learned --act gelu-erf --no-bias
     train char both.txt --steps 60 $gpt2 --pos sinusoidal --tokens char --act relu --no-tied --ffn 48
     train punct both.txt --steps 60 $gpt2 --pos learned --tokens wordpunct
     train lower both.txt --steps 60 $gpt2 --pos learned --tokens wordpunct --lowercase
@@ -146,14 +150,25 @@ fi
 for name in $exported; do
     "$python" "$here/check_tokens.py" "$name" "$name.plain"
 done
+if has gguf; then
+    mkdir gguf
+    cp toy.txt odd.txt gguf
+    (cd gguf && sh "$here/gguf.sh" "$bin" "$python")
+    has llama_cpp || skip 'logits in llama.cpp: llama-cpp-python is missing'
+else
+    skip 'GGUF files: the package gguf is missing'
+fi
 if [ "$extent" = light ]; then
-    skip 'logits in transformers, and event files: make interop'
+    skip 'logits in transformers, modeling_linnet.py, and event files: make interop'
 else
     if has torch && has transformers; then
         # shellcheck disable=SC2086
         "$python" "$here/check_logits.py" $exported
+        mkdir modeling
+        cp toy.txt modeling
+        (cd modeling && sh "$here/modeling.sh" "$bin" "$python")
     else
-        skip 'logits in transformers: torch or transformers is missing'
+        skip 'logits in transformers, modeling_linnet.py: torch or transformers is missing'
     fi
     if has tensorboard; then
         train events toy.txt --steps 40 --log-every 5 --eval-every 10 --tensorboard

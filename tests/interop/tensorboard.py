@@ -19,6 +19,8 @@ COLUMNS = {
     "perf/tokens_per_s": lambda row: row["tokens_per_second"],
     "val/loss": lambda row: row["val_loss"],
     "val/perplexity": lambda row: row["val_loss"] and math.exp(float(row["val_loss"])),
+    "val/bits_per_byte": lambda row: row["val_bits_per_byte"],
+    "val/loss_final": lambda row: row["final_val_loss"],
 }
 
 

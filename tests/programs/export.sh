@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests export: for transformers, and --plain.
+# Tests export: for transformers, with code or as a GPT-2, --plain, and --gguf.
 . "$(dirname -- "$0")/../commands.sh"
 
 explains_itself export
@@ -17,8 +17,16 @@ check 'export writes the weights' [ -s exported/model.safetensors ]
 check 'export leaves no other files' [ "$(ls -d exported*)" = exported ]
 refused 'export refuses a directory that is not empty' 1 'something in it' \
     "$bin/export" gpt2 exported
-refused 'export refuses a model that GPT-2 cannot represent' 1 'kind linear; --plain' \
-    "$bin/export" linear none
+works 'export takes a model that GPT-2 cannot represent' "$bin/export" --example text.txt linear \
+    python
+check 'export says what GPT-2 lacks' prints 'GPT-2 has no linear attention'
+check 'export says how to open it' prints '"python", trust_remote_code=True)'
+check 'export writes the code of the model' same python/modeling_linnet.py \
+    "$top/eval/export/modeling_linnet.py"
+run cat python/config.json
+check 'export writes which code it is' prints '"AutoModelForCausalLM": "modeling_linnet.Linnet'
+check 'export writes the settings' prints '"attn": "linear"'
+check 'export writes no code for a GPT-2' [ ! -e exported/modeling_linnet.py ]
 printf '\377' >broken.txt
 refused 'export refuses an example that is not UTF-8' 1 'byte 0 is not UTF-8' "$bin/export" \
     --example broken.txt gpt2 none
@@ -38,5 +46,32 @@ check 'export of a BPE model writes a line for each token' lines merges/vocabula
 check 'export of a BPE model writes GPT-2'"'"'s files' lines merges/merges.txt 45
 run cat merges/tokenizer.json merges/vocab.json
 check 'export of a BPE model writes its tokenizer' prints '"add_prefix_space": false'
+
+# --- llama.cpp ---
+
+train llama --rms-norm --act swiglu --pos rotary --no-qk-norm --head-bias no --tokens bpe \
+    --vocab-size 300 text.txt
+works 'export --gguf works' "$bin/export" --gguf llama llama.gguf
+check 'export --gguf names the architecture' prints '^  llama  *[0-9.]* kB'
+check 'export --gguf writes a file that begins as GGUF files do' \
+    [ "$(od -An -c -N 8 llama.gguf | tr -d ' ')" = 'GGUF003\0\0\0' ]
+check 'export --gguf writes single precision' \
+    eval '[ "$(wc -c <llama.gguf)" -gt "$((4 * 300 * 16))" ]'
+check 'export --gguf writes whole blocks of 32 bytes' eval '[ "$(($(wc -c <llama.gguf) % 32))" = 0 ]'
+check 'export --gguf writes the settings' grep -aq 'rms-norm = yes' llama.gguf
+check 'export --gguf leaves no other files' [ "$(ls -d llama.gguf*)" = llama.gguf ]
+refused 'export --gguf does not replace a file' 1 'llama.gguf: there is a file already' \
+    "$bin/export" --gguf llama llama.gguf
+refused 'export --gguf refuses a model that llama.cpp does not compute' 1 \
+    'llama.cpp has no linear attention' "$bin/export" --gguf linear none
+refused 'export --gguf refuses to write a directory as well' 2 'without --plain' \
+    "$bin/export" --gguf --plain llama none
+works 'export --gguf takes a model of words' "$bin/export" --gguf gpt2 words.gguf
+check 'export --gguf says that words are not in the file' \
+    prints 'no tokenizer of the kind word, so the file has none'
+(trap '' XFSZ && ulimit -f 4 && exec "$bin/export" --gguf llama none) >out 2>err </dev/null
+status=$?
+check 'a full disk ends an export to GGUF' eval "exits 1 && says 'none: cannot'"
+check 'an export to GGUF that fails leaves nothing' eval '! ls | grep -q none'
 
 count_cases

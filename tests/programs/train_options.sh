@@ -25,7 +25,7 @@ for term in 'gradient clipping' 'early stopping' RoPE 'gradient checkpointing' '
     fi
 done
 
-for pair in batch-size=batch block_size=context learning-rate=lr max-iters=steps n-embd=dim \
+for pair in rms_norm_eps=norm-eps rope_theta=rope-base rotary_pct=rope-share batch-size=batch block_size=context learning-rate=lr max-iters=steps n-embd=dim \
     d-model=dim hidden-size=dim grad-clip=clip min-lr=lr-floor out-dir=run config=preset \
     ema=average attention=attn device=threads n_layer=layers; do
     refused "train knows --${pair%=*}" 2 "linnet calls it '--${pair#*=}'" \
@@ -54,6 +54,17 @@ check 'train --attn help groups the kinds' prints '^Delta rule: '
 works 'train mixes kinds over the layers' "$bin/train" $small --layers 2 --pos auto \
     --attn window+gated-delta --window 4 --steps 3 --run hybrid text.txt
 works 'a model of mixed kinds generates text' "$bin/sample" --length 40 hybrid
+# A block as in Llama.
+llama='--rms-norm --no-bias --norm-eps 1e-6 --act swiglu --pos rotary --rope-base 500000'
+# shellcheck disable=SC2086
+works 'train makes a model with the blocks of Llama' "$bin/train" $small --layers 2 $llama \
+    --steps 3 --run llama text.txt
+works 'a model with the blocks of Llama generates text' "$bin/sample" --length 40 llama
+check 'a model with RMSNorm and without biases has none in its blocks' \
+    eval '! grep -q "h[.][0-9][.][a-z_.0-9]*[.]bias" llama/best.safetensors'
+works 'train makes a model with the blocks of GPT-NeoX' "$bin/train" $small --layers 2 \
+    --parallel --act gelu-erf --pos rotary --rope-share 0.5 --steps 3 --run neox text.txt
+works 'a model with the blocks of GPT-NeoX generates text' "$bin/sample" --length 40 neox
 works 'train runs a list of kinds one after another' \
     "$bin/train" $small --attn softmax,linear --steps 2 \
     --run series text.txt
@@ -110,6 +121,12 @@ no 'an option of another attention kind' 2 "'softmax' attention does not use it"
     '--window 3 text.txt'
 no '--pos rotary with a kind that cannot use it' 2 '--pos rotary' \
     '--attn efficient --pos rotary text.txt'
+no 'a parallel residual of norms behind the sublayers' 2 '--parallel needs --norm pre' \
+    '--norm post --parallel text.txt'
+no 'options of RoPE without RoPE' 2 '--rope-base has no effect here: it needs --pos rotary' \
+    '--pos learned --rope-base 5000 text.txt'
+no 'RoPE of less than a pair' 2 '--rope-share 0.1 of a head dimension of 8 rotates nothing' \
+    '--pos rotary --rope-share 0.1 text.txt'
 no 'heads that do not divide --dim' 2 '--heads 3 does not divide --dim 16' '--heads 3 text.txt'
 no 'attention dropout with a kind without attention weights' 2 'no attention weights' \
     '--attn linear --attn-dropout 0.1 text.txt'

@@ -105,6 +105,8 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
         {"lr-floor", strcmp(schedule_name(train->schedule), "constant") != 0,
          "a --schedule other than constant"},
         {"epochs", train->steps == 0, "--steps 0, since --steps decides when both are set"},
+        {"rope-base", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
+        {"rope-share", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"trim", !settings->corpus.trim || !in_words, "--tokens char, byte or bpe"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

@@ -1,0 +1,186 @@
+/* GGUF files: which models llama.cpp computes, and the bytes. tests/interop/gguf.sh compares
+ * what llama.cpp computes. */
+#include "eval/export/forms.h"
+#include "src/file.h"
+#include "tests/content.h"
+#include "tests/scratch.h"
+#include "tests/tests.h"
+
+#include <stdlib.h>
+
+static ModelConfig shaped(const char *settings)
+{
+    ModelConfig config = content_config;
+    const OptionGroup group = config_group(&config);
+    Error error;
+    config.attention = one_kind(0);
+    config.tied = true;
+    ck_assert_msg(options_read_text(&group, 1, settings, "a shape", &error), "%s", error.text);
+    ck_assert_msg(config_check(&config, &error), "%s", error.text);
+    return config;
+}
+
+#define LLAMA "pos = rotary\nrms-norm = yes\nact = swiglu\n"
+#define NEOX  "pos = rotary\nact = gelu\n"
+
+START_TEST(models_that_llama_cpp_does_not_compute_are_refused)
+{
+    static const struct {
+        const char *settings, *phrase;
+    } cases[] = {{"attn = linear\n", "no linear attention"},
+                 {"norm = post\n", "--norm post"},
+                 {"head-bias = unigram\n", "--head-bias"},
+                 {"qk-norm = yes\n", "--qk-norm"},
+                 {NEOX "value-residual = yes\n", "--value-residual"},
+                 {"conv = yes\n", "--conv"},
+                 {"logit-cap = 30\n", "--logit-cap"},
+                 {"act = gelu-erf\n", "gelu-erf (--act) in its architecture gpt2"},
+                 {"rms-norm = yes\n", "RMSNorm (--rms-norm) without --pos rotary"},
+                 {"parallel = yes\n", "--parallel"},
+                 {"pos = rotary\nact = swiglu\n", "swiglu (--act) in its architecture gptneox"},
+                 {LLAMA "act = gelu\n", "gelu (--act) in its architecture llama"},
+                 {LLAMA "parallel = yes\n", "--parallel"},
+                 {LLAMA "rope-share = 0.5\n", "--rope-share"}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const ModelConfig config = shaped(cases[i].settings);
+        Error error;
+        ck_assert_msg(!export_check_gguf(&config, &error), "not refused: %s", cases[i].phrase);
+        support_check_error(&error, "llama.cpp has no", cases[i].phrase);
+    }
+}
+END_TEST
+
+/* --- the bytes, read with the code of this test alone --- */
+
+typedef struct Bytes {
+    char *at;
+    size_t size, place;
+} Bytes;
+
+static uint64_t number(Bytes *bytes, size_t size)
+{
+    uint64_t value = 0;
+    ck_assert_uint_le(bytes->place + size, bytes->size);
+    for (size_t i = size; i-- > 0;)
+        value = value << 8 | (unsigned char)bytes->at[bytes->place + i];
+    bytes->place += size;
+    return value;
+}
+
+static bool is_string(Bytes *bytes, const char *text)
+{
+    size_t size = number(bytes, 8);
+    ck_assert_uint_le(size, bytes->size - bytes->place);
+    const char *at = bytes->at + bytes->place;
+    bytes->place += size;
+    return size == strlen(text) && memcmp(at, text, size) == 0;
+}
+
+static void skip_value(Bytes *bytes, uint64_t type)
+{
+    enum { NUMBER_FIRST = 4, NUMBER_LAST = 6, BOOL, STRING, ARRAY };
+    ck_assert(type >= NUMBER_FIRST && type <= ARRAY);
+    if (type == ARRAY) {
+        uint64_t of = number(bytes, 4), count = number(bytes, 8);
+        for (uint64_t i = 0; i < count; i++)
+            skip_value(bytes, of);
+    } else if (type == STRING) {
+        is_string(bytes, "");
+    } else {
+        bytes->place += type == BOOL ? 1 : 4;
+    }
+}
+
+/* Tensors follow each other, each at a multiple of 32; returns the place of the first, which
+ * must be that of the tokens. */
+static size_t check_tensors(Bytes *bytes, uint64_t tensors)
+{
+    uint64_t next = 0;
+    for (uint64_t i = 0; i < tensors; i++) {
+        ck_assert(is_string(bytes, "token_embd.weight") == (i == 0));
+        uint64_t rank = number(bytes, 4), elements = 1;
+        for (uint64_t axis = 0; axis < rank; axis++)
+            elements *= number(bytes, 8);
+        ck_assert_uint_eq(number(bytes, 4), 0);
+        ck_assert_uint_eq(number(bytes, 8), next);
+        next += (elements * 4 + 31) / 32 * 32;
+    }
+    size_t data = (bytes->place + 31) / 32 * 32;
+    ck_assert_uint_eq(data + next, bytes->size);
+    return data;
+}
+
+static void check_file(const char *settings, const char *architecture, size_t tensors)
+{
+    Content content;
+    LoadedModel loaded;
+    Error error;
+    Bytes bytes = {0};
+    char *path = scratch_path("model.gguf"), *said = NULL;
+    content_make(&content, shaped(settings));
+    content_save(&content, content.path, true);
+    ck_assert_msg(loaded_open(&loaded, content.path, &error), "%s", error.text);
+    ck_assert_msg(export_gguf(&loaded, path, &said, &error), "%s", error.text);
+    ck_assert_msg(strstr(said, architecture) && strstr(said, "no tokenizer of the kind word"),
+                  "%s", said);
+    ck_assert(file_read(path, 1 << 20, &bytes.at, &bytes.size, &error));
+    ck_assert_mem_eq(bytes.at, "GGUF\3\0\0\0", 8);
+    bytes.place = 8;
+    ck_assert_uint_eq(number(&bytes, 8), tensors);
+    for (uint64_t pairs = number(&bytes, 8); pairs > 0; pairs--) {
+        is_string(&bytes, "");
+        skip_value(&bytes, number(&bytes, 4));
+    }
+    const float *tokens = (const float *)(bytes.at + check_tensors(&bytes, tensors));
+    for (size_t i = 0; i < content_config.vocabulary * content_config.dim; i++)
+        ck_assert(tokens[i] == (float)loaded.model.at.wte[i]);
+    ck_assert(!export_gguf(&loaded, path, &said, &error));
+    support_check_error(&error, path, "there is a file already");
+    free(bytes.at);
+    free(said);
+    free(path);
+    loaded_close(&loaded);
+    content_free(&content);
+    scratch_empty();
+}
+
+START_TEST(gguf_files_have_aligned_tensors)
+{
+    size_t layers = content_config.layers;
+    check_file("act = gelu\n", "gpt2", 12 * layers + 4);
+    check_file("pos = none\nbias = no\ntied = no\n", "gpt2", 12 * layers + 5);
+    check_file(NEOX "bias = no\nrope-share = 0.5\n", "gptneox", 12 * layers + 4);
+    check_file(LLAMA "bias = no\n", "llama", 9 * layers + 2);
+    check_file(LLAMA "tied = no\n", "llama", 16 * layers + 3);
+}
+END_TEST
+
+START_TEST(a_refused_model_leaves_no_file)
+{
+    Content content;
+    LoadedModel loaded;
+    Error error;
+    char *path = scratch_path("model.gguf"), *said = NULL;
+    content_make(&content, shaped(LLAMA "act = relu\n"));
+    content_save(&content, content.path, true);
+    ck_assert_msg(loaded_open(&loaded, content.path, &error), "%s", error.text);
+    ck_assert(!export_gguf(&loaded, path, &said, &error));
+    support_check_error(&error, content.path, "no activation relu");
+    ck_assert(!file_exists(path) && !said);
+    free(path);
+    loaded_close(&loaded);
+    content_free(&content);
+}
+END_TEST
+
+Suite *gguf_suite(void)
+{
+    Suite *suite = suite_create("gguf");
+    TCase *tests = tcase_create("gguf");
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
+    tcase_add_test(tests, models_that_llama_cpp_does_not_compute_are_refused);
+    tcase_add_test(tests, gguf_files_have_aligned_tensors);
+    tcase_add_test(tests, a_refused_model_leaves_no_file);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
