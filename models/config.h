@@ -39,7 +39,7 @@ typedef struct ModelConfig {
     size_t layers, dim, heads, ffn, context;
     size_t positions, norm, activation; /* Positions, NormPlace, index into the table */
     size_t head_bias;                   /* HeadBias */
-    bool tied, zero_init, qk_norm, value_residual;
+    bool tied, zero_init, qk_norm, value_residual, head_gate;
     bool parallel;                /* attention and MLP of a block read the same state */
     bool bias;                    /* of the linear layers inside the blocks, and of LayerNorm */
     bool rms_norm;                /* RMSNorm, which has no bias, in place of LayerNorm */

@@ -166,6 +166,10 @@ const Option model_option_rows[] = {
      .help = "gate the attention output",
      .also = "gate output-gate use-gate",
      .section = "Architecture variants"},
+    {.name = "head-gate", OPTION_SWITCH(FIELD(head_gate), "no"), OPTION_FIXED,
+     .help = "scale each head's output by a sigmoid gate, which starts at 1 (modded-nanogpt)",
+     .also = "attn-gate attention-gate gated-attention",
+     .section = "Architecture variants"},
     {.name = "carry-state", OPTION_SWITCH(FIELD(carry_state), "no"), OPTION_FIXED,
      .help = "carry the recurrent state from one context window to the next (truncated "
              "BPTT); for kinds whose state decays or is bounded (see --attn help)",
@@ -206,6 +210,13 @@ const Option model_option_rows[] = {
     {.name = "sink", OPTION_SWITCH(FIELD(own.sink), "no"), OF_KINDS,
      .help = "learned attention sink: the logit of the extra 1 in the denominator",
      .also = "attention-sink"},
+    {.name = "steps-per-token", OPTION_WHOLE(FIELD(own.steps), 1, 8, "2"), OF_KINDS,
+     .help = "steps of the delta rule per token, each with a key of its own",
+     .also = "num-householder"},
+    {.name = "negative-eigenvalues", OPTION_SWITCH(FIELD(own.negative_eigenvalues), "no"),
+     OF_KINDS,
+     .help = "write rates of the delta rule between 0 and 2 instead of 1, for state tracking",
+     .also = "allow-neg-eigval neg-eigval"},
 };
 /* clang-format on */
 const size_t model_option_count = sizeof model_option_rows / sizeof *model_option_rows;

@@ -28,6 +28,7 @@ typedef struct BlockParams {
     real *own;         /* (H, parameters of a head) */
     real *head_norm;   /* (C) gains */
     real *out_gate;    /* (C, C) */
+    real *head_gate;   /* (HEADGATE_CHANNELS or C, H) */
     real *qk_gain;     /* (2H) QK-norm gains: queries, then keys */
     real *value_mix;   /* (1) weight of the first layer's values (value residual) */
 } BlockParams;

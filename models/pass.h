@@ -33,6 +33,7 @@ typedef enum MixerPart {
     MIXER_SAVED,    /* what the kind saves */
     MIXER_MIXED,    /* (rows, C) the kind's output */
     MIXER_Z,        /* (rows, C) output gate before its activation */
+    MIXER_FACTORS,  /* (rows, H) of the head gate; backward: the gradient before its sigmoid */
     MIXER_FINISHED, /* (rows, C) after normalisation and gating */
     MIXER_PARTS,
     MIXER_SCRATCH = MIXER_PARTS /* not saved: what the kind computes with */

@@ -1,6 +1,7 @@
 #include "models/pass_mixer.h"
 #include "src/layers/blend.h"
 #include "src/layers/convolution.h"
+#include "src/layers/headgate.h"
 #include "src/layers/headnorm.h"
 #include "src/layers/linear.h"
 #include "src/layers/qknorm.h"
@@ -20,6 +21,8 @@ static AttentionSizes sizes_of(const Pass *pass, size_t layer, Dropout dropout)
                             .length = pass->capacity,
                             .heads = config->heads,
                             .width = config_head_width(config),
+                            .layer = layer,
+                            .layers = config->layers,
                             .options = &config->own,
                             .rotary = kind_of(pass, layer)->turns_itself ? pass->angles : NULL,
                             .carries = pass->carries,
@@ -45,7 +48,7 @@ size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
     AttentionSizes sizes = sizes_alone(pass, layer);
     size_t rows = pass->rows, width = config->dim;
     bool gated = config_gates_output(config, layer);
-    bool finished = gated || config_norms_heads(config, layer);
+    bool finished = gated || config->head_gate || config_norms_heads(config, layer);
     switch (part) {
     case MIXER_RAW:
         return config_convolves(config, layer) ? rows * 3 * width : 0;
@@ -65,6 +68,8 @@ size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
         return rows * width;
     case MIXER_Z:
         return gated ? rows * width : 0;
+    case MIXER_FACTORS:
+        return config->head_gate ? rows * config->heads : 0;
     case MIXER_FINISHED:
         return finished ? rows * width : 0;
     case MIXER_SCRATCH:
@@ -179,6 +184,28 @@ static real *rows_before(const Pass *pass, size_t layer, real *state)
     return state ? state + kind_state_reals(pass, layer) : NULL;
 }
 
+static HeadgateSizes headgate_sizes(const Pass *pass)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (HeadgateSizes){pass->rows, config->heads, config_head_width(config)};
+}
+
+/* The norm and the gates on the output of the kind. */
+static void finish(Pass *pass, size_t layer, const real *u)
+{
+    const ModelConfig *config = &pass->model->config;
+    const BlockParams *h = block_of(pass, layer);
+    real **part = pass->mixer[layer].part, *from = part[MIXER_MIXED];
+    if (h->head_norm || h->out_gate) {
+        headnorm_forward(part[MIXER_FINISHED], from, h->head_norm, part[MIXER_Z], pass->rows,
+                         config->heads, config_head_width(config));
+        from = part[MIXER_FINISHED];
+    }
+    if (h->head_gate)
+        headgate_forward(part[MIXER_FINISHED], part[MIXER_FACTORS], from, u, h->head_gate,
+                         headgate_sizes(pass));
+}
+
 /* Up to y. */
 static void mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
 {
@@ -202,9 +229,7 @@ static void mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
         attention_step(kind_of(pass, layer), &batch, &sizes);
     else
         attention_forward(kind_of(pass, layer), &batch, &sizes);
-    if (part[MIXER_FINISHED])
-        headnorm_forward(part[MIXER_FINISHED], part[MIXER_MIXED], h->head_norm, part[MIXER_Z],
-                         pass->rows, config->heads, config_head_width(config));
+    finish(pass, layer, u);
 }
 
 static const real *finished(const Pass *pass, size_t layer)
@@ -249,7 +274,10 @@ void mixer_backward(Pass *pass, BlockParams *gradients, size_t layer, const real
     linear_backward(dmixed, GEMM_SET, gradients->attn_proj.weight, gradients->attn_proj.bias,
                     dbranch, finished(pass, layer), h->attn_proj.weight, rows, width, width);
     phase_enter(PHASE_ATTENTION);
-    if (part[MIXER_FINISHED])
+    if (h->head_gate)
+        headgate_backward(dmixed, part[MIXER_FACTORS], dmixed, part[MIXER_FINISHED],
+                          headgate_sizes(pass));
+    if (h->head_norm || h->out_gate)
         headnorm_backward(dmixed, gradients->head_norm, part[MIXER_Z], dmixed,
                           part[MIXER_MIXED], h->head_norm, part[MIXER_Z], rows, config->heads,
                           config_head_width(config));
@@ -297,4 +325,7 @@ void mixer_backward_input(Pass *pass, BlockParams *gradients, size_t layer, cons
     if (h->out_gate)
         linear_backward(du, GEMM_ADD, gradients->out_gate, NULL, part[MIXER_Z], u, h->out_gate,
                         rows, width, width);
+    if (h->head_gate)
+        headgate_backward_input(du, gradients->head_gate, part[MIXER_FACTORS], u, h->head_gate,
+                                headgate_sizes(pass));
 }

@@ -3,7 +3,7 @@
  *   q, k, v = u W            then optional convolution, value residual, QK-norm and RoPE
  *   gates   = u W_g          per-position gates, if the kind has them
  *   mixed   = the kind's attention over q, k, v
- *   y       = norm(mixed) * silu(u W_z), both optional
+ *   y       = norm(mixed) * silu(u W_z) * 2 sigmoid(u W_h), all optional; W_h: per head
  *   branch  = y W_o
  *
  * The backward pass has two halves, so that u can be recomputed between them. */

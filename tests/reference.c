@@ -136,6 +136,15 @@ static void softmax1(const Head *h)
     weighted_mean(h, softmax, exp(h->options->sink ? h->own[0] : 0));
 }
 
+/* Each position between j and i, and i itself, makes the weight smaller by a factor. */
+static double fox(const Head *h, size_t i, size_t j)
+{
+    double kept = 1;
+    for (size_t s = j + 1; s <= i; s++)
+        kept *= sigmoid(h->gates[s][0]);
+    return kept * softmax(h, i, j);
+}
+
 /* The last positions only. */
 static double window(const Head *h, size_t i, size_t j)
 {
@@ -290,44 +299,54 @@ static double performer(const Head *h, size_t i, size_t j)
 
 /* --- recurrences --- */
 
-/* Writes the share of each row of the state that position i keeps. */
-typedef void Decay(double *a, const Head *h, size_t i);
+/* What a position does to the state S, a D by D matrix, and then reads from it:
+ *
+ *   S' = a S_(i-1),    S_i = S' - erase^T (find S') + k^T v,    o_i = q S_i
+ *
+ * a has a share of every row of S. Without the delta rule erase is 0. With it, what the state
+ * stores under one row of numbers is removed under another. */
+typedef struct Step {
+    double a[MOST], find[MOST], erase[MOST], k[MOST], v[MOST], q[MOST];
+} Step;
 
-/* S_i = a_i S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D)
- *
- * The delta rule first looks up what the state stores under the key, and writes the difference.
- * Its q_i and k_i have length 1, and b_i = sigmoid(gate):
- *
- * S_i = a_i S_(i-1) + b_i k_i^T (v_i - k_i a_i S_(i-1)),    o_i = q_i S_i */
-static void recurrence(const Head *h, Decay *decay, bool is_delta)
+/* Changes a step from a = 1, no erasing, and q = q_i / sqrt(D). */
+typedef void Rule(Step *s, const Head *h, size_t i);
+
+static Step plain_step(const Head *h, size_t i)
 {
-    size_t width = h->width;
-    double **s = reference_matrix(width, width);
-    for (size_t i = 0; i < h->length; i++) {
-        double q[MOST], k[MOST], a[MOST], write[MOST], stored[MOST] = {0};
-        rotate(q, h->q[i], i, h);
-        rotate(k, h->k[i], i, h);
-        memcpy(write, h->v[i], width * sizeof *write);
-        decay(a, h, i);
-        for (size_t c = 0; c < width; c++)
-            scale(s[c], a[c], s[c], width);
-        if (is_delta) {
-            double rate = sigmoid(h->gates[i][0]);
-            normalise(q, q, width);
-            normalise(k, k, width);
-            for (size_t c = 0; c < width; c++)
-                add(stored, k[c], s[c], width);
-            add(write, -1, stored, width);
-            scale(write, rate, write, width);
-        } else {
-            scale(q, 1 / sqrt((double)width), q, width);
-        }
-        for (size_t c = 0; c < width; c++) {
-            add(s[c], k[c], write, width);
-            add(h->out[i], q[c], s[c], width);
-        }
+    Step s = {.a = {0}};
+    for (size_t c = 0; c < h->width; c++)
+        s.a[c] = 1;
+    rotate(s.q, h->q[i], i, h);
+    rotate(s.k, h->k[i], i, h);
+    memcpy(s.v, h->v[i], h->width * sizeof *s.v);
+    scale(s.q, 1 / sqrt((double)h->width), s.q, h->width);
+    return s;
+}
+
+static void take_step(double **state, double *out, const Step *s, size_t width)
+{
+    double found[MOST] = {0};
+    for (size_t c = 0; c < width; c++) {
+        scale(state[c], s->a[c], state[c], width);
+        add(found, s->find[c], state[c], width);
     }
-    free(s);
+    for (size_t c = 0; c < width; c++) {
+        add(state[c], -s->erase[c], found, width);
+        add(state[c], s->k[c], s->v, width);
+        add(out, s->q[c], state[c], width);
+    }
+}
+
+static void recurrence(const Head *h, Rule *rule)
+{
+    double **state = reference_matrix(h->width, h->width);
+    for (size_t i = 0; i < h->length; i++) {
+        Step s = plain_step(h, i);
+        rule(&s, h, i);
+        take_step(state, h->out[i], &s, h->width);
+    }
+    free(state);
 }
 
 /* The same decay for every row. */
@@ -337,37 +356,193 @@ static void fill(double *a, double decay, size_t width)
         a[c] = decay;
 }
 
-/* No decay. */
-static void delta(double *a, const Head *h, size_t i)
-{
-    (void)i;
-    fill(a, 1, h->width);
-}
-
 /* A constant of the head. */
-static void retention(double *a, const Head *h, size_t i)
+static void retention(Step *s, const Head *h, size_t i)
 {
     (void)i;
-    fill(a, 1 - exp2(-5 - (double)h->index), h->width);
+    fill(s->a, 1 - exp2(-5 - (double)h->index), h->width);
 }
 
-/* a_i = sigmoid(gate)^(1/16): the root keeps decays near 1 (Yang et al. 2023) */
-static void gated(double *a, const Head *h, size_t i)
+/* a = sigmoid(gate)^(1/16): the root keeps decays near 1 (Yang et al. 2023) */
+static void gated(Step *s, const Head *h, size_t i)
 {
-    fill(a, pow(sigmoid(h->gates[i][0]), 1.0 / 16), h->width);
+    fill(s->a, pow(sigmoid(h->gates[i][0]), 1.0 / 16), h->width);
 }
 
 /* The same with a gate for each row of the state, which counts as -40 or more. */
-static void gla(double *a, const Head *h, size_t i)
+static void gla(Step *s, const Head *h, size_t i)
 {
     for (size_t c = 0; c < h->width; c++)
-        a[c] = pow(sigmoid(fmax(h->gates[i][c], -40)), 1.0 / 16);
+        s->a[c] = pow(sigmoid(fmax(h->gates[i][c], -40)), 1.0 / 16);
 }
 
-/* a_i = exp(-A softplus(gate)); the parameter is log A. */
-static void gated_delta(double *a, const Head *h, size_t i)
+/* f = l + (1 - l) sigmoid(k), and 1 - f is written under; l is the share of the layers below.
+ */
+static void hgrn2(Step *s, const Head *h, size_t i)
 {
-    fill(a, exp(-exp(h->own[0]) * log1p(exp(h->gates[i][1]))), h->width);
+    double least = fmax(1.0 / 12, (double)h->layer / (double)h->layers);
+    for (size_t c = 0; c < h->width; c++) {
+        s->a[c] = least + (1 - least) * sigmoid(h->k[i][c]);
+        s->k[c] = 1 - s->a[c];
+        s->q[c] = h->q[i][c] * sigmoid(h->q[i][c]) / sqrt((double)h->width);
+    }
+}
+
+/* The difference between v and what is stored under the key is written at the rate b. Queries
+ * and keys have length 1: S_i = S' + b k^T (v - k S'),  o_i = q S_i */
+static void delta_at(Step *s, const Head *h, size_t i, double gate)
+{
+    double b = sigmoid(gate) * (h->options->negative_eigenvalues ? 2 : 1);
+    rotate(s->q, h->q[i], i, h);
+    normalise(s->q, s->q, h->width);
+    normalise(s->k, s->k, h->width);
+    memcpy(s->find, s->k, h->width * sizeof *s->k);
+    memcpy(s->erase, s->k, h->width * sizeof *s->k);
+    scale(s->erase, b, s->erase, h->width);
+    scale(s->v, b, s->v, h->width);
+}
+
+static void delta(Step *s, const Head *h, size_t i)
+{
+    delta_at(s, h, i, h->gates[i][0]);
+}
+
+/* a = exp(-A softplus(gate)); the parameter is log A. */
+static void gated_delta(Step *s, const Head *h, size_t i)
+{
+    delta(s, h, i);
+    fill(s->a, exp(-exp(h->own[0]) * log1p(exp(h->gates[i][1]))), h->width);
+}
+
+/* A weaker lookup, by s, and queries corrected by d: o_i = (q - d s k) S_i */
+static void comba(Step *s, const Head *h, size_t i)
+{
+    gated_delta(s, h, i);
+    scale(s->find, sigmoid(h->own[1]), s->find, h->width);
+    add(s->q, -h->own[2], s->find, h->width);
+}
+
+/* Several steps of gated_delta: only the first decays, and the last has the query, key and
+ * value of the position. Gates of the others have their rate, a factor of the value, and a key.
+ */
+static void deltaproduct(const Head *h)
+{
+    size_t each = 2 + h->width, further = h->options->steps - 1;
+    double **state = reference_matrix(h->width, h->width);
+    for (size_t i = 0; i < h->length; i++) {
+        Step s = plain_step(h, i);
+        gated_delta(&s, h, i);
+        for (size_t j = 0; j < further; j++) {
+            const double *gates = h->gates[i] + 2 + j * each;
+            Step own = plain_step(h, i);
+            memcpy(own.k, gates + 2, h->width * sizeof *gates);
+            scale(own.v, gates[1], own.v, h->width);
+            delta_at(&own, h, i, gates[0]);
+            fill(own.q, 0, h->width);
+            fill(own.a, j == 0 ? s.a[0] : 1, h->width);
+            take_step(state, h->out[i], &own, h->width);
+        }
+        if (further > 0)
+            fill(s.a, 1, h->width);
+        take_step(state, h->out[i], &s, h->width);
+    }
+    free(state);
+}
+
+/* a = exp(-A softplus(gate)), a gate for each feature, but at least exp(-2.5). */
+static void timesteps(Step *s, const Head *h, size_t i)
+{
+    for (size_t c = 0; c < h->width; c++)
+        s->a[c] = exp(fmax(-exp(h->own[0]) * log1p(exp(h->gates[i][c])), -2.5));
+}
+
+/* The delta rule, with a decay for each feature. */
+static void kda(Step *s, const Head *h, size_t i)
+{
+    delta_at(s, h, i, h->gates[i][h->width]);
+    timesteps(s, h, i);
+}
+
+/* S_i = S' + k^T (w v - (b k) S') with a number b and w for each feature. */
+static void gdn2(Step *s, const Head *h, size_t i)
+{
+    const double *b = h->gates[i] + h->width, *w = b + h->width;
+    kda(s, h, i);
+    for (size_t c = 0; c < h->width; c++) {
+        s->erase[c] = s->k[c];
+        s->find[c] = (h->options->negative_eigenvalues ? 2 : 1) * sigmoid(b[c]) * s->k[c];
+        s->v[c] = sigmoid(w[c]) * h->v[i][c];
+    }
+}
+
+/* The lookup comes before the decay: h S = (h / a) S'. */
+static void rwkv7(Step *s, const Head *h, size_t i)
+{
+    for (size_t c = 0; c < h->width; c++)
+        s->erase[c] = h->own[c] * s->k[c];
+    normalise(s->erase, s->erase, h->width);
+    for (size_t c = 0; c < h->width; c++) {
+        double rate = sigmoid(h->gates[i][h->width + c]);
+        s->a[c] = exp(-sigmoid(h->gates[i][c]) / sqrt(exp(1)));
+        s->find[c] = s->erase[c] / s->a[c];
+        s->erase[c] *= rate;
+        s->k[c] *= 1 + (rate - 1) * h->own[h->width + c];
+        s->q[c] *= sqrt((double)h->width);
+    }
+}
+
+/* a = exp(-A t), and t k^T v is written, for a step size t = softplus(gate). */
+static void mamba2(Step *s, const Head *h, size_t i)
+{
+    double t = log1p(exp(h->gates[i][0]));
+    fill(s->a, exp(-exp(h->own[0]) * t), h->width);
+    scale(s->k, t, s->k, h->width);
+}
+
+/* With d v_i added to each output. */
+static void mamba2_whole(const Head *h)
+{
+    recurrence(h, mamba2);
+    for (size_t i = 0; i < h->length; i++)
+        add(h->out[i], h->own[1], h->v[i], h->width);
+}
+
+/* Turns the planes of x by the angles of all steps up to i. */
+static void turn_by_steps(double *x, const Head *h, size_t i)
+{
+    size_t half = h->width / 2;
+    for (size_t c = 0; c < half; c++) {
+        double angle = 0, a = x[c], b = x[c + half];
+        for (size_t j = 0; j <= i; j++)
+            angle += log1p(exp(h->gates[j][0])) * acos(-1) * tanh(h->gates[j][2 + c]);
+        x[c] = a * cos(angle) - b * sin(angle);
+        x[c + half] = a * sin(angle) + b * cos(angle);
+    }
+}
+
+/* S_i = a S_(i-1) + l t k_i^T v_i + (1 - l) t a k_(i-1)^T v_(i-1): two steps, the first of
+ * which has the pair of the position before, and no query. */
+static void mamba3_whole(const Head *h)
+{
+    double **state = reference_matrix(h->width, h->width);
+    Step before = {.a = {0}};
+    for (size_t i = 0; i < h->length; i++) {
+        double t = log1p(exp(h->gates[i][0])), share = sigmoid(h->gates[i][1]);
+        Step s = plain_step(h, i);
+        turn_by_steps(s.q, h, i);
+        turn_by_steps(s.k, h, i);
+        const Step last = s;
+        fill(before.a, 1, h->width);
+        fill(before.q, 0, h->width);
+        scale(before.k, (1 - share) * t, before.k, h->width);
+        take_step(state, h->out[i], &before, h->width);
+        mamba2(&s, h, i);
+        scale(s.k, share, s.k, h->width);
+        take_step(state, h->out[i], &s, h->width);
+        add(h->out[i], h->own[1], h->v[i], h->width);
+        before = last;
+    }
+    free(state);
 }
 
 /* --- buckets: softmax over positions that are alike --- */
@@ -582,12 +757,12 @@ static const struct Row {
     Weight *weight;
     Feature *feature;
     double rest; /* in the denominators of the two above */
-    Decay *decay;
-    bool is_delta;
+    Rule *rule;
     void (*whole)(const Head *h); /* whatever has another form */
 } table[] = {
     {"softmax", .weight = softmax},
     {"softmax1", .whole = softmax1},
+    {"fox", .weight = fox},
     {"window", .weight = window},
     {"strided", .weight = strided},
     {"fixed", .weight = fixed},
@@ -604,11 +779,19 @@ static const struct Row {
     {"taylor", .weight = taylor, .rest = 1e-6},
     {"taylor2", .weight = taylor2},
     {"performer", .weight = performer},
-    {"retention", .decay = retention},
-    {"gated", .decay = gated},
-    {"gla", .decay = gla},
-    {"delta", .decay = delta, .is_delta = true},
-    {"gated-delta", .decay = gated_delta, .is_delta = true},
+    {"retention", .rule = retention},
+    {"gated", .rule = gated},
+    {"mamba2", .whole = mamba2_whole},
+    {"mamba3", .whole = mamba3_whole},
+    {"gla", .rule = gla},
+    {"hgrn2", .rule = hgrn2},
+    {"delta", .rule = delta},
+    {"gated-delta", .rule = gated_delta},
+    {"comba", .rule = comba},
+    {"deltaproduct", .whole = deltaproduct},
+    {"kda", .rule = kda},
+    {"gdn2", .rule = gdn2},
+    {"rwkv7", .rule = rwkv7},
 };
 
 bool reference_run(const char *name, const ReferenceHead *head)
@@ -623,8 +806,8 @@ bool reference_run(const char *name, const ReferenceHead *head)
         weighted_mean(head, row->weight, row->rest);
     else if (row->feature)
         mean_by_features(head, row->feature, row->rest);
-    else if (row->decay)
-        recurrence(head, row->decay, row->is_delta);
+    else if (row->rule)
+        recurrence(head, row->rule);
     else
         row->whole(head);
     return true;

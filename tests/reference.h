@@ -8,7 +8,8 @@
 /* One head of one sequence. Matrices are arrays of rows: q[i][c] is feature c of query i. */
 typedef struct ReferenceHead {
     size_t length, width; /* T positions, D features */
-    size_t index;         /* of the head in its layer */
+    size_t index, heads;  /* of the head in its layer, and how many that has */
+    size_t layer, layers; /* of the layer in the model, and how many that has */
     const AttentionOptions *options;
     bool rotary;          /* RoPE encodes positions */
     double **q, **k, **v; /* (T, D) */

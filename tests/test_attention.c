@@ -28,6 +28,9 @@ static double **formula_of(const Case *c, bool rotary)
     ReferenceHead plain = {.length = length,
                            .width = width,
                            .index = head->index,
+                           .heads = head->heads,
+                           .layer = head->layer,
+                           .layers = head->layers,
                            .options = head->options,
                            .rotary = rotary,
                            .out = reference_matrix(length, width)};

@@ -1,5 +1,6 @@
 /* The layers around attention: the short convolution before, the head norm and gate after. */
 #include "src/layers/convolution.h"
+#include "src/layers/headgate.h"
 #include "src/layers/headnorm.h"
 #include "src/memory.h"
 #include "src/random.h"
@@ -251,6 +252,34 @@ START_TEST(extreme_numbers_stay_finite)
 }
 END_TEST
 
+/* --- the head gate --- */
+
+/* Fewer channels than the gate reads, and more; without weights the output is the input. */
+START_TEST(the_head_gate_is_its_formula)
+{
+    static const HeadgateSizes sizes[] = {{3, 2, 5}, {70, 3, 8}, {1, 1, 1}};
+    for (size_t s = 0; s < COUNT(sizes); s++) {
+        size_t heads = sizes[s].heads, width = sizes[s].width, all = heads * width;
+        size_t count = sizes[s].rows * all, channels = headgate_channels(all);
+        ck_assert_uint_eq(channels, s == 1 ? 12 : all);
+        real *x = draw(count, 10), *u = draw(count, 11), *w = draw(channels * heads, 12);
+        real *y = blank(count), *factors = blank(sizes[s].rows * heads);
+        headgate_forward(y, factors, x, u, w, sizes[s]);
+        for (size_t i = 0; i < count; i++) {
+            double gate = 0;
+            for (size_t c = 0; c < channels; c++)
+                gate += (double)u[i / all * all + c] * (double)w[c * heads + i % all / width];
+            double expected = 2 * (double)x[i] / (1 + exp(-gate));
+            ck_assert_double_eq_tol((double)y[i], expected, near * (1 + fabs(expected)));
+        }
+        memset(w, 0, channels * heads * sizeof *w);
+        headgate_forward(y, factors, x, u, w, sizes[s]);
+        ck_assert_mem_eq(y, x, count * sizeof *x);
+        free(x), free(u), free(w), free(y), free(factors);
+    }
+}
+END_TEST
+
 /* --- gradients --- */
 
 #ifdef LINNET_DOUBLE
@@ -381,6 +410,7 @@ Suite *mixer_layers_suite(void)
     tcase_add_test(tests, norm_and_gate_are_their_formulas);
     tcase_add_test(tests, gradients_may_overwrite_their_source);
     tcase_add_test(tests, extreme_numbers_stay_finite);
+    tcase_add_test(tests, the_head_gate_is_its_formula);
 #ifdef LINNET_DOUBLE
     tcase_add_test(tests, gradients_of_the_convolution);
     tcase_add_test(tests, gradients_of_norm_and_gate);

@@ -127,8 +127,8 @@ START_TEST(gradients_match_with_all_regularisation)
 }
 END_TEST
 
-/* QK-norm and value residual for every kind. */
-START_TEST(gradients_match_with_qk_norm_and_value_residual)
+/* QK-norm, value residual and head gate for every kind. */
+START_TEST(gradients_match_with_optional_parts)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t bits = 1; bits < 4; bits++) {
@@ -138,6 +138,8 @@ START_TEST(gradients_match_with_qk_norm_and_value_residual)
             config.layers = 3;
             config.qk_norm = bits & 1;
             config.value_residual = bits & 2;
+            config.head_gate = bits != 2;
+            config.head_norm = bits == 3 ? WISH_NO : WISH_AUTO;
             check_gradients(config, 2, 3);
         }
 }
@@ -253,7 +255,7 @@ START_TEST(decoding_matches_forward)
                 config.attention = one_kind(kind);
                 config.positions = positions_for(kind, positions);
                 config.norm = norm;
-                config.qk_norm = config.value_residual = norm == NORM_POST;
+                config.qk_norm = config.value_residual = config.head_gate = norm == NORM_POST;
                 config.logit_cap = norm == NORM_POST ? 3 : 0;
                 check_decoding(config);
             }
@@ -276,6 +278,7 @@ START_TEST(threads_give_identical_bits)
                               .dropout = 0.1,
                               .qk_norm = kind % 2,
                               .value_residual = kind % 2,
+                              .head_gate = kind % 2,
                               .vocabulary = 1500};
         real *first = NULL;
         double first_loss = 0;
@@ -365,7 +368,7 @@ START_TEST(recompute_gives_identical_bits)
             ModelConfig config = rig_tiny;
             config.attention = one_kind(k);
             config.norm = norm;
-            config.qk_norm = config.value_residual = norm == NORM_POST;
+            config.qk_norm = config.value_residual = config.head_gate = norm == NORM_POST;
             config.positions = positions_for(k, POSITIONS_ROTARY);
             config.attention_dropout = attention_find(k)->has_weights ? 0.1 : 0;
             check_recomputing(config);
@@ -424,8 +427,8 @@ Suite *model_suite(void)
     tcase_add_test(tests, gradients_match_for_odd_sizes);
     tcase_add_test(tests, gradients_match_with_all_optional_parts);
     tcase_add_test(tests, gradients_match_with_all_regularisation);
+    tcase_add_test(tests, gradients_match_with_optional_parts);
     tcase_add_test(tests, gradients_match_for_all_variants);
-    tcase_add_test(tests, gradients_match_with_qk_norm_and_value_residual);
 #endif
     tcase_add_test(tests, logits_are_causal);
     tcase_add_test(tests, decoding_matches_forward);

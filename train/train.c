@@ -84,7 +84,7 @@ static void print_kind(const AttentionKind *kind)
                  {kind->wants_norm, "per-head normalisation (--head-norm)"},
                  {kind->wants_gate, "an output gate (--out-gate)"},
                  {kind->knows_positions, "no position encoding"},
-                 {kind->no_rotary, "learned positions"}};
+                 {kind->no_rotary && !kind->knows_positions, "learned positions"}};
     printf("%-13s %s\n%14scost per token and head: %s; decoding keeps %s%s\n", kind->name,
            kind->help, "", kind->cost,
            kind->finite_state ? "a state of fixed size" : "a cache of all tokens",
@@ -102,9 +102,12 @@ static void print_kind(const AttentionKind *kind)
 
 static void print_kinds(void)
 {
-    printf("Attention kinds; T is the sequence length, D the head dimension:\n\n");
-    for (size_t i = 0; attention_find(i); i++)
+    printf("Attention kinds by idea; T is the sequence length, D the head dimension.\n");
+    for (size_t i = 0; attention_find(i); i++) {
+        if (attention_group(i))
+            printf("\n%s\n\n", attention_group(i));
         print_kind(attention_find(i));
+    }
     printf("\nKinds joined by + take the layers in turn (window+softmax). Kinds with commas "
            "between\n(softmax,linear) are trained one after the other and then compared.\n");
 }

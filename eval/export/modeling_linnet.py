@@ -53,6 +53,7 @@ class Heads:
     i: Tensor  # (T, 1) positions of queries
     j: Tensor  # (1, T) and of keys
     index: Tensor  # (H, 1, 1) of the heads
+    below: float  # the share of the model's layers below this one
 
     def rotate(self, x, at=None):
         """RoPE of x (..., T, D): features c and c + D/2 are the coordinates of a point in a plane,
@@ -106,6 +107,12 @@ def softmax1(q, k, v, h):
     b = s.new_zeros(len(h.index), 1) if h.own is None else h.own
     sink = b[:, :, None].expand(*s.shape[:-1], 1)
     return torch.cat([s, sink], -1).softmax(-1)[..., :-1] @ v
+
+
+def fox(q, k, v, h):
+    """w_ij ~ exp(s_ij) times the forget gates after j, up to i: sigmoid(gate)"""
+    c = F.logsigmoid(h.gates).cumsum(2)
+    return (scores(q, k, h) + c - c.mT).masked_fill(h.j > h.i, -math.inf).softmax(-1) @ v
 
 
 def window(q, k, v, h):
@@ -297,19 +304,17 @@ def performer(q, k, v, h):
 # --- recurrences: a state S (D, D), which each position changes and then reads ---
 
 
-def recurrence(q, k, v, keep, rate=None):
+def recurrence(q, k, v, keep, find=None, erase=None):
     """S_i = a_i S_(i-1) + k_i^T v_i and o_i = q_i S_i; keep is a (.., T, 1), or (.., T, D) for a
-    decay of each row. With the delta rule, a position looks up what the state has under its key,
-    and writes the difference: S_i = a_i S_(i-1) + b_i k_i^T (v_i - k_i a_i S_(i-1))."""
+    decay of each row. With the delta rule, what the decayed state S' has under `find` is removed
+    under `erase`: S_i = S' - erase_i^T (find_i S') + k_i^T v_i."""
     state, out = k.new_zeros(*k.shape[:2], k.shape[-1], v.shape[-1]), []
     for i in range(k.shape[2]):
         at = slice(i, i + 1)
-        q_i, k_i, v_i = q[:, :, at], k[:, :, at], v[:, :, at]
         state = keep[:, :, at].mT * state
-        if rate is not None:
-            v_i = rate[:, :, at] * (v_i - k_i @ state)
-        state = state + k_i.mT @ v_i
-        out.append(q_i @ state)
+        found = 0 if find is None else erase[:, :, at].mT @ (find[:, :, at] @ state)
+        state = state + k[:, :, at].mT @ v[:, :, at] - found
+        out.append(q[:, :, at] @ state)
     return torch.cat(out, 2)
 
 
@@ -334,22 +339,119 @@ def gla(q, k, v, h):
     return fading(q, k, v, h.gates.clamp(min=-40).sigmoid() ** (1 / 16), h)
 
 
+def hgrn2(q, k, v, h):
+    """f = l + (1 - l) sigmoid(k) is the decay of each row, and 1 - f the key; l is the share of the
+    layers below, at least 1/12."""
+    least = max(1 / 12, h.below)
+    keep = least + (1 - least) * k.sigmoid()
+    return recurrence(F.silu(q) / math.sqrt(q.shape[-1]), 1 - keep, v, keep)
+
+
+def steps(gate, h):
+    """Step sizes, and the decays exp(-A step); the first parameter is log A."""
+    step = F.softplus(gate)
+    return step, (-h.own[:, :1, None].exp() * step).exp()
+
+
+def mamba2(q, k, v, h):
+    """Positions are written by their step size; d v is added to the output."""
+    step, keep = steps(h.gates, h)
+    return fading(q, step * k, v, keep, h) + h.own[:, 1:, None] * v
+
+
+def mamba3(q, k, v, h):
+    """S_i = a S_(i-1) + l t k_i^T v_i + (1 - l) t a k_(i-1)^T v_(i-1), the sum of two recurrences.
+    q and k turn by t pi tanh(gates) from position to position."""
+    step, keep = steps(h.gates[..., :1], h)
+    share, half = h.gates[..., 1:2].sigmoid(), q.shape[-1] // 2
+    angles = (step * math.pi * h.gates[..., 2:].tanh()).cumsum(2)
+    cos, sin = angles.cos(), angles.sin()
+
+    def turn(x):
+        a, b, rest = x.split([half, half, x.shape[-1] - 2 * half], -1)
+        return torch.cat([a * cos - b * sin, a * sin + b * cos, rest], -1)
+
+    q, k = turn(h.rotate(q)) / math.sqrt(q.shape[-1]), turn(h.rotate(k))
+    k_before, v_before = (F.pad(x, (0, 0, 1, -1)) for x in (k, v))
+    out = recurrence(q, share * step * k, v, keep)
+    out = out + recurrence(q, (1 - share) * step * keep * k_before, v_before, keep)
+    return out + h.own[:, 1:, None] * v
+
+
+def rate(gate, h):
+    """The rate at which the delta rule writes, or erases."""
+    return gate.sigmoid() * (2 if h.settings["negative-eigenvalues"] else 1)
+
+
+def delta_rule(q, k, v, keep, b, h, strength=1.0, correction=0.0):
+    """Writes the difference between v and what is stored, at the rate b: k^T b (v - s k S'), where
+    q and k have length 1, and o_i = (q_i - d s k_i) S_i."""
+    q, k = unit(h.rotate(q)), unit(h.rotate(k))
+    find = strength * k
+    return recurrence(q - correction * find, k, b * v, keep, find, b * k)
+
+
 def delta(q, k, v, h):
-    """The delta rule, without decay: b_i = sigmoid(gate), and q and k have length 1."""
-    rate = h.gates[..., :1].sigmoid()
-    return recurrence(unit(h.rotate(q)), unit(h.rotate(k)), v, torch.ones_like(rate), rate)
+    """Without decay."""
+    b = rate(h.gates, h)
+    return delta_rule(q, k, v, torch.ones_like(b), b, h)
 
 
 def gated_delta(q, k, v, h):
-    """The delta rule with a_i = exp(-A softplus(second gate)); the parameter is log A."""
-    rate, gate = h.gates[..., :1].sigmoid(), h.gates[..., 1:]
-    keep = (-h.own[:, :, None].exp() * F.softplus(gate)).exp()
-    return recurrence(unit(h.rotate(q)), unit(h.rotate(k)), v, keep, rate)
+    """With the decay of step sizes, softplus(second gate)."""
+    return delta_rule(q, k, v, steps(h.gates[..., 1:], h)[1], rate(h.gates[..., :1], h), h)
+
+
+def comba(q, k, v, h):
+    """With a strength s = sigmoid(second parameter) of the lookup and a correction d, the third."""
+    s, d = h.own[:, 1:2, None].sigmoid(), h.own[:, 2:, None]
+    keep = steps(h.gates[..., 1:], h)[1]
+    return delta_rule(q, k, v, keep, rate(h.gates[..., :1], h), h, s, d)
+
+
+def deltaproduct(q, k, v, h):
+    """Several rows for each position: only the first decays, and the last has the query, and the
+    key and value of the position. Gates of the others have a rate, a factor of v, and a key."""
+    b, gate, others = h.gates.split([1, 1, h.gates.shape[-1] - 2], -1)
+    others = others.unflatten(-1, (h.settings["steps-per-token"] - 1, 2 + k.shape[-1]))
+    rows = others.shape[-2] + 1
+    keys = torch.cat([others[..., 2:], h.rotate(k)[..., None, :]], -2)
+    values = torch.cat([others[..., 1:2] * v[..., None, :], v[..., None, :]], -2)
+    rates = rate(torch.cat([others[..., :1], b[..., None, :]], -2), h)
+    keep = F.pad(steps(gate, h)[1], (0, rows - 1), value=1.0).flatten(2)[..., None]
+    k, v, b = (x.flatten(2, 3) for x in (unit(keys), values, rates))
+    q = unit(h.rotate(q)).repeat_interleave(rows, 2)
+    return recurrence(q, k, b * v, keep, k, b * k)[:, :, rows - 1 :: rows]
+
+
+def kda(q, k, v, h):
+    """The delta rule with a decay of each row, which is at least exp(-2.5); the last gate is b."""
+    keep = steps(h.gates[..., :-1], h)[1].clamp(min=math.exp(-2.5))
+    return delta_rule(q, k, v, keep, rate(h.gates[..., -1:], h), h)
+
+
+def gdn2(q, k, v, h):
+    """With a rate b of erasing for each feature of the key, and w of writing for each of the value:
+    S_i = S' + k^T (w v - (b k) S')"""
+    gates, b, w = h.gates.chunk(3, -1)
+    keep, k = steps(gates, h)[1].clamp(min=math.exp(-2.5)), unit(h.rotate(k))
+    return recurrence(unit(h.rotate(q)), k, w.sigmoid() * v, keep, rate(b, h) * k, k)
+
+
+def rwkv7(q, k, v, h):
+    """The lookup reads the state before its decay: m is k times parameters, of length 1, and
+    S_i = w S_(i-1) - (a m)^T (m S_(i-1)) + (k (1 + (a - 1) c))^T v"""
+    w, a = h.gates.sigmoid().chunk(2, -1)
+    of_m, c = h.own[:, None].chunk(2, -1)
+    keep, k = (-w / math.sqrt(math.e)).exp(), h.rotate(k)
+    m = unit(k * of_m)
+    return recurrence(h.rotate(q), k * (1 + (a - 1) * c), v, keep, m / keep, a * m)
 
 
 KINDS = {
     "softmax": softmax,
     "softmax1": softmax1,
+    "fox": fox,
     "window": window,
     "strided": strided,
     "fixed": fixed,
@@ -368,9 +470,17 @@ KINDS = {
     "performer": performer,
     "retention": retention,
     "gated": gated,
+    "mamba2": mamba2,
+    "mamba3": mamba3,
     "gla": gla,
+    "hgrn2": hgrn2,
     "delta": delta,
     "gated-delta": gated_delta,
+    "comba": comba,
+    "deltaproduct": deltaproduct,
+    "kda": kda,
+    "gdn2": gdn2,
+    "rwkv7": rwkv7,
 }
 
 
@@ -452,6 +562,8 @@ class Attention(nn.Module):
         self.qk_norm = Weight(2 * heads) if self.settings["qk-norm"] else None
         self.value_mix = parameter(1) if self.settings["value-residual"] and index > 0 else None
         self.out_gate = Linear(width, width, False) if layer["out-gate"] else None
+        self.channels, self.below = min(12, width), index / len(config.layers)
+        self.head_gate = Weight(self.channels, heads) if self.settings["head-gate"] else None
 
     def split(self, x):
         """(B, T, H n) to (B, H, T, n)"""
@@ -471,6 +583,7 @@ class Attention(nn.Module):
             i=positions[:, None],
             j=positions[None, :],
             index=torch.arange(self.heads, device=u.device)[:, None, None],
+            below=self.below,
         )
 
     def forward(self, u, first_v):
@@ -491,6 +604,9 @@ class Attention(nn.Module):
         y = y.transpose(1, 2).flatten(2)
         if self.out_gate is not None:
             y = y * F.silu(self.out_gate(u))
+        if self.head_gate is not None:
+            factors = 2 * (u[..., : self.channels] @ self.head_gate.weight).sigmoid()
+            y = (y.unflatten(-1, (self.heads, -1)) * factors[..., None]).flatten(2)
         return self.c_proj(y), first_v
 
 

@@ -1,5 +1,7 @@
 #include "eval/inspect/weights.h"
 
+#include "src/vector.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -12,13 +14,15 @@ typedef struct Probe {
     real *qkv, *out, *saved;
 } Probe;
 
-static AttentionSizes sizes_of(const Pass *pass, const AttentionKind *kind)
+static AttentionSizes sizes_of(const Pass *pass, const AttentionKind *kind, size_t layer)
 {
     const ModelConfig *config = &pass->model->config;
     return (AttentionSizes){.batch = 1,
                             .length = pass->length,
                             .heads = config->heads,
                             .width = config_head_width(config),
+                            .layer = layer,
+                            .layers = config->layers,
                             .options = &config->own,
                             .rotary = kind->turns_itself ? pass->angles : NULL};
 }
@@ -54,13 +58,27 @@ static void read_columns(const Probe *probe, size_t first, real *weights)
                    probe->out + t * probe->width + head * width, count * sizeof *weights);
 }
 
+/* For kinds with a weight per feature: sets v[first] to ones, and reads the means. */
+static void probe_means(const Probe *probe, size_t first, real *weights)
+{
+    size_t length = probe->sizes.length, width = probe->sizes.width;
+    for (size_t t = 0; t < length; t++)
+        for (size_t i = 0; i < probe->width; i++)
+            probe->qkv[(3 * t + 2) * probe->width + i] = t == first ? 1 : 0;
+    attention_forward(probe->kind, &probe->batch, &probe->sizes);
+    for (size_t head = 0; head < probe->sizes.heads; head++)
+        for (size_t t = 0; t < length; t++)
+            weights[(head * length + t) * length + first] =
+                vector_sum(probe->out + t * probe->width + head * width, width) / (real)width;
+}
+
 void weights_of_layer(const Pass *pass, size_t layer, real *weights)
 {
     assert(pass->batch == 1 && pass->use == PASS_TRAIN && !pass->carries);
     real *const *part = pass->mixer[layer].part;
     const AttentionKind *kind = config_kind(&pass->model->config, layer);
     Probe probe = {
-        .kind = kind, .sizes = sizes_of(pass, kind), .width = pass->model->config.dim};
+        .kind = kind, .sizes = sizes_of(pass, kind, layer), .width = pass->model->config.dim};
     Arena arena = {0};
     lay_out(&probe, &arena);
     arena_allocate(&arena, "the weights");
@@ -72,10 +90,15 @@ void weights_of_layer(const Pass *pass, size_t layer, real *weights)
                                    .out = probe.out,
                                    .saved = probe.saved,
                                    .scratch = pass->scratch};
-    for (size_t first = 0; first < probe.sizes.length; first += probe.sizes.width) {
+    for (size_t first = 0; first < probe.sizes.length;) {
+        if (kind->gates_values) {
+            probe_means(&probe, first++, weights);
+            continue;
+        }
         set_values(&probe, first);
         attention_forward(kind, &probe.batch, &probe.sizes);
         read_columns(&probe, first, weights);
+        first += probe.sizes.width;
     }
     arena_free(&arena);
 }

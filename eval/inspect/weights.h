@@ -6,7 +6,9 @@
  *
  * Softmax attention computes W explicitly, other kinds only implicitly. Running any kind on
  * unit vectors as values gives D columns of W at a time, where D is the head dimension. For
- * recurrent kinds these are the effective weights of the state, which may be negative. */
+ * recurrent kinds these are the effective weights of the state, which may be negative. If a
+ * kind has a weight for every feature of the values, W has their means: it takes a run per
+ * column. */
 #ifndef LINNET_WEIGHTS_H
 #define LINNET_WEIGHTS_H
 

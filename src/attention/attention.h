@@ -14,34 +14,37 @@ typedef struct AttentionKind AttentionKind;
 
 /* Options of single kinds; a row names those its kind uses. */
 typedef struct AttentionOptions {
-    size_t window;   /* visible positions, the current one included */
-    size_t period;   /* distance between visible positions, or length of a block */
-    size_t summary;  /* positions at a block's end that all later ones see */
-    size_t segment;  /* positions compressed together */
-    size_t rank;     /* entries they are compressed to */
-    size_t features; /* random features; 0: twice the head dimension */
-    size_t redraw;   /* steps after which they are redrawn; 0: never */
-    size_t hashes;   /* LSH rounds */
-    size_t buckets;  /* per round, an even number */
-    size_t near;     /* visible positions of the own bucket */
-    double tau;      /* slope of the kernel 1 + tau q.k, below 1 */
-    bool sink;       /* the sink logit is learned */
+    size_t window;             /* visible positions, the current one included */
+    size_t period;             /* distance between visible positions, or length of a block */
+    size_t summary;            /* positions at a block's end that all later ones see */
+    size_t segment;            /* positions compressed together */
+    size_t rank;               /* entries they are compressed to */
+    size_t features;           /* random features; 0: twice the head dimension */
+    size_t redraw;             /* steps after which they are redrawn; 0: never */
+    size_t hashes;             /* LSH rounds */
+    size_t buckets;            /* per round, an even number */
+    size_t near;               /* visible positions of the own bucket */
+    double tau;                /* slope of the kernel 1 + tau q.k, below 1 */
+    bool sink;                 /* the sink logit is learned */
+    size_t steps;              /* of the delta rule per position */
+    bool negative_eigenvalues; /* write rates of the delta rule reach 2 instead of 1 */
 } AttentionOptions;
 
 /* One head of one sequence: its memory layout and settings. */
 typedef struct AttentionHead {
     const AttentionKind *kind;
     const AttentionOptions *options;
-    size_t length;       /* T positions */
-    size_t width;        /* D, the head dimension */
-    size_t index;        /* of the head in its layer */
-    size_t stride;       /* reals between positions of q, k and v, */
-    size_t out_stride;   /* of the output, */
-    size_t gates_stride; /* and of the gates */
-    const real *rotary;  /* (T, D) angles, for kinds that rotate their features; or NULL */
-    bool carries;        /* the sequence continues from a state, data->carry, */
-    size_t position;     /* which has read this many positions; in a step always */
-    Dropout dropout;     /* of attention weights, for kinds that have them */
+    size_t length;        /* T positions */
+    size_t width;         /* D, the head dimension */
+    size_t index, heads;  /* of the head in its layer, and how many that has */
+    size_t layer, layers; /* of the layer in the model, and how many that has */
+    size_t stride;        /* reals between positions of q, k and v, */
+    size_t out_stride;    /* of the output, */
+    size_t gates_stride;  /* and of the gates */
+    const real *rotary;   /* (T, D) angles, for kinds that rotate their features; or NULL */
+    bool carries;         /* the sequence continues from a state, data->carry, */
+    size_t position;      /* which has read this many positions; in a step always */
+    Dropout dropout;      /* of attention weights, for kinds that have them */
 } AttentionHead;
 
 /* The tensors a kind reads and writes; pointers are at the head's first position. */
@@ -78,6 +81,7 @@ struct AttentionKind {
     const char *uses;     /* names of its own options, separated by blanks; or NULL */
     bool has_weights;     /* it has a weight per pair, which dropout can drop */
     bool normalised;      /* the weights of a position sum to 1 */
+    bool gates_values;    /* the weight of a pair differs by feature of the value */
     bool turns_itself;    /* applies RoPE itself; otherwise q and k arrive rotated */
     bool no_rotary;       /* RoPE would break it */
     bool knows_positions; /* without position encodings, which are off by default */
@@ -115,15 +119,18 @@ struct AttentionKind {
 
 /* clang-format off */
 extern const AttentionKind
-    attention_softmax, attention_softmax1, attention_window, attention_strided, attention_fixed,
+    attention_softmax, attention_softmax1, attention_fox, attention_window, attention_strided, attention_fixed,
     attention_reformer, attention_linformer, attention_pooled, attention_nystrom,
     attention_linear, attention_relu, attention_sqrelu, attention_exp, attention_softmaxfeat,
     attention_efficient, attention_taylor, attention_taylor2, attention_performer,
-    attention_retention, attention_gated, attention_gla, attention_delta, attention_gated_delta;
+    attention_retention, attention_gated, attention_gla, attention_hgrn2, attention_delta, attention_gated_delta,
+    attention_comba, attention_deltaproduct, attention_mamba2, attention_mamba3, attention_kda, attention_gdn2, attention_rwkv7;
 /* clang-format on */
 
 const AttentionKind *attention_find(size_t index); /* NULL after the last */
 const char *attention_name(size_t index);
+/* The idea that this kind and the following ones share; NULL: that of the kind before. */
+const char *attention_group(size_t index);
 
 /* 1 / sqrt(D), the factor of scores. */
 real attention_scale(const AttentionHead *head);
@@ -134,6 +141,7 @@ AttentionData attention_rows(const AttentionData *data, size_t first,
 /* All heads of all sequences, in parallel on the thread team. */
 typedef struct AttentionSizes {
     size_t batch, length, heads, width;
+    size_t layer, layers;
     const AttentionOptions *options;
     const real *rotary;
     bool carries;

@@ -24,13 +24,44 @@ static size_t features_of(const AttentionHead *head)
     return recurrence->features ? recurrence->features(head) : head->width;
 }
 
+/* With an expansion a chunk has as many rows, and fewer positions. */
+static size_t rows_of_position(const AttentionHead *head)
+{
+    const ChunkExpansion *expansion = head->kind->recurrence->expansion;
+    return expansion ? expansion->count(head) : 1;
+}
+
+static size_t chunk_positions(const AttentionHead *head)
+{
+    return head->kind->recurrence->chunk / rows_of_position(head);
+}
+
+/* Memory for the rows of a chunk. */
+static void take_rows(Chunk *c, Arena *arena, const AttentionHead *head)
+{
+    const Recurrence *recurrence = head->kind->recurrence;
+    size_t all = 3 * head->width + recurrence->expansion->gates;
+    ROWS_TAKE(arena, recurrence->chunk * all, &c->expanded, &c->dexpanded);
+    ROWS_TAKE(arena, recurrence->chunk * head->width, &c->out, &c->out_gradients);
+    c->inner = *head;
+    c->inner.stride = c->inner.gates_stride = all;
+    c->inner.out_stride = head->width;
+    c->head = &c->inner;
+}
+
 static Chunk *take(Work *work, Arena *arena, const AttentionHead *head)
 {
     const Recurrence *recurrence = head->kind->recurrence;
     Chunk *c = &work->chunk;
     size_t chunk = recurrence->chunk;
-    *c = (Chunk){.head = head, .width = head->width, .features = features_of(head)};
-    c->state_reals = c->features * (c->width + recurrence->has_sums);
+    *c = (Chunk){.head = head,
+                 .outer = head,
+                 .each = rows_of_position(head),
+                 .width = head->width,
+                 .features = features_of(head)};
+    if (recurrence->expansion)
+        take_rows(c, arena, head);
+    c->state_reals = c->features * (c->width + recurrence->sums);
     c->p.stride = c->a.stride = chunk;
     ROWS_TAKE(arena, chunk * c->features, &c->q, &c->k);
     ROWS_TAKE(arena, chunk * chunk, &c->p.at, &c->a.at);
@@ -48,7 +79,7 @@ static Chunk *take_scratch(Work *work, const AttentionData *data, const Attentio
 
 static size_t span_positions(const AttentionHead *head)
 {
-    return head->kind->recurrence->chunk * head->kind->recurrence->span;
+    return chunk_positions(head) * head->kind->recurrence->span;
 }
 
 static size_t span_count(const AttentionHead *head)
@@ -76,29 +107,81 @@ AttentionMemory chunkwise_memory(const AttentionHead *head)
 
 static real *saved_state(const Chunk *c, const AttentionData *data, size_t span)
 {
-    size_t before = span - (c->head->carries ? 0 : 1);
-    return data->saved + saved_rows(c->head) + before * c->state_reals;
+    size_t before = span - (c->outer->carries ? 0 : 1);
+    return data->saved + saved_rows(c->outer) + before * c->state_reals;
 }
 
 /* --- places --- */
 
 static size_t rows_at(const AttentionHead *head, size_t start)
 {
-    size_t left = head->length - start, chunk = head->kind->recurrence->chunk;
+    size_t left = head->length - start, chunk = chunk_positions(head);
     return left < chunk ? left : chunk;
+}
+
+/* The tensors of the rows. */
+static AttentionData rows_data(const Chunk *c)
+{
+    size_t width = c->width;
+    const real *rows = c->expanded;
+    real *d = c->dexpanded;
+    AttentionData data = {.q = rows, .k = rows + width, .v = rows + 2 * width, .dq = d};
+    data.gates = rows + 3 * width;
+    data.dk = d + width, data.dv = d + 2 * width, data.dgates = d + 3 * width;
+    data.own = c->positions.own, data.down = c->positions.down;
+    data.out = c->out, data.dout = c->out_gradients;
+    return data;
+}
+
+/* Replaces the positions by their rows, before load(). */
+static void expand(Chunk *c)
+{
+    const ChunkExpansion *expansion = c->outer->kind->recurrence->expansion;
+    size_t width = c->width, last = c->each - 1;
+    c->positions = c->data;
+    for (size_t i = 0; i < c->rows; i++) {
+        const AttentionData from = attention_rows(&c->positions, i, c->outer);
+        real *dout = c->out_gradients + i * c->each * width;
+        for (size_t j = 0; j < c->each; j++)
+            expansion->load(c->expanded + (i * c->each + j) * c->inner.stride, &from, j,
+                            c->outer);
+        vector_zero(dout, last * width);
+        if (from.dout)
+            memcpy(dout + last * width, from.dout, width * sizeof(real));
+    }
+    c->data = rows_data(c);
+    c->rows *= c->each;
+    c->next_rows = 0; /* nothing to prefetch */
+}
+
+/* After read(): the outputs of last rows. */
+static void collect_outputs(const Chunk *c)
+{
+    size_t width = c->width;
+    for (size_t i = 0; c->head != c->outer && i < c->rows / c->each; i++)
+        memcpy(c->positions.out + i * c->outer->out_stride,
+               c->out + ((i + 1) * c->each - 1) * width, width * sizeof(real));
+}
+
+/* After backward(). */
+static void collect_gradients(const Chunk *c)
+{
+    const ChunkExpansion *expansion = c->outer->kind->recurrence->expansion;
+    for (size_t row = c->rows; expansion && row-- > 0;) {
+        AttentionData to = attention_rows(&c->positions, row / c->each, c->outer);
+        expansion->backward(c->dexpanded + row * c->inner.stride, &to, row % c->each, c->outer);
+    }
 }
 
 /* NEXT is the start of the chunk that will be processed next. */
 static void move_to(Chunk *c, const AttentionData *data, size_t start, size_t slot, size_t next)
 {
-    const AttentionHead *head = c->head;
+    const AttentionHead *head = c->outer;
     c->data = attention_rows(data, start, head);
     if (data->saved)
         c->data.saved = data->saved + (saved_rows(head) ? start : 0);
-    c->v = plain(c->data.v, head->stride);
-    c->dout = plain(c->data.dout, head->out_stride);
     c->start = start;
-    c->rows = c->p.rows = c->a.rows = rows_at(head, start);
+    c->rows = rows_at(head, start);
     c->ahead = (ptrdiff_t)next - (ptrdiff_t)start;
     c->next_rows = rows_at(head, next);
     c->slot = slot;
@@ -106,17 +189,22 @@ static void move_to(Chunk *c, const AttentionData *data, size_t start, size_t sl
     c->state = c->states + slot * c->state_reals;
     c->from_zeros = start == 0 && !head->carries;
     c->unread = start + c->rows == head->length;
+    if (head->kind->recurrence->expansion)
+        expand(c);
+    c->p.rows = c->a.rows = c->rows;
+    c->v = plain(c->data.v, c->head->stride);
+    c->dout = plain(c->data.dout, c->head->out_stride);
 }
 
 static void move_upwards(Chunk *c, const AttentionData *data, size_t start, size_t slot)
 {
-    move_to(c, data, start, slot, start + rows_at(c->head, start));
+    move_to(c, data, start, slot, start + rows_at(c->outer, start));
 }
 
 static void move_downwards(Chunk *c, const AttentionData *data, size_t start, size_t slot)
 {
-    size_t chunk = c->head->kind->recurrence->chunk;
-    move_to(c, data, start, slot, start > 0 ? start - chunk : c->head->length);
+    size_t chunk = chunk_positions(c->outer);
+    move_to(c, data, start, slot, start > 0 ? start - chunk : c->outer->length);
 }
 
 /* --- forward --- */
@@ -131,12 +219,13 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
         memcpy(c->states, data->carry, bytes);
     else
         memset(c->states, 0, bytes);
-    for (size_t start = 0; start < head->length; start += recurrence->chunk) {
+    for (size_t start = 0; start < head->length; start += chunk_positions(head)) {
         move_upwards(c, data, start, 0);
         if (start % span == 0 && !c->from_zeros)
             memcpy(saved_state(c, data, start / span), c->state, bytes);
         recurrence->load(c);
         recurrence->read(c);
+        collect_outputs(c);
         if (head->carries || !c->unread)
             recurrence->advance(c, c->state);
     }
@@ -149,10 +238,10 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
 /* Recomputes the states at the starts of a span's chunks from the first one. */
 static void recompute_states(Chunk *c, const AttentionData *data, size_t first, size_t chunks)
 {
-    const Recurrence *recurrence = c->head->kind->recurrence;
-    size_t size = c->state_reals;
+    const Recurrence *recurrence = c->outer->kind->recurrence;
+    size_t size = c->state_reals, chunk = chunk_positions(c->outer);
     for (size_t slot = 0; slot + 1 < chunks; slot++) {
-        move_upwards(c, data, first + slot * recurrence->chunk, slot);
+        move_upwards(c, data, first + slot * chunk, slot);
         recurrence->load(c);
         memcpy(c->state + size, c->state, size * sizeof(real));
         recurrence->advance(c, c->state + size);
@@ -161,8 +250,8 @@ static void recompute_states(Chunk *c, const AttentionData *data, size_t first, 
 
 static void span_backward(Chunk *c, const AttentionData *data, size_t first)
 {
-    const Recurrence *recurrence = c->head->kind->recurrence;
-    size_t left = c->head->length - first, chunk = recurrence->chunk;
+    const Recurrence *recurrence = c->outer->kind->recurrence;
+    size_t left = c->outer->length - first, chunk = chunk_positions(c->outer);
     size_t chunks = (left + chunk - 1) / chunk;
     if (chunks > recurrence->span)
         chunks = recurrence->span;
@@ -172,6 +261,7 @@ static void span_backward(Chunk *c, const AttentionData *data, size_t first)
         c->again = slot + 1 < chunks;
         recurrence->load(c);
         recurrence->backward(c, c->dstate);
+        collect_gradients(c);
     }
 }
 
@@ -198,5 +288,13 @@ void chunkwise_step(const AttentionData *data, const AttentionHead *head)
     one.length = 1;
     Chunk *c = take_scratch(&work, data, &one);
     move_upwards(c, data, 0, 0);
-    head->kind->recurrence->step(c, data->carry);
+    const AttentionData rows = c->data;
+    c->rows = 1;
+    for (size_t row = 0; row < c->each; row++) {
+        c->data = attention_rows(&rows, row, c->head);
+        c->v = plain(c->data.v, c->head->stride);
+        head->kind->recurrence->step(c, data->carry);
+    }
+    c->rows = c->each;
+    collect_outputs(c);
 }

@@ -18,7 +18,21 @@
 #include "src/memory.h"
 #include "src/vector.h"
 
-/* The current chunk. The struct of a recurrence begins with it. */
+/* Several rows of a recurrence for each position. In memory a row is its q, k, v and gates. */
+typedef struct ChunkExpansion {
+    size_t (*count)(const AttentionHead *head); /* of the rows of a position */
+    size_t gates;                               /* of a row */
+    /* Computes a row from the inputs of its position, the first in data. The output of a
+     * position is that of its last row. */
+    void (*load)(real *row, const AttentionData *data, size_t index, const AttentionHead *head);
+    /* From the gradients of a row to those of the inputs: that of the last row comes first and
+     * sets them, the others add to them. */
+    void (*backward)(const real *drow, const AttentionData *data, size_t index,
+                     const AttentionHead *head);
+} ChunkExpansion;
+
+/* The current chunk. The struct of a recurrence begins with it. With an expansion the head and
+ * the data are those of the rows. */
 typedef struct Chunk {
     const AttentionHead *head;
     size_t width, features; /* D and F */
@@ -38,20 +52,27 @@ typedef struct Chunk {
     Triangle p, a; /* (rows, rows) */
 
     /* the driver's */
+    const AttentionHead *outer; /* the head of the positions */
+    size_t each;                /* rows of a position */
+    AttentionHead inner;        /* with an expansion: the head of the rows, */
+    real *expanded, *dexpanded; /* its rows and their gradients, */
+    real *out, *out_gradients;  /* the outputs of all, and their gradients, */
+    AttentionData positions;    /* and the tensors of the chunk's positions */
     size_t state_reals;
     real *states; /* at the starts of a span's chunks */
     real *dstate;
 } Chunk;
 
 /* The most bytes that the struct of a recurrence takes; its file asserts that it does. */
-enum { CHUNKWISE_MOST = 1024 };
+enum { CHUNKWISE_MOST = 2048 };
 
 /* The mathematics of one chunk. WORK is the struct of the recurrence, whose chunk is set. */
 typedef struct Recurrence {
     size_t chunk, span;                            /* positions of a chunk, chunks of a span */
     size_t (*features)(const AttentionHead *head); /* NULL: D */
-    bool has_sums;  /* the state ends with F numbers besides the (F, D) */
+    size_t sums;    /* the state ends with so many rows of F numbers besides the (F, D) */
     bool saves_row; /* one number per position is saved besides the states: data.saved */
+    const ChunkExpansion *expansion; /* NULL: a row is a position */
 
     /* Fills the rest of the struct. While the arena measures, its base is NULL. */
     void (*take)(void *work, Arena *arena);

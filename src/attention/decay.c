@@ -6,13 +6,16 @@
  * gate. The written value u_i is v_i; with the delta rule it is the difference between v_i and
  * what the state already stores under the key, times a learned rate b_i:
  *
- *   u_i = b_i (v_i - k_i a_i S_(i-1)),    b_i = sigmoid(gate)
+ *   u_i = b_i (v_i - s k_i a_i S_(i-1)),    b_i = sigmoid(gate) or twice that
+ *   o_i = (q_i - d s k_i) S_i
+ *
+ * where s is 1 and d is 0 unless the kind has feedback: then both are parameters of the head.
  *
  * The chunkwise form, with chunks of 64 positions: W_ij is the product of the decays after j up
  * to i (1 on the diagonal, 0 above it), F_i that of the decays from the chunk's start up to i,
  * R_i that of the decays after i up to the chunk's end.
  *
- *   forward:   U = V    or    (I + L) U = b (V - F (K S)),    L = b stril(K K^T) W
+ *   forward:   U = V    or    (I + L) U = b (V - s F (K S)),    L = b s stril(K K^T) W
  *              P = tril(Q K^T) W      O = P U + F (Q S)       S = F_last S + (R K)^T U
  *
  * A vector before a matrix multiplies its rows; W multiplies entry by entry. U solves a
@@ -26,7 +29,7 @@
  * queries do but before their own position. Their gradients dK' as readers follow from the same
  * formulas with E for dO, and are added to dK:
  *
- *   (I + L)^T B = dU      dV = b B      E = -dV      db_i = B_i . U_i / b_i
+ *   (I + L)^T B = dU      dV = b B      E = -s dV      db_i = B_i . U_i / b_i
  *
  * The gradient of the log decays needs no product of its own. q_i . dq_i says how the loss
  * changes when everything that position i reads is scaled up, and a_i and all earlier decays
@@ -35,9 +38,13 @@
  *
  *   dlog a_i = <S, dS> at the chunk's end + sum over j >= i of (q.dq + k.dk' - k.dk)_j
  *
- * With keys of norm 1 and b at most 1, replacing a value never makes the state grow. */
+ * where q is the corrected query. decay_steps.h says what step sizes change.
+ *
+ * With keys of norm 1 and b at most 2, replacing a value never
+ * makes the state grow. Above 1, what was stored changes its sign: an eigenvalue of the update
+ * is negative, as tracking states such as a parity needs (Grazzi et al. 2025). */
 #include "src/attention/decay.h"
-#include "src/attention/fading.h"
+#include "src/attention/decay_steps.h"
 #include "src/attention/rows.h"
 
 enum { CHUNK = FADING_ROWS, SPAN = 4 };
@@ -48,12 +55,16 @@ typedef struct Decay {
     Chunk at; /* queries are scaled; with the delta rule they and the keys are normalised */
     const DecayRule *rule;
     real *q_unit, *k_unit;  /* (rows) 1 / norm */
-    real *beta;             /* (rows) */
+    real *beta, most_beta;  /* (rows), and their limit */
+    real strength;          /* s */
+    real correction;        /* d s */
     real *raw, *g;          /* (rows) the decays' gates; their log decays, or the gradient */
     Fading fading;          /* the decays, F, R and W */
     real *scaled;           /* (rows, D) rows times factors */
     Factor u;               /* what is written: the values, or, with the delta rule, */
     real *writings, *write; /* (rows, D) these: of every chunk of a span, and of this one */
+    Steps steps;            /* if the kind has them */
+    const real *start;      /* the state that the chunk's positions read */
     real *triangles;        /* L of every chunk of a span, */
     Triangle l;             /* and of this one */
 
@@ -68,7 +79,7 @@ static void load_constants(const Decay *c)
 {
     const AttentionHead *head = c->at.head;
     size_t rows = head->length < CHUNK ? head->length : CHUNK;
-    if (c->rule->logarithms)
+    if (c->rule->logarithms || c->rule->steps)
         return;
     real decay = c->rule->constant ? c->rule->constant(head) : 1;
     for (size_t i = 0; i < rows; i++)
@@ -82,6 +93,7 @@ static void take(void *work, Arena *arena)
     const Chunk at = c->at;
     size_t block = CHUNK * at.width;
     *c = (Decay){.at = at, .rule = at.head->kind->detail};
+    c->most_beta = at.head->options->negative_eigenvalues ? 2 : 1;
     ROWS_TAKE(arena, CHUNK, &c->q_unit, &c->k_unit, &c->beta, &c->raw, &c->g);
     c->fading = fading_take(arena);
     c->scaled = arena_reals(arena, block);
@@ -90,6 +102,8 @@ static void take(void *work, Arena *arena)
         c->writings = arena_reals(arena, SPAN * block);
         c->triangles = arena_reals(arena, (size_t)SPAN * CHUNK * CHUNK);
     }
+    if (c->rule->steps)
+        c->steps = steps_take(c->rule->steps, arena, &c->at);
     if (arena->base)
         load_constants(c);
 }
@@ -141,16 +155,24 @@ static void load_gates(Decay *c)
     if (c->rule->delta) {
         load_gate(c->beta, 0, c);
         for (size_t i = 0; i < c->at.rows; i++)
-            c->beta[i] = vector_sigmoid(c->beta[i]);
+            c->beta[i] = c->most_beta * vector_sigmoid(c->beta[i]);
     }
     if (c->rule->logarithms) {
         load_gate(c->raw, decay_gate(c), c);
         c->rule->logarithms(c->g, c->raw, c->at.data.own, c->at.rows);
         for (size_t i = 0; i < c->at.rows; i++)
             c->fading.decay[i] = vector_exp(c->g[i]);
-        fading_between(&c->fading, c->at.rows);
     }
+    if (c->rule->steps)
+        steps_load(&c->steps, &c->at, c->g, c->fading.decay);
+    if (c->rule->logarithms || c->rule->steps)
+        fading_between(&c->fading, c->at.rows);
     fading_to_ends(&c->fading, c->at.rows);
+    c->strength = 1;
+    if (c->rule->feedback) {
+        c->strength = vector_sigmoid(c->at.data.own[DECAY_FEEDBACK]);
+        c->correction = c->at.data.own[DECAY_FEEDBACK + 1] * c->strength;
+    }
 }
 
 /* --- products --- */
@@ -189,6 +211,17 @@ static void fade_state(real *state, const Decay *c)
 
 /* --- forward --- */
 
+/* P = tril(Q K^T) W */
+static void score_queries(const Decay *c)
+{
+    size_t width = c->at.width;
+    triangle_product(c->at.p, plain(c->at.q, width), plain(c->at.k, width), width);
+    fading_weigh(&c->fading, c->at.p);
+    for (size_t i = 0; c->rule->steps && i < c->at.rows; i++)
+        c->at.p.at[i * CHUNK + i] =
+            c->steps.own[i] * vector_dot(c->at.q + i * width, c->steps.keys + i * width, width);
+}
+
 /* Computes what the delta rule writes. */
 static void compute_writing(Decay *c)
 {
@@ -196,15 +229,18 @@ static void compute_writing(Decay *c)
     const real *v = c->at.data.v;
     real *u = c->write;
     Factor k = plain(c->at.k, width);
-    /* L = b stril(K K^T) W */
+    /* L = b s stril(K K^T) W */
     triangle_product(c->l, k, k, width);
     fading_weigh(&c->fading, c->l);
     rows_scale(c->l.at, CHUNK, c->beta, c->at.rows, CHUNK);
-    /* (I + L) U = b (V - F (K S)) */
-    through(u, width, k, plain(c->at.state, width), c->at.from_zeros, c->fading.from_start, c);
+    for (size_t i = 0; c->strength != 1 && i < c->at.rows * CHUNK; i++)
+        c->l.at[i] *= c->strength;
+    /* (I + L) U = b (V - s F (K S)) */
+    through(u, width, k, plain(c->start, width), c->at.from_zeros, c->fading.from_start, c);
     for (size_t i = 0; i < c->at.rows; i++)
         for (size_t j = 0; j < width; j++)
-            u[i * width + j] = c->beta[i] * (v[i * stride + j] - u[i * width + j]);
+            u[i * width + j] = c->beta[i] *
+                               (v[i * stride + j] - c->strength * u[i * width + j]);
     triangle_solve(c->l, u, width, width);
 }
 
@@ -215,6 +251,9 @@ static void load(void *work)
     place_writing(c);
     load_rows(c->at.k, c->k_unit, c->at.data.k, 1, c);
     load_gates(c);
+    if (c->rule->steps)
+        steps_load_keys(&c->steps, &c->at);
+    c->start = c->steps.state ? c->steps.state : c->at.state;
     if (c->rule->delta && !c->at.again)
         compute_writing(c);
 }
@@ -222,14 +261,31 @@ static void load(void *work)
 static void load_queries(Decay *c)
 {
     load_rows(c->at.q, c->q_unit, c->at.data.q, attention_scale(c->at.head), c);
+    if (c->rule->steps)
+        steps_turn(&c->steps, &c->at, c->at.q, c->at.width, false);
+    if (c->rule->feedback)
+        vector_add_scaled(c->at.q, c->at.k, -c->correction, c->at.rows * c->at.width);
 }
 
 /* S = F_last S + (R K)^T U */
 static void advance(void *work, real *state)
 {
     const Decay *c = work;
+    if (c->steps.state) {
+        memcpy(state, c->steps.state, c->at.width * c->at.width * sizeof *state);
+        steps_end(&c->steps, &c->at, state);
+    }
     fade_state(state, c);
     into(state, c->fading.to_end, c->at.k, c->u, c);
+}
+
+/* O += D V */
+static void skip(const Decay *c)
+{
+    for (size_t i = 0; c->rule->steps && i < c->at.rows; i++)
+        vector_add_scaled(c->at.data.out + i * c->at.head->out_stride,
+                          c->at.data.v + i * c->at.head->stride, c->at.data.own[DECAY_SKIP],
+                          c->at.width);
 }
 
 static void read_state(void *work)
@@ -239,13 +295,11 @@ static void read_state(void *work)
     real *out = c->at.data.out;
     Factor q = plain(c->at.q, width);
     load_queries(c);
-    /* P = tril(Q K^T) W */
-    triangle_product(c->at.p, q, plain(c->at.k, width), width);
-    fading_weigh(&c->fading, c->at.p);
+    score_queries(c);
     /* O = F (Q S) + P U */
-    through(out, stride, q, plain(c->at.state, width), c->at.from_zeros, c->fading.from_start,
-            c);
+    through(out, stride, q, plain(c->start, width), c->at.from_zeros, c->fading.from_start, c);
     triangle_add(out, stride, c->at.p, c->u, width);
+    skip(c);
 }
 
 /* --- backward --- */
@@ -255,16 +309,15 @@ static void write_backward(Decay *c, real *ds)
 {
     size_t width = c->at.width, stride = c->at.head->stride;
     bool unread = c->at.unread;
-    Factor q = plain(c->at.q, width), k = plain(c->at.k, width);
+    Factor k = plain(c->at.k, width);
     through(c->at.data.dk, stride, c->u, transposed(ds, width), unread, c->fading.to_end, c);
     through(c->at.data.dv, stride, k, plain(ds, width), unread, c->fading.to_end, c);
-    triangle_product(c->at.p, q, k, width);
-    fading_weigh(&c->fading, c->at.p);
+    score_queries(c);
     triangle_transposed_add(c->at.data.dv, stride, c->at.p, c->at.dout, width);
     /* The state at the end is the decayed one of the start plus what was written. */
     c->kept = 0;
-    if (c->rule->logarithms && !unread) {
-        c->kept = whole_decay(c) * vector_dot(c->at.state, ds, width * width);
+    if ((c->rule->logarithms || c->rule->steps) && !unread) {
+        c->kept = whole_decay(c) * vector_dot(c->start, ds, width * width);
         for (size_t i = 0; i < c->at.rows; i++)
             c->kept += vector_dot(c->at.k + i * width, c->at.data.dk + i * stride, width);
     }
@@ -282,11 +335,15 @@ static void read_backward(Decay *c, real *ds, real *dx, size_t dx_stride, const 
     fading_weigh(&c->fading, c->at.p);
     for (size_t i = 0; x == c->at.k && i < c->at.rows; i++)
         c->at.p.at[i * CHUNK + i] = 0; /* a key reads from before its own position */
-    through(dx, dx_stride, g, transposed(c->at.state, width), c->at.from_zeros,
+    for (size_t i = 0; c->rule->steps && i < c->at.rows; i++) {
+        c->steps.diagonal[i] = c->at.p.at[i * CHUNK + i];
+        c->at.p.at[i * CHUNK + i] = 0;
+    }
+    through(dx, dx_stride, g, transposed(c->start, width), c->at.from_zeros,
             c->fading.from_start, c);
     triangle_add(dx, dx_stride, c->at.p, plain(c->at.k, width), width);
     triangle_transposed_add(c->at.data.dk, c->at.head->stride, c->at.p, plain(x, width), width);
-    if (c->at.start > 0)
+    if (c->at.start > 0 || c->steps.state)
         into(ds, c->fading.from_start, x, g, c);
 }
 
@@ -298,17 +355,26 @@ static void erase_backward(Decay *c, real *ds)
     for (size_t i = 0; i < c->at.rows; i++) {
         real *restrict dv = c->at.data.dv + i * stride, *restrict e = c->e + i * width;
         real beta = c->beta[i], product = vector_dot(dv, c->write + i * width, width);
-        c->at.data.dgates[i * c->at.head->gates_stride] = product *
-                                                          (1 - beta); /* db b (1 - b) */
+        c->at.data.dgates[i * c->at.head->gates_stride] = product * (1 - beta / c->most_beta);
         for (size_t j = 0; j < width; j++) {
             dv[j] *= beta;
-            e[j] = -dv[j];
+            e[j] = -c->strength * dv[j];
         }
     }
     read_backward(c, ds, c->dk_read, width, c->at.k, plain(c->e, width));
 }
 
-static void decays_backward(Decay *c)
+static void skip_backward(const Decay *c)
+{
+    for (size_t i = 0; i < c->at.rows; i++) {
+        const real *dout = c->at.data.dout + i * c->at.head->out_stride;
+        size_t at = i * c->at.head->stride;
+        vector_add_scaled(c->at.data.dv + at, dout, c->at.data.own[DECAY_SKIP], c->at.width);
+        c->at.data.down[DECAY_SKIP] += vector_dot(dout, c->at.data.v + at, c->at.width);
+    }
+}
+
+static void decays_backward(Decay *c, real *ds)
 {
     size_t width = c->at.width, stride = c->at.head->stride;
     real sum = c->kept;
@@ -320,9 +386,29 @@ static void decays_backward(Decay *c)
             sum += vector_dot(k, c->dk_read + i * width, width);
         c->g[i] = sum;
     }
+    if (c->rule->steps) {
+        skip_backward(c);
+        steps_backward(&c->steps, &c->at, c->g, ds);
+        return;
+    }
     c->rule->logarithms_backward(c->g, c->raw, c->at.data.own, c->at.data.down, c->at.rows);
     for (size_t i = 0; i < c->at.rows; i++)
         c->at.data.dgates[i * c->at.head->gates_stride + decay_gate(c)] = c->g[i];
+}
+
+/* k . dk' is s ds for the keys as readers; the correction of the queries depends on s and d. */
+static void feedback_backward(const Decay *c)
+{
+    size_t width = c->at.width, stride = c->at.head->stride;
+    real *down = c->at.data.down + DECAY_FEEDBACK, reading = 0, correcting = 0;
+    for (size_t i = 0; i < c->at.rows; i++) {
+        const real *k = c->at.k + i * width, *dq = c->at.data.dq + i * stride;
+        reading += vector_dot(k, c->dk_read + i * width, width);
+        correcting -= vector_dot(k, dq, width);
+        vector_add_scaled(c->at.data.dk + i * stride, dq, -c->correction, width);
+    }
+    down[0] += (reading + c->correction * correcting) * (1 - c->strength);
+    down[1] += c->strength * correcting;
 }
 
 /* From the gradients of scaled rows to those of the inputs. */
@@ -353,8 +439,10 @@ static void backward(void *work, real *ds)
     read_backward(c, ds, c->at.data.dq, c->at.head->stride, c->at.q, c->at.dout);
     if (c->rule->delta)
         erase_backward(c, ds);
-    if (c->rule->logarithms)
-        decays_backward(c);
+    if (c->rule->logarithms || c->rule->steps)
+        decays_backward(c, ds);
+    if (c->rule->feedback)
+        feedback_backward(c);
     rows_backward(c);
 }
 
@@ -365,13 +453,19 @@ static void step(void *work, real *state)
     Decay *c = work;
     size_t width = c->at.width;
     c->at.again = true; /* the writing follows here */
+    c->at.state = state;
     load(c);
     load_queries(c);
+    if (c->steps.state) {
+        memcpy(state, c->steps.state, width * width * sizeof *state);
+        steps_end(&c->steps, &c->at, state);
+    }
     real decay = c->fading.decay[0], *out = c->at.data.out;
     if (c->rule->delta) {
         vector_zero(c->write, width);
         for (size_t i = 0; i < width; i++)
-            vector_add_scaled(c->write, state + i * width, c->at.k[i] * decay, width);
+            vector_add_scaled(c->write, state + i * width, c->strength * c->at.k[i] * decay,
+                              width);
         for (size_t i = 0; i < width; i++)
             c->write[i] = c->beta[0] * (c->at.data.v[i] - c->write[i]);
     }
@@ -382,22 +476,24 @@ static void step(void *work, real *state)
             s[j] = decay * s[j] + c->at.k[i] * c->u.at[j];
         vector_add_scaled(out, s, c->at.q[i], width);
     }
+    skip(c);
 }
 
-const Recurrence decay_recurrence = {.chunk = CHUNK,
-                                     .span = SPAN,
-                                     .take = take,
-                                     .load = load,
-                                     .read = read_state,
-                                     .advance = advance,
-                                     .backward = backward,
-                                     .step = step};
+#define FUNCTIONS                                                                 \
+    .chunk = CHUNK, .span = SPAN, .take = take, .load = load, .read = read_state, \
+    .advance = advance, .backward = backward, .step = step
+
+const Recurrence decay_recurrence = {FUNCTIONS};
+const Recurrence decay_steps_recurrence = {FUNCTIONS, .sums = 3};
+const Recurrence decay_product_recurrence = {FUNCTIONS, .expansion = &deltaproduct_expansion};
 
 /* --- sizes --- */
 
 size_t decay_gates(const AttentionHead *head)
 {
     const DecayRule *rule = head->kind->detail;
+    if (rule->steps)
+        return rule->steps->gates + (rule->steps->trapezoid ? head->width / 2 : 0);
     return (size_t)rule->delta + (rule->logarithms != NULL);
 }
 

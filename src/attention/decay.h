@@ -6,33 +6,71 @@
 
 #include "src/attention/chunkwise.h"
 
+/* Of kinds with step sizes, what a position adds to the state a_i S_(i-1):
+ *
+ *   own k_i^T v_i + before a_i k_(i-1)^T v_(i-1)
+ *
+ * or the gradients of these numbers. */
+typedef struct DecayStep {
+    real g; /* log a */
+    real own, before;
+} DecayStep;
+
+typedef struct DecaySteps {
+    size_t gates; /* per position, besides one for each plane of a trapezoid */
+    /* Not only the position itself is added; and queries and keys are turned, from position to
+     * position, in D/2 planes. */
+    bool trapezoid;
+    /* Computes the step of a position, and the angles, from its gates and the head's own
+     * parameters. Backward turns the gradients into those of the gates, and adds to that of the
+     * parameters. */
+    DecayStep (*load)(real *angles, const real *gates, const real *own, size_t planes);
+    void (*backward)(real *dgates, DecayStep d, const real *dangles, const real *gates,
+                     const real *own, real *down, size_t planes);
+} DecaySteps;
+
 typedef struct DecayRule {
     /* The delta rule: the first gate is the logit of beta; queries and keys get the length 1.
      */
     bool delta;
+    /* With the delta rule: the lookup is weaker than what is written, and queries are corrected
+     * by their key. The head's own parameters have the logit of s, and d, from FEEDBACK on. */
+    bool feedback;
     /* The decay of every position, a number from 0 to 1; or NULL. */
     real (*constant)(const AttentionHead *head);
     /* Or its logarithm g from the gate: from raw numbers, the last gate of each position, and
      * the head's own parameters. Backward turns the gradient of g into that of the raw numbers,
-     * in place, and adds to that of the parameters. With neither function nothing fades. */
+     * in place, and adds to that of the parameters. */
     void (*logarithms)(real *g, const real *raw, const real *own, size_t count);
     void (*logarithms_backward)(real *dg, const real *raw, const real *own, real *down,
                                 size_t count);
+    /* Or decays and weights by step sizes. The value of a position, times the own parameter
+     * DECAY_SKIP, joins the output. With none of these nothing fades. */
+    const DecaySteps *steps;
 } DecayRule;
 
+enum { DECAY_SKIP = 1 };
+enum { DECAY_FEEDBACK = 1 }; /* the first own parameter of feedback, after that of the decay */
+
 extern const Recurrence decay_recurrence;
+/* For kinds with steps: the state ends with the last key, the last value, and the angles. */
+extern const Recurrence decay_steps_recurrence;
+/* Several steps of the delta rule per position: deltaproduct.c. */
+extern const Recurrence decay_product_recurrence;
+extern const ChunkExpansion deltaproduct_expansion;
 
 /* One for the delta rule, and one for a decay that depends on the data. */
 size_t decay_gates(const AttentionHead *head);
 double decay_flop(const AttentionHead *head);
 
 /* Takes the fields of a DecayRule. */
-#define DECAY_KIND(...)                                                                \
-    CHUNKWISE_KIND(decay_recurrence), .cost = "D^2", .carry = CARRY_WHOLLY,            \
-                                      .wants_norm = true, .gates = decay_gates,        \
-                                      .flop = decay_flop, .detail = &(const DecayRule) \
-    {                                                                                  \
-        __VA_ARGS__                                                                    \
+#define DECAY_KIND(...) DECAY_KIND_OF(decay_recurrence, __VA_ARGS__)
+#define DECAY_KIND_OF(its_recurrence, ...)                                                    \
+    CHUNKWISE_KIND(its_recurrence), .cost = "D^2", .carry = CARRY_WHOLLY, .wants_norm = true, \
+                                    .gates = decay_gates, .flop = decay_flop,                 \
+                                    .detail = &(const DecayRule)                              \
+    {                                                                                         \
+        __VA_ARGS__                                                                           \
     }
 
 #endif

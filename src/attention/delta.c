@@ -9,72 +9,75 @@
  * Gated DeltaNet (Yang et al. 2024b) also decays the state, as Mamba-2 does (Dao and Gu 2024):
  * S_(i-1) is multiplied by a_i = exp(-A softplus(gate')) in both places. A > 0 is a parameter
  * of the head, stored as its logarithm. softplus(gate') acts as a step size in time; the bias
- * of gate' starts such that step sizes lie between 0.001 and 0.1. */
+ * of gate' starts such that step sizes lie between 0.001 and 0.1.
+ *
+ * Comba (Hu et al. 2025) sees this as a control loop, with two more parameters of each head.
+ * The lookup is weaker than what is written, by s, and queries are corrected by the key:
+ *
+ *   S_i = a_i S_(i-1) + b_i k_i^T (v_i - s k_i a_i S_(i-1)),    o_i = (q_i - d s k_i) S_i
+ *
+ * With --negative-eigenvalues b_i is twice the sigmoid for all of these. */
 #include "src/attention/decay.h"
-#include "src/vector.h"
+#include "src/attention/timestep.h"
 
 const AttentionKind attention_delta = {
     DECAY_KIND(.delta = true),
     .name = "delta",
     .help = "DeltaNet: the delta rule replaces the value stored under a key instead of adding",
+    .uses = "negative-eigenvalues",
     .wants_convolution = true,
 };
 
 /* --- gated --- */
 
-#define MOST_A     16.0
-#define LEAST_STEP 1e-3
-#define MOST_STEP  0.1
-
-static void logarithms(real *g, const real *raw, const real *own, size_t count)
-{
-    real a = (real)exp((double)own[0]);
-    for (size_t i = 0; i < count; i++)
-        g[i] = -a * vector_softplus(raw[i]);
-}
-
-/* g is proportional to A, so dlog A is the sum of dg g. */
-static void logarithms_backward(real *dg, const real *raw, const real *own, real *down,
-                                size_t count)
-{
-    real a = (real)exp((double)own[0]), sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < count; i++) {
-        sum -= dg[i] * a * vector_softplus(raw[i]);
-        dg[i] *= -a * vector_sigmoid(raw[i]);
-    }
-    down[0] += sum;
-}
-
-/* Beta starts at one half; step sizes are log-uniform. */
+/* Beta starts at one half. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
     double share = random_uniform(random_subkey(key, head->index), 1);
-    double length = LEAST_STEP * pow(MOST_STEP / LEAST_STEP, share);
     bias[0] = 0;
-    bias[1] = (real)log(expm1(length)); /* softplus of this is the length */
-}
-
-static size_t one_parameter(const AttentionHead *head)
-{
-    (void)head;
-    return 1;
-}
-
-static void start_own(real *own, const AttentionHead *head, RandomKey key)
-{
-    own[0] = (real)log(MOST_A * (1 - random_uniform(random_subkey(key, head->index), 0)));
+    bias[1] = timestep_bias(share);
 }
 
 const AttentionKind attention_gated_delta = {
-    DECAY_KIND(.delta = true, .logarithms = logarithms,
-               .logarithms_backward = logarithms_backward),
+    DECAY_KIND(.delta = true, .logarithms = timestep_logarithms,
+               .logarithms_backward = timestep_logarithms_backward),
     .name = "gated-delta",
     .help = "Gated DeltaNet: the delta rule with a data-dependent decay of the state",
+    .uses = "negative-eigenvalues",
     .knows_positions = true,
     .wants_convolution = true,
     .wants_gate = true,
     .start_gates = start_gates,
-    .own_reals = one_parameter,
-    .start_own = start_own,
+    .own_reals = timestep_own_reals,
+    .start_own = timestep_start_own,
+};
+
+/* --- comba --- */
+
+static size_t three_parameters(const AttentionHead *head)
+{
+    (void)head;
+    return DECAY_FEEDBACK + 2;
+}
+
+/* The logit of s, and d. */
+static void start_comba(real *own, const AttentionHead *head, RandomKey key)
+{
+    timestep_start_own(own, head, key);
+    own[DECAY_FEEDBACK] = 1;
+    own[DECAY_FEEDBACK + 1] = (real)0.02;
+}
+
+const AttentionKind attention_comba = {
+    DECAY_KIND(.delta = true, .feedback = true, .logarithms = timestep_logarithms,
+               .logarithms_backward = timestep_logarithms_backward),
+    .name = "comba",
+    .help = "Comba: gated-delta with a weaker lookup, and queries corrected by the key",
+    .uses = "negative-eigenvalues",
+    .knows_positions = true,
+    .wants_convolution = true,
+    .wants_gate = true,
+    .start_gates = start_gates,
+    .own_reals = three_parameters,
+    .start_own = start_comba,
 };

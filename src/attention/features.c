@@ -364,7 +364,7 @@ static void step(void *work, real *state)
 const Recurrence features_recurrence = {.chunk = CHUNK,
                                         .span = SPAN,
                                         .features = features_of,
-                                        .has_sums = true,
+                                        .sums = 1,
                                         .saves_row = true,
                                         .take = take,
                                         .load = load_keys,

@@ -23,6 +23,11 @@
  * its largest score and 1 as its sum, and
  *
  *   db = - sum over i of exp(b - lse_i) do_i . o_i
+ *
+ * Scores that fade have c_i - c_j added, where c_i is the sum of log decays up to i. A number
+ * that is the same for all keys of a query does not change its weights. So i is replaced by the
+ * first query of the tile, which keeps rounding errors small, and dc_j is - sum of ds_ij over
+ * i.
  */
 #include "src/attention/panel_parts.h"
 #include "src/attention/rows.h"
@@ -99,7 +104,12 @@ static Work work_of(const AttentionData *data, const AttentionHead *head)
     Arena arena = arena_over(data->scratch);
     lay_out(&work, &arena);
     PanelKeys *keys = work.from.keys;
-    keys[PANEL_OWN] = (PanelKeys){data->k, data->v, data->dk, data->dv, stride, stride, 0, 0};
+    keys[PANEL_OWN] = (PanelKeys){.k = data->k,
+                                  .v = data->v,
+                                  .dk = data->dk,
+                                  .dv = data->dv,
+                                  .k_stride = stride,
+                                  .stride = stride};
     keys[PANEL_ENTRIES] = (PanelKeys){
         .k_stride = width, .stride = width, .bias = work.reach.bias, .column = own};
     keys[PANEL_PAST] = (PanelKeys){.k_stride = width, .stride = width, .column = own + entries};
@@ -158,6 +168,13 @@ static void add_to_keys(const Work *work, const Panel *panel, const real *p, rea
     }
 }
 
+/* What is added to the scores of a key. */
+static real bias_of(const Panel *panel, size_t key)
+{
+    const PanelKeys *of = panel->of;
+    return of->logs ? of->bias + of->sums[panel->key + key] : of->bias;
+}
+
 /* The scores. */
 static void score(const Work *work, const Panel *panel)
 {
@@ -191,11 +208,11 @@ static void drop(const Work *work, real *p, const Panel *panel, size_t key, Pane
 static void raise_max(const Work *work, const Panel *panel, real *sum, real *out)
 {
     size_t width = work->head->width, stride = work->head->out_stride;
-    real *restrict max = work->max, before[TILE], bias = panel->of->bias;
+    real *restrict max = work->max, before[TILE];
     memcpy(before, max, panel->rows * sizeof *max);
     PanelRange queries = {0, 0};
     for (size_t key = 0; key < panel->keys; key++) {
-        const real *s = work->p + key * STRIDE;
+        const real *s = work->p + key * STRIDE, bias = bias_of(panel, key);
         queries = panel_seeing(panel, key, queries);
         for (size_t i = queries.begin; i < queries.end; i++)
             max[i] = s[i] + bias > max[i] ? s[i] + bias : max[i];
@@ -229,13 +246,28 @@ static void forward_panel(const Work *work, const Panel *panel, real *sum, real 
     for (size_t key = 0; key < panel->keys; key++) {
         real *p = work->p + key * STRIDE;
         queries = panel_seeing(panel, key, queries);
-        weigh(p, sum, work->max, of->bias, queries);
+        weigh(p, sum, work->max, bias_of(panel, key), queries);
         if (work->head->dropout.rate > 0)
             drop(work, p, panel, key, queries);
         mask(p, queries, panel);
     }
     /* O += P V */
     add_to_queries(work, panel, work->p, 1, of->v, of->stride, out, work->head->out_stride);
+}
+
+/* The sums of log decays from each key to the first query of the tile, or back from there. */
+static void sum_decays(const Work *work, const Panel *panel)
+{
+    const PanelKeys *own = &work->from.keys[PANEL_OWN];
+    double sum = 0;
+    if (!own->logs)
+        return;
+    for (size_t j = panel->query; j-- > 0;)
+        own->sums[j] = (real)(sum += (double)own->logs[j + 1]);
+    own->sums[panel->query] = 0;
+    sum = 0;
+    for (size_t j = panel->query + 1; j < panel->query + panel->rows; j++)
+        own->sums[j] = (real)(sum -= (double)own->logs[j]);
 }
 
 static void turn_queries(const Work *work, const Panel *panel)
@@ -255,6 +287,7 @@ void panel_forward(const AttentionData *data, const AttentionHead *head)
             sum[i] = work.has_sink ? 1 : 0;
         }
         rows_zero(out, head->out_stride, panel.rows, head->width);
+        sum_decays(&work, &panel);
         turn_queries(&work, &panel);
         for (; panel.keys > 0; panel_next(&panel))
             forward_panel(&work, &panel, sum, out);
@@ -283,8 +316,11 @@ static void backward_key(const Work *work, const Panel *panel, size_t key, Panel
     bool dropping = work->head->dropout.rate > 0;
     if (dropping)
         drop(work, dp, panel, key, queries);
-    backward_weights(p, dp, work->data->saved + panel->query, work->products, panel->of->bias,
-                     queries);
+    backward_weights(p, dp, work->data->saved + panel->query, work->products,
+                     bias_of(panel, key), queries);
+    if (panel->of->dsums)
+        panel->of->dsums[panel->key + key] -= vector_sum(dp + queries.begin,
+                                                         queries.end - queries.begin);
     if (dropping)
         drop(work, p, panel, key, queries);
     mask(p, queries, panel);
@@ -328,6 +364,7 @@ static void tile_backward(const Work *work, size_t query)
                                        data->out + (query + i) * head->out_stride, head->width);
     for (size_t i = 0; work->has_sink && data->down && i < panel.rows; i++)
         data->down[0] -= vector_exp(work->sink - data->saved[query + i]) * work->products[i];
+    sum_decays(work, &panel);
     turn_queries(work, &panel);
     gemm_turn(work->dout, STRIDE, dout, head->out_stride, panel.rows, head->width);
     for (; panel.keys > 0; panel_next(&panel))

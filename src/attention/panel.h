@@ -24,6 +24,10 @@ typedef struct PanelKeys {
     size_t k_stride, stride; /* of k, and of the others */
     real bias;               /* added to their scores */
     size_t column;           /* the index of the first key among all, for dropout */
+    /* Fading scores, or NULL: the log decay at each position, room for the sums c_j of them,
+     * relative to the current tile, and for the gradients of these sums, which accumulate. */
+    const real *logs;
+    real *sums, *dsums;
 } PanelKeys;
 
 /* The past are positions before the first, which the window reaches but which get no gradient.
@@ -43,6 +47,7 @@ typedef struct PanelSource {
 typedef struct PanelKind {
     PanelReach (*reach)(const AttentionHead *head); /* NULL: all of the past */
     bool has_sink; /* 1 joins the denominator, or exp of the head's own parameter */
+    bool fades;    /* scores fade; decoding keeps beside each key how much its own have */
     void (*prepare)(PanelSource *source, const AttentionData *data, const AttentionHead *head);
     void (*end_backward)(const PanelSource *source, const AttentionData *data,
                          const AttentionHead *head);
@@ -83,6 +88,7 @@ void panel_backward(const AttentionData *data, const AttentionHead *head);
 typedef struct PanelState {
     real *keys, *values; /* rows of D, as many as a query can see */
     real *entry_k, *entry_v;
+    real *faded; /* (rows) what is added to the scores of each key, if the kind fades */
 } PanelState;
 
 size_t panel_state_reals(const AttentionHead *head);

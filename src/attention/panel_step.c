@@ -11,7 +11,9 @@ static size_t entries_begun(const AttentionHead *head)
 
 size_t panel_state_reals(const AttentionHead *head)
 {
-    return 2 * (panel_kept(head) + entries_begun(head)) * head->width;
+    const PanelKind *kind = head->kind->detail;
+    size_t faded = kind->fades ? panel_kept(head) : 0;
+    return 2 * (panel_kept(head) + entries_begun(head)) * head->width + faded;
 }
 
 PanelState panel_state(real *state, const AttentionHead *head)
@@ -20,6 +22,7 @@ PanelState panel_state(real *state, const AttentionHead *head)
     PanelState s = {.keys = state, .values = state + own};
     s.entry_k = s.values + own;
     s.entry_v = s.entry_k + entries_begun(head) * head->width;
+    s.faded = s.entry_v + entries_begun(head) * head->width;
     return s;
 }
 
@@ -52,6 +55,8 @@ void panel_step(const AttentionData *data, const AttentionHead *head)
     memcpy(s.values + position % rows * width, data->v, width * sizeof(real));
     for (size_t j = 0; j < own; j++)
         p[j] = vector_dot(data->q, s.keys + at + j * width, width) * scale;
+    if (kind->fades)
+        vector_add_scaled(p, s.faded + at / width, 1, own);
     for (size_t j = 0; j < entries; j++)
         p[own + j] = vector_dot(data->q, s.entry_k + j * width, width) * scale + reach.bias;
     real sink = kind->has_sink && data->own ? data->own[0] : 0;

@@ -49,7 +49,8 @@ value_of() {
         buckets) echo 4 ;;
         near) echo 2 ;;
         tau) echo 0.6 ;;
-        sink) echo yes ;;
+        sink | negative-eigenvalues) echo yes ;;
+        steps-per-token) echo 3 ;;
         *) echo "modeling.sh: no value to test --$1 with" >&2 && return 1 ;;
     esac
 }
@@ -81,6 +82,7 @@ done <kinds.txt
 
 model no-parts --attn gated-delta --conv no --head-norm no --out-gate no --no-qk-norm
 model all-parts --attn softmax --conv yes --head-norm yes --out-gate yes
+model head-gates --attn softmax+kda --head-gate
 model residual --attn linear --conv residual --out-gate yes
 model values --attn softmax+linear+gated-delta --layers 4 --value-residual
 model mixed --attn window+softmax1 --window 7 --layers 3 --sink

@@ -47,6 +47,7 @@ refused 'train refuses an option without effect' 2 \
 works 'train --attn help works' "$bin/train" --attn help
 check 'train --attn help lists both kinds' eval "prints '^ *softmax ' && prints '^ *linear '"
 check 'train --attn help lists gated-delta' prints '^gated-delta '
+check 'train --attn help groups the kinds' prints '^Delta rule: '
 
 # --- several kinds, several values ---
 

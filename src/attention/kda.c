@@ -1,0 +1,133 @@
+/* The delta rule with a decay for every feature of the keys. Queries and keys have length 1,
+ * and f, b and w come from gates:
+ *
+ *   S' = a_i S_(i-1),    S_i = S' + k_i^T (w_i v_i - (b_i k_i) S'),    o_i = q_i S_i
+ *   a_i = exp(-A softplus(f_i))
+ *
+ * Kimi delta attention (KDA, Kimi team 2025) has one rate b = w = sigmoid(gate) for all
+ * features. Gated DeltaNet-2 has a sigmoid gate for each feature of the key, b, for what is
+ * erased, and one for each feature of the value, w, for what is written. With
+ * --negative-eigenvalues b is twice the sigmoid. */
+#include "src/attention/rows.h"
+#include "src/attention/rowwise.h"
+#include "src/attention/timestep.h"
+
+/* The gates of a position: D of the decays, then one rate, or D of erasing and D of writing. */
+typedef struct Gates {
+    const real *f, *b, *w;
+    real most; /* b is below it */
+} Gates;
+
+/* Rates per feature. */
+static bool has_two(const AttentionHead *head)
+{
+    return head->kind->gates_values;
+}
+
+static Gates gates_of(const real *gates, const AttentionHead *head)
+{
+    const real *b = gates + head->width;
+    return (Gates){gates, b, has_two(head) ? b + head->width : b,
+                   head->options->negative_eigenvalues ? 2 : 1};
+}
+
+static void load(const RowwiseRow *row, const AttentionData *data, const AttentionHead *head)
+{
+    const Gates gates = gates_of(data->gates, head);
+    const bool two = has_two(head);
+    real of_q = row_unit(data->q, head->width), of_k = row_unit(data->k, head->width);
+    real b = gates.most * vector_sigmoid(gates.b[0]), w = b;
+    timestep_logarithms(row->g, gates.f, data->own, head->width);
+#pragma omp simd
+    for (size_t j = 0; j < head->width; j++) {
+        row->q[j] = of_q * data->q[j];
+        row->k[j] = of_k * data->k[j];
+        row->find[j] = row->k[j] * (two ? gates.most * vector_sigmoid(gates.b[j]) : b);
+        row->v[j] = data->v[j] * (two ? vector_sigmoid(gates.w[j]) : w);
+    }
+}
+
+/* From the gradients of find and v to those of the rates. */
+static void rates_backward(const RowwiseRow *d, const AttentionData *data,
+                           const AttentionHead *head, real of_k)
+{
+    const Gates gates = gates_of(data->gates, head);
+    real *restrict db = data->dgates + head->width, *restrict dw = db + head->width;
+#pragma omp simd
+    for (size_t j = 0; j < head->width; j++) {
+        real b = gates.most * vector_sigmoid(gates.b[j]), w = vector_sigmoid(gates.w[j]);
+        db[j] = d->find[j] * of_k * data->k[j] * b * (1 - b / gates.most);
+        dw[j] = d->v[j] * data->v[j] * w * (1 - w);
+        d->k[j] += b * d->find[j];
+        d->v[j] *= w;
+    }
+}
+
+static void rate_backward(const RowwiseRow *d, const AttentionData *data,
+                          const AttentionHead *head, real of_k)
+{
+    const Gates gates = gates_of(data->gates, head);
+    real b = gates.most * vector_sigmoid(gates.b[0]), db = 0;
+#pragma omp simd reduction(+ : db)
+    for (size_t j = 0; j < head->width; j++) {
+        db += d->find[j] * of_k * data->k[j] + d->v[j] * data->v[j];
+        d->k[j] += b * d->find[j];
+        d->v[j] *= b;
+    }
+    data->dgates[head->width] = db * b * (1 - b / gates.most);
+}
+
+static void backward(const RowwiseRow *d, const AttentionData *data, const AttentionHead *head)
+{
+    size_t width = head->width;
+    real of_k = row_unit(data->k, width);
+    if (has_two(head))
+        rates_backward(d, data, head, of_k);
+    else
+        rate_backward(d, data, head, of_k);
+    timestep_logarithms_backward(d->g, data->gates, data->own, data->down, width);
+    memcpy(data->dgates, d->g, width * sizeof(real));
+    row_unit_backward(d->q, data->q, row_unit(data->q, width), width);
+    row_unit_backward(d->k, data->k, of_k, width);
+}
+
+static size_t gates(const AttentionHead *head)
+{
+    return has_two(head) ? 3 * head->width : head->width + 1;
+}
+
+/* Step sizes differ by feature; rates start at one half. */
+static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
+{
+    for (size_t j = 0; j < gates(head); j++)
+        bias[j] = j < head->width ? timestep_bias(random_uniform(key, j)) : 0;
+}
+
+const AttentionKind attention_kda = {
+    ROWWISE_KIND(.erases = true, .values = true, .load = load, .backward = backward),
+    .name = "kda",
+    .help = "Kimi delta attention: the delta rule with a data-dependent decay per feature",
+    .uses = "negative-eigenvalues",
+    .wants_convolution = true,
+    .wants_gate = true,
+    .gates = gates,
+    .gate_rank = 32,
+    .start_gates = start_gates,
+    .own_reals = timestep_own_reals,
+    .start_own = timestep_start_own,
+};
+
+const AttentionKind attention_gdn2 = {
+    ROWWISE_KIND(.erases = true, .values = true, .load = load, .backward = backward),
+    .name = "gdn2",
+    .help = "Gated DeltaNet-2: kda with a gate per feature for erasing and one for writing",
+    .gates_values = true,
+    .uses = "negative-eigenvalues",
+    .wants_convolution = true,
+    .wants_gate = true,
+    .gates = gates,
+    .gate_rank = 32,
+    .start_gates = start_gates,
+    .own_reals = timestep_own_reals,
+    .start_own = timestep_start_own,
+};

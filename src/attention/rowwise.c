@@ -1,0 +1,455 @@
+/* Linear attention with a decay for every feature of the keys, and the delta rule. The D decays
+ * a_i multiply the rows of the state S. What the state stores under a row r is removed under a
+ * key m, and a value is written under a key k:
+ *
+ *   S' = a_i S_(i-1),    S_i = S' - m_i^T (r_i S') + k_i^T v_i,    o_i = q_i S_i
+ *
+ * Without the delta rule r is 0; most kinds with it have m = k, and then write the one value
+ * u = v - r S'. A kind says what these rows are.
+ *
+ * The chunkwise form, with chunks of 32 positions: let G_i be the sum of log a from the chunk's
+ * start up to i, for each feature. A pair has the weight sum over features of
+ * q_i k_j exp(G_i - G_j). With a reference H for each feature it is a product again, of
+ *
+ *   Q' = Q exp(G - H)    R' = R exp(G - H)    K' = K exp(H - G)    M' = M exp(H - G)
+ *
+ * Let B = exp(H), E = exp(G_last - H) and W = exp(G_last); after a matrix they multiply its
+ * columns, before it its rows.
+ *
+ *   (I + L) U = - (R' B) S - stril(R' K'^T) V    or, if M = K,  (I + L) U = V - (R' B) S
+ *   L = stril(R' M'^T)
+ *
+ *   forward:   O = (Q' B) S + the sum of tril(Q' K'^T) U       S = W S + the sum of (K' E)^T U
+ *
+ * over the pairs of keys and values (K, V) and (M, U); only (K, U) if M = K.
+ *
+ *   backward:  dK' = (U dS^T) E + A^T Q'     dU = P^T dO + (K' E) dS      of each pair, with
+ *              P = tril(Q' K'^T)             A = tril(dO U^T)             dQ' += A K'
+ *              dQ' += (dO S^T) B             dS = W dS + (Q' B)^T dO
+ *
+ * The delta rule adds what follows from (I + L)^T Y = dU: R' reads the state as Q' does, but
+ * before its own position and with -Y for dO; Y is also dV if M = K.
+ *
+ *   dlog a_i = <S, dS> at the chunk's end + sum over j >= i of
+ *              Q'_j dQ'_j + R'_j dR'_j - K'_j dK'_j - M'_j dM'_j
+ *
+ * for each feature; decay.c derives the last line. H lies in the middle of the chunk and log a
+ * is at least -2.5, so no exponent exceeds 40, and those above the diagonal, which belong to no
+ * pair, stay below 80. But the middle lies in the future of the first half. So B is a whole
+ * power of two: it only moves the exponents of Q' and K', the products are the same to the last
+ * bit whatever H is, and no position learns anything of a later one. */
+#include "src/attention/rowwise.h"
+#include "src/attention/rows.h"
+
+enum { CHUNK = 32, SPAN = 8 };
+
+/* --- memory --- */
+
+typedef struct Rowwise {
+    Chunk at; /* its queries and keys are Q' and K' */
+    const RowwiseRule *rule;
+    real *g, *sums;         /* (rows, D) log a, G */
+    real *up, *down;        /* (rows, D) exp(G - H), exp(H - G) */
+    real *find, *erase;     /* (rows, D) R'; M', if the kind has it */
+    real *values;           /* (rows, D) V, if it is not the input */
+    real *scaled;           /* (rows, D) rows times factors */
+    real *powers;           /* (D) B = 2^powers */
+    real *in, *out, *whole; /* (D) B, E, W */
+    real *writings;         /* (rows, D) U of every chunk of a span, */
+    real *triangles;        /* and L */
+    Triangle l;             /* that of this chunk */
+
+    /* backward only */
+    real *dlog;                /* (D) the sum of the last equation so far */
+    real *dfind, *derase;      /* (rows, D) dR', dM' */
+    real *solved, *minus, *dg; /* (rows, D) Y, unless it is in dv; -Y; and the gradient of g */
+    Factor v;                  /* V */
+} Rowwise;
+_Static_assert(sizeof(Rowwise) <= CHUNKWISE_MOST, "the driver has room for it");
+
+static void take(void *work, Arena *arena)
+{
+    Rowwise *c = work;
+    const Chunk at = c->at;
+    size_t block = CHUNK * at.width;
+    *c = (Rowwise){.at = at, .rule = at.head->kind->detail};
+    ROWS_TAKE(arena, block, &c->g, &c->sums, &c->up, &c->down, &c->scaled, &c->dg);
+    ROWS_TAKE(arena, at.width, &c->powers, &c->in, &c->out, &c->whole, &c->dlog);
+    if (c->rule->values)
+        c->values = arena_reals(arena, block);
+    if (c->rule->erase_key)
+        ROWS_TAKE(arena, block, &c->erase, &c->derase, &c->solved);
+    if (!c->rule->erases)
+        return;
+    ROWS_TAKE(arena, block, &c->find, &c->dfind, &c->minus);
+    c->writings = arena_reals(arena, SPAN * block);
+    c->triangles = arena_reals(arena, (size_t)SPAN * CHUNK * CHUNK);
+}
+
+/* --- pairs of keys and values --- */
+
+typedef struct Pair {
+    const real *k; /* K' or M' */
+    Factor u;      /* V or U */
+    real *dk, *du; /* their gradients, */
+    size_t dk_stride, du_stride;
+} Pair;
+
+static size_t pairs_of(const Rowwise *c)
+{
+    return c->rule->erase_key ? 2 : 1;
+}
+
+static real *writing(const Rowwise *c)
+{
+    return c->writings + c->at.slot * CHUNK * c->at.width;
+}
+
+/* The last pair is that of the delta rule, if the kind follows it. */
+static Pair pair_of(const Rowwise *c, size_t index)
+{
+    size_t width = c->at.width, stride = c->at.head->stride;
+    Pair pair = {c->at.k, c->v, c->at.data.dk, c->at.data.dv, stride, stride};
+    if (index == 1)
+        pair = (Pair){c->erase, c->v, c->derase, c->solved, width, width};
+    if (c->rule->erases && index + 1 == pairs_of(c))
+        pair.u = plain(writing(c), width);
+    return pair;
+}
+
+/* --- products --- */
+
+/* Y = X f, column by column */
+static void scale_columns(real *y, size_t y_stride, const real *x, size_t x_stride,
+                          const real *restrict factors, const Rowwise *c)
+{
+    for (size_t i = 0; i < c->at.rows; i++)
+        for (size_t j = 0; j < c->at.width; j++)
+            y[i * y_stride + j] = x[i * x_stride + j] * factors[j];
+}
+
+/* Y = X M, where M is a state or its gradient and may be known to be zero. */
+static void through(real *y, size_t y_stride, Factor x, Factor m, bool zero, const Rowwise *c)
+{
+    size_t width = c->at.width;
+    chunk_product(zero, c->at.rows, width, width, x, m, y, y_stride);
+}
+
+/* M += (X f)^T Y */
+static void into(real *m, const real *x, const real *factors, Factor y, const Rowwise *c)
+{
+    size_t width = c->at.width;
+    scale_columns(c->scaled, width, x, width, factors, c);
+    gemm(width, width, c->at.rows, 1, transposed(c->scaled, width), y, GEMM_ADD, m, width);
+}
+
+/* P = tril(X Y^T), or without the diagonal. */
+static void scores(const Rowwise *c, Factor x, Factor y, bool strict)
+{
+    triangle_product(c->at.p, x, y, c->at.width);
+    for (size_t i = 0; strict && i < c->at.rows; i++)
+        c->at.p.at[i * CHUNK + i] = 0;
+}
+
+/* --- loading --- */
+
+static RowwiseRow row_of(const Rowwise *c, size_t i)
+{
+    size_t at = i * c->at.width;
+    RowwiseRow row = {.g = c->g + at, .q = c->at.q + at, .k = c->at.k + at};
+    row.v = c->values ? c->values + at : NULL;
+    row.find = c->find ? c->find + at : NULL;
+    row.erase = c->erase ? c->erase + at : NULL;
+    return row;
+}
+
+static void load_row(const Rowwise *c, size_t i)
+{
+    const AttentionHead *head = c->at.head;
+    RowwiseRow row = row_of(c, i);
+    AttentionData data = attention_rows(&c->at.data, i, head);
+    chunk_fetch_next(&c->at, c->at.data.q, head->stride, i);
+    chunk_fetch_next(&c->at, c->at.data.k, head->stride, i);
+    if (c->at.data.gates)
+        chunk_fetch_next(&c->at, c->at.data.gates, head->gates_stride, i);
+    c->rule->load(&row, &data, head);
+    for (size_t j = 0; j < c->at.width; j++)
+        row.g[j] = row.g[j] < ROWWISE_LEAST ? ROWWISE_LEAST : row.g[j];
+}
+
+static void load_sums(const Rowwise *c)
+{
+    size_t width = c->at.width;
+    memcpy(c->sums, c->g, c->at.rows * width * sizeof *c->g);
+    for (size_t i = 1; i < c->at.rows; i++)
+        vector_add_scaled(c->sums + i * width, c->sums + (i - 1) * width, 1, width);
+}
+
+static void load_reference(const Rowwise *c)
+{
+    const real log2_e = (real)1.4426950408889634;
+    size_t width = c->at.width;
+    const real *middle = c->sums + c->at.rows / 2 * width;
+    const real *last = c->sums + (c->at.rows - 1) * width;
+#pragma omp simd
+    for (size_t j = 0; j < width; j++) {
+        real share = middle[j] * log2_e;
+        int32_t power = share > -1000 ? (int32_t)share : 0; /* no integer holds NaN */
+        c->powers[j] = (real)power;
+        c->in[j] = vector_exp_scaled(0, power);
+        c->out[j] = vector_exp_scaled(last[j], -power);
+        c->whole[j] = vector_exp(last[j]);
+    }
+}
+
+/* factors = exp(sign (G - H)) */
+static void load_factors(real *restrict factors, real sign, const Rowwise *c)
+{
+    size_t width = c->at.width;
+    for (size_t i = 0; i < c->at.rows; i++)
+        for (size_t j = 0; j < width; j++)
+            factors[i * width + j] = vector_exp_scaled(sign * c->sums[i * width + j],
+                                                       (int32_t)(-sign * c->powers[j]));
+}
+
+static void multiply(real *restrict x, const real *restrict factors, const Rowwise *c)
+{
+    for (size_t i = 0; i < c->at.rows * c->at.width; i++)
+        x[i] *= factors[i];
+}
+
+/* Computes U: what the delta rule writes. */
+static void compute_writing(const Rowwise *c)
+{
+    size_t width = c->at.width;
+    real *u = writing(c);
+    const Pair pair = pair_of(c, pairs_of(c) - 1);
+    Factor find = plain(c->find, width), v = c->v;
+    triangle_product(c->l, find, plain(pair.k, width), width);
+    scale_columns(c->scaled, width, c->find, width, c->in, c);
+    through(u, width, plain(c->scaled, width), plain(c->at.state, width), c->at.from_zeros, c);
+    if (c->rule->erase_key) {
+        scores(c, find, plain(c->at.k, width), true);
+        triangle_add(u, width, c->at.p, v, width);
+    }
+    for (size_t i = 0; i < c->at.rows; i++)
+        for (size_t j = 0; j < width; j++)
+            u[i * width + j] = (c->rule->erase_key ? 0 : v.at[i * v.stride + j]) -
+                               u[i * width + j];
+    triangle_solve(c->l, u, width, width);
+}
+
+/* All but Q'. What the delta rule writes stays in its slot. */
+static void load(void *work)
+{
+    Rowwise *c = work;
+    c->v = c->values ? plain(c->values, c->at.width) : c->at.v;
+    c->l = (Triangle){c->triangles, c->at.rows, CHUNK};
+    for (size_t i = 0; i < c->at.rows; i++)
+        load_row(c, i);
+    load_sums(c);
+    load_reference(c);
+    load_factors(c->down, -1, c);
+    multiply(c->at.k, c->down, c);
+    if (c->erase)
+        multiply(c->erase, c->down, c);
+    if (!c->rule->erases)
+        return;
+    c->l.at += c->at.slot * CHUNK * CHUNK;
+    load_factors(c->up, 1, c);
+    multiply(c->find, c->up, c);
+    if (!c->at.again)
+        compute_writing(c);
+}
+
+static void load_queries(const Rowwise *c)
+{
+    if (!c->rule->erases)
+        load_factors(c->up, 1, c);
+    multiply(c->at.q, c->up, c);
+}
+
+/* --- forward --- */
+
+static void read_state(void *work)
+{
+    const Rowwise *c = work;
+    size_t width = c->at.width, stride = c->at.head->out_stride;
+    real *out = c->at.data.out;
+    load_queries(c);
+    scale_columns(c->scaled, width, c->at.q, width, c->in, c);
+    through(out, stride, plain(c->scaled, width), plain(c->at.state, width), c->at.from_zeros,
+            c);
+    for (size_t p = 0; p < pairs_of(c); p++) {
+        Pair pair = pair_of(c, p);
+        scores(c, plain(c->at.q, width), plain(pair.k, width), false);
+        triangle_add(out, stride, c->at.p, pair.u, width);
+    }
+}
+
+static void advance(void *work, real *state)
+{
+    const Rowwise *c = work;
+    rows_scale(state, c->at.width, c->whole, c->at.width, c->at.width);
+    for (size_t p = 0; p < pairs_of(c); p++) {
+        Pair pair = pair_of(c, p);
+        into(state, pair.k, c->out, pair.u, c);
+    }
+}
+
+/* --- backward --- */
+
+/* <S, dS> at the chunk's end, for each feature. S there is the decayed state of the start plus
+ * what was written, whose share write_backward() adds. */
+static void start_dlog(const Rowwise *c, const real *ds)
+{
+    size_t width = c->at.width;
+    for (size_t j = 0; j < width; j++)
+        c->dlog[j] = c->whole[j] * vector_dot(c->at.state + j * width, ds + j * width, width);
+}
+
+/* dK' = (U dS^T) E      dU = (K' E) dS + P^T dO */
+static void write_backward(const Rowwise *c, const Pair *pair, const real *ds)
+{
+    size_t width = c->at.width;
+    real *dk = pair->dk;
+    bool unread = c->at.unread;
+    through(dk, pair->dk_stride, pair->u, transposed(ds, width), unread, c);
+    scale_columns(dk, pair->dk_stride, dk, pair->dk_stride, c->out, c);
+    for (size_t i = 0; i < c->at.rows; i++)
+        for (size_t j = 0; j < width; j++)
+            c->dlog[j] += pair->k[i * width + j] * dk[i * pair->dk_stride + j];
+    scale_columns(c->scaled, width, pair->k, width, c->out, c);
+    through(pair->du, pair->du_stride, plain(c->scaled, width), plain(ds, width), unread, c);
+    scores(c, plain(c->at.q, width), plain(pair->k, width), false);
+    triangle_transposed_add(pair->du, pair->du_stride, c->at.p, c->at.dout, width);
+}
+
+/* The backward pass of reading: X are Q' or R', Z is the gradient of what they read.
+ *
+ *   dX = (Z S^T) B + A K'      dK' += A^T X      A = tril(Z U^T)      dS += (X B)^T Z */
+static void read_backward(const Rowwise *c, real *ds, real *dx, size_t dx_stride, const real *x,
+                          Factor z)
+{
+    size_t width = c->at.width;
+    through(dx, dx_stride, z, transposed(c->at.state, width), c->at.from_zeros, c);
+    scale_columns(dx, dx_stride, dx, dx_stride, c->in, c);
+    for (size_t p = 0; p < pairs_of(c); p++) {
+        Pair pair = pair_of(c, p);
+        scores(c, z, pair.u, x == c->find);
+        triangle_add(dx, dx_stride, c->at.p, plain(pair.k, width), width);
+        triangle_transposed_add(pair.dk, pair.dk_stride, c->at.p, plain(x, width), width);
+    }
+    if (c->at.start > 0)
+        into(ds, x, c->in, z, c);
+}
+
+static void erase_backward(const Rowwise *c, real *ds)
+{
+    size_t width = c->at.width;
+    Pair pair = pair_of(c, pairs_of(c) - 1);
+    Factor minus = plain(c->minus, width);
+    triangle_solve_transposed(c->l, pair.du, pair.du_stride, width);
+    for (size_t i = 0; i < c->at.rows; i++)
+        for (size_t j = 0; j < width; j++)
+            c->minus[i * width + j] = -pair.du[i * pair.du_stride + j];
+    if (c->rule->erase_key) {
+        scores(c, plain(c->find, width), plain(c->at.k, width), true);
+        triangle_transposed_add(c->at.data.dv, c->at.head->stride, c->at.p, minus, width);
+    }
+    read_backward(c, ds, c->dfind, width, c->find, minus);
+}
+
+/* dlog += sign X dX; and from the gradient of scaled rows to that of the kind's. */
+static void unscale(const Rowwise *c, real sign, const real *restrict x, real *restrict dx,
+                    const real *restrict factors)
+{
+    real *restrict dlog = c->dlog;
+#pragma omp simd
+    for (size_t j = 0; j < c->at.width; j++) {
+        dlog[j] += sign * x[j] * dx[j];
+        dx[j] *= factors[j];
+    }
+}
+
+static void row_backward(const Rowwise *c, size_t i)
+{
+    size_t width = c->at.width, at = i * width;
+    AttentionData data = attention_rows(&c->at.data, i, c->at.head);
+    RowwiseRow d = {
+        .g = c->dg + at, .q = data.dq, .k = data.dk, .v = data.dv, .room = c->scaled};
+    unscale(c, 1, c->at.q + at, d.q, c->up + at);
+    unscale(c, -1, c->at.k + at, d.k, c->down + at);
+    if (c->rule->erases)
+        unscale(c, 1, c->find + at, d.find = c->dfind + at, c->up + at);
+    if (c->rule->erase_key)
+        unscale(c, -1, c->erase + at, d.erase = c->derase + at, c->down + at);
+    for (size_t j = 0; j < width; j++)
+        d.g[j] = c->g[at + j] <= ROWWISE_LEAST ? 0 : c->dlog[j];
+    c->rule->backward(&d, &data, c->at.head);
+}
+
+static void backward(void *work, real *ds)
+{
+    const Rowwise *c = work;
+    load_queries(c);
+    start_dlog(c, ds);
+    for (size_t p = 0; p < pairs_of(c); p++) {
+        Pair pair = pair_of(c, p);
+        write_backward(c, &pair, ds);
+    }
+    rows_scale(ds, c->at.width, c->whole, c->at.width, c->at.width);
+    read_backward(c, ds, c->at.data.dq, c->at.head->stride, c->at.q, c->at.dout);
+    if (c->rule->erases)
+        erase_backward(c, ds);
+    for (size_t i = c->at.rows; i-- > 0;)
+        row_backward(c, i);
+}
+
+/* --- decoding: the recurrent form --- */
+
+static void step(void *work, real *state)
+{
+    const Rowwise *c = work;
+    size_t width = c->at.width;
+    real *out = c->at.data.out, *u = c->scaled;
+    const real *v = c->values ? c->values : c->at.data.v;
+    const real *erase = c->rule->erase_key ? c->erase : c->at.k;
+    load_row(c, 0);
+    vector_zero(u, width);
+    vector_zero(out, width);
+    for (size_t i = 0; i < width; i++) {
+        real *restrict s = state + i * width, decay = vector_exp(c->g[i]);
+        for (size_t j = 0; j < width; j++)
+            s[j] *= decay;
+        if (c->rule->erases)
+            vector_add_scaled(u, s, -c->find[i], width);
+    }
+    for (size_t i = 0; i < width; i++) {
+        real *restrict s = state + i * width;
+        vector_add_scaled(s, v, c->at.k[i], width);
+        if (c->rule->erases)
+            vector_add_scaled(s, u, erase[i], width);
+        vector_add_scaled(out, s, c->at.q[i], width);
+    }
+}
+
+const Recurrence rowwise_recurrence = {.chunk = CHUNK,
+                                       .span = SPAN,
+                                       .take = take,
+                                       .load = load,
+                                       .read = read_state,
+                                       .advance = advance,
+                                       .backward = backward,
+                                       .step = step};
+
+/* Per position: two products with half a chunk, one read and one write of the state; the delta
+ * rule adds as many and another read; a key of its own adds products and a write. */
+double rowwise_flop(const AttentionHead *head)
+{
+    const RowwiseRule *rule = head->kind->detail;
+    double width = (double)head->width;
+    double half = 2 + 2 * rule->erases + 2 * rule->erase_key;
+    double whole = 4 + 2 * rule->erases + 2 * rule->erase_key;
+    return (double)head->length * (half * (double)CHUNK * width + whole * width * width);
+}

@@ -1,0 +1,46 @@
+/* The engine of kinds whose state has a decay of its own for every row, that is, for every
+ * feature of the keys; some of them follow the delta rule. rowwise.c has the mathematics. A
+ * kind's table row begins with ROWWISE_KIND(the fields of its RowwiseRule). */
+#ifndef LINNET_ROWWISE_H
+#define LINNET_ROWWISE_H
+
+#include "src/attention/chunkwise.h"
+
+/* What a position contributes, in rows of D numbers; or the gradients of these. */
+typedef struct RowwiseRow {
+    real *g;     /* log decays; below ROWWISE_LEAST they count as that, without a gradient */
+    real *q;     /* the query, scaled as the kind wants it */
+    real *k, *v; /* what is written; v only with `values` */
+    real *find;  /* with `erases`: what is looked up */
+    real *erase; /* with `erase_key`: what is looked up is removed under this key */
+    real *room;  /* for any use of backward */
+} RowwiseRow;
+
+/* exp of the largest exponents in a chunk is still a normal number. */
+#define ROWWISE_LEAST ((real)-2.5)
+
+typedef struct RowwiseRule {
+    bool erases;    /* the delta rule */
+    bool erase_key; /* it removes under a key of its own; otherwise under k */
+    bool values;    /* v is not the input itself */
+    /* Computes the rows of a position from its inputs, the first rows of data. */
+    void (*load)(const RowwiseRow *row, const AttentionData *data, const AttentionHead *head);
+    /* Turns the gradients of its rows into those of its inputs: d->q, d->k and d->v are dq, dk
+     * and dv of the data. Adds to data->down. */
+    void (*backward)(const RowwiseRow *d, const AttentionData *data, const AttentionHead *head);
+} RowwiseRule;
+
+extern const Recurrence rowwise_recurrence;
+
+double rowwise_flop(const AttentionHead *head);
+
+/* Takes the fields of a RowwiseRule. */
+#define ROWWISE_KIND(...)                                                                    \
+    CHUNKWISE_KIND(rowwise_recurrence), .cost = "D^2", .knows_positions = true,              \
+                                        .carry = CARRY_WHOLLY, .wants_norm = true,           \
+                                        .flop = rowwise_flop, .detail = &(const RowwiseRule) \
+    {                                                                                        \
+        __VA_ARGS__                                                                          \
+    }
+
+#endif
