@@ -75,6 +75,8 @@ static const AdoptPart parts[] = {
     {".attn.out_gate.weight", "output gate", false},
     {"lm_head.weight", "output head of its own", false},
     {"lm_head.bias", "head bias", false},
+    {".attn.head_gate.weight", "head gate", false},
+    {".bias", "biases", false},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -138,8 +140,8 @@ bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Chec
 
 static bool is_shape(const char *name)
 {
-    static const char *const names[] = {"layers", "dim",      "heads", "ffn",      "norm",
-                                        "act",    "rms-norm", "bias",  "parallel", NULL};
+    static const char *const names[] = {"layers", "dim",      "heads",    "ffn", "norm",
+                                        "act",    "rms-norm", "parallel", NULL};
     return is_among(name, names);
 }
 

@@ -8,11 +8,12 @@
  * that is possible:
  *
  *   output head of its own   a copy of the token embedding
- *   head bias                0
+ *   biases, and head bias    0
  *   learned positions        0, or for positions beyond the checkpoint's the usual noise
  *   residual convolution     0
  *   value residual           0
  *   attention sink           0
+ *   head gate                0, which is a factor of 1
  *   output gate              1, with LayerNorm before the layers, and biases: W = z / (C g)
  * where silu(z) = 1 and g are the gains of the norm. Normed values sum to 0, so each gate is z
  * times the mean of b/g, and the biases b are shifted so that it is 1; the projections' biases

@@ -126,8 +126,9 @@ void file_replace_abort(FileReplacement *file)
 
 static bool fail(FileReplacement *file, const char *verb, Error *error)
 {
-    error_set(error, "%s: cannot %s: %s; the previous file is unchanged", file->path, verb,
-              strerror(errno));
+    int why = errno;
+    error_set(error, "%s: cannot %s: %s%s", file->path, verb, strerror(why),
+              file_exists(file->path) ? "; the previous file is unchanged" : "");
     file_replace_abort(file);
     return false;
 }

@@ -28,6 +28,7 @@ static ModelConfig bare(size_t kind)
     ModelConfig config = content_config;
     config.attention = one_kind(kind);
     config.positions = POSITIONS_NONE;
+    config.own.steps = 2;
     config.tied = true;
     config.convolution = CONVOLUTION_NO;
     config.head_norm = config.gate = WISH_NO;
@@ -234,6 +235,25 @@ START_TEST(a_gate_that_cannot_open_starts_as_in_a_new_model)
 }
 END_TEST
 
+START_TEST(new_biases_leave_the_function_unchanged)
+{
+    Checkpoint from;
+    ModelConfig config = bare(0);
+    config.bias = false;
+    save_model(config, &from);
+    double before = loss_after(&from, config);
+    config.bias = true;
+    const double near = sizeof(real) == sizeof(double) ? 1e-12 : 2e-6;
+    ck_assert_double_eq_tol(loss_after(&from, config), before, near);
+    expect_difference(&from, &config, "without effect at the start: biases");
+    checkpoint_close(&from);
+    save_model(config, &from);
+    config.bias = false;
+    expect_difference(&from, &config, "dropped: biases");
+    checkpoint_close(&from);
+}
+END_TEST
+
 START_TEST(a_gain_of_zero_cannot_get_a_gate)
 {
     Content content;
@@ -379,9 +399,8 @@ END_TEST
 START_TEST(another_shape_is_refused_by_name)
 {
     static const char *const changes[][2] = {
-        {"dim", "16"},       {"layers", "1"},  {"heads", "4"},
-        {"ffn", "24"},       {"norm", "post"}, {"act", "swiglu"},
-        {"rms-norm", "yes"}, {"bias", "no"},   {"parallel", "yes"}};
+        {"dim", "16"},    {"layers", "1"},   {"heads", "4"},      {"ffn", "24"},
+        {"norm", "post"}, {"act", "swiglu"}, {"rms-norm", "yes"}, {"parallel", "yes"}};
     Checkpoint from;
     Error error;
     save_model(bare(0), &from);
@@ -413,6 +432,7 @@ Suite *adopt_suite(void)
     tcase_add_test(tests, a_sink_that_is_learned_now_leaves_the_function_unchanged);
     tcase_add_test(tests, parts_that_change_the_function_are_named);
     tcase_add_test(tests, a_gate_that_cannot_open_starts_as_in_a_new_model);
+    tcase_add_test(tests, new_biases_leave_the_function_unchanged);
     tcase_add_test(tests, a_gain_of_zero_cannot_get_a_gate);
     tcase_add_test(tests, tokens_with_the_same_text_are_the_same);
     tcase_add_test(tests, known_tokens_keep_their_rows_and_new_ones_start_at_the_mean);

@@ -186,13 +186,15 @@ static char *resume_command(const RunFolder *folder)
     return command;
 }
 
-/* A model that predicts worse than the uniform distribution has diverged. */
+/* A model that predicts worse than the uniform distribution has diverged, unless it began so
+ * and has become better, as one of --init on another text may. */
 static void warn_if_diverged(const RunView *run)
 {
     const double margin = 0.5; /* untrained weights are a little worse too */
     const Progress *progress = run->progress;
     double uniform = log((double)run->model->config.vocabulary);
-    if (progress->last_step > 0 && !(progress->last_loss < uniform + margin))
+    double most = fmax(uniform, run->settings->train.init ? progress->best_loss : 0) + margin;
+    if (progress->last_step > 0 && !(progress->last_loss < most))
         print_warning(
             "the run diverged: its last validation loss is %.4g, and equal probabilities for "
             "all tokens give %.4f; try a lower --lr, a longer --warmup or --clip 1",

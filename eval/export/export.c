@@ -37,7 +37,8 @@ static const About about = {
     .paragraphs =
         {"DIR is a new or empty directory. It receives the model in the format of Hugging Face "
          "transformers: AutoModelForCausalLM.from_pretrained(DIR, trust_remote_code=True) and "
-         "AutoTokenizer.from_pretrained(DIR) give the same tokens and logits as linnet.",
+         "AutoTokenizer.from_pretrained(DIR, trust_remote_code=True) give the same tokens and "
+         "logits as linnet.",
          "The code of the model is modeling_linnet.py in DIR, readable PyTorch without cache. "
          "Models that GPT-2 computes need neither it nor trust_remote_code: softmax attention, "
          "--norm pre, --pos learned, sinusoidal or none, --act gelu, gelu-erf, relu or relu2, "
@@ -113,7 +114,8 @@ static void print_model_usage(const ModelConfig *config, const char *word)
     bool known = export_family(config, &lacks);
     const char *trust = known ? "" : ", trust_remote_code=True";
     if (!known)
-        printf("GPT-2 has no %s, so the model's code is beside it, in modeling_linnet.py.\n",
+        printf("No class of transformers computes this model (GPT-2 has no %s): its code is in "
+               "modeling_linnet.py, beside it.\n",
                lacks.text);
     printf("Open it in Python:\n"
            "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
