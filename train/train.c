@@ -63,15 +63,21 @@ static const About about = {
     .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
 };
 
-/* Prints the options that belong to this kind. */
+/* Prints the options that belong to this kind, and explains each at the first kind that has it.
+ */
 static void print_kind_options(const AttentionKind *kind)
 {
     for (size_t i = 0; i < model_option_count; i++) {
         const Option *option = &model_option_rows[i];
-        if (config_is_own(option) && config_kind_uses(kind, option->name))
-            printf("%14s--%s%s%s: %s (default %s)\n", "", option->name,
-                   option->argument ? " " : "", option->argument ? option->argument : "",
-                   option->help, option->fallback);
+        if (!config_is_own(option) || !config_kind_uses(kind, option->name))
+            continue;
+        const char *first = option->owners->name(option, 0);
+        printf("%14s--%s%s%s: ", "", option->name, option->argument ? " " : "",
+               option->argument ? option->argument : "");
+        if (strcmp(first, kind->name) == 0)
+            printf("%s (default %s)\n", option->help, option->fallback);
+        else
+            printf("see %s\n", first);
     }
 }
 
@@ -80,20 +86,19 @@ static void print_kind(const AttentionKind *kind)
     const struct {
         bool has;
         const char *what;
-    } needs[] = {{kind->wants_convolution, "a short convolution (--conv)"},
-                 {kind->wants_norm, "per-head normalisation (--head-norm)"},
-                 {kind->wants_gate, "an output gate (--out-gate)"},
-                 {kind->knows_positions, "no position encoding"},
-                 {kind->no_rotary && !kind->knows_positions, "learned positions"}};
-    printf("%-13s %s\n%14scost per token and head: %s; decoding keeps %s%s\n", kind->name,
+    } needs[] = {{kind->wants_convolution, "--conv yes"},
+                 {kind->wants_norm, "--head-norm yes"},
+                 {kind->wants_gate, "--out-gate yes"},
+                 {kind->knows_positions, "--pos none"},
+                 {kind->no_rotary && !kind->knows_positions, "--pos learned"}};
+    printf("%-13s %s\n%14s%s per token and head; decoding keeps a %s%s\n", kind->name,
            kind->help, "", kind->cost,
-           kind->finite_state ? "a state of fixed size" : "a cache of all tokens",
-           kind->carry == CARRY_WHOLLY ? "; works with --carry-state" : "");
+           kind->finite_state ? "state of fixed size" : "cache of all tokens",
+           kind->carry == CARRY_WHOLLY ? "; --carry-state" : "");
     bool first = true;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i].has) {
-            printf("%*s%s%s", first ? 14 : 0, "", first ? "by default with " : ", ",
-                   needs[i].what);
+            printf("%*s%s%s", first ? 14 : 0, "", first ? "default: " : " ", needs[i].what);
             first = false;
         }
     printf("%s", first ? "" : "\n");
