@@ -19,6 +19,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #define FIELD(name) offsetof(CorpusOptions, name)
 
@@ -277,6 +278,7 @@ static void *encode(CorpusSplit *split, const Vocabulary *vocabulary, Text *text
     void *memory = text->owned;
     split->characters = utf8_count(text->bytes, text->size);
     split->bytes = text->size;
+    split->text_crc = (uint32_t)crc32_z(0, (const Bytef *)text->bytes, text->size);
     if (vocabulary->tokenizer == tokenizer_find(TOKENIZER_BYTE)) {
         split->ids = (Tokens){text->bytes, 1, 0};
         split->count = text->size;

@@ -32,6 +32,7 @@ typedef struct CorpusSplit {
     size_t characters; /* UTF-8 characters of the text, line ends included */
     size_t bytes;      /* of the text, line ends included */
     uint32_t crc;      /* CRC-32 of the ids as int32_t */
+    uint32_t text_crc; /* of the bytes; 0: unknown, in mapped files */
 } CorpusSplit;
 
 typedef struct Corpus {

@@ -151,6 +151,31 @@ START_TEST(features_that_gpt2_lacks_are_named)
 }
 END_TEST
 
+START_TEST(families_have_their_rope)
+{
+    Error lacks;
+    ModelConfig config = gpt2();
+    config.dim = 20; /* heads of 10 */
+    config.positions = POSITIONS_ROTARY;
+    config.rope_share = 0.4;
+    ck_assert_ptr_eq(export_family(&config, &lacks), family_find("gpt_neox"));
+    config.rope_share = 0.5; /* a GPT-NeoX would have two and a half pairs */
+    ck_assert_ptr_null(export_family(&config, &lacks));
+    config.rope_share = 1;
+    config.rms_norm = true;
+    size_t swiglu = 0;
+    while (strcmp(activation_name(swiglu), "swiglu") != 0)
+        swiglu++;
+    config.activation = swiglu;
+    ck_assert_ptr_eq(export_family(&config, &lacks), family_find("llama"));
+    config.rope_share = 0.4;
+    ck_assert_ptr_null(export_family(&config, &lacks));
+    config.rope_share = 1;
+    config.head_gate = true;
+    ck_assert_ptr_null(export_family(&config, &lacks));
+}
+END_TEST
+
 /* --- files of a model --- */
 
 static json_t *read_json(const char *folder, const char *name)
@@ -629,6 +654,7 @@ Suite *export_suite(void)
     tcase_add_test(tests, a_directory_made_meanwhile_is_not_replaced);
     tcase_add_test(tests, gpt2_has_softmax_attention_only);
     tcase_add_test(tests, features_that_gpt2_lacks_are_named);
+    tcase_add_test(tests, families_have_their_rope);
     tcase_add_test(tests, gpt2_models_are_exported_for_transformers);
     tcase_add_test(tests, any_model_is_exported_for_transformers);
     tcase_add_test(tests, any_model_has_a_plain_export);

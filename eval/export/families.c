@@ -15,7 +15,10 @@ static bool is_llama(const ModelConfig *c)
 
 static bool is_neox(const ModelConfig *c)
 {
+    /* It rotates a share of the features, rounded down, and cannot if their number is odd. */
+    size_t rotating = (size_t)(c->rope_share * (double)config_head_width(c));
     return !c->rms_norm && c->positions == POSITIONS_ROTARY &&
+           rotating == 2 * config_rotating_pairs(c) &&
            family_activation_there(activation_name(c->activation));
 }
 

@@ -70,7 +70,7 @@ bool export_is_gpt2(const ModelConfig *config, Error *lacks)
     if (!export_is_plain(config, lacks) ||
         !has_none(parts, sizeof parts / sizeof *parts, lacks))
         return false;
-    return activation_there(config) || error_set(lacks, "activation that is called %s",
+    return activation_there(config) || error_set(lacks, "activation %s",
                                                  activation_name(config->activation));
 }
 

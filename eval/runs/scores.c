@@ -21,8 +21,9 @@ double score_row_bits(const RunScore *score)
 
 bool score_same_protocol(const RunScore *a, const RunScore *b, ScoreUnit unit)
 {
-    bool same_text = unit == SCORE_PER_TOKEN ? a->text_crc == b->text_crc
-                                             : a->bytes == b->bytes && a->bytes > 0;
+    bool same_text = unit == SCORE_PER_TOKEN
+                         ? a->text_crc == b->text_crc
+                         : a->bytes > 0 && a->bytes == b->bytes && a->bytes_crc == b->bytes_crc;
     return same_text && strcmp(a->split, b->split) == 0 && a->window == b->window &&
            a->stride == b->stride && a->carried_streams == b->carried_streams &&
            strcmp(a->method, b->method) == 0;
@@ -64,6 +65,7 @@ enum {
     METHOD,
     FOUND,
     BYTES,
+    BYTES_CRC,
     CELLS
 };
 
@@ -71,7 +73,7 @@ enum {
 static const struct {
     const char *text;
     size_t columns;
-} headers[] = {{COLUMNS_OF_PLAIN ",method,found,bytes", CELLS},
+} headers[] = {{COLUMNS_OF_PLAIN ",method,found,bytes,bytes_crc", CELLS},
                {COLUMNS_OF_PLAIN ",method,found", BYTES},
                {COLUMNS_OF_PLAIN, METHOD}};
 enum { HEADERS = sizeof headers / sizeof *headers };
@@ -108,7 +110,8 @@ static bool cut_line(char *line, char *cells[CELLS], size_t wanted)
 /* Loss and perplexity are for people; only the nats are read. */
 static bool read_row(char *line, size_t columns, RunScore *score)
 {
-    char *cells[CELLS] = {[METHOD] = SCORE_PLAIN, [FOUND] = "", [BYTES] = "0"};
+    char *cells[CELLS] = {
+        [METHOD] = SCORE_PLAIN, [FOUND] = "", [BYTES] = "0", [BYTES_CRC] = "0"};
     if (!cut_line(line, cells, columns) || !is_split(cells[SPLIT]))
         return false;
     *score = (RunScore){0};
@@ -121,6 +124,7 @@ static bool read_row(char *line, size_t columns, RunScore *score)
            text_to_double(cells[NATS], &score->nats) &&
            text_to_size(cells[STEP], &score->step) &&
            text_to_size(cells[BYTES], &score->bytes) &&
+           text_to_size(cells[BYTES_CRC], &score->bytes_crc) &&
            read_words(score->method, cells[METHOD]) && read_words(score->found, cells[FOUND]);
 }
 
@@ -170,10 +174,10 @@ bool scores_read(const char *path, RunScore **scores, Error *error)
 static void append_row(char **text, const RunScore *score)
 {
     double loss = score_row_loss(score);
-    text_append(text, "%s,%zu,%zu,%zu,%zu,%zu,%.17g,%.9g,%.9g,%zu,%s,%s,%zu\n", score->split,
-                score->window, score->stride, score->carried_streams, score->text_crc,
-                score->tokens, score->nats, loss, exp(loss), score->step, score->method,
-                score->found, score->bytes);
+    text_append(text, "%s,%zu,%zu,%zu,%zu,%zu,%.17g,%.9g,%.9g,%zu,%s,%s,%zu,%zu\n",
+                score->split, score->window, score->stride, score->carried_streams,
+                score->text_crc, score->tokens, score->nats, loss, exp(loss), score->step,
+                score->method, score->found, score->bytes, score->bytes_crc);
 }
 
 bool scores_note(const char *path, const RunScore *score, Error *error)

@@ -19,6 +19,7 @@ typedef struct RunScore {
     size_t carried_streams; /* 0: no state was carried */
     size_t text_crc;        /* CRC-32 of the token ids that were scored */
     size_t tokens, bytes;   /* of the text; bytes 0: noted before they were */
+    size_t bytes_crc;       /* CRC-32 of the bytes; 0: unknown */
     double nats;
     size_t step; /* of the checkpoint */
     /* Printable ASCII without commas: the method, such as "cache 500 theta tuned lambda tuned",
@@ -34,7 +35,7 @@ bool score_is_plain(const RunScore *score);
 double score_row_bits(const RunScore *score);
 
 /* What makes two scores comparable besides the protocol: the same tokens, or, for bits per
- * byte, a text of as many bytes. */
+ * byte, the same bytes. */
 typedef enum ScoreUnit { SCORE_PER_TOKEN, SCORE_PER_BYTE } ScoreUnit;
 bool score_same_protocol(const RunScore *a, const RunScore *b, ScoreUnit unit);
 

@@ -151,6 +151,7 @@ static RunScore run_score(const ScoreRow *row, const CorpusSplit *split, size_t 
                       .text_crc = split->crc,
                       .tokens = row->score.tokens,
                       .bytes = split->bytes,
+                      .bytes_crc = split->text_crc,
                       .nats = row->score.nats,
                       .step = step,
                       .method = SCORE_PLAIN};
