@@ -13,8 +13,9 @@ import sys
 
 import torch
 from safetensors.torch import load_file
-from transformers import (AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXConfig,
-                          GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM)
+from transformers import (AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast,
+                          GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM,
+                          PreTrainedTokenizerFast)
 from transformers.utils import logging
 
 ROUNDING = 1e-4
@@ -35,6 +36,7 @@ def rope(base, **more):
 
 MODELS = {
     "gpt2": (GPT2LMHeadModel, GPT2Config(**GPT2), {}),
+    "gpt2-saved": (GPT2LMHeadModel, GPT2Config(**GPT2), {"tokenizer": GPT2TokenizerFast}),
     "gpt2-untied": (GPT2LMHeadModel, GPT2Config(**GPT2, tie_word_embeddings=False, n_inner=40,
                                                 activation_function="relu"), {}),
     "gpt2-erf": (GPT2LMHeadModel, GPT2Config(**GPT2, activation_function="gelu",
@@ -58,7 +60,7 @@ MODELS = {
     "llama-tied": (LlamaForCausalLM, LlamaConfig(
         **LLAMA, num_key_value_heads=1, tie_word_embeddings=True, attention_bias=True), {}),
     "llama-biased": (LlamaForCausalLM, LlamaConfig(**LLAMA, mlp_bias=True, attention_bias=True),
-                     {"shard": "50KB"}),
+                     {"shard": "50KB", "tokenizer": PreTrainedTokenizerFast}),
 }
 
 
@@ -81,7 +83,10 @@ def make(name, tokenizer):
     if how.get("bare"):
         model.config.architectures = ["GPT2LMHeadModel"]
         model.config.save_pretrained(name)
-    shutil.copy(os.path.join(tokenizer, "tokenizer.json"), name)
+    if "tokenizer" in how:
+        how["tokenizer"].from_pretrained(tokenizer).save_pretrained(name)
+    else:
+        shutil.copy(os.path.join(tokenizer, "tokenizer.json"), name)
     # Read again, since a conversion and its return would round the angles of RoPE.
     return kind.from_pretrained(name, dtype=torch.float32).eval()
 
