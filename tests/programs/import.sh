@@ -211,7 +211,19 @@ lacks() {
     spoilt "$2" "$5"
 }
 lacks llamas 'RoPE for longer contexts' '"rope_type": "default"' '"rope_type": "llama3"' \
-    'rope_type llama3'
+    'rope_type llama3: linnet does not support RoPE scaling'
+lacks llamas 'RoPE for longer contexts beside RoPE without' '"mlp_bias"' \
+    '"rope_scaling": {"rope_type": "llama3", "factor": 8}, "mlp_bias"' 'rope_scaling: rope_type llama3'
+lacks llamas 'RoPE for longer contexts, as written earlier' '"mlp_bias"' \
+    '"rope_scaling": {"type": "linear", "factor": 8}, "mlp_bias"' 'rope_scaling: rope_type linear'
+lacks llamas 'a rope_type that is no word' '"rope_type": "default"' '"rope_type": 3' \
+    'rope_type is not a word'
+lacks llamas 'RoPE of a share of the features' '"partial_rotary_factor": 1.0' \
+    '"partial_rotary_factor": 0.5' 'partial_rotary_factor 0.5: .* rotates all features'
+lacks llamas 'rope_scaling that is a word' '"mlp_bias"' '"rope_scaling": "linear", "mlp_bias"' \
+    'rope_scaling is not an object'
+lacks neoxes 'rope_parameters that are a number' '"rope_parameters"' \
+    '"rope_parameters": 5, "ignored"' 'rope_parameters is not an object'
 lacks llamas 'a gate that is not SiLU' '"silu"' '"gelu"' 'hidden_act gelu'
 lacks llamas 'heads of another width' '"mlp_bias"' '"head_dim": 64, "mlp_bias"' 'head_dim'
 lacks llamas 'key heads that do not divide' '"num_key_value_heads": 2' \
