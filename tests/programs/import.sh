@@ -153,6 +153,15 @@ check 'texts begin after that token' prints '1  <|endoftext|>'
 rm -rf again
 run "$bin/export" none again
 check 'an export keeps that token' grep -q '"bos_token_id": 0' again/config.json
+run "$bin/export" --gguf none again.gguf
+# number KEY: its value in again.gguf, behind its type.
+number() {
+    place=$(grep -a -b -o "$1" again.gguf | cut -d : -f 1)
+    od -A n -t u4 -j "$((place + ${#1}))" -N 8 again.gguf | tr -s ' '
+}
+for token in bos eos; do
+    check "a GGUF file keeps it as $token" [ "$(number "tokenizer.ggml.${token}_token_id")" = ' 4 0' ]
+done
 rm -rf none
 foreign
 replaced config.json '"n_layer": 1' '"n_layer": 2'
