@@ -15,11 +15,11 @@ typedef struct Rule {
     const char *fallback; /* if the key is missing or null; NULL: it is needed */
 } Rule;
 
-/* A key that must have this value, or be missing or null, since linnet lacks the part. */
+/* A key that must have this value, or be missing or null. */
 typedef struct Must {
     const char *key;
     bool value;
-    const char *otherwise; /* the part */
+    const char *reason;
 } Must;
 
 /* How the config.json of a family is read. */
@@ -54,10 +54,11 @@ static const Reading readings[] = {
       {"embd_pdrop", "input-dropout", "0.1"},
       {"resid_pdrop", "dropout", "0.1"},
       {"attn_pdrop", "attn-dropout", "0.1"}},
-     {{"scale_attn_weights", true, "attention scores that are not scaled"},
+     {{"scale_attn_weights", true,
+       "linnet always scales attention scores by 1/sqrt(head size)"},
       {"scale_attn_by_inverse_layer_idx", false,
-       "attention scores that are scaled by the layer"},
-      {"add_cross_attention", false, "cross-attention"}},
+       "linnet does not scale attention scores by the layer"},
+      {"add_cross_attention", false, "linnet has no cross-attention"}},
      NULL},
     {"gpt_neox",
      "pos = rotary\n",
@@ -155,7 +156,7 @@ static bool check_must(const ImportPlan *plan, const json_t *root, const Must *m
     const json_t *value = value_of(root, must->key);
     if (!value || (json_is_boolean(value) && json_is_true(value) == must->value))
         return true;
-    return error_set(error, "%s: %s: linnet has no %s", plan->path, must->key, must->otherwise);
+    return error_set(error, "%s: %s: %s", plan->path, must->key, must->reason);
 }
 
 /* --- what single families have --- */

@@ -99,7 +99,7 @@ replaced() {
 refused 'import refuses to start without a directory' 2 'a directory with a model' "$bin/import"
 refused 'import refuses a missing directory' 1 'nowhere: no such directory' \
     "$bin/import" nowhere none
-refused 'import refuses a file' 1 'text.txt: no such directory' "$bin/import" text.txt none
+refused 'import refuses a file' 1 'text.txt: not a directory' "$bin/import" text.txt none
 copy
 rm spoilt/model.safetensors
 spoilt 'a directory without weights' 'no model.safetensors'
@@ -131,6 +131,10 @@ head -c 2000000 /dev/zero | tr '\0' ' ' >spoilt/config.json
 spoilt 'a large config' 'more than the limit'
 echo '[]' >spoilt/config.json
 spoilt 'a config that is no object' 'not a JSON object'
+echo '{}' >spoilt/config.json
+spoilt 'a config without a type' 'config.json: model_type is missing; .*gpt2, gpt_neox, llama'
+echo '{"model_type": 7}' >spoilt/config.json
+spoilt 'a type that is a number' 'model_type is not a word'
 echo '{"model_type": "mamba"}' >spoilt/config.json
 spoilt 'an unknown type' "model_type 'mamba' is none .*gpt2, gpt_neox, llama"
 
@@ -164,6 +168,14 @@ for token in bos eos; do
 done
 rm -rf none
 foreign
+rm spoilt/config.json
+spoilt 'a directory without a config' '^import: spoilt: no config.json in this directory'
+foreign
+for command in 'eval spoilt text.txt' 'sample spoilt' 'train --init spoilt text.txt'; do
+    # shellcheck disable=SC2086
+    refused "$command: it says how to use a directory of Hugging Face" 1 \
+        'spoilt: no checkpoint .*linnet-import makes a run' "$bin/"$command
+done
 replaced config.json '"n_layer": 1' '"n_layer": 2'
 spoilt 'a missing layer' 'transformer.h.1.ln_1.weight is missing'
 replaced config.json '"n_layer": 1' '"n_layer": 99999999999'
@@ -183,7 +195,8 @@ spoilt 'a missing head' 'lm_head.weight is missing'
 replaced config.json '"gelu_new"' '"mish"'
 spoilt 'an unknown activation' 'mish: linnet does not have'
 replaced config.json '"scale_attn_weights": true' '"scale_attn_weights": false'
-spoilt 'scores that are not scaled' 'scale_attn_weights'
+spoilt 'scores that are not scaled' \
+    'scale_attn_weights: linnet always scales attention scores by 1/sqrt(head size)'
 replaced config.json '"GPT2LMHeadModel"' '"GPT2ForSequenceClassification"'
 spoilt 'a classifier' 'GPT2ForSequenceClassification'
 foreign
