@@ -74,6 +74,14 @@ works 'and another kind of attention' "$bin/train" --quiet --init imported --att
 refused 'import does not replace a run' 1 'something in it' "$bin/import" exported imported
 works 'import names the run after the directory' "$bin/import" exported/
 check 'it is in runs/' [ -s runs/exported/best.safetensors ]
+(cd exported && exec "$bin/import" .) >out 2>err </dev/null
+status=$?
+check 'a run of "." has the name of the directory' eval 'exits 0 && [ -s exported/runs/exported/best.safetensors ]'
+rm -rf exported/runs
+(mkdir exported/inner && cd exported/inner && exec "$bin/import" ../) >out 2>err </dev/null
+status=$?
+check 'and so has a run of ".."' eval 'exits 0 && [ -s exported/inner/runs/exported/best.safetensors ]'
+rm -rf exported/inner
 check 'import leaves no other files' [ "$(ls runs/exported)" = 'best.safetensors
 settings.conf' ]
 rm -rf runs
