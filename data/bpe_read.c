@@ -43,6 +43,28 @@ static bool check_part(const json_t *root, const char *key, const char *type, bo
                      name, needed ? "" : "none, or ", *type ? type : "none");
 }
 
+/* Whether a post_processor adds no token to a single text: that is how transformers 5 writes
+ * none. linnet encodes no pairs of texts. */
+static bool adds_nothing(const json_t *part)
+{
+    const json_t *single = json_object_get(part, "single"), *piece = json_array_get(single, 0);
+    return strcmp(text_in(part, "type"), "TemplateProcessing") == 0 &&
+           json_array_size(single) == 1 && json_object_size(piece) == 1 &&
+           strcmp(text_in(json_object_get(piece, "Sequence"), "id"), "A") == 0;
+}
+
+static bool check_post_processor(const json_t *root, Error *error)
+{
+    static const char key[] = "post_processor";
+    const json_t *part = json_object_get(root, key);
+    if (adds_nothing(part))
+        return true;
+    if (strcmp(text_in(part, "type"), "TemplateProcessing") == 0)
+        return error_set(error, "its post_processor adds tokens to a text; linnet encodes only "
+                                "as GPT-2 does, without them");
+    return check_part(root, key, "ByteLevel", false, error);
+}
+
 static bool check_off(const json_t *object, const char *where, const char *const *keys,
                       Error *error)
 {
@@ -73,7 +95,7 @@ static bool check_kind(const json_t *root, Error *error)
     bool untyped = !json_object_get(model, "type"); /* early versions of the library */
     if (!(untyped || check_part(root, "model", "BPE", true, error)) ||
         !check_part(root, "pre_tokenizer", "ByteLevel", true, error) ||
-        !check_part(root, "post_processor", "ByteLevel", false, error) ||
+        !check_post_processor(root, error) ||
         !check_part(root, "decoder", "ByteLevel", false, error))
         return false;
     const json_t *normalizer = json_object_get(root, "normalizer");

@@ -275,6 +275,15 @@ const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key)
     return safetensors_metadata(&checkpoint->file, key);
 }
 
+/* Whether it is a model as Hugging Face transformers saves it. */
+static bool is_foreign(const char *folder)
+{
+    char *path = file_join(folder, "config.json");
+    bool there = file_exists(path);
+    free(path);
+    return there;
+}
+
 char *checkpoint_path(const char *run, Error *error)
 {
     if (!file_exists(run)) {
@@ -291,8 +300,9 @@ char *checkpoint_path(const char *run, Error *error)
             return path;
         free(path);
     }
-    error_set(error, "%s: no checkpoint in this directory (best.safetensors, last.safetensors)",
-              run);
+    error_set(error,
+              "%s: no checkpoint in this directory (best.safetensors, last.safetensors)%s", run,
+              is_foreign(run) ? "; linnet-import makes a run of a Hugging Face model" : "");
     return NULL;
 }
 

@@ -617,6 +617,11 @@ START_TEST(files_of_other_programs_are_read)
         {"\"unk_token\": null", "\"unk_token\": \"<|endoftext|>\""},
         {"\"use_regex\": true", "\"trim\": true"},
         {"\"post_processor\": null", "\"post_processor\": {\"type\": \"ByteLevel\"}"},
+        {"\"post_processor\": null",
+         "\"post_processor\": {\"type\": \"TemplateProcessing\", \"special_tokens\": {}, "
+         "\"single\": [{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}], "
+         "\"pair\": [{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}, "
+         "{\"Sequence\": {\"id\": \"B\", \"type_id\": 1}}]}"},
         {"\"added_tokens\": [],", ""},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -685,6 +690,17 @@ START_TEST(wrong_files_are_refused)
          "\"add_prefix_space\" is set"},
         {"\"post_processor\": null", "\"post_processor\": {\"type\": \"RobertaProcessing\"}",
          "its post_processor is \"RobertaProcessing\""},
+        {"\"post_processor\": null",
+         "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": "
+         "[{\"SpecialToken\": {\"id\": \"<s>\"}}, {\"Sequence\": {\"id\": \"A\"}}]}",
+         "its post_processor adds tokens to a text"},
+        {"\"post_processor\": null",
+         "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": "
+         "[{\"SpecialToken\": {\"id\": \"A\"}}]}",
+         "its post_processor adds tokens to a text"},
+        {"\"post_processor\": null",
+         "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": 7}",
+         "its post_processor adds tokens to a text"},
         {"\"dropout\": null", "\"dropout\": 0.1", "\"dropout\" is set"},
         {"\"end_of_word_suffix\": \"\"", "\"end_of_word_suffix\": \"</w>\"",
          "\"end_of_word_suffix\" is set"},

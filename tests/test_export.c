@@ -83,7 +83,7 @@ START_TEST(a_directory_made_meanwhile_is_not_replaced)
     ck_assert_int_eq(mkdir(path, 0777), 0);
     scratch_write(file, "x", 1);
     ck_assert(!export_folder_commit(&folder, &error));
-    support_check_error(&error, path, "cannot rename");
+    support_check_error(&error, path, "another process has made it meanwhile");
     ck_assert(file_exists(file));
     ck_assert_uint_eq(scratch_count(), 2);
     free(path);

@@ -114,8 +114,13 @@ bool export_folder_commit(ExportFolder *folder, Error *error)
         forget(folder);
         return true;
     }
-    error_set(error, "%s: cannot rename the finished directory: %s", folder->path,
-              strerror(errno));
+    bool late = errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR;
+    if (late)
+        error_set(error, "%s: another process has made it meanwhile; name a new folder",
+                  folder->path);
+    else
+        error_set(error, "%s: cannot rename the finished directory: %s", folder->path,
+                  strerror(errno));
     export_folder_abort(folder);
     return false;
 }

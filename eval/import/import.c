@@ -20,6 +20,8 @@ static const About about = {
          "(or vocab.json and merges.txt). Models of the types gpt2, gpt_neox and llama are "
          "read; what linnet would compute differently is refused by name. Everything that "
          "linnet-export writes is read too.",
+         "Grouped-query attention (llama) is expanded: each key and value head is stored once "
+         "for every query head that shares it, and linnet-export writes the model so.",
          "RUN is the new run directory; by default runs/NAME, named after DIR. It holds the "
          "weights as best.safetensors and settings.conf. eval, sample, inspect and export use "
          "it like a run that was trained here; train --init trains a new run from its weights.",
@@ -28,17 +30,25 @@ static const About about = {
     .examples = {"gpt2 runs/gpt2", "exports/linear-ptb"},
 };
 
-/* "runs/NAME", after the last part of a path; the caller frees. */
-static char *run_of(const char *folder)
+/* The last part of a path, or NULL if that does not name the directory; moves its end. */
+static const char *last_part(char *path)
 {
-    char *path = memory_copy_text(folder);
     for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
         path[end - 1] = '\0';
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        name = "imported";
-    char *run = text_format("runs/%s", name);
+    return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? name : NULL;
+}
+
+/* "runs/NAME", after the directory; the caller frees. */
+static char *run_of(const char *folder)
+{
+    char *path = memory_copy_text(folder), *whole = realpath(folder, NULL);
+    const char *name = last_part(path);
+    if (!name && whole)
+        name = last_part(whole); /* of "." */
+    char *run = text_format("runs/%s", name ? name : "imported");
     free(path);
+    free(whole);
     return run;
 }
 

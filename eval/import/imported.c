@@ -49,9 +49,9 @@ bool imported_open(ImportedModel *imported, const char *folder, Error *error)
     *imported = (ImportedModel){0};
     if (!file_is_folder(folder))
         return error_set(error,
-                         "%s: no such directory; a model is a directory with config.json "
-                         "and model.safetensors",
-                         folder);
+                         "%s: %s; a model is a directory with config.json and "
+                         "model.safetensors",
+                         folder, file_exists(folder) ? "not a directory" : "no such directory");
     if (!store_open(&store, folder, error))
         return false;
     bool good = read_all(imported, &store, folder, error);

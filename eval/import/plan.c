@@ -65,7 +65,8 @@ static int32_t start_of(const json_t *root, size_t vocabulary)
 
 static bool find_family(ImportPlan *plan, const json_t *root, Error *error)
 {
-    const char *type = json_string_value(json_object_get(root, "model_type"));
+    const json_t *value = json_object_get(root, "model_type");
+    const char *type = json_string_value(value);
     if (!root || (type && strcmp(type, family_linnet.type) == 0))
         plan->family = &family_linnet;
     else if (type)
@@ -75,8 +76,12 @@ static bool find_family(ImportPlan *plan, const json_t *root, Error *error)
     char *known = memory_copy_text(family_linnet.type);
     for (size_t i = 0; family_at(i); i++)
         text_append(&known, ", %s", family_at(i)->type);
-    error_set(error, "%s: model_type '%s' is none that linnet imports: %s", plan->path,
-              type ? tensor_label(type).text : "", known);
+    if (type)
+        error_set(error, "%s: model_type '%s' is none that linnet imports: %s", plan->path,
+                  tensor_label(type).text, known);
+    else
+        error_set(error, "%s: model_type is %s; linnet imports %s", plan->path,
+                  value ? "not a word" : "missing", known);
     free(known);
     return false;
 }
@@ -111,9 +116,7 @@ static bool read_all(ImportPlan *plan, const json_t *root, const TensorStore *st
     if (!find_family(plan, root, error) || !count_embeddings(plan, store, error))
         return false;
     if (plan->family == &family_linnet && !object && !settings)
-        return error_set(error,
-                         root ? "%s: it has no settings of linnet's" : "%s: it is missing",
-                         plan->path);
+        return error_set(error, "%s: it has no settings of linnet's", plan->path);
     bool good = plan_read_biases(plan, root, error) &&
                 (object || settings ? read_own(plan, object, settings, error)
                                     : plan_read_foreign(plan, root, error));
@@ -131,6 +134,11 @@ bool plan_read(ImportPlan *plan, const char *folder, const TensorStore *store, E
     json_t *root = NULL;
     if (files_has(folder, CONFIG) && !(root = files_json(folder, CONFIG, FILES_SMALL, error)))
         return false;
+    if (!root && !store_metadata(store, "settings"))
+        return error_set(error,
+                         "%s: no " CONFIG " in this directory; it should be a model as Hugging "
+                         "Face transformers saves it, or one that linnet exported",
+                         folder);
     bool good = read_all(plan, root, store, error);
     plan->key_heads = plan->key_heads ? plan->key_heads : plan->config.heads;
     plan->start = start_of(root, plan->config.vocabulary);

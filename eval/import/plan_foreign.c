@@ -15,11 +15,11 @@ typedef struct Rule {
     const char *fallback; /* if the key is missing or null; NULL: it is needed */
 } Rule;
 
-/* A key that must have this value, or be missing or null, since linnet lacks the part. */
+/* A key that must have this value, or be missing or null. */
 typedef struct Must {
     const char *key;
     bool value;
-    const char *otherwise; /* the part */
+    const char *reason;
 } Must;
 
 /* How the config.json of a family is read. */
@@ -54,10 +54,11 @@ static const Reading readings[] = {
       {"embd_pdrop", "input-dropout", "0.1"},
       {"resid_pdrop", "dropout", "0.1"},
       {"attn_pdrop", "attn-dropout", "0.1"}},
-     {{"scale_attn_weights", true, "attention scores that are not scaled"},
+     {{"scale_attn_weights", true,
+       "linnet always scales attention scores by 1/sqrt(head size)"},
       {"scale_attn_by_inverse_layer_idx", false,
-       "attention scores that are scaled by the layer"},
-      {"add_cross_attention", false, "cross-attention"}},
+       "linnet does not scale attention scores by the layer"},
+      {"add_cross_attention", false, "linnet has no cross-attention"}},
      NULL},
     {"gpt_neox",
      "pos = rotary\n",
@@ -155,49 +156,61 @@ static bool check_must(const ImportPlan *plan, const json_t *root, const Must *m
     const json_t *value = value_of(root, must->key);
     if (!value || (json_is_boolean(value) && json_is_true(value) == must->value))
         return true;
-    return error_set(error, "%s: %s: linnet has no %s", plan->path, must->key, must->otherwise);
+    return error_set(error, "%s: %s: %s", plan->path, must->key, must->reason);
 }
 
 /* --- what single families have --- */
 
-/* The first of these keys that has a value, in the object or at the top; NULL: none has. */
-static const json_t *first_of(const json_t *root, const json_t *object, const char *const *keys)
+/* Where RoPE's base and share stand at the top of config.json; in an object, all families call
+ * them rope_theta and partial_rotary_factor. */
+typedef struct RopeKeys {
+    const char *base, *share, *usual_share;
+} RopeKeys;
+
+/* The object can also scale the frequencies for longer contexts. */
+static bool check_rope(const ImportPlan *plan, const json_t *root, const char *key,
+                       Error *error)
 {
-    for (; *keys; keys++) {
-        const json_t *inner = value_of(object, *keys), *outer = value_of(root, *keys);
-        if (inner || outer)
-            return inner ? inner : outer;
-    }
-    return NULL;
+    const json_t *object = value_of(root, key), *type = value_of(object, "rope_type");
+    if (object && !json_is_object(object))
+        return error_set(error, "%s: %s is not an object", plan->path, key);
+    type = type ? type : value_of(object, "type");
+    const char *name = json_string_value(type);
+    if (!type || (name && strcmp(name, "default") == 0))
+        return true;
+    return name ? error_set(error, "%s: %s: rope_type %s: linnet does not support RoPE scaling",
+                            plan->path, key, tensor_label(name).text)
+                : error_set(error, "%s: %s: rope_type is not a word", plan->path, key);
 }
 
-/* RoPE has been written in several ways: at the top, or in an object that can also scale the
- * frequencies for longer contexts. */
+/* As transformers does it: rope_scaling, if there is anything in it, replaces rope_parameters
+ * as a whole. */
 static const json_t *rope_object(const json_t *root)
 {
-    const json_t *object = value_of(root, "rope_parameters");
-    return object ? object : value_of(root, "rope_scaling");
+    const json_t *scaling = value_of(root, "rope_scaling");
+    return json_object_size(scaling) ? scaling : value_of(root, "rope_parameters");
 }
 
-static bool read_rope(ImportPlan *plan, const json_t *root, const char *usual_share,
-                      Error *error)
+/* The value of the inner key in the object or of the outer key at the top. */
+static char *rope_value(const json_t *root, const char *inner, const char *outer,
+                        const char *usual)
 {
-    static const char *const types[] = {"rope_type", "type", NULL},
-                             *const bases[] = {"rope_theta", "rotary_emb_base", NULL},
-                             *const shares[] = {"partial_rotary_factor", "rotary_pct", NULL};
-    const json_t *object = rope_object(root), *type = first_of(NULL, object, types);
-    if (object && type &&
-        strcmp(json_is_string(type) ? json_string_value(type) : "", "default") != 0)
-        return error_set(
-            error, "%s: rope_type %s: linnet has RoPE without scaling for longer contexts",
-            plan->path, json_is_string(type) ? tensor_label(json_string_value(type)).text : "");
-    const json_t *base = first_of(root, object, bases), *share = first_of(root, object, shares);
-    char *values[] = {base ? plan_typed(base) : memory_copy_text("10000"),
-                      share ? plan_typed(share) : memory_copy_text(usual_share)};
-    bool good = set_option(plan, "RoPE's base", "rope-base", values[0], error) &&
-                set_option(plan, "RoPE's share", "rope-share", values[1], error);
-    free(values[0]);
-    free(values[1]);
+    const json_t *value = value_of(rope_object(root), inner);
+    value = value ? value : value_of(root, outer);
+    return value ? plan_typed(value) : memory_copy_text(usual);
+}
+
+static bool read_rope(ImportPlan *plan, const json_t *root, const RopeKeys *keys, Error *error)
+{
+    if (!check_rope(plan, root, "rope_parameters", error) ||
+        !check_rope(plan, root, "rope_scaling", error))
+        return false;
+    char *base = rope_value(root, "rope_theta", keys->base, "10000"),
+         *share = rope_value(root, "partial_rotary_factor", keys->share, keys->usual_share);
+    bool good = set_option(plan, "RoPE's base", "rope-base", base, error) &&
+                set_option(plan, "RoPE's share", "rope-share", share, error);
+    free(base);
+    free(share);
     return good;
 }
 
@@ -224,8 +237,9 @@ bool plan_read_biases(ImportPlan *plan, const json_t *root, Error *error)
 
 static bool read_neox(ImportPlan *plan, const json_t *root, Error *error)
 {
+    static const RopeKeys keys = {"rotary_emb_base", "rotary_pct", "0.25"};
     const ModelConfig *config = &plan->config;
-    if (!read_rope(plan, root, "0.25", error))
+    if (!read_rope(plan, root, &keys, error))
         return false;
     double features = config->rope_share * (double)(config->dim / config->heads);
     return (size_t)features % 2 == 0 ||
@@ -257,6 +271,19 @@ static bool read_key_heads(ImportPlan *plan, const json_t *root, Error *error)
     return true;
 }
 
+/* The Llama of transformers 5 ignores a share of the features, that of older versions fails. */
+static bool read_llama_rope(ImportPlan *plan, const json_t *root, Error *error)
+{
+    static const RopeKeys keys = {"rope_theta", "partial_rotary_factor", "1"};
+    if (!read_rope(plan, root, &keys, error))
+        return false;
+    return plan->config.rope_share >= 1 ||
+           error_set(error,
+                     "%s: partial_rotary_factor %g: in transformers, a Llama rotates all "
+                     "features of a head, so linnet reads only 1",
+                     plan->path, plan->config.rope_share);
+}
+
 static bool read_llama(ImportPlan *plan, const json_t *root, Error *error)
 {
     const json_t *activation = value_of(root, "hidden_act");
@@ -266,7 +293,7 @@ static bool read_llama(ImportPlan *plan, const json_t *root, Error *error)
                          "%s: hidden_act %s: linnet has SwiGLU, whose activation is silu",
                          plan->path, name ? tensor_label(name).text : "");
     plan->config.bias = plan->attention_bias || plan->mlp_bias;
-    return read_key_heads(plan, root, error) && read_rope(plan, root, "1", error);
+    return read_key_heads(plan, root, error) && read_llama_rope(plan, root, error);
 }
 
 /* --- config.json of other programs --- */

@@ -13,8 +13,9 @@ import sys
 
 import torch
 from safetensors.torch import load_file
-from transformers import (AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXConfig,
-                          GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM)
+from transformers import (AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast,
+                          GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM,
+                          PreTrainedTokenizerFast)
 from transformers.utils import logging
 
 ROUNDING = 1e-4
@@ -35,6 +36,7 @@ def rope(base, **more):
 
 MODELS = {
     "gpt2": (GPT2LMHeadModel, GPT2Config(**GPT2), {}),
+    "gpt2-saved": (GPT2LMHeadModel, GPT2Config(**GPT2), {"tokenizer": GPT2TokenizerFast}),
     "gpt2-untied": (GPT2LMHeadModel, GPT2Config(**GPT2, tie_word_embeddings=False, n_inner=40,
                                                 activation_function="relu"), {}),
     "gpt2-erf": (GPT2LMHeadModel, GPT2Config(**GPT2, activation_function="gelu",
@@ -51,14 +53,21 @@ MODELS = {
     "neox-tied": (GPTNeoXForCausalLM, GPTNeoXConfig(
         **NEOX, tie_word_embeddings=True, attention_bias=False, layer_norm_eps=1e-6,
         **rope(10000.0, partial_rotary_factor=0.5)), {}),
+    "neox-scaling": (GPTNeoXForCausalLM, GPTNeoXConfig(**NEOX, **rope(
+        500.0, partial_rotary_factor=1.0)), {"json": {
+            "rope_scaling": {"type": "default"}, "rotary_pct": 0.5, "rotary_emb_base": 300.0,
+            "rope_theta": 20.0, "partial_rotary_factor": 0.75}}),
     "llama": (LlamaForCausalLM, LlamaConfig(**LLAMA), {}),
     "llama-grouped": (LlamaForCausalLM, LlamaConfig(
         **LLAMA, num_key_value_heads=2, **rope(500000.0), rms_norm_eps=1e-5),
         {"dtype": torch.bfloat16}),
     "llama-tied": (LlamaForCausalLM, LlamaConfig(
         **LLAMA, num_key_value_heads=1, tie_word_embeddings=True, attention_bias=True), {}),
+    "llama-scaling": (LlamaForCausalLM, LlamaConfig(**LLAMA, **rope(500.0)), {"json": {
+        "rope_scaling": {"rope_type": "default"}, "rope_theta": 300.0, "rotary_pct": 0.5,
+        "rotary_emb_base": 20.0}}),
     "llama-biased": (LlamaForCausalLM, LlamaConfig(**LLAMA, mlp_bias=True, attention_bias=True),
-                     {"shard": "50KB"}),
+                     {"shard": "50KB", "tokenizer": PreTrainedTokenizerFast}),
 }
 
 
@@ -81,7 +90,16 @@ def make(name, tokenizer):
     if how.get("bare"):
         model.config.architectures = ["GPT2LMHeadModel"]
         model.config.save_pretrained(name)
-    shutil.copy(os.path.join(tokenizer, "tokenizer.json"), name)
+    if "json" in how:  # as other programs may have written it
+        path = os.path.join(name, "config.json")
+        with open(path, encoding="utf-8") as file:
+            settings = json.load(file)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**settings, **how["json"]}, file)
+    if "tokenizer" in how:
+        how["tokenizer"].from_pretrained(tokenizer).save_pretrained(name)
+    else:
+        shutil.copy(os.path.join(tokenizer, "tokenizer.json"), name)
     # Read again, since a conversion and its return would round the angles of RoPE.
     return kind.from_pretrained(name, dtype=torch.float32).eval()
 

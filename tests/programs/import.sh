@@ -74,6 +74,14 @@ works 'and another kind of attention' "$bin/train" --quiet --init imported --att
 refused 'import does not replace a run' 1 'something in it' "$bin/import" exported imported
 works 'import names the run after the directory' "$bin/import" exported/
 check 'it is in runs/' [ -s runs/exported/best.safetensors ]
+(cd exported && exec "$bin/import" .) >out 2>err </dev/null
+status=$?
+check 'a run of "." has the name of the directory' eval 'exits 0 && [ -s exported/runs/exported/best.safetensors ]'
+rm -rf exported/runs
+(mkdir exported/inner && cd exported/inner && exec "$bin/import" ../) >out 2>err </dev/null
+status=$?
+check 'and so has a run of ".."' eval 'exits 0 && [ -s exported/inner/runs/exported/best.safetensors ]'
+rm -rf exported/inner
 check 'import leaves no other files' [ "$(ls runs/exported)" = 'best.safetensors
 settings.conf' ]
 rm -rf runs
@@ -99,7 +107,7 @@ replaced() {
 refused 'import refuses to start without a directory' 2 'a directory with a model' "$bin/import"
 refused 'import refuses a missing directory' 1 'nowhere: no such directory' \
     "$bin/import" nowhere none
-refused 'import refuses a file' 1 'text.txt: no such directory' "$bin/import" text.txt none
+refused 'import refuses a file' 1 'text.txt: not a directory' "$bin/import" text.txt none
 copy
 rm spoilt/model.safetensors
 spoilt 'a directory without weights' 'no model.safetensors'
@@ -131,6 +139,10 @@ head -c 2000000 /dev/zero | tr '\0' ' ' >spoilt/config.json
 spoilt 'a large config' 'more than the limit'
 echo '[]' >spoilt/config.json
 spoilt 'a config that is no object' 'not a JSON object'
+echo '{}' >spoilt/config.json
+spoilt 'a config without a type' 'config.json: model_type is missing; .*gpt2, gpt_neox, llama'
+echo '{"model_type": 7}' >spoilt/config.json
+spoilt 'a type that is a number' 'model_type is not a word'
 echo '{"model_type": "mamba"}' >spoilt/config.json
 spoilt 'an unknown type' "model_type 'mamba' is none .*gpt2, gpt_neox, llama"
 
@@ -153,8 +165,25 @@ check 'texts begin after that token' prints '1  <|endoftext|>'
 rm -rf again
 run "$bin/export" none again
 check 'an export keeps that token' grep -q '"bos_token_id": 0' again/config.json
+run "$bin/export" --gguf none again.gguf
+# number KEY: its value in again.gguf, behind its type.
+number() {
+    place=$(grep -a -b -o "$1" again.gguf | cut -d : -f 1)
+    od -A n -t u4 -j "$((place + ${#1}))" -N 8 again.gguf | tr -s ' '
+}
+for token in bos eos; do
+    check "a GGUF file keeps it as $token" [ "$(number "tokenizer.ggml.${token}_token_id")" = ' 4 0' ]
+done
 rm -rf none
 foreign
+rm spoilt/config.json
+spoilt 'a directory without a config' '^import: spoilt: no config.json in this directory'
+foreign
+for command in 'eval spoilt text.txt' 'sample spoilt' 'train --init spoilt text.txt'; do
+    # shellcheck disable=SC2086
+    refused "$command: it says how to use a directory of Hugging Face" 1 \
+        'spoilt: no checkpoint .*linnet-import makes a run' "$bin/"$command
+done
 replaced config.json '"n_layer": 1' '"n_layer": 2'
 spoilt 'a missing layer' 'transformer.h.1.ln_1.weight is missing'
 replaced config.json '"n_layer": 1' '"n_layer": 99999999999'
@@ -174,7 +203,8 @@ spoilt 'a missing head' 'lm_head.weight is missing'
 replaced config.json '"gelu_new"' '"mish"'
 spoilt 'an unknown activation' 'mish: linnet does not have'
 replaced config.json '"scale_attn_weights": true' '"scale_attn_weights": false'
-spoilt 'scores that are not scaled' 'scale_attn_weights'
+spoilt 'scores that are not scaled' \
+    'scale_attn_weights: linnet always scales attention scores by 1/sqrt(head size)'
 replaced config.json '"GPT2LMHeadModel"' '"GPT2ForSequenceClassification"'
 spoilt 'a classifier' 'GPT2ForSequenceClassification'
 foreign
@@ -211,7 +241,19 @@ lacks() {
     spoilt "$2" "$5"
 }
 lacks llamas 'RoPE for longer contexts' '"rope_type": "default"' '"rope_type": "llama3"' \
-    'rope_type llama3'
+    'rope_type llama3: linnet does not support RoPE scaling'
+lacks llamas 'RoPE for longer contexts beside RoPE without' '"mlp_bias"' \
+    '"rope_scaling": {"rope_type": "llama3", "factor": 8}, "mlp_bias"' 'rope_scaling: rope_type llama3'
+lacks llamas 'RoPE for longer contexts, as written earlier' '"mlp_bias"' \
+    '"rope_scaling": {"type": "linear", "factor": 8}, "mlp_bias"' 'rope_scaling: rope_type linear'
+lacks llamas 'a rope_type that is no word' '"rope_type": "default"' '"rope_type": 3' \
+    'rope_type is not a word'
+lacks llamas 'RoPE of a share of the features' '"partial_rotary_factor": 1.0' \
+    '"partial_rotary_factor": 0.5' 'partial_rotary_factor 0.5: .* rotates all features'
+lacks llamas 'rope_scaling that is a word' '"mlp_bias"' '"rope_scaling": "linear", "mlp_bias"' \
+    'rope_scaling is not an object'
+lacks neoxes 'rope_parameters that are a number' '"rope_parameters"' \
+    '"rope_parameters": 5, "ignored"' 'rope_parameters is not an object'
 lacks llamas 'a gate that is not SiLU' '"silu"' '"gelu"' 'hidden_act gelu'
 lacks llamas 'heads of another width' '"mlp_bias"' '"head_dim": 64, "mlp_bias"' 'head_dim'
 lacks llamas 'key heads that do not divide' '"num_key_value_heads": 2' \
