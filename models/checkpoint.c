@@ -11,7 +11,6 @@
 #define AVERAGE  "avg."
 #define CARRIED  "carried"
 #define WORDS    "vocab"
-#define START    "text_start" /* the token before a text, where it is not <eos> */
 
 /* The settings that define a model: its options and those of its text. */
 enum { GROUPS = 2 };
@@ -69,7 +68,7 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
     arrput(metadata, version);
     arrput(metadata, model_settings);
     char *start = text_format("%d", (int)content->vocabulary->start);
-    MetadataPair before_text = {START, start};
+    MetadataPair before_text = {TEXT_START_KEY, start};
     if (content->vocabulary->start != TOKEN_NONE)
         arrput(metadata, before_text);
     for (size_t i = 0; i < content->extra_count; i++)
@@ -128,12 +127,12 @@ static bool read_vocabulary(Checkpoint *c, Error *error)
 /* The token before a text; the vocabulary must have been read. */
 static bool read_start(Checkpoint *c, Error *error)
 {
-    const char *text = safetensors_metadata(&c->file, START);
+    const char *text = safetensors_metadata(&c->file, TEXT_START_KEY);
     size_t id;
     if (!text)
         return true;
     if (!text_to_size(text, &id) || id >= c->vocabulary.count)
-        return error_set(error, "%s: " START " %s is none of %zu tokens", c->file.path,
+        return error_set(error, "%s: " TEXT_START_KEY " %s is none of %zu tokens", c->file.path,
                          tensor_label(text).text, c->vocabulary.count);
     c->vocabulary.start = (int32_t)id;
     return true;

@@ -47,11 +47,12 @@ bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real 
 bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,
                              Error *error);
 
-/* Keys of the metadata: the settings of the model and its text, and of those that training
- * saves, its settings and the steps done. */
-#define SETTINGS_KEY "settings"
-#define TRAINING_KEY "training"
-#define STEP_KEY     "step"
+/* Keys of the metadata: the settings of the model and its text, the token before a text where
+ * it is not <eos>, and of those that training saves, its settings and the steps done. */
+#define SETTINGS_KEY   "settings"
+#define TEXT_START_KEY "text_start"
+#define TRAINING_KEY   "training"
+#define STEP_KEY       "step"
 /* Metadata that the caller saved under `key`, or NULL. */
 const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key);
 

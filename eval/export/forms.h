@@ -1,9 +1,10 @@
 /* The export formats of a trained model.
  *
  *   transformers   for the Python library of that name: config.json, generation_config.json,
- *                  model.safetensors, tokenizer.json and tokenizer_config.json. A GPT-2 if
- *                  that computes the model; otherwise a model of its own, with
- *                  modeling_linnet.py, which computes any. Tokens and logits are linnet's.
+ *                  model.safetensors, tokenizer.json and tokenizer_config.json. A GPT-2,
+ *                  GPT-NeoX or Llama if one of them computes the model; otherwise a model
+ *                  of its own, with modeling_linnet.py, which computes any. Tokens and logits
+ *                  are linnet's.
  *   plain          any model, for your own program: model.safetensors with linnet's own
  *                  tensors, settings.json, vocabulary.json, metadata.json; and for people and
  *                  for train: vocabulary.txt, settings.conf; of a BPE vocabulary also

@@ -3,7 +3,8 @@
  * Byte-pair encoding is GPT-2's there too: the tokens in GPT-2's alphabet, the merges, and the
  * same splitter, called "gpt-2". Bytes are an encoding of that kind without merges.
  *
- * Texts begin after an <eos>, as in sample: that token is both the first and the last. */
+ * Texts begin after the start token, as in sample: that token is both the first and the last.
+ */
 #include "data/bpe.h"
 #include "eval/export/gguf_file.h"
 #include "src/containers.h"

@@ -89,12 +89,13 @@ bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const Famil
             add_row(&records, row, model->base + row->offset);
     }
     real *zeros = form ? add_missing(&records, model, form) : NULL;
-    const MetadataPair metadata[] = {
-        {"linnet", LINNET_VERSION},
-        {"settings", safetensors_metadata(&loaded->checkpoint.file, "settings")}};
+    const SafetensorsFile *file = &loaded->checkpoint.file;
+    const char *start = safetensors_metadata(file, TEXT_START_KEY);
+    const MetadataPair metadata[] = {{"linnet", LINNET_VERSION},
+                                     {SETTINGS_KEY, safetensors_metadata(file, SETTINGS_KEY)},
+                                     {TEXT_START_KEY, start}};
     bool good = safetensors_write(export_folder_file(folder, "model.safetensors"), records.all,
-                                  arrlenu(records.all), metadata,
-                                  sizeof metadata / sizeof *metadata, error);
+                                  arrlenu(records.all), metadata, start ? 3 : 2, error);
     records_free(&records);
     free(zeros);
     return good;

@@ -1,5 +1,5 @@
-/* Exports a model for Python's transformers: as a GPT-2 if that computes it, otherwise with a
- * module of Python that does.
+/* Exports a model for Python's transformers: as a GPT-2, GPT-NeoX or Llama if one of them
+ * computes it (the last two in families.c), otherwise with a module of Python that does.
  *
  * linnet names and lays out tensors as GPT-2 does. The arithmetic must agree too. Sinusoidal
  * positions are written as if learned, and missing biases as zeros. */
@@ -70,8 +70,8 @@ bool export_is_gpt2(const ModelConfig *config, Error *lacks)
     if (!export_is_plain(config, lacks) ||
         !has_none(parts, sizeof parts / sizeof *parts, lacks))
         return false;
-    return activation_there(config) || error_set(lacks, "activation %s",
-                                                 activation_name(config->activation));
+    return activation_there(config) ||
+           error_set(lacks, "activation %s", activation_name(config->activation));
 }
 
 /* --- the files --- */

@@ -1,6 +1,7 @@
 #include "eval/import/plan.h"
 #include "eval/import/files.h"
 #include "eval/import/plan_foreign.h"
+#include "models/checkpoint.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"
@@ -49,9 +50,14 @@ static bool read_own(ImportPlan *plan, const json_t *object, const char *setting
 
 /* --- the plan --- */
 
-/* The token that a text begins after; language models are trained with it between texts. */
-static int32_t start_of(const json_t *root, size_t vocabulary)
+/* The token that a text begins after; language models are trained with it between texts. What
+ * linnet exported has it beside the tensors. */
+static int32_t start_of(const json_t *root, const TensorStore *store, size_t vocabulary)
 {
+    const char *own = store_metadata(store, TEXT_START_KEY);
+    size_t id;
+    if (own && text_to_size(own, &id) && id < vocabulary)
+        return (int32_t)id;
     static const char *const keys[] = {"bos_token_id", "eos_token_id"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const json_t *value = json_object_get(root, keys[i]);
@@ -141,7 +147,7 @@ bool plan_read(ImportPlan *plan, const char *folder, const TensorStore *store, E
                          folder);
     bool good = read_all(plan, root, store, error);
     plan->key_heads = plan->key_heads ? plan->key_heads : plan->config.heads;
-    plan->start = start_of(root, plan->config.vocabulary);
+    plan->start = start_of(root, store, plan->config.vocabulary);
     json_decref(root);
     return good;
 }

@@ -165,6 +165,12 @@ check 'texts begin after that token' prints '1  <|endoftext|>'
 rm -rf again
 run "$bin/export" none again
 check 'an export keeps that token' grep -q '"bos_token_id": 0' again/config.json
+rm -rf plainly started
+run "$bin/export" --plain none plainly
+run "$bin/import" plainly started
+run "$bin/inspect" started --text the
+check 'a plain export keeps it too' prints '1  <|endoftext|>'
+rm -rf plainly started
 run "$bin/export" --gguf none again.gguf
 # number KEY: its value in again.gguf, behind its type.
 number() {
