@@ -37,8 +37,8 @@ static bool read_llama(ImportPlan *plan, const json_t *root, Error *error);
 /* Of all families: linnet's defaults that they do not have, and no dropout of linnet's own. */
 #define NO_EXTRAS                                                                 \
     "attn = softmax\nnorm = pre\nhead-bias = no\nlogit-cap = 0\nzero-init = no\n" \
-    "qk-norm = no\nvalue-residual = no\nword-dropout = 0\ninput-dropout = 0\n"    \
-    "dropout = 0\nattn-dropout = 0\noutput-dropout = 0\n"
+    "qk-norm = no\nvalue-residual = no\nhead-gate = no\nword-dropout = 0\n"       \
+    "input-dropout = 0\ndropout = 0\nattn-dropout = 0\noutput-dropout = 0\n"
 
 static const Reading readings[] = {
     {"gpt2",

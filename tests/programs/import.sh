@@ -48,14 +48,34 @@ llama='--rms-norm --act swiglu --no-qk-norm --head-bias no --no-tied --heads 2 -
     train neox $gpt2 --pos rotary --rope-share 0.5 --parallel text.txt
     train neox-bare $gpt2 --pos rotary --no-bias --no-tied text.txt
 }
+# The parts of GPT-2, GPT-NeoX or Llama, with gates that these lack.
+# shellcheck disable=SC2086
+{
+    train gates $gpt2 --head-gate text.txt
+    train neox-gates $gpt2 --pos rotary --parallel --head-gate text.txt
+    train llama-gates $llama --pos rotary --no-bias --head-gate text.txt
+}
+train kinds-gates --attn softmax+kda --layers 2 --head-gate text.txt
+kinds='fox kda rwkv7 mamba3 deltaproduct hgrn2'
+for kind in $kinds; do
+    train "$kind" --attn "$kind" --layers 2 text.txt
+done
 run "$bin/export" llama llamas
 check 'a model with the parts of Llama is exported as one' grep -q LlamaForCausalLM llamas/config.json
 run "$bin/export" neox neoxes
 check 'a model with the parts of GPT-NeoX is exported as one' \
     grep -q GPTNeoXForCausalLM neoxes/config.json
-for kind in word char byte bpe punct linear mixed rms llama llama-bias neox neox-bare; do
+for kind in word char byte bpe punct linear mixed rms llama llama-bias neox neox-bare kinds-gates \
+    $kinds; do
     returns "$kind"
     returns "$kind" --plain
+done
+for kind in gates neox-gates llama-gates; do
+    returns "$kind"
+    check "$kind: the export is no model of a family" \
+        grep -q '"model_type": "linnet"' exported/config.json
+    returns "$kind" --plain
+    refused "$kind: no GGUF file" 1 '--head-gate' "$bin/export" --gguf "$kind" none
 done
 
 # The last export is still there.
