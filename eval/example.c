@@ -32,10 +32,9 @@ int main(int argc, char **argv)
     float *logits = malloc(vocabulary * sizeof *logits);
     if (!tokens || !logits)
         fail("out of memory");
-    ptrdiff_t count = linnet_tokenize(model, "\n", 1, tokens, 1,
-                                      &error); /* texts begin behind */
-    count += linnet_tokenize(model, argv[2], size, tokens + count, size, &error);
-    if (!linnet_feed(session, tokens, (size_t)count, logits, &error))
+    tokens[0] = linnet_start(model); /* texts begin after it */
+    ptrdiff_t count = linnet_tokenize(model, argv[2], size, tokens + 1, size, &error);
+    if (count < 0 || !linnet_feed(session, tokens, (size_t)count + 1, logits, &error))
         fail(error.text);
     for (int line = 0; line < 10; line++) {
         char piece[64];

@@ -9,6 +9,7 @@
 #include "tests/scratch.h"
 #include "tests/tests.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { TEXTS = 3, COUNT_FED = 13 };
@@ -118,6 +119,57 @@ START_TEST(every_kind_has_the_figures_of_the_programs)
 }
 END_TEST
 
+/* The loss of a text that a user of the library computes from logits; at most COUNT_FED tokens.
+ */
+static double nats_after(const linnet_model *model, linnet_session *session, int32_t before,
+                         const char *text)
+{
+    linnet_error why;
+    int32_t tokens[1 + COUNT_FED] = {before};
+    float logits[6];
+    double nats = 0;
+    ptrdiff_t count = linnet_tokenize(model, text, strlen(text), tokens + 1, COUNT_FED, &why);
+    ck_assert(count > 0 && count <= COUNT_FED);
+    linnet_restart(session);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        double sum = 0;
+        ck_assert_msg(linnet_feed(session, &tokens[i], 1, logits, &why), "%s", why.text);
+        for (size_t k = 0; k < content_config.vocabulary; k++)
+            sum += exp((double)logits[k]);
+        nats += log(sum) - (double)logits[tokens[i + 1]];
+    }
+    return nats;
+}
+
+/* Without a start token of its own, and with each. */
+START_TEST(texts_begin_after_the_start_token)
+{
+    static const char text[] = "the linnet sings";
+    Content content;
+    linnet_error why;
+    linnet_score score;
+    content_make(&content, content_config);
+    int32_t eos = content.vocabulary.eos, start = _i < 0 ? eos : _i;
+    content.vocabulary.start = _i < 0 ? TOKEN_NONE : _i;
+    for (size_t i = 0; i < content.small.model.table.total; i++)
+        content.small.model.base[i] *= 5; /* so that tokens matter */
+    content_save(&content, content.path, false);
+    linnet_model *model = linnet_open(content.path, &why);
+    ck_assert_msg(model, "%s", why.text);
+    ck_assert_int_eq(linnet_start(model), start);
+    linnet_session *session = linnet_session_open(model, 1, 1, &why);
+    ck_assert_msg(session, "%s", why.text);
+    ck_assert(linnet_score_text(session, text, strlen(text), &score, &why));
+    double nats = nats_after(model, session, linnet_start(model), text);
+    ck_assert_double_eq_tol(score.nats, nats, 1e-5 * nats);
+    if (start != eos)
+        ck_assert(fabs(nats_after(model, session, eos, text) - nats) > 1e-3 * nats);
+    linnet_session_close(session);
+    linnet_close(model);
+    content_free(&content);
+}
+END_TEST
+
 START_TEST(settings_are_those_of_the_checkpoint)
 {
     Content content;
@@ -142,6 +194,8 @@ Suite *library_suite(void)
     while (attention_find((size_t)kinds))
         kinds++;
     tcase_add_loop_test(tests, every_kind_has_the_figures_of_the_programs, 0, kinds);
+    tcase_add_loop_test(tests, texts_begin_after_the_start_token, -1,
+                        (int)content_config.vocabulary);
     tcase_add_test(tests, settings_are_those_of_the_checkpoint);
     suite_add_tcase(suite, tests);
     return suite;

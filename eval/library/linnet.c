@@ -149,6 +149,11 @@ size_t linnet_context(const linnet_model *model)
 
 /* --- texts and tokens --- */
 
+int32_t linnet_start(const linnet_model *model)
+{
+    return vocabulary_start(&model->loaded.checkpoint.vocabulary);
+}
+
 typedef struct Encoding {
     const Vocabulary *vocabulary;
     const char *text;

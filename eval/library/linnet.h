@@ -27,8 +27,8 @@
  *
  * Texts are bytes with a length, in UTF-8 unless the tokenizer of the model takes any bytes.
  * Tokens are numbers from 0 to linnet_vocabulary_size - 1. Models are trained on texts that
- * begin behind a line end: feed the token of "\n" before the first one, as the programs sample
- * and eval do. */
+ * begin after a certain token, usually that of a line end: feed linnet_start before the first
+ * token of a text, as the programs sample and eval do. */
 #ifndef LINNET_H
 #define LINNET_H
 
@@ -75,6 +75,10 @@ LINNET_API size_t linnet_vocabulary_size(const linnet_model *model);
 /* Context length in tokens that the model was trained with. */
 LINNET_API size_t linnet_context(const linnet_model *model);
 
+/* The token that texts begin after: feed it first. It is the token of "\n", or that which an
+ * imported model begins texts with (BOS). linnet_tokenize does not write it. */
+LINNET_API int32_t linnet_start(const linnet_model *model);
+
 /* Writes the tokens of a text of `size` bytes to `tokens`, at most `room` of them, and returns
  * how many the text has; -1 on failure, as for text that is not UTF-8. A text has at most as
  * many tokens as bytes. Words outside the vocabulary become its token for unknown ones. */
@@ -112,7 +116,7 @@ LINNET_API bool linnet_feed(linnet_session *session, const int32_t *tokens, size
  * byte: nats / (bytes * log(2)). */
 typedef struct linnet_score {
     double nats;    /* cross-entropy loss, summed over all tokens */
-    size_t tokens;  /* all are scored, the first after a line end */
+    size_t tokens;  /* all are scored, the first after linnet_start */
     size_t unknown; /* of these, words outside the vocabulary; many of them flatter a score */
     size_t bytes;
 } linnet_score;

@@ -1,7 +1,8 @@
 """Runs the Python example of the library and compares its logits with those of export --example.
 
 check_library.py README RUN EXAMPLE: the document with the example, the run to open in place of
-that of the document, and the example.json of that run. Exits with 1 on any difference."""
+that of the document, and the example.json of that run, of a text that begins with the line end that
+linnet_start stands for. Exits with 1 on any difference."""
 
 import json
 import re
@@ -13,7 +14,8 @@ with open(document, encoding="utf-8") as file:
 with open(path, encoding="utf-8") as file:
     expected = json.load(file)
 
-for pattern, value in ((r'b"runs/[^"]*"', run), (r'(?<=text = )b"[^"]*"', expected["text"])):
+text = expected["text"].removeprefix("\n")
+for pattern, value in ((r'b"runs/[^"]*"', run), (r'(?<=text = )b"[^"]*"', text)):
     code, count = re.subn(pattern, repr(value.encode()).replace("\\", r"\\"), code)
     if count != 1:
         sys.exit(f"{document}: the example has {count} times {pattern}")
