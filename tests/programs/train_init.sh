@@ -102,6 +102,13 @@ tune chain --quiet text.txt
 run "$bin/train" --quiet --init chain/last.safetensors --run chain2 --steps 2 text.txt
 check 'a checkpoint file serves as well' \
     grep -q '^# origin: chain/last.safetensors, step 6' chain2/settings.conf
+tab=$(printf 'a\tb')
+cp -r parent "$tab"
+run "$bin/train" --quiet --init "$tab" --run tabbed --steps 4 --stop-after 2 text.txt
+works 'a run resumes whose origin has a control character in its name' \
+    "$bin/train" --quiet --resume tabbed
+check 'the origin has the control character as \xNN' \
+    grep -q '^# origin: a\\x09b/best.safetensors, step 40' tabbed/settings.conf
 tune kinds --attn softmax,linear --quiet text.txt
 check 'each run of a series starts from the same weights' \
     grep -q '^# origin: parent' kinds/linear/settings.conf
