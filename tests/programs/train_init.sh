@@ -77,6 +77,17 @@ check 'the count of shared tokens is recorded' \
 tune own2 --init-tokens text other.txt
 check '--init-tokens text is the same as naming the tokenizer' \
     same_numbers own/last.safetensors own2/last.safetensors
+"$bin/tokens" train --tokens bpe --vocab-size 280 --out tk text.txt >/dev/null 2>&1
+# shellcheck disable=SC2086
+run "$bin/train" $parent --steps 2 --quiet --tokenizer-file tk --run filed text.txt
+echo 'lr = 0.005' >plain.conf
+works 'a preset that names no tokenizer file keeps none of the run' \
+    "$bin/train" --quiet --preset plain.conf --init filed --vocab-size 300 --steps 2 --run refiled \
+    text.txt
+check 'the tokenizer is learned anew' eval '! grep -q "^tokenizer-file" refiled/settings.conf'
+echo 'tokenizer-file = tk' >filed.conf
+refused 'a tokenizer file that the preset names counts' 1 'tk: a tokenizer from a file learns' \
+    "$bin/train" --preset filed.conf --init filed --vocab-size 300 --run none text.txt
 tune bytes --tokens char other.txt
 check 'tokens of another kind are shared by their text' prints '[1-9][0-9]* of [0-9]* tokens are also'
 run "$bin/compare" other own

@@ -159,7 +159,7 @@ static bool read_base(Settings *settings, Settings *base, const CommandLine *lin
         return init_refuse(line, error) && read_resumed(base_groups, resumed, error) &&
                read_resumed(groups, resumed, error);
     return (!preset || read_preset(base_groups, preset, error)) &&
-           init_take(init, settings, &base->train, line, error) &&
+           init_take(init, settings, base, line, error) &&
            (!preset || read_preset(groups, preset, error));
 }
 
