@@ -147,6 +147,11 @@ refused '--init-tokens run refuses another tokenizer' 2 '--vocab-size and --init
     "$bin/train" --init parent --init-tokens run --vocab-size 9 text.txt
 refused '--init refuses a missing run' 1 'nowhere: no such run' \
     "$bin/train" --init nowhere text.txt
+echo 'init = nowhere' >lost.conf
+refused 'a preset with a missing run is refused alike' 1 'nowhere: no such run' \
+    "$bin/train" --preset lost.conf text.txt
+refused 'a series refuses a missing run' 1 'nowhere: no such run' \
+    "$bin/train" --init nowhere --seed 1,2 text.txt
 mkdir empty
 refused '--init refuses a directory without a checkpoint' 1 'empty: no checkpoint' \
     "$bin/train" --init empty text.txt

@@ -54,8 +54,8 @@ bool init_take(Init *init, Settings *settings, const Settings *preset, const Com
         return true;
     init->preset_has_tokenizer_file = *preset->corpus.tokenizer_file != '\0';
     settings_groups(settings, groups);
-    return init_open(init, run, error) &&
-           adopt_shape(groups, GROUP_COUNT, &init->checkpoint, error) &&
+    settings->init_unreadable = !init_open(init, run, error);
+    return init->is_open && adopt_shape(groups, GROUP_COUNT, &init->checkpoint, error) &&
            (!inherits_tokenizer(&preset->train, line) ||
             adopt_tokenizer(groups, GROUP_COUNT, &init->checkpoint, error));
 }
@@ -96,14 +96,4 @@ bool init_settle(const Init *init, Settings *settings, const CommandLine *line, 
 bool init_check(const Init *init, const Settings *settings, Error *error)
 {
     return !init->is_open || adopt_check(&settings->model, &init->checkpoint, error);
-}
-
-_Noreturn void init_die(const CommandLine *line, const Error *error)
-{
-    Init init;
-    Error why;
-    const char *run = command_line_value(line, "init");
-    if (run && !command_line_value(line, "resume") && !init_open(&init, run, &why))
-        die("%s", why.text);
-    die_usage("%s", error->text);
 }

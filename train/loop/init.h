@@ -29,8 +29,4 @@ bool init_settle(const Init *init, Settings *settings, const CommandLine *line, 
 /* After config_check: whether the weights fit. */
 bool init_check(const Init *init, const Settings *settings, Error *error);
 
-/* After settings_read has failed: exits with the error, as bad usage unless the run of --init
- * cannot be opened. */
-_Noreturn void init_die(const CommandLine *line, const Error *error);
-
 #endif

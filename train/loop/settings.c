@@ -188,6 +188,13 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
     return good;
 }
 
+_Noreturn void settings_die(const Settings *settings, const Error *error)
+{
+    if (settings->init_unreadable)
+        die("%s", error->text);
+    die_usage("%s", error->text);
+}
+
 bool stop_after_read(StopAfter *stop, const char *text, Error *error)
 {
     static const char units[] = "smh";
