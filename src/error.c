@@ -25,12 +25,12 @@ bool error_set(Error *error, const char *format, ...)
     return false;
 }
 
-/* Length in bytes of the control character (C0, DEL, or C1 in UTF-8) at c; 0 if it is none. */
-static int obeyed(const unsigned char *c)
+size_t control_length(const char *c)
 {
-    if (c[0] < 0x20 || c[0] == 0x7f)
+    const unsigned char *byte = (const unsigned char *)c;
+    if ((byte[0] && byte[0] < 0x20) || byte[0] == 0x7f)
         return 1;
-    return c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
+    return byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0 ? 2 : 0;
 }
 
 static void say(const char *format, va_list args)
@@ -38,12 +38,12 @@ static void say(const char *format, va_list args)
     char text[2048];
     vsnprintf(text, sizeof text, format, args);
     fprintf(stderr, "%s: ", program_name);
-    for (const unsigned char *c = (const unsigned char *)text; *c;) {
-        int escaped = obeyed(c);
+    for (const char *c = text; *c;) {
+        size_t escaped = control_length(c);
         if (!escaped)
             fputc(*c++, stderr);
         for (; escaped > 0; escaped--)
-            fprintf(stderr, "\\x%02x", *c++);
+            fprintf(stderr, "\\x%02x", (unsigned char)*c++);
     }
     fputc('\n', stderr);
 }

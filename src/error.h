@@ -8,6 +8,7 @@
 #define LINNET_ERROR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef struct Error {
     char text[1024];
@@ -26,6 +27,9 @@ bool error_set(Error *error, const char *format, ...) __attribute__((format(prin
 void print_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Length in bytes of the control character (C0, DEL, or C1 in UTF-8) at c; 0: there is none. */
+size_t control_length(const char *c);
 
 /* Calls work(context, error) and returns its result. If it calls die, on this thread or in a
  * tile of its team, returns false with the message instead: a library must not end its caller's

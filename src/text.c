@@ -1,5 +1,6 @@
 #include "src/text.h"
 #include "src/containers.h"
+#include "src/error.h"
 
 #include <errno.h>
 #include <math.h>
@@ -52,6 +53,19 @@ void text_append_shell_word(char **text, const char *word)
     for (; *word; word++)
         text_append(text, *word == '\'' ? "'\\''" : "%c", *word);
     text_append(text, "'");
+}
+
+char *text_one_line(const char *text)
+{
+    char *line = memory_copy_text("");
+    while (*text) {
+        size_t escaped = control_length(text);
+        if (!escaped)
+            text_append(&line, "%c", *text++);
+        for (; escaped > 0; escaped--)
+            text_append(&line, "\\x%02x", (unsigned char)*text++);
+    }
+    return line;
 }
 
 bool text_to_size(const char *text, size_t *value)

@@ -13,6 +13,9 @@ void text_append(char **text, const char *format, ...) __attribute__((format(pri
 /* Appends a word, quoted for the shell if necessary. */
 void text_append_shell_word(char **text, const char *word);
 
+/* A copy on one line: control characters become \xNN. The caller frees. */
+char *text_one_line(const char *text);
+
 /* Parse a whole string strictly: no white space, no trailing bytes, no overflow. */
 bool text_to_size(const char *text, size_t *value);
 bool text_to_double(const char *text, double *value); /* finite values only */

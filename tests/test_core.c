@@ -96,6 +96,21 @@ START_TEST(edit_distance_counts_changed_letters)
 }
 END_TEST
 
+START_TEST(control_characters_do_not_end_a_line)
+{
+    static const char *const pairs[][2] = {
+        {"", ""},
+        {"h\xc3\xa4nfling 3.txt", "h\xc3\xa4nfling 3.txt"},
+        {"a\tb\nlayers = 9\r\x7f", "a\\x09b\\x0alayers = 9\\x0d\\x7f"},
+        {"\x1b[2J\xc2\x85\xc2", "\\x1b[2J\\xc2\\x85\xc2"}};
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        char *line = text_one_line(pairs[i][0]);
+        ck_assert_str_eq(line, pairs[i][1]);
+        free(line);
+    }
+}
+END_TEST
+
 START_TEST(columns_count_characters)
 {
     ck_assert_uint_eq(text_columns(""), 0);
@@ -312,6 +327,7 @@ Suite *core_suite(void)
     tcase_add_test(tests, integers_are_parsed_strictly);
     tcase_add_test(tests, reals_are_parsed_strictly);
     tcase_add_test(tests, edit_distance_counts_changed_letters);
+    tcase_add_test(tests, control_characters_do_not_end_a_line);
     tcase_add_test(tests, columns_count_characters);
     tcase_add_test(tests, lines_break_at_blanks);
     tcase_add_test(tests, colours_continue_on_the_next_line);

@@ -5,7 +5,6 @@
 #include "src/ranks.h"
 #include "src/text.h"
 #include "train/loop/folder.h"
-#include "train/loop/init.h"
 #include "train/observers/observers.h"
 
 #include <errno.h>
@@ -139,7 +138,7 @@ static char *check(Series *series)
         Error error;
         CommandLine one = line_of(series, i);
         if (!settings_read(&settings, &one, NULL, &error))
-            init_die(&one, &error);
+            settings_die(&settings, &error);
         if (!watch_check(&settings.session, &error))
             die("%s", error.text);
         settings_groups(&settings, groups);

@@ -168,7 +168,7 @@ static void read_settings(Settings *settings, const CommandLine *line,
         die_usage("one corpus at a time, not '%s' and '%s'", line->operands[0],
                   line->operands[1]);
     if (!settings_read(settings, line, resumed, &error))
-        init_die(line, &error);
+        settings_die(settings, &error);
     if (!settings->train.corpus)
         die_usage("a corpus is missing: train [OPTIONS] CORPUS, for example toy");
     if (settings->session.watch && settings->session.quiet)

@@ -105,6 +105,12 @@ rm -rf exported/inner
 check 'import leaves no other files' [ "$(ls runs/exported)" = 'best.safetensors
 settings.conf' ]
 rm -rf runs
+broken=$(printf 'e\nlayers = 9')
+cp -r exported "$broken"
+works 'import takes a directory with a line end in its name' "$bin/import" "$broken" lined
+check 'the name adds no setting' [ "$(grep -c '^layers = ' lined/settings.conf)" = 1 ]
+check 'the name is recorded on one line' \
+    grep -q '^# imported from e\\x0alayers = 9$' lined/settings.conf
 
 # --- what is refused ---
 

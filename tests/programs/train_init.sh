@@ -77,6 +77,17 @@ check 'the count of shared tokens is recorded' \
 tune own2 --init-tokens text other.txt
 check '--init-tokens text is the same as naming the tokenizer' \
     same_numbers own/last.safetensors own2/last.safetensors
+"$bin/tokens" train --tokens bpe --vocab-size 280 --out tk text.txt >/dev/null 2>&1
+# shellcheck disable=SC2086
+run "$bin/train" $parent --steps 2 --quiet --tokenizer-file tk --run filed text.txt
+echo 'lr = 0.005' >plain.conf
+works 'a preset that names no tokenizer file keeps none of the run' \
+    "$bin/train" --quiet --preset plain.conf --init filed --vocab-size 300 --steps 2 --run refiled \
+    text.txt
+check 'the tokenizer is learned anew' eval '! grep -q "^tokenizer-file" refiled/settings.conf'
+echo 'tokenizer-file = tk' >filed.conf
+refused 'a tokenizer file that the preset names counts' 1 'tk: a tokenizer from a file learns' \
+    "$bin/train" --preset filed.conf --init filed --vocab-size 300 --run none text.txt
 tune bytes --tokens char other.txt
 check 'tokens of another kind are shared by their text' prints '[1-9][0-9]* of [0-9]* tokens are also'
 run "$bin/compare" other own
@@ -102,6 +113,13 @@ tune chain --quiet text.txt
 run "$bin/train" --quiet --init chain/last.safetensors --run chain2 --steps 2 text.txt
 check 'a checkpoint file serves as well' \
     grep -q '^# origin: chain/last.safetensors, step 6' chain2/settings.conf
+tab=$(printf 'a\tb')
+cp -r parent "$tab"
+run "$bin/train" --quiet --init "$tab" --run tabbed --steps 4 --stop-after 2 text.txt
+works 'a run resumes whose origin has a control character in its name' \
+    "$bin/train" --quiet --resume tabbed
+check 'the origin has the control character as \xNN' \
+    grep -q '^# origin: a\\x09b/best.safetensors, step 40' tabbed/settings.conf
 tune kinds --attn softmax,linear --quiet text.txt
 check 'each run of a series starts from the same weights' \
     grep -q '^# origin: parent' kinds/linear/settings.conf
@@ -129,6 +147,11 @@ refused '--init-tokens run refuses another tokenizer' 2 '--vocab-size and --init
     "$bin/train" --init parent --init-tokens run --vocab-size 9 text.txt
 refused '--init refuses a missing run' 1 'nowhere: no such run' \
     "$bin/train" --init nowhere text.txt
+echo 'init = nowhere' >lost.conf
+refused 'a preset with a missing run is refused alike' 1 'nowhere: no such run' \
+    "$bin/train" --preset lost.conf text.txt
+refused 'a series refuses a missing run' 1 'nowhere: no such run' \
+    "$bin/train" --init nowhere --seed 1,2 text.txt
 mkdir empty
 refused '--init refuses a directory without a checkpoint' 1 'empty: no checkpoint' \
     "$bin/train" --init empty text.txt

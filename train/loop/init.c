@@ -43,19 +43,20 @@ static bool inherits_tokenizer(const TrainOptions *preset, const CommandLine *li
            !command_line_value(line, "tokenizer-file");
 }
 
-bool init_take(Init *init, Settings *settings, const TrainOptions *preset,
-               const CommandLine *line, Error *error)
+bool init_take(Init *init, Settings *settings, const Settings *preset, const CommandLine *line,
+               Error *error)
 {
     OptionGroup groups[GROUP_COUNT];
     const char *run = command_line_value(line, "init");
     if (!run)
-        run = preset->init;
+        run = preset->train.init;
     if (!run)
         return true;
+    init->preset_has_tokenizer_file = *preset->corpus.tokenizer_file != '\0';
     settings_groups(settings, groups);
-    return init_open(init, run, error) &&
-           adopt_shape(groups, GROUP_COUNT, &init->checkpoint, error) &&
-           (!inherits_tokenizer(preset, line) ||
+    settings->init_unreadable = !init_open(init, run, error);
+    return init->is_open && adopt_shape(groups, GROUP_COUNT, &init->checkpoint, error) &&
+           (!inherits_tokenizer(&preset->train, line) ||
             adopt_tokenizer(groups, GROUP_COUNT, &init->checkpoint, error));
 }
 
@@ -85,7 +86,7 @@ bool init_settle(const Init *init, Settings *settings, const CommandLine *line, 
     if (asked || train->init_tokens == INIT_TOKENS_AUTO)
         train->init_tokens = asked ? INIT_TOKENS_TEXT : INIT_TOKENS_RUN;
     if (train->init_tokens == INIT_TOKENS_TEXT && !command_line_value(line, "tokenizer-file") &&
-        !command_line_value(line, "preset")) {
+        !init->preset_has_tokenizer_file) {
         free(settings->corpus.tokenizer_file); /* the run's */
         settings->corpus.tokenizer_file = NULL;
     }
@@ -95,14 +96,4 @@ bool init_settle(const Init *init, Settings *settings, const CommandLine *line, 
 bool init_check(const Init *init, const Settings *settings, Error *error)
 {
     return !init->is_open || adopt_check(&settings->model, &init->checkpoint, error);
-}
-
-_Noreturn void init_die(const CommandLine *line, const Error *error)
-{
-    Init init;
-    Error why;
-    const char *run = command_line_value(line, "init");
-    if (run && !command_line_value(line, "resume") && !init_open(&init, run, &why))
-        die("%s", why.text);
-    die_usage("%s", error->text);
 }

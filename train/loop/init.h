@@ -7,7 +7,7 @@
 
 /* The checkpoint that --init names, if it is open. */
 typedef struct Init {
-    bool is_open;
+    bool is_open, preset_has_tokenizer_file;
     Checkpoint checkpoint;
 } Init;
 
@@ -21,16 +21,12 @@ bool init_refuse(const CommandLine *line, Error *error);
 /* If the command line or the preset names a run, opens it and sets the model's shape, and the
  * tokenizer unless another is asked for. Call it before the preset and the command line are
  * applied. */
-bool init_take(Init *init, Settings *settings, const TrainOptions *preset,
-               const CommandLine *line, Error *error);
+bool init_take(Init *init, Settings *settings, const Settings *preset, const CommandLine *line,
+               Error *error);
 /* After they are: decides whose tokenizer it is, and drops options of attention kinds that the
  * model no longer has. */
 bool init_settle(const Init *init, Settings *settings, const CommandLine *line, Error *error);
 /* After config_check: whether the weights fit. */
 bool init_check(const Init *init, const Settings *settings, Error *error);
-
-/* After settings_read has failed: exits with the error, as bad usage unless the run of --init
- * cannot be opened. */
-_Noreturn void init_die(const CommandLine *line, const Error *error);
 
 #endif

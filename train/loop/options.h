@@ -51,6 +51,7 @@ typedef struct Settings {
     TrainOptions train;
     SessionOptions session;
     LengthBefore before;
+    bool init_unreadable; /* the checkpoint of --init cannot be opened */
 } Settings;
 
 /* The groups of the program, in the order of its help; they point into *settings. */
@@ -66,6 +67,9 @@ char *settings_text(const Settings *settings);
  * values. */
 bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
                    Error *error);
+/* After settings_read has failed: exits with the error, as bad usage unless it is the
+ * checkpoint of --init that cannot be opened. */
+_Noreturn void settings_die(const Settings *settings, const Error *error);
 
 /* --stop-after: a number of steps, or a time. */
 typedef struct StopAfter {

@@ -159,7 +159,7 @@ static bool read_base(Settings *settings, Settings *base, const CommandLine *lin
         return init_refuse(line, error) && read_resumed(base_groups, resumed, error) &&
                read_resumed(groups, resumed, error);
     return (!preset || read_preset(base_groups, preset, error)) &&
-           init_take(init, settings, &base->train, line, error) &&
+           init_take(init, settings, base, line, error) &&
            (!preset || read_preset(groups, preset, error));
 }
 
@@ -186,6 +186,13 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
            check_effects(settings, line, error);
     init_close(&init);
     return good;
+}
+
+_Noreturn void settings_die(const Settings *settings, const Error *error)
+{
+    if (settings->init_unreadable)
+        die("%s", error->text);
+    die_usage("%s", error->text);
 }
 
 bool stop_after_read(StopAfter *stop, const char *text, Error *error)

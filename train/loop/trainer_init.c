@@ -11,7 +11,7 @@ const Vocabulary *trainer_init_vocabulary(const Trainer *t, const Checkpoint *in
 }
 
 /* "runs/book/best.safetensors, step 2270, validation loss 4.5296, crc32 1a2b3c4d": the file may
- * change later, but not what these say. */
+ * change later, but not what these say. Names of files may contain line ends; this may not. */
 static char *origin_of(const Checkpoint *init)
 {
     Progress progress = {0};
@@ -24,7 +24,9 @@ static char *origin_of(const Checkpoint *init)
     }
     const char *crc = checkpoint_extra(init, "crc32");
     text_append(&text, ", crc32 %s", crc ? crc : "unknown");
-    return text;
+    char *origin = text_one_line(text);
+    free(text);
+    return origin;
 }
 
 static void append_tokens(Trainer *t, size_t shared)
