@@ -1,9 +1,11 @@
 /* Texts as they are printed: detokenised, in columns; and the commands of a session. */
 #include "eval/show/detok.h"
+#include "eval/show/excerpt.h"
 #include "eval/write/columns.h"
 #include "eval/write/session.h"
 #include "src/containers.h"
 #include "src/text.h"
+#include "tests/content.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 #include "tests/vocabularies.h"
@@ -236,6 +238,49 @@ START_TEST(only_word_tokens_are_detokenised)
 }
 END_TEST
 
+/* An excerpt must be the text that is sampled after a start token, with a line end. */
+static void check_excerpt(Generator *generator, const Vocabulary *vocabulary, int32_t start)
+{
+    enum { LENGTH = 30 };
+    const SamplerOptions sampler = {.temperature = 0.8, .top_p = 1};
+    RandomKey key = random_key(1, RANDOM_SAMPLE, 0);
+    char *expected = memory_copy_text("");
+    char *excerpt = excerpt_make(generator, vocabulary, LENGTH, key);
+    generator_restart(generator);
+    for (size_t i = 0; i < LENGTH; i++) {
+        const char *piece;
+        generator_read(generator, &start);
+        start = generator_pick(generator, 0, &sampler, random_uniform(key, i), vocabulary->unk);
+        vocabulary_piece(vocabulary, start, &piece);
+        text_append(&expected, "%s", piece);
+    }
+    if (start != vocabulary->eos)
+        text_append(&expected, "\n");
+    ck_assert_str_eq(excerpt, expected);
+    free(excerpt);
+    free(expected);
+}
+
+START_TEST(excerpts_begin_after_the_start_token)
+{
+    SmallModel small;
+    Generator generator;
+    Vocabulary vocabulary = vocabulary_of(TOKENIZER_CHAR, "abcdefgh\n", 0, 1);
+    ModelConfig config = content_config;
+    config.vocabulary = vocabulary.count;
+    small_model_make(&small, config, 0.5);
+    generator_make(&generator, &small.model, 1);
+    check_excerpt(&generator, &vocabulary, vocabulary.eos);
+    for (size_t start = 0; start < vocabulary.count; start++) {
+        vocabulary.start = (int32_t)start;
+        check_excerpt(&generator, &vocabulary, vocabulary.start);
+    }
+    generator_free(&generator);
+    vocabulary_free(&vocabulary);
+    small_model_free(&small);
+}
+END_TEST
+
 Suite *writing_suite(void)
 {
     Suite *suite = suite_create("writing");
@@ -250,6 +295,7 @@ Suite *writing_suite(void)
     tcase_add_test(tests, a_stop_text_may_be_quoted);
     tcase_add_test(tests, invalid_commands_change_nothing);
     tcase_add_test(tests, only_word_tokens_are_detokenised);
+    tcase_add_test(tests, excerpts_begin_after_the_start_token);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -219,10 +219,14 @@ typedef struct Beginning {
 
 static bool begin_session(void *context, Error *error)
 {
+    enum { MOST_THREADS = 1024 }; /* as for --threads of the programs */
     const Beginning *b = context;
     linnet_session *session = b->session;
     if (b->texts == 0)
         return error_set(error, "a session has at least one text");
+    if (b->threads > MOST_THREADS)
+        return error_set(error, "%zu threads are too many for a session, which has at most %d",
+                         b->threads, MOST_THREADS);
     size_t threads = b->threads ? b->threads : team_processors();
     if (threads > 1)
         session->team = team_make(threads);

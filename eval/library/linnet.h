@@ -93,8 +93,9 @@ LINNET_API ptrdiff_t linnet_detokenize(const linnet_model *model, const int32_t 
                                        linnet_error *error);
 
 /* Opens a session for a batch of `texts` texts that are read side by side, computed by
- * `threads` threads, the caller's included; 0: one per processor. One thread is usual where
- * several sessions work at once. NULL on failure. Close it with linnet_session_close. */
+ * `threads` threads, at most 1024, the caller's included; 0: one per processor. One thread is
+ * usual where several sessions work at once. NULL on failure. Close it with
+ * linnet_session_close. */
 LINNET_API linnet_session *linnet_session_open(const linnet_model *model, size_t texts,
                                                size_t threads, linnet_error *error);
 

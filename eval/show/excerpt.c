@@ -13,7 +13,7 @@ char *excerpt_make(Generator *generator, const Vocabulary *vocabulary, size_t to
     writer_begin(&writer, vocabulary, (WriterStyle){.safe = true, .utf8 = true});
     writer_direct(&writer, stream);
     generator_restart(generator);
-    int32_t id = vocabulary->eos; /* the line end in front of the text */
+    int32_t id = vocabulary_start(vocabulary);
     for (size_t i = 0; i < tokens; i++) {
         generator_read(generator, &id);
         id = generator_pick(generator, 0, &sampler, random_uniform(key, i), vocabulary->unk);

@@ -215,6 +215,8 @@ static void check_errors(const char *run, const char *file)
     linnet_model *model = open_or_fail(run);
     EXPECT(!linnet_session_open(model, 0, 1, &error) && says("at least one text"));
     EXPECT(!linnet_session_open(model, SIZE_MAX / 2, 1, &error) && says("address space"));
+    EXPECT(!linnet_session_open(model, 1, 1025, &error) && says("1025 threads are too many"));
+    EXPECT(!linnet_session_open(model, 1, SIZE_MAX, &error) && says("at most 1024"));
     linnet_session *session = linnet_session_open(model, 1, 0, &error);
     EXPECT(session);
     check_tokens(model, session);
