@@ -63,20 +63,20 @@ bool adopt_tokenizer(const OptionGroup *groups, size_t count, const Checkpoint *
 /* --- parts --- */
 
 static const AdoptPart parts[] = {
-    {"wpe.weight", "learned positions", false},
-    {".attn.conv.weight", "convolution", false},
-    {".attn.gate_in.weight", "gates of the attention kind", true},
-    {".attn.gate.weight", "gates of the attention kind", true},
-    {".attn.gate.bias", "gates of the attention kind", true},
-    {".attn.own", "parameters of the attention kind", true},
-    {".attn.norm.weight", "head norm", false},
-    {".attn.qk_norm.weight", "QK-norm", false},
-    {".attn.value_mix", "value residual", false},
-    {".attn.out_gate.weight", "output gate", false},
-    {"lm_head.weight", "output head of its own", false},
-    {"lm_head.bias", "head bias", false},
-    {".attn.head_gate.weight", "head gate", false},
-    {".bias", "biases", false},
+    {"wpe.weight", "learned positions", START_ZERO},
+    {".attn.conv.weight", "convolution", START_CONVOLUTION},
+    {".attn.gate_in.weight", "gates of the attention kind", START_OF_KIND},
+    {".attn.gate.weight", "gates of the attention kind", START_OF_KIND},
+    {".attn.gate.bias", "gates of the attention kind", START_OF_KIND},
+    {".attn.own", "parameters of the attention kind", START_OF_KIND},
+    {".attn.norm.weight", "head norm", START_NEW},
+    {".attn.qk_norm.weight", "QK-norm", START_NEW},
+    {".attn.value_mix", "value residual", START_ZERO},
+    {".attn.out_gate.weight", "output gate", START_OPEN},
+    {"lm_head.weight", "output head of its own", START_ZERO},
+    {"lm_head.bias", "head bias", START_ZERO},
+    {".attn.head_gate.weight", "head gate", START_ZERO},
+    {".bias", "biases", START_ZERO},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -109,10 +109,10 @@ const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
                              const Checkpoint *from)
 {
     const AdoptPart *part = adopt_part(row->name);
-    size_t layer = part && part->of_kind ? layer_of(row->name) : 0;
-    bool means_another = part && ((part->of_kind && !same_kind(config, from, layer)) ||
-                                  (strcmp(part->title, "convolution") == 0 &&
-                                   is_residual(config) != is_residual(&from->config)));
+    AdoptStart start = part ? part->start : START_NEW;
+    bool means_another =
+        (start == START_OF_KIND && !same_kind(config, from, layer_of(row->name))) ||
+        (start == START_CONVOLUTION && is_residual(config) != is_residual(&from->config));
     return means_another ? NULL : param_table_find(&from->table, row->name);
 }
 
@@ -124,16 +124,19 @@ bool adopt_opens_gates(const ModelConfig *config)
 bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Checkpoint *from)
 {
     const AdoptPart *part = adopt_part(row->name);
-    const char *title = part ? part->title : "";
-    if (!part)
-        return false;
-    if (part->of_kind) /* of the same kind, it is the sink that is learned only now */
-        return same_kind(config, from, layer_of(row->name));
-    if (strcmp(title, "convolution") == 0)
-        return is_residual(config);
-    if (strcmp(title, "output gate") == 0)
+    switch (part ? part->start : START_NEW) {
+    case START_ZERO:
+        return true;
+    case START_OPEN:
         return adopt_opens_gates(config);
-    return strcmp(title, "head norm") != 0 && strcmp(title, "QK-norm") != 0;
+    case START_CONVOLUTION:
+        return is_residual(config);
+    case START_OF_KIND: /* of the same kind, it is the sink that is learned only now */
+        return same_kind(config, from, layer_of(row->name));
+    case START_NEW:
+        break;
+    }
+    return false;
 }
 
 /* --- the shape --- */

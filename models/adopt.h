@@ -53,11 +53,20 @@ char *adopt_differences(const ModelConfig *config, const Checkpoint *from);
 
 /* ---- Parts of adopt.c ---- */
 
+/* How a part starts that the checkpoint lacks. */
+typedef enum AdoptStart {
+    START_NEW,         /* as in a new model, which changes the function */
+    START_ZERO,        /* without effect; a head of its own copies the embedding instead */
+    START_OPEN,        /* output gates as 1, if adopt_opens_gates */
+    START_CONVOLUTION, /* at 0 if it is residual */
+    START_OF_KIND      /* belongs to the attention kind of its layer; at 0 if that stays */
+} AdoptStart;
+
 /* A kind of tensor that models may lack. */
 typedef struct AdoptPart {
     const char *ending; /* of the names of its tensors */
     const char *title;
-    bool of_kind; /* belongs to the attention kind of its layer */
+    AdoptStart start;
 } AdoptPart;
 
 /* The part that a tensor belongs to; NULL: all models have it. */

@@ -94,6 +94,10 @@ static void learn_positions(ModelConfig *config)
 {
     config->positions = POSITIONS_LEARNED;
 }
+static void gate_heads(ModelConfig *config)
+{
+    config->head_gate = true;
+}
 static void drop_more(ModelConfig *config)
 {
     config->dropout = 0.3;
@@ -117,6 +121,7 @@ static const struct {
                {add_gate, "output gate"},
                {convolve, "convolution"},
                {learn_positions, "learned positions"},
+               {gate_heads, "head gate"},
                {drop_more, ""},
                {add_all, "output head of its own, head bias"}};
 
