@@ -53,6 +53,17 @@ char *adopt_differences(const ModelConfig *config, const Checkpoint *from);
 
 /* ---- Parts of adopt.c ---- */
 
+/* What an option of a model means for weights that are taken over. */
+typedef enum AdoptRole {
+    ROLE_UNKNOWN,  /* no option has it: a test asks */
+    ROLE_SHAPE,    /* must be the checkpoint's */
+    ROLE_FUNCTION, /* the same weights compute something else with another value */
+    ROLE_PART,     /* adds or drops tensors, or rows of positions */
+    ROLE_TRAINING, /* a new training chooses it anew */
+    ROLE_OF_KIND   /* of single attention kinds */
+} AdoptRole;
+AdoptRole adopt_role(const Option *option);
+
 /* How a part starts that the checkpoint lacks. */
 typedef enum AdoptStart {
     START_NEW,         /* as in a new model, which changes the function */
