@@ -13,13 +13,21 @@ static bool is_among(const char *name, const char *const *names)
     return *names;
 }
 
-/* Options of a model that a new training chooses anew. */
-static bool is_of_training(const char *name)
+AdoptRole adopt_role(const Option *option)
 {
-    static const char *const names[] = {
-        "word-dropout", "input-dropout", "dropout",        "attn-dropout", "output-dropout",
-        "penalty",      "zero-init",     "change-penalty", "redraw",       NULL};
-    return is_among(name, names);
+    static const char *const names[][16] = {
+        [ROLE_SHAPE] = {"layers", "dim", "heads", "ffn", "norm", "act", "rms-norm", "parallel"},
+        [ROLE_FUNCTION] = {"attn", "pos", "rope-base", "rope-share", "norm-eps", "logit-cap",
+                           "carry-state"},
+        [ROLE_PART] = {"context", "bias", "tied", "head-bias", "qk-norm", "value-residual",
+                       "conv", "head-norm", "out-gate", "head-gate"},
+        [ROLE_TRAINING] = {"word-dropout", "input-dropout", "dropout", "attn-dropout",
+                           "output-dropout", "penalty", "zero-init", "change-penalty",
+                           "redraw"}};
+    for (size_t role = 0; role < sizeof names / sizeof *names; role++)
+        if (is_among(option->name, names[role]))
+            return (AdoptRole)role;
+    return config_is_own(option) ? ROLE_OF_KIND : ROLE_UNKNOWN;
 }
 
 bool adopt_sets_tokenizer(const char *name)
@@ -44,7 +52,7 @@ bool adopt_shape(const OptionGroup *groups, size_t count, const Checkpoint *from
     const OptionGroup group = config_group(&from->config);
     bool good = true;
     for (size_t i = 0; good && i < group.count; i++)
-        if (!is_of_training(group.options[i].name))
+        if (adopt_role(&group.options[i]) != ROLE_TRAINING)
             good = copy_option(groups, count, &group, &group.options[i], error);
     return good;
 }
@@ -63,20 +71,20 @@ bool adopt_tokenizer(const OptionGroup *groups, size_t count, const Checkpoint *
 /* --- parts --- */
 
 static const AdoptPart parts[] = {
-    {"wpe.weight", "learned positions", false},
-    {".attn.conv.weight", "convolution", false},
-    {".attn.gate_in.weight", "gates of the attention kind", true},
-    {".attn.gate.weight", "gates of the attention kind", true},
-    {".attn.gate.bias", "gates of the attention kind", true},
-    {".attn.own", "parameters of the attention kind", true},
-    {".attn.norm.weight", "head norm", false},
-    {".attn.qk_norm.weight", "QK-norm", false},
-    {".attn.value_mix", "value residual", false},
-    {".attn.out_gate.weight", "output gate", false},
-    {"lm_head.weight", "output head of its own", false},
-    {"lm_head.bias", "head bias", false},
-    {".attn.head_gate.weight", "head gate", false},
-    {".bias", "biases", false},
+    {"wpe.weight", "learned positions", START_ZERO},
+    {".attn.conv.weight", "convolution", START_CONVOLUTION},
+    {".attn.gate_in.weight", "gates of the attention kind", START_OF_KIND},
+    {".attn.gate.weight", "gates of the attention kind", START_OF_KIND},
+    {".attn.gate.bias", "gates of the attention kind", START_OF_KIND},
+    {".attn.own", "parameters of the attention kind", START_OF_KIND},
+    {".attn.norm.weight", "head norm", START_NEW},
+    {".attn.qk_norm.weight", "QK-norm", START_NEW},
+    {".attn.value_mix", "value residual", START_ZERO},
+    {".attn.out_gate.weight", "output gate", START_OPEN},
+    {"lm_head.weight", "output head of its own", START_ZERO},
+    {"lm_head.bias", "head bias", START_ZERO},
+    {".attn.head_gate.weight", "head gate", START_ZERO},
+    {".bias", "biases", START_ZERO},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -109,10 +117,10 @@ const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
                              const Checkpoint *from)
 {
     const AdoptPart *part = adopt_part(row->name);
-    size_t layer = part && part->of_kind ? layer_of(row->name) : 0;
-    bool means_another = part && ((part->of_kind && !same_kind(config, from, layer)) ||
-                                  (strcmp(part->title, "convolution") == 0 &&
-                                   is_residual(config) != is_residual(&from->config)));
+    AdoptStart start = part ? part->start : START_NEW;
+    bool means_another =
+        (start == START_OF_KIND && !same_kind(config, from, layer_of(row->name))) ||
+        (start == START_CONVOLUTION && is_residual(config) != is_residual(&from->config));
     return means_another ? NULL : param_table_find(&from->table, row->name);
 }
 
@@ -124,38 +132,32 @@ bool adopt_opens_gates(const ModelConfig *config)
 bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Checkpoint *from)
 {
     const AdoptPart *part = adopt_part(row->name);
-    const char *title = part ? part->title : "";
-    if (!part)
-        return false;
-    if (part->of_kind) /* of the same kind, it is the sink that is learned only now */
-        return same_kind(config, from, layer_of(row->name));
-    if (strcmp(title, "convolution") == 0)
-        return is_residual(config);
-    if (strcmp(title, "output gate") == 0)
+    switch (part ? part->start : START_NEW) {
+    case START_ZERO:
+        return true;
+    case START_OPEN:
         return adopt_opens_gates(config);
-    return strcmp(title, "head norm") != 0 && strcmp(title, "QK-norm") != 0;
+    case START_CONVOLUTION:
+        return is_residual(config);
+    case START_OF_KIND: /* of the same kind, it is the sink that is learned only now */
+        return same_kind(config, from, layer_of(row->name));
+    case START_NEW:
+        break;
+    }
+    return false;
 }
 
 /* --- the shape --- */
 
-static bool is_shape(const char *name)
-{
-    static const char *const names[] = {"layers", "dim",      "heads",    "ffn", "norm",
-                                        "act",    "rms-norm", "parallel", NULL};
-    return is_among(name, names);
-}
-
-/* The first option, of all that define the shape or of single kinds, whose value differs; says
- * so and returns false. */
-static bool same_options(const ModelConfig *config, const Checkpoint *from, bool own,
+/* The first option with this role whose value differs; says so and returns false. */
+static bool same_options(const ModelConfig *config, const Checkpoint *from, AdoptRole role,
                          Error *error)
 {
     const OptionGroup new = config_group(config), old = config_group(&from->config);
     bool same = true;
     for (size_t i = 0; same && i < new.count; i++) {
         const Option *option = &new.options[i];
-        if (own ? !config_is_own(option) || is_of_training(option->name)
-                : !is_shape(option->name))
+        if (adopt_role(option) != role)
             continue;
         char *value = option_value(&new, option), *before = option_value(&old, option);
         same = strcmp(value, before) == 0;
@@ -185,7 +187,7 @@ static bool check_tensors(const ParamTable *table, const ModelConfig *config,
         const ParamRow *row = &table->rows[i], *source = adopt_source(row, config, from);
         if (!source || same_shape(row, source) || strcmp(row->name, "wpe.weight") == 0)
             continue;
-        return same_options(config, from, true, error) &&
+        return same_options(config, from, ROLE_OF_KIND, error) &&
                error_set(error, "%s: its tensor %s has shape %s, the new model's %s",
                          from->file.path, row->name,
                          tensor_shape_label(source->rank, source->shape).text,
@@ -196,7 +198,7 @@ static bool check_tensors(const ParamTable *table, const ModelConfig *config,
 
 bool adopt_check(const ModelConfig *config, const Checkpoint *from, Error *error)
 {
-    if (!same_options(config, from, false, error))
+    if (!same_options(config, from, ROLE_SHAPE, error))
         return false;
     ModelConfig alike = *config;
     alike.vocabulary = from->config.vocabulary; /* tokens are mapped */
@@ -243,14 +245,6 @@ static void append_parts(char **text, const Difference *differences, Difference 
     }
 }
 
-/* Whether the same weights compute something else with another value. */
-static bool is_of_function(const char *name)
-{
-    static const char *const names[] = {"attn",     "pos",       "rope-base", "rope-share",
-                                        "norm-eps", "logit-cap", NULL};
-    return is_among(name, names);
-}
-
 /* Settings that change what the same weights compute. */
 static void append_changes(char **text, const ModelConfig *config, const Checkpoint *from)
 {
@@ -258,11 +252,12 @@ static void append_changes(char **text, const ModelConfig *config, const Checkpo
     size_t changes = 0;
     for (size_t i = 0; i < new.count; i++) {
         const Option *option = &new.options[i];
-        bool counts = config_is_own(option) ? config_has_option(config, option) &&
-                                                  config_has_option(&from->config, option)
-                                            : is_of_function(option->name);
+        AdoptRole role = adopt_role(option);
+        bool counts = role == ROLE_FUNCTION ||
+                      (role == ROLE_OF_KIND && config_has_option(config, option) &&
+                       config_has_option(&from->config, option));
         char *value = option_value(&new, option), *before = option_value(&old, option);
-        if (counts && !is_of_training(option->name) && strcmp(value, before) != 0)
+        if (counts && strcmp(value, before) != 0)
             text_append(text, "%s%s %s was %s",
                         changes++ ? ", "
                         : **text  ? "  "

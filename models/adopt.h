@@ -53,11 +53,31 @@ char *adopt_differences(const ModelConfig *config, const Checkpoint *from);
 
 /* ---- Parts of adopt.c ---- */
 
+/* What an option of a model means for weights that are taken over. */
+typedef enum AdoptRole {
+    ROLE_UNKNOWN,  /* no option has it: a test asks */
+    ROLE_SHAPE,    /* must be the checkpoint's */
+    ROLE_FUNCTION, /* the same weights compute something else with another value */
+    ROLE_PART,     /* adds or drops tensors, or rows of positions */
+    ROLE_TRAINING, /* a new training chooses it anew */
+    ROLE_OF_KIND   /* of single attention kinds */
+} AdoptRole;
+AdoptRole adopt_role(const Option *option);
+
+/* How a part starts that the checkpoint lacks. */
+typedef enum AdoptStart {
+    START_NEW,         /* as in a new model, which changes the function */
+    START_ZERO,        /* without effect; a head of its own copies the embedding instead */
+    START_OPEN,        /* output gates as 1, if adopt_opens_gates */
+    START_CONVOLUTION, /* at 0 if it is residual */
+    START_OF_KIND      /* belongs to the attention kind of its layer; at 0 if that stays */
+} AdoptStart;
+
 /* A kind of tensor that models may lack. */
 typedef struct AdoptPart {
     const char *ending; /* of the names of its tensors */
     const char *title;
-    bool of_kind; /* belongs to the attention kind of its layer */
+    AdoptStart start;
 } AdoptPart;
 
 /* The part that a tensor belongs to; NULL: all models have it. */

@@ -165,7 +165,7 @@ static void open_new_gates(Model *model, const Checkpoint *from)
 static void start_part(Model *model, const ParamRow *row, const Checkpoint *from)
 {
     const AdoptPart *part = adopt_part(row->name);
-    bool gate = part && strcmp(part->title, "output gate") == 0;
+    bool gate = part && part->start == START_OPEN;
     if (!gate && adopt_is_neutral(row, &model->config, from))
         memset(model->base + row->offset, 0, row->count * sizeof(real));
 }

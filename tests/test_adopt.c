@@ -94,6 +94,10 @@ static void learn_positions(ModelConfig *config)
 {
     config->positions = POSITIONS_LEARNED;
 }
+static void gate_heads(ModelConfig *config)
+{
+    config->head_gate = true;
+}
 static void drop_more(ModelConfig *config)
 {
     config->dropout = 0.3;
@@ -117,6 +121,7 @@ static const struct {
                {add_gate, "output gate"},
                {convolve, "convolution"},
                {learn_positions, "learned positions"},
+               {gate_heads, "head gate"},
                {drop_more, ""},
                {add_all, "output head of its own, head bias"}};
 
@@ -270,6 +275,26 @@ START_TEST(a_gain_of_zero_cannot_get_a_gate)
     ck_says(error, "h.1.ln_1.weight has a gain of 0");
     checkpoint_close(&from);
     content_free(&content);
+}
+END_TEST
+
+/* Whoever adds an option of a model has to say what it means for weights taken over. */
+START_TEST(every_option_of_a_model_has_a_role)
+{
+    for (size_t i = 0; i < model_option_count; i++)
+        ck_assert_msg(adopt_role(&model_option_rows[i]) != ROLE_UNKNOWN, "--%s",
+                      model_option_rows[i].name);
+}
+END_TEST
+
+START_TEST(carried_state_is_another_function)
+{
+    Checkpoint from;
+    ModelConfig config = bare(kind_named("gla"));
+    save_model(config, &from);
+    config.carry_state = true;
+    expect_difference(&from, &config, "carry-state yes was no: the same weights compute");
+    checkpoint_close(&from);
 }
 END_TEST
 
@@ -434,6 +459,8 @@ Suite *adopt_suite(void)
     tcase_add_test(tests, a_gate_that_cannot_open_starts_as_in_a_new_model);
     tcase_add_test(tests, new_biases_leave_the_function_unchanged);
     tcase_add_test(tests, a_gain_of_zero_cannot_get_a_gate);
+    tcase_add_test(tests, every_option_of_a_model_has_a_role);
+    tcase_add_test(tests, carried_state_is_another_function);
     tcase_add_test(tests, tokens_with_the_same_text_are_the_same);
     tcase_add_test(tests, known_tokens_keep_their_rows_and_new_ones_start_at_the_mean);
     tcase_add_test(tests, learned_positions_are_kept_as_far_as_they_go);

@@ -26,7 +26,7 @@ static bool scale_setting_differs(const RunData *a, const RunData *b, size_t i)
 }
 
 /* Whether the first settings of the scale agree. Equal settings may learn other tokens, and
- * run's with --init have those of another text: where both vocabularies are known, they decide.
+ * runs with --init have those of another text: where both vocabularies are known, they decide.
  */
 static bool agree(const RunData *a, const RunData *b, size_t count)
 {
