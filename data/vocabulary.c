@@ -208,6 +208,41 @@ size_t vocabulary_piece(const Vocabulary *vocabulary, int32_t id, const char **p
     return vocabulary->map ? strlen(*piece) : 1;
 }
 
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+size_t vocabulary_completes(const Vocabulary *vocabulary, const int32_t *ids, size_t at,
+                            char character[UTF8_LONGEST + 1])
+{
+    const char *piece;
+    size_t size = vocabulary_piece(vocabulary, ids[at], &piece), length = 0;
+    while (length < size && length < UTF8_LONGEST && is_continuation(piece[length]))
+        length++;
+    if (length == 0 || *vocabulary->tokenizer->separator)
+        return 0;
+    char bytes[UTF8_LONGEST]; /* filled from its end */
+    size_t from = UTF8_LONGEST - length;
+    memcpy(bytes + from, piece, length);
+    bool begun = false;
+    while (!begun && at-- > 0) {
+        size_t left = vocabulary_piece(vocabulary, ids[at], &piece);
+        while (!begun && left-- > 0 && from > 0) {
+            bytes[--from] = piece[left];
+            begun = !is_continuation(piece[left]);
+        }
+        if (from == 0)
+            break;
+    }
+    size_t whole = UTF8_LONGEST - from;
+    if (!begun || utf8_length(bytes + from, whole) != whole)
+        return 0;
+    memcpy(character, bytes + from, whole);
+    character[whole] = '\0';
+    return whole;
+}
+
 /* --- the stored form --- */
 
 static bool is_control(char c)

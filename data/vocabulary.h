@@ -23,6 +23,7 @@
 #ifndef LINNET_VOCABULARY_H
 #define LINNET_VOCABULARY_H
 
+#include "data/utf8.h"
 #include "src/error.h"
 #include "src/real.h"
 
@@ -133,6 +134,11 @@ const char *vocabulary_separator(const Vocabulary *vocabulary, int32_t before, i
  * many became <unk>. */
 bool vocabulary_encode(const Vocabulary *vocabulary, const char *name, const char *text,
                        size_t size, int32_t **ids, size_t *unknown, Error *error);
+
+/* The character that ids[at] completes, if its other bytes are in the tokens before it: sets
+ * `character` to it, with a zero after it, and returns its length; 0: none. */
+size_t vocabulary_completes(const Vocabulary *vocabulary, const int32_t *ids, size_t at,
+                            char character[UTF8_LONGEST + 1]);
 
 /* The stored form in a checkpoint: one token per line (none for bytes), control characters as
  * \xNN, backslashes doubled; for bpe the text of tokenizer.json. The caller frees. Reading

@@ -188,6 +188,40 @@ START_TEST(colliding_words_take_no_longer)
 }
 END_TEST
 
+/* As bytes, and where a token has parts of two characters. */
+START_TEST(the_last_part_completes_its_character)
+{
+    static const struct {
+        const char *bytes, *character; /* that the last byte completes */
+    } cases[] = {{"a\303\274", "\303\274"},
+                 {"\344\270\226", "\344\270\226"},
+                 {"\360\237\231\202", "\360\237\231\202"},
+                 {"\303", ""}, /* begun */
+                 {"\274", ""}, /* without a beginning */
+                 {"a\274", ""},
+                 {"\303 \274", ""},
+                 {"\344\270", ""},     /* not whole */
+                 {"\303\274\274", ""}, /* one too many */
+                 {"\300\200", ""},     /* overlong */
+                 {"\360\237\231\202\202", ""},
+                 {"\202\202\202\202\202", ""},
+                 {"ab", ""}};
+    Vocabulary bytes = {.tokenizer = tokenizer_find(TOKENIZER_BYTE)};
+    vocabulary_add_bytes(&bytes);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int32_t ids[8];
+        char character[UTF8_LONGEST + 1] = "";
+        size_t count = strlen(cases[i].bytes);
+        for (size_t at = 0; at < count; at++)
+            ids[at] = (unsigned char)cases[i].bytes[at];
+        size_t length = vocabulary_completes(&bytes, ids, count - 1, character);
+        ck_assert_uint_eq(length, strlen(cases[i].character));
+        ck_assert_str_eq(character, cases[i].character);
+    }
+    vocabulary_free(&bytes);
+}
+END_TEST
+
 Suite *vocabulary_suite(void)
 {
     Suite *suite = suite_create("vocabulary");
@@ -196,6 +230,7 @@ Suite *vocabulary_suite(void)
     tcase_add_test(tests, limits_keep_the_special_tokens);
     tcase_add_test(tests, stored_vocabularies_are_read_back);
     tcase_add_test(tests, hostile_vocabularies_are_refused);
+    tcase_add_test(tests, the_last_part_completes_its_character);
     tcase_add_test(tests, colliding_words_take_no_longer);
     suite_add_tcase(suite, tests);
     return suite;

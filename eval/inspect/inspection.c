@@ -233,11 +233,27 @@ char *inspection_word(const Inspection *inspection, int32_t id, size_t width, bo
     return name;
 }
 
+char *inspection_token(const Inspection *inspection, size_t i, size_t width, bool utf8)
+{
+    char character[UTF8_LONGEST + 1];
+    if (!vocabulary_completes(inspection->vocabulary, inspection->ids, i, character))
+        return inspection_word(inspection, inspection->ids[i], width, utf8);
+    char *safe = terminal_safe_name(character, SIZE_MAX, utf8);
+    char *end = text_format(" (%s)", safe);
+    size_t columns = text_columns(end);
+    char *text = inspection_word(inspection, inspection->ids[i],
+                                 width > columns ? width - columns : 0, utf8);
+    text_append(&text, "%s", end);
+    free(end);
+    free(safe);
+    return text;
+}
+
 char *inspection_column(const Inspection *inspection, size_t column, size_t width, bool utf8)
 {
     if (column < inspection->rest)
         return terminal_safe_name("(earlier)", width, utf8);
-    return inspection_word(inspection, inspection->ids[column - inspection->rest], width, utf8);
+    return inspection_token(inspection, column - inspection->rest, width, utf8);
 }
 
 char *inspection_place(const Inspection *inspection, size_t column, size_t width, bool utf8)

@@ -14,7 +14,10 @@ static json_t *token_json(const Inspection *inspection, int32_t id)
 static json_t *prediction_json(const Inspection *inspection, size_t i)
 {
     const Prediction *prediction = &inspection->predictions[i];
+    char character[UTF8_LONGEST + 1];
     json_t *token = token_json(inspection, inspection->ids[i]), *likeliest = json_array();
+    if (vocabulary_completes(inspection->vocabulary, inspection->ids, i, character))
+        json_object_set_new(token, "completes", json_string(character));
     if (prediction->rank > 0) {
         json_object_set_new(token, "next_rank", json_count(prediction->rank));
         json_object_set_new(token, "next_probability", json_figure(prediction->probability));

@@ -54,9 +54,9 @@ static void print_and_free(FILE *out, char *text)
     free(text);
 }
 
-static void print_word(FILE *out, const Inspection *inspection, int32_t id)
+static void print_token(FILE *out, const Inspection *inspection, size_t i)
 {
-    print_and_free(out, inspection_word(inspection, id, WORD, true));
+    print_and_free(out, inspection_token(inspection, i, WORD, true));
 }
 
 /* An entry of a list: a word and its weight or probability. */
@@ -94,10 +94,10 @@ static void print_prediction(FILE *out, const Inspection *inspection, size_t i)
 {
     const Prediction *prediction = &inspection->predictions[i];
     fprintf(out, "<tr><td class=\"n pale\">%zu</td><td>", inspection_number(inspection, i));
-    print_word(out, inspection, inspection->ids[i]);
+    print_token(out, inspection, i);
     fprintf(out, "</td><td>");
     if (prediction->rank > 0) {
-        print_word(out, inspection, inspection->ids[i + 1]);
+        print_token(out, inspection, i + 1);
         fprintf(out, "</td><td class=\"n\">");
         fprintf(out, prediction->probability < 5e-5 ? "%.0e" : "%.4f", prediction->probability);
         fprintf(out,

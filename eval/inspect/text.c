@@ -47,12 +47,12 @@ static void print_prediction(FILE *out, const Inspection *inspection, size_t i, 
 {
     enum { USED = 6 + 2 * (WORD + 1) + 17 };
     const Prediction *prediction = &inspection->predictions[i];
-    char *word = inspection_word(inspection, inspection->ids[i], WORD, shape.utf8);
+    char *word = inspection_token(inspection, i, WORD, shape.utf8);
     fprintf(out, "%4zu  ", inspection_number(inspection, i));
     print_padded(out, word, WORD + 1);
     free(word);
     if (prediction->rank > 0) {
-        word = inspection_word(inspection, inspection->ids[i + 1], WORD, shape.utf8);
+        word = inspection_token(inspection, i + 1, WORD, shape.utf8);
         print_padded(out, word, WORD + 1);
         fprintf(out, prediction->probability < 5e-5 ? "%7.0e" : "%7.4f",
                 prediction->probability);
@@ -175,7 +175,7 @@ static void print_numbers(FILE *out, const Inspection *inspection, Fit fit)
 static void print_row(FILE *out, const Inspection *inspection, const HeadView *view, size_t i,
                       TextShape shape, Fit fit)
 {
-    char *word = inspection_word(inspection, inspection->ids[i], fit.word, shape.utf8);
+    char *word = inspection_token(inspection, i, fit.word, shape.utf8);
     fprintf(out, "%4zu  ", inspection_number(inspection, i));
     print_padded(out, word, fit.word + 1);
     free(word);

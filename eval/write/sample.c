@@ -57,7 +57,8 @@ static const About about = {
         {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. On a "
          "terminal and without --prompt it asks for prompts. Control characters in the "
          "vocabulary of a checkpoint reach standard output unchanged unless it is a terminal; "
-         "bytes that make no UTF-8 character are printed as U+FFFD.",
+         "bytes that make no UTF-8 character are printed as U+FFFD. --score prints parts of "
+         "characters as escapes, such as \\xc3, and after the last part the character.",
          "The object of --json has the run, the prompt, the settings, and the texts without "
          "the prompt, each with the ids of all its tokens, their number, and a finish_reason: "
          "length or stop. With --show-probs it has log_probabilities, with --score the loss, "
@@ -86,7 +87,12 @@ static void print_token_score(void *listener, size_t at, TokenScore score)
     bool ends_line = size == 1 && *piece == '\n';
     char *name = ends_line ? memory_copy_text(TOKEN_EOS)
                            : terminal_safe_bytes(piece, size, scoring->utf8);
-    printf("%8.4f %12.4g %8zu  %s\n", score.nats, exp(-score.nats), score.rank, name);
+    char character[UTF8_LONGEST + 1];
+    size_t length = vocabulary_completes(scoring->vocabulary, scoring->ids, at, character);
+    char *completed = terminal_safe_bytes(character, length, scoring->utf8);
+    printf("%8.4f %12.4g %8zu  %s", score.nats, exp(-score.nats), score.rank, name);
+    printf(length > 0 ? " (%s)\n" : "%s\n", completed);
+    free(completed);
     free(name);
 }
 
@@ -95,11 +101,14 @@ static void note_token_score(void *listener, size_t at, TokenScore score)
     const Scoring *scoring = listener;
     const char *piece;
     size_t size = vocabulary_piece(scoring->vocabulary, scoring->ids[at], &piece);
-    json_array_append_new(
-        scoring->scores,
-        json_pack("{s:o, s:i, s:o, s:o, s:o}", "token", sample_json_string(piece, size), "id",
-                  (int)scoring->ids[at], "loss", json_figure(score.nats), "probability",
-                  json_figure(exp(-score.nats)), "rank", json_count(score.rank)));
+    char character[UTF8_LONGEST + 1];
+    json_t *token = json_pack("{s:o, s:i, s:o, s:o, s:o}", "token",
+                              sample_json_string(piece, size), "id", (int)scoring->ids[at],
+                              "loss", json_figure(score.nats), "probability",
+                              json_figure(exp(-score.nats)), "rank", json_count(score.rank));
+    if (vocabulary_completes(scoring->vocabulary, scoring->ids, at, character))
+        json_object_set_new(token, "completes", json_string(character));
+    json_array_append_new(scoring->scores, token);
 }
 
 /* The names are those of eval --json, which has no scores of tokens. */

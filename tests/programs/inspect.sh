@@ -34,6 +34,13 @@ run "$bin/inspect" --last 3 --text "$(make_text 5 1 | tr '\n' ' ')" softmax
 check 'inspect keeps the end of a text beyond the context length' says 'the last 16 are read'
 check 'inspect --last shows the last tokens' says 'the last 3 of 16'
 check 'inspect --last sums up earlier tokens in one column' prints '(earlier)'
+train bytes --tokens byte text.txt
+run "$bin/inspect" --text 'aüb' bytes
+check 'inspect shows parts of a character as escapes, and the whole after the last' \
+    eval "prints '^ *3  .xc3 *.xbc (' && prints '^ *4  .xbc (\(ü\|.u00fc\)) *b '"
+run "$bin/inspect" --json --text 'aüb' bytes
+check 'inspect --json names the character that a token completes' \
+    eval "is_json && [ \"\$(grep -o '\"completes\": \"[^\"]*\"' out)\" = '\"completes\": \"ü\"' ]"
 refused 'inspect refuses a layer that the model lacks' 2 'this model has 1' \
     "$bin/inspect" --text the --layer 2 softmax
 refused 'inspect refuses an empty text' 2 'the text is empty' "$bin/inspect" softmax

@@ -254,6 +254,13 @@ printf 'a\000\360b' | "$bin/sample" --score - --json bytes >out 2>err
 check '--score --json has zero bytes and bytes that make no character' \
     eval 'is_json && prints "\"token\": \"\\\\u0000\"" && prints "\"token\": \"$lost\""'
 
+printf 'a\303\274' | "$bin/sample" --score - bytes >out 2>err
+check '--score shows parts of a character as escapes, and the whole after the last' \
+    eval "prints '  .xc3$' && prints '  .xbc (.u00fc)$\|  .xbc (ü)$'"
+printf 'a\303\274' | "$bin/sample" --score - --json bytes >out 2>err
+check '--score --json names the character that a token completes' \
+    eval "is_json && [ \"\$(grep -o '\"completes\": \"[^\"]*\"' out)\" = '\"completes\": \"ü\"' ]"
+
 # --- sessions ---
 
 session() { "$bin/sample" --interactive softmax >out 2>err; status=$?; }
