@@ -89,6 +89,8 @@ check 'the data of a diverged run have no NaN' \
     grep -q -i "nan\|inf"'
 check 'compare writes a page for runs with different tokenizers' page words bytes
 check 'that page compares them in bits per byte' grep -q '"byBits":true' page.html
+check 'the picture for readers without scripts is in bits per byte, too' \
+    grep -q '<title>Validation bits per byte: words and bytes' page.html
 check 'that page names the best in bits per byte' \
     grep -q 'class="verdict">words has the fewest bits per byte' page.html
 check 'that page says that tokens are unknown' grep -q 'unknown: words (5 %)' page.html

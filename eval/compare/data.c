@@ -145,15 +145,16 @@ static json_t *difference_json(const RunGroup *groups, size_t g)
     GroupDifference best = groups_difference(&groups[base], &groups[g], measure);
     GroupDifference test = groups_difference(
         &groups[base], &groups[g], measure == GROUP_BITS ? GROUP_TEST_BITS : GROUP_TEST);
-    return json_pack("{so so sb ss so so so so so so so so}", "base", json_count(base), "other",
-                     json_count(g), "comparable", true, "unit",
-                     measure == GROUP_BITS ? "bits per byte" : "nats per token", "difference",
-                     json_figure(best.difference), "low", json_figure(best.interval.low),
-                     "high", json_figure(best.interval.high), "confidence",
-                     json_figure(1 - GROUP_TAILS), "degrees_of_freedom",
-                     json_figure(best.interval.freedom), "test_difference",
-                     json_figure(test.difference), "test_low", json_figure(test.interval.low),
-                     "test_high", json_figure(test.interval.high));
+    return json_pack(
+        "{so so sb ss so so so so so ss so so so}", "base", json_count(base), "other",
+        json_count(g), "comparable", true, "unit",
+        measure == GROUP_BITS ? "bits per byte" : "nats per token", "difference",
+        json_figure(best.difference), "low", json_figure(best.interval.low), "high",
+        json_figure(best.interval.high), "confidence", json_figure(1 - GROUP_TAILS),
+        "degrees_of_freedom", json_figure(best.interval.freedom), "test_unit",
+        measure == GROUP_BITS ? "bits per byte" : "nats per token", "test_difference",
+        json_figure(test.difference), "test_low", json_figure(test.interval.low), "test_high",
+        json_figure(test.interval.high));
 }
 
 /* Prints an array with a line for each element, and frees it. */

@@ -35,15 +35,19 @@ static void note_scores(const RunGroup *one, const Comparison *all)
     const RunScore *score = run->scores, *end = score + arrlenu(run->scores);
     while (score < end && (!score_is_plain(score) || strcmp(score->split, "test") != 0))
         score++;
-    if (score == end || (all->test && rundata_score(run, all->test, SCORE_PER_TOKEN)) ||
-        (all->test_bits && rundata_score(run, all->test_bits, SCORE_PER_BYTE)))
+    if (score == end)
+        return;
+    bool lacks_bytes = run->by_bits && score->bytes == 0;
+    if (!lacks_bytes &&
+        ((all->test && rundata_score(run, all->test, SCORE_PER_TOKEN)) ||
+         (all->test_bits && rundata_score(run, all->test_bits, SCORE_PER_BYTE))))
         return;
     if (score->step != run->best_step)
         warn_of(one,
                 text_format("its test score is of step %zu, but its best checkpoint is now "
                             "of step %zu; run eval again",
                             score->step, run->best_step));
-    else if (run->by_bits && score->bytes == 0)
+    else if (lacks_bytes)
         warn_of(one, text_format("its test score does not say how many bytes the text has; run "
                                  "eval again to compare bits per byte"));
     else

@@ -145,6 +145,14 @@ static char *meaning(const Section *section, size_t width)
     return text;
 }
 
+/* A chart that was asked for is drawn all the same. */
+static void warn_of_axis(const Section *section, const CompareSettings *settings)
+{
+    if (runchart_mixes_tokens(section->groups, &settings->axes))
+        print_warning("the chart shows losses per token of different tokenizers, which do not "
+                      "compare; take --y bits-per-byte");
+}
+
 /* For people: the table, the chart, and what it all means. */
 static void print_section(const Section *section, const CompareSettings *settings)
 {
@@ -246,6 +254,8 @@ void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
     fflush(stdout);
     if (settings->svg)
         for_each_corpus(&all, reach, write_svg, settings);
+    if (settings->svg || !(settings->json || settings->csv || settings->markdown))
+        for_each_corpus(&all, reach, warn_of_axis, settings);
     if (settings->html && !report_write(settings->html, &all, &error))
         die("%s", error.text);
     notes_print(&all);

@@ -231,6 +231,8 @@ function titleOf(measure, corpus) {
     if (!measures[measure].isLoss)
         return measures[measure].title + where;
     const what = {loss: ' loss', perplexity: ' perplexity', bits: ' bits per byte'}[state.y] +
+        (state.y !== 'bits' && data.corpora[corpus].byBits
+            ? ' per token of different tokenizers (not comparable)' : '') +
         (measure === 'val' && data.corpora[corpus].part ? ' on a part of the text' : '') +
         (measure === 'train' && state.smoothing > 0 ? ' (smoothed)' : '');
     return (measure === 'val' && state.together ? 'Training and validation'

@@ -137,18 +137,27 @@ static void print_header(FILE *out, const Comparison *all)
     free(facts);
 }
 
-/* The validation curves for those who read without scripts. */
+/* The validation curves for those who read without scripts: a picture for each corpus. */
 static void print_still(FILE *out, const Comparison *all)
 {
     const RunChartAxes axes = {0};
-    Chart chart = runchart_make(all->each, NAN, &axes);
+    size_t next = 0, pictures = 0;
     fputs("<div id=\"still\" class=\"still\">\n", out);
-    if (chart.series_count > 0)
-        svg_print(out, &chart, "Validation loss");
-    else
+    while (next < arrlenu(all->each)) {
+        RunGroup *section = groups_section(all->each, next);
+        Chart chart = runchart_make(section, NAN, &axes);
+        char *title = runchart_title(section, &axes);
+        if (chart.series_count > 0)
+            svg_print(out, &chart, title);
+        pictures += chart.series_count > 0;
+        next += arrlenu(section);
+        free(title);
+        runchart_free(&chart);
+        arrfree(section);
+    }
+    if (pictures == 0)
         fputs("<p>No run has a validation loss yet.</p>\n", out);
     fputs("</div>\n", out);
-    runchart_free(&chart);
 }
 
 static void print_page(FILE *out, const void *content)

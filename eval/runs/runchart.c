@@ -176,6 +176,11 @@ Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *
                    .y_label = y_label(y, train, shows_parts(groups))};
 }
 
+bool runchart_mixes_tokens(const RunGroup *groups, const RunChartAxes *axes)
+{
+    return groups_measure(groups) == GROUP_BITS && settle_y(groups, axes) != Y_BITS;
+}
+
 /* The corpus that all groups have, without its folder; NULL: none. */
 static const char *shared_corpus(const RunGroup *groups)
 {

@@ -22,6 +22,8 @@ const char *runchart_y_name(size_t index);
  * the mean loss. Training losses are drawn for every run. The entropy of the corpus is a level
  * line unless it is NaN. The caller sets the size and frees the chart with runchart_free. */
 Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *axes);
+/* Whether these axes show losses per token of different tokenizers, which do not compare. */
+bool runchart_mixes_tokens(const RunGroup *groups, const RunChartAxes *axes);
 /* "Validation loss on ptb.txt: softmax and linear"; the caller's. */
 char *runchart_title(const RunGroup *groups, const RunChartAxes *axes);
 void runchart_free(Chart *chart);

@@ -87,7 +87,24 @@ check 'compare compares different tokenizers by bits per byte' \
     eval "prints 'The tokenizers differ' && prints '^validation bits per byte$' &&
     [ \"\$(grep -c '^run ' out)\" -eq 1 ]"
 run "$bin/compare" --y loss softmax spelled
-check 'compare --y loss draws losses nevertheless' prints '^validation loss (nats per token)$'
+check 'compare --y loss draws losses nevertheless, with a warning' eval \
+    "prints '^validation loss (nats per token)$' && says 'which do not compare'"
+cp -r softmax words && cp -r spelled letters
+for name in words letters; do
+    works "eval scores $name" "$bin/eval" --split test "$name" text.txt
+done
+run "$bin/compare" --width 200 --reach 2.5,0 words letters
+check 'compare compares test scores of different tokenizers in bits per byte' \
+    eval "prints ' test bpb ' && prints 'Test bits per byte: [0-9]* bytes' && [ ! -s err ]"
+run "$bin/compare" --json words letters
+check 'compare --json has bits per byte of test scores' \
+    eval "is_json && prints '\"test_unit\": \"bits per byte\"' &&
+    prints '\"bits_per_byte\": [0-9.]*' && prints '\"test_difference\": [0-9.-]'"
+cut -d , -f 1-12 words/scores.csv >old.csv && mv old.csv words/scores.csv
+run "$bin/compare" --width 200 words letters
+check 'compare says that a score of an earlier version has no bytes' \
+    says 'words: its test score does not say how many bytes'
+rm -r words letters
 run "$bin/compare" --json softmax spelled
 check 'compare --json has bits per byte' \
     eval "is_json && prints '\"best_val_bits_per_byte\": [0-9.]*, ' &&
