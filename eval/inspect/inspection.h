@@ -78,9 +78,9 @@ size_t inspection_strongest(const Inspection *inspection, const HeadView *view, 
 
 /* "Layer 2, head 1: linear"; the caller frees. */
 char *inspection_title(const HeadView *view);
-/* A printable name of a token, of one at its place or of a column, on one line of at most `width`
- * columns. Bytes that are no character are escapes such as \xc3; a token at its place that
- * completes a character has it behind: "\xbc (ü)". The caller frees. */
+/* A printable name of a token, of one at its place or of a column, on one line of at most
+ * `width` columns. Bytes that are no character are escapes such as \xc3; a token at its place
+ * that completes a character has it behind: "\xbc (ü)". The caller frees. */
 char *inspection_word(const Inspection *inspection, int32_t id, size_t width, bool utf8);
 char *inspection_token(const Inspection *inspection, size_t i, size_t width, bool utf8);
 char *inspection_column(const Inspection *inspection, size_t column, size_t width, bool utf8);
