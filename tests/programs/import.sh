@@ -56,7 +56,8 @@ llama='--rms-norm --act swiglu --no-qk-norm --head-bias no --no-tied --heads 2 -
     train llama-gates $llama --pos rotary --no-bias --head-gate text.txt
 }
 train kinds-gates --attn softmax+kda --layers 2 --head-gate text.txt
-kinds='fox kda rwkv7 mamba3 deltaproduct hgrn2'
+kinds=$("$bin/train" --attn help | sed -n 's/^\([a-z][a-z0-9-]*\)  .*/\1/p')
+check 'train lists its kinds' eval '[ "$(echo "$kinds" | wc -l)" -ge 32 ]'
 for kind in $kinds; do
     train "$kind" --attn "$kind" --layers 2 text.txt
 done
