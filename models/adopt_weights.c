@@ -3,6 +3,7 @@
 #include "src/memory.h"
 #include "src/text.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static void mean_row(double *mean, const real *rows, size_t count, size_t width)
 static void map_rows(real *to, const real *rows, size_t count, size_t width, const int32_t *ids,
                      size_t tokens)
 {
+    assert(ids);
     double *mean = memory_take(width, sizeof *mean, "the mean of the embeddings");
     mean_row(mean, rows, count, width);
     for (size_t token = 0; token < tokens; token++) {
@@ -47,6 +49,7 @@ static void map_rows(real *to, const real *rows, size_t count, size_t width, con
 /* A bias that starts from token frequencies keeps those for new tokens. */
 static void map_bias(real *to, const real *bias, const int32_t *ids, size_t tokens)
 {
+    assert(ids);
     for (size_t token = 0; token < tokens; token++)
         if (ids[token] != TOKEN_NONE)
             to[token] = bias[ids[token]];

@@ -2,8 +2,6 @@
  *
  * main reads the command line, makes or loads the run, and hands it to the loop. */
 #include "eval/show/terminal.h"
-#include "models/preset.h"
-#include "src/containers.h"
 #include "src/file.h"
 #include "src/gemm.h"
 #include "src/ranks.h"
@@ -15,8 +13,9 @@
 #include "train/loop/lock.h"
 #include "train/loop/loop.h"
 #include "train/observers/observers.h"
-#include "train/series.h"
+#include "train/help.h"
 #include "train/loop/signals.h"
+#include "train/series.h"
 
 #include <math.h>
 #include <signal.h>
@@ -62,88 +61,6 @@ static const About about = {
                   "be resumed"}},
     .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
 };
-
-/* Prints the options that belong to this kind, and explains each at the first kind that has it.
- */
-static void print_kind_options(const AttentionKind *kind)
-{
-    for (size_t i = 0; i < model_option_count; i++) {
-        const Option *option = &model_option_rows[i];
-        if (!config_is_own(option) || !config_kind_uses(kind, option->name))
-            continue;
-        const char *first = option->owners->name(option, 0);
-        printf("%14s--%s%s%s: ", "", option->name, option->argument ? " " : "",
-               option->argument ? option->argument : "");
-        if (strcmp(first, kind->name) == 0)
-            printf("%s (default %s)\n", option->help, option->fallback);
-        else
-            printf("see %s\n", first);
-    }
-}
-
-static void print_kind(const AttentionKind *kind)
-{
-    const struct {
-        bool has;
-        const char *what;
-    } needs[] = {{kind->wants_convolution, "--conv yes"},
-                 {kind->wants_norm, "--head-norm yes"},
-                 {kind->wants_gate, "--out-gate yes"},
-                 {kind->knows_positions, "--pos none"},
-                 {kind->no_rotary && !kind->knows_positions, "--pos learned"}};
-    printf("%-13s %s\n%14s%s per token and head; decoding keeps a %s%s\n", kind->name,
-           kind->help, "", kind->cost,
-           kind->finite_state ? "state of fixed size" : "cache of all tokens",
-           kind->carry == CARRY_WHOLLY ? "; --carry-state" : "");
-    bool first = true;
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-        if (needs[i].has) {
-            printf("%*s%s%s", first ? 14 : 0, "", first ? "default: " : " ", needs[i].what);
-            first = false;
-        }
-    printf("%s", first ? "" : "\n");
-    print_kind_options(kind);
-}
-
-static void print_kinds(void)
-{
-    printf("Attention kinds by idea; T is the sequence length, D the head dimension.\n");
-    for (size_t i = 0; attention_find(i); i++) {
-        if (attention_group(i))
-            printf("\n%s\n\n", attention_group(i));
-        print_kind(attention_find(i));
-    }
-    printf("\nKinds joined by + take the layers in turn (window+softmax). Kinds with commas "
-           "between\n(softmax,linear) are trained one after the other and then compared.\n");
-}
-
-static void print_presets(void)
-{
-    Error error;
-    PresetLine *presets;
-    if (!preset_list(&presets, &error))
-        die("%s", error.text);
-    printf("Presets, recipes of settings; options on the command line override them:\n\n");
-    for (size_t i = 0; i < arrlenu(presets); i++)
-        printf("  %-10s %s\n", presets[i].name, presets[i].text);
-    printf("\n--preset also takes a file, such as the settings.conf of a run directory.\n");
-    preset_list_free(presets);
-}
-
-/* Answers --attn help and --preset help. */
-static void answer_help(const CommandLine *line)
-{
-    const char *attention = command_line_value(line, "attn");
-    const char *preset = command_line_value(line, "preset");
-    if (attention && strcmp(attention, "help") == 0)
-        print_kinds();
-    else if (preset && strcmp(preset, "help") == 0)
-        print_presets();
-    else
-        return;
-    program_finish_output();
-    exit(EXIT_SUCCESS);
-}
 
 /* Opens the checkpoint to continue from; locks the run directory first. */
 static Checkpoint open_run(const char *folder)
@@ -433,7 +350,7 @@ int main(int argc, char **argv)
     CommandLine line;
     settings_groups(&settings, groups);
     program_scan_command_line(&about, groups, GROUP_COUNT, argc, argv, &line);
-    answer_help(&line);
+    help_answer(&line);
     int status = series_asked_for(&line) ? series_train(&line, train_one) : train_one(&line);
     command_line_free(&line);
     ranks_end();

@@ -95,11 +95,8 @@ static json_t *config_json(const LoadedModel *loaded, const Family *family)
 bool export_as_family(ExportFolder *folder, const LoadedModel *loaded, const Family *family,
                       Error *error)
 {
-    ExportForm form = {.config = loaded->model.config, .leaves_out = leaves_out};
-    if (!form.config.rms_norm) { /* a GPT-NeoX has all biases */
-        form.config.bias = true;
-        form.leaves_out = NULL;
-    }
+    ExportForm form = {.config = family_form(family, &loaded->model.config),
+                       .leaves_out = family->has_biases ? NULL : leaves_out};
     return export_tensors(folder, loaded, family, &form, error) &&
            export_folder_json(folder, "config.json", config_json(loaded, family), error);
 }

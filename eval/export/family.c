@@ -58,14 +58,17 @@ static const char *const neox_buffers[] = {".attention.bias", ".attention.masked
 static const char *const llama_buffers[] = {".rotary_emb.inv_freq", NULL};
 
 /* The names here are GPT-2's. */
-const Family family_linnet = {"linnet", "LinnetForCausalLM", "transformer.", "h.", "lm_head.",
-                              NULL,     no_buffers};
+const Family family_linnet = {
+    "linnet", "LinnetForCausalLM", "transformer.", "h.", "lm_head.", NULL, false,
+    false,    no_buffers};
 
 static const Family families[] = {
-    {"gpt2", "GPT2LMHeadModel", "transformer.", "h.", "lm_head.", NULL, gpt2_buffers},
-    {"gpt_neox", "GPTNeoXForCausalLM", "gpt_neox.", "layers.", "embed_out.", neox_parts,
-     neox_buffers},
-    {"llama", "LlamaForCausalLM", "model.", "layers.", "lm_head.", llama_parts, llama_buffers},
+    {"gpt2", "GPT2LMHeadModel", "transformer.", "h.", "lm_head.", NULL, true, true,
+     gpt2_buffers},
+    {"gpt_neox", "GPTNeoXForCausalLM", "gpt_neox.", "layers.", "embed_out.", neox_parts, false,
+     true, neox_buffers},
+    {"llama", "LlamaForCausalLM", "model.", "layers.", "lm_head.", llama_parts, false, false,
+     llama_buffers},
 };
 
 const Family *family_at(size_t index)
@@ -79,6 +82,15 @@ const Family *family_find(const char *type)
         if (strcmp(family_at(i)->type, type) == 0)
             return family_at(i);
     return NULL;
+}
+
+ModelConfig family_form(const Family *family, const ModelConfig *config)
+{
+    ModelConfig form = *config;
+    if (family->learns_positions)
+        form.positions = POSITIONS_LEARNED;
+    form.bias |= family->has_biases;
+    return form;
 }
 
 bool family_is_buffer(const Family *family, const char *name)

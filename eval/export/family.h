@@ -32,6 +32,7 @@ typedef struct Family {
     const char *layer;        /* stands before the number of a layer */
     const char *head;         /* what names of the output head begin with */
     const FamilyPart *parts;  /* up to one without a name; NULL: linnet's own names */
+    bool learns_positions, has_biases; /* always: its files have these tensors */
     /* Endings of tensors that older versions saved although they hold no weights. */
     const char *const *buffers;
 } Family;
@@ -40,6 +41,10 @@ typedef struct Family {
 extern const Family family_linnet;
 const Family *family_find(const char *type);
 const Family *family_at(size_t index); /* NULL after the last */
+
+/* The model whose tensors the family's files have: this one, with what the family always has.
+ */
+ModelConfig family_form(const Family *family, const ModelConfig *config);
 
 /* The name of an activation of linnet's there, and back; NULL if the other does not have it. */
 const char *family_activation_there(const char *here);

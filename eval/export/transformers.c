@@ -124,10 +124,9 @@ static bool export_gpt2(ExportFolder *folder, const LoadedModel *loaded, Error *
 {
     const ModelConfig *config = &loaded->model.config;
     real *positions = export_fixed_positions(config);
-    ExportForm form = {.config = *config, .positions = positions};
-    form.config.positions = POSITIONS_LEARNED;
-    form.config.bias = true;
-    bool good = export_tensors(folder, loaded, family_find("gpt2"), &form, error);
+    const Family *family = family_find("gpt2");
+    ExportForm form = {.config = family_form(family, config), .positions = positions};
+    bool good = export_tensors(folder, loaded, family, &form, error);
     free(positions);
     return good &&
            export_folder_json(

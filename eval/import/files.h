@@ -7,7 +7,7 @@
 
 bool files_has(const char *folder, const char *name);
 
-/* A JSON object of at most so many bytes; NULL on failure. */
+/* Reads a JSON object from a file of at most `most` bytes; NULL on failure. */
 enum { FILES_SMALL = 1 << 20, FILES_LARGE = 1 << 26 };
 json_t *files_json(const char *folder, const char *name, size_t most, Error *error);
 

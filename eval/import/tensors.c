@@ -82,10 +82,7 @@ static StoredTensor *tied_head(const TensorStore *store, const ImportPlan *plan,
 static ParamTable form_table(const ImportPlan *plan)
 {
     ParamTable table = {0};
-    ModelConfig form = plan->config;
-    if (!plan->family->parts)
-        form.positions = POSITIONS_LEARNED;
-    form.bias = true;
+    ModelConfig form = family_form(plan->family, &plan->config);
     if (plan->own)
         param_table_make(&table, &form);
     return table;

@@ -40,9 +40,9 @@
  *
  * where q is the corrected query. decay_steps.h says what step sizes change.
  *
- * With keys of norm 1 and b at most 2, replacing a value never
- * makes the state grow. Above 1, what was stored changes its sign: an eigenvalue of the update
- * is negative, as tracking states such as a parity needs (Grazzi et al. 2025). */
+ * With keys of norm 1 and b at most 2, replacing a value never makes the state grow. Above 1,
+ * what was stored changes its sign: an eigenvalue of the update is negative, as tracking states
+ * such as a parity needs (Grazzi et al. 2025). */
 #include "src/attention/decay.h"
 #include "src/attention/decay_steps.h"
 #include "src/attention/rows.h"
@@ -74,12 +74,17 @@ typedef struct Decay {
 } Decay;
 _Static_assert(sizeof(Decay) <= CHUNKWISE_MOST, "the driver has room for it");
 
+static bool depends_on_data(const DecayRule *rule)
+{
+    return rule->logarithms || rule->steps;
+}
+
 /* Constant decays, once for all chunks. */
 static void load_constants(const Decay *c)
 {
     const AttentionHead *head = c->at.head;
     size_t rows = head->length < CHUNK ? head->length : CHUNK;
-    if (c->rule->logarithms || c->rule->steps)
+    if (depends_on_data(c->rule))
         return;
     real decay = c->rule->constant ? c->rule->constant(head) : 1;
     for (size_t i = 0; i < rows; i++)
@@ -165,7 +170,7 @@ static void load_gates(Decay *c)
     }
     if (c->rule->steps)
         steps_load(&c->steps, &c->at, c->g, c->fading.decay);
-    if (c->rule->logarithms || c->rule->steps)
+    if (depends_on_data(c->rule))
         fading_between(&c->fading, c->at.rows);
     fading_to_ends(&c->fading, c->at.rows);
     c->strength = 1;
@@ -267,14 +272,20 @@ static void load_queries(Decay *c)
         vector_add_scaled(c->at.q, c->at.k, -c->correction, c->at.rows * c->at.width);
 }
 
+/* With the trapezoid rule, positions read a state that differs from the one carried. */
+static void replace_start(const Decay *c, real *state)
+{
+    if (!c->steps.state)
+        return;
+    memcpy(state, c->steps.state, c->at.width * c->at.width * sizeof *state);
+    steps_end(&c->steps, &c->at, state);
+}
+
 /* S = F_last S + (R K)^T U */
 static void advance(void *work, real *state)
 {
     const Decay *c = work;
-    if (c->steps.state) {
-        memcpy(state, c->steps.state, c->at.width * c->at.width * sizeof *state);
-        steps_end(&c->steps, &c->at, state);
-    }
+    replace_start(c, state);
     fade_state(state, c);
     into(state, c->fading.to_end, c->at.k, c->u, c);
 }
@@ -316,7 +327,7 @@ static void write_backward(Decay *c, real *ds)
     triangle_transposed_add(c->at.data.dv, stride, c->at.p, c->at.dout, width);
     /* The state at the end is the decayed one of the start plus what was written. */
     c->kept = 0;
-    if ((c->rule->logarithms || c->rule->steps) && !unread) {
+    if (depends_on_data(c->rule) && !unread) {
         c->kept = whole_decay(c) * vector_dot(c->start, ds, width * width);
         for (size_t i = 0; i < c->at.rows; i++)
             c->kept += vector_dot(c->at.k + i * width, c->at.data.dk + i * stride, width);
@@ -439,7 +450,7 @@ static void backward(void *work, real *ds)
     read_backward(c, ds, c->at.data.dq, c->at.head->stride, c->at.q, c->at.dout);
     if (c->rule->delta)
         erase_backward(c, ds);
-    if (c->rule->logarithms || c->rule->steps)
+    if (depends_on_data(c->rule))
         decays_backward(c, ds);
     if (c->rule->feedback)
         feedback_backward(c);
@@ -456,10 +467,7 @@ static void step(void *work, real *state)
     c->at.state = state;
     load(c);
     load_queries(c);
-    if (c->steps.state) {
-        memcpy(state, c->steps.state, width * width * sizeof *state);
-        steps_end(&c->steps, &c->at, state);
-    }
+    replace_start(c, state);
     real decay = c->fading.decay[0], *out = c->at.data.out;
     if (c->rule->delta) {
         vector_zero(c->write, width);

@@ -103,31 +103,21 @@ static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
         bias[j] = j < head->width ? timestep_bias(random_uniform(key, j)) : 0;
 }
 
+#define DELTA_PER_FEATURE                                                              \
+    ROWWISE_KIND(.erases = true, .values = true, .load = load, .backward = backward),  \
+        .uses = "negative-eigenvalues", .wants_convolution = true, .wants_gate = true, \
+        .gates = gates, .gate_rank = 32, .start_gates = start_gates,                   \
+        .own_reals = timestep_own_reals, .start_own = timestep_start_own
+
 const AttentionKind attention_kda = {
-    ROWWISE_KIND(.erases = true, .values = true, .load = load, .backward = backward),
+    DELTA_PER_FEATURE,
     .name = "kda",
     .help = "Kimi delta attention: the delta rule with a data-dependent decay per feature",
-    .uses = "negative-eigenvalues",
-    .wants_convolution = true,
-    .wants_gate = true,
-    .gates = gates,
-    .gate_rank = 32,
-    .start_gates = start_gates,
-    .own_reals = timestep_own_reals,
-    .start_own = timestep_start_own,
 };
 
 const AttentionKind attention_gdn2 = {
-    ROWWISE_KIND(.erases = true, .values = true, .load = load, .backward = backward),
+    DELTA_PER_FEATURE,
     .name = "gdn2",
     .help = "Gated DeltaNet-2: kda with a gate per feature for erasing and one for writing",
     .gates_values = true,
-    .uses = "negative-eigenvalues",
-    .wants_convolution = true,
-    .wants_gate = true,
-    .gates = gates,
-    .gate_rank = 32,
-    .start_gates = start_gates,
-    .own_reals = timestep_own_reals,
-    .start_own = timestep_start_own,
 };
