@@ -258,11 +258,12 @@ static int32_t text_token(size_t i)
     return (int32_t)random_below(random_key(4, RANDOM_TEST, 0), i, tiny.vocabulary);
 }
 
+/* The roundings of a processor or a library may differ by as much. */
 static void check_logits(const real *a, const real *b, const char *kind, size_t positions,
                          size_t at)
 {
     for (size_t i = 0; i < tiny.vocabulary; i++)
-        ck_assert_msg(fabs((double)(a[i] - b[i])) < 5e-5,
+        ck_assert_msg(fabs((double)(a[i] - b[i])) < 4000 * REAL_EPSILON,
                       "%s, positions %zu: logit %zu after token %zu is %g, should be %g", kind,
                       positions, i, at, (double)a[i], (double)b[i]);
 }
