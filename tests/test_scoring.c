@@ -1,7 +1,8 @@
-/* Temperature, neural cache and dynamic evaluation, each against a slow and simple
- * implementation, and the rows that they all use. */
+/* Temperature, neural cache, dynamic evaluation and averages of models, each against a slow and
+ * simple implementation, and the rows that they all use. */
 #include "eval/score/cache.h"
 #include "eval/score/dynamic.h"
+#include "eval/score/ensemble.h"
 #include "eval/score/temperature.h"
 #include "models/generator.h"
 #include "src/layers/head.h"
@@ -569,6 +570,60 @@ START_TEST(the_first_segment_is_scored_before_learning)
 }
 END_TEST
 
+/* --- averages of models --- */
+
+enum { MODELS = 3 };
+
+/* Adds a model's probability of each token, from its logits. */
+typedef struct SlowAverage {
+    double *probabilities;
+    size_t at;
+} SlowAverage;
+
+static void add_slowly(void *context, Pass *pass)
+{
+    SlowAverage *slow = context;
+    for (size_t n = 0; n < pass->scored.count; n++) {
+        ScoredRows one = pass->scored;
+        SlowTemperature alone = {.temperature = 1};
+        one.u += n * WIDTH;
+        one.targets += n;
+        one.count = 1;
+        sum_slowly(&alone, &(Pass){.model = pass->model, .scored = one});
+        slow->probabilities[slow->at++] += exp(-alone.nats);
+    }
+}
+
+START_TEST(an_average_is_one_of_probabilities)
+{
+    double probabilities[TEXT] = {0}, nats = 0, worst = 0;
+    Ensemble ensemble = {.runs = memory_take(MODELS, sizeof *ensemble.runs, "a test")};
+    for (size_t model = 0; model < MODELS; model++) {
+        const EvalOptions options = {.window = WINDOW, .stride = 3, .batch = 2};
+        ModelConfig config = small;
+        config.heads = model ? 2 : 1; /* each model is a different one */
+        config.layers = 1 + model;
+        Rig rig;
+        rig_make(&rig, config, options.stride, options.batch);
+        SlowAverage slow = {probabilities, 0};
+        ScoreListener listener = {add_slowly, &slow};
+        Score alone = scorer_score(&rig.scorer, &text, &listener, 1);
+        ck_assert_uint_eq(slow.at, TEXT);
+        ensemble_read(&ensemble, &options, &rig.small.model, &text, PRIME);
+        check_near(ensemble.runs[model].row.score.nats, alone.nats, "nats of model", model);
+        if (model == 0)
+            check_near(ensemble_nats(&ensemble, TEXT), alone.nats, "average of", 1);
+        worst = fmax(worst, alone.nats);
+        rig_free(&rig);
+    }
+    for (size_t i = 0; i < TEXT; i++)
+        nats -= log(probabilities[i] / MODELS);
+    check_near(ensemble_nats(&ensemble, TEXT), nats, "average of", MODELS);
+    ck_assert_double_lt(nats, worst);
+    ensemble_free(&ensemble);
+}
+END_TEST
+
 Suite *scoring_suite(void)
 {
     Suite *suite = suite_create("scoring");
@@ -586,6 +641,7 @@ Suite *scoring_suite(void)
     tcase_add_test(tests, dynamic_evaluation_agrees_with_its_formula);
     tcase_add_test(tests, the_best_dynamic_evaluation_is_found);
     tcase_add_test(tests, the_first_segment_is_scored_before_learning);
+    tcase_add_test(tests, an_average_is_one_of_probabilities);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,5 +1,7 @@
 /* eval: scores a text with a trained model; the output states the protocol. */
 #include "eval/score/baseline.h"
+#include "eval/score/ensemble.h"
+#include "data/vocabulary_files.h"
 #include "eval/show/terminal.h"
 #include "models/checkpoint.h"
 #include "eval/score/ways.h"
@@ -14,7 +16,7 @@
 static const About about = {
     .name = "eval",
     .purpose = "scores a text with a trained model: loss, perplexity and bits per byte",
-    .synopses = {"[OPTIONS] RUN CORPUS", "--baseline [OPTIONS] CORPUS"},
+    .synopses = {"[OPTIONS] RUN... CORPUS", "--baseline [OPTIONS] CORPUS"},
     .paragraphs = {"RUN is a run directory, whose best checkpoint is used, or a checkpoint "
                    "file. CORPUS is "
                    "named as for train. Every token is scored, <eos> included. Scores are "
@@ -22,10 +24,13 @@ static const About about = {
                    "directory, where compare finds them.",
                    "Results with a temperature, a neural cache or dynamic evaluation are rows "
                    "of their own; "
-                   "do not compare them with plain scores of other models."},
+                   "do not compare them with plain scores of other models.",
+                   "Several runs are scored each alone and as an ensemble: the average of the "
+                   "probabilities that they predict."},
     .files = {{"RUN/scores.csv", "the scores, one row for each way of scoring"}},
     .examples = {"runs/linear-ptb ptb.txt --split test",
                  "runs/linear-ptb ptb.txt --split test --stride 32",
+                 "runs/seed1 runs/seed2 runs/seed3 ptb.txt --split test",
                  "--baseline ptb.txt --split test",
                  "runs/linear-ptb ptb.txt --split test --cache 500 --tune-cache"},
     .environment = {&about_kernels},
@@ -56,25 +61,34 @@ static void note(const ScoreRow *rows, size_t count, const ScoredText *text, con
         score_rows_note(rows, count, text, run, number);
 }
 
-static void score_run(EvalOptions *options, const char *run, const char *name)
+static void open_run(LoadedModel *loaded, EvalOptions *options, const char *run,
+                     const char *name)
 {
-    LoadedModel loaded;
-    Corpus corpus;
     Error error;
-    if (!gemm_set_precision((GemmPrecision)options->precision, &error))
-        die("%s", error.text);
-    team_start(options->threads);
-    if (!loaded_open(&loaded, run, &error))
+    if (!loaded_open(loaded, run, &error))
         die("%s%s", error.text,
-            file_is_folder(name) ? "; the run comes first: eval RUN CORPUS" : "");
-    eval_options_settle(options, &loaded.model.config);
-    CorpusOptions how = loaded.checkpoint.corpus; /* read the text as training did */
+            file_is_folder(name) ? "; the corpus comes last: eval RUN CORPUS" : "");
+    eval_options_settle(options, &loaded->model.config);
+}
+
+/* Reads the text as the run's training did. */
+static const CorpusSplit *load_text(Corpus *corpus, const char *name,
+                                    const EvalOptions *options, const Checkpoint *checkpoint)
+{
+    CorpusOptions how = checkpoint->corpus;
     how.max_input_mb = options->corpus.max_input_mb;
     how.tell = terminal_notice;
     how.valid = *options->corpus.valid ? options->corpus.valid : how.valid;
     how.test = *options->corpus.test ? options->corpus.test : how.test;
-    const CorpusSplit *split = load_split(&corpus, name, &how, &loaded.checkpoint.vocabulary,
-                                          options->split);
+    return load_split(corpus, name, &how, &checkpoint->vocabulary, options->split);
+}
+
+static void score_run(EvalOptions *options, const char *run, const char *name)
+{
+    LoadedModel loaded;
+    Corpus corpus;
+    open_run(&loaded, options, run, name);
+    const CorpusSplit *split = load_text(&corpus, name, options, &loaded.checkpoint);
     ScoreRow rows[WAYS_MOST];
     const ScoredText text = {split, split == &corpus.valid};
     size_t count = ways_score(rows, options, &loaded.model, &corpus, split);
@@ -85,6 +99,58 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
     note(rows, count, &text, run, &loaded.checkpoint);
     corpus_free(&corpus);
     loaded_close(&loaded);
+}
+
+/* Scores each run by its own protocol, and the average of what they predict. One model at a
+ * time is in memory. */
+static void score_average(const EvalOptions *options, const char *const *runs, size_t count,
+                          const char *name)
+{
+    Corpus corpus;
+    ScoredText text = {0};
+    Ensemble ensemble = {.runs = memory_take(count, sizeof *ensemble.runs, "the scores")};
+    bool trim = false;
+    for (size_t i = 0; i < count; i++) {
+        LoadedModel loaded;
+        EvalOptions own = *options;
+        open_run(&loaded, &own, runs[i], name);
+        const Checkpoint *checkpoint = &loaded.checkpoint;
+        if (i == 0) {
+            text.split = load_text(&corpus, name, options, checkpoint);
+            text.is_validation = text.split == &corpus.valid;
+            trim = checkpoint->corpus.trim;
+        } else if (!vocabulary_equal(&corpus.vocabulary, &checkpoint->vocabulary) ||
+                   checkpoint->corpus.trim != trim) {
+            die("%s: it reads the text in other tokens than %s; only predictions of the same "
+                "tokens have an average",
+                runs[i], runs[0]);
+        }
+        ensemble_read(&ensemble, &own, &loaded.model, text.split,
+                      vocabulary_start(&corpus.vocabulary));
+        ensemble.runs[i].name = runs[i];
+        note(&ensemble.runs[i].row, 1, &text, runs[i], checkpoint);
+        loaded_close(&loaded);
+    }
+    if (options->json)
+        ensemble_print_json(&ensemble, &text);
+    else
+        ensemble_print(&ensemble, &text);
+    ensemble_free(&ensemble);
+    corpus_free(&corpus);
+}
+
+static void score_runs(EvalOptions *options, const CommandLine *line)
+{
+    Error error;
+    size_t runs = options->runs = line->operand_count - 1;
+    const char *name = line->operands[runs];
+    if (!gemm_set_precision((GemmPrecision)options->precision, &error))
+        die("%s", error.text);
+    team_start(options->threads);
+    if (runs == 1)
+        score_run(options, line->operands[0], name);
+    else
+        score_average(options, line->operands, runs, name);
     team_stop();
 }
 
@@ -109,7 +175,7 @@ int main(int argc, char **argv)
     if (options.baseline)
         score_baseline(&options, line.operands[0]);
     else
-        score_run(&options, line.operands[0], line.operands[1]);
+        score_runs(&options, &line);
     options_free_texts(groups, EVAL_GROUPS);
     command_line_free(&line);
     program_finish_output();

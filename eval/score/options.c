@@ -159,6 +159,22 @@ static void check_companions(const EvalOptions *options, const CommandLine *line
             die_usage("--%s only has an effect with --%s", rows[i].name, rows[i].wanted);
 }
 
+/* Several runs: what only makes sense for one model. */
+static void check_average(const EvalOptions *options)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } rows[] = {{"temperature", options->temperature > 0},
+                {"tune-temperature", options->tune_temperature},
+                {"cache", options->cache > 0},
+                {"dynamic", options->dynamic}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].given)
+            die_usage("--%s is for one run; with several, their predictions are averaged",
+                      rows[i].name);
+}
+
 void eval_options_check(const EvalOptions *options, const OptionGroup groups[EVAL_GROUPS],
                         const CommandLine *line)
 {
@@ -178,9 +194,11 @@ void eval_options_check(const EvalOptions *options, const OptionGroup groups[EVA
         (command_line_value(line, "dynamic-lr") || command_line_value(line, "dynamic-decay")))
         die_usage(
             "--tune-dynamic searches for both; leave --dynamic-lr and --dynamic-decay out");
-    if (options->baseline ? line->operand_count != 1 : line->operand_count != 2)
+    if (options->baseline ? line->operand_count != 1 : line->operand_count < 2)
         die_usage(options->baseline ? "--baseline needs exactly one corpus"
                                     : "a run and a corpus are needed: eval RUN CORPUS");
+    if (line->operand_count > 2)
+        check_average(options);
 }
 
 /* --- how the model reads --- */
@@ -219,9 +237,11 @@ void eval_options_settle(EvalOptions *options, ModelConfig *config)
     if (options->window > config->context && config->positions == POSITIONS_LEARNED)
         die_usage("--context %zu: this model has learned positions for a context of %zu only",
                   options->window, config->context);
-    if (config->carry_state && options->batch > 1 && (options->cache > 0 || options->dynamic))
-        die_usage("--batch %zu: --cache and --dynamic need a carried state to read one stream; "
-                  "use --batch 1",
-                  options->batch);
+    if (config->carry_state && options->batch > 1 &&
+        (options->cache > 0 || options->dynamic || options->runs > 1))
+        die_usage(
+            "--batch %zu: --cache, --dynamic and an average of runs need a carried state to "
+            "read one stream; use --batch 1",
+            options->batch);
     settle_segment(options, config);
 }

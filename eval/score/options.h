@@ -11,6 +11,7 @@ typedef struct EvalOptions {
     bool json;
     CorpusOptions corpus; /* what a checkpoint fixes is for the baseline only */
 
+    size_t runs; /* to score: of several, the average too */
     size_t window, stride, batch, carry_state, precision;
 
     double temperature; /* 0: none */

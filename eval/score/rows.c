@@ -45,7 +45,7 @@ static bool was_tuned(const ScoreRow *row)
     return found;
 }
 
-static char *protocol_text(const ScoreRow *row)
+char *score_row_protocol(const ScoreRow *row)
 {
     char *text = text_format("window %zu, stride %zu", row->window, row->stride);
     if (row->carried_streams)
@@ -56,7 +56,8 @@ static char *protocol_text(const ScoreRow *row)
 
 static void print_plain(const ScoreRow *row, const CorpusSplit *split)
 {
-    char *protocol = protocol_text(row), *figures = score_figures_text(row->score.nats, split);
+    char *protocol = score_row_protocol(row),
+         *figures = score_figures_text(row->score.nats, split);
     printf(
         "%s: %s\n%zu tokens, %zu of them unknown; %zu characters, %zu bytes; %s; %.2f nats in "
         "all\n",
@@ -93,7 +94,7 @@ void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text
 
 /* --- rows for programs --- */
 
-static void add_numbers(json_t *object, const ScoreRow *row, const CorpusSplit *split)
+void score_row_add_json(json_t *object, const ScoreRow *row, const CorpusSplit *split)
 {
     json_t *numbers = score_json(row->score.nats, split);
     json_object_update(object, numbers);
@@ -109,14 +110,14 @@ static json_t *way_json(const ScoreRow *row, const CorpusSplit *split)
     for (size_t i = 0; i < row->setting_count; i++)
         json_object_set_new(way, row->settings[i].name, json_figure(row->settings[i].value));
     json_object_set_new(way, "tuned", json_boolean(was_tuned(row)));
-    add_numbers(way, row, split);
+    score_row_add_json(way, row, split);
     return way;
 }
 
 void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText *text)
 {
     json_t *all = json_pack("{s:s}", "split", text->split->name);
-    add_numbers(all, &rows[0], text->split);
+    score_row_add_json(all, &rows[0], text->split);
     if (count > 1)
         json_object_set_new(all, "ways", json_array());
     for (size_t i = 1; i < count; i++)

@@ -41,6 +41,10 @@ typedef struct ScoredText {
 char *score_figures_text(double nats, const CorpusSplit *split);
 /* The same figures, the nats, and the size of the split. */
 json_t *score_json(double nats, const CorpusSplit *split);
+/* "window 128, stride 32"; the caller frees. */
+char *score_row_protocol(const ScoreRow *row);
+/* Adds the figures of the row and its protocol to an object. */
+void score_row_add_json(json_t *object, const ScoreRow *row, const CorpusSplit *split);
 
 /* Print to stdout; the first row is the model alone. */
 void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text);

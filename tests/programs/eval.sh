@@ -73,6 +73,30 @@ check "eval leaves a foreign scores.csv unchanged" \
 refused 'compare refuses a foreign scores.csv' 1 'scores.csv:1: not the scores' \
     "$bin/compare" noted
 
+# --- several runs ---
+
+train other --seed 7 text.txt
+run "$bin/eval" --json softmax other text.txt
+check 'eval averages runs of one text' exits 0
+tr '{,' '\n\n' <out | sed -n 's/^ *"loss": //p' >losses # of the average, then of each run
+check 'the average is better than the mean of the losses' awk '
+    NR == 1 { average = $1 }
+    NR > 1 { sum += $1 }
+    END { exit !(NR == 3 && average > 0 && average < sum / 2) }' losses
+run "$bin/eval" softmax softmax text.txt
+check 'the average of a run with itself is the run' [ \
+    "$(sed -n 's/^softmax: \(loss.*\); window.*/\1/p' out | head -n 1)" = \
+    "$(sed -n 's/^valid, average of 2 runs: //p' out)" ]
+run "$bin/eval" --stride 8 linear other text.txt
+check 'eval saves the scores of the runs that it averages' \
+    eval 'exits 0 && grep -q "^valid,16,8," linear/scores.csv other/scores.csv'
+train bytes --tokens byte text.txt
+run "$bin/eval" softmax bytes text.txt
+check 'eval averages no predictions of different tokens' \
+    eval 'fails exits 0 && says "bytes: it reads the text in other tokens than softmax"'
+refused 'a cache is for one run' 2 '--cache is for one run' \
+    "$bin/eval" softmax other text.txt --cache 100
+
 # --- refusals ---
 
 refused 'eval refuses a missing corpus' 1 'missing.txt' "$bin/eval" softmax missing.txt
@@ -80,7 +104,7 @@ refused 'eval refuses a stride longer than the context' 2 '--stride 20' \
     "$bin/eval" softmax text.txt --context 16 --stride 20
 refused 'eval refuses more positions than the model learned' 2 '--context 17' \
     "$bin/eval" softmax text.txt --context 17
-refused 'eval explains that its arguments are swapped' 1 'the run comes first' \
+refused 'eval explains that its arguments are swapped' 1 'the corpus comes last' \
     "$bin/eval" text.txt softmax
 refuses_wrong_runs eval text.txt
 reports_full_disk eval softmax text.txt

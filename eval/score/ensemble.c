@@ -1,0 +1,98 @@
+#include "eval/score/ensemble.h"
+#include "src/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* One model's reading; batches follow each other in the order of the text. */
+typedef struct Reading {
+    double *logs;
+    size_t at; /* tokens so far */
+} Reading;
+
+/* log(e^a + e^b); probabilities of zero are allowed. */
+static double log_sum(double a, double b)
+{
+    double most = fmax(a, b);
+    return isinf(most) ? most : most + log1p(exp(fmin(a, b) - most));
+}
+
+static void hear(void *context, Pass *pass)
+{
+    Reading *reading = context;
+    for (size_t n = 0; n < pass->scored.count; n++) {
+        double loss = (double)pass->row_loss[pass->scored.rows[n]];
+        reading->logs[reading->at] = log_sum(reading->logs[reading->at], -loss);
+        reading->at++;
+    }
+}
+
+void ensemble_read(Ensemble *ensemble, const EvalOptions *options, const Model *model,
+                   const CorpusSplit *split, int32_t prime)
+{
+    const Protocol protocol = {options->window, options->stride, options->batch, prime};
+    if (!ensemble->logs) {
+        ensemble->logs = memory_take(split->count, sizeof *ensemble->logs, "the average");
+        for (size_t i = 0; i < split->count; i++)
+            ensemble->logs[i] = -INFINITY;
+    }
+    Scorer scorer;
+    Reading reading = {ensemble->logs, 0};
+    const ScoreListener listener = {hear, &reading};
+    scorer_make(&scorer, model, &protocol);
+    ensemble->runs[ensemble->count++].row = (ScoreRow){
+        .score = scorer_score(&scorer, split, &listener, 1),
+        .window = options->window,
+        .stride = options->stride,
+        .carried_streams = model->config.carry_state ? options->batch : 0};
+    scorer_free(&scorer);
+}
+
+void ensemble_free(Ensemble *ensemble)
+{
+    free(ensemble->logs);
+    free(ensemble->runs);
+    *ensemble = (Ensemble){0};
+}
+
+double ensemble_nats(const Ensemble *ensemble, size_t tokens)
+{
+    double nats = 0, models = log((double)ensemble->count);
+    for (size_t i = 0; i < tokens; i++)
+        nats += models - ensemble->logs[i];
+    return nats;
+}
+
+void ensemble_print(const Ensemble *ensemble, const ScoredText *text)
+{
+    const CorpusSplit *split = text->split;
+    for (size_t i = 0; i < ensemble->count; i++) {
+        const ScoreRow *row = &ensemble->runs[i].row;
+        char *protocol = score_row_protocol(row);
+        char *figures = score_figures_text(row->score.nats, split);
+        printf("%s: %s; %s\n", ensemble->runs[i].name, figures, protocol);
+        free(protocol);
+        free(figures);
+    }
+    double nats = ensemble_nats(ensemble, split->count);
+    char *figures = score_figures_text(nats, split);
+    printf("%s, average of %zu runs: %s\n%zu tokens, %zu of them unknown; %zu characters, %zu "
+           "bytes; %.2f nats in all\n",
+           split->name, ensemble->count, figures, split->count, split->unknown,
+           split->characters, split->bytes, nats);
+    free(figures);
+}
+
+void ensemble_print_json(const Ensemble *ensemble, const ScoredText *text)
+{
+    json_t *all = score_json(ensemble_nats(ensemble, text->split->count), text->split);
+    json_object_set_new(all, "split", json_string(text->split->name));
+    json_object_set_new(all, "runs", json_array());
+    for (size_t i = 0; i < ensemble->count; i++) {
+        json_t *run = json_pack("{s:s}", "run", ensemble->runs[i].name);
+        score_row_add_json(run, &ensemble->runs[i].row, text->split);
+        json_array_append_new(json_object_get(all, "runs"), run);
+    }
+    json_print(stdout, all);
+}
