@@ -14,7 +14,9 @@ static void draw(Batches *batches, size_t epoch)
 {
     enum { OFFSET, ORDER };
     RandomKey key = random_key(batches->options.seed, RANDOM_WINDOWS, epoch);
-    batches->offset = (size_t)random_below(random_subkey(key, OFFSET), 0, batches->count);
+    batches->offset = batches->options.labels.at
+                          ? 0
+                          : (size_t)random_below(random_subkey(key, OFFSET), 0, batches->count);
     random_permutation(random_subkey(key, ORDER), batches->order, batches->windows);
     batches->epoch = epoch;
 }
@@ -25,6 +27,7 @@ void batches_init(Batches *batches, Tokens ids, size_t count, const BatchOptions
     assert(count > 0 && context > 0 && options->batch > 0);
     size_t windows = team_tiles(count, context);
     assert(windows <= UINT32_MAX);
+    assert(!options->labels.at || count % context == 0);
     *batches = (Batches){.ids = ids, .count = count, .options = *options, .windows = windows};
     batches->order = memory_take(windows, sizeof *batches->order, "the order of the windows");
     draw(batches, 0);
@@ -65,13 +68,26 @@ static void read_ids(const Batches *batches, size_t at, size_t count, int32_t *t
     tokens_read(batches->ids, 0, count - first, to + first);
 }
 
-size_t batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
-                    int32_t *targets)
+/* Replaces the targets of a window by its labels; returns how many there are. */
+static size_t take_labels(const Batches *batches, size_t at, size_t length, int32_t *targets)
+{
+    if (!batches->options.labels.at)
+        return length;
+    size_t count = 0;
+    tokens_read(batches->options.labels, at, length, targets);
+    for (size_t t = 0; t < length; t++)
+        count += targets[t] != TOKEN_NONE;
+    return count;
+}
+
+BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
+                        int32_t *targets)
 {
     assert(index < batches_per_epoch(batches));
     if (epoch != batches->epoch)
         draw(batches, epoch);
-    size_t total = 0, count = batches->count, context = batches->options.context;
+    BatchCount total = {0};
+    size_t count = batches->count, context = batches->options.context;
     for (size_t row = 0; row < batches->options.batch; row++) {
         size_t window = window_of(batches, index, row), begin = window_begin(batches, window);
         size_t length = window_begin(batches, window + 1) - begin;
@@ -80,6 +96,7 @@ size_t batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *input
             read_ids(batches, at, length, targets);
             read_ids(batches, (at ? at : count) - 1, 1, inputs);
             memcpy(inputs + 1, targets, (length - 1) * sizeof *inputs);
+            total.targets += take_labels(batches, at, length, targets);
         }
         for (size_t t = length; t < context; t++) {
             inputs[t] = 0;
@@ -87,7 +104,7 @@ size_t batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *input
         }
         inputs += context;
         targets += context;
-        total += length;
+        total.read += length;
     }
     return total;
 }

@@ -5,6 +5,9 @@
  * last may be shorter, and shuffles them. So every token is a target exactly once per epoch,
  * epochs have different windows, and resuming in the middle of an epoch needs no saved state.
  *
+ * With labels the windows are the lines, from offset 0 on: each is a puzzle of its own, after
+ * the line end before it. The labels are the targets.
+ *
  * Models that carry a state read the windows as streams instead: each row of a batch continues
  * where the same row of the previous batch ended, from the epoch's first batch on. */
 #ifndef LINNET_BATCHES_H
@@ -17,6 +20,7 @@ typedef struct BatchOptions {
     size_t context, batch;
     bool streams;
     uint64_t seed;
+    Tokens labels; /* as those of a CorpusSplit, not owned; a window is a line then */
 } BatchOptions;
 
 typedef struct Batches {
@@ -35,9 +39,13 @@ void batches_free(Batches *batches);
 
 size_t batches_per_epoch(const Batches *batches);
 
-/* Fills inputs and targets, (batch, context) each, and returns the number of targets. Padding,
- * at the end of a short window or in a row without one, has the input 0 and the target -1. */
-size_t batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
-                    int32_t *targets);
+typedef struct BatchCount {
+    size_t read, targets; /* tokens; they differ with labels */
+} BatchCount;
+
+/* Fills inputs and targets, (batch, context) each, and counts them. Padding, at the end of a
+ * short window or in a row without one, has the input 0 and the target -1. */
+BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
+                        int32_t *targets);
 
 #endif

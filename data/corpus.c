@@ -7,7 +7,9 @@
 #include "data/corpus.h"
 #include "data/corpus_files.h"
 #include "data/corpus_mapped.h"
+#include "data/corpus_puzzle.h"
 #include "data/pieces.h"
+#include "data/puzzles.h"
 #include "data/reader.h"
 #include "data/token_file.h"
 #include "data/toy.h"
@@ -345,11 +347,14 @@ bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
     *corpus = (Corpus){.train.name = "train", .valid.name = "valid", .test.name = "test"};
     if (known)
         vocabulary_copy(&corpus->vocabulary, known);
-    CorpusFiles files;
+    CorpusFiles files = {0};
     char *folder = file_shipped_folder("data");
-    bool good = corpus_files_find(&files, name, options->valid, options->test, folder, error) &&
-                (corpus_is_mapped(&files) ? corpus_map : load_texts)(corpus, &files, options,
-                                                                     error);
+    bool good = puzzle_is_named(name)
+                    ? corpus_make_puzzle(corpus, name, options, error)
+                    : corpus_files_find(&files, name, options->valid, options->test, folder,
+                                        error) &&
+                          (corpus_is_mapped(&files) ? corpus_map : load_texts)(corpus, &files,
+                                                                               options, error);
     if (!good)
         corpus_free(corpus);
     corpus_files_free(&files);
@@ -365,6 +370,9 @@ void corpus_free(Corpus *corpus)
         free(corpus->owned[split]);
         mapping_close(corpus->mappings[split]);
     }
+    free((void *)corpus->train.labels.at);
+    free((void *)corpus->valid.labels.at);
+    free((void *)corpus->test.labels.at);
     vocabulary_free(&corpus->vocabulary);
     free(corpus->source);
     *corpus = (Corpus){0};
@@ -376,11 +384,12 @@ size_t corpus_memory(const Corpus *corpus)
     size_t bytes = 0;
     for (Split split = TRAIN; split < SPLITS; split++)
         if (!corpus->mappings[TRAIN])
-            bytes += splits[split]->count * splits[split]->ids.width;
+            bytes += splits[split]->count *
+                     (splits[split]->ids.width + splits[split]->labels.width);
     return bytes;
 }
 
 double split_bits_per_byte(const CorpusSplit *split, double loss)
 {
-    return loss * (double)split->count / (log(2) * (double)split->bytes);
+    return loss * (double)split_scored(split) / (log(2) * (double)split->bytes);
 }

@@ -25,9 +25,13 @@ typedef struct CorpusOptions {
 OptionGroup corpus_group(const CorpusOptions *options);
 
 typedef struct CorpusSplit {
-    const char *name;  /* "train", "valid", "test" */
-    Tokens ids;        /* (count), owned by the corpus */
-    size_t count;      /* tokens */
+    const char *name; /* "train", "valid", "test" */
+    Tokens ids;       /* (count), owned by the corpus */
+    size_t count;     /* tokens */
+    /* (count), owned by the corpus: what must be predicted in the place of each token, or
+     * TOKEN_NONE, which is not scored. In a text: the token itself; `at` is NULL. */
+    Tokens labels;
+    size_t labelled;   /* labels other than TOKEN_NONE */
     size_t unknown;    /* of these, words outside the vocabulary that became <unk> */
     size_t characters; /* UTF-8 characters of the text, line ends included */
     size_t bytes;      /* of the text, line ends included */
@@ -37,14 +41,23 @@ typedef struct CorpusSplit {
 
 typedef struct Corpus {
     CorpusSplit train, valid, test;
+    size_t line;          /* in puzzles, the tokens of each line, one puzzle; 0: a text */
     void *owned[3];       /* the memory of the ids; they may share some */
     Mapping *mappings[3]; /* the files of ids that are mapped instead */
     Vocabulary vocabulary;
     char *source;         /* one sentence for people: which files, and how they were split */
-    double entropy_floor; /* entropy, the lowest possible loss in nats per token; 0: unknown */
+    double entropy_floor; /* entropy, the lowest possible loss in nats per token; 0: unknown,
+                           * except for puzzles */
 } Corpus;
 
-/* Loads NAME: a file (plain or gzip), "-" for standard input, or the built-in "toy". A file
+/* The tokens that losses are of. */
+static inline size_t split_scored(const CorpusSplit *split)
+{
+    return split->labels.at ? split->labelled : split->count;
+}
+
+/* Loads NAME: a file (plain or gzip), "-" for standard input, the built-in "toy", or a puzzle
+ * (data/puzzles.h), whose windows must be its lines. A file
  * that does not exist as named is looked up in data/ beside the program's directory. If
  * NAME.EXT does not exist but NAME.train.EXT does, the corpus is the triple train/valid/test
  * (each may end in .gz). A single file is split by lines: the last 5 % are test, the 5 % before

@@ -1,5 +1,7 @@
 /* bin/toy: prints the toy corpus or its entropy, the lowest possible loss. */
+#include "data/puzzles.h"
 #include "data/toy.h"
+#include "src/memory.h"
 #include "src/program.h"
 
 #include <math.h>
@@ -18,6 +20,8 @@ static const Option rows[] = {
     {.name = "length", OPTION_WHOLE(FIELD(tokens), 1, OPTION_MOST, "100000"),
      .help = "end with the sentence that reaches N tokens, <eos> included",
      .also = "tokens"},
+    {.name = "puzzles", .type = OPTION_ACTION,
+     .help = "list the puzzles with their settings, ranges and defaults"},
     {.name = "entropy", .type = OPTION_ACTION,
      .help = "print the entropy of the language instead of text"},
 };
@@ -25,12 +29,15 @@ static const Option rows[] = {
 
 static const About about = {
     .name = "toy",
-    .purpose = "prints sentences of a small artificial language, one per line",
-    .synopses = {"[OPTIONS]"},
+    .purpose = "prints sentences of a small artificial language, or puzzles, one per line",
+    .synopses = {"[OPTIONS] [PUZZLE]"},
     .paragraphs =
         {"They serve as a corpus whose entropy is known exactly. train toy and eval RUN "
-         "toy use the same language without a file."},
-    .examples = {"--length 100000 --seed 2", "--entropy"},
+         "toy use the same language without a file.",
+         "PUZZLE is NAME or NAME:SETTING=N,SETTING=N, such as recall:pairs=16,keys=64. What "
+         "must be predicted after a symbol stands behind it: k3=v7. train PUZZLE and eval RUN "
+         "PUZZLE score only these answers."},
+    .examples = {"recall --length 500", "--length 100000 --seed 2", "--entropy"},
 };
 
 static void print_text(const ToyOptions *options)
@@ -42,16 +49,54 @@ static void print_text(const ToyOptions *options)
     toy_story_free(&story);
 }
 
+static void print_puzzle(const ToyOptions *options, const char *name)
+{
+    Puzzle puzzle;
+    Error error;
+    if (!puzzle_is_named(name))
+        die_usage("'%s' is not a puzzle; toy --puzzles lists them", name);
+    if (!puzzle_read(&puzzle, name, &error))
+        die_usage("%s", error.text);
+    int32_t *symbols = memory_take(2 * puzzle.length, sizeof *symbols, "a puzzle");
+    int32_t *answers = symbols + puzzle.length;
+    for (size_t line = 0; line * (puzzle.length + 1) < options->tokens && !ferror(stdout);
+         line++) {
+        puzzle_write(&puzzle, options->seed, line, symbols, answers);
+        for (size_t i = 0; i < puzzle.length; i++) {
+            char *word = puzzle_word(&puzzle, (size_t)symbols[i]), *answer = NULL;
+            if (answers[i] != PUZZLE_NO_ANSWER)
+                answer = puzzle_word(&puzzle, (size_t)answers[i]);
+            printf("%s%s%s%s", i ? " " : "", word, answer ? "=" : "", answer ? answer : "");
+            free(word);
+            free(answer);
+        }
+        putchar('\n');
+    }
+    free(symbols);
+}
+
+static void print_list(void)
+{
+    char *text = puzzle_list();
+    fputs(text, stdout);
+    free(text);
+}
+
 int main(int argc, char **argv)
 {
     ToyOptions options = {0};
     const OptionGroup group = OPTION_GROUP("Options", rows, &options);
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
-    if (line.operand_count > 0)
-        die_usage("'%s' is not an option, and nothing else is expected", line.operands[0]);
-    if (command_line_value(&line, "entropy"))
+    if (line.operand_count > 1)
+        die_usage("one puzzle at a time, not '%s' and '%s'", line.operands[0],
+                  line.operands[1]);
+    if (command_line_value(&line, "puzzles"))
+        print_list();
+    else if (command_line_value(&line, "entropy"))
         printf("%.6f nats per token, perplexity %.4f\n", toy_entropy(), exp(toy_entropy()));
+    else if (line.operand_count == 1)
+        print_puzzle(&options, line.operands[0]);
     else
         print_text(&options);
     command_line_free(&line);

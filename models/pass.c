@@ -258,12 +258,12 @@ static void gather_scored(Pass *pass, const real *u, const int32_t *targets)
 static double scored_loss(Pass *pass, const real *u, const real *bias, real cap)
 {
     const Model *model = pass->model;
-    const ScoredRows *scored = &pass->scored;
+    ScoredRows *scored = &pass->scored;
     HeadSizes sizes = head_sizes(pass, scored->count);
     sizes.cap = cap;
     phase_enter(PHASE_HEAD);
-    return head_loss(scored->losses, u, head_weight(&model->config, &model->at), bias,
-                     scored->targets, sizes, pass->head_scratch);
+    return head_loss(&scored->right, scored->losses, u, head_weight(&model->config, &model->at),
+                     bias, scored->targets, sizes, pass->head_scratch);
 }
 
 double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets)

@@ -49,8 +49,9 @@ typedef struct Mixer {
  * these. */
 typedef struct ScoredRows {
     size_t count;
-    size_t *rows;     /* (count) row indexes in the batch */
-    const real *u;    /* (count, C) u[2L] */
+    size_t right;  /* whose label has the largest logit; from the last evaluation of the head */
+    size_t *rows;  /* (count) row indexes in the batch */
+    const real *u; /* (count, C) u[2L] */
     int32_t *targets; /* (count) */
     real *losses;     /* (count) from the last evaluation of the head */
 } ScoredRows;

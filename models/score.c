@@ -29,6 +29,8 @@ void windows_fill(const Windows *w, size_t index, int32_t *inputs, int32_t *targ
     tokens_read(w->ids, start, length, targets);
     for (size_t i = 1; i < w->window; i++)
         inputs[i] = i < length ? targets[i - 1] : 0;
+    if (w->labels.at)
+        tokens_read(w->labels, start, length, targets);
     for (size_t i = 0; i < w->window; i++)
         if (i >= length || start + i < scored_from)
             targets[i] = -1;
@@ -69,13 +71,14 @@ size_t windows_tokens(const Windows *w, const Pass *pass)
     return tokens;
 }
 
-static double score_batch(Pass *pass, const Windows *w, size_t batch, int32_t *buffer)
+static Score score_batch(Pass *pass, const Windows *w, size_t batch, int32_t *buffer)
 {
     int32_t *inputs = buffer, *targets = buffer + pass->rows;
     for (size_t row = 0; row < pass->batch; row++)
         windows_fill(w, window_of(pass, w, batch, row), inputs + row * w->window,
                      targets + row * w->window);
-    return pass_loss(pass, inputs, targets);
+    double nats = pass_loss(pass, inputs, targets);
+    return (Score){nats, pass->scored.count, pass->scored.right};
 }
 
 /* Ranks share the batches, unless states are carried or there are listeners. */
@@ -84,25 +87,28 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
 {
     assert(w->window == pass->length && w->stride >= 1 && w->stride <= w->window);
     assert(!pass->carries || w->stride == w->window);
-    Score score = {.tokens = windows_tokens(w, pass)};
+    Score score = {0};
     size_t batches = count_batches(w, pass), ranks = ranks_count();
     bool shared = ranks > 1 && !pass->carries && listener_count == 0;
-    double *nats = memory_take(batches, sizeof *nats, "scoring");
+    Score *scores = memory_take(batches, sizeof *scores, "scoring");
     int32_t *buffer = memory_take(2 * pass->rows, sizeof *buffer, "scoring");
     size_t first = shared ? share_start(batches, ranks, ranks_own()) : 0;
     size_t end = shared ? share_start(batches, ranks, ranks_own() + 1) : batches;
     if (pass->carries)
         pass_restart(pass);
     for (size_t batch = first; batch < end; batch++) {
-        nats[batch] = score_batch(pass, w, batch, buffer);
+        scores[batch] = score_batch(pass, w, batch, buffer);
         for (size_t i = 0; i < listener_count; i++)
             listeners[i].hear(listeners[i].context, pass);
     }
     if (shared)
-        ranks_collect_shares(nats, sizeof *nats, batches);
-    for (size_t batch = 0; batch < batches; batch++)
-        score.nats += nats[batch];
-    free(nats);
+        ranks_collect_shares(scores, sizeof *scores, batches);
+    for (size_t batch = 0; batch < batches; batch++) {
+        score.nats += scores[batch].nats;
+        score.tokens += scores[batch].tokens;
+        score.right += scores[batch].right;
+    }
+    free(scores);
     free(buffer);
     return score;
 }
@@ -115,7 +121,7 @@ size_t score_usual_batch(const ModelConfig *config)
 
 Score score_text(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride)
 {
-    Windows windows = {ids, count, pass->length, stride, prime, 0};
+    Windows windows = {ids, count, pass->length, stride, prime, 0, {0}};
     return score_windows(pass, &windows, NULL, 0);
 }
 

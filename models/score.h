@@ -19,13 +19,19 @@
 #include "models/pass.h"
 
 typedef struct Score {
-    double nats; /* summed over all tokens, in double */
-    size_t tokens;
+    double nats;   /* summed over all tokens, in double */
+    size_t tokens; /* that were scored */
+    size_t right;  /* of these, how many had the largest probability, or one of several */
 } Score;
 
 static inline double score_loss(Score score)
 {
     return score.nats / (double)score.tokens;
+}
+
+static inline double score_accuracy(Score score)
+{
+    return (double)score.right / (double)score.tokens;
 }
 
 /* Windows that are read side by side, unless somebody asks for another number. A carried state
@@ -41,11 +47,12 @@ typedef struct Windows {
     Tokens ids;
     size_t count, window, stride;
     int32_t prime;
-    size_t part; /* windows to score; 0: all */
+    size_t part;   /* windows to score; 0: all */
+    Tokens labels; /* as those of a CorpusSplit; at NULL: the tokens themselves */
 } Windows;
 
 size_t windows_number(const Windows *windows);
-/* Tokens that score_windows scores. */
+/* Tokens that score_windows reads for the first time and, without labels, scores. */
 size_t windows_tokens(const Windows *windows, const Pass *pass);
 /* The inputs and targets of a window; a target of -1 is not scored. */
 void windows_fill(const Windows *windows, size_t index, int32_t *inputs, int32_t *targets);
@@ -71,7 +78,8 @@ typedef struct Protocol {
 static inline Windows protocol_windows(const Protocol *protocol, const CorpusSplit *split)
 {
     return (Windows){split->ids,       split->count,    protocol->window,
-                     protocol->stride, protocol->prime, 0};
+                     protocol->stride, protocol->prime, 0,
+                     split->labels};
 }
 
 typedef struct Scorer {

@@ -14,7 +14,8 @@ typedef enum RandomPurpose {
     RANDOM_DROPOUT,
     RANDOM_SAMPLE,
     RANDOM_TOY,
-    RANDOM_TEST
+    RANDOM_TEST,
+    RANDOM_PUZZLE
 } RandomPurpose;
 
 /* Identifies one stream of numbers. */

@@ -19,7 +19,7 @@ static uint32_t play_epoch(Batches *batches, size_t epoch)
     size_t seen[LARGEST] = {0};
     uint32_t crc = 0;
     for (size_t index = 0; index < batches_per_epoch(batches); index++) {
-        size_t given = batches_fill(batches, epoch, index, inputs, targets), found = 0;
+        size_t given = batches_fill(batches, epoch, index, inputs, targets).targets, found = 0;
         for (size_t i = 0; i < places; i++) {
             if (targets[i] == TOKEN_NONE) {
                 ck_assert_int_eq(inputs[i], 0);

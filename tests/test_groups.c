@@ -96,7 +96,8 @@ static RunData make_run(const char *name, const char *attn, const char *seed)
     RunData run = {.path = text_format("runs/%s", name),
                    .name = memory_copy_text(name),
                    .entropy_floor = NAN,
-                   .best_val_loss = NAN};
+                   .best_val_loss = NAN,
+                   .best_accuracy = NAN};
     const struct {
         const char *name, *value;
     } settings[] = {{"attn", attn}, {"save-every", seed}, {"corpus", "a.txt"}, {"seed", seed}};
@@ -115,6 +116,7 @@ static void add_validation(RunData *run, size_t step, double loss)
                      .epoch = (double)step / 10,
                      .tokens = step * 100,
                      .val_loss = loss,
+                     .val_accuracy = NAN,
                      .has_val_loss = true};
     arrput(run->rows, row);
     run->validations++;

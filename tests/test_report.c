@@ -18,6 +18,7 @@ static RunLogRow *make_rows(size_t count, size_t every)
         RunLogRow row = {.step = i + 1,
                          .train_loss = 3 + sin((double)i),
                          .val_loss = 3 + cos((double)i),
+                         .val_accuracy = (double)NAN,
                          .tokens_per_second = 1000,
                          .has_val_loss = i % every == 0};
         arrput(rows, row);
@@ -91,6 +92,7 @@ static char *page_of(const char *name, char *setting, char *value)
                    .attn = value,
                    .entropy_floor = (double)NAN,
                    .best_val_loss = (double)NAN,
+                   .best_accuracy = (double)NAN,
                    .final_train_loss = (double)INFINITY,
                    .seconds = (double)INFINITY,
                    .tokens_per_second = (double)NAN,

@@ -21,8 +21,8 @@ START_TEST(a_run_directory_is_read)
                      "# training text: 90 tokens, 360 bytes\n"
                      "# validation text: 50 tokens, 200 bytes, 4 unknown, 7 things\n"
                      " attn=linear \ncorpus = a = b\ndim = 64"));
-    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,,,,\n"
-                                                       "9,2,90,1.5,0,nan,3.5,1,nan,7,,,\n"));
+    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,,,,,\n"
+                                                       "9,2,90,1.5,0,nan,3.5,1,nan,7,,,,\n"));
     ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
     ck_assert_str_eq(run.name, strrchr(scratch_folder(), '/') + 1);
     ck_assert_str_eq(run.attn, "linear");
@@ -47,7 +47,7 @@ START_TEST(a_run_directory_is_read)
         ck_assert_msg(json_equal(json_object_get(json, key), value), "%s", key);
     json_t *points = json_object_get(json, "points");
     json_t *best = json_loads("{\"step\": 2, \"epoch\": 1.0, \"tokens\": 20, \"seconds\": 0.5, "
-                              "\"val_loss\": 3.125, \"val_bits_per_byte\": 0.0}",
+                              "\"val_loss\": 3.125, \"val_bits_per_byte\": 0.0, \"val_accuracy\": null}",
                               0, NULL);
     ck_assert_double_eq_tol(run.val_bits, 50 / (200 * log(2)), 1e-12);
     ck_assert_double_eq_tol(run.train_bits, 90 / (360 * log(2)), 1e-12);
@@ -83,9 +83,9 @@ START_TEST(the_whole_text_counts_for_the_last_weights)
     static const char part[] = "# validation part: 20 tokens\n";
     check_part("", "", 3.125, true);
     check_part(part, "", 3.125, false);
-    check_part(part, "3,1.5,30,0.75,0.001,3,3,1,60,9,0.5,20,\n", 3, false);
-    check_part(part, "3,1.5,30,0.75,0.001,3,3,1,60,9,0.5,20,3.0625\n", 3.0625, true);
-    check_part(part, "3,1.5,30,0.75,0.001,3,3.5,1,60,9,0.5,20,3.0625\n", 3.125, false);
+    check_part(part, "3,1.5,30,0.75,0.001,3,3,1,60,9,0.5,20,,\n", 3, false);
+    check_part(part, "3,1.5,30,0.75,0.001,3,3,1,60,9,0.5,20,3.0625,\n", 3.0625, true);
+    check_part(part, "3,1.5,30,0.75,0.001,3,3.5,1,60,9,0.5,20,3.0625,\n", 3.125, false);
     check_part("# validation part: x tokens\n", "", 3.125, true);
 }
 END_TEST

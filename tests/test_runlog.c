@@ -53,7 +53,12 @@ static void check_file(const char *path, const char *expected)
 START_TEST(a_log_is_read_back_exactly)
 {
     const RunLogRow rows[] = {
-        {.step = 1, .epoch = 1.0f / 3, .train_loss = 0.1f, .lr = FLT_MIN, .grad_norm = FLT_MAX},
+        {.step = 1,
+         .epoch = 1.0f / 3,
+         .train_loss = 0.1f,
+         .lr = FLT_MIN,
+         .grad_norm = FLT_MAX,
+         .val_accuracy = NAN},
         {.step = 1, .train_loss = NAN, .val_loss = NAN, .has_val_loss = true, .lr = 5e-324},
         {.step = SIZE_MAX,
          .tokens = SIZE_MAX - 1,
@@ -65,7 +70,8 @@ START_TEST(a_log_is_read_back_exactly)
          .peak_mb = NAN,
          .val_bits_per_byte = 1.25,
          .val_tokens = SIZE_MAX,
-         .final_val_loss = 3.5}};
+         .final_val_loss = 3.5,
+         .val_accuracy = 0.25}};
     const size_t count = COUNT(rows);
     RunLog log;
     RunLogRow *back;
@@ -85,7 +91,8 @@ START_TEST(a_log_is_read_back_exactly)
     ck_assert(isnan(back[2].grad_norm));
     ck_assert(back[1].peak_mb == 0 && isnan(back[2].peak_mb));
     ck_assert(back[2].val_bits_per_byte == 1.25 && back[2].val_tokens == SIZE_MAX);
-    ck_assert(back[2].final_val_loss == 3.5);
+    ck_assert(back[2].final_val_loss == 3.5 && back[2].val_accuracy == 0.25);
+    ck_assert(isnan(back[0].val_accuracy) && back[1].val_accuracy == 0);
     ck_assert(isnan(back[0].val_bits_per_byte) && isnan(back[0].final_val_loss));
     ck_assert(back[0].val_tokens == 0);
     arrfree(back);
@@ -95,7 +102,8 @@ END_TEST
 START_TEST(a_log_has_the_expected_bytes)
 {
     RunLog log;
-    const RunLogRow row = {.step = 7,
+    const RunLogRow row = {.val_accuracy = NAN,
+                           .step = 7,
                            .epoch = 1.25,
                            .tokens = 700,
                            .seconds = 0.5,
@@ -107,10 +115,10 @@ START_TEST(a_log_has_the_expected_bytes)
     ck_assert(runlog_create(&log, log_path, &error));
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5,,,\n");
+    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5,,,,\n");
     ck_assert(!runlog_create(&log, log_path, &error));
     ck_assert_ptr_nonnull(strstr(error.text, "there is a log already"));
-    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5,,,\n");
+    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5,,,,\n");
 }
 END_TEST
 
@@ -139,7 +147,8 @@ START_TEST(hostile_logs_are_refused_with_the_line)
         {"\n" HEADER, ":1: not the log"},
         {HEADER "1,2,3\n", ":2: 3 values"},
         {HEADER "\n", ":2: step: ''"},
-        {HEADER ROW_1 "2,1,20,0.5,0.001,3.25,3.125,1,40,9,1,20,3,7\n", ":3: more than the 13"},
+        {HEADER ROW_1 "2,1,20,0.5,0.001,3.25,3.125,1,40,9,1,20,3,0.5,7\n",
+         ":3: more than the 14"},
         {HEADER "1.5,1,20,0.5,0.001,3,3,1,40,8\n", ":2: step: '1.5' is not a whole number"},
         {HEADER "-1,1,20,0.5,0.001,3,3,1,40,8\n", ":2: step: '-1'"},
         {HEADER "99999999999999999999999,1,20,0.5,0,3,3,1,40,8\n", ":2: step: '99999"},
@@ -149,8 +158,8 @@ START_TEST(hostile_logs_are_refused_with_the_line)
         {HEADER "1,1,20,0.5,0,infinity,3,1,40,8\n", ":2: train_loss: 'infinity'"},
         {HEADER "1,1,20,0.5,0,nan(7),3,1,40,8\n", ":2: train_loss: 'nan(7)'"},
         {HEADER "1,1,20,0.5,0,-,3,1,40,8\n", ":2: train_loss: '-'"},
-        {HEADER "1,1,20,0.5,0,3,3,1,40,8,1,20,3\r\n", ":2: final_val_loss: '3\r'"},
-        {HEADER "1,1,20,0.5,0,3,3,1,40,8,1,2.5,3\n", ":2: val_tokens: '2.5'"},
+        {HEADER "1,1,20,0.5,0,3,3,1,40,8,1,20,3,1\r\n", ":2: val_accuracy: '1\r'"},
+        {HEADER "1,1,20,0.5,0,3,3,1,40,8,1,2.5,3,\n", ":2: val_tokens: '2.5'"},
         {HEADER_BEFORE ROW_1, ":2: more than the 9"},
         {HEADER "1,1,20,0.5,0,3,3,1,40\n", ":2: 9 values"},
         {HEADER ROW_2 ROW_1, ":3: step 1 comes after step 2"},
@@ -186,7 +195,8 @@ static void reopen(size_t step)
 START_TEST(a_reopened_log_drops_later_rows)
 {
     RunLog log;
-    const RunLogRow row = {.step = 2, .val_loss = 9, .has_val_loss = true};
+    const RunLogRow row = {
+        .step = 2, .val_loss = 9, .has_val_loss = true, .val_accuracy = NAN};
     write_text(log_path, HEADER ROW_1 ROW_2 ROW_3 "4,2,4");
     reopen(3); /* only the incomplete line is removed */
     check_file(log_path, HEADER ROW_1 ROW_2 ROW_3);
@@ -198,10 +208,10 @@ START_TEST(a_reopened_log_drops_later_rows)
     check_file(backup_path, HEADER ROW_2 ROW_3);
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER ROW_1 "2,0,0,0,0,0,9,0,0,0,0,,\n");
+    check_file(log_path, HEADER ROW_1 "2,0,0,0,0,0,9,0,0,0,0,,,\n");
     reopen(0); /* a second time appends to the backup */
     check_file(log_path, HEADER);
-    check_file(backup_path, HEADER ROW_2 ROW_3 ROW_1 "2,0,0,0,0,0,9,0,0,0,0,,\n");
+    check_file(backup_path, HEADER ROW_2 ROW_3 ROW_1 "2,0,0,0,0,0,9,0,0,0,0,,,\n");
 }
 END_TEST
 
@@ -280,7 +290,7 @@ static bool append_to_full_disk(RunLog *log, const RunLogRow *row)
 START_TEST(rows_wait_while_the_disk_is_full)
 {
     RunLog log;
-    RunLogRow row = {.step = 1};
+    RunLogRow row = {.step = 1, .val_accuracy = NAN};
     ck_assert(runlog_create(&log, log_path, &error));
     ck_assert(!append_to_full_disk(&log, &row));
     ck_says(error, "cannot write");
@@ -291,20 +301,20 @@ START_TEST(rows_wait_while_the_disk_is_full)
     row.step = 3;
     ck_assert(runlog_append(&log, &row, &error));
     check_file(log_path,
-               HEADER "1,0,0,0,0,0,,0,0,0,,,\n2,0,0,0,0,0,,0,0,0,,,\n3,0,0,0,0,0,,0,0,0,,,\n");
+               HEADER "1,0,0,0,0,0,,0,0,0,,,,\n2,0,0,0,0,0,,0,0,0,,,,\n3,0,0,0,0,0,,0,0,0,,,,\n");
     row.step = 4;
     ck_assert(!append_to_full_disk(&log, &row));
     ck_assert(runlog_close(&log, &error));
     check_file(log_path,
-               HEADER "1,0,0,0,0,0,,0,0,0,,,\n2,0,0,0,0,0,,0,0,0,,,\n3,0,0,0,0,0,,0,0,0,,,\n"
-                      "4,0,0,0,0,0,,0,0,0,,,\n");
+               HEADER "1,0,0,0,0,0,,0,0,0,,,,\n2,0,0,0,0,0,,0,0,0,,,,\n3,0,0,0,0,0,,0,0,0,,,,\n"
+                      "4,0,0,0,0,0,,0,0,0,,,,\n");
 }
 END_TEST
 
 START_TEST(a_removed_log_is_written_again)
 {
     RunLog log;
-    RunLogRow row = {.step = 1};
+    RunLogRow row = {.step = 1, .val_accuracy = NAN};
     ck_assert(runlog_create(&log, log_path, &error));
     ck_assert(runlog_append(&log, &row, &error));
     unlink(log_path);
@@ -315,7 +325,7 @@ START_TEST(a_removed_log_is_written_again)
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
     check_file(log_path,
-               HEADER "1,0,0,0,0,0,,0,0,0,,,\n2,0,0,0,0,0,,0,0,0,,,\n3,0,0,0,0,0,,0,0,0,,,\n");
+               HEADER "1,0,0,0,0,0,,0,0,0,,,,\n2,0,0,0,0,0,,0,0,0,,,,\n3,0,0,0,0,0,,0,0,0,,,,\n");
 }
 END_TEST
 

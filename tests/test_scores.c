@@ -14,7 +14,7 @@
 #define OLD_COLUMNS \
     "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step"
 #define OLD_HEADER    OLD_COLUMNS "\n"
-#define SCORES_HEADER OLD_COLUMNS ",method,found,bytes,bytes_crc\n"
+#define SCORES_HEADER OLD_COLUMNS ",method,found,bytes,bytes_crc,accuracy\n"
 #define TOKENS_HEADER OLD_COLUMNS ",method,found\n"
 
 static Error error;
@@ -28,6 +28,7 @@ static RunScore score_of(const char *split, size_t stride, double nats, size_t s
                       .bytes = 20,
                       .bytes_crc = 3,
                       .nats = nats,
+                      .accuracy = NAN,
                       .step = step,
                       .method = SCORE_PLAIN};
     strcpy(score.split, split);
@@ -49,9 +50,9 @@ START_TEST(a_score_replaces_the_one_of_its_protocol)
     note(path, score_of("test", 16, 2.5, 7)); /* replaces the first */
     ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
     ck_assert_str_eq(bytes,
-                     SCORES_HEADER "valid,16,16,0,9,4,4,1,2.71828183,5,plain,,20,3\n"
-                                   "test,16,4,0,9,4,6,1.5,4.48168907,5,plain,,20,3\n"
-                                   "test,16,16,0,9,4,2.5,0.625,1.86824596,7,plain,,20,3\n");
+                     SCORES_HEADER "valid,16,16,0,9,4,4,1,2.71828183,5,plain,,20,3,\n"
+                                   "test,16,4,0,9,4,6,1.5,4.48168907,5,plain,,20,3,\n"
+                                   "test,16,16,0,9,4,2.5,0.625,1.86824596,7,plain,,20,3,\n");
     free(bytes);
     RunScore *scores;
     ck_assert(scores_read(path, &scores, &error));
@@ -99,15 +100,17 @@ START_TEST(methods_are_part_of_the_protocol)
     note(path, cached);
     strcpy(cached.found, "theta 0.2");
     cached.nats = 4;
+    cached.accuracy = 0.75;
     note(path, cached);
     ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
     ck_assert_str_eq(bytes, SCORES_HEADER
-                     "test,16,16,0,9,4,8,2,7.3890561,5,plain,,0,0\n"
-                     "test,16,16,0,9,4,4,1,2.71828183,6,cache 9 theta tuned,theta 0.2,20,3\n");
+                     "test,16,16,0,9,4,8,2,7.3890561,5,plain,,0,0,\n"
+                     "test,16,16,0,9,4,4,1,2.71828183,6,cache 9 theta tuned,theta 0.2,20,3,0.75\n");
     free(bytes);
     ck_assert(scores_read(path, &scores, &error));
     ck_assert(score_same_protocol(&scores[1], &cached, SCORE_PER_TOKEN));
     ck_assert_str_eq(scores[1].found, "theta 0.2");
+    ck_assert(isnan(scores[0].accuracy) && scores[1].accuracy == 0.75);
     arrfree(scores);
     free(path);
 }
@@ -132,13 +135,14 @@ START_TEST(hostile_scores_are_refused_with_the_line)
         {OLD_HEADER "test,16,16,0,9,4,8,2,7,5,plain,\n", ":2: not a score"},
         {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5\n", ":2: not a score"},
         {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,,-1,1\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,,1,1,\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,,-1,1,\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,,1,1,1,\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,,1,1,x\n", ":2: not a score"},
         {TOKENS_HEADER "test,16,16,0,9,4,8,2,7,5,plain,,1\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,\033[31m,,1,1\n", ":2: not a score"},
-        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,caf\303\251,1,1\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,\033[31m,,1,1,\n", ":2: not a score"},
+        {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5,plain,caf\303\251,1,1,\n", ":2: not a score"},
         {SCORES_HEADER "test,16,16,0,9,4,8,2,7,5," WORDS_OF_42 WORDS_OF_42 WORDS_OF_42
-                       ",,1,1\n",
+                       ",,1,1,\n",
          ":2: not a score"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {

@@ -90,7 +90,8 @@ static void compare_rows(void *context, Pass *pass)
         windows_fill(&windows, whole->windows++, inputs + row * WINDOW, targets + row * WINDOW);
     HeadSizes sizes = {pass->rows, WIDTH, WORDS, (real)model->config.logit_cap};
     const real *u = pass_forward(&whole->again, inputs);
-    head_loss(whole->losses, u, model->at.wte, model->at.head_bias, targets, sizes,
+    size_t right;
+    head_loss(&right, whole->losses, u, model->at.wte, model->at.head_bias, targets, sizes,
               whole->scratch);
     size_t next = 0;
     for (size_t row = 0; row < pass->rows; row++) {

@@ -57,6 +57,11 @@ static void settle(Trainer *trainer, size_t kind, const char *more)
     free(text);
 }
 
+static double loss_of(Trainer *trainer, bool whole)
+{
+    return score_loss(trainer_validate(trainer, whole));
+}
+
 static void start(Trainer *trainer)
 {
     Error error;
@@ -151,13 +156,13 @@ START_TEST(equal_settings_give_bit_identical_runs)
     begin(&other, 0, "seed = 2\n");
     go(&a, 4);
     go(&b, 2);
-    double loss = trainer_validate(&b, false); /* reading does not change anything */
+    double loss = loss_of(&b, false); /* reading does not change anything */
     ck_assert(loss > 0 && isfinite(loss));
     go(&b, 2);
     go(&other, 4);
     check_same(&a, &b);
     ck_assert_mem_ne(a.model.base, other.model.base, 100 * sizeof(real));
-    ck_assert(trainer_validate(&a, false) == trainer_validate(&b, false));
+    ck_assert(loss_of(&a, false) == loss_of(&b, false));
     trainer_free(&a);
     trainer_free(&b);
     trainer_free(&other);
@@ -264,7 +269,7 @@ START_TEST(validation_does_not_change_the_carried_state)
         for (size_t i = 0; i < 9; i++) {
             go(&a, 1);
             go(&b, 1);
-            ck_assert(trainer_validate(&b, false) == trainer_validate(&b, false));
+            ck_assert(loss_of(&b, false) == loss_of(&b, false));
         }
         check_same(&a, &b);
         trainer_free(&a);
@@ -286,7 +291,7 @@ START_TEST(a_unigram_start_has_the_unigram_loss)
     for (size_t i = 0; i < text->count; i++)
         entropy -= log(seen[tokens_at(text->ids, i)] / (double)text->count) /
                    (double)text->count;
-    ck_assert_double_eq_tol(trainer_validate(&trainer, false), entropy, 0.1);
+    ck_assert_double_eq_tol(loss_of(&trainer, false), entropy, 0.1);
     free(seen);
     trainer_free(&trainer);
 }
@@ -309,7 +314,7 @@ static void check_average(const char *kind, double (*kept)(double taken))
     for (size_t step = 0; step < STEPS; step++) {
         go(&plain, 1);
         go(&averaging, 1);
-        trainer_validate(&averaging, false);
+        loss_of(&averaging, false);
         double old = step < FROM ? 0 : kept((double)(step - FROM));
         for (size_t i = 0; i < total; i++)
             expected[i] = old * expected[i] + (1 - old) * (double)plain.model.base[i];
@@ -382,7 +387,7 @@ static void check_part(const char *more, size_t stored, size_t read)
     ck_assert_uint_eq(trainer.corpus.valid.count, 10800);
     ck_assert_uint_eq(trainer.settings.train.eval_tokens, stored);
     ck_assert_uint_eq(trainer.part_tokens, read);
-    double loss = trainer_validate(&trainer, false), whole = trainer_validate(&trainer, true);
+    double loss = loss_of(&trainer, false), whole = loss_of(&trainer, true);
     ck_assert((loss == whole) == (read == 0));
     ck_assert_double_eq_tol(loss, whole, 0.1);
     trainer_free(&trainer);
@@ -688,7 +693,7 @@ START_TEST(training_lowers_the_loss)
         scratch_write(corpus_path, text, strlen(text));
         begin(&trainer, kind, "steps = 150\ninput-dropout = 0\ndropout = 0\n");
         go(&trainer, 150);
-        double loss = trainer_validate(&trainer, false);
+        double loss = loss_of(&trainer, false);
         ck_assert_msg(loss < 0.5, "%s: the loss is still %g", attention_name(kind), loss);
         free(text);
         trainer_free(&trainer);

@@ -679,8 +679,9 @@ START_TEST(a_part_of_a_text_is_evenly_spread)
         score_rig_make(&rig, batch, WINDOW, 0.3);
         for (size_t stride = 2; stride <= WINDOW; stride += 3)
             for (size_t part = 0; part <= TEXT / stride + 2; part++)
-                check_part(&rig, &alone,
-                           &(Windows){tokens_plain(ids), TEXT, WINDOW, stride, PRIME, part});
+                check_part(
+                    &rig, &alone,
+                    &(Windows){tokens_plain(ids), TEXT, WINDOW, stride, PRIME, part, {0}});
         score_rig_free(&rig);
     }
     score_rig_free(&alone);

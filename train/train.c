@@ -136,11 +136,14 @@ static char *loss_figures(const RunView *run, double loss)
 static void say_best(const RunView *run, const RunFolder *folder, Screen *screen)
 {
     const Progress *progress = run->progress;
-    char *figures = loss_figures(run, progress->best_loss),
+    char *figures = run->corpus->line > 0
+                        ? text_format("%.4f (accuracy %.2f %%)", progress->best_loss,
+                                      100 * progress->best_accuracy)
+                        : loss_figures(run, progress->best_loss),
          *of_end = loss_figures(run, progress->final_loss);
     char *what = run->part_tokens > 0
                      ? text_format(" on a part of the text (%zu of %zu tokens):",
-                                   run->part_tokens, run->corpus->valid.count)
+                                   run->part_tokens, split_scored(&run->corpus->valid))
                      : memory_copy_text("");
     screen_say(screen, text_format("Best validation loss%s %s after step %zu: %s", what,
                                    figures, progress->best_step, folder->best));

@@ -36,7 +36,7 @@ static json_t *scores_of(const RunData *run)
         double loss = score_row_loss(score);
         json_array_append_new(
             scores,
-            json_pack("{ss ss ss so so so so so so so so so so}", "split", score->split,
+            json_pack("{ss ss ss so so so so so so so so so so so}", "split", score->split,
                       "method", score->method, "found", score->found, "window",
                       json_count(score->window), "stride", json_count(score->stride),
                       "carried_streams", json_count(score->carried_streams), "text_crc",
@@ -44,7 +44,7 @@ static json_t *scores_of(const RunData *run)
                       score->bytes > 0 ? json_count(score->bytes) : json_null(),
                       "bits_per_byte", json_figure(score_row_bits(score)), "step",
                       json_count(score->step), "loss", json_figure(loss), "perplexity",
-                      json_figure(exp(loss))));
+                      json_figure(exp(loss)), "accuracy", json_figure(score->accuracy)));
     }
     return scores;
 }
@@ -63,10 +63,11 @@ static json_t *validations_of(const RunData *run)
         if (row->has_val_loss)
             json_array_append_new(
                 points,
-                json_pack("{so so so so so so}", "step", json_count(row->step), "epoch",
+                json_pack("{so so so so so so so}", "step", json_count(row->step), "epoch",
                           json_figure(row->epoch), "tokens", json_count(row->tokens), "seconds",
                           json_figure(row->seconds), "val_loss", json_figure(row->val_loss),
-                          "val_bits_per_byte", json_figure(bits_of(run, row->val_loss))));
+                          "val_bits_per_byte", json_figure(bits_of(run, row->val_loss)),
+                          "val_accuracy", json_figure(row->val_accuracy)));
     }
     return points;
 }
@@ -83,6 +84,7 @@ json_t *compare_run_json(const RunData *run)
     set_figure(object, "best_val_loss", run->best_val_loss);
     set_figure(object, "best_val_perplexity", exp(run->best_val_loss));
     set_figure(object, "best_val_bits_per_byte", bits_of(run, run->best_val_loss));
+    set_figure(object, "best_val_accuracy", run->best_accuracy);
     json_object_set_new(object, "best_val_is_part", json_boolean(run->best_is_part));
     json_object_set_new(object, "val_tokens",
                         run->valid_tokens > 0 ? json_count(run->valid_tokens) : json_null());
@@ -227,6 +229,7 @@ static void add_row(Table *table, const RunData *run, const RunLogRow *row, cons
     table_add(table, isnan(bits) ? NULL : number(bits));
     table_add(table, row->val_tokens > 0 ? text_format("%zu", row->val_tokens) : NULL);
     table_add(table, row->final_val_loss > 0 ? number(row->final_val_loss) : NULL);
+    table_add(table, isnan(row->val_accuracy) ? NULL : number(row->val_accuracy));
 }
 
 void compare_print_csv(FILE *stream, const Comparison *all)
@@ -245,7 +248,8 @@ void compare_print_csv(FILE *stream, const Comparison *all)
                                          "corpus",
                                          "val_bits_per_byte",
                                          "val_tokens",
-                                         "final_val_loss"};
+                                         "final_val_loss",
+                                         "val_accuracy"};
     Table table = {0};
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         table_add_column(&table, (TableColumn){.title = titles[i]});

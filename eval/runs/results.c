@@ -68,6 +68,12 @@ static char *perplexity_text(double perplexity)
                                                  : "diverged");
 }
 
+/* An accuracy, in per cent. */
+static char *accuracy_text(double accuracy)
+{
+    return text_format("%.2f %%", 100 * accuracy);
+}
+
 /* A difference of losses as a relative difference of perplexities, in per cent. */
 static char *per_cent_text(double difference)
 {
@@ -236,6 +242,8 @@ static const Kind of_terminal[] = {
     {"params", .of = parameters, .write = results_amount, .worth = 4},
     {"val loss", .of = best_loss, .write = loss_text, .worth = TABLE_ALWAYS, .marked = true},
     {"std", .of = deviation, .write = loss_text, .worth = 10, .rare = true},
+    {"accuracy", MEAN_OF(best_accuracy), .write = accuracy_text, .worth = TABLE_ALWAYS,
+     .rare = true, .marked = true},
     {"ppl", .of = best_perplexity, .write = perplexity_text, .worth = 9, .marked = true},
     {"bpb", .of = best_bits, .write = loss_text, .worth = 10, .rare = true, .marked = true},
     {"test ppl", .of = test_perplexity, .write = perplexity_text, .worth = 11, .rare = true},
@@ -246,13 +254,14 @@ static const Kind of_terminal[] = {
     {"time", MEAN_OF(seconds), .write = time_text, .worth = 6},
     {"MB", .of = peak, .write = count_text, .worth = 3, .rare = true},
 };
-enum { REACH_WORTH = 8, REACH_AFTER = 9 }; /* the columns before those of --reach */
+enum { REACH_WORTH = 8, REACH_AFTER = 10 }; /* the columns before those of --reach */
 
 static const Kind of_markdown[] = {
     {"attn", .tell = attention, .left = true},
     {"params", .of = parameters, .write = results_amount},
     {"seeds", .of = seeds, .write = count_text, .rare = true},
     {"validation", .tell = certainty, .loss = GROUP_BEST, .marked = true},
+    {"accuracy", MEAN_OF(best_accuracy), .write = accuracy_text, .rare = true, .marked = true},
     {"bits/byte", .tell = certainty, .loss = GROUP_BITS, .rare = true, .marked = true},
     {"test", .tell = certainty, .loss = GROUP_TEST, .rare = true},
     {"test bits/byte", .tell = certainty, .loss = GROUP_TEST_BITS, .rare = true},
@@ -275,6 +284,7 @@ static const Kind of_page[] = {
      .best = true},
     {"test bits per byte", .of = test_bits, .write = loss_text, .loss = GROUP_TEST_BITS,
      .best = true},
+    {"accuracy", MEAN_OF(best_accuracy), .write = accuracy_text, .marked = true},
     {"final training loss", .of = train_loss, .write = loss_text},
     {"tokens per second", MEAN_OF(tokens_per_second), .write = whole_text},
     {"time", MEAN_OF(seconds), .write = time_text},

@@ -161,6 +161,7 @@ static void summarise(RunData *run)
         run->best_val_loss = row->val_loss;
         run->best_epoch = row->epoch;
         run->best_step = row->step;
+        run->best_accuracy = row->val_accuracy;
     }
     const RunLogRow *last = arrlenu(run->rows) > 0 ? &arrlast(run->rows) : NULL;
     run->best_is_part = run->part_tokens > 0;
@@ -209,6 +210,7 @@ bool rundata_read(RunData *run, const char *path, Error *error)
                      .unknown = NAN,
                      .best_val_loss = NAN,
                      .best_epoch = NAN,
+                     .best_accuracy = NAN,
                      .final_train_loss = NAN,
                      .tokens_per_second = NAN,
                      .seconds = NAN,

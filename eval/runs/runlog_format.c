@@ -27,6 +27,7 @@ static const Column columns[] = {
     {"val_bits_per_byte", offsetof(RunLogRow, val_bits_per_byte), false},
     {"val_tokens", offsetof(RunLogRow, val_tokens), true},
     {"final_val_loss", offsetof(RunLogRow, final_val_loss), false},
+    {"val_accuracy", offsetof(RunLogRow, val_accuracy), false},
 };
 _Static_assert(sizeof columns / sizeof columns[0] == RUNLOG_COLUMNS, "one row for each column");
 
@@ -52,6 +53,8 @@ static bool is_blank(const Column *column, const RunLogRow *row)
         return row->val_tokens == 0;
     case offsetof(RunLogRow, peak_mb):
         return isnan(row->peak_mb);
+    case offsetof(RunLogRow, val_accuracy):
+        return isnan(row->val_accuracy);
     case offsetof(RunLogRow, final_val_loss):
         return !(row->final_val_loss > 0);
     default:
@@ -115,7 +118,8 @@ static bool read_cell(const Column *column, const char *text, RunLogRow *row)
 /* Parses one row from a line without its line end, cutting it at its commas. */
 static bool read_row(char *line, size_t count, RunLogRow *row, const char *where, Error *error)
 {
-    *row = (RunLogRow){.peak_mb = NAN, .val_bits_per_byte = NAN, .final_val_loss = NAN};
+    *row = (RunLogRow){
+        .peak_mb = NAN, .val_bits_per_byte = NAN, .final_val_loss = NAN, .val_accuracy = NAN};
     char *cell = line;
     for (size_t i = 0; i < count; i++) {
         if (!cell)

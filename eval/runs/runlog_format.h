@@ -7,7 +7,7 @@
 enum { RUNLOG_LINE = 512 }; /* more than the length of thirteen of the longest numbers */
 
 /* Columns of a new log, and of one without peak_mb and what follows it. */
-enum { RUNLOG_COLUMNS = 13, RUNLOG_COLUMNS_BEFORE = 9 };
+enum { RUNLOG_COLUMNS = 14, RUNLOG_COLUMNS_BEFORE = 9 };
 
 /* The header line, with its line end; the caller frees. */
 char *runlog_format_header(size_t columns);

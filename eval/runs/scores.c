@@ -66,6 +66,7 @@ enum {
     FOUND,
     BYTES,
     BYTES_CRC,
+    ACCURACY,
     CELLS
 };
 
@@ -73,7 +74,8 @@ enum {
 static const struct {
     const char *text;
     size_t columns;
-} headers[] = {{COLUMNS_OF_PLAIN ",method,found,bytes,bytes_crc", CELLS},
+} headers[] = {{COLUMNS_OF_PLAIN ",method,found,bytes,bytes_crc,accuracy", CELLS},
+               {COLUMNS_OF_PLAIN ",method,found,bytes,bytes_crc", ACCURACY},
                {COLUMNS_OF_PLAIN ",method,found", BYTES},
                {COLUMNS_OF_PLAIN, METHOD}};
 enum { HEADERS = sizeof headers / sizeof *headers };
@@ -110,11 +112,14 @@ static bool cut_line(char *line, char *cells[CELLS], size_t wanted)
 /* Loss and perplexity are for people; only the nats are read. */
 static bool read_row(char *line, size_t columns, RunScore *score)
 {
-    char *cells[CELLS] = {
-        [METHOD] = SCORE_PLAIN, [FOUND] = "", [BYTES] = "0", [BYTES_CRC] = "0"};
+    char *cells[CELLS] = {[METHOD] = SCORE_PLAIN,
+                          [FOUND] = "",
+                          [BYTES] = "0",
+                          [BYTES_CRC] = "0",
+                          [ACCURACY] = ""};
     if (!cut_line(line, cells, columns) || !is_split(cells[SPLIT]))
         return false;
-    *score = (RunScore){0};
+    *score = (RunScore){.accuracy = NAN};
     strcpy(score->split, cells[SPLIT]);
     return text_to_size(cells[WINDOW], &score->window) &&
            text_to_size(cells[STRIDE], &score->stride) &&
@@ -122,6 +127,7 @@ static bool read_row(char *line, size_t columns, RunScore *score)
            text_to_size(cells[CRC], &score->text_crc) &&
            text_to_size(cells[TOKENS], &score->tokens) && score->tokens > 0 &&
            text_to_double(cells[NATS], &score->nats) &&
+           (!*cells[ACCURACY] || text_to_double(cells[ACCURACY], &score->accuracy)) &&
            text_to_size(cells[STEP], &score->step) &&
            text_to_size(cells[BYTES], &score->bytes) &&
            text_to_size(cells[BYTES_CRC], &score->bytes_crc) &&
@@ -174,10 +180,13 @@ bool scores_read(const char *path, RunScore **scores, Error *error)
 static void append_row(char **text, const RunScore *score)
 {
     double loss = score_row_loss(score);
-    text_append(text, "%s,%zu,%zu,%zu,%zu,%zu,%.17g,%.9g,%.9g,%zu,%s,%s,%zu,%zu\n",
-                score->split, score->window, score->stride, score->carried_streams,
-                score->text_crc, score->tokens, score->nats, loss, exp(loss), score->step,
-                score->method, score->found, score->bytes, score->bytes_crc);
+    text_append(text, "%s,%zu,%zu,%zu,%zu,%zu,%.17g,%.9g,%.9g,%zu,%s,%s,%zu,%zu,", score->split,
+                score->window, score->stride, score->carried_streams, score->text_crc,
+                score->tokens, score->nats, loss, exp(loss), score->step, score->method,
+                score->found, score->bytes, score->bytes_crc);
+    if (!isnan(score->accuracy))
+        text_append(text, "%.9g", score->accuracy);
+    text_append(text, "\n");
 }
 
 bool scores_note(const char *path, const RunScore *score, Error *error)

@@ -33,8 +33,9 @@ void ensemble_read(Ensemble *ensemble, const EvalOptions *options, const Model *
 {
     const Protocol protocol = {options->window, options->stride, options->batch, prime};
     if (!ensemble->logs) {
-        ensemble->logs = memory_take(split->count, sizeof *ensemble->logs, "the average");
-        for (size_t i = 0; i < split->count; i++)
+        size_t scored = split_scored(split);
+        ensemble->logs = memory_take(scored, sizeof *ensemble->logs, "the average");
+        for (size_t i = 0; i < scored; i++)
             ensemble->logs[i] = -INFINITY;
     }
     Scorer scorer;
@@ -75,18 +76,16 @@ void ensemble_print(const Ensemble *ensemble, const ScoredText *text)
         free(protocol);
         free(figures);
     }
-    double nats = ensemble_nats(ensemble, split->count);
+    double nats = ensemble_nats(ensemble, split_scored(split));
     char *figures = score_figures_text(nats, split);
-    printf("%s, average of %zu runs: %s\n%zu tokens, %zu of them unknown; %zu characters, %zu "
-           "bytes; %.2f nats in all\n",
-           split->name, ensemble->count, figures, split->count, split->unknown,
-           split->characters, split->bytes, nats);
+    printf("%s, average of %zu runs: %s; %.2f nats in all\n", split->name, ensemble->count,
+           figures, nats);
     free(figures);
 }
 
 void ensemble_print_json(const Ensemble *ensemble, const ScoredText *text)
 {
-    json_t *all = score_json(ensemble_nats(ensemble, text->split->count), text->split);
+    json_t *all = score_json(ensemble_nats(ensemble, split_scored(text->split)), text->split);
     json_object_set_new(all, "split", json_string(text->split->name));
     json_object_set_new(all, "runs", json_array());
     for (size_t i = 0; i < ensemble->count; i++) {

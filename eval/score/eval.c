@@ -1,10 +1,9 @@
 /* eval: scores a text with a trained model; the output states the protocol. */
 #include "eval/score/baseline.h"
 #include "eval/score/ensemble.h"
+#include "data/puzzles.h"
 #include "data/vocabulary_files.h"
 #include "eval/show/terminal.h"
-#include "models/checkpoint.h"
-#include "eval/score/ways.h"
 #include "src/file.h"
 #include "src/gemm.h"
 #include "src/program.h"
@@ -61,6 +60,30 @@ static void note(const ScoreRow *rows, size_t count, const ScoredText *text, con
         score_rows_note(rows, count, text, run, number);
 }
 
+/* A puzzle is read line by line, and each line is one window. */
+static void settle_puzzle(EvalOptions *options, const char *name)
+{
+    Puzzle puzzle;
+    Error error;
+    if (!puzzle_is_named(name))
+        return;
+    if (!puzzle_read(&puzzle, name, &error))
+        die("%s", error.text);
+    size_t line = puzzle.length + 1;
+    if ((options->window > 0 && options->window != line) ||
+        (options->stride > 0 && options->stride != line))
+        die_usage("a line of %s has %zu tokens, which are the context and the stride; leave "
+                  "--context and --stride out",
+                  name, line);
+    if (options->baseline || options->cache > 0 || options->dynamic ||
+        options->carry_state == WISH_YES)
+        die_usage("%s is a puzzle; --baseline, --cache, --dynamic and --carry-state are for "
+                  "texts",
+                  name);
+    options->window = options->stride = line;
+    options->carry_state = WISH_NO;
+}
+
 static void open_run(LoadedModel *loaded, EvalOptions *options, const char *run,
                      const char *name)
 {
@@ -68,6 +91,7 @@ static void open_run(LoadedModel *loaded, EvalOptions *options, const char *run,
     if (!loaded_open(loaded, run, &error))
         die("%s%s", error.text,
             file_is_folder(name) ? "; the corpus comes last: eval RUN CORPUS" : "");
+    settle_puzzle(options, name);
     eval_options_settle(options, &loaded->model.config);
 }
 
@@ -154,11 +178,12 @@ static void score_runs(EvalOptions *options, const CommandLine *line)
     team_stop();
 }
 
-static void score_baseline(const EvalOptions *options, const char *name)
+static void score_baseline(EvalOptions *options, const char *name)
 {
     Corpus corpus;
     CorpusOptions how = options->corpus;
     how.tell = terminal_notice;
+    settle_puzzle(options, name);
     const CorpusSplit *split = load_split(&corpus, name, &how, NULL, options->split);
     baseline_print(&corpus, split, options->order, options->json);
     corpus_free(&corpus);

@@ -16,7 +16,10 @@ static double bits_per_character(double nats, const CorpusSplit *split)
 
 char *score_figures_text(double nats, const CorpusSplit *split)
 {
-    double loss = nats / (double)split->count;
+    double loss = nats / (double)split_scored(split);
+    if (split->labels.at)
+        return text_format("loss %.4f nats per answer, perplexity %s", loss,
+                           text_perplexity(exp(loss)).text);
     return text_format("loss %.4f nats per token, perplexity %s, %.4f bits per character, %.4f "
                        "bits per byte",
                        loss, text_perplexity(exp(loss)).text, bits_per_character(nats, split),
@@ -25,17 +28,23 @@ char *score_figures_text(double nats, const CorpusSplit *split)
 
 json_t *score_json(double nats, const CorpusSplit *split)
 {
-    double loss = nats / (double)split->count;
+    double loss = nats / (double)split_scored(split);
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", json_figure(loss),
                      "perplexity", json_figure(exp(loss)), "bits_per_character",
                      json_figure(bits_per_character(nats, split)), "bits_per_byte",
                      json_figure(split_bits_per_byte(split, loss)), "nats", json_figure(nats),
-                     "tokens", json_count(split->count), "unknown", json_count(split->unknown),
-                     "characters", json_count(split->characters), "bytes",
-                     json_count(split->bytes));
+                     "tokens", json_count(split_scored(split)), "unknown",
+                     json_count(split->unknown), "characters", json_count(split->characters),
+                     "bytes", json_count(split->bytes));
 }
 
 /* --- rows for people --- */
+
+/* NaN for a text. */
+static double accuracy_of(const ScoreRow *row, const CorpusSplit *split)
+{
+    return split->labels.at ? score_accuracy(row->score) : (double)NAN;
+}
 
 static bool was_tuned(const ScoreRow *row)
 {
@@ -52,6 +61,16 @@ char *score_row_protocol(const ScoreRow *row)
         text_append(&text, ", state carried through %zu stream%s", row->carried_streams,
                     row->carried_streams == 1 ? "" : "s");
     return text;
+}
+
+static void print_answers(const ScoreRow *row, const CorpusSplit *split)
+{
+    char *protocol = protocol_text(row), *figures = score_figures_text(row->score.nats, split);
+    printf("%s: accuracy %.2f %%, %s\n%zu answers, %zu of them right; %s; %.2f nats in all\n",
+           split->name, 100 * score_accuracy(row->score), figures, row->score.tokens,
+           row->score.right, protocol, row->score.nats);
+    free(protocol);
+    free(figures);
 }
 
 static void print_plain(const ScoreRow *row, const CorpusSplit *split)
@@ -87,7 +106,7 @@ static void print_way(const ScoreRow *row, const ScoreRow *plain, const ScoredTe
 
 void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text)
 {
-    print_plain(&rows[0], text->split);
+    (text->split->labels.at ? print_answers : print_plain)(&rows[0], text->split);
     for (size_t i = 1; i < count; i++)
         print_way(&rows[i], &rows[0], text);
 }
@@ -99,6 +118,7 @@ void score_row_add_json(json_t *object, const ScoreRow *row, const CorpusSplit *
     json_t *numbers = score_json(row->score.nats, split);
     json_object_update(object, numbers);
     json_decref(numbers);
+    json_object_set_new(object, "accuracy", json_figure(accuracy_of(row, split)));
     json_object_set_new(object, "window", json_count(row->window));
     json_object_set_new(object, "stride", json_count(row->stride));
     json_object_set_new(object, "carried_streams", json_count(row->carried_streams));
@@ -154,6 +174,7 @@ static RunScore run_score(const ScoreRow *row, const CorpusSplit *split, size_t 
                       .bytes = split->bytes,
                       .bytes_crc = split->text_crc,
                       .nats = row->score.nats,
+                      .accuracy = accuracy_of(row, split),
                       .step = step,
                       .method = SCORE_PLAIN};
     snprintf(score.split, sizeof score.split, "%s", split->name);

@@ -18,6 +18,7 @@ typedef struct Share {
 typedef struct Job {
     HeadSizes sizes;
     real *loss, *dx, *dw, *db;
+    size_t right; /* rows whose target has the largest logit */
     const real *x, *w, *b;
     const int32_t *targets;
     size_t slice; /* vocabulary entries of a slice */
@@ -185,7 +186,7 @@ static void logits_tile(void *context, size_t tile, size_t worker)
 }
 
 /* Step 3. */
-static double finish_losses(const Job *job)
+static double finish_losses(Job *job)
 {
     double total = 0;
     for (size_t row = 0; row < job->count; row++) {
@@ -199,6 +200,7 @@ static double finish_losses(const Job *job)
         bool counts = job->targets[job->first + row] >= 0;
         real loss = counts ? job->lse[row] - job->z_target[row] : 0;
         job->loss[job->first + row] = loss;
+        job->right += counts && job->z_target[row] >= max;
         total += (double)loss;
     }
     return total;
@@ -269,6 +271,27 @@ static void sum_tile(void *context, size_t tile, size_t worker)
         vector_add_scaled(dx, job->partial + s * job->block * width + first, 1, count);
 }
 
+/* Without dx, only the losses. */
+static double compute(Job *job, real *scratch)
+{
+    Arena arena = arena_over(scratch);
+    layout(job, &arena);
+    double total = 0;
+    team_run(job->slices, share_w_tile, job);
+    for (; job->first < job->sizes.rows; job->first += job->block) {
+        size_t left = job->sizes.rows - job->first;
+        job->count = left < job->block ? left : job->block;
+        team_run(2, share_x_tile, job);
+        team_run(job->slices, logits_tile, job);
+        total += finish_losses(job);
+        if (job->dx) {
+            team_run(job->slices, gradient_tile, job);
+            team_run(team_tiles(job->count, ROW_TILE), sum_tile, job);
+        }
+    }
+    return total;
+}
+
 double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, const real *w,
                       const real *b, const int32_t *targets, HeadSizes sizes, real *scratch)
 {
@@ -281,28 +304,16 @@ double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, c
                .w = w,
                .b = b,
                .targets = targets};
-    Arena arena = arena_over(scratch);
-    layout(&job, &arena);
-    double total = 0;
-    team_run(job.slices, share_w_tile, &job);
-    for (; job.first < sizes.rows; job.first += job.block) {
-        size_t left = sizes.rows - job.first;
-        job.count = left < job.block ? left : job.block;
-        team_run(2, share_x_tile, &job);
-        team_run(job.slices, logits_tile, &job);
-        total += finish_losses(&job);
-        if (dx) {
-            team_run(job.slices, gradient_tile, &job);
-            team_run(team_tiles(job.count, ROW_TILE), sum_tile, &job);
-        }
-    }
-    return total;
+    return compute(&job, scratch);
 }
 
-double head_loss(real *loss, const real *x, const real *w, const real *b,
+double head_loss(size_t *right, real *loss, const real *x, const real *w, const real *b,
                  const int32_t *targets, HeadSizes sizes, real *scratch)
 {
-    return head_gradients(loss, NULL, NULL, NULL, x, w, b, targets, sizes, scratch);
+    Job job = {.sizes = sizes, .loss = loss, .x = x, .w = w, .b = b, .targets = targets};
+    double total = compute(&job, scratch);
+    *right = job.right;
+    return total;
 }
 
 void head_logits(real *logits, const real *x, const real *w, const real *b, HeadSizes sizes)

@@ -31,12 +31,13 @@ typedef struct HeadSizes {
 /* Returns the scratch memory, in reals, that the functions below need. */
 size_t head_scratch_reals(HeadSizes sizes);
 
-/* Computes the loss of each row (0 for ignored rows) and returns their sum. */
-double head_loss(real *loss,             /* (rows) */
-                 const real *x,          /* (rows, width) */
-                 const real *w,          /* (vocabulary, width) */
-                 const real *b,          /* (vocabulary) or NULL */
-                 const int32_t *targets, /* (rows) */
+/* Computes the loss of each row (0 for ignored rows) and returns their sum. Sets *right to the
+ * number of rows with a target whose logit is the largest, or one of several. */
+double head_loss(size_t *right, real *loss, /* (rows) */
+                 const real *x,             /* (rows, width) */
+                 const real *w,             /* (vocabulary, width) */
+                 const real *b,             /* (vocabulary) or NULL */
+                 const int32_t *targets,    /* (rows) */
                  HeadSizes sizes, real *scratch);
 
 /* Computes loss and gradients: writes dx, adds to dw and, if not NULL, to db. */

@@ -86,7 +86,7 @@ check 'the average is better than the mean of the losses' awk '
 run "$bin/eval" softmax softmax text.txt
 check 'the average of a run with itself is the run' [ \
     "$(sed -n 's/^softmax: \(loss.*\); window.*/\1/p' out | head -n 1)" = \
-    "$(sed -n 's/^valid, average of 2 runs: //p' out)" ]
+    "$(sed -n 's/^valid, average of 2 runs: \(loss.*\); .* nats in all/\1/p' out)" ]
 run "$bin/eval" --stride 8 linear other text.txt
 check 'eval saves the scores of the runs that it averages' \
     eval 'exits 0 && grep -q "^valid,16,8," linear/scores.csv other/scores.csv'

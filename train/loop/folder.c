@@ -1,4 +1,5 @@
 #include "train/loop/folder.h"
+#include "data/puzzles.h"
 #include "data/vocabulary_files.h"
 #include "eval/runs/rundata.h"
 #include "src/containers.h"
@@ -176,8 +177,20 @@ static bool make(const char *path, Error *error)
     return error_set(error, "--run %s: cannot make this directory: %s", path, strerror(errno));
 }
 
+/* "recall-pairs16-keys64" for recall:pairs=16,keys=64. */
+static char *puzzle_stem(const char *name)
+{
+    char *stem = NULL;
+    for (const char *c = name; *c; c++)
+        if (*c != '=')
+            text_append(&stem, "%c", *c == ':' || *c == ',' ? '-' : *c);
+    return stem;
+}
+
 char *folder_stem(const char *corpus)
 {
+    if (puzzle_is_named(corpus))
+        return puzzle_stem(corpus);
     char *path = memory_copy_text(corpus);
     for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
         path[end - 1] = '\0'; /* of a directory */
@@ -226,9 +239,10 @@ static char *make_free_name(const RunView *run, Error *error)
 static void append_text_facts(char **text, const RunView *run)
 {
     const CorpusSplit *train = &run->corpus->train, *valid = &run->corpus->valid;
-    text_append(text, "# training text: %zu tokens, %zu bytes\n", train->count, train->bytes);
-    text_append(text, "# validation text: %zu tokens, %zu bytes, %zu unknown\n", valid->count,
-                valid->bytes, valid->unknown);
+    text_append(text, "# training text: %zu tokens, %zu bytes\n", split_scored(train),
+                train->bytes);
+    text_append(text, "# validation text: %zu tokens, %zu bytes, %zu unknown\n",
+                split_scored(valid), valid->bytes, valid->unknown);
     text_append(text, "# vocabulary: %zu tokens, crc32 %08x\n", run->corpus->vocabulary.count,
                 (unsigned)vocabulary_crc(&run->corpus->vocabulary));
     if (run->part_tokens > 0)
@@ -239,7 +253,7 @@ static bool write_settings(const RunView *run, const char *folder, Error *error)
 {
     char *settings = settings_text(run->settings);
     char *text = text_format("# parameters: %zu\n", run->model->table.parameters);
-    if (run->corpus->entropy_floor > 0)
+    if (run->corpus->entropy_floor > 0 || run->corpus->line > 0)
         text_append(&text, "# entropy floor: %.9g nats\n", run->corpus->entropy_floor);
     append_text_facts(&text, run);
     history_append_comments(&text, run->history);

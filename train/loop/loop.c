@@ -74,8 +74,9 @@ static void log_row(Loop *loop, bool validated)
         .val_bits_per_byte = split_bits_per_byte(valid, progress->last_loss),
         .val_tokens = !validated ? 0
                       : part > 0 ? part
-                                 : valid->count,
-        .final_val_loss = progress->final_loss};
+                                 : split_scored(valid),
+        .final_val_loss = progress->final_loss,
+        .val_accuracy = validated && valid->labels.at ? progress->last_accuracy : (double)NAN};
     if (taken) {
         progress->log_nats = 0;
         progress->log_tokens = 0;
@@ -158,17 +159,19 @@ static bool save_at_end(Loop *loop, Error *error)
 
 /* --- one step --- */
 
-/* Whether the current model was just validated and is better than the best one saved. A loss of
- * 0 stands for no validation yet. */
+/* Whether the current model was just validated and is better than the best one saved. Before
+ * the first step a loss of 0 stands for no validation yet. */
 static bool is_best(const Progress *progress)
 {
-    bool validated = progress->last_loss != 0 && progress->last_step == progress->step;
+    bool validated = (progress->last_loss != 0 || progress->step > 0) &&
+                     progress->last_step == progress->step;
     return validated && progress->last_loss < progress->best_loss;
 }
 
 static void mark_best(Progress *progress)
 {
     progress->best_loss = progress->last_loss;
+    progress->best_accuracy = progress->last_accuracy;
     progress->best_step = progress->last_step;
 }
 
@@ -181,6 +184,7 @@ static void save_best(Loop *loop, const Progress *before)
     good = ranks_agree(good, why);
     if (!good) {
         progress->best_loss = before->best_loss;
+        progress->best_accuracy = before->best_accuracy;
         progress->best_step = before->best_step;
     }
     note(loop, &loop->best, good);
@@ -190,7 +194,10 @@ static void validate(Loop *loop)
 {
     Progress *progress = &loop->trainer->progress, before = *progress;
     RunView *view = &loop->view;
-    progress->last_loss = trainer_validate(loop->trainer, false);
+    Score score = trainer_validate(loop->trainer, false);
+    progress->last_loss = score_loss(score);
+    if (loop->trainer->corpus.valid.labels.at)
+        progress->last_accuracy = score_accuracy(score);
     progress->last_step = progress->step;
     progress->seconds = clock_seconds() - loop->clock;
     view->train_loss = progress->round_tokens
@@ -214,7 +221,7 @@ static void validate_at_end(Loop *loop)
     Progress *progress = &loop->trainer->progress;
     if (loop->trainer->part_tokens == 0)
         return;
-    progress->final_loss = trainer_validate(loop->trainer, true);
+    progress->final_loss = score_loss(trainer_validate(loop->trainer, true));
     progress->seconds = clock_seconds() - loop->clock;
 }
 

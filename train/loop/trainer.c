@@ -10,6 +10,7 @@
 #include "src/team.h"
 #include "train/loop/allowance.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -108,7 +109,8 @@ Windows trainer_windows(const Trainer *t)
                      .window = t->pass.length,
                      .stride = t->pass.length,
                      .prime = vocabulary_start(&t->corpus.vocabulary),
-                     .part = t->part};
+                     .part = t->part,
+                     .labels = t->corpus.valid.labels};
 }
 
 /* The tokens of --eval-tokens auto; 0: all. A pure function of settings and text. Evaluation is
@@ -138,8 +140,11 @@ static void choose_part(Trainer *t)
         *tokens = 0;
     t->part = team_tiles(*tokens, t->pass.length);
     Windows windows = trainer_windows(t);
-    size_t scored = windows_tokens(&windows, &t->pass);
-    t->part_tokens = scored < t->corpus.valid.count ? scored : 0;
+    size_t read = windows_tokens(&windows, &t->pass);
+    t->part_tokens = read < t->corpus.valid.count ? read : 0;
+    if (t->corpus.line > 0) /* every line has the same number of labels */
+        t->part_tokens = t->part_tokens / t->corpus.line *
+                         (t->corpus.valid.labelled * t->corpus.line / t->corpus.valid.count);
 }
 
 size_t trainer_length(const Trainer *t, size_t steps, size_t epochs)
@@ -156,6 +161,7 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     t->settings.corpus.tokenizer = tokenizer_index(t->corpus.vocabulary.tokenizer);
     t->settings.corpus.lowercase = t->corpus.vocabulary.lowercase;
     size_t context = t->settings.model.context;
+    assert(t->corpus.line == 0 || t->corpus.line == context);
     if (t->corpus.train.count < context + 1)
         return error_set(error,
                          "%s: %zu training tokens are too few for --context %zu; it takes one "
@@ -176,7 +182,8 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
                  &(BatchOptions){.context = context,
                                  .batch = train->batch,
                                  .streams = t->pass.carries || train->streams,
-                                 .seed = train->seed});
+                                 .seed = train->seed,
+                                 .labels = t->corpus.train.labels});
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
     t->steps = trainer_length(t, train->steps, train->epochs);

@@ -72,8 +72,8 @@ void trainer_skip(Trainer *trainer);
 void trainer_swap_average(Trainer *trainer);
 /* What validations read. */
 Windows trainer_windows(const Trainer *trainer);
-/* The validation loss, nats per token, over the whole split or the part of --eval-tokens. */
-double trainer_validate(Trainer *trainer, bool whole);
+/* Scores the whole validation split or the part of --eval-tokens. */
+Score trainer_validate(Trainer *trainer, bool whole);
 
 /* Gathers the moments and the carried states of all ranks; all call it before the first saves.
  */

@@ -21,6 +21,8 @@ static const struct {
     {"best_step", FIELD(best_step), true, false},
     {"last_loss", FIELD(last_loss), false, false},
     {"last_step", FIELD(last_step), true, false},
+    {"last_accuracy", FIELD(last_accuracy), false, true},
+    {"best_accuracy", FIELD(best_accuracy), false, true},
     {"stale", FIELD(stale), true, false},
     {"final_loss", FIELD(final_loss), false, true},
     {"log_nats", FIELD(log_nats), false, false},

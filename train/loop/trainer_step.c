@@ -54,7 +54,7 @@ static void leave_carried(Trainer *t, size_t shard)
 
 /* Sums the gradients of a shard over the step's batches, stopping at a loss that is not finite;
  * returns the number of batches computed. */
-static size_t compute_shard(Trainer *t, size_t shard, size_t *tokens)
+static size_t compute_shard(Trainer *t, size_t shard, BatchCount *tokens)
 {
     const TrainOptions *train = &t->settings.train;
     size_t epoch = t->progress.step / t->steps_per_epoch, first = next_batch(t), i = 0;
@@ -63,9 +63,11 @@ static size_t compute_shard(Trainer *t, size_t shard, size_t *tokens)
     params_bind(&t->gradients, &t->model.config, shards_begin(&t->shards, shard));
     if (t->pass.carries)
         take_up_carried(t, shard, first);
-    *tokens = 0;
+    *tokens = (BatchCount){0};
     while (i < train->accumulate && first + i < t->batches_per_epoch && isfinite(*nats)) {
-        *tokens += batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets);
+        BatchCount filled = batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets);
+        tokens->read += filled.read;
+        tokens->targets += filled.targets;
         cut_shard(t, shard);
         *nats += pass_gradients(&t->pass, &t->gradients, t->shard_inputs, t->shard_targets,
                                 random_subkey(key, i * train->shards + shard));
@@ -80,7 +82,8 @@ static size_t compute_shard(Trainer *t, size_t shard, size_t *tokens)
  * batches that the last shard computed. */
 static size_t compute_gradients(Trainer *t, Step *step)
 {
-    size_t batches = 0, tokens = 0;
+    size_t batches = 0;
+    BatchCount tokens = {0};
     for (size_t shard = 0; shard < t->shards.count; shard++)
         t->shard_nats[shard] = 0;
     for (size_t shard = t->shards.first; shard < t->shards.end; shard++) {
@@ -89,7 +92,8 @@ static size_t compute_gradients(Trainer *t, Step *step)
             break;
     }
     ranks_collect_shares(t->shard_nats, sizeof *t->shard_nats, t->shards.count);
-    step->tokens = tokens;
+    step->tokens = tokens.targets;
+    step->read = tokens.read;
     for (size_t shard = 0; shard < t->shards.count; shard++)
         step->nats += t->shard_nats[shard];
     return batches;
@@ -294,7 +298,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     progress->skipped_in_row = 0;
     redraw_features(t);
     take_average(t);
-    progress->tokens += step->tokens;
+    progress->tokens += step->read;
     progress->log_nats += step->nats;
     progress->log_tokens += step->tokens;
     progress->round_nats += step->nats;
@@ -319,7 +323,7 @@ bool trainer_check_weights(const Trainer *t, Error *error)
                       crc32_z(0, (const Bytef *)t->model.base, bytes), error);
 }
 
-double trainer_validate(Trainer *t, bool whole)
+Score trainer_validate(Trainer *t, bool whole)
 {
     Windows windows = trainer_windows(t);
     if (whole)
@@ -327,5 +331,5 @@ double trainer_validate(Trainer *t, bool whole)
     trainer_swap_average(t);
     Score score = score_windows(&t->pass, &windows, NULL, 0);
     trainer_swap_average(t);
-    return score_loss(score);
+    return score;
 }

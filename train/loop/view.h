@@ -19,9 +19,10 @@ typedef struct Progress {
     double training_seconds; /* of these, in the steps of this session */
     double best_loss;        /* best loss of a validation; infinite before the first */
     size_t best_step;
-    double last_loss;  /* of the latest validation */
-    size_t last_step;  /* step of the latest validation; 0: none yet */
-    size_t stale;      /* validations without improvement */
+    double last_loss;                    /* of the latest validation */
+    size_t last_step;                    /* step of the latest validation; 0: none yet */
+    double last_accuracy, best_accuracy; /* of these validations, with labels; else 0 */
+    size_t stale;                        /* validations without improvement */
     double final_loss; /* of the last weights on the whole text, if validations read a part of
                         * it; 0: not yet */
     double log_nats;   /* training loss and tokens since the last row of the log */
@@ -36,7 +37,8 @@ typedef struct Progress {
 /* The result of one step. */
 typedef struct Step {
     double nats;
-    size_t tokens;
+    size_t tokens; /* that the loss is of: with labels, fewer than were read */
+    size_t read;
     double gradient_norm, lr;
 } Step;
 

@@ -62,6 +62,9 @@ static bool logged(void *self, const RunView *run, Error *error)
                                            : ALL - OF_END - OF_VALIDATION;
     unsigned char *bytes = NULL;
     events_append_scalars(&bytes, events_now(), row->step, scalars, count);
+    const EventScalar accuracy = {"val/accuracy", row->val_accuracy};
+    if (!isnan(row->val_accuracy))
+        events_append_scalars(&bytes, events_now(), row->step, &accuracy, 1);
     return events_write(file, &bytes, error);
 }
 

@@ -72,6 +72,10 @@ bool watch_check(const SessionOptions *session, Error *error);
 char *words_of_step(const RunView *run);
 /* "train 4.2311  ", or "" before the first step. */
 ShortText words_of_training_loss(const RunView *run);
+/* "  accuracy 12.34 %" of the latest validation, or "" for a text. */
+ShortText words_of_accuracy(const RunView *run);
+/* The figures of the latest validation; the caller frees. */
+char *words_of_validation(const RunView *run);
 /* The lines of such a text, wrapped between items; an stb_ds array for text_lines_free. */
 char **words_filled(const char *text, size_t width);
 /* "[====>     ] " with the given number of columns between the brackets. */

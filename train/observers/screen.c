@@ -112,6 +112,12 @@ static void print_text(const Corpus *corpus)
         print_paragraph(
             "", text_format("unknown tokens: %.2f %% of validation, %.2f %% of test",
                             unknown_share(&corpus->valid), unknown_share(&corpus->test)));
+    if (corpus->line > 0)
+        print_paragraph("",
+                        text_format("only the answers are scored, %zu of %zu tokens of a "
+                                    "line  lowest possible loss 0, accuracy 100 %%",
+                                    corpus->valid.labelled * corpus->line / corpus->valid.count,
+                                    corpus->line));
     if (corpus->entropy_floor > 0)
         print_paragraph(
             "", text_format("entropy %.4f nats per token, the lowest possible loss (perplexity "
@@ -149,7 +155,7 @@ static void print_plan(const RunView *run, const OptionGroup groups[GROUP_COUNT]
     if (run->part_tokens > 0)
         print_paragraph("", text_format("validation on a part of the text, %zu of %zu tokens "
                                         "(--eval-tokens)  after the last step on all of it",
-                                        run->part_tokens, run->corpus->valid.count));
+                                        run->part_tokens, split_scored(&run->corpus->valid)));
     char *changed = NULL;
     append_changed(&changed, &groups[GROUP_MODEL]);
     append_changed(&changed, &groups[GROUP_CORPUS]);
@@ -231,14 +237,12 @@ static bool validated(void *self, const RunView *run, Error *error)
     (void)error;
     const Progress *progress = run->progress;
     double epoch = view_epochs(run, progress->step);
+    char *figures = words_of_validation(run);
     screen_say(self,
-               text_format("epoch %.*f  step %zu  %svalidation%s %.4f  "
-                           "perplexity %s  bits/byte %.4f  %s  %s",
-                           epoch == floor(epoch) ? 0 : 2, epoch, progress->step,
-                           words_of_training_loss(run).text, view_part(run),
-                           progress->last_loss, text_perplexity(exp(progress->last_loss)).text,
-                           split_bits_per_byte(&run->corpus->valid, progress->last_loss),
+               text_format("epoch %.*f  step %zu  %s%s  %s  %s", epoch == floor(epoch) ? 0 : 2,
+                           epoch, progress->step, words_of_training_loss(run).text, figures,
                            run->best ? "best" : "    ", text_duration(progress->seconds).text));
+    free(figures);
     return true;
 }
 

@@ -207,11 +207,12 @@ static bool validated(void *self, const RunView *run, Error *error)
 {
     (void)error;
     const Progress *progress = run->progress;
-    add_message(self, text_format("%s  epoch %.4g  step %zu  %svalidation%s %.4f%s",
+    add_message(self, text_format("%s  epoch %.4g  step %zu  %svalidation%s %.4f%s%s",
                                   text_duration(progress->seconds).text,
                                   view_epochs(run, progress->step), progress->step,
                                   words_of_training_loss(run).text, view_part(run),
-                                  progress->last_loss, run->best ? "  best" : ""));
+                                  progress->last_loss, words_of_accuracy(run).text,
+                                  run->best ? "  best" : ""));
     return true;
 }
 

@@ -1,0 +1,120 @@
+#include "data/corpus_puzzle.h"
+#include "data/puzzles.h"
+#include "src/containers.h"
+#include "src/text.h"
+
+#include <string.h>
+
+enum { HELD_OUT = 1000 }; /* lines of the validation and of the test text */
+
+/* The options of texts that make no sense here. */
+static bool check_options(const char *name, const CorpusOptions *options, Error *error)
+{
+    const struct {
+        const char *option;
+        bool given;
+    } rows[] = {{"valid", options->valid && *options->valid},
+                {"test", options->test && *options->test},
+                {"tokenizer-file", options->tokenizer_file && *options->tokenizer_file},
+                {"tokens", options->tokenizer != TOKENIZER_WORD},
+                {"vocab-size", options->vocab_size > 0},
+                {"min-count", options->min_count > 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].given)
+            return error_set(error,
+                             "--%s: %s is a puzzle, with symbols and texts of its own; leave "
+                             "the option out",
+                             rows[i].option, name);
+    return true;
+}
+
+static bool learn(Vocabulary *vocabulary, char **words, Error *error)
+{
+    const VocabularyLimits none = {0};
+    char *text = NULL;
+    for (size_t i = 0; i < arrlenu(words); i++)
+        text_append(&text, "%s ", words[i]);
+    text_append(&text, "\n");
+    bool good = vocabulary_learn(vocabulary, tokenizer_find(TOKENIZER_WORD), text, strlen(text),
+                                 &none, error);
+    free(text);
+    return good;
+}
+
+/* The ids of all symbols; a vocabulary that a model has already may lack some. */
+static bool find_ids(const Vocabulary *vocabulary, char **words, const char *name, int32_t *ids,
+                     Error *error)
+{
+    bool in_words = vocabulary->tokenizer == tokenizer_find(TOKENIZER_WORD);
+    for (size_t i = 0; i < arrlenu(words); i++) {
+        ids[i] = in_words ? vocabulary_find(vocabulary, words[i]) : TOKEN_NONE;
+        if (ids[i] == TOKEN_NONE)
+            return error_set(error,
+                             "%s: the model's vocabulary has no '%s'; use the model with "
+                             "puzzles of the symbols that it was trained on",
+                             name, words[i]);
+    }
+    return true;
+}
+
+/* In the place of the token after symbols[i], the label is the answer there; the first token of
+ * a line, which follows a line end, has none. */
+static void fill(const Corpus *corpus, CorpusSplit *split, const Puzzle *puzzle, uint64_t seed,
+                 size_t lines, char **words, const int32_t *ids)
+{
+    size_t length = puzzle->length, line = length + 1;
+    int32_t *symbols = memory_take(2 * length, sizeof *symbols, "a puzzle"),
+            *answers = symbols + length,
+            *labels = memory_take(memory_product(lines, line, "the puzzles"), sizeof *labels,
+                                  "the puzzles"),
+            *tokens = memory_take(line, sizeof *tokens, "a puzzle");
+    TokenArray array = {.vocabulary = corpus->vocabulary.count};
+    for (size_t at = 0; at < lines; at++) {
+        int32_t *label = labels + at * line;
+        puzzle_write(puzzle, seed, at, symbols, answers);
+        label[0] = TOKEN_NONE;
+        for (size_t i = 0; i < length; i++) {
+            tokens[i] = ids[symbols[i]];
+            label[i + 1] = answers[i] == PUZZLE_NO_ANSWER ? TOKEN_NONE : ids[answers[i]];
+            split->labelled += answers[i] != PUZZLE_NO_ANSWER;
+            split->bytes += strlen(words[symbols[i]]) + 1;
+        }
+        tokens[length] = corpus->vocabulary.eos;
+        token_array_append(&array, tokens, line);
+    }
+    token_array_close(&array);
+    split->ids = (Tokens){array.ids, tokens_width(corpus->vocabulary.count), 0};
+    split->count = array.count;
+    split->crc = array.crc;
+    split->characters = split->bytes;
+    split->labels = tokens_plain(labels);
+    free(symbols);
+    free(tokens);
+}
+
+bool corpus_make_puzzle(Corpus *corpus, const char *name, const CorpusOptions *options,
+                        Error *error)
+{
+    Puzzle puzzle;
+    if (!puzzle_read(&puzzle, name, error) || !check_options(name, options, error))
+        return false;
+    char **words = NULL;
+    for (size_t i = 0; i < puzzle.symbols; i++)
+        arrput(words, puzzle_word(&puzzle, i));
+    int32_t *ids = memory_take(puzzle.symbols, sizeof *ids, "the symbols");
+    bool good = (corpus->vocabulary.tokenizer || learn(&corpus->vocabulary, words, error)) &&
+                find_ids(&corpus->vocabulary, words, name, ids, error);
+    CorpusSplit *splits[] = {&corpus->train, &corpus->valid, &corpus->test};
+    for (size_t i = 0; good && i < sizeof splits / sizeof *splits; i++) {
+        fill(corpus, splits[i], &puzzle, i + 1, i ? HELD_OUT : puzzle.lines, words, ids);
+        corpus->owned[i] = (void *)splits[i]->ids.at;
+    }
+    corpus->line = puzzle.length + 1;
+    corpus->source = text_format("the built-in puzzle %s: %zu lines of %zu tokens", name,
+                                 puzzle.lines, corpus->line);
+    for (size_t i = 0; i < arrlenu(words); i++)
+        free(words[i]);
+    arrfree(words);
+    free(ids);
+    return good;
+}
