@@ -4,6 +4,7 @@
 #include "data/puzzles.h"
 #include "data/vocabulary_files.h"
 #include "eval/show/terminal.h"
+#include "models/checkpoint.h"
 #include "src/file.h"
 #include "src/gemm.h"
 #include "src/program.h"

@@ -65,7 +65,8 @@ char *score_row_protocol(const ScoreRow *row)
 
 static void print_answers(const ScoreRow *row, const CorpusSplit *split)
 {
-    char *protocol = protocol_text(row), *figures = score_figures_text(row->score.nats, split);
+    char *protocol = score_row_protocol(row),
+         *figures = score_figures_text(row->score.nats, split);
     printf("%s: accuracy %.2f %%, %s\n%zu answers, %zu of them right; %s; %.2f nats in all\n",
            split->name, 100 * score_accuracy(row->score), figures, row->score.tokens,
            row->score.right, protocol, row->score.nats);
