@@ -46,9 +46,10 @@ START_TEST(a_run_directory_is_read)
     json_object_foreach(expected, key, value)
         ck_assert_msg(json_equal(json_object_get(json, key), value), "%s", key);
     json_t *points = json_object_get(json, "points");
-    json_t *best = json_loads("{\"step\": 2, \"epoch\": 1.0, \"tokens\": 20, \"seconds\": 0.5, "
-                              "\"val_loss\": 3.125, \"val_bits_per_byte\": 0.0, \"val_accuracy\": null}",
-                              0, NULL);
+    json_t *best = json_loads(
+        "{\"step\": 2, \"epoch\": 1.0, \"tokens\": 20, \"seconds\": 0.5, "
+        "\"val_loss\": 3.125, \"val_bits_per_byte\": 0.0, \"val_accuracy\": null}",
+        0, NULL);
     ck_assert_double_eq_tol(run.val_bits, 50 / (200 * log(2)), 1e-12);
     ck_assert_double_eq_tol(run.train_bits, 90 / (360 * log(2)), 1e-12);
     ck_assert(run.unknown == 0.08 && run.valid_tokens == 50 && run.part_tokens == 0);
