@@ -17,7 +17,7 @@ START_TEST(a_run_directory_is_read)
 {
     RunData run;
     free(scratch_put(RUN_SETTINGS,
-                     "# parameters: 1234567\n# entropy floor: 1.5 nats\r\n# hello\n\n"
+                     "# parameters: 1234567\n# state: 77 bytes\n# entropy floor: 1.5 nats\r\n# hello\n\n"
                      "# training text: 90 tokens, 360 bytes\n"
                      "# validation text: 50 tokens, 200 bytes, 4 unknown, 7 things\n"
                      " attn=linear \ncorpus = a = b\ndim = 64"));
@@ -28,6 +28,7 @@ START_TEST(a_run_directory_is_read)
     ck_assert_str_eq(run.attn, "linear");
     ck_assert_str_eq(run.corpus, "a = b");
     ck_assert_uint_eq(run.parameters, 1234567);
+    ck_assert_uint_eq(run.state, 77);
     ck_assert(run.entropy_floor == 1.5);
     ck_assert_uint_eq(run.validations, 3);
     ck_assert(run.best_val_loss == 3.125 && run.best_epoch == 1 && run.best_step == 2);
