@@ -152,7 +152,8 @@ static char *how_to_get(const char *file)
         if (strncmp(file, published[i], length) == 0 && strcmp(file + length, ".txt") == 0)
             return text_format("to download it: data/get %s", published[i]);
     }
-    return memory_copy_text("the corpus '" TOY "' is built in");
+    return memory_copy_text("the corpus '" TOY
+                            "' is built in, and so are puzzles: toy --puzzles");
 }
 
 static bool find_train(const Search *search, Error *error)

@@ -370,6 +370,16 @@ bool puzzle_read(Puzzle *puzzle, const char *name, Error *error)
     return check(puzzle, error);
 }
 
+bool puzzle_value(const Puzzle *puzzle, const char *setting, size_t *value)
+{
+    for (size_t i = 0; i < count_settings(puzzle->kind); i++)
+        if (strcmp(puzzle->kind->settings[i].name, setting) == 0) {
+            *value = puzzle->values[i];
+            return true;
+        }
+    return false;
+}
+
 char *puzzle_list(void)
 {
     char *text = NULL;

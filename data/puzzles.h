@@ -54,6 +54,9 @@ bool puzzle_is_named(const char *name);
 /* Reads such a name. */
 bool puzzle_read(Puzzle *puzzle, const char *name, Error *error);
 
+/* The value of a setting; false if the puzzle has none of this name. */
+bool puzzle_value(const Puzzle *puzzle, const char *setting, size_t *value);
+
 /* The text of a symbol; the caller frees. */
 char *puzzle_word(const Puzzle *puzzle, size_t symbol);
 

@@ -14,7 +14,7 @@ runs=${RUNS:-runs/experiment} precision=${PRECISION:-single}
 results=eval/results.csv report=eval/RESULTS.md stride=32
 corpus=ptb.txt          # of the runs; a part may set another
 part=$runs/part.md # the output of a part, complete before it is published
-parts='article tiny ablation small best char length kinds tuning'
+parts='article tiny ablation small best char length kinds tuning recall'
 
 die() {
     echo "experiment.sh: $1" >&2
@@ -362,8 +362,33 @@ tuning() (
     publish tuning $report
 )
 
+# Accuracy of multi-query associative recall against the number of pairs, for every kind. About a
+# minute a run with many pairs, 80 minutes in all on two idle processors (an estimate).
+recall() (
+    all=$(bin/train --attn help | sed -n 's/^\([a-z][a-z0-9-]*\)  .*/\1/p')
+    set -- # the directories of the runs
+    for kind in $all; do
+        for pairs in 8 16 32 64; do
+            folder=$runs/recall/$kind-$pairs corpus=recall:pairs=$pairs,keys=128,lines=10000
+            set -- "$@" "$folder"
+            [ ! -f "$folder/done" ] || continue
+            echo "$folder" >&2
+            options="--preset recall --attn $kind --epochs 4 --precision $precision"
+            # shellcheck disable=SC2086
+            finish "$folder" "bin/train $options $corpus" $options
+            : >"$folder/done"
+        done
+    done
+    {
+        bin/compare "$@" --by pairs --markdown --svg eval/recall.svg \
+            --title 'Kinds with a small state forget when there are many pairs'
+        printf '\n![Accuracy by the number of pairs, a line for each kind](recall.svg)\n'
+    } >"$part"
+    publish recall $report
+)
+
 for wanted in "${@:-all}"; do
-    [ "$wanted" = tuning ] || [ -f data/ptb.train.txt ] ||
+    [ "$wanted" = tuning ] || [ "$wanted" = recall ] || [ -f data/ptb.train.txt ] ||
         die "data/ptb.train.txt is missing; get it with data/get ptb"
 done
 if [ $# -eq 0 ]; then

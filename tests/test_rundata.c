@@ -17,7 +17,7 @@ START_TEST(a_run_directory_is_read)
 {
     RunData run;
     free(scratch_put(RUN_SETTINGS,
-                     "# parameters: 1234567\n# entropy floor: 1.5 nats\r\n# hello\n\n"
+                     "# parameters: 1234567\n# state: 77 bytes\n# entropy floor: 1.5 nats\r\n# hello\n\n"
                      "# training text: 90 tokens, 360 bytes\n"
                      "# validation text: 50 tokens, 200 bytes, 4 unknown, 7 things\n"
                      " attn=linear \ncorpus = a = b\ndim = 64"));
@@ -28,6 +28,7 @@ START_TEST(a_run_directory_is_read)
     ck_assert_str_eq(run.attn, "linear");
     ck_assert_str_eq(run.corpus, "a = b");
     ck_assert_uint_eq(run.parameters, 1234567);
+    ck_assert_uint_eq(run.state, 77);
     ck_assert(run.entropy_floor == 1.5);
     ck_assert_uint_eq(run.validations, 3);
     ck_assert(run.best_val_loss == 3.125 && run.best_epoch == 1 && run.best_step == 2);
@@ -46,9 +47,10 @@ START_TEST(a_run_directory_is_read)
     json_object_foreach(expected, key, value)
         ck_assert_msg(json_equal(json_object_get(json, key), value), "%s", key);
     json_t *points = json_object_get(json, "points");
-    json_t *best = json_loads("{\"step\": 2, \"epoch\": 1.0, \"tokens\": 20, \"seconds\": 0.5, "
-                              "\"val_loss\": 3.125, \"val_bits_per_byte\": 0.0, \"val_accuracy\": null}",
-                              0, NULL);
+    json_t *best = json_loads(
+        "{\"step\": 2, \"epoch\": 1.0, \"tokens\": 20, \"seconds\": 0.5, "
+        "\"val_loss\": 3.125, \"val_bits_per_byte\": 0.0, \"val_accuracy\": null}",
+        0, NULL);
     ck_assert_double_eq_tol(run.val_bits, 50 / (200 * log(2)), 1e-12);
     ck_assert_double_eq_tol(run.train_bits, 90 / (360 * log(2)), 1e-12);
     ck_assert(run.unknown == 0.08 && run.valid_tokens == 50 && run.part_tokens == 0);

@@ -195,8 +195,7 @@ static void reopen(size_t step)
 START_TEST(a_reopened_log_drops_later_rows)
 {
     RunLog log;
-    const RunLogRow row = {
-        .step = 2, .val_loss = 9, .has_val_loss = true, .val_accuracy = NAN};
+    const RunLogRow row = {.step = 2, .val_loss = 9, .has_val_loss = true, .val_accuracy = NAN};
     write_text(log_path, HEADER ROW_1 ROW_2 ROW_3 "4,2,4");
     reopen(3); /* only the incomplete line is removed */
     check_file(log_path, HEADER ROW_1 ROW_2 ROW_3);
@@ -300,8 +299,8 @@ START_TEST(rows_wait_while_the_disk_is_full)
     check_file(log_path, HEADER);
     row.step = 3;
     ck_assert(runlog_append(&log, &row, &error));
-    check_file(log_path,
-               HEADER "1,0,0,0,0,0,,0,0,0,,,,\n2,0,0,0,0,0,,0,0,0,,,,\n3,0,0,0,0,0,,0,0,0,,,,\n");
+    check_file(log_path, HEADER
+               "1,0,0,0,0,0,,0,0,0,,,,\n2,0,0,0,0,0,,0,0,0,,,,\n3,0,0,0,0,0,,0,0,0,,,,\n");
     row.step = 4;
     ck_assert(!append_to_full_disk(&log, &row));
     ck_assert(runlog_close(&log, &error));
@@ -324,8 +323,8 @@ START_TEST(a_removed_log_is_written_again)
     row.step = 3;
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path,
-               HEADER "1,0,0,0,0,0,,0,0,0,,,,\n2,0,0,0,0,0,,0,0,0,,,,\n3,0,0,0,0,0,,0,0,0,,,,\n");
+    check_file(log_path, HEADER
+               "1,0,0,0,0,0,,0,0,0,,,,\n2,0,0,0,0,0,,0,0,0,,,,\n3,0,0,0,0,0,,0,0,0,,,,\n");
 }
 END_TEST
 

@@ -103,9 +103,10 @@ START_TEST(methods_are_part_of_the_protocol)
     cached.accuracy = 0.75;
     note(path, cached);
     ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
-    ck_assert_str_eq(bytes, SCORES_HEADER
-                     "test,16,16,0,9,4,8,2,7.3890561,5,plain,,0,0,\n"
-                     "test,16,16,0,9,4,4,1,2.71828183,6,cache 9 theta tuned,theta 0.2,20,3,0.75\n");
+    ck_assert_str_eq(
+        bytes, SCORES_HEADER
+        "test,16,16,0,9,4,8,2,7.3890561,5,plain,,0,0,\n"
+        "test,16,16,0,9,4,4,1,2.71828183,6,cache 9 theta tuned,theta 0.2,20,3,0.75\n");
     free(bytes);
     ck_assert(scores_read(path, &scores, &error));
     ck_assert(score_same_protocol(&scores[1], &cached, SCORE_PER_TOKEN));

@@ -31,7 +31,9 @@ static const About about = {
     .paragraphs =
         {"CORPUS is a text file, plain or gzip, or - for standard input. ptb.txt also "
          "stands for the three files ptb.train.txt, ptb.valid.txt and ptb.test.txt; "
-         "toy is a made-up language that needs no file (write ./toy for a file of that name). "
+         "toy, a made-up language (./toy: a file of that name), and puzzles such as recall "
+         "(toy "
+         "--puzzles) need no file. "
          "NAME.bin holds token ids, as linnet-tokens, nanoGPT and llm.c write them; a "
          "directory "
          "stands for the train.bin in it.",
@@ -210,6 +212,8 @@ static bool is_like_others(const RunView *run, Error *error)
 /* Says if another tokenizer would suit the text better. */
 static void hint(const RunView *run)
 {
+    if (run->corpus->line > 0) /* a puzzle has its own */
+        return;
     const TrainOptions *train = &run->settings->train;
     char *text = train->init && train->init_tokens == INIT_TOKENS_RUN
                      ? hint_about_shared_tokens(run->corpus)

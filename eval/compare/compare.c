@@ -4,6 +4,7 @@
  * without the corpus. */
 #include "eval/runs/groups.h"
 #include "eval/compare/show.h"
+#include "eval/compare/sweep.h"
 #include "src/containers.h"
 #include "src/program.h"
 
@@ -29,6 +30,9 @@ static const Option rows[] = {
     {.name = "reach", OPTION_STRING("LOSSES", FIELD(reach), NULL),
      .help = "print the epochs needed to reach these validation losses, for example "
              "5.0,4.9; bits per byte where tokenizers differ"},
+    {.name = "by", OPTION_STRING("SETTING", FIELD(by), NULL),
+     .help = "print and draw the accuracy of runs on puzzles against this setting of theirs, "
+             "such as pairs, a line for each attention kind"},
     {.name = "width", OPTION_WHOLE(FIELD(width), CHART_COLUMNS_LEAST, COMPARE_SIZE_MOST, NULL),
      .help = "columns of the output; default: those of the terminal"},
     {.name = "height", OPTION_WHOLE(FIELD(height), CHART_ROWS_LEAST, COMPARE_SIZE_MOST, NULL),
@@ -117,8 +121,14 @@ int main(int argc, char **argv)
         die_usage("no run given; give run directories, such as runs/linear");
     if (settings.json + settings.csv + settings.markdown > 1)
         die_usage("--json, --csv and --markdown: give only one of them");
+    if (settings.by && (settings.json || settings.csv || settings.html))
+        die_usage("--by prints a table and writes --svg; leave --json, --csv and --html out");
     RunData *runs = read_runs(&line);
-    compare_show(runs, arrlenu(runs), &settings);
+    Error error;
+    if (!settings.by)
+        compare_show(runs, arrlenu(runs), &settings);
+    else if (!sweep_show(runs, arrlenu(runs), &settings, &error))
+        die("%s", error.text);
     for (size_t r = 0; r < arrlenu(runs); r++)
         rundata_free(&runs[r]);
     arrfree(runs);

@@ -70,6 +70,8 @@ static void read_comment(RunData *run, char *comment)
     char *value = comment_value(comment, "parameters");
     if (value && !text_to_size(value, &run->parameters))
         run->parameters = 0;
+    if ((value = comment_value(comment, "state")))
+        run->state = count_of(value, "bytes");
     if ((value = comment_value(comment, "training text")))
         run->train_bits = bits_of_nat(value);
     if ((value = comment_value(comment, "vocabulary")) && !run->vocabulary)

@@ -26,6 +26,8 @@ typedef struct RunData {
     const char *corpus;
     char *vocabulary;     /* its size and checksum; NULL: unknown */
     size_t parameters;    /* 0: unknown */
+    size_t state;         /* bytes that decoding a sequence of the context length keeps; 0:
+                           * unknown */
     double entropy_floor; /* lowest possible loss, nats per token; NaN: unknown */
     /* Bits per byte of one nat per token, of the training and the validation text; NaN:
      * unknown. */

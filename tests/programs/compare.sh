@@ -24,7 +24,7 @@ done
 works 'compare --csv works' "$bin/compare" --csv softmax linear
 check 'compare --csv prints a header' \
     [ "$(head -n 1 out)" = "run,group,seed,step,epoch,tokens,seconds,\
-train_loss,val_loss,tokens_per_second,peak_mb,corpus,val_bits_per_byte,val_tokens,final_val_loss" ]
+train_loss,val_loss,tokens_per_second,peak_mb,corpus,val_bits_per_byte,val_tokens,final_val_loss,val_accuracy" ]
 check 'compare --csv prints every row of the logs' lines out 17
 check 'compare --csv prints the rows of both runs' \
     eval "prints '^softmax,softmax,1,5,' && prints '^linear,linear,1,40,'"
@@ -180,6 +180,35 @@ check 'compare compares test losses over seeds' prints '^Test loss against pair 
 run "$bin/compare" --json pair-1 pair-2 more-1 more-2
 check 'compare --json has a confidence interval of test losses' \
     prints '"test_low": -[0-9.]*, "test_high": [0-9.]*}'
+
+# --- puzzles ---
+
+for pairs in 1 2; do
+    for kind in softmax linear; do
+        train "$kind-$pairs" --attn "$kind" --context $((3 * pairs + 1)) --precision pair \
+            "recall:pairs=$pairs,keys=4,values=4,lines=400"
+    done
+done
+train linear-again --attn linear --context 4 --seed 2 recall:pairs=1,keys=4,values=4,lines=400
+run "$bin/compare" --by pairs --svg by.svg --markdown linear-2 linear-1 softmax-2 softmax-1
+check 'compare --by has a column for each value' \
+    [ "$(head -n 1 out)" = '| accuracy, % | pairs 1 | pairs 2 |' ]
+check 'compare --by has a line for each kind, with its state' \
+    prints '^| linear, [0-9.]*k*B | [0-9.]* | [0-9.]* |$'
+accuracy() { awk -F , '$14 != "" { a = $14 } END { printf "%.1f", 100 * a }' "$1/log.csv"; }
+check 'its cells are the accuracies' prints \
+    "^| softmax, .* | $(accuracy softmax-1) | $(accuracy softmax-2) |\$"
+check 'compare --by draws a picture' grep -q '>linear, ' by.svg
+run "$bin/compare" --by pairs --markdown linear-1 linear-again
+check 'compare --by averages seeds' \
+    prints "| $(awk -v a="$(tail -n 1 linear-1/log.csv | cut -d , -f 14)" \
+        -v b="$(tail -n 1 linear-again/log.csv | cut -d , -f 14)" \
+        'BEGIN { printf "%.1f", 50 * (a + b) }') |\$"
+refused 'compare --by needs runs on puzzles' 1 'softmax was not trained on a puzzle' \
+    "$bin/compare" --by pairs softmax
+refused 'compare --by needs a setting of the puzzle' 1 'by length: linear-1' \
+    "$bin/compare" --by length linear-1
+refused 'compare --by has no JSON' 2 'leave --json' "$bin/compare" --by pairs --json linear-1
 
 # --- refusals ---
 

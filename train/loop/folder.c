@@ -2,6 +2,7 @@
 #include "data/puzzles.h"
 #include "data/vocabulary_files.h"
 #include "eval/runs/rundata.h"
+#include "models/pass.h"
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"
@@ -249,10 +250,23 @@ static void append_text_facts(char **text, const RunView *run)
         text_append(text, "# validation part: %zu tokens\n", run->part_tokens);
 }
 
+/* The recurrent state or KV cache of a sequence of the context length. */
+static size_t state_bytes(const Model *model)
+{
+    Pass pass;
+    Arena measured = {0};
+    pass_make_decoder(&pass, model, 1, model->config.context);
+    pass_layout(&pass, &measured);
+    size_t bytes = pass.states_reals * sizeof(real);
+    pass_free(&pass);
+    return bytes;
+}
+
 static bool write_settings(const RunView *run, const char *folder, Error *error)
 {
     char *settings = settings_text(run->settings);
     char *text = text_format("# parameters: %zu\n", run->model->table.parameters);
+    text_append(&text, "# state: %zu bytes\n", state_bytes(run->model));
     if (run->corpus->entropy_floor > 0 || run->corpus->line > 0)
         text_append(&text, "# entropy floor: %.9g nats\n", run->corpus->entropy_floor);
     append_text_facts(&text, run);
