@@ -1,8 +1,9 @@
 #include "data/corpus_puzzle.h"
 #include "data/puzzles.h"
-#include "src/containers.h"
+#include "src/memory.h"
 #include "src/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { HELD_OUT = 1000 }; /* lines of the validation and of the test text */
@@ -28,11 +29,11 @@ static bool check_options(const char *name, const CorpusOptions *options, Error 
     return true;
 }
 
-static bool learn(Vocabulary *vocabulary, char **words, Error *error)
+static bool learn(Vocabulary *vocabulary, char **words, size_t count, Error *error)
 {
     const VocabularyLimits none = {0};
     char *text = NULL;
-    for (size_t i = 0; i < arrlenu(words); i++)
+    for (size_t i = 0; i < count; i++)
         text_append(&text, "%s ", words[i]);
     text_append(&text, "\n");
     bool good = vocabulary_learn(vocabulary, tokenizer_find(TOKENIZER_WORD), text, strlen(text),
@@ -42,11 +43,11 @@ static bool learn(Vocabulary *vocabulary, char **words, Error *error)
 }
 
 /* The ids of all symbols; a vocabulary that a model has already may lack some. */
-static bool find_ids(const Vocabulary *vocabulary, char **words, const char *name, int32_t *ids,
-                     Error *error)
+static bool find_ids(const Vocabulary *vocabulary, char **words, size_t count, const char *name,
+                     int32_t *ids, Error *error)
 {
     bool in_words = vocabulary->tokenizer == tokenizer_find(TOKENIZER_WORD);
-    for (size_t i = 0; i < arrlenu(words); i++) {
+    for (size_t i = 0; i < count; i++) {
         ids[i] = in_words ? vocabulary_find(vocabulary, words[i]) : TOKEN_NONE;
         if (ids[i] == TOKEN_NONE)
             return error_set(error,
@@ -98,12 +99,14 @@ bool corpus_make_puzzle(Corpus *corpus, const char *name, const CorpusOptions *o
     Puzzle puzzle;
     if (!puzzle_read(&puzzle, name, error) || !check_options(name, options, error))
         return false;
-    char **words = NULL;
-    for (size_t i = 0; i < puzzle.symbols; i++)
-        arrput(words, puzzle_word(&puzzle, i));
-    int32_t *ids = memory_take(puzzle.symbols, sizeof *ids, "the symbols");
-    bool good = (corpus->vocabulary.tokenizer || learn(&corpus->vocabulary, words, error)) &&
-                find_ids(&corpus->vocabulary, words, name, ids, error);
+    size_t count = puzzle.symbols;
+    char **words = memory_take(count, sizeof *words, "the symbols");
+    for (size_t i = 0; i < count; i++)
+        words[i] = puzzle_word(&puzzle, i);
+    int32_t *ids = memory_take(count, sizeof *ids, "the symbols");
+    bool good = (corpus->vocabulary.tokenizer ||
+                 learn(&corpus->vocabulary, words, count, error)) &&
+                find_ids(&corpus->vocabulary, words, count, name, ids, error);
     CorpusSplit *splits[] = {&corpus->train, &corpus->valid, &corpus->test};
     for (size_t i = 0; good && i < sizeof splits / sizeof *splits; i++) {
         fill(corpus, splits[i], &puzzle, i + 1, i ? HELD_OUT : puzzle.lines, words, ids);
@@ -112,9 +115,9 @@ bool corpus_make_puzzle(Corpus *corpus, const char *name, const CorpusOptions *o
     corpus->line = puzzle.length + 1;
     corpus->source = text_format("the built-in puzzle %s: %zu lines of %zu tokens", name,
                                  puzzle.lines, corpus->line);
-    for (size_t i = 0; i < arrlenu(words); i++)
+    for (size_t i = 0; i < count; i++)
         free(words[i]);
-    arrfree(words);
+    free(words);
     free(ids);
     return good;
 }

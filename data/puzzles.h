@@ -57,6 +57,8 @@ bool puzzle_read(Puzzle *puzzle, const char *name, Error *error);
 /* The value of a setting; false if the puzzle has none of this name. */
 bool puzzle_value(const Puzzle *puzzle, const char *setting, size_t *value);
 
+/* The first symbol of an alphabet; of PUZZLE_ALPHABETS, the number of all symbols. */
+int32_t puzzle_alphabet(const Puzzle *puzzle, size_t index);
 /* The text of a symbol; the caller frees. */
 char *puzzle_word(const Puzzle *puzzle, size_t symbol);
 

@@ -193,6 +193,7 @@ START_TEST(settings_are_checked)
                 {"recall:pairs=0", "pairs must be a whole number from 1 to 4096"},
                 {"recall:pairs=", "pairs must be"},
                 {"recall:pairs", "pairs must be"},
+                {"recall:lines=1", "lines must be a whole number from 2"},
                 {"recall:pairs=-1", "pairs must be"},
                 {"recall:pairs=8,", "no setting ''"},
                 {"recall:pairs=65", "pairs=65 must not be more than keys=64"},
@@ -359,7 +360,7 @@ static bool is_right(const Rig *rig, const real *u, int32_t target)
 
 START_TEST(only_answers_are_scored_and_counted)
 {
-    Corpus corpus = load("recall:pairs=4,keys=4,values=4,lines=1", NULL);
+    Corpus corpus = load("recall:pairs=4,keys=4,values=4,lines=2", NULL);
     ModelConfig config = rig_tiny;
     config.context = corpus.line;
     config.vocabulary = corpus.vocabulary.count;

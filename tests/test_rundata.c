@@ -16,11 +16,12 @@ static Error error;
 START_TEST(a_run_directory_is_read)
 {
     RunData run;
-    free(scratch_put(RUN_SETTINGS,
-                     "# parameters: 1234567\n# state: 77 bytes\n# entropy floor: 1.5 nats\r\n# hello\n\n"
-                     "# training text: 90 tokens, 360 bytes\n"
-                     "# validation text: 50 tokens, 200 bytes, 4 unknown, 7 things\n"
-                     " attn=linear \ncorpus = a = b\ndim = 64"));
+    free(scratch_put(
+        RUN_SETTINGS,
+        "# parameters: 1234567\n# state: 77 bytes\n# entropy floor: 1.5 nats\r\n# hello\n\n"
+        "# training text: 90 tokens, 360 bytes\n"
+        "# validation text: 50 tokens, 200 bytes, 4 unknown, 7 things\n"
+        " attn=linear \ncorpus = a = b\ndim = 64"));
     free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,,,,,\n"
                                                        "9,2,90,1.5,0,nan,3.5,1,nan,7,,,,\n"));
     ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
