@@ -34,7 +34,8 @@ static const About about = {
     .paragraphs =
         {"They serve as a corpus whose entropy is known exactly. train toy and eval RUN "
          "toy use the same language without a file.",
-         "PUZZLE is NAME or NAME:SETTING=N,SETTING=N, such as recall:pairs=16,keys=64. What "
+         "PUZZLE, a synthetic task, is NAME or NAME:SETTING=N,SETTING=N, such as "
+         "recall:pairs=16,keys=64. What "
          "must be predicted after a symbol stands behind it: k3=v7. train PUZZLE and eval RUN "
          "PUZZLE score only these answers."},
     .examples = {"recall --length 500", "--length 100000 --seed 2", "--entropy"},
