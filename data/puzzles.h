@@ -1,4 +1,5 @@
-/* Puzzles: synthetic tasks, made-up texts that ask one question each, such as associative recall.
+/* Puzzles: synthetic tasks, made-up texts that ask one question each, such as associative
+ * recall.
  *
  * A puzzle is one line of a fixed number of symbols. Some of its positions have an answer: what
  * the model must predict after reading the symbol there. Answers are never read as input. Each
