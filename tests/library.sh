@@ -103,7 +103,7 @@ if [ -x example ]; then
     }
     check 'its logits are those of export --example' same \
         "$(quietly ./example bpe 'the prices'; sed 1d out | cut -c 1-8 | grep '[0-9]\.[0-9]')" "$(best_logits)"
-    # Under emulation the shadow memory of a sanitizer takes all the memory there is.
+    # Not with a sanitizer: emulated, its shadow memory exhausts the machine's memory.
     if has qemu-x86_64 && [ "${CC#*-fsanitize}" = "$CC" ] &&
         grep -q '^flags.* avx' /proc/cpuinfo 2>/dev/null; then
         check 'a library for another processor is an error' eval \

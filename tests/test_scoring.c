@@ -598,7 +598,8 @@ static void add_slowly(void *context, Pass *pass)
 START_TEST(an_average_is_one_of_probabilities)
 {
     double probabilities[TEXT] = {0}, nats = 0, worst = 0;
-    Ensemble ensemble = {.runs = memory_take(MODELS, sizeof *ensemble.runs, "a test")};
+    Ensemble ensemble;
+    ensemble_make(&ensemble, MODELS, &text);
     for (size_t model = 0; model < MODELS; model++) {
         const EvalOptions options = {.window = WINDOW, .stride = 3, .batch = 2};
         ModelConfig config = small;
@@ -610,16 +611,16 @@ START_TEST(an_average_is_one_of_probabilities)
         ScoreListener listener = {add_slowly, &slow};
         Score alone = scorer_score(&rig.scorer, &text, &listener, 1);
         ck_assert_uint_eq(slow.at, TEXT);
-        ensemble_read(&ensemble, &options, &rig.small.model, &text, PRIME);
+        ensemble_read(&ensemble, "a model", &options, &rig.small.model, PRIME);
         check_near(ensemble.runs[model].row.score.nats, alone.nats, "nats of model", model);
         if (model == 0)
-            check_near(ensemble_nats(&ensemble, TEXT), alone.nats, "average of", 1);
+            check_near(ensemble_nats(&ensemble), alone.nats, "average of", 1);
         worst = fmax(worst, alone.nats);
         rig_free(&rig);
     }
     for (size_t i = 0; i < TEXT; i++)
         nats -= log(probabilities[i] / MODELS);
-    check_near(ensemble_nats(&ensemble, TEXT), nats, "average of", MODELS);
+    check_near(ensemble_nats(&ensemble), nats, "average of", MODELS);
     ck_assert_double_lt(nats, worst);
     ensemble_free(&ensemble);
 }

@@ -28,26 +28,14 @@ static void hear(void *context, Pass *pass)
     }
 }
 
-void ensemble_read(Ensemble *ensemble, const EvalOptions *options, const Model *model,
-                   const CorpusSplit *split, int32_t prime)
+void ensemble_make(Ensemble *ensemble, size_t runs, const CorpusSplit *split)
 {
-    const Protocol protocol = {options->window, options->stride, options->batch, prime};
-    if (!ensemble->logs) {
-        size_t scored = split_scored(split);
-        ensemble->logs = memory_take(scored, sizeof *ensemble->logs, "the average");
-        for (size_t i = 0; i < scored; i++)
-            ensemble->logs[i] = -INFINITY;
-    }
-    Scorer scorer;
-    Reading reading = {ensemble->logs, 0};
-    const ScoreListener listener = {hear, &reading};
-    scorer_make(&scorer, model, &protocol);
-    ensemble->runs[ensemble->count++].row = (ScoreRow){
-        .score = scorer_score(&scorer, split, &listener, 1),
-        .window = options->window,
-        .stride = options->stride,
-        .carried_streams = model->config.carry_state ? options->batch : 0};
-    scorer_free(&scorer);
+    size_t scored = split_scored(split);
+    *ensemble = (Ensemble){.runs = memory_take(runs, sizeof *ensemble->runs, "the average"),
+                           .split = split,
+                           .logs = memory_take(scored, sizeof *ensemble->logs, "the average")};
+    for (size_t i = 0; i < scored; i++)
+        ensemble->logs[i] = -INFINITY;
 }
 
 void ensemble_free(Ensemble *ensemble)
@@ -57,40 +45,58 @@ void ensemble_free(Ensemble *ensemble)
     *ensemble = (Ensemble){0};
 }
 
-double ensemble_nats(const Ensemble *ensemble, size_t tokens)
+const ScoreRow *ensemble_read(Ensemble *ensemble, const char *name, const EvalOptions *options,
+                              const Model *model, int32_t prime)
+{
+    const Protocol protocol = {options->window, options->stride, options->batch, prime};
+    EnsembleRun *run = &ensemble->runs[ensemble->count++];
+    Scorer scorer;
+    Reading reading = {ensemble->logs, 0};
+    const ScoreListener listener = {hear, &reading};
+    scorer_make(&scorer, model, &protocol);
+    *run = (EnsembleRun){
+        .name = name,
+        .row = {.score = scorer_score(&scorer, ensemble->split, &listener, 1),
+                .window = options->window,
+                .stride = options->stride,
+                .carried_streams = model->config.carry_state ? options->batch : 0}};
+    scorer_free(&scorer);
+    return &run->row;
+}
+
+double ensemble_nats(const Ensemble *ensemble)
 {
     double nats = 0, models = log((double)ensemble->count);
-    for (size_t i = 0; i < tokens; i++)
+    for (size_t i = 0; i < split_scored(ensemble->split); i++)
         nats += models - ensemble->logs[i];
     return nats;
 }
 
-void ensemble_print(const Ensemble *ensemble, const ScoredText *text)
+void ensemble_print(const Ensemble *ensemble)
 {
-    const CorpusSplit *split = text->split;
     for (size_t i = 0; i < ensemble->count; i++) {
         const ScoreRow *row = &ensemble->runs[i].row;
         char *protocol = score_row_protocol(row);
-        char *figures = score_figures_text(row->score.nats, split);
+        char *figures = score_figures_text(row->score.nats, ensemble->split);
         printf("%s: %s; %s\n", ensemble->runs[i].name, figures, protocol);
         free(protocol);
         free(figures);
     }
-    double nats = ensemble_nats(ensemble, split_scored(split));
-    char *figures = score_figures_text(nats, split);
-    printf("%s, average of %zu runs: %s; %.2f nats in all\n", split->name, ensemble->count,
-           figures, nats);
+    double nats = ensemble_nats(ensemble);
+    char *figures = score_figures_text(nats, ensemble->split);
+    printf("%s, average of %zu runs: %s; %.2f nats in all\n", ensemble->split->name,
+           ensemble->count, figures, nats);
     free(figures);
 }
 
-void ensemble_print_json(const Ensemble *ensemble, const ScoredText *text)
+void ensemble_print_json(const Ensemble *ensemble)
 {
-    json_t *all = score_json(ensemble_nats(ensemble, split_scored(text->split)), text->split);
-    json_object_set_new(all, "split", json_string(text->split->name));
+    json_t *all = score_json(ensemble_nats(ensemble), ensemble->split);
+    json_object_set_new(all, "split", json_string(ensemble->split->name));
     json_object_set_new(all, "runs", json_array());
     for (size_t i = 0; i < ensemble->count; i++) {
         json_t *run = json_pack("{s:s}", "run", ensemble->runs[i].name);
-        score_row_add_json(run, &ensemble->runs[i].row, text->split);
+        score_row_add_json(run, &ensemble->runs[i].row, ensemble->split);
         json_array_append_new(json_object_get(all, "runs"), run);
     }
     json_print(stdout, all);

@@ -15,21 +15,25 @@ typedef struct EnsembleRun {
 } EnsembleRun;
 
 typedef struct Ensemble {
-    EnsembleRun *runs; /* room for all, from the caller; freed with the ensemble */
-    size_t count;      /* of the runs that have read the text */
-    double *logs;      /* (tokens) the log of the sum of their probabilities */
+    EnsembleRun *runs;
+    size_t count; /* of the runs that have read the text */
+    const CorpusSplit *split;
+    double *logs; /* for each scored token, the log of the sum of the runs' probabilities */
 } Ensemble;
 
-/* Scores the text with one more model, whose options are complete; sets its row. */
-void ensemble_read(Ensemble *ensemble, const EvalOptions *options, const Model *model,
-                   const CorpusSplit *split, int32_t prime);
+/* For a text and a number of runs; the text must outlive it. */
+void ensemble_make(Ensemble *ensemble, size_t runs, const CorpusSplit *split);
 void ensemble_free(Ensemble *ensemble);
 
+/* Scores the text with one more run, whose options are complete; returns its row. */
+const ScoreRow *ensemble_read(Ensemble *ensemble, const char *name, const EvalOptions *options,
+                              const Model *model, int32_t prime);
+
 /* The nats of the text by the average of all. */
-double ensemble_nats(const Ensemble *ensemble, size_t tokens);
+double ensemble_nats(const Ensemble *ensemble);
 
 /* Print to stdout, a line for each run and one for the average. */
-void ensemble_print(const Ensemble *ensemble, const ScoredText *text);
-void ensemble_print_json(const Ensemble *ensemble, const ScoredText *text);
+void ensemble_print(const Ensemble *ensemble);
+void ensemble_print_json(const Ensemble *ensemble);
 
 #endif

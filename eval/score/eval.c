@@ -133,7 +133,7 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
 {
     Corpus corpus;
     ScoredText text = {0};
-    Ensemble ensemble = {.runs = memory_take(count, sizeof *ensemble.runs, "the scores")};
+    Ensemble ensemble = {0};
     bool trim = false;
     for (size_t i = 0; i < count; i++) {
         LoadedModel loaded;
@@ -144,22 +144,22 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
             text.split = load_text(&corpus, name, options, checkpoint);
             text.is_validation = text.split == &corpus.valid;
             trim = checkpoint->corpus.trim;
+            ensemble_make(&ensemble, count, text.split);
         } else if (!vocabulary_equal(&corpus.vocabulary, &checkpoint->vocabulary) ||
                    checkpoint->corpus.trim != trim) {
             die("%s: it reads the text in other tokens than %s; only predictions of the same "
                 "tokens have an average",
                 runs[i], runs[0]);
         }
-        ensemble_read(&ensemble, &own, &loaded.model, text.split,
-                      vocabulary_start(&corpus.vocabulary));
-        ensemble.runs[i].name = runs[i];
-        note(&ensemble.runs[i].row, 1, &text, runs[i], checkpoint);
+        const ScoreRow *row = ensemble_read(&ensemble, runs[i], &own, &loaded.model,
+                                            vocabulary_start(&corpus.vocabulary));
+        note(row, 1, &text, runs[i], checkpoint);
         loaded_close(&loaded);
     }
     if (options->json)
-        ensemble_print_json(&ensemble, &text);
+        ensemble_print_json(&ensemble);
     else
-        ensemble_print(&ensemble, &text);
+        ensemble_print(&ensemble);
     ensemble_free(&ensemble);
     corpus_free(&corpus);
 }
