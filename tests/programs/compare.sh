@@ -185,7 +185,7 @@ check 'compare --json has a confidence interval of test losses' \
 
 for pairs in 1 2; do
     for kind in softmax linear; do
-        train "$kind-$pairs" --attn "$kind" --context $((3 * pairs + 1)) --precision pair \
+        train "$kind-$pairs" --attn "$kind" --context $((3 * pairs + 1)) \
             "recall:pairs=$pairs,keys=4,values=4,lines=400"
     done
 done
