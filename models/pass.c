@@ -142,8 +142,43 @@ static const real *position_rows(const Pass *pass)
     return pass->position_rows;
 }
 
-/* Without dropout if the key is NULL. */
-static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *key)
+/* A student whose attention sublayers learn to give what those of the pass give (pass_match).
+ */
+typedef struct Matching {
+    Pass *student;
+    Params *gradients;
+    const bool *counts; /* (rows) */
+    double loss;
+} Matching;
+
+/* The student's error e = y - z in one attention sublayer on the input u of the teacher, whose
+ * output is z: adds mean(e^2) / L of each row that counts to the loss, and the gradient. Both
+ * outputs have the residual stream in `sum` added, which cancels. */
+static void match_sublayer(Matching *matching, size_t layer, const real *u, const real *z,
+                           const DropoutSum *sum)
+{
+    Pass *student = matching->student;
+    BlockParams *gradients = &matching->gradients->h[layer];
+    size_t width = student->model->config.dim;
+    double share = 1 / (double)(width * student->model->config.layers);
+    real *e = student->input;
+    gemm_lend(student->scratch, student->scratch_reals);
+    mixer_forward(student, e, layer, u, (Dropout){0}, dropout_finish(sum));
+    for (size_t row = 0; row < student->rows; row++) {
+        real *at = e + row * width;
+        vector_add_scaled(at, z + row * width, -1, width);
+        if (matching->counts[row])
+            matching->loss += share * (double)vector_dot(at, at, width);
+        for (size_t i = 0; i < width; i++)
+            at[i] *= matching->counts[row] ? (real)(2 * share) : 0;
+    }
+    mixer_backward(student, gradients, layer, e, (Dropout){0});
+    mixer_backward_input(student, gradients, layer, u);
+}
+
+/* Without dropout if the key is NULL; matching may be NULL. */
+static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *key,
+                           Matching *matching)
 {
     const ModelConfig *config = &pass->model->config;
     gemm_lend(pass->scratch, pass->scratch_reals);
@@ -165,6 +200,10 @@ static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *k
         else
             mixer_forward(pass, next, place / 2, u, weights_dropout(pass, place, key),
                           dropout_finish(&sum));
+        if (matching && place % 2 == 0) {
+            match_sublayer(matching, place / 2, u, next, &sum);
+            gemm_lend(pass->scratch, pass->scratch_reals);
+        }
     }
     return normed(pass, 2 * config->layers, false);
 }
@@ -224,7 +263,7 @@ static HeadSizes head_sizes(const Pass *pass, size_t rows)
 
 const real *pass_forward(Pass *pass, const int32_t *inputs)
 {
-    return forward(pass, inputs, NULL);
+    return forward(pass, inputs, NULL, NULL);
 }
 
 static void finish_batch(Pass *pass)
@@ -337,26 +376,61 @@ static void penalise(Pass *pass, const int32_t *targets)
     }
 }
 
+/* What the head takes from the teacher, after its forward pass. */
+static HeadTeacher teach(Pass *pass, const int32_t *inputs)
+{
+    const Model *model = pass->teacher->model;
+    return (HeadTeacher){.x = pass_forward(pass->teacher, inputs),
+                         .w = head_weight(&model->config, &model->at),
+                         .b = model->at.head_bias,
+                         .width = model->config.dim,
+                         .cap = (real)model->config.logit_cap,
+                         .share = (real)pass->teacher_share};
+}
+
 double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
                       const int32_t *targets, RandomKey key)
 {
     const Model *model = pass->model;
     assert(pass->use != PASS_EVALUATE);
-    const real *u = forward(pass, inputs, &key);
+    const HeadTeacher teacher = pass->teacher ? teach(pass, inputs) : (HeadTeacher){0};
+    const real *u = forward(pass, inputs, &key, NULL);
     Dropout output = dropout_at(&key, SITE_OUTPUT, model->config.output_dropout);
     if (output.rate > 0)
         dropout_add(pass->input, NULL, u, output, pass->rows, model->config.dim);
     phase_enter(PHASE_HEAD);
-    double loss = head_gradients(
-        pass->row_loss, pass->branch, head_weight(&model->config, gradients),
-        gradients->head_bias, u, head_weight(&model->config, &model->at), model->at.head_bias,
-        targets, head_sizes(pass, pass->rows), pass->head_scratch);
+    double loss = head_gradients(pass->row_loss, pass->branch,
+                                 head_weight(&model->config, gradients), gradients->head_bias,
+                                 u, head_weight(&model->config, &model->at),
+                                 model->at.head_bias, targets, pass->teacher ? &teacher : NULL,
+                                 head_sizes(pass, pass->rows), pass->head_scratch);
     if (output.rate > 0)
         dropout_add(pass->branch, NULL, pass->branch, output, pass->rows, model->config.dim);
     penalise(pass, targets);
     backward(pass, gradients, inputs, &key);
     finish_batch(pass);
     return loss;
+}
+
+/* The rows before a target of their sequence and those that have one. */
+static void mark_rows(bool *counts, const Pass *pass, const int32_t *targets)
+{
+    for (size_t row = pass->rows; row-- > 0;) {
+        bool last = (row + 1) % pass->length == 0;
+        counts[row] = targets[row] >= 0 || (!last && counts[row + 1]);
+    }
+}
+
+double pass_match(Pass *pass, Params *gradients, const int32_t *inputs, const int32_t *targets)
+{
+    assert(pass->use != PASS_EVALUATE && pass->teacher);
+    Matching matching = {.student = pass, .gradients = gradients, .counts = pass->counts};
+    mark_rows(pass->counts, pass, targets);
+    if (pass->dfirst_values)
+        vector_zero(pass->dfirst_values, pass->rows * pass->model->config.dim);
+    forward(pass->teacher, inputs, NULL, &matching);
+    phase_enter(PHASE_REST);
+    return matching.loss;
 }
 
 void pass_step(Pass *pass, real *logits, const int32_t *tokens)

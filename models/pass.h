@@ -89,6 +89,12 @@ typedef struct Pass {
     real *position_rows; /* (length, C) sinusoidal position encodings, or NULL */
     real *angles;        /* (length, D) RoPE angles, or NULL */
 
+    /* The teacher of a model that is distilled, NULL: none. Set both before the memory is laid
+     * out: the teacher has as many rows and is for evaluation. */
+    struct Pass *teacher;
+    double teacher_share; /* of KL(teacher || model) in the loss */
+    bool *counts;         /* (rows) that pass_match compares */
+
     bool decoding;
     bool carries;    /* carries states from batch to batch */
     size_t capacity; /* positions that the states (KV cache) have room for */
@@ -118,9 +124,15 @@ double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets);
 double pass_loss_at(Pass *pass, double temperature);
 
 /* Training: the loss with dropout. Adds the gradient of that sum and of the AR/TAR penalty to
- * *gradients. The key is specific to the step. */
+ * *gradients; with a teacher, of what head.h describes. The key is specific to the step. */
 double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
                       const int32_t *targets, RandomKey key);
+
+/* Instead of that, for a model that is to learn to do what a teacher of its shape does: adds
+ * the gradient of the squared difference between the outputs of the attention sublayers of
+ * both, each on the teacher's input, to *gradients. Only rows up to the last target of a
+ * sequence count. Returns the sum over these of the mean over features and layers. */
+double pass_match(Pass *pass, Params *gradients, const int32_t *inputs, const int32_t *targets);
 
 /* Decoding: feeds one token per sequence; writes logits (batch, V). */
 void pass_step(Pass *pass, real *logits, const int32_t *tokens);

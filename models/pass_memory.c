@@ -119,7 +119,8 @@ static void lay_out_scratch(Pass *pass, Arena *arena)
     size_t layers_end = arena->used;
     arena->used = start;
     HeadSizes head = {rows, width, config->vocabulary, (real)config->logit_cap};
-    pass->head_scratch = arena_reals(arena, head_scratch_reals(head));
+    size_t of_teacher = pass->teacher ? pass->teacher->model->config.dim : 0;
+    pass->head_scratch = arena_reals(arena, head_scratch_reals(head, of_teacher));
     arena->used = most(arena->used, layers_end);
 }
 
@@ -180,6 +181,8 @@ void pass_layout(Pass *pass, Arena *arena)
     pass->branch = arena_reals(arena, stream);
     pass->row_loss = arena_reals(arena, rows);
     lay_out_scored(pass, arena);
+    if (pass->teacher)
+        pass->counts = arena_bytes(arena, rows, sizeof *pass->counts);
     if (config->value_residual) {
         pass->first_values = arena_reals(arena, stream);
         pass->dfirst_values = evaluating ? NULL : arena_reals(arena, stream);

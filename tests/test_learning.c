@@ -212,15 +212,34 @@ END_TEST
 
 typedef struct HeadRig {
     HeadSizes sizes;
+    HeadTeacher teacher; /* width 0: none */
     real *x, *w, *b, *dx, *dw, *db, *loss, *scratch;
     int32_t *targets;
 } HeadRig;
 
+/* Whole numbers from -reach to reach. */
+static real *draw_whole(size_t count, double reach, uint64_t stream)
+{
+    real *drawn = memory_take(count, sizeof *drawn, "a test");
+    for (size_t i = 0; i < count; i++)
+        drawn[i] = (real)round(reach *
+                               (2 * random_uniform(random_key(9, RANDOM_TEST, stream), i) - 1));
+    return drawn;
+}
+
+static const HeadTeacher *teacher_of(const HeadRig *rig)
+{
+    return rig->teacher.width ? &rig->teacher : NULL;
+}
+
 /* With integer x, w and b, the logits are exact in float. */
-static void head_rig_make(HeadRig *rig, HeadSizes sizes, double reach)
+static void head_rig_make(HeadRig *rig, HeadSizes sizes, double reach, HeadTeacher teacher)
 {
     size_t xs = sizes.rows * sizes.width, ws = sizes.vocabulary * sizes.width;
-    *rig = (HeadRig){.sizes = sizes};
+    *rig = (HeadRig){.sizes = sizes, .teacher = teacher};
+    rig->teacher.x = draw_whole(sizes.rows * teacher.width, 2, 2);
+    rig->teacher.w = draw_whole(sizes.vocabulary * teacher.width, 2, 3);
+    rig->teacher.b = draw_whole(sizes.vocabulary, 3, 4);
     rig->x = memory_take(xs, sizeof *rig->x, "a test");
     rig->dx = memory_take(xs, sizeof *rig->dx, "a test");
     rig->w = memory_take(ws, sizeof *rig->w, "a test");
@@ -228,7 +247,8 @@ static void head_rig_make(HeadRig *rig, HeadSizes sizes, double reach)
     rig->b = memory_take(sizes.vocabulary, sizeof *rig->b, "a test");
     rig->db = memory_take(sizes.vocabulary, sizeof *rig->db, "a test");
     rig->loss = memory_take(sizes.rows, sizeof *rig->loss, "a test");
-    rig->scratch = memory_take(head_scratch_reals(sizes), sizeof *rig->scratch, "a test");
+    rig->scratch = memory_take(head_scratch_reals(sizes, teacher.width), sizeof *rig->scratch,
+                               "a test");
     rig->targets = memory_take(sizes.rows, sizeof *rig->targets, "a test");
     RandomKey key = random_key(9, RANDOM_TEST, 0);
     for (size_t i = 0; i < xs; i++)
@@ -250,21 +270,24 @@ static void head_rig_free(HeadRig *rig)
     real *buffers[] = {rig->x, rig->w, rig->b, rig->dx, rig->dw, rig->db, rig->loss};
     for (size_t i = 0; i < COUNT(buffers); i++)
         free(buffers[i]);
+    free((real *)rig->teacher.x);
+    free((real *)rig->teacher.w);
+    free((real *)rig->teacher.b);
     free(rig->scratch);
     free(rig->targets);
 }
 
-/* Reference for one row: writes the logits, returns log-sum-exp. */
-static long double slow_logits(const HeadRig *rig, size_t row, const real *b, long double *z)
+/* Reference for one row x: writes the logits, returns log-sum-exp. */
+static long double slow_logits(long double *z, const real *x, const real *w, const real *b,
+                               size_t width, size_t vocabulary, real cap)
 {
-    size_t width = rig->sizes.width, vocabulary = rig->sizes.vocabulary;
     long double most = -1e4000L, sum = 0;
     for (size_t v = 0; v < vocabulary; v++) {
         z[v] = b ? (long double)b[v] : 0;
         for (size_t i = 0; i < width; i++)
-            z[v] += (long double)rig->x[row * width + i] * (long double)rig->w[v * width + i];
-        if (rig->sizes.cap > 0)
-            z[v] = rig->sizes.cap * tanhl(z[v] / rig->sizes.cap);
+            z[v] += (long double)x[i] * (long double)w[v * width + i];
+        if (cap > 0)
+            z[v] = cap * tanhl(z[v] / cap);
         most = z[v] > most ? z[v] : most;
     }
     for (size_t v = 0; v < vocabulary; v++)
@@ -272,12 +295,15 @@ static long double slow_logits(const HeadRig *rig, size_t row, const real *b, lo
     return most + logl(sum);
 }
 
-/* Gradient with respect to the logit before soft-capping. */
+/* Gradient with respect to the logit before soft-capping; q: the teacher's logits, less their
+ * log-sum-exp. */
 static long double slow_gradient(const HeadRig *rig, const long double *z, long double lse,
-                                 size_t v, int32_t target)
+                                 const long double *q, size_t v, int32_t target)
 {
-    long double cap = rig->sizes.cap, share = cap > 0 ? z[v] / cap : 0;
-    return (expl(z[v] - lse) - (v == (size_t)target)) * (1 - share * share);
+    long double cap = rig->sizes.cap, bend = cap > 0 ? z[v] / cap : 0;
+    long double taught = rig->teacher.width ? rig->teacher.share : 0;
+    return (expl(z[v] - lse) - (1 - taught) * (v == (size_t)target) - taught * expl(q[v])) *
+           (1 - bend * bend);
 }
 
 static bool is_largest(const long double *z, size_t vocabulary, int32_t target)
@@ -290,20 +316,28 @@ static bool is_largest(const long double *z, size_t vocabulary, int32_t target)
 
 /* Compares row losses, their sum, right answers, dX and the bias gradient with the reference.
  * The tolerance is the rounding error of a logit. */
-static void check_head(HeadSizes sizes, double reach, bool with_bias)
+static void check_taught_head(HeadSizes sizes, double reach, bool with_bias,
+                              HeadTeacher teacher)
 {
     HeadRig rig;
-    head_rig_make(&rig, sizes, reach);
+    head_rig_make(&rig, sizes, reach, teacher);
     const real *b = with_bias ? rig.b : NULL;
     double near = 8 * REAL_EPSILON * (10 + reach * reach * (double)sizes.width), total = 0;
     size_t right = 0, expected = 0;
     double sum = head_gradients(rig.loss, rig.dx, rig.dw, with_bias ? rig.db : NULL, rig.x,
-                                rig.w, b, rig.targets, sizes, rig.scratch);
+                                rig.w, b, rig.targets, teacher_of(&rig), sizes, rig.scratch);
     long double *z = memory_take(sizes.vocabulary, sizeof *z, "a test");
+    long double *q = memory_take(sizes.vocabulary, sizeof *q, "a test");
     double *db = memory_take(sizes.vocabulary, sizeof *db, "a test");
     for (size_t row = 0; row < sizes.rows; row++) {
         int32_t target = rig.targets[row];
-        long double lse = slow_logits(&rig, row, b, z);
+        long double lse = slow_logits(z, rig.x + row * sizes.width, rig.w, b, sizes.width,
+                                      sizes.vocabulary, sizes.cap);
+        long double taught = slow_logits(q, rig.teacher.x + row * teacher.width, rig.teacher.w,
+                                         rig.teacher.b, teacher.width, sizes.vocabulary,
+                                         teacher.cap);
+        for (size_t v = 0; v < sizes.vocabulary; v++)
+            q[v] -= taught;
         double loss = target < 0 ? 0 : (double)(lse - z[target]);
         total += loss;
         expected += target >= 0 && is_largest(z, sizes.vocabulary, target);
@@ -311,13 +345,13 @@ static void check_head(HeadSizes sizes, double reach, bool with_bias)
         for (size_t i = 0; i < sizes.width; i++) {
             long double dx = 0;
             for (size_t v = 0; v < sizes.vocabulary && target >= 0; v++)
-                dx += slow_gradient(&rig, z, lse, v, target) *
+                dx += slow_gradient(&rig, z, lse, q, v, target) *
                       (long double)rig.w[v * sizes.width + i];
             ck_assert_double_eq_tol((double)rig.dx[row * sizes.width + i], (double)dx,
                                     near * (1 + reach));
         }
         for (size_t v = 0; v < sizes.vocabulary && target >= 0; v++)
-            db[v] += (double)slow_gradient(&rig, z, lse, v, target);
+            db[v] += (double)slow_gradient(&rig, z, lse, q, v, target);
     }
     double rows = (double)sizes.rows;
     ck_assert_double_eq_tol(sum, total, near * rows);
@@ -328,8 +362,14 @@ static void check_head(HeadSizes sizes, double reach, bool with_bias)
     for (size_t v = 0; v < sizes.vocabulary && with_bias; v++)
         ck_assert_double_eq_tol((double)rig.db[v], db[v], near * rows);
     free(z);
+    free(q);
     free(db);
     head_rig_free(&rig);
+}
+
+static void check_head(HeadSizes sizes, double reach, bool with_bias)
+{
+    check_taught_head(sizes, reach, with_bias, (HeadTeacher){0});
 }
 
 START_TEST(cross_entropy_matches_reference)
@@ -350,6 +390,67 @@ START_TEST(soft_capped_logits_match_reference)
 }
 END_TEST
 
+START_TEST(gradients_with_a_teacher_match_reference)
+{
+    check_taught_head((HeadSizes){7, 3, 11, 0}, 2, true,
+                      (HeadTeacher){.width = 4, .share = 0.5});
+    check_taught_head((HeadSizes){130, 5, 1500, 30}, 2, true,
+                      (HeadTeacher){.width = 2, .cap = 5, .share = 0.25});
+    check_taught_head((HeadSizes){1100, 2, 70, 0}, 1, false,
+                      (HeadTeacher){.width = 1, .cap = 40, .share = 1});
+    check_taught_head((HeadSizes){30, 1, 40, 0}, 100, false,
+                      (HeadTeacher){.width = 3, .share = 0.75});
+}
+END_TEST
+
+#ifdef LINNET_DOUBLE
+/* (1 - share) loss + share KL(Q || P), less the entropy of Q, which is constant. */
+static double mixed_loss(const HeadRig *rig, long double *z, long double *q)
+{
+    const HeadSizes sizes = rig->sizes;
+    const HeadTeacher *teacher = &rig->teacher;
+    long double sum = 0;
+    for (size_t row = 0; row < sizes.rows; row++) {
+        long double lse = slow_logits(z, rig->x + row * sizes.width, rig->w, rig->b,
+                                      sizes.width, sizes.vocabulary, sizes.cap);
+        long double taught = slow_logits(q, teacher->x + row * teacher->width, teacher->w,
+                                         teacher->b, teacher->width, sizes.vocabulary,
+                                         teacher->cap);
+        if (rig->targets[row] < 0)
+            continue;
+        sum += (1 - teacher->share) * (lse - z[rig->targets[row]]);
+        for (size_t v = 0; v < sizes.vocabulary; v++)
+            sum += teacher->share * expl(q[v] - taught) * (lse - z[v]);
+    }
+    return (double)sum;
+}
+
+START_TEST(gradients_with_a_teacher_match_central_differences)
+{
+    HeadRig rig;
+    long double z[20], q[20];
+    const double step = 1e-5;
+    head_rig_make(&rig, (HeadSizes){8, 3, 20, 12}, 2,
+                  (HeadTeacher){.width = 4, .cap = 9, .share = 0.4});
+    head_gradients(rig.loss, rig.dx, rig.dw, rig.db, rig.x, rig.w, rig.b, rig.targets,
+                   &rig.teacher, rig.sizes, rig.scratch);
+    real *const values[] = {rig.x, rig.w, rig.b}, *const gradients[] = {rig.dx, rig.dw, rig.db};
+    const size_t counts[] = {24, 60, 20};
+    for (size_t k = 0; k < COUNT(values); k++)
+        for (size_t i = 0; i < counts[k]; i++) {
+            double held = values[k][i];
+            values[k][i] = held + step;
+            double above = mixed_loss(&rig, z, q);
+            values[k][i] = held - step;
+            double below = mixed_loss(&rig, z, q);
+            values[k][i] = held;
+            ck_assert_double_eq_tol(gradients[k][i], (above - below) / (2 * step), 1e-8);
+        }
+    head_rig_free(&rig);
+}
+END_TEST
+#endif
+
 START_TEST(huge_logits_do_not_overflow)
 {
     check_head((HeadSizes){30, 1, 40, 0}, 100, false); /* logits up to 1e4 and down to -1e4 */
@@ -360,12 +461,12 @@ END_TEST
 START_TEST(rows_without_label_are_ignored)
 {
     HeadRig rig;
-    head_rig_make(&rig, (HeadSizes){8, 3, 20, 0}, 2);
+    head_rig_make(&rig, (HeadSizes){8, 3, 20, 0}, 2, (HeadTeacher){.width = 2, .share = 0.5});
     for (size_t row = 0; row < rig.sizes.rows; row++)
         rig.targets[row] = -1;
     memset(rig.dx, 0xff, rig.sizes.rows * rig.sizes.width * sizeof(real)); /* NaN */
     ck_assert(head_gradients(rig.loss, rig.dx, rig.dw, rig.db, rig.x, rig.w, rig.b, rig.targets,
-                             rig.sizes, rig.scratch) == 0);
+                             &rig.teacher, rig.sizes, rig.scratch) == 0);
     for (size_t i = 0; i < rig.sizes.rows * rig.sizes.width; i++)
         ck_assert(rig.dx[i] == 0);
     for (size_t i = 0; i < rig.sizes.vocabulary * rig.sizes.width; i++)
@@ -386,6 +487,10 @@ Suite *learning_suite(void)
     tcase_add_test(tests, schedules_warm_up_and_decay);
     tcase_add_test(tests, cross_entropy_matches_reference);
     tcase_add_test(tests, soft_capped_logits_match_reference);
+    tcase_add_test(tests, gradients_with_a_teacher_match_reference);
+#ifdef LINNET_DOUBLE
+    tcase_add_test(tests, gradients_with_a_teacher_match_central_differences);
+#endif
     tcase_add_test(tests, huge_logits_do_not_overflow);
     tcase_add_test(tests, rows_without_label_are_ignored);
     suite_add_tcase(suite, tests);

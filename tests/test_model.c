@@ -43,37 +43,45 @@ enum { SAMPLE = 13 };
 enum { SAMPLE = 1 };
 #endif
 
-static void check_gradients(ModelConfig config, size_t batch, size_t stride)
+/* Compares the gradients of the rig with differences of a loss. */
+static void compare_gradients(Rig *rig, double (*loss)(Rig *rig, Params *elsewhere),
+                              size_t stride)
 {
     const double step = 3e-6;
+    const ModelConfig *config = &rig->model.config;
+    real *base = memory_take(rig->model.table.total, sizeof *base, "a test");
+    Params elsewhere = {.h = memory_take(config->layers, sizeof *elsewhere.h, "a test")};
+    params_bind(&elsewhere, config, base);
+    for (size_t r = 0; r < rig->model.table.count; r++) {
+        const ParamRow *row = &rig->model.table.rows[r];
+        for (size_t i = 0; i < row->count && !row->drawn; i += SAMPLE * stride) {
+            double *weight = rig->model.base + row->offset + i, kept = *weight;
+            *weight = kept + step;
+            double more = loss(rig, &elsewhere);
+            *weight = kept - step;
+            double less = loss(rig, &elsewhere);
+            *weight = kept;
+            double numeric = (more - less) / (2 * step);
+            double analytic = rig->gradient_base[row->offset + i];
+            ck_assert_msg(fabs(analytic - numeric) <= 1e-6 + 1e-5 * fabs(numeric),
+                          "%s, positions %zu, norm %zu, activation %zu: d %s[%zu] is %.9g, "
+                          "should be %.9g",
+                          config_kind(config, 0)->name, config->positions, config->norm,
+                          config->activation, row->name, i, analytic, numeric);
+        }
+    }
+    free(base);
+    free(elsewhere.h);
+}
+
+static void check_gradients(ModelConfig config, size_t batch, size_t stride)
+{
     Rig rig;
     rig_make(&rig, config, batch, 0.3);
     if (rig.pass.rows > 2)
         rig.targets[1] = -1; /* a row without a label */
     rig_gradients(&rig);
-    real *base = memory_take(rig.model.table.total, sizeof *base, "a test");
-    Params elsewhere = {.h = memory_take(config.layers, sizeof *elsewhere.h, "a test")};
-    params_bind(&elsewhere, &rig.model.config, base);
-    for (size_t r = 0; r < rig.model.table.count; r++) {
-        const ParamRow *row = &rig.model.table.rows[r];
-        for (size_t i = 0; i < row->count && !row->drawn; i += SAMPLE * stride) {
-            double *weight = rig.model.base + row->offset + i, kept = *weight;
-            *weight = kept + step;
-            double more = loss_at(&rig, &elsewhere);
-            *weight = kept - step;
-            double less = loss_at(&rig, &elsewhere);
-            *weight = kept;
-            double numeric = (more - less) / (2 * step);
-            double analytic = rig.gradient_base[row->offset + i];
-            ck_assert_msg(fabs(analytic - numeric) <= 1e-6 + 1e-5 * fabs(numeric),
-                          "%s, positions %zu, norm %zu, activation %zu: d %s[%zu] is %.9g, "
-                          "should be %.9g",
-                          config_kind(&rig.model.config, 0)->name, config.positions,
-                          config.norm, config.activation, row->name, i, analytic, numeric);
-        }
-    }
-    free(base);
-    free(elsewhere.h);
+    compare_gradients(&rig, loss_at, stride);
     rig_free(&rig);
 }
 
@@ -94,6 +102,39 @@ START_TEST(gradients_match_central_differences)
                 config.attention_dropout = attention_find(kind)->has_weights ? 0.1 : 0;
                 check_gradients(config, 2, 1);
             }
+}
+END_TEST
+
+static double mismatch_at(Rig *rig, Params *elsewhere)
+{
+    return pass_match(&rig->pass, elsewhere, rig->inputs, rig->targets);
+}
+
+/* Every kind learns to do what a softmax of the same shape does. */
+START_TEST(matching_gradients_match_central_differences)
+{
+    for (size_t kind = 0; attention_find(kind); kind++) {
+        Rig rig, teacher;
+        ModelConfig config = rig_tiny;
+        config.norm = kind % 2 ? NORM_PRE : NORM_POST;
+        config.parallel = kind % 4 == 1;
+        rig_make_for(&teacher, config, 2, 0.3, PASS_EVALUATE);
+        config.attention = one_kind(kind);
+        config.positions = positions_for(kind, POSITIONS_ROTARY);
+        config.head_gate = config.qk_norm = kind % 3 == 0;
+        rig_make(&rig, config, 2, 0.4);
+        pass_free(&rig.pass);
+        pass_make(&rig.pass, &rig.model, 2, config.context,
+                  kind % 2 ? PASS_TRAIN : PASS_RECOMPUTE);
+        rig.pass.teacher = &teacher.pass;
+        pass_allocate(&rig.pass, "a test");
+        rig.targets[3] = rig.targets[4] = -1; /* the end of the first sequence */
+        rig.targets[6] = -1;
+        ck_assert(pass_match(&rig.pass, &rig.gradients, rig.inputs, rig.targets) > 0);
+        compare_gradients(&rig, mismatch_at, 1);
+        rig_free(&rig);
+        rig_free(&teacher);
+    }
 }
 END_TEST
 
@@ -426,6 +467,7 @@ Suite *model_suite(void)
 #ifdef LINNET_DOUBLE
     tcase_add_test(tests, gradients_match_central_differences);
     tcase_add_test(tests, gradients_match_for_odd_sizes);
+    tcase_add_test(tests, matching_gradients_match_central_differences);
     tcase_add_test(tests, gradients_match_with_all_optional_parts);
     tcase_add_test(tests, gradients_match_with_all_regularisation);
     tcase_add_test(tests, gradients_match_with_optional_parts);

@@ -121,7 +121,7 @@ START_TEST(the_head_sees_only_rows_with_targets)
             HeadSizes sizes = {batch * WINDOW, WIDTH, WORDS, 0};
             Whole whole = {
                 .scorer = &rig.scorer,
-                .scratch = memory_take(head_scratch_reals(sizes), sizeof(real), "a test"),
+                .scratch = memory_take(head_scratch_reals(sizes, 0), sizeof(real), "a test"),
                 .losses = memory_take(sizes.rows, sizeof(real), "a test")};
             pass_make(&whole.again, &rig.small.model, batch, WINDOW, PASS_EVALUATE);
             pass_allocate(&whole.again, "a test");

@@ -15,24 +15,37 @@ typedef struct Share {
     real *memory;
 } Share;
 
+/* One of the models whose logits are computed. */
+typedef struct Side {
+    const real *x, *w, *b;
+    size_t width;
+    real cap;
+    Share w_left[SLICES]; /* W_slice as A of the logits */
+    Share x_turned;       /* the block's X^T as B of the logits */
+    real *e;              /* (slices, slice, block) exp(z - m), then p */
+    real *max, *sum;      /* (slices, block) */
+    real *lse;            /* (block) */
+} Side;
+
+enum { OWN, TEACHER, SIDES };
+
 typedef struct Job {
     HeadSizes sizes;
+    Side side[SIDES];
+    size_t sides; /* 1: no teacher */
+    real taught;  /* share of the teacher in the loss */
     real *loss, *dx, *dw, *db;
     size_t right; /* rows whose target has the largest logit */
-    const real *x, *w, *b;
     const int32_t *targets;
     size_t slice; /* vocabulary entries of a slice */
     size_t slices;
-    size_t block;            /* rows of a full block */
-    size_t stride;           /* of e */
-    size_t first, count;     /* the rows of the current block */
-    Share w_left[SLICES];    /* W_slice as A of the logits */
-    Share w_right[SLICES];   /* W_slice as B of dX */
-    Share x_turned, x_right; /* the block's X^T as B of the logits, X as B of dW */
-    real *e;                 /* (slices, slice, block) exp(z - m), then p */
-    real *max, *sum;         /* (slices, block) */
-    real *lse, *z_target;    /* (block) */
-    real *partial;           /* (slices, block, width) dX of each slice */
+    size_t block;          /* rows of a full block */
+    size_t stride;         /* of e */
+    size_t first, count;   /* the rows of the current block */
+    Share w_right[SLICES]; /* W_slice as B of dX */
+    Share x_right;         /* the block's X as B of dW */
+    real *z_target;        /* (block) */
+    real *partial;         /* (slices, block, width) dX of each slice */
 } Job;
 
 static size_t block_rows(HeadSizes sizes)
@@ -54,30 +67,37 @@ static real *share_memory(Arena *arena, GemmSide side, bool transposed, size_t r
     return arena_reals(arena, gemm_share_reals(side, transposed, rows, columns));
 }
 
+static void lay_out_side(Side *side, const Job *job, Arena *arena)
+{
+    for (size_t i = 0; i < job->slices; i++)
+        side->w_left[i].memory = share_memory(arena, GEMM_A, false, job->slice, side->width);
+    side->x_turned.memory = share_memory(arena, GEMM_B, true, side->width, job->block);
+    side->e = arena_reals(arena, job->slices * job->slice * job->stride);
+    side->max = arena_reals(arena, job->slices * job->block);
+    side->sum = arena_reals(arena, job->slices * job->block);
+    side->lse = arena_reals(arena, job->block);
+}
+
 static void layout(Job *job, Arena *arena)
 {
-    size_t block = job->block = block_rows(job->sizes);
+    size_t block = job->block = block_rows(job->sizes), width = job->sizes.width;
     job->stride = gemm_stride(block);
     job->slice = slice_entries(job->sizes);
     job->slices = team_tiles(job->sizes.vocabulary, job->slice);
-    size_t width = job->sizes.width;
-    for (size_t i = 0; i < job->slices; i++) {
-        job->w_left[i].memory = share_memory(arena, GEMM_A, false, job->slice, width);
+    for (size_t i = 0; i < job->sides; i++)
+        lay_out_side(&job->side[i], job, arena);
+    for (size_t i = 0; i < job->slices; i++)
         job->w_right[i].memory = share_memory(arena, GEMM_B, false, job->slice, width);
-    }
-    job->x_turned.memory = share_memory(arena, GEMM_B, true, width, block);
     job->x_right.memory = share_memory(arena, GEMM_B, false, block, width);
-    job->e = arena_reals(arena, job->slices * job->slice * job->stride);
-    job->max = arena_reals(arena, job->slices * block);
-    job->sum = arena_reals(arena, job->slices * block);
-    job->lse = arena_reals(arena, block);
     job->z_target = arena_reals(arena, block);
-    job->partial = arena_reals(arena, job->slices * block * job->sizes.width);
+    job->partial = arena_reals(arena, job->slices * block * width);
 }
 
-size_t head_scratch_reals(HeadSizes sizes)
+size_t head_scratch_reals(HeadSizes sizes, size_t teacher_width)
 {
-    Job job = {.sizes = sizes};
+    Job job = {.sizes = sizes,
+               .side = {{.width = sizes.width}, {.width = teacher_width}},
+               .sides = teacher_width ? SIDES : 1};
     Arena arena = {0};
     layout(&job, &arena);
     return arena_used_reals(&arena);
@@ -89,13 +109,14 @@ typedef struct Slice {
     real *e, *max, *sum, *partial;
 } Slice;
 
-static Slice slice_of(const Job *job, size_t tile)
+static Slice slice_of(const Job *job, size_t of, size_t tile)
 {
+    const Side *side = &job->side[of];
     return (Slice){.first = tile * job->slice,
                    .entries = team_extent(job->sizes.vocabulary, job->slice, tile),
-                   .e = job->e + tile * job->slice * job->stride,
-                   .max = job->max + tile * job->block,
-                   .sum = job->sum + tile * job->block,
+                   .e = side->e + tile * job->slice * job->stride,
+                   .max = side->max + tile * job->block,
+                   .sum = side->sum + tile * job->block,
                    .partial = job->partial + tile * job->block * job->sizes.width};
 }
 
@@ -122,25 +143,26 @@ static void share_w_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     Job *job = context;
-    Slice slice = slice_of(job, tile);
-    size_t width = job->sizes.width;
-    Factor w = plain(job->w + slice.first * width, width);
-    prepare(&job->w_left[tile], w, GEMM_A, slice.entries, width);
-    if (job->dx)
-        prepare(&job->w_right[tile], w, GEMM_B, slice.entries, width);
+    size_t of = tile / job->slices, index = tile % job->slices;
+    Side *side = &job->side[of];
+    Slice slice = slice_of(job, of, index);
+    Factor w = plain(side->w + slice.first * side->width, side->width);
+    prepare(&side->w_left[index], w, GEMM_A, slice.entries, side->width);
+    if (job->dx && of == OWN)
+        prepare(&job->w_right[index], w, GEMM_B, slice.entries, side->width);
 }
 
-/* Step 1: two tiles. */
+/* Step 1: a tile for each side, and one for the gradient. */
 static void share_x_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     Job *job = context;
-    size_t width = job->sizes.width, rows = job->count;
-    const real *x = job->x + job->first * width;
-    if (tile == 0)
-        prepare(&job->x_turned, transposed(x, width), GEMM_B, width, rows);
+    Side *side = &job->side[tile < job->sides ? tile : OWN];
+    const real *x = side->x + job->first * side->width;
+    if (tile < job->sides)
+        prepare(&side->x_turned, transposed(x, side->width), GEMM_B, side->width, job->count);
     else if (job->dx)
-        prepare(&job->x_right, plain(x, width), GEMM_B, rows, width);
+        prepare(&job->x_right, plain(x, side->width), GEMM_B, job->count, side->width);
 }
 
 /* Turns the logits of one entry into exp(z - max) and adds them to the sums. */
@@ -158,25 +180,26 @@ static void logits_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     const Job *job = context;
-    Slice slice = slice_of(job, tile);
-    size_t width = job->sizes.width, rows = job->count;
+    size_t of = tile / job->slices, index = tile % job->slices, rows = job->count;
+    const Side *side = &job->side[of];
+    Slice slice = slice_of(job, of, index);
     /* Z = W_slice X^T */
-    gemm_weights(slice.entries, rows, width, job->w_left[tile].factor, job->x_turned.factor,
-                 GEMM_SET, slice.e, job->stride);
+    gemm_weights(slice.entries, rows, side->width, side->w_left[index].factor,
+                 side->x_turned.factor, GEMM_SET, slice.e, job->stride);
     for (size_t row = 0; row < rows; row++)
         slice.max[row] = -(real)INFINITY;
     vector_zero(slice.sum, rows);
     for (size_t entry = 0; entry < slice.entries; entry++) {
         real *restrict z = slice.e + entry * job->stride, *restrict max = slice.max;
-        real bias = job->b ? job->b[slice.first + entry] : 0;
-        for (size_t row = 0; job->b && row < rows; row++)
+        real bias = side->b ? side->b[slice.first + entry] : 0;
+        for (size_t row = 0; side->b && row < rows; row++)
             z[row] += bias;
-        if (job->sizes.cap > 0)
-            hold(z, job->sizes.cap, rows);
+        if (side->cap > 0)
+            hold(z, side->cap, rows);
         for (size_t row = 0; row < rows; row++)
             max[row] = z[row] > max[row] ? z[row] : max[row];
     }
-    for (size_t row = 0; row < rows; row++) {
+    for (size_t row = 0; of == OWN && row < rows; row++) {
         const real *z = target_in(job, &slice, row);
         if (z)
             job->z_target[row] = *z;
@@ -185,20 +208,30 @@ static void logits_tile(void *context, size_t tile, size_t worker)
         add_entry(slice.e + entry * job->stride, slice.sum, slice.max, rows);
 }
 
+/* Sets the log-sum-exp of a row; returns its largest logit. */
+static real finish_sum(const Job *job, const Side *side, size_t row)
+{
+    real max = side->max[row], sum = 0;
+    for (size_t s = 1; s < job->slices; s++)
+        max = side->max[s * job->block + row] > max ? side->max[s * job->block + row] : max;
+    for (size_t s = 0; s < job->slices; s++)
+        sum += side->sum[s * job->block + row] *
+               (real)exp(side->max[s * job->block + row] - max);
+    side->lse[row] = max + (real)log(sum);
+    return max;
+}
+
 /* Step 3. */
 static double finish_losses(Job *job)
 {
     double total = 0;
+    const Side *own = &job->side[OWN];
     for (size_t row = 0; row < job->count; row++) {
-        real max = job->max[row], sum = 0;
-        for (size_t s = 1; s < job->slices; s++)
-            max = job->max[s * job->block + row] > max ? job->max[s * job->block + row] : max;
-        for (size_t s = 0; s < job->slices; s++)
-            sum += job->sum[s * job->block + row] *
-                   (real)exp(job->max[s * job->block + row] - max);
-        job->lse[row] = max + (real)log(sum);
+        real max = finish_sum(job, own, row);
+        if (job->sides > TEACHER)
+            finish_sum(job, &job->side[TEACHER], row);
         bool counts = job->targets[job->first + row] >= 0;
-        real loss = counts ? job->lse[row] - job->z_target[row] : 0;
+        real loss = counts ? own->lse[row] - job->z_target[row] : 0;
         job->loss[job->first + row] = loss;
         job->right += counts && job->z_target[row] >= max;
         total += (double)loss;
@@ -207,38 +240,57 @@ static double finish_losses(Job *job)
 }
 
 /* Backpropagates p through the soft cap: multiplies by 1 - (z / cap)^2, with z recovered from
- * e, of which p is a multiple. */
-static void hold_backward(real *restrict p, const real *restrict max, real cap, size_t rows)
+ * e. */
+static void hold_backward(real *p, const real *e, const real *max, real cap, size_t rows)
 {
+#pragma omp simd
     for (size_t row = 0; row < rows; row++) {
-        real share = (max[row] + vector_log(p[row])) / cap;
+        real share = (max[row] + vector_log(e[row])) / cap;
         p[row] *= 1 - share * share;
     }
 }
 
-/* From e to p, the gradient of the losses by the logits of a slice. */
-static void weigh(const Job *job, const Slice *slice)
+/* The factors from e to probabilities times `weight`, in place of the sums. */
+static const real *scale_of(const Job *job, size_t of, const Slice *slice, real weight)
 {
+    for (size_t row = 0; row < job->count; row++)
+        slice->sum[row] = job->targets[job->first + row] < 0
+                              ? 0
+                              : weight * vector_exp(slice->max[row] - job->side[of].lse[row]);
+    return slice->sum;
+}
+
+/* From e to p, the gradient of the losses by the logits of a slice. */
+static void weigh(const Job *job, size_t tile)
+{
+    const Side *own = &job->side[OWN];
+    Slice slice = slice_of(job, OWN, tile), taught = {0};
     size_t rows = job->count;
-    real cap = job->sizes.cap, *scale = slice->sum;
-    for (size_t row = 0; row < rows; row++)
-        scale[row] = job->targets[job->first + row] < 0
-                         ? 0
-                         : vector_exp(slice->max[row] - job->lse[row]);
-    for (size_t entry = 0; entry < slice->entries; entry++) {
-        real *restrict p = slice->e + entry * job->stride;
+    real cap = own->cap;
+    const real *scale = scale_of(job, OWN, &slice, 1), *share = NULL;
+    if (job->sides > TEACHER) {
+        taught = slice_of(job, TEACHER, tile);
+        share = scale_of(job, TEACHER, &taught, job->taught);
+    }
+    for (size_t entry = 0; entry < slice.entries; entry++) {
+        real *restrict p = slice.e + entry * job->stride;
+        real *restrict q = share ? taught.e + entry * job->stride : NULL;
+        if (cap > 0 && q)
+            hold_backward(q, p, slice.max, cap, rows);
         if (cap > 0)
-            hold_backward(p, slice->max, cap, rows);
+            hold_backward(p, p, slice.max, cap, rows);
         for (size_t row = 0; row < rows; row++)
             p[row] *= scale[row];
+        for (size_t row = 0; q && row < rows; row++)
+            p[row] -= q[row] * share[row];
     }
     for (size_t row = 0; row < rows; row++) {
-        real *p = target_in(job, slice, row), share = cap > 0 ? job->z_target[row] / cap : 0;
+        real *p = target_in(job, &slice, row), bend = cap > 0 ? job->z_target[row] / cap : 0;
         if (p)
-            *p -= 1 - share * share;
+            *p -= (1 - job->taught) * (1 - bend * bend);
     }
-    for (size_t entry = 0; job->db && entry < slice->entries; entry++)
-        job->db[slice->first + entry] += vector_sum(slice->e + entry * job->stride, rows);
+    for (size_t entry = 0; job->db && entry < slice.entries; entry++)
+        job->db[slice.first + entry] += vector_sum(slice.e + entry * job->stride, rows);
 }
 
 /* Step 4. */
@@ -246,9 +298,9 @@ static void gradient_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     const Job *job = context;
-    Slice slice = slice_of(job, tile);
+    Slice slice = slice_of(job, OWN, tile);
     size_t width = job->sizes.width;
-    weigh(job, &slice);
+    weigh(job, tile);
     /* dW_slice += P X */
     gemm_weights(slice.entries, width, job->count, plain(slice.e, job->stride),
                  job->x_right.factor, GEMM_ADD, job->dw + slice.first * width, width);
@@ -277,12 +329,12 @@ static double compute(Job *job, real *scratch)
     Arena arena = arena_over(scratch);
     layout(job, &arena);
     double total = 0;
-    team_run(job->slices, share_w_tile, job);
+    team_run(job->sides * job->slices, share_w_tile, job);
     for (; job->first < job->sizes.rows; job->first += job->block) {
         size_t left = job->sizes.rows - job->first;
         job->count = left < job->block ? left : job->block;
-        team_run(2, share_x_tile, job);
-        team_run(job->slices, logits_tile, job);
+        team_run(job->sides + 1, share_x_tile, job);
+        team_run(job->sides * job->slices, logits_tile, job);
         total += finish_losses(job);
         if (job->dx) {
             team_run(job->slices, gradient_tile, job);
@@ -292,25 +344,42 @@ static double compute(Job *job, real *scratch)
     return total;
 }
 
+static Side own_side(const real *x, const real *w, const real *b, HeadSizes sizes)
+{
+    return (Side){.x = x, .w = w, .b = b, .width = sizes.width, .cap = sizes.cap};
+}
+
 double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, const real *w,
-                      const real *b, const int32_t *targets, HeadSizes sizes, real *scratch)
+                      const real *b, const int32_t *targets, const HeadTeacher *teacher,
+                      HeadSizes sizes, real *scratch)
 {
     Job job = {.sizes = sizes,
+               .side = {own_side(x, w, b, sizes)},
+               .sides = 1,
                .loss = loss,
                .dx = dx,
                .dw = dw,
                .db = db,
-               .x = x,
-               .w = w,
-               .b = b,
                .targets = targets};
+    if (teacher) {
+        job.side[job.sides++] = (Side){.x = teacher->x,
+                                       .w = teacher->w,
+                                       .b = teacher->b,
+                                       .width = teacher->width,
+                                       .cap = teacher->cap};
+        job.taught = teacher->share;
+    }
     return compute(&job, scratch);
 }
 
 double head_loss(size_t *right, real *loss, const real *x, const real *w, const real *b,
                  const int32_t *targets, HeadSizes sizes, real *scratch)
 {
-    Job job = {.sizes = sizes, .loss = loss, .x = x, .w = w, .b = b, .targets = targets};
+    Job job = {.sizes = sizes,
+               .side = {own_side(x, w, b, sizes)},
+               .sides = 1,
+               .loss = loss,
+               .targets = targets};
     double total = compute(&job, scratch);
     *right = job.right;
     return total;

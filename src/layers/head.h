@@ -14,6 +14,11 @@
  *                    dW_slice += P X,  db_slice += sum of P,  dX_slice = P^T W_slice
  *   5. the block:    dX = sum over slices
  *
+ * With a teacher (distillation), the gradient is that of (1 - share) loss + share KL(Q || P),
+ * where Q are the teacher's probabilities, from steps 1 to 3 on its own X, W and b. Then step 4
+ * subtracts 1 - share at the target and share Q everywhere. The loss returned is still the
+ * cross-entropy.
+ *
  * Soft-capping bounds the logits: z = cap tanh(z / cap).
  *
  * Rows with a negative target are ignored. Losses are in nats. Gradients are those of the SUM
@@ -28,8 +33,18 @@ typedef struct HeadSizes {
     real cap; /* soft cap of the logits; 0: none */
 } HeadSizes;
 
-/* Returns the scratch memory, in reals, that the functions below need. */
-size_t head_scratch_reals(HeadSizes sizes);
+/* The head of a teacher with the same vocabulary, and the final states of its layers. */
+typedef struct HeadTeacher {
+    const real *x; /* (rows, width) */
+    const real *w; /* (vocabulary, width) */
+    const real *b; /* (vocabulary) or NULL */
+    size_t width;
+    real cap, share; /* share: of KL(Q || P) in the loss */
+} HeadTeacher;
+
+/* Returns the scratch memory, in reals, that the functions below need; teacher_width 0: none.
+ */
+size_t head_scratch_reals(HeadSizes sizes, size_t teacher_width);
 
 /* Computes the loss of each row (0 for ignored rows) and returns their sum. Sets *right to the
  * number of rows with a target whose logit is the largest, or one of several. */
@@ -40,9 +55,11 @@ double head_loss(size_t *right, real *loss, /* (rows) */
                  const int32_t *targets,    /* (rows) */
                  HeadSizes sizes, real *scratch);
 
-/* Computes loss and gradients: writes dx, adds to dw and, if not NULL, to db. */
+/* Computes loss and gradients: writes dx, adds to dw and, if not NULL, to db. The teacher may
+ * be NULL. */
 double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, const real *w,
-                      const real *b, const int32_t *targets, HeadSizes sizes, real *scratch);
+                      const real *b, const int32_t *targets, const HeadTeacher *teacher,
+                      HeadSizes sizes, real *scratch);
 
 /* Computes the logits, (rows, vocabulary), of a few rows. */
 void head_logits(real *logits, const real *x, const real *w, const real *b, HeadSizes sizes);
