@@ -199,14 +199,17 @@ static void go_on_if(bool good, Error *error)
     exit(EXIT_FAILURE);
 }
 
-/* Whether all ranks have the same settings and text. */
+/* Whether all ranks have the same settings, text and teacher. */
 static bool is_like_others(const RunView *run, Error *error)
 {
     char *text = settings_text(run->settings);
     uint64_t settings = crc32_z(0, (const Bytef *)text, strlen(text));
     free(text);
     uint64_t corpus = (uint64_t)run->corpus->train.crc << 32 | run->corpus->valid.crc;
-    return ranks_same("its settings", settings, error) && ranks_same("its text", corpus, error);
+    const char *of = run->history->teacher ? run->history->teacher : "";
+    uint64_t teacher = crc32_z(0, (const Bytef *)of, strlen(of));
+    return ranks_same("its settings", settings, error) &&
+           ranks_same("its text", corpus, error) && ranks_same("its teacher", teacher, error);
 }
 
 /* Says if another tokenizer would suit the text better. */
@@ -241,6 +244,7 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
     RunView run = trainer_view(trainer);
     go_on_if(is_like_others(&run, &error), &error);
     good = resumed ? trainer_check_text(trainer, checkpoint, &error) &&
+                         trainer_check_teacher(trainer, checkpoint, &error) &&
                          trainer_plan_extension(trainer, checkpoint, &error)
                    : !first || folder_create(folder, &run, &error);
     go_on_if(good, &error);

@@ -18,6 +18,7 @@ char *results_history_text(const RunGroup *groups)
     char *text = NULL;
     for (size_t g = 0; g < arrlenu(groups); g++) {
         append(&text, &groups[g], RUN_ORIGIN, "started from");
+        append(&text, &groups[g], RUN_TEACHER, "was distilled from");
         append(&text, &groups[g], RUN_EXTENDED, "was extended after");
     }
     return text;

@@ -54,7 +54,7 @@ static void add_setting(RunData *run, const char *name, const char *value)
 /* Runs of different histories differ like runs of different settings. */
 static void read_history(RunData *run, char *comment)
 {
-    static const char *const keys[] = {RUN_ORIGIN, RUN_EXTENDED};
+    static const char *const keys[] = {RUN_ORIGIN, RUN_TEACHER, RUN_EXTENDED};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         char *value = comment_value(comment, keys[i]);
         if (value)

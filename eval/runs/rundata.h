@@ -13,6 +13,7 @@
 #define RUN_LOG      "log.csv"
 /* Comments of the settings that tell where a run comes from; they are read like settings. */
 #define RUN_ORIGIN   "origin"
+#define RUN_TEACHER  "teacher"
 #define RUN_EXTENDED "extended"
 
 typedef struct RunSetting {

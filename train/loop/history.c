@@ -10,6 +10,7 @@ static const struct {
     const char *key;
     size_t offset;
 } fields[HISTORY_FIELDS] = {{RUN_ORIGIN, offsetof(History, origin)},
+                            {RUN_TEACHER, offsetof(History, teacher)},
                             {RUN_EXTENDED, offsetof(History, extended)}};
 
 static char **field(const History *history, size_t i)

@@ -7,10 +7,11 @@
 
 typedef struct History {
     char *origin;   /* the model that --init took weights from; NULL: none */
+    char *teacher;  /* the model that --distill learns from; NULL: none */
     char *extended; /* each change of the length; NULL: none */
 } History;
 
-enum { HISTORY_FIELDS = 2 };
+enum { HISTORY_FIELDS = 3 };
 
 /* Reads what a checkpoint keeps of it. */
 bool history_read(History *history, const Checkpoint *checkpoint, Error *error);

@@ -28,6 +28,16 @@ static const Option train_rows[] = {
              "is given, such as --tokens",
      .also = "resize-token-embeddings",
      .section = "Fine-tuning"},
+    {.name = "distill", OPTION_STRING("RUN", TRAIN(distill), NULL), OPTION_STORED,
+     .help = "knowledge distillation: the model of this run or checkpoint is the teacher, whose "
+             "probabilities the model learns, too; it must have the same vocabulary",
+     .also = "teacher teacher-model distillation",
+     .section = "Fine-tuning"},
+    {.name = "distill-share", OPTION_NUMBER(TRAIN(distill_share), 0, 1, "0.5"), OPTION_FIXED,
+     .help = "share X of the teacher in the gradient, which is that of (1 - X) cross-entropy + X "
+             "KL(teacher || model)",
+     .also = "distill-alpha kd-alpha kl-weight distillation-weight",
+     .section = "Fine-tuning"},
     {.name = "epochs", OPTION_WHOLE(TRAIN(epochs), 1, 1e6, "5"), OPTION_EXTENDED,
      .help = "passes over the training text",
      .also = "num-epochs num-train-epochs n-epochs max-epochs",

@@ -29,6 +29,8 @@ static void lay_out(Trainer *t)
     if (t->settings.train.average != AVERAGE_NONE)
         t->average = arena_reals(&t->arena, total);
     pass_layout(&t->pass, &t->arena);
+    if (t->pass.teacher)
+        pass_layout(&t->teacher_pass, &t->arena);
     t->inputs = arena_bytes(&t->arena, batch, sizeof *t->inputs);
     t->targets = arena_bytes(&t->arena, batch, sizeof *t->targets);
     t->shard_inputs = arena_bytes(&t->arena, t->pass.rows, sizeof *t->shard_inputs);
@@ -39,10 +41,11 @@ static void lay_out(Trainer *t)
     }
 }
 
-/* The text and the order of its windows, which are allocated already. */
+/* What is allocated already: the text, the order of its windows, the teacher's weights. */
 static size_t held_memory(const Trainer *t)
 {
-    return corpus_memory(&t->corpus) + t->batches.windows * sizeof *t->batches.order;
+    return corpus_memory(&t->corpus) + t->batches.windows * sizeof *t->batches.order +
+           t->teacher.model.table.total * sizeof *t->teacher.model.base;
 }
 
 /* Counts all memory that training needs. */
@@ -62,12 +65,14 @@ static bool check_memory(const Trainer *t, Error *error)
                                          (double)held_memory(t));
     if (need <= allowance.bytes)
         return true;
-    return error_set(error,
-                     "training needs %.0f MB (%.0f for the text), the limit is %.0f MB, %s; a "
-                     "lower --batch, --context, --dim, --ffn or --layers needs less, and so "
-                     "does --recompute",
-                     need / megabyte, (double)held_memory(t) / megabyte,
-                     allowance.bytes / megabyte, allowance.reason);
+    return error_set(
+        error,
+        "training needs %.0f MB (%.0f for the text%s), the limit is %.0f MB, %s; a "
+        "lower --batch, --context, --dim, --ffn or --layers needs less, and so "
+        "does --recompute",
+        need / megabyte, (double)held_memory(t) / megabyte,
+        t->pass.teacher ? " and the teacher's weights" : "", allowance.bytes / megabyte,
+        allowance.reason);
 }
 
 /* Splits the batch into shards and the weights into slices, one per rank. */
@@ -176,6 +181,8 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     model_make(&t->model, &t->settings.model);
     pass_make(&t->pass, &t->model, team_tiles(train->batch, train->shards), context,
               t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
+    if (train->distill && !trainer_open_teacher(t, error))
+        return false;
     make_shards(t);
     t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
     batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count,
@@ -236,6 +243,8 @@ void trainer_free(Trainer *t)
     shards_free(&t->shards);
     free(t->pieces);
     pass_free(&t->pass);
+    pass_free(&t->teacher_pass);
+    loaded_close(&t->teacher);
     model_free(&t->model);
     free(t->gradients.h);
     arena_free(&t->arena);

@@ -34,6 +34,8 @@ typedef struct Trainer {
     Extension extension; /* of a resumed run whose length changes */
     History history;
     const Checkpoint *init; /* that the weights of a new run come from; NULL: none */
+    LoadedModel teacher;    /* with --distill */
+    Pass teacher_pass;      /* of the rows of `pass` */
     int32_t *init_ids;      /* as adopt_weights takes them */
     char *start;            /* what is taken over, for people; NULL: nothing */
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
@@ -51,6 +53,10 @@ void trainer_allocate(Trainer *trainer);
 bool trainer_plan_init(Trainer *trainer, const Checkpoint *init, Error *error);
 /* The vocabulary that a run with --init has from the checkpoint; NULL: it is the text's own. */
 const Vocabulary *trainer_init_vocabulary(const Trainer *trainer, const Checkpoint *init);
+/* With --distill, for trainer_plan: opens the teacher. */
+bool trainer_open_teacher(Trainer *trainer, Error *error);
+/* Whether it is the one that the run of the checkpoint began with. */
+bool trainer_check_teacher(const Trainer *trainer, const Checkpoint *checkpoint, Error *error);
 /* Initialises the weights of a new run. */
 bool trainer_start(Trainer *trainer, Error *error);
 void trainer_free(Trainer *trainer);

@@ -1,9 +1,13 @@
-/* What a new run takes over from another: train --init. */
+/* What a run takes from another: its weights at the start (train --init), its predictions
+ * (train --distill). */
+#include "data/vocabulary_files.h"
+#include "eval/runs/rundata.h"
 #include "models/adopt.h"
 #include "src/text.h"
 #include "train/loop/trainer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const Vocabulary *trainer_init_vocabulary(const Trainer *t, const Checkpoint *init)
 {
@@ -61,4 +65,72 @@ bool trainer_plan_init(Trainer *t, const Checkpoint *init, Error *error)
     text_append(&t->start, "%s%s", *differences ? "  " : "", differences);
     free(differences);
     return true;
+}
+
+/* --- the teacher --- */
+
+/* Whether the run can read with the teacher what it reads itself. */
+static bool check_teacher(const Trainer *t, Error *error)
+{
+    const Checkpoint *teacher = &t->teacher.checkpoint;
+    size_t context = t->settings.model.context;
+    if (!vocabulary_equal(&t->corpus.vocabulary, &teacher->vocabulary))
+        return error_set(
+            error,
+            "--distill %s: its vocabulary of %zu tokens is not that of this run, "
+            "of %zu; train on the same text with the same tokenizer, or start from "
+            "its weights with --init",
+            t->settings.train.distill, teacher->vocabulary.count, t->corpus.vocabulary.count);
+    if (teacher->config.positions == POSITIONS_LEARNED && teacher->config.context < context)
+        return error_set(error,
+                         "--context %zu: the teacher %s has learned positions for %zu tokens; "
+                         "give --context %zu or less",
+                         context, t->settings.train.distill, teacher->config.context,
+                         teacher->config.context);
+    return true;
+}
+
+bool trainer_open_teacher(Trainer *t, Error *error)
+{
+    const char *run = t->settings.train.distill;
+    Error why;
+    if (!loaded_open(&t->teacher, run, &why))
+        return error_set(error, "--distill: %s; %s", why.text,
+                         t->settings.session.resume
+                             ? "a run resumes with its teacher, and --distill RUN may name a "
+                               "new place of it"
+                             : "name the run or checkpoint to learn from");
+    if (!check_teacher(t, error))
+        return false;
+    t->history.teacher = origin_of(&t->teacher.checkpoint);
+    pass_make(&t->teacher_pass, &t->teacher.model, t->pass.batch, t->pass.length,
+              PASS_EVALUATE);
+    t->teacher_pass.carries = false; /* it reads every window from its beginning */
+    t->pass.teacher = &t->teacher_pass;
+    t->pass.teacher_share = t->settings.train.distill_share;
+    return true;
+}
+
+/* The checksum at the end of an origin. */
+static const char *checksum_of(const char *origin)
+{
+    const char *blank = origin ? strrchr(origin, ' ') : NULL;
+    return blank ? blank + 1 : "none";
+}
+
+bool trainer_check_teacher(const Trainer *t, const Checkpoint *checkpoint, Error *error)
+{
+    const char *recorded = checkpoint_extra(checkpoint, RUN_TEACHER);
+    const char *now = checksum_of(t->history.teacher), *before = checksum_of(recorded);
+    if (strcmp(now, before) == 0)
+        return true;
+    if (!recorded)
+        return error_set(error,
+                         "--distill %s: this run began without a teacher; start a new run to "
+                         "distill",
+                         t->settings.train.distill);
+    return error_set(error,
+                     "--distill %s: this is not the teacher that the run began with: its "
+                     "checksum is %s, not %s; name the place of that model, or start a new run",
+                     t->settings.train.distill, now, before);
 }

@@ -28,9 +28,9 @@ enum { TITLE = 10 };
 static bool is_shown_elsewhere(const Option *option)
 {
     static const char *const names[] = {
-        "attn",    "layers", "dim",         "heads", "ffn",        "corpus",
-        "context", "epochs", "steps",       "batch", "pos",        "tokens",
-        "shards",  "warmup", "eval-tokens", "init",  "init-tokens"};
+        "attn",    "layers", "dim",         "heads", "ffn",         "corpus",
+        "context", "epochs", "steps",       "batch", "pos",         "tokens",
+        "shards",  "warmup", "eval-tokens", "init",  "init-tokens", "distill"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(option->name, names[i]) == 0)
             return true;
@@ -174,6 +174,8 @@ void screen_settings(const Screen *screen, const RunView *run)
     print_text(run->corpus);
     if (run->start)
         print_paragraph("Start", memory_copy_text(run->start));
+    if (run->history->teacher)
+        print_paragraph("Teacher", memory_copy_text(run->history->teacher));
     print_plan(run, groups);
     print_extension(run);
     if (ranks_count() > 1)
