@@ -147,6 +147,37 @@ bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Chec
     return false;
 }
 
+/* --- conversion to another kind --- */
+
+/* Whether a kind has learned features of queries and keys: as many parameters of its own as
+ * project the queries of a head. */
+static bool projects_itself(const ModelConfig *config, size_t layer)
+{
+    const AttentionKind *kind = config_kind(config, layer);
+    size_t width = config_head_width(config);
+    AttentionSizes sizes = {.heads = config->heads, .width = width, .options = &config->own};
+    return !kind->own_is_drawn &&
+           attention_own_reals(kind, &sizes) >= config->heads * width * width;
+}
+
+bool adopt_learns(const ParamRow *row, const ModelConfig *config, const Checkpoint *from)
+{
+    if (!strstr(row->name, ".attn.") || row->drawn)
+        return false;
+    size_t layer = layer_of(row->name);
+    bool projects = strstr(row->name, ".c_attn.") || strstr(row->name, ".c_proj.");
+    return !adopt_source(row, config, from) ||
+           (projects && !same_kind(config, from, layer) && !projects_itself(config, layer));
+}
+
+bool adopt_keeps_kinds(const ModelConfig *config, const Checkpoint *from)
+{
+    size_t layer = 0;
+    while (layer < config->layers && same_kind(config, from, layer))
+        layer++;
+    return layer == config->layers;
+}
+
 /* --- the shape --- */
 
 /* The first option with this role whose value differs; says so and returns false. */

@@ -47,6 +47,13 @@ int32_t *adopt_ids(const Vocabulary *vocabulary, const Vocabulary *from, size_t 
 /* Replaces the initial weights of a new model. ids is NULL if both have the same vocabulary. */
 bool adopt_weights(Model *model, const Checkpoint *from, const int32_t *ids, Error *error);
 
+/* Whether a tensor learns while the attention sublayers learn to do what the checkpoint's do
+ * (train --convert): tensors of attention that the checkpoint lacks, and the projections of
+ * layers of another kind, unless the kind has projections of its own instead. */
+bool adopt_learns(const ParamRow *row, const ModelConfig *config, const Checkpoint *from);
+/* Whether all layers have the checkpoint's attention kinds. */
+bool adopt_keeps_kinds(const ModelConfig *config, const Checkpoint *from);
+
 /* What differs from the checkpoint's model, as items with two blanks between: new parts,
  * dropped parts, changed settings. The caller frees. */
 char *adopt_differences(const ModelConfig *config, const Checkpoint *from);

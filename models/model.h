@@ -64,9 +64,15 @@ typedef struct ParamRow {
 typedef struct ParamTable {
     ParamRow *rows;
     size_t count;
-    size_t total;      /* reals per buffer, including padding between tensors */
-    size_t parameters; /* trainable parameters */
+    size_t total;       /* reals per buffer, including padding between tensors */
+    size_t parameters;  /* trainable parameters */
+    const bool *frozen; /* [count] tensors that the optimizer leaves alone; NULL: none */
 } ParamTable;
+
+static inline bool param_is_frozen(const ParamTable *table, size_t i)
+{
+    return table->frozen && table->frozen[i];
+}
 
 void param_table_make(ParamTable *table, const ModelConfig *config);
 void param_table_free(ParamTable *table);

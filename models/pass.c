@@ -151,20 +151,23 @@ typedef struct Matching {
     double loss;
 } Matching;
 
-/* The student's error e = y - z in one attention sublayer on the input u of the teacher, whose
- * output is z: adds mean(e^2) / L of each row that counts to the loss, and the gradient. Both
- * outputs have the residual stream in `sum` added, which cancels. */
-static void match_sublayer(Matching *matching, size_t layer, const real *u, const real *z,
+/* The student's error e = y - z in one attention sublayer that reads the state of the teacher,
+ * whose output is z: adds mean(e^2) / L of each row that counts to the loss, and the gradient.
+ * The student has its own norm, because adopted output gates shift it. To both outputs the
+ * stream in `sum` is added, which cancels. */
+static void match_sublayer(Matching *matching, size_t place, const real *state, const real *z,
                            const DropoutSum *sum)
 {
     Pass *student = matching->student;
-    BlockParams *gradients = &matching->gradients->h[layer];
-    size_t width = student->model->config.dim;
+    BlockParams *gradients = &matching->gradients->h[place / 2];
+    size_t rows = student->rows, width = student->model->config.dim;
     double share = 1 / (double)(width * student->model->config.layers);
-    real *e = student->input;
     gemm_lend(student->scratch, student->scratch_reals);
-    mixer_forward(student, e, layer, u, (Dropout){0}, dropout_finish(sum));
-    for (size_t row = 0; row < student->rows; row++) {
+    memcpy(student->stream[place], state, rows * width * sizeof *state);
+    const real *u = normed(student, place, false);
+    real *e = student->stream[place + 1];
+    mixer_forward(student, e, place / 2, u, (Dropout){0}, dropout_finish(sum));
+    for (size_t row = 0; row < rows; row++) {
         real *at = e + row * width;
         vector_add_scaled(at, z + row * width, -1, width);
         if (matching->counts[row])
@@ -172,8 +175,8 @@ static void match_sublayer(Matching *matching, size_t layer, const real *u, cons
         for (size_t i = 0; i < width; i++)
             at[i] *= matching->counts[row] ? (real)(2 * share) : 0;
     }
-    mixer_backward(student, gradients, layer, e, (Dropout){0});
-    mixer_backward_input(student, gradients, layer, u);
+    mixer_backward(student, gradients, place / 2, e, (Dropout){0});
+    mixer_backward_input(student, gradients, place / 2, u);
 }
 
 /* Without dropout if the key is NULL; matching may be NULL. */
@@ -201,7 +204,7 @@ static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *k
             mixer_forward(pass, next, place / 2, u, weights_dropout(pass, place, key),
                           dropout_finish(&sum));
         if (matching && place % 2 == 0) {
-            match_sublayer(matching, place / 2, u, next, &sum);
+            match_sublayer(matching, place, pass->stream[place], next, &sum);
             gemm_lend(pass->scratch, pass->scratch_reals);
         }
     }

@@ -130,8 +130,9 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
 
 /* Instead of that, for a model that is to learn to do what a teacher of its shape does: adds
  * the gradient of the squared difference between the outputs of the attention sublayers of
- * both, each on the teacher's input, to *gradients. Only rows up to the last target of a
- * sequence count. Returns the sum over these of the mean over features and layers. */
+ * both, each on the state that the teacher's reads, to *gradients. Only rows up to the last
+ * target of a sequence count. Returns the sum over these of the mean over features and layers.
+ */
 double pass_match(Pass *pass, Params *gradients, const int32_t *inputs, const int32_t *targets);
 
 /* Decoding: feeds one token per sequence; writes logits (batch, V). */

@@ -72,8 +72,10 @@ void update_square_sums(const Model *model, size_t optimizer, const real *gradie
         for (size_t piece = 0; piece < pieces_of(row, optimizer); piece++, index++) {
             size_t reals = piece_reals(row, optimizer);
             if (index >= slice.first && index < slice.end)
-                sums[index] = gradient_square_sum(gradient + row->offset + piece * reals,
-                                                  team_extent(row->count, reals, piece));
+                sums[index] = param_is_frozen(&model->table, i)
+                                  ? 0
+                                  : gradient_square_sum(gradient + row->offset + piece * reals,
+                                                        team_extent(row->count, reals, piece));
         }
     }
     phase_enter(PHASE_REST);
@@ -126,7 +128,8 @@ static bool nth_matrix(const Move *move, size_t n, MuonMatrix *matrix)
     size_t index = 0, optimizer = move->update->optimizer;
     for (size_t i = 0; i < table->count; i++) {
         const ParamRow *row = &table->rows[i];
-        bool within = index >= move->slice.first && index < move->slice.end;
+        bool within = index >= move->slice.first && index < move->slice.end &&
+                      !param_is_frozen(table, i);
         size_t parts = within && by_muon(row, optimizer) ? row->parts : 0;
         if (n < parts) {
             size_t columns = row->shape[1] / row->parts, at = row->offset + n * columns;
@@ -168,12 +171,14 @@ static void move_others(const Move *move, uint64_t t)
 {
     const Update *update = move->update;
     size_t index = 0;
-    for (size_t i = 0; i < move->model->table.count; i++) {
-        const ParamRow *row = &move->model->table.rows[i];
+    const ParamTable *table = &move->model->table;
+    for (size_t i = 0; i < table->count; i++) {
+        const ParamRow *row = &table->rows[i];
         Stretch stretch = stretch_of(row, update->optimizer, index, move->slice);
         size_t at = row->offset + stretch.first;
         index += pieces_of(row, update->optimizer);
-        if (stretch.end > stretch.first && !by_muon(row, update->optimizer))
+        if (stretch.end > stretch.first && !param_is_frozen(table, i) &&
+            !by_muon(row, update->optimizer))
             adamw_step(move->model->base + at, move->m + at, move->v + at, move->gradient + at,
                        stretch.end - stretch.first, update->adam, t, update->learning_rate,
                        row->decays ? update->weight_decay : 0, move->scale);

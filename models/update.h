@@ -17,7 +17,9 @@ typedef struct Update {
     double clip; /* gradient clipping: maximum norm; 0: off */
 } Update;
 
-/* Parameters are updated in independent pieces: ranges of a tensor, or a whole matrix for
+/* Frozen tensors (model.h) neither move nor count in the gradient norm.
+ *
+ * Parameters are updated in independent pieces: ranges of a tensor, or a whole matrix for
  * Muon. A slice is a range of pieces. */
 typedef struct UpdateSlice {
     size_t first, end;

@@ -220,7 +220,7 @@ static void add_row(Table *table, const RunData *run, const RunLogRow *row, cons
     table_add(table, number(row->epoch));
     table_add(table, text_format("%zu", row->tokens));
     table_add(table, number(row->seconds));
-    table_add(table, number(row->train_loss));
+    table_add(table, row->matches ? NULL : number(row->train_loss));
     table_add(table, row->has_val_loss ? number(row->val_loss) : NULL);
     table_add(table, number(row->tokens_per_second));
     table_add(table, isnan(row->peak_mb) ? NULL : number(row->peak_mb));
@@ -230,6 +230,7 @@ static void add_row(Table *table, const RunData *run, const RunLogRow *row, cons
     table_add(table, row->val_tokens > 0 ? text_format("%zu", row->val_tokens) : NULL);
     table_add(table, row->final_val_loss > 0 ? number(row->final_val_loss) : NULL);
     table_add(table, isnan(row->val_accuracy) ? NULL : number(row->val_accuracy));
+    table_add(table, row->matches ? number(row->match_loss) : NULL);
 }
 
 void compare_print_csv(FILE *stream, const Comparison *all)
@@ -249,7 +250,8 @@ void compare_print_csv(FILE *stream, const Comparison *all)
                                          "val_bits_per_byte",
                                          "val_tokens",
                                          "final_val_loss",
-                                         "val_accuracy"};
+                                         "val_accuracy",
+                                         "match_loss"};
     Table table = {0};
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         table_add_column(&table, (TableColumn){.title = titles[i]});

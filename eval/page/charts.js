@@ -94,6 +94,19 @@ function drawFloor(plane, measure, corpus) {
     return group;
 }
 
+/* A vertical line where the matching of attention outputs ended. */
+function drawStages(plane, curves) {
+    const {x, box} = plane, group = make('g', {});
+    for (const {item} of curves.filter(curve => curve.measure === 'val' && curve.item.matched)) {
+        const at = item.matched[state.x];
+        if (at >= x.low && at <= x.high)
+            group.append(make('path', {d: `M${fixed(x.place(at))} ${box.top}V${box.bottom}`,
+                fill: 'none', stroke: item.colour, 'stroke-dasharray': '2 4'},
+            make('title', {}, `${item.name}: attention outputs matched, distilling from here`)));
+    }
+    return group;
+}
+
 /* Draws a chart into a picture of this size; top is the room above it. */
 function drawChart(measure, corpus, width, height, top) {
     const curves = curvesOf(measure, corpus);
@@ -109,7 +122,7 @@ function drawChart(measure, corpus, width, height, top) {
         y: box.top - 6, width: box.right - box.left + 12, height: box.bottom - box.top + 6}))));
     drawAxes(svg, plane, measure);
     svg.append(make('g', {'clip-path': `url(#${clip})`}, drawFloor(plane, measure, corpus),
-        ...curves.map(curve => drawCurve(x, y, curve, mostDots))));
+        drawStages(plane, curves), ...curves.map(curve => drawCurve(x, y, curve, mostDots))));
     if (curves.length === 0)
         svg.append(text((box.left + box.right) / 2, (box.top + box.bottom) / 2, 'middle',
             'var(--quiet)', 'nothing to show'));

@@ -53,6 +53,13 @@ static json_t *run_json(const Comparison *all, size_t r)
     SET_LIST(object, "seconds", count, json_figure(rows[i].seconds));
     SET_LIST(object, "train", count, json_figure(rows[i].train_loss));
     SET_LIST(object, "speed", count, json_figure(rows[i].tokens_per_second));
+    const RunLogRow *matched = rundata_last_match(&all->runs[r]);
+    if (matched)
+        json_object_set_new(object, "matched",
+                            json_pack("{so so so so}", "step", json_count(matched->step),
+                                      "epoch", json_figure(matched->epoch), "tokens",
+                                      json_count(matched->tokens), "seconds",
+                                      json_figure(matched->seconds)));
     json_object_set_new(object, "trainBits", json_figure(all->runs[r].train_bits));
     set_validations(object, rows);
     arrfree(rows);

@@ -108,6 +108,26 @@ static void add_validations(Drawing *drawing, const RunGroup *group, const RunCh
                                .diverged = group_diverged(group)});
 }
 
+/* A vertical line where a run's matching of attention outputs ended, unless it had none. */
+static void add_stage(Drawing *drawing, const RunGroup *group, const RunChartAxes *axes,
+                      YAxis y)
+{
+    const RunData *run = group->runs[0];
+    const RunLogRow *row = rundata_last_match(run);
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < arrlenu(group->points); i++) {
+        low = fmin(low, loss_y(group->points[i].low, run->val_bits, y));
+        high = fmax(high, loss_y(group->points[i].high, run->val_bits, y));
+    }
+    if (!row || !(low < high))
+        return;
+    double x = pick_x(axes->x, row->epoch, row->step, (double)row->tokens, row->seconds);
+    ChartPoint *points = NULL;
+    arrput(points, ((ChartPoint){x, low}));
+    arrput(points, ((ChartPoint){x, high}));
+    add_series(drawing, NULL, points, (ChartLook){.identity = run->identity, .faint = true});
+}
+
 /* A level line from the first x to the last. */
 static void add_floor(Drawing *drawing, double level)
 {
@@ -164,6 +184,8 @@ Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *
             add_train(&drawing, groups[g].runs[r], r ? NULL : groups[g].name, axes, y);
         train |= needed;
     }
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        add_stage(&drawing, &groups[g], axes, y);
     for (size_t g = 0; g < arrlenu(groups); g++)
         add_validations(&drawing, &groups[g], axes, y);
     double level = arrlenu(groups) ? loss_y(entropy, groups[0].runs[0]->val_bits, y) : NAN;

@@ -19,8 +19,9 @@ const char *runchart_y_name(size_t index);
 
 /* Makes the series and the labels of a chart; without any point it has no series. Several seeds
  * are drawn as their mean with a band from lowest to highest; perplexity is the exponential of
- * the mean loss. Training losses are drawn for every run. The entropy of the corpus is a level
- * line unless it is NaN. The caller sets the size and frees the chart with runchart_free. */
+ * the mean loss. Training losses are drawn for every run. A vertical line is drawn where a
+ * run's matching of attention outputs ended. The entropy of the corpus is a level line unless
+ * it is NaN. The caller sets the size and frees the chart with runchart_free. */
 Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *axes);
 /* Whether these axes show losses per token of different tokenizers, which do not compare. */
 bool runchart_mixes_tokens(const RunGroup *groups, const RunChartAxes *axes);

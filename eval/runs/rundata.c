@@ -245,6 +245,14 @@ void rundata_free(RunData *run)
     *run = (RunData){0};
 }
 
+const RunLogRow *rundata_last_match(const RunData *run)
+{
+    size_t i = arrlenu(run->rows);
+    while (i > 0 && !run->rows[i - 1].matches)
+        i--;
+    return i > 0 ? &run->rows[i - 1] : NULL;
+}
+
 bool rundata_diverged(const RunData *run)
 {
     const double largest = 16; /* a perplexity of nine million, more than any vocabulary */
@@ -254,7 +262,8 @@ bool rundata_diverged(const RunData *run)
     const RunLogRow *last = &run->rows[count - 1];
     if (last->step == 0)
         return false; /* the weights that --init took over: nothing is trained yet */
-    return !isfinite(last->train_loss) || last->train_loss > largest ||
+    double loss = last->matches ? last->match_loss : last->train_loss;
+    return !isfinite(loss) || loss > largest ||
            (last->has_val_loss && !(last->val_loss <= largest)) || run->best_val_loss > largest;
 }
 

@@ -64,6 +64,9 @@ void rundata_free(RunData *run);
 /* The last value of a setting, NULL if there is none. */
 const char *rundata_setting(const RunData *run, const char *name);
 
+/* The last row of the stage that matched attention outputs; NULL: there was none. */
+const RunLogRow *rundata_last_match(const RunData *run);
+
 /* Whether its loss became infinite, NaN or so large that its perplexity means nothing. */
 bool rundata_diverged(const RunData *run);
 

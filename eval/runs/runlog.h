@@ -19,8 +19,9 @@ typedef struct RunLogRow {
     size_t step;
     double epoch;  /* with its fraction: 1.25 is a quarter into the second */
     size_t tokens; /* trained on since the start of the run */
-    double seconds, lr, train_loss;
-    double val_loss; /* valid only with has_val_loss; else NaN */
+    double seconds, lr;
+    double train_loss; /* valid only without matches; else NaN */
+    double val_loss;   /* valid only with has_val_loss; else NaN */
     double grad_norm, tokens_per_second;
     double peak_mb;           /* peak resident memory so far; NaN: unknown */
     double val_bits_per_byte; /* the validation loss; NaN: unknown */
@@ -29,7 +30,10 @@ typedef struct RunLogRow {
                                * losses are of a part of it; not above 0: none */
     double val_accuracy;      /* share of right answers to puzzles; NaN: not a puzzle, or not
                                * measured */
-    bool has_val_loss;        /* false: an empty cell, not measured */
+    double match_loss;        /* valid only with matches; else NaN */
+    bool matches;      /* the steps matched attention outputs: match_loss is their mean square
+                        * error, and there is no training loss */
+    bool has_val_loss; /* false: an empty cell, not measured */
 } RunLogRow;
 
 typedef struct RunLog {

@@ -28,6 +28,7 @@ static const Column columns[] = {
     {"val_tokens", offsetof(RunLogRow, val_tokens), true},
     {"final_val_loss", offsetof(RunLogRow, final_val_loss), false},
     {"val_accuracy", offsetof(RunLogRow, val_accuracy), false},
+    {"match_loss", offsetof(RunLogRow, match_loss), false},
 };
 _Static_assert(sizeof columns / sizeof columns[0] == RUNLOG_COLUMNS, "one row for each column");
 
@@ -49,6 +50,10 @@ static bool is_blank(const Column *column, const RunLogRow *row)
     case offsetof(RunLogRow, val_loss):
     case offsetof(RunLogRow, val_bits_per_byte):
         return !row->has_val_loss;
+    case offsetof(RunLogRow, train_loss):
+        return row->matches;
+    case offsetof(RunLogRow, match_loss):
+        return !row->matches;
     case offsetof(RunLogRow, val_tokens):
         return row->val_tokens == 0;
     case offsetof(RunLogRow, peak_mb):
@@ -112,14 +117,19 @@ static bool read_cell(const Column *column, const char *text, RunLogRow *row)
         return text_to_size(text, field);
     if (column->offset == offsetof(RunLogRow, val_loss))
         row->has_val_loss = *text != '\0';
+    if (column->offset == offsetof(RunLogRow, match_loss))
+        row->matches = *text != '\0';
     return read_double(text, field);
 }
 
 /* Parses one row from a line without its line end, cutting it at its commas. */
 static bool read_row(char *line, size_t count, RunLogRow *row, const char *where, Error *error)
 {
-    *row = (RunLogRow){
-        .peak_mb = NAN, .val_bits_per_byte = NAN, .final_val_loss = NAN, .val_accuracy = NAN};
+    *row = (RunLogRow){.peak_mb = NAN,
+                       .val_bits_per_byte = NAN,
+                       .final_val_loss = NAN,
+                       .val_accuracy = NAN,
+                       .match_loss = NAN};
     char *cell = line;
     for (size_t i = 0; i < count; i++) {
         if (!cell)

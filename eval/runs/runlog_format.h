@@ -4,10 +4,10 @@
 
 #include "eval/runs/runlog.h"
 
-enum { RUNLOG_LINE = 512 }; /* more than the length of thirteen of the longest numbers */
+enum { RUNLOG_LINE = 512 }; /* more than the length of fifteen of the longest numbers */
 
 /* Columns of a new log, and of one without peak_mb and what follows it. */
-enum { RUNLOG_COLUMNS = 14, RUNLOG_COLUMNS_BEFORE = 9 };
+enum { RUNLOG_COLUMNS = 15, RUNLOG_COLUMNS_BEFORE = 9 };
 
 /* The header line, with its line end; the caller frees. */
 char *runlog_format_header(size_t columns);

@@ -1,4 +1,5 @@
 #include "train/loop/init.h"
+#include "src/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,14 @@ void init_close(Init *init)
 
 bool init_refuse(const CommandLine *line, Error *error)
 {
-    return !command_line_value(line, "init") ||
-           error_set(error,
-                     "--init and --resume contradict each other: --resume continues a run, "
-                     "--init starts a new one from the weights of a run");
+    const char *const names[] = {"init", "convert"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (command_line_value(line, names[i]))
+            return error_set(error,
+                             "--%s and --resume contradict each other: --resume continues a "
+                             "run, --%s starts a new one from the weights of a run",
+                             names[i], names[i]);
+    return true;
 }
 
 /* The option of the command line that asks for another tokenizer; NULL: none. */
@@ -43,11 +48,54 @@ static bool inherits_tokenizer(const TrainOptions *preset, const CommandLine *li
            !command_line_value(line, "tokenizer-file");
 }
 
+/* What a conversion has in place of the run's settings. Without a corpus on the command line,
+ * the text is the run's, too. */
+static bool take_recipe(const Init *init, Settings *settings, const char *run,
+                        const CommandLine *line, Error *error)
+{
+    OptionGroup groups[GROUP_COUNT];
+    const char *text = checkpoint_extra(&init->checkpoint, TRAINING_KEY);
+    settings_groups(settings, groups);
+    if (text &&
+        !options_read_text(groups, GROUP_COUNT, text, init->checkpoint.file.path, error))
+        return false;
+    char *lr = text_format("%.9g", settings->train.lr / 5);
+    const struct {
+        const char *name, *value;
+    } changes[] = {{"convert", run},
+                   {"init", run},
+                   {"distill", run},
+                   {"init-tokens", "run"},
+                   {"distill-share", "0.5"},
+                   {"match-epochs", "1"},
+                   {"match-lr", "1e-2"},
+                   {"lr", lr},
+                   {"epochs", "3"},
+                   {"steps", "0"},
+                   {"warmup", "auto"},
+                   {"patience", "0"},
+                   {"shards", "0"},
+                   {"valid", ""},
+                   {"test", ""}};
+    bool other_text = line->operand_count > 0 || command_line_value(line, "corpus");
+    size_t count = sizeof changes / sizeof *changes - (other_text ? 0 : 2);
+    bool good = true;
+    for (size_t i = 0; good && i < count; i++)
+        good = options_set(groups, GROUP_COUNT, changes[i].name, changes[i].value,
+                           changes[i].name, error);
+    free(lr);
+    return good;
+}
+
 bool init_take(Init *init, Settings *settings, const Settings *preset, const CommandLine *line,
                Error *error)
 {
     OptionGroup groups[GROUP_COUNT];
-    const char *run = command_line_value(line, "init");
+    const char *convert = command_line_value(line, "convert"), *run = convert;
+    if (!run)
+        run = command_line_value(line, "init");
+    if (!run)
+        run = convert = preset->train.convert;
     if (!run)
         run = preset->train.init;
     if (!run)
@@ -55,7 +103,8 @@ bool init_take(Init *init, Settings *settings, const Settings *preset, const Com
     init->preset_has_tokenizer_file = *preset->corpus.tokenizer_file != '\0';
     settings_groups(settings, groups);
     settings->init_unreadable = !init_open(init, run, error);
-    return init->is_open && adopt_shape(groups, GROUP_COUNT, &init->checkpoint, error) &&
+    return init->is_open && (!convert || take_recipe(init, settings, run, line, error)) &&
+           adopt_shape(groups, GROUP_COUNT, &init->checkpoint, error) &&
            (!inherits_tokenizer(&preset->train, line) ||
             adopt_tokenizer(groups, GROUP_COUNT, &init->checkpoint, error));
 }
@@ -74,12 +123,34 @@ static bool drop_unused(Settings *settings, const CommandLine *line, Error *erro
     return good;
 }
 
+/* A conversion starts from the run that teaches. */
+static bool check_conversion(const Settings *settings, Error *error)
+{
+    const TrainOptions *train = &settings->train;
+    const char *names[] = {"init", "distill"}, *values[] = {train->init, train->distill};
+    for (size_t i = 0; train->convert && i < sizeof names / sizeof *names; i++)
+        if (!values[i] || strcmp(values[i], train->convert) != 0)
+            return error_set(error,
+                             "--%s %s and --convert %s contradict each other: a conversion "
+                             "starts from the run that teaches; leave --%s out, or use --init "
+                             "and --distill without --convert",
+                             names[i], values[i] ? values[i] : "", train->convert, names[i]);
+    if (train->convert && settings->model.carry_state)
+        return error_set(error,
+                         "--convert %s: it cannot be combined with --carry-state; give "
+                         "--no-carry-state",
+                         train->convert);
+    return true;
+}
+
 bool init_settle(const Init *init, Settings *settings, const CommandLine *line, Error *error)
 {
     TrainOptions *train = &settings->train;
     const char *asked = tokenizer_option(line);
     if (!init->is_open)
         return true;
+    if (!check_conversion(settings, error))
+        return false;
     if (asked && train->init_tokens == INIT_TOKENS_RUN &&
         command_line_value(line, "init-tokens"))
         return error_set(error, "--%s and --init-tokens run contradict each other", asked);
@@ -95,5 +166,13 @@ bool init_settle(const Init *init, Settings *settings, const CommandLine *line, 
 
 bool init_check(const Init *init, const Settings *settings, Error *error)
 {
-    return !init->is_open || adopt_check(&settings->model, &init->checkpoint, error);
+    const char *convert = settings->train.convert;
+    if (!init->is_open)
+        return true;
+    if (convert && adopt_keeps_kinds(&settings->model, &init->checkpoint))
+        return error_set(error,
+                         "--convert %s: it has this attention kind already; name another with "
+                         "--attn, such as --attn linear",
+                         convert);
+    return adopt_check(&settings->model, &init->checkpoint, error);
 }

@@ -57,15 +57,18 @@ static void log_row(Loop *loop, bool validated)
     const Step *step = &loop->view.last;
     const CorpusSplit *valid = &loop->trainer->corpus.valid;
     size_t part = loop->trainer->part_tokens;
-    bool taken = isfinite(step->nats);
+    bool taken = isfinite(step->nats), matches = view_matches(&loop->view);
     double seconds = progress->training_seconds - loop->last_seconds;
+    double mean = taken ? progress->log_nats / (double)progress->log_tokens : (double)NAN;
     loop->view.row = (RunLogRow){
         .step = progress->step,
         .epoch = view_epochs(&loop->view, progress->step),
         .tokens = progress->tokens,
         .seconds = progress->seconds,
         .lr = step->lr,
-        .train_loss = taken ? progress->log_nats / (double)progress->log_tokens : (double)NAN,
+        .matches = matches,
+        .train_loss = matches ? (double)NAN : mean,
+        .match_loss = matches ? mean : (double)NAN,
         .val_loss = progress->last_loss,
         .has_val_loss = validated,
         .grad_norm = taken ? step->gradient_norm : (double)NAN,
@@ -287,7 +290,7 @@ static bool take_step(Loop *loop, Step *step, Error *error)
 static bool out_of_patience(const Trainer *t)
 {
     size_t patience = t->settings.train.patience;
-    return patience > 0 && t->progress.stale >= patience;
+    return patience > 0 && t->progress.stale >= patience && t->progress.step > t->match_steps;
 }
 
 static bool is_over(const Trainer *trainer)
@@ -316,6 +319,8 @@ static void show_step(Loop *loop, bool taken)
     const double kept = 0.95;
     const Progress *progress = &loop->trainer->progress;
     RunView *view = &loop->view;
+    if (progress->step == view->match_steps + 1) /* losses of another kind begin */
+        loop->loss_sum = loop->loss_weight = 0;
     if (taken) {
         double loss = view->last.nats / (double)view->last.tokens;
         loop->loss_sum = kept * loop->loss_sum + (1 - kept) * loss;

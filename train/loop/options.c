@@ -16,8 +16,8 @@ static const Option train_rows[] = {
      .help = "the text; same as CORPUS without --corpus",
      .also = "data dataset data-path train-data train-file input-file text-file data-dir"},
     {.name = "init", OPTION_STRING("RUN", TRAIN(init), NULL), OPTION_FIXED,
-     .help = "fine-tune: start a new run from the weights of this run or checkpoint; the model's "
-             "shape and the tokenizer come from it as well",
+     .help = "fine-tune the weights of this run or checkpoint in a new run; the model's shape and "
+             "the tokenizer come from it as well",
      .also = "finetune fine-tune pretrained from-pretrained init-weights warm-start "
              "pretrained-model load-weights init-checkpoint",
      .common = true},
@@ -37,6 +37,20 @@ static const Option train_rows[] = {
      .help = "share X of the teacher in the gradient, which is that of (1 - X) cross-entropy + X "
              "KL(teacher || model)",
      .also = "distill-alpha kd-alpha kl-weight distillation-weight",
+     .section = "Fine-tuning"},
+    {.name = "convert", OPTION_STRING("RUN", TRAIN(convert), NULL), OPTION_FIXED,
+     .help = "convert this run to another attention kind, --attn; it is both --init and --distill, "
+             "and its text and settings are the defaults, with a fifth of its --lr and --epochs 3. "
+             "First the new attention sublayers alone learn what the run's compute",
+     .also = "linearize linearise t2r lolcats hedgehog-distill",
+     .common = true},
+    {.name = "match-epochs", OPTION_WHOLE(TRAIN(match_epochs), 0, 1e6, "1"), OPTION_FIXED,
+     .help = "with --convert: of the --epochs, the first N match the outputs of the attention "
+             "sublayers, all else frozen",
+     .also = "attention-transfer-epochs",
+     .section = "Fine-tuning"},
+    {.name = "match-lr", OPTION_NUMBER(TRAIN(match_lr), 0, 100, "1e-2"), OPTION_FIXED,
+     .help = "peak learning rate in these epochs",
      .section = "Fine-tuning"},
     {.name = "epochs", OPTION_WHOLE(TRAIN(epochs), 1, 1e6, "5"), OPTION_EXTENDED,
      .help = "passes over the training text",

@@ -10,7 +10,9 @@ typedef struct TrainOptions {
     char *init;   /* the run or checkpoint whose weights a new run starts from; NULL: none */
     size_t init_tokens;
     char *distill; /* the run or checkpoint that teaches; NULL: none */
-    double distill_share;
+    double distill_share, match_lr;
+    char *convert; /* the run whose attention another kind replaces; NULL: none */
+    size_t match_epochs;
     size_t batch, accumulate, shards, epochs, steps, warmup, schedule, seed;
     size_t optimizer, average;
     double lr, lr_floor, weight_decay, beta1, beta2, momentum, clip;

@@ -129,6 +129,8 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
         {"rope-share", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"init-tokens", train->init != NULL, "--init"},
         {"distill-share", train->distill != NULL, "--distill"},
+        {"match-epochs", train->convert != NULL, "--convert"},
+        {"match-lr", train->convert && train->match_epochs > 0, "--convert and --match-epochs"},
         {"trim", !settings->corpus.trim || !in_words, "--tokens char, byte or bpe"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

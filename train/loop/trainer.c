@@ -6,6 +6,7 @@
 #include "models/update.h"
 #include "src/containers.h"
 #include "src/memory.h"
+#include "src/optim/schedule.h"
 #include "src/ranks.h"
 #include "src/team.h"
 #include "train/loop/allowance.h"
@@ -157,6 +158,40 @@ size_t trainer_length(const Trainer *t, size_t steps, size_t epochs)
     return steps ? steps : epochs * t->steps_per_epoch;
 }
 
+double trainer_rate(const Trainer *t, size_t schedule, double lr, double floor, size_t step,
+                    size_t steps)
+{
+    const TrainOptions *train = &t->settings.train;
+    size_t matching = t->match_steps, warmup = train->warmup;
+    const Schedule *kind = schedule_find(schedule);
+    return step < matching
+               ? train->match_lr * schedule_factor(kind, step, warmup, matching, floor)
+               : lr * schedule_factor(kind, step - matching, warmup, steps - matching, floor);
+}
+
+/* A conversion first matches attention outputs; both stages have a warmup. */
+static bool plan_stages(Trainer *t, Error *error)
+{
+    TrainOptions *train = &t->settings.train;
+    t->match_steps = train->convert ? train->match_epochs * t->steps_per_epoch : 0;
+    if (t->match_steps > 0 && t->match_steps >= t->steps)
+        return error_set(error,
+                         "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
+                         "give more --epochs, or fewer --match-epochs",
+                         train->match_epochs, t->match_steps, t->steps);
+    size_t shorter = t->steps - t->match_steps;
+    if (t->match_steps > 0 && t->match_steps < shorter)
+        shorter = t->match_steps;
+    if (train->warmup == OPTION_AUTO)
+        train->warmup = shorter / 10 < 200 ? shorter / 10 : 200;
+    size_t tensors = t->model.table.count;
+    t->frozen = memory_take(tensors, sizeof *t->frozen, "the tensors");
+    for (size_t i = 0; t->match_steps > 0 && i < tensors; i++)
+        t->frozen[i] = !adopt_learns(&t->model.table.rows[i], &t->model.config,
+                                     &t->teacher.checkpoint);
+    return true;
+}
+
 bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
@@ -194,8 +229,8 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
     t->steps = trainer_length(t, train->steps, train->epochs);
-    if (train->warmup == OPTION_AUTO)
-        t->settings.train.warmup = t->steps / 10 < 200 ? t->steps / 10 : 200;
+    if (!plan_stages(t, error))
+        return false;
     choose_part(t);
     measure(t);
     t->progress.best_loss = INFINITY;
@@ -230,6 +265,7 @@ RunView trainer_view(const Trainer *t)
                      .start = t->start,
                      .steps = t->steps,
                      .steps_per_epoch = t->steps_per_epoch,
+                     .match_steps = t->match_steps,
                      .part_tokens = t->part_tokens,
                      .memory = t->memory};
 }
@@ -249,6 +285,7 @@ void trainer_free(Trainer *t)
     free(t->gradients.h);
     arena_free(&t->arena);
     history_free(&t->history);
+    free(t->frozen);
     free(t->init_ids);
     free(t->start);
     corpus_free(&t->corpus);

@@ -36,9 +36,11 @@ typedef struct Trainer {
     const Checkpoint *init; /* that the weights of a new run come from; NULL: none */
     LoadedModel teacher;    /* with --distill */
     Pass teacher_pass;      /* of the rows of `pass` */
+    bool *frozen;           /* [tensors] while attention outputs are matched */
     int32_t *init_ids;      /* as adopt_weights takes them */
     char *start;            /* what is taken over, for people; NULL: nothing */
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
+    size_t match_steps; /* of these, those that match attention outputs, the first; 0: none */
     size_t part, part_tokens; /* windows and tokens that validations read; 0: all */
 } Trainer;
 
@@ -47,6 +49,10 @@ typedef struct Trainer {
 bool trainer_plan(Trainer *trainer, const Vocabulary *known, Error *error);
 /* The length in steps of a training of these steps or, if they are 0, epochs. */
 size_t trainer_length(const Trainer *trainer, size_t steps, size_t epochs);
+/* The learning rate of a step in a training of `steps`. Matching attention outputs and what
+ * follows each have a schedule of their own. */
+double trainer_rate(const Trainer *trainer, size_t schedule, double lr, double floor,
+                    size_t step, size_t steps);
 void trainer_allocate(Trainer *trainer);
 /* With --init, before trainer_start: finds out what the new run takes over from the checkpoint,
  * which stays open until then, and checks its weights. */

@@ -5,13 +5,6 @@
 
 #include <stdlib.h>
 
-/* The learning rate of a step in a training of `steps`. */
-static double rate_of(const TrainOptions *train, size_t schedule, double lr, double floor,
-                      size_t step, size_t steps)
-{
-    return lr * schedule_factor(schedule_find(schedule), step, train->warmup, steps, floor);
-}
-
 static bool check_length(const Trainer *t, const Extension *extension, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
@@ -46,7 +39,8 @@ bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *err
     if (!trainer_read_progress(&progress, checkpoint, error))
         return false;
     size_t step = progress.step, from = trainer_length(t, before->steps, before->epochs);
-    double start = train->average_from * (double)t->steps;
+    size_t matching = t->match_steps;
+    double start = (double)matching + train->average_from * (double)(t->steps - matching);
     Extension *extension = &t->extension;
     *extension = (Extension){
         .planned = true,
@@ -56,10 +50,10 @@ bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *err
         .step = step,
         .from = from,
         .to = t->steps,
-        .lr_from = step ? rate_of(train, before->schedule, before->lr, before->lr_floor,
-                                  step - 1, from)
+        .lr_from = step ? trainer_rate(t, before->schedule, before->lr, before->lr_floor,
+                                       step - 1, from)
                         : 0,
-        .lr_to = rate_of(train, train->schedule, train->lr, train->lr_floor, step, t->steps),
+        .lr_to = trainer_rate(t, train->schedule, train->lr, train->lr_floor, step, t->steps),
         .average_from = start};
     return check_length(t, extension, error);
 }

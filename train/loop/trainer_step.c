@@ -1,9 +1,9 @@
 /* Training steps: the gradients of the shards, their sum, the update; what went wrong if a step
  * is not finite; the average of the weights; validation. */
 #include "models/update.h"
-#include "src/optim/schedule.h"
 #include "src/ranks.h"
 #include "src/text.h"
+#include "src/vector.h"
 #include "train/loop/trainer.h"
 
 #include <math.h>
@@ -18,6 +18,12 @@ static size_t next_batch(const Trainer *t)
 }
 
 /* --- gradients --- */
+
+/* Whether the next step matches attention outputs. */
+static bool matches(const Trainer *t)
+{
+    return t->progress.step < t->match_steps;
+}
 
 /* Copies the sequences of one shard of the batch; a shard with one sequence less than others
  * gets a row without targets. */
@@ -67,10 +73,13 @@ static size_t compute_shard(Trainer *t, size_t shard, BatchCount *tokens)
     while (i < train->accumulate && first + i < t->batches_per_epoch && isfinite(*nats)) {
         BatchCount filled = batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets);
         tokens->read += filled.read;
-        tokens->targets += filled.targets;
+        tokens->targets += matches(t) ? filled.read : filled.targets;
         cut_shard(t, shard);
-        *nats += pass_gradients(&t->pass, &t->gradients, t->shard_inputs, t->shard_targets,
-                                random_subkey(key, i * train->shards + shard));
+        *nats += matches(t)
+                     ? pass_match(&t->pass, &t->gradients, t->shard_inputs, t->shard_targets)
+                     : pass_gradients(&t->pass, &t->gradients, t->shard_inputs,
+                                      t->shard_targets,
+                                      random_subkey(key, i * train->shards + shard));
         i++;
     }
     if (t->pass.carries)
@@ -125,8 +134,10 @@ static void apply_gradients(Trainer *t, const Step *step)
                      .learning_rate = step->lr,
                      .weight_decay = train->weight_decay,
                      .clip = train->clip};
+    size_t before = matches(t) ? 0 : t->match_steps; /* the optimizer starts anew after these */
     update_apply(&t->model, t->m, t->v, t->gradient_base, &update, own_slice(t),
-                 t->progress.step + 1, step->gradient_norm, step->tokens, t->update_scratch);
+                 t->progress.step + 1 - before, step->gradient_norm, step->tokens,
+                 t->update_scratch);
     ranks_collect(t->model.base, sizeof *t->model.base, t->shards.bounds);
 }
 
@@ -192,6 +203,8 @@ static bool stream_is_finite(const Trainer *t, size_t place)
  * frees. */
 static char *part_astray(const Trainer *t)
 {
+    if (matches(t))
+        return text_format("the attention outputs being matched");
     if (!stream_is_finite(t, 0))
         return text_format("the embedding");
     for (size_t place = 0; place < 2 * t->model.config.layers; place++)
@@ -207,7 +220,8 @@ static char *gradient_astray(const Trainer *t)
     const ParamTable *table = &t->model.table;
     for (size_t i = table->count; i-- > 0;) {
         const ParamRow *row = &table->rows[i];
-        if (!finite_reals(t->gradient_base + row->offset, row->count))
+        if (!param_is_frozen(table, i) &&
+            !finite_reals(t->gradient_base + row->offset, row->count))
             return text_format("the gradient of %s", row->name);
     }
     return text_format("no single gradient, but their length");
@@ -249,8 +263,11 @@ static void explain(const Trainer *t, const Step *step, size_t batches, Error *e
 static void take_average(Trainer *t)
 {
     const TrainOptions *train = &t->settings.train;
-    double share = (double)t->progress.step / (double)t->steps;
-    if (!t->average || share <= train->average_from)
+    if (!t->average || t->progress.step <= t->match_steps)
+        return;
+    double share = (double)(t->progress.step - t->match_steps) /
+                   (double)(t->steps - t->match_steps);
+    if (share <= train->average_from)
         return;
     double taken = (double)t->progress.averaged++, kept = taken / (taken + 1);
     if (train->average == AVERAGE_EMA && taken > 0)
@@ -279,13 +296,27 @@ static void exchange(real **one, real **other)
     *other = held;
 }
 
+/* Prepares the stage of the next step. After the matching of attention outputs the optimizer
+ * starts anew, and so do sums of losses, which were of another kind. All this follows from the
+ * number of the step, so that a run may be resumed anywhere. */
+static void enter_stage(Trainer *t)
+{
+    t->model.table.frozen = matches(t) ? t->frozen : NULL;
+    if (t->match_steps == 0 || t->progress.step != t->match_steps)
+        return;
+    vector_zero(t->m, t->model.table.total);
+    vector_zero(t->v, t->model.table.total);
+    t->progress.log_nats = t->progress.round_nats = 0;
+    t->progress.log_tokens = t->progress.round_tokens = t->progress.stale = 0;
+}
+
 bool trainer_step(Trainer *t, Step *step, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
     Progress *progress = &t->progress;
-    *step = (Step){.lr = train->lr * schedule_factor(schedule_find(train->schedule),
-                                                     progress->step, train->warmup, t->steps,
-                                                     train->lr_floor)};
+    enter_stage(t);
+    *step = (Step){.lr = trainer_rate(t, train->schedule, train->lr, train->lr_floor,
+                                      progress->step, t->steps)};
     size_t batches = compute_gradients(t, step);
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!fits(train, step)) {

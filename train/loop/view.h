@@ -53,6 +53,7 @@ typedef struct RunView {
         *start; /* what --init takes over, in items with two blanks between; NULL: nothing */
     const char *folder;            /* the path of the run directory */
     size_t steps, steps_per_epoch; /* of the whole run */
+    size_t match_steps;            /* of these, those that match attention outputs */
     size_t part_tokens;            /* that validations read; 0: the whole validation text */
     size_t memory;                 /* bytes that training needs, the text included */
 
@@ -76,6 +77,12 @@ typedef struct RunView {
 static inline const char *view_part(const RunView *run)
 {
     return run->part_tokens > 0 ? " (part)" : "";
+}
+
+/* Whether the last step matched attention outputs: then its loss is their mean square error. */
+static inline bool view_matches(const RunView *run)
+{
+    return run->progress->step > 0 && run->progress->step <= run->match_steps;
 }
 
 /* Converts steps to epochs, with the fraction. */

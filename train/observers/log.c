@@ -48,7 +48,9 @@ static bool logged(void *self, const RunView *run, Error *error)
 {
     EventFile *file = self;
     const RunLogRow *row = &run->row;
-    const EventScalar scalars[] = {{"train/loss", row->train_loss},
+    const EventScalar loss = row->matches ? (EventScalar){"train/match_loss", row->match_loss}
+                                          : (EventScalar){"train/loss", row->train_loss};
+    const EventScalar scalars[] = {loss,
                                    {"train/lr", row->lr},
                                    {"train/grad_norm", row->grad_norm},
                                    {"perf/tokens_per_s", row->tokens_per_second},

@@ -70,7 +70,7 @@ bool watch_check(const SessionOptions *session, Error *error);
 /* "epoch 1.25/10  loss 5.1230  12.3k tokens/s  0:03:21 left  ...": items with two blanks
  * between, those first that people look for first. */
 char *words_of_step(const RunView *run);
-/* "train 4.2311  ", or "" before the first step. */
+/* "train 4.2311  ", or "matching 0.0123  " (attention outputs); "" before the first step. */
 ShortText words_of_training_loss(const RunView *run);
 /* "  accuracy 12.34 %" of the latest validation, or "" for a text. */
 ShortText words_of_accuracy(const RunView *run);

@@ -28,9 +28,10 @@ enum { TITLE = 10 };
 static bool is_shown_elsewhere(const Option *option)
 {
     static const char *const names[] = {
-        "attn",    "layers", "dim",         "heads", "ffn",         "corpus",
-        "context", "epochs", "steps",       "batch", "pos",         "tokens",
-        "shards",  "warmup", "eval-tokens", "init",  "init-tokens", "distill"};
+        "attn",    "layers",       "dim",         "heads", "ffn",         "corpus",
+        "context", "epochs",       "steps",       "batch", "pos",         "tokens",
+        "shards",  "warmup",       "eval-tokens", "init",  "init-tokens", "distill",
+        "convert", "match-epochs", "match-lr"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(option->name, names[i]) == 0)
             return true;
@@ -152,6 +153,10 @@ static void print_plan(const RunView *run, const OptionGroup groups[GROUP_COUNT]
         text_format("%zu step%s, %zu per epoch  batches of %zu x %zu tokens  warmup %zu",
                     run->steps, text_plural(run->steps), run->steps_per_epoch, train->batch,
                     run->model->config.context, train->warmup));
+    if (run->match_steps > 0)
+        print_paragraph("", text_format("first %zu steps that match attention outputs at "
+                                        "learning rate %g  then distillation at %g",
+                                        run->match_steps, train->match_lr, train->lr));
     if (run->part_tokens > 0)
         print_paragraph("", text_format("validation on a part of the text, %zu of %zu tokens "
                                         "(--eval-tokens)  after the last step on all of it",

@@ -10,12 +10,17 @@ char *words_of_step(const RunView *run)
 {
     const Progress *progress = run->progress;
     double epochs = view_epochs(run, run->steps);
-    char *text = text_format("epoch %.2f/%.*f  loss %.4f  %.1fk tokens/s  %s left  step %zu/%zu"
-                             "  lr %.2e  grad norm %.2f",
-                             view_epochs(run, progress->step), epochs == floor(epochs) ? 0 : 2,
-                             epochs, run->smoothed_loss, run->tokens_per_second / 1000,
-                             text_duration(run->seconds_left).text, progress->step, run->steps,
-                             run->last.lr, run->last.gradient_norm);
+    char *text = text_format("epoch %.2f/%.*f  ", view_epochs(run, progress->step),
+                             epochs == floor(epochs) ? 0 : 2, epochs);
+    if (view_matches(run))
+        text_append(&text, "matching attention outputs, mean square error %.3g",
+                    run->smoothed_loss);
+    else
+        text_append(&text, "%sloss %.4f", run->settings->train.distill ? "distilling, " : "",
+                    run->smoothed_loss);
+    text_append(&text, "  %.1fk tokens/s  %s left  step %zu/%zu  lr %.2e  grad norm %.2f",
+                run->tokens_per_second / 1000, text_duration(run->seconds_left).text,
+                progress->step, run->steps, run->last.lr, run->last.gradient_norm);
     return text;
 }
 
@@ -23,7 +28,8 @@ ShortText words_of_training_loss(const RunView *run)
 {
     ShortText text = {""};
     if (run->progress->step > 0)
-        snprintf(text.text, sizeof text.text, "train %.4f  ", run->train_loss);
+        snprintf(text.text, sizeof text.text,
+                 view_matches(run) ? "matching %.3g  " : "train %.4f  ", run->train_loss);
     return text;
 }
 
