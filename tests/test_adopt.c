@@ -448,6 +448,54 @@ START_TEST(another_shape_is_refused_by_name)
 }
 END_TEST
 
+/* --- conversion to another kind --- */
+
+static void expect_learning(const Checkpoint *from, const ModelConfig *config, const char *name,
+                            bool learns)
+{
+    ParamTable table;
+    param_table_make(&table, config);
+    const ParamRow *row = param_table_find(&table, name);
+    ck_assert_msg(row != NULL, "%s", name);
+    ck_assert_msg(adopt_learns(row, config, from) == learns, "%s", name);
+    param_table_free(&table);
+}
+
+START_TEST(only_what_replaces_the_attention_learns_first)
+{
+    Checkpoint from;
+    ModelConfig config = bare(kind_named("softmax"));
+    save_model(config, &from);
+    ck_assert(adopt_keeps_kinds(&config, &from));
+    config.attention = (Choices){2, {kind_named("gated-delta"), kind_named("softmax")}};
+    config.convolution = CONVOLUTION_AUTO;
+    config.tied = false;
+    ck_assert(!adopt_keeps_kinds(&config, &from));
+    static const char *const learning[] = {"h.0.attn.c_attn.weight", "h.0.attn.c_proj.weight",
+                                           "h.0.attn.conv.weight", "h.0.attn.gate.bias"},
+                             *const frozen[] = {"wte.weight",
+                                                "lm_head.weight",
+                                                "h.0.ln_1.weight",
+                                                "h.0.mlp.c_fc.weight",
+                                                "h.0.mlp.c_proj.weight",
+                                                "h.1.attn.c_attn.weight",
+                                                "h.1.attn.c_proj.weight"};
+    for (size_t i = 0; i < COUNT(learning); i++)
+        expect_learning(&from, &config, learning[i], true);
+    for (size_t i = 0; i < COUNT(frozen); i++)
+        expect_learning(&from, &config, frozen[i], false);
+    config.attention = one_kind(kind_named("performer")); /* draws its features */
+    expect_learning(&from, &config, "h.0.attn.own", false);
+    expect_learning(&from, &config, "h.0.attn.c_attn.weight", true);
+    config.attention = one_kind(kind_named("linformer"));
+    config.own.segment = 64; /* enough to do without other projections */
+    config.own.rank = 16;
+    expect_learning(&from, &config, "h.0.attn.own", true);
+    expect_learning(&from, &config, "h.0.attn.c_attn.weight", false);
+    checkpoint_close(&from);
+}
+END_TEST
+
 Suite *adopt_suite(void)
 {
     Suite *suite = suite_create("adopt");
@@ -465,6 +513,7 @@ Suite *adopt_suite(void)
     tcase_add_test(tests, known_tokens_keep_their_rows_and_new_ones_start_at_the_mean);
     tcase_add_test(tests, learned_positions_are_kept_as_far_as_they_go);
     tcase_add_test(tests, another_shape_is_refused_by_name);
+    tcase_add_test(tests, only_what_replaces_the_attention_learns_first);
     suite_add_tcase(suite, tests);
     return suite;
 }

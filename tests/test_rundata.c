@@ -22,8 +22,8 @@ START_TEST(a_run_directory_is_read)
         "# training text: 90 tokens, 360 bytes\n"
         "# validation text: 50 tokens, 200 bytes, 4 unknown, 7 things\n"
         " attn=linear \ncorpus = a = b\ndim = 64"));
-    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,,,,,\n"
-                                                       "9,2,90,1.5,0,nan,3.5,1,nan,7,,,,\n"));
+    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,,,,,,\n"
+                                                       "9,2,90,1.5,0,nan,3.5,1,nan,7,,,,,\n"));
     ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
     ck_assert_str_eq(run.name, strrchr(scratch_folder(), '/') + 1);
     ck_assert_str_eq(run.attn, "linear");
@@ -86,10 +86,37 @@ START_TEST(the_whole_text_counts_for_the_last_weights)
     static const char part[] = "# validation part: 20 tokens\n";
     check_part("", "", 3.125, true);
     check_part(part, "", 3.125, false);
-    check_part(part, "3,1.5,30,0.75,0.001,3,3,1,60,9,0.5,20,,\n", 3, false);
-    check_part(part, "3,1.5,30,0.75,0.001,3,3,1,60,9,0.5,20,3.0625,\n", 3.0625, true);
-    check_part(part, "3,1.5,30,0.75,0.001,3,3.5,1,60,9,0.5,20,3.0625,\n", 3.125, false);
+    check_part(part, "3,1.5,30,0.75,0.001,3,3,1,60,9,0.5,20,,,\n", 3, false);
+    check_part(part, "3,1.5,30,0.75,0.001,3,3,1,60,9,0.5,20,3.0625,,\n", 3.0625, true);
+    check_part(part, "3,1.5,30,0.75,0.001,3,3.5,1,60,9,0.5,20,3.0625,,\n", 3.125, false);
     check_part("# validation part: x tokens\n", "", 3.125, true);
+}
+END_TEST
+
+#define MATCHED "3,1.5,30,0.75,0.01,,3.5,1,60,9,0.5,20,,,0.25\n"
+
+/* Reads a log with these rows; `matched` is the last step that matched attention outputs. */
+static void check_matching(const char *rows, size_t matched, bool diverged)
+{
+    RunData run;
+    char *log = text_format("%s%s", HEADER, rows);
+    free(scratch_put(RUN_SETTINGS, "attn = linear\n"));
+    free(scratch_put(RUN_LOG, log));
+    ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
+    const RunLogRow *last = rundata_last_match(&run);
+    ck_assert_uint_eq(last ? last->step : 0, matched);
+    ck_assert(rundata_diverged(&run) == diverged);
+    rundata_free(&run);
+    free(log);
+}
+
+START_TEST(matching_attention_outputs_is_a_stage_of_its_own)
+{
+    check_matching(ROW_1 ROW_2, 0, false);
+    check_matching(ROW_1 ROW_2 MATCHED, 3, false);
+    check_matching(MATCHED "4,2,40,1,0.01,3,3.5,1,60,9,0.5,20,,,\n", 3, false);
+    check_matching(MATCHED "4,2,40,1,0.01,,3.5,1,60,9,0.5,20,,,nan\n", 4, true);
+    check_matching(MATCHED "4,2,40,1,0.01,nan,3.5,1,60,9,0.5,20,,,\n", 3, true);
 }
 END_TEST
 
@@ -131,6 +158,7 @@ Suite *rundata_suite(void)
     tcase_add_checked_fixture(tests, scratch_empty, NULL);
     tcase_add_test(tests, a_run_directory_is_read);
     tcase_add_test(tests, the_whole_text_counts_for_the_last_weights);
+    tcase_add_test(tests, matching_attention_outputs_is_a_stage_of_its_own);
     tcase_add_test(tests, other_directories_are_refused_with_a_reason);
     suite_add_tcase(suite, tests);
     return suite;

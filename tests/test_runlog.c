@@ -71,7 +71,8 @@ START_TEST(a_log_is_read_back_exactly)
          .val_bits_per_byte = 1.25,
          .val_tokens = SIZE_MAX,
          .final_val_loss = 3.5,
-         .val_accuracy = 0.25}};
+         .val_accuracy = 0.25},
+        {.step = SIZE_MAX, .train_loss = 7, .matches = true, .match_loss = 0}};
     const size_t count = COUNT(rows);
     RunLog log;
     RunLogRow *back;
@@ -95,6 +96,8 @@ START_TEST(a_log_is_read_back_exactly)
     ck_assert(isnan(back[0].val_accuracy) && back[1].val_accuracy == 0);
     ck_assert(isnan(back[0].val_bits_per_byte) && isnan(back[0].final_val_loss));
     ck_assert(back[0].val_tokens == 0);
+    ck_assert(!back[2].matches && isnan(back[2].match_loss));
+    ck_assert(back[3].matches && back[3].match_loss == 0 && isnan(back[3].train_loss));
     arrfree(back);
 }
 END_TEST
@@ -115,10 +118,10 @@ START_TEST(a_log_has_the_expected_bytes)
     ck_assert(runlog_create(&log, log_path, &error));
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5,,,,\n");
+    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5,,,,,\n");
     ck_assert(!runlog_create(&log, log_path, &error));
     ck_assert_ptr_nonnull(strstr(error.text, "there is a log already"));
-    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5,,,,\n");
+    check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5,,,,,\n");
 }
 END_TEST
 
@@ -147,8 +150,8 @@ START_TEST(hostile_logs_are_refused_with_the_line)
         {"\n" HEADER, ":1: not the log"},
         {HEADER "1,2,3\n", ":2: 3 values"},
         {HEADER "\n", ":2: step: ''"},
-        {HEADER ROW_1 "2,1,20,0.5,0.001,3.25,3.125,1,40,9,1,20,3,0.5,7\n",
-         ":3: more than the 14"},
+        {HEADER ROW_1 "2,1,20,0.5,0.001,3.25,3.125,1,40,9,1,20,3,0.5,,7\n",
+         ":3: more than the 15"},
         {HEADER "1.5,1,20,0.5,0.001,3,3,1,40,8\n", ":2: step: '1.5' is not a whole number"},
         {HEADER "-1,1,20,0.5,0.001,3,3,1,40,8\n", ":2: step: '-1'"},
         {HEADER "99999999999999999999999,1,20,0.5,0,3,3,1,40,8\n", ":2: step: '99999"},
@@ -158,7 +161,7 @@ START_TEST(hostile_logs_are_refused_with_the_line)
         {HEADER "1,1,20,0.5,0,infinity,3,1,40,8\n", ":2: train_loss: 'infinity'"},
         {HEADER "1,1,20,0.5,0,nan(7),3,1,40,8\n", ":2: train_loss: 'nan(7)'"},
         {HEADER "1,1,20,0.5,0,-,3,1,40,8\n", ":2: train_loss: '-'"},
-        {HEADER "1,1,20,0.5,0,3,3,1,40,8,1,20,3,1\r\n", ":2: val_accuracy: '1\r'"},
+        {HEADER "1,1,20,0.5,0,3,3,1,40,8,1,20,3,1\r,\n", ":2: val_accuracy: '1\r'"},
         {HEADER "1,1,20,0.5,0,3,3,1,40,8,1,2.5,3,\n", ":2: val_tokens: '2.5'"},
         {HEADER_BEFORE ROW_1, ":2: more than the 9"},
         {HEADER "1,1,20,0.5,0,3,3,1,40\n", ":2: 9 values"},
@@ -207,10 +210,10 @@ START_TEST(a_reopened_log_drops_later_rows)
     check_file(backup_path, HEADER ROW_2 ROW_3);
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path, HEADER ROW_1 "2,0,0,0,0,0,9,0,0,0,0,,,\n");
+    check_file(log_path, HEADER ROW_1 "2,0,0,0,0,0,9,0,0,0,0,,,,\n");
     reopen(0); /* a second time appends to the backup */
     check_file(log_path, HEADER);
-    check_file(backup_path, HEADER ROW_2 ROW_3 ROW_1 "2,0,0,0,0,0,9,0,0,0,0,,,\n");
+    check_file(backup_path, HEADER ROW_2 ROW_3 ROW_1 "2,0,0,0,0,0,9,0,0,0,0,,,,\n");
 }
 END_TEST
 
@@ -300,13 +303,13 @@ START_TEST(rows_wait_while_the_disk_is_full)
     row.step = 3;
     ck_assert(runlog_append(&log, &row, &error));
     check_file(log_path, HEADER
-               "1,0,0,0,0,0,,0,0,0,,,,\n2,0,0,0,0,0,,0,0,0,,,,\n3,0,0,0,0,0,,0,0,0,,,,\n");
+               "1,0,0,0,0,0,,0,0,0,,,,,\n2,0,0,0,0,0,,0,0,0,,,,,\n3,0,0,0,0,0,,0,0,0,,,,,\n");
     row.step = 4;
     ck_assert(!append_to_full_disk(&log, &row));
     ck_assert(runlog_close(&log, &error));
-    check_file(log_path,
-               HEADER "1,0,0,0,0,0,,0,0,0,,,,\n2,0,0,0,0,0,,0,0,0,,,,\n3,0,0,0,0,0,,0,0,0,,,,\n"
-                      "4,0,0,0,0,0,,0,0,0,,,,\n");
+    check_file(log_path, HEADER
+               "1,0,0,0,0,0,,0,0,0,,,,,\n2,0,0,0,0,0,,0,0,0,,,,,\n3,0,0,0,0,0,,0,0,0,,,,,\n"
+               "4,0,0,0,0,0,,0,0,0,,,,,\n");
 }
 END_TEST
 
@@ -324,7 +327,7 @@ START_TEST(a_removed_log_is_written_again)
     ck_assert(runlog_append(&log, &row, &error));
     ck_assert(runlog_close(&log, &error));
     check_file(log_path, HEADER
-               "1,0,0,0,0,0,,0,0,0,,,,\n2,0,0,0,0,0,,0,0,0,,,,\n3,0,0,0,0,0,,0,0,0,,,,\n");
+               "1,0,0,0,0,0,,0,0,0,,,,,\n2,0,0,0,0,0,,0,0,0,,,,,\n3,0,0,0,0,0,,0,0,0,,,,,\n");
 }
 END_TEST
 

@@ -254,6 +254,50 @@ START_TEST(slices_make_a_full_update)
 }
 END_TEST
 
+/* --- frozen tensors --- */
+
+START_TEST(frozen_tensors_stay_and_do_not_count)
+{
+    for (size_t optimizer = 0; optimizer_name(optimizer); optimizer++) {
+        const Update update = {.adam = {0.9, 0.95, 1e-8},
+                               .optimizer = optimizer,
+                               .momentum = 0.9,
+                               .learning_rate = 0.01,
+                               .weight_decay = 0.1,
+                               .clip = 0.5};
+        Clipped whole, part;
+        clipped_make(&whole);
+        clipped_make(&part);
+        ParamTable *table = &part.small.model.table;
+        bool *frozen = memory_take(table->count, sizeof *frozen, "a test");
+        for (size_t i = 0; i < table->count; i++)
+            frozen[i] = i % 3 != 1;
+        table->frozen = frozen;
+        for (size_t i = 0; i < table->count; i++) /* those that learn have equal gradients */
+            for (size_t at = table->rows[i].offset;
+                 at < table->rows[i].offset + table->rows[i].count; at++) {
+                part.gradient[at] = frozen[i] ? (real)NAN : leaf(1, at);
+                whole.gradient[at] = frozen[i] ? 0 : leaf(1, at);
+            }
+        step_in_slices(&whole, &update, 1);
+        step_in_slices(&part, &update, 3);
+        Clipped start;
+        clipped_make(&start);
+        for (size_t i = 0; i < table->count; i++) {
+            const Clipped *same = frozen[i] ? &start : &whole;
+            size_t at = table->rows[i].offset, bytes = table->rows[i].count * sizeof(real);
+            ck_assert_mem_eq(part.small.model.base + at, same->small.model.base + at, bytes);
+            ck_assert_mem_eq(part.m + at, same->m + at, bytes);
+            ck_assert(frozen[i] || memcmp(part.m + at, start.m + at, bytes) != 0);
+        }
+        free(frozen);
+        clipped_free(&start);
+        clipped_free(&whole);
+        clipped_free(&part);
+    }
+}
+END_TEST
+
 /* --- NaN and infinity --- */
 
 /* Compiled with the flags of the programs, so this fails under -ffinite-math-only. */
@@ -282,6 +326,7 @@ Suite *step_suite(void)
     tcase_add_test(tests, shards_are_summed_in_fixed_order);
     tcase_add_test(tests, shares_cover_the_whole);
     tcase_add_test(tests, slices_make_a_full_update);
+    tcase_add_test(tests, frozen_tensors_stay_and_do_not_count);
     tcase_add_test(tests, gradients_are_clipped);
     tcase_add_test(tests, nan_and_infinity_are_detected);
     suite_add_tcase(suite, tests);

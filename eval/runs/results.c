@@ -146,7 +146,7 @@ static double train_loss(const RunGroup *group)
 {
     bool logged = false;
     for (size_t r = 0; r < arrlenu(group->runs); r++)
-        logged |= arrlenu(group->runs[r]->rows) > 0;
+        logged |= arrlenu(group->runs[r]->rows) > 0 && !arrlast(group->runs[r]->rows).matches;
     double loss = mean_of(group, offsetof(RunData, final_train_loss));
     return logged && isnan(loss) ? INFINITY : loss;
 }

@@ -24,7 +24,7 @@ done
 works 'compare --csv works' "$bin/compare" --csv softmax linear
 check 'compare --csv prints a header' \
     [ "$(head -n 1 out)" = "run,group,seed,step,epoch,tokens,seconds,\
-train_loss,val_loss,tokens_per_second,peak_mb,corpus,val_bits_per_byte,val_tokens,final_val_loss,val_accuracy" ]
+train_loss,val_loss,tokens_per_second,peak_mb,corpus,val_bits_per_byte,val_tokens,final_val_loss,val_accuracy,match_loss" ]
 check 'compare --csv prints every row of the logs' lines out 17
 check 'compare --csv prints the rows of both runs' \
     eval "prints '^softmax,softmax,1,5,' && prints '^linear,linear,1,40,'"

@@ -17,7 +17,7 @@ for kind in softmax linear; do
     done
     check "$kind: training writes no other files" eval "[ \"\$(ls -A $kind | wc -l)\" -eq 6 ]"
     check "$kind: the log has its header" [ "$(head -n 1 "$kind/log.csv")" = \
-        'step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second,peak_mb,val_bits_per_byte,val_tokens,final_val_loss,val_accuracy' ]
+        'step,epoch,tokens,seconds,lr,train_loss,val_loss,grad_norm,tokens_per_second,peak_mb,val_bits_per_byte,val_tokens,final_val_loss,val_accuracy,match_loss' ]
     check "$kind: the log has a row every 5 steps" \
         [ "$(cut -d , -f 1 "$kind/log.csv" | tr '\n' ' ')" = \
         'step 5 10 15 20 25 30 35 40 ' ]

@@ -60,4 +60,119 @@ run "$bin/train" --layers 1 --dim 16 --heads 2 --context 16 --pos learned --step
 refused 'a teacher cannot read more positions than it has learned' 1 'learned positions for 16 tokens' \
     "$bin/train" --distill short --context 32 text.txt
 
+# --- conversion ---
+
+# convert NAME KIND OPTIONS...: converts the parent.
+convert() {
+    folder=$1 kind=$2
+    shift 2
+    run "$bin/train" --convert parent --attn "$kind" --log-every 5 --run "$folder" "$@"
+}
+# cell RUN STEP COLUMN: a number in a log.
+cell() { awk -F , -v step="$2" -v column="$3" '$1 == step { print $column }' "$1/log.csv"; }
+at_most() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && a + 0 < b + 0) }'; }
+last_step() { tail -n 1 "$1/log.csv" | cut -d , -f 1; }
+
+convert linear linear
+check 'a run is converted to another kind' exits 0
+check 'the text is that of the run' prints '^Text  *text.txt'
+check 'the screen names the two stages' \
+    prints 'first 15 steps that match attention outputs at learning rate 0.01'
+check 'progress names the first stage' says 'matching attention outputs, mean square error 0.*'
+check 'progress names the second stage' says 'distilling, loss'
+check 'a validation in the first stage shows the error' prints '^epoch 1  .*  matching 0.*  validation'
+check 'a validation in the second stage shows the loss' prints '^epoch 2  .*  train [0-9.]*  validation'
+total=$(last_step linear)
+epoch=$((total / 3))
+check 'three epochs' grep -q '^epochs = 3$' linear/settings.conf
+check 'the learning rate is a fifth of that of the run' grep -q '^lr = 0.002$' linear/settings.conf
+check 'no training loss while matching' [ -z "$(cell linear "$epoch" 6)" ]
+check 'the error of the matching is logged' [ -n "$(cell linear "$epoch" 15)" ]
+check 'a training loss afterwards' [ -n "$(cell linear "$total" 6)" ]
+check 'no error afterwards' [ -z "$(cell linear "$total" 15)" ]
+check 'the error falls' at_most "$(cell linear "$epoch" 15)" "$(cell linear 5 15)"
+convert delta gated-delta --quiet
+check 'a run is converted to a kind with new parts' exits 0
+
+# A model that knows the toy language is still good after its conversion.
+"$bin/toy" --length 60000 >language.txt
+"$bin/train" --layers 2 --dim 16 --heads 2 --context 32 --batch 8 --pos rotary --epochs 6 --lr 0.01 \
+    --quiet --run speaker language.txt
+for kind in linear gated-delta; do
+    run "$bin/train" --quiet --convert speaker --attn $kind --run "speaker-$kind"
+    end=$(last_step "speaker-$kind")
+    check "matching improves a model of $kind" \
+        at_most "$(cell "speaker-$kind" $((end / 3)) 7)" "$(cell "speaker-$kind" 0 7)"
+    check "distillation improves it further" \
+        at_most "$(cell "speaker-$kind" "$end" 7)" "$(cell "speaker-$kind" $((end / 3)) 7)"
+    check "its loss is near that of the run" near "$(best_loss "speaker-$kind")" "$(best_loss speaker)" 0.1
+done
+
+# --- the same to the bit ---
+
+for stop in 3 $((epoch - 1)) "$epoch" $((epoch + 1)) $((total - 2)); do
+    convert "stop-$stop" gated-delta --stop-after "$stop" --quiet
+    resume "stop-$stop"
+    check "a conversion that stops after step $stop resumes bit-identically" same_runs delta "stop-$stop"
+done
+convert one gated-delta --quiet --threads 1
+check 'threads change no bit of a conversion' same_runs delta one
+convert two gated-delta --quiet --threads 2
+check 'nor do two threads' same_runs delta two
+convert frugal gated-delta --quiet --recompute
+check '--recompute changes no bit of a conversion' same_runs delta frugal
+convert shards gated-delta --quiet --shards 3
+check 'a conversion in shards' near "$(best_loss shards)" "$(best_loss delta)" 0.02
+convert shards2 gated-delta --quiet --shards 3 --threads 1 --stop-after 7
+resume shards2
+check 'shards resume bit-identically' same_runs shards shards2
+"$bin/train" --quiet --preset delta/settings.conf --run again >out 2>err
+check 'settings.conf reproduces a conversion' same_runs delta again
+convert longer gated-delta --quiet
+run "$bin/train" --quiet --resume longer --epochs 4
+check 'a conversion is extended' [ "$(last_step longer)" = $((total + epoch)) ]
+convert straight gated-delta --quiet --match-epochs 0
+check '--match-epochs 0 only distils' [ -z "$(cell straight "$epoch" 15)" ]
+convert average gated-delta --quiet --average ema --average-from 0
+check 'weights are averaged after the matching only' \
+    [ "$(recorded average/last.safetensors averaged)" = $((total - epoch)) ]
+run "$bin/train" --quiet --convert parent --attn linear,performer --run kinds
+check 'a run is converted to several kinds' grep -q '^convert = parent' kinds/performer/settings.conf
+run "$bin/train" --quiet --convert parent --attn performer+softmax --run mixed
+check 'some layers keep their kind' exits 0
+
+# --- shown ---
+
+run "$bin/compare" parent linear delta
+check 'compare says where the first stage ends' \
+    eval "tr '\n' ' ' <out | grep -q 'delta matched attention outputs up to step $epoch, epoch 1'"
+run "$bin/compare" --csv linear
+check 'compare --csv has the error' prints 'match_loss$'
+run "$bin/compare" --html page.html --svg picture.svg parent linear
+check 'the page marks where the first stage ends' grep -q '"matched"' page.html
+convert early gated-delta --stop-after 4 --quiet
+run "$bin/compare" early
+check 'a run in its first stage has not diverged' fails says diverged
+
+# --- refused ---
+
+refused '--convert needs another kind' 2 'it has this attention kind already' \
+    "$bin/train" --convert parent text.txt
+refused '--convert and --resume contradict each other' 2 '--convert and --resume contradict' \
+    "$bin/train" --convert parent --resume parent
+refused '--convert and another --init contradict each other' 2 '--init taught and --convert parent' \
+    "$bin/train" --convert parent --init taught --attn linear
+refused '--convert and another --distill contradict each other' 2 '--distill taught and --convert' \
+    "$bin/train" --convert parent --distill taught --attn linear
+refused '--convert refuses another shape' 2 '--dim 32 differs from 16 of parent' \
+    "$bin/train" --convert parent --attn linear --dim 32
+refused '--convert refuses a missing run' 1 'nowhere: no such run' \
+    "$bin/train" --convert nowhere --attn linear text.txt
+refused '--convert refuses carried states' 2 'cannot be combined with --carry-state' \
+    "$bin/train" --convert parent --attn retention --carry-state
+refused '--match-epochs needs --convert' 2 '--match-epochs has no effect' \
+    "$bin/train" --match-epochs 2 text.txt
+refused '--match-epochs leaves epochs to distil' 1 'give more --epochs, or fewer' \
+    "$bin/train" --convert parent --attn linear --match-epochs 3
+
 count_cases

@@ -16,8 +16,8 @@ static const Option train_rows[] = {
      .help = "the text; same as CORPUS without --corpus",
      .also = "data dataset data-path train-data train-file input-file text-file data-dir"},
     {.name = "init", OPTION_STRING("RUN", TRAIN(init), NULL), OPTION_FIXED,
-     .help = "fine-tune the weights of this run or checkpoint in a new run; the model's shape and "
-             "the tokenizer come from it as well",
+     .help = "fine-tune the weights of this run or checkpoint; a new run, which also takes the "
+             "model's shape and the tokenizer from it",
      .also = "finetune fine-tune pretrained from-pretrained init-weights warm-start "
              "pretrained-model load-weights init-checkpoint",
      .common = true},
