@@ -142,8 +142,7 @@ static const real *position_rows(const Pass *pass)
     return pass->position_rows;
 }
 
-/* A student whose attention sublayers learn to give what those of the pass give (pass_match).
- */
+/* The model that learns to match the attention outputs of the pass (pass_match). */
 typedef struct Matching {
     Pass *student;
     Params *gradients;
@@ -151,10 +150,10 @@ typedef struct Matching {
     double loss;
 } Matching;
 
-/* The student's error e = y - z in one attention sublayer that reads the state of the teacher,
- * whose output is z: adds mean(e^2) / L of each row that counts to the loss, and the gradient.
- * The student has its own norm, because adopted output gates shift it. To both outputs the
- * stream in `sum` is added, which cancels. */
+/* One attention sublayer, with the output y of the student and z of the teacher on the same
+ * state: adds mean((y - z)^2) / L of each row that counts to the loss, and the gradient. The
+ * student applies its own norm, whose bias differs if output gates were opened (adopt.h). `sum`
+ * adds the residual stream to both outputs, where it cancels. */
 static void match_sublayer(Matching *matching, size_t place, const real *state, const real *z,
                            const DropoutSum *sum)
 {
@@ -415,7 +414,7 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
     return loss;
 }
 
-/* The rows before a target of their sequence and those that have one. */
+/* A row counts if it or a later row of its sequence has a target. */
 static void mark_rows(bool *counts, const Pass *pass, const int32_t *targets)
 {
     for (size_t row = pass->rows; row-- > 0;) {

@@ -128,11 +128,11 @@ double pass_loss_at(Pass *pass, double temperature);
 double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
                       const int32_t *targets, RandomKey key);
 
-/* Instead of that, for a model that is to learn to do what a teacher of its shape does: adds
- * the gradient of the squared difference between the outputs of the attention sublayers of
- * both, each on the state that the teacher's reads, to *gradients. Only rows up to the last
- * target of a sequence count. Returns the sum over these of the mean over features and layers.
- */
+/* Attention transfer, in place of pass_gradients: adds to *gradients the gradient of the
+ * squared difference between the outputs of the model's attention sublayers and those of its
+ * teacher, which has the same shape. Each sublayer reads the teacher's residual stream. Rows
+ * after the last target of their sequence do not count. Returns the sum over the other rows of
+ * the mean over features and layers. */
 double pass_match(Pass *pass, Params *gradients, const int32_t *inputs, const int32_t *targets);
 
 /* Decoding: feeds one token per sequence; writes logits (batch, V). */

@@ -29,28 +29,28 @@ static const Option train_rows[] = {
      .also = "resize-token-embeddings",
      .section = "Fine-tuning"},
     {.name = "distill", OPTION_STRING("RUN", TRAIN(distill), NULL), OPTION_STORED,
-     .help = "knowledge distillation: the model of this run or checkpoint is the teacher, whose "
-             "probabilities the model learns, too; it must have the same vocabulary",
+     .help = "knowledge distillation: learn also from the predictions of this run or checkpoint "
+             "(the teacher), which must have the same vocabulary",
      .also = "teacher teacher-model distillation",
      .section = "Fine-tuning"},
     {.name = "distill-share", OPTION_NUMBER(TRAIN(distill_share), 0, 1, "0.5"), OPTION_FIXED,
-     .help = "share X of the teacher in the gradient, which is that of (1 - X) cross-entropy + X "
+     .help = "weight X of the teacher: gradients are those of (1 - X) cross-entropy + X "
              "KL(teacher || model)",
      .also = "distill-alpha kd-alpha kl-weight distillation-weight",
      .section = "Fine-tuning"},
     {.name = "convert", OPTION_STRING("RUN", TRAIN(convert), NULL), OPTION_FIXED,
-     .help = "convert this run to another attention kind, --attn; it is both --init and --distill, "
-             "and its text and settings are the defaults, with a fifth of its --lr and --epochs 3. "
-             "First the new attention sublayers alone learn what the run's compute",
+     .help = "convert this run to another attention kind (--attn); implies --init RUN and "
+             "--distill RUN. Text and settings default to RUN's, with --epochs 3 and a fifth of its "
+             "--lr. Attention transfer (--match-epochs) comes first",
      .also = "linearize linearise t2r lolcats hedgehog-distill",
      .common = true},
     {.name = "match-epochs", OPTION_WHOLE(TRAIN(match_epochs), 0, 1e6, "1"), OPTION_FIXED,
-     .help = "with --convert: of the --epochs, the first N match the outputs of the attention "
-             "sublayers, all else frozen",
-     .also = "attention-transfer-epochs",
+     .help = "attention transfer: in the first N of the --epochs of a conversion, only the new "
+             "attention learns, to match the outputs of RUN's attention",
+     .also = "attention-transfer attention-transfer-epochs",
      .section = "Fine-tuning"},
     {.name = "match-lr", OPTION_NUMBER(TRAIN(match_lr), 0, 100, "1e-2"), OPTION_FIXED,
-     .help = "peak learning rate in these epochs",
+     .help = "peak learning rate of attention transfer",
      .section = "Fine-tuning"},
     {.name = "epochs", OPTION_WHOLE(TRAIN(epochs), 1, 1e6, "5"), OPTION_EXTENDED,
      .help = "passes over the training text",
