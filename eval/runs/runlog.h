@@ -27,9 +27,9 @@ typedef struct RunLogRow {
     size_t val_tokens;        /* what the validation loss is of; 0: unknown */
     double final_val_loss;    /* of the last weights on the whole validation text, if the other
                                * losses are of a part of it; not above 0: none */
-    double val_accuracy;      /* share of right answers to puzzles; NaN: not a puzzle, or not
-                               * measured */
-    bool has_val_loss;        /* false: an empty cell, not measured */
+    double val_accuracy; /* share of right answers in a synthetic task; NaN: no such task, or
+                          * not measured */
+    bool has_val_loss;   /* false: an empty cell, not measured */
 } RunLogRow;
 
 typedef struct RunLog {
