@@ -5,7 +5,7 @@
  * last may be shorter, and shuffles them. So every token is a target exactly once per epoch,
  * epochs have different windows, and resuming in the middle of an epoch needs no saved state.
  *
- * With labels the windows are the lines, from offset 0 on: each is a puzzle of its own, after
+ * With labels the windows are the lines, from offset 0 on: each is an example of its own, after
  * the line end before it. The labels are the targets.
  *
  * Models that carry a state read the windows as streams instead: each row of a batch continues

@@ -7,9 +7,9 @@
 #include "data/corpus.h"
 #include "data/corpus_files.h"
 #include "data/corpus_mapped.h"
-#include "data/corpus_puzzle.h"
+#include "data/corpus_task.h"
 #include "data/pieces.h"
-#include "data/puzzles.h"
+#include "data/tasks.h"
 #include "data/reader.h"
 #include "data/token_file.h"
 #include "data/toy.h"
@@ -349,12 +349,11 @@ bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
         vocabulary_copy(&corpus->vocabulary, known);
     CorpusFiles files = {0};
     char *folder = file_shipped_folder("data");
-    bool good = puzzle_is_named(name)
-                    ? corpus_make_puzzle(corpus, name, options, error)
-                    : corpus_files_find(&files, name, options->valid, options->test, folder,
-                                        error) &&
-                          (corpus_is_mapped(&files) ? corpus_map : load_texts)(corpus, &files,
-                                                                               options, error);
+    bool good = task_is_named(name) ? corpus_make_task(corpus, name, options, error)
+                                    : corpus_files_find(&files, name, options->valid,
+                                                        options->test, folder, error) &&
+                                          (corpus_is_mapped(&files) ? corpus_map : load_texts)(
+                                              corpus, &files, options, error);
     if (!good)
         corpus_free(corpus);
     corpus_files_free(&files);

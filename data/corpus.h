@@ -41,13 +41,13 @@ typedef struct CorpusSplit {
 
 typedef struct Corpus {
     CorpusSplit train, valid, test;
-    size_t line;          /* in puzzles, the tokens of each line, one puzzle; 0: a text */
+    size_t line;          /* in synthetic tasks, the tokens of each line; 0: a text */
     void *owned[3];       /* the memory of the ids; they may share some */
     Mapping *mappings[3]; /* the files of ids that are mapped instead */
     Vocabulary vocabulary;
     char *source;         /* one sentence for people: which files, and how they were split */
     double entropy_floor; /* entropy, the lowest possible loss in nats per token; 0: unknown,
-                           * except for puzzles */
+                           * except for tasks */
 } Corpus;
 
 /* The tokens that losses are of. */
@@ -56,8 +56,8 @@ static inline size_t split_scored(const CorpusSplit *split)
     return split->labels.at ? split->labelled : split->count;
 }
 
-/* Loads NAME: a file (plain or gzip), "-" for standard input, the built-in "toy", or a puzzle
- * (data/puzzles.h), whose windows must be its lines. A file
+/* Loads NAME: a file (plain or gzip), "-" for standard input, the built-in "toy", or a task
+ * (data/tasks.h), whose windows must be its lines. A file
  * that does not exist as named is looked up in data/ beside the program's directory. If
  * NAME.EXT does not exist but NAME.train.EXT does, the corpus is the triple train/valid/test
  * (each may end in .gz). A single file is split by lines: the last 5 % are test, the 5 % before

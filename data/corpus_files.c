@@ -153,7 +153,7 @@ static char *how_to_get(const char *file)
             return text_format("to download it: data/get %s", published[i]);
     }
     return memory_copy_text("the corpus '" TOY
-                            "' is built in, and so are puzzles: toy --puzzles");
+                            "' is built in, and so are synthetic tasks: toy --tasks");
 }
 
 static bool find_train(const Search *search, Error *error)

@@ -1,5 +1,5 @@
 /* bin/toy: prints the toy corpus or its entropy, the lowest possible loss. */
-#include "data/puzzles.h"
+#include "data/tasks.h"
 #include "data/toy.h"
 #include "src/memory.h"
 #include "src/program.h"
@@ -20,8 +20,8 @@ static const Option rows[] = {
     {.name = "length", OPTION_WHOLE(FIELD(tokens), 1, OPTION_MOST, "100000"),
      .help = "end with the sentence that reaches N tokens, <eos> included",
      .also = "tokens"},
-    {.name = "puzzles", .type = OPTION_ACTION,
-     .help = "list the puzzles with their settings, ranges and defaults"},
+    {.name = "tasks", .type = OPTION_ACTION,
+     .help = "list the synthetic tasks with their settings, ranges and defaults"},
     {.name = "entropy", .type = OPTION_ACTION,
      .help = "print the entropy of the language instead of text"},
 };
@@ -29,15 +29,16 @@ static const Option rows[] = {
 
 static const About about = {
     .name = "toy",
-    .purpose = "prints sentences of a small artificial language, or puzzles, one per line",
-    .synopses = {"[OPTIONS] [PUZZLE]"},
+    .purpose = "prints sentences of a small artificial language, or synthetic tasks, one "
+               "example per line",
+    .synopses = {"[OPTIONS] [TASK]"},
     .paragraphs =
         {"They serve as a corpus whose entropy is known exactly. train toy and eval RUN "
          "toy use the same language without a file.",
-         "PUZZLE, a synthetic task, is NAME or NAME:SETTING=N,SETTING=N, such as "
+         "TASK, a synthetic task, is NAME or NAME:SETTING=N,SETTING=N, such as "
          "recall:pairs=16,keys=64. What "
-         "must be predicted after a symbol stands behind it: k3=v7. train PUZZLE and eval RUN "
-         "PUZZLE score only these answers."},
+         "must be predicted after a symbol stands behind it: k3=v7. train TASK and eval RUN "
+         "TASK score only these answers."},
     .examples = {"recall --length 500", "--length 100000 --seed 2", "--entropy"},
 };
 
@@ -50,23 +51,23 @@ static void print_text(const ToyOptions *options)
     toy_story_free(&story);
 }
 
-static void print_puzzle(const ToyOptions *options, const char *name)
+static void print_task(const ToyOptions *options, const char *name)
 {
-    Puzzle puzzle;
+    Task task;
     Error error;
-    if (!puzzle_is_named(name))
-        die_usage("'%s' is not a puzzle; toy --puzzles lists them", name);
-    if (!puzzle_read(&puzzle, name, &error))
+    if (!task_is_named(name))
+        die_usage("'%s' is not a synthetic task; toy --tasks lists them", name);
+    if (!task_read(&task, name, &error))
         die_usage("%s", error.text);
-    int32_t *symbols = memory_take(2 * puzzle.length, sizeof *symbols, "a puzzle");
-    int32_t *answers = symbols + puzzle.length;
-    for (size_t line = 0; line * (puzzle.length + 1) < options->tokens && !ferror(stdout);
+    int32_t *symbols = memory_take(2 * task.length, sizeof *symbols, "a task");
+    int32_t *answers = symbols + task.length;
+    for (size_t line = 0; line * (task.length + 1) < options->tokens && !ferror(stdout);
          line++) {
-        puzzle_write(&puzzle, options->seed, line, symbols, answers);
-        for (size_t i = 0; i < puzzle.length; i++) {
-            char *word = puzzle_word(&puzzle, (size_t)symbols[i]), *answer = NULL;
-            if (answers[i] != PUZZLE_NO_ANSWER)
-                answer = puzzle_word(&puzzle, (size_t)answers[i]);
+        task_write(&task, options->seed, line, symbols, answers);
+        for (size_t i = 0; i < task.length; i++) {
+            char *word = task_word(&task, (size_t)symbols[i]), *answer = NULL;
+            if (answers[i] != TASK_NO_ANSWER)
+                answer = task_word(&task, (size_t)answers[i]);
             printf("%s%s%s%s", i ? " " : "", word, answer ? "=" : "", answer ? answer : "");
             free(word);
             free(answer);
@@ -78,7 +79,7 @@ static void print_puzzle(const ToyOptions *options, const char *name)
 
 static void print_list(void)
 {
-    char *text = puzzle_list();
+    char *text = task_list();
     fputs(text, stdout);
     free(text);
 }
@@ -90,14 +91,13 @@ int main(int argc, char **argv)
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count > 1)
-        die_usage("one puzzle at a time, not '%s' and '%s'", line.operands[0],
-                  line.operands[1]);
-    if (command_line_value(&line, "puzzles"))
+        die_usage("one task at a time, not '%s' and '%s'", line.operands[0], line.operands[1]);
+    if (command_line_value(&line, "tasks"))
         print_list();
     else if (command_line_value(&line, "entropy"))
         printf("%.6f nats per token, perplexity %.4f\n", toy_entropy(), exp(toy_entropy()));
     else if (line.operand_count == 1)
-        print_puzzle(&options, line.operands[0]);
+        print_task(&options, line.operands[0]);
     else
         print_text(&options);
     command_line_free(&line);

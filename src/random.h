@@ -15,7 +15,7 @@ typedef enum RandomPurpose {
     RANDOM_SAMPLE,
     RANDOM_TOY,
     RANDOM_TEST,
-    RANDOM_PUZZLE
+    RANDOM_TASK
 } RandomPurpose;
 
 /* Identifies one stream of numbers. */

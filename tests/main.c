@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     srunner_add_suite(runner, team_suite());
     srunner_add_suite(runner, scoring_suite());
     srunner_add_suite(runner, import_suite());
-    srunner_add_suite(runner, puzzles_suite());
+    srunner_add_suite(runner, tasks_suite());
 #ifdef LINNET_DOUBLE
     srunner_add_suite(runner, attention_gradients_suite());
 #else

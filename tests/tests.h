@@ -47,7 +47,7 @@ Suite *corpus_suite(void);
 Suite *batches_suite(void);
 Suite *toy_grammar_suite(void);
 Suite *toy_suite(void);
-Suite *puzzles_suite(void);
+Suite *tasks_suite(void);
 Suite *safetensors_write_suite(void);
 Suite *safetensors_read_suite(void);
 Suite *safetensors_hostile_suite(void);

@@ -31,9 +31,10 @@ static const About about = {
     .paragraphs =
         {"CORPUS is a text file, plain or gzip, or - for standard input. ptb.txt also "
          "stands for the three files ptb.train.txt, ptb.valid.txt and ptb.test.txt; "
-         "toy, a made-up language (./toy: a file of that name), and puzzles such as recall "
+         "toy, a made-up language (./toy: a file of that name), and synthetic tasks such as "
+         "recall "
          "(toy "
-         "--puzzles) need no file. "
+         "--tasks) need no file. "
          "NAME.bin holds token ids, as linnet-tokens, nanoGPT and llm.c write them; a "
          "directory "
          "stands for the train.bin in it.",
@@ -215,7 +216,7 @@ static bool is_like_others(const RunView *run, Error *error)
 /* Says if another tokenizer would suit the text better. */
 static void hint(const RunView *run)
 {
-    if (run->corpus->line > 0) /* a puzzle has its own */
+    if (run->corpus->line > 0) /* a synthetic task has its own */
         return;
     const TrainOptions *train = &run->settings->train;
     char *text = train->init && train->init_tokens == INIT_TOKENS_RUN

@@ -31,7 +31,7 @@ static const Option rows[] = {
      .help = "print the epochs needed to reach these validation losses, for example "
              "5.0,4.9; bits per byte where tokenizers differ"},
     {.name = "by", OPTION_STRING("SETTING", FIELD(by), NULL),
-     .help = "print and draw the accuracy of runs on puzzles against this setting of theirs, "
+     .help = "print and draw the accuracy of runs on a synthetic task against this setting of it, "
              "such as pairs, a line for each attention kind"},
     {.name = "width", OPTION_WHOLE(FIELD(width), CHART_COLUMNS_LEAST, COMPARE_SIZE_MOST, NULL),
      .help = "columns of the output; default: those of the terminal"},

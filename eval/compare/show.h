@@ -16,7 +16,7 @@ typedef struct CompareSettings {
     char *svg, *html;     /* files to write, or NULL */
     char *title;          /* of the picture; NULL: the default */
     char *reach;          /* losses, in a list */
-    char *by;             /* the setting of puzzles to compare accuracies by; NULL: none */
+    char *by; /* the setting of synthetic tasks to compare accuracies by; NULL: none */
     bool markdown, json, csv, group;
 } CompareSettings;
 

@@ -1,5 +1,5 @@
 #include "eval/compare/sweep.h"
-#include "data/puzzles.h"
+#include "data/tasks.h"
 #include "eval/runs/results.h"
 #include "eval/show/svg.h"
 #include "eval/show/terminal.h"
@@ -21,11 +21,11 @@ typedef struct Line {
 
 static bool value_of(const RunData *run, const char *setting, size_t *value, Error *error)
 {
-    Puzzle puzzle;
+    Task task;
     Error why;
-    return (run->attn && run->corpus && puzzle_is_named(run->corpus) &&
-            puzzle_read(&puzzle, run->corpus, &why) && puzzle_value(&puzzle, setting, value)) ||
-           error_set(error, "--by %s: %s was not trained on a puzzle with this setting",
+    return (run->attn && run->corpus && task_is_named(run->corpus) &&
+            task_read(&task, run->corpus, &why) && task_value(&task, setting, value)) ||
+           error_set(error, "--by %s: %s was not trained on a synthetic task with this setting",
                      setting, run->name);
 }
 

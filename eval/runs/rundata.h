@@ -43,7 +43,7 @@ typedef struct RunData {
     size_t validations;
     double best_val_loss, best_epoch; /* of finite losses */
     size_t best_step;
-    double best_accuracy; /* at that step; of puzzles */
+    double best_accuracy; /* at that step; of synthetic tasks */
     bool best_is_part; /* measured on a part of the text. Otherwise, if validations read a part,
                         * it is that of the last weights on the whole text */
     double final_train_loss;  /* a NaN may be the loss of a diverged run */

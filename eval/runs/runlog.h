@@ -28,12 +28,12 @@ typedef struct RunLogRow {
     size_t val_tokens;        /* what the validation loss is of; 0: unknown */
     double final_val_loss;    /* of the last weights on the whole validation text, if the other
                                * losses are of a part of it; not above 0: none */
-    double val_accuracy;      /* share of right answers to puzzles; NaN: not a puzzle, or not
-                               * measured */
-    double match_loss;        /* valid only with matches; else NaN */
-    bool matches;      /* the steps matched attention outputs: match_loss is their mean square
-                        * error, and there is no training loss */
-    bool has_val_loss; /* false: an empty cell, not measured */
+    double val_accuracy; /* share of right answers in a synthetic task; NaN: no such task, or
+                          * not measured */
+    double match_loss;   /* valid only with matches; else NaN */
+    bool matches;        /* the steps matched attention outputs: match_loss is their mean square
+                          * error, and there is no training loss */
+    bool has_val_loss;   /* false: an empty cell, not measured */
 } RunLogRow;
 
 typedef struct RunLog {

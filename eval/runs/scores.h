@@ -21,7 +21,7 @@ typedef struct RunScore {
     size_t tokens, bytes;   /* of the text; bytes 0: noted before they were */
     size_t bytes_crc;       /* CRC-32 of the bytes; 0: unknown */
     double nats;
-    double accuracy; /* share of right answers to puzzles; NaN: not a puzzle */
+    double accuracy; /* share of right answers in a synthetic task; NaN: no such task */
     size_t step;     /* of the checkpoint */
     /* Printable ASCII without commas: the method, such as "cache 500 theta tuned lambda tuned",
      * and the tuned values, such as "theta 0.1 lambda 0.05". */

@@ -1,7 +1,7 @@
 /* eval: scores a text with a trained model; the output states the protocol. */
 #include "eval/score/baseline.h"
 #include "eval/score/ensemble.h"
-#include "data/puzzles.h"
+#include "data/tasks.h"
 #include "data/vocabulary_files.h"
 #include "eval/show/terminal.h"
 #include "models/checkpoint.h"
@@ -61,16 +61,16 @@ static void note(const ScoreRow *rows, size_t count, const ScoredText *text, con
         score_rows_note(rows, count, text, run, number);
 }
 
-/* A puzzle is read line by line, and each line is one window. */
-static void settle_puzzle(EvalOptions *options, const char *name)
+/* A synthetic task is read line by line, and each line is one window. */
+static void settle_task(EvalOptions *options, const char *name)
 {
-    Puzzle puzzle;
+    Task task;
     Error error;
-    if (!puzzle_is_named(name))
+    if (!task_is_named(name))
         return;
-    if (!puzzle_read(&puzzle, name, &error))
+    if (!task_read(&task, name, &error))
         die("%s", error.text);
-    size_t line = puzzle.length + 1;
+    size_t line = task.length + 1;
     if ((options->window > 0 && options->window != line) ||
         (options->stride > 0 && options->stride != line))
         die_usage("a line of %s has %zu tokens, which are the context and the stride; leave "
@@ -78,9 +78,10 @@ static void settle_puzzle(EvalOptions *options, const char *name)
                   name, line);
     if (options->baseline || options->cache > 0 || options->dynamic ||
         options->carry_state == WISH_YES)
-        die_usage("%s is a puzzle; --baseline, --cache, --dynamic and --carry-state are for "
-                  "texts",
-                  name);
+        die_usage(
+            "%s is a synthetic task; --baseline, --cache, --dynamic and --carry-state are for "
+            "texts",
+            name);
     options->window = options->stride = line;
     options->carry_state = WISH_NO;
 }
@@ -92,7 +93,7 @@ static void open_run(LoadedModel *loaded, EvalOptions *options, const char *run,
     if (!loaded_open(loaded, run, &error))
         die("%s%s", error.text,
             file_is_folder(name) ? "; the corpus comes last: eval RUN CORPUS" : "");
-    settle_puzzle(options, name);
+    settle_task(options, name);
     eval_options_settle(options, &loaded->model.config);
 }
 
@@ -184,7 +185,7 @@ static void score_baseline(EvalOptions *options, const char *name)
     Corpus corpus;
     CorpusOptions how = options->corpus;
     how.tell = terminal_notice;
-    settle_puzzle(options, name);
+    settle_task(options, name);
     const CorpusSplit *split = load_split(&corpus, name, &how, NULL, options->split);
     baseline_print(&corpus, split, options->order, options->json);
     corpus_free(&corpus);

@@ -181,7 +181,7 @@ run "$bin/compare" --json pair-1 pair-2 more-1 more-2
 check 'compare --json has a confidence interval of test losses' \
     prints '"test_low": -[0-9.]*, "test_high": [0-9.]*}'
 
-# --- puzzles ---
+# --- synthetic tasks ---
 
 for pairs in 1 2; do
     for kind in softmax linear; do
@@ -204,9 +204,9 @@ check 'compare --by averages seeds' \
     prints "| $(awk -v a="$(tail -n 1 linear-1/log.csv | cut -d , -f 14)" \
         -v b="$(tail -n 1 linear-again/log.csv | cut -d , -f 14)" \
         'BEGIN { printf "%.1f", 50 * (a + b) }') |\$"
-refused 'compare --by needs runs on puzzles' 1 'softmax was not trained on a puzzle' \
+refused 'compare --by needs runs on tasks' 1 'softmax was not trained on a synthetic task' \
     "$bin/compare" --by pairs softmax
-refused 'compare --by needs a setting of the puzzle' 1 'by length: linear-1' \
+refused 'compare --by needs a setting of the task' 1 'by length: linear-1' \
     "$bin/compare" --by length linear-1
 refused 'compare --by has no JSON' 2 'leave --json' "$bin/compare" --by pairs --json linear-1
 

@@ -112,28 +112,28 @@ reports_full_disk eval softmax text.txt
 refused 'eval names the new name of an option' 2 "linnet calls it '--context'" \
     "$bin/eval" softmax text.txt --window 16
 
-# --- puzzles ---
+# --- synthetic tasks ---
 
-train puzzle --attn softmax --context 7 --pos rotary recall:pairs=2,keys=8,values=8,lines=300
-works 'eval scores a puzzle' "$bin/eval" puzzle recall:pairs=2,keys=8,values=8,lines=300
+train task --attn softmax --context 7 --pos rotary recall:pairs=2,keys=8,values=8,lines=300
+works 'eval scores a task' "$bin/eval" task recall:pairs=2,keys=8,values=8,lines=300
 check 'eval says how many answers are right' prints '^2000 answers, [0-9]* of them right'
-first=$(best_loss puzzle)
-eval_json puzzle recall:pairs=2,keys=8,values=8
+first=$(best_loss task)
+eval_json task recall:pairs=2,keys=8,values=8
 check 'the loss is that of training' near "$(field loss)" "$first" 1e-6
 check 'eval --json has the accuracy' \
     awk -v accuracy="$(field accuracy)" 'BEGIN { exit !(accuracy > 0 && accuracy <= 1) }'
-check 'the accuracy is saved' grep -q "^valid,7,7,.*,$(field accuracy)[0-9]*\$" puzzle/scores.csv
-works 'eval reads longer puzzles of the same symbols' \
-    "$bin/eval" puzzle recall:pairs=4,keys=8,values=8
+check 'the accuracy is saved' grep -q "^valid,7,7,.*,$(field accuracy)[0-9]*\$" task/scores.csv
+works 'eval reads longer tasks of the same symbols' \
+    "$bin/eval" task recall:pairs=4,keys=8,values=8
 check 'the window is the longer line' prints 'window 13, stride 13'
 refused 'eval refuses symbols that the model has not' 1 "vocabulary has no 'k8'" \
-    "$bin/eval" puzzle recall:pairs=4
-refused 'eval reads a puzzle by lines' 2 'a line of recall has 25 tokens' \
-    "$bin/eval" --stride 4 puzzle recall
-refused 'a puzzle has no baseline' 2 'are for texts' "$bin/eval" --baseline recall
-run "$bin/compare" puzzle
+    "$bin/eval" task recall:pairs=4
+refused 'eval reads a task by lines' 2 'a line of recall has 25 tokens' \
+    "$bin/eval" --stride 4 task recall
+refused 'a task has no baseline' 2 'are for texts' "$bin/eval" --baseline recall
+run "$bin/compare" task
 check 'compare shows the accuracy' prints accuracy
-run "$bin/compare" --json puzzle
+run "$bin/compare" --json task
 check 'compare --json has the accuracy' prints '"best_val_accuracy": 0\.'
 
 count_cases

@@ -239,38 +239,38 @@ for kind in char byte; do
     works "eval scores ${kind}s" "$bin/eval" "$kind" text.txt
 done
 
-# --- puzzles ---
+# --- synthetic tasks ---
 
-puzzle=recall:pairs=2,keys=8,values=8,lines=300
-train puzzle --attn gated-delta --conv yes --context 7 --eval-every 20 "$puzzle"
-check 'train takes a puzzle' exits 0
-check 'the puzzle is recorded' grep -q "^corpus = $puzzle\$" puzzle/settings.conf
-check 'the lowest loss of a puzzle is known' grep -q '^# entropy floor: 0 nats$' puzzle/settings.conf
-check 'losses of a puzzle are of its answers' grep -q '^# validation text: 2000 tokens' \
-    puzzle/settings.conf
+task=recall:pairs=2,keys=8,values=8,lines=300
+train task --attn gated-delta --conv yes --context 7 --eval-every 20 "$task"
+check 'train takes a task' exits 0
+check 'the task is recorded' grep -q "^corpus = $task\$" task/settings.conf
+check 'the lowest loss of a task is known' grep -q '^# entropy floor: 0 nats$' task/settings.conf
+check 'losses of a task are of its answers' grep -q '^# validation text: 2000 tokens' \
+    task/settings.conf
 check 'the log has the accuracy of each validation' [ \
-    "$(awk -F , 'NR > 1 && ($7 != "") != ($14 != "")' puzzle/log.csv | wc -l)" -eq 0 ]
+    "$(awk -F , 'NR > 1 && ($7 != "") != ($14 != "")' task/log.csv | wc -l)" -eq 0 ]
 check 'the accuracy is a share' \
     awk -F , '$14 != "" && NR > 1 { n++; if (!($14 > 0 && $14 <= 1)) exit 1 } END { exit n < 2 }' \
-    puzzle/log.csv
+    task/log.csv
 train stopped --attn gated-delta --conv yes --context 7 --eval-every 20 --stop-after 27 \
-    "$puzzle"
+    "$task"
 resume stopped
-check 'a run on a puzzle resumes bit for bit' same_runs puzzle stopped
-run "$bin/train" --attn linear --run loud --steps 9 "$puzzle"
+check 'a run on a task resumes bit for bit' same_runs task stopped
+run "$bin/train" --attn linear --run loud --steps 9 "$task"
 check 'the screen shows the accuracy' prints '^epoch .* validation [0-9.]* *accuracy [0-9.]* %'
 check 'the last line has the accuracy' prints '^Best validation loss .*(accuracy [0-9.]* %)'
-run "$bin/train" --attn linear --quiet --steps 1 "$puzzle"
-check 'a run directory is named after the puzzle' \
+run "$bin/train" --attn linear --quiet --steps 1 "$task"
+check 'a run directory is named after the task' \
     [ -d runs/linear-recall-pairs2-keys8-values8-lines300 ]
 rm -r runs
-refused 'a puzzle has the context of its lines' 2 'a line of recall has 25 tokens' \
+refused 'a task has the context of its lines' 2 'a line of recall has 25 tokens' \
     "$bin/train" --context 64 recall
-refused 'a puzzle carries no state' 2 'carry-state: each line of recall' \
+refused 'a task carries no state' 2 'carry-state: each line of recall' \
     "$bin/train" --attn linear --pos none --carry-state recall
-refused 'a puzzle has tokens of its own' 1 'tokens: recall is a puzzle' \
+refused 'a task has tokens of its own' 1 'tokens: recall is a synthetic task' \
     "$bin/train" --tokens char recall
-refused 'settings of a puzzle are checked' 2 "no setting 'pear'" "$bin/train" recall:pear=2
+refused 'settings of a task are checked' 2 "no setting 'pear'" "$bin/train" recall:pear=2
 
 # --- presets ---
 

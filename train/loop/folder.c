@@ -1,5 +1,5 @@
 #include "train/loop/folder.h"
-#include "data/puzzles.h"
+#include "data/tasks.h"
 #include "data/vocabulary_files.h"
 #include "eval/runs/rundata.h"
 #include "models/pass.h"
@@ -179,7 +179,7 @@ static bool make(const char *path, Error *error)
 }
 
 /* "recall-pairs16-keys64" for recall:pairs=16,keys=64. */
-static char *puzzle_stem(const char *name)
+static char *task_stem(const char *name)
 {
     char *stem = NULL;
     for (const char *c = name; *c; c++)
@@ -190,8 +190,8 @@ static char *puzzle_stem(const char *name)
 
 char *folder_stem(const char *corpus)
 {
-    if (puzzle_is_named(corpus))
-        return puzzle_stem(corpus);
+    if (task_is_named(corpus))
+        return task_stem(corpus);
     char *path = memory_copy_text(corpus);
     for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
         path[end - 1] = '\0'; /* of a directory */

@@ -1,7 +1,7 @@
 /* The settings of a training session: read from defaults, presets, stored settings and the
  * command line, and checked. */
 #include "train/loop/init.h"
-#include "data/puzzles.h"
+#include "data/tasks.h"
 #include "data/utf8.h"
 #include "models/preset.h"
 #include "models/update.h"
@@ -167,16 +167,16 @@ static bool read_base(Settings *settings, Settings *base, const CommandLine *lin
            (!preset || read_preset(groups, preset, error));
 }
 
-/* The windows of a puzzle are its lines. A context that a preset has gives way. */
-static bool settle_puzzle(Settings *settings, const CommandLine *line, Error *error)
+/* The windows of a synthetic task are its lines. A context that a preset has gives way. */
+static bool settle_task(Settings *settings, const CommandLine *line, Error *error)
 {
-    Puzzle puzzle;
+    Task task;
     const char *name = settings->train.corpus;
-    if (!name || !puzzle_is_named(name))
+    if (!name || !task_is_named(name))
         return true;
-    if (!puzzle_read(&puzzle, name, error))
+    if (!task_read(&task, name, error))
         return false;
-    size_t tokens = puzzle.length + 1;
+    size_t tokens = task.length + 1;
     if (command_line_value(line, "context") && settings->model.context != tokens)
         return error_set(error,
                          "--context %zu: a line of %s has %zu tokens, which is the context; "
@@ -184,7 +184,7 @@ static bool settle_puzzle(Settings *settings, const CommandLine *line, Error *er
                          settings->model.context, name, tokens);
     if (settings->model.carry_state)
         return error_set(error,
-                         "--carry-state: each line of %s is a puzzle of its own; leave "
+                         "--carry-state: each line of %s is an example of its own; leave "
                          "the option out",
                          name);
     settings->model.context = tokens;
@@ -203,7 +203,7 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
                 options_apply(groups, GROUP_COUNT, line, error);
     if (good && line->operand_count == 1)
         good = options_set(groups, GROUP_COUNT, "corpus", line->operands[0], "CORPUS", error);
-    good = good && settle_puzzle(settings, line, error);
+    good = good && settle_task(settings, line, error);
     if (good && resumed)
         note_length(settings, &base.train, line);
     if (good && resumed)

@@ -1,5 +1,5 @@
-#include "data/corpus_puzzle.h"
-#include "data/puzzles.h"
+#include "data/corpus_task.h"
+#include "data/tasks.h"
 #include "src/memory.h"
 #include "src/text.h"
 
@@ -22,10 +22,11 @@ static bool check_options(const char *name, const CorpusOptions *options, Error 
                 {"min-count", options->min_count > 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
-            return error_set(error,
-                             "--%s: %s is a puzzle, with symbols and texts of its own; leave "
-                             "the option out",
-                             rows[i].option, name);
+            return error_set(
+                error,
+                "--%s: %s is a synthetic task, with symbols and texts of its own; leave "
+                "the option out",
+                rows[i].option, name);
     return true;
 }
 
@@ -52,7 +53,7 @@ static bool find_ids(const Vocabulary *vocabulary, char **words, size_t count, c
         if (ids[i] == TOKEN_NONE)
             return error_set(error,
                              "%s: the model's vocabulary has no '%s'; use the model with "
-                             "puzzles of the symbols that it was trained on",
+                             "tasks of the symbols that it was trained on",
                              name, words[i]);
     }
     return true;
@@ -60,24 +61,24 @@ static bool find_ids(const Vocabulary *vocabulary, char **words, size_t count, c
 
 /* In the place of the token after symbols[i], the label is the answer there; the first token of
  * a line, which follows a line end, has none. */
-static void fill(const Corpus *corpus, CorpusSplit *split, const Puzzle *puzzle, uint64_t seed,
+static void fill(const Corpus *corpus, CorpusSplit *split, const Task *task, uint64_t seed,
                  size_t lines, char **words, const int32_t *ids)
 {
-    size_t length = puzzle->length, line = length + 1;
-    int32_t *symbols = memory_take(2 * length, sizeof *symbols, "a puzzle"),
+    size_t length = task->length, line = length + 1;
+    int32_t *symbols = memory_take(2 * length, sizeof *symbols, "a task"),
             *answers = symbols + length,
-            *labels = memory_take(memory_product(lines, line, "the puzzles"), sizeof *labels,
-                                  "the puzzles"),
-            *tokens = memory_take(line, sizeof *tokens, "a puzzle");
+            *labels = memory_take(memory_product(lines, line, "the tasks"), sizeof *labels,
+                                  "the tasks"),
+            *tokens = memory_take(line, sizeof *tokens, "a task");
     TokenArray array = {.vocabulary = corpus->vocabulary.count};
     for (size_t at = 0; at < lines; at++) {
         int32_t *label = labels + at * line;
-        puzzle_write(puzzle, seed, at, symbols, answers);
+        task_write(task, seed, at, symbols, answers);
         label[0] = TOKEN_NONE;
         for (size_t i = 0; i < length; i++) {
             tokens[i] = ids[symbols[i]];
-            label[i + 1] = answers[i] == PUZZLE_NO_ANSWER ? TOKEN_NONE : ids[answers[i]];
-            split->labelled += answers[i] != PUZZLE_NO_ANSWER;
+            label[i + 1] = answers[i] == TASK_NO_ANSWER ? TOKEN_NONE : ids[answers[i]];
+            split->labelled += answers[i] != TASK_NO_ANSWER;
             split->bytes += strlen(words[symbols[i]]) + 1;
         }
         tokens[length] = corpus->vocabulary.eos;
@@ -93,28 +94,28 @@ static void fill(const Corpus *corpus, CorpusSplit *split, const Puzzle *puzzle,
     free(tokens);
 }
 
-bool corpus_make_puzzle(Corpus *corpus, const char *name, const CorpusOptions *options,
-                        Error *error)
+bool corpus_make_task(Corpus *corpus, const char *name, const CorpusOptions *options,
+                      Error *error)
 {
-    Puzzle puzzle;
-    if (!puzzle_read(&puzzle, name, error) || !check_options(name, options, error))
+    Task task;
+    if (!task_read(&task, name, error) || !check_options(name, options, error))
         return false;
-    size_t count = puzzle.symbols;
+    size_t count = task.symbols;
     char **words = memory_take(count, sizeof *words, "the symbols");
     for (size_t i = 0; i < count; i++)
-        words[i] = puzzle_word(&puzzle, i);
+        words[i] = task_word(&task, i);
     int32_t *ids = memory_take(count, sizeof *ids, "the symbols");
     bool good = (corpus->vocabulary.tokenizer ||
                  learn(&corpus->vocabulary, words, count, error)) &&
                 find_ids(&corpus->vocabulary, words, count, name, ids, error);
     CorpusSplit *splits[] = {&corpus->train, &corpus->valid, &corpus->test};
     for (size_t i = 0; good && i < sizeof splits / sizeof *splits; i++) {
-        fill(corpus, splits[i], &puzzle, i + 1, i ? HELD_OUT : puzzle.lines, words, ids);
+        fill(corpus, splits[i], &task, i + 1, i ? HELD_OUT : task.lines, words, ids);
         corpus->owned[i] = (void *)splits[i]->ids.at;
     }
-    corpus->line = puzzle.length + 1;
-    corpus->source = text_format("the built-in puzzle %s: %zu lines of %zu tokens", name,
-                                 puzzle.lines, corpus->line);
+    corpus->line = task.length + 1;
+    corpus->source = text_format("the synthetic task %s: %zu lines of %zu tokens", name,
+                                 task.lines, corpus->line);
     for (size_t i = 0; i < count; i++)
         free(words[i]);
     free(words);

@@ -1,7 +1,7 @@
-/* Puzzles: right answers by another way of computing them, names, corpora, accuracy. */
+/* Synthetic tasks: right answers by another way of computing them, names, corpora, accuracy. */
 #include "data/batches.h"
 #include "data/corpus.h"
-#include "data/puzzles.h"
+#include "data/tasks.h"
 #include "models/score.h"
 #include "src/layers/head.h"
 #include "src/memory.h"
@@ -14,7 +14,7 @@
 
 /* A line as words; answers are NULL where there are none. */
 typedef struct Line {
-    Puzzle puzzle;
+    Task task;
     int32_t *symbols, *ids; /* ids: of the answers */
     char **words, **answers;
 } Line;
@@ -23,8 +23,8 @@ static Line line_make(const char *name)
 {
     Line line;
     Error error;
-    ck_assert_msg(puzzle_read(&line.puzzle, name, &error), "%s", error.text);
-    size_t length = line.puzzle.length;
+    ck_assert_msg(task_read(&line.task, name, &error), "%s", error.text);
+    size_t length = line.task.length;
     line.symbols = memory_take(length, sizeof *line.symbols, "a test");
     line.ids = memory_take(length, sizeof *line.ids, "a test");
     line.words = memory_take(length, sizeof *line.words, "a test");
@@ -34,7 +34,7 @@ static Line line_make(const char *name)
 
 static void line_clear(Line *line)
 {
-    for (size_t i = 0; i < line->puzzle.length; i++) {
+    for (size_t i = 0; i < line->task.length; i++) {
         free(line->words[i]);
         free(line->answers[i]);
         line->words[i] = line->answers[i] = NULL;
@@ -44,13 +44,13 @@ static void line_clear(Line *line)
 static void line_write(Line *line, uint64_t seed, size_t index)
 {
     line_clear(line);
-    puzzle_write(&line->puzzle, seed, index, line->symbols, line->ids);
-    for (size_t i = 0; i < line->puzzle.length; i++) {
-        ck_assert(line->symbols[i] >= 0 && (size_t)line->symbols[i] < line->puzzle.symbols);
-        ck_assert(line->ids[i] >= -1 && line->ids[i] < (int32_t)line->puzzle.symbols);
-        line->words[i] = puzzle_word(&line->puzzle, (size_t)line->symbols[i]);
+    task_write(&line->task, seed, index, line->symbols, line->ids);
+    for (size_t i = 0; i < line->task.length; i++) {
+        ck_assert(line->symbols[i] >= 0 && (size_t)line->symbols[i] < line->task.symbols);
+        ck_assert(line->ids[i] >= -1 && line->ids[i] < (int32_t)line->task.symbols);
+        line->words[i] = task_word(&line->task, (size_t)line->symbols[i]);
         if (line->ids[i] >= 0)
-            line->answers[i] = puzzle_word(&line->puzzle, (size_t)line->ids[i]);
+            line->answers[i] = task_word(&line->task, (size_t)line->ids[i]);
     }
 }
 
@@ -78,7 +78,7 @@ static size_t find_first(const Line *line, const char *word)
 static size_t check_recall(const Line *line)
 {
     size_t answered = 0, keys = 0, others = 0;
-    for (size_t i = 0; i < line->puzzle.length; i++) {
+    for (size_t i = 0; i < line->task.length; i++) {
         size_t before = find_first(line, line->words[i]);
         bool key = line->words[i][0] == 'k' || line->words[i][0] == '>';
         ck_assert(!line->answers[i] == !(key && before < i));
@@ -91,14 +91,14 @@ static size_t check_recall(const Line *line)
     }
     ck_assert_uint_eq(answered, keys); /* each is asked for once */
     if (line->words[0][0] != 's' && line->words[0][0] != '>')
-        ck_assert_uint_eq(others, line->puzzle.values[3]);
+        ck_assert_uint_eq(others, line->task.values[3]);
     return answered;
 }
 
 static size_t check_copying(const Line *line)
 {
     size_t read = 0, answered = 0;
-    for (size_t i = 0; i < line->puzzle.length; i++) {
+    for (size_t i = 0; i < line->task.length; i++) {
         ck_assert(!line->answers[i] == (line->words[i][0] != '>'));
         if (!line->answers[i])
             continue;
@@ -107,31 +107,31 @@ static size_t check_copying(const Line *line)
         ck_assert_str_eq(line->answers[i], line->words[read++]);
         answered++;
     }
-    ck_assert_uint_eq(answered, line->puzzle.values[0]);
+    ck_assert_uint_eq(answered, line->task.values[0]);
     return answered;
 }
 
 static size_t check_parity(const Line *line)
 {
     size_t ones = 0;
-    for (size_t i = 0; i < line->puzzle.length; i++) {
+    for (size_t i = 0; i < line->task.length; i++) {
         ones += strcmp(line->words[i], "1") == 0;
         ck_assert_str_eq(line->answers[i], ones % 2 ? "1" : "0");
     }
-    return line->puzzle.length;
+    return line->task.length;
 }
 
 /* Follows each of 1 to 5 through the words. */
 static size_t check_s5(const Line *line)
 {
-    for (size_t i = 0; i < line->puzzle.length; i++)
+    for (size_t i = 0; i < line->task.length; i++)
         for (size_t from = 0; from < 5; from++) {
             size_t at = from;
             for (size_t j = 0; j <= i; j++)
                 at = (size_t)(line->words[j][at] - '1');
             ck_assert_uint_eq((size_t)(line->answers[i][from] - '1'), at);
         }
-    return line->puzzle.length;
+    return line->task.length;
 }
 
 START_TEST(answers_are_right)
@@ -153,8 +153,8 @@ START_TEST(answers_are_right)
                 {"s5", check_s5, 16, 16, 120}};
     for (size_t r = 0; r < COUNT(rows); r++) {
         Line line = line_make(rows[r].name);
-        ck_assert_uint_eq(line.puzzle.length, rows[r].length);
-        ck_assert_uint_eq(line.puzzle.symbols, rows[r].symbols);
+        ck_assert_uint_eq(line.task.length, rows[r].length);
+        ck_assert_uint_eq(line.task.symbols, rows[r].symbols);
         for (size_t i = 0; i < 200; i++) {
             line_write(&line, 1 + i % 3, i);
             ck_assert_uint_eq(rows[r].check(&line), rows[r].answers);
@@ -166,10 +166,10 @@ END_TEST
 
 START_TEST(lines_depend_on_seed_and_index_alone)
 {
-    const PuzzleKind *kind;
-    for (size_t k = 0; (kind = puzzle_kind(k)); k++) {
+    const TaskKind *kind;
+    for (size_t k = 0; (kind = task_kind(k)); k++) {
         Line one = line_make(kind->name), other = line_make(kind->name);
-        size_t bytes = one.puzzle.length * sizeof *one.symbols;
+        size_t bytes = one.task.length * sizeof *one.symbols;
         line_write(&one, 1, 5);
         line_write(&other, 2, 5);
         ck_assert_int_ne(memcmp(one.symbols, other.symbols, bytes), 0);
@@ -202,15 +202,15 @@ START_TEST(settings_are_checked)
                 {"noisy-recall:noise=99999999999999999999", "noise must be"},
                 {"copying:length=32768,items=16384,lines=10000000", "are too much"},
                 {"parity:symbols=3", "no setting 'symbols'"}};
-    Puzzle puzzle;
+    Task task;
     Error error;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        ck_assert(puzzle_is_named(rows[i].name));
-        ck_assert_msg(!puzzle_read(&puzzle, rows[i].name, &error), "%s", rows[i].name);
+        ck_assert(task_is_named(rows[i].name));
+        ck_assert_msg(!task_read(&task, rows[i].name, &error), "%s", rows[i].name);
         ck_says(error, rows[i].says);
     }
-    ck_assert(!puzzle_is_named("recal") && !puzzle_is_named("recalls") &&
-              !puzzle_is_named("./recall") && !puzzle_is_named("") && !puzzle_is_named(":"));
+    ck_assert(!task_is_named("recal") && !task_is_named("recalls") &&
+              !task_is_named("./recall") && !task_is_named("") && !task_is_named(":"));
 }
 END_TEST
 
@@ -266,7 +266,7 @@ START_TEST(a_model_keeps_its_symbols)
         CorpusOptions options;
         const char *says;
     } rows[] = {{{.min_count = 1}, "the model's vocabulary has no 'k20'"},
-                {{.min_count = 2}, "--min-count: recall:keys=21 is a puzzle"},
+                {{.min_count = 2}, "--min-count: recall:keys=21 is a synthetic task"},
                 {{.min_count = 1, .tokenizer = TOKENIZER_BYTE}, "--tokens: recall"},
                 {{.min_count = 1, .vocab_size = 9}, "--vocab-size: recall"},
                 {{.min_count = 1, .valid = "x"}, "--valid: recall"}};
@@ -397,10 +397,10 @@ START_TEST(only_answers_are_scored_and_counted)
 }
 END_TEST
 
-Suite *puzzles_suite(void)
+Suite *tasks_suite(void)
 {
-    Suite *suite = suite_create("puzzles");
-    TCase *tests = tcase_create("puzzles");
+    Suite *suite = suite_create("tasks");
+    TCase *tests = tcase_create("tasks");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, answers_are_right);
     tcase_add_test(tests, lines_depend_on_seed_and_index_alone);

@@ -1,5 +1,5 @@
-/* The puzzles: a table, and the function of each that writes a line. */
-#include "data/puzzles.h"
+/* The synthetic tasks: a table, and the function of each that writes a line. */
+#include "data/tasks.h"
 #include "src/memory.h"
 #include "src/text.h"
 
@@ -17,7 +17,7 @@ static int32_t draw(RandomKey key, size_t stream, size_t index, size_t below)
 /* A permutation of 0..count-1; the caller frees. */
 static uint32_t *permute(RandomKey key, size_t stream, size_t count)
 {
-    uint32_t *order = memory_take(count, sizeof *order, "a puzzle");
+    uint32_t *order = memory_take(count, sizeof *order, "a task");
     random_permutation(random_subkey(key, stream), order, count);
     return order;
 }
@@ -34,46 +34,44 @@ static size_t recall_length(const size_t *values)
 /* The pairs of distinct keys and any values, with `noise` single symbols of the third alphabet
  * at random places between them, or else `gap` of them after the pairs. Then each key is asked
  * for once, in random order. */
-static void write_recall(const Puzzle *puzzle, RandomKey key, size_t noise, size_t gap,
+static void write_recall(const Task *task, RandomKey key, size_t noise, size_t gap,
                          int32_t *symbols, int32_t *answers)
 {
-    size_t pairs = puzzle->values[RECALL_PAIRS];
-    int32_t first_value = puzzle_alphabet(puzzle, 1), first_noise = puzzle_alphabet(puzzle, 2);
-    size_t of_noise = puzzle->symbols - (size_t)first_noise;
-    uint32_t *keys = permute(key, KEYS, puzzle->values[RECALL_KEYS]);
+    size_t pairs = task->values[RECALL_PAIRS];
+    int32_t first_value = task_alphabet(task, 1), first_noise = task_alphabet(task, 2);
+    size_t of_noise = task->symbols - (size_t)first_noise;
+    uint32_t *keys = permute(key, KEYS, task->values[RECALL_KEYS]);
     uint32_t *places = permute(key, PLACES, pairs + noise);
     uint32_t *questions = permute(key, QUESTIONS, pairs);
     const RandomKey values = random_subkey(key, VALUES);
     for (size_t i = 0; i < pairs + noise; i++)
         if (places[i] < pairs) {
             *symbols++ = (int32_t)keys[places[i]];
-            *symbols++ = first_value +
-                         draw(values, 0, places[i], puzzle->values[RECALL_VALUES]);
+            *symbols++ = first_value + draw(values, 0, places[i], task->values[RECALL_VALUES]);
         } else {
             *symbols++ = first_noise + draw(values, 1, i, of_noise);
         }
     for (size_t i = 0; i < gap; i++)
         *symbols++ = first_noise;
-    answers += recall_length(puzzle->values) - pairs;
+    answers += recall_length(task->values) - pairs;
     for (size_t i = 0; i < pairs; i++) {
         symbols[i] = (int32_t)keys[questions[i]];
-        answers[i] = first_value + draw(values, 0, questions[i], puzzle->values[RECALL_VALUES]);
+        answers[i] = first_value + draw(values, 0, questions[i], task->values[RECALL_VALUES]);
     }
     free(keys);
     free(places);
     free(questions);
 }
 
-static void recall_write(const Puzzle *puzzle, RandomKey key, int32_t *symbols,
-                         int32_t *answers)
+static void recall_write(const Task *task, RandomKey key, int32_t *symbols, int32_t *answers)
 {
-    write_recall(puzzle, key, 0, puzzle->values[RECALL_EXTRA], symbols, answers);
+    write_recall(task, key, 0, task->values[RECALL_EXTRA], symbols, answers);
 }
 
-static void noisy_recall_write(const Puzzle *puzzle, RandomKey key, int32_t *symbols,
+static void noisy_recall_write(const Task *task, RandomKey key, int32_t *symbols,
                                int32_t *answers)
 {
-    write_recall(puzzle, key, puzzle->values[RECALL_EXTRA], 0, symbols, answers);
+    write_recall(task, key, task->values[RECALL_EXTRA], 0, symbols, answers);
 }
 
 /* --- induction --- */
@@ -87,13 +85,12 @@ static size_t first_setting(const size_t *values)
 
 /* Random symbols; the mark stands at one random place and again at the end, where the symbol
  * after its first place is asked for. */
-static void induction_write(const Puzzle *puzzle, RandomKey key, int32_t *symbols,
-                            int32_t *answers)
+static void induction_write(const Task *task, RandomKey key, int32_t *symbols, int32_t *answers)
 {
-    size_t last = puzzle->length - 1;
-    int32_t mark = puzzle_alphabet(puzzle, 1);
+    size_t last = task->length - 1;
+    int32_t mark = task_alphabet(task, 1);
     for (size_t i = 0; i < last; i++)
-        symbols[i] = draw(key, VALUES, i, puzzle->values[INDUCTION_SYMBOLS]);
+        symbols[i] = draw(key, VALUES, i, task->values[INDUCTION_SYMBOLS]);
     size_t place = (size_t)draw(key, PLACES, 0, last - 1);
     symbols[place] = symbols[last] = mark;
     answers[last] = symbols[place + 1];
@@ -109,16 +106,15 @@ static size_t copying_length(const size_t *values)
 }
 
 /* The items stand at random places among blanks; then marks ask for them, in their order. */
-static void copying_write(const Puzzle *puzzle, RandomKey key, int32_t *symbols,
-                          int32_t *answers)
+static void copying_write(const Task *task, RandomKey key, int32_t *symbols, int32_t *answers)
 {
-    size_t items = puzzle->values[COPYING_ITEMS], length = puzzle->values[COPYING_LENGTH];
-    int32_t blank = puzzle_alphabet(puzzle, 1), mark = puzzle_alphabet(puzzle, 2);
+    size_t items = task->values[COPYING_ITEMS], length = task->values[COPYING_LENGTH];
+    int32_t blank = task_alphabet(task, 1), mark = task_alphabet(task, 2);
     uint32_t *places = permute(key, PLACES, length);
     for (size_t i = 0; i < length; i++)
         symbols[i] = blank;
     for (size_t i = 0; i < items; i++) {
-        symbols[places[i]] = draw(key, VALUES, i, puzzle->values[COPYING_SYMBOLS]);
+        symbols[places[i]] = draw(key, VALUES, i, task->values[COPYING_SYMBOLS]);
         symbols[length + i] = mark;
     }
     answers += length;
@@ -131,11 +127,10 @@ static void copying_write(const Puzzle *puzzle, RandomKey key, int32_t *symbols,
 /* --- state tracking --- */
 
 /* The parity of the bits so far, after each bit. */
-static void parity_write(const Puzzle *puzzle, RandomKey key, int32_t *symbols,
-                         int32_t *answers)
+static void parity_write(const Task *task, RandomKey key, int32_t *symbols, int32_t *answers)
 {
     int32_t sum = 0;
-    for (size_t i = 0; i < puzzle->length; i++) {
+    for (size_t i = 0; i < task->length; i++) {
         symbols[i] = draw(key, VALUES, i, 2);
         answers[i] = sum ^= symbols[i];
     }
@@ -180,10 +175,10 @@ static char *permutation_word(size_t symbol)
 }
 
 /* The product of the permutations so far, after each: the first is applied first. */
-static void s5_write(const Puzzle *puzzle, RandomKey key, int32_t *symbols, int32_t *answers)
+static void s5_write(const Task *task, RandomKey key, int32_t *symbols, int32_t *answers)
 {
     size_t product[MOVED] = {0, 1, 2, 3, 4}, next[MOVED];
-    for (size_t i = 0; i < puzzle->length; i++) {
+    for (size_t i = 0; i < task->length; i++) {
         symbols[i] = draw(key, VALUES, i, PERMUTATIONS);
         permutation_of((size_t)symbols[i], next);
         for (size_t j = 0; j < MOVED; j++)
@@ -194,9 +189,9 @@ static void s5_write(const Puzzle *puzzle, RandomKey key, int32_t *symbols, int3
 
 /* --- the table --- */
 
-#define LINES(usual)                                                \
-    {                                                               \
-        "lines", "puzzles of the training text", 2, 10000000, usual \
+#define LINES(usual)                                        \
+    {                                                       \
+        "lines", "of the training text", 2, 10000000, usual \
     }
 #define PAIRS                                                                 \
     {                                                                         \
@@ -211,7 +206,7 @@ static void s5_write(const Puzzle *puzzle, RandomKey key, int32_t *symbols, int3
         "values", "different values", 2, 16384, 64 \
     }
 
-static const PuzzleKind kinds[] = {
+static const TaskKind kinds[] = {
     {.name = "recall",
      .help = "multi-query associative recall: pairs of key and value, then the keys",
      .settings = {PAIRS,
@@ -236,7 +231,7 @@ static const PuzzleKind kinds[] = {
      .write = noisy_recall_write},
     {.name = "induction",
      .help = "what followed the mark > when it came before?",
-     .settings = {{"length", "symbols of a puzzle", 3, 65535, 32},
+     .settings = {{"length", "symbols of a line", 3, 65535, 32},
                   {"symbols", "different symbols", 2, 16384, 16},
                   LINES(20000)},
      .alphabets = {{"s", 0, INDUCTION_SYMBOLS}, {">", 1, 0}},
@@ -254,20 +249,20 @@ static const PuzzleKind kinds[] = {
      .write = copying_write},
     {.name = "parity",
      .help = "the parity of all bits so far, after each bit",
-     .settings = {{"length", "bits of a puzzle", 1, 65535, 32}, LINES(20000)},
+     .settings = {{"length", "bits of a line", 1, 65535, 32}, LINES(20000)},
      .alphabets = {{"", 2, 0}},
      .length = first_setting,
      .write = parity_write},
     {.name = "s5",
      .help = "the product of all permutations of 1 to 5 so far, after each",
-     .settings = {{"length", "permutations of a puzzle", 1, 65535, 16}, LINES(20000)},
+     .settings = {{"length", "permutations of a line", 1, 65535, 16}, LINES(20000)},
      .alphabets = {{"", PERMUTATIONS, 0}},
      .length = first_setting,
      .write = s5_write,
      .word = permutation_word},
 };
 
-const PuzzleKind *puzzle_kind(size_t index)
+const TaskKind *task_kind(size_t index)
 {
     return index < sizeof kinds / sizeof *kinds ? &kinds[index] : NULL;
 }
