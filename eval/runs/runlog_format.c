@@ -117,8 +117,10 @@ static bool read_cell(const Column *column, const char *text, RunLogRow *row)
         return text_to_size(text, field);
     if (column->offset == offsetof(RunLogRow, val_loss))
         row->has_val_loss = *text != '\0';
-    if (column->offset == offsetof(RunLogRow, match_loss))
-        row->matches = *text != '\0';
+    if (column->offset == offsetof(RunLogRow, match_loss) && *text) {
+        row->matches = true;
+        row->train_loss = NAN;
+    }
     return read_double(text, field);
 }
 
