@@ -297,6 +297,39 @@ static double performer(const Head *h, size_t i, size_t j)
     return sum;
 }
 
+/* One sum over both: softmax in blocks of 64, relative to the largest score m_i, and before it
+ * w_ij = f(q_i) . f(k_j), f(x) = softmax(W x) and softmax(-W x), with a W for q and one for k.
+ */
+static void hedgehog_features(double *f, const double *x, const double *w, size_t width)
+{
+    for (size_t r = 0; r < width; r++) {
+        f[r] = dot(w + r * width, x, width);
+        f[width + r] = -f[r];
+    }
+    softmax_row(f, f, width);
+    softmax_row(f + width, f + width, width);
+}
+
+static void hedgehog(const Head *h)
+{
+    for (size_t i = 0; i < h->length; i++) {
+        size_t width = h->width, block = i / 64 * 64;
+        double x[MOST], of_q[2 * MOST], of_k[2 * MOST], most = -HUGE_VAL, sum = 0;
+        rotate(x, h->q[i], i, h);
+        hedgehog_features(of_q, x, h->own, width);
+        for (size_t j = block; j <= i; j++)
+            most = fmax(most, score(h->q[i], i, h->k[j], j, h));
+        for (size_t j = 0; j <= i; j++) {
+            rotate(x, h->k[j], j, h);
+            hedgehog_features(of_k, x, h->own + width * width, width);
+            double weight = j < block ? dot(of_q, of_k, 2 * width)
+                                      : exp(score(h->q[i], i, h->k[j], j, h) - most);
+            sum += add(h->out[i], weight, h->v[j], width);
+        }
+        scale(h->out[i], 1 / sum, h->out[i], width);
+    }
+}
+
 /* --- recurrences --- */
 
 /* What a position does to the state S, a D by D matrix, and then reads from it:
@@ -779,6 +812,7 @@ static const struct Row {
     {"taylor", .weight = taylor, .rest = 1e-6},
     {"taylor2", .weight = taylor2},
     {"performer", .weight = performer},
+    {"hedgehog", .whole = hedgehog},
     {"retention", .rule = retention},
     {"gated", .rule = gated},
     {"mamba2", .whole = mamba2_whole},

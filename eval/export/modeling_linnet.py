@@ -301,6 +301,18 @@ def performer(q, k, v, h):
     return mean(of_q @ (log_k.exp() + 1e-12).mT, v)
 
 
+def hedgehog(q, k, v, h):
+    """Softmax in blocks of 64, relative to the largest score m_i, and f(q_i) . f(k_j) before the
+    block, in one mean; f(x) = softmax(W x) and softmax(-W x), with a W for q and one for k"""
+    w = h.own.view(len(h.index), 2, q.shape[-1], q.shape[-1]).mT
+    own = (h.j <= h.i) & (h.i // 64 == h.j // 64)
+    near = scores(q, k, h).masked_fill(~own, -math.inf)
+    near = (near - near.amax(-1, keepdim=True)).exp()
+    q, k = h.rotate(q) @ w[:, 0], h.rotate(k) @ w[:, 1]
+    of_q, of_k = (torch.cat([u.softmax(-1), (-u).softmax(-1)], -1) for u in (q, k))
+    return mean(torch.where(own, near, of_q @ of_k.mT), v)
+
+
 # --- recurrences: a state S (D, D), which each position changes and then reads ---
 
 
@@ -468,6 +480,7 @@ KINDS = {
     "taylor": taylor,
     "taylor2": taylor2,
     "performer": performer,
+    "hedgehog": hedgehog,
     "retention": retention,
     "gated": gated,
     "mamba2": mamba2,

@@ -45,7 +45,7 @@ static size_t features_of(const AttentionHead *head)
 static size_t leading_of(const AttentionHead *head)
 {
     const FeatureMap *map = map_of(head);
-    return map->leading ? map->leading(head) : features_of(head);
+    return map->near ? head->width : map->leading ? map->leading(head) : features_of(head);
 }
 
 /* Per position: two products with half a chunk, one read and one write of the state. */
@@ -171,11 +171,19 @@ static void sum_rows(real *restrict n, real *restrict z, const real *restrict q,
     }
 }
 
+/* P = tril(Q K^T), of all features, the leading ones, or q and k themselves. */
+static void multiply_pairs(const Features *c)
+{
+    size_t stride = c->map->near ? c->at.head->stride : c->at.features;
+    triangle_product(c->at.p, plain(c->map->near ? c->at.data.q : c->q_above, stride),
+                     plain(c->map->near ? c->at.data.k : c->k_above, stride), c->leading);
+}
+
 /* Turns the products in P into weights; the denominators are their sums. */
 static void weigh_pairs(const Features *c)
 {
     for (size_t i = 0; i < c->at.rows; i++)
-        c->n[i] = c->map->weigh(c->at.p.at + i * c->at.p.stride, i + 1) +
+        c->n[i] = c->map->weigh(c->at.p.at + i * c->at.p.stride, i + 1, c->scale) +
                   vector_dot(c->at.q + i * c->at.features, c->z, c->at.features);
 }
 
@@ -200,9 +208,7 @@ static void read_state(void *work)
     size_t width = c->at.width, features = c->at.features, stride = c->at.head->out_stride;
     real *out = c->at.data.out;
     load_queries(c);
-    /* P = tril(Q K^T) */
-    triangle_product(c->at.p, plain(c->q_above, features), plain(c->k_above, features),
-                     c->leading);
+    multiply_pairs(c);
     if (map->weigh)
         weigh_pairs(c);
     else if (!map->share)
@@ -249,13 +255,11 @@ static void divide_backward(const Features *c)
 /* Recomputes P, and computes A, the gradient of the products behind it. */
 static void pairs_backward(const Features *c, Factor dout)
 {
-    size_t features = c->at.features;
-    triangle_product(c->at.p, plain(c->q_above, features), plain(c->k_above, features),
-                     c->leading);
+    multiply_pairs(c);
     triangle_product(c->at.a, dout, c->at.v, c->at.width);
     for (size_t i = 0; c->map->weigh && i < c->at.rows; i++)
         c->map->weigh_backward(c->at.p.at + i * c->at.p.stride, c->at.a.at + i * c->at.a.stride,
-                               c->dn[i], i + 1);
+                               c->dn[i], i + 1, c->scale);
 }
 
 static void products_backward(const Features *c, real *ds)
@@ -270,10 +274,12 @@ static void products_backward(const Features *c, real *ds)
     /* dQ = dO S^T + A K */
     chunk_product(c->at.from_zeros, rows, features, width, dout, transposed(c->at.state, width),
                   c->dq, features);
-    triangle_add(c->dq, features, c->at.a, k, c->leading);
+    if (!c->map->near)
+        triangle_add(c->dq, features, c->at.a, k, c->leading);
     /* dK = V dS^T + A^T Q */
     chunk_product(unread, rows, features, width, v, transposed(ds, width), c->dk, features);
-    triangle_transposed_add(c->dk, features, c->at.a, q, c->leading);
+    if (!c->map->near)
+        triangle_transposed_add(c->dk, features, c->at.a, q, c->leading);
     /* dV = K dS + P^T dO */
     chunk_product(unread, rows, width, features, k, plain(ds, width), dv, stride);
     triangle_transposed_add(dv, stride, c->at.p, dout, width);
@@ -322,6 +328,15 @@ static void denominators_backward(const Features *c, real *dz)
         sums_backward(c, dz);
 }
 
+/* The shares of near pairs: dq += A k    dk += A^T q */
+static void near_backward(const Features *c)
+{
+    const AttentionData *data = &c->at.data;
+    size_t stride = c->at.head->stride;
+    triangle_add(data->dq, stride, c->at.a, plain(data->k, stride), c->leading);
+    triangle_transposed_add(data->dk, stride, c->at.a, plain(data->q, stride), c->leading);
+}
+
 static void backward(void *work, real *dstate)
 {
     Features *c = work;
@@ -337,6 +352,8 @@ static void backward(void *work, real *dstate)
     denominators_backward(c, dstate + features * c->at.width);
     features_backward(c, false);
     features_backward(c, true);
+    if (c->map->near)
+        near_backward(c);
 }
 
 /* --- decoding: the recurrent form --- */
@@ -361,14 +378,50 @@ static void step(void *work, real *state)
     }
 }
 
-const Recurrence features_recurrence = {.chunk = CHUNK,
-                                        .span = SPAN,
-                                        .features = features_of,
-                                        .sums = 1,
-                                        .saves_row = true,
-                                        .take = take,
-                                        .load = load_keys,
-                                        .read = read_state,
-                                        .advance = advance,
-                                        .backward = backward,
-                                        .step = step};
+/* The state takes in a chunk whose keys and values are kept in rows. */
+static void take_in(Features c, const real *kept, real *state)
+{
+    AttentionHead rows = *c.at.head;
+    rows.stride = c.at.features;
+    c.at.head = &rows;
+    c.at.rows = CHUNK;
+    c.at.next_rows = 0;
+    c.at.data.k = kept;
+    c.at.v = plain(kept + c.at.width, rows.stride);
+    load_keys(&c);
+    advance(&c, state);
+}
+
+/* The keys and values of a chunk are kept behind the sums, a row for each position. When the
+ * next chunk begins, the state takes them in. */
+static void near_step(void *work, real *state)
+{
+    Features *c = work;
+    size_t width = c->at.width, features = c->at.features;
+    size_t last = c->at.head->position % CHUNK;
+    real *z = state + features * width, *kept = z + features, *p = c->at.p.at;
+    if (last == 0 && c->at.head->position > 0)
+        take_in(*c, kept, state);
+    memcpy(kept + last * features, c->at.data.k, width * sizeof(real));
+    memcpy(kept + last * features + width, c->at.data.v, width * sizeof(real));
+    for (size_t j = 0; j <= last; j++)
+        p[j] = vector_dot(c->at.data.q, kept + j * features, width);
+    load_features(c, false);
+    real inverse = c->map->weigh(p, last + 1, c->scale) + vector_dot(c->at.q, z, features);
+    inverse = 1 / inverse;
+    vector_zero(c->at.data.out, width);
+    for (size_t j = 0; j <= last; j++)
+        vector_add_scaled(c->at.data.out, kept + j * features + width, p[j] * inverse, width);
+    for (size_t i = 0; i < features; i++)
+        vector_add_scaled(c->at.data.out, state + i * width, c->at.q[i] * inverse, width);
+}
+
+#define FEATURES_RECURRENCE(its_sums, its_step)                                    \
+    {                                                                              \
+        .chunk = CHUNK, .span = SPAN, .features = features_of, .sums = (its_sums), \
+        .saves_row = true, .take = take, .load = load_keys, .read = read_state,    \
+        .advance = advance, .backward = backward, .step = (its_step)               \
+    }
+
+const Recurrence features_recurrence = FEATURES_RECURRENCE(1, step);
+const Recurrence features_near_recurrence = FEATURES_RECURRENCE(1 + CHUNK, near_step);

@@ -40,10 +40,13 @@ typedef struct FeatureMap {
      * chunk need no others. `weigh` turns a row of such products into weights and returns their
      * sum. `weigh_backward` recomputes them, and turns the gradient of the weights, which lacks
      * the denominator's share dn, into that of the products. NULL: the weight is the product
-     * of all features. */
+     * of all features. Both get the scale of the map. */
     size_t (*leading)(const AttentionHead *head);
-    real (*weigh)(real *p, size_t count);
-    void (*weigh_backward)(real *p, real *a, real dn, size_t count);
+    real (*weigh)(real *p, size_t count, real scale);
+    void (*weigh_backward)(real *p, real *a, real dn, size_t count, real scale);
+    /* `weigh` takes products of q and k themselves; features serve only what precedes the
+     * chunk. The kind's recurrence is then features_near_recurrence. */
+    bool near;
 
     /* For one denominator per feature instead of one per position: the queries' shares are q /
      * z, where z is the running sum of the keys. Backward turns the gradient of the shares, in
@@ -55,7 +58,7 @@ typedef struct FeatureMap {
                            size_t rows, size_t width);
 } FeatureMap;
 
-extern const Recurrence features_recurrence;
+extern const Recurrence features_recurrence, features_near_recurrence;
 
 double features_flop(const AttentionHead *head);
 

@@ -1,7 +1,7 @@
 /* The list of attention kinds, in the order in which they are shown, grouped by their idea. */
 #include "src/attention/attention.h"
 
-enum { MOST = 10 };
+enum { MOST = 11 };
 
 /* clang-format off */
 static const struct {
@@ -17,7 +17,7 @@ static const struct {
     {"Linear attention: sums over the past of products of features",
      {&attention_linear, &attention_relu, &attention_sqrelu, &attention_exp,
       &attention_softmaxfeat, &attention_efficient, &attention_taylor, &attention_taylor2,
-      &attention_performer}},
+      &attention_performer, &attention_hedgehog}},
     {"Decay: a recurrent state that fades",
      {&attention_retention, &attention_gated, &attention_mamba2, &attention_mamba3,
       &attention_gla, &attention_hgrn2}},

@@ -67,8 +67,9 @@ static void first_row_backward(real *restrict dx, const real *restrict dy,
 static const FeatureRow first = {first_row, first_row_backward};
 
 /* p = 1 + s */
-static real first_weigh(real *p, size_t count)
+static real first_weigh(real *p, size_t count, real slope)
 {
+    (void)slope;
     real sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t j = 0; j < count; j++) {
@@ -79,8 +80,10 @@ static real first_weigh(real *p, size_t count)
 }
 
 /* ds = dp */
-static void first_weigh_backward(real *restrict p, real *restrict a, real dn, size_t count)
+static void first_weigh_backward(real *restrict p, real *restrict a, real dn, size_t count,
+                                 real slope)
 {
+    (void)slope;
     for (size_t j = 0; j < count; j++) {
         p[j] += 1;
         a[j] += dn;
@@ -224,8 +227,9 @@ static void second_backward(const FeatureRows *rows)
 }
 
 /* p = 1 + s + s^2 / 2 */
-static real second_weigh(real *p, size_t count)
+static real second_weigh(real *p, size_t count, real scale)
 {
+    (void)scale;
     real sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t j = 0; j < count; j++) {
@@ -236,8 +240,10 @@ static real second_weigh(real *p, size_t count)
 }
 
 /* ds = dp (1 + s) */
-static void second_weigh_backward(real *restrict p, real *restrict a, real dn, size_t count)
+static void second_weigh_backward(real *restrict p, real *restrict a, real dn, size_t count,
+                                  real scale)
 {
+    (void)scale;
     for (size_t j = 0; j < count; j++) {
         a[j] = (a[j] + dn) * (1 + p[j]);
         p[j] = 1 + p[j] * (1 + p[j] / 2);
