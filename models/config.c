@@ -116,8 +116,8 @@ bool config_check_carrying(const ModelConfig *config, Error *error)
         const AttentionKind *kind = config_kind(config, k);
         if (kind->carry == CARRY_NEVER)
             return error_set(error,
-                             "--carry-state: '%s' attention has no recurrent state of fixed "
-                             "size",
+                             "--carry-state: '%s' attention has no state that can continue in "
+                             "the next context window",
                              kind->name);
         if (kind->carry == CARRY_DIVERGES)
             return error_set(
