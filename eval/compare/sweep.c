@@ -118,7 +118,7 @@ bool sweep_show(const RunData *runs, size_t count, const CompareSettings *settin
                 Error *error)
 {
     Line *lines = NULL, all = {0};
-    size_t value;
+    size_t value = 0;
     bool good = true;
     for (size_t r = 0; r < count && good; r++) {
         good = value_of(&runs[r], settings->by, &value, error);
