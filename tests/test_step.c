@@ -227,16 +227,21 @@ static void step_in_slices(Clipped *c, const Update *update, size_t count)
     free(sums);
 }
 
+static Update update_with(size_t optimizer)
+{
+    return (Update){.adam = {0.9, 0.95, 1e-8},
+                    .optimizer = optimizer,
+                    .momentum = 0.9,
+                    .learning_rate = 0.01,
+                    .weight_decay = 0.1,
+                    .clip = 0.5};
+}
+
 START_TEST(slices_make_a_full_update)
 {
     for (size_t optimizer = 0; optimizer_name(optimizer); optimizer++)
         for (size_t count = 2; count <= 8; count++) {
-            const Update update = {.adam = {0.9, 0.95, 1e-8},
-                                   .optimizer = optimizer,
-                                   .momentum = 0.9,
-                                   .learning_rate = 0.01,
-                                   .weight_decay = 0.1,
-                                   .clip = 0.5};
+            const Update update = update_with(optimizer);
             Clipped whole, sliced;
             clipped_make(&whole);
             clipped_make(&sliced);
@@ -259,12 +264,7 @@ END_TEST
 START_TEST(frozen_tensors_stay_and_do_not_count)
 {
     for (size_t optimizer = 0; optimizer_name(optimizer); optimizer++) {
-        const Update update = {.adam = {0.9, 0.95, 1e-8},
-                               .optimizer = optimizer,
-                               .momentum = 0.9,
-                               .learning_rate = 0.01,
-                               .weight_decay = 0.1,
-                               .clip = 0.5};
+        const Update update = update_with(optimizer);
         Clipped whole, part;
         clipped_make(&whole);
         clipped_make(&part);

@@ -407,8 +407,8 @@ static void near_step(void *work, real *state)
     for (size_t j = 0; j <= last; j++)
         p[j] = vector_dot(c->at.data.q, kept + j * features, width);
     load_features(c, false);
-    real inverse = c->map->weigh(p, last + 1, c->scale) + vector_dot(c->at.q, z, features);
-    inverse = 1 / inverse;
+    real n = c->map->weigh(p, last + 1, c->scale) + vector_dot(c->at.q, z, features);
+    real inverse = 1 / n;
     vector_zero(c->at.data.out, width);
     for (size_t j = 0; j <= last; j++)
         vector_add_scaled(c->at.data.out, kept + j * features + width, p[j] * inverse, width);
