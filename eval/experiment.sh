@@ -14,7 +14,7 @@ runs=${RUNS:-runs/experiment} precision=${PRECISION:-single}
 results=eval/results.csv report=eval/RESULTS.md stride=32
 corpus=ptb.txt          # of the runs; a part may set another
 part=$runs/part.md # the output of a part, complete before it is published
-parts='article tiny ablation small best char length kinds tuning recall'
+parts='article tiny ablation small best char length kinds convert tuning recall'
 
 die() {
     echo "experiment.sh: $1" >&2
@@ -327,6 +327,49 @@ kinds() {
         done
     } >"$part"
     publish kinds src/attention/README.md
+}
+
+# The validation loss in a log: at the start, after matching and the lowest one after that. A run
+# without the first stage has only the last of them.
+stages() {
+    awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+        $column["val_loss"] == "" { next }
+        $1 == 0 { start = $column["val_loss"]; next }
+        $column["match_loss"] != "" { matched = $column["val_loss"]; next }
+        low == "" || $column["val_loss"] + 0 < low { low = $column["val_loss"] + 0 }
+        END {
+            printf "%s | %s | %.2f", start == "" ? "" : sprintf("%.2f", exp(start)),
+                matched == "" ? "" : sprintf("%.2f", exp(matched)), exp(low) }' "$runs/$1/log.csv"
+}
+# conversion_row WORDS NAME TEACHER: a line of the table, in relation to the teacher.
+conversion_row() {
+    grep -h "^$2,\|^$3," $results | awk -F , -v name="$2" -v first="$3" -v words="$1" \
+        -v stages="$(stages "$2")" '
+        $1 == name { test = $3; minutes = $4 / 60 }
+        $1 != name || name == first { teacher = $3; full = $4 / 60 }
+        END {
+            printf "| %s | %s | %.2f | %+.1f %% | %.1f | %.0f %% |\n", words, stages, exp(test),
+                100 * (exp(test - teacher) - 1), minutes, 100 * minutes / full }'
+}
+# The softmax model of small converted to other kinds, beside new models of these kinds.
+convert() {
+    run small/softmax --preset small
+    for kind in hedgehog gated-delta; do
+        run "convert/$kind-converted" --convert "$runs/small/softmax" --attn "$kind" --epochs 3
+        run "convert/$kind-short" --preset small --attn "$kind" --epochs 3
+        run "convert/$kind-anew" --preset small --attn "$kind"
+    done
+    {
+        echo '| model | at the start | after matching | at the end | test | against softmax | minutes | of its time |'
+        echo '|---|---:|---:|---:|---:|---:|---:|---:|'
+        conversion_row '`softmax`, the teacher' small/softmax small/softmax
+        for kind in hedgehog gated-delta; do
+            conversion_row "\`$kind\`, converted" "convert/$kind-converted" small/softmax
+            conversion_row "\`$kind\`, anew for 3 epochs" "convert/$kind-short" small/softmax
+            conversion_row "\`$kind\`, anew" "convert/$kind-anew" small/softmax
+        done
+    } >"$part"
+    publish convert $report
 }
 
 # "Bits per byte of the manual: 2.10 anew, 1.80 after the book", the lowest of the logs.
