@@ -140,6 +140,12 @@ static const Option train_rows[] = {
              "soon forgotten",
      .also = "ema-decay ema-beta",
      .section = "Weight averaging"},
+    {.name = "noise", OPTION_PROBABILITY(TRAIN(noise), 1, "0"), OPTION_FIXED,
+     .help = "data noising as smoothing (Xie et al. 2017): replace a position's input and target, "
+             "with probability P x different successors / occurrences of the input, by words drawn "
+             "as in Kneser-Ney smoothing; 0.2 is usual",
+     .also = "data-noising noising kn-noise",
+     .section = "Regularisation"},
     {.name = "streams", OPTION_SWITCH(TRAIN(streams), "no"), OPTION_FIXED,
      .help = "read the text in order, each row of the batch its own stream, instead of in "
              "random order",

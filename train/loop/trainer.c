@@ -212,6 +212,9 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
                          "%s: %zu training tokens are too many for --context %zu; give a "
                          "longer context",
                          train->corpus, t->corpus.train.count, context);
+    if (train->noise > 0 && t->corpus.train.labels.at)
+        return error_set(error, "--noise is for texts, and %s is a synthetic task: omit --noise",
+                         train->corpus);
     t->settings.model.vocabulary = t->corpus.vocabulary.count;
     model_make(&t->model, &t->settings.model);
     pass_make(&t->pass, &t->model, team_tiles(train->batch, train->shards), context,
@@ -225,7 +228,9 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
                                  .batch = train->batch,
                                  .streams = t->pass.carries || train->streams,
                                  .seed = train->seed,
-                                 .labels = t->corpus.train.labels});
+                                 .labels = t->corpus.train.labels,
+                                 .noise = train->noise,
+                                 .vocabulary = t->model.config.vocabulary});
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
     t->steps = trainer_length(t, train->steps, train->epochs);
