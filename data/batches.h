@@ -21,8 +21,8 @@ typedef struct BatchOptions {
     size_t context, batch;
     bool streams;
     uint64_t seed;
-    Tokens labels; /* as those of a CorpusSplit, not owned; a window is a line then */
-    double noise;  /* share of noise_learn, without labels; 0: none */
+    Tokens labels;     /* as those of a CorpusSplit, not owned; a window is a line then */
+    double noise;      /* share of noise_learn, without labels; 0: none */
     size_t vocabulary; /* with noise */
 } BatchOptions;
 

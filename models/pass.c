@@ -401,11 +401,11 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
     if (output.rate > 0)
         dropout_add(pass->input, NULL, u, output, pass->rows, model->config.dim);
     phase_enter(PHASE_HEAD);
-    double loss = head_gradients(pass->row_loss, pass->branch,
-                                 head_weight(&model->config, gradients), gradients->head_bias,
-                                 u, head_weight(&model->config, &model->at),
-                                 model->at.head_bias, targets, pass->teacher ? &teacher : NULL,
-                                 head_sizes(pass, pass->rows), pass->head_scratch);
+    double loss = head_gradients(
+        pass->row_loss, pass->branch, head_weight(&model->config, gradients),
+        gradients->head_bias, u, head_weight(&model->config, &model->at), model->at.head_bias,
+        targets, pass->teacher ? &teacher : NULL, (real)pass->margin,
+        head_sizes(pass, pass->rows), pass->head_scratch);
     if (output.rate > 0)
         dropout_add(pass->branch, NULL, pass->branch, output, pass->rows, model->config.dim);
     penalise(pass, targets);

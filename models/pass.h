@@ -93,6 +93,7 @@ typedef struct Pass {
      * out: the teacher has as many rows and is for evaluation. */
     struct Pass *teacher;
     double teacher_share; /* of KL(teacher || model) in the loss */
+    double margin;        /* of the output head in training (head.h) */
     bool *counts;         /* (rows) that pass_match compares */
 
     bool decoding;

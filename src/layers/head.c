@@ -34,6 +34,7 @@ typedef struct Job {
     Side side[SIDES];
     size_t sides; /* 1: no teacher */
     real taught;  /* share of the teacher in the loss */
+    real margin;  /* 0: none */
     real *loss, *dx, *dw, *db;
     size_t right; /* rows whose target has the largest logit */
     const int32_t *targets;
@@ -165,6 +166,18 @@ static void share_x_tile(void *context, size_t tile, size_t worker)
         prepare(&job->x_right, plain(x, side->width), GEMM_B, job->count, side->width);
 }
 
+/* Subtracts the margin from the logit of the row's target, if that is in the slice. */
+static void take_margin(const Job *job, const Slice *slice, size_t row)
+{
+    const Side *own = &job->side[OWN];
+    real *z = target_in(job, slice, row);
+    if (!z)
+        return;
+    size_t width = own->width, target = (size_t)job->targets[job->first + row];
+    const real *x = own->x + (job->first + row) * width, *w = own->w + target * width;
+    *z -= job->margin * (real)sqrt(vector_dot(x, x, width) * vector_dot(w, w, width));
+}
+
 /* Turns the logits of one entry into exp(z - max) and adds them to the sums. */
 static void add_entry(real *restrict z, real *restrict sum, const real *restrict max,
                       size_t rows)
@@ -189,6 +202,8 @@ static void logits_tile(void *context, size_t tile, size_t worker)
     for (size_t row = 0; row < rows; row++)
         slice.max[row] = -(real)INFINITY;
     vector_zero(slice.sum, rows);
+    for (size_t row = 0; of == OWN && job->margin > 0 && row < rows; row++)
+        take_margin(job, &slice, row);
     for (size_t entry = 0; entry < slice.entries; entry++) {
         real *restrict z = slice.e + entry * job->stride, *restrict max = slice.max;
         real bias = side->b ? side->b[slice.first + entry] : 0;
@@ -351,11 +366,12 @@ static Side own_side(const real *x, const real *w, const real *b, HeadSizes size
 
 double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, const real *w,
                       const real *b, const int32_t *targets, const HeadTeacher *teacher,
-                      HeadSizes sizes, real *scratch)
+                      real margin, HeadSizes sizes, real *scratch)
 {
     Job job = {.sizes = sizes,
                .side = {own_side(x, w, b, sizes)},
                .sides = 1,
+               .margin = margin,
                .loss = loss,
                .dx = dx,
                .dw = dw,

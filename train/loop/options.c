@@ -146,6 +146,11 @@ static const Option train_rows[] = {
              "as in Kneser-Ney smoothing; 0.2 is usual",
      .also = "data-noising noising kn-noise",
      .section = "Regularisation"},
+    {.name = "adversarial-softmax", OPTION_NUMBER(TRAIN(margin), 0, 1, "0"), OPTION_FIXED,
+     .help = "adversarial softmax (Wang et al. 2019): subtract X |w| |h| from the target's logit in "
+             "training, where w are its output weights and h is the final state",
+     .also = "adversarial adversarial-mle advsoft margin",
+     .section = "Regularisation"},
     {.name = "streams", OPTION_SWITCH(TRAIN(streams), "no"), OPTION_FIXED,
      .help = "read the text in order, each row of the batch its own stream, instead of in "
              "random order",

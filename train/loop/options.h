@@ -10,7 +10,7 @@ typedef struct TrainOptions {
     char *init;   /* the run or checkpoint whose weights a new run starts from; NULL: none */
     size_t init_tokens;
     char *distill; /* the run or checkpoint that teaches; NULL: none */
-    double distill_share, match_lr, noise;
+    double distill_share, match_lr, noise, margin;
     char *convert; /* the run whose attention another kind replaces; NULL: none */
     size_t match_epochs;
     size_t batch, accumulate, shards, epochs, steps, warmup, schedule, seed;

@@ -213,12 +213,14 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
                          "longer context",
                          train->corpus, t->corpus.train.count, context);
     if (train->noise > 0 && t->corpus.train.labels.at)
-        return error_set(error, "--noise is for texts, and %s is a synthetic task: omit --noise",
+        return error_set(error,
+                         "--noise is for texts, and %s is a synthetic task: omit --noise",
                          train->corpus);
     t->settings.model.vocabulary = t->corpus.vocabulary.count;
     model_make(&t->model, &t->settings.model);
     pass_make(&t->pass, &t->model, team_tiles(train->batch, train->shards), context,
               t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
+    t->pass.margin = train->margin;
     if (train->distill && !trainer_open_teacher(t, error))
         return false;
     make_shards(t);
