@@ -88,6 +88,7 @@ model values --attn softmax+linear+gated-delta --layers 4 --value-residual
 model mixed --attn window+softmax1 --window 7 --layers 3 --sink
 model wide --attn taylor2+performer --dim 48 --heads 2
 model wider --attn taylor2+nystrom --dim 80 --heads 2 --segment 8
+model long --attn hedgehog+gated-delta+kda --layers 3 --context 80 # longer than a chunk
 model carried --attn gated-delta --carry-state
 model carried-window --attn window --window 9 --carry-state
 
