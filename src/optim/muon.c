@@ -50,16 +50,30 @@ static double take_momentum(const Work *work, const MuonMatrix *matrix, real mom
     return sqrt(square);
 }
 
+/* C = A B for a product that is symmetric, (n, n): bands of rows up to the diagonal, mirrored.
+ */
+static void multiply_symmetric(size_t n, size_t k, const real *a, size_t stride, Factor b,
+                               real *c)
+{
+    enum { BAND = 64 };
+    for (size_t row = 0; row < n; row += BAND) {
+        size_t rows = n - row < BAND ? n - row : BAND;
+        gemm_weights(rows, row + rows, k, plain(a + row * stride, stride), b, GEMM_SET,
+                     c + row * n, n);
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            c[j * n + i] = c[i * n + j];
+}
+
 static void iterate(Work *work)
 {
     const real a = (real)3.4445, b = (real)-4.775, c = (real)2.0315;
     size_t rows = work->rows, columns = work->columns;
     /* A = X X^T */
-    gemm_weights(rows, rows, columns, plain(work->x, columns), transposed(work->x, columns),
-                 GEMM_SET, work->a, rows);
+    multiply_symmetric(rows, columns, work->x, columns, transposed(work->x, columns), work->a);
     /* AA = A A */
-    gemm_weights(rows, rows, rows, plain(work->a, rows), plain(work->a, rows), GEMM_SET,
-                 work->aa, rows);
+    multiply_symmetric(rows, rows, work->a, rows, plain(work->a, rows), work->aa);
     for (size_t i = 0; i < rows * rows; i++)
         work->a[i] = b * work->a[i] + c * work->aa[i];
     for (size_t i = 0; i < rows * columns; i++)
