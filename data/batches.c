@@ -83,7 +83,7 @@ static size_t take_labels(const Batches *batches, size_t at, size_t length, int3
 }
 
 BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
-                        int32_t *targets)
+                        int32_t *targets, size_t *places)
 {
     assert(index < batches_per_epoch(batches));
     if (epoch != batches->epoch)
@@ -106,6 +106,8 @@ BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *i
             inputs[t] = 0;
             targets[t] = TOKEN_NONE;
         }
+        for (size_t t = 0; places && t < context; t++)
+            places[row * context + t] = t < length ? (at + t) % count : 0;
         inputs += context;
         targets += context;
         total.read += length;

@@ -345,6 +345,20 @@ double pass_loss_at(Pass *pass, double temperature)
     return loss;
 }
 
+static void write_logits(Pass *pass, real *logits, const real *u, size_t rows)
+{
+    const Model *model = pass->model;
+    phase_enter(PHASE_HEAD);
+    head_logits(logits, u, head_weight(&model->config, &model->at), model->at.head_bias,
+                head_sizes(pass, rows));
+    phase_enter(PHASE_REST);
+}
+
+void pass_scored_logits(Pass *pass, real *logits, size_t first, size_t rows)
+{
+    write_logits(pass, logits, pass->scored.u + first * pass->model->config.dim, rows);
+}
+
 /* Adds the gradients of the AR penalty (squared output) and the TAR penalty (squared change
  * between positions) to the gradient of u in branch. Both are means over features, for
  * positions with a target. */
@@ -381,6 +395,8 @@ static void penalise(Pass *pass, const int32_t *targets)
 /* What the head takes from the teacher, after its forward pass. */
 static HeadTeacher teach(Pass *pass, const int32_t *inputs)
 {
+    if (!pass->teacher)
+        return pass->stored;
     const Model *model = pass->teacher->model;
     return (HeadTeacher){.x = pass_forward(pass->teacher, inputs),
                          .w = head_weight(&model->config, &model->at),
@@ -395,7 +411,7 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
 {
     const Model *model = pass->model;
     assert(pass->use != PASS_EVALUATE);
-    const HeadTeacher teacher = pass->teacher ? teach(pass, inputs) : (HeadTeacher){0};
+    const HeadTeacher teacher = teach(pass, inputs);
     const real *u = forward(pass, inputs, &key, NULL);
     Dropout output = dropout_at(&key, SITE_OUTPUT, model->config.output_dropout);
     if (output.rate > 0)
@@ -404,7 +420,7 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
     double loss = head_gradients(
         pass->row_loss, pass->branch, head_weight(&model->config, gradients),
         gradients->head_bias, u, head_weight(&model->config, &model->at), model->at.head_bias,
-        targets, pass->teacher ? &teacher : NULL, (real)pass->margin,
+        targets, teacher.x || teacher.records ? &teacher : NULL, (real)pass->margin,
         head_sizes(pass, pass->rows), pass->head_scratch);
     if (output.rate > 0)
         dropout_add(pass->branch, NULL, pass->branch, output, pass->rows, model->config.dim);
@@ -437,12 +453,7 @@ double pass_match(Pass *pass, Params *gradients, const int32_t *inputs, const in
 
 void pass_step(Pass *pass, real *logits, const int32_t *tokens)
 {
-    const Model *model = pass->model;
     assert(pass->decoding && pass->position < pass->capacity);
-    const real *u = pass_forward(pass, tokens);
-    phase_enter(PHASE_HEAD);
-    head_logits(logits, u, head_weight(&model->config, &model->at), model->at.head_bias,
-                head_sizes(pass, pass->rows));
-    phase_enter(PHASE_REST);
+    write_logits(pass, logits, pass_forward(pass, tokens), pass->rows);
     pass_advance(pass);
 }

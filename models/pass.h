@@ -18,6 +18,7 @@
 #define LINNET_PASS_H
 
 #include "models/model.h"
+#include "src/layers/head.h"
 #include "src/layers/mlp.h"
 
 typedef enum PassUse { PASS_EVALUATE, PASS_TRAIN, PASS_RECOMPUTE } PassUse;
@@ -93,6 +94,7 @@ typedef struct Pass {
      * out: the teacher has as many rows and is for evaluation. */
     struct Pass *teacher;
     double teacher_share; /* of KL(teacher || model) in the loss */
+    HeadTeacher stored;   /* or its stored predictions for each row; records NULL: none */
     double margin;        /* of the output head in training (head.h) */
     bool *counts;         /* (rows) that pass_match compares */
 
@@ -123,6 +125,9 @@ double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets);
 
 /* The same loss with logits divided by a temperature; after pass_loss with PASS_EVALUATE. */
 double pass_loss_at(Pass *pass, double temperature);
+
+/* The logits, (rows, V), of some of the scored rows; after pass_loss. */
+void pass_scored_logits(Pass *pass, real *logits, size_t first, size_t rows);
 
 /* Training: the loss with dropout. Adds the gradient of that sum and of the AR/TAR penalty to
  * *gradients; with a teacher, of what head.h describes. The key is specific to the step. */

@@ -16,16 +16,19 @@ static uint32_t play_epoch(Batches *batches, size_t epoch)
     size_t places = batches->options.batch * batches->options.context, total = 0;
     int32_t *inputs = memory_take(places, sizeof *inputs, "inputs");
     int32_t *targets = memory_take(places, sizeof *targets, "targets");
+    size_t *at = memory_take(places, sizeof *at, "places in the text");
     size_t seen[LARGEST] = {0};
     uint32_t crc = 0;
     for (size_t index = 0; index < batches_per_epoch(batches); index++) {
-        size_t given = batches_fill(batches, epoch, index, inputs, targets).targets, found = 0;
+        size_t given = batches_fill(batches, epoch, index, inputs, targets, at).targets,
+               found = 0;
         for (size_t i = 0; i < places; i++) {
             if (targets[i] == TOKEN_NONE) {
                 ck_assert_int_eq(inputs[i], 0);
                 continue;
             }
             size_t target = (size_t)targets[i];
+            ck_assert_uint_eq(at[i], target);
             found++;
             seen[target]++;
             ck_assert_uint_eq((size_t)inputs[i],
@@ -43,6 +46,7 @@ static uint32_t play_epoch(Batches *batches, size_t epoch)
         ck_assert_uint_eq(seen[i], 1);
     free(inputs);
     free(targets);
+    free(at);
     return crc;
 }
 
@@ -54,7 +58,7 @@ static void check_streams(Batches *batches, size_t epoch)
     int32_t *targets = memory_take(places, sizeof *targets, "targets");
     int32_t *last = memory_take(batches->options.batch, sizeof *last, "the rows' last targets");
     for (size_t index = 0; index < batches_per_epoch(batches); index++) {
-        batches_fill(batches, epoch, index, inputs, targets);
+        batches_fill(batches, epoch, index, inputs, targets, NULL);
         for (size_t row = 0; row < batches->options.batch; row++) {
             if (index > 0 && targets[row * context] != TOKEN_NONE)
                 ck_assert_int_eq(inputs[row * context], last[row]);
@@ -120,7 +124,7 @@ START_TEST(batches_depend_only_on_seed_and_epoch)
     int32_t inputs[15], targets[15];
     for (size_t epoch = 0; epoch < 64; epoch++)
         for (size_t index = 0; index < batches_per_epoch(&a); index++) {
-            batches_fill(&a, epoch, index, inputs, targets);
+            batches_fill(&a, epoch, index, inputs, targets, NULL);
             for (size_t row = 0; row < 3; row++)
                 if (targets[row * 5] != TOKEN_NONE)
                     begins[targets[row * 5]] = true;
@@ -149,8 +153,8 @@ START_TEST(noise_draws_by_numbers_of_neighbours)
     for (size_t epoch = 0; epoch < EPOCHS; epoch++)
         for (size_t index = 0; index < batches_per_epoch(&batches); index++) {
             int32_t other_inputs[CONTEXT * BATCH], other_targets[CONTEXT * BATCH];
-            batches_fill(&batches, epoch, index, inputs, targets);
-            batches_fill(&again, epoch, index, other_inputs, other_targets);
+            batches_fill(&batches, epoch, index, inputs, targets, NULL);
+            batches_fill(&again, epoch, index, other_inputs, other_targets, NULL);
             ck_assert_mem_eq(inputs, other_inputs, sizeof inputs);
             ck_assert_mem_eq(targets, other_targets, sizeof targets);
             for (size_t i = 0; i < CONTEXT * BATCH; i++) /* 0 follows 0 only by noise */

@@ -403,6 +403,79 @@ START_TEST(gradients_with_a_teacher_match_reference)
 }
 END_TEST
 
+/* What is stored of a teacher with a few likely tokens: the gradient is that of the mean of Q.
+ */
+static void check_stored(HeadSizes sizes, size_t listed, real share)
+{
+    HeadRig rig;
+    head_rig_make(&rig, sizes, 2, (HeadTeacher){0});
+    RandomKey key = random_key(9, RANDOM_TEST, 2);
+    uint16_t *numbers = memory_take(sizes.rows * 2 * listed, sizeof *numbers, "a test");
+    const uint16_t **records = memory_take(sizes.rows, sizeof *records, "a test");
+    real *unigram = memory_take(sizes.vocabulary, sizeof *unigram, "a test");
+    long double *z = memory_take(sizes.vocabulary, sizeof *z, "a test");
+    double *q = memory_take(sizes.vocabulary, sizeof *q, "a test");
+    double *db = memory_take(sizes.vocabulary, sizeof *db, "a test");
+    for (size_t v = 0; v < sizes.vocabulary; v++)
+        unigram[v] = 2 * (real)(v + 1) / (real)(sizes.vocabulary * (sizes.vocabulary + 1));
+    for (size_t row = 0; row < sizes.rows; row++) {
+        uint16_t *record = numbers + row * 2 * listed;
+        for (size_t k = 0; k < listed; k++) {
+            record[k] = (uint16_t)((row * 7 + k * (sizes.vocabulary / listed)) %
+                                   sizes.vocabulary);
+            record[listed + k] = (uint16_t)random_below(key, row * listed + k, 65536 / listed);
+        }
+        records[row] = record;
+    }
+    const HeadTeacher teacher = {
+        .share = share, .records = records, .unigram = unigram, .listed = listed};
+    head_gradients(rig.loss, rig.dx, rig.dw, rig.db, rig.x, rig.w, rig.b, rig.targets, &teacher,
+                   0, sizes, rig.scratch);
+    for (size_t row = 0; row < sizes.rows; row++) {
+        int32_t target = rig.targets[row];
+        double left = 1, others = 1;
+        for (size_t k = 0; k < listed; k++) {
+            left -= records[row][listed + k] / 65535.0;
+            others -= (double)unigram[records[row][k]];
+        }
+        for (size_t v = 0; v < sizes.vocabulary; v++)
+            q[v] = left / others * (double)unigram[v];
+        for (size_t k = 0; k < listed; k++)
+            q[records[row][k]] = records[row][listed + k] / 65535.0;
+        long double lse = slow_logits(z, rig.x + row * sizes.width, rig.w, rig.b, sizes.width,
+                                      sizes.vocabulary, 0);
+        double dx[8] = {0};
+        for (size_t v = 0; v < sizes.vocabulary && target >= 0; v++) {
+            double p = (double)expl(z[v] - lse) - (1 - (double)share) * (v == (size_t)target) -
+                       (double)share * q[v];
+            db[v] += p;
+            for (size_t i = 0; i < sizes.width; i++)
+                dx[i] += p * (double)rig.w[v * sizes.width + i];
+        }
+        for (size_t i = 0; i < sizes.width; i++)
+            ck_assert_double_eq_tol((double)rig.dx[row * sizes.width + i], dx[i],
+                                    1000 * REAL_EPSILON);
+    }
+    for (size_t v = 0; v < sizes.vocabulary; v++)
+        ck_assert_double_eq_tol((double)rig.db[v], db[v],
+                                1000 * REAL_EPSILON * (double)sizes.rows);
+    free(numbers);
+    free(records);
+    free(unigram);
+    free(z);
+    free(q);
+    free(db);
+    head_rig_free(&rig);
+}
+
+START_TEST(gradients_of_stored_predictions_match_reference)
+{
+    check_stored((HeadSizes){7, 3, 11, 0}, 4, (real)0.5);
+    check_stored((HeadSizes){130, 5, 1500, 0}, 64, (real)0.25); /* several slices */
+    check_stored((HeadSizes){1100, 2, 70, 0}, 70, 1);           /* several blocks; all listed */
+}
+END_TEST
+
 #ifdef LINNET_DOUBLE
 /* (1 - share) loss + share KL(Q || P), less the entropy of Q, which is constant. */
 static double mixed_loss(const HeadRig *rig, long double *z, long double *q)
@@ -526,6 +599,7 @@ Suite *learning_suite(void)
 #ifdef LINNET_DOUBLE
     tcase_add_test(tests, gradients_with_a_teacher_match_central_differences);
 #endif
+    tcase_add_test(tests, gradients_of_stored_predictions_match_reference);
     tcase_add_test(tests, a_margin_lowers_the_logit_of_the_target);
     tcase_add_test(tests, huge_logits_do_not_overflow);
     tcase_add_test(tests, rows_without_label_are_ignored);

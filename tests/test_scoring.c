@@ -3,11 +3,14 @@
 #include "eval/score/cache.h"
 #include "eval/score/dynamic.h"
 #include "eval/score/ensemble.h"
+#include "eval/score/soften.h"
 #include "eval/score/temperature.h"
 #include "models/generator.h"
 #include "src/layers/head.h"
 #include "src/random.h"
 #include "tests/support.h"
+#include "src/file.h"
+#include "tests/scratch.h"
 #include "tests/tests.h"
 
 #include <math.h>
@@ -595,8 +598,50 @@ static void add_slowly(void *context, Pass *pass)
     }
 }
 
+/* The probability of a token of the text in its record. */
+static double stored_probability(const uint16_t *record, size_t token)
+{
+    for (size_t k = 0; k < WORDS; k++)
+        if (record[k] == (size_t)ids[token])
+            return record[WORDS + k] / (double)SOFT_UNIT;
+    return -1;
+}
+
+/* Stored in a file, and read again; a file that is damaged or of another text is refused. */
+static void check_file(const Softener *softener, const char *path)
+{
+    Error error;
+    SoftTargets soft;
+    CorpusSplit other = text;
+    other.crc++;
+    ck_assert(softener_write(softener, &error));
+    ck_assert(soft_targets_open(&soft, path, &text, WORDS, &error));
+    ck_assert_uint_eq(soft.listed, WORDS);
+    ck_assert_mem_eq(soft.records, softener->records, TEXT * 2 * WORDS * sizeof *soft.records);
+    soft_targets_close(&soft);
+    ck_assert(!soft_targets_open(&soft, path, &other, WORDS, &error));
+    ck_assert_ptr_nonnull(strstr(error.text, "another text"));
+    size_t size = sizeof(SoftHeader) + TEXT * 2 * WORDS * sizeof *softener->records;
+    char *bytes;
+    ck_assert(file_read(path, size, &bytes, &size, &error));
+    for (size_t at = 0; at < size; at += 37) {
+        bytes[at] ^= 4;
+        scratch_write(path, bytes, size);
+        bytes[at] ^= 4;
+        ck_assert(!soft_targets_open(&soft, path, &text, WORDS, &error));
+    }
+    scratch_write(path, bytes, size - 1);
+    ck_assert(!soft_targets_open(&soft, path, &text, WORDS, &error));
+    free(bytes);
+}
+
 START_TEST(an_average_is_one_of_probabilities)
 {
+    Error error;
+    Softener softener;
+    char *path = scratch_path("soft");
+    ck_assert(softener_make(&softener, path, &text, WORDS, &error));
+    const ScoreListener listens = softener_listener(&softener);
     double probabilities[TEXT] = {0}, nats = 0, worst = 0;
     Ensemble ensemble;
     ensemble_make(&ensemble, MODELS, &text);
@@ -611,7 +656,7 @@ START_TEST(an_average_is_one_of_probabilities)
         ScoreListener listener = {add_slowly, &slow};
         Score alone = scorer_score(&rig.scorer, &text, &listener, 1);
         ck_assert_uint_eq(slow.at, TEXT);
-        ensemble_read(&ensemble, "a model", &options, &rig.small.model, PRIME);
+        ensemble_read(&ensemble, "a model", &options, &rig.small.model, PRIME, &listens);
         check_near(ensemble.runs[model].row.score.nats, alone.nats, "nats of model", model);
         if (model == 0)
             check_near(ensemble_nats(&ensemble), alone.nats, "average of", 1);
@@ -623,6 +668,13 @@ START_TEST(an_average_is_one_of_probabilities)
     check_near(ensemble_nats(&ensemble), nats, "average of", MODELS);
     ck_assert_double_lt(nats, worst);
     ensemble_free(&ensemble);
+    for (size_t i = 0; i < TEXT; i++) /* each model rounds down */
+        ck_assert_double_eq_tol(stored_probability(softener.records + i * 2 * WORDS, i),
+                                probabilities[i] / MODELS,
+                                (double)MODELS / SOFT_UNIT + 100 * REAL_EPSILON);
+    check_file(&softener, path);
+    softener_free(&softener);
+    free(path);
 }
 END_TEST
 
@@ -630,6 +682,7 @@ Suite *scoring_suite(void)
 {
     Suite *suite = suite_create("scoring");
     TCase *tests = tcase_create("scoring");
+    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, set_text, NULL);
     tcase_add_test(tests, the_head_sees_only_rows_with_targets);
     tcase_add_test(tests, a_temperature_divides_the_logits);

@@ -46,17 +46,19 @@ void ensemble_free(Ensemble *ensemble)
 }
 
 const ScoreRow *ensemble_read(Ensemble *ensemble, const char *name, const EvalOptions *options,
-                              const Model *model, int32_t prime)
+                              const Model *model, int32_t prime, const ScoreListener *another)
 {
     const Protocol protocol = {options->window, options->stride, options->batch, prime};
     EnsembleRun *run = &ensemble->runs[ensemble->count++];
     Scorer scorer;
     Reading reading = {ensemble->logs, 0};
-    const ScoreListener listener = {hear, &reading};
+    ScoreListener listeners[2] = {{hear, &reading}};
+    if (another)
+        listeners[1] = *another;
     scorer_make(&scorer, model, &protocol);
     *run = (EnsembleRun){
         .name = name,
-        .row = {.score = scorer_score(&scorer, ensemble->split, &listener, 1),
+        .row = {.score = scorer_score(&scorer, ensemble->split, listeners, another ? 2 : 1),
                 .window = options->window,
                 .stride = options->stride,
                 .carried_streams = model->config.carry_state ? options->batch : 0}};
@@ -82,6 +84,8 @@ void ensemble_print(const Ensemble *ensemble)
         free(protocol);
         free(figures);
     }
+    if (ensemble->count < 2)
+        return;
     double nats = ensemble_nats(ensemble);
     char *figures = score_figures_text(nats, ensemble->split);
     printf("%s, average of %zu runs: %s; %.2f nats in all\n", ensemble->split->name,

@@ -25,9 +25,10 @@ typedef struct Ensemble {
 void ensemble_make(Ensemble *ensemble, size_t runs, const CorpusSplit *split);
 void ensemble_free(Ensemble *ensemble);
 
-/* Scores the text with one more run, whose options are complete; returns its row. */
+/* Scores the text with one more run, whose options are complete; returns its row. Another
+ * listener may be NULL. */
 const ScoreRow *ensemble_read(Ensemble *ensemble, const char *name, const EvalOptions *options,
-                              const Model *model, int32_t prime);
+                              const Model *model, int32_t prime, const ScoreListener *another);
 
 /* The nats of the text by the average of all. */
 double ensemble_nats(const Ensemble *ensemble);

@@ -1,6 +1,7 @@
 /* eval: scores a text with a trained model; the output states the protocol. */
 #include "eval/score/baseline.h"
 #include "eval/score/ensemble.h"
+#include "eval/score/soften.h"
 #include "data/tasks.h"
 #include "data/vocabulary_files.h"
 #include "eval/show/terminal.h"
@@ -77,11 +78,10 @@ static void settle_task(EvalOptions *options, const char *name)
                   "--context and --stride out",
                   name, line);
     if (options->baseline || options->cache > 0 || options->dynamic ||
-        options->carry_state == WISH_YES)
-        die_usage(
-            "%s is a synthetic task; --baseline, --cache, --dynamic and --carry-state are for "
-            "texts",
-            name);
+        options->carry_state == WISH_YES || options->soft_targets)
+        die_usage("%s is a synthetic task; --baseline, --cache, --dynamic, --carry-state and "
+                  "--soft-targets are for texts",
+                  name);
     options->window = options->stride = line;
     options->carry_state = WISH_NO;
 }
@@ -127,6 +127,23 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
     loaded_close(&loaded);
 }
 
+static void begin_soft_targets(Softener *softener, const EvalOptions *options,
+                               const CorpusSplit *split, size_t vocabulary)
+{
+    Error error;
+    if (options->soft_targets &&
+        !softener_make(softener, options->soft_targets, split, vocabulary, &error))
+        die("%s", error.text);
+}
+
+static void end_soft_targets(Softener *softener)
+{
+    Error error;
+    if (softener->runs > 0 && !softener_write(softener, &error))
+        die("%s", error.text);
+    softener_free(softener);
+}
+
 /* Scores each run by its own protocol, and the average of what they predict. One model at a
  * time is in memory. */
 static void score_average(const EvalOptions *options, const char *const *runs, size_t count,
@@ -135,6 +152,7 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
     Corpus corpus;
     ScoredText text = {0};
     Ensemble ensemble = {0};
+    Softener softener = {0};
     bool trim = false;
     for (size_t i = 0; i < count; i++) {
         LoadedModel loaded;
@@ -146,14 +164,17 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
             text.is_validation = text.split == &corpus.valid;
             trim = checkpoint->corpus.trim;
             ensemble_make(&ensemble, count, text.split);
+            begin_soft_targets(&softener, options, text.split, corpus.vocabulary.count);
         } else if (!vocabulary_equal(&corpus.vocabulary, &checkpoint->vocabulary) ||
                    checkpoint->corpus.trim != trim) {
             die("%s: it reads the text in other tokens than %s; only predictions of the same "
                 "tokens have an average",
                 runs[i], runs[0]);
         }
+        const ScoreListener listener = softener_listener(&softener);
         const ScoreRow *row = ensemble_read(&ensemble, runs[i], &own, &loaded.model,
-                                            vocabulary_start(&corpus.vocabulary));
+                                            vocabulary_start(&corpus.vocabulary),
+                                            options->soft_targets ? &listener : NULL);
         note(row, 1, &text, runs[i], checkpoint);
         loaded_close(&loaded);
     }
@@ -162,6 +183,7 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
     else
         ensemble_print(&ensemble);
     ensemble_free(&ensemble);
+    end_soft_targets(&softener);
     corpus_free(&corpus);
 }
 
@@ -173,7 +195,7 @@ static void score_runs(EvalOptions *options, const CommandLine *line)
     if (!gemm_set_precision((GemmPrecision)options->precision, &error))
         die("%s", error.text);
     team_start(options->threads);
-    if (runs == 1)
+    if (runs == 1 && !options->soft_targets)
         score_run(options, line->operands[0], name);
     else
         score_average(options, line->operands, runs, name);

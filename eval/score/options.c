@@ -86,6 +86,13 @@ static const Option way_rows[] = {
      .common = true},
 };
 
+static const Option writing_rows[] = {
+    {.name = "soft-targets", OPTION_STRING("FILE", FIELD(soft_targets), NULL),
+     .help = "write what the runs predict for each token, on average, to FILE: the 64 most likely "
+             "tokens and their probabilities, 256 bytes a token. train --soft-targets learns from "
+             "it; --split train is what it needs"},
+};
+
 static const Option baseline_rows[] = {
     {.name = "baseline", OPTION_SWITCH(FIELD(baseline), "no"),
      .help = "score the corpus by unigrams and interpolated Kneser-Ney n-grams, without a "
@@ -98,13 +105,14 @@ static const Option baseline_rows[] = {
 };
 /* clang-format on */
 
-enum { GENERAL, READING, WAYS, BASELINE, CORPUS };
+enum { GENERAL, READING, WAYS, WRITING, BASELINE, CORPUS };
 
 void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS])
 {
     groups[GENERAL] = OPTION_GROUP("Options", general_rows, options);
     groups[READING] = OPTION_GROUP("Reading the text", reading_rows, options);
     groups[WAYS] = OPTION_GROUP("Other ways of scoring, one row each", way_rows, options);
+    groups[WRITING] = OPTION_GROUP("Writing soft targets", writing_rows, options);
     groups[BASELINE] = OPTION_GROUP("Baselines without a model", baseline_rows, options);
     groups[CORPUS] = corpus_group(&options->corpus);
     groups[CORPUS].title = "Text (tokenizer and vocabulary: with --baseline)";
@@ -171,7 +179,7 @@ static void check_average(const EvalOptions *options)
                 {"dynamic", options->dynamic}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
-            die_usage("--%s is for one run; with several, their predictions are averaged",
+            die_usage("--%s is for the scores of one run, not for averages and --soft-targets",
                       rows[i].name);
 }
 
@@ -197,7 +205,7 @@ void eval_options_check(const EvalOptions *options, const OptionGroup groups[EVA
     if (options->baseline ? line->operand_count != 1 : line->operand_count < 2)
         die_usage(options->baseline ? "--baseline needs exactly one corpus"
                                     : "a run and a corpus are needed: eval RUN CORPUS");
-    if (line->operand_count > 2)
+    if (line->operand_count > 2 || options->soft_targets)
         check_average(options);
 }
 
@@ -238,10 +246,10 @@ void eval_options_settle(EvalOptions *options, ModelConfig *config)
         die_usage("--context %zu: this model has learned positions for a context of %zu only",
                   options->window, config->context);
     if (config->carry_state && options->batch > 1 &&
-        (options->cache > 0 || options->dynamic || options->runs > 1))
-        die_usage(
-            "--batch %zu: --cache, --dynamic and an average of runs need a carried state to "
-            "read one stream; use --batch 1",
-            options->batch);
+        (options->cache > 0 || options->dynamic || options->runs > 1 || options->soft_targets))
+        die_usage("--batch %zu: --cache, --dynamic, --soft-targets and an average of runs need "
+                  "a carried "
+                  "state to read one stream; use --batch 1",
+                  options->batch);
     settle_segment(options, config);
 }

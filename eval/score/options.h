@@ -24,13 +24,14 @@ typedef struct EvalOptions {
     size_t dynamic_segment, dynamic_statistics;
     bool tune_dynamic;
 
+    char *soft_targets; /* the file to write; NULL or "": none */
     bool baseline;
     size_t order;
 } EvalOptions;
 
 typedef enum SplitName { SPLIT_VALID, SPLIT_TEST, SPLIT_TRAIN } SplitName;
 
-enum { EVAL_GROUPS = 5 };
+enum { EVAL_GROUPS = 6 };
 void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS]);
 
 /* These exit with an error on contradictory options. */

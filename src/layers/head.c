@@ -1,6 +1,7 @@
 #include "src/layers/head.h"
 #include "src/gemm.h"
 #include "src/memory.h"
+#include "src/soft_record.h"
 #include "src/team.h"
 #include "src/vector.h"
 
@@ -32,9 +33,11 @@ enum { OWN, TEACHER, SIDES };
 typedef struct Job {
     HeadSizes sizes;
     Side side[SIDES];
-    size_t sides; /* 1: no teacher */
-    real taught;  /* share of the teacher in the loss */
-    real margin;  /* 0: none */
+    size_t sides;              /* 1: no teacher */
+    real taught;               /* share of the teacher in the loss */
+    real margin;               /* 0: none */
+    const HeadTeacher *stored; /* NULL: none */
+    real *rest;                /* (block) of the stored records */
     real *loss, *dx, *dw, *db;
     size_t right; /* rows whose target has the largest logit */
     const int32_t *targets;
@@ -91,6 +94,7 @@ static void layout(Job *job, Arena *arena)
         job->w_right[i].memory = share_memory(arena, GEMM_B, false, job->slice, width);
     job->x_right.memory = share_memory(arena, GEMM_B, false, block, width);
     job->z_target = arena_reals(arena, block);
+    job->rest = arena_reals(arena, block);
     job->partial = arena_reals(arena, job->slices * block * width);
 }
 
@@ -236,6 +240,11 @@ static real finish_sum(const Job *job, const Side *side, size_t row)
     return max;
 }
 
+static real rest_of(const HeadTeacher *stored, size_t row)
+{
+    return soft_record_rest(stored->records[row], stored->listed, stored->unigram);
+}
+
 /* Step 3. */
 static double finish_losses(Job *job)
 {
@@ -246,6 +255,8 @@ static double finish_losses(Job *job)
         if (job->sides > TEACHER)
             finish_sum(job, &job->side[TEACHER], row);
         bool counts = job->targets[job->first + row] >= 0;
+        if (job->stored)
+            job->rest[row] = counts ? rest_of(job->stored, job->first + row) : 0;
         real loss = counts ? own->lse[row] - job->z_target[row] : 0;
         job->loss[job->first + row] = loss;
         job->right += counts && job->z_target[row] >= max;
@@ -275,6 +286,28 @@ static const real *scale_of(const Job *job, size_t of, const Slice *slice, real 
     return slice->sum;
 }
 
+/* Subtracts the share of the stored predictions from p. */
+static void subtract_stored(const Job *job, const Slice *slice)
+{
+    const HeadTeacher *stored = job->stored;
+    const real unit = stored->share / SOFT_UNIT;
+    for (size_t entry = 0; entry < slice->entries; entry++)
+        vector_add_scaled(slice->e + entry * job->stride, job->rest,
+                          -stored->share * stored->unigram[slice->first + entry], job->count);
+    for (size_t row = 0; row < job->count; row++) {
+        const uint16_t *record = stored->records[job->first + row];
+        if (job->targets[job->first + row] < 0)
+            continue;
+        for (size_t k = 0; k < stored->listed; k++) {
+            size_t entry = record[k] - slice->first;
+            if (entry < slice->entries)
+                slice->e[entry * job->stride + row] -= unit * record[stored->listed + k] -
+                                                       stored->share * job->rest[row] *
+                                                           stored->unigram[record[k]];
+        }
+    }
+}
+
 /* From e to p, the gradient of the losses by the logits of a slice. */
 static void weigh(const Job *job, size_t tile)
 {
@@ -299,6 +332,8 @@ static void weigh(const Job *job, size_t tile)
         for (size_t row = 0; q && row < rows; row++)
             p[row] -= q[row] * share[row];
     }
+    if (job->stored)
+        subtract_stored(job, &slice);
     for (size_t row = 0; row < rows; row++) {
         real *p = target_in(job, &slice, row), bend = cap > 0 ? job->z_target[row] / cap : 0;
         if (p)
@@ -377,14 +412,16 @@ double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, c
                .dw = dw,
                .db = db,
                .targets = targets};
-    if (teacher) {
+    if (teacher)
+        job.taught = teacher->share;
+    if (teacher && !teacher->x)
+        job.stored = teacher;
+    if (teacher && teacher->x)
         job.side[job.sides++] = (Side){.x = teacher->x,
                                        .w = teacher->w,
                                        .b = teacher->b,
                                        .width = teacher->width,
                                        .cap = teacher->cap};
-        job.taught = teacher->share;
-    }
     return compute(&job, scratch);
 }
 

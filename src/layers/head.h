@@ -17,7 +17,7 @@
  * With a teacher (distillation), the gradient is that of (1 - share) loss + share KL(Q || P),
  * where Q are the teacher's probabilities, from steps 1 to 3 on its own X, W and b. Then step 4
  * subtracts 1 - share at the target and share Q everywhere. The loss returned is still the
- * cross-entropy.
+ * cross-entropy. Q may also be stored, as a record for each row.
  *
  * With a margin (adversarial softmax, Wang et al. 2019), the logit of the target is smaller by
  * margin |w_target| |x|, as if the target's weights were moved against x. This is a constant in
@@ -44,6 +44,11 @@ typedef struct HeadTeacher {
     const real *b; /* (vocabulary) or NULL */
     size_t width;
     real cap, share; /* share: of KL(Q || P) in the loss */
+    /* With x NULL: what it predicts is stored (soft_record.h). The model has no soft cap then.
+     */
+    const uint16_t *const *records; /* (rows) */
+    const real *unigram;            /* (vocabulary) */
+    size_t listed;
 } HeadTeacher;
 
 /* Returns the scratch memory, in reals, that the functions below need; teacher_width 0: none.

@@ -33,6 +33,11 @@ static const Option train_rows[] = {
              "(the teacher), which must have the same vocabulary",
      .also = "teacher teacher-model distillation",
      .section = "Fine-tuning"},
+    {.name = "soft-targets", OPTION_STRING("FILE", TRAIN(soft_targets), NULL), OPTION_STORED,
+     .help = "knowledge distillation from stored predictions of one or several runs: eval "
+             "--split train --soft-targets FILE RUN... CORPUS writes them",
+     .also = "teacher-logits distill-file",
+     .section = "Fine-tuning"},
     {.name = "distill-share", OPTION_NUMBER(TRAIN(distill_share), 0, 1, "0.5"), OPTION_FIXED,
      .help = "weight X of the teacher: gradients are those of (1 - X) cross-entropy + X "
              "KL(teacher || model)",

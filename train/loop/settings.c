@@ -75,9 +75,10 @@ static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
  * checkpoint. */
 static bool check_names(const Settings *settings, Error *error)
 {
-    const char *names[] = {settings->train.corpus, settings->corpus.valid,
-                           settings->corpus.test,  settings->corpus.tokenizer_file,
-                           settings->train.init,   settings->train.distill};
+    const char *names[] = {settings->train.corpus,      settings->corpus.valid,
+                           settings->corpus.test,       settings->corpus.tokenizer_file,
+                           settings->train.init,        settings->train.distill,
+                           settings->train.soft_targets};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (const char *c = names[i]; c && *c;) {
             size_t length = utf8_length(c, strlen(c));
@@ -128,7 +129,7 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
         {"rope-base", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"rope-share", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"init-tokens", train->init != NULL, "--init"},
-        {"distill-share", train->distill != NULL, "--distill"},
+        {"distill-share", train->distill || train->soft_targets, "--distill or --soft-targets"},
         {"match-epochs", train->convert != NULL, "--convert"},
         {"match-lr", train->convert && train->match_epochs > 0, "--convert and --match-epochs"},
         {"trim", !settings->corpus.trim || !in_words, "--tokens char, byte or bpe"},

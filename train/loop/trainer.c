@@ -36,6 +36,11 @@ static void lay_out(Trainer *t)
     t->targets = arena_bytes(&t->arena, batch, sizeof *t->targets);
     t->shard_inputs = arena_bytes(&t->arena, t->pass.rows, sizeof *t->shard_inputs);
     t->shard_targets = arena_bytes(&t->arena, t->pass.rows, sizeof *t->shard_targets);
+    if (t->soft.mapping) {
+        t->places = arena_bytes(&t->arena, batch, sizeof *t->places);
+        t->records = arena_bytes(&t->arena, t->pass.rows, sizeof *t->records);
+        t->pass.stored.records = t->records;
+    }
     if (t->pass.carries) {
         t->carried = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);
         t->carried_next = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);
@@ -223,6 +228,8 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     t->pass.margin = train->margin;
     if (train->distill && !trainer_open_teacher(t, error))
         return false;
+    if (train->soft_targets && !trainer_open_soft_targets(t, error))
+        return false;
     make_shards(t);
     t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
     batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count,
@@ -288,6 +295,7 @@ void trainer_free(Trainer *t)
     pass_free(&t->pass);
     pass_free(&t->teacher_pass);
     loaded_close(&t->teacher);
+    soft_targets_close(&t->soft);
     model_free(&t->model);
     free(t->gradients.h);
     arena_free(&t->arena);

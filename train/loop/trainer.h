@@ -3,6 +3,7 @@
 #define LINNET_TRAINER_H
 
 #include "data/batches.h"
+#include "data/soft_targets.h"
 #include "models/score.h"
 #include "models/checkpoint.h"
 #include "src/shards.h"
@@ -36,9 +37,12 @@ typedef struct Trainer {
     const Checkpoint *init; /* that the weights of a new run come from; NULL: none */
     LoadedModel teacher;    /* with --distill */
     Pass teacher_pass;      /* of the rows of `pass` */
-    bool *frozen;           /* [tensors] while attention outputs are matched */
-    int32_t *init_ids;      /* as adopt_weights takes them */
-    char *start;            /* what is taken over, for people; NULL: nothing */
+    SoftTargets soft;       /* with --soft-targets */
+    size_t *places;         /* (batch, context) of the targets in the text; NULL without them */
+    const uint16_t **records; /* (rows of the pass) the soft targets of a shard */
+    bool *frozen;             /* [tensors] while attention outputs are matched */
+    int32_t *init_ids;        /* as adopt_weights takes them */
+    char *start;              /* what is taken over, for people; NULL: nothing */
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
     size_t match_steps; /* of these, those that match attention outputs, the first; 0: none */
     size_t part, part_tokens; /* windows and tokens that validations read; 0: all */
@@ -61,6 +65,8 @@ bool trainer_plan_init(Trainer *trainer, const Checkpoint *init, Error *error);
 const Vocabulary *trainer_init_vocabulary(const Trainer *trainer, const Checkpoint *init);
 /* With --distill, for trainer_plan: opens the teacher. */
 bool trainer_open_teacher(Trainer *trainer, Error *error);
+/* With --soft-targets, for trainer_plan: opens them. */
+bool trainer_open_soft_targets(Trainer *trainer, Error *error);
 /* Whether it is the one that the run of the checkpoint began with. */
 bool trainer_check_teacher(const Trainer *trainer, const Checkpoint *checkpoint, Error *error);
 /* Initialises the weights of a new run. */

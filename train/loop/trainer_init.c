@@ -111,6 +111,31 @@ bool trainer_open_teacher(Trainer *t, Error *error)
     return true;
 }
 
+bool trainer_open_soft_targets(Trainer *t, Error *error)
+{
+    const char *path = t->settings.train.soft_targets;
+    const struct {
+        bool there;
+        const char *what;
+    } others[] = {
+        {t->settings.train.distill, "--distill, which has another teacher"},
+        {t->settings.train.noise > 0, "--noise, which replaces the tokens they are for"},
+        {t->settings.model.logit_cap > 0, "--logit-cap"},
+        {t->corpus.train.labels.at, "synthetic tasks"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].there)
+            return error_set(error, "--soft-targets does not go with %s", others[i].what);
+    if (!soft_targets_open(&t->soft, path, &t->corpus.train, t->corpus.vocabulary.count, error))
+        return false;
+    t->pass.stored = (HeadTeacher){.share = (real)t->settings.train.distill_share,
+                                   .unigram = t->soft.unigram,
+                                   .listed = t->soft.listed};
+    char *text = text_format("soft targets %s, crc32 %08x", path, t->soft.crc);
+    t->history.teacher = text_one_line(text);
+    free(text);
+    return true;
+}
+
 /* The checksum at the end of an origin. */
 static const char *checksum_of(const char *origin)
 {
@@ -122,15 +147,18 @@ bool trainer_check_teacher(const Trainer *t, const Checkpoint *checkpoint, Error
 {
     const char *recorded = checkpoint_extra(checkpoint, RUN_TEACHER);
     const char *now = checksum_of(t->history.teacher), *before = checksum_of(recorded);
+    const TrainOptions *train = &t->settings.train;
+    const char *option = train->soft_targets ? "soft-targets" : "distill";
+    const char *given = train->soft_targets ? train->soft_targets : train->distill;
     if (strcmp(now, before) == 0)
         return true;
     if (!recorded)
         return error_set(error,
-                         "--distill %s: this run began without a teacher; start a new run to "
+                         "--%s %s: this run began without a teacher; start a new run to "
                          "distill",
-                         t->settings.train.distill);
+                         option, given);
     return error_set(error,
-                     "--distill %s: this is not the teacher that the run began with: its "
-                     "checksum is %s, not %s; name the place of that model, or start a new run",
-                     t->settings.train.distill, now, before);
+                     "--%s %s: this is not the teacher that the run began with: its checksum "
+                     "is %s, not %s; name its new place, or start a new run",
+                     option, given, now, before);
 }

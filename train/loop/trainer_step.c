@@ -39,6 +39,18 @@ static void cut_shard(Trainer *t, size_t shard)
         t->shard_inputs[i] = 0;
         t->shard_targets[i] = -1;
     }
+    for (size_t i = 0; t->records && i < t->pass.rows; i++)
+        t->records[i] = soft_targets_at(&t->soft,
+                                        i < count ? t->places[first * context + i] : 0);
+}
+
+/* The soft targets of the shard are read; few of them are still in use. */
+static void leave_soft_targets(const Trainer *t)
+{
+    size_t context = t->pass.length, record = 2 * t->soft.listed * sizeof **t->records;
+    for (size_t i = 0; i < t->pass.rows; i += context)
+        if (t->records[i + context - 1] > t->records[i]) /* not around the end of the text */
+            mapping_end_read(t->records[i], context * record);
 }
 
 /* Points the pass to the carried states of the shard: where they start, and where they go. */
@@ -71,7 +83,8 @@ static size_t compute_shard(Trainer *t, size_t shard, BatchCount *tokens)
         take_up_carried(t, shard, first);
     *tokens = (BatchCount){0};
     while (i < train->accumulate && first + i < t->batches_per_epoch && isfinite(*nats)) {
-        BatchCount filled = batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets);
+        BatchCount filled = batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets,
+                                         t->places);
         tokens->read += filled.read;
         tokens->targets += matches(t) ? filled.read : filled.targets;
         cut_shard(t, shard);
@@ -80,6 +93,8 @@ static size_t compute_shard(Trainer *t, size_t shard, BatchCount *tokens)
                      : pass_gradients(&t->pass, &t->gradients, t->shard_inputs,
                                       t->shard_targets,
                                       random_subkey(key, i * train->shards + shard));
+        if (t->records)
+            leave_soft_targets(t);
         i++;
     }
     if (t->pass.carries)

@@ -1,0 +1,136 @@
+#include "data/soft_targets.h"
+#include "src/file.h"
+#include "src/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are read as they lie");
+
+static const SoftHeader form = {.magic = "linnetST", .version = 1};
+
+static uint32_t checksum(const void *records, size_t bytes)
+{
+    return (uint32_t)crc32_z(0, records, bytes);
+}
+
+static size_t record_bytes(size_t listed)
+{
+    return 2 * listed * sizeof(uint16_t);
+}
+
+/* --- reading --- */
+
+static bool check_text(const SoftHeader *header, const char *path, const CorpusSplit *split,
+                       size_t vocabulary, Error *error)
+{
+    if (header->vocabulary == vocabulary && header->tokens == split->count &&
+        header->text_crc == split->crc)
+        return true;
+    return error_set(
+        error,
+        "%s: these are the soft targets of another text: of %llu tokens, vocabulary "
+        "%u; this one has %zu, vocabulary %zu. Write them for this text with "
+        "eval --split train --soft-targets FILE RUN CORPUS",
+        path, (unsigned long long)header->tokens, header->vocabulary, split->count, vocabulary);
+}
+
+/* Whether every id is in the vocabulary, and no record has more probability than 1. */
+static bool check_records(const SoftTargets *soft, const char *path, size_t tokens,
+                          size_t vocabulary, Error *error)
+{
+    for (size_t i = 0; i < tokens; i++) {
+        const uint16_t *record = soft_targets_at(soft, i);
+        size_t sum = 0, most = 0;
+        for (size_t k = 0; k < soft->listed; k++) {
+            most = record[k] > most ? record[k] : most;
+            sum += record[soft->listed + k];
+        }
+        if (most >= vocabulary || sum > SOFT_UNIT)
+            return error_set(error, "%s: the record of token %zu is no distribution", path, i);
+    }
+    return true;
+}
+
+static bool read_file(SoftTargets *soft, const char *path, const CorpusSplit *split,
+                      size_t vocabulary, Error *error)
+{
+    SoftHeader header;
+    size_t size = soft->mapping->size;
+    if (size < sizeof header)
+        return error_set(error, "%s: this is no file of soft targets", path);
+    memcpy(&header, soft->mapping->at, sizeof header);
+    if (memcmp(header.magic, form.magic, sizeof form.magic) != 0 ||
+        header.version != form.version || header.listed == 0 ||
+        header.listed > SOFT_MOST_TOKENS)
+        return error_set(error, "%s: this is no file of soft targets", path);
+    if (!check_text(&header, path, split, vocabulary, error))
+        return false;
+    size_t bytes = split->count * record_bytes(header.listed);
+    soft->listed = header.listed;
+    soft->records = (const uint16_t *)((const char *)soft->mapping->at + sizeof header);
+    soft->crc = header.records_crc;
+    if (size != sizeof header + bytes || checksum(soft->records, bytes) != soft->crc)
+        return error_set(error, "%s: the file is incomplete or damaged; write it again", path);
+    bool good = check_records(soft, path, split->count, vocabulary, error);
+    mapping_end_read(soft->records, bytes);
+    return good;
+}
+
+bool soft_targets_open(SoftTargets *soft, const char *path, const CorpusSplit *split,
+                       size_t vocabulary, Error *error)
+{
+    *soft = (SoftTargets){.mapping = mapping_open(path, error)};
+    if (soft->mapping && read_file(soft, path, split, vocabulary, error)) {
+        soft->unigram = soft_targets_unigram(split, vocabulary);
+        return true;
+    }
+    soft_targets_close(soft);
+    return false;
+}
+
+void soft_targets_close(SoftTargets *soft)
+{
+    mapping_close(soft->mapping);
+    free(soft->unigram);
+    *soft = (SoftTargets){0};
+}
+
+/* --- writing --- */
+
+real *soft_targets_unigram(const CorpusSplit *split, size_t vocabulary)
+{
+    enum { BLOCK = 1 << 12 };
+    int32_t block[BLOCK];
+    size_t *counts = memory_take(vocabulary, sizeof *counts, "the vocabulary");
+    real *unigram = memory_take(vocabulary, sizeof *unigram, "the vocabulary");
+    for (size_t at = 0, n; at < split->count; at += n) {
+        n = split->count - at < BLOCK ? split->count - at : BLOCK;
+        tokens_read(split->ids, at, n, block);
+        for (size_t i = 0; i < n; i++)
+            counts[block[i]]++;
+    }
+    for (size_t i = 0; i < vocabulary; i++)
+        unigram[i] = (real)((double)counts[i] / (double)split->count);
+    free(counts);
+    return unigram;
+}
+
+bool soft_targets_write(const char *path, const uint16_t *records, size_t listed,
+                        const CorpusSplit *split, size_t vocabulary, Error *error)
+{
+    size_t bytes = split->count * record_bytes(listed);
+    SoftHeader header = form;
+    header.listed = (uint32_t)listed;
+    header.vocabulary = (uint32_t)vocabulary;
+    header.text_crc = split->crc;
+    header.records_crc = checksum(records, bytes);
+    header.tokens = split->count;
+    FileReplacement file;
+    return file_replace_begin(&file, path, error) &&
+           file_replace_reserve(&file, sizeof header + bytes, error) &&
+           file_replace_write(&file, &header, sizeof header, error) &&
+           file_replace_write(&file, records, bytes, error) &&
+           file_replace_commit(&file, error);
+}

@@ -1,0 +1,48 @@
+/* Soft targets: for each token of a text, what a teacher predicts in its place, in a file.
+ *
+ * The file begins with a SoftHeader. A record for each token follows (src/soft_record.h), whose
+ * unigram is that of the text. Numbers are little-endian. */
+#ifndef LINNET_SOFT_TARGETS_H
+#define LINNET_SOFT_TARGETS_H
+
+#include "data/corpus.h"
+#include "src/soft_record.h"
+
+enum { SOFT_MOST_TOKENS = 65536 };
+
+typedef struct SoftHeader {
+    char magic[8];
+    uint32_t version, listed; /* tokens of a record */
+    uint32_t vocabulary;
+    uint32_t text_crc, records_crc; /* of the ids as CorpusSplit has it; of what follows */
+    uint32_t unused;
+    uint64_t tokens;
+} SoftHeader;
+
+typedef struct SoftTargets {
+    Mapping *mapping; /* NULL: none */
+    size_t listed;
+    const uint16_t *records; /* (tokens, 2 listed) */
+    uint32_t crc;            /* of the records */
+    real *unigram;           /* (vocabulary) the share of each token in the text */
+} SoftTargets;
+
+/* Opens the file and checks that it is whole and belongs to this text. */
+bool soft_targets_open(SoftTargets *soft, const char *path, const CorpusSplit *split,
+                       size_t vocabulary, Error *error);
+void soft_targets_close(SoftTargets *soft);
+
+/* The record of a token, and of those after it. */
+static inline const uint16_t *soft_targets_at(const SoftTargets *soft, size_t place)
+{
+    return soft->records + place * 2 * soft->listed;
+}
+
+/* The share of each token in a text; the caller frees it. */
+real *soft_targets_unigram(const CorpusSplit *split, size_t vocabulary);
+
+/* Writes a file, atomically. */
+bool soft_targets_write(const char *path, const uint16_t *records, size_t listed,
+                        const CorpusSplit *split, size_t vocabulary, Error *error);
+
+#endif

@@ -1,0 +1,146 @@
+#include "eval/score/soften.h"
+#include "src/file.h"
+#include "src/memory.h"
+#include "src/team.h"
+#include "src/vector.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Rows whose logits are in memory at once; tokens of a record. */
+enum { SOFTEN_ROWS = 64, LISTED = 64 };
+
+static bool probe(const char *path, Error *error)
+{
+    FileReplacement file;
+    if (!file_replace_begin(&file, path, error))
+        return false;
+    file_replace_abort(&file);
+    return true;
+}
+
+bool softener_make(Softener *softener, const char *path, const CorpusSplit *split,
+                   size_t vocabulary, Error *error)
+{
+    *softener = (Softener){.path = path, .split = split, .vocabulary = vocabulary};
+    if (vocabulary > SOFT_MOST_TOKENS)
+        return error_set(error, "--soft-targets: a vocabulary of %zu tokens; at most %d fit",
+                         vocabulary, SOFT_MOST_TOKENS);
+    if (!probe(path, error))
+        return false;
+    size_t listed = softener->listed = vocabulary < LISTED ? vocabulary : LISTED;
+    softener->unigram = soft_targets_unigram(split, vocabulary);
+    softener->records = memory_take(split->count * 2 * listed, sizeof *softener->records,
+                                    "the soft targets");
+    softener->logits = memory_take(SOFTEN_ROWS * vocabulary, sizeof *softener->logits,
+                                   "the soft targets");
+    return true;
+}
+
+void softener_free(Softener *softener)
+{
+    free(softener->unigram);
+    free(softener->records);
+    free(softener->logits);
+    *softener = (Softener){0};
+}
+
+/* --- one token --- */
+
+static void to_probabilities(real *z, size_t count)
+{
+    real max = vector_max(z, count), sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        z[i] = vector_exp(z[i] - max);
+        sum += z[i];
+    }
+    for (size_t i = 0; i < count; i++)
+        z[i] /= sum;
+}
+
+/* The mean of p and what the record has from all runs before. */
+static void average(const Softener *softener, real *p, const uint16_t *record)
+{
+    const real *unigram = softener->unigram;
+    const size_t listed = softener->listed;
+    const real own = 1 / (real)(softener->runs + 1), earlier = 1 - own;
+    const real rest = earlier * soft_record_rest(record, listed, unigram);
+    for (size_t i = 0; i < softener->vocabulary; i++)
+        p[i] = own * p[i] + rest * unigram[i];
+    for (size_t k = 0; k < listed; k++)
+        p[record[k]] += earlier * (real)record[listed + k] / SOFT_UNIT -
+                        rest * unigram[record[k]];
+}
+
+/* Lists the most likely tokens, in order; of equal ones, those with the smallest ids. */
+static void list(const Softener *softener, uint16_t *record, const real *p)
+{
+    real most[LISTED] = {0};
+    size_t listed = softener->listed, count = 0;
+    for (size_t i = 0; i < softener->vocabulary; i++) {
+        if (count == listed && p[i] <= most[listed - 1])
+            continue;
+        size_t at = count < listed ? count++ : listed - 1;
+        for (; at > 0 && most[at - 1] < p[i]; at--) {
+            most[at] = most[at - 1];
+            record[at] = record[at - 1];
+        }
+        most[at] = p[i];
+        record[at] = (uint16_t)i;
+    }
+    for (size_t k = 0; k < listed; k++) /* rounded down: together no more than 1 */
+        record[listed + k] = (uint16_t)(most[k] * SOFT_UNIT);
+}
+
+static void soften_row(void *context, size_t row, size_t worker)
+{
+    (void)worker;
+    const Softener *softener = context;
+    uint16_t *record = softener->records + (softener->at + row) * 2 * softener->listed;
+    real *p = softener->logits + row * softener->vocabulary;
+    to_probabilities(p, softener->vocabulary);
+    if (softener->runs > 0)
+        average(softener, p, record);
+    list(softener, record, p);
+}
+
+/* --- the text --- */
+
+static void hear(void *context, Pass *pass)
+{
+    Softener *softener = context;
+    for (size_t first = 0, rows; first < pass->scored.count; first += rows) {
+        size_t left = pass->scored.count - first;
+        rows = left < SOFTEN_ROWS ? left : SOFTEN_ROWS;
+        pass_scored_logits(pass, softener->logits, first, rows);
+        team_run(rows, soften_row, softener);
+        softener->at += rows;
+    }
+    if (softener->at == softener->split->count) {
+        softener->runs++;
+        softener->at = 0;
+    }
+}
+
+ScoreListener softener_listener(Softener *softener)
+{
+    return (ScoreListener){hear, softener};
+}
+
+bool softener_write(const Softener *softener, Error *error)
+{
+    size_t tokens = softener->split->count, listed = softener->listed;
+    if (!soft_targets_write(softener->path, softener->records, listed, softener->split,
+                            softener->vocabulary, error))
+        return false;
+    double sum = 0;
+    for (size_t i = 0; i < tokens; i++)
+        for (size_t k = 0; k < listed; k++)
+            sum += softener->records[(2 * i + 1) * listed + k];
+    print_warning(
+        "soft targets of %zu tokens in %s: the %zu likeliest of each have %.1f %% of the "
+        "probability",
+        tokens, softener->path, listed, 100 * sum / (double)tokens / SOFT_UNIT);
+    return true;
+}
