@@ -125,12 +125,17 @@ static Slice slice_of(const Job *job, size_t of, size_t tile)
                    .partial = job->partial + tile * job->block * job->sizes.width};
 }
 
-/* Where the row's target is in e, or NULL if it has none in this slice. */
-static real *target_in(const Job *job, const Slice *slice, size_t row)
+static bool has_target(const Job *job, const Slice *slice, size_t row)
 {
     int32_t target = job->targets[job->first + row];
-    size_t entry = (size_t)target - slice->first;
-    return target >= 0 && entry < slice->entries ? slice->e + entry * job->stride + row : NULL;
+    return target >= 0 && (size_t)target - slice->first < slice->entries;
+}
+
+/* Where the target of a row that has it in this slice is in e. */
+static real *target_in(const Job *job, const Slice *slice, size_t row)
+{
+    size_t entry = (size_t)job->targets[job->first + row] - slice->first;
+    return slice->e + entry * job->stride + row;
 }
 
 static void hold(real *restrict z, real cap, size_t count)
@@ -170,16 +175,14 @@ static void share_x_tile(void *context, size_t tile, size_t worker)
         prepare(&job->x_right, plain(x, side->width), GEMM_B, job->count, side->width);
 }
 
-/* Subtracts the margin from the logit of the row's target, if that is in the slice. */
+/* Subtracts the margin from the logit of the row's target. */
 static void take_margin(const Job *job, const Slice *slice, size_t row)
 {
     const Side *own = &job->side[OWN];
-    real *z = target_in(job, slice, row);
-    if (!z)
-        return;
     size_t width = own->width, target = (size_t)job->targets[job->first + row];
     const real *x = own->x + (job->first + row) * width, *w = own->w + target * width;
-    *z -= job->margin * (real)sqrt(vector_dot(x, x, width) * vector_dot(w, w, width));
+    *target_in(job, slice, row) -= job->margin * (real)sqrt(vector_dot(x, x, width) *
+                                                            vector_dot(w, w, width));
 }
 
 /* Turns the logits of one entry into exp(z - max) and adds them to the sums. */
@@ -207,7 +210,8 @@ static void logits_tile(void *context, size_t tile, size_t worker)
         slice.max[row] = -(real)INFINITY;
     vector_zero(slice.sum, rows);
     for (size_t row = 0; of == OWN && job->margin > 0 && row < rows; row++)
-        take_margin(job, &slice, row);
+        if (has_target(job, &slice, row))
+            take_margin(job, &slice, row);
     for (size_t entry = 0; entry < slice.entries; entry++) {
         real *restrict z = slice.e + entry * job->stride, *restrict max = slice.max;
         real bias = side->b ? side->b[slice.first + entry] : 0;
@@ -218,11 +222,9 @@ static void logits_tile(void *context, size_t tile, size_t worker)
         for (size_t row = 0; row < rows; row++)
             max[row] = z[row] > max[row] ? z[row] : max[row];
     }
-    for (size_t row = 0; of == OWN && row < rows; row++) {
-        const real *z = target_in(job, &slice, row);
-        if (z)
-            job->z_target[row] = *z;
-    }
+    for (size_t row = 0; of == OWN && row < rows; row++)
+        if (has_target(job, &slice, row))
+            job->z_target[row] = *target_in(job, &slice, row);
     for (size_t entry = 0; entry < slice.entries; entry++)
         add_entry(slice.e + entry * job->stride, slice.sum, slice.max, rows);
 }
@@ -335,9 +337,9 @@ static void weigh(const Job *job, size_t tile)
     if (job->stored)
         subtract_stored(job, &slice);
     for (size_t row = 0; row < rows; row++) {
-        real *p = target_in(job, &slice, row), bend = cap > 0 ? job->z_target[row] / cap : 0;
-        if (p)
-            *p -= (1 - job->taught) * (1 - bend * bend);
+        real bend = cap > 0 ? job->z_target[row] / cap : 0;
+        if (has_target(job, &slice, row))
+            *target_in(job, &slice, row) -= (1 - job->taught) * (1 - bend * bend);
     }
     for (size_t entry = 0; job->db && entry < slice.entries; entry++)
         job->db[slice.first + entry] += vector_sum(slice.e + entry * job->stride, rows);
