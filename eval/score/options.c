@@ -248,8 +248,7 @@ void eval_options_settle(EvalOptions *options, ModelConfig *config)
     if (config->carry_state && options->batch > 1 &&
         (options->cache > 0 || options->dynamic || options->runs > 1 || options->soft_targets))
         die_usage("--batch %zu: --cache, --dynamic, --soft-targets and an average of runs need "
-                  "a carried "
-                  "state to read one stream; use --batch 1",
+                  "a carried state to read one stream; use --batch 1",
                   options->batch);
     settle_segment(options, config);
 }
