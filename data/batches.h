@@ -48,8 +48,8 @@ typedef struct BatchCount {
 } BatchCount;
 
 /* Fills inputs and targets, (batch, context) each, and counts them. Padding, at the end of a
- * short window or in a row without one, has the input 0 and the target -1. `places`, unless it is
- * NULL, gets the place in the text of each target, of padding 0. */
+ * short window or in a row without one, has the input 0 and the target -1. `places`, unless it
+ * is NULL, gets the place in the text of each target, of padding 0. */
 BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
                         int32_t *targets, size_t *places);
 
