@@ -179,7 +179,7 @@ static void check_average(const EvalOptions *options)
                 {"dynamic", options->dynamic}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
-            die_usage("--%s is for the scores of one run, not for averages and --soft-targets",
+            die_usage("--%s is for the scores of one run, not for averages or --soft-targets",
                       rows[i].name);
 }
 
