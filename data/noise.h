@@ -24,7 +24,7 @@ typedef struct Noise {
 void noise_learn(Noise *noise, double share, Tokens ids, size_t count, size_t vocabulary);
 void noise_free(Noise *noise);
 
-/* Adds noise to a sequence of so many tokens. */
+/* Replaces some of the inputs and targets, `count` each, of one sequence. */
 void noise_apply(const Noise *noise, RandomKey key, int32_t *inputs, int32_t *targets,
                  size_t count);
 

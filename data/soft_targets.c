@@ -78,6 +78,17 @@ static bool read_file(SoftTargets *soft, const char *path, const CorpusSplit *sp
     return good;
 }
 
+real *soft_targets_unigram(const CorpusSplit *split, size_t vocabulary)
+{
+    size_t *seen = memory_take(vocabulary, sizeof *seen, "the vocabulary");
+    real *unigram = memory_take(vocabulary, sizeof *unigram, "the vocabulary");
+    tokens_tally(split->ids, split->count, seen);
+    for (size_t i = 0; i < vocabulary; i++)
+        unigram[i] = (real)((double)seen[i] / (double)split->count);
+    free(seen);
+    return unigram;
+}
+
 bool soft_targets_open(SoftTargets *soft, const char *path, const CorpusSplit *split,
                        size_t vocabulary, Error *error)
 {
@@ -98,24 +109,6 @@ void soft_targets_close(SoftTargets *soft)
 }
 
 /* --- writing --- */
-
-real *soft_targets_unigram(const CorpusSplit *split, size_t vocabulary)
-{
-    enum { BLOCK = 1 << 12 };
-    int32_t block[BLOCK];
-    size_t *counts = memory_take(vocabulary, sizeof *counts, "the vocabulary");
-    real *unigram = memory_take(vocabulary, sizeof *unigram, "the vocabulary");
-    for (size_t at = 0, n; at < split->count; at += n) {
-        n = split->count - at < BLOCK ? split->count - at : BLOCK;
-        tokens_read(split->ids, at, n, block);
-        for (size_t i = 0; i < n; i++)
-            counts[block[i]]++;
-    }
-    for (size_t i = 0; i < vocabulary; i++)
-        unigram[i] = (real)((double)counts[i] / (double)split->count);
-    free(counts);
-    return unigram;
-}
 
 bool soft_targets_write(const char *path, const uint16_t *records, size_t listed,
                         const CorpusSplit *split, size_t vocabulary, Error *error)

@@ -144,8 +144,8 @@ static void end_soft_targets(Softener *softener)
     softener_free(softener);
 }
 
-/* Scores each run by its own protocol, and the average of what they predict. One model at a
- * time is in memory. */
+/* Scores each run by its own protocol, and the average of what they predict, which
+ * --soft-targets stores. One model at a time is in memory. */
 static void score_average(const EvalOptions *options, const char *const *runs, size_t count,
                           const char *name)
 {
