@@ -90,7 +90,7 @@ static void list(const Softener *softener, uint16_t *record, const real *p)
         record[at] = (uint16_t)i;
     }
     for (size_t k = 0; k < listed; k++) /* rounded down: together no more than 1; NaN: 0 */
-        record[listed + k] = most[k] > 0 ? (uint16_t)(most[k] * SOFT_UNIT) : 0;
+        record[listed + k] = (uint16_t)(most[k] > 0 ? most[k] * SOFT_UNIT : 0);
 }
 
 static void soften_row(void *context, size_t row, size_t worker)
