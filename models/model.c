@@ -15,7 +15,8 @@ typedef struct Visitor {
 
 /* Tensors are described by a row without shape, name and place. */
 static const ParamRow gain = {.start = 1}, half = {.start = (real)0.5}, zeros = {0},
-                      matrix = {.spread = 0.02, .decays = true};
+                      matrix = {.spread = 0.02, .decays = true},
+                      embedding = {.spread = 0.02, .decays = true, .embeds = true};
 
 static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, size_t columns,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));
@@ -127,15 +128,15 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
 static void params_visit(Params *params, const ModelConfig *config, Visitor *visitor)
 {
     size_t width = config->dim, vocabulary = config->vocabulary;
-    tensor(visitor, &params->wte, matrix, vocabulary, width, "wte.weight");
+    tensor(visitor, &params->wte, embedding, vocabulary, width, "wte.weight");
     if (config->positions == POSITIONS_LEARNED)
-        tensor(visitor, &params->wpe, matrix, config->context, width, "wpe.weight");
+        tensor(visitor, &params->wpe, embedding, config->context, width, "wpe.weight");
     for (size_t layer = 0; layer < config->layers; layer++)
         block(visitor, &params->h[layer], config, layer);
     if (config->norm == NORM_PRE)
         norm(visitor, &params->ln_f, config, "ln_f");
     if (!config->tied)
-        tensor(visitor, &params->head_weight, matrix, vocabulary, width, "lm_head.weight");
+        tensor(visitor, &params->head_weight, embedding, vocabulary, width, "lm_head.weight");
     if (config->head_bias)
         tensor(visitor, &params->head_bias, zeros, vocabulary, 0, "lm_head.bias");
 }

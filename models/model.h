@@ -53,7 +53,7 @@ typedef struct ParamRow {
     size_t offset;                /* in reals, from the start of the buffer */
     double spread;                /* initial standard deviation */
     real start;                   /* initial mean: 1 for the gains of norms */
-    bool decays;
+    bool decays, embeds; /* has weight decay; maps tokens or positions to vectors, or back */
     size_t parts; /* number of matrices side by side in a block weight (3 in c_attn); 0 for
                      other tensors */
     ParamStart starter;

@@ -167,6 +167,13 @@ static void move_matrices(Move *move)
     team_run(count, move_matrix, move);
 }
 
+static double decay_of(const ParamRow *row, const Update *update)
+{
+    if (!row->decays)
+        return 0;
+    return row->embeds ? update->embedding_decay : update->weight_decay;
+}
+
 static void move_others(const Move *move, uint64_t t)
 {
     const Update *update = move->update;
@@ -181,7 +188,7 @@ static void move_others(const Move *move, uint64_t t)
             !by_muon(row, update->optimizer))
             adamw_step(move->model->base + at, move->m + at, move->v + at, move->gradient + at,
                        stretch.end - stretch.first, update->adam, t, update->learning_rate,
-                       row->decays ? update->weight_decay : 0, move->scale);
+                       decay_of(row, update), move->scale);
     }
 }
 

@@ -13,8 +13,9 @@ typedef struct Update {
     AdamW adam;
     size_t optimizer;
     double momentum; /* Muon momentum */
-    double learning_rate, weight_decay;
-    double clip; /* gradient clipping: maximum norm; 0: off */
+    double learning_rate;
+    double weight_decay, embedding_decay; /* of the blocks' matrices, and of all others */
+    double clip;                          /* gradient clipping: maximum norm; 0: off */
 } Update;
 
 /* Frozen tensors (model.h) neither move nor count in the gradient norm.

@@ -61,6 +61,7 @@ static void train(Rig *rig, real *m, real *v, uint64_t first, uint64_t last)
                            .optimizer = OPTIMIZER_ADAMW,
                            .learning_rate = 0.01,
                            .weight_decay = 0.1,
+                           .embedding_decay = 0.1,
                            .clip = 0.25};
     for (uint64_t t = first; t <= last; t++) {
         rig_gradients(rig);

@@ -234,6 +234,7 @@ static Update update_with(size_t optimizer)
                     .momentum = 0.9,
                     .learning_rate = 0.01,
                     .weight_decay = 0.1,
+                    .embedding_decay = 0.1,
                     .clip = 0.5};
 }
 

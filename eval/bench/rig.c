@@ -29,6 +29,7 @@ void rig_make(Rig *rig, const BenchOptions *options)
                             .momentum = 0.95,
                             .learning_rate = 1e-3,
                             .weight_decay = 0.1,
+                            .embedding_decay = 0.1,
                             .clip = 1}};
     model_make(&rig->model, config);
     pass_make(&rig->pass, &rig->model, options->batch / ranks, config->context,

@@ -105,6 +105,11 @@ static const Option train_rows[] = {
      .help = "weight decay of the matrices; biases, norms and gains have none",
      .also = "wd decay l2 wdecay",
      .section = "Optimizer and schedule"},
+    {.name = "embedding-decay", OPTION_NUMBER(TRAIN(embedding_decay), 0, 100, "1"),
+     OPTION_FIXED,
+     .help = "weight decay of the embeddings and of the output matrix, as a fraction of "
+             "--weight-decay",
+     .section = "Optimizer and schedule"},
     {.name = "optimizer", OPTION_ONE_OF("KIND", TRAIN(optimizer), optimizer_name, "muon"),
      OPTION_FIXED,
      .help = "optimizer; muon updates the blocks' matrices and leaves embeddings, norms "

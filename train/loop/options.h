@@ -16,7 +16,7 @@ typedef struct TrainOptions {
     size_t match_epochs;
     size_t batch, accumulate, shards, epochs, steps, warmup, schedule, seed;
     size_t optimizer, average;
-    double lr, lr_floor, weight_decay, beta1, beta2, momentum, clip;
+    double lr, lr_floor, weight_decay, embedding_decay, beta1, beta2, momentum, clip;
     double average_from, average_decay;
     bool streams;
     size_t eval_every, eval_tokens, save_every, log_every, patience;

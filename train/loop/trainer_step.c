@@ -148,6 +148,7 @@ static void apply_gradients(Trainer *t, const Step *step)
                      .momentum = train->momentum,
                      .learning_rate = step->lr,
                      .weight_decay = train->weight_decay,
+                     .embedding_decay = train->weight_decay * train->embedding_decay,
                      .clip = train->clip};
     size_t before = matches(t) ? 0 : t->match_steps; /* the optimizer starts anew after these */
     update_apply(&t->model, t->m, t->v, t->gradient_base, &update, own_slice(t),
