@@ -89,7 +89,9 @@ asan: deps
 	$(call variant,asan,sanitized,PROTECT= \
 	  OPTIMISE="$(SANITIZE) -fsanitize=address -fsanitize=undefined -fsanitize=float-cast-overflow")
 
-sanitized: $(patsubst %,check-%,double float replay programs report experiment faults)
+# .ci/run leaves double out: it is the code of float with another type of numbers, and takes long.
+SANITIZED = double float replay programs report experiment faults
+sanitized: $(SANITIZED:%=check-%)
 
 # A run that is killed and resumed for two hours.
 MINUTES ?= 120
