@@ -196,8 +196,10 @@ change() {
     shift
     run "ablation/$name" --preset tiny "$@"
 }
+# shellcheck disable=SC2086
 ablation() {
     run tiny/softmax-1 --preset tiny --attn softmax --seed 1
+    without='--word-dropout 0 --input-dropout 0 --output-dropout 0' # no dropout
     # parts of tiny removed
     change without-muon --optimizer adamw --lr 2e-3
     change without-relu2 --act gelu
@@ -210,7 +212,7 @@ ablation() {
     change without-word-dropout --word-dropout 0
     change without-input-dropout --input-dropout 0
     change without-output-dropout --output-dropout 0
-    change without-any-dropout --word-dropout 0 --input-dropout 0 --output-dropout 0
+    change without-any-dropout $without
     change without-weight-decay --weight-decay 0
     # parts added
     change with-branch-dropout --dropout 0.1
@@ -226,6 +228,11 @@ ablation() {
     change with-streams --streams
     change with-longer-context --context 256 --batch 8
     change with-more-heads --heads 8
+    # stronger weight decay, mostly in place of dropout
+    change with-decay-1-no-dropout --weight-decay 1 $without
+    change with-decay-1-embedding-.1 --weight-decay 1 --embedding-decay .1
+    change with-decay-1-embedding-.1-no-dropout --weight-decay 1 --embedding-decay .1 $without
+    change with-decay-2-embedding-.05-no-dropout --weight-decay 2 --embedding-decay .05 $without
     # other attention kinds
     change with-softmax1 --attn softmax1
     change with-window+softmax --attn window+softmax --window 32
