@@ -190,6 +190,18 @@ tiny() {
         --title 'Softmax attention learns more per epoch' >/dev/null
 }
 
+# soften RUN...: sets $soft, a file of soft targets: what the runs predict on average.
+soften() {
+    soft=$runs/${1%%/*}/soft-targets
+    [ -f "$soft" ] && return
+    for name; do
+        shift
+        set -- "$@" "$runs/$name"
+    done
+    bin/eval --split train --stride 64 --precision "$precision" --soft-targets "$soft" "$@" \
+        "$corpus" >/dev/null
+}
+
 # change NAME OPTIONS...: tiny with other options.
 change() {
     name=$1
@@ -233,6 +245,11 @@ ablation() {
     change with-decay-1-embedding-.1 --weight-decay 1 --embedding-decay .1
     change with-decay-1-embedding-.1-no-dropout --weight-decay 1 --embedding-decay .1 $without
     change with-decay-2-embedding-.05-no-dropout --weight-decay 2 --embedding-decay .05 $without
+    change with-decay-1-and-values --weight-decay 1 --embedding-decay .1 $without --value-residual \
+        --head-gate
+    soften ablation/with-decay-1-embedding-.1-no-dropout ablation/with-decay-1-embedding-.1
+    change with-decay-1-and-soft-targets --weight-decay 1 --embedding-decay .1 $without \
+        --soft-targets "$soft"
     # other attention kinds
     change with-softmax1 --attn softmax1
     change with-window+softmax --attn window+softmax --window 32
