@@ -208,6 +208,7 @@ change() {
     shift
     run "ablation/$name" --preset tiny "$@"
 }
+
 # shellcheck disable=SC2086
 ablation() {
     run tiny/softmax-1 --preset tiny --attn softmax --seed 1

@@ -14,7 +14,7 @@ typedef struct Update {
     size_t optimizer;
     double momentum; /* Muon momentum */
     double learning_rate;
-    double weight_decay, embedding_decay; /* of the blocks' matrices, and of all others */
+    double weight_decay, embedding_decay; /* the latter of the embeddings and the head */
     double clip;                          /* gradient clipping: maximum norm; 0: off */
 } Update;
 
