@@ -147,8 +147,9 @@ static GemmStart begin(GemmStart start, size_t row, size_t column, size_t depth,
 enum {
     DEPTH = 256,
     WIDTH = 256 / KERNEL_COLUMNS * KERNEL_COLUMNS,
-    HEIGHT = 256 / KERNEL_ROWS * KERNEL_ROWS,
-    GAP = 16
+    HEIGHT = (255 / KERNEL_ROWS + 1) * KERNEL_ROWS,
+    GAP = 16,
+    NARROW = KERNEL_LANES < 16
 };
 
 /* And in bf16. */
@@ -197,8 +198,14 @@ static bool has_period(Factor x, size_t bytes)
     return x.stride * sizeof *x.at % bytes == 0;
 }
 
+/* A block of A at a good stride. For narrow vectors a transposed A is turned, too: read in
+ * place, each step of the kernel would wait for another line of the cache. */
 static Factor copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
 {
+    if (a.transposed && NARROW) {
+        kernel_turn(copy, DEPTH + GAP, a.at, a.stride, depth, rows);
+        return plain(copy, DEPTH + GAP);
+    }
     size_t lines = a.transposed ? depth : rows, length = a.transposed ? rows : depth;
     size_t stride = (a.transposed ? HEIGHT : DEPTH) + GAP;
     for (size_t i = 0; i < lines; i++)
@@ -225,13 +232,13 @@ static Panels panels_of(Factor packed, size_t depth)
                     packed.band / sizeof(float)};
 }
 
-/* Multiplies rows of A (m, depths) by all columns in `panels`. A block of A whose rows collide
- * is first copied to a better stride. */
+/* Multiplies rows of A (m, depths) by all columns in `panels`. A block of A that is slow to
+ * read in place is first copied. */
 static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, Factor a,
                           Panels panels, GemmStart start, float *c, size_t c_stride)
 {
     enum { PERIOD = 2048 };
-    bool awkward = has_period(a, PERIOD) && m > GEMM_FEW;
+    bool awkward = m > GEMM_FEW && (has_period(a, PERIOD) || (a.transposed && NARROW));
     for (size_t row = 0; row < m; row += HEIGHT) {
         size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
         Factor part = gemm_part(a, row, 0);
@@ -239,9 +246,9 @@ static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, F
         KernelStart from = {first.at, first.row};
         if (awkward)
             part = copy_compactly(workspace()->single.copy, part, rows, depths);
-        kernel_multiply(rows, columns, depths, alpha, part.at, a.transposed ? 1 : part.stride,
-                        a.transposed ? part.stride : 1, panels.at, panels.row, panels.next,
-                        from, c + row * c_stride, c_stride);
+        kernel_multiply(rows, columns, depths, alpha, part.at,
+                        part.transposed ? 1 : part.stride, part.transposed ? part.stride : 1,
+                        panels.at, panels.row, panels.next, from, c + row * c_stride, c_stride);
     }
 }
 
