@@ -135,10 +135,10 @@ typedef struct Factors {
 } Factors;
 
 /* What to prefetch of A. The processor's own prefetchers do not follow as many rows as a strip
- * has. A cache line holds LINE numbers of one row: at each step the line after next of another
- * row is fetched. If A is transposed, every step reads a line: that of some steps later is.
- * With narrow vectors a panel of B takes half of L1, and lines of A must not come too early. */
-enum { LINE = 16, STEPS = KERNEL_LANES < 16 ? 4 : 16 };
+ * of wide vectors has. A cache line holds LINE numbers of one row: at each step the line after
+ * next of another row is fetched. If A is transposed, every step reads a line: that of some
+ * steps later is. A strip of narrow vectors has few rows, and its time goes to instructions. */
+enum { LINE = 16, STEPS = 16, PREFETCHES = KERNEL_LANES >= 16 };
 
 typedef struct Ahead {
     const float *at;
@@ -170,7 +170,8 @@ INLINE void strip(size_t rows, Factors f, KernelStart start, float *c, size_t c_
 #pragma GCC unroll 1
     for (size_t p = 0; p < f.k; p++) {
         Lanes row[VECTORS];
-        __builtin_prefetch(ahead.at + p * ahead.next + p % LINE * ahead.row);
+        if (PREFETCHES)
+            __builtin_prefetch(ahead.at + p * ahead.next + p % LINE * ahead.row);
 #pragma GCC unroll 4
         for (size_t v = 0; v < VECTORS; v++)
             row[v] = load(f.panel + v * LANES);
