@@ -7,8 +7,7 @@
  * rows:
  *
  *   1. the block:    X^T
- *   2. every slice:  Z = W_slice X^T + b_slice, its column maxima m, e = exp(z - m) and its
- * sums
+ *   2. every slice:  Z = W_slice X^T + b_slice, its column maxima m, e = exp(z - m), sums of e
  *   3. every row:    lse = log of the sum over slices, loss = lse - z_target
  *   4. every slice:  P = e exp(m - lse), minus one at the target: the gradient of the loss;
  *                    dW_slice += P X,  db_slice += sum of P,  dX_slice = P^T W_slice
@@ -44,15 +43,13 @@ typedef struct HeadTeacher {
     const real *b; /* (vocabulary) or NULL */
     size_t width;
     real cap, share; /* share: of KL(Q || P) in the loss */
-    /* With x NULL: what it predicts is stored (soft_record.h). The model has no soft cap then.
-     */
+    /* With x NULL: what it predicts is stored (soft_record.h); no soft cap then. */
     const uint16_t *const *records; /* (rows) */
     const real *unigram;            /* (vocabulary) */
     size_t listed;
 } HeadTeacher;
 
-/* Returns the scratch memory, in reals, that the functions below need; teacher_width 0: none.
- */
+/* Scratch memory, in reals, that the functions below need; teacher_width 0: no teacher. */
 size_t head_scratch_reals(HeadSizes sizes, size_t teacher_width);
 
 /* Computes the loss of each row (0 for ignored rows) and returns their sum. Sets *right to the
