@@ -18,6 +18,8 @@ static bool check_options(const char *name, const CorpusOptions *options, Error 
                 {"test", options->test && *options->test},
                 {"tokenizer-file", options->tokenizer_file && *options->tokenizer_file},
                 {"tokens", options->tokenizer != TOKENIZER_WORD},
+                {"lowercase", options->lowercase},
+                {"special-tokens", options->special_tokens && *options->special_tokens},
                 {"vocab-size", options->vocab_size > 0},
                 {"min-count", options->min_count > 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -22,6 +22,8 @@ static size_t record_bytes(size_t listed)
 
 /* --- reading --- */
 
+#define WRITE_AGAIN "write it with eval --split train --soft-targets FILE RUN CORPUS"
+
 static bool check_text(const SoftHeader *header, const char *path, const CorpusSplit *split,
                        size_t vocabulary, Error *error)
 {
@@ -31,26 +33,54 @@ static bool check_text(const SoftHeader *header, const char *path, const CorpusS
     return error_set(
         error,
         "%s: these are the soft targets of another text: of %llu tokens, vocabulary "
-        "%u; this one has %zu, vocabulary %zu. Write them for this text with "
-        "eval --split train --soft-targets FILE RUN CORPUS",
+        "%u; this one has %zu, vocabulary %zu. For this text, " WRITE_AGAIN,
         path, (unsigned long long)header->tokens, header->vocabulary, split->count, vocabulary);
 }
 
-/* Whether every id is in the vocabulary, and no record has more probability than 1. */
-static bool check_records(const SoftTargets *soft, const char *path, size_t tokens,
-                          size_t vocabulary, Error *error)
+static const uint16_t *record_of(const SoftTargets *soft, size_t place)
 {
-    for (size_t i = 0; i < tokens; i++) {
-        const uint16_t *record = soft_targets_at(soft, i);
-        size_t sum = 0, most = 0;
-        for (size_t k = 0; k < soft->listed; k++) {
-            most = record[k] > most ? record[k] : most;
+    return soft->records + place * 2 * soft->listed;
+}
+
+static bool ids_fit(const SoftTargets *soft, const uint16_t *record)
+{
+    size_t most = 0;
+    for (size_t k = 0; k < soft->listed; k++)
+        most = record[k] > most ? record[k] : most;
+    return most < soft->vocabulary;
+}
+
+const uint16_t *soft_targets_at(const SoftTargets *soft, size_t place)
+{
+    const uint16_t *record = record_of(soft, place);
+    if (!ids_fit(soft, record))
+        mapping_die_changed(record);
+    return record;
+}
+
+/* Whether every id is in the vocabulary and comes once, and no record has more probability
+ * than 1. */
+static bool check_records(const SoftTargets *soft, const char *path, size_t tokens,
+                          Error *error)
+{
+    size_t *seen = memory_take(soft->vocabulary, sizeof *seen, "the vocabulary");
+    bool good = true;
+    for (size_t i = 0; good && i < tokens; i++) {
+        const uint16_t *record = record_of(soft, i);
+        size_t sum = 0;
+        good = ids_fit(soft, record);
+        for (size_t k = 0; good && k < soft->listed; k++) {
+            good = seen[record[k]] != i + 1;
+            seen[record[k]] = i + 1;
             sum += record[soft->listed + k];
         }
-        if (most >= vocabulary || sum > SOFT_UNIT)
-            return error_set(error, "%s: the record of token %zu is no distribution", path, i);
+        good = good && sum <= SOFT_UNIT;
+        if (!good)
+            error_set(error, "%s: the record of token %zu is no distribution; " WRITE_AGAIN,
+                      path, i);
     }
-    return true;
+    free(seen);
+    return good;
 }
 
 static bool read_file(SoftTargets *soft, const char *path, const CorpusSplit *split,
@@ -58,22 +88,22 @@ static bool read_file(SoftTargets *soft, const char *path, const CorpusSplit *sp
 {
     SoftHeader header;
     size_t size = soft->mapping->size;
-    if (size < sizeof header)
-        return error_set(error, "%s: this is no file of soft targets", path);
-    memcpy(&header, soft->mapping->at, sizeof header);
-    if (memcmp(header.magic, form.magic, sizeof form.magic) != 0 ||
+    if (size >= sizeof header)
+        memcpy(&header, soft->mapping->at, sizeof header);
+    if (size < sizeof header || memcmp(header.magic, form.magic, sizeof form.magic) != 0 ||
         header.version != form.version || header.listed == 0 ||
         header.listed > SOFT_MOST_TOKENS)
-        return error_set(error, "%s: this is no file of soft targets", path);
+        return error_set(error, "%s: this is no file of soft targets; " WRITE_AGAIN, path);
     if (!check_text(&header, path, split, vocabulary, error))
         return false;
     size_t bytes = split->count * record_bytes(header.listed);
     soft->listed = header.listed;
+    soft->vocabulary = vocabulary;
     soft->records = (const uint16_t *)((const char *)soft->mapping->at + sizeof header);
     soft->crc = header.records_crc;
     if (size != sizeof header + bytes || checksum(soft->records, bytes) != soft->crc)
-        return error_set(error, "%s: the file is incomplete or damaged; write it again", path);
-    bool good = check_records(soft, path, split->count, vocabulary, error);
+        return error_set(error, "%s: the file is incomplete or damaged; " WRITE_AGAIN, path);
+    bool good = check_records(soft, path, split->count, error);
     mapping_end_read(soft->records, bytes);
     return good;
 }

@@ -24,7 +24,8 @@ typedef struct SoftTargets {
     size_t listed;
     const uint16_t *records; /* (tokens, 2 listed) */
     uint32_t crc;            /* of the records */
-    real *unigram;           /* (vocabulary) the share of each token in the text */
+    size_t vocabulary;
+    real *unigram; /* (vocabulary) the share of each token in the text */
 } SoftTargets;
 
 /* Opens the file and checks that it is whole and belongs to this text. */
@@ -32,11 +33,9 @@ bool soft_targets_open(SoftTargets *soft, const char *path, const CorpusSplit *s
                        size_t vocabulary, Error *error);
 void soft_targets_close(SoftTargets *soft);
 
-/* The record of a token, and of those after it. */
-static inline const uint16_t *soft_targets_at(const SoftTargets *soft, size_t place)
-{
-    return soft->records + place * 2 * soft->listed;
-}
+/* The record of a token. Ends the program if its ids are no longer in the vocabulary: somebody
+ * has written to the file. */
+const uint16_t *soft_targets_at(const SoftTargets *soft, size_t place);
 
 /* The share of each token in a text; the caller frees it. */
 real *soft_targets_unigram(const CorpusSplit *split, size_t vocabulary);

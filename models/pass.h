@@ -136,7 +136,8 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
 
 /* Attention transfer, in place of pass_gradients: adds to *gradients the gradient of the
  * squared difference between the outputs of the model's attention sublayers and those of its
- * teacher, which has the same shape. Each sublayer reads the teacher's residual stream. Rows
+ * teacher, which has the same shape. Each sublayer reads the teacher's residual stream, and
+ * with a value residual the first layer's values, which are constants for later layers. Rows
  * after the last target of their sequence do not count. Returns the sum over the other rows of
  * the mean over features and layers. */
 double pass_match(Pass *pass, Params *gradients, const int32_t *inputs, const int32_t *targets);

@@ -83,7 +83,7 @@ double file_number(const char *folder, const char *name, const char *label, size
 /* --- replacing --- */
 
 /* Temporary files in progress; removed at exit, since running out of memory can exit at any
- * point. */
+ * point, and by signals that end the program. */
 static FileReplacement *half_written;
 
 static void remove_half_written(void)
@@ -92,14 +92,32 @@ static void remove_half_written(void)
         unlink(file->temporary);
 }
 
+static void on_signal(int number)
+{
+    remove_half_written();
+    raise(number); /* again, and now it ends the program */
+}
+
+/* Signals that the program has handlers for are left to them. */
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, before;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &action, NULL);
+}
+
 static void remember(FileReplacement *file)
 {
-    static bool at_exit;
+    static bool begun;
     file->outer = half_written;
     half_written = file;
-    if (!at_exit)
-        atexit(remove_half_written);
-    at_exit = true;
+    if (begun)
+        return;
+    begun = true;
+    atexit(remove_half_written);
+    catch_signals();
 }
 
 static void forget(FileReplacement *file)

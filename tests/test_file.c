@@ -201,6 +201,35 @@ START_TEST(leftover_with_own_pid_is_replaced)
 }
 END_TEST
 
+static void write_until_a_signal(const char *path, int number)
+{
+    FileReplacement file;
+    Error error;
+    if (file_replace_begin(&file, path, &error) && file_replace_write(&file, "new", 3, &error))
+        raise(number);
+    _exit(1);
+}
+
+START_TEST(a_signal_leaves_no_temporary_file)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        signal(numbers[i], SIG_DFL); /* not those of the test framework */
+    char *path = scratch_put("file", "old");
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        pid_t child = fork();
+        int status;
+        if (child == 0)
+            write_until_a_signal(path, numbers[i]);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == numbers[i]);
+        ck_assert_uint_eq(scratch_count(), 1);
+        check_content(path, "old");
+    }
+    free(path);
+}
+END_TEST
+
 START_TEST(files_are_renamed)
 {
     char *from = scratch_put("from", "text"), *to = scratch_put("to", "other");
@@ -229,6 +258,7 @@ Suite *file_suite(void)
     tcase_add_test(tests, sealed_replacement_can_be_read_before_commit);
     tcase_add_test(tests, leftovers_of_dead_processes_are_removed);
     tcase_add_test(tests, leftover_with_own_pid_is_replaced);
+    tcase_add_test(tests, a_signal_leaves_no_temporary_file);
     tcase_add_test(tests, files_are_renamed);
     suite_add_tcase(suite, tests);
     return suite;

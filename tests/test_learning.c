@@ -585,6 +585,18 @@ START_TEST(rows_without_label_are_ignored)
 }
 END_TEST
 
+/* The pass scores fewer rows than it has memory for. */
+START_TEST(fewer_rows_never_need_more_memory)
+{
+    size_t most = 0;
+    for (size_t rows = 1; rows < 1100; rows++) {
+        size_t reals = head_scratch_reals((HeadSizes){rows, 2, 1000, 0}, 0);
+        ck_assert_uint_ge(reals, most);
+        most = reals;
+    }
+}
+END_TEST
+
 Suite *learning_suite(void)
 {
     Suite *suite = suite_create("learning");
@@ -603,6 +615,7 @@ Suite *learning_suite(void)
     tcase_add_test(tests, a_margin_lowers_the_logit_of_the_target);
     tcase_add_test(tests, huge_logits_do_not_overflow);
     tcase_add_test(tests, rows_without_label_are_ignored);
+    tcase_add_test(tests, fewer_rows_never_need_more_memory);
     suite_add_tcase(suite, tests);
     return suite;
 }

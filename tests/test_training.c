@@ -573,23 +573,29 @@ END_TEST
 /* The error names the first non-finite value: a weight, and its tensor. */
 START_TEST(a_non_finite_step_is_explained)
 {
-    static const char *const poisons[][2] = {
-        {"wte.weight", "first: the embedding"},
-        {"h.0.attn.c_proj.bias", "first: layer 1, attention"},
-        {"h.1.mlp.c_proj.bias", "first: layer 2, feed-forward"},
-        {"ln_f.bias", "first: the head"}};
+    static const char *const poisons[][3] = {
+        {"", "wte.weight", "first: the embedding"},
+        {"", "h.0.attn.c_proj.bias", "first: layer 1, attention"},
+        {"", "h.1.mlp.c_proj.bias", "first: layer 2, feed-forward"},
+        {"", "ln_f.bias", "first: the head"},
+        {"rms-norm = yes\n", "h.1.mlp.c_proj.bias", "first: layer 2, feed-forward"},
+        {"rms-norm = yes\n", "ln_f.weight", "first: the head"},
+        {"parallel = yes\n", "h.0.mlp.c_proj.bias", "first: layer 1."},
+        {"parallel = yes\n", "ln_f.bias", "first: the head"}};
     for (size_t i = 0; i < COUNT(poisons); i++) {
         Trainer trainer;
         Step step;
         Error error;
-        begin(&trainer, 0, "tied = no\n");
+        char *more = text_format("tied = no\n%s", poisons[i][0]);
+        begin(&trainer, 0, more);
+        free(more);
         go(&trainer, 1);
         ParamTable *table = &trainer.model.table;
-        const ParamRow *row = param_table_find(table, poisons[i][0]);
+        const ParamRow *row = param_table_find(table, poisons[i][1]);
         for (size_t j = 0; j < row->count; j++)
             trainer.model.base[row->offset + j] = (real)NAN;
         ck_assert(!trainer_step(&trainer, &step, &error));
-        support_check_error(&error, "step 2", poisons[i][1]);
+        support_check_error(&error, "step 2", poisons[i][2]);
         ck_says(error, "learning rate 0.00666667, in batch 3 of epoch 1");
         trainer_free(&trainer);
     }
@@ -665,6 +671,27 @@ START_TEST(skipped_steps_survive_resuming)
 }
 END_TEST
 
+/* Their own may not be finite, and older ones belong to an earlier place. */
+START_TEST(after_a_skipped_step_carried_states_are_empty)
+{
+    size_t kind = 0;
+    while (strcmp(attention_name(kind), "gated-delta") != 0)
+        kind++;
+    Trainer trainer;
+    begin(&trainer, kind, "pos = none\ncarry-state = yes\n");
+    go(&trainer, 1);
+    size_t reals = trainer.shards.count * trainer.pass.states_reals, filled = 0;
+    for (size_t i = 0; i < reals; i++)
+        filled += trainer.carried[i] != 0;
+    ck_assert_uint_gt(filled, 0);
+    trainer_skip(&trainer);
+    for (size_t i = 0; i < reals; i++)
+        ck_assert(trainer.carried[i] == 0);
+    go(&trainer, 1);
+    trainer_free(&trainer);
+}
+END_TEST
+
 START_TEST(an_impossible_run_is_refused)
 {
     static const char *const wrong[][2] = {
@@ -729,6 +756,7 @@ Suite *training_suite(void)
     tcase_add_test(tests, a_non_finite_step_is_not_taken);
     tcase_add_test(tests, a_non_finite_step_is_explained);
     tcase_add_test(tests, skipped_steps_survive_resuming);
+    tcase_add_test(tests, after_a_skipped_step_carried_states_are_empty);
     tcase_add_test(tests, an_impossible_run_is_refused);
     tcase_add_test(tests, training_lowers_the_loss);
     suite_add_tcase(suite, tests);

@@ -1,4 +1,5 @@
 #include "eval/score/ensemble.h"
+#include "eval/show/markup.h"
 #include "src/memory.h"
 
 #include <math.h>
@@ -99,7 +100,7 @@ void ensemble_print_json(const Ensemble *ensemble)
     json_object_set_new(all, "split", json_string(ensemble->split->name));
     json_object_set_new(all, "runs", json_array());
     for (size_t i = 0; i < ensemble->count; i++) {
-        json_t *run = json_pack("{s:s}", "run", ensemble->runs[i].name);
+        json_t *run = json_pack("{s:o}", "run", markup_json(ensemble->runs[i].name));
         score_row_add_json(run, &ensemble->runs[i].row, ensemble->split);
         json_array_append_new(json_object_get(all, "runs"), run);
     }

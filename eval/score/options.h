@@ -24,7 +24,7 @@ typedef struct EvalOptions {
     size_t dynamic_segment, dynamic_statistics;
     bool tune_dynamic;
 
-    char *soft_targets; /* the file to write; NULL or "": none */
+    char *soft_targets; /* the file to write; NULL: none */
     bool baseline;
     size_t order;
 } EvalOptions;

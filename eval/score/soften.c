@@ -7,13 +7,22 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* Rows whose logits are in memory at once; tokens of a record. */
 enum { SOFTEN_ROWS = 64, LISTED = 64 };
 
+/* Whether the file can be written, before hours of reading. */
 static bool probe(const char *path, Error *error)
 {
     FileReplacement file;
+    struct stat there;
+    if (!*path || (stat(path, &there) == 0 && !S_ISREG(there.st_mode)))
+        return error_set(
+            error,
+            "--soft-targets '%s': this cannot be a file; the option takes the FILE "
+            "to write, and the runs come after it",
+            path);
     if (!file_replace_begin(&file, path, error))
         return false;
     file_replace_abort(&file);
@@ -25,7 +34,9 @@ bool softener_make(Softener *softener, const char *path, const CorpusSplit *spli
 {
     *softener = (Softener){.path = path, .split = split, .vocabulary = vocabulary};
     if (vocabulary > SOFT_MOST_TOKENS)
-        return error_set(error, "--soft-targets: a vocabulary of %zu tokens; at most %d fit",
+        return error_set(error,
+                         "--soft-targets: a vocabulary of %zu tokens, and at most %d can be "
+                         "stored; omit the option, or train runs with a smaller --vocab-size",
                          vocabulary, SOFT_MOST_TOKENS);
     if (!probe(path, error))
         return false;
@@ -73,7 +84,8 @@ static void average(const Softener *softener, real *p, const uint16_t *record)
                         rest * unigram[record[k]];
 }
 
-/* Lists the most likely tokens, in order; of equal ones, those with the smallest ids. */
+/* Lists the most likely tokens, in order; of equal ones, those with the smallest ids. Sums of
+ * their probabilities are rounded, so that the listed ones keep what they have together. */
 static void list(const Softener *softener, uint16_t *record, const real *p)
 {
     real most[LISTED] = {0};
@@ -89,8 +101,15 @@ static void list(const Softener *softener, uint16_t *record, const real *p)
         most[at] = p[i];
         record[at] = (uint16_t)i;
     }
-    for (size_t k = 0; k < listed; k++) /* rounded down: together no more than 1; NaN: 0 */
-        record[listed + k] = (uint16_t)(most[k] > 0 ? most[k] * SOFT_UNIT : 0);
+    real sum = 0;
+    size_t units = 0;
+    for (size_t k = 0; k < listed; k++) {
+        sum += most[k];
+        size_t all = sum > 0 ? (size_t)lround(fmin((double)sum, 1) * SOFT_UNIT)
+                             : 0; /* NaN: 0 */
+        record[listed + k] = (uint16_t)(all > units ? all - units : 0);
+        units += record[listed + k];
+    }
 }
 
 static void soften_row(void *context, size_t row, size_t worker)

@@ -83,16 +83,23 @@ refused 'another file' 1 'no file of soft targets' "$bin/train" --soft-targets t
 head -n 40 text.txt >shorter.txt
 refused 'soft targets of another text' 1 'soft targets of another text' \
     "$bin/train" --soft-targets soft --context 16 shorter.txt
-refused 'soft targets and noise' 1 'does not go with --noise' \
+refused 'soft targets and noise' 2 'cannot be combined with --noise' \
     "$bin/train" --soft-targets soft --noise 0.1 text.txt
-refused 'soft targets and another teacher' 1 'does not go with --distill' \
+refused 'soft targets and another teacher' 2 'cannot be combined with --distill' \
     "$bin/train" --soft-targets soft --distill parent text.txt
 refused 'soft targets have no cache' 2 '--cache is for the scores of one run' \
     "$bin/eval" --soft-targets none --cache 20 parent text.txt
+refused 'the runs come after the file of soft targets' 1 "'parent': this cannot be a file" \
+    "$bin/eval" --soft-targets parent alone stored text.txt
 run "$bin/eval" --soft-targets nowhere/soft parent text.txt
 check 'a place that cannot be written to is refused' exits 1
 check 'it is named' says 'nowhere/soft: cannot create'
 check 'nothing is left of refused files' [ ! -e none ]
+
+run "$bin/train" --convert stored --attn gated --match-epochs 0 --steps 2 \
+    --quiet --run of-stored
+check 'a run that learned from soft targets can be converted' exits 0
+rm -r of-stored
 
 # --- conversion ---
 

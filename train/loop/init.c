@@ -59,6 +59,8 @@ static bool take_recipe(const Init *init, Settings *settings, const char *run,
     if (text &&
         !options_read_text(groups, GROUP_COUNT, text, init->checkpoint.file.path, error))
         return false;
+    free(settings->train.soft_targets); /* the teacher is RUN itself */
+    settings->train.soft_targets = NULL;
     char *lr = text_format("%.9g", settings->train.lr / 5);
     const struct {
         const char *name, *value;

@@ -140,7 +140,7 @@ static const Option train_rows[] = {
              "weights",
      .also = "ema swa use-ema weight-averaging",
      .section = "Weight averaging"},
-    {.name = "average-from", OPTION_NUMBER(TRAIN(average_from), 0, 1, "0.8"), OPTION_FIXED,
+    {.name = "average-from", OPTION_NUMBER(TRAIN(average_from), 0, 0.9999999, "0.8"), OPTION_FIXED,
      .help = "start of weight averaging as a fraction of the training",
      .also = "swa-start ema-start",
      .section = "Weight averaging"},

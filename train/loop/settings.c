@@ -97,6 +97,17 @@ static bool check_names(const Settings *settings, Error *error)
 static bool check_together(const Settings *settings, Error *error)
 {
     const TrainOptions *train = &settings->train;
+    const struct {
+        bool there;
+        const char *what;
+    } others[] = {{train->distill, "--distill, which has another teacher"},
+                  {train->noise > 0, "--noise, which replaces the tokens they are for"},
+                  {settings->model.logit_cap > 0, "--logit-cap"}};
+    for (size_t i = 0; train->soft_targets && i < sizeof others / sizeof *others; i++)
+        if (others[i].there)
+            return error_set(error,
+                             "--soft-targets cannot be combined with %s; omit one of them",
+                             others[i].what);
     if (train->average != AVERAGE_NONE && settings->model.own.redraw > 0 &&
         train->average_from < 1 - 1.0 / SETTLING)
         return error_set(error,

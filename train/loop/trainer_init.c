@@ -114,17 +114,11 @@ bool trainer_open_teacher(Trainer *t, Error *error)
 bool trainer_open_soft_targets(Trainer *t, Error *error)
 {
     const char *path = t->settings.train.soft_targets;
-    const struct {
-        bool there;
-        const char *what;
-    } others[] = {
-        {t->settings.train.distill, "--distill, which has another teacher"},
-        {t->settings.train.noise > 0, "--noise, which replaces the tokens they are for"},
-        {t->settings.model.logit_cap > 0, "--logit-cap"},
-        {t->corpus.train.labels.at, "synthetic tasks"}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (others[i].there)
-            return error_set(error, "--soft-targets does not go with %s", others[i].what);
+    if (t->corpus.train.labels.at)
+        return error_set(error,
+                         "--soft-targets are for texts, and %s is a synthetic task: omit "
+                         "--soft-targets",
+                         t->settings.train.corpus);
     if (!soft_targets_open(&t->soft, path, &t->corpus.train, t->corpus.vocabulary.count, error))
         return false;
     t->pass.stored = (HeadTeacher){.share = (real)t->settings.train.distill_share,

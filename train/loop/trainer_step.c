@@ -206,27 +206,33 @@ static bool finite_reals(const real *values, size_t count)
 }
 
 /* Checks the residual stream before or after a sublayer. After the last one its gradient has
- * replaced it; there, check the mean that the final norm has saved. */
+ * replaced it; there, check what the final norm has saved, which is 0 if a row was infinite. */
 static bool stream_is_finite(const Trainer *t, size_t place)
 {
     const Pass *pass = &t->pass;
-    if (place == 2 * t->model.config.layers)
-        return finite_reals(pass->mean[place], pass->rows);
-    return finite_reals(pass->stream[place], pass->rows * t->model.config.dim);
+    if (place < 2 * t->model.config.layers)
+        return finite_reals(pass->stream[place], pass->rows * t->model.config.dim);
+    for (size_t row = 0; row < pass->rows; row++)
+        if (!(pass->rstd[place][row] > 0))
+            return false;
+    return finite_reals(pass->rstd[place], pass->rows);
 }
 
-/* The first part of the model, in the forward pass, with a value that is not finite. The caller
- * frees. */
+/* The first part of the model, in the forward pass, with a value that is not finite. With a
+ * parallel residual, only the sum after a whole layer is kept. The caller frees. */
 static char *part_astray(const Trainer *t)
 {
     if (matches(t))
         return text_format("the attention outputs being matched");
     if (!stream_is_finite(t, 0))
         return text_format("the embedding");
-    for (size_t place = 0; place < 2 * t->model.config.layers; place++)
-        if (!stream_is_finite(t, place + 1))
-            return text_format("layer %zu, %s", place / 2 + 1,
-                               place % 2 ? "feed-forward" : "attention");
+    bool whole = t->model.config.parallel;
+    for (size_t place = whole ? 2 : 1; place <= 2 * t->model.config.layers; place += 1 + whole)
+        if (!stream_is_finite(t, place))
+            return text_format("layer %zu%s", (place + 1) / 2,
+                               whole       ? ""
+                               : place % 2 ? ", attention"
+                                           : ", feed-forward");
     return text_format("the head");
 }
 
@@ -353,8 +359,12 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     return true;
 }
 
+/* The carried states of a step that is skipped may not be finite, and those before it belong to
+ * an earlier place of the text: the streams go on from empty ones. */
 void trainer_skip(Trainer *t)
 {
+    if (t->pass.carries)
+        vector_zero(t->carried, t->shards.count * t->pass.states_reals);
     t->progress.step++;
     t->progress.skipped++;
     t->progress.skipped_in_row++;
