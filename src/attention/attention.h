@@ -119,12 +119,13 @@ struct AttentionKind {
 
 /* clang-format off */
 extern const AttentionKind
-    attention_softmax, attention_softmax1, attention_fox, attention_window, attention_strided, attention_fixed,
-    attention_reformer, attention_linformer, attention_pooled, attention_nystrom,
+    attention_softmax, attention_softmax1, attention_fox, attention_window, attention_strided,
+    attention_fixed, attention_reformer, attention_linformer, attention_pooled, attention_nystrom,
     attention_linear, attention_relu, attention_sqrelu, attention_exp, attention_softmaxfeat,
-    attention_efficient, attention_taylor, attention_taylor2, attention_performer, attention_hedgehog,
-    attention_retention, attention_gated, attention_gla, attention_hgrn2, attention_delta, attention_gated_delta,
-    attention_comba, attention_deltaproduct, attention_mamba2, attention_mamba3, attention_kda, attention_gdn2, attention_rwkv7;
+    attention_efficient, attention_taylor, attention_taylor2, attention_performer,
+    attention_hedgehog, attention_retention, attention_gated, attention_gla, attention_hgrn2,
+    attention_delta, attention_gated_delta, attention_comba, attention_deltaproduct,
+    attention_mamba2, attention_mamba3, attention_kda, attention_gdn2, attention_rwkv7;
 /* clang-format on */
 
 const AttentionKind *attention_find(size_t index); /* NULL after the last */

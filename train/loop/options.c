@@ -45,8 +45,8 @@ static const Option train_rows[] = {
      .section = "Fine-tuning"},
     {.name = "convert", OPTION_STRING("RUN", TRAIN(convert), NULL), OPTION_FIXED,
      .help = "convert this run to another attention kind (--attn); implies --init RUN and "
-             "--distill RUN. Text and settings default to RUN's, with --epochs 3 and a fifth of its "
-             "--lr. Attention transfer (--match-epochs) comes first",
+             "--distill RUN. Text and settings default to RUN's, with --epochs 3 and a fifth of "
+             "its --lr. Attention transfer (--match-epochs) comes first",
      .also = "linearize linearise t2r lolcats hedgehog-distill",
      .common = true},
     {.name = "match-epochs", OPTION_WHOLE(TRAIN(match_epochs), 0, 1e6, "1"), OPTION_FIXED,
@@ -136,8 +136,8 @@ static const Option train_rows[] = {
     {.name = "average", OPTION_ONE_OF("KIND", TRAIN(average), average_name, "none"),
      OPTION_FIXED,
      .help = "weight averaging: tail (SWA, the mean of the weights at every step from "
-             "--average-from on) or ema (EMA, exponential moving average); validated and saved instead of the "
-             "weights",
+             "--average-from on) or ema (EMA, exponential moving average); validated and saved "
+             "instead of the weights",
      .also = "ema swa use-ema weight-averaging",
      .section = "Weight averaging"},
     {.name = "average-from", OPTION_NUMBER(TRAIN(average_from), 0, 0.9999999, "0.8"), OPTION_FIXED,
@@ -157,8 +157,8 @@ static const Option train_rows[] = {
      .also = "data-noising noising kn-noise",
      .section = "Regularisation"},
     {.name = "adversarial-softmax", OPTION_NUMBER(TRAIN(margin), 0, 1, "0"), OPTION_FIXED,
-     .help = "adversarial softmax (Wang et al. 2019): subtract X |w| |h| from the target's logit in "
-             "training, where w are its output weights and h is the final state",
+     .help = "adversarial softmax (Wang et al. 2019): subtract X |w| |h| from the target's logit "
+             "in training, where w are its output weights and h is the final state",
      .also = "adversarial adversarial-mle advsoft margin",
      .section = "Regularisation"},
     {.name = "streams", OPTION_SWITCH(TRAIN(streams), "no"), OPTION_FIXED,
