@@ -86,11 +86,11 @@ static bool check_records(const SoftTargets *soft, const char *path, size_t toke
 static bool read_file(SoftTargets *soft, const char *path, const CorpusSplit *split,
                       size_t vocabulary, Error *error)
 {
-    SoftHeader header;
+    SoftHeader header = {0};
     size_t size = soft->mapping->size;
     if (size >= sizeof header)
         memcpy(&header, soft->mapping->at, sizeof header);
-    if (size < sizeof header || memcmp(header.magic, form.magic, sizeof form.magic) != 0 ||
+    if (memcmp(header.magic, form.magic, sizeof form.magic) != 0 ||
         header.version != form.version || header.listed == 0 ||
         header.listed > SOFT_MOST_TOKENS)
         return error_set(error, "%s: this is no file of soft targets; " WRITE_AGAIN, path);
