@@ -264,16 +264,19 @@ ablation() {
     publish ablation $report
 }
 
-# A smaller MLP makes up for the parameters of gates and convolutions. The picture shows the two runs
-# that end level.
+# With the preset, and with dropout in place of most of the weight decay. A smaller MLP makes up for
+# the parameters of gates and convolutions. The picture shows the two runs that end level.
 small() {
     run small/softmax --preset small
-    run small/window+gated-delta --preset small --attn window+gated-delta --ffn 952
-    run small/linear --preset small --attn linear
-    bin/compare "$runs/small/softmax" "$runs/small/window+gated-delta" --svg eval/small.svg \
-        >/dev/null
+    set -- --preset small --weight-decay .1 --embedding-decay 1 --no-head-gate --word-dropout .15 \
+        --input-dropout .4 --output-dropout .4
+    run small-before/softmax "$@"
+    run small-before/window+gated-delta "$@" --attn window+gated-delta --ffn 952
+    run small-before/linear "$@" --attn linear
+    bin/compare "$runs/small-before/softmax" "$runs/small-before/window+gated-delta" \
+        --svg eval/small.svg >/dev/null
     {
-        table small/softmax small
+        table small/softmax 'small[a-z-]*'
         printf '\n![Validation loss by epoch of the two runs that end level](small.svg)\n'
     } >"$part"
     publish small $report
