@@ -342,24 +342,29 @@ measure_kind() {
     echo "$1" "$(echo "$speed" | number tokens_per_second)" "$(echo "$speed" | number peak_rss_mb)" \
         "$(decode_rate "$1" 10)" "$(decode_rate "$1" 4000)"
 }
-# The best of what was measured, beside the losses.
+# The losses, averaged over the seeds, and the best of what was measured.
 kind_row() {
-    grep "^$1 " "$runs/kinds/speeds" | awk -v run="$(grep "^kinds/$1," $results)" '
-        { kind = $1; megabytes = $3 }
+    {
+        grep "^kinds/$1\(-2\)\?," $results
+        grep "^$1 " "$runs/kinds/speeds" | tr ' ' ,
+    } | awk -F , -v kind="$1" '
+        $1 != kind { seeds++; validation += $2; test += $3; parameters = $7; next }
+        { megabytes = $3 }
         $2 > speed { speed = $2 }
         $4 > early { early = $4 }
         $5 > late { late = $5 }
         END {
-            split(run, figures, ",")
-            printf "| `%s` | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f | %d |\n", kind,
-                exp(figures[2]), exp(figures[3]), speed, megabytes, early, late, figures[7] }'
+            printf "| `%s` | %d | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f | %d |\n", kind, seeds,
+                exp(validation / seeds), exp(test / seeds), speed, megabytes, early, late,
+                parameters }'
 }
-# Every kind with its own defaults, one seed. A machine that is shared has slow minutes, so all
+# Every kind with its own defaults, two seeds. A machine that is shared has slow minutes, so all
 # kinds are measured once before any is again.
 kinds() {
     all=$(bin/train --attn help | sed -n 's/^\([a-z][a-z0-9-]*\)  .*/\1/p')
     for kind in $all; do
         run "kinds/$kind" --preset kinds --attn "$kind"
+        run "kinds/$kind-2" --preset kinds --attn "$kind" --seed 2
     done
     for _ in 1 2 3; do
         for kind in $all; do
@@ -367,8 +372,8 @@ kinds() {
         done
     done >"$runs/kinds/speeds"
     {
-        echo '| kind | validation | test | tokens/s | MB | decode at 10 | at 4,000 | parameters |'
-        echo '|---|---:|---:|---:|---:|---:|---:|---:|'
+        echo '| kind | seeds | validation | test | tokens/s | MB | decode at 10 | at 4,000 | parameters |'
+        echo '|---|---:|---:|---:|---:|---:|---:|---:|---:|'
         for kind in $all; do
             kind_row "$kind"
         done
