@@ -33,8 +33,8 @@ static const About about = {
                "example per line",
     .synopses = {"[OPTIONS] [TASK]"},
     .paragraphs =
-        {"They serve as a corpus whose entropy is known exactly. train toy and eval RUN "
-         "toy use the same language without a file.",
+        {"The entropy of the language is known exactly. train and eval know it without a file: "
+         "train toy.",
          "TASK, a synthetic task, is NAME or NAME:SETTING=N,SETTING=N, such as "
          "recall:pairs=16,keys=64. What "
          "must be predicted after a symbol stands behind it: k3=v7. train TASK and eval RUN "

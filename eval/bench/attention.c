@@ -91,7 +91,7 @@ static void fill(Job *job)
 }
 
 static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *options,
-                   double roof)
+                   double peak)
 {
     Job job = {.kind = kind,
                .sizes = {.batch = options->batch,
@@ -111,7 +111,7 @@ static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *opti
                .backward = bench_time(run_backward, &job, options->repeats)};
     AttentionHead head = attention_head(kind, &job.sizes, 0);
     double flop = kind->flop(&head) * (double)(job.sizes.batch * job.sizes.heads);
-    row.utilisation = flop / row.forward.median / roof;
+    row.utilisation = flop / row.forward.median / peak;
     row.megabytes = (double)(attention_memory(kind, &job.sizes).saved * sizeof(real)) / 1e6;
     arena_free(&arena);
     return row;
@@ -149,7 +149,7 @@ static double ratio_to_softmax(const Row *rows, const Row *row)
     return (double)NAN;
 }
 
-static void report(const Row *rows, double roof, const BenchOptions *options)
+static void report(const Row *rows, double peak, const BenchOptions *options)
 {
     static const BenchColumn columns[] = {
         {"kind", "kind", 1, 0},
@@ -158,7 +158,7 @@ static void report(const Row *rows, double roof, const BenchOptions *options)
         {"forward_ms", "forward ms", 1, 3},
         {"backward_ms", "backward ms", 1, 3},
         {"ns_per_token", "ns/token", 1, 1},
-        {"forward_utilisation", "% of roof", 100, 1},
+        {"forward_utilisation", "% of peak", 100, 1},
         {"ratio_to_softmax", "softmax/", 1, 2},
         {"kept_mb", "kept MB", 1, 1},
         {"cost", "a token costs", 1, 0},
@@ -177,7 +177,7 @@ static void report(const Row *rows, double roof, const BenchOptions *options)
     if (bench_is_for_people(options))
         printf("%zu heads of width D = %zu, length T = n, causal\n", options->model.heads,
                config_head_width(&options->model));
-    bench_report(options, json_pack("{s:f}", "roof_gflops", roof / 1e9), &table);
+    bench_report(options, json_pack("{s:f}", "peak_gflops", peak / 1e9), &table);
 }
 
 /* "Time of causal attention: softmax and linear", without the names if they are many. */
@@ -223,14 +223,14 @@ void bench_attention(const BenchOptions *options)
 {
     const AttentionKind **kinds = read_kinds(options->kinds);
     size_t *lengths = bench_list(options->n, "n");
-    double roof = bench_roof(options->repeats);
+    double peak = bench_peak(options->repeats);
     Row *rows = NULL;
     for (size_t k = 0; k < arrlenu(kinds); k++)
         for (size_t i = 0; i < arrlenu(lengths); i++) {
-            Row row = measure(kinds[k], lengths[i], options, roof);
+            Row row = measure(kinds[k], lengths[i], options, peak);
             arrput(rows, row);
         }
-    report(rows, roof, options);
+    report(rows, peak, options);
     if (options->svg)
         write_svg(rows, kinds, options);
     arrfree(kinds);

@@ -42,7 +42,7 @@ typedef struct Product {
 double bench_product(Product product, size_t repeats);
 /* The peak of the processor in FLOP/s: the best rate at which all threads together multiply and
  * add in registers, in the precision of products with weights. */
-double bench_roof(size_t repeats);
+double bench_peak(size_t repeats);
 
 /* Numbers from "128,1024,6000": an stb_ds array, which the caller frees. */
 size_t *bench_list(const char *text, const char *option);

@@ -29,19 +29,19 @@ void bench_gemm(const BenchOptions *options)
         {"n", "n", 1, 0},
         {"k", "k", 1, 0},
         {"gflops", "GFLOP/s", 1, 1},
-        {"of_roof", "% of roof", 100, 1},
+        {"of_peak", "% of peak", 100, 1},
     };
     BenchTable table = BENCH_TABLE(columns);
-    double roof = bench_roof(options->repeats);
+    double peak = bench_peak(options->repeats);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         Product p = parts[i].product;
         double rate = bench_product(p, options->repeats);
         bench_row(&table, json_string(parts[i].what), json_count(p.m), json_count(p.n),
-                  json_count(p.k), json_figure(rate / 1e9), json_figure(rate / roof));
+                  json_count(p.k), json_figure(rate / 1e9), json_figure(rate / peak));
     }
     if (bench_is_for_people(options))
-        printf("roof %.1f GFLOP/s, kernels %s\n", roof / 1e9, gemm_kernels());
+        printf("peak %.1f GFLOP/s, kernels %s\n", peak / 1e9, gemm_kernels());
     bench_report(options,
-                 json_pack("{s:f, s:s}", "roof_gflops", roof / 1e9, "kernel", gemm_kernels()),
+                 json_pack("{s:f, s:s}", "peak_gflops", peak / 1e9, "kernel", gemm_kernels()),
                  &table);
 }

@@ -86,7 +86,7 @@ static void spin_on_all(void *flop)
     team_run(team_size(), spin, flop);
 }
 
-double bench_roof(size_t repeats)
+double bench_peak(size_t repeats)
 {
     double *flop = memory_take(team_size(), sizeof *flop, "the benchmark");
     Timing timing = bench_time(spin_on_all, flop, repeats);

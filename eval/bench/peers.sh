@@ -37,7 +37,7 @@ train() {
         # shellcheck disable=SC2086
         {
             "$bin/bench" train --preset article --ffn 0 --dropout 0 --input-dropout 0 --json $shape |
-                members tokens_per_second utilisation roof_gflops peak_rss_mb >>"$folder/linnet.times"
+                members tokens_per_second utilisation peak_gflops peak_rss_mb >>"$folder/linnet.times"
             "$python" "$here/peer.py" $shape >>"$folder/eager.times"
             "$python" "$here/peer.py" --compile $shape >>"$folder/compiled.times"
         }

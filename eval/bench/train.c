@@ -34,8 +34,8 @@ void bench_train(const BenchOptions *options)
     rig_make(&rig, options);
     char *attention = model_attention(&rig.model);
     train_step(&rig); /* touches all memory before peak memory is read */
-    double peak = memory_peak_megabytes();
-    double roof = bench_roof(5);
+    double megabytes = memory_peak_megabytes();
+    double peak = bench_peak(5);
     double tokens = (double)rig.pass.rows;
     double evaluated = tokens / bench_time(evaluate, &rig, options->repeats).median;
     phase_reset();
@@ -49,10 +49,11 @@ void bench_train(const BenchOptions *options)
         json_object_set_new(phases, phase_name(phase),
                             json_figure(phase_seconds(phase) / total));
     if (options->json) {
-        json_print(stdout, json_pack("{s:f, s:f, s:f, s:f, s:f, s:s, s:O}", "tokens_per_second",
-                                     speed, "utilisation", speed * flop / roof, "roof_gflops",
-                                     roof / 1e9, "evaluation_tokens_per_second", evaluated,
-                                     "peak_rss_mb", peak, "attn", attention, "phases", phases));
+        json_print(stdout,
+                   json_pack("{s:f, s:f, s:f, s:f, s:f, s:s, s:O}", "tokens_per_second", speed,
+                             "utilisation", speed * flop / peak, "peak_gflops", peak / 1e9,
+                             "evaluation_tokens_per_second", evaluated, "peak_rss_mb",
+                             megabytes, "attn", attention, "phases", phases));
     } else {
         const char *phase;
         json_t *share;
@@ -61,8 +62,8 @@ void bench_train(const BenchOptions *options)
                options->repeats);
         printf("%.0f tokens/s (steps of %.0f to %.0f tokens/s), %.1f MFLOP a token\n", speed,
                tokens / timing.high, tokens / timing.low, flop / 1e6);
-        printf("%.1f %% of the roof of %.0f GFLOP/s, peak memory %.0f MB\n",
-               100 * speed * flop / roof, roof / 1e9, peak);
+        printf("%.1f %% of the peak of %.0f GFLOP/s, peak memory %.0f MB\n",
+               100 * speed * flop / peak, peak / 1e9, megabytes);
         printf("evaluation: %.0f tokens/s, %.2f times the rate of training\n", evaluated,
                evaluated / speed);
         json_object_foreach(phases, phase, share)

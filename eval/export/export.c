@@ -40,10 +40,12 @@ static const About about = {
          "AutoTokenizer.from_pretrained(DIR, trust_remote_code=True) give the same tokens and "
          "logits as linnet.",
          "The code of the model is modeling_linnet.py in DIR, readable PyTorch without cache. "
-         "Models that GPT-2 computes need neither it nor trust_remote_code: softmax attention, "
-         "--norm pre, --pos learned, sinusoidal or none, --act gelu, gelu-erf, relu or relu2, "
-         "--no-qk-norm and --head-bias no; nor do those that GPT-NeoX or Llama compute, with "
-         "--pos rotary.",
+         "Three forms need neither it nor trust_remote_code, all with softmax attention, "
+         "--norm "
+         "pre, --no-qk-norm and --head-bias no. GPT-2: LayerNorm, --pos learned, sinusoidal or "
+         "none, --act gelu, gelu-erf, relu or relu2. GPT-NeoX: the same with --pos rotary, "
+         "also "
+         "--parallel. Llama: --rms-norm, --act swiglu and --pos rotary.",
          "--gguf needs softmax attention, --norm pre, --no-qk-norm, --head-bias no, and either "
          "LayerNorm with --act gelu, or --rms-norm with --act swiglu and --pos rotary. The "
          "tokens of --tokens bpe and byte are in the file, those of others are not.",

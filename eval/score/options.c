@@ -88,9 +88,9 @@ static const Option way_rows[] = {
 
 static const Option writing_rows[] = {
     {.name = "soft-targets", OPTION_STRING("FILE", FIELD(soft_targets), NULL),
-     .help = "write what the runs predict for each token, on average, to FILE: the 64 most likely "
-             "tokens and their probabilities, 256 bytes a token. train --soft-targets learns from "
-             "it; --split train is what it needs"},
+     .help = "write the average prediction of the runs for each token to FILE, for train "
+             "--soft-targets: the 64 most likely tokens and their probabilities, 256 bytes a "
+             "token; use with --split train"},
 };
 
 static const Option baseline_rows[] = {

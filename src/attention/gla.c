@@ -9,8 +9,8 @@
  *   S_i = f_i S_(i-1) + (1 - f_i)^T v_i,    f_i = l + (1 - l) sigmoid(k_i)
  *   o_i = silu(q_i) S_i / sqrt(D)
  *
- * The least decay l rises from layer to layer, so that later layers remember longer: it is the
- * share of the layers below, and at least 1/12. */
+ * The lower bound l of the decay factor rises from layer to layer, so that later layers
+ * remember longer: it is the share of the layers below, and at least 1/12. */
 #include "src/attention/rowwise.h"
 #include "src/layers/activation.h"
 
@@ -90,6 +90,6 @@ static void hgrn2_backward(const RowwiseRow *d, const AttentionData *data,
 const AttentionKind attention_hgrn2 = {
     ROWWISE_KIND(.load = hgrn2_load, .backward = hgrn2_backward),
     .name = "hgrn2",
-    .help = "HGRN2: gla whose key is 1 - decay, and whose least decay rises with the layer",
+    .help = "HGRN2: gla with k = 1 - decay, whose lower bound rises with the layer",
     .no_rotary = true,
 };

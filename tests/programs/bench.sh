@@ -5,7 +5,7 @@
 explains_itself bench
 
 run "$bin/bench" gemm --json --dim 32 --heads 2 --batch 2 --repeats 1
-check 'bench gemm reports the peak speed' prints '"roof_gflops": .*"kernel": '
+check 'bench gemm reports the peak speed' prints '"peak_gflops": .*"kernel": '
 run "$bin/bench" train --json --dim 32 --heads 2 --layers 1 --batch 2 --vocab 100 --repeats 1
 check 'bench train reports its phases' prints '"phases": {"rest"'
 run "$bin/bench" train --json --dim 32 --heads 2 --layers 1 --batch 2 --vocab 100 --repeats 1 \
