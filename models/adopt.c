@@ -1,5 +1,6 @@
 #include "models/adopt.h"
 #include "src/containers.h"
+#include "src/layers/headgate.h"
 #include "src/text.h"
 
 #include <string.h>
@@ -96,8 +97,7 @@ const AdoptPart *adopt_part(const char *name)
     return NULL;
 }
 
-/* The layer of "h.3.attn.own". */
-static size_t layer_of(const char *name)
+size_t adopt_layer(const char *name)
 {
     return strtoul(name + strlen("h."), NULL, 10);
 }
@@ -119,14 +119,15 @@ const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
     const AdoptPart *part = adopt_part(row->name);
     AdoptStart start = part ? part->start : START_NEW;
     bool means_another =
-        (start == START_OF_KIND && !same_kind(config, from, layer_of(row->name))) ||
+        (start == START_OF_KIND && !same_kind(config, from, adopt_layer(row->name))) ||
         (start == START_CONVOLUTION && is_residual(config) != is_residual(&from->config));
     return means_another ? NULL : param_table_find(&from->table, row->name);
 }
 
 bool adopt_opens_gates(const ModelConfig *config)
 {
-    return config->norm == NORM_PRE && !config->rms_norm && config->bias;
+    bool has_room = !config->head_gate || config->dim > headgate_channels(config->dim);
+    return config->norm == NORM_PRE && !config->rms_norm && config->bias && has_room;
 }
 
 bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Checkpoint *from)
@@ -140,7 +141,7 @@ bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Chec
     case START_CONVOLUTION:
         return is_residual(config);
     case START_OF_KIND: /* of the same kind, it is the sink that is learned only now */
-        return same_kind(config, from, layer_of(row->name));
+        return same_kind(config, from, adopt_layer(row->name));
     case START_NEW:
         break;
     }
@@ -164,7 +165,7 @@ bool adopt_learns(const ParamRow *row, const ModelConfig *config, const Checkpoi
 {
     if (!strstr(row->name, ".attn.") || row->drawn)
         return false;
-    size_t layer = layer_of(row->name);
+    size_t layer = adopt_layer(row->name);
     bool projects = strstr(row->name, ".c_attn.") || strstr(row->name, ".c_proj.");
     return !adopt_source(row, config, from) ||
            (projects && !same_kind(config, from, layer) && !projects_itself(config, layer));

@@ -1,5 +1,6 @@
 /* Copies weights and starts new parts; adopt.h says how. */
 #include "models/adopt.h"
+#include "src/layers/headgate.h"
 #include "src/memory.h"
 #include "src/text.h"
 
@@ -123,14 +124,17 @@ static double mean_ratio(const Affine *norm, size_t width)
     return sum / (double)width;
 }
 
-/* Makes every output gate of a layer 1. If the mean of b/g is small, it becomes 1 first. */
+/* Makes every output gate of a layer 1. If the mean of b/g is small, it becomes 1 first, by the
+ * channels that head gates do not read: these have no bias to take a shift back. */
 static void open_gate(Model *model, size_t layer)
 {
     const BlockParams *h = &model->at.h[layer];
     size_t width = model->config.dim;
-    double mean = mean_ratio(&h->ln_1, width), rise = fabs(mean) < 1 ? 1 - mean : 0;
+    size_t first = model->config.head_gate ? headgate_channels(width) : 0;
+    double mean = mean_ratio(&h->ln_1, width);
+    double rise = fabs(mean) < 1 ? (1 - mean) * (double)width / (double)(width - first) : 0;
     double *shift = memory_take(width, sizeof *shift, "the output gate");
-    for (size_t i = 0; i < width; i++) {
+    for (size_t i = first; i < width; i++) {
         real old = h->ln_1.bias[i];
         h->ln_1.bias[i] += (real)(rise * (double)h->ln_1.weight[i]);
         shift[i] = (double)h->ln_1.bias[i] - (double)old; /* as rounded */
@@ -198,8 +202,7 @@ static bool check_gains(const ModelConfig *config, const Checkpoint *from, const
                         const real *values, Error *error)
 {
     const char *ending = ".ln_1.weight";
-    if (!text_ends_in(row->name, ending) ||
-        !opens(config, from, strtoul(row->name + strlen("h."), NULL, 10)))
+    if (!text_ends_in(row->name, ending) || !opens(config, from, adopt_layer(row->name)))
         return true;
     for (size_t i = 0; i < row->count; i++)
         if (values[i] == 0)

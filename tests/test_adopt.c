@@ -146,6 +146,29 @@ START_TEST(new_parts_leave_the_function_unchanged)
 }
 END_TEST
 
+/* Head gates read the first channels of what an output gate reads, too. */
+START_TEST(a_gate_beside_head_gates_leaves_the_function_unchanged_if_there_is_room)
+{
+    const double near = sizeof(real) == sizeof(double) ? 1e-12 : 2e-6;
+    const size_t widths[] = {16, 8};
+    for (size_t i = 0; i < COUNT(widths); i++) {
+        Checkpoint from;
+        ModelConfig config = bare(kind_named("gated-delta"));
+        config.dim = widths[i];
+        config.head_gate = true;
+        save_model(config, &from);
+        double before = loss_after(&from, config);
+        add_gate(&config);
+        if (widths[i] == 16)
+            ck_assert_double_eq_tol(loss_after(&from, config), before, near * before);
+        expect_difference(&from, &config,
+                          widths[i] == 16 ? "without effect at the start: output gate"
+                                          : "changing the function: output gate");
+        checkpoint_close(&from);
+    }
+}
+END_TEST
+
 START_TEST(a_sink_that_is_learned_now_leaves_the_function_unchanged)
 {
     Checkpoint from;
@@ -502,6 +525,8 @@ Suite *adopt_suite(void)
     TCase *tests = tcase_create("adopt");
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_test(tests, new_parts_leave_the_function_unchanged);
+    tcase_add_test(tests,
+                   a_gate_beside_head_gates_leaves_the_function_unchanged_if_there_is_room);
     tcase_add_test(tests, a_sink_that_is_learned_now_leaves_the_function_unchanged);
     tcase_add_test(tests, parts_that_change_the_function_are_named);
     tcase_add_test(tests, a_gate_that_cannot_open_starts_as_in_a_new_model);
