@@ -56,6 +56,12 @@ static inline size_t split_scored(const CorpusSplit *split)
     return split->labels.at ? split->labelled : split->count;
 }
 
+/* The share of unknown words among the tokens. */
+static inline double split_unknown_share(const CorpusSplit *split)
+{
+    return split->count ? (double)split->unknown / (double)split->count : 0;
+}
+
 /* Loads NAME: a file (plain or gzip), "-" for standard input, the built-in "toy", or a task
  * (data/tasks.h), whose windows must be its lines. A file
  * that does not exist as named is looked up in data/ beside the program's directory. If

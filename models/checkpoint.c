@@ -38,44 +38,45 @@ static void add_tensors(TensorRecord **records, char ***names, const ParamTable 
     }
 }
 
+static void add_array(TensorRecord **records, const char *name, TensorType type, size_t count,
+                      const void *data)
+{
+    TensorRecord record = {
+        .name = name, .type = type, .rank = 1, .shape = {count}, .data = data};
+    arrput(*records, record);
+}
+
+static void add_metadata(MetadataPair **metadata, const char *key, const char *value)
+{
+    MetadataPair pair = {key, value};
+    arrput(*metadata, pair);
+}
+
 bool checkpoint_save(const char *path, const CheckpointContent *content, Error *error)
 {
     const Model *model = content->model;
     TensorRecord *records = NULL;
     char **names = NULL;
+    size_t size;
+    char *words = vocabulary_write(content->vocabulary, &size);
     add_tensors(&records, &names, &model->table, "", model->base);
     add_tensors(&records, &names, &model->table, MOMENT_M, content->m);
     add_tensors(&records, &names, &model->table, MOMENT_V, content->v);
     add_tensors(&records, &names, &model->table, AVERAGE, content->average);
-    size_t size;
-    char *words = vocabulary_write(content->vocabulary, &size);
-    TensorRecord vocabulary = {
-        .name = WORDS, .type = TENSOR_U8, .rank = 1, .shape = {size}, .data = words};
-    arrput(records, vocabulary);
-    if (content->carried) {
-        TensorRecord carried = {.name = CARRIED,
-                                .type = TENSOR_REAL,
-                                .rank = 1,
-                                .shape = {content->carried_reals},
-                                .data = content->carried};
-        arrput(records, carried);
-    }
-
+    add_array(&records, WORDS, TENSOR_U8, size, words);
+    if (content->carried)
+        add_array(&records, CARRIED, TENSOR_REAL, content->carried_reals, content->carried);
     char *settings = settings_text(&model->config, content->corpus);
-    MetadataPair *metadata = NULL;
-    MetadataPair version = {"linnet", LINNET_VERSION},
-                 model_settings = {SETTINGS_KEY, settings};
-    arrput(metadata, version);
-    arrput(metadata, model_settings);
     char *start = text_format("%d", (int)content->vocabulary->start);
-    MetadataPair before_text = {TEXT_START_KEY, start};
+    MetadataPair *metadata = NULL;
+    add_metadata(&metadata, "linnet", LINNET_VERSION);
+    add_metadata(&metadata, SETTINGS_KEY, settings);
     if (content->vocabulary->start != TOKEN_NONE)
-        arrput(metadata, before_text);
+        add_metadata(&metadata, TEXT_START_KEY, start);
     for (size_t i = 0; i < content->extra_count; i++)
         arrput(metadata, content->extra[i]);
     bool good = safetensors_write(path, records, arrlenu(records), metadata, arrlenu(metadata),
                                   error);
-
     for (size_t i = 0; i < arrlenu(names); i++)
         free(names[i]);
     arrfree(names);
@@ -153,6 +154,18 @@ static const ParamRow *row_of(const Checkpoint *c, const char *name)
     return NULL;
 }
 
+/* Whether a tensor of the model, its moments or its average has the shape of its row. */
+static bool check_shape(const Checkpoint *c, const TensorEntry *tensor, Error *error)
+{
+    const ParamRow *row = row_of(c, tensor->name);
+    if (!row || (tensor->rank == row->rank && tensor->shape[0] == row->shape[0] &&
+                 (row->rank == 1 || tensor->shape[1] == row->shape[1])))
+        return true;
+    return error_set(error, "%s: tensor %s has shape %s, the settings require %s", c->file.path,
+                     tensor->name, tensor_shape_label(tensor->rank, tensor->shape).text,
+                     tensor_shape_label(row->rank, row->shape).text);
+}
+
 /* Checks for unknown, missing and misshapen tensors; optimizer state must be complete or
  * absent. */
 static bool check_tensors(Checkpoint *c, Error *error)
@@ -171,16 +184,12 @@ static bool check_tensors(Checkpoint *c, Error *error)
         averages += strncmp(tensor->name, AVERAGE, strlen(AVERAGE)) == 0;
     }
     for (size_t i = 0; i < c->table.count; i++) {
-        const ParamRow *row = &c->table.rows[i];
-        const TensorEntry *tensor = safetensors_find(&c->file, row->name);
+        const TensorEntry *tensor = safetensors_find(&c->file, c->table.rows[i].name);
         if (!tensor)
-            return error_set(error, "%s: tensor %s is missing", c->file.path, row->name);
-        if (tensor->rank != row->rank || tensor->shape[0] != row->shape[0] ||
-            (row->rank == 2 && tensor->shape[1] != row->shape[1]))
-            return error_set(error, "%s: tensor %s has shape %s, the settings require %s",
-                             c->file.path, row->name,
-                             tensor_shape_label(tensor->rank, tensor->shape).text,
-                             tensor_shape_label(row->rank, row->shape).text);
+            return error_set(error, "%s: tensor %s is missing", c->file.path,
+                             c->table.rows[i].name);
+        if (!check_shape(c, tensor, error))
+            return false;
     }
     c->has_moments = moments == 2 * c->table.count;
     if (moments && !c->has_moments)
@@ -189,7 +198,10 @@ static bool check_tensors(Checkpoint *c, Error *error)
     c->has_average = averages == c->table.count;
     if (averages && !c->has_average)
         return error_set(error, "%s: the weight average is incomplete", c->file.path);
-    return true;
+    bool good = true;
+    for (size_t i = 0; good && i < header->tensor_count; i++)
+        good = check_shape(c, &header->tensors[i], error);
+    return good;
 }
 
 /* Limits the number of layers by the number of tensors in the file, before the table is
@@ -291,8 +303,7 @@ char *checkpoint_path(const char *run, Error *error)
     }
     if (!file_is_folder(run))
         return memory_copy_text(run);
-    static const char *const names[] = {"best.safetensors", "last.safetensors",
-                                        "previous.safetensors"};
+    static const char *const names[] = {CHECKPOINT_BEST, CHECKPOINT_LAST, CHECKPOINT_PREVIOUS};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path = file_join(run, names[i]);
         if (file_exists(path))

@@ -34,8 +34,8 @@ typedef struct Checkpoint {
     bool has_moments, has_average;
 } Checkpoint;
 
-/* Opens a checkpoint and validates everything except the tensor values: the settings, the
- * vocabulary, and that the tensors match the settings. */
+/* Opens a checkpoint and validates the settings, the vocabulary, and that the tensors match the
+ * settings; loading checks their types and values. */
 bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error);
 void checkpoint_close(Checkpoint *checkpoint);
 
@@ -46,6 +46,12 @@ bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real 
 /* Loads the carried state; fails if it is missing or of another size. */
 bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,
                              Error *error);
+
+/* The checkpoints of a run directory: the one with the lowest validation loss, the newest, and
+ * the one before that. */
+#define CHECKPOINT_BEST     "best.safetensors"
+#define CHECKPOINT_LAST     "last.safetensors"
+#define CHECKPOINT_PREVIOUS "previous.safetensors"
 
 /* Keys of the metadata: the settings of the model and its text, the token before a text where
  * it is not <eos>, and of those that training saves, its settings and the steps done. */

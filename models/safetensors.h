@@ -16,12 +16,15 @@
 
 enum {
     TENSOR_MOST_AXES = 8,
-    SAFETENSORS_MOST_TENSORS = 1 << 14,
-    SAFETENSORS_MOST_HEADER = 1 << 20, /* bytes of JSON */
+    /* Checkpoints of the deepest models, with moments and averages, have less of both. */
+    SAFETENSORS_MOST_TENSORS = 1 << 15,
+    SAFETENSORS_MOST_HEADER = 1 << 22, /* bytes of JSON */
     SAFETENSORS_LENGTH_BYTES = 8
 };
 /* Far larger than any model trained here, but small enough to reject huge sparse files. */
 #define SAFETENSORS_MOST_FILE ((uint64_t)1 << 33)
+#define SAFETENSORS_MOST_DATA \
+    (SAFETENSORS_MOST_FILE - SAFETENSORS_MOST_HEADER - SAFETENSORS_LENGTH_BYTES)
 
 /* All types of the format, in its order, with their bits. Tensors are stored by descending
  * type, so that wide elements come first and all are aligned. linnet writes only U8 and reals.

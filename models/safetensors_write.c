@@ -130,8 +130,7 @@ static bool check_plan(const Plan *plan, Error *error)
 {
     SafetensorsHeader header;
     Error why;
-    if (plan->data_size >
-        SAFETENSORS_MOST_FILE - SAFETENSORS_MOST_HEADER - SAFETENSORS_LENGTH_BYTES)
+    if (plan->data_size > SAFETENSORS_MOST_DATA)
         return error_set(error, "%zu bytes of data exceed the limit of a file; not saved",
                          plan->data_size);
     if (!safetensors_header_parse(&header, plan->header, strlen(plan->header), plan->data_size,

@@ -119,12 +119,6 @@ size_t score_usual_batch(const ModelConfig *config)
     return config->carry_state ? 1 : USUAL;
 }
 
-Score score_text(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride)
-{
-    Windows windows = {ids, count, pass->length, stride, prime, 0, {0}};
-    return score_windows(pass, &windows, NULL, 0);
-}
-
 void scorer_make(Scorer *scorer, const Model *model, const Protocol *protocol)
 {
     *scorer = (Scorer){.protocol = *protocol};

@@ -38,15 +38,10 @@ static inline double score_accuracy(Score score)
  * reads one stream. */
 size_t score_usual_batch(const ModelConfig *config);
 
-/* The window is the pass's length; prime is the vocabulary's <eos>. */
-Score score_text(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride);
-
-/* --- its parts, for other ways of scoring --- */
-
 typedef struct Windows {
     Tokens ids;
     size_t count, window, stride;
-    int32_t prime;
+    int32_t prime; /* the token before the first */
     size_t part;   /* windows to score; 0: all */
     Tokens labels; /* as those of a CorpusSplit; at NULL: the tokens themselves */
 } Windows;

@@ -123,6 +123,13 @@ told() { sed -n 's/: \(step [0-9]*: the .* is not finite, at [^;]*\);.*/\1/p' er
 }
 check 'a non-finite loss is reported once' [ "$(told)" = "${words:?}" ]
 
+# A series ends for all ranks with the first run that fails, and goes on for all without one.
+# shellcheck disable=SC2086
+check 'a series ends with a run that fails' eval '! train_together 2 series-nan $explosive --shards 2 \
+    --seed 1,2 && [ -e series-nan/seed1 ] && [ ! -e series-nan/seed2 ]'
+train_together 2 series --batch 8 --steps 20 --seed 1,2
+check 'a series trains with ranks' [ -s series/seed2/best.safetensors ]
+
 if mkdir disk 2>/dev/null && mount -t tmpfs -o size=900k tmpfs disk 2>/dev/null; then
     train_together 2 disk/full --batch 8 --steps 40
     check 'a full disk is reported once' eval '[ -n "$(tail -n 1 err)" ] &&

@@ -60,3 +60,9 @@ double rig_gradients(Rig *rig)
     return pass_gradients(&rig->pass, &rig->gradients, rig->inputs, rig->targets,
                           random_key(1, RANDOM_DROPOUT, 0));
 }
+
+Score rig_score(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride)
+{
+    Windows windows = {ids, count, pass->length, stride, prime, 0, {0}};
+    return score_windows(pass, &windows, NULL, 0);
+}

@@ -2,7 +2,7 @@
 #ifndef LINNET_TEST_RIG_H
 #define LINNET_TEST_RIG_H
 
-#include "models/pass.h"
+#include "models/score.h"
 
 typedef struct Rig {
     Model model;
@@ -22,5 +22,8 @@ void rig_free(Rig *rig);
 /* Forward and backward with the dropout of the first step; returns the loss summed over all
  * rows. */
 double rig_gradients(Rig *rig);
+
+/* Scores a text with windows of the pass's length. */
+Score rig_score(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride);
 
 #endif

@@ -73,8 +73,8 @@ static double score(ModelConfig config, size_t count)
     for (size_t i = 0; i < TEXT; i++)
         ids[i] = text_token(i);
     rig_make_for(&rig, config, 1, 0.3, PASS_EVALUATE);
-    Score first = score_text(&rig.pass, tokens_plain(ids), count, PRIME, config.context);
-    Score again = score_text(&rig.pass, tokens_plain(ids), count, PRIME, config.context);
+    Score first = rig_score(&rig.pass, tokens_plain(ids), count, PRIME, config.context);
+    Score again = rig_score(&rig.pass, tokens_plain(ids), count, PRIME, config.context);
     ck_assert(first.nats == again.nats); /* each text starts from a zero state */
     rig_free(&rig);
     return first.nats;
@@ -116,7 +116,7 @@ static void check_part(ModelConfig config)
     for (size_t part = 1; part < TEXT / WINDOW; part++) {
         Windows windows = {text, TEXT, WINDOW, WINDOW, PRIME, part, {0}};
         Score of_part = score_windows(&rig.pass, &windows, NULL, 0);
-        Score beginning = score_text(&rig.pass, text, part * WINDOW, PRIME, WINDOW);
+        Score beginning = rig_score(&rig.pass, text, part * WINDOW, PRIME, WINDOW);
         ck_assert_uint_eq(of_part.tokens, part * WINDOW);
         ck_assert(of_part.nats == beginning.nats);
     }

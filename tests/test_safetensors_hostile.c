@@ -198,7 +198,7 @@ START_TEST(too_many_tensors_are_refused)
         end += snprintf(end, widest, entry, i ? "," : "{\"__metadata__\":{},", i);
     }
     strcpy(end, "}");
-    tensor_refused_header(header, 0, "16385 tensors are more than the limit of 16384");
+    tensor_refused_header(header, 0, "32769 tensors are more than the limit of 32768");
     strcpy(last, "}");
     tensor_put(header, 0);
     Error error;
@@ -241,7 +241,7 @@ START_TEST(refusals_are_cheap)
     } bad[] = {
         {"{", "\"%x\":{},", "}", "too many brackets"},
         {"{\"a\":", "[", "", "too many brackets"},
-        {"{", "\"%x\":0,", "\"\":0}", "more than the limit of 16384"},
+        {"{", "\"%x\":0,", "\"\":0}", "more than the limit of 32768"},
         {"{\"__metadata__\":{", "\"%x\":\"\",", "\"\":0}}", "not a string"},
         {"{\"__metadata__\":{", "\"a\":\"%x\",", "}}", "duplicate object key"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1", ",%u", "]}}", "its shape is not"},

@@ -5,6 +5,7 @@
 #include "eval/write/token_score.h"
 #include "src/gemm.h"
 #include "src/layers/head.h"
+#include "tests/rig.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 
@@ -613,7 +614,7 @@ START_TEST(a_score_is_the_sum_over_single_windows)
     score_rig_make(&rig, 1, WINDOW, 0.3);
     for (size_t count = 1; count <= TEXT; count++)
         for (size_t stride = 1; stride <= WINDOW; stride++) {
-            Score score = score_text(&rig.pass, tokens_plain(ids), count, PRIME, stride);
+            Score score = rig_score(&rig.pass, tokens_plain(ids), count, PRIME, stride);
             double expected = slow_score(&rig, ids, count, stride);
             ck_assert_uint_eq(score.tokens, count);
             ck_assert_msg(fabs(score.nats - expected) < 1e-5 * expected,
@@ -636,8 +637,7 @@ START_TEST(every_token_is_scored_once)
             score_rig_make(&rig, batch, window, 0);
             for (size_t stride = 1; stride <= window; stride++)
                 for (size_t count = 1; count <= TEXT; count += 3) {
-                    Score score = score_text(&rig.pass, tokens_plain(ids), count, PRIME,
-                                             stride);
+                    Score score = rig_score(&rig.pass, tokens_plain(ids), count, PRIME, stride);
                     double each = log((double)tiny.vocabulary);
                     ck_assert_double_eq_tol(score.nats, each * (double)count, 1e-3);
                 }
@@ -698,7 +698,7 @@ START_TEST(a_score_does_not_depend_on_the_batch)
         ScoreRig rig;
         score_rig_make(&rig, batch, 5, 0.3);
         for (size_t stride = 1; stride <= 5; stride++) {
-            double nats = score_text(&rig.pass, tokens_plain(ids), TEXT, PRIME, stride).nats;
+            double nats = rig_score(&rig.pass, tokens_plain(ids), TEXT, PRIME, stride).nats;
             if (batch == 1)
                 first[stride] = nats;
             ck_assert_double_eq_tol(nats, first[stride], 1e-5 * first[stride]);
@@ -732,7 +732,7 @@ START_TEST(scores_of_tokens_add_up_to_the_score_of_the_text)
         ids[i] = text_token(i);
     score_rig_make(&rig, 1, tiny.context, 0.3);
     for (size_t count = 1; count <= TEXT; count++) {
-        Score score = score_text(&rig.pass, tokens_plain(ids), count, PRIME, tiny.context);
+        Score score = rig_score(&rig.pass, tokens_plain(ids), count, PRIME, tiny.context);
         Told told = {0};
         double nats = token_score_text(&rig.small.model, ids, count, PRIME, hear, &told);
         ck_assert_uint_eq(told.next, count);

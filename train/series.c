@@ -1,6 +1,7 @@
 #include "train/series.h"
 #include "src/containers.h"
 #include "src/file.h"
+#include "src/gemm.h"
 #include "src/memory.h"
 #include "src/ranks.h"
 #include "src/text.h"
@@ -139,7 +140,8 @@ static char *check(Series *series)
         CommandLine one = line_of(series, i);
         if (!settings_read(&settings, &one, NULL, &error))
             settings_die(&settings, &error);
-        if (!watch_check(&settings.session, &error))
+        if (!watch_check(&settings.session, &error) ||
+            !gemm_set_precision((GemmPrecision)settings.train.precision, &error))
             die("%s", error.text);
         settings_groups(&settings, groups);
         free(stem);

@@ -260,6 +260,9 @@ check 'a run on a task resumes bit for bit' same_runs task stopped
 run "$bin/train" --attn linear --run loud --steps 9 "$task"
 check 'the screen shows the accuracy' prints '^epoch .* validation [0-9.]* *accuracy [0-9.]* %'
 check 'the last line has the accuracy' prints '^Best validation loss .*(accuracy [0-9.]* %)'
+run "$bin/train" --attn linear --run of-part --steps 9 --eval-every 3 --eval-tokens 70 "$task"
+check 'so has the loss on the whole text' \
+    prints '^Validation loss on the whole text: [0-9.]* (accuracy [0-9.]* %)'
 run "$bin/train" --attn linear --quiet --steps 1 "$task"
 check 'a run directory is named after the task' \
     [ -d runs/linear-recall-pairs2-keys8-values8-lines300 ]

@@ -217,6 +217,10 @@ check 'train says how to resume after a full disk' says 'train --resume full'
 check 'a full disk leaves no temporary file' eval '! ls full | grep -q tmp'
 works 'the last checkpoint before a full disk is valid' \
     "$bin/sample" --length 3 full/last.safetensors
+(ulimit -f 0 && exec "$bin/train" --quiet --run unborn --steps 20 text.txt) >out 2>err </dev/null
+status=$?
+check 'a run that cannot begin ends' exits 1
+check 'a run that cannot begin leaves no directory' [ ! -e unborn ]
 resume full
 check 'a run resumed after a full disk is bit-identical' same_runs softmax full
 

@@ -71,6 +71,9 @@ works 'train runs a list of kinds one after another' \
 check 'a list of kinds ends with a comparison' prints '^linear  *linear '
 check 'a list of kinds leaves every run' \
     [ -f series/softmax/best.safetensors -a -f series/linear/last.safetensors ]
+refused 'a series checks all its settings before it trains' 2 '--shards 4: more than' \
+    "$bin/train" $small --batch 8,2 --shards 4 --steps 2 --run unborn text.txt
+check 'a refused series leaves no runs' [ ! -e unborn ]
 works 'train runs the values of several options in all combinations' "$bin/train" $small --steps 2 \
     --attn softmax,linear --seed 1,2 --run parents/of/series text.txt
 check 'each of these runs has a directory that says what differs' \

@@ -60,6 +60,11 @@ cp text.txt kept.txt
 make_text 200 7 >text.txt
 refused 'train refuses another training text on resuming' 1 'not the training text' \
     "$bin/train" --resume parts2
+cp kept.txt text.txt
+train valid --valid kept.txt --stop-after 20 text.txt
+make_text 200 7 >kept2.txt
+refused 'train refuses another validation text on resuming' 1 'kept2.txt.*not the validation text' \
+    "$bin/train" --resume valid --valid kept2.txt
 rm text.txt
 refused 'train refuses to resume without the training text' 1 'text.txt' \
     "$bin/train" --resume parts2

@@ -6,6 +6,7 @@
 #include "src/containers.h"
 #include "src/file.h"
 #include "src/memory.h"
+#include "src/ranks.h"
 #include "src/text.h"
 #include "train/loop/lock.h"
 
@@ -13,15 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#define BEST     "best.safetensors"
-#define LAST     "last.safetensors"
-#define NEXT     "next.safetensors"
-#define PREVIOUS "previous.safetensors"
-#define DAMAGED  "last.safetensors.damaged"
+#define NEXT    "next.safetensors" /* being written */
+#define DAMAGED CHECKPOINT_LAST ".damaged"
 
 /* The newest first. */
-static const char *const names[] = {LAST, NEXT, PREVIOUS};
+static const char *const names[] = {CHECKPOINT_LAST, NEXT, CHECKPOINT_PREVIOUS};
 enum { NAMES = sizeof names / sizeof *names };
 
 /* --- checkpoints --- */
@@ -45,15 +44,16 @@ static bool is_in(const char *folder, const char *name)
 
 bool folder_turn(const RunFolder *folder, Error *error)
 {
-    return (!is_in(folder->path, LAST) || rename_in(folder->path, LAST, PREVIOUS, error)) &&
-           rename_in(folder->path, NEXT, LAST, error);
+    return (!is_in(folder->path, CHECKPOINT_LAST) ||
+            rename_in(folder->path, CHECKPOINT_LAST, CHECKPOINT_PREVIOUS, error)) &&
+           rename_in(folder->path, NEXT, CHECKPOINT_LAST, error);
 }
 
 bool folder_keep(const RunFolder *folder, size_t step, Error *error)
 {
     char *name = text_format("step-%zu.safetensors", step);
-    bool good = !is_in(folder->path, PREVIOUS) ||
-                rename_in(folder->path, PREVIOUS, name, error);
+    bool good = !is_in(folder->path, CHECKPOINT_PREVIOUS) ||
+                rename_in(folder->path, CHECKPOINT_PREVIOUS, name, error);
     free(name);
     return good;
 }
@@ -105,7 +105,7 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
     for (size_t i = 0; !good && i < NAMES; i++) {
         char *path = file_join(folder, names[i]);
         good = open_one(checkpoint, path, i == 0 ? &first : error);
-        if (good && i > 0)
+        if (good && i > 0 && ranks_first())
             print_warning("%s; resuming from step %s in %s instead", first.text,
                           checkpoint_extra(checkpoint, STEP_KEY), path);
         free(path);
@@ -113,9 +113,10 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
     char *newest = good ? NULL : folder_newest_checkpoint(folder);
     if (newest)
         *error = first; /* the newest checkpoint's */
-    else if (!good && is_in(folder, BEST))
+    else if (!good && is_in(folder, CHECKPOINT_BEST))
         error_set(error,
-                  "--resume %s: it holds only the weights, " BEST ", and nothing to continue "
+                  "--resume %s: it holds only the weights, " CHECKPOINT_BEST
+                  ", and nothing to continue "
                   "from; --init %s starts a new run from them",
                   folder, folder);
     else if (!good)
@@ -131,11 +132,11 @@ bool folder_settle(const Checkpoint *opened, const char *folder, Error *error)
 {
     const char *slash = strrchr(opened->file.path, '/');
     const char *name = slash ? slash + 1 : opened->file.path;
-    if (strcmp(name, LAST) == 0)
+    if (strcmp(name, CHECKPOINT_LAST) == 0)
         return true;
-    if (is_in(folder, LAST) && !rename_in(folder, LAST, DAMAGED, error))
+    if (is_in(folder, CHECKPOINT_LAST) && !rename_in(folder, CHECKPOINT_LAST, DAMAGED, error))
         return false;
-    return strcmp(name, NEXT) != 0 || rename_in(folder, NEXT, LAST, error);
+    return strcmp(name, NEXT) != 0 || rename_in(folder, NEXT, CHECKPOINT_LAST, error);
 }
 
 /* --- making and opening the directory --- */
@@ -143,7 +144,7 @@ bool folder_settle(const Checkpoint *opened, const char *folder, Error *error)
 static void set_paths(RunFolder *folder, const char *path)
 {
     *folder = (RunFolder){.path = memory_copy_text(path),
-                          .best = file_join(path, BEST),
+                          .best = file_join(path, CHECKPOINT_BEST),
                           .next = file_join(path, NEXT),
                           .log = {.fd = -1}};
 }
@@ -280,6 +281,19 @@ static bool write_settings(const RunView *run, const char *folder, Error *error)
     return good;
 }
 
+/* Removes a directory that was just made, so that the same command can try again. */
+static void remove_new(const char *folder)
+{
+    static const char *const files[] = {RUN_SETTINGS, RUN_LOG};
+    lock_release();
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *path = file_join(folder, files[i]);
+        unlink(path);
+        free(path);
+    }
+    rmdir(folder);
+}
+
 bool folder_create(RunFolder *folder, const RunView *run, Error *error)
 {
     const char *wanted = run->settings->session.run;
@@ -296,6 +310,8 @@ bool folder_create(RunFolder *folder, const RunView *run, Error *error)
     char *log = file_join(folder->path, RUN_LOG);
     bool good = lock_take(folder->path, error) && write_settings(run, folder->path, error) &&
                 runlog_create(&folder->log, log, error);
+    if (!good)
+        remove_new(folder->path);
     free(log);
     return good;
 }

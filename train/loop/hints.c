@@ -86,7 +86,7 @@ static char *hint_of_unknown(const Corpus *corpus)
 {
     const CorpusSplit *splits[] = {&corpus->valid, &corpus->test};
     for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
-        double share = (double)splits[i]->unknown / (double)splits[i]->count;
+        double share = split_unknown_share(splits[i]);
         if (share > UNKNOWN_SHARE)
             return text_format("%.1f %% of the %s tokens are unknown, which makes "
                                "perplexities look low; with %s none would be",
@@ -114,8 +114,7 @@ char *hint_about_tokens(const Corpus *corpus, const ModelConfig *config, size_t 
 
 char *hint_about_shared_tokens(const Corpus *corpus)
 {
-    const CorpusSplit *valid = &corpus->valid;
-    double share = (double)valid->unknown / (double)valid->count;
+    double share = split_unknown_share(&corpus->valid);
     if (share <= UNKNOWN_SHARE)
         return NULL;
     return text_format(

@@ -7,7 +7,7 @@
 
 typedef struct History {
     char *origin;   /* the model that --init took weights from; NULL: none */
-    char *teacher;  /* the model that --distill learns from; NULL: none */
+    char *teacher;  /* the model or the soft targets that it learns from; NULL: none */
     char *extended; /* each change of the length; NULL: none */
 } History;
 

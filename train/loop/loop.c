@@ -224,7 +224,10 @@ static void validate_at_end(Loop *loop)
     Progress *progress = &loop->trainer->progress;
     if (loop->trainer->part_tokens == 0)
         return;
-    progress->final_loss = score_loss(trainer_validate(loop->trainer, true));
+    Score score = trainer_validate(loop->trainer, true);
+    progress->final_loss = score_loss(score);
+    if (loop->trainer->corpus.valid.labels.at)
+        progress->final_accuracy = score_accuracy(score);
     progress->seconds = clock_seconds() - loop->clock;
 }
 
@@ -341,7 +344,7 @@ static bool is_old(const Loop *loop)
 {
     double minutes = loop->trainer->settings.session.save_minutes;
     double age = loop->trainer->progress.seconds - loop->saved;
-    return minutes > 0 && ranks_most(age >= 60 * minutes) > 0;
+    return ranks_most(minutes > 0 && age >= 60 * minutes) > 0;
 }
 
 /* One step and all that is due after it. Saving comes last, so that a resumed run does not
@@ -353,7 +356,7 @@ static bool do_step(Loop *loop, Error *error)
     double began = clock_seconds();
     if (!take_step(loop, &loop->view.last, error))
         return false;
-    t->progress.final_loss = 0; /* that was of other weights */
+    t->progress.final_loss = t->progress.final_accuracy = 0; /* those were of other weights */
     size_t done = t->progress.step;
     bool taken = isfinite(loop->view.last.nats), validates = ends_in_validation(t, done);
     t->progress.seconds = clock_seconds() - loop->clock;

@@ -45,7 +45,7 @@ typedef struct SessionOptions {
 
 /* What a resumed run had before the command line changed it; see extension.h. */
 typedef struct LengthBefore {
-    bool changed; /* the others are set only then */
+    bool changed; /* whether any of the others did */
     size_t epochs, steps, schedule, patience;
     double lr, lr_floor;
 } LengthBefore;

@@ -7,6 +7,7 @@
 #include "models/update.h"
 #include "src/memory.h"
 #include "src/optim/schedule.h"
+#include "src/ranks.h"
 #include "src/text.h"
 
 #include <stdlib.h>
@@ -90,6 +91,23 @@ static bool check_names(const Settings *settings, Error *error)
                     names[i]);
             c += length;
         }
+    return true;
+}
+
+/* Each shard has a sequence of the batch at least, and each rank a shard. */
+static bool check_shards(const TrainOptions *train, Error *error)
+{
+    size_t ranks = ranks_count(), shards = train->shards ? train->shards : ranks;
+    if (shards > train->batch)
+        return error_set(
+            error,
+            "--shards %zu: more than the sequences of a batch (--batch %zu); give a "
+            "larger --batch, fewer --shards, or start fewer ranks",
+            shards, train->batch);
+    if (shards < ranks)
+        return error_set(
+            error, "--shards %zu: fewer shards than the %zu ranks; start at most %zu ranks",
+            shards, ranks, shards);
     return true;
 }
 
@@ -224,7 +242,7 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
     good = good && check_names(settings, error) && init_settle(&init, settings, line, error) &&
            config_check(&settings->model, error) && config_check_own(&settings->model, error) &&
            init_check(&init, settings, error) && check_together(settings, error) &&
-           check_effects(settings, line, error);
+           check_shards(&settings->train, error) && check_effects(settings, line, error);
     init_close(&init);
     return good;
 }

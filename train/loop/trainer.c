@@ -63,6 +63,24 @@ static void measure(Trainer *t)
         t->memory += generator_bytes(&t->model);
 }
 
+/* Whether a checkpoint to continue from fits into a file. */
+static bool check_checkpoint(const Trainer *t, Error *error)
+{
+    size_t tensors = t->settings.train.average == AVERAGE_NONE ? 3 : 4;
+    size_t reals = tensors * t->model.table.total;
+    if (t->pass.carries)
+        reals += t->shards.count * t->pass.states_reals;
+    if (reals <= SAFETENSORS_MOST_DATA / sizeof(real))
+        return true;
+    return error_set(
+        error,
+        "a checkpoint of %zu parameters with the state of the optimizer would have "
+        "%.1f GB, the limit is %.1f; a lower --dim, --ffn, --layers or --vocab-size "
+        "has fewer",
+        t->model.table.parameters, 1e-9 * (double)(reals * sizeof(real)),
+        1e-9 * (double)SAFETENSORS_MOST_DATA);
+}
+
 static bool check_memory(const Trainer *t, Error *error)
 {
     const double megabyte = 1e6;
@@ -82,25 +100,6 @@ static bool check_memory(const Trainer *t, Error *error)
 }
 
 /* Splits the batch into shards and the weights into slices, one per rank. */
-static bool plan_shards(Trainer *t, Error *error)
-{
-    TrainOptions *train = &t->settings.train;
-    size_t ranks = ranks_count();
-    if (train->shards == 0)
-        train->shards = ranks;
-    if (train->shards > train->batch)
-        return error_set(
-            error,
-            "--shards %zu: more than the sequences of a batch (--batch %zu); give a "
-            "larger --batch, fewer --shards, or start fewer ranks",
-            train->shards, train->batch);
-    if (train->shards < ranks)
-        return error_set(
-            error, "--shards %zu: fewer shards than the %zu ranks; start at most %zu ranks",
-            train->shards, ranks, train->shards);
-    return true;
-}
-
 static void make_shards(Trainer *t)
 {
     const TrainOptions *train = &t->settings.train;
@@ -197,14 +196,15 @@ static bool plan_stages(Trainer *t, Error *error)
     return true;
 }
 
-bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
+/* Loads the text, and checks that it suits the settings. */
+static bool load_text(Trainer *t, const Vocabulary *known, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
-    if (!plan_shards(t, error) ||
-        !corpus_load(&t->corpus, train->corpus, &t->settings.corpus, known, error))
+    if (!corpus_load(&t->corpus, train->corpus, &t->settings.corpus, known, error))
         return false;
     t->settings.corpus.tokenizer = tokenizer_index(t->corpus.vocabulary.tokenizer);
     t->settings.corpus.lowercase = t->corpus.vocabulary.lowercase;
+    t->settings.model.vocabulary = t->corpus.vocabulary.count;
     size_t context = t->settings.model.context;
     assert(t->corpus.line == 0 || t->corpus.line == context);
     if (t->corpus.train.count < context + 1)
@@ -221,19 +221,14 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
         return error_set(error,
                          "--noise is for texts, and %s is a synthetic task: omit --noise",
                          train->corpus);
-    t->settings.model.vocabulary = t->corpus.vocabulary.count;
-    model_make(&t->model, &t->settings.model);
-    pass_make(&t->pass, &t->model, team_tiles(train->batch, train->shards), context,
-              t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
-    t->pass.margin = train->margin;
-    if (train->distill && !trainer_open_teacher(t, error))
-        return false;
-    if (train->soft_targets && !trainer_open_soft_targets(t, error))
-        return false;
-    make_shards(t);
-    t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
+    return true;
+}
+
+static void plan_batches(Trainer *t)
+{
+    const TrainOptions *train = &t->settings.train;
     batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count,
-                 &(BatchOptions){.context = context,
+                 &(BatchOptions){.context = t->settings.model.context,
                                  .batch = train->batch,
                                  .streams = t->pass.carries || train->streams,
                                  .seed = train->seed,
@@ -243,12 +238,33 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
     t->steps = trainer_length(t, train->steps, train->epochs);
+}
+
+bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
+{
+    TrainOptions *train = &t->settings.train;
+    if (!load_text(t, known, error))
+        return false;
+    if (train->shards == 0)
+        train->shards = ranks_count();
+    model_make(&t->model, &t->settings.model);
+    pass_make(&t->pass, &t->model, team_tiles(train->batch, train->shards),
+              t->settings.model.context,
+              t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
+    t->pass.margin = train->margin;
+    if (train->distill && !trainer_open_teacher(t, error))
+        return false;
+    if (train->soft_targets && !trainer_open_soft_targets(t, error))
+        return false;
+    make_shards(t);
+    t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
+    plan_batches(t);
     if (!plan_stages(t, error))
         return false;
     choose_part(t);
     measure(t);
     t->progress.best_loss = INFINITY;
-    return check_memory(t, error);
+    return check_memory(t, error) && check_checkpoint(t, error);
 }
 
 void trainer_allocate(Trainer *t)

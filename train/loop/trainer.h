@@ -18,7 +18,7 @@ typedef struct Trainer {
     Pass pass;
     Batches batches;
     Arena arena;
-    size_t memory; /* bytes: the arena's, and those of sampling */
+    size_t memory; /* bytes that training needs, with text, teacher and sampling */
     Shards shards;
     /* With several ranks, only this rank's slice is valid: of the gradients after the sum over
      * shards, of the moments until trainer_gather. */
@@ -79,8 +79,8 @@ RunView trainer_view(const Trainer *trainer);
 /* Whether all ranks have the same weights. */
 bool trainer_check_weights(const Trainer *trainer, Error *error);
 
-/* Computes the next step and applies it, unless its loss or gradient is not finite: then
- * nothing is changed and the error says what happened. */
+/* Computes the next step and applies it, unless its loss or gradient is not finite: then the
+ * weights stay and the error says what happened. */
 bool trainer_step(Trainer *trainer, Step *step, Error *error);
 /* Skips the step that was not finite: the weights stay, the text and the schedule advance. */
 void trainer_skip(Trainer *trainer);
@@ -97,7 +97,7 @@ Score trainer_validate(Trainer *trainer, bool whole);
  */
 void trainer_gather(Trainer *trainer);
 bool trainer_save(const Trainer *trainer, const char *path, bool with_moments, Error *error);
-/* Checks that the corpus is that of the checkpoint's run. */
+/* Checks that training and validation text are those of the checkpoint's run. */
 bool trainer_check_text(const Trainer *trainer, const Checkpoint *checkpoint, Error *error);
 /* Fills trainer->extension if the length of the run changes; fails if it is shorter than what
  * is done. Call it before trainer_load. */

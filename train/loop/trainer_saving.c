@@ -25,6 +25,7 @@ static const struct {
     {"best_accuracy", FIELD(best_accuracy), false, true},
     {"stale", FIELD(stale), true, false},
     {"final_loss", FIELD(final_loss), false, true},
+    {"final_accuracy", FIELD(final_accuracy), false, true},
     {"log_nats", FIELD(log_nats), false, false},
     {"log_tokens", FIELD(log_tokens), true, false},
     {"round_nats", FIELD(round_nats), false, true},
@@ -32,10 +33,12 @@ static const struct {
     {"averaged", FIELD(averaged), true, false},
     {"skipped", FIELD(skipped), true, true},
     {"skipped_in_row", FIELD(skipped_in_row), true, true},
+    {"skipped_in_stage", FIELD(skipped_in_stage), true, true},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-#define CRC_KEY "corpus_crc32"
+#define TRAIN_KEY "corpus_crc32"
+#define VALID_KEY "valid_crc32"
 
 /* NULL for a field that is omitted. */
 static char *field_text(const Progress *progress, size_t i)
@@ -47,6 +50,12 @@ static char *field_text(const Progress *progress, size_t i)
     }
     double value = *(const double *)(const void *)at;
     return fields[i].rare && value == 0 ? NULL : text_format("%a", value); /* exact */
+}
+
+/* The checksum of a text; the caller frees. */
+static char *crc_text(const CorpusSplit *split)
+{
+    return text_format("%08x", (unsigned)split->crc);
 }
 
 void trainer_gather(Trainer *t)
@@ -61,10 +70,10 @@ void trainer_gather(Trainer *t)
 bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *error)
 {
     char *training = settings_text(&t->settings);
-    char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
-    MetadataPair extra[FIELDS + HISTORY_FIELDS + 2] = {{TRAINING_KEY, training},
-                                                       {CRC_KEY, crc}};
-    size_t count = 2;
+    char *train_crc = crc_text(&t->corpus.train), *valid_crc = crc_text(&t->corpus.valid);
+    MetadataPair extra[FIELDS + HISTORY_FIELDS + 3] = {
+        {TRAINING_KEY, training}, {TRAIN_KEY, train_crc}, {VALID_KEY, valid_crc}};
+    size_t count = 3;
     count += history_metadata(&t->history, extra + count);
     char *texts[FIELDS] = {NULL};
     for (size_t i = 0; i < FIELDS; i++) {
@@ -90,7 +99,8 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
     for (size_t i = 0; i < FIELDS; i++)
         free(texts[i]);
     free(training);
-    free(crc);
+    free(train_crc);
+    free(valid_crc);
     return good;
 }
 
@@ -133,18 +143,28 @@ static bool load_numbers(Trainer *t, const Checkpoint *checkpoint, Error *error)
     return checkpoint_load(checkpoint, t->model.base, t->m, t->v, average, error);
 }
 
-bool trainer_check_text(const Trainer *t, const Checkpoint *checkpoint, Error *error)
+static bool check_split(const CorpusSplit *split, const char *path, const char *what,
+                        const char *of_run, Error *error)
 {
-    char *crc = text_format("%08x", (unsigned)t->corpus.train.crc);
-    const char *trained_on = checkpoint_extra(checkpoint, CRC_KEY);
-    bool same = trained_on && strcmp(crc, trained_on) == 0;
+    char *crc = crc_text(split);
+    bool same = strcmp(crc, of_run) == 0;
     if (!same)
         error_set(error,
-                  "%s: this is not the training text of the run: its checksum is %s, the "
-                  "run's %s",
-                  t->settings.train.corpus, crc, trained_on ? trained_on : "missing");
+                  "%s: this is not the %s text of the run: its checksum is %s, the run's %s",
+                  path, what, crc, of_run);
     free(crc);
     return same;
+}
+
+bool trainer_check_text(const Trainer *t, const Checkpoint *checkpoint, Error *error)
+{
+    const char *train = checkpoint_extra(checkpoint, TRAIN_KEY),
+               *valid = checkpoint_extra(checkpoint, VALID_KEY); /* older runs have none */
+    const char *corpus = t->settings.train.corpus, *file = t->settings.corpus.valid;
+    return check_split(&t->corpus.train, corpus, "training", train ? train : "missing",
+                       error) &&
+           (!valid || check_split(&t->corpus.valid, file && *file ? file : corpus, "validation",
+                                  valid, error));
 }
 
 bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)

@@ -150,7 +150,8 @@ static void apply_gradients(Trainer *t, const Step *step)
                      .weight_decay = train->weight_decay,
                      .embedding_decay = train->weight_decay * train->embedding_decay,
                      .clip = train->clip};
-    size_t before = matches(t) ? 0 : t->match_steps; /* the optimizer starts anew after these */
+    /* The optimizer starts anew after matching. */
+    size_t before = (matches(t) ? 0 : t->match_steps) + t->progress.skipped_in_stage;
     update_apply(&t->model, t->m, t->v, t->gradient_base, &update, own_slice(t),
                  t->progress.step + 1 - before, step->gradient_norm, step->tokens,
                  t->update_scratch);
@@ -330,6 +331,7 @@ static void enter_stage(Trainer *t)
     vector_zero(t->v, t->model.table.total);
     t->progress.log_nats = t->progress.round_nats = 0;
     t->progress.log_tokens = t->progress.round_tokens = t->progress.stale = 0;
+    t->progress.skipped_in_stage = 0;
 }
 
 bool trainer_step(Trainer *t, Step *step, Error *error)
@@ -368,6 +370,7 @@ void trainer_skip(Trainer *t)
     t->progress.step++;
     t->progress.skipped++;
     t->progress.skipped_in_row++;
+    t->progress.skipped_in_stage++;
 }
 
 /* --- between steps --- */

@@ -25,13 +25,15 @@ typedef struct Progress {
     size_t stale;                        /* validations without improvement */
     double final_loss; /* of the last weights on the whole text, if validations read a part of
                         * it; 0: not yet */
-    double log_nats;   /* training loss and tokens since the last row of the log */
+    double final_accuracy; /* likewise, with labels */
+    double log_nats;       /* training loss and tokens since the last row of the log */
     size_t log_tokens;
     double round_nats; /* likewise since the last validation */
     size_t round_tokens;
-    size_t averaged;       /* steps whose weights are in the average */
-    size_t skipped;        /* steps skipped for NaN or infinity */
-    size_t skipped_in_row; /* of these, the latest uninterrupted run */
+    size_t averaged;         /* steps whose weights are in the average */
+    size_t skipped;          /* steps skipped for NaN or infinity */
+    size_t skipped_in_row;   /* of these, the latest uninterrupted run */
+    size_t skipped_in_stage; /* of these, those since the optimizer started */
 } Progress;
 
 /* The result of one step. */
@@ -49,8 +51,8 @@ typedef struct RunView {
     const Progress *progress;
     const Extension *extension;
     const History *history;
-    const char
-        *start; /* what --init takes over, in items with two blanks between; NULL: nothing */
+    /* What --init takes over, in items with two blanks between; NULL: nothing. */
+    const char *start;
     const char *folder;            /* the path of the run directory */
     size_t steps, steps_per_epoch; /* of the whole run */
     size_t match_steps;            /* of these, those that match attention outputs */

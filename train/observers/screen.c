@@ -95,12 +95,6 @@ static void print_model(const RunView *run, const OptionGroup *group)
     free(positions);
 }
 
-/* In percent; an empty split has none. */
-static double unknown_share(const CorpusSplit *split)
-{
-    return split->count ? 100.0 * (double)split->unknown / (double)split->count : 0;
-}
-
 static void print_text(const Corpus *corpus)
 {
     print_paragraph(
@@ -110,9 +104,10 @@ static void print_text(const Corpus *corpus)
                             corpus->test.count, corpus->vocabulary.count,
                             corpus->vocabulary.tokenizer->name));
     if (corpus->valid.unknown || corpus->test.unknown)
-        print_paragraph(
-            "", text_format("unknown tokens: %.2f %% of validation, %.2f %% of test",
-                            unknown_share(&corpus->valid), unknown_share(&corpus->test)));
+        print_paragraph("",
+                        text_format("unknown tokens: %.2f %% of validation, %.2f %% of test",
+                                    100 * split_unknown_share(&corpus->valid),
+                                    100 * split_unknown_share(&corpus->test)));
     if (corpus->line > 0)
         print_paragraph("",
                         text_format("only the answers are scored, %zu of %zu tokens of a "

@@ -78,14 +78,11 @@ static void add_numbers(Page *page, const RunView *run)
     text_append(&text, "  %s elapsed  memory %.0f MB", text_duration(progress->seconds).text,
                 memory_peak_megabytes());
     add_items(page, text);
-    if (progress->last_step > 0)
-        add_items(page, text_format(
-                            "validation%s %.4f  perplexity %s  bits/byte %.4f  best %.4f after "
-                            "step %zu",
-                            view_part(run), progress->last_loss,
-                            text_perplexity(exp(progress->last_loss)).text,
-                            split_bits_per_byte(&run->corpus->valid, progress->last_loss),
-                            progress->best_loss, progress->best_step));
+    if (progress->last_step == 0)
+        return;
+    text = words_of_validation(run);
+    text_append(&text, "  best %.4f after step %zu", progress->best_loss, progress->best_step);
+    add_items(page, text);
 }
 
 static void add_chart(Page *page, const Watch *watch, const RunView *run, size_t rows)
@@ -229,6 +226,7 @@ static bool sampled(void *self, const RunView *run, Error *error)
 static void warned(void *self, const char *text)
 {
     add_message(self, memory_copy_text(text));
+    print_warning("%s", text); /* shown when the page is left, which forgets its messages */
 }
 
 static bool ended(void *self, const RunView *run, Error *error)

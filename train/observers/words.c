@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool distils(const RunView *run)
+{
+    return run->settings->train.distill || run->settings->train.soft_targets;
+}
+
 char *words_of_step(const RunView *run)
 {
     const Progress *progress = run->progress;
@@ -16,7 +21,7 @@ char *words_of_step(const RunView *run)
         text_append(&text, "matching attention outputs, mean square error %.3g",
                     run->smoothed_loss);
     else
-        text_append(&text, "%sloss %.4f", run->settings->train.distill ? "distilling, " : "",
+        text_append(&text, "%sloss %.4f", distils(run) ? "distilling, " : "",
                     run->smoothed_loss);
     text_append(&text, "  %.1fk tokens/s  %s left  step %zu/%zu  lr %.2e  grad norm %.2f",
                 run->tokens_per_second / 1000, text_duration(run->seconds_left).text,
