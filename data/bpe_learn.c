@@ -7,9 +7,8 @@
  *   | t | h | e |    ->    | th | th | e |    ->    | the |   | the |
  *
  * Each pair of neighbours has its count and, in a queue of pairs ordered by count, the places
- * where it occurs. Merging a pair changes the counts of the pairs beside it. The queue is
- * updated lazily: only when an entry comes to the top is its count compared with the true one;
- * and places where a pair no longer is are skipped.
+ * where it came up (bpe_pairs.h). Merging a pair changes the counts of the pairs beside it;
+ * places where a pair no longer is are skipped.
  *
  * Three details decide about the result when one string comes from several merges ("a" + "bc",
  * "ab" + "c"), since its pairs are then queued several times:
@@ -18,8 +17,7 @@
  *   - An entry of such a pair merges all occurrences in the words of its places, not only
  *     its own.
  *   - If a pair is merged twice, the later rank counts. */
-#include "data/bpe.h"
-#include "data/hash.h"
+#include "data/bpe_pairs.h"
 #include "src/containers.h"
 
 #include <stdlib.h>
@@ -33,37 +31,11 @@ typedef struct Slot {
     uint32_t id, count; /* the token, and how often the word occurs */
 } Slot;
 
-typedef struct Pair {
-    uint32_t left, right;
-    int64_t count;
-    size_t fresh;    /* places found since the last queueing */
-    uint32_t queued; /* how many entries it has had */
-    uint32_t rank;   /* of its last merge, or BPE_NONE */
-} Pair;
-
-/* A place where a pair has come up. */
-typedef struct Found {
-    uint32_t pair, place;
-} Found;
-
-typedef struct Entry {
-    int64_t count;
-    uint64_t key; /* the pair's ids, for comparisons */
-    size_t first; /* its places: from here on */
-    uint32_t size, pair;
-} Entry;
-
 typedef struct Learner {
     Vocabulary *vocabulary;
     Slot *slots;
     size_t slot_count;
-    Pair *pairs;     /* an stb_ds array */
-    uint32_t *table; /* hash table of pairs, BPE_NONE in empty slots */
-    size_t table_size;
-    Found *found;      /* an stb_ds array, emptied by queueing */
-    uint32_t *touched; /* the pairs in it, an stb_ds array */
-    uint32_t *places;  /* of all entries, an stb_ds array */
-    Entry *queue;      /* a heap, an stb_ds array */
+    PairQueue pairs;
 } Learner;
 
 /* --- words --- */
@@ -93,137 +65,14 @@ static bool lay_out(Learner *l, const BpeWord *words, Error *error)
     return true;
 }
 
-/* --- pairs --- */
-
-static uint64_t key_of(const Pair *pair)
-{
-    return (uint64_t)pair->left << 32 | pair->right;
-}
-
-static void grow_table(Learner *l)
-{
-    enum { FIRST = 1 << 16 };
-    l->table_size = l->table_size ? 2 * l->table_size : FIRST;
-    free(l->table);
-    l->table = memory_take(l->table_size, sizeof *l->table, "the pairs");
-    memset(l->table, 0xff, l->table_size * sizeof *l->table);
-    for (uint32_t i = 0; i < arrlenu(l->pairs); i++) {
-        size_t slot = hash_number(key_of(&l->pairs[i])) & (l->table_size - 1);
-        while (l->table[slot] != BPE_NONE)
-            slot = (slot + 1) & (l->table_size - 1);
-        l->table[slot] = i;
-    }
-}
-
-static uint32_t pair_of(Learner *l, uint32_t left, uint32_t right)
-{
-    if (2 * arrlenu(l->pairs) >= l->table_size)
-        grow_table(l);
-    Pair fresh = {.left = left, .right = right, .rank = BPE_NONE};
-    size_t slot = hash_number(key_of(&fresh)) & (l->table_size - 1);
-    for (; l->table[slot] != BPE_NONE; slot = (slot + 1) & (l->table_size - 1)) {
-        const Pair *pair = &l->pairs[l->table[slot]];
-        if (pair->left == left && pair->right == right)
-            return l->table[slot];
-    }
-    arrput(l->pairs, fresh);
-    return l->table[slot] = (uint32_t)arrlenu(l->pairs) - 1;
-}
-
-static void pair_gone(Learner *l, uint32_t left, uint32_t right, uint32_t count)
-{
-    l->pairs[pair_of(l, left, right)].count -= count;
-}
-
-static void pair_found(Learner *l, uint32_t left, uint32_t right, uint32_t count, size_t place)
-{
-    uint32_t index = pair_of(l, left, right);
-    Pair *pair = &l->pairs[index];
-    pair->count += count;
-    if (!pair->fresh++)
-        arrput(l->touched, index);
-    Found found = {index, (uint32_t)place};
-    arrput(l->found, found);
-}
-
-/* --- the queue --- */
-
-static bool comes_before(const Entry *a, const Entry *b)
-{
-    if (a->count != b->count)
-        return a->count > b->count;
-    return a->key != b->key ? a->key < b->key : a->first < b->first;
-}
-
-static void sink(Entry *queue, size_t at)
-{
-    Entry entry = queue[at];
-    size_t count = arrlenu(queue);
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        child += child + 1 < count && comes_before(&queue[child + 1], &queue[child]);
-        if (!comes_before(&queue[child], &entry))
-            break;
-        queue[at] = queue[child];
-    }
-    queue[at] = entry;
-}
-
-static void push(Learner *l, Entry entry)
-{
-    arrput(l->queue, entry);
-    size_t at = arrlenu(l->queue) - 1;
-    for (size_t parent; at && comes_before(&entry, &l->queue[parent = (at - 1) / 2]);
-         at = parent)
-        l->queue[at] = l->queue[parent];
-    l->queue[at] = entry;
-}
-
-static Entry pop(Learner *l)
-{
-    Entry top = l->queue[0], last = arrpop(l->queue);
-    if (arrlenu(l->queue)) {
-        l->queue[0] = last;
-        sink(l->queue, 0);
-    }
-    return top;
-}
-
-/* Gives each pair that was found an entry with its places. */
-static void queue_found(Learner *l)
-{
-    size_t next = arrlenu(l->places);
-    for (size_t i = 0; i < arrlenu(l->touched); i++) {
-        Pair *pair = &l->pairs[l->touched[i]];
-        if (pair->count <= 0) { /* found and gone in one merge */
-            pair->fresh = 0;
-            continue;
-        }
-        Entry entry = {pair->count, key_of(pair), next, (uint32_t)pair->fresh, l->touched[i]};
-        push(l, entry);
-        pair->queued++;
-        pair->fresh = next +=
-            pair->fresh; /* the end of its places, which are filled from there */
-    }
-    arrsetlen(l->places, next);
-    for (size_t i = arrlenu(l->found); i > 0; i--) {
-        Pair *pair = &l->pairs[l->found[i - 1].pair];
-        if (pair->fresh)
-            l->places[--pair->fresh] = l->found[i - 1].place;
-    }
-    for (size_t i = 0; i < arrlenu(l->touched); i++)
-        l->pairs[l->touched[i]].fresh = 0;
-    arrsetlen(l->touched, 0);
-    arrsetlen(l->found, 0);
-}
-
 static void queue_first(Learner *l)
 {
     for (size_t i = 1; i + 1 < l->slot_count; i++) {
         const Slot *slot = &l->slots[i];
         if (slot[0].id != BETWEEN && slot[1].id != BETWEEN)
-            pair_found(l, slot[0].id, slot[1].id, slot->count, i);
+            pairs_found(&l->pairs, slot[0].id, slot[1].id, slot->count, i);
     }
-    queue_found(l);
+    pairs_queue_found(&l->pairs);
 }
 
 /* --- merging --- */
@@ -236,12 +85,12 @@ static void merge_at(Learner *l, size_t place, const BpeMerge *merge)
     Slot *slots = l->slots;
     uint32_t count = slots[place].count, before = slots[place - 1].id, after = slots[next].id;
     if (before != BETWEEN) {
-        pair_gone(l, before, merge->left, count);
-        pair_found(l, before, merge->result, count, place - lengths[before]);
+        pairs_gone(&l->pairs, before, merge->left, count);
+        pairs_found(&l->pairs, before, merge->result, count, place - lengths[before]);
     }
     if (after != BETWEEN) {
-        pair_gone(l, merge->right, after, count);
-        pair_found(l, merge->result, after, count, place);
+        pairs_gone(&l->pairs, merge->right, after, count);
+        pairs_found(&l->pairs, merge->result, after, count, place);
     }
     slots[middle].id = INSIDE;
     slots[place].id = slots[next - 1].id = merge->result;
@@ -253,20 +102,20 @@ static bool is_at(const Learner *l, size_t place, const BpeMerge *merge)
            l->slots[place + l->vocabulary->bpe->lengths[merge->left]].id == merge->right;
 }
 
-static void merge_places(Learner *l, const Entry *entry, const BpeMerge *merge)
+static void merge_places(Learner *l, const PairEntry *entry, const BpeMerge *merge)
 {
     for (size_t i = 0; i < entry->size; i++) {
-        size_t place = l->places[entry->first + i];
+        size_t place = l->pairs.places[entry->first + i];
         if (is_at(l, place, merge))
             merge_at(l, place, merge);
     }
 }
 
 /* Merges all occurrences in the words where the places are. */
-static void merge_words(Learner *l, const Entry *entry, const BpeMerge *merge)
+static void merge_words(Learner *l, const PairEntry *entry, const BpeMerge *merge)
 {
     for (size_t i = 0, done = 0; i < entry->size; i++) {
-        size_t at = l->places[entry->first + i];
+        size_t at = l->pairs.places[entry->first + i];
         if (at < done)
             continue;
         while (l->slots[at - 1].id != BETWEEN)
@@ -280,33 +129,24 @@ static void merge_words(Learner *l, const Entry *entry, const BpeMerge *merge)
     }
 }
 
-static void learn_merge(Learner *l, const Entry *entry)
+static void learn_merge(Learner *l, const PairEntry *entry)
 {
-    Pair *pair = &l->pairs[entry->pair];
+    Pair *pair = &l->pairs.pairs[entry->pair];
     BpeMerge merge = {.left = pair->left, .right = pair->right};
     bool several = pair->queued > 1;
     merge.result = bpe_join(l->vocabulary, merge.left, merge.right, true);
     pair->rank = (uint32_t)arrlenu(l->vocabulary->bpe->merges);
     arrput(l->vocabulary->bpe->merges, merge);
     (several ? merge_words : merge_places)(l, entry, &merge);
-    queue_found(l);
+    pairs_queue_found(&l->pairs);
 }
 
 static void learn_merges(Learner *l, size_t size, size_t min_count)
 {
+    PairEntry entry;
     queue_first(l);
-    while (l->vocabulary->count < size && arrlenu(l->queue)) {
-        int64_t count = l->pairs[l->queue[0].pair].count;
-        if (l->queue[0].count != count) {
-            l->queue[0].count = count;
-            sink(l->queue, 0);
-            continue;
-        }
-        if (count < 1 || (uint64_t)count < min_count)
-            break;
-        Entry top = pop(l);
-        learn_merge(l, &top);
-    }
+    while (l->vocabulary->count < size && pairs_next(&l->pairs, min_count, &entry))
+        learn_merge(l, &entry);
 }
 
 /* Of a pair that was merged several times, the last rank counts. */
@@ -315,26 +155,15 @@ static void drop_earlier_ranks(Learner *l)
     BpeMerge *merges = l->vocabulary->bpe->merges;
     size_t count = arrlenu(merges), kept = 0;
     bool *counts = memory_take(count, sizeof *counts, "the merges");
-    for (size_t i = 0; i < arrlenu(l->pairs); i++)
-        if (l->pairs[i].rank != BPE_NONE)
-            counts[l->pairs[i].rank] = true;
+    for (size_t i = 0; i < arrlenu(l->pairs.pairs); i++)
+        if (l->pairs.pairs[i].rank != BPE_NONE)
+            counts[l->pairs.pairs[i].rank] = true;
     for (size_t rank = 0; rank < count; rank++)
         if (counts[rank])
             merges[kept++] = merges[rank];
     if (merges)
         arrsetlen(merges, kept);
     free(counts);
-}
-
-static void learner_free(Learner *l)
-{
-    free(l->slots);
-    free(l->table);
-    arrfree(l->pairs);
-    arrfree(l->found);
-    arrfree(l->touched);
-    arrfree(l->places);
-    arrfree(l->queue);
 }
 
 /* The special tokens come first. They are visible ASCII, so that no merge of other bytes can be
@@ -365,7 +194,13 @@ bool bpe_learn_begin(Vocabulary *vocabulary, const VocabularyLimits *limits, Err
             error, "--vocab-size %zu: a BPE vocabulary has from %d (the bytes) to %d tokens",
             limits->size, BPE_BYTES, INT32_MAX);
     bpe_begin(vocabulary);
-    if (!add_special(vocabulary, limits->special_tokens, error)) {
+    bool good = add_special(vocabulary, limits->special_tokens, error);
+    size_t least = BPE_BYTES + vocabulary->count;
+    if (good && limits->size && limits->size < least)
+        good = error_set(error,
+                         "--vocab-size %zu: the bytes and the special tokens are %zu already",
+                         limits->size, least);
+    if (!good) {
         vocabulary_free(vocabulary);
         return false;
     }
@@ -388,7 +223,8 @@ bool bpe_learn_counted(Vocabulary *vocabulary, BpeCounter *counter,
     } else {
         vocabulary_free(vocabulary);
     }
-    learner_free(&learner);
+    free(learner.slots);
+    pairs_free(&learner.pairs);
     return good;
 }
 

@@ -11,6 +11,7 @@ typedef struct CorpusOptions {
     char *valid, *test;   /* files of their own; NULL or "": found or split off */
     char *tokenizer_file; /* NULL or "": the tokenizer is learned, or found beside token ids */
     size_t tokenizer;     /* index into the table: --tokens */
+    bool tokenizer_given; /* on the command line, so that a file must have this one */
     size_t vocab_size, min_count;
     char *special_tokens; /* NULL or "": none */
     bool trim;            /* lines lose the white space at both ends */
@@ -35,6 +36,8 @@ typedef struct CorpusSplit {
     size_t unknown;    /* of these, words outside the vocabulary that became <unk> */
     size_t characters; /* UTF-8 characters of the text, line ends included */
     size_t bytes;      /* of the text, line ends included */
+    /* Of a file of ids, unknown are all that are <unk>, and characters and bytes those of the
+     * text that the ids spell. */
     uint32_t crc;      /* CRC-32 of the ids as int32_t */
     uint32_t text_crc; /* of the bytes; 0: unknown, in mapped files */
 } CorpusSplit;

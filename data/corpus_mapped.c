@@ -33,7 +33,8 @@ bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOption
     if (options->lowercase && !corpus->vocabulary.lowercase)
         return error_set(error, "%s: this tokenizer keeps capital letters; drop --lowercase",
                          path);
-    if (options->tokenizer == TOKENIZER_WORD || tokenizer_find(options->tokenizer) == tokenizer)
+    bool wanted = options->tokenizer_given || options->tokenizer != TOKENIZER_WORD;
+    if (!wanted || tokenizer_find(options->tokenizer) == tokenizer)
         return true;
     return error_set(error, "%s: this tokenizer is %s; drop --tokens %s", path, tokenizer->name,
                      tokenizer_name(options->tokenizer));

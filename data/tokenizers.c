@@ -332,6 +332,14 @@ const Tokenizer *tokenizer_find(size_t index)
     return index < sizeof tokenizers / sizeof *tokenizers ? &tokenizers[index] : NULL;
 }
 
+size_t tokenizer_index(const Tokenizer *tokenizer)
+{
+    size_t index = 0;
+    while (tokenizer_find(index) != tokenizer)
+        index++;
+    return index;
+}
+
 const char *tokenizer_name(size_t index)
 {
     const Tokenizer *tokenizer = tokenizer_find(index);

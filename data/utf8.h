@@ -10,7 +10,7 @@
 #define UTF8_BYTE_ORDER_MARK "\xEF\xBB\xBF" /* some editors write it at the start of a file */
 #define UTF8_LONGEST         4
 
-/* ASCII white space; that of Unicode belongs to words. */
+/* ASCII white space; that of Unicode is part of the tokens of --tokens word. */
 static inline bool utf8_is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');

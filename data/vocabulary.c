@@ -9,6 +9,7 @@
  * adding. */
 #include "data/vocabulary.h"
 #include "data/hash.h"
+#include "data/letters.h"
 #include "data/utf8.h"
 #include "src/containers.h"
 
@@ -373,4 +374,18 @@ bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const c
         return true;
     vocabulary_free(vocabulary);
     return false;
+}
+
+bool vocabulary_lower(Vocabulary *vocabulary, Error *error)
+{
+    char word[TOKEN_LONGEST + 1];
+    for (size_t i = 0; i < vocabulary->count; i++) {
+        strcpy(word, vocabulary->words[i]);
+        letters_lower(word);
+        if (strcmp(word, vocabulary->words[i]) != 0)
+            return error_set(
+                error, "the vocabulary:%zu: a capital letter, although it lower-cases", i + 1);
+    }
+    vocabulary->lowercase = true;
+    return true;
 }

@@ -85,7 +85,8 @@ struct Vocabulary {
 enum { TOKENIZER_WORD, TOKENIZER_WORDPUNCT, TOKENIZER_CHAR, TOKENIZER_BYTE, TOKENIZER_BPE };
 
 const Tokenizer *tokenizer_find(size_t index); /* NULL after the last */
-const char *tokenizer_name(size_t index);      /* the same, for option rows */
+size_t tokenizer_index(const Tokenizer *tokenizer);
+const char *tokenizer_name(size_t index); /* the same, for option rows */
 
 /* Whether a text can be cut into tokens: for word, wordpunct and char it must be UTF-8
  * without zero bytes, for word no word may be longer than TOKEN_LONGEST. Bytes are counted from
@@ -147,6 +148,9 @@ size_t vocabulary_completes(const Vocabulary *vocabulary, const int32_t *ids, si
 char *vocabulary_write(const Vocabulary *vocabulary, size_t *size);
 bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
                      size_t size, Error *error);
+/* After reading: texts are lower-cased. Fails if a token has a capital, which none can match.
+ */
+bool vocabulary_lower(Vocabulary *vocabulary, Error *error);
 
 /* BPE vocabularies of other programs. Reads tokenizer.json, or a directory with it or with
  * GPT-2's vocab.json and merges.txt. On failure nothing is left to free. */

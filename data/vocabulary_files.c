@@ -15,14 +15,6 @@
 
 enum { MOST_BYTES = 1 << 30 };
 
-size_t tokenizer_index(const Tokenizer *tokenizer)
-{
-    size_t index = 0;
-    while (tokenizer_find(index) != tokenizer)
-        index++;
-    return index;
-}
-
 static bool has(const char *folder, const char *name)
 {
     char *path = file_join(folder, name);
@@ -89,11 +81,13 @@ static bool load_own(Vocabulary *vocabulary, const char *path, Error *error)
                                        "%s:1: no tokenizer that linnet knows; the line should "
                                        "be '" HEADING "word', wordpunct, char or byte",
                                        path);
-    if (good &&
-        !vocabulary_read(vocabulary, tokenizer, rest, size - (size_t)(rest - text), &why))
-        good = error_set(error, "%s: %s (lines are counted after the first)", path, why.text);
-    if (good)
-        vocabulary->lowercase = lowercase;
+    if (good) {
+        good = vocabulary_read(vocabulary, tokenizer, rest, size - (size_t)(rest - text), &why);
+        if (good && lowercase && !(good = vocabulary_lower(vocabulary, &why)))
+            vocabulary_free(vocabulary);
+        if (!good)
+            error_set(error, "%s: %s (lines are counted after the first)", path, why.text);
+    }
     free(text);
     return good;
 }

@@ -1,6 +1,6 @@
 /* Tokenizers in files of their own, beside the token ids that they made.
  *
- * vocabulary.txt is linnet's form for word, char and byte: a first line "# linnet tokenizer
+ * vocabulary.txt is linnet's form for all but bpe: a first line "# linnet tokenizer
  * word", then one token per line as in a checkpoint (none for byte). Subword tokenizers have
  * the form that other programs read, tokenizer.json. */
 #ifndef LINNET_VOCABULARY_FILES_H
@@ -22,10 +22,7 @@ bool vocabulary_store(const Vocabulary *vocabulary, const char *folder, Error *e
 /* Whether both give every text the same ids. */
 bool vocabulary_equal(const Vocabulary *a, const Vocabulary *b);
 
-/* CRC-32 of the stored form: of another vocabulary it is another. */
+/* CRC-32 of the tokenizer and the stored form, without whether it lower-cases. */
 uint32_t vocabulary_crc(const Vocabulary *vocabulary);
-
-/* The index of a tokenizer in the table. */
-size_t tokenizer_index(const Tokenizer *tokenizer);
 
 #endif

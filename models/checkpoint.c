@@ -116,11 +116,11 @@ static bool read_vocabulary(Checkpoint *c, Error *error)
     char *words = memory_take(entry->size + 1, 1, "the vocabulary");
     Error why;
     bool good = safetensors_load(&c->file, WORDS, TENSOR_U8, 1, entry->shape, words, error);
-    if (good && !vocabulary_read(&c->vocabulary, tokenizer_find(c->corpus.tokenizer), words,
-                                 entry->size, &why))
+    if (good && !(vocabulary_read(&c->vocabulary, tokenizer_find(c->corpus.tokenizer), words,
+                                  entry->size, &why) &&
+                  (!c->corpus.lowercase || vocabulary_lower(&c->vocabulary, &why))))
         good = error_set(error, "%s: vocabulary: %s", c->file.path, why.text);
     free(words);
-    c->vocabulary.lowercase = c->corpus.lowercase;
     c->config.vocabulary = c->vocabulary.count;
     return good;
 }

@@ -96,7 +96,8 @@ static bool encode_rest(TokenStream *stream, TokenWriter *writer, Progress *prog
 {
     const double save_every = 10; /* seconds */
     size_t most = token_file_most(writer->vocabulary->count);
-    for (bool more = true; more && !caught;) {
+    bool stops = false;
+    for (bool more = true; more && !stops;) {
         if (!token_stream_next(stream, &more, error))
             return false;
         if (stream->facts.count > most)
@@ -107,7 +108,8 @@ static bool encode_rest(TokenStream *stream, TokenWriter *writer, Progress *prog
         if (!token_writer_append(writer, stream->ids, arrlenu(stream->ids), error))
             return false;
         show(progress, stream);
-        if ((caught && more) || now() - progress->saved > save_every) {
+        stops = caught; /* read once: what ends the loop is saved first */
+        if ((stops && more) || now() - progress->saved > save_every) {
             if (!token_writer_save(writer, &stream->facts, stream->place, error))
                 return false;
             progress->saved = now();

@@ -1,4 +1,5 @@
 #include "data/tokens/writer.h"
+#include "data/vocabulary_files.h"
 #include "src/file.h"
 #include "src/memory.h"
 #include "src/text.h"
@@ -26,14 +27,8 @@ static bool fail(const TokenWriter *w, const char *verb, Error *error)
 
 static uint32_t crc_of(const Vocabulary *vocabulary)
 {
-    size_t size;
-    char *text = vocabulary_write(vocabulary, &size);
-    const char *name = vocabulary->tokenizer->name;
-    uLong crc = crc32_z(0, (const Bytef *)name, strlen(name));
-    crc = crc32_z(crc, (const Bytef *)text, size);
-    crc = crc32_z(crc, (const Bytef *)&vocabulary->lowercase, sizeof vocabulary->lowercase);
-    free(text);
-    return (uint32_t)crc;
+    return (uint32_t)crc32_z(vocabulary_crc(vocabulary), (const Bytef *)&vocabulary->lowercase,
+                             sizeof vocabulary->lowercase);
 }
 
 static off_t size_for(const TokenWriter *w, size_t count)

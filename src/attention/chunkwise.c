@@ -102,7 +102,8 @@ AttentionMemory chunkwise_memory(const AttentionHead *head)
     size_t states = span_count(head) - (head->carries ? 0 : 1);
     return (AttentionMemory){.saved = saved_rows(head) + states * state,
                              .scratch = arena_used_reals(&arena),
-                             .state = state};
+                             .state = state +
+                                      features_of(head) * head->kind->recurrence->step_rows};
 }
 
 static real *saved_state(const Chunk *c, const AttentionData *data, size_t span)

@@ -70,8 +70,9 @@ enum { CHUNKWISE_MOST = 2048 };
 typedef struct Recurrence {
     size_t chunk, span;                            /* positions of a chunk, chunks of a span */
     size_t (*features)(const AttentionHead *head); /* NULL: D */
-    size_t sums;    /* rows of F numbers that follow the (F, D) in the state */
-    bool saves_row; /* one number per position is saved besides the states: data.saved */
+    size_t sums;      /* rows of F numbers that follow the (F, D) in the state, */
+    size_t step_rows; /* and then rows that only step() has */
+    bool saves_row;   /* one number per position is saved besides the states: data.saved */
     const ChunkExpansion *expansion; /* NULL: a row is a position */
 
     /* Fills the rest of the struct. While the arena measures, its base is NULL. */

@@ -144,7 +144,7 @@ static void load_rows(real *restrict to, real *restrict units, const real *x, re
 /* --- gates and decays --- */
 
 /* Beta's gate comes first. */
-static size_t decay_gate(const Decay *c)
+static size_t place_of_decay(const Decay *c)
 {
     return c->rule->delta ? 1 : 0;
 }
@@ -163,7 +163,7 @@ static void load_gates(Decay *c)
             c->beta[i] = c->most_beta * vector_sigmoid(c->beta[i]);
     }
     if (c->rule->logarithms) {
-        load_gate(c->raw, decay_gate(c), c);
+        load_gate(c->raw, place_of_decay(c), c);
         c->rule->logarithms(c->g, c->raw, c->at.data.own, c->at.rows);
         for (size_t i = 0; i < c->at.rows; i++)
             c->fading.decay[i] = vector_exp(c->g[i]);
@@ -404,7 +404,7 @@ static void decays_backward(Decay *c, real *ds)
     }
     c->rule->logarithms_backward(c->g, c->raw, c->at.data.own, c->at.data.down, c->at.rows);
     for (size_t i = 0; i < c->at.rows; i++)
-        c->at.data.dgates[i * c->at.head->gates_stride + decay_gate(c)] = c->g[i];
+        c->at.data.dgates[i * c->at.head->gates_stride + place_of_decay(c)] = c->g[i];
 }
 
 /* k . dk' is s ds for the keys as readers; the correction of the queries depends on s and d. */
@@ -492,7 +492,7 @@ static void step(void *work, real *state)
     .advance = advance, .backward = backward, .step = step
 
 const Recurrence decay_recurrence = {FUNCTIONS};
-const Recurrence decay_steps_recurrence = {FUNCTIONS, .sums = 3};
+const Recurrence decay_trapezoid_recurrence = {FUNCTIONS, .sums = 3};
 const Recurrence decay_product_recurrence = {FUNCTIONS, .expansion = &deltaproduct_expansion};
 
 /* --- sizes --- */

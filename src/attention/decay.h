@@ -53,13 +53,15 @@ enum { DECAY_SKIP = 1 };
 enum { DECAY_FEEDBACK = 1 }; /* the first own parameter of feedback, after that of the decay */
 
 extern const Recurrence decay_recurrence;
-/* For kinds with steps: the state ends with the last key, the last value, and the angles. */
-extern const Recurrence decay_steps_recurrence;
+/* For steps by the trapezoid rule: the state ends with the last key, the last value, and the
+ * angles. */
+extern const Recurrence decay_trapezoid_recurrence;
 /* Several steps of the delta rule per position: deltaproduct.c. */
 extern const Recurrence decay_product_recurrence;
 extern const ChunkExpansion deltaproduct_expansion;
 
-/* One for the delta rule, and one for a decay that depends on the data. */
+/* One for the delta rule, and one for a decay that depends on the data, or those of the steps
+ * with their angles. */
 size_t decay_gates(const AttentionHead *head);
 double decay_flop(const AttentionHead *head);
 

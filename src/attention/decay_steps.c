@@ -70,7 +70,7 @@ void steps_turn(const Steps *s, const Chunk *chunk, real *x, size_t stride, bool
     real sign = back ? -1 : 1;
     for (size_t i = 0; i < chunk->rows; i++) {
         const real *cosines = s->cosines + i * s->planes, *sines = s->sines + i * s->planes;
-        real *restrict a = x + i * stride, *restrict b = a + s->planes;
+        real *row = x + i * stride, *restrict a = row, *restrict b = row + s->planes;
         for (size_t p = 0; p < s->planes; p++) {
             real sine = sign * sines[p], old = a[p];
             a[p] = old * cosines[p] - b[p] * sine;

@@ -53,7 +53,8 @@ static void backward(const real *drow, const AttentionData *to, size_t step,
 {
     size_t width = head->width, size = width * sizeof(real);
     const real *dk = drow + width, *dv = dk + width, *of_row = dv + width;
-    real *dgates = to->dgates + ROW_GATES + step * gates_of_step(head);
+    size_t first = ROW_GATES + step * gates_of_step(head);
+    real *dgates = to->dgates + first;
     if (step == 0)
         to->dgates[DECAY] = of_row[DECAY];
     if (step + 1 == steps_of(head)) {
@@ -66,7 +67,7 @@ static void backward(const real *drow, const AttentionData *to, size_t step,
     dgates[STEP_RATE] = of_row[RATE];
     dgates[STEP_FACTOR] = vector_dot(dv, to->v, width);
     memcpy(dgates + STEP_KEY, dk, size);
-    vector_add_scaled(to->dv, dv, to->gates[dgates - to->dgates + STEP_FACTOR], width);
+    vector_add_scaled(to->dv, dv, to->gates[first + STEP_FACTOR], width);
 }
 
 const ChunkExpansion deltaproduct_expansion = {

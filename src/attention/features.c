@@ -416,12 +416,10 @@ static void near_step(void *work, real *state)
         vector_add_scaled(c->at.data.out, state + i * width, c->at.q[i] * inverse, width);
 }
 
-#define FEATURES_RECURRENCE(its_sums, its_step)                                    \
-    {                                                                              \
-        .chunk = CHUNK, .span = SPAN, .features = features_of, .sums = (its_sums), \
-        .saves_row = true, .take = take, .load = load_keys, .read = read_state,    \
-        .advance = advance, .backward = backward, .step = (its_step)               \
-    }
+#define FUNCTIONS                                                                        \
+    .chunk = CHUNK, .span = SPAN, .features = features_of, .sums = 1, .saves_row = true, \
+    .take = take, .load = load_keys, .read = read_state, .advance = advance,             \
+    .backward = backward
 
-const Recurrence features_recurrence = FEATURES_RECURRENCE(1, step);
-const Recurrence features_near_recurrence = FEATURES_RECURRENCE(1 + CHUNK, near_step);
+const Recurrence features_recurrence = {FUNCTIONS, .step = step};
+const Recurrence features_near_recurrence = {FUNCTIONS, .step_rows = CHUNK, .step = near_step};

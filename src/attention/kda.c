@@ -52,7 +52,8 @@ static void rates_backward(const RowwiseRow *d, const AttentionData *data,
                            const AttentionHead *head, real of_k)
 {
     const Gates gates = gates_of(data->gates, head);
-    real *restrict db = data->dgates + head->width, *restrict dw = db + head->width;
+    real *restrict db = data->dgates + head->width, *restrict dw = data->dgates +
+                                                                   2 * head->width;
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
         real b = gates.most * vector_sigmoid(gates.b[j]), w = vector_sigmoid(gates.w[j]);

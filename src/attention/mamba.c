@@ -107,7 +107,7 @@ static const DecaySteps mamba3 = {
     .gates = 2, .trapezoid = true, .load = mamba3_load, .backward = mamba3_backward};
 
 const AttentionKind attention_mamba3 = {
-    DECAY_KIND_OF(decay_steps_recurrence, .steps = &mamba3),
+    DECAY_KIND_OF(decay_trapezoid_recurrence, .steps = &mamba3),
     .name = "mamba3",
     .help = "Mamba-3: mamba2 with the trapezoid rule and data-dependent RoPE",
     .knows_positions = true,

@@ -75,7 +75,7 @@ static void lay_out(Work *work, Arena *arena)
     work->dp = arena_reals(arena, panel);
     work->q = arena_reals(arena, queries);
     work->dout = arena_reals(arena, queries);
-    work->max = work->products = arena_reals(arena, 2 * TILE);
+    work->max = work->products = arena_reals(arena, TILE);
 }
 
 /* Forward saves the lse. */

@@ -376,14 +376,19 @@ static void row_backward(const Rowwise *c, size_t i)
 {
     size_t width = c->at.width, at = i * width;
     AttentionData data = attention_rows(&c->at.data, i, c->at.head);
-    RowwiseRow d = {
-        .g = c->dg + at, .q = data.dq, .k = data.dk, .v = data.dv, .room = c->scaled};
+    RowwiseRow d = {.g = c->dg + at,
+                    .q = data.dq,
+                    .k = data.dk,
+                    .v = data.dv,
+                    .find = c->rule->erases ? c->dfind + at : NULL,
+                    .erase = c->rule->erase_key ? c->derase + at : NULL,
+                    .room = c->scaled};
     unscale(c, 1, c->at.q + at, d.q, c->up + at);
     unscale(c, -1, c->at.k + at, d.k, c->down + at);
     if (c->rule->erases)
-        unscale(c, 1, c->find + at, d.find = c->dfind + at, c->up + at);
+        unscale(c, 1, c->find + at, d.find, c->up + at);
     if (c->rule->erase_key)
-        unscale(c, -1, c->erase + at, d.erase = c->derase + at, c->down + at);
+        unscale(c, -1, c->erase + at, d.erase, c->down + at);
     for (size_t j = 0; j < width; j++)
         d.g[j] = c->g[at + j] <= ROWWISE_LEAST ? 0 : c->dlog[j];
     c->rule->backward(&d, &data, c->at.head);

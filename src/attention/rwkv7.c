@@ -1,8 +1,9 @@
 /* RWKV-7 (Peng et al. 2025): the delta rule with a decay for every feature, where what is
  * looked up, removed and written have keys of their own,
  *
- *   S_i = w_i S_(i-1) - (a_i h_i)^T (h_i S_(i-1)) + (k_i (1 + (a_i - 1) c))^T v_i,    o_i = q_i
- * S_i h_i = (k_i m) / |k_i m|,    w_i = exp(-sigmoid(gate) / sqrt(e)),    a_i = sigmoid(gate')
+ *   S_i = w_i S_(i-1) - (a_i h_i)^T (h_i S_(i-1)) + (k_i (1 + (a_i - 1) c))^T v_i
+ *   o_i = q_i S_i,    h_i = (k_i m) / |k_i m|
+ *   w_i = exp(-sigmoid(gate) / sqrt(e)),    a_i = sigmoid(gate')
  *
  * w multiplies the rows of the state; gates, a, and the parameters m and c of the head have a
  * number for each feature. The lookup reads the state before its decay, so it is
@@ -46,7 +47,7 @@ static void rates_backward(const RowwiseRow *d, const AttentionData *data,
 {
     size_t width = head->width;
     const real *w = data->gates, *a = w + width, *c = data->own + head->width;
-    real *restrict dw = data->dgates, *restrict da = dw + width;
+    real *restrict dw = data->dgates, *restrict da = data->dgates + width;
     real *restrict dc = data->down + width;
 #pragma omp simd
     for (size_t j = 0; j < width; j++) {

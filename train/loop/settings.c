@@ -233,6 +233,7 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
                 options_apply(groups, GROUP_COUNT, line, error);
     if (good && line->operand_count == 1)
         good = options_set(groups, GROUP_COUNT, "corpus", line->operands[0], "CORPUS", error);
+    settings->corpus.tokenizer_given = command_line_value(line, "tokens") != NULL;
     good = good && settle_task(settings, line, error);
     if (good && resumed)
         note_length(settings, &base.train, line);
