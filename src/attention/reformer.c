@@ -20,27 +20,16 @@
  * position.
  *
  * The paper sorts positions by bucket and cuts the sorted row into chunks. There, the number of
- * later positions in lower buckets moves the cuts, and so what earlier positions see. Here the
- * tiles of queries start anew in every bucket, and the last one is padded with zeros: a
- * position's tile and row depend only on how many earlier positions share its bucket, so not
- * even rounding depends on the future. A tile's keys are its own rows and the `near` before it.
+ * later positions in lower buckets moves the cuts, and so what earlier positions see. Here
+ * every bucket is computed by itself (bucket_attention.h).
  *
  * Hashing uses q before RoPE; RoPE then rotates q, and k with it. */
-#include "src/attention/buckets.h"
+#include "src/attention/bucket_attention.h"
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
 #include "src/attention/turned.h"
-#include "src/gemm.h"
-
-#define TILE    ((size_t)28) /* two strips of gemm's AVX-512 kernel */
-#define EPSILON ((real)1e-6) /* added to |q|^2: a zero key has no direction */
 
 /* --- memory --- */
-
-static size_t near_of(const AttentionHead *head)
-{
-    return head->options->near < head->length ? head->options->near : head->length;
-}
 
 /* Forward saves every row's lse, and the buckets. */
 typedef struct Saved {
@@ -61,21 +50,6 @@ static Saved saved_of(real *saved, const AttentionHead *head)
     return take_saved(&arena, head);
 }
 
-/* The current bucket of a round. Rows are its positions in the order of time, padded with zeros
- * to the end of the last tile. */
-typedef struct Bucket {
-    const AttentionHead *head;
-    size_t near;
-    size_t count;         /* positions, */
-    const int32_t *order; /* these */
-    real *q, *v;          /* (rows, D), q rotated */
-    real *scale;          /* (rows) 1 / (sqrt(D) |q|): s_ij is q_i . q_j times that of j */
-    real *dq, *dv;        /* (rows, D) */
-    real *along;          /* (rows) sum of g_ij (q_i . q_j) */
-    real *p, *dp;         /* (TILE, near + TILE) */
-    real *tile;           /* (TILE, D) of the output, or of its gradient */
-} Bucket;
-
 typedef struct Scratch {
     Bucket bucket;
     real *row_max;     /* (T) forward's largest scores, */
@@ -90,21 +64,10 @@ typedef struct Scratch {
     int32_t *buckets; /* (hashes) */
 } Scratch;
 
-static Bucket take_bucket(Arena *arena, const AttentionHead *head)
-{
-    Bucket b = {.head = head, .near = near_of(head)};
-    size_t rows = (head->length + TILE - 1) / TILE * TILE, panel = TILE * (b.near + TILE);
-    ROWS_TAKE(arena, rows * head->width, &b.q, &b.v, &b.dq, &b.dv);
-    ROWS_TAKE(arena, rows, &b.scale, &b.along);
-    ROWS_TAKE(arena, panel, &b.p, &b.dp);
-    b.tile = arena_reals(arena, TILE * head->width);
-    return b;
-}
-
 static Scratch take_scratch(Arena *arena, const AttentionHead *head)
 {
-    Scratch s = {.bucket = take_bucket(arena, head)};
-    size_t near = near_of(head), most = head->options->hashes * (near ? near : 1);
+    Scratch s = {.bucket = bucket_take(arena, head)};
+    size_t near = bucket_near(head), most = head->options->hashes * (near ? near : 1);
     s.row_max = s.row_product = arena_reals(arena, head->length);
     s.projections = arena_reals(arena, buckets_directions(head));
     s.sorted = buckets_take_sorted(arena, head);
@@ -145,115 +108,7 @@ static AttentionMemory memory(const AttentionHead *head)
                              .state = arena_used_reals(&state)};
 }
 
-/* --- buckets --- */
-
-/* 1 / (sqrt(D) |q|) */
-static real scale_of(const real *q, size_t width)
-{
-    real square = vector_dot(q, q, width) + EPSILON;
-    return 1 / (real)sqrt((double)square * (double)width);
-}
-
-static void load_bucket(Bucket *b, const Scratch *s, size_t index, const real *q, const real *v)
-{
-    size_t width = b->head->width, stride = b->head->stride;
-    const int32_t *start = s->sorted.starts + index;
-    b->order = s->sorted.order + start[0];
-    b->count = (size_t)(start[1] - start[0]);
-    for (size_t i = 0; i < b->count; i++) {
-        size_t position = (size_t)b->order[i];
-        b->scale[i] = scale_of(q + position * stride, width);
-        turned_copy(b->q + i * width, q + position * stride, position, b->head);
-        memcpy(b->v + i * width, v + position * stride, width * sizeof *v);
-    }
-    size_t rest = (TILE - b->count % TILE) % TILE;
-    vector_zero(b->q + b->count * width, rest * width);
-    vector_zero(b->v + b->count * width, rest * width);
-}
-
-/* Queries of a bucket, and the keys that any of them sees. */
-typedef struct Tile {
-    size_t query, queries; /* the first row, and how many */
-    size_t key, keys;      /* up to `near` rows before the queries, and the queries' */
-} Tile;
-
-static Tile tile_at(const Bucket *b, size_t query, size_t queries)
-{
-    size_t before = query < b->near ? query : b->near;
-    return (Tile){query, queries, query - before, before + queries};
-}
-
-static size_t queries_left(const Bucket *b, size_t query)
-{
-    size_t left = b->count - query;
-    return left < TILE ? left : TILE;
-}
-
-/* P = Q Q^T, queries by keys */
-static void products(const Bucket *b, const Tile *t)
-{
-    size_t width = b->head->width;
-    gemm(t->queries, t->keys, width, 1, plain(b->q + t->query * width, width),
-         transposed(b->q + t->key * width, width), GEMM_SET, b->p, t->keys);
-}
-
-/* The range of the tile's keys that a query sees. */
-typedef struct Seen {
-    size_t first, count;
-} Seen;
-
-static Seen seen_by(const Bucket *b, const Tile *t, size_t row)
-{
-    size_t before = t->query + row, self = before - t->key;
-    size_t count = before < b->near ? before : b->near;
-    return count ? (Seen){self - count, count} : (Seen){self, 1};
-}
-
-static void clear_unseen(real *row, Seen seen, size_t keys)
-{
-    vector_zero(row, seen.first);
-    vector_zero(row + seen.first + seen.count, keys - seen.first - seen.count);
-}
-
 /* --- forward --- */
-
-/* Turns products into weights relative to the largest score of this and earlier rounds, and
- * rescales the sums of those. */
-static void weigh_row(const Bucket *b, const Tile *t, size_t row, real *max, real *sum,
-                      real *restrict out)
-{
-    Seen seen = seen_by(b, t, row);
-    real *p = b->p + row * t->keys, *restrict scores = p + seen.first;
-    const real *scale = b->scale + t->key + seen.first;
-    for (size_t j = 0; j < seen.count; j++)
-        scores[j] *= scale[j];
-    real factor = running_absorb(scores, seen.count, max, sum);
-    for (size_t i = 0; i < b->head->width; i++)
-        out[i] *= factor;
-    clear_unseen(p, seen, t->keys);
-}
-
-/* All tiles of a place have products of the same shape, for any number of queries: other shapes
- * could round differently. */
-static void forward_bucket(const Bucket *b, real *out, real *max, real *sum)
-{
-    size_t width = b->head->width, stride = b->head->out_stride;
-    for (size_t query = 0; query < b->count; query += TILE) {
-        Tile t = tile_at(b, query, TILE);
-        const int32_t *order = b->order + query;
-        size_t queries = queries_left(b, query);
-        products(b, &t);
-        for (size_t i = 0; i < queries; i++) {
-            size_t position = (size_t)order[i];
-            weigh_row(b, &t, i, &max[position], &sum[position], out + position * stride);
-        }
-        /* O = P V; in rows without a query, P is zero already */
-        gemm(TILE, width, t.keys, 1, plain(b->p, t.keys), plain(b->v + t.key * width, width),
-             GEMM_SET, b->tile, width);
-        for (size_t i = 0; i < queries; i++)
-            vector_add_scaled(out + (size_t)order[i] * stride, b->tile + i * width, 1, width);
-    }
-}
 
 static void forward(const AttentionData *data, const AttentionHead *head)
 {
@@ -270,8 +125,8 @@ static void forward(const AttentionData *data, const AttentionHead *head)
     for (size_t round = 0; round < head->options->hashes; round++) {
         buckets_sort(&s.sorted, saved.buckets + round * length, head);
         for (size_t index = 0; index < head->options->buckets; index++) {
-            load_bucket(&s.bucket, &s, index, data->q, data->v);
-            forward_bucket(&s.bucket, out, max, sum);
+            bucket_load(&s.bucket, &s.sorted, index, data->q, data->v);
+            bucket_forward(&s.bucket, out, max, sum);
         }
     }
     for (size_t i = 0; i < length; i++)
@@ -279,76 +134,6 @@ static void forward(const AttentionData *data, const AttentionHead *head)
 }
 
 /* --- backward --- */
-
-/* P holds q . q and becomes p; dP holds do . v and becomes g. */
-static void backward_row(const Bucket *b, const Tile *t, size_t row, real lse,
-                         real output_product)
-{
-    Seen seen = seen_by(b, t, row);
-    real *p_row = b->p + row * t->keys, *g_row = b->dp + row * t->keys;
-    real *restrict p = p_row + seen.first, *restrict g = g_row + seen.first;
-    const real *restrict scale = b->scale + t->key + seen.first;
-    real *restrict along = b->along + t->key + seen.first;
-    for (size_t j = 0; j < seen.count; j++) {
-        real product = p[j];
-        p[j] = vector_exp(product * scale[j] - lse);
-        g[j] = p[j] * (g[j] - output_product) * scale[j];
-        along[j] += g[j] * product;
-    }
-    clear_unseen(p_row, seen, t->keys);
-    clear_unseen(g_row, seen, t->keys);
-}
-
-/* Adds a tile's gradients to those of the bucket's rows. */
-static void products_backward(const Bucket *b, const Tile *t)
-{
-    size_t width = b->head->width, keys = t->keys, queries = t->queries;
-    const real *q = b->q + t->query * width, *k = b->q + t->key * width;
-    /* dV += P^T dO */
-    gemm(keys, width, queries, 1, transposed(b->p, keys), plain(b->tile, width), GEMM_ADD,
-         b->dv + t->key * width, width);
-    /* dQ += G Q, as queries */
-    gemm(queries, width, keys, 1, plain(b->dp, keys), plain(k, width), GEMM_ADD,
-         b->dq + t->query * width, width);
-    /* dQ += G^T Q, as keys */
-    gemm(keys, width, queries, 1, transposed(b->dp, keys), plain(q, width), GEMM_ADD,
-         b->dq + t->key * width, width);
-}
-
-static void backward_bucket(const Bucket *b, const AttentionData *data, const real *lse,
-                            const real *output_products)
-{
-    size_t width = b->head->width;
-    for (size_t query = 0; query < b->count; query += TILE) {
-        Tile t = tile_at(b, query, queries_left(b, query));
-        const int32_t *order = b->order + query;
-        for (size_t i = 0; i < t.queries; i++)
-            memcpy(b->tile + i * width, data->dout + (size_t)order[i] * b->head->out_stride,
-                   width * sizeof(real));
-        products(b, &t);
-        /* dP = dO V^T */
-        gemm(t.queries, t.keys, width, 1, plain(b->tile, width),
-             transposed(b->v + t.key * width, width), GEMM_SET, b->dp, t.keys);
-        for (size_t i = 0; i < t.queries; i++)
-            backward_row(b, &t, i, lse[order[i]], output_products[order[i]]);
-        products_backward(b, &t);
-    }
-}
-
-/* Adds a bucket's gradients to those of its positions. A key's norm is 1 whatever q is, so the
- * component along q is removed: its sum times q / |q|^2. */
-static void scatter(const Bucket *b, real *dq, real *dv)
-{
-    size_t width = b->head->width, stride = b->head->stride;
-    for (size_t i = 0; i < b->count; i++) {
-        size_t position = (size_t)b->order[i];
-        real inverse_square = b->scale[i] * b->scale[i] * (real)width;
-        real *to = dq + position * stride;
-        vector_add_scaled(to, b->dq + i * width, 1, width);
-        vector_add_scaled(to, b->q + i * width, -inverse_square * b->along[i], width);
-        vector_add_scaled(dv + position * stride, b->dv + i * width, 1, width);
-    }
-}
 
 static void backward(const AttentionData *data, const AttentionHead *head)
 {
@@ -365,12 +150,8 @@ static void backward(const AttentionData *data, const AttentionHead *head)
     for (size_t round = 0; round < head->options->hashes; round++) {
         buckets_sort(&s.sorted, saved.buckets + round * length, head);
         for (size_t index = 0; index < head->options->buckets; index++) {
-            load_bucket(&s.bucket, &s, index, data->q, data->v);
-            vector_zero(s.bucket.dq, s.bucket.count * width);
-            vector_zero(s.bucket.dv, s.bucket.count * width);
-            vector_zero(s.bucket.along, s.bucket.count);
-            backward_bucket(&s.bucket, data, saved.lse, s.row_product);
-            scatter(&s.bucket, data->dq, data->dv);
+            bucket_load(&s.bucket, &s.sorted, index, data->q, data->v);
+            bucket_backward(&s.bucket, data, saved.lse, s.row_product);
         }
     }
     for (size_t i = 0; i < length; i++)
@@ -385,14 +166,15 @@ static void step(const AttentionData *data, const AttentionHead *head)
     Arena in_state = arena_over(data->carry);
     State s = take_state(&in_state, head);
     Scratch sight = scratch_of(data->scratch, head);
-    real *p = sight.p, *key = s.keys + position * width, scale = scale_of(data->q, width);
+    real *p = sight.p, *key = s.keys + position * width,
+         scale = bucket_key_scale(data->q, width);
     turned_copy(sight.q, data->q, 0, head);
     for (size_t i = 0; i < width; i++)
         key[i] = sight.q[i] * scale;
     memcpy(s.values + position * width, data->v, width * sizeof(real));
     buckets_hash(sight.buckets, 1, sight.projections, data->q, data->own, head);
-    size_t count = buckets_follow(sight.seen, &s.chains, sight.buckets, position, near_of(head),
-                                  head);
+    size_t count = buckets_follow(sight.seen, &s.chains, sight.buckets, position,
+                                  bucket_near(head), head);
     for (size_t j = 0; j < count; j++)
         p[j] = vector_dot(sight.q, s.keys + (size_t)sight.seen[j] * width, width);
     real max, sum;
@@ -407,7 +189,7 @@ static void step(const AttentionData *data, const AttentionHead *head)
 /* Per round: two products with the near keys, and hashing. */
 static double flop(const AttentionHead *head)
 {
-    double near = (double)near_of(head), width = (double)head->width;
+    double near = (double)bucket_near(head), width = (double)head->width;
     return (double)head->length * width *
            (4 * (double)head->options->hashes * near + 2 * (double)buckets_directions(head));
 }

@@ -1,0 +1,42 @@
+/* LSH attention inside one hash bucket of a round; reformer.c has the formulas.
+ *
+ * The positions of a bucket are rows in the order of time. Tiles of queries start anew in every
+ * bucket, and the last one is padded with zeros: a position's tile and row depend only on how
+ * many earlier positions share its bucket, so not even rounding depends on the future. A tile's
+ * keys are its own rows and the `near` before it. */
+#ifndef LINNET_BUCKET_ATTENTION_H
+#define LINNET_BUCKET_ATTENTION_H
+
+#include "src/attention/buckets.h"
+#include "src/memory.h"
+
+typedef struct Bucket {
+    const AttentionHead *head;
+    size_t near;
+    size_t count;         /* positions, */
+    const int32_t *order; /* these */
+    real *q, *v;          /* (rows, D), q rotated */
+    real *scale;          /* (rows) 1 / (sqrt(D) |q|): s_ij is q_i . q_j times that of j */
+    real *dq, *dv;        /* (rows, D) */
+    real *along;          /* (rows) sum of g_ij (q_i . q_j) */
+    real *p, *dp;         /* (TILE, near + TILE) */
+    real *tile;           /* (TILE, D) of the output, or of its gradient */
+} Bucket;
+
+/* The earlier positions of its bucket that a position sees at most. */
+size_t bucket_near(const AttentionHead *head);
+Bucket bucket_take(Arena *arena, const AttentionHead *head);
+/* 1 / (sqrt(D) |q|), the factor that makes a key of a query. */
+real bucket_key_scale(const real *q, size_t width);
+
+/* Loads the bucket of this index. */
+void bucket_load(Bucket *b, const SortedBuckets *sorted, size_t index, const real *q,
+                 const real *v);
+/* Adds to the outputs, relative to the largest scores, and to their sums: (T) each. */
+void bucket_forward(const Bucket *b, real *out, real *max, real *sum);
+/* Adds to dq, before RoPE is turned back, and dv. For each position: the logarithm of its final
+ * sum, and dout . out. */
+void bucket_backward(const Bucket *b, const AttentionData *data, const real *lse,
+                     const real *output_products);
+
+#endif
