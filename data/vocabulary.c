@@ -380,7 +380,7 @@ bool vocabulary_lower(Vocabulary *vocabulary, Error *error)
 {
     char word[TOKEN_LONGEST + 1];
     for (size_t i = 0; i < vocabulary->count; i++) {
-        strcpy(word, vocabulary->words[i]);
+        memcpy(word, vocabulary->words[i], strlen(vocabulary->words[i]) + 1);
         letters_lower(word);
         if (strcmp(word, vocabulary->words[i]) != 0)
             return error_set(

@@ -152,7 +152,7 @@ static void choose_part(Trainer *t)
     Windows windows = trainer_windows(t);
     size_t read = windows_tokens(&windows, &t->pass);
     t->part_tokens = read < t->corpus.valid.count ? read : 0;
-    if (t->corpus.line > 0) /* every line has the same number of labels */
+    if (t->part_tokens > 0 && t->corpus.line > 0) /* lines have the same number of labels */
         t->part_tokens = t->part_tokens / t->corpus.line *
                          (t->corpus.valid.labelled * t->corpus.line / t->corpus.valid.count);
 }
