@@ -12,6 +12,7 @@
  * 1 at least. A state cannot be carried into another context window, whose chunks begin
  * elsewhere. */
 #include "src/attention/features.h"
+#include "src/attention/running.h"
 #include "src/gemm.h"
 
 static size_t features_of(const AttentionHead *head)
@@ -44,21 +45,9 @@ static size_t own_start(const FeatureRows *rows)
 
 static void softmax(real *y, size_t width)
 {
-    real most = vector_max(y, width), sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t j = 0; j < width; j++) {
-        y[j] = vector_exp(y[j] - most);
-        sum += y[j];
-    }
+    real sum = running_weigh(y, width, vector_max(y, width));
     for (size_t j = 0; j < width; j++)
         y[j] /= sum;
-}
-
-static void softmax_backward(real *dy, const real *y, size_t width)
-{
-    real mean = vector_dot(dy, y, width);
-    for (size_t j = 0; j < width; j++)
-        dy[j] = y[j] * (dy[j] - mean);
 }
 
 static void forward(const FeatureRows *rows)
@@ -85,8 +74,8 @@ static void backward(const FeatureRows *rows)
     for (size_t i = 0; i < count; i++) {
         const real *y = rows->y + i * 2 * width;
         real *dz = rows->dy + i * 2 * width;
-        softmax_backward(dz, y, width);
-        softmax_backward(dz + width, y + width, width);
+        running_whole_backward(dz, y, width);
+        running_whole_backward(dz + width, y + width, width);
         vector_add_scaled(dz, dz + width, -1, width);
     }
     /* dX = dZ W    dW += dZ^T X */

@@ -105,12 +105,8 @@ static void invert_backward(const Pseudoinverse *inverse, const Landmarks *l)
 {
     size_t b = inverse->size, width = l->head->width;
     pseudoinverse_backward(inverse);
-    for (size_t i = 0; i < b; i++) {
-        const real *a = inverse->a + i * b;
-        real *restrict da = inverse->da + i * b, product = vector_dot(da, a, b);
-        for (size_t j = 0; j < b; j++)
-            da[j] = a[j] * (da[j] - product);
-    }
+    for (size_t i = 0; i < b; i++)
+        running_whole_backward(inverse->da + i * b, inverse->a + i * b, b);
     /* dQ~ += dS K~ / sqrt(D)      dK~ += dS^T Q~ / sqrt(D) */
     gemm(b, width, b, attention_scale(l->head), plain(inverse->da, b), plain(l->k, width),
          GEMM_ADD, l->dq, width);

@@ -64,6 +64,15 @@ static inline real running_whole(real *scores, size_t count)
     return sum;
 }
 
+/* Turns the gradient of its weights into that of its scores. */
+static inline void running_whole_backward(real *restrict d, const real *restrict weights,
+                                          size_t count)
+{
+    real mean = vector_dot(d, weights, count);
+    for (size_t j = 0; j < count; j++)
+        d[j] = weights[j] * (d[j] - mean);
+}
+
 /* Turns scores and the gradient of the weights into the weights and the gradient of the scores;
  * output_product is do . o, the sum over the row of weights times gradients. */
 static inline void running_backward(real *restrict p, real *restrict dp, size_t count, real lse,
