@@ -22,12 +22,13 @@ together() {
 }
 common='--layers 2 --dim 48 --heads 3 --context 40 --lr 0.003 --warmup 10 --dropout 0.1
     --log-every 20 --eval-every 30 --threads 1 --quiet'
+corpus=toy
 # settings RUN OPTIONS...: the command line of a run.
 settings() {
     run=$1
     shift
     # shellcheck disable=SC2086
-    printf '%s\n' $common --run "$run" "$@" toy
+    printf '%s\n' $common --run "$run" "$@" "$corpus"
 }
 train() {
     program=$1
@@ -72,6 +73,21 @@ options='--batch 7 --shards 5 --accumulate 2 --steps 40 --streams --average ema 
     "$plain/train" --resume odd-5 --quiet >out 2>err
     check 'a run resumes bit-identically with other numbers of ranks' same_runs odd odd-5
 }
+# Runs that begin with another, on a text of 57 steps an epoch.
+"$plain/toy" --length 20000 >little.txt
+corpus=little.txt
+options='--batch 8 --shards 4 --steps 80'
+# shellcheck disable=SC2086
+train "$plain" parent $options
+# shellcheck disable=SC2086
+for begun in '--init parent --lr 0.001' '--distill parent' '--convert parent --attn gated-delta'; do
+    word=${begun%% *}
+    train "$plain" "after$word" $options $begun
+    train_together 3 "after$word-3" $options $begun
+    check "a run with $word and ranks is bit-identical to one without" \
+        same_runs "after$word" "after$word-3"
+done
+corpus=toy
 train_together 2 own --batch 8 --steps 20
 train "$plain" own-one --batch 8 --steps 20 --shards 2
 check '--shards defaults to the number of ranks' same_runs own-one own
