@@ -183,6 +183,7 @@ static bool check_tensors(Checkpoint *c, Error *error)
         moments += strncmp(tensor->name, "opt.", 4) == 0;
         averages += strncmp(tensor->name, AVERAGE, strlen(AVERAGE)) == 0;
     }
+    /* The weights first, so that the error names the one that people know. */
     for (size_t i = 0; i < c->table.count; i++) {
         const TensorEntry *tensor = safetensors_find(&c->file, c->table.rows[i].name);
         if (!tensor)
