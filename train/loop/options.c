@@ -45,8 +45,9 @@ static const Option train_rows[] = {
      .section = "Fine-tuning"},
     {.name = "convert", OPTION_STRING("RUN", TRAIN(convert), NULL), OPTION_FIXED,
      .help = "convert this run to another attention kind (--attn); implies --init RUN and "
-             "--distill RUN. Text and settings default to RUN's, with --epochs 3 and a fifth of "
-             "its --lr. Attention transfer (--match-epochs) comes first",
+             "--distill RUN. Text and settings default to RUN's, with --epochs 3, a fifth of its "
+             "--lr, --distill-share 1 and no dropout. Attention transfer (--match-epochs) comes "
+             "first",
      .also = "linearize linearise t2r lolcats hedgehog-distill",
      .common = true},
     {.name = "match-epochs", OPTION_WHOLE(TRAIN(match_epochs), 0, 1e6, "1"), OPTION_FIXED,
