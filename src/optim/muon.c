@@ -1,25 +1,37 @@
 #include "src/optim/muon.h"
 #include "src/gemm.h"
 #include "src/memory.h"
+#include "src/vector.h"
 
 #include <math.h>
 
 enum { ITERATIONS = 5 };
 
-/* X, transposed if it has more rows than columns; the next X; A and A A. */
+/* X, transposed if it has more rows than columns; the next X, also U as the matrix lies; A and
+ * A A; and room for a factor of several products. */
 typedef struct Work {
     size_t rows, columns;
-    real *x, *next, *a, *aa;
+    bool turned;
+    real *x, *next, *a, *aa, *factor;
 } Work;
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
 
 static Work work_of(Arena *arena, size_t rows, size_t columns)
 {
     Work work = {.rows = rows < columns ? rows : columns,
-                 .columns = rows < columns ? columns : rows};
+                 .columns = larger(rows, columns),
+                 .turned = rows > columns};
     work.x = arena_reals(arena, rows * columns);
     work.next = arena_reals(arena, rows * columns);
     work.a = arena_reals(arena, work.rows * work.rows);
     work.aa = arena_reals(arena, work.rows * work.rows);
+    work.factor = arena_reals(arena,
+                              larger(gemm_share_reals(GEMM_B, true, work.columns, work.rows),
+                                     gemm_share_reals(GEMM_B, false, work.rows, work.rows)));
     return work;
 }
 
@@ -30,40 +42,45 @@ size_t muon_scratch_reals(size_t rows, size_t columns)
     return arena_used_reals(&nothing);
 }
 
-/* Updates M and sets X to U. Returns the norm of U. */
-static double take_momentum(const Work *work, const MuonMatrix *matrix, real momentum,
-                            real scale)
+/* Updates M and sets X to U / |U|. */
+static void take_momentum(const Work *work, const MuonMatrix *matrix, real momentum, real scale)
 {
+    size_t rows = matrix->rows, columns = matrix->columns;
     double square = 0;
-    for (size_t i = 0; i < matrix->rows; i++) {
-        const real *gradient = matrix->gradient + i * matrix->stride;
-        real *m = matrix->m + i * matrix->stride;
-        for (size_t j = 0; j < matrix->columns; j++) {
+    real *u = work->turned ? work->next : work->x;
+    for (size_t i = 0; i < rows; i++) {
+        const real *restrict gradient = matrix->gradient + i * matrix->stride;
+        real *restrict m = matrix->m + i * matrix->stride, *restrict row = u + i * columns;
+        for (size_t j = 0; j < columns; j++) {
             real share = (1 - momentum) * gradient[j] * scale;
             m[j] = momentum * m[j] + share;
-            real u = share + momentum * m[j];
-            bool turned = matrix->rows > matrix->columns;
-            work->x[turned ? j * work->columns + i : i * work->columns + j] = u;
-            square += (double)u * (double)u;
+            row[j] = share + momentum * m[j];
         }
+        square += (double)vector_dot(row, row, columns);
     }
-    return sqrt(square);
+    if (work->turned)
+        gemm_turn(work->x, work->columns, u, columns, rows, columns);
+    real inverse = (real)(1 / (sqrt(square) + 1e-7));
+    for (size_t i = 0; i < rows * columns; i++)
+        work->x[i] *= inverse;
 }
 
 /* C = A B for a product that is symmetric, (n, n): bands of rows up to the diagonal, mirrored.
  */
-static void multiply_symmetric(size_t n, size_t k, const real *a, size_t stride, Factor b,
-                               real *c)
+static void multiply_symmetric(size_t n, size_t k, Factor a, Factor b, real *memory, real *c)
 {
-    enum { BAND = 64 };
+    enum { BAND = 32 };
+    b = gemm_share(memory, b, GEMM_B, k, n);
     for (size_t row = 0; row < n; row += BAND) {
         size_t rows = n - row < BAND ? n - row : BAND;
-        gemm_weights(rows, row + rows, k, plain(a + row * stride, stride), b, GEMM_SET,
-                     c + row * n, n);
+        real *band = c + row * n;
+        gemm_weights(rows, row + rows, k, plain(a.at + row * a.stride, a.stride), b, GEMM_SET,
+                     band, n);
+        gemm_turn(c + row, n, band, n, rows, row);
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < i; j++)
+                band[j * n + row + i] = band[i * n + row + j];
     }
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < i; j++)
-            c[j * n + i] = c[i * n + j];
 }
 
 static void iterate(Work *work)
@@ -71,9 +88,11 @@ static void iterate(Work *work)
     const real a = (real)3.4445, b = (real)-4.775, c = (real)2.0315;
     size_t rows = work->rows, columns = work->columns;
     /* A = X X^T */
-    multiply_symmetric(rows, columns, work->x, columns, transposed(work->x, columns), work->a);
+    multiply_symmetric(rows, columns, plain(work->x, columns), transposed(work->x, columns),
+                       work->factor, work->a);
     /* AA = A A */
-    multiply_symmetric(rows, rows, work->a, rows, plain(work->a, rows), work->aa);
+    multiply_symmetric(rows, rows, plain(work->a, rows), plain(work->a, rows), work->factor,
+                       work->aa);
     for (size_t i = 0; i < rows * rows; i++)
         work->a[i] = b * work->a[i] + c * work->aa[i];
     for (size_t i = 0; i < rows * columns; i++)
@@ -92,19 +111,19 @@ void muon_step(const MuonMatrix *matrix, double momentum, double learning_rate, 
     size_t rows = matrix->rows, columns = matrix->columns;
     Arena arena = arena_over(scratch);
     Work work = work_of(&arena, rows, columns);
-    double length = take_momentum(&work, matrix, (real)momentum, (real)scale);
-    real inverse = (real)(1 / (length + 1e-7));
-    for (size_t i = 0; i < rows * columns; i++)
-        work.x[i] *= inverse;
+    take_momentum(&work, matrix, (real)momentum, (real)scale);
     for (size_t i = 0; i < ITERATIONS; i++)
         iterate(&work);
+    const real *update = work.x;
+    if (work.turned) {
+        gemm_turn(work.next, columns, work.x, rows, columns, rows);
+        update = work.next;
+    }
     real rate = (real)(learning_rate * 0.2 * sqrt((double)work.columns));
     real shrink = (real)(1 - learning_rate * decay);
     for (size_t i = 0; i < rows; i++) {
-        real *w = matrix->w + i * matrix->stride;
-        for (size_t j = 0; j < columns; j++) {
-            size_t at = rows > columns ? j * work.columns + i : i * work.columns + j;
-            w[j] = shrink * w[j] - rate * work.x[at];
-        }
+        real *restrict w = matrix->w + i * matrix->stride;
+        for (size_t j = 0; j < columns; j++)
+            w[j] = shrink * w[j] - rate * update[i * columns + j];
     }
 }
