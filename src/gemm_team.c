@@ -98,10 +98,11 @@ static void prepare(Product *p)
     }
 }
 
+enum { UNIT = BFLOAT_SQUARE % KERNEL_COLUMNS == 0 ? BFLOAT_SQUARE : KERNEL_COLUMNS };
+
 /* Splits into nearly equal tiles of about `most` at the largest: whole panels and bands. */
 static size_t tile_extent(size_t whole, size_t most)
 {
-    enum { UNIT = BFLOAT_SQUARE % KERNEL_COLUMNS == 0 ? BFLOAT_SQUARE : KERNEL_COLUMNS };
     size_t extent = team_tiles(whole, team_tiles(whole, most));
     return (extent + UNIT - 1) / UNIT * UNIT;
 }
@@ -114,6 +115,8 @@ static void choose_tiles(Product *p)
     size_t share = p->n / SHARES < LARGE ? p->n / SHARES + 1 : LARGE;
     bool few = p->m <= GEMM_FEW, tall = p->m >= 4 * LARGE;
     p->tile_rows = tile_extent(p->m, LARGE);
+    while (!few && p->m % p->tile_rows > 0 && p->m % p->tile_rows <= GEMM_FEW)
+        p->tile_rows += UNIT; /* the last rows would take the path for decoding */
     p->tile_columns = tile_extent(p->n, few ? share : tall ? LARGE : SMALL);
     p->across = team_tiles(p->n, p->tile_columns);
 }

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Parallel phases last microseconds to milliseconds, so an idle worker spins this many times
  * before it sleeps. */
@@ -181,10 +182,10 @@ size_t team_processors(void)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    double granted = ceil(control_groups_processors(""));
-    int count = CPU_COUNT(&set) < granted ? CPU_COUNT(&set) : (int)granted;
+    /* The set has 1,024 bits; it fails where there may be more processors. */
+    bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+    double allowed = known ? (double)CPU_COUNT(&set) : (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double count = fmin(allowed, ceil(control_groups_processors("")));
     return count > 0 ? (size_t)count : 1;
 }
 

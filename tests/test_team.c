@@ -257,9 +257,12 @@ START_TEST(team_products_are_bit_identical_for_any_team)
             product_rig_make(&rig, shapes[s], turned & 1, turned & 2);
             size_t bytes = rig.c_size * sizeof(real);
             real *first = memory_take(bytes, 1, "a test");
+            size_t reals = gemm_team_reals(rig.shape.m, rig.shape.n, rig.shape.k, turned & 2);
+            real *room = memory_take(reals + 1, sizeof *room, "a test");
             for (size_t threads = 1; threads <= 4; threads++) {
                 team_start(threads);
                 memcpy(rig.c, rig.start, bytes);
+                gemm_lend(room, threads % 2 ? 0 : reals);
                 gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_ADD, rig.c,
                           rig.c_stride, (GemmExtra){0});
                 team_stop();
@@ -267,7 +270,9 @@ START_TEST(team_products_are_bit_identical_for_any_team)
                     memcpy(first, rig.c, bytes);
                 ck_assert_mem_eq(rig.c, first, bytes);
             }
+            gemm_lend(NULL, 0);
             check_product(&rig, first, 1, GEMM_ADD);
+            free(room);
             free(first);
             product_rig_free(&rig);
         }

@@ -214,15 +214,17 @@ int series_train(const CommandLine *line, int (*train_one)(const CommandLine *li
     place_runs(&series, stem);
     free(stem);
     int status = EXIT_SUCCESS;
+    const char *quiet = command_line_value(line, "quiet");
+    bool talks = ranks_first() && !(quiet && strcmp(quiet, "yes") == 0);
     for (size_t i = 0; status == EXIT_SUCCESS && i < arrlenu(series.names); i++) {
         CommandLine one = line_of(&series, i);
-        if (ranks_first())
+        if (talks)
             printf("%s== %s\n", i ? "\n" : "", series.names[i]);
         fflush(stdout);
         status = train_one(&one);
         free(one.given);
     }
-    if (status == EXIT_SUCCESS && ranks_first())
+    if (status == EXIT_SUCCESS && talks)
         compare(series.runs);
     series_free(&series);
     return status;

@@ -101,13 +101,26 @@ static void read_settings(Settings *settings, const CommandLine *line,
             "--preset and --resume contradict each other: a resumed run keeps its settings");
 }
 
-/* The command that continues the run; the caller frees. */
-static char *resume_command(const RunFolder *folder)
+/* The command that continues the run, with what the run needs and does not store; the caller
+ * frees. */
+static char *resume_command(const RunFolder *folder, const Settings *settings)
 {
+    static const char *const needed[] = {"recompute", "max-mem", "max-input-mb"};
+    OptionGroup groups[GROUP_COUNT];
+    const OptionGroup *group;
     char *command = NULL;
     text_append_shell_word(&command, program_command);
     text_append(&command, " --resume ");
     text_append_shell_word(&command, folder->path);
+    settings_groups(settings, groups);
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        const Option *option = option_find(groups, GROUP_COUNT, needed[i], &group);
+        char *value = option_value(group, option);
+        if (strcmp(value, option->fallback) != 0)
+            text_append(&command, option->type == OPTION_FLAG ? " --%s" : " --%s %s", needed[i],
+                        value);
+        free(value);
+    }
     return command;
 }
 
@@ -165,7 +178,7 @@ static int farewell(LoopEnd end, const RunView *run, const RunFolder *folder, Sc
                     const Error *error)
 {
     const Progress *progress = run->progress;
-    char *command = resume_command(folder);
+    char *command = resume_command(folder, run->settings);
     if (end == LOOP_FAILED) {
         print_warning("%s", error->text);
         char *good = folder_newest_checkpoint(folder->path);
@@ -220,7 +233,7 @@ static void hint(const RunView *run)
         return;
     const TrainOptions *train = &run->settings->train;
     char *text = train->init && train->init_tokens == INIT_TOKENS_RUN
-                     ? hint_about_shared_tokens(run->corpus)
+                     ? hint_about_shared_tokens(run->corpus, train->distill != NULL)
                      : hint_about_tokens(run->corpus, &run->model->config,
                                          run->model->table.parameters);
     if (text)
@@ -353,9 +366,14 @@ static int train_one(const CommandLine *line)
     if (loop_has_work(&trainer))
         end = train_observed(&trainer, &folder, &screen, stop, &error);
     else
-        screen_say(&screen, text_format("Nothing to do: the run finished after step %zu. "
-                                        "More --epochs or --steps extend it.",
-                                        trainer.progress.step));
+        screen_say(&screen, text_format("Nothing to do: the run %s after step %zu. %s",
+                                        trainer.progress.step < trainer.steps
+                                            ? "stopped early (--patience)"
+                                            : "finished",
+                                        trainer.progress.step,
+                                        trainer.progress.step < trainer.steps
+                                            ? "A larger --patience continues it."
+                                            : "More --epochs or --steps extend it."));
     int status = ranks_first() ? farewell(end, &run, &folder, &screen, &error) : 0;
     ranks_share(&status, sizeof status, 0); /* all ranks go on to the next run, or none */
     team_stop();

@@ -67,7 +67,7 @@ check '--patience stops a run that does not improve' \
     [ "$(tail -n 1 patience/log.csv | cut -d , -f 1)" -lt 40 ]
 cksum patience/* >sums.before
 run "$bin/train" --resume patience
-check 'a run stopped early has nothing to do' prints 'Nothing to do'
+check 'a run stopped early has nothing to do' prints 'Nothing to do: the run stopped early'
 cksum patience/* >sums.after
 check 'resuming a run stopped early changes nothing' same sums.before sums.after
 

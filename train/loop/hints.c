@@ -112,13 +112,13 @@ char *hint_about_tokens(const Corpus *corpus, const ModelConfig *config, size_t 
     return hint;
 }
 
-char *hint_about_shared_tokens(const Corpus *corpus)
+char *hint_about_shared_tokens(const Corpus *corpus, bool bound)
 {
     double share = split_unknown_share(&corpus->valid);
     if (share <= UNKNOWN_SHARE)
         return NULL;
     return text_format(
         "%.1f %% of the validation tokens are unknown to the tokenizer of the run that "
-        "--init names; with --init-tokens text none of the training tokens would be",
-        100 * share);
+        "this one starts from%s",
+        100 * share, bound ? "" : "; --init-tokens text learns one from this text");
 }

@@ -48,10 +48,10 @@ static bool inherits_tokenizer(const TrainOptions *preset, const CommandLine *li
            !command_line_value(line, "tokenizer-file");
 }
 
-/* What a conversion has in place of the run's settings. Without a corpus on the command line,
- * the text is the run's, too. */
-static bool take_recipe(const Init *init, Settings *settings, const char *run,
-                        const CommandLine *line, Error *error)
+/* What a conversion has in place of the run's settings. Unless a corpus is named, the text is
+ * the run's, too. */
+static bool take_recipe(const Init *init, Settings *settings, const char *run, bool other_text,
+                        Error *error)
 {
     OptionGroup groups[GROUP_COUNT];
     const char *text = checkpoint_extra(&init->checkpoint, TRAINING_KEY);
@@ -75,6 +75,9 @@ static bool take_recipe(const Init *init, Settings *settings, const char *run,
                    {"attn-dropout", "0"},
                    {"output-dropout", "0"},
                    {"noise", "0"},
+                   {"adversarial-softmax", "0"},
+                   {"penalty", "0"},
+                   {"change-penalty", "0"},
                    {"match-epochs", "1"},
                    {"match-lr", "1e-2"},
                    {"lr", lr},
@@ -85,7 +88,6 @@ static bool take_recipe(const Init *init, Settings *settings, const char *run,
                    {"shards", "0"},
                    {"valid", ""},
                    {"test", ""}};
-    bool other_text = line->operand_count > 0 || command_line_value(line, "corpus");
     size_t count = sizeof changes / sizeof *changes - (other_text ? 0 : 2);
     bool good = true;
     for (size_t i = 0; good && i < count; i++)
@@ -111,7 +113,9 @@ bool init_take(Init *init, Settings *settings, const Settings *preset, const Com
     init->preset_has_tokenizer_file = *preset->corpus.tokenizer_file != '\0';
     settings_groups(settings, groups);
     settings->init_unreadable = !init_open(init, run, error);
-    return init->is_open && (!convert || take_recipe(init, settings, run, line, error)) &&
+    bool other_text = line->operand_count > 0 || command_line_value(line, "corpus") ||
+                      preset->train.corpus;
+    return init->is_open && (!convert || take_recipe(init, settings, run, other_text, error)) &&
            adopt_shape(groups, GROUP_COUNT, &init->checkpoint, error) &&
            (!inherits_tokenizer(&preset->train, line) ||
             adopt_tokenizer(groups, GROUP_COUNT, &init->checkpoint, error));

@@ -92,13 +92,12 @@ static void log_row(Loop *loop, bool validated)
 /* --- saving --- */
 
 /* A failed save does not stop the training: the disk may have room at the next one. */
-static void note(Loop *loop, Attempt *attempt, bool good)
+static void note(Loop *loop, Attempt *attempt, bool good, const char *next)
 {
     attempt->failed = !good;
     if (good)
         return;
-    char *text = text_format("%s. The training continues and tries again later",
-                             attempt->why.text);
+    char *text = text_format("%s. The training continues; %s", attempt->why.text, next);
     observers_warned(loop->observers, text);
     free(text);
 }
@@ -146,7 +145,8 @@ static bool try_save(Loop *loop, Error *error)
 static void save(Loop *loop)
 {
     loop->saved = loop->trainer->progress.seconds;
-    note(loop, &loop->last, try_save(loop, &loop->last.why));
+    bool good = try_save(loop, &loop->last.why);
+    note(loop, &loop->last, good, "the next checkpoint is tried again");
 }
 
 /* The last save of the session: a failure is an error now. */
@@ -190,7 +190,7 @@ static void save_best(Loop *loop, const Progress *before)
         progress->best_accuracy = before->best_accuracy;
         progress->best_step = before->best_step;
     }
-    note(loop, &loop->best, good);
+    note(loop, &loop->best, good, "the next model that is better than the saved one is tried");
 }
 
 static void validate(Loop *loop)

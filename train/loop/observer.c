@@ -1,5 +1,6 @@
 #include "train/loop/observer.h"
 #include "src/containers.h"
+#include "src/ranks.h"
 
 void observers_add(Observers *observers, const ObserverCalls *calls, void *self)
 {
@@ -53,7 +54,7 @@ void observers_warned(const Observers *observers, const char *text)
         observer->calls->warned(observer->self, text);
         taken = true;
     }
-    if (!taken)
+    if (!taken && ranks_first())
         print_warning("%s", text);
 }
 

@@ -9,6 +9,11 @@ static bool check_length(const Trainer *t, const Extension *extension, Error *er
 {
     const TrainOptions *train = &t->settings.train;
     size_t done = extension->step;
+    if (extension->to == extension->from)
+        return error_set(error,
+                         "the run has %zu steps already: --lr, --lr-floor and --schedule may "
+                         "change only together with the length (--epochs, --steps)",
+                         extension->to);
     if (extension->to > done)
         return true;
     return error_set(error,
@@ -44,8 +49,8 @@ bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *err
     Extension *extension = &t->extension;
     *extension = (Extension){
         .planned = true,
-        .finished = step >= from ||
-                    (before->patience > 0 && progress.stale >= before->patience),
+        .finished = step >= from || (before->patience > 0 && step > matching &&
+                                     progress.stale >= before->patience),
         .restarts_average = progress.averaged > 0 && (double)step <= start,
         .step = step,
         .from = from,

@@ -262,11 +262,12 @@ static void explain_here(const Trainer *t, const Step *step, size_t batches, Err
                       : text_format("batches %zu to %zu", first + 1, first + batches);
     error_set(error,
               "step %zu: the %s is not finite, at learning rate %g, in %s of epoch %zu; first: "
-              "%s. The weights are as they were before. A new run with a lower --lr, a lower "
-              "--clip or a longer --warmup may do better; --on-nan skip goes on without the "
+              "%s. The weights are as they were before. A new run with a lower --lr, %s or a "
+              "longer --warmup may do better; with --on-nan skip, --resume goes on without the "
               "step",
               number + 1, loss ? "loss" : "gradient", step->lr, batch,
-              number / t->steps_per_epoch + 1, where);
+              number / t->steps_per_epoch + 1, where,
+              t->settings.train.clip > 0 ? "a lower --clip" : "--clip 1");
     free(where);
     free(batch);
 }
