@@ -51,8 +51,8 @@ static bool check_beside(const Corpus *corpus, const char *folder, const char *p
     vocabulary_free(&beside);
     return equal || error_set(error,
                               "%s: the tokenizer beside it is not that of the run; name a text "
-                              "instead, or encode it with the tokenizer of the run (export "
-                              "writes that of a bpe run)",
+                              "instead, or encode it with the tokenizer of the run, which "
+                              "export --plain writes",
                               path);
 }
 

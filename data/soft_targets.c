@@ -32,8 +32,9 @@ static bool check_text(const SoftHeader *header, const char *path, const CorpusS
         return true;
     return error_set(
         error,
-        "%s: these are the soft targets of another text: of %llu tokens, vocabulary "
-        "%u; this one has %zu, vocabulary %zu. For this text, " WRITE_AGAIN,
+        "%s: these are the soft targets of another text or tokenizer: of %llu tokens, "
+        "vocabulary %u; this text has %zu, vocabulary %zu. Give the tokenizer of the runs with "
+        "--tokenizer-file (export --plain writes it), or for this text, " WRITE_AGAIN,
         path, (unsigned long long)header->tokens, header->vocabulary, split->count, vocabulary);
 }
 

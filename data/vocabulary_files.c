@@ -137,7 +137,7 @@ uint32_t vocabulary_crc(const Vocabulary *vocabulary)
     return crc;
 }
 
-static bool store_own(const Vocabulary *vocabulary, const char *path, Error *error)
+bool vocabulary_store_own(const Vocabulary *vocabulary, const char *path, Error *error)
 {
     size_t size;
     char *words = vocabulary_write(vocabulary, &size);
@@ -174,7 +174,7 @@ bool vocabulary_store(const Vocabulary *vocabulary, const char *folder, Error *e
     if (vocabulary->bpe)
         return vocabulary_export(vocabulary, folder, error);
     char *path = file_join(folder, OWN);
-    bool good = store_own(vocabulary, path, error);
+    bool good = vocabulary_store_own(vocabulary, path, error);
     free(path);
     return good;
 }

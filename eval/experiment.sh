@@ -490,10 +490,6 @@ recall() (
     publish recall $report
 )
 
-for wanted in "${@:-all}"; do
-    [ "$wanted" = tuning ] || [ "$wanted" = recall ] || [ -f data/ptb.train.txt ] ||
-        die "data/ptb.train.txt is missing; get it with data/get ptb"
-done
 if [ $# -eq 0 ]; then
     # shellcheck disable=SC2086
     set -- $parts
@@ -502,6 +498,13 @@ for wanted; do
     case " $parts " in
     *" $wanted "*) ;;
     *) die "unknown part '$wanted'; the parts are: $parts" ;;
+    esac
+    case " length recall tuning " in # need no text
+    *" $wanted "*) ;;
+    *)
+        [ -f data/ptb.train.txt ] ||
+            die "data/ptb.train.txt is missing; get it with data/get ptb"
+        ;;
     esac
 done
 mkdir -p "$runs"

@@ -472,7 +472,8 @@ START_TEST(the_vocabulary_and_settings_are_readable)
     char *bytes, *path = file_join(exported.folder.temporary, "vocabulary.txt");
     size_t size;
     ck_assert(file_read(path, SIZE_MAX / 2, &bytes, &size, &error));
-    ck_assert_str_eq(bytes, "the\nlinnet\n<eos>\nsings\n\xc3\xa9\n<unk>\n");
+    ck_assert_str_eq(bytes,
+                     "# linnet tokenizer word\nthe\nlinnet\n<eos>\nsings\n\xc3\xa9\n<unk>\n");
     free(bytes);
     free(path);
     path = file_join(exported.folder.temporary, "settings.conf");
@@ -539,7 +540,8 @@ START_TEST(every_token_has_its_id)
         check_integer(list, "unk", (size_t)vocabulary.unk);
         Vocabulary again;
         Error error;
-        ck_assert(vocabulary_read(&again, vocabulary.tokenizer, lines, strlen(lines), &error));
+        const char *first = strchr(lines, '\n') + 1;
+        ck_assert(vocabulary_read(&again, vocabulary.tokenizer, first, strlen(first), &error));
         ck_assert_uint_eq(again.count, vocabulary.count);
         vocabulary_free(&again);
         vocabulary_free(&vocabulary);

@@ -18,7 +18,7 @@
 typedef struct Settings {
     char *out, *tokenizer_file, *special_tokens;
     size_t tokenizer, vocab_size, min_count, max_input_mb, threads;
-    bool lowercase;
+    bool lowercase, tokenizer_given;
 } Settings;
 
 #define FIELD(name) offsetof(Settings, name)
@@ -156,6 +156,10 @@ static void load(Vocabulary *vocabulary, const Settings *settings, const char *i
             ids);
     if (!vocabulary_load(vocabulary, path, &error))
         die("%s", error.text);
+    if (settings->tokenizer_given &&
+        vocabulary->tokenizer != tokenizer_find(settings->tokenizer))
+        die_usage("%s: this tokenizer is %s; drop --tokens %s", path,
+                  vocabulary->tokenizer->name, tokenizer_name(settings->tokenizer));
     free(folder);
 }
 
@@ -343,6 +347,7 @@ int main(int argc, char **argv)
     const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
+    settings.tokenizer_given = command_line_value(&line, "tokens") != NULL;
     size_t command = 0;
     while (line.operand_count > 0 && command < COMMANDS &&
            strcmp(commands[command].name, line.operands[0]) != 0)

@@ -111,18 +111,39 @@ static RunData *read_runs(const CommandLine *line)
     return runs;
 }
 
+static void check_usage(const CompareSettings *settings, const CommandLine *line)
+{
+    bool data = settings->json || settings->csv || settings->markdown;
+    const struct {
+        const char *option, *beside;
+        bool idle;
+    } rules[] = {{"reach", "--by, --json, --csv or --markdown", settings->by || data},
+                 {"x", "--by", settings->by},
+                 {"y", "--by", settings->by},
+                 {"train", "--by", settings->by},
+                 {"group", "--by", settings->by},
+                 {"width", "--by", settings->by},
+                 {"height", "--by", settings->by},
+                 {"title", "no --svg", !settings->svg}};
+    if (line->operand_count == 0)
+        die_usage("no run given; give run directories, such as runs/linear");
+    if (settings->json + settings->csv + settings->markdown > 1)
+        die_usage("--json, --csv and --markdown: give only one of them");
+    if (settings->by && (settings->json || settings->csv || settings->html))
+        die_usage("--by prints a table and writes --svg; leave --json, --csv and --html out");
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].idle && command_line_value(line, rules[i].option))
+            die_usage("--%s has no effect with %s; leave it out", rules[i].option,
+                      rules[i].beside);
+}
+
 int main(int argc, char **argv)
 {
     CompareSettings settings = {0};
     const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
     CommandLine line;
     program_read_command_line(&about, &group, 1, argc, argv, &line);
-    if (line.operand_count == 0)
-        die_usage("no run given; give run directories, such as runs/linear");
-    if (settings.json + settings.csv + settings.markdown > 1)
-        die_usage("--json, --csv and --markdown: give only one of them");
-    if (settings.by && (settings.json || settings.csv || settings.html))
-        die_usage("--by prints a table and writes --svg; leave --json, --csv and --html out");
+    check_usage(&settings, &line);
     RunData *runs = read_runs(&line);
     Error error;
     if (!settings.by)

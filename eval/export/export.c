@@ -18,7 +18,7 @@ typedef struct Settings {
 static const Option rows[] = {
     {.name = "plain", OPTION_SWITCH(FIELD(plain), "no"),
      .help = "write for your own program: tensors under linnet's names, settings.json, "
-             "vocabulary.json, and for people vocabulary.txt and settings.conf",
+             "vocabulary.json, settings.conf, and the tokenizer for --tokenizer-file",
      .also = "text"},
     {.name = "gguf", OPTION_SWITCH(FIELD(gguf), "no"),
      .help = "write one file for llama.cpp, in single precision; for models that its "

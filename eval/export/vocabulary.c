@@ -22,6 +22,7 @@
  * is one unknown word here. */
 #include "data/bpe.h"
 #include "data/letters.h"
+#include "data/vocabulary_files.h"
 #include "eval/export/forms.h"
 #include "src/text.h"
 
@@ -247,10 +248,11 @@ static char *byte_lines(const Vocabulary *vocabulary)
 
 bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
-    size_t size;
-    char *lines = vocabulary->map ? vocabulary_write(vocabulary, &size)
-                                  : byte_lines(vocabulary);
-    bool good = export_folder_text(folder, "vocabulary.txt", lines, error);
+    static const char name[] = "vocabulary.txt";
+    if (vocabulary->map)
+        return vocabulary_store_own(vocabulary, export_folder_file(folder, name), error);
+    char *lines = byte_lines(vocabulary);
+    bool good = export_folder_text(folder, name, lines, error);
     free(lines);
     return good;
 }

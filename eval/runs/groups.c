@@ -43,6 +43,7 @@ static bool is_another_sample(const RunGroup *group, const RunData *run)
 {
     const RunData *first = group->runs[0];
     if (arrlenu(run->settings) == 0 || first->parameters != run->parameters ||
+        !groups_same_scale(first, run) ||
         !same_number(first->entropy_floor, run->entropy_floor) ||
         !has_settings_of(first, run) || !has_settings_of(run, first))
         return false;

@@ -25,11 +25,19 @@ static bool scale_setting_differs(const RunData *a, const RunData *b, size_t i)
     return strcmp(scale_setting(a, i), scale_setting(b, i)) != 0;
 }
 
+/* Files of one name may be different texts. */
+static bool text_size_differs(const RunData *a, const RunData *b)
+{
+    return a->valid_bytes && b->valid_bytes && a->valid_bytes != b->valid_bytes;
+}
+
 /* Whether the first settings of the scale agree. Equal settings may learn other tokens, and
  * runs with --init have those of another text: where both vocabularies are known, they decide.
  */
 static bool agree(const RunData *a, const RunData *b, size_t count)
 {
+    if (text_size_differs(a, b))
+        return false;
     bool known = count > TEXT_SETTINGS && a->vocabulary && b->vocabulary;
     if (known && strcmp(a->vocabulary, b->vocabulary) != 0)
         return false;
@@ -100,6 +108,11 @@ char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)
 {
     char *name = memory_copy_text(run->corpus ? run->corpus : "unknown corpus");
     const size_t settings = run->by_bits ? TEXT_SETTINGS : SCALE_SETTINGS;
+    bool resized = false;
+    for (size_t r = 0; r < count; r++)
+        resized |= !scale_setting_differs(run, &runs[r], 0) && text_size_differs(run, &runs[r]);
+    if (resized)
+        text_append(&name, ", validation text of %zu bytes", run->valid_bytes);
     for (size_t i = 1; i < settings; i++) {
         bool differs = false;
         for (size_t r = 0; r < count; r++)

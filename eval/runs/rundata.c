@@ -81,6 +81,7 @@ static void read_comment(RunData *run, char *comment)
     if ((value = comment_value(comment, "validation text"))) {
         run->val_bits = bits_of_nat(value);
         run->valid_tokens = count_of(value, "tokens");
+        run->valid_bytes = count_of(value, "bytes");
         run->unknown = (double)count_of(value, "unknown") / (double)run->valid_tokens;
     }
     value = comment_value(comment, "entropy floor");

@@ -36,6 +36,7 @@ typedef struct RunData {
     double unknown;                   /* share of the validation tokens that are <unk> */
     size_t valid_tokens, part_tokens; /* of the validation text, and of the part that
                                        * validations read; 0: unknown, all */
+    size_t valid_bytes;               /* of the validation text; 0: unknown */
     RunLogRow *rows;                  /* an array of stb_ds */
     RunScore *scores;                 /* an array of stb_ds; saved by eval */
 

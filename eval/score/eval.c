@@ -20,9 +20,10 @@ static const About about = {
     .synopses = {"[OPTIONS] RUN... CORPUS", "--baseline [OPTIONS] CORPUS"},
     .paragraphs = {"RUN is a run directory, whose best checkpoint is used, or a checkpoint "
                    "file. CORPUS is "
-                   "named as for train. Every token is scored, <eos> included. Scores are "
-                   "saved in the run "
-                   "directory, where compare finds them.",
+                   "named as for train. Every token is scored, <eos> included. Scores of "
+                   "the corpus that "
+                   "the run was trained on are saved in its directory, where compare finds "
+                   "them.",
                    "Results with a temperature, a neural cache or dynamic evaluation are rows "
                    "of their own; "
                    "do not compare them with plain scores of other models.",
@@ -52,13 +53,34 @@ static const CorpusSplit *load_split(Corpus *corpus, const char *name, const Cor
     return chosen;
 }
 
-/* Saves the scores in the run directory; a checkpoint file alone has none. */
-static void note(const ScoreRow *rows, size_t count, const ScoredText *text, const char *run,
-                 const Checkpoint *checkpoint)
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Whether the run was trained on a corpus of this name. */
+static bool was_trained_on(const Checkpoint *checkpoint, const char *name)
+{
+    const char *settings = checkpoint_extra(checkpoint, TRAINING_KEY);
+    const char *line = settings ? strstr(settings, "\ncorpus = ") : NULL;
+    if (!line)
+        return false;
+    char *corpus = text_format("%.*s", (int)strcspn(line + 1, "\n"), line + 1);
+    bool same = strcmp(base_name(corpus + strlen("corpus = ")), base_name(name)) == 0;
+    free(corpus);
+    return same;
+}
+
+/* Saves the scores of the run's own corpus in the run directory; a checkpoint file alone has
+ * none. */
+static void note(const ScoreRow *rows, size_t count, const ScoredText *text, const char *name,
+                 const char *run, const Checkpoint *checkpoint)
 {
     size_t number;
     const char *step = checkpoint_extra(checkpoint, "step");
-    if (file_is_folder(run) && step && text_to_size(step, &number))
+    if (file_is_folder(run) && was_trained_on(checkpoint, name) && step &&
+        text_to_size(step, &number))
         score_rows_note(rows, count, text, run, number);
 }
 
@@ -97,11 +119,13 @@ static void open_run(LoadedModel *loaded, EvalOptions *options, const char *run,
     eval_options_settle(options, &loaded->model.config);
 }
 
-/* Reads the text as the run's training did. */
+/* Reads the text as the run's training did; another corpus has texts of its own. */
 static const CorpusSplit *load_text(Corpus *corpus, const char *name,
                                     const EvalOptions *options, const Checkpoint *checkpoint)
 {
-    CorpusOptions how = checkpoint->corpus;
+    CorpusOptions how = task_is_named(name) ? options->corpus : checkpoint->corpus;
+    if (!was_trained_on(checkpoint, name))
+        how.valid = how.test = "";
     how.max_input_mb = options->corpus.max_input_mb;
     how.tell = terminal_notice;
     how.valid = *options->corpus.valid ? options->corpus.valid : how.valid;
@@ -122,7 +146,7 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
         score_rows_print_json(rows, count, &text);
     else
         score_rows_print(rows, count, &text);
-    note(rows, count, &text, run, &loaded.checkpoint);
+    note(rows, count, &text, name, run, &loaded.checkpoint);
     corpus_free(&corpus);
     loaded_close(&loaded);
 }
@@ -144,6 +168,26 @@ static void end_soft_targets(Softener *softener)
     softener_free(softener);
 }
 
+/* Opens all runs, so that what is wrong with one is found before hours of reading. */
+static void check_runs(const EvalOptions *options, const char *const *runs, size_t count,
+                       const char *name)
+{
+    LoadedModel first = {0}, loaded;
+    for (size_t i = 0; i < count; i++) {
+        EvalOptions own = *options;
+        LoadedModel *here = i == 0 ? &first : &loaded;
+        open_run(here, &own, runs[i], name);
+        if (!vocabulary_equal(&first.checkpoint.vocabulary, &here->checkpoint.vocabulary) ||
+            here->checkpoint.corpus.trim != first.checkpoint.corpus.trim)
+            die("%s: it reads the text in other tokens than %s; only predictions of the same "
+                "tokens have an average",
+                runs[i], runs[0]);
+        if (i > 0)
+            loaded_close(here);
+    }
+    loaded_close(&first);
+}
+
 /* Scores each run by its own protocol, and the average of what they predict, which
  * --soft-targets stores. One model at a time is in memory. */
 static void score_average(const EvalOptions *options, const char *const *runs, size_t count,
@@ -153,7 +197,7 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
     ScoredText text = {0};
     Ensemble ensemble = {0};
     Softener softener = {0};
-    bool trim = false;
+    check_runs(options, runs, count, name);
     for (size_t i = 0; i < count; i++) {
         LoadedModel loaded;
         EvalOptions own = *options;
@@ -162,20 +206,14 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
         if (i == 0) {
             text.split = load_text(&corpus, name, options, checkpoint);
             text.is_validation = text.split == &corpus.valid;
-            trim = checkpoint->corpus.trim;
             ensemble_make(&ensemble, count, text.split);
             begin_soft_targets(&softener, options, text.split, corpus.vocabulary.count);
-        } else if (!vocabulary_equal(&corpus.vocabulary, &checkpoint->vocabulary) ||
-                   checkpoint->corpus.trim != trim) {
-            die("%s: it reads the text in other tokens than %s; only predictions of the same "
-                "tokens have an average",
-                runs[i], runs[0]);
         }
         const ScoreListener listener = softener_listener(&softener);
         const ScoreRow *row = ensemble_read(&ensemble, runs[i], &own, &loaded.model,
                                             vocabulary_start(&corpus.vocabulary),
                                             options->soft_targets ? &listener : NULL);
-        note(row, 1, &text, runs[i], checkpoint);
+        note(row, 1, &text, name, runs[i], checkpoint);
         loaded_close(&loaded);
     }
     if (options->json)
@@ -220,6 +258,7 @@ int main(int argc, char **argv)
     CommandLine line;
     eval_options_groups(&options, groups);
     program_read_command_line(&about, groups, EVAL_GROUPS, argc, argv, &line);
+    options.corpus.tokenizer_given = command_line_value(&line, "tokens") != NULL;
     eval_options_check(&options, groups, &line);
     if (options.baseline)
         score_baseline(&options, line.operands[0]);

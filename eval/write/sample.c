@@ -234,12 +234,18 @@ static void join_stops(TextOptions *options, const CommandLine *line)
 }
 
 static void check_usage(const Settings *settings, const TextOptions *options,
-                        const CommandLine *line)
+                        const OptionGroup *of_text, const CommandLine *line)
 {
+    const OptionGroup *group;
     if (line->operand_count != 1)
         die_usage(line->operand_count ? "one run at a time" : "a run is missing");
     if (settings->prompt && settings->score)
         die_usage("--score generates no text; leave --prompt out");
+    if (settings->score && settings->interactive)
+        die_usage("--score and --interactive: give only one of them");
+    for (size_t i = 0; settings->score && i < line->given_count; i++)
+        if (option_find(of_text, 1, line->given[i].option->name, &group))
+            die_usage("--score generates no text; leave --%s out", line->given[i].option->name);
     if (settings->json && settings->interactive)
         die_usage("--json and --interactive: give only one of them");
     if (settings->json && options->columns)
@@ -255,7 +261,7 @@ int main(int argc, char **argv)
     enum { GROUPS = sizeof groups / sizeof *groups };
     CommandLine line;
     program_read_command_line(&about, groups, GROUPS, argc, argv, &line);
-    check_usage(&settings, &options, &line);
+    check_usage(&settings, &options, &groups[1], &line);
     join_stops(&options, &line);
     options.json = settings.json;
     signal(SIGPIPE, SIG_IGN);

@@ -119,7 +119,7 @@ static void name_unknown(const Vocabulary *vocabulary, const char *prompt)
         at += length;
     }
     print_warning("not in the model's vocabulary and read as %s: %s%s",
-                  vocabulary->words[vocabulary->unk], names,
+                  vocabulary->words[vocabulary->unk], *names ? names : "white space",
                   unknown > NAMED_MOST ? " and others" : "");
     free(names);
 }

@@ -33,6 +33,10 @@ for two in '--json --csv' '--markdown --json' '--csv --markdown'; do
     refused "compare prints one thing at a time: $two" 2 \
         '--json, --csv and --markdown: give only one' "$bin/compare" $two softmax
 done
+refused 'compare refuses --reach where it has no effect' 2 '--reach has no effect' \
+    "$bin/compare" --reach 5 --markdown softmax
+refused 'compare refuses a --title without --svg' 2 '--title has no effect with no --svg' \
+    "$bin/compare" --title Curves softmax
 refused 'compare refuses a --reach that is not a number' 2 "'soon' is not a number" \
     "$bin/compare" --reach 5,soon softmax
 run "$bin/compare" --reach 100,0.001 softmax
@@ -55,6 +59,11 @@ check 'compare fits --width' \
 
 sed 's/^corpus = .*/corpus = other.txt/' softmax/settings.conf >other.conf
 cp -r softmax other && mv other.conf other/settings.conf
+cp -r softmax resized
+sed 's/^\(# validation text: .* tokens, \)[0-9]*/\17/' softmax/settings.conf >resized/settings.conf
+sed -i 's/^seed = .*/seed = 9/' resized/settings.conf
+run "$bin/compare" softmax resized
+check 'compare does not mix two texts of one name' prints 'validation text of 7 bytes'
 run "$bin/compare" softmax other linear
 check 'compare shows each corpus under a heading' eval \
     "prints '^other\.txt$' && [ \"\$(grep -c '^run ' out)\" -eq 2 ]"

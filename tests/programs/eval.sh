@@ -73,6 +73,16 @@ check "eval leaves a foreign scores.csv unchanged" \
 refused 'compare refuses a foreign scores.csv' 1 'scores.csv:1: not the scores' \
     "$bin/compare" noted
 
+run "$bin/train" --quiet --steps 3 --valid other.txt --test other.txt --run bounded text.txt
+rm -f bounded/scores.csv
+run "$bin/eval" --json --split test bounded text.txt
+check "the run's corpus has the texts that the run had" [ "$(field tokens)" = "$tokens" ]
+make_text 60 8 >foreign.txt
+rm -f bounded/scores.csv
+run "$bin/eval" --json --split test bounded foreign.txt
+check "another corpus has texts of its own" [ "$(field tokens)" -lt "$tokens" ]
+check "eval saves no score of another corpus" [ ! -e bounded/scores.csv ]
+
 # --- several runs ---
 
 train other --seed 7 text.txt
