@@ -45,7 +45,7 @@ static const Option rows[] = {
              "learning one; token ids in a .bin have it beside them",
      .also = "tokenizer-path tokenizer-json vocab-file"},
     {.name = "trim", OPTION_SWITCH(FIELD(trim), "no"), OPTION_FIXED,
-     .help = "strip white space from both ends of lines; matters for char and byte",
+     .help = "strip white space from both ends of lines; matters for char, byte and bpe",
      .also = "strip"},
     {.name = "lowercase", OPTION_SWITCH(FIELD(lowercase), "no"), OPTION_FIXED,
      .help = "convert the text to lower case; for word, wordpunct and char",

@@ -45,12 +45,16 @@ same_runs() {
 # begins FILE OTHER: whether FILE begins with the contents of OTHER.
 begins() { head -c "$(wc -c <"$2")" "$1" | cmp -s - "$2"; }
 
-# eventually COMMAND...: repeats it until it succeeds, for at most a minute.
+# eventually COMMAND...: repeats it until it succeeds; a failed check after a minute.
 eventually() {
     tries=0
-    while [ "$tries" -lt 1200 ] && ! "$@"; do
+    until "$@"; do
         sleep 0.05
         tries=$((tries + 1))
+        [ "$tries" -lt 1200 ] || {
+            check "a minute was enough for: $*" false
+            return
+        }
     done
 }
 

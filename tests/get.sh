@@ -99,10 +99,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if partial:
             self.send_header("Content-Range", "bytes %d-%d/%d" % (first, size - 1, len(body)))
         self.send_header("Content-Length", str(size - first))
-        self.end_headers()
-        self.wfile.write(body[first:size])
         with open(os.path.join(work, "log"), "a") as log:
             log.write("%s/%s %d\n" % (folder, name, first))
+        self.end_headers()
+        self.wfile.write(body[first:size])
 
     do_HEAD = None
 

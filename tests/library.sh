@@ -5,7 +5,7 @@
 # tests/library/client.c. Prints a line for each failed check, and at the end how many passed and
 # failed.
 set -u
-CC=${CC:-cc}
+compiler=${EXAMPLE_CC:-${CC:-cc}} # of the example
 . "$(dirname -- "$0")/cases.sh"
 
 bin=$(CDPATH='' cd -- "$1" && pwd) || exit 1
@@ -59,7 +59,7 @@ if has g++; then
 else
     skip 'the header in C++, for want of g++'
 fi
-check 'the example builds with the installed library' compiled $CC -std=c11 -Wall -Wextra -Werror
+check 'the example builds with the installed library' compiled $compiler -std=c11 -Wall -Wextra -Werror
 
 # --- used ---
 
@@ -104,7 +104,7 @@ if [ -x example ]; then
     check 'its logits are those of export --example' same \
         "$(quietly ./example bpe 'the prices'; sed 1d out | cut -c 1-8 | grep '[0-9]\.[0-9]')" "$(best_logits)"
     # Not with a sanitizer: emulated, its shadow memory exhausts the machine's memory.
-    if has qemu-x86_64 && [ "${CC#*-fsanitize}" = "$CC" ] &&
+    if has qemu-x86_64 && [ "${compiler#*-fsanitize}" = "$compiler" ] &&
         grep -q '^flags.* avx' /proc/cpuinfo 2>/dev/null; then
         check 'a library for another processor is an error' eval \
             '! qemu-x86_64 -cpu Nehalem ./example bpe x 2>said &&

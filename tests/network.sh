@@ -50,8 +50,9 @@ pull_cable() {
     wait
     check 'losing a machine ends the run' [ "$status" -ne 0 ]
     check 'losing a machine ends the run within 30 seconds' [ $((ended - $(cat cut-at))) -le 30 ]
-    check 'no process of the lost run is left' \
-        eval 'sleep 1; ! pgrep -f -- "--run lost" >/dev/null'
+    gone() { ! pgrep -f -- "^$bin/train .*--run lost" >/dev/null; }
+    eventually gone
+    check 'no process of the lost run is left' gone
     check 'the lost run leaves a checkpoint' [ -s lost/last.safetensors ]
     cable up
     together 10.77.0.1,10.77.0.2 2 "$bin/train" --resume lost --quiet

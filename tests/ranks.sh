@@ -174,15 +174,15 @@ ends_within() {
 train "$plain" whole --batch 8 --shards 4 --steps 600 --save-every 10
 for signal in KILL TERM; do
     started "rank-$signal"
-    kill -s "$signal" "$(pgrep -f -- "--run rank-$signal " | tail -n 1)"
-    check "SIG$signal to one rank ends all ranks" ends_within 10
+    kill -s "$signal" "$(pgrep -f -- "^$bin/train .*--run rank-$signal " | tail -n 1)"
+    check "SIG$signal to one rank ends all ranks" ends_within 60
     [ "$signal" = TERM ] || check "after SIG$signal to a rank mpirun fails" [ "$status" -ne 0 ]
     together 2 "$bin/train" --resume "rank-$signal" --quiet
     check "a run ended by SIG$signal resumes bit-identically" same_runs whole "rank-$signal"
 done
 started interrupted
-kill -s INT "$(pgrep -f -- 'mpirun.*--run interrupted ' | head -n 1)"
-check 'SIGINT to mpirun ends all ranks' ends_within 10
+kill -s INT "$(pgrep -f -- '^mpirun .*--run interrupted ' | head -n 1)"
+check 'SIGINT to mpirun ends all ranks' ends_within 60
 check 'a run interrupted through mpirun leaves a checkpoint' [ -s interrupted/last.safetensors ]
 together 3 "$bin/train" --resume interrupted --quiet
 check 'a run interrupted through mpirun resumes bit-identically' same_runs whole interrupted

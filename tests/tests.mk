@@ -130,7 +130,7 @@ threads: all $(BUILD)/tests-float $(BUILD)/library-client $(BUILD)/library-memor
 	  CK_RUN_SUITE="$$suite" $(BUILD)/tests-float || exit 1; \
 	done
 	sh tests/smoke.sh $(BIN)
-	CC='$(CC) -fsanitize=thread' MAKE='$(MAKE)' sh tests/library.sh $(BIN) $(BUILD)
+	CC='$(CC)' EXAMPLE_CC='$(CC) -fsanitize=thread' MAKE='$(MAKE)' sh tests/library.sh $(BIN) $(BUILD)
 
 # valgrind does not know AVX-512, nor other instructions that are newer than Haswell.
 VALGRIND = valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite

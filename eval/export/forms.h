@@ -7,7 +7,7 @@
  *                  are linnet's.
  *   plain          any model, for your own program: model.safetensors with linnet's own
  *                  tensors, settings.json, vocabulary.json, metadata.json; and for people and
- *                  for train: vocabulary.txt, settings.conf; of a BPE vocabulary also
+ *                  for train: settings.conf and vocabulary.txt, or of a BPE vocabulary
  *                  tokenizer.json, vocab.json and merges.txt
  *   gguf           one file for llama.cpp, of models that its architectures gpt2, gptneox or
  *                  llama compute
@@ -73,8 +73,8 @@ bool export_modeling(ExportFolder *folder, const LoadedModel *loaded, Error *err
 /* The settings of model and text under the names of the options. */
 json_t *export_settings_json(const LoadedModel *loaded);
 
-/* tokenizer.json, vocabulary.json and vocabulary.txt; and of a BPE vocabulary tokenizer.json,
- * vocab.json and merges.txt. */
+/* tokenizer.json, with vocab.json and merges.txt of a BPE vocabulary; vocabulary.json; and the
+ * vocabulary.txt of others. */
 bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
 bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
 bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);

@@ -225,34 +225,9 @@ bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, 
 
 /* --- vocabulary.txt --- */
 
-/* Tokens of any bytes in the format of checkpoints, where everything but ASCII is escaped. */
-static char *byte_lines(const Vocabulary *vocabulary)
-{
-    char *lines = NULL;
-    size_t ignored;
-    FILE *stream = memory_text_open(&lines, &ignored, "the vocabulary");
-    for (size_t id = 0; id < vocabulary->count; id++) {
-        size_t size = vocabulary->bpe ? vocabulary->bpe->lengths[id] : 1;
-        for (size_t i = 0; i < size; i++) {
-            unsigned byte = (unsigned char)vocabulary->words[id][i];
-            const char *format = byte == '\\'                 ? "\\%c"
-                                 : byte >= ' ' && byte <= '~' ? "%c"
-                                                              : "\\x%02x";
-            fprintf(stream, format, byte);
-        }
-        fputc('\n', stream);
-    }
-    memory_text_close(stream, "the vocabulary");
-    return lines;
-}
-
 bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
-    static const char name[] = "vocabulary.txt";
-    if (vocabulary->map)
-        return vocabulary_store_own(vocabulary, export_folder_file(folder, name), error);
-    char *lines = byte_lines(vocabulary);
-    bool good = export_folder_text(folder, name, lines, error);
-    free(lines);
-    return good;
+    return vocabulary->bpe || /* it has tokenizer.json */
+           vocabulary_store_own(vocabulary, export_folder_file(folder, "vocabulary.txt"),
+                                error);
 }

@@ -18,7 +18,7 @@ static const About about = {
         {"DIR is a directory as Hugging Face transformers saves a model: config.json, "
          "model.safetensors (or shards with model.safetensors.index.json) and tokenizer.json "
          "(or vocab.json and merges.txt). Models of the types gpt2, gpt_neox and llama are "
-         "read; what linnet would compute differently is refused by name. Everything that "
+         "read; what linnet would compute differently is refused. Every directory that "
          "linnet-export writes is read too.",
          "Grouped-query attention (llama) is expanded: each key and value head is stored once "
          "for every query head that shares it, and linnet-export writes the model so.",

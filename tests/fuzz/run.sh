@@ -17,7 +17,7 @@ fuzz() {
     kept=$here/seeds/$1
     [ -d "$here/regressions/$1" ] && kept="$kept $here/regressions/$1"
     # shellcheck disable=SC2086
-    "$fuzzer" --target="$1" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=512 \
+    "$fuzzer" --target="$1" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=1024 \
         -max_len=4096 -dict="$here/words.dict" -print_final_stats=1 \
         -artifact_prefix="$found/$1-" \
         "$found/$1" $kept >"$found/$1.log" 2>&1

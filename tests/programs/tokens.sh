@@ -127,13 +127,14 @@ feed() {
     tail -c +2500001 text.txt
 }
 encode() { exec "$bin/tokens" encode --tokenizer-file bpe --out kill/train.bin "$@"; }
-# interrupt SIGNAL: encodes, and sends the signal in the middle.
+# interrupt SIGNAL WHETHER: encodes anew or goes on, and sends the signal in the middle.
 interrupt() {
-    rm -f go
+    rm -f go err
     feed >pipe 2>/dev/null &
     (encode - <pipe >out 2>err) &
     child=$!
-    until [ -s kill/train.bin.part ]; do sleep 0.1; done
+    eventually [ -s kill/train.bin.part ]
+    [ "$2" = anew ] || eventually grep -q -s 'then continues' err
     sleep 1
     kill -s "$1" "$child"
     touch go
@@ -145,7 +146,7 @@ interrupt() {
 
 mkdir kill
 mkfifo pipe
-interrupt TERM
+interrupt TERM anew
 check 'a signal stops encode' eval "exits 143 && says 'the same command continues'"
 check 'a stopped encode notes how far it came' [ -s kill/train.bin.progress ]
 check 'a stopped encode has no file' [ ! -e kill/train.bin ]
@@ -156,7 +157,7 @@ check 'encode does not go on with another text' eval \
 rm kill/*.json kill/merges.txt 2>err
 run "$bin/tokens" encode --tokenizer-file word --out kill/train.bin text.txt
 check 'encode does not go on with another tokenizer' says 'was begun with another tokenizer'
-interrupt KILL
+interrupt KILL further
 check 'a killed encode had gone on' says 'train.bin.part: has the ids of [1-9].* then continues'
 check 'a killed encode has no file' [ ! -e kill/train.bin ]
 (encode text.gz) >out 2>err

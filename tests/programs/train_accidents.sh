@@ -62,7 +62,7 @@ start_endless() {
 # failure, because a run without a failed save may already have written its last checkpoint.
 bar_saving() {
     eventually mkdir parts/next.safetensors 2>/dev/null
-    eventually grep -q 'The training goes on' err
+    eventually grep -q 'The training continues' err
 }
 end_with() {
     kill "-$1" "$child"

@@ -46,7 +46,7 @@ static const Option train_rows[] = {
     {.name = "convert", OPTION_STRING("RUN", TRAIN(convert), NULL), OPTION_FIXED,
      .help = "convert this run to another attention kind (--attn); implies --init RUN and "
              "--distill RUN. Text and settings default to RUN's, with --epochs 3, a fifth of its "
-             "--lr, --distill-share 1 and no dropout. Attention transfer (--match-epochs) comes "
+             "--lr, --distill-share 1 and no dropout, noise or penalties. Attention transfer (--match-epochs) comes "
              "first",
      .also = "linearize linearise t2r lolcats hedgehog-distill",
      .common = true},
