@@ -172,7 +172,7 @@ static void end_soft_targets(Softener *softener)
 static void check_runs(const EvalOptions *options, const char *const *runs, size_t count,
                        const char *name)
 {
-    LoadedModel first = {0}, loaded;
+    LoadedModel first = {0}, loaded = {0};
     for (size_t i = 0; i < count; i++) {
         EvalOptions own = *options;
         LoadedModel *here = i == 0 ? &first : &loaded;
