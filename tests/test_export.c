@@ -567,9 +567,7 @@ START_TEST(every_byte_has_its_character)
     check_token(tokens, "\xc3\xbf", 0xff); /* U+00FF */
     ck_assert(json_is_null(json_object_get(list, "words")));
     check_integer(list, "count", TOKENS_OF_BYTE);
-    ck_assert_ptr_nonnull(strstr(lines, "\\x09\n\\x0a\n\\x0b\n"));
-    ck_assert_ptr_nonnull(strstr(lines, "[\n\\\\\n]\n"));
-    ck_assert_ptr_nonnull(strstr(lines, "~\n\\x7f\n\\x80\n"));
+    ck_assert_str_eq(lines, "# linnet tokenizer byte\n");
     vocabulary_free(&vocabulary);
     json_decref(tokenizer);
     json_decref(list);
