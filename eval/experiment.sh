@@ -246,12 +246,15 @@ ablation() {
     change with-decay-1-embedding-.1 --weight-decay 1 --embedding-decay .1
     change with-decay-1-embedding-.1-no-dropout --weight-decay 1 --embedding-decay .1 $without
     change with-decay-2-embedding-.05-no-dropout --weight-decay 2 --embedding-decay .05 $without
-        with_values="--embedding-decay .1 $without --value-residual --head-gate"
+    with_values="--embedding-decay .1 $without --value-residual --head-gate"
     change with-decay-1-and-values $with_values --weight-decay 1
     change with-decay-1-and-values-batch-8 $with_values --weight-decay .75 --batch 8 --lr 2e-3
     change with-decay-1-and-values-linear $with_values --weight-decay 1 --schedule linear
     change with-decay-1-and-values-lr $with_values --weight-decay 1.5 --lr 2e-3
     change with-decay-1-and-values-noise $with_values --weight-decay 1 --noise .2
+    change with-decay-1-and-values-adversarial $with_values --weight-decay 1 \
+        --adversarial-softmax .01
+    change with-decay-1-and-values-beta2 $with_values --weight-decay 1 --beta2 .99
 
     soften ablation/with-decay-1-embedding-.1-no-dropout ablation/with-decay-1-embedding-.1
     change with-decay-1-and-soft-targets --weight-decay 1 --embedding-decay .1 $without \
