@@ -117,14 +117,14 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
     const struct {
         const char *option, *beside;
         bool idle;
-    } rules[] = {{"reach", "--by, --json, --csv or --markdown", settings->by || data},
-                 {"x", "--by", settings->by},
-                 {"y", "--by", settings->by},
-                 {"train", "--by", settings->by},
-                 {"group", "--by", settings->by},
-                 {"width", "--by", settings->by},
-                 {"height", "--by", settings->by},
-                 {"title", "no --svg", !settings->svg}};
+    } rules[] = {{"reach", "with --by, --json, --csv or --markdown", settings->by || data},
+                 {"x", "with --by", settings->by},
+                 {"y", "with --by", settings->by},
+                 {"train", "with --by", settings->by},
+                 {"group", "with --by", settings->by},
+                 {"width", "with --by", settings->by},
+                 {"height", "with --by", settings->by},
+                 {"title", "without --svg", !settings->svg}};
     if (line->operand_count == 0)
         die_usage("no run given; give run directories, such as runs/linear");
     if (settings->json + settings->csv + settings->markdown > 1)
@@ -133,8 +133,7 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
         die_usage("--by prints a table and writes --svg; leave --json, --csv and --html out");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].idle && command_line_value(line, rules[i].option))
-            die_usage("--%s has no effect with %s; leave it out", rules[i].option,
-                      rules[i].beside);
+            die_usage("--%s has no effect %s; leave it out", rules[i].option, rules[i].beside);
 }
 
 int main(int argc, char **argv)

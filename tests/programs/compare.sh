@@ -35,7 +35,7 @@ for two in '--json --csv' '--markdown --json' '--csv --markdown'; do
 done
 refused 'compare refuses --reach where it has no effect' 2 '--reach has no effect' \
     "$bin/compare" --reach 5 --markdown softmax
-refused 'compare refuses a --title without --svg' 2 '--title has no effect with no --svg' \
+refused 'compare refuses a --title without --svg' 2 '--title has no effect without --svg' \
     "$bin/compare" --title Curves softmax
 refused 'compare refuses a --reach that is not a number' 2 "'soon' is not a number" \
     "$bin/compare" --reach 5,soon softmax

@@ -46,8 +46,8 @@ static const Option train_rows[] = {
     {.name = "convert", OPTION_STRING("RUN", TRAIN(convert), NULL), OPTION_FIXED,
      .help = "convert this run to another attention kind (--attn); implies --init RUN and "
              "--distill RUN. Text and settings default to RUN's, with --epochs 3, a fifth of its "
-             "--lr, --distill-share 1 and no dropout, noise or penalties. Attention transfer (--match-epochs) comes "
-             "first",
+             "--lr, --distill-share 1 and no dropout, noise or penalties. Attention transfer "
+             "(--match-epochs) comes first",
      .also = "linearize linearise t2r lolcats hedgehog-distill",
      .common = true},
     {.name = "match-epochs", OPTION_WHOLE(TRAIN(match_epochs), 0, 1e6, "1"), OPTION_FIXED,
