@@ -346,6 +346,12 @@ char *file_folder_of(const char *path)
                  : memory_copy_text(".");
 }
 
+const char *file_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 char *file_join(const char *folder, const char *name)
 {
     return text_format("%s/%s", folder, name);

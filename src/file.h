@@ -62,6 +62,8 @@ bool file_is_folder(const char *path);
 bool file_make_parents(const char *path, Error *error);
 /* The directory that a path names a file in; the caller frees it. */
 char *file_folder_of(const char *path);
+/* The last part of a path, within it. */
+const char *file_base_name(const char *path);
 /* "folder/name"; the caller frees it. */
 char *file_join(const char *folder, const char *name);
 /* The directory of the running executable; the caller frees it. */

@@ -363,17 +363,17 @@ static int train_one(const CommandLine *line)
     RunView run = prepare_run(&trainer, &folder, &checkpoint, &init, &screen);
     signals_catch();
     LoopEnd end = LOOP_FINISHED;
+    size_t step = trainer.progress.step;
     if (loop_has_work(&trainer))
         end = train_observed(&trainer, &folder, &screen, stop, &error);
+    else if (step < trainer.steps)
+        screen_say(&screen, text_format("Nothing to do: the run stopped early after step %zu. "
+                                        "A larger --patience continues it.",
+                                        step));
     else
-        screen_say(&screen, text_format("Nothing to do: the run %s after step %zu. %s",
-                                        trainer.progress.step < trainer.steps
-                                            ? "stopped early (--patience)"
-                                            : "finished",
-                                        trainer.progress.step,
-                                        trainer.progress.step < trainer.steps
-                                            ? "A larger --patience continues it."
-                                            : "More --epochs or --steps extend it."));
+        screen_say(&screen, text_format("Nothing to do: the run finished after step %zu. "
+                                        "More --epochs or --steps extend it.",
+                                        step));
     int status = ranks_first() ? farewell(end, &run, &folder, &screen, &error) : 0;
     ranks_share(&status, sizeof status, 0); /* all ranks go on to the next run, or none */
     team_stop();

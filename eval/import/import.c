@@ -2,6 +2,7 @@
 #include "data/utf8.h"
 #include "eval/import/imported.h"
 #include "src/containers.h"
+#include "src/file.h"
 #include "src/program.h"
 #include "src/team.h"
 #include "src/text.h"
@@ -35,7 +36,7 @@ static const char *last_part(char *path)
 {
     for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
         path[end - 1] = '\0';
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = file_base_name(path);
     return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? name : NULL;
 }
 

@@ -1,5 +1,6 @@
 #include "eval/runs/runchart.h"
 #include "src/containers.h"
+#include "src/file.h"
 #include "src/text.h"
 
 #include <math.h>
@@ -212,8 +213,7 @@ static const char *shared_corpus(const RunGroup *groups)
         if (!corpus || !other || strcmp(corpus, other) != 0)
             return NULL;
     }
-    const char *slash = corpus ? strrchr(corpus, '/') : NULL;
-    return slash ? slash + 1 : corpus;
+    return corpus ? file_base_name(corpus) : NULL;
 }
 
 char *runchart_title(const RunGroup *groups, const RunChartAxes *axes)

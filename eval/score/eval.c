@@ -53,12 +53,6 @@ static const CorpusSplit *load_split(Corpus *corpus, const char *name, const Cor
     return chosen;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Whether the run was trained on a corpus of this name. */
 static bool was_trained_on(const Checkpoint *checkpoint, const char *name)
 {
@@ -67,7 +61,7 @@ static bool was_trained_on(const Checkpoint *checkpoint, const char *name)
     if (!line)
         return false;
     char *corpus = text_format("%.*s", (int)strcspn(line + 1, "\n"), line + 1);
-    bool same = strcmp(base_name(corpus + strlen("corpus = ")), base_name(name)) == 0;
+    bool same = strcmp(file_base_name(corpus + strlen("corpus = ")), file_base_name(name)) == 0;
     free(corpus);
     return same;
 }

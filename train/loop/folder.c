@@ -196,8 +196,7 @@ char *folder_stem(const char *corpus)
     char *path = memory_copy_text(corpus);
     for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
         path[end - 1] = '\0'; /* of a directory */
-    const char *slash = strrchr(path, '/');
-    char *stem = memory_copy_text(slash ? slash + 1 : path);
+    char *stem = memory_copy_text(file_base_name(path));
     free(path);
     stem[strcspn(stem, ".")] = '\0';
     if (!*stem || strcmp(stem, "-") == 0) {
