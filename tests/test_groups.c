@@ -123,6 +123,13 @@ static void add_validation(RunData *run, size_t step, double loss)
     run->best_val_loss = fmin(run->best_val_loss, loss);
 }
 
+static void set_setting(RunData *run, const char *name, const char *value)
+{
+    RunSetting setting = {memory_copy_text(name), memory_copy_text(value)};
+    arrput(run->settings, setting);
+    run->attn = rundata_setting(run, "attn");
+}
+
 /* A score of the best checkpoint, as eval saves it. */
 static void add_test(RunData *run, double loss)
 {
@@ -258,34 +265,54 @@ START_TEST(a_group_has_the_mean_test_loss_of_its_runs)
 {
     RunData runs[RUNS];
     make_runs(runs);
-    add_test(&runs[0], 4);
-    add_test(&runs[2], 4.5);
-    add_test(&runs[3], 5);
-    add_test(&runs[1], 5);
+    for (size_t r = 0; r < RUNS; r++)
+        if (r != 4) /* one of the two seeds of linear */
+            add_test(&runs[r], 4 + 0.25 * (double)r);
     RunGroup *groups = groups_make(runs, RUNS, true);
-    ck_assert(groups[0].test.count == 0 && isnan(groups[0].test.mean));
-    groups_score(groups, &runs[0].scores[0], SCORE_PER_TOKEN);
-    ck_assert(groups[0].test.count == 3 && groups[0].test.mean == 4.5);
-    ck_assert(groups[0].test.deviation == 0.5 && groups[0].test.low == 4);
-    ck_assert(groups[1].test.count == 0 && isnan(groups[1].test.mean)); /* one of two seeds */
+    ck_assert(groups[0].test.count == 0 && isnan(groups[0].test.mean)); /* no protocol yet */
+    groups_free(groups);
+    groups_choose_tests(runs, RUNS);
+    groups = groups_make(runs, RUNS, true);
+    ck_assert(groups[0].test.count == 3 && groups[0].test.low == 4);
+    ck_assert(groups[1].test.count == 0 && isnan(groups[1].test.mean));
     ck_assert(isnan(groups_difference(&groups[0], &groups[1], GROUP_TEST).difference));
+    groups_free(groups);
     add_test(&runs[4], 6);
-    groups_score(groups, &runs[0].scores[0], SCORE_PER_TOKEN);
-    ck_assert(groups[1].test.count == 2 && groups[1].test.mean == 5.5);
-    free(runs[0].settings[2].value);
-    runs[0].settings[2].value = memory_copy_text("b.txt"); /* but the same test text */
+    groups_choose_tests(runs, RUNS);
+    groups = groups_make(runs, RUNS, true);
     GroupDifference test = groups_difference(&groups[0], &groups[1], GROUP_TEST);
-    GroupDifference best = groups_difference(&groups[0], &groups[1], GROUP_BEST);
-    Interval interval = student_difference(SAMPLE(4, 4.5, 5), SAMPLE(5, 6), 0.05);
-    ck_assert(test.comparable && test.difference == 1 && test.interval.low == interval.low);
-    ck_assert(!best.comparable && isnan(best.difference) && isnan(best.interval.low));
+    Interval interval = student_difference(SAMPLE(4, 4.5, 4.75), SAMPLE(4.25, 6), 0.05);
+    ck_assert(test.comparable && test.interval.low == interval.low);
+    groups_free(groups);
     runs[4].best_step = 7; /* later than the scored checkpoint */
-    groups_score(groups, &runs[0].scores[0], SCORE_PER_TOKEN);
+    groups = groups_make(runs, RUNS, true);
     ck_assert(groups[0].test.count == 3 && groups[1].test.count == 0);
-    groups_score(groups, NULL, SCORE_PER_TOKEN);
-    ck_assert(groups[0].test.count == 0 && isnan(groups[0].test.low));
     groups_free(groups);
     free_runs(runs);
+}
+END_TEST
+
+/* Each corpus has a test text of its own, and a protocol. */
+START_TEST(runs_of_each_corpus_have_their_own_test_losses)
+{
+    enum { FEW = 2 };
+    RunData runs[] = {make_run("a", "softmax", "1"), make_run("b", "softmax", "1")};
+    set_setting(&runs[1], "corpus", "b.txt");
+    for (size_t r = 0; r < FEW; r++) {
+        add_test(&runs[r], 4 + (double)r);
+        runs[r].scores[0].text_crc = r;
+    }
+    runs[1].scores[0].stride = 4;
+    Comparison all = comparison_make(runs, FEW, true);
+    for (size_t g = 0; g < FEW; g++)
+        ck_assert_double_eq(all.groups[g].test.mean, 4 + (double)g);
+    ck_assert(!groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST).comparable);
+    char *text = groups_test_text(&runs[1]);
+    ck_assert_ptr_nonnull(strstr(text, "stride 4"));
+    free(text);
+    comparison_free(&all);
+    for (size_t r = 0; r < FEW; r++)
+        rundata_free(&runs[r]);
 }
 END_TEST
 
@@ -310,8 +337,8 @@ static char *sentences(RunGroup *groups, size_t width)
 
 static void check_sentence(RunData *runs, size_t count, const char *sentence)
 {
+    groups_choose_tests(runs, count);
     RunGroup *groups = groups_make(runs, count, true);
-    groups_score(groups, rundata_shared_test(runs, count, SCORE_PER_TOKEN), SCORE_PER_TOKEN);
     char *text = sentences(groups, 1000);
     ck_assert_msg(*sentence ? strstr(text, sentence) != NULL : !*text, "%s", text);
     free(text);
@@ -362,7 +389,9 @@ START_TEST(test_losses_are_compared_over_seeds_only)
     RunGroup *groups = groups_make(runs, RUNS, true);
     char *without = sentences(groups, 1000);
     ck_assert_ptr_null(strstr(without, "Test"));
-    groups_score(groups, rundata_shared_test(runs, RUNS, SCORE_PER_TOKEN), SCORE_PER_TOKEN);
+    groups_free(groups);
+    groups_choose_tests(runs, RUNS);
+    groups = groups_make(runs, RUNS, true);
     char *with = sentences(groups, 1000);
     Interval between = student_difference(groups[0].test, groups[1].test, 0.05);
     char *expected = text_format(
@@ -382,16 +411,13 @@ END_TEST
 
 /* --- Markdown --- */
 
-/* The table of the runs' groups, with scores if asked for; the caller frees it. */
-static char *markdown_of(const RunData *runs, size_t count, const char *const *names,
-                         bool scored)
+/* The table of the runs' groups; the caller frees it. */
+static char *markdown_of(const RunData *runs, size_t count, const char *const *names)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     RunGroup *groups = groups_make(runs, count, true);
-    groups_score(groups, scored ? rundata_shared_test(runs, count, SCORE_PER_TOKEN) : NULL,
-                 SCORE_PER_TOKEN);
     name_groups(groups, names);
     Table table = results_for_markdown(groups);
     table_print(stream, &table, TABLE_MARKDOWN, 0);
@@ -401,10 +427,10 @@ static char *markdown_of(const RunData *runs, size_t count, const char *const *n
     return text;
 }
 
-static void check_markdown(const RunData *runs, size_t count, bool scored, const char *expected)
+static void check_markdown(const RunData *runs, size_t count, const char *expected)
 {
     const char *const names[] = {"A", "B", "C"};
-    char *text = markdown_of(runs, count, names, scored);
+    char *text = markdown_of(runs, count, names);
     ck_assert_str_eq(text, expected);
     free(text);
 }
@@ -428,7 +454,7 @@ START_TEST(the_markdown_table_has_intervals)
         runs[r].seconds = 3661;
     }
     check_markdown(
-        runs, COUNT, false,
+        runs, COUNT,
         "| run | attn | params | seeds | validation | validation against the first | tokens/s "
         "| time |\n|---|---|---:|---:|---:|---:|---:|---:|\n"
         "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | - | 12.9k | 1:01:01 |\n"
@@ -438,8 +464,9 @@ START_TEST(the_markdown_table_has_intervals)
         "|\n");
     arrpop(runs[2].scores); /* so that the second group has no score */
     runs[2].peak_mb = 75;
+    groups_choose_tests(runs, COUNT);
     check_markdown(
-        runs, COUNT, true,
+        runs, COUNT,
         "| run | attn | params | seeds | validation | test | test against the first | tokens/s "
         "| time | MB |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | 200.00 ± 2.01 | - | 12.9k | 1:01:01 | - "
@@ -448,7 +475,8 @@ START_TEST(the_markdown_table_has_intervals)
         "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | 121.31 | -39.3 % | 12.9k | 1:01:01 | "
         "- "
         "|\n");
-    check_markdown(runs, 1, false,
+    runs[0].test = NULL;
+    check_markdown(runs, 1,
                    "| run | attn | params | validation | tokens/s | time |\n"
                    "|---|---|---:|---:|---:|---:|\n"
                    "| A | softmax | 1.68M | 99.92 | 12.9k | 1:01:01 |\n");
@@ -467,12 +495,13 @@ START_TEST(the_markdown_table_compares_comparable_losses_only)
     add_validation(&runs[0], 10, 4);
     add_validation(&runs[1], 10, 1000);
     const char *const names[] = {"A", "B"};
-    char *text = markdown_of(runs, 2, names, false);
+    char *text = markdown_of(runs, 2, names);
     ck_assert_ptr_null(strstr(text, "against"));
     ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
     free(text);
     add_test(&runs[0], 4);
-    text = markdown_of(runs, 2, names, true);
+    groups_choose_tests(runs, 2);
+    text = markdown_of(runs, 2, names);
     ck_assert_ptr_null(strstr(text, "against"));
     ck_assert_ptr_nonnull(strstr(text, "| A | softmax | - | 54.60 | 54.60 | "));
     free(text);
@@ -497,7 +526,7 @@ START_TEST(the_markdown_table_escapes_names)
     };
     for (size_t i = 0; i < COUNT(known); i++) {
         RunData run = make_run("a", known[i].name, "1");
-        char *text = markdown_of(&run, 1, &known[i].name, true);
+        char *text = markdown_of(&run, 1, &known[i].name);
         char *expected = text_format("\n| %s | %s | - | ", known[i].expected,
                                      known[i].expected);
         ck_assert_msg(strstr(text, expected) != NULL, "%s", text);
@@ -525,7 +554,7 @@ START_TEST(a_diverged_run_is_never_the_best)
                  "difference may be due to chance. linear-1 diverged.");
     free(verdict);
     const char *const names[] = {"A", "B", "C", "D", "E", "F"};
-    char *text = markdown_of(runs, 2, names, false);
+    char *text = markdown_of(runs, 2, names);
     ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
     free(text);
     add_validation(&runs[2], 10, 4.1);
@@ -544,13 +573,6 @@ START_TEST(a_diverged_run_is_never_the_best)
 END_TEST
 
 /* --- bits per byte --- */
-
-static void set_setting(RunData *run, const char *name, const char *value)
-{
-    RunSetting setting = {memory_copy_text(name), memory_copy_text(value)};
-    arrput(run->settings, setting);
-    run->attn = rundata_setting(run, "attn");
-}
 
 /* Words of four bytes, and bytes, of one text: the words have the higher loss per token and the
  * fewer bits per byte. */
@@ -578,12 +600,12 @@ START_TEST(tests_with_other_tokens_compare_in_bits_per_byte)
     RunData runs[RUNS];
     make_words_and_bytes(runs);
     Comparison all = comparison_make(runs, RUNS, true);
-    ck_assert_ptr_nonnull(all.test_bits);
+    ck_assert_ptr_nonnull(runs[0].test_bits);
     ck_assert_double_eq_tol(all.groups[0].test_bits.mean, 1, 0.01);
     ck_assert_double_eq_tol(all.groups[1].test_bits.mean, 0.75, 0.01);
     GroupDifference bits = groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST_BITS);
     ck_assert(bits.comparable && bits.interval.high < 0);
-    char *text = comparison_test_text(&all), *differences = memory_copy_text("");
+    char *text = groups_test_text(&runs[0]), *differences = memory_copy_text("");
     ck_assert_ptr_nonnull(strstr(text, "Test bits per byte: 16 bytes, window 16"));
     differences_append(&differences, all.groups, 1000);
     ck_assert_ptr_nonnull(
@@ -739,6 +761,7 @@ Suite *groups_suite(void)
     tcase_add_test(tests, a_group_is_named_after_what_its_runs_share);
     tcase_add_test(tests, a_group_has_the_mean_curve_of_its_runs);
     tcase_add_test(tests, a_group_has_the_mean_test_loss_of_its_runs);
+    tcase_add_test(tests, runs_of_each_corpus_have_their_own_test_losses);
     tcase_add_test(tests, differences_are_explained_in_words);
     tcase_add_test(tests, test_losses_are_compared_over_seeds_only);
     tcase_add_test(tests, the_markdown_table_has_intervals);

@@ -29,7 +29,7 @@ static void note_losses(const RunGroup *one)
 }
 
 /* Says why the table lacks a run's test score. */
-static void note_scores(const RunGroup *one, const Comparison *all)
+static void note_scores(const RunGroup *one)
 {
     const RunData *run = one->runs[0];
     const RunScore *score = run->scores, *end = score + arrlenu(run->scores);
@@ -39,8 +39,8 @@ static void note_scores(const RunGroup *one, const Comparison *all)
         return;
     bool lacks_bytes = run->by_bits && score->bytes == 0;
     if (!lacks_bytes &&
-        ((all->test && rundata_score(run, all->test, SCORE_PER_TOKEN)) ||
-         (all->test_bits && rundata_score(run, all->test_bits, SCORE_PER_BYTE))))
+        ((run->test && rundata_score(run, run->test, SCORE_PER_TOKEN)) ||
+         (run->test_bits && rundata_score(run, run->test_bits, SCORE_PER_BYTE))))
         return;
     if (score->step != run->best_step)
         warn_of(one,
@@ -77,7 +77,7 @@ void notes_print(const Comparison *all)
     for (size_t r = 0; r < all->count; r++)
         note_losses(&all->each[r]);
     for (size_t r = 0; r < all->count; r++)
-        note_scores(&all->each[r], all);
+        note_scores(&all->each[r]);
     for (size_t g = 0; g < arrlenu(all->groups); g++)
         note_steps(&all->groups[g]);
 }

@@ -128,7 +128,7 @@ static char *meaning(const Section *section, size_t width)
     char *text = memory_copy_text("");
     char *const sentences[] = {
         results_part_text(section->groups), results_bits_text(section->groups),
-        results_history_text(section->groups), comparison_test_text(section->all)};
+        results_history_text(section->groups), groups_test_text(section->groups[0].runs[0])};
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
         if (sentences[i])
             differences_append_sentence(&text, sentences[i], "", width);
@@ -209,7 +209,7 @@ static void print_markdown(const Section *section, const CompareSettings *settin
     print_below(results_part_text(section->groups));
     print_below_escaped(results_bits_text(section->groups));
     print_below_escaped(results_history_text(section->groups));
-    print_below(comparison_test_text(section->all));
+    print_below(groups_test_text(section->groups[0].runs[0]));
 }
 
 /* One picture shows one corpus: the first. */

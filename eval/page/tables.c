@@ -3,6 +3,7 @@
 #include "eval/runs/results.h"
 #include "eval/show/markup.h"
 #include "src/containers.h"
+#include "src/text.h"
 
 #include <string.h>
 
@@ -28,6 +29,24 @@ static void print_sentence(FILE *out, char *sentence)
     free(sentence);
 }
 
+/* How the test scores were measured, for each corpus. */
+static void print_tests(FILE *out, const Comparison *all)
+{
+    const RunData *last = NULL;
+    for (const RunData *run = all->runs; run < all->runs + all->count; last = run++) {
+        if (last && last->scale == run->scale)
+            continue;
+        char *text = groups_test_text(run);
+        if (text && all->runs[all->count - 1].scale > 0) {
+            char *name = groups_scale_name(run, all->runs, all->count), *alone = text;
+            text = text_format("%s: %s", name, alone);
+            free(alone);
+            free(name);
+        }
+        print_sentence(out, text);
+    }
+}
+
 void report_print_numbers(FILE *out, const Comparison *all)
 {
     bool comparable = all->count > 1 && all->runs[all->count - 1].scale == 0;
@@ -37,7 +56,7 @@ void report_print_numbers(FILE *out, const Comparison *all)
     fputs("<section aria-labelledby=\"numbers\"><h2 id=\"numbers\">Numbers</h2>\n", out);
     print_table(out, &table, "numbers", "Numbers");
     fputs("<p class=\"aside\">Losses in nats per token; speed: median.", out);
-    print_sentence(out, comparison_test_text(all));
+    print_tests(out, all);
     print_sentence(out, part);
     print_sentence(out, bits);
     print_sentence(out, history);

@@ -213,38 +213,31 @@ static void draw_curve(RunGroup *group)
 
 /* --- losses --- */
 
-/* The loss of a run in a protocol; NULL: its best validation loss. NaN: none. */
-static double loss_of(const RunData *run, const RunScore *protocol, ScoreUnit unit)
-{
-    const RunScore *score = protocol ? rundata_score(run, protocol, unit) : NULL;
-    if (!protocol)
-        return run->best_val_loss;
-    return !score                   ? NAN
-           : unit == SCORE_PER_BYTE ? score_row_bits(score)
-                                    : score_row_loss(score);
-}
-
-static Sample losses_of(const RunGroup *group, const RunScore *protocol, ScoreUnit unit)
+static Sample best_of(const RunGroup *group)
 {
     double *losses = NULL;
-    for (size_t r = 0; r < arrlenu(group->runs); r++) {
-        double loss = loss_of(group->runs[r], protocol, unit);
-        if (!isnan(loss))
-            arrput(losses, loss);
-    }
+    for (size_t r = 0; r < arrlenu(group->runs); r++)
+        if (!isnan(group->runs[r]->best_val_loss))
+            arrput(losses, group->runs[r]->best_val_loss);
     Sample sample = student_sample(losses, arrlenu(losses));
     arrfree(losses);
     return sample;
 }
 
-void groups_score(RunGroup *groups, const RunScore *protocol, ScoreUnit unit)
+/* The test losses by a protocol; empty if it is NULL or not that of all runs. */
+static Sample test_of(const RunGroup *group, const RunScore *protocol, ScoreUnit unit)
 {
-    const Sample none = student_sample(NULL, 0);
-    for (size_t g = 0; g < arrlenu(groups); g++) {
-        Sample test = protocol ? losses_of(&groups[g], protocol, unit) : none;
-        *(unit == SCORE_PER_BYTE ? &groups[g].test_bits : &groups[g].test) =
-            test.count < (double)arrlenu(groups[g].runs) ? none : test;
+    double *losses = NULL;
+    for (size_t r = 0; protocol && r < arrlenu(group->runs); r++) {
+        const RunScore *score = rundata_score(group->runs[r], protocol, unit);
+        if (score)
+            arrput(losses,
+                   unit == SCORE_PER_BYTE ? score_row_bits(score) : score_row_loss(score));
     }
+    bool complete = arrlenu(losses) == arrlenu(group->runs);
+    Sample sample = student_sample(losses, complete ? arrlenu(losses) : 0);
+    arrfree(losses);
+    return sample;
 }
 
 const Sample *group_losses(const RunGroup *group, GroupLoss loss)
@@ -295,11 +288,12 @@ RunGroup *groups_make(const RunData *runs, size_t count, bool together)
     name_groups(groups);
     for (size_t g = 0; g < arrlenu(groups); g++) {
         draw_curve(&groups[g]);
-        groups[g].best = losses_of(&groups[g], NULL, SCORE_PER_TOKEN);
+        const RunData *first = groups[g].runs[0];
+        groups[g].best = best_of(&groups[g]);
         groups[g].bits = bits_of(&groups[g]);
+        groups[g].test = test_of(&groups[g], first->test, SCORE_PER_TOKEN);
+        groups[g].test_bits = test_of(&groups[g], first->test_bits, SCORE_PER_BYTE);
     }
-    groups_score(groups, NULL, SCORE_PER_TOKEN);
-    groups_score(groups, NULL, SCORE_PER_BYTE);
     return groups;
 }
 
@@ -323,35 +317,15 @@ void groups_identify(const RunGroup *groups, RunData *runs)
 Comparison comparison_make(RunData *runs, size_t count, bool together)
 {
     groups_choose_measure(runs, count);
+    groups_choose_tests(runs, count);
+    for (size_t r = 1; r < count; r++)
+        runs[r].scale = runs[r - 1].scale + !groups_same_scale(&runs[r - 1], &runs[r]);
     Comparison comparison = {.runs = runs,
                              .count = count,
                              .each = groups_make(runs, count, false),
-                             .groups = groups_make(runs, count, together),
-                             .test = rundata_shared_test(runs, count, SCORE_PER_TOKEN)};
-    for (size_t r = 1; r < count; r++)
-        runs[r].scale = runs[r - 1].scale + !groups_same_scale(&runs[r - 1], &runs[r]);
+                             .groups = groups_make(runs, count, together)};
     groups_identify(comparison.groups, runs);
-    for (size_t r = 0; r < count && !comparison.test_bits; r++)
-        if (runs[r].by_bits)
-            comparison.test_bits = rundata_shared_test(runs, count, SCORE_PER_BYTE);
-    RunGroup *const lists[] = {comparison.each, comparison.groups};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        groups_score(lists[i], comparison.test, SCORE_PER_TOKEN);
-        groups_score(lists[i], comparison.test_bits, SCORE_PER_BYTE);
-    }
     return comparison;
-}
-
-char *comparison_test_text(const Comparison *comparison)
-{
-    char *text = comparison->test ? score_protocol_text(comparison->test, SCORE_PER_TOKEN)
-                                  : NULL;
-    if (comparison->test_bits) {
-        char *bits = score_protocol_text(comparison->test_bits, SCORE_PER_BYTE);
-        text_append(&text, "%s%s", text ? " " : "", bits);
-        free(bits);
-    }
-    return text;
 }
 
 void comparison_free(Comparison *comparison)

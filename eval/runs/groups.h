@@ -26,7 +26,7 @@ typedef struct RunGroup {
     GroupPoint *points;   /* an array of stb_ds; of the runs that have validations at all */
     Sample best;          /* of the best validation losses, of the runs that have one */
     Sample bits;          /* the same in bits per byte; empty unless all runs know them */
-    Sample test;          /* of the test losses; empty unless groups_score found all */
+    Sample test;          /* of the test losses; empty unless all runs have their protocol's */
     Sample test_bits;     /* the same in bits per byte */
 } RunGroup;
 
@@ -36,9 +36,6 @@ typedef struct Comparison {
     size_t count;
     RunGroup *each;   /* a group for every run, in their order: their names differ */
     RunGroup *groups; /* the groups to compare */
-    /* The protocols of the test losses, and of the test bits per byte where tokens differ;
-     * NULL: there are none. */
-    const RunScore *test, *test_bits;
 } Comparison;
 
 /* The losses to compare groups by. */
@@ -51,16 +48,10 @@ typedef enum GroupLoss { GROUP_BEST, GROUP_TEST, GROUP_BITS, GROUP_TEST_BITS } G
 RunGroup *groups_make(const RunData *runs, size_t count, bool together);
 void groups_free(RunGroup *groups);
 
-/* Compares runs, which it borrows: groups them, scores the groups, and gives the runs their
- * looks and scales, counted from 0. comparison_free frees it. */
+/* Compares runs, which it borrows: gives them their scales, counted from 0, their test
+ * protocols and their looks, and makes groups of them. comparison_free frees it. */
 Comparison comparison_make(RunData *runs, size_t count, bool together);
 void comparison_free(Comparison *comparison);
-/* The protocols of the test losses; NULL: there are none. The caller's. */
-char *comparison_test_text(const Comparison *comparison);
-
-/* Sets the test losses of each group whose runs were all scored by this protocol, or their bits
- * per byte; NULL: none. */
-void groups_score(RunGroup *groups, const RunScore *protocol, ScoreUnit unit);
 
 /* What groups of one scale are compared by: the best validation losses, or, if their tokens
  * differ, the bits per byte. */
@@ -68,6 +59,9 @@ GroupLoss groups_measure(const RunGroup *groups);
 /* Decides for each run whether it is compared in bits per byte: if runs on its text differ in
  * their tokens, and all of them know their bits per byte. */
 void groups_choose_measure(RunData *runs, size_t count);
+/* Decides by which protocols the runs of each scale compare their test scores: those that most
+ * of them have. */
+void groups_choose_tests(RunData *runs, size_t count);
 
 const Sample *group_losses(const RunGroup *group, GroupLoss loss);
 
@@ -84,7 +78,7 @@ double group_epoch_to_reach(const RunGroup *group, double loss);
 
 /* The loss of `other` less that of `base`, with its 95 % confidence interval (NaN if a group
  * has a single run, or if all runs of each are equal). Losses on different texts or tokens are
- * not comparable; test losses always are, as their protocol includes the tokens. */
+ * not comparable. */
 typedef struct GroupDifference {
     bool comparable;
     double difference;
@@ -111,6 +105,8 @@ void groups_append_names(char **text, const RunGroup *groups);
 /* A heading for the runs whose losses compare with those of `run`: the corpus and, where others
  * have this corpus with other tokens, the settings that differ. Not made safe; the caller's. */
 char *groups_scale_name(const RunData *run, const RunData *runs, size_t count);
+/* The protocols of its test losses in words; NULL: there are none. The caller's. */
+char *groups_test_text(const RunData *run);
 
 GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss);
 

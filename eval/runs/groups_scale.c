@@ -60,6 +60,20 @@ void groups_choose_measure(RunData *runs, size_t count)
     }
 }
 
+void groups_choose_tests(RunData *runs, size_t count)
+{
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && groups_same_scale(&runs[first], &runs[end]);)
+            end++;
+        const RunScore *test = rundata_shared_test(&runs[first], end - first, SCORE_PER_TOKEN),
+                       *bits = rundata_shared_test(&runs[first], end - first, SCORE_PER_BYTE);
+        for (size_t r = first; r < end; r++) {
+            runs[r].test = test;
+            runs[r].test_bits = runs[r].by_bits ? bits : NULL;
+        }
+    }
+}
+
 bool groups_same_scale(const RunData *a, const RunData *b)
 {
     return agree(a, b, a->by_bits && b->by_bits ? TEXT_SETTINGS : SCALE_SETTINGS);
@@ -125,13 +139,24 @@ char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)
     return name;
 }
 
+char *groups_test_text(const RunData *run)
+{
+    char *text = run->test ? score_protocol_text(run->test, SCORE_PER_TOKEN) : NULL;
+    if (run->test_bits) {
+        char *bits = score_protocol_text(run->test_bits, SCORE_PER_BYTE);
+        text_append(&text, "%s%s", text ? " " : "", bits);
+        free(bits);
+    }
+    return text;
+}
+
 GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss)
 {
     const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
     const bool of_bytes = loss == GROUP_BITS || loss == GROUP_TEST_BITS;
     const size_t settings = of_bytes ? TEXT_SETTINGS : SCALE_SETTINGS;
     return (GroupDifference){
-        .comparable = loss == GROUP_TEST || agree(base->runs[0], other->runs[0], settings),
+        .comparable = agree(base->runs[0], other->runs[0], settings),
         .difference = of_other->mean - of_base->mean,
         .interval = student_difference(*of_base, *of_other, GROUP_TAILS),
     };

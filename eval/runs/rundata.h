@@ -56,6 +56,9 @@ typedef struct RunData {
     size_t identity; /* for its colour: see palette.h */
     size_t scale;    /* runs whose losses compare have the same */
     bool by_bits;    /* compared in bits per byte: other runs on this text have other tokens */
+    /* The protocols of the test losses that runs of this scale are compared by, and, if
+     * by_bits, of their test bits per byte; NULL: there are none. */
+    const RunScore *test, *test_bits;
 } RunData;
 
 /* Reads a run directory; the caller frees the run with rundata_free, also after a failure. */

@@ -70,6 +70,16 @@ check 'compare shows each corpus under a heading' eval \
 check 'compare compares within a corpus' fails prints '^ *other (1 seed)'
 run "$bin/compare" --markdown softmax other linear
 check 'compare --markdown has a heading for each corpus' prints '^### other\\\.txt$'
+works 'eval scores a run of another corpus' "$bin/eval" --split test other text.txt
+cp -r other third
+sed -i 's/^corpus = .*/corpus = third.txt/' third/settings.conf
+sed -i '2s/,\([0-9]*\),\([0-9]*\),/,\1,7,/' third/scores.csv
+run "$bin/compare" --width 200 other third
+check 'compare shows the test scores of each corpus' eval \
+    "[ \"\$(grep -c ' test ppl ' out)\" -eq 2 ] && prints 'stride 7'"
+run "$bin/compare" --html page.html other third
+check 'the page says how each corpus was tested' grep -q 'third.txt: Test .* stride 7' page.html
+rm -r third other/scores.csv
 run "$bin/compare" --json other softmax linear
 check 'compare --json compares within a corpus' prints '"base": 1, "other": 2'
 run "$bin/compare" --svg one.svg softmax other
