@@ -115,6 +115,8 @@ static unsigned commands_with(const Option *option, bool of_model)
     } some[] = {{"Only for attention", ATTENTION},
                 {"Only for decode", DECODE},
                 {"Only for train and scale", TRAIN | SCALE},
+                {"Regularisation", TRAIN | SCALE},
+                {"Order of the text and stateful training", TRAIN | SCALE},
                 {"dim", ALL},
                 {"heads", ALL},
                 {"ffn", GEMM | WITH_MODEL},

@@ -23,5 +23,7 @@ check 'bench --csv prints a row for each measurement' \
     eval "prints '^kind,position,tokens_per_second,' && lines out 3"
 refused 'bench refuses an option of another command' 2 "unknown option '--kinds'" \
     "$bin/bench" decode --kinds softmax
+refused 'bench decode refuses options of training' 2 "unknown option '--dropout'" \
+    "$bin/bench" decode --dropout .1
 
 count_cases
