@@ -1,6 +1,8 @@
 #include "models/pass_layers.h"
+#include "src/gemm.h"
 #include "src/layers/head.h"
 #include "src/phase.h"
+#include "src/team.h"
 #include "src/vector.h"
 
 #include <assert.h>
@@ -186,6 +188,11 @@ double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
 void pass_step(Pass *pass, real *logits, const int32_t *tokens)
 {
     assert(pass->decoding && pass->position < pass->capacity);
-    write_logits(pass, logits, pass_forward(pass, tokens), pass->rows);
+    const real *u = pass_forward(pass, tokens);
+    /* in groups of fixed size, so that a row's logits do not depend on the other rows */
+    for (size_t row = 0; row < pass->rows; row += GEMM_FEW)
+        write_logits(pass, logits + row * pass->model->config.vocabulary,
+                     u + row * pass->model->config.dim,
+                     team_extent(pass->rows, GEMM_FEW, row / GEMM_FEW));
     pass_advance(pass);
 }

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 /* Rows whose logits are in memory at once; tokens of a record. */
-enum { SOFTEN_ROWS = 64, LISTED = 64 };
+enum { SOFTEN_ROWS = 256, LISTED = 64 };
 
 /* Whether the file can be written, before hours of reading. */
 static bool probe(const char *path, Error *error)

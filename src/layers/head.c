@@ -281,12 +281,9 @@ double head_loss(size_t *right, real *loss, const real *x, const real *w, const 
 
 void head_logits(real *logits, const real *x, const real *w, const real *b, HeadSizes sizes)
 {
-    /* Z = X W^T + b, in row groups of fixed size: logits do not depend on other rows. */
-    for (size_t row = 0; row < sizes.rows; row += GEMM_FEW)
-        gemm_team(team_extent(sizes.rows, GEMM_FEW, row / GEMM_FEW), sizes.vocabulary,
-                  sizes.width, plain(x + row * sizes.width, sizes.width),
-                  transposed(w, sizes.width), GEMM_SET, logits + row * sizes.vocabulary,
-                  sizes.vocabulary, (GemmExtra){0});
+    /* Z = X W^T + b */
+    gemm_team(sizes.rows, sizes.vocabulary, sizes.width, plain(x, sizes.width),
+              transposed(w, sizes.width), GEMM_SET, logits, sizes.vocabulary, (GemmExtra){0});
     for (size_t row = 0; b && row < sizes.rows; row++)
         vector_add_scaled(logits + row * sizes.vocabulary, b, 1, sizes.vocabulary);
     if (sizes.cap > 0)

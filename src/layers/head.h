@@ -67,7 +67,7 @@ double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, c
                       const real *b, const int32_t *targets, const HeadTeacher *teacher,
                       real margin, HeadSizes sizes, real *scratch);
 
-/* Computes the logits, (rows, vocabulary), of a few rows. */
+/* Computes the logits, (rows, vocabulary). */
 void head_logits(real *logits, const real *x, const real *w, const real *b, HeadSizes sizes);
 
 #endif
