@@ -261,10 +261,11 @@ bool vocabulary_import(Vocabulary *vocabulary, const char *path, Error *error)
     else if (file_exists(ids))
         good = read_pair(vocabulary, path, error);
     else
-        good = error_set(error,
-                         "%s: neither " TOKENIZER_FILE " nor " IDS_FILE " and " MERGES_FILE
-                         " in this directory",
-                         path);
+        good = error_set(
+            error,
+            "%s: no tokenizer in this directory: neither vocabulary.txt nor " TOKENIZER_FILE
+            " nor " IDS_FILE " and " MERGES_FILE "; name another with --tokenizer-file",
+            path);
     free(whole);
     free(ids);
     return good;

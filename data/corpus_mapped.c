@@ -105,9 +105,11 @@ static bool check_parts(Corpus *corpus, const TokenFile *file, Error *error)
     size_t tail = file->count / WHOLE * PERCENT + file->count % WHOLE * PERCENT / WHOLE;
     tail = tail ? tail : 1;
     if (file->count < 2 * tail + 1)
-        return error_set(error,
-                         "%s: %zu tokens are too few to split a validation and a test text off",
-                         file->mapping->path, file->count);
+        return error_set(
+            error,
+            "%s: %zu tokens are too few to split a validation and a test text off; "
+            "name files with --valid and --test",
+            file->mapping->path, file->count);
     size_t valid = file->count - 2 * tail, test = file->count - tail;
     text_append(&corpus->source,
                 ", split by tokens: 90 %% training, 5 %% validation, 5 %% test");

@@ -29,9 +29,10 @@ const LetterRange *letters_range(size_t index);
  * of length 1. The size must not be 0. */
 LetterClass letters_class(const char *text, size_t size, size_t *length);
 
-/* Lower-cases in place: A to Z, and the letters of two bytes in the Latin, Greek, Cyrillic and
- * Armenian alphabets. No letter changes its length; the few that would (the dotted capital I of
- * Turkish) and alphabets of three bytes stay. A capital sigma never becomes the final one. */
+/* Lower-cases in place: A to Z, and letters of two bytes in the Latin, Greek, Cyrillic and
+ * Armenian alphabets, but for some that few languages use (such as U+01A0 of Vietnamese). No
+ * letter changes its length; those that would (the dotted capital I of Turkish) and alphabets
+ * of three bytes stay. A capital sigma never becomes the final one. */
 void letters_lower(char *text);
 
 /* The small letter of this capital, or the same character. */

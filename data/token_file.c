@@ -27,12 +27,13 @@ static bool read_header(TokenFile *file, size_t form, const char *path, Error *e
         return error_set(error, "%s: version %d of llm.c's form; linnet reads version %d", path,
                          numbers[1], forms[form].version);
     if (numbers[2] <= 0)
-        return error_set(error, "%s: the header counts %d tokens", path, numbers[2]);
+        return error_set(error, "%s: the header counts %d tokens; make the file again", path,
+                         numbers[2]);
     file->count = (size_t)numbers[2];
     if (size != header + file->count * width)
         return error_set(error,
                          "%s: the header counts %zu tokens, which makes %zu bytes, but there "
-                         "are %zu; the file is incomplete or damaged",
+                         "are %zu; the file is incomplete or damaged, make it again",
                          path, file->count, header + file->count * width, size);
     file->ids = (Tokens){(const char *)file->mapping->at + header, width, 0};
     return true;
@@ -48,11 +49,14 @@ static bool read_form(TokenFile *file, const char *path, Error *error)
         if (magic == forms[i].magic)
             return read_header(file, i, path, error);
     if (magic == QUESTIONS)
-        return error_set(error, "%s: questions with answers to choose from, not a text", path);
+        return error_set(
+            error,
+            "%s: questions with answers to choose from, as llm.c evaluates them; give a text",
+            path);
     if (size % sizeof(uint16_t) != 0)
         return error_set(error,
                          "%s: an odd number of bytes, %zu; every token id should have two, as "
-                         "nanoGPT writes them",
+                         "nanoGPT writes them; make the file again",
                          path, size);
     file->ids = (Tokens){file->mapping->at, sizeof(uint16_t), 0};
     file->count = size / sizeof(uint16_t);

@@ -92,9 +92,14 @@ int main(int argc, char **argv)
     program_read_command_line(&about, &group, 1, argc, argv, &line);
     if (line.operand_count > 1)
         die_usage("one task at a time, not '%s' and '%s'", line.operands[0], line.operands[1]);
-    if (command_line_value(&line, "tasks"))
+    bool lists = command_line_value(&line, "tasks"),
+         measures = command_line_value(&line, "entropy");
+    if (lists + measures + line.operand_count > 1)
+        die_usage("--tasks lists the tasks, --entropy is that of the language; give one of "
+                  "them, or a task");
+    if (lists)
         print_list();
-    else if (command_line_value(&line, "entropy"))
+    else if (measures)
         printf("%.6f nats per token, perplexity %.4f\n", toy_entropy(), exp(toy_entropy()));
     else if (line.operand_count == 1)
         print_task(&options, line.operands[0]);

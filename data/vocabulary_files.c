@@ -45,11 +45,9 @@ static bool starts_as_own(const char *path)
  * it. */
 static const Tokenizer *read_heading(char *text, bool *lowercase, char **rest)
 {
-    char *name = text + sizeof HEADING - 1, *end = strchr(name, '\n');
-    if (!end)
-        return NULL;
+    char *name = text + sizeof HEADING - 1, *end = strchrnul(name, '\n');
+    *rest = *end ? end + 1 : end;
     *end = '\0';
-    *rest = end + 1;
     *lowercase = text_ends_in(name, SMALL);
     if (*lowercase)
         end[1 - (ptrdiff_t)sizeof SMALL] = '\0';

@@ -228,6 +228,8 @@ for size in 0 -1 1x '' 1000000; do
     run 2 -- "--first=$size" tinystories "$to"
 done
 run 2 -- --first
+run 2 -- tinystories --first 1
+says 'options come before the name'
 run 1 -- ptb "$work/nowhere"
 run 1 PTB_DIR="$work/nowhere" -- ptb "$to"
 says 'nowhere: no such folder'
@@ -409,6 +411,8 @@ first_stories TINYSTORIES_DIR="$work/files"
 printf 'more\n' >>"$to/tinystories.train.txt"
 run 1 TINYSTORIES_URL="$dead" -- --first 1 tinystories "$to"
 says 'no download succeeded'
+run 0 TINYSTORIES_URL="$url/good" -- tinystories "$to"
+alone ./tinystories.test.txt ./tinystories.train.txt ./tinystories.valid.txt
 end
 
 # Downloads, with each of curl and wget.

@@ -140,6 +140,14 @@ static bool open_both(TokenStream *stream, TokenWriter *writer, const char *text
     return false;
 }
 
+/* A signal may have ended the program at the other end of a pipe, too: then the end is not that
+ * of the text. */
+static bool is_complete(const TokenStream *stream)
+{
+    bool file = reader_share(stream->reader.input) >= 0;
+    return token_stream_at_end(stream) && (file || !caught);
+}
+
 bool tokens_encode(const char *text, const char *path, const Vocabulary *vocabulary,
                    TokenFacts *facts, int *signal, Error *error)
 {
@@ -158,7 +166,7 @@ bool tokens_encode(const char *text, const char *path, const Vocabulary *vocabul
                encode_rest(&stream, &writer, &progress, error);
         clear(&progress);
         *signal = caught;
-        if (good && token_stream_at_end(&stream)) {
+        if (good && is_complete(&stream)) {
             *signal = 0;
             good = finish(&stream, &writer, folder, error);
         }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct Settings {
     char *out, *tokenizer_file, *special_tokens;
@@ -49,7 +50,7 @@ static const Option rows[] = {
     {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 1000000, "1000"),
      .help = "train: refuse a text above N megabytes; bpe takes texts of any size"},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
-     .help = "CPU threads; 0: one per processor",
+     .help = "train: CPU threads; 0: one per processor",
      .also = "num-threads"},
 };
 /* clang-format on */
@@ -167,13 +168,15 @@ static int run_train(const Settings *settings, const char *path)
 {
     Vocabulary vocabulary;
     Error error;
-    if (!settings->out)
+    if (!settings->out || !*settings->out)
         die_usage("a directory for the tokenizer is missing: --out DIR");
     if (settings->tokenizer_file)
         die_usage("train learns a tokenizer; leave out --tokenizer-file");
     refuse_ids(path);
     if (vocabulary_is_in(settings->out))
         die("%s: has a tokenizer already; choose another directory", settings->out);
+    if (file_exists(settings->out) && !file_is_folder(settings->out))
+        die("--out %s: is there, and not a directory; name another", settings->out);
     learn(&vocabulary, settings, path);
     char *inside = file_join(settings->out, "");
     if (!file_make_parents(inside, &error) ||
@@ -275,19 +278,29 @@ static void count_text(const Vocabulary *vocabulary, const char *path, TokenFact
     token_stream_close(&stream);
 }
 
+/* Standard input, and pipes with a name. */
+static bool reads_once(const char *path)
+{
+    struct stat status;
+    return strcmp(path, READER_STANDARD_INPUT) == 0 ||
+           (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode));
+}
+
 static int run_count(const Settings *settings, const char *path)
 {
     Vocabulary vocabulary;
     TokenFacts facts;
+    if (settings->out)
+        die_usage("count prints numbers; leave out --out, and redirect the output instead");
     if (is_ids(path)) {
         TokenFile file = open_ids(&vocabulary, settings, path, &facts);
         token_file_close(&file);
     } else {
         if (settings->tokenizer_file)
             load(&vocabulary, settings, NULL);
-        else if (strcmp(path, READER_STANDARD_INPUT) == 0)
-            die_usage("standard input can be read only once; name a tokenizer with "
-                      "--tokenizer-file");
+        else if (reads_once(path))
+            die_usage("%s: can be read only once; name a tokenizer with --tokenizer-file",
+                      reader_name(path));
         else
             learn(&vocabulary, settings, path);
         count_text(&vocabulary, path, &facts);

@@ -56,6 +56,7 @@ static bool read_notes(TokenWriter *w, off_t size, TokenFacts *facts, TextPlace 
                  facts->count <= (size_t)size && size_for(w, facts->count) <= size;
     free(text);
     if (!there) {
+        unlink(w->progress); /* it may be of another text, whose ids are gone */
         *facts = (TokenFacts){0};
         *place = (TextPlace){0};
         return true;
@@ -78,7 +79,9 @@ static bool take(TokenWriter *w, struct stat *status, Error *error)
     if (w->fd < 0)
         return fail(w, "create", error);
     if (flock(w->fd, LOCK_EX | LOCK_NB) != 0)
-        return error_set(error, "%s: another program is writing it", w->partial);
+        return errno == EWOULDBLOCK
+                   ? error_set(error, "%s: another program is writing it", w->partial)
+                   : fail(w, "lock", error);
     if (fstat(w->fd, status) != 0 || !S_ISREG(status->st_mode))
         return error_set(error, "%s: not a regular file", w->partial);
     if (stat(w->partial, &named) != 0 || named.st_ino != status->st_ino)

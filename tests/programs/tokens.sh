@@ -113,6 +113,15 @@ refused 'decode needs a tokenizer' 1 'no tokenizer.json or vocabulary.txt beside
 refused 'decode refuses ids that the tokenizer has not' 1 'only ids below 256' \
     "$bin/tokens" decode --tokenizer-file byte alone.bin
 refused 'count of standard input needs a tokenizer' 2 'only once' "$bin/tokens" count -
+refused 'count of a pipe needs a tokenizer' 2 'only once' \
+    sh -c 'cat short.txt | "$1" count --tokens word /dev/stdin' sh "$bin/tokens"
+refused 'count has no --out' 2 'leave out --out' "$bin/tokens" count --out x.bin short.txt
+refused 'train refuses a file as --out' 1 'not a directory' \
+    "$bin/tokens" train --tokens word --out short.txt short.txt
+refused 'train refuses an empty --out' 2 '--out DIR' "$bin/tokens" train --out '' short.txt
+printf '# linnet tokenizer byte' >unended.txt
+works 'a tokenizer of one line needs no line end' \
+    "$bin/tokens" count --tokenizer-file unended.txt short.txt
 works 'count learns a tokenizer' "$bin/tokens" count --tokens char short.txt
 check 'count learned characters' prints ', 0 of them unknown.*(char)$'
 (exec "$bin/tokens" decode bpe/train.bin >/dev/full) 2>err
@@ -150,6 +159,10 @@ interrupt TERM anew
 check 'a signal stops encode' eval "exits 143 && says 'the same command continues'"
 check 'a stopped encode notes how far it came' [ -s kill/train.bin.progress ]
 check 'a stopped encode has no file' [ ! -e kill/train.bin ]
+cp -r kill stale && rm stale/train.bin.part
+run "$bin/tokens" encode --tokenizer-file bpe --out stale/train.bin empty.txt
+check 'notes without their ids are removed' eval \
+    "exits 1 && [ ! -e stale/train.bin.progress ]"
 (encode held.txt) >out 2>err
 status=$?
 check 'encode does not go on with another text' eval \
@@ -167,6 +180,14 @@ check 'an encode in three parts writes the same file' same kill/train.bin bpe/tr
 check 'an encode in three parts counts all' same out facts.bpe
 check 'an encode in three parts leaves no other files' \
     eval '! ls kill | grep -q -e part -e progress'
+feed() { # ends in the middle, as if the signal had ended it, too
+    head -c 2500000 text.txt
+    until [ -e go ]; do sleep 0.1; done
+}
+rm kill/train.bin
+interrupt TERM anew
+check 'after a signal the end of a pipe is not that of the text' eval \
+    "exits 143 && [ ! -e kill/train.bin ]"
 
 # --- training on ids ---
 

@@ -19,6 +19,7 @@ works 'toy lists the tasks' "$bin/toy" --tasks
 check 'each task has its settings' prints '^    pairs  *.*(1 to 4096) \[8\]$'
 refused 'toy refuses a setting out of range' 2 'pairs must be' "$bin/toy" recall:pairs=0
 
+refused 'toy refuses the entropy of a task' 2 'give one of' "$bin/toy" --entropy parity
 refused 'toy refuses an argument that is no task' 2 'text.txt' "$bin/toy" text.txt
 reports_full_disk toy
 
