@@ -147,7 +147,11 @@ bool corpus_map(Corpus *corpus, const CorpusFiles *files, const CorpusOptions *o
 {
     TokenFile file = {0};
     if (options->trim)
-        return error_set(error, "%s: --trim has no effect on token ids; drop it", files->train);
+        return error_set(
+            error,
+            "%s: --trim does not apply to token ids; give the text, or train without "
+            "--trim",
+            files->train);
     if (!find_vocabulary(corpus, files->train, options, error) ||
         !open_file(corpus, 0, files->train, &file, error))
         return false;

@@ -95,7 +95,7 @@ bool tokenizer_check_part(const Tokenizer *tokenizer, const char *name, const ch
     for (size_t at = skip_plain(text, size, 0);; at = skip_plain(text, size, at)) {
         if (at - word > longest)
             return error_set(error,
-                             "%s:%zu: a word is longer than the limit of %d bytes; use "
+                             "%s:%zu: a word is longer than the limit of %d bytes; train with "
                              "--tokens wordpunct or char for text without spaces",
                              name, line, TOKEN_LONGEST);
         if (at == size) {
@@ -106,13 +106,14 @@ bool tokenizer_check_part(const Tokenizer *tokenizer, const char *name, const ch
         if (!length)
             return error_set(error,
                              "%s:%zu: invalid UTF-8 at byte %zu; convert the text to UTF-8, "
-                             "or use --tokens byte",
+                             "or train with --tokens byte",
                              name, line, start + at);
         if (!text[at])
-            return error_set(error,
-                             "%s:%zu: binary data at byte %zu; a text has no zero bytes, and "
-                             "--tokens byte takes anything",
-                             name, line, start + at);
+            return error_set(
+                error,
+                "%s:%zu: binary data at byte %zu; a text has no zero bytes, but models with "
+                "--tokens byte take anything",
+                name, line, start + at);
         line += text[at] == '\n';
         at += length;
         if (utf8_is_space(text[at - 1]))
@@ -378,7 +379,11 @@ bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const c
 
 bool vocabulary_lower(Vocabulary *vocabulary, Error *error)
 {
-    char word[TOKEN_LONGEST + 1];
+    char word[TOKEN_LONGEST +
+              1]; /* room for tokens that are cut out of a text, not for others */
+    if (!vocabulary->tokenizer->cut)
+        return error_set(error, "the tokenizer %s does not lower-case",
+                         vocabulary->tokenizer->name);
     for (size_t i = 0; i < vocabulary->count; i++) {
         memcpy(word, vocabulary->words[i], strlen(vocabulary->words[i]) + 1);
         letters_lower(word);

@@ -85,11 +85,14 @@ double file_number(const char *folder, const char *name, const char *label, size
 /* Temporary files in progress; removed at exit, since running out of memory can exit at any
  * point, and by signals that end the program. */
 static FileReplacement *half_written;
+static void (*remove_more)(void);
 
 static void remove_half_written(void)
 {
     for (const FileReplacement *file = half_written; file; file = file->outer)
         unlink(file->temporary);
+    if (remove_more)
+        remove_more();
 }
 
 static void on_signal(int number)
@@ -108,16 +111,27 @@ static void catch_signals(void)
             sigaction(numbers[i], &action, NULL);
 }
 
-static void remember(FileReplacement *file)
+static void remove_at_end(void)
 {
     static bool begun;
-    file->outer = half_written;
-    half_written = file;
     if (begun)
         return;
     begun = true;
     atexit(remove_half_written);
     catch_signals();
+}
+
+void file_remove_also(void (*remove)(void))
+{
+    remove_more = remove;
+    remove_at_end();
+}
+
+static void remember(FileReplacement *file)
+{
+    file->outer = half_written;
+    half_written = file;
+    remove_at_end();
 }
 
 static void forget(FileReplacement *file)

@@ -53,6 +53,10 @@ bool file_append(int fd, const char *path, size_t *size, const void *bytes, size
 /* Renames a file within its directory, replacing `to`, and syncs the directory. */
 bool file_rename(const char *from, const char *to, Error *error);
 
+/* Calls the function when the program exits or a signal ends it, after the temporary files of
+ * replacements are gone; it may only do what signal handlers may. The last one counts. */
+void file_remove_also(void (*remove)(void));
+
 /* Removes temporary files of processes that no longer exist. */
 void file_remove_leftovers(const char *folder);
 

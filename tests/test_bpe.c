@@ -783,7 +783,7 @@ START_TEST(wrong_places_are_refused_by_name)
     Vocabulary vocabulary;
     Error error;
     ck_assert(!vocabulary_import(&vocabulary, scratch_folder(), &error));
-    ck_says(error, "neither tokenizer.json nor vocab.json and merges.txt");
+    ck_says(error, "neither vocabulary.txt nor tokenizer.json nor vocab.json and merges.txt");
     char *path = scratch_path("none.json");
     ck_assert(!vocabulary_import(&vocabulary, path, &error));
     ck_says(error, path);

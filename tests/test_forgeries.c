@@ -151,6 +151,8 @@ static const Forgery forgeries[] = {
     {"a blank in a word", "vocabulary: ", .words = "the\na b\n<eos>\nsings\n<unk>\nx\n"},
     {"no line end", "vocabulary: ", .words = "the\na\nb\nsings\n<unk>\nx\n"},
     {"no unknown", "vocabulary: ", .words = "the\na\nb\nsings\n<eos>\nx\n"},
+    {"bytes that lower-case", "byte does not lower-case",
+     .more = "tokens = byte\nlowercase = yes\n", .words = ""},
     {"no last line end", "vocabulary: ", .words = "the\na\n<eos>\nsings\n<unk>\nx"},
 };
 

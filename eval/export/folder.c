@@ -28,23 +28,23 @@ static bool check_room(const char *path, Error *error)
     return true;
 }
 
-/* Running out of memory exits the program; this removes the unfinished directory. There is one
- * at a time. */
-static ExportFolder *unfinished;
+/* Running out of memory exits the program, and a signal ends it; this removes the unfinished
+ * directory. There is one at a time. */
+static const ExportFolder *unfinished;
 
 static void remove_unfinished(void)
 {
-    if (unfinished)
-        export_folder_abort(unfinished);
+    if (!unfinished)
+        return;
+    for (size_t i = 0; i < arrlenu(unfinished->files); i++)
+        unlink(unfinished->files[i]);
+    rmdir(unfinished->temporary);
 }
 
-static void remember(ExportFolder *folder)
+static void remember(const ExportFolder *folder)
 {
-    static bool at_exit;
     unfinished = folder;
-    if (!at_exit)
-        atexit(remove_unfinished);
-    at_exit = true;
+    file_remove_also(remove_unfinished);
 }
 
 static void forget(ExportFolder *folder)
@@ -127,9 +127,6 @@ bool export_folder_commit(ExportFolder *folder, Error *error)
 
 void export_folder_abort(ExportFolder *folder)
 {
-    for (size_t i = 0; i < arrlenu(folder->files); i++)
-        unlink(folder->files[i]);
-    if (folder->temporary)
-        rmdir(folder->temporary);
+    remove_unfinished();
     forget(folder);
 }

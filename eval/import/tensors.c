@@ -12,8 +12,8 @@
 
 /* --- checking --- */
 
-/* Whether the files of this family and config have no such tensor; it is then zero. */
-static bool may_miss(const ImportPlan *plan, const ParamRow *row)
+/* Whether the model of this family and config has no such tensor; it is then zero. */
+static bool is_absent(const ImportPlan *plan, const ParamRow *row)
 {
     if (!text_ends_in(row->name, ".bias"))
         return false;
@@ -39,13 +39,13 @@ static bool check_row(TensorStore *store, const ImportPlan *plan, const ParamRow
     const FamilySizes sizes = plan_sizes(plan);
     FamilyTensor tensors[FAMILY_MOST_PARTS];
     size_t count = family_tensors(tensors, plan->family, row, &sizes);
-    if (count == 0 && !may_miss(plan, row))
+    if (is_absent(plan, row))
+        return true;
+    if (count == 0)
         return error_set(error, "a model of the type %s has nothing for %s", plan->family->type,
                          row->name);
     for (size_t i = 0; i < count; i++) {
         StoredTensor *found = store_find_tensor(store, plan->family, &tensors[i]);
-        if (!found && may_miss(plan, row))
-            continue;
         if (!found)
             return error_set(error, "%s: tensor %s%s is missing", store->files[0]->path,
                              tensors[i].prefixed ? plan->family->prefix : "", tensors[i].name);
@@ -222,12 +222,12 @@ bool tensors_load(const TensorStore *store, const ImportPlan *plan, Model *model
     for (size_t i = 0; good && i < model->table.count; i++) {
         const ParamRow *row = &model->table.rows[i];
         FamilyTensor tensors[FAMILY_MOST_PARTS];
-        size_t count = family_tensors(tensors, plan->family, row, &sizes);
-        for (size_t part = 0; good && part < count; part++) {
-            const StoredTensor *found = store_find_tensor(store, plan->family, &tensors[part]);
-            good = !found ||
-                   load_tensor(found, &tensors[part], model->base + row->offset, error);
-        }
+        size_t count = is_absent(plan, row)
+                           ? 0
+                           : family_tensors(tensors, plan->family, row, &sizes);
+        for (size_t part = 0; good && part < count; part++)
+            good = load_tensor(store_find_tensor(store, plan->family, &tensors[part]),
+                               &tensors[part], model->base + row->offset, error);
     }
     return good && compare_head(store, plan, model, error) &&
            compare_added(store, plan, &model->table, error);

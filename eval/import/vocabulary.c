@@ -204,7 +204,12 @@ bool import_vocabulary(Vocabulary *vocabulary, ImportPlan *plan, const char *fol
     free(path);
     if (!good)
         return false;
-    vocabulary->lowercase = plan->corpus.lowercase;
+    Error why;
+    if (plan->corpus.lowercase && !vocabulary_lower(vocabulary, &why)) {
+        error_set(error, "%s: %s", folder, why.text);
+        vocabulary_free(vocabulary);
+        return false;
+    }
     if (vocabulary->count == plan->config.vocabulary)
         return true;
     error_set(error, "%s: the tokenizer has %zu tokens, but the model has %zu embeddings",

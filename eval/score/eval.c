@@ -12,6 +12,7 @@
 #include "src/team.h"
 #include "src/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static const About about = {
@@ -205,8 +206,12 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
         }
         const ScoreListener listener = softener_listener(&softener);
         const ScoreRow *row = ensemble_read(&ensemble, runs[i], &own, &loaded.model,
-                                            vocabulary_start(&corpus.vocabulary),
+                                            vocabulary_start(&checkpoint->vocabulary),
                                             options->soft_targets ? &listener : NULL);
+        if (!isfinite(row->score.nats))
+            die("%s: its loss on this text is not finite, nor is an average with it; leave it "
+                "out",
+                runs[i]);
         note(row, 1, &text, name, runs[i], checkpoint);
         loaded_close(&loaded);
     }

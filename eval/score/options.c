@@ -205,6 +205,8 @@ void eval_options_check(const EvalOptions *options, const OptionGroup groups[EVA
     if (options->baseline ? line->operand_count != 1 : line->operand_count < 2)
         die_usage(options->baseline ? "--baseline needs exactly one corpus"
                                     : "a run and a corpus are needed: eval RUN CORPUS");
+    if (options->soft_targets && options->split != SPLIT_TRAIN)
+        die_usage("--soft-targets: train reads those of the training text; add --split train");
     if (line->operand_count > 2 || options->soft_targets)
         check_average(options);
 }

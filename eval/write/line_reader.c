@@ -97,9 +97,14 @@ static unsigned char suspend(EditLine *editor, int key)
 
 void line_reader_open(LineReader *reader, const char *prompt)
 {
-    /* The editor needs the character set. The rest of the locale stays: it would change how
-     * numbers are read and written. */
-    setlocale(LC_CTYPE, "");
+    *reader = (LineReader){0};
+    if (!terminal_is_interactive(STDIN_FILENO))
+        return;
+    /* The editor needs the character set; it drops bytes that are not ASCII without one. The
+     * rest of the locale stays: it would change how numbers are read and written. */
+    const char *locale = setlocale(LC_CTYPE, "");
+    if (!locale || strcmp(locale, "C") == 0 || strcmp(locale, "POSIX") == 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
     prompt_text = prompt;
     *reader = (LineReader){.editor = el_init(program_name, stdin, stdout, stderr),
                            .history = history_init()};
@@ -108,8 +113,6 @@ void line_reader_open(LineReader *reader, const char *prompt)
     el_set(reader->editor, EL_PROMPT, prompt_of);
     el_set(reader->editor, EL_EDITOR, "emacs");
     el_set(reader->editor, EL_SIGNAL, 1);
-    if (!terminal_is_interactive(STDIN_FILENO))
-        return;
     /* While editing, Ctrl-C is a key that discards the line. */
     el_set(reader->editor, EL_SETTY, "-d", "-isig", NULL);
     el_set(reader->editor, EL_BIND, "^C", "em-kill-line", NULL);
@@ -124,14 +127,34 @@ void line_reader_close(LineReader *reader)
     if (reader->path)
         save_history(reader);
     free(reader->path);
-    el_end(reader->editor);
-    history_end(reader->history);
+    if (reader->editor) {
+        el_end(reader->editor);
+        history_end(reader->history);
+    }
+}
+
+static char *next_plain(void)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t size = getline(&line, &room, stdin);
+    if (size < 0) {
+        free(line);
+        return NULL;
+    }
+    if (size > 0 && line[size - 1] == '\n')
+        line[--size] = '\0';
+    if (size > 0 && line[size - 1] == '\r')
+        line[--size] = '\0';
+    return line;
 }
 
 char *line_reader_next(LineReader *reader)
 {
     int size;
     HistEvent event;
+    if (!reader->editor)
+        return next_plain();
     const char *line = el_gets(reader->editor, &size);
     if (!line || size <= 0)
         return NULL;

@@ -103,7 +103,7 @@ static void change_setting(Session *session, const char *name, const char *value
         return;
     }
     free(before.stop);
-    if (options->seed != before.seed || strcmp(option->name, "seed") == 0)
+    if (!asks && strcmp(option->name, "seed") == 0)
         session->number = 0;
     print_setting(session, option);
 }

@@ -285,7 +285,7 @@ static void write_tokens(Texts *texts, const TextOptions *options)
 
 static void read_beginning(Texts *texts, const TextOptions *options, const int32_t *beginning)
 {
-    for (size_t i = 0; i < arrlenu(beginning) && !is_stopped(texts); i++) {
+    for (size_t i = 0; i < arrlenu(beginning) && (i == 0 || !is_stopped(texts)); i++) {
         if (i > 0)
             generator_read(&texts->generator, texts->last);
         for (size_t text = 0; text < texts->count; text++)
@@ -390,12 +390,14 @@ static void begin_batch(Texts *texts, const TextOptions *options, const int32_t 
 void texts_begin(Texts *texts, const TextOptions *options, const int32_t *beginning,
                  size_t number)
 {
-    for (size_t made = 0; made < options->count && !is_stopped(texts); made += texts->count) {
+    size_t made = 0;
+    do { /* the first batch begins even if stopped already, so that it can go on */
         size_t left = options->count - made;
         texts->number = number + made;
         texts->wanted = left < texts->count ? left : texts->count;
         if (made > 0 && !options->json)
             print_between(options);
         begin_batch(texts, options, beginning);
-    }
+        made += texts->count;
+    } while (made < options->count && !is_stopped(texts));
 }

@@ -296,6 +296,8 @@ lacks llamas 'half of the key heads' '"num_key_value_heads": 2' '"num_key_value_
 lacks llamas 'words of linnet in a Llama' nothing nothing 'tokenizer.json'
 lacks neoxes 'an odd number of rotating features' '"partial_rotary_factor": 0.5' \
     '"partial_rotary_factor": 0.4' 'which is odd'
+lacks neoxes 'biases that the config denies' '"attention_bias": true' \
+    '"attention_bias": false' 'unexpected tensor .*bias: .* has none'
 lacks neoxes 'a switch that is a word' '"attention_bias": true' '"attention_bias": "yes"' \
     'neither true nor false'
 

@@ -289,6 +289,12 @@ printf '/help\n' | session
 for name in stop repetition-penalty; do
     check "/help lists /$name" prints "^  /$name "
 done
+printf 'the linnet\n/length\nthe linnet\n' | session && grep -v '^length' out >whole
+printf 'the linnet\n/seed\nthe linnet\n' | session && grep -v '^seed' out >halves
+check 'asking for the seed changes nothing' same whole halves
+printf 'the linnet\r\n' | session && cp out whole
+printf 'the linnet\n' | session
+check 'a session takes lines that end in CR LF' same whole out
 printf '/temperature 500\n/wings\n/top-k\n/quit\nthe linnet\n' | session
 check 'a session survives mistakes' exits 0
 check 'a session explains mistakes' eval 'says "from 0 to 100" && says "no command /wings"'

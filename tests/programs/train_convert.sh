@@ -87,12 +87,14 @@ refused 'soft targets and noise' 2 'cannot be combined with --noise' \
     "$bin/train" --soft-targets soft --noise 0.1 text.txt
 refused 'soft targets and another teacher' 2 'cannot be combined with --distill' \
     "$bin/train" --soft-targets soft --distill parent text.txt
+refused 'soft targets are those of the training text' 2 'add --split train' \
+    "$bin/eval" --soft-targets none parent text.txt
 refused 'soft targets have no cache' 2 '--cache is for the scores of one run' \
-    "$bin/eval" --soft-targets none --cache 20 parent text.txt
-run "$bin/eval" --soft-targets parent alone stored text.txt
+    "$bin/eval" --split train --soft-targets none --cache 20 parent text.txt
+run "$bin/eval" --split train --soft-targets parent alone stored text.txt
 check 'a run in place of the file of soft targets is refused' exits 1
 check 'the message says what comes first' says "'parent': this cannot be a file"
-run "$bin/eval" --soft-targets nowhere/soft parent text.txt
+run "$bin/eval" --split train --soft-targets nowhere/soft parent text.txt
 check 'a place that cannot be written to is refused' exits 1
 check 'it is named' says 'nowhere/soft: cannot create'
 check 'nothing is left of refused files' [ ! -e none ]
