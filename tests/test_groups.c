@@ -271,14 +271,14 @@ START_TEST(a_group_has_the_mean_test_loss_of_its_runs)
     RunGroup *groups = groups_make(runs, RUNS, true);
     ck_assert(groups[0].test.count == 0 && isnan(groups[0].test.mean)); /* no protocol yet */
     groups_free(groups);
-    groups_choose_tests(runs, RUNS);
+    groups_choose_scales(runs, RUNS);
     groups = groups_make(runs, RUNS, true);
     ck_assert(groups[0].test.count == 3 && groups[0].test.low == 4);
     ck_assert(groups[1].test.count == 0 && isnan(groups[1].test.mean));
     ck_assert(isnan(groups_difference(&groups[0], &groups[1], GROUP_TEST).difference));
     groups_free(groups);
     add_test(&runs[4], 6);
-    groups_choose_tests(runs, RUNS);
+    groups_choose_scales(runs, RUNS);
     groups = groups_make(runs, RUNS, true);
     GroupDifference test = groups_difference(&groups[0], &groups[1], GROUP_TEST);
     Interval interval = student_difference(SAMPLE(4, 4.5, 4.75), SAMPLE(4.25, 6), 0.05);
@@ -337,7 +337,7 @@ static char *sentences(RunGroup *groups, size_t width)
 
 static void check_sentence(RunData *runs, size_t count, const char *sentence)
 {
-    groups_choose_tests(runs, count);
+    groups_choose_scales(runs, count);
     RunGroup *groups = groups_make(runs, count, true);
     char *text = sentences(groups, 1000);
     ck_assert_msg(*sentence ? strstr(text, sentence) != NULL : !*text, "%s", text);
@@ -390,7 +390,7 @@ START_TEST(test_losses_are_compared_over_seeds_only)
     char *without = sentences(groups, 1000);
     ck_assert_ptr_null(strstr(without, "Test"));
     groups_free(groups);
-    groups_choose_tests(runs, RUNS);
+    groups_choose_scales(runs, RUNS);
     groups = groups_make(runs, RUNS, true);
     char *with = sentences(groups, 1000);
     Interval between = student_difference(groups[0].test, groups[1].test, 0.05);
@@ -464,7 +464,7 @@ START_TEST(the_markdown_table_has_intervals)
         "|\n");
     arrpop(runs[2].scores); /* so that the second group has no score */
     runs[2].peak_mb = 75;
-    groups_choose_tests(runs, COUNT);
+    groups_choose_scales(runs, COUNT);
     check_markdown(
         runs, COUNT,
         "| run | attn | params | seeds | validation | test | test against the first | tokens/s "
@@ -500,7 +500,7 @@ START_TEST(the_markdown_table_compares_comparable_losses_only)
     ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
     free(text);
     add_test(&runs[0], 4);
-    groups_choose_tests(runs, 2);
+    groups_choose_scales(runs, 2);
     text = markdown_of(runs, 2, names);
     ck_assert_ptr_null(strstr(text, "against"));
     ck_assert_ptr_nonnull(strstr(text, "| A | softmax | - | 54.60 | 54.60 | "));
@@ -553,11 +553,16 @@ START_TEST(a_diverged_run_is_never_the_best)
                  "0.5000 below again. One seed per model gives no confidence interval, so the "
                  "difference may be due to chance. linear-1 diverged.");
     free(verdict);
+    add_validation(&runs[2], 10, 4.1);
+    RunGroup *seeds = groups_make(runs, RUNS, true);
+    verdict = differences_verdict(seeds);
+    ck_assert_ptr_nonnull(strstr(verdict, "again has one seed, which gives no confidence"));
+    free(verdict);
+    groups_free(seeds);
     const char *const names[] = {"A", "B", "C", "D", "E", "F"};
     char *text = markdown_of(runs, 2, names);
     ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
     free(text);
-    add_validation(&runs[2], 10, 4.1);
     check_sentence(runs, RUNS, "B (1 seed): diverged\n");
     Table page = results_for_page(groups, true);
     ck_assert_str_eq(table_cell(&page, 1, 4)->text, "diverged");

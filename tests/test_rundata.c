@@ -115,6 +115,7 @@ START_TEST(matching_attention_outputs_is_a_stage_of_its_own)
     check_matching(ROW_1 ROW_2, 0, false);
     check_matching(ROW_1 ROW_2 MATCHED, 3, false);
     check_matching(MATCHED "4,2,40,1,0.01,3,3.5,1,60,9,0.5,20,,,\n", 3, false);
+    check_matching(MATCHED "4,2,40,1,0.01,,3.5,1,60,9,0.5,20,,,25\n", 4, false);
     check_matching(MATCHED "4,2,40,1,0.01,,3.5,1,60,9,0.5,20,,,nan\n", 4, true);
     check_matching(ROW_1 "2,2,40,1,0.01,inf,3.5,1,60,9,0.5,20,,,0.5\n", 2, false);
     check_matching(MATCHED "4,2,40,1,0.01,nan,3.5,1,60,9,0.5,20,,,\n", 3, true);

@@ -71,7 +71,7 @@ static const Option rows[] = {
      .section = "Only for decode",
      .common = true},
     {.name = "repeats", OPTION_WHOLE(FIELD(repeats), 1, 1e6, "9"),
-     .help = "timed repetitions after a warm-up; the median is reported",
+     .help = "timed repetitions after a warm-up; the median is reported (scale: the mean)",
      .also = "iterations iters",
      .common = true},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
@@ -222,6 +222,10 @@ int main(int argc, char **argv)
     Error error;
     const Command *command = find_command(argc, argv);
     read_settings(groups, command, argc, argv, &line);
+    if (options.json && options.csv)
+        die_usage("--json and --csv: give only one of them");
+    if (options.title && !options.svg)
+        die_usage("--title has no effect without --svg; leave it out");
     if (!config_check(&options.model, &error))
         die_usage("%s", error.text);
     if (!gemm_set_precision((GemmPrecision)options.precision, &error))

@@ -25,7 +25,8 @@ Timing bench_time(void (*work)(void *context), void *context, size_t repeats)
         times[i] = clock_seconds() - start;
     }
     qsort(times, repeats, sizeof *times, by_size);
-    Timing timing = {times[repeats / 2], times[0], times[repeats - 1]};
+    Timing timing = {(times[(repeats - 1) / 2] + times[repeats / 2]) / 2, times[0],
+                     times[repeats - 1]};
     free(times);
     return timing;
 }
@@ -99,11 +100,12 @@ double bench_peak(size_t repeats)
 
 size_t *bench_list(const char *text, const char *option)
 {
+    const size_t most = 100000000;
     size_t *list = NULL, number;
     char *copy = memory_copy_text(text), *rest = copy;
     for (char *word; (word = strsep(&rest, ","));) {
-        if (!text_to_size(word, &number) || number == 0)
-            die_usage("--%s: '%s' is not a number above 0", option, word);
+        if (!text_to_size(word, &number) || number == 0 || number > most)
+            die_usage("--%s: '%s' is not a number from 1 to %zu", option, word, most);
         arrput(list, number);
     }
     free(copy);

@@ -37,6 +37,8 @@ static void shared_step(Rig *rig, double times[PARTS])
 /* Seconds of a step with all shards on the first rank, while the others wait. */
 static double time_alone(Rig *rig, size_t repeats)
 {
+    if (ranks_first())
+        rig_step_alone(rig); /* warms up */
     double start = clock_seconds();
     for (size_t i = 0; i < repeats && ranks_first(); i++)
         rig_step_alone(rig);
@@ -48,6 +50,7 @@ static double time_alone(Rig *rig, size_t repeats)
 /* Seconds of MPI's own sum of a gradient. */
 static double time_anyhow(Rig *rig, size_t repeats)
 {
+    ranks_sum_anyhow(rig->shards.memory[0], rig->shards.reals); /* warms up */
     ranks_most(0);
     double start = clock_seconds();
     for (size_t i = 0; i < repeats; i++)

@@ -114,6 +114,7 @@ static RunData *read_runs(const CommandLine *line)
 static void check_usage(const CompareSettings *settings, const CommandLine *line)
 {
     bool data = settings->json || settings->csv || settings->markdown;
+    bool no_chart = data && !settings->svg;
     const struct {
         const char *option, *beside;
         bool idle;
@@ -122,8 +123,14 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"y", "with --by", settings->by},
                  {"train", "with --by", settings->by},
                  {"group", "with --by", settings->by},
-                 {"width", "with --by", settings->by},
                  {"height", "with --by", settings->by},
+                 {"color", "with --by", settings->by},
+                 {"width", "with --json, --csv or --markdown", data},
+                 {"height", "with --json, --csv or --markdown", data},
+                 {"color", "with --json, --csv or --markdown", data},
+                 {"x", "with --json, --csv or --markdown, unless --svg is given", no_chart},
+                 {"y", "with --json, --csv or --markdown, unless --svg is given", no_chart},
+                 {"train", "with --json, --csv or --markdown, unless --svg is given", no_chart},
                  {"title", "without --svg", !settings->svg}};
     if (line->operand_count == 0)
         die_usage("no run given; give run directories, such as runs/linear");

@@ -22,10 +22,11 @@ static void note_losses(const RunGroup *one)
     if (arrlenu(run->rows) == 0)
         warn_of(one, text_format("its log is empty: no step has been logged yet"));
     else if (run->validations == 0)
-        warn_of(one, text_format("no validation loss yet; the chart shows its training loss"));
-    if (rundata_diverged(run))
-        warn_of(one,
-                text_format("diverged: its training loss ended as %g", run->final_train_loss));
+        warn_of(one, text_format("no validation loss yet"));
+    double loss;
+    const char *diverged = rundata_divergence(run, &loss);
+    if (diverged)
+        warn_of(one, text_format("diverged: its %s ended as %g", diverged, loss));
 }
 
 /* Says why the table lacks a run's test score. */

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,7 +63,9 @@ bool export_folder_begin(ExportFolder *folder, const char *path, Error *error)
 {
     if (!check_room(path, error))
         return false;
-    *folder = (ExportFolder){.path = memory_copy_text(path)};
+    /* The directory of a link, and a name for ".": a directory cannot be renamed to either. */
+    char *there = file_exists(path) ? realpath(path, NULL) : NULL;
+    *folder = (ExportFolder){.path = there ? there : memory_copy_text(path)};
     for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
         folder->path[end - 1] = '\0';
     folder->temporary = text_format("%s.%ld.tmp", folder->path, (long)getpid());

@@ -201,9 +201,11 @@ function xAxis(corpus, from, to) {
     return scale;
 }
 
-/* The level of the entropy widens the axis only as long as the curves keep most of it. */
+/* The level of the entropy widens the axis only as long as the curves keep most of it; diverged
+ * runs do not, beside others. */
 function yAxis(measure, corpus, curves, x, from, to) {
-    const visible = curves.flatMap(curve => [curve.y, curve.raw, curve.low, curve.high]
+    const steady = curves.filter(curve => !curve.item.diverged);
+    const visible = (steady.length ? steady : curves).flatMap(curve => [curve.y, curve.raw, curve.low, curve.high]
         .flatMap(values => (values || []).filter((_, i) =>
             curve.x[i] >= x.low && curve.x[i] <= x.high)));
     const log = state.log, floor = floorShown(measure, corpus), label = 24;

@@ -18,12 +18,13 @@
     } while (0)
 
 /* An object with what a run and a group have in common. */
-static json_t *looks_of(const RunData *run, const char *name)
+static json_t *looks_of(const RunData *run, const char *name, bool diverged)
 {
     const char *dashes = palette_dashes(run->identity);
     json_t *object = json_pack("{so so ss}", "name", markup_json(name), "corpus",
                                json_count(run->scale), "dash",
                                strcmp(dashes, "none") == 0 ? "" : dashes);
+    json_object_set_new(object, "diverged", json_boolean(diverged));
     json_object_set_new(object, "bits", json_figure(run->val_bits > 0 ? run->val_bits : NAN));
     json_object_set_new(object, "colour",
                         json_sprintf("var(--c%zu)", palette_index(run->identity)));
@@ -44,7 +45,8 @@ static void set_validations(json_t *object, const RunLogRow *rows)
 
 static json_t *run_json(const Comparison *all, size_t r)
 {
-    json_t *object = looks_of(&all->runs[r], all->each[r].name);
+    json_t *object = looks_of(&all->runs[r], all->each[r].name,
+                              rundata_diverged(&all->runs[r]));
     RunLogRow *rows = runlog_thin(all->runs[r].rows, REPORT_POINTS);
     size_t count = arrlenu(rows);
     SET_LIST(object, "step", count, json_count(rows[i].step));
@@ -83,7 +85,7 @@ static GroupPoint *thin_group(const RunGroup *group)
 
 static json_t *group_json(const Comparison *all, const RunGroup *group)
 {
-    json_t *object = looks_of(group->runs[0], group->name);
+    json_t *object = looks_of(group->runs[0], group->name, group_diverged(group));
     GroupPoint *points = thin_group(group);
     size_t count = arrlenu(points);
     SET_LIST(object, "runs", arrlenu(group->runs),

@@ -29,21 +29,26 @@ static void print_sentence(FILE *out, char *sentence)
     free(sentence);
 }
 
-/* How the test scores were measured, for each corpus. */
-static void print_tests(FILE *out, const Comparison *all)
+/* What the numbers of each corpus mean. */
+static void print_meaning(FILE *out, const Comparison *all)
 {
-    const RunData *last = NULL;
-    for (const RunData *run = all->runs; run < all->runs + all->count; last = run++) {
-        if (last && last->scale == run->scale)
-            continue;
-        char *text = groups_test_text(run);
-        if (text && all->runs[all->count - 1].scale > 0) {
-            char *name = groups_scale_name(run, all->runs, all->count), *alone = text;
-            text = text_format("%s: %s", name, alone);
-            free(alone);
-            free(name);
+    RunGroup *section;
+    for (size_t next = 0; next < arrlenu(all->groups);
+         next += arrlenu(section), arrfree(section)) {
+        section = groups_section(all->groups, next);
+        const RunData *first = section[0].runs[0];
+        char *const sentences[] = {groups_test_text(first), results_part_text(section),
+                                   results_bits_text(section), results_history_text(section)};
+        bool named = arrlenu(section) == arrlenu(all->groups);
+        for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+            if (sentences[i] && !named) {
+                char *name = groups_scale_name(first, all->runs, all->count);
+                text_append(&name, ":");
+                print_sentence(out, name);
+                named = true;
+            }
+            print_sentence(out, sentences[i]);
         }
-        print_sentence(out, text);
     }
 }
 
@@ -51,15 +56,10 @@ void report_print_numbers(FILE *out, const Comparison *all)
 {
     bool comparable = all->count > 1 && all->runs[all->count - 1].scale == 0;
     Table table = results_for_page(all->each, comparable);
-    char *part = results_part_text(all->groups), *bits = results_bits_text(all->groups),
-         *history = results_history_text(all->groups);
     fputs("<section aria-labelledby=\"numbers\"><h2 id=\"numbers\">Numbers</h2>\n", out);
     print_table(out, &table, "numbers", "Numbers");
     fputs("<p class=\"aside\">Losses in nats per token; speed: median.", out);
-    print_tests(out, all);
-    print_sentence(out, part);
-    print_sentence(out, bits);
-    print_sentence(out, history);
+    print_meaning(out, all);
     fputs("</p></section>\n", out);
 }
 

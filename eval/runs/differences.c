@@ -150,11 +150,17 @@ static void append_lead(char **text, const RunGroup *best, const RunGroup *secon
 {
     GroupDifference of = groups_difference(best, second, measure);
     text_append(text, ", %.4f below %s", of.difference, second->name);
-    if (isnan(of.interval.low))
+    const bool one = best->best.count <= 1, other = second->best.count <= 1;
+    if (isnan(of.interval.low) && one != other)
+        text_append(
+            text,
+            ". %s has one seed, which gives no confidence interval, so the difference may "
+            "be due to chance.",
+            one ? best->name : second->name);
+    else if (isnan(of.interval.low))
         text_append(text, ". %s, so the difference may be due to chance.",
-                    best->best.count > 1 && second->best.count > 1
-                        ? "All seeds of a model have the same loss"
-                        : "One seed per model gives no confidence interval");
+                    one ? "One seed per model gives no confidence interval"
+                        : "All seeds of a model have the same loss");
     else
         text_append(text, " (95 %% confidence interval %.4f to %.4f%s).", of.interval.low,
                     of.interval.high,

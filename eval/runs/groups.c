@@ -317,9 +317,7 @@ void groups_identify(const RunGroup *groups, RunData *runs)
 Comparison comparison_make(RunData *runs, size_t count, bool together)
 {
     groups_choose_measure(runs, count);
-    groups_choose_tests(runs, count);
-    for (size_t r = 1; r < count; r++)
-        runs[r].scale = runs[r - 1].scale + !groups_same_scale(&runs[r - 1], &runs[r]);
+    groups_choose_scales(runs, count);
     Comparison comparison = {.runs = runs,
                              .count = count,
                              .each = groups_make(runs, count, false),

@@ -48,8 +48,8 @@ typedef enum GroupLoss { GROUP_BEST, GROUP_TEST, GROUP_BITS, GROUP_TEST_BITS } G
 RunGroup *groups_make(const RunData *runs, size_t count, bool together);
 void groups_free(RunGroup *groups);
 
-/* Compares runs, which it borrows: gives them their scales, counted from 0, their test
- * protocols and their looks, and makes groups of them. comparison_free frees it. */
+/* Compares runs, which it borrows: gives them their scales, test protocols and looks, and makes
+ * groups of them. comparison_free frees it. */
 Comparison comparison_make(RunData *runs, size_t count, bool together);
 void comparison_free(Comparison *comparison);
 
@@ -59,9 +59,9 @@ GroupLoss groups_measure(const RunGroup *groups);
 /* Decides for each run whether it is compared in bits per byte: if runs on its text differ in
  * their tokens, and all of them know their bits per byte. */
 void groups_choose_measure(RunData *runs, size_t count);
-/* Decides by which protocols the runs of each scale compare their test scores: those that most
- * of them have. */
-void groups_choose_tests(RunData *runs, size_t count);
+/* Counts the scales, and decides by which protocols the runs of each compare their test scores:
+ * those that most of them have. */
+void groups_choose_scales(RunData *runs, size_t count);
 
 const Sample *group_losses(const RunGroup *group, GroupLoss loss);
 

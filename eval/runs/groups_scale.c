@@ -60,14 +60,15 @@ void groups_choose_measure(RunData *runs, size_t count)
     }
 }
 
-void groups_choose_tests(RunData *runs, size_t count)
+void groups_choose_scales(RunData *runs, size_t count)
 {
-    for (size_t first = 0, end; first < count; first = end) {
+    for (size_t first = 0, end, index = 0; first < count; first = end, index++) {
         for (end = first + 1; end < count && groups_same_scale(&runs[first], &runs[end]);)
             end++;
         const RunScore *test = rundata_shared_test(&runs[first], end - first, SCORE_PER_TOKEN),
                        *bits = rundata_shared_test(&runs[first], end - first, SCORE_PER_BYTE);
         for (size_t r = first; r < end; r++) {
+            runs[r].scale = index;
             runs[r].test = test;
             runs[r].test_bits = runs[r].by_bits ? bits : NULL;
         }

@@ -5,6 +5,7 @@
 #include "src/text.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -254,18 +255,37 @@ const RunLogRow *rundata_last_match(const RunData *run)
     return i > 0 ? &run->rows[i - 1] : NULL;
 }
 
-bool rundata_diverged(const RunData *run)
+const char *rundata_divergence(const RunData *run, double *loss)
 {
     const double largest = 16; /* a perplexity of nine million, more than any vocabulary */
     const size_t count = arrlenu(run->rows);
     if (count == 0)
-        return false;
+        return NULL;
     const RunLogRow *last = &run->rows[count - 1];
     if (last->step == 0)
-        return false; /* the weights that --init took over: nothing is trained yet */
-    double loss = last->matches ? last->match_loss : last->train_loss;
-    return !isfinite(loss) || loss > largest ||
-           (last->has_val_loss && !(last->val_loss <= largest)) || run->best_val_loss > largest;
+        return NULL; /* the weights that --init took over: nothing is trained yet */
+    const struct {
+        const char *name;
+        double loss, most;
+        bool there;
+    } losses[] = {
+        {"matching error", last->match_loss, DBL_MAX, last->matches}, /* of no known scale */
+        {"training loss", last->train_loss, largest, !last->matches},
+        {"validation loss", last->val_loss, largest, last->has_val_loss},
+        {"best validation loss", run->best_val_loss, largest, !isnan(run->best_val_loss)},
+    };
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        if (losses[i].there && !(losses[i].loss <= losses[i].most)) {
+            *loss = losses[i].loss;
+            return losses[i].name;
+        }
+    return NULL;
+}
+
+bool rundata_diverged(const RunData *run)
+{
+    double loss;
+    return rundata_divergence(run, &loss) != NULL;
 }
 
 /* --- scores --- */

@@ -71,7 +71,9 @@ const char *rundata_setting(const RunData *run, const char *name);
 /* The last row of the stage that matched attention outputs; NULL: there was none. */
 const RunLogRow *rundata_last_match(const RunData *run);
 
-/* Whether its loss became infinite, NaN or so large that its perplexity means nothing. */
+/* The name of the loss, and the loss, that became infinite, NaN or so large that its perplexity
+ * means nothing; NULL: the run did not diverge. */
+const char *rundata_divergence(const RunData *run, double *loss);
 bool rundata_diverged(const RunData *run);
 
 /* The run's score by the same protocol, if it is of the current best checkpoint; else NULL. */

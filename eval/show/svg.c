@@ -23,7 +23,8 @@ enum {
     LETTER = 10,        /* the width of a letter in wide fonts */
     BOLD_LETTER = 11,
     NAME_COLUMNS = 60,
-    END_COLUMNS = 22, /* of a name at the end of its line */
+    LABEL_COLUMNS = 100, /* of an axis, which has a line to itself */
+    END_COLUMNS = 22,    /* of a name at the end of its line */
     MOST_ENDS = PLANE_HEIGHT / PLANE_LINE
 };
 
@@ -58,9 +59,9 @@ static void print_style(FILE *out)
 }
 
 /* Prints text from users escaped, and shortened to fit. */
-static void print_escaped(FILE *out, const char *text)
+static void print_escaped(FILE *out, const char *text, size_t columns)
 {
-    char *name = terminal_safe_name(text, NAME_COLUMNS, true);
+    char *name = terminal_safe_name(text, columns, true);
     markup_print(out, name);
     free(name);
 }
@@ -91,9 +92,9 @@ static void print_axes(FILE *out, const Plane *plane, const Chart *chart)
             plane->right);
     fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
             (PLANE_LEFT + plane->right) / 2, foot + BOTTOM - 10);
-    print_escaped(out, chart->x_label);
+    print_escaped(out, chart->x_label, LABEL_COLUMNS);
     fprintf(out, "</text>\n<text x=\"%d\" y=\"%d\">", 8, plane->head);
-    print_escaped(out, chart->y_label);
+    print_escaped(out, chart->y_label, LABEL_COLUMNS);
     fprintf(out, "</text>\n");
 }
 
@@ -147,7 +148,7 @@ static void print_dots(FILE *out, const Plane *plane, const ChartSeries *series,
             continue;
         fprintf(out, "<circle class=\"ink c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>",
                 palette_index(look.identity), plane_x(plane, point.x), plane_y(plane, point.y));
-        print_escaped(out, series->name ? series->name : "");
+        print_escaped(out, series->name ? series->name : "", NAME_COLUMNS);
         fprintf(out, ": %.6g at %.6g", point.y, point.x);
         if (look.band)
             fprintf(out, ", from %.6g to %.6g", look.band[i].low, look.band[i].high);
@@ -356,7 +357,7 @@ void svg_print(FILE *out, const Chart *chart, const char *title)
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
             "height=\"%d\" role=\"img\">\n<title>",
             PLANE_WIDTH, height, PLANE_WIDTH, height);
-    print_escaped(out, title);
+    print_escaped(out, title, NAME_COLUMNS);
     fprintf(out, "</title>\n");
     print_style(out);
     fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", PLANE_WIDTH, height);

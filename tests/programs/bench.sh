@@ -23,6 +23,8 @@ check 'bench --csv prints a row for each measurement' \
     eval "prints '^kind,position,tokens_per_second,' && lines out 3"
 refused 'bench refuses an option of another command' 2 "unknown option '--kinds'" \
     "$bin/bench" decode --kinds softmax
+refused 'bench refuses positions beyond all memory' 2 'a number from 1 to' \
+    "$bin/bench" decode --positions 18446744073709551615
 refused 'bench decode refuses options of training' 2 "unknown option '--dropout'" \
     "$bin/bench" decode --dropout .1
 

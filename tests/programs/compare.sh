@@ -80,6 +80,8 @@ check 'compare shows the test scores of each corpus' eval \
 run "$bin/compare" --html page.html other third
 check 'the page says how each corpus was tested' grep -q 'third.txt: Test .* stride 7' page.html
 rm -r third other/scores.csv
+refused 'compare refuses the width of JSON' 2 'no effect with --json' \
+    "$bin/compare" --json --width 40 softmax
 run "$bin/compare" --json other softmax linear
 check 'compare --json compares within a corpus' prints '"base": 1, "other": 2'
 run "$bin/compare" --svg one.svg softmax other

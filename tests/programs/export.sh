@@ -17,6 +17,10 @@ check 'export writes the weights' [ -s exported/model.safetensors ]
 check 'export leaves no other files' [ "$(ls -d exported*)" = exported ]
 refused 'export refuses a directory that is not empty' 1 'something in it' \
     "$bin/export" gpt2 exported
+mkdir empty
+ln -s empty link
+works 'export writes to the empty directory of a link' "$bin/export" gpt2 link
+check 'that directory has the model' [ -s empty/config.json ]
 works 'export takes a model that GPT-2 cannot represent' "$bin/export" --example text.txt linear \
     python
 check 'export says what GPT-2 lacks' prints 'GPT-2 has no linear attention'
