@@ -276,6 +276,7 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
              &error);
     RunView run = trainer_view(trainer);
     go_on_if(is_like_others(&run, &error), &error);
+    signals_catch(); /* from here on there is a directory to end in */
     go_on_if(resumed ? check_resumed(trainer, checkpoint, &error)
                      : !first || folder_create(folder, &run, &error),
              &error);
@@ -361,7 +362,6 @@ static int train_one(const CommandLine *line)
     Screen screen;
     screen_open(&screen, session->quiet || !ranks_first());
     RunView run = prepare_run(&trainer, &folder, &checkpoint, &init, &screen);
-    signals_catch();
     LoopEnd end = LOOP_FINISHED;
     size_t step = trainer.progress.step;
     if (loop_has_work(&trainer))

@@ -176,9 +176,18 @@ check 'train names the checkpoint to resume from after a non-finite loss' \
 works 'the checkpoint before a non-finite loss is valid' \
     "$bin/sample" --length 3 nan/last.safetensors
 # shellcheck disable=SC2086
+train early $explosive text.txt
+check 'a run that breaks off before its first checkpoint saves one' \
+    eval 'exits 1 && [ -s early/last.safetensors ]'
+run "$bin/train" --quiet --resume early --on-nan skip --nan-limit 9 --stop-after 2
+check 'that run goes on' eval '[ "$(recorded early/last.safetensors skipped)" = 2 ]'
+rm early/log.csv
+run "$bin/train" --quiet --resume early --stop-after 1
+check 'a run whose log is gone begins a new one' \
+    eval "exits 0 && says 'log.csv: missing' && [ -s early/log.csv ]"
 train skip $explosive --on-nan skip --nan-limit 4 text.txt
 check '--nan-limit ends a run that skips steps' \
-    eval "exits 1 && says 'the 4 steps before it, and --nan-limit'"
+    eval "exits 1 && says 'The 4 steps before it were skipped.*--nan-limit'"
 check 'train counts skipped steps' says '4 steps were skipped'
 check 'train reports every skipped step' [ "$(grep -c 'Skipped$' err)" -eq 4 ]
 check 'the log has every skipped step' \
@@ -190,7 +199,7 @@ run "$bin/train" --quiet --resume nan --stop-after 3
 check 'the count of skipped steps survives resuming' \
     eval '[ "$(recorded nan/last.safetensors skipped_in_row)" = 6 ]'
 run "$bin/train" --quiet --resume nan --stop-after 9
-check '--nan-limit holds across sessions' eval "exits 1 && says 'the 9 steps before it'"
+check '--nan-limit holds across sessions' eval "exits 1 && says 'The 9 steps before it'"
 
 # --- too little memory ---
 

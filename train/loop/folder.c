@@ -11,6 +11,7 @@
 #include "train/loop/lock.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -100,11 +101,14 @@ static bool open_one(Checkpoint *checkpoint, const char *path, Error *error)
 
 bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *error)
 {
-    Error first;
-    bool good = false;
+    Error first, own;
+    bool good = false, found = false;
     for (size_t i = 0; !good && i < NAMES; i++) {
         char *path = file_join(folder, names[i]);
-        good = open_one(checkpoint, path, i == 0 ? &first : error);
+        good = open_one(checkpoint, path, &own);
+        if (!good && (i == 0 || (!found && file_exists(path))))
+            first = own; /* of the newest one that is there */
+        found |= file_exists(path);
         if (good && i > 0 && ranks_first())
             print_warning("%s; resuming from step %s in %s instead", first.text,
                           checkpoint_extra(checkpoint, STEP_KEY), path);
@@ -112,7 +116,7 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
     }
     char *newest = good ? NULL : folder_newest_checkpoint(folder);
     if (newest)
-        *error = first; /* the newest checkpoint's */
+        *error = first;
     else if (!good && is_in(folder, CHECKPOINT_BEST))
         error_set(error,
                   "--resume %s: it holds only the weights, " CHECKPOINT_BEST
@@ -322,7 +326,7 @@ static bool read_seconds(double *seconds, const char *log, size_t step, Error *e
     if (!runlog_read(log, &rows, error))
         return false;
     for (size_t i = 0; i < arrlenu(rows); i++)
-        if (rows[i].step <= step)
+        if (rows[i].step <= step && rows[i].seconds >= 0 && isfinite(rows[i].seconds))
             *seconds = rows[i].seconds;
     arrfree(rows);
     return true;
@@ -335,10 +339,15 @@ bool folder_reopen(RunFolder *folder, const char *path, const RunView *run,
     file_remove_leftovers(path);
     char *log = file_join(path, RUN_LOG);
     size_t step = run->progress->step;
-    bool good = folder_settle(checkpoint, path, error) &&
-                read_seconds(seconds, log, step, error) &&
-                runlog_reopen(&folder->log, log, step, error) &&
-                write_settings(run, path, error);
+    bool good = folder_settle(checkpoint, path, error);
+    if (good && file_exists(log)) {
+        good = read_seconds(seconds, log, step, error) &&
+               runlog_reopen(&folder->log, log, step, error);
+    } else if (good) {
+        print_warning("%s: missing; a new one begins", log);
+        good = runlog_create(&folder->log, log, error);
+    }
+    good = good && write_settings(run, path, error);
     free(log);
     return good;
 }

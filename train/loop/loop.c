@@ -277,7 +277,8 @@ static bool take_step(Loop *loop, Step *step, Error *error)
     if (goes_on)
         text = text_format("%s. Skipped", error->text);
     else
-        text = text_format("%s. So were the %zu steps before it, and --nan-limit is reached",
+        text = text_format("%s. The %zu steps before it were skipped for such reasons, and "
+                           "--nan-limit is reached",
                            error->text, t->progress.skipped_in_row);
     if (goes_on) {
         observers_warned(loop->observers, text);
@@ -354,8 +355,10 @@ static bool do_step(Loop *loop, Error *error)
     Trainer *t = loop->trainer;
     const Settings *settings = &t->settings;
     double began = clock_seconds();
-    if (!take_step(loop, &loop->view.last, error))
+    if (!take_step(loop, &loop->view.last, error)) {
+        save_at_end(loop, &(Error){{0}}); /* nothing has changed since the last good step */
         return false;
+    }
     t->progress.final_loss = t->progress.final_accuracy = 0; /* those were of other weights */
     size_t done = t->progress.step;
     bool taken = isfinite(loop->view.last.nats), validates = ends_in_validation(t, done);
@@ -429,10 +432,11 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers
                  .saved_step = SIZE_MAX,
                  .keeps = trainer->extension.finished};
     loop.view.folder = folder->path;
-    for (size_t step = 1; step <= progress->step; step++)
-        loop.validations += ends_in_validation(trainer, step);
-    if (trainer->settings.session.sample_every > 0)
+    if (trainer->settings.session.sample_every > 0) {
+        for (size_t step = 1; step <= progress->step; step++)
+            loop.validations += ends_in_validation(trainer, step);
         generator_make(&loop.generator, &trainer->model, 1);
+    }
     LoopEnd end = run(&loop, error);
     generator_free(&loop.generator);
     Error later;

@@ -90,13 +90,14 @@ static bool check_memory(const Trainer *t, Error *error)
     if (need <= allowance.bytes)
         return true;
     return error_set(
-        error,
-        "training needs %.0f MB (%.0f for the text%s), the limit is %.0f MB, %s; a "
-        "lower --batch, --context, --dim, --ffn or --layers needs less, and so "
-        "does --recompute",
+        error, "training needs %.0f MB (%.0f for the text%s), the limit is %.0f MB, %s; %s",
         need / megabyte, (double)held_memory(t) / megabyte,
         t->pass.teacher ? " and the teacher's weights" : "", allowance.bytes / megabyte,
-        allowance.reason);
+        allowance.reason,
+        t->settings.session.resume
+            ? "--recompute needs less"
+            : "a lower --batch, --context, --dim, --ffn or --layers needs less, and so "
+              "does --recompute");
 }
 
 /* Splits the batch into shards and the weights into slices, one per rank. */
@@ -177,12 +178,17 @@ double trainer_rate(const Trainer *t, size_t schedule, double lr, double floor, 
 static bool plan_stages(Trainer *t, Error *error)
 {
     TrainOptions *train = &t->settings.train;
+    if (train->convert && !train->distill)
+        return error_set(error,
+                         "a conversion without a teacher: its settings have convert, but "
+                         "no distill; they were changed");
     t->match_steps = train->convert ? train->match_epochs * t->steps_per_epoch : 0;
     if (t->match_steps > 0 && t->match_steps >= t->steps)
         return error_set(error,
                          "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
-                         "give more --epochs, or fewer --match-epochs",
-                         train->match_epochs, t->match_steps, t->steps);
+                         "give more --epochs%s",
+                         train->match_epochs, t->match_steps, t->steps,
+                         t->settings.session.resume ? "" : ", or fewer --match-epochs");
     size_t shorter = t->steps - t->match_steps;
     if (t->match_steps > 0 && t->match_steps < shorter)
         shorter = t->match_steps;

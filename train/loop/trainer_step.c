@@ -263,11 +263,13 @@ static void explain_here(const Trainer *t, const Step *step, size_t batches, Err
     error_set(error,
               "step %zu: the %s is not finite, at learning rate %g, in %s of epoch %zu; first: "
               "%s. The weights are as they were before. A new run with a lower --lr, %s or a "
-              "longer --warmup may do better; with --on-nan skip, --resume goes on without the "
-              "step",
+              "longer --warmup may do better%s",
               number + 1, loss ? "loss" : "gradient", step->lr, batch,
               number / t->steps_per_epoch + 1, where,
-              t->settings.train.clip > 0 ? "a lower --clip" : "--clip 1");
+              t->settings.train.clip > 0 ? "a lower --clip" : "--clip 1",
+              t->settings.train.on_nan == ON_NAN_STOP
+                  ? "; with --on-nan skip, --resume goes on without the step"
+                  : "");
     free(where);
     free(batch);
 }
