@@ -270,10 +270,14 @@ ablation() {
     publish ablation $report
 }
 
-# With the preset, and with dropout in place of most of the weight decay. A smaller MLP makes up for
-# the parameters of gates and convolutions. The picture shows the two runs that end level.
+# With the preset, with slower changes of AdamW's scale, and with dropout in place of most of the
+# weight decay. A smaller MLP makes up for the parameters of gates and convolutions. The picture
+# shows the two runs that end level.
 small() {
     run small/softmax --preset small
+    run small-beta2/softmax --preset small --beta2 .99
+    run small-beta2/dropout --preset small --beta2 .99 --word-dropout .1 --input-dropout .4 \
+        --output-dropout .4
     set -- --preset small --weight-decay .1 --embedding-decay 1 --no-head-gate --word-dropout .15 \
         --input-dropout .4 --output-dropout .4
     run small-before/softmax "$@"
@@ -282,7 +286,7 @@ small() {
     bin/compare "$runs/small-before/softmax" "$runs/small-before/window+gated-delta" \
         --svg eval/small.svg >/dev/null
     {
-        table small/softmax 'small[a-z-]*'
+        table small/softmax 'small[a-z0-9-]*'
         printf '\n![Validation loss by epoch of the two runs that end level](small.svg)\n'
     } >"$part"
     publish small $report
