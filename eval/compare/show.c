@@ -65,7 +65,6 @@ static size_t chart_height(const CompareSettings *settings, size_t lines)
 
 /* The runs of one corpus. */
 typedef struct Section {
-    const Comparison *all;
     const RunGroup *groups; /* of this corpus */
     const ResultsReach *reach;
     char *heading;  /* not made safe; NULL: there is only one corpus */
@@ -82,8 +81,7 @@ static void for_each_corpus(const Comparison *all, const ResultsReach *reach, Sh
     size_t next = 0;
     while (next < arrlenu(all->groups)) {
         RunGroup *groups = groups_section(all->groups, next);
-        Section section = {.all = all,
-                           .groups = groups,
+        Section section = {.groups = groups,
                            .reach = reach,
                            .entropy = shared_entropy(groups),
                            .first = next == 0};
