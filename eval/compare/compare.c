@@ -115,6 +115,9 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
 {
     bool data = settings->json || settings->csv || settings->markdown;
     bool no_chart = data && !settings->svg;
+    const char *const with_data = "with --json, --csv or --markdown",
+                      *const without_chart =
+                          "with --json, --csv or --markdown, unless --svg is given";
     const struct {
         const char *option, *beside;
         bool idle;
@@ -125,12 +128,12 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"group", "with --by", settings->by},
                  {"height", "with --by", settings->by},
                  {"color", "with --by", settings->by},
-                 {"width", "with --json, --csv or --markdown", data},
-                 {"height", "with --json, --csv or --markdown", data},
-                 {"color", "with --json, --csv or --markdown", data},
-                 {"x", "with --json, --csv or --markdown, unless --svg is given", no_chart},
-                 {"y", "with --json, --csv or --markdown, unless --svg is given", no_chart},
-                 {"train", "with --json, --csv or --markdown, unless --svg is given", no_chart},
+                 {"width", with_data, data},
+                 {"height", with_data, data},
+                 {"color", with_data, data},
+                 {"x", without_chart, no_chart},
+                 {"y", without_chart, no_chart},
+                 {"train", without_chart, no_chart},
                  {"title", "without --svg", !settings->svg}};
     if (line->operand_count == 0)
         die_usage("no run given; give run directories, such as runs/linear");
