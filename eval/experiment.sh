@@ -52,7 +52,7 @@ record() {
         "$(echo "$summary" | number seconds)" "$(echo "$summary" | number tokens_per_second)" \
         "$(echo "$summary" | number peak_mb)" "$(echo "$summary" | number parameters)" \
         "$(sed -n 1p "$folder.made")" "$(machine)" "$(sed -n 2p "$folder.made")"; do
-        [ -n "$value" ] || die "$folder: a value is missing in log.csv or scores.csv"
+        [ -n "$value" ] || die "$folder: a value is missing in log.csv or scores.csv, after '$line'"
         line=$line,$value
     done
     {
@@ -61,15 +61,24 @@ record() {
             sed 1d "$results" | grep -v "^$1," || true
             echo "$line"
         } | sort -t , -k 1,1
-    } >"$runs/results.csv"
-    cat "$runs/results.csv" >"$results"
+    } >"$results.new"
+    mv "$results.new" "$results"
 }
 
 # Notes the command and commit that start a run; resuming keeps them.
 begin() {
+    if [ -e "$1/lock" ] && ! flock --nonblock "$1/lock" true; then
+        die "$1: it is still being trained; wait for process $(cat "$1/lock"), or stop it"
+    fi
     rm -rf "$1" # a run killed before its first checkpoint cannot be resumed
     mkdir -p "$(dirname "$1")"
-    printf '%s\n' "$(git rev-parse --short HEAD)" "$2" >"$1.made"
+    commit=$(git rev-parse --short HEAD 2>/dev/null) || commit=unknown
+    printf '%s\n' "$commit" "$2" >"$1.made"
+}
+
+# started_by DIR COMMAND: fails if something else started the run.
+started_by() {
+    [ "$(sed -n 2p "$1.made")" = "$2" ] || die "$1 was not started by '$2'; move it away"
 }
 
 # finish DIR COMMAND OPTIONS...: trains a run to its end.
@@ -77,8 +86,7 @@ finish() {
     folder=$1 command=$2
     shift 2
     if [ -f "$folder/last.safetensors" ] || [ -f "$folder/previous.safetensors" ]; then
-        [ "$(sed -n 2p "$folder.made")" = "$command" ] ||
-            die "$folder was not started by '$command'; move it away"
+        started_by "$folder" "$command"
         bin/train --quiet --resume "$folder"
     else
         begin "$folder" "$command"
@@ -91,16 +99,18 @@ run() {
     name=$1
     shift
     set -- "$@" --precision "$precision"
+    command="bin/train $* $corpus"
     if [ ! -f "$runs/$name/done" ]; then
         echo "$runs/$name" >&2
-        finish "$runs/$name" "bin/train $* $corpus" "$@"
+        finish "$runs/$name" "$command" "$@"
         score "$runs/$name" --split valid >/dev/null
         score "$runs/$name" --split test >/dev/null
         record "$name"
         : >"$runs/$name/done"
-    elif ! grep -q "^$name," "$results"; then
-        record "$name"
+        return
     fi
+    started_by "$runs/$name" "$command"
+    grep -q "^$name," "$results" || record "$name"
 }
 
 # --- tables ---
@@ -111,9 +121,11 @@ publish() {
         $0 == end { within = 0; marks++ }
         !within
         $0 == begin { within = 1; marks++; while ((getline line < part) > 0) print line }
-        END { exit marks != 2 }' "$2" >"$runs/whole.md" ||
+        END { exit marks != 2 }' "$2" >"$2.new" || {
+        rm "$2.new"
         die "$2: the marks of '$1' are missing"
-    cat "$runs/whole.md" >"$2"
+    }
+    mv "$2.new" "$2"
 }
 
 # table BASE PART: the base run, then the runs of the part in order of validation loss.
@@ -344,10 +356,13 @@ decode_rate() {
     rates=$(bin/bench decode --preset kinds --attn "$1" --batch 1 --positions "$2" --repeats 400 --json)
     echo "$rates" | number tokens_per_second
 }
+# The values stand alone, since the shell ignores what fails within the words of a command.
 measure_kind() {
     speed=$(bin/bench train --preset kinds --attn "$1" --precision "$precision" --repeats 20 --json)
+    early=$(decode_rate "$1" 10)
+    late=$(decode_rate "$1" 4000)
     echo "$1" "$(echo "$speed" | number tokens_per_second)" "$(echo "$speed" | number peak_rss_mb)" \
-        "$(decode_rate "$1" 10)" "$(decode_rate "$1" 4000)"
+        "$early" "$late"
 }
 # The losses, averaged over the seeds, and the best of what was measured.
 kind_row() {
