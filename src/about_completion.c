@@ -18,8 +18,11 @@
 /* For what people see as "FILE" or the like; the caller frees. */
 static char *offer_for(const char *argument)
 {
-    static const char *const offers[][2] = {
-        {"FILE", "files"}, {"CORPUS", "files"}, {"DIR", "folders"}, {"RUN", "runs"}};
+    static const char *const offers[][2] = {{"FILE", "files"},
+                                            {"PATH", "files"},
+                                            {"CORPUS", "files"},
+                                            {"DIR", "folders"},
+                                            {"RUN", "runs"}};
     for (size_t i = 0; i < sizeof offers / sizeof *offers; i++)
         if (strcmp(argument, offers[i][0]) == 0)
             return memory_copy_text(offers[i][1]);

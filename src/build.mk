@@ -121,9 +121,9 @@ $(BUILD)/$(PUBLIC): $(BUILD)/float/eval/library/linnet.o $(BUILD)/float/liblinne
 # lie in glibc-hwcaps/. LD_PRELOAD chooses another (eval/README.md); so does LD_LIBRARY_PATH, unless
 # a better one lies below the folder that it names. It shows all names and is for linnet's programs
 # only; beside it lies the library for other programs, built for the same levels.
+INTERNAL = liblinnet-internal.so
 ifdef PORTABLE
 folder_of = $(BIN)/lib$(if $(filter x86-64,$(1)),,/glibc-hwcaps/$(1))
-INTERNAL  = liblinnet-internal.so
 CODE      = $(BIN)/lib/$(INTERNAL)
 FOUND_AT  = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/lib:$$ORIGIN/../lib/linnet'
 
@@ -146,6 +146,7 @@ CODE = $(BUILD)/float/liblinnet.a
 $(BIN)/lib/$(PUBLIC): $(BUILD)/$(PUBLIC)
 	@mkdir -p $(@D)
 	$(Q)$(call put,$<,$@)
+	$(Q)rm -rf $(@D)/glibc-hwcaps # of a portable build: the loader would prefer it
 all: $(BIN)/lib/$(PUBLIC)
 endif
 

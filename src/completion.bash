@@ -66,7 +66,9 @@ _linnet_read_tables() {
     done
     for ((i = 0; i < ${#linnet_operands[@]}; i += 2)); do
         linnet_places+=("${linnet_operands[i + 1]}")
-        [[ ${linnet_operands[i]} != *... ]] || linnet_more=${linnet_operands[i + 1]}
+        if [[ ${linnet_operands[i]} == *... || $linnet_more != nothing ]]; then
+            linnet_more=${linnet_operands[i + 1]} # of RUN... CORPUS, that of CORPUS
+        fi
     done
 }
 

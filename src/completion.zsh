@@ -48,8 +48,13 @@ for name argument offer help in "${linnet_options[@]}"; do
         ;;
     esac
 done
+# Of RUN... CORPUS, after a first RUN each further word is completed as CORPUS.
+local place=0 last=$(( ${#linnet_operands} / 2 )) repeated=
 for name offer in "${linnet_operands[@]}"; do
-    linnet_words+=("${${(M)name:#*...}:+*}:${name%...}: _linnet_offer $offer")
+    (( ++place ))
+    [[ $name != *... ]] || repeated=yes
+    [[ $repeated && $place == $last ]] && place='*'
+    linnet_words+=("$place:${name%...}: _linnet_offer $offer")
 done
 
 _arguments -S : $linnet_words

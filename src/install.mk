@@ -34,14 +34,18 @@ MANDIR           ?= $(PREFIX)/share/man
 BASH_COMPLETIONS ?= $(PREFIX)/share/bash-completion/completions
 ZSH_COMPLETIONS  ?= $(PREFIX)/share/zsh/site-functions
 
-# installed(DIRECTORY,FILES): the paths of these files once installed, to uninstall them.
-installed = $(addprefix $(DESTDIR)$(1)/,$(notdir $(2)))
-
 # The library for other programs: a file with its version, and the names by which the loader and
 # the linker look for it. Of those for newer processors only the loader needs to know.
 HERE      = $(DESTDIR)$(LIBDIR)
 WITH_VERSION = liblinnet.so.$(VERSION)
-BETTER    = $(if $(PORTABLE),$(filter-out x86-64,$(LEVELS)))
+BETTER    = $(filter-out x86-64,$(LEVELS))
+
+# install_levels(LEVELS,FILE,MODE,DIRECTORY): the library FILE of each level of x86-64.
+install_levels = $(foreach level,$(1),install -D -m $(3) "$(call folder_of,$(level))/$(2)" \
+  "$(subst $(BIN)/lib,$(4),$(call folder_of,$(level)))/$(2)" &&) true
+
+# remove(DIRECTORY,FILES): deletes files of these names in a directory.
+remove = if cd "$(1)" 2>/dev/null; then rm -f $(notdir $(2)); fi
 
 define pkg_config
 prefix=$(PREFIX)
@@ -56,37 +60,47 @@ Cflags: -I$${includedir}
 endef
 export pkg_config
 
+# Libraries of a portable build that was installed before would be loaded in place of a plain one.
 install-library: all
-	install -d $(HERE)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(MANDIR)/man3
-	install -m 755 $(BIN)/lib/$(PUBLIC) $(HERE)/$(WITH_VERSION)
-	ln -sf $(WITH_VERSION) $(HERE)/$(PUBLIC)
-	ln -sf $(PUBLIC) $(HERE)/liblinnet.so
-	$(foreach level,$(BETTER),install -D -m 755 $(call folder_of,$(level))/$(PUBLIC) \
-	  $(HERE)/glibc-hwcaps/$(level)/$(PUBLIC);)
-	install -m 644 eval/library/linnet.h $(DESTDIR)$(INCLUDEDIR)
-	install -m 644 $(LIBRARY_MANUAL) $(DESTDIR)$(MANDIR)/man3
-	printf '%s\n' "$$pkg_config" >$(HERE)/pkgconfig/linnet.pc
+	install -d "$(HERE)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" "$(DESTDIR)$(MANDIR)/man3"
+	install -m 755 $(BIN)/lib/$(PUBLIC) "$(HERE)/$(WITH_VERSION)"
+	ln -sf $(WITH_VERSION) "$(HERE)/$(PUBLIC)"
+	ln -sf $(PUBLIC) "$(HERE)/liblinnet.so"
+	rm -f "$(HERE)"/glibc-hwcaps/*/$(PUBLIC)
+	$(if $(PORTABLE),$(call install_levels,$(BETTER),$(PUBLIC),755,$(HERE)))
+	install -m 644 eval/library/linnet.h "$(DESTDIR)$(INCLUDEDIR)"
+	install -m 644 $(LIBRARY_MANUAL) "$(DESTDIR)$(MANDIR)/man3"
+	printf '%s\n' "$$pkg_config" >"$(HERE)/pkgconfig/linnet.pc"
 
 install: all install-library
-	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/models $(SHARE)/data $(DESTDIR)$(MANDIR)/man1 \
-	  $(DESTDIR)$(BASH_COMPLETIONS) $(DESTDIR)$(ZSH_COMPLETIONS)
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(SHARE)/models" "$(SHARE)/data" \
+	  "$(DESTDIR)$(MANDIR)/man1" "$(DESTDIR)$(BASH_COMPLETIONS)" "$(DESTDIR)$(ZSH_COMPLETIONS)"
 	for program in $(PROGRAMS); do \
-	  install -m 755 $(BIN)/$$program $(DESTDIR)$(PREFIX)/bin/linnet-$$program || exit 1; \
+	  install -m 755 $(BIN)/$$program "$(DESTDIR)$(PREFIX)/bin/linnet-$$program" || exit 1; \
 	done
-	$(if $(PORTABLE),$(foreach level,$(LEVELS),install -D -m 644 $(call folder_of,$(level))/$(INTERNAL) \
-	  $(subst $(BIN)/lib,$(LIBRARIES),$(call folder_of,$(level)))/$(INTERNAL);))
-	install -m 644 models/*.conf $(SHARE)/models
-	install -m 755 data/get $(SHARE)/data
-	install -m 644 $(MANUALS) $(DESTDIR)$(MANDIR)/man1
-	install -m 644 $(BASHES) $(DESTDIR)$(BASH_COMPLETIONS)
-	install -m 644 $(ZSHES) $(DESTDIR)$(ZSH_COMPLETIONS)
+	$(if $(PORTABLE),$(call install_levels,$(LEVELS),$(INTERNAL),644,$(LIBRARIES)))
+	install -m 644 models/*.conf "$(SHARE)/models"
+	install -m 755 data/get "$(SHARE)/data"
+	install -m 644 $(MANUALS) "$(DESTDIR)$(MANDIR)/man1"
+	install -m 644 $(BASHES) "$(DESTDIR)$(BASH_COMPLETIONS)"
+	install -m 644 $(ZSHES) "$(DESTDIR)$(ZSH_COMPLETIONS)"
 
+# Files that users have put beside the installed ones stay.
 uninstall:
-	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/linnet-%) $(call installed,$(MANDIR)/man1,$(MANUALS)) \
-	  $(call installed,$(BASH_COMPLETIONS),$(BASHES)) $(call installed,$(ZSH_COMPLETIONS),$(ZSHES))
-	rm -f $(HERE)/$(WITH_VERSION) $(HERE)/$(PUBLIC) $(HERE)/liblinnet.so \
-	  $(HERE)/glibc-hwcaps/*/$(PUBLIC) $(HERE)/pkgconfig/linnet.pc \
-	  $(DESTDIR)$(INCLUDEDIR)/linnet.h $(DESTDIR)$(MANDIR)/man3/linnet.3
-	rm -rf $(SHARE) $(LIBRARIES)
+	$(call remove,$(DESTDIR)$(PREFIX)/bin,$(PROGRAMS:%=linnet-%))
+	$(call remove,$(DESTDIR)$(MANDIR)/man1,$(MANUALS))
+	$(call remove,$(DESTDIR)$(BASH_COMPLETIONS),$(BASHES))
+	$(call remove,$(DESTDIR)$(ZSH_COMPLETIONS),$(ZSHES))
+	$(call remove,$(DESTDIR)$(MANDIR)/man3,$(LIBRARY_MANUAL))
+	$(call remove,$(DESTDIR)$(INCLUDEDIR),linnet.h)
+	$(call remove,$(HERE)/pkgconfig,linnet.pc)
+	$(call remove,$(HERE),$(WITH_VERSION) $(PUBLIC) liblinnet.so)
+	$(call remove,$(SHARE)/models,$(wildcard models/*.conf))
+	$(call remove,$(SHARE)/data,get)
+	rm -f "$(HERE)"/glibc-hwcaps/*/$(PUBLIC) "$(LIBRARIES)"/$(INTERNAL) \
+	  "$(LIBRARIES)"/glibc-hwcaps/*/$(INTERNAL)
+	for folder in "$(SHARE)" "$(LIBRARIES)"; do \
+	  [ ! -d "$$folder" ] || find "$$folder" -depth -type d -empty -delete || exit 1; \
+	done
 
 .PHONY: manual install install-library uninstall

@@ -104,6 +104,8 @@ if has bash; then
     offers 'runs/finch' linnet-eval runs/f
     offers 'lark one lark.safetensors' linnet-eval --split test l
     offers 'text.txt' linnet-eval --split = test runs/finch te
+    offers 'text.txt' linnet-eval runs/finch runs/other te
+    offers 'text.txt' linnet-tokens encode --out te
     offers 'runs/finch' linnet-compare runs/other runs/f
     offers 'attention' linnet-bench att
     offers '' linnet-bench attention att
@@ -153,6 +155,7 @@ if has zsh && has timeout; then
     completes 'linnet-eval ' 'linnet-eval runs/finch '
     completes 'linnet-eval --split test runs/f' 'linnet-eval --split test runs/finch '
     completes 'linnet-eval runs/finch te' 'linnet-eval runs/finch text.txt '
+    completes 'linnet-eval runs/finch runs/other te' 'linnet-eval runs/finch runs/other text.txt '
     completes 'linnet-compare runs/other runs/f' 'linnet-compare runs/other runs/finch '
     completes 'linnet-bench att' 'linnet-bench attention '
 else
@@ -161,30 +164,33 @@ fi
 
 # --- make install and make uninstall ---
 
+stage="$work/a new stage"
 make_stage() {
-    "${MAKE:-make}" "$1" BIN="$bin" BUILD="$build" PREFIX=/usr DESTDIR="$work/stage" \
+    "${MAKE:-make}" "$1" BIN="$bin" BUILD="$build" PREFIX=/usr DESTDIR="$stage" \
         >"$work/made" 2>&1 || ! cat "$work/made"
 }
-staged() { (cd "$work/stage" && find . ! -type d | LC_ALL=C sort); }
-mkdir -p "$work/stage/usr/bin" "$work/stage/usr/share/man/man1"
-touch "$work/stage/usr/bin/linnet-wren" "$work/stage/usr/share/man/man1/linnet-wren.1"
+staged() { (cd "$stage" && find . ! -type d | LC_ALL=C sort); }
+mkdir -p "$work/a" "$stage/usr/bin" "$stage/usr/share/man/man1" "$stage/usr/share/linnet/models"
+touch "$work/a/treasure" "$stage/usr/bin/linnet-wren" "$stage/usr/share/man/man1/linnet-wren.1" \
+    "$stage/usr/share/linnet/models/wren.conf"
 before=$(staged)
 check 'make install works' make_stage install
 for program in $programs; do
     for place in "bin/linnet-$program" "share/man/man1/linnet-$program.1" \
         "share/bash-completion/completions/linnet-$program" \
         "share/zsh/site-functions/_linnet-$program"; do
-        check "$place is installed" [ -s "$work/stage/usr/$place" ]
+        check "$place is installed" [ -s "$stage/usr/$place" ]
     done
 done
 for place in lib/liblinnet.so lib/liblinnet.so.0 lib/pkgconfig/linnet.pc include/linnet.h share/man/man3/linnet.3; do
-    check "$place is installed" [ -s "$work/stage/usr/$place" ]
+    check "$place is installed" [ -s "$stage/usr/$place" ]
 done
 finds_presets() {
-    "$work/stage/usr/bin/linnet-train" --preset demo nowhere.txt 2>&1 | grep -q 'nowhere.txt'
+    "$stage/usr/bin/linnet-train" --preset demo nowhere.txt 2>&1 | grep -q 'nowhere.txt'
 }
 check 'an installed program finds its presets' finds_presets
 check 'make uninstall works' make_stage uninstall
 check 'make uninstall leaves exactly the files from before' same "$(staged)" "$before"
+check 'make uninstall leaves other directories alone' [ -f "$work/a/treasure" ]
 
 count_cases
