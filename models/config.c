@@ -80,19 +80,17 @@ static void fill_open(ModelConfig *config)
     }
 }
 
-/* RoPE where it works; none if all kinds encode positions themselves; learned if a kind
- * supports neither. */
+/* None if all kinds encode positions themselves; otherwise RoPE, or learned where a kind or the
+ * head dimension rules it out. */
 static size_t suitable_positions(const ModelConfig *config)
 {
-    bool all_know = true;
+    bool all_know = true, rotates = config_head_width(config) % 2 == 0;
     for (size_t k = 0; k < config->attention.count; k++) {
         const AttentionKind *kind = config_kind(config, k);
-        if (kind->no_rotary && !kind->knows_positions)
-            return POSITIONS_LEARNED;
         all_know = all_know && kind->knows_positions;
+        rotates = rotates && !kind->no_rotary;
     }
-    bool odd = config_head_width(config) % 2 != 0;
-    return all_know ? POSITIONS_NONE : odd ? POSITIONS_LEARNED : POSITIONS_ROTARY;
+    return all_know ? POSITIONS_NONE : rotates ? POSITIONS_ROTARY : POSITIONS_LEARNED;
 }
 
 static bool check_kind(const ModelConfig *config, const AttentionKind *kind, Error *error)
@@ -102,12 +100,20 @@ static bool check_kind(const ModelConfig *config, const AttentionKind *kind, Err
                          "--pos rotary: '%s' attention does not work with rotated queries and "
                          "keys; use learned, sinusoidal or none",
                          kind->name);
-    if (config->attention_dropout > 0 && !kind->has_weights)
+    if (kind->alternates && config->heads < 2)
         return error_set(error,
-                         "--attn-dropout: '%s' attention has no attention weights; use "
-                         "--dropout",
+                         "--heads 1: the heads of '%s' attention alternate between two "
+                         "patterns; use at least 2",
                          kind->name);
     return true;
+}
+
+static bool any_weights(const ModelConfig *config)
+{
+    bool any = false;
+    for (size_t k = 0; k < config->attention.count; k++)
+        any = any || config_kind(config, k)->has_weights;
+    return any;
 }
 
 bool config_check_carrying(const ModelConfig *config, Error *error)
@@ -161,5 +167,10 @@ bool config_check(ModelConfig *config, Error *error)
     for (size_t k = 0; k < config->attention.count; k++)
         if (!check_kind(config, config_kind(config, k), error))
             return false;
+    if (config->attention_dropout > 0 && !any_weights(config))
+        return error_set(error,
+                         "--attn-dropout: '%s' attention has no attention weights; use "
+                         "--dropout",
+                         config_kind(config, 0)->name);
     return !config->carry_state || config_check_carrying(config, error);
 }

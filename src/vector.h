@@ -112,6 +112,14 @@ static inline real vector_exp(real x)
     return vector_exp_scaled(x, 0);
 }
 
+/* x, or 0 where it is so small that products with it become denormal numbers, which are slow.
+ */
+static inline real vector_clean(real x)
+{
+    const real least = (real)1e-30;
+    return (x < 0 ? -x : x) < least ? 0 : x;
+}
+
 static inline real vector_sigmoid(real x)
 {
     return 1 / (1 + vector_exp(-x));

@@ -199,11 +199,12 @@ END_TEST
 START_TEST(gradients_match_for_odd_sizes)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
+        size_t heads = attention_find(kind)->alternates ? 2 : 1;
         ModelConfig one = {.attention = one_kind(kind),
                            .bias = kind % 2,
                            .layers = 1,
-                           .dim = 1,
-                           .heads = 1,
+                           .dim = heads,
+                           .heads = heads,
                            .ffn = 1,
                            .context = 1,
                            .vocabulary = 2};
@@ -212,7 +213,7 @@ START_TEST(gradients_match_for_odd_sizes)
         ragged.attention = one_kind(kind);
         ragged.context = 67; /* not a multiple of the chunk size */
         ragged.layers = 1;
-        ragged.heads = 1;
+        ragged.heads = heads;
         ragged.positions = positions_for(kind, POSITIONS_ROTARY);
         check_gradients(ragged, 1, 3);
         /* several slices of the vocabulary, several blocks of rows */

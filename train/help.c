@@ -39,7 +39,7 @@ static void print_kind(const AttentionKind *kind)
                  {kind->no_rotary && !kind->knows_positions, "--pos learned"}};
     printf("%-13s %s\n%14s%s per token and head; decoding keeps a %s%s\n", kind->name,
            kind->help, "", kind->cost,
-           kind->finite_state ? "state of fixed size" : "cache of all tokens",
+           kind->finite_state ? "state of fixed size" : "cache that grows with the text",
            kind->carry == CARRY_WHOLLY ? "; --carry-state" : "");
     bool first = true;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)

@@ -66,7 +66,7 @@ size_t attention_own_reals(const AttentionKind *kind, const AttentionSizes *size
     return sizes->heads * own_reals(&head);
 }
 
-/* Heads and workers must not share a cache line. */
+/* Heads and workers, which write at the same time, must not share a cache line. */
 static size_t padded(size_t reals)
 {
     return (reals + 15) / 16 * 16;
@@ -79,8 +79,8 @@ typedef struct Job {
     void (*work)(const AttentionData *data, const AttentionHead *head);
     size_t length; /* rows of a sequence in the tensors */
     AttentionMemory each;
-    size_t own_each, gates_each;
-    real *down_parts; /* (B, H, own_each) */
+    size_t own_each, down_each, gates_each;
+    real *down_parts; /* (B, H, down_each) */
 } Job;
 
 static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes,
@@ -93,13 +93,14 @@ static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes,
                  .batch = batch,
                  .each = {padded(each.saved), padded(each.scratch), padded(each.state)},
                  .own_each = own_reals(&head),
+                 .down_each = kind->own_is_drawn ? 0 : padded(own_reals(&head)),
                  .gates_each = head.gates_stride / sizes->heads};
 }
 
 /* After the workers' scratch: each sequence's gradient of a head's own parameters. */
 static size_t down_parts_reals(const Job *job)
 {
-    return job->kind->own_is_drawn ? 0 : job->own_each * job->sizes->batch * job->sizes->heads;
+    return job->down_each * job->sizes->batch * job->sizes->heads;
 }
 
 AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes)
@@ -142,7 +143,7 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
     if (job->gates_each)
         data.dgates = batch->dgates + gates;
     if (job->down_parts)
-        data.down = job->down_parts + tile * job->own_each;
+        data.down = job->down_parts + tile * job->down_each;
     return data;
 }
 
@@ -174,14 +175,15 @@ void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
                         const AttentionSizes *sizes)
 {
     Job job = job_of(kind, sizes, batch);
-    size_t parts = down_parts_reals(&job), all = sizes->heads * job.own_each;
+    size_t parts = down_parts_reals(&job), tiles = sizes->batch * sizes->heads;
     if (parts) {
         job.down_parts = batch->scratch + team_size() * job.each.scratch;
         vector_zero(job.down_parts, parts);
     }
     run(&job, sizes->length, kind->backward);
-    for (size_t sequence = 0; parts && sequence < sizes->batch; sequence++)
-        vector_add_scaled(batch->down, job.down_parts + sequence * all, 1, all);
+    for (size_t tile = 0; parts && tile < tiles; tile++)
+        vector_add_scaled(batch->down + tile % sizes->heads * job.own_each,
+                          job.down_parts + tile * job.down_each, 1, job.own_each);
 }
 
 void attention_step(const AttentionKind *kind, const AttentionBatch *batch,

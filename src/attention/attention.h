@@ -84,12 +84,13 @@ struct AttentionKind {
     bool gates_values;    /* the weight of a pair differs by feature of the value */
     bool turns_itself;    /* applies RoPE itself; otherwise q and k arrive rotated */
     bool no_rotary;       /* RoPE would break it */
+    bool alternates;      /* the second of two heads sees what the first does not */
     bool knows_positions; /* without position encodings, which are off by default */
     bool finite_state;    /* decoding takes constant memory and time per token */
     AttentionCarry carry;
     bool wants_convolution, wants_norm, wants_gate; /* by default */
 
-    AttentionMemory (*memory)(const AttentionHead *head); /* of any head */
+    AttentionMemory (*memory)(const AttentionHead *head); /* enough for every head */
 
     /* Gates: numbers per position and head that a linear layer computes, with a bottleneck of
      * gate_rank unless that is 0. start_gates sets its initial biases. */

@@ -41,7 +41,7 @@ typedef struct Chunk {
     size_t start, rows;     /* its first position, and how many it has */
     ptrdiff_t ahead;        /* positions from here to the chunk that is processed next, */
     size_t next_rows;       /* and how many that has */
-    size_t slot;            /* its index in the span */
+    size_t slot;            /* backward: its index in the span */
     bool again;             /* backward returns to it: what it left in its slot is there */
     real *state;            /* (F, D), then the sums, at its start */
     bool from_zeros;        /* that state is zero */
@@ -63,7 +63,7 @@ typedef struct Chunk {
     real *dstate;
 } Chunk;
 
-/* The most bytes that the struct of a recurrence takes; its file asserts that it does. */
+/* The most bytes that the struct of a recurrence takes; each file asserts that its own fits. */
 enum { CHUNKWISE_MOST = 2048 };
 
 /* The mathematics of one chunk. WORK is the struct of the recurrence, whose chunk is set. */

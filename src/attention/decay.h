@@ -18,8 +18,8 @@ typedef struct DecayStep {
 
 typedef struct DecaySteps {
     size_t gates; /* per position, besides one for each plane of a trapezoid */
-    /* Not only the position itself is added; and queries and keys are turned, from position to
-     * position, in D/2 planes. */
+    /* Each position adds the pair of the position before, too; and queries and keys are rotated
+     * in D/2 planes, by angles that accumulate over the positions. */
     bool trapezoid;
     /* Computes the step of a position, and the angles, from its gates and the head's own
      * parameters. Backward turns the gradients into those of the gates, and adds to that of the
@@ -34,7 +34,8 @@ typedef struct DecayRule {
      */
     bool delta;
     /* With the delta rule: the lookup is weaker than what is written, and queries are corrected
-     * by their key. The head's own parameters have the logit of s, and d, from FEEDBACK on. */
+     * by their key. The head's own parameters have the logit of s, and d, from DECAY_FEEDBACK
+     * on. */
     bool feedback;
     /* The decay of every position, a number from 0 to 1; or NULL. */
     real (*constant)(const AttentionHead *head);
@@ -44,8 +45,9 @@ typedef struct DecayRule {
     void (*logarithms)(real *g, const real *raw, const real *own, size_t count);
     void (*logarithms_backward)(real *dg, const real *raw, const real *own, real *down,
                                 size_t count);
-    /* Or decays and weights by step sizes. The value of a position, times the own parameter
-     * DECAY_SKIP, joins the output. With none of these nothing fades. */
+    /* Or a step size per position, which sets its decay and its weight in the state; the value
+     * times the own parameter DECAY_SKIP is added to the output. Without constant, logarithms
+     * and steps the decay is 1. */
     const DecaySteps *steps;
 } DecayRule;
 

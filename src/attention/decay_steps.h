@@ -30,7 +30,7 @@ void steps_load(const Steps *s, const Chunk *chunk, real *g, real *decay);
 void steps_load_keys(const Steps *s, const Chunk *chunk);
 /* Turns rows of D numbers. */
 void steps_turn(const Steps *s, const Chunk *chunk, real *x, size_t stride, bool back);
-/* What the state at the chunk's end has besides the (D, D). */
+/* Writes the last key, value and angles behind the (D, D) of the state at the chunk's end. */
 void steps_end(const Steps *s, const Chunk *chunk, real *state);
 
 /* From the gradients of weighted keys, of the scores' diagonal and of log decays to those of

@@ -3,19 +3,11 @@
 
 #define ROWS ((size_t)FADING_ROWS)
 
-/* Products below this are 0, before they become denormal numbers, which are slow. */
-#define LEAST ((real)1e-30)
-
 Fading fading_take(Arena *arena)
 {
     Fading f = {.between = arena_reals(arena, ROWS * ROWS)};
     ROWS_TAKE(arena, ROWS, &f.decay, &f.from_start, &f.to_end);
     return f;
-}
-
-static real clean(real product)
-{
-    return product < LEAST ? 0 : product;
 }
 
 /* Row after row: W_ij = a_i W_(i-1)j. */
@@ -28,7 +20,7 @@ void fading_between(const Fading *f, size_t rows)
         const real *before = row - ROWS;
         real decay = f->decay[i];
         for (size_t j = 0; j < ROWS; j++)
-            row[j] = clean(before[j] * decay);
+            row[j] = vector_clean(before[j] * decay);
         row[i] = 1;
     }
 }
@@ -37,9 +29,9 @@ void fading_to_ends(const Fading *f, size_t rows)
 {
     real product = 1;
     for (size_t i = 0; i < rows; i++)
-        f->from_start[i] = product = clean(product * f->decay[i]);
+        f->from_start[i] = product = vector_clean(product * f->decay[i]);
     product = 1;
-    for (size_t i = rows; i-- > 0; product = clean(product * f->decay[i]))
+    for (size_t i = rows; i-- > 0; product = vector_clean(product * f->decay[i]))
         f->to_end[i] = product;
 }
 

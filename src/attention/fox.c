@@ -6,8 +6,7 @@
  *
  * so a key counts as the product of the forget gates after it. Distances show in the weights,
  * and no position encoding is needed. Biases start between 0 and 5 over the heads: half-lives
- * of one position to about a hundred. Decoding keeps c_i - c_j beside
- * each key. */
+ * of one position to about a hundred. Decoding keeps c_i - c_j beside each key. */
 #include "src/attention/panel.h"
 #include "src/vector.h"
 

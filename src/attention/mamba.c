@@ -15,7 +15,7 @@
  *   l_i = sigmoid(gate'),    angle_i = angle_(i-1) + t_i pi tanh(gates'')
  *
  * with q and k turned in D/2 planes. Two values of a state can so take turns, which a decay
- * alone cannot do. Linear layers of one head's dimensions, not several inputs and outputs. */
+ * alone cannot do. A head has a single input and output (SISO), unlike Mamba-3's MIMO form. */
 #include "src/attention/decay.h"
 #include "src/attention/timestep.h"
 

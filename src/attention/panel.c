@@ -232,7 +232,7 @@ static void weigh(real *restrict p, real *restrict sum, const real *restrict max
                   PanelRange queries)
 {
     for (size_t i = queries.begin; i < queries.end; i++) {
-        p[i] = vector_exp(p[i] + bias - max[i]);
+        p[i] = vector_clean(vector_exp(p[i] + bias - max[i]));
         sum[i] += p[i];
     }
 }
@@ -304,7 +304,7 @@ static void backward_weights(real *restrict p, real *restrict dp, const real *re
                              const real *restrict products, real bias, PanelRange queries)
 {
     for (size_t i = queries.begin; i < queries.end; i++) {
-        p[i] = vector_exp(p[i] + bias - lse[i]);
+        p[i] = vector_clean(vector_exp(p[i] + bias - lse[i]));
         dp[i] = p[i] * (dp[i] - products[i]);
     }
 }

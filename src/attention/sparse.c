@@ -108,16 +108,22 @@ static void strided_step(const AttentionData *data, const AttentionHead *head)
     panel_step(&own, &longest);
 }
 
-/* The mean of a near and a far head. */
+/* The mean over the heads, of which the odd ones are far. */
+static double mean_flop(double near, double far, const AttentionHead *head)
+{
+    return (near * (double)((head->heads + 1) / 2) + far * (double)(head->heads / 2)) /
+           (double)head->heads;
+}
+
 static double strided_flop(const AttentionHead *head)
 {
     AttentionHead near = with_index(head, 0);
-    double sum = panel_flop(&near);
+    double far = 0;
     for (size_t first = 0; first < texts(head); first++) {
         AttentionHead text = text_head(head, first);
-        sum += panel_flop(&text);
+        far += panel_flop(&text);
     }
-    return sum / 2;
+    return mean_flop(panel_flop(&near), far, head);
 }
 
 const AttentionKind attention_strided = {
@@ -126,6 +132,7 @@ const AttentionKind attention_strided = {
         "Sparse Transformer, strided: heads alternate between the last positions and a stride",
     .cost = "(period + T / period) D",
     .uses = "period",
+    .alternates = true,
     .has_weights = true,
     .normalised = true,
     .memory = strided_memory,
@@ -216,7 +223,7 @@ static void fixed_step(const AttentionData *data, const AttentionHead *head)
 static double fixed_flop(const AttentionHead *head)
 {
     AttentionHead near = with_index(head, 0), far = with_index(head, 1);
-    return (panel_flop(&near) + panel_flop(&far)) / 2;
+    return mean_flop(panel_flop(&near), panel_flop(&far), head);
 }
 
 const AttentionKind attention_fixed = {
@@ -227,6 +234,7 @@ const AttentionKind attention_fixed = {
         "Sparse Transformer, fixed: heads alternate between own block and ends of all blocks",
     .cost = "(period + summary T / period) D",
     .uses = "period summary",
+    .alternates = true,
     .normalised = true,
     .memory = fixed_memory,
     .flop = fixed_flop,

@@ -1,6 +1,6 @@
 #include "src/optim/adamw.h"
-#include "src/memory.h"
 #include "src/team.h"
+#include "src/vector.h"
 
 #include <math.h>
 
@@ -22,8 +22,8 @@ static void step_tile(void *context, size_t tile, size_t worker)
     const real *restrict gradient = job.gradient + first;
     for (size_t i = 0; i < count; i++) {
         real g = gradient[i] * job.scale;
-        m[i] = job.beta1 * m[i] + (1 - job.beta1) * g;
-        v[i] = job.beta2 * v[i] + (1 - job.beta2) * g * g;
+        m[i] = vector_clean(job.beta1 * m[i] + (1 - job.beta1) * g);
+        v[i] = vector_clean(job.beta2 * v[i] + (1 - job.beta2) * g * g);
 #ifdef LINNET_DOUBLE
         real root = sqrt(v[i] * job.correction2);
 #else

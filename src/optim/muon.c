@@ -53,7 +53,7 @@ static void take_momentum(const Work *work, const MuonMatrix *matrix, real momen
         real *restrict m = matrix->m + i * matrix->stride, *restrict row = u + i * columns;
         for (size_t j = 0; j < columns; j++) {
             real share = (1 - momentum) * gradient[j] * scale;
-            m[j] = momentum * m[j] + share;
+            m[j] = vector_clean(momentum * m[j] + share);
             row[j] = share + momentum * m[j];
         }
         square += (double)vector_dot(row, row, columns);
