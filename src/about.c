@@ -145,8 +145,8 @@ static void print_matches(const OptionLine *lines, const char *word)
     for (size_t i = 0; i < arrlenu(lines); i++)
         nearest_consider(&near, lines[i].option->name);
     if (near.best)
-        die("--help %s: no option mentions it; did you mean --help %s?", word, near.best);
-    die("--help %s: no option mentions it; --help all prints every option", word);
+        die_usage("--help %s: no option mentions it; did you mean --help %s?", word, near.best);
+    die_usage("--help %s: no option mentions it; --help all prints every option", word);
 }
 
 void about_print_help(const About *about, const OptionLine *lines, const char *word)

@@ -24,6 +24,16 @@ static double least_upwards(const char *mount, const char *group, GroupVersion v
     return least;
 }
 
+/* Whether a line "7:cpu,cpuacct" lists the controller. */
+static bool lists(char *line, const char *controller)
+{
+    char *items = strchr(line, ':');
+    for (char *item; items && (item = strsep(&items, ":,"));)
+        if (strcmp(item, controller) == 0)
+            return true;
+    return false;
+}
+
 double control_groups_least(const char *root, const char *controller, GroupLimit limit)
 {
     char *path = text_format("%s/proc/self/cgroup", root), line[4096];
@@ -39,7 +49,7 @@ double control_groups_least(const char *root, const char *controller, GroupLimit
         *group++ = '\0';
         if (strcmp(line, "0:") == 0)
             least = fmin(least, least_upwards(mount_2, group, GROUP_VERSION_2, limit));
-        else if (strstr(line, controller))
+        else if (lists(line, controller))
             least = fmin(least, least_upwards(mount_1, group, GROUP_VERSION_1, limit));
     }
     if (file)

@@ -104,7 +104,7 @@ static void on_signal(int number)
 /* Signals that the program has handlers for are left to them. */
 static void catch_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, before;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
@@ -168,6 +168,11 @@ static bool fail(FileReplacement *file, const char *verb, Error *error)
 bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    struct stat there;
+    *file = (FileReplacement){.fd = -1};
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* such as /dev/null */
+        return error_set(error, "%s: cannot replace: not a regular file; name another file",
+                         path);
     file->path = memory_copy_text(path);
     file->temporary = text_format("%s.%ld.tmp", path, (long)getpid());
     file->fd = open(file->temporary, flags, 0666);
@@ -342,7 +347,7 @@ bool file_make_parents(const char *path, Error *error)
 {
     char *parent = memory_copy_text(path);
     bool good = true;
-    for (char *slash = parent; good && (slash = strchr(slash + 1, '/'));) {
+    for (char *slash = parent; good && *slash && (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
         if (mkdir(parent, 0777) != 0 && errno != EEXIST)
             good = error_set(error, "%s: cannot make this directory: %s", parent,
@@ -364,6 +369,12 @@ const char *file_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+void file_trim_slashes(char *path)
+{
+    for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
+        path[end - 1] = '\0';
 }
 
 char *file_join(const char *folder, const char *name)

@@ -28,6 +28,7 @@ typedef struct FileReplacement {
     struct FileReplacement *outer; /* the other replacements in progress */
 } FileReplacement;
 
+/* What exists under the name must be a regular file. */
 bool file_replace_begin(FileReplacement *file, const char *path, Error *error);
 /* Each of the following aborts the replacement if it fails. */
 
@@ -68,6 +69,8 @@ bool file_make_parents(const char *path, Error *error);
 char *file_folder_of(const char *path);
 /* The last part of a path, within it. */
 const char *file_base_name(const char *path);
+/* Removes slashes from the end of a path, so that its last part names the directory. */
+void file_trim_slashes(char *path);
 /* "folder/name"; the caller frees it. */
 char *file_join(const char *folder, const char *name);
 /* The directory of the running executable; the caller frees it. */

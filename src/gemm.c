@@ -41,11 +41,10 @@ bool gemm_set_precision(GemmPrecision precision, Error *error)
 {
     const char *name = gemm_precision_name(precision);
     if (precision != GEMM_SINGLE && bfloat_means() == BFLOAT_NONE)
-        return error_set(
-            error,
-            "--precision %s: this processor has no bf16 instructions (avx512_bf16); "
-            "use --precision single",
-            name);
+        return error_set(error,
+                         "--precision %s: needs Linux on an x86-64 processor with AVX512_BF16; "
+                         "use --precision single",
+                         name);
     if (precision != GEMM_SINGLE && asked_for_library())
         return error_set(error,
                          "--precision %s: OpenBLAS has no such kernels; unset " LIBRARY_VARIABLE

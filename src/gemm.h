@@ -1,6 +1,6 @@
 /* Matrix products (GEMM) by linnet's own kernels (kernel.h, bfloat.h). OpenBLAS computes them
  * in double, in builds for processors without wide vectors, and where the user sets
- * OPENBLAS_CORETYPE; all calls of it are in gemm.c.
+ * OPENBLAS_CORETYPE; all calls of it are in gemm_blocks.c.
  *
  *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *

@@ -168,11 +168,11 @@ typedef union Workspace {
 } Workspace;
 
 static pthread_key_t workspaces;
+static bool has_workspaces;
 
 static void make_workspaces(void)
 {
-    if (pthread_key_create(&workspaces, free) != 0)
-        die("cannot create thread-specific memory for matrix products");
+    has_workspaces = pthread_key_create(&workspaces, free) == 0;
 }
 
 /* Each thread has one from its first product on. Thread-local arrays would be zeroed, and so
@@ -181,10 +181,13 @@ static Workspace *workspace(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_workspaces);
-    Workspace *own = pthread_getspecific(workspaces);
-    if (!own) {
-        own = memory_take_aligned(sizeof *own, "blocks of matrix products");
-        pthread_setspecific(workspaces, own);
+    Workspace *own = has_workspaces ? pthread_getspecific(workspaces) : NULL;
+    if (own)
+        return own;
+    own = memory_take_aligned(sizeof *own, "blocks of matrix products");
+    if (!has_workspaces || pthread_setspecific(workspaces, own) != 0) {
+        free(own);
+        die("cannot create thread-specific memory for matrix products");
     }
     return own;
 }

@@ -28,11 +28,14 @@ size_t processor_missing(uint32_t needed, uint32_t present, char *names, size_t 
 }
 
 #if defined __x86_64__
-/* Whether the instruction CPUID sets this bit of the register ECX for this leaf. */
-static bool answers(unsigned leaf, unsigned bit)
+enum { EAX, EBX, ECX, EDX };
+
+/* Whether the instruction CPUID sets this bit of a register for this leaf. */
+static bool cpuid(unsigned leaf, unsigned subleaf, unsigned where, unsigned bit)
 {
-    unsigned a, b, c = 0, d;
-    return __get_cpuid(leaf, &a, &b, &c, &d) && (c >> bit & 1);
+    unsigned to[4];
+    return __get_cpuid_count(leaf, subleaf, &to[EAX], &to[EBX], &to[ECX], &to[EDX]) &&
+           (to[where] >> bit & 1);
 }
 
 /* What the processor has and the system saves the registers of. */
@@ -46,7 +49,7 @@ static uint32_t present(void)
 #else
 static uint32_t present(void)
 {
-    return processor_built_for; /* elsewhere the system's loader knows */
+    return processor_built_for; /* elsewhere nothing is compared */
 }
 #endif
 

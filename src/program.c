@@ -67,6 +67,7 @@ void program_scan_command_line(const About *about, const OptionGroup *groups, si
 {
     Error error;
     keep_streams_apart();
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes an error with a message */
     program_name_set(argv[0]);
     json_use_memory();
     OptionGroup *all = with_about(groups, &count);
@@ -93,11 +94,13 @@ void program_read_command_line(const About *about, const OptionGroup *groups, si
 
 void program_finish_output(void)
 {
-    bool good = fflush(stdout) == 0 && !ferror(stdout);
-    if (!good && errno == EPIPE) { /* the reader, such as head, has left: end as others do */
+    int reason = fflush(stdout) == 0 ? 0 : errno;
+    if (reason == EPIPE) { /* the reader, such as head, has left: end as others do */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }
-    if (!good)
-        die("cannot write to standard output: %s", strerror(errno));
+    if (reason != 0)
+        die("cannot write to standard output: %s", strerror(reason));
+    if (ferror(stdout))
+        die("could not write all of the standard output");
 }

@@ -1,7 +1,9 @@
 #include "src/ranks.h"
+#include "src/control_groups.h"
 #include "src/team.h"
 
 #include <limits.h>
+#include <math.h>
 #include <unistd.h>
 
 static struct {
@@ -97,20 +99,26 @@ void ranks_end(void)
     MPI_Finalize();
 }
 
-/* Ranks with overlapping affinity masks divide the processors among themselves. */
+/* Ranks with overlapping affinity masks, or in one container with a quota, divide the
+ * processors among themselves. */
 static size_t share_of_processors(void)
 {
     MPI_Comm here;
     int neighbours, own = (int)team_processors(), sum;
+    double quota = ceil(control_groups_processors("")), largest;
     cpu_set_t mine, all;
     CPU_ZERO(&mine);
-    sched_getaffinity(0, sizeof mine, &mine);
+    if (sched_getaffinity(0, sizeof mine, &mine) !=
+        0) /* there may be more than the set holds */
+        for (int i = 0; i < own && i < CPU_SETSIZE; i++)
+            CPU_SET(i, &mine);
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
     MPI_Comm_size(here, &neighbours);
     MPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, here);
     MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, here);
+    MPI_Allreduce(&quota, &largest, 1, MPI_DOUBLE, MPI_MAX, here);
     MPI_Comm_free(&here);
-    int together = CPU_COUNT(&all);
+    int together = (int)fmin(CPU_COUNT(&all), largest);
     if (sum <= together)
         return (size_t)own;
     return together > neighbours ? (size_t)(together / neighbours) : 1;

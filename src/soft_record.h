@@ -18,7 +18,8 @@ static inline real soft_record_rest(const uint16_t *record, size_t listed, const
         sum += record[listed + k];
         others -= (double)unigram[record[k]];
     }
-    return others > least ? (real)((SOFT_UNIT - sum) / (SOFT_UNIT * others)) : 0;
+    double rest = sum < SOFT_UNIT ? SOFT_UNIT - sum : 0; /* the file may change under way */
+    return others > least ? (real)(rest / (SOFT_UNIT * others)) : 0;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Parallel phases last microseconds to milliseconds, so an idle worker spins this many times
@@ -47,6 +48,7 @@ struct Team {
     atomic_size_t next; /* the next tile to take */
 
     Member *members;    /* what each thread starts with */
+    int refused;        /* the error that kept a thread from starting, or 0 */
     atomic_bool failed; /* a tile called die, and why */
     Error why;
 };
@@ -58,6 +60,8 @@ static void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
 #else
     sched_yield();
 #endif
@@ -204,7 +208,8 @@ Team *team_make(size_t threads)
     for (team->size = 1; team->size < threads; team->size++) {
         Member *member = &team->members[team->size];
         *member = (Member){team, team->size};
-        if (pthread_create(&team->threads[team->size], NULL, worker_main, member) != 0)
+        team->refused = pthread_create(&team->threads[team->size], NULL, worker_main, member);
+        if (team->refused != 0)
             break;
     }
     return team;
@@ -238,8 +243,8 @@ void team_start(size_t threads)
     team_stop();
     current = team_make(threads);
     if (threads > 0 ? team_size() < threads : team_size() < team_processors())
-        print_warning("cannot start thread %zu; continuing with %zu", team_size() + 1,
-                      team_size());
+        print_warning("cannot start thread %zu: %s; continuing with %zu", team_size() + 1,
+                      strerror(current->refused), team_size());
 }
 
 void team_stop(void)

@@ -122,7 +122,7 @@ size_t text_distance(const char *a, const char *b)
     size_t rows[3][LONGEST + 1]; /* the last three rows of the dynamic program */
     size_t m = strlen(a), n = strlen(b);
     if (m > LONGEST || n > LONGEST)
-        return LONGEST;
+        return m + n;
     for (size_t i = 0; i <= m; i++) {
         size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *twice = rows[(i + 1) % 3];
         for (size_t j = 0; j <= n; j++) {

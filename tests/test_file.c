@@ -99,6 +99,8 @@ START_TEST(failed_replacement_removes_temporary_file)
     ck_assert(!file_replace_text(taken, "text", &error));
     support_check_error(&error, taken, "cannot replace");
     ck_assert_uint_eq(scratch_count(), 1);
+    ck_assert(!file_replace_text("/dev/null", "text", &error)); /* also as root */
+    support_check_error(&error, "/dev/null", "not a regular file");
     free(lost);
     free(taken);
 }

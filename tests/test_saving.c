@@ -362,7 +362,9 @@ END_TEST
 
 START_TEST(cgroup_v1_memory_limit_is_found)
 {
-    put("proc/self/cgroup", "5:devices:/other\n4:cpu,memory:/a\n0::/\n");
+    put("proc/self/cgroup", "6:cpuset:/bound\n5:devices:/other\n4:cpu,memory:/a\n0::/\n");
+    put("sys/fs/cgroup/cpu/bound/cpu.cfs_period_us", "50000\n"); /* of other processes */
+    put("sys/fs/cgroup/cpu/bound/cpu.cfs_quota_us", "50000\n");
     put("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "5000\n");
     put("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "3000\n");
     put("sys/fs/cgroup/memory/a/memory.stat", "inactive_file 1\ntotal_inactive_file 500\n");

@@ -387,7 +387,6 @@ int main(int argc, char **argv)
 {
     ranks_begin(&argc, &argv);
     signal(SIGPIPE, SIG_IGN); /* the reader of the output may leave; training continues */
-    signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes an error with a message */
     Settings settings = {0};
     OptionGroup groups[GROUP_COUNT];
     CommandLine line;

@@ -169,13 +169,21 @@ static About about_of(const Command *command)
     return (About){.name = about.name, .purpose = command->help, .synopses = {synopsis}};
 }
 
+/* Whether the word after this one is its value. */
+static bool needs_value(const OptionGroup groups[2], const char *word)
+{
+    const Option *option = strncmp(word, "--", 2) == 0 ? option_find(groups, 2, word + 2, NULL)
+                                                       : NULL;
+    return option && option_takes_value(option);
+}
+
 /* The first word of a command line that is a command; NULL if there is none. The forms of
  * --help= that become the manual and the completions are about all commands. */
-static const Command *find_command(int argc, char **argv)
+static const Command *find_command(const OptionGroup groups[2], int argc, char **argv)
 {
     if (argc > 1 && strncmp(argv[1], "--help=", strlen("--help=")) == 0)
         return NULL;
-    for (int word = 1; word < argc; word++)
+    for (int word = 1; word < argc; word += needs_value(groups, argv[word]) ? 2 : 1)
         for (size_t i = 0; i < COMMANDS; i++)
             if (strcmp(argv[word], commands[i].name) == 0)
                 return &commands[i];
@@ -220,7 +228,7 @@ int main(int argc, char **argv)
                                   OPTION_GROUP("Benchmark", rows, &options)};
     CommandLine line;
     Error error;
-    const Command *command = find_command(argc, argv);
+    const Command *command = find_command(groups, argc, argv);
     read_settings(groups, command, argc, argv, &line);
     if (options.json && options.csv)
         die_usage("--json and --csv: give only one of them");

@@ -66,8 +66,7 @@ bool export_folder_begin(ExportFolder *folder, const char *path, Error *error)
     /* The directory of a link, and a name for ".": a directory cannot be renamed to either. */
     char *there = file_exists(path) ? realpath(path, NULL) : NULL;
     *folder = (ExportFolder){.path = there ? there : memory_copy_text(path)};
-    for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
-        folder->path[end - 1] = '\0';
+    file_trim_slashes(folder->path);
     folder->temporary = text_format("%s.%ld.tmp", folder->path, (long)getpid());
     if (mkdir(folder->temporary, 0777) == 0) {
         remember(folder);

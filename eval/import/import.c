@@ -34,8 +34,7 @@ static const About about = {
 /* The last part of a path, or NULL if that does not name the directory; moves its end. */
 static const char *last_part(char *path)
 {
-    for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
-        path[end - 1] = '\0';
+    file_trim_slashes(path);
     const char *name = file_base_name(path);
     return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? name : NULL;
 }

@@ -3,8 +3,13 @@
 #include "src/file.h"
 #include "src/text.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #define COLUMNS_OF_PLAIN \
     "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step"
@@ -189,7 +194,19 @@ static void append_row(char **text, const RunScore *score)
     text_append(text, "\n");
 }
 
-bool scores_note(const char *path, const RunScore *score, Error *error)
+/* Two programs may score the same run: until the result is closed, others wait. Where locks do
+ * not work, they do not. */
+static int lock_folder_of(const char *path)
+{
+    char *folder = file_folder_of(path);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(folder);
+    while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR)
+        ;
+    return fd;
+}
+
+static bool add_row(const char *path, const RunScore *score, Error *error)
 {
     RunScore *scores = NULL;
     if (file_exists(path) && !scores_read(path, &scores, error))
@@ -202,5 +219,14 @@ bool scores_note(const char *path, const RunScore *score, Error *error)
     bool good = file_replace_text(path, text, error);
     free(text);
     arrfree(scores);
+    return good;
+}
+
+bool scores_note(const char *path, const RunScore *score, Error *error)
+{
+    int lock = lock_folder_of(path);
+    bool good = add_row(path, score, error);
+    if (lock >= 0)
+        close(lock);
     return good;
 }

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 /* Rows whose logits are in memory at once; tokens of a record. */
 enum { SOFTEN_ROWS = 256, LISTED = 64 };
@@ -16,8 +15,7 @@ enum { SOFTEN_ROWS = 256, LISTED = 64 };
 static bool probe(const char *path, Error *error)
 {
     FileReplacement file;
-    struct stat there;
-    if (!*path || (stat(path, &there) == 0 && !S_ISREG(there.st_mode)))
+    if (!*path || file_is_folder(path))
         return error_set(
             error,
             "--soft-targets '%s': this cannot be a file; the option takes the FILE "

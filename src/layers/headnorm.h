@@ -2,7 +2,7 @@
  *
  *   n = x / sqrt(mean of x^2 over the head + 1e-5) * gain        y = n * z sigmoid(z)
  *
- * Either can be absent: without a gain n = x, and without z y = n. */
+ * One of them can be absent: without a gain n = x, and without z y = n. */
 #ifndef LINNET_HEADNORM_H
 #define LINNET_HEADNORM_H
 

@@ -1,10 +1,12 @@
 /* A program that uses liblinnet by its public functions alone; library.sh runs it, on its own,
  * under valgrind and with ThreadSanitizer.
  *
- *     client threads RUN TEXT    four threads with sessions of one model, and of models of
- * their own, have the same results as one, bit for bit client errors RUN FILE     what must
- * fail fails with a line, and does no harm client watch RUN FILE      opens the run again and
- * again until FILE exists */
+ * client threads RUN TEXT: four threads with sessions of one model, and of models of their own,
+ * have the same results as one, bit for bit.
+ *
+ * client errors RUN FILE: what must fail fails with a line, and does no harm.
+ *
+ * client watch RUN FILE: opens the run again and again until FILE exists. */
 #include "eval/library/linnet.h"
 
 #include <locale.h>

@@ -15,6 +15,8 @@ run "$bin/bench" attention --json --n 16,70 --batch 2 --repeats 1
 check 'bench attention compares kinds with softmax' prints '"ratio_to_softmax"'
 run "$bin/bench" decode --json --positions 3,9 --dim 32 --heads 2 --layers 1 --repeats 1
 check 'bench decode reports the size of the state' prints '"state_bytes"'
+run "$bin/bench" --title train --svg titled.svg attention --n 16 --batch 2 --repeats 1
+check 'a title may be the name of another command' eval 'exits 0 && grep -q train titled.svg'
 refused 'bench refuses an unknown command' 2 "unknown command 'dance'" "$bin/bench" dance
 check 'the help of bench gemm lists only its own options' \
     eval '"$bin/bench" gemm --help all >out && ! grep -q -e "--kinds" -e "--layers" out'

@@ -40,6 +40,12 @@ mkdir empty
 refused 'train refuses to make a run of another directory' 1 'not a run to continue' \
     "$bin/train" --run empty text.txt
 check 'a refused run changes nothing in that directory' same sums.before sums.after
+refused 'train refuses an empty name of a run' 1 'cannot make this directory' \
+    "$bin/train" --run= text.txt
+run "$bin/train" $small --steps 1 --layers 2 --attn hgrn2+softmax --attn-dropout .1 --run nested/run/ text.txt
+check 'the name of a run may end with a slash' eval 'exits 0 && [ -s nested/run/last.safetensors ]'
+check 'kinds join that want different position encodings' \
+    grep -q '^pos = learned$' nested/run/settings.conf
 
 train seed --seed 2 text.txt
 check 'another seed gives another checkpoint' \

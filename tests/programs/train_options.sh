@@ -19,7 +19,7 @@ for term in 'gradient clipping' 'early stopping' RoPE 'gradient checkpointing' '
     'context length' tokenizer 'label smoothing'; do
     run "$bin/train" --help "$term"
     if [ "$term" = 'label smoothing' ]; then
-        check "a search for what is missing says so" eval 'exits 1 && says "no option mentions it"'
+        check "a search for what is missing says so" eval 'exits 2 && says "no option mentions it"'
     else
         check "train --help knows $term" eval 'exits 0 && prints "^  --"'
     fi
@@ -133,6 +133,8 @@ no 'RoPE of less than a pair' 2 '--rope-share 0.1 of a head dimension of 8 rotat
 no 'heads that do not divide --dim' 2 '--heads 3 does not divide --dim 16' '--heads 3 text.txt'
 no 'attention dropout with a kind without attention weights' 2 'no attention weights' \
     '--attn linear --attn-dropout 0.1 text.txt'
+no 'a single head of a kind whose heads alternate' 2 'use at least 2' \
+    '--attn strided --heads 1 text.txt'
 no 'a learning rate that is not a number' 2 "--lr: 'nan'" '--lr nan text.txt'
 no 'an infinite learning rate' 2 "--lr: '1e999'" '--lr 1e999 text.txt'
 no 'a negative learning rate' 2 "--lr: '-1'" '--lr -1 text.txt'

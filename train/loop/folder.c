@@ -199,8 +199,7 @@ char *folder_stem(const char *corpus)
     if (task_is_named(corpus))
         return task_stem(corpus);
     char *path = memory_copy_text(corpus);
-    for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
-        path[end - 1] = '\0'; /* of a directory */
+    file_trim_slashes(path); /* of a directory */
     char *stem = memory_copy_text(file_base_name(path));
     free(path);
     stem[strcspn(stem, ".")] = '\0';
@@ -303,12 +302,16 @@ bool folder_create(RunFolder *folder, const RunView *run, Error *error)
     const char *wanted = run->settings->session.run;
     char *path;
     *folder = (RunFolder){.log = {.fd = -1}};
-    if (wanted)
-        path = make(wanted, error) ? memory_copy_text(wanted) : NULL;
-    else
+    if (wanted) {
+        path = memory_copy_text(wanted);
+        file_trim_slashes(path);
+    } else {
         path = make_free_name(run, error);
-    if (!path)
+    }
+    if (!path || (wanted && !make(path, error))) {
+        free(path);
         return false;
+    }
     set_paths(folder, path);
     free(path);
     char *log = file_join(folder->path, RUN_LOG);
