@@ -34,7 +34,7 @@ typedef struct BpeRank {
     uint32_t left, right, rank; /* rank is BPE_NONE in an empty slot */
 } BpeRank;
 
-/* What a vocabulary has besides its tokens. */
+/* The BPE part of a vocabulary: merges and tables to look them up. */
 typedef struct Bpe {
     size_t *lengths;           /* bytes of each token, by id; an stb_ds array */
     uint32_t bytes[BPE_BYTES]; /* the token of each byte */

@@ -42,7 +42,8 @@ static const Option rows[] = {
      .common = true},
     {.name = "tokenizer-file", OPTION_STRING("FILE", FIELD(tokenizer_file), ""), OPTION_FIXED,
      .help = "encode with the tokenizer in FILE, tokenizer.json or vocabulary.txt, instead of "
-             "learning one; token ids in a .bin have it beside them",
+             "learning one; for token ids (.bin) the default is the tokenizer in the same "
+             "directory",
      .also = "tokenizer-path tokenizer-json vocab-file"},
     {.name = "trim", OPTION_SWITCH(FIELD(trim), "no"), OPTION_FIXED,
      .help = "strip white space from both ends of lines; matters for char, byte and bpe",
@@ -60,7 +61,7 @@ static const Option rows[] = {
              "that occurs fewer than N times",
      .also = "min-frequency min-freq"},
     {.name = "special-tokens", OPTION_STRING("LIST", FIELD(special_tokens), ""), OPTION_FIXED,
-     .help = "bpe: tokens that are cut out of the text first, with commas between, such as "
+     .help = "bpe: comma-separated special tokens, which are never split or merged, such as "
              "'<|endoftext|>'",
      .also = "special-token add-special-tokens"},
     /* A few kilobytes of gzip may unpack to any size. */
@@ -140,8 +141,8 @@ static bool read_text(Text *text, const char *path, const CorpusOptions *options
     text->name = reader_name(path);
     if (text_ends_in(path, TOKEN_FILE_ENDING))
         return error_set(error,
-                         "%s: a file of token ids beside a training text; name a text, or "
-                         "encode that one too",
+                         "%s: holds token ids, but the training text is plain text; give a "
+                         "text here, or encode the training text with linnet-tokens",
                          path);
     size_t bytes = size_of_file(path);
     if (bytes >= LARGE_READING)
@@ -216,8 +217,8 @@ static bool split_off(Text texts[SPLITS], char **source, Error *error)
         if (lines[split] >= lines[TRAIN])
             return error_set(
                 error,
-                "%s: %zu line%s too few to split a %s text off; name a file with "
-                "--%s, or encode the text with linnet-tokens: ids are split anywhere",
+                "%s: %zu line%s too few to split a %s text off; name a file with --%s, or "
+                "encode the text with linnet-tokens: token ids can be split at any token",
                 train->name, all, all == 1 ? " is" : "s are", titles[split],
                 split == TEST ? "test" : "valid");
         lines[TRAIN] -= lines[split];

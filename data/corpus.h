@@ -17,7 +17,8 @@ typedef struct CorpusOptions {
     bool trim;            /* lines lose the white space at both ends */
     bool lowercase;       /* all tokens are lower-cased */
     size_t max_input_mb;  /* the largest unpacked size of a file */
-    /* Hears what takes longer than a second or so, then NULL when it is done; NULL: nobody. */
+    /* Called with a description before work of more than about a second, and with NULL after
+     * it; or NULL. */
     void (*tell)(const char *what);
 } CorpusOptions;
 

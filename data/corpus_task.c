@@ -54,8 +54,8 @@ static bool find_ids(const Vocabulary *vocabulary, char **words, size_t count, c
         ids[i] = in_words ? vocabulary_find(vocabulary, words[i]) : TOKEN_NONE;
         if (ids[i] == TOKEN_NONE)
             return error_set(error,
-                             "%s: the model's vocabulary has no '%s'; use the model with "
-                             "tasks of the symbols that it was trained on",
+                             "%s: the model's vocabulary has no '%s'; choose a task whose "
+                             "symbols the model was trained on",
                              name, words[i]);
     }
     return true;

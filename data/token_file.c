@@ -51,7 +51,8 @@ static bool read_form(TokenFile *file, const char *path, Error *error)
     if (magic == QUESTIONS)
         return error_set(
             error,
-            "%s: questions with answers to choose from, as llm.c evaluates them; give a text",
+            "%s: llm.c's questions with answers to choose from (such as HellaSwag), not token "
+            "ids; give a text or token ids",
             path);
     if (size % sizeof(uint16_t) != 0)
         return error_set(error,

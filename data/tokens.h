@@ -1,7 +1,7 @@
 /* Token ids in as few bytes as the vocabulary allows: 1, 2 or 4 each. A text of a few hundred
  * megabytes is mostly its ids, and int32_t would take four bytes where one or two are enough.
  *
- * Tokens only points to ids; how many there are, and who owns them, its holder knows. */
+ * Tokens only points to ids; whoever has it knows their number and owns them. */
 #ifndef LINNET_TOKENS_H
 #define LINNET_TOKENS_H
 

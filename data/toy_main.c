@@ -33,12 +33,11 @@ static const About about = {
                "example per line",
     .synopses = {"[OPTIONS] [TASK]"},
     .paragraphs =
-        {"The entropy of the language is known exactly. train and eval know it without a file: "
-         "train toy.",
+        {"The entropy of the language is known exactly. train and eval have it built in: train "
+         "toy.",
          "TASK, a synthetic task, is NAME or NAME:SETTING=N,SETTING=N, such as "
-         "recall:pairs=16,keys=64. What "
-         "must be predicted after a symbol stands behind it: k3=v7. train TASK and eval RUN "
-         "TASK score only these answers."},
+         "recall:pairs=16,keys=64. After a symbol, = marks the answer to predict: k3=v7. train "
+         "TASK and eval RUN TASK score only these answers."},
     .examples = {"recall --length 500", "--length 100000 --seed 2", "--entropy"},
 };
 

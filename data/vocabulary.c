@@ -315,7 +315,7 @@ static const char *read_word(const char *line, size_t length, char *word)
         word[size] = line[i];
         step = line[i] == '\\' ? unescape(line + i, length - i, &word[size]) : 1;
         if (!step)
-            return "an escape that nobody wrote";
+            return "an invalid escape";
     }
     word[size] = '\0';
     return size ? NULL : "an empty token";
@@ -344,7 +344,7 @@ static bool read_lines(Vocabulary *vocabulary, const char *text, size_t size, Er
     char word[TOKEN_LONGEST + 1];
     for (const char *line = text, *last = text + size; line < last;) {
         const char *end = memchr(line, '\n', (size_t)(last - line));
-        const char *fault = "a line without an end";
+        const char *fault = "no line end after the last line";
         if (end)
             fault = read_word(line, (size_t)(end - line), word);
         if (!fault)
@@ -367,7 +367,8 @@ bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const c
         return tokenizer->form->read(vocabulary, text, size, error);
     if (!tokenizer->cut) {
         if (size)
-            return error_set(error, "the vocabulary: bytes need none, but there is one");
+            return error_set(error, "the vocabulary: the byte tokenizer needs none, but the "
+                                    "file has one");
         vocabulary_add_bytes(vocabulary);
         return true;
     }
@@ -388,8 +389,10 @@ bool vocabulary_lower(Vocabulary *vocabulary, Error *error)
         memcpy(word, vocabulary->words[i], strlen(vocabulary->words[i]) + 1);
         letters_lower(word);
         if (strcmp(word, vocabulary->words[i]) != 0)
-            return error_set(
-                error, "the vocabulary:%zu: a capital letter, although it lower-cases", i + 1);
+            return error_set(error,
+                             "the vocabulary:%zu: a capital letter, although the tokenizer "
+                             "lower-cases",
+                             i + 1);
     }
     vocabulary->lowercase = true;
     return true;

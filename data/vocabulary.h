@@ -71,8 +71,8 @@ typedef struct Tokenizer {
 
 struct Vocabulary {
     const Tokenizer *tokenizer;
-    /* count texts, by id; an stb_ds array. Those of byte and bpe may have zeros: what they are
-     * is told by vocabulary_piece. */
+    /* count texts, by id; an stb_ds array. Those of byte and bpe may contain zero bytes: read
+     * them with vocabulary_piece. */
     char **words;
     size_t count;
     int32_t eos, unk;      /* unk is TOKEN_NONE for byte and bpe */

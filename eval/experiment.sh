@@ -130,7 +130,7 @@ publish() {
 
 # table BASE PART: the base run, then the runs of the part in order of validation loss.
 table() {
-    echo '| run | parameters | validation | test | test against the first | minutes | tokens/s | MB |'
+    echo '| run | parameters | validation ppl | test ppl | test ppl vs. first | minutes | tokens/s | MB |'
     echo '|---|---:|---:|---:|---:|---:|---:|---:|'
     {
         grep "^$1," "$results"
@@ -394,7 +394,7 @@ kinds() {
         done
     done >"$runs/kinds/speeds"
     {
-        echo '| kind | seeds | validation | test | tokens/s | MB | decode at 10 | at 4,000 | parameters |'
+        echo '| kind | seeds | validation ppl | test ppl | tokens/s | MB | decode at 10 | at 4,000 | parameters |'
         echo '|---|---:|---:|---:|---:|---:|---:|---:|---:|'
         for kind in $all; do
             kind_row "$kind"
@@ -434,25 +434,25 @@ convert() {
         run "convert/$kind-anew" --preset small --attn "$kind"
     done
     {
-        echo '| model | at the start | after matching | at the end | test | against softmax | minutes | of its time |'
+        echo '| model | at the start | after matching | at the end | test | against softmax | minutes | of the full time |'
         echo '|---|---:|---:|---:|---:|---:|---:|---:|'
         conversion_row '`softmax`, the teacher' small/softmax small/softmax
         for kind in hedgehog gated-delta; do
             conversion_row "\`$kind\`, converted" "convert/$kind-converted" small/softmax
-            conversion_row "\`$kind\`, anew for 3 epochs" "convert/$kind-short" small/softmax
-            conversion_row "\`$kind\`, anew" "convert/$kind-anew" small/softmax
+            conversion_row "\`$kind\`, from scratch, 3 epochs" "convert/$kind-short" small/softmax
+            conversion_row "\`$kind\`, from scratch" "convert/$kind-anew" small/softmax
         done
     } >"$part"
     publish convert $report
 }
 
-# "Bits per byte of the manual: 2.10 anew, 1.80 after the book", the lowest of the logs.
+# "Bits per byte of the manual: 2.10 from scratch, 1.80 after the book", the lowest of the logs.
 lowest_bits() {
     awk -F , 'NR > 1 && $11 != "" && (low == "" || $11 + 0 < low) { low = $11 + 0 }
         END { printf "%.2f", low }' "$runs/tuning/$1/log.csv"
 }
 tuning_title() {
-    echo "Bits per byte of a manual: $(lowest_bits anew) anew, $(lowest_bits tuned) after a book"
+    echo "Bits per byte of a manual: $(lowest_bits anew) from scratch, $(lowest_bits tuned) after a book"
 }
 
 # A model of a book learns the Debian Policy Manual, beside models that know nothing yet. The book

@@ -119,7 +119,7 @@ static bool read_vocabulary(Checkpoint *c, Error *error)
     if (good && !(vocabulary_read(&c->vocabulary, tokenizer_find(c->corpus.tokenizer), words,
                                   entry->size, &why) &&
                   (!c->corpus.lowercase || vocabulary_lower(&c->vocabulary, &why))))
-        good = error_set(error, "%s: vocabulary: %s", c->file.path, why.text);
+        good = error_set(error, "%s: %s", c->file.path, why.text);
     free(words);
     c->config.vocabulary = c->vocabulary.count;
     return good;

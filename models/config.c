@@ -169,8 +169,7 @@ bool config_check(ModelConfig *config, Error *error)
             return false;
     if (config->attention_dropout > 0 && !any_weights(config))
         return error_set(error,
-                         "--attn-dropout: '%s' attention has no attention weights; use "
-                         "--dropout",
+                         "--attn-dropout: '%s' attention does not support it; use --dropout",
                          config_kind(config, 0)->name);
     return !config->carry_state || config_check_carrying(config, error);
 }

@@ -11,9 +11,9 @@
  * and u[2L] is the input of the output head. The attention sublayer is in pass_mixer.c. Saved
  * activations: every r[k]; queries, keys, values and the attention output; the MLP before its
  * activation. Norms, activations and dropout masks are recomputed in the backward pass.
- * With a parallel residual, r[k] at odd k is only a step of the sum and not kept: all k share
- * one buffer. PASS_RECOMPUTE (gradient checkpointing) also recomputes the sublayers, and all
- * layers share one set of buffers. */
+ * With a parallel residual, r[k] at odd k is only a step of the sum and not kept: all odd k
+ * share one buffer. PASS_RECOMPUTE (gradient checkpointing) also recomputes the sublayers, and
+ * all layers share one set of buffers. */
 #ifndef LINNET_PASS_H
 #define LINNET_PASS_H
 

@@ -13,7 +13,7 @@ const real *layers_output(Pass *pass);
 void layers_backward(Pass *pass, Params *gradients, const int32_t *inputs,
                      const RandomKey *key);
 
-/* What falls on u[2L] before the head. */
+/* The output dropout of u[2L], before the head. */
 Dropout layers_output_dropout(const Pass *pass, const RandomKey *key);
 
 #endif

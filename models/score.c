@@ -43,7 +43,8 @@ static size_t part_of(const Windows *w)
     return w->part > 0 && w->part < all ? w->part : all;
 }
 
-/* Rows of a pass beside each other in the text, or, if states are carried, batches. */
+/* The window of a row: the rows of a pass read consecutive windows. With carried states each
+ * row reads a stream of its own, and consecutive batches continue it. */
 static size_t window_of(const Pass *pass, const Windows *w, size_t batch, size_t row)
 {
     size_t all = windows_number(w), part = part_of(w), slot = batch * pass->batch + row;

@@ -1,6 +1,6 @@
 /* The loss of a model on a text.
  *
- * The text is one stream, preceded by a line end, so that every token is scored. A sliding
+ * The text is one stream, preceded by the start token, so that every token is scored. A sliding
  * window moves by a stride and scores its last `stride` tokens (the first window: all of them).
  * If the stride equals the window, windows do not overlap. A smaller stride gives tokens more
  * context, takes longer, and gives a lower loss: quote a loss together with its window and

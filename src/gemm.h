@@ -92,7 +92,7 @@ typedef struct GemmFinish {
     const void *context;
 } GemmFinish;
 
-/* What a product of the team does besides. */
+/* Extras of a product: a bias, and a call for each finished tile. */
 typedef struct GemmExtra {
     const real *bias; /* (n) added to every row of C, with GEMM_SET; or NULL */
     GemmFinish finish;

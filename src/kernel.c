@@ -136,8 +136,9 @@ typedef struct Factors {
 
 /* What to prefetch of A. The processor's own prefetchers do not follow as many rows as a strip
  * of wide vectors has. A cache line holds LINE numbers of one row: at each step the line after
- * next of another row is fetched. If A is transposed, every step reads a line: that of some
- * steps later is. A strip of narrow vectors has few rows, and its time goes to instructions. */
+ * next of another row is fetched. If A is transposed, every step reads a new line, and the
+ * one of STEPS steps later is fetched. A strip of narrow vectors has few rows, and its time
+ * goes to instructions. */
 enum { LINE = 16, STEPS = 16, PREFETCHES = KERNEL_LANES >= 16 };
 
 typedef struct Ahead {

@@ -94,13 +94,16 @@ void program_read_command_line(const About *about, const OptionGroup *groups, si
 
 void program_finish_output(void)
 {
-    int reason = fflush(stdout) == 0 ? 0 : errno;
+    bool failed = ferror(stdout); /* before, for which errno has the reason, if still any */
+    int reason = failed ? errno : 0;
+    if (fflush(stdout) != 0)
+        reason = errno;
     if (reason == EPIPE) { /* the reader, such as head, has left: end as others do */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }
     if (reason != 0)
         die("cannot write to standard output: %s", strerror(reason));
-    if (ferror(stdout))
+    if (failed)
         die("could not write all of the standard output");
 }

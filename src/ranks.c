@@ -275,8 +275,10 @@ bool ranks_same(const char *what, uint64_t number, Error *error)
     ranks_share(&first, sizeof first, 0);
     bool same = number == first;
     if (!same)
-        error_set(error, "%s: not the same as on rank 0 (checksums %08llx and %08llx)", what,
-                  (unsigned long long)number, (unsigned long long)first);
+        error_set(error,
+                  "%s: not the same as on rank 0 (checksums %08llx and %08llx); start "
+                  "all ranks with the same command, files and build",
+                  what, (unsigned long long)number, (unsigned long long)first);
     return ranks_agree(same, error);
 }
 

@@ -455,7 +455,7 @@ START_TEST(the_markdown_table_has_intervals)
     }
     check_markdown(
         runs, COUNT,
-        "| run | attn | params | seeds | validation | validation against the first | tokens/s "
+        "| run | attn | params | seeds | validation ppl | validation ppl vs. first | tokens/s "
         "| time |\n|---|---|---:|---:|---:|---:|---:|---:|\n"
         "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | - | 12.9k | 1:01:01 |\n"
         "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | +10.0 % (+9.5 to +10.5) | 12.9k | 1:01:01 "
@@ -467,7 +467,8 @@ START_TEST(the_markdown_table_has_intervals)
     groups_choose_scales(runs, COUNT);
     check_markdown(
         runs, COUNT,
-        "| run | attn | params | seeds | validation | test | test against the first | tokens/s "
+        "| run | attn | params | seeds | validation ppl | test ppl | test ppl vs. first | "
+        "tokens/s "
         "| time | MB |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | 200.00 ± 2.01 | - | 12.9k | 1:01:01 | - "
         "|\n"
@@ -477,7 +478,7 @@ START_TEST(the_markdown_table_has_intervals)
         "|\n");
     runs[0].test = NULL;
     check_markdown(runs, 1,
-                   "| run | attn | params | validation | tokens/s | time |\n"
+                   "| run | attn | params | validation ppl | tokens/s | time |\n"
                    "|---|---|---:|---:|---:|---:|\n"
                    "| A | softmax | 1.68M | 99.92 | 12.9k | 1:01:01 |\n");
     for (size_t r = 0; r < COUNT; r++)
@@ -496,13 +497,13 @@ START_TEST(the_markdown_table_compares_comparable_losses_only)
     add_validation(&runs[1], 10, 1000);
     const char *const names[] = {"A", "B"};
     char *text = markdown_of(runs, 2, names);
-    ck_assert_ptr_null(strstr(text, "against"));
+    ck_assert_ptr_null(strstr(text, "vs. first"));
     ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
     free(text);
     add_test(&runs[0], 4);
     groups_choose_scales(runs, 2);
     text = markdown_of(runs, 2, names);
-    ck_assert_ptr_null(strstr(text, "against"));
+    ck_assert_ptr_null(strstr(text, "vs. first"));
     ck_assert_ptr_nonnull(strstr(text, "| A | softmax | - | 54.60 | 54.60 | "));
     free(text);
     free_runs(runs);
@@ -523,6 +524,7 @@ START_TEST(the_markdown_table_escapes_names)
         {"<script>&lt;", "&lt;script&gt;&amp;lt;"},
         {"http://a.b www.c", "http\\://a\\.b www\\.c"},
         {"at 12:30", "at 12:30"},
+        {"they differ: so. what.", "they differ: so. what."},
     };
     for (size_t i = 0; i < COUNT(known); i++) {
         RunData run = make_run("a", known[i].name, "1");
@@ -744,7 +746,7 @@ START_TEST(notes_name_unknown_words_and_parts)
     runs[0].best_is_part = true;
     runs[0].part_tokens = 10;
     part = results_part_text(all.groups);
-    ck_assert_ptr_nonnull(strstr(part, "of another size for each run"));
+    ck_assert_ptr_nonnull(strstr(part, "whose size differs between the runs"));
     free(part);
     Chart chart = runchart_make(all.groups, (double)NAN, &(RunChartAxes){.y = 1});
     ck_assert_str_eq(chart.y_label, "validation loss on a part (nats)");

@@ -95,7 +95,8 @@ START_TEST(broken_files_are_refused)
     expect_refused(put_ids("more.bin", ids, 4, 20240801, 7, 3), "counts 3 tokens");
     expect_refused(put_ids("none.bin", ids, 4, 20240520, 1, 0), "counts 0 tokens");
     expect_refused(put_ids("minus.bin", ids, 4, 20240520, 1, -4), "counts -4 tokens");
-    expect_refused(put_ids("eval.bin", ids, 4, 20240522, 1, 4), "questions with answers");
+    expect_refused(put_ids("eval.bin", ids, 4, 20240522, 1, 4),
+                   "questions with answers to choose");
     expect_refused(scratch_path("missing.bin"), "No such file");
     expect_refused(scratch_path("."), "not a regular file");
     free(header);
@@ -190,7 +191,7 @@ START_TEST(broken_tokenizer_files_are_refused)
         {"# linnet tokenizer word", "<eos> or <unk> is missing"},
         {"# linnet tokenizer word\na\na\n", "a token that came before"},
         {"# linnet tokenizer word\na\n", "<eos> or <unk> is missing"},
-        {"# linnet tokenizer byte\na\n", "bytes need none"},
+        {"# linnet tokenizer byte\na\n", "byte tokenizer needs none"},
         {"# linnet tokenizer char\nab\n", "not one token"},
         {"", "does not begin with"},
         {"a\nb\n", "does not begin with"},
@@ -303,7 +304,7 @@ START_TEST(directories_of_ids_are_corpora)
     options.valid = text;
     expect_no_corpus(train, &options, NULL, "so this must be one too");
     options.valid = other;
-    expect_no_corpus(text, &options, NULL, "a file of token ids");
+    expect_no_corpus(text, &options, NULL, "holds token ids");
     free(train);
     free(valid);
     free(test);

@@ -574,14 +574,14 @@ END_TEST
 START_TEST(a_non_finite_step_is_explained)
 {
     static const char *const poisons[][3] = {
-        {"", "wte.weight", "first: the embedding"},
-        {"", "h.0.attn.c_proj.bias", "first: layer 1, attention"},
-        {"", "h.1.mlp.c_proj.bias", "first: layer 2, feed-forward"},
-        {"", "ln_f.bias", "first: the head"},
-        {"rms-norm = yes\n", "h.1.mlp.c_proj.bias", "first: layer 2, feed-forward"},
-        {"rms-norm = yes\n", "ln_f.weight", "first: the head"},
-        {"parallel = yes\n", "h.0.mlp.c_proj.bias", "first: layer 1."},
-        {"parallel = yes\n", "ln_f.bias", "first: the head"}};
+        {"", "wte.weight", "first in the embedding"},
+        {"", "h.0.attn.c_proj.bias", "first in layer 1, attention"},
+        {"", "h.1.mlp.c_proj.bias", "first in layer 2, MLP"},
+        {"", "ln_f.bias", "first in the head"},
+        {"rms-norm = yes\n", "h.1.mlp.c_proj.bias", "first in layer 2, MLP"},
+        {"rms-norm = yes\n", "ln_f.weight", "first in the head"},
+        {"parallel = yes\n", "h.0.mlp.c_proj.bias", "first in layer 1."},
+        {"parallel = yes\n", "ln_f.bias", "first in the head"}};
     for (size_t i = 0; i < COUNT(poisons); i++) {
         Trainer trainer;
         Step step;

@@ -82,7 +82,7 @@ START_TEST(hostile_vocabularies_are_refused)
         {TOKENIZER_WORD, "", "missing"},
         {TOKENIZER_WORD, "a\n<eos>\n", "missing"},
         {TOKENIZER_WORD, "a\n<unk>\n", "missing"},
-        {TOKENIZER_WORD, "<eos>\n<unk>\na", ":3: a line without"},
+        {TOKENIZER_WORD, "<eos>\n<unk>\na", ":3: no line end"},
         {TOKENIZER_WORD, "<eos>\n<unk>\n\n", ":3: an empty"},
         {TOKENIZER_WORD, "<eos>\n<unk>\n<eos>\n", ":3: a token that came before"},
         {TOKENIZER_WORD, "a\nb\na\n<eos>\n<unk>\n", ":3: a token that came before"},
@@ -92,15 +92,16 @@ START_TEST(hostile_vocabularies_are_refused)
         {TOKENIZER_WORD, "\\x09\n<eos>\n<unk>\n", ":1: not one token"},
         {TOKENIZER_WORD, "a\x1b\n<eos>\n<unk>\n", ":1: a control"},
         {TOKENIZER_WORD, "a\r\n<eos>\n<unk>\n", ":1: a control"},
-        {TOKENIZER_WORD, "a\\\n", ":1: an escape"},
-        {TOKENIZER_WORD, "\\x\n", ":1: an escape"},
-        {TOKENIZER_WORD, "\\x1\n", ":1: an escape"},
-        {TOKENIZER_WORD, "\\x1G\n", ":1: an escape"},
-        {TOKENIZER_WORD, "\\x1B\n", ":1: an escape"},
-        {TOKENIZER_WORD, "\\x41\n", ":1: an escape"}, /* would be a second spelling of A */
-        {TOKENIZER_WORD, "\\x00\n", ":1: an escape"},
-        {TOKENIZER_WORD, "\\x0a\n", ":1: an escape"},
-        {TOKENIZER_WORD, "\\xff\n", ":1: an escape"},
+        {TOKENIZER_WORD, "a\\\n", ":1: an invalid escape"},
+        {TOKENIZER_WORD, "\\x\n", ":1: an invalid escape"},
+        {TOKENIZER_WORD, "\\x1\n", ":1: an invalid escape"},
+        {TOKENIZER_WORD, "\\x1G\n", ":1: an invalid escape"},
+        {TOKENIZER_WORD, "\\x1B\n", ":1: an invalid escape"},
+        {TOKENIZER_WORD, "\\x41\n",
+         ":1: an invalid escape"}, /* would be a second spelling of A */
+        {TOKENIZER_WORD, "\\x00\n", ":1: an invalid escape"},
+        {TOKENIZER_WORD, "\\x0a\n", ":1: an invalid escape"},
+        {TOKENIZER_WORD, "\\xff\n", ":1: an invalid escape"},
         {TOKENIZER_WORD, "\xC3\n", ":1: invalid UTF-8"},
         {TOKENIZER_WORDPUNCT, "a,\n", ":1: not one token"},
         {TOKENIZER_WORDPUNCT, "don'\n", ":1: not one token"},
@@ -108,7 +109,7 @@ START_TEST(hostile_vocabularies_are_refused)
         {TOKENIZER_CHAR, "ab\n", ":1: not one token"},
         {TOKENIZER_CHAR, "<unk>\n", ":1: not one token"},
         {TOKENIZER_CHAR, "a\n<eos>\n", "missing"},
-        {TOKENIZER_BYTE, "a\n", "bytes need none"},
+        {TOKENIZER_BYTE, "a\n", "byte tokenizer needs none"},
     };
     Vocabulary vocabulary;
     Error error;

@@ -29,17 +29,14 @@ static const About about = {
     .purpose = "trains a small Transformer language model on a text",
     .synopses = {"[OPTIONS] CORPUS", "--resume DIR [OPTIONS]"},
     .paragraphs =
-        {"CORPUS is a text file, plain or gzip, or - for standard input. ptb.txt also "
-         "stands for the three files ptb.train.txt, ptb.valid.txt and ptb.test.txt; "
-         "toy, a made-up language (./toy: a file of that name), and synthetic tasks such as "
-         "recall "
-         "(toy "
-         "--tasks) need no file. "
-         "NAME.bin holds token ids, as linnet-tokens, nanoGPT and llm.c write them; a "
-         "directory "
-         "stands for the train.bin in it.",
-         "Several values with commas between, as in --attn softmax,linear --seed "
-         "1,2,3, train one model after the other and compare them at the end.",
+        {"CORPUS is a text file, plain or gzip, or - for standard input. ptb.txt also stands "
+         "for the three files ptb.train.txt, ptb.valid.txt and ptb.test.txt; Two kinds of text "
+         "are built in: toy, an artificial language (./toy is a file of that name), and "
+         "synthetic tasks such as recall (toy --tasks lists them). NAME.bin holds token ids, "
+         "as linnet-tokens, nanoGPT and llm.c write them; a directory stands for the train.bin "
+         "in it.",
+         "Comma-separated values, as in --attn softmax,linear --seed 1,2,3, train one model "
+         "after the other and compare them at the end.",
          "Settings, one line for each validation and the end of the training go to "
          "standard output; progress, warnings and errors to standard error."},
     .examples = {"--attn linear book.txt", "--preset tiny --attn softmax,linear ptb.txt",
@@ -135,8 +132,9 @@ static void warn_if_diverged(const RunView *run)
     if (progress->last_step > 0 && !(progress->last_loss < most))
         print_warning(
             "the run diverged: its last validation loss is %.4g, and equal probabilities for "
-            "all tokens give %.4f; try a lower --lr, a longer --warmup or --clip 1",
-            progress->last_loss, uniform);
+            "all tokens give %.4f; try a lower --lr, a longer --warmup or %s",
+            progress->last_loss, uniform,
+            run->settings->train.clip > 0 ? "a lower --clip" : "--clip 1");
 }
 
 /* "4.5296 (perplexity 92.72, 1.1971 bits per byte)", in a synthetic task "0.0121 (accuracy

@@ -30,10 +30,10 @@ static const Option rows[] = {
      .also = "output output-dir"},
     {.name = "tokenizer-file", OPTION_STRING("FILE", FIELD(tokenizer_file), NULL),
      .help = "the tokenizer: tokenizer.json, vocabulary.txt, or a directory with one of them; "
-             "ids in a .bin have it beside them",
+             "for ids (.bin) the default is the one in the same directory",
      .also = "tokenizer tokenizer-path tokenizer-json vocab-file"},
     {.name = "tokens", OPTION_ONE_OF("KIND", FIELD(tokenizer), tokenizer_name, "bpe"),
-     .help = "the kind of tokenizer to train; count without --tokenizer-file trains it too",
+     .help = "kind of tokenizer to train; also for count without --tokenizer-file",
      .also = "tokenizer-type token-type tokenization"},
     {.name = "vocab-size", OPTION_WHOLE(FIELD(vocab_size), 0, OPTION_MOST, "0"),
      .help = "train a vocabulary of N tokens; 0: all words or characters, 8192 for bpe",
@@ -45,7 +45,8 @@ static const Option rows[] = {
      .help = "train: convert the text to lower case; for word, wordpunct and char",
      .also = "lower lower-case uncased do-lower-case"},
     {.name = "special-tokens", OPTION_STRING("LIST", FIELD(special_tokens), ""),
-     .help = "train: tokens to cut out of a text first, such as '<|endoftext|>'",
+     .help = "train: comma-separated special tokens, which are never split or merged, such as "
+             "'<|endoftext|>'",
      .also = "special-token add-special-tokens"},
     {.name = "max-input-mb", OPTION_WHOLE(FIELD(max_input_mb), 1, 1000000, "1000"),
      .help = "train: refuse a text above N megabytes; bpe takes texts of any size"},
@@ -338,13 +339,14 @@ static const About about = {
     .command = command_item,
     .paragraphs =
         {"FILE is a text, plain or gzip, or - for standard input; for decode and count also a "
-         "file of token ids, NAME.bin. Such files have the form of nanoGPT: two bytes for each "
-         "id and nothing else; above 65536 entries that of llm.c. linnet-train maps them into "
-         "memory instead of "
-         "reading them, so they may be larger than memory.",
+         "file of token ids, NAME.bin. Such files have nanoGPT's format, uint16 ids without a "
+         "header; for vocabularies above 65536 tokens llm.c's, uint32 with a header. "
+         "linnet-train maps them into memory instead of reading them, so they may be larger "
+         "than memory.",
          "encode takes little memory, whatever the size of the text. If it is interrupted, the "
-         "same command continues. It puts the tokenizer beside the file: tokenizer.json, "
-         "vocab.json and merges.txt for bpe, as other programs read them, or vocabulary.txt."},
+         "same command continues. encode writes the tokenizer to the same directory: "
+         "tokenizer.json, vocab.json and merges.txt for bpe, as other programs read them, or "
+         "vocabulary.txt."},
     .examples = {"train --vocab-size 8192 --out book book.txt",
                  "encode --tokenizer-file book --out book/train.bin book.txt",
                  "count --tokens word book.txt", "decode book/train.bin"},

@@ -159,9 +159,9 @@ static void report(const Row *rows, double peak, const BenchOptions *options)
         {"backward_ms", "backward ms", 1, 3},
         {"ns_per_token", "ns/token", 1, 1},
         {"forward_utilisation", "% of peak", 100, 1},
-        {"ratio_to_softmax", "softmax/", 1, 2},
-        {"kept_mb", "kept MB", 1, 1},
-        {"cost", "a token costs", 1, 0},
+        {"ratio_to_softmax", "x softmax", 1, 2},
+        {"kept_mb", "saved MB", 1, 1},
+        {"cost", "cost per token", 1, 0},
     };
     BenchTable table = BENCH_TABLE(columns);
     for (size_t i = 0; i < arrlenu(rows); i++) {
@@ -175,7 +175,7 @@ static void report(const Row *rows, double peak, const BenchOptions *options)
                   json_figure(row->megabytes), json_string(row->kind->cost));
     }
     if (bench_is_for_people(options))
-        printf("%zu heads of width D = %zu, length T = n, causal\n", options->model.heads,
+        printf("%zu heads of dimension D = %zu, length T = n, causal\n", options->model.heads,
                config_head_width(&options->model));
     bench_report(options, json_pack("{s:f}", "peak_gflops", peak / 1e9), &table);
 }

@@ -54,7 +54,8 @@ static const Option rows[] = {
      .also = "vocab-size n-vocab",
      .common = true},
     {.name = "batch", OPTION_WHOLE(FIELD(batch), 0, 1e6, "0"),
-     .help = "batch size in sequences; 0: the command's usual one",
+     .help = "batch size in sequences; 0: the default of the command (decode 1, attention 32, "
+             "the others 16)",
      .also = "batch-size bsz",
      .common = true},
     {.name = "kinds", OPTION_STRING("LIST", FIELD(kinds), NULL),

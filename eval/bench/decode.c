@@ -88,7 +88,7 @@ void bench_decode(const BenchOptions *options)
         {"position", "position", 1, 0},
         {"tokens_per_second", "tokens/s", 1, 0},
         {"state_bytes", "bytes of state", 1, 0},
-        {"of_reading_the_weights", "% of reading the weights", 100, 1},
+        {"of_reading_the_weights", "% of weight bandwidth", 100, 1},
     };
     BenchTable table = BENCH_TABLE(columns);
     for (size_t i = 0; i < arrlenu(positions); i++) {
@@ -100,8 +100,8 @@ void bench_decode(const BenchOptions *options)
                   json_figure(steps / readings));
     }
     if (bench_is_for_people(options))
-        printf("%zu at a time, state for %zu positions\n"
-               "weights of %.1f MB, read %.0f times a second (%.1f GB/s)\n",
+        printf("batch %zu, state for %zu positions\nweights of %.1f MB, read %.0f times a "
+               "second (%.1f GB/s)\n",
                options->batch, last + 1, (double)weights / 1e6, readings,
                (double)weights * readings / 1e9);
     bench_report(options,

@@ -96,11 +96,12 @@ static void report(const Rig *rig, const BenchOptions *options, const double *ti
     if (bench_is_for_people(options)) {
         printf("%zu parameters, %zu x %zu tokens a step, %.0f ranks\n",
                rig->model.table.parameters, options->batch, options->model.context, ranks);
-        printf("a step %.2f ms, %.0f tokens/s; one rank alone %.2f ms: %.2f times as fast, "
-               "%.0f %% of %.0f\n",
+        printf("step %.2f ms, %.0f tokens/s; one rank alone %.2f ms: speed-up %.2f, efficiency "
+               "%.0f %%\n",
                1e3 * step, (double)(options->batch * options->model.context) / step,
-               1e3 * alone, alone / step, 100 * alone / step / ranks, ranks);
-        printf("each rank sends %.1f MB a step; in our order %.2f ms, as MPI sums %.2f ms\n",
+               1e3 * alone, alone / step, 100 * alone / step / ranks);
+        printf("each rank sends %.1f MB per step; sums in fixed order %.2f ms, MPI_Allreduce "
+               "%.2f ms\n",
                megabytes, 1e3 * exchange, 1e3 * anyhow);
     }
     bench_report(options,

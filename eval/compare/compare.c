@@ -1,7 +1,7 @@
 /* compare: training runs as a table and a chart, as Markdown, JSON or CSV, or as a page.
  *
- * It reads only what the runs logged, so it works while they train, on another machine, and
- * without the corpus. */
+ * It reads only settings, logs and scores (for the samples of --html also checkpoints), so it
+ * works while they train, on another machine, and without the corpus. */
 #include "eval/runs/groups.h"
 #include "eval/compare/show.h"
 #include "eval/compare/sweep.h"
@@ -31,12 +31,12 @@ static const Option rows[] = {
      .help = "print the epochs needed to reach these validation losses, for example "
              "5.0,4.9; bits per byte where tokenizers differ"},
     {.name = "by", OPTION_STRING("SETTING", FIELD(by), NULL),
-     .help = "print and draw the accuracy of runs on a synthetic task against this setting of it, "
-             "such as pairs, a line for each attention kind"},
+     .help = "accuracy on a synthetic task as a function of this setting, such as pairs, with "
+             "a line for each attention kind: a table, and a chart with --svg"},
     {.name = "width", OPTION_WHOLE(FIELD(width), CHART_COLUMNS_LEAST, COMPARE_SIZE_MOST, NULL),
      .help = "columns of the output; default: those of the terminal"},
     {.name = "height", OPTION_WHOLE(FIELD(height), CHART_ROWS_LEAST, COMPARE_SIZE_MOST, NULL),
-     .help = "rows of the chart; default: what the table leaves of the terminal"},
+     .help = "rows of the chart; default: fills the terminal below the table"},
     {.name = "color", OPTION_ONE_OF("WHEN", FIELD(color), colour_name, "auto"),
      .help = "when to use colours; auto follows the terminal, TERM and NO_COLOR",
      .also = "colour"},

@@ -101,11 +101,10 @@ static bool draw(const Line *lines, const CompareSettings *settings, Error *erro
     for (size_t i = 0; i < arrlenu(lines); i++)
         arrput(series,
                ((ChartSeries){lines[i].name, lines[i].points, arrlenu(lines[i].points)}));
-    const Chart chart = {
-        .series = series,
-        .series_count = arrlenu(series),
-        .x_label = settings->by,
-        .y_label = "accuracy, % (in the legend: bytes of state of a sequence)"};
+    const Chart chart = {.series = series,
+                         .series_count = arrlenu(series),
+                         .x_label = settings->by,
+                         .y_label = "accuracy, % (legend: state in bytes per sequence)"};
     char *title = settings->title ? memory_copy_text(settings->title)
                                   : text_format("Accuracy by %s", settings->by);
     bool good = svg_write(settings->svg, &chart, title, error);

@@ -21,8 +21,8 @@ static const Option rows[] = {
              "vocabulary.json, settings.conf, and the tokenizer for --tokenizer-file",
      .also = "text"},
     {.name = "gguf", OPTION_SWITCH(FIELD(gguf), "no"),
-     .help = "write one file for llama.cpp, in single precision; for models that its "
-             "architectures gpt2, gptneox or llama compute",
+     .help = "write one file for llama.cpp, in single precision; only for models that fit its "
+             "architectures gpt2, gptneox or llama",
      .also = "llama-cpp"},
     {.name = "example", OPTION_STRING("FILE", FIELD(example), NULL),
      .help = "also write example.json: the tokens of this text and the logits of the next "
@@ -40,15 +40,14 @@ static const About about = {
          "AutoTokenizer.from_pretrained(DIR, trust_remote_code=True) give the same tokens and "
          "logits as linnet.",
          "The code of the model is modeling_linnet.py in DIR, readable PyTorch without cache. "
-         "Three forms need neither it nor trust_remote_code, all with softmax attention, "
-         "--norm "
-         "pre, --no-qk-norm and --head-bias no. GPT-2: LayerNorm, --pos learned, sinusoidal or "
-         "none, --act gelu, gelu-erf, relu or relu2. GPT-NeoX: the same with --pos rotary, "
-         "also "
-         "--parallel. Llama: --rms-norm, --act swiglu and --pos rotary.",
+         "Models that a class of transformers computes need neither it nor trust_remote_code. "
+         "All three classes need softmax attention, --norm pre, --no-qk-norm and --head-bias "
+         "no. GPT-2: LayerNorm, --pos learned, sinusoidal or none, --act gelu, gelu-erf, relu "
+         "or relu2. GPT-NeoX: as GPT-2, but with --pos rotary; --parallel may be on. Llama: "
+         "--rms-norm, --act swiglu and --pos rotary.",
          "--gguf needs softmax attention, --norm pre, --no-qk-norm, --head-bias no, and either "
          "LayerNorm with --act gelu, or --rms-norm with --act swiglu and --pos rotary. The "
-         "tokens of --tokens bpe and byte are in the file, those of others are not.",
+         "file contains the tokenizer only for --tokens bpe and byte.",
          "RUN is a run directory, whose best checkpoint is used, or a checkpoint file."},
     .examples = {"runs/linear-ptb linear-ptb-model", "--plain runs/linear-ptb linear-ptb-files",
                  "--gguf runs/llama-ptb llama-ptb.gguf"},
@@ -116,8 +115,8 @@ static void print_model_usage(const ModelConfig *config, const char *word)
     bool known = export_family(config, &lacks);
     const char *trust = known ? "" : ", trust_remote_code=True";
     if (!known)
-        printf("No class of transformers computes this model (GPT-2 has no %s): its code is in "
-               "modeling_linnet.py, beside it.\n",
+        printf("transformers has no class for this model (GPT-2 has no %s): its code is "
+               "modeling_linnet.py in the same directory.\n",
                lacks.text);
     printf("Open it in Python:\n"
            "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"

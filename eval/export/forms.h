@@ -60,7 +60,7 @@ typedef struct ExportForm {
 real *export_fixed_positions(const ModelConfig *config);
 
 /* Writes model.safetensors as the family names and lays out tensors, NULL: with linnet's names.
- * Adds what the form has besides, unless NULL. */
+ * With a form, also writes the tensors that its format requires and the model lacks. */
 bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const Family *family,
                     const ExportForm *form, Error *error);
 

@@ -287,8 +287,8 @@ static void append_summary(char **said, const LoadedModel *loaded, const Archite
     text_append(said, "  %-24s %9.1f kB\n", is->name, (double)size / 1e3);
     if (!has_tokens)
         text_append(said,
-                    "llama.cpp has no tokenizer of the kind %s, so the file has none: give it "
-                    "the numbers of tokens.\n",
+                    "llama.cpp has no %s tokenizer, so the file contains none: give it token "
+                    "ids.\n",
                     loaded->checkpoint.vocabulary.tokenizer->name);
 }
 

@@ -13,7 +13,7 @@
 
 static const About about = {
     .name = "import",
-    .purpose = "makes a run of a model from Hugging Face or of an export",
+    .purpose = "converts a Hugging Face model, or an export of linnet, to a run",
     .synopses = {"DIR [RUN]"},
     .paragraphs =
         {"DIR is a directory as Hugging Face transformers saves a model: config.json, "

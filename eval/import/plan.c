@@ -106,7 +106,8 @@ static bool count_embeddings(ImportPlan *plan, const TensorStore *store, Error *
     plan->config.vocabulary = found->entry->shape[0];
     return (found->entry->rank == 2 && found->entry->shape[0] > 0 &&
             found->entry->shape[0] < INT32_MAX) ||
-           error_set(error, "%s: tensor %s has shape %s, which are no embeddings",
+           error_set(error,
+                     "%s: tensor %s has shape %s; embeddings must be (tokens, dimension)",
                      found->file->path, found->name,
                      tensor_shape_label(found->entry->rank, found->entry->shape).text);
 }

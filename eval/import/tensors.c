@@ -42,8 +42,10 @@ static bool check_row(TensorStore *store, const ImportPlan *plan, const ParamRow
     if (is_absent(plan, row))
         return true;
     if (count == 0)
-        return error_set(error, "a model of the type %s has nothing for %s", plan->family->type,
-                         row->name);
+        return error_set(error,
+                         "a model of type %s has no tensor for %s, so it cannot be "
+                         "imported",
+                         plan->family->type, row->name);
     for (size_t i = 0; i < count; i++) {
         StoredTensor *found = store_find_tensor(store, plan->family, &tensors[i]);
         if (!found)

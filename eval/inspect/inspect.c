@@ -80,7 +80,7 @@ static char *read_input(size_t *size)
     return text;
 }
 
-/* The tokens of the text, after the line end that precedes every text. */
+/* The tokens of the text, after the start token. */
 static int32_t *encode_text(const Vocabulary *vocabulary, const char *option)
 {
     Error error;
@@ -107,9 +107,9 @@ static size_t settle_length(size_t count, const Model *model, const Settings *se
 {
     size_t limit = inspection_limit(model), read = count < limit ? count : limit;
     if (read < count)
-        print_warning(
-            "the text has %zu tokens; the last %zu are read, which is %s", count, read,
-            read == model->config.context ? "the model's context" : "as many as can be");
+        print_warning("the text has %zu tokens; only the last %zu are read (%s)", count, read,
+                      read == model->config.context ? "the model's context length"
+                                                    : "the limit of inspect");
     if (settings->look.shown < read)
         print_warning("showing the last %zu of %zu tokens; --last N shows more",
                       settings->look.shown, read);

@@ -165,11 +165,10 @@ static void print_maps(FILE *out, const Inspection *inspection)
 {
     fprintf(
         out,
-        "<h2 id=\"maps\">Attention weights</h2>\n"
-        "<p>A row for each token, a column for each token it attends to. Rest the pointer "
-        "on a square to read its weight. Kinds without softmax never compute these weights; "
-        "shown are the effective weights of their state, which may be negative (orange) "
-        "and need not sum to 1.</p>\n<div class=\"maps%s\">\n",
+        "<h2 id=\"maps\">Attention weights</h2>\n<p>A row for each token, a column for each "
+        "token it attends to. Hover over a square to see its weight. Kinds without softmax "
+        "never compute these weights; shown are the effective weights of their state, which "
+        "may be negative (orange) and need not sum to 1.</p>\n<div class=\"maps%s\">\n",
         inspection->columns > SMALL_WORDS ? " many" : "");
     for (size_t i = 0; i < inspection->head_count; i++) {
         const HeadView *view = &inspection->heads[i];

@@ -102,7 +102,7 @@ function drawStages(plane, curves) {
         if (at >= x.low && at <= x.high)
             group.append(make('path', {d: `M${fixed(x.place(at))} ${box.top}V${box.bottom}`,
                 fill: 'none', stroke: item.colour, 'stroke-dasharray': '2 4'},
-            make('title', {}, `${item.name}: attention outputs matched, distilling from here`)));
+            make('title', {}, `${item.name}: attention transfer ends, distillation begins`)));
     }
     return group;
 }

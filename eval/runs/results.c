@@ -260,13 +260,13 @@ static const Kind of_markdown[] = {
     {"attn", .tell = attention, .left = true},
     {"params", .of = parameters, .write = results_amount},
     {"seeds", .of = seeds, .write = count_text, .rare = true},
-    {"validation", .tell = certainty, .loss = GROUP_BEST, .marked = true},
+    {"validation ppl", .tell = certainty, .loss = GROUP_BEST, .marked = true},
     {"accuracy", MEAN_OF(best_accuracy), .write = accuracy_text, .rare = true, .marked = true},
     {"bits/byte", .tell = certainty, .loss = GROUP_BITS, .rare = true, .marked = true},
-    {"test", .tell = certainty, .loss = GROUP_TEST, .rare = true},
+    {"test ppl", .tell = certainty, .loss = GROUP_TEST, .rare = true},
     {"test bits/byte", .tell = certainty, .loss = GROUP_TEST_BITS, .rare = true},
-    {"test against the first", .tell = against_first, .loss = GROUP_TEST, .rare = true},
-    {"validation against the first", .tell = against_first, .loss = GROUP_BEST, .rare = true},
+    {"test ppl vs. first", .tell = against_first, .loss = GROUP_TEST, .rare = true},
+    {"validation ppl vs. first", .tell = against_first, .loss = GROUP_BEST, .rare = true},
     {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount},
     {"time", MEAN_OF(seconds), .write = time_text},
     {"MB", .of = peak, .write = count_text, .rare = true},
@@ -423,8 +423,8 @@ char *results_part_text(const RunGroup *groups)
     if (!part)
         return NULL;
     if (!equal)
-        return text_format("~: on a part of the validation text, of another size for each run "
-                           "(--eval-tokens); such losses compare roughly.");
+        return text_format("~: on a part of the validation text, whose size differs between "
+                           "the runs (--eval-tokens); compare these losses with care.");
     return text_format(
         "~: on a part of the validation text, %zu of %zu tokens (--eval-tokens).",
         part->part_tokens, part->valid_tokens);

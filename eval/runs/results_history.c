@@ -18,7 +18,7 @@ static void append_matching(char **text, const RunGroup *group)
     for (size_t r = 0; r < arrlenu(group->runs); r++) {
         const RunLogRow *last = rundata_last_match(group->runs[r]);
         if (last)
-            text_append(text, "%s%s matched attention outputs up to step %zu, epoch %.4g.",
+            text_append(text, "%s%s: attention transfer up to step %zu, epoch %.4g.",
                         *text ? " " : "", group->runs[r]->name, last->step, last->epoch);
     }
 }

@@ -57,7 +57,7 @@ static void print_unigram(UnigramScore unigram, const CorpusSplit *split)
         "unigram: perplexity infinite, as %zu of %zu tokens do not occur in the training text",
         unigram.impossible, split->count);
     if (others > 0)
-        printf("; that of the others %.2f", exp(unigram.nats / (double)others));
+        printf("; perplexity of the other tokens %.2f", exp(unigram.nats / (double)others));
     printf("\n");
 }
 

@@ -174,8 +174,8 @@ static void check_runs(const EvalOptions *options, const char *const *runs, size
         open_run(here, &own, runs[i], name);
         if (!vocabulary_equal(&first.checkpoint.vocabulary, &here->checkpoint.vocabulary) ||
             here->checkpoint.corpus.trim != first.checkpoint.corpus.trim)
-            die("%s: it reads the text in other tokens than %s; only predictions of the same "
-                "tokens have an average",
+            die("%s: its tokenizer or --trim differs from that of %s; an average needs the "
+                "same tokens, so score the runs one by one",
                 runs[i], runs[0]);
         if (i > 0)
             loaded_close(here);
@@ -209,8 +209,7 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
                                             vocabulary_start(&checkpoint->vocabulary),
                                             options->soft_targets ? &listener : NULL);
         if (!isfinite(row->score.nats))
-            die("%s: its loss on this text is not finite, nor is an average with it; leave it "
-                "out",
+            die("%s: its loss on this text is not finite; leave this run out of the average",
                 runs[i]);
         note(row, 1, &text, name, runs[i], checkpoint);
         loaded_close(&loaded);

@@ -58,7 +58,7 @@ static const Option way_rows[] = {
      .also = "neural-cache pointer",
      .common = true},
     {.name = "cache-theta", OPTION_NUMBER(FIELD(cache_theta), 0, 1000, "0.01"),
-     .help = "flatness of the cache distribution (theta)",
+     .help = "inverse temperature of the cache distribution (theta); 0: uniform",
      .also = "theta"},
     {.name = "cache-lambda", OPTION_NUMBER(FIELD(cache_lambda), 0, 0.999, "0.15"),
      .help = "interpolation weight of the cache (lambda)",
@@ -249,8 +249,8 @@ void eval_options_settle(EvalOptions *options, ModelConfig *config)
                   options->window, config->context);
     if (config->carry_state && options->batch > 1 &&
         (options->cache > 0 || options->dynamic || options->runs > 1 || options->soft_targets))
-        die_usage("--batch %zu: --cache, --dynamic, --soft-targets and an average of runs need "
-                  "a carried state to read one stream; use --batch 1",
+        die_usage("--batch %zu: with a carried state, --cache, --dynamic, --soft-targets and "
+                  "an average of runs read the text as one stream; use --batch 1",
                   options->batch);
     settle_segment(options, config);
 }

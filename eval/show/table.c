@@ -149,11 +149,12 @@ static void print_for_terminal(FILE *stream, const Table *table, bool *shown, si
 /* --- Markdown --- */
 
 /* Whether Markdown gives the character a meaning. Points and colons make addresses, which
- * become links, but not in numbers. */
+ * become links, but not in numbers or at the end of a word. */
 static bool is_mark(const char *text, size_t at)
 {
     bool after_digit = at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9';
-    return strchr("\\`*_[]~|$", text[at]) || (strchr(".:", text[at]) && !after_digit);
+    bool last = text[at + 1] == ' ' || text[at + 1] == '\0';
+    return strchr("\\`*_[]~|$", text[at]) || (strchr(".:", text[at]) && !after_digit && !last);
 }
 
 void table_append_markdown(char **line, const char *text)

@@ -55,10 +55,10 @@ static const About about = {
     .synopses = {"[OPTIONS] RUN"},
     .paragraphs =
         {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. On a "
-         "terminal and without --prompt it asks for prompts. Control characters in the "
-         "vocabulary of a checkpoint reach standard output unchanged unless it is a terminal; "
-         "bytes that make no UTF-8 character are printed as U+FFFD. --score prints parts of "
-         "characters as escapes, such as \\xc3, and after the last part the character.",
+         "terminal and without --prompt it asks for prompts. Control characters in tokens are "
+         "escaped on a terminal and written unchanged to files and pipes; invalid UTF-8 is "
+         "printed as U+FFFD. --score prints incomplete characters as escapes, such as \\xc3; "
+         "the token that completes a character also shows it.",
          "The object of --json has the run, the prompt, the settings, and the texts without "
          "the prompt, each with the ids of all its tokens, their number, and a finish_reason: "
          "length or stop. With --show-probs it has log_probabilities, with --score the loss, "

@@ -49,7 +49,7 @@ static const Option rows[] = {
      .common = true},
     {.name = "stop", OPTION_STRING("TEXT", FIELD(stop), NULL),
      .help = "stop sequence: end a text before the first TEXT in it; \\n is a line end, \\t a "
-             "tab, \\\\ a backslash; a command line may have several",
+             "tab, \\\\ a backslash; may be given several times",
      .also = "stop-sequence stop-string stop-strings reverse-prompt",
      .common = true},
     {.name = "unk", OPTION_SWITCH(FIELD(unk), "yes"),

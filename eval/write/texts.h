@@ -68,7 +68,7 @@ void texts_begin(Texts *texts, const TextOptions *options, const int32_t *beginn
  * but a single one goes on behind it. */
 void texts_go_on(Texts *texts, const TextOptions *options);
 
-/* The beginning of texts: a line end, then the prompt (or NULL). An stb_ds array. */
+/* The beginning of texts: the start token, then the prompt (or NULL). An stb_ds array. */
 bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **ids,
                   Error *error);
 

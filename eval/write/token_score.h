@@ -1,7 +1,7 @@
 /* The log-likelihood of a text, token by token.
  *
- * The protocol is that of score.h with a stride equal to the window: a line end precedes the
- * text, and the context starts anew with every window, unless the model carries its state.
+ * The protocol is that of score.h with a stride equal to the window: the start token precedes
+ * the text, and the context starts anew with every window, unless the model carries its state.
  * Tokens are read one by one, as in generation, so that all logits and the rank among them are
  * available. */
 #ifndef LINNET_TOKEN_SCORE_H

@@ -24,7 +24,7 @@ typedef struct AttentionOptions {
     size_t hashes;             /* LSH rounds */
     size_t buckets;            /* per round, an even number */
     size_t near;               /* visible positions of the own bucket */
-    double tau;                /* slope of the kernel 1 + tau q.k, below 1 */
+    double tau;                /* slope of the kernel 1 + tau cos(q, k), below 1 */
     bool sink;                 /* the sink logit is learned */
     size_t steps;              /* of the delta rule per position */
     bool negative_eigenvalues; /* write rates of the delta rule reach 2 instead of 1 */

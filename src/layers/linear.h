@@ -11,7 +11,7 @@ void linear_forward(real *y,                      /* (rows, out) */
                     const real *x,                /* (rows, in) */
                     const real *w, const real *b, /* (in, out), (out) or NULL */
                     size_t rows, size_t in, size_t out);
-/* The same, and something else done to every tile of Y. */
+/* The same, with a call of finish for every tile of Y. */
 void linear_forward_then(real *y, const real *x, const real *w, const real *b, size_t rows,
                          size_t in, size_t out, GemmFinish finish);
 

@@ -161,7 +161,7 @@ works 'compare --markdown works' "$bin/compare" --markdown pair-1 lone
 check 'compare --markdown prints a table with a row for each run' \
     eval 'lines out 4 && same_cells'
 check 'compare --markdown prints titles' \
-    prints '^| run | attn | params | validation | bits/byte | validation against'
+    prints '^| run | attn | params | validation ppl | bits/byte | validation ppl vs'
 check 'compare --markdown prints the numbers of each run' \
     eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.]* | [0-9.]* | - | ' &&
     prints '^| lone | linear | .* | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '"
@@ -178,7 +178,7 @@ for name in pair-1 pair-2 lone; do
 done
 run env COLUMNS=20 "$bin/compare" --markdown pair-1 pair-2 lone
 check 'compare --markdown has columns for seeds and test scores' prints \
-    '| params | seeds | validation | bits/byte | test | test against the first | tokens/s | time | MB |$'
+    '| params | seeds | validation ppl | bits/byte | test ppl | test ppl vs. first | tokens/s | time | MB |$'
 check 'compare --markdown gives an interval for several seeds' \
     prints '^| pair | softmax | .* | 2 | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* | - | '
 check 'compare --markdown gives no interval for one seed' \

@@ -103,7 +103,7 @@ check 'eval saves the scores of the runs that it averages' \
 train bytes --tokens byte text.txt
 run "$bin/eval" softmax bytes text.txt
 check 'eval averages no predictions of different tokens' \
-    eval 'fails exits 0 && says "bytes: it reads the text in other tokens than softmax"'
+    eval 'fails exits 0 && says "bytes: its tokenizer or --trim differs from that of softmax"'
 refused 'a cache is for one run' 2 '--cache is for the scores of one run' \
     "$bin/eval" softmax other text.txt --cache 100
 

@@ -75,7 +75,7 @@ refused 'export --gguf refuses to write a directory as well' 2 'without --plain'
     "$bin/export" --gguf --plain llama none
 works 'export --gguf takes a model of words' "$bin/export" --gguf gpt2 words.gguf
 check 'export --gguf says that words are not in the file' \
-    prints 'no tokenizer of the kind word, so the file has none'
+    prints 'no word tokenizer, so the file contains none'
 (trap '' XFSZ && ulimit -f 4 && exec "$bin/export" --gguf llama none) >out 2>err </dev/null
 status=$?
 check 'a full disk ends an export to GGUF' eval "exits 1 && says 'none: cannot'"

@@ -37,7 +37,7 @@ resume parts
 check 'a distilled run resumes bit-identically' same_runs taught parts
 distil moved --distill parent --stop-after 17 --quiet text.txt
 mv parent away
-refused 'a run does not resume without its teacher' 1 'nowhere\|parent: no such run.*--distill RUN may' \
+refused 'a run does not resume without its teacher' 1 'nowhere\|parent: no such run.*new path with --distill' \
     "$bin/train" --resume moved
 resume moved --distill away
 check 'a run resumes with its teacher in a new place' same_numbers taught/last.safetensors moved/last.safetensors
@@ -121,7 +121,7 @@ convert linear linear
 check 'a run is converted to another kind' exits 0
 check 'the text is that of the run' prints '^Text  *text.txt'
 check 'the screen names the two stages' \
-    prints 'first 15 steps that match attention outputs at learning rate 0.01'
+    prints 'attention transfer in the first 15 steps, at learning rate 0.01'
 check 'progress names the first stage' says 'matching attention outputs, mean square error 0.*'
 check 'progress names the second stage' says 'distilling, loss'
 check 'a validation in the first stage shows the error' prints '^epoch 1  .*  matching 0.*  validation'
@@ -203,7 +203,7 @@ check 'the settings of a conversion to another text repeat it' \
 
 run "$bin/compare" parent linear delta
 check 'compare says where the first stage ends' \
-    eval "tr '\n' ' ' <out | grep -q 'delta matched attention outputs up to step $epoch, epoch 1'"
+    eval "tr '\n' ' ' <out | grep -q 'delta: attention transfer up to step $epoch, epoch 1'"
 run "$bin/compare" --csv linear
 check 'compare --csv has the error' prints 'match_loss$'
 run "$bin/compare" --html page.html --svg picture.svg parent linear

@@ -1,7 +1,8 @@
 /* People bring a text and take the default tokenizer, which is for texts that are tokenised
  * already. What then goes wrong is seen only in the numbers: a vocabulary that makes steps ten
- * times as slow, or words that validation does not know. The first of these that applies is
- * said; whoever follows it may meet the next. The limits leave the Penn Treebank alone. */
+ * times as slow, or words that validation does not know. Only the first hint that applies is
+ * printed; after following it, one may see the next. The limits leave the Penn Treebank alone.
+ */
 #include "train/loop/hints.h"
 #include "src/text.h"
 
@@ -88,8 +89,8 @@ static char *hint_of_unknown(const Corpus *corpus)
     for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
         double share = split_unknown_share(splits[i]);
         if (share > UNKNOWN_SHARE)
-            return text_format("%.1f %% of the %s tokens are unknown, which makes "
-                               "perplexities look low; with %s none would be",
+            return text_format("%.1f %% of the %s tokens are unknown, which makes perplexities "
+                               "look low; %s has no unknown tokens",
                                100 * share, i ? "test" : "validation",
                                is(corpus, TOKENIZER_CHAR) ? "--tokens byte" : SUBWORDS);
     }
@@ -118,7 +119,6 @@ char *hint_about_shared_tokens(const Corpus *corpus, bool bound)
     if (share <= UNKNOWN_SHARE)
         return NULL;
     return text_format(
-        "%.1f %% of the validation tokens are unknown to the tokenizer of the run that "
-        "this one starts from%s",
-        100 * share, bound ? "" : "; --init-tokens text learns one from this text");
+        "%.1f %% of the validation tokens are unknown to the tokenizer of the earlier run%s",
+        100 * share, bound ? "" : "; --init-tokens text learns a new one");
 }

@@ -9,8 +9,7 @@
  * parameters are those of the model. The caller frees. */
 char *hint_about_tokens(const Corpus *corpus, const ModelConfig *config, size_t parameters);
 
-/* The same for a run that has the tokenizer of the run that it started from; a teacher binds it
- * to that. */
+/* The same for a run that took over the tokenizer of another; `bound` if a teacher needs it. */
 char *hint_about_shared_tokens(const Corpus *corpus, bool bound);
 
 #endif

@@ -146,7 +146,7 @@ static void save(Loop *loop)
 {
     loop->saved = loop->trainer->progress.seconds;
     bool good = try_save(loop, &loop->last.why);
-    note(loop, &loop->last, good, "the next checkpoint is tried again");
+    note(loop, &loop->last, good, "the next checkpoint is the next attempt");
 }
 
 /* The last save of the session: a failure is an error now. */
@@ -190,7 +190,7 @@ static void save_best(Loop *loop, const Progress *before)
         progress->best_accuracy = before->best_accuracy;
         progress->best_step = before->best_step;
     }
-    note(loop, &loop->best, good, "the next model that is better than the saved one is tried");
+    note(loop, &loop->best, good, "the next improvement is the next attempt");
 }
 
 static void validate(Loop *loop)
@@ -277,9 +277,9 @@ static bool take_step(Loop *loop, Step *step, Error *error)
     if (goes_on)
         text = text_format("%s. Skipped", error->text);
     else
-        text = text_format("%s. The %zu steps before it were skipped for such reasons, and "
-                           "--nan-limit is reached",
-                           error->text, t->progress.skipped_in_row);
+        text = text_format("%s. --nan-limit is reached: %zu step%s before it had to be skipped",
+                           error->text, t->progress.skipped_in_row,
+                           text_plural(t->progress.skipped_in_row));
     if (goes_on) {
         observers_warned(loop->observers, text);
         trainer_skip(t);

@@ -16,16 +16,16 @@ static const Option train_rows[] = {
      .help = "the text; same as CORPUS without --corpus",
      .also = "data dataset data-path train-data train-file input-file text-file data-dir"},
     {.name = "init", OPTION_STRING("RUN", TRAIN(init), NULL), OPTION_FIXED,
-     .help = "fine-tune the weights of this run or checkpoint; a new run, which also takes the "
-             "model's shape and the tokenizer from it",
+     .help = "fine-tune the weights of this run or checkpoint; a new run starts with its model "
+             "shape and tokenizer",
      .also = "finetune fine-tune pretrained from-pretrained init-weights warm-start "
              "pretrained-model load-weights init-checkpoint",
      .common = true},
     {.name = "init-tokens", OPTION_ONE_OF("WHOSE", TRAIN(init_tokens), init_tokens_name, "auto"),
      OPTION_FIXED,
-     .help = "tokenizer with --init: that of the run, or one of CORPUS's own (text), where tokens "
-             "with the same text keep their embeddings; auto: text if an option of the tokenizer "
-             "is given, such as --tokens",
+     .help = "tokenizer with --init: run keeps that of RUN, text learns a new one from CORPUS, "
+             "and tokens with the same text keep their embeddings; auto: text if a tokenizer "
+             "option is given, such as --tokens",
      .also = "resize-token-embeddings",
      .section = "Fine-tuning"},
     {.name = "distill", OPTION_STRING("RUN", TRAIN(distill), NULL), OPTION_STORED,
@@ -92,8 +92,8 @@ static const Option train_rows[] = {
              "learning-rate-decay-frac",
      .section = "Optimizer and schedule"},
     {.name = "warmup", OPTION_WHOLE(TRAIN(warmup), 0, 1e9, "auto"), OPTION_FIXED,
-     .help = "linear warmup steps of the learning rate; auto: 200, but at most a tenth of "
-             "the training",
+     .help = "linear warmup steps of the learning rate; auto: 200, but at most a tenth of the "
+             "training, or with --convert of its shorter stage",
      .also = "warmup-steps warmup-iters warmup-iterations num-warmup-steps lr-warmup-steps",
      .section = "Optimizer and schedule"},
     {.name = "schedule", OPTION_ONE_OF("KIND", TRAIN(schedule), schedule_name, "trapezoid"),
@@ -103,7 +103,8 @@ static const Option train_rows[] = {
      .also = "lr-schedule lr-scheduler lr-scheduler-type scheduler decay-lr lr-decay-style",
      .section = "Optimizer and schedule"},
     {.name = "weight-decay", OPTION_NUMBER(TRAIN(weight_decay), 0, 100, "0.1"), OPTION_FIXED,
-     .help = "weight decay of the matrices; biases, norms and gains have none",
+     .help = "weight decay of the matrices; biases, norms, gains, convolutions, head gates and "
+             "the attention kinds' own parameters have none",
      .also = "wd decay l2 wdecay",
      .section = "Optimizer and schedule"},
     {.name = "embedding-decay", OPTION_NUMBER(TRAIN(embedding_decay), 0, 100, "1"),

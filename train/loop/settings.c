@@ -129,10 +129,10 @@ static bool check_together(const Settings *settings, Error *error)
     if (train->average != AVERAGE_NONE && settings->model.own.redraw > 0 &&
         train->average_from < 1 - 1.0 / SETTLING)
         return error_set(error,
-                         "--average-from %g: --redraw draws new features until %g of the "
-                         "training, and averaging weights of different features makes no "
-                         "sense",
-                         train->average_from, 1 - 1.0 / SETTLING);
+                         "--average-from %g: until %g of the training --redraw changes the "
+                         "features, so averages must begin later; use at least "
+                         "--average-from %g, or --redraw 0",
+                         train->average_from, 1 - 1.0 / SETTLING, 1 - 1.0 / SETTLING);
     return true;
 }
 

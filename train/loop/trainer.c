@@ -74,11 +74,21 @@ static bool check_checkpoint(const Trainer *t, Error *error)
         return true;
     return error_set(
         error,
-        "a checkpoint of %zu parameters with the state of the optimizer would have "
-        "%.1f GB, the limit is %.1f; a lower --dim, --ffn, --layers or --vocab-size "
-        "has fewer",
+        "a checkpoint of %zu parameters with the optimizer state would take %.1f GB, the limit "
+        "is %.1f; lower --dim, --ffn, --layers or --vocab-size",
         t->model.table.parameters, 1e-9 * (double)(reals * sizeof(real)),
         1e-9 * (double)SAFETENSORS_MOST_DATA);
+}
+
+/* What needs less memory. */
+static const char *saving_advice(const SessionOptions *session)
+{
+    if (session->resume)
+        return session->recompute ? "continue on a machine with more memory"
+                                  : "--recompute needs less";
+    return session->recompute ? "lower --batch, --context, --dim, --ffn or --layers"
+                              : "lower --batch, --context, --dim, --ffn or --layers, or use "
+                                "--recompute";
 }
 
 static bool check_memory(const Trainer *t, Error *error)
@@ -93,11 +103,7 @@ static bool check_memory(const Trainer *t, Error *error)
         error, "training needs %.0f MB (%.0f for the text%s), the limit is %.0f MB, %s; %s",
         need / megabyte, (double)held_memory(t) / megabyte,
         t->pass.teacher ? " and the teacher's weights" : "", allowance.bytes / megabyte,
-        allowance.reason,
-        t->settings.session.resume
-            ? "--recompute needs less"
-            : "a lower --batch, --context, --dim, --ffn or --layers needs less, and so "
-              "does --recompute");
+        allowance.reason, saving_advice(&t->settings.session));
 }
 
 /* Splits the batch into shards and the weights into slices, one per rank. */
@@ -180,8 +186,8 @@ static bool plan_stages(Trainer *t, Error *error)
     TrainOptions *train = &t->settings.train;
     if (train->convert && !train->distill)
         return error_set(error,
-                         "a conversion without a teacher: its settings have convert, but "
-                         "no distill; they were changed");
+                         "--convert without --distill in the settings of the checkpoint, which "
+                         "was edited; start a new run with --convert RUN");
     t->match_steps = train->convert ? train->match_epochs * t->steps_per_epoch : 0;
     if (t->match_steps > 0 && t->match_steps >= t->steps)
         return error_set(error,

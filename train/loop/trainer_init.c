@@ -97,8 +97,8 @@ bool trainer_open_teacher(Trainer *t, Error *error)
     if (!loaded_open(&t->teacher, run, &why))
         return error_set(error, "--distill: %s; %s", why.text,
                          t->settings.session.resume
-                             ? "a run resumes with its teacher, and --distill RUN may name a "
-                               "new place of it"
+                             ? "resuming needs the teacher; if it was moved, give its new path "
+                               "with --distill"
                              : "name the run or checkpoint to learn from");
     if (!check_teacher(t, error))
         return false;
@@ -153,6 +153,6 @@ bool trainer_check_teacher(const Trainer *t, const Checkpoint *checkpoint, Error
                          option, given);
     return error_set(error,
                      "--%s %s: this is not the teacher that the run began with: its checksum "
-                     "is %s, not %s; name its new place, or start a new run",
+                     "is %s, not %s; if it was moved, give its new path, or start a new run",
                      option, given, now, before);
 }

@@ -233,7 +233,7 @@ static char *part_astray(const Trainer *t)
             return text_format("layer %zu%s", (place + 1) / 2,
                                whole       ? ""
                                : place % 2 ? ", attention"
-                                           : ", feed-forward");
+                                           : ", MLP");
     return text_format("the head");
 }
 
@@ -247,7 +247,7 @@ static char *gradient_astray(const Trainer *t)
             !finite_reals(t->gradient_base + row->offset, row->count))
             return text_format("the gradient of %s", row->name);
     }
-    return text_format("no single gradient, but their length");
+    return text_format("the gradient norm, while each gradient is finite");
 }
 
 /* Call it right after the step's batches, while their activations and gradients are still
@@ -261,9 +261,9 @@ static void explain_here(const Trainer *t, const Step *step, size_t batches, Err
                       ? text_format("batch %zu", first + batches)
                       : text_format("batches %zu to %zu", first + 1, first + batches);
     error_set(error,
-              "step %zu: the %s is not finite, at learning rate %g, in %s of epoch %zu; first: "
-              "%s. The weights are as they were before. A new run with a lower --lr, %s or a "
-              "longer --warmup may do better%s",
+              "step %zu: the %s is not finite, at learning rate %g, in %s of epoch %zu; first "
+              "in %s. The weights are unchanged. A new run with a lower --lr, %s or a longer "
+              "--warmup may do better%s",
               number + 1, loss ? "loss" : "gradient", step->lr, batch,
               number / t->steps_per_epoch + 1, where,
               t->settings.train.clip > 0 ? "a lower --clip" : "--clip 1",

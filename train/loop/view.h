@@ -75,7 +75,7 @@ typedef struct RunView {
                          * characters but line ends, the last at its end */
 } RunView;
 
-/* What follows the word validation where its loss is of a part of the text. */
+/* Printed after the word validation: whether its loss is of a part of the text. */
 static inline const char *view_part(const RunView *run)
 {
     return run->part_tokens > 0 ? " (part)" : "";

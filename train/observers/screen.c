@@ -149,7 +149,7 @@ static void print_plan(const RunView *run, const OptionGroup groups[GROUP_COUNT]
                     run->steps, text_plural(run->steps), run->steps_per_epoch, train->batch,
                     run->model->config.context, train->warmup));
     if (run->match_steps > 0)
-        print_paragraph("", text_format("first %zu steps that match attention outputs at "
+        print_paragraph("", text_format("attention transfer in the first %zu steps, at "
                                         "learning rate %g  then distillation at %g",
                                         run->match_steps, train->match_lr, train->lr));
     if (run->part_tokens > 0)
