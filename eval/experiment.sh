@@ -9,6 +9,7 @@
 # run that is repeated replaces its line.
 set -eu
 export LC_ALL=C # numbers with points
+unset CDPATH
 cd -- "$(dirname -- "$0")/.."
 runs=${RUNS:-runs/experiment} precision=${PRECISION:-single}
 results=eval/results.csv report=eval/RESULTS.md stride=32
@@ -20,6 +21,10 @@ die() {
     echo "experiment.sh: $1" >&2
     exit 1
 }
+
+case $runs in
+*' '*) die "RUNS=$runs: choose a path without blanks" ;;
+esac
 
 # --- runs ---
 

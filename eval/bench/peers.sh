@@ -56,7 +56,8 @@ attention() {
     for _ in $(seq "$rounds"); do
         for kind in softmax linear; do
             "$bin/bench" attention --dim 64 --heads 1 --batch 32 --repeats 5 --csv --n "$1" \
-                --kinds "$kind" | awk -F, 'NR == 2 { print $4, $5, $7 }' >>"$folder/linnet-$kind.times"
+                --kinds "$kind" >"$folder/linnet.csv"
+            awk -F, 'NR == 2 { print $4, $5, $7 }' "$folder/linnet.csv" >>"$folder/linnet-$kind.times"
             "$python" "$here/peer.py" --attention-alone --attn "$kind" --dim 64 --heads 1 --batch 32 \
                 --context "$1" --repeats 5 >>"$folder/torch-$kind.times"
         done

@@ -64,7 +64,7 @@ class Heads:
         half = x.shape[-1] // 2
         n = int(self.settings["rope-share"] * half + 1e-9)
         at = self.j[0] if at is None else at
-        pairs = torch.arange(half, dtype=torch.float64)
+        pairs = torch.arange(half, dtype=torch.float64, device="cpu")
         speeds = torch.where(pairs < n, self.settings["rope-base"] ** (-pairs / n), 0)
         angles = at.cpu()[:, None] * speeds
         cos, sin = angles.cos().to(x), angles.sin().to(x)
@@ -543,6 +543,11 @@ class Weight(nn.Module):
         self.weight = parameter(*shape)
 
 
+def wide(x):
+    """Attention is computed in float32 at least: decays near 1 and large exponents need it."""
+    return x if x is None else x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def rms_norm(x, epsilon=EPSILON):
     """x / sqrt(mean square + epsilon)"""
     return x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt()
@@ -591,8 +596,8 @@ class Attention(nn.Module):
         positions = torch.arange(u.shape[1], device=u.device)
         return Heads(
             settings=self.settings,
-            gates=self.gates(u),
-            own=self.own,
+            gates=wide(self.gates(u)),
+            own=wide(self.own),
             i=positions[:, None],
             j=positions[None, :],
             index=torch.arange(self.heads, device=u.device)[:, None, None],
@@ -611,7 +616,7 @@ class Attention(nn.Module):
         if self.qk_norm is not None:
             q_gain, k_gain = self.qk_norm.weight.view(2, self.heads, 1, 1)
             q, k = q_gain * rms_norm(q), k_gain * rms_norm(k)
-        y = self.kind(q, k, v, self.around(u))
+        y = self.kind(*(wide(x) for x in (q, k, v)), self.around(u)).to(u)
         if self.norm is not None:
             y = rms_norm(y) * self.norm.weight.view(self.heads, 1, -1)
         y = y.transpose(1, 2).flatten(2)
@@ -673,8 +678,8 @@ class Block(nn.Module):
 
 def sinusoids(length, width):
     """sin and cos, in turns, of the position times 10000^(-2c / C)"""
-    features = torch.arange(width)
-    angles = torch.arange(length)[:, None] * 10000.0 ** (-(features // 2 * 2).double() / width)
+    features = torch.arange(width, device="cpu")
+    angles = torch.arange(length, device="cpu")[:, None] * 10000.0 ** (-(features // 2 * 2).double() / width)
     return torch.where(features % 2 == 0, angles.sin(), angles.cos())
 
 
@@ -721,6 +726,7 @@ class Head(nn.Module):
 class LinnetForCausalLM(PreTrainedModel, GenerationMixin):
     config_class = LinnetConfig
     base_model_prefix = "transformer"
+    accepts_loss_kwargs = False  # the loss is a mean: Trainer divides it by accumulation steps
 
     def __init__(self, config):
         super().__init__(config)
@@ -738,7 +744,7 @@ class LinnetForCausalLM(PreTrainedModel, GenerationMixin):
 
     def forward(self, input_ids, attention_mask=None, labels=None, return_dict=None, **_):
         """labels are the ids themselves, -100 where the loss leaves a token out."""
-        if attention_mask is not None and (attention_mask.diff(dim=-1) > 0).any():
+        if attention_mask is not None and (attention_mask.long().diff(dim=-1) > 0).any():
             raise ValueError("padding on the left would move positions; pad on the right")
         logits, loss = self.lm_head(self.transformer(input_ids), self.transformer.wte.weight), None
         if labels is not None:

@@ -72,7 +72,7 @@ static void print_row(FILE *out, const Inspection *inspection, const HeadView *v
     const double least = 0.015;
     for (size_t j = 0; j < inspection_row_end(inspection, i); j++) {
         double weight = (double)view->weights[i * inspection->columns + j];
-        if (!(depth(view, weight) >= least))
+        if (!isfinite(weight) || depth(view, weight) < least)
             continue;
         print_square(out, labels + j * CELL, labels + i * CELL, view, weight);
         fprintf(out, "><title>");

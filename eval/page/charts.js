@@ -156,7 +156,8 @@ function pictureOf(measure, corpus) {
         make('rect', {width: '100%', height: '100%', fill: 'var(--paper)'}), title, ...legend);
     const style = getComputedStyle(document.documentElement);
     return new XMLSerializer().serializeToString(svg)
-        .replace(/var\((--[a-z0-9]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+        .replace(/="var\((--[a-z0-9]+)\)"/g,
+            (_, name) => `="${style.getPropertyValue(name).trim()}"`);
 }
 
 function hand(blob, name) {

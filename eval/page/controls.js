@@ -4,7 +4,7 @@
 
 function precise(measure, value) {
     if (!Number.isFinite(value))
-        return 'no number';
+        return 'NaN';
     if (!measures[measure].isLoss)
         return amount(value, value >= 1e4 ? 100 : 1);
     return value >= 1e5 ? value.toPrecision(4) : value.toFixed(state.y === 'perplexity' ? 2 : 4);
@@ -32,14 +32,17 @@ function nearestPoint(curve, x) {
     return low > 0 && x - curve.x[low - 1] <= curve.x[low] - x ? low - 1 : low;
 }
 
-/* What the curves say at an x: a line for each that reaches so far. */
+/* What the curves say at an x: a line for each that reaches so far, the lowest first. */
 function readings(plane, x) {
     const reach = Math.abs(plane.x.value(plane.box.left + 12) - plane.x.low);
+    const height = ({curve, index}) =>
+        Number.isFinite(curve.y[index]) ? curve.y[index] : Infinity;
     return plane.curves.map(curve => ({curve, index: nearestPoint(curve, x)}))
         .filter(({curve, index}) => {
-            const first = curve.x[0], last = curve.x[curve.x.length - 1];
-            return x >= first - reach && x <= last + reach && Number.isFinite(curve.x[index]);
-        }).sort((a, b) => a.curve.y[a.index] - b.curve.y[b.index]);
+            const first = curve.x[0], last = curve.x[curve.x.length - 1], at = curve.x[index];
+            return x >= first - reach && x <= last + reach &&
+                at >= plane.x.low && at <= plane.x.high;
+        }).sort((a, b) => height(a) > height(b) ? 1 : height(a) < height(b) ? -1 : 0);
 }
 
 const charts = data.corpora.flatMap((_, corpus) => Object.keys(measures).map(measure => {
@@ -48,7 +51,10 @@ const charts = data.corpora.flatMap((_, corpus) => Object.keys(measures).map(mea
     const actions = make('div', {});
     const chart = {measure, corpus, plot, heading, at: null};
     chart.all = make('button', {type: 'button'}, 'Show all');
-    chart.all.addEventListener('click', () => zoomTo(null));
+    chart.all.addEventListener('click', () => {
+        zoomTo(null); /* which hides the button */
+        chart.svg.focus({preventScroll: true});
+    });
     actions.append(chart.all);
     for (const kind of ['SVG', 'PNG']) {
         const button = make('button', {type: 'button',
@@ -73,15 +79,16 @@ function describe(chart) {
 }
 
 function redrawChart(chart) {
+    chart.figure.hidden = chart.measure === 'train' && state.together; /* has no width then */
     const width = Math.max(280, Math.round(chart.plot.clientWidth));
     const tall = chart.measure === 'val' ? 0.5 : 0.36;
     const height = Math.round(Math.min(Math.max(width * tall, 260), 520));
     const focused = chart.svg && chart.svg === document.activeElement;
     Object.assign(chart, drawChart(chart.measure, chart.corpus, width, height, 0));
     chart.heading.textContent = titleOf(chart.measure, chart.corpus);
-    chart.figure.hidden = chart.measure === 'train' && state.together;
     chart.all.hidden = state.zoom === null;
-    chart.svg.setAttribute('role', 'img');
+    chart.svg.setAttribute('role', 'application'); /* so that screen readers leave it the keys */
+    chart.svg.setAttribute('aria-roledescription', 'chart');
     chart.svg.setAttribute('tabindex', '0');
     chart.svg.setAttribute('aria-label', describe(chart));
     chart.over = make('g', {});
@@ -110,7 +117,7 @@ function showValues(chart, x, pointerY) {
     chart.at = snapped;
     const away = row => Math.abs(plane.y.place(row.curve.y[row.index]) - pointerY);
     const nearest = pointerY === null ? null : rows.reduce((best, row) =>
-        best === null || away(row) < away(best) ? row : best, null);
+        away(row) < (best === null ? Infinity : away(best)) ? row : best, null);
     over.append(make('path', {d: `M${fixed(place)} ${box.top}V${box.bottom}`,
         stroke: 'var(--quiet)', 'stroke-width': 1}));
     for (const {curve, index} of rows)
@@ -153,7 +160,10 @@ function hideValues(chart) {
     chart.at = null;
 }
 
+/* Ranges that are tiny beside their numbers have no ticks. */
 function zoomTo(range) {
+    if (range !== null && range[1] - range[0] < 1e-6 * Math.abs(range[1]))
+        return;
     state.zoom = range;
     redraw();
 }
@@ -170,8 +180,13 @@ function listen(chart) {
     const inside = x => Math.min(Math.max(x, plane.box.left), plane.box.right);
     let from = null;
     svg.addEventListener('pointerdown', event => {
-        if (event.button === 0)
-            from = inside(place(event).x);
+        if (event.button !== 0)
+            return;
+        const at = place(event);
+        from = inside(at.x);
+        showValues(chart, plane.x.value(from), at.y);
+        if (event.isTrusted) /* a drag may leave the picture */
+            svg.setPointerCapture(event.pointerId);
     });
     svg.addEventListener('pointermove', event => {
         const at = place(event);
@@ -187,9 +202,10 @@ function listen(chart) {
         if (start !== null && Math.abs(to - start) >= least)
             zoomTo([plane.x.value(Math.min(start, to)), plane.x.value(Math.max(start, to))]);
     });
-    svg.addEventListener('pointerleave', () => {
+    svg.addEventListener('pointerleave', event => {
         from = null;
-        hideValues(chart);
+        if (event.pointerType !== 'touch') /* a finger has gone, its values stay */
+            hideValues(chart);
     });
     svg.addEventListener('blur', () => hideValues(chart));
     svg.addEventListener('keydown', event => press(chart, event));
@@ -215,6 +231,8 @@ function move(chart, forward) {
 
 function press(chart, event) {
     const {low, high} = chart.plane.x, quarter = (high - low) / 4;
+    if (event.ctrlKey || event.metaKey || event.altKey) /* the browser's own zoom and history */
+        return;
     if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
         move(chart, event.key === 'ArrowRight');
     } else if (event.key === '+' || event.key === '=') {

@@ -201,13 +201,19 @@ function xAxis(corpus, from, to) {
     return scale;
 }
 
+/* Whether a point, or its line to the one before or after it, lies within the axis. */
+function reaches(curve, i, x) {
+    const before = curve.x[Math.max(i - 1, 0)];
+    const after = curve.x[Math.min(i + 1, curve.x.length - 1)];
+    return after >= x.low && before <= x.high;
+}
+
 /* The level of the entropy widens the axis only as long as the curves keep most of it; diverged
  * runs do not, beside others. */
 function yAxis(measure, corpus, curves, x, from, to) {
     const steady = curves.filter(curve => !curve.item.diverged);
     const visible = (steady.length ? steady : curves).flatMap(curve => [curve.y, curve.raw, curve.low, curve.high]
-        .flatMap(values => (values || []).filter((_, i) =>
-            curve.x[i] >= x.low && curve.x[i] <= x.high)));
+        .flatMap(values => (values || []).filter((_, i) => reaches(curve, i, x))));
     const log = state.log, floor = floorShown(measure, corpus), label = 24;
     const [least] = rangeOf(visible, log);
     let [low, high] = rangeOf(measure === 'speed' && !log ? visible.concat(0) : visible, log);
@@ -230,13 +236,14 @@ function yLabel(measure) {
 
 function titleOf(measure, corpus) {
     const where = data.corpora.length > 1 ? ' on ' + data.corpora[corpus].name : '';
+    const smoothed = state.smoothing <= 0 ? '' : measure !== 'val' ? ' (smoothed)'
+        : state.together ? ' (training smoothed)' : '';
     if (!measures[measure].isLoss)
-        return measures[measure].title + where;
+        return measures[measure].title + smoothed + where;
     const what = {loss: ' loss', perplexity: ' perplexity', bits: ' bits per byte'}[state.y] +
         (state.y !== 'bits' && data.corpora[corpus].byBits
             ? ' per token of different tokenizers (not comparable)' : '') +
-        (measure === 'val' && data.corpora[corpus].part ? ' on a part of the text' : '') +
-        (measure === 'train' && state.smoothing > 0 ? ' (smoothed)' : '');
+        (measure === 'val' && data.corpora[corpus].part ? ' on a part of the text' : '') + smoothed;
     return (measure === 'val' && state.together ? 'Training and validation'
         : measures[measure].title) + what + where;
 }

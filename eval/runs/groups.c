@@ -309,9 +309,11 @@ void groups_free(RunGroup *groups)
 
 void groups_identify(const RunGroup *groups, RunData *runs)
 {
+    /* further seeds have the colour of the first, with dashes that no other group has */
+    size_t rounds = (arrlenu(groups) + PALETTE_COLOURS - 1) / PALETTE_COLOURS;
     for (size_t g = 0; g < arrlenu(groups); g++)
         for (size_t i = 0; i < arrlenu(groups[g].runs); i++)
-            runs[groups[g].runs[i] - runs].identity = g + i * PALETTE_COLOURS;
+            runs[groups[g].runs[i] - runs].identity = g + i * rounds * PALETTE_COLOURS;
 }
 
 Comparison comparison_make(RunData *runs, size_t count, bool together)

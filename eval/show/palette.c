@@ -52,6 +52,9 @@ void palette_print_variables(FILE *out)
     print_rule(out, ":root:not([data-theme=\"light\"])", true);
     fputs("}\n", out);
     print_rule(out, ":root[data-theme=\"dark\"]", true);
+    fputs("@media print {\n", out);
+    print_rule(out, ":root:root:root", false); /* above the others, whatever the theme */
+    fputs("}\n", out);
 }
 
 void palette_print_swatch(FILE *out, size_t identity)

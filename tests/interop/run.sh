@@ -9,6 +9,7 @@ bin=$(CDPATH='' cd -- "$1" && pwd)
 mkdir -p "$2"
 folder=$(CDPATH='' cd -- "$2" && pwd)
 extent=${3:-full}
+[ -z "${PTB_DIR:-}" ] || PTB_DIR=$(CDPATH='' cd -- "$PTB_DIR" && pwd)
 unset CDPATH PYTHONOPTIMIZE
 # The directory of these scripts must not hide a library with the same name.
 export PYTHONSAFEPATH=1 HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=error

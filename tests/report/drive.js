@@ -159,6 +159,8 @@ function testAxes(runs) {
     report('one chart shows both losses', figure(1).hidden &&
         curves(0).length === runs.length + validated);
     set('together', false);
+    report('a chart that was hidden has its width again',
+        picture(1).viewBox.baseVal.width === picture(0).viewBox.baseVal.width);
 }
 
 /* Checks the last point of the first run's smoothed training curve. */
@@ -213,6 +215,9 @@ function testPointer(runs) {
     press(picture(0), '+');
     report('+ enlarges', words(0).join() !== before);
     report('arrow keys keep the focus', document.activeElement === picture(0));
+    for (let times = 0; times < 100; times++)
+        press(picture(0), '+');
+    report('+ ends while numbers still differ', words(0).length > 4);
     press(picture(0), 'Escape');
     report('Escape shows all', words(0).join() === before);
 }
