@@ -1,8 +1,6 @@
 #include "data/letters.h"
 #include "data/utf8.h"
 
-#include <stdbool.h>
-
 /* --- classes --- */
 
 /* clang-format off */

@@ -1,6 +1,5 @@
 #include "data/vocabulary_files.h"
 #include "src/file.h"
-#include "src/memory.h"
 #include "src/text.h"
 
 #include <stdlib.h>
@@ -15,17 +14,9 @@
 
 enum { MOST_BYTES = 1 << 30 };
 
-static bool has(const char *folder, const char *name)
-{
-    char *path = file_join(folder, name);
-    bool there = file_exists(path);
-    free(path);
-    return there;
-}
-
 bool vocabulary_is_in(const char *folder)
 {
-    return has(folder, OWN) || has(folder, COMMON) || has(folder, PAIR);
+    return file_is_in(folder, OWN) || file_is_in(folder, COMMON) || file_is_in(folder, PAIR);
 }
 
 /* --- loading --- */
@@ -92,13 +83,13 @@ static bool load_own(Vocabulary *vocabulary, const char *path, Error *error)
 
 bool vocabulary_load(Vocabulary *vocabulary, const char *path, Error *error)
 {
-    if (file_is_folder(path) && has(path, OWN)) {
-        if (has(path, COMMON) || has(path, PAIR))
+    if (file_is_folder(path) && file_is_in(path, OWN)) {
+        if (file_is_in(path, COMMON) || file_is_in(path, PAIR))
             return error_set(
                 error,
                 "%s: has both " OWN
                 " and %s; name the one that made the token ids with --tokenizer-file",
-                path, has(path, COMMON) ? COMMON : PAIR);
+                path, file_is_in(path, COMMON) ? COMMON : PAIR);
         char *own = file_join(path, OWN);
         bool good = starts_as_own(own)
                         ? load_own(vocabulary, own, error)

@@ -156,7 +156,7 @@ static bool projects_itself(const ModelConfig *config, size_t layer)
 {
     const AttentionKind *kind = config_kind(config, layer);
     size_t width = config_head_width(config);
-    AttentionSizes sizes = {.heads = config->heads, .width = width, .options = &config->own};
+    AttentionSizes sizes = config_attention_sizes(config, layer);
     return !kind->own_is_drawn &&
            attention_own_reals(kind, &sizes) >= config->heads * width * width;
 }

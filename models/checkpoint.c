@@ -287,15 +287,6 @@ const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key)
     return safetensors_metadata(&checkpoint->file, key);
 }
 
-/* Whether it is a model as Hugging Face transformers saves it. */
-static bool is_foreign(const char *folder)
-{
-    char *path = file_join(folder, "config.json");
-    bool there = file_exists(path);
-    free(path);
-    return there;
-}
-
 char *checkpoint_path(const char *run, Error *error)
 {
     if (!file_exists(run)) {
@@ -305,15 +296,13 @@ char *checkpoint_path(const char *run, Error *error)
     if (!file_is_folder(run))
         return memory_copy_text(run);
     static const char *const names[] = {CHECKPOINT_BEST, CHECKPOINT_LAST, CHECKPOINT_PREVIOUS};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *path = file_join(run, names[i]);
-        if (file_exists(path))
-            return path;
-        free(path);
-    }
+    char *path = file_first_in(run, names, sizeof names / sizeof *names);
+    if (path)
+        return path;
+    bool foreign = file_is_in(run, "config.json"); /* as Hugging Face saves a model */
     error_set(error,
               "%s: no checkpoint in this directory (best.safetensors, last.safetensors)%s", run,
-              is_foreign(run) ? "; linnet-import makes a run of a Hugging Face model" : "");
+              foreign ? "; linnet-import makes a run of a Hugging Face model" : "");
     return NULL;
 }
 

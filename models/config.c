@@ -93,6 +93,15 @@ static size_t suitable_positions(const ModelConfig *config)
     return all_know ? POSITIONS_NONE : rotates ? POSITIONS_ROTARY : POSITIONS_LEARNED;
 }
 
+AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
+{
+    return (AttentionSizes){.heads = config->heads,
+                            .width = config_head_width(config),
+                            .layer = layer,
+                            .layers = config->layers,
+                            .options = &config->own};
+}
+
 static bool check_kind(const ModelConfig *config, const AttentionKind *kind, Error *error)
 {
     if (config->positions == POSITIONS_ROTARY && kind->no_rotary)

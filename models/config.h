@@ -66,6 +66,9 @@ static inline size_t config_head_width(const ModelConfig *config)
     return config->dim / config->heads;
 }
 
+/* The attention of a layer, without a batch. */
+AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer);
+
 /* Pairs of features of a head that RoPE rotates; config_check refuses 0. */
 size_t config_rotating_pairs(const ModelConfig *config);
 

@@ -54,15 +54,6 @@ static void linear(Visitor *visitor, Affine *affine, const ModelConfig *config, 
         tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
 }
 
-static AttentionSizes attention_sizes(const ModelConfig *config, size_t layer)
-{
-    return (AttentionSizes){.heads = config->heads,
-                            .width = config_head_width(config),
-                            .layer = layer,
-                            .layers = config->layers,
-                            .options = &config->own};
-}
-
 /* Parameters of the attention kind of a layer, and of the optional parts around it. */
 static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)
 {
@@ -74,7 +65,7 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     const ParamRow biases = {.starter = kind->start_gates ? START_GATES : START_AT_RANDOM,
                              .layer = layer};
     const ParamRow own = {.starter = START_OWN, .layer = layer, .drawn = kind->own_is_drawn};
-    AttentionSizes sizes = attention_sizes(config, layer);
+    AttentionSizes sizes = config_attention_sizes(config, layer);
     size_t width = config->dim, gates = attention_gates(kind, &sizes);
     size_t own_reals = attention_own_reals(kind, &sizes);
     char name[NAME];
@@ -192,7 +183,7 @@ static void start_heads(const ParamRow *row, const ModelConfig *config, real *va
                         RandomKey key)
 {
     const AttentionKind *kind = config_kind(config, row->layer);
-    AttentionSizes sizes = attention_sizes(config, row->layer);
+    AttentionSizes sizes = config_attention_sizes(config, row->layer);
     size_t each = row->count / config->heads;
     for (size_t i = 0; i < config->heads; i++) {
         AttentionHead head = attention_head(kind, &sizes, i);

@@ -14,38 +14,24 @@ static const AttentionKind *kind_of(const Pass *pass, size_t layer)
     return config_kind(&pass->model->config, layer);
 }
 
-static AttentionSizes sizes_of(const Pass *pass, size_t layer, Dropout dropout)
+static AttentionSizes sizes_of(const Pass *pass, size_t layer)
 {
-    const ModelConfig *config = &pass->model->config;
-    return (AttentionSizes){.batch = pass->batch,
-                            .length = pass->capacity,
-                            .heads = config->heads,
-                            .width = config_head_width(config),
-                            .layer = layer,
-                            .layers = config->layers,
-                            .options = &config->own,
-                            .rotary = kind_of(pass, layer)->turns_itself ? pass->angles : NULL,
-                            .carries = pass->carries,
-                            .position = pass->position,
-                            .dropout = dropout};
+    AttentionSizes sizes = config_attention_sizes(&pass->model->config, layer);
+    sizes.batch = pass->batch;
+    sizes.length = pass->capacity;
+    sizes.rotary = kind_of(pass, layer)->turns_itself ? pass->angles : NULL;
+    sizes.carries = pass->carries;
+    sizes.position = pass->position;
+    return sizes;
 }
 
 /* --- memory --- */
-
-/* For computing sizes: these do not depend on the RoPE angles, which may not be allocated yet.
- */
-static AttentionSizes sizes_alone(const Pass *pass, size_t layer)
-{
-    AttentionSizes sizes = sizes_of(pass, layer, (Dropout){0});
-    sizes.rotary = NULL;
-    return sizes;
-}
 
 size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
 {
     const ModelConfig *config = &pass->model->config;
     const AttentionKind *kind = kind_of(pass, layer);
-    AttentionSizes sizes = sizes_alone(pass, layer);
+    AttentionSizes sizes = sizes_of(pass, layer);
     size_t rows = pass->rows, width = config->dim;
     bool gated = config_gates_output(config, layer);
     bool finished = gated || config->head_gate || config_norms_heads(config, layer);
@@ -80,7 +66,7 @@ size_t mixer_part_reals(const Pass *pass, size_t layer, MixerPart part)
 
 static size_t kind_state_reals(const Pass *pass, size_t layer)
 {
-    AttentionSizes sizes = sizes_alone(pass, layer);
+    AttentionSizes sizes = sizes_of(pass, layer);
     return attention_memory(kind_of(pass, layer), &sizes).state;
 }
 
@@ -104,7 +90,7 @@ static void read_input(Pass *pass, size_t layer, const real *u)
 {
     const BlockParams *h = block_of(pass, layer);
     const AttentionKind *kind = kind_of(pass, layer);
-    AttentionSizes sizes = sizes_alone(pass, layer);
+    AttentionSizes sizes = sizes_of(pass, layer);
     real **part = pass->mixer[layer].part, *hidden = part[MIXER_HIDDEN];
     size_t rows = pass->rows, width = pass->model->config.dim;
     size_t gates = attention_gates(kind, &sizes);
@@ -211,7 +197,8 @@ static void mix(Pass *pass, size_t layer, const real *u, Dropout dropout)
 {
     const ModelConfig *config = &pass->model->config;
     const BlockParams *h = block_of(pass, layer);
-    AttentionSizes sizes = sizes_of(pass, layer, dropout);
+    AttentionSizes sizes = sizes_of(pass, layer);
+    sizes.dropout = dropout;
     real **part = pass->mixer[layer].part;
     read_input(pass, layer, u);
     phase_enter(PHASE_ATTENTION);
@@ -267,7 +254,8 @@ void mixer_backward(Pass *pass, BlockParams *gradients, size_t layer, const real
 {
     const ModelConfig *config = &pass->model->config;
     const BlockParams *h = block_of(pass, layer);
-    AttentionSizes sizes = sizes_of(pass, layer, dropout);
+    AttentionSizes sizes = sizes_of(pass, layer);
+    sizes.dropout = dropout;
     real **part = pass->mixer[layer].part, *dmixed = pass->branch;
     size_t rows = pass->rows, width = config->dim;
     phase_enter(PHASE_PROJECTIONS);
@@ -305,7 +293,7 @@ void mixer_backward_input(Pass *pass, BlockParams *gradients, size_t layer, cons
 {
     const BlockParams *h = block_of(pass, layer);
     const AttentionKind *kind = kind_of(pass, layer);
-    AttentionSizes sizes = sizes_alone(pass, layer);
+    AttentionSizes sizes = sizes_of(pass, layer);
     real **part = pass->mixer[layer].part, *du = pass->branch;
     size_t rows = pass->rows, width = pass->model->config.dim;
     size_t gates = attention_gates(kind, &sizes), rank = kind->gate_rank;

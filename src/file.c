@@ -343,6 +343,25 @@ bool file_is_folder(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+char *file_first_in(const char *folder, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *path = file_join(folder, names[i]);
+        if (file_exists(path))
+            return path;
+        free(path);
+    }
+    return NULL;
+}
+
+bool file_is_in(const char *folder, const char *name)
+{
+    char *path = file_first_in(folder, &name, 1);
+    bool there = path != NULL;
+    free(path);
+    return there;
+}
+
 bool file_make_parents(const char *path, Error *error)
 {
     char *parent = memory_copy_text(path);

@@ -63,6 +63,10 @@ void file_remove_leftovers(const char *folder);
 
 bool file_exists(const char *path);
 bool file_is_folder(const char *path);
+/* Whether the directory has a file of that name. */
+bool file_is_in(const char *folder, const char *name);
+/* The path of the first of these names that the directory has, or NULL; the caller frees it. */
+char *file_first_in(const char *folder, const char *const *names, size_t count);
 /* Creates missing parent directories. */
 bool file_make_parents(const char *path, Error *error);
 /* The directory that a path names a file in; the caller frees it. */

@@ -4,11 +4,11 @@
 #include "data/vocabulary_files.h"
 #include "src/containers.h"
 #include "src/file.h"
+#include "src/phase.h"
 #include "src/text.h"
 
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 /* --- signals --- */
@@ -41,17 +41,10 @@ typedef struct Progress {
     size_t bytes_before;        /* of the text, when this session began */
 } Progress;
 
-static double now(void)
-{
-    struct timespec moment;
-    clock_gettime(CLOCK_MONOTONIC, &moment);
-    return (double)moment.tv_sec + 1e-9 * (double)moment.tv_nsec;
-}
-
 static void show(Progress *progress, const TokenStream *stream)
 {
     const double interval = 0.2, million = 1e6;
-    double moment = now(), seconds = moment - progress->begin;
+    double moment = clock_seconds(), seconds = moment - progress->begin;
     if (!progress->live || moment - progress->shown < interval)
         return;
     progress->shown = moment;
@@ -109,10 +102,10 @@ static bool encode_rest(TokenStream *stream, TokenWriter *writer, Progress *prog
             return false;
         show(progress, stream);
         stops = caught; /* read once: what ends the loop is saved first */
-        if ((stops && more) || now() - progress->saved > save_every) {
+        if ((stops && more) || clock_seconds() - progress->saved > save_every) {
             if (!token_writer_save(writer, &stream->facts, stream->place, error))
                 return false;
-            progress->saved = now();
+            progress->saved = clock_seconds();
         }
     }
     return true;
@@ -160,7 +153,8 @@ bool tokens_encode(const char *text, const char *path, const Vocabulary *vocabul
                 open_both(&stream, &writer, text, path, vocabulary, facts, &place, error);
     if (good) {
         catch_signals();
-        Progress progress = {.live = isatty(STDERR_FILENO), .begin = now(), .saved = now()};
+        Progress progress = {
+            .live = isatty(STDERR_FILENO), .begin = clock_seconds(), .saved = clock_seconds()};
         progress.bytes_before = facts->bytes;
         good = resume(&stream, &writer, facts, place, error) &&
                encode_rest(&stream, &writer, &progress, error);

@@ -1,6 +1,5 @@
 /* tokens: trains tokenizers, and turns texts into files of token ids and back. */
 #include "data/bpe.h"
-#include "data/corpus.h"
 #include "data/reader.h"
 #include "data/tokens/encode.h"
 #include "data/tokens/stream.h"

@@ -93,12 +93,9 @@ static void fill(Job *job)
 static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *options,
                    double peak)
 {
-    Job job = {.kind = kind,
-               .sizes = {.batch = options->batch,
-                         .length = n,
-                         .heads = options->model.heads,
-                         .width = config_head_width(&options->model),
-                         .options = &options->model.own}};
+    Job job = {.kind = kind, .sizes = config_attention_sizes(&options->model, 0)};
+    job.sizes.batch = options->batch;
+    job.sizes.length = n;
     Arena arena = {0};
     lay_out(&job, &arena);
     arena_allocate(&arena, "the benchmark");

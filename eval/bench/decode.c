@@ -3,7 +3,6 @@
 #include "eval/bench/bench.h"
 #include "models/pass.h"
 #include "src/containers.h"
-#include "src/phase.h"
 #include "src/team.h"
 #include "src/vector.h"
 

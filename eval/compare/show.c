@@ -7,7 +7,6 @@
 #include "eval/show/svg.h"
 #include "eval/show/terminal.h"
 #include "src/containers.h"
-#include "src/program.h"
 #include "src/text.h"
 
 #include <math.h>

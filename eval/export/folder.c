@@ -101,7 +101,7 @@ bool export_folder_list(const ExportFolder *folder, char **list, Error *error)
 {
     for (size_t i = 0; i < arrlenu(folder->files); i++) {
         struct stat file;
-        const char *name = strrchr(folder->files[i], '/') + 1;
+        const char *name = file_base_name(folder->files[i]);
         if (stat(folder->files[i], &file) != 0)
             return error_set(error, "%s/%s: cannot read its size: %s", folder->path, name,
                              strerror(errno));

@@ -8,8 +8,7 @@ extern const char export_modeling_linnet_py[];
 static json_t *layer_json(const ModelConfig *config, size_t layer)
 {
     const AttentionKind *kind = config_kind(config, layer);
-    const AttentionSizes sizes = {
-        .heads = config->heads, .width = config_head_width(config), .options = &config->own};
+    const AttentionSizes sizes = config_attention_sizes(config, layer);
     return json_pack("{s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "attn", kind->name, "conv",
                      config_convolves(config, layer), "head-norm",
                      config_norms_heads(config, layer), "out-gate",

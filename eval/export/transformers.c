@@ -5,7 +5,6 @@
  * positions are written as if learned, and missing biases as zeros. */
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
-#include "src/text.h"
 
 #include <stdlib.h>
 #include <string.h>

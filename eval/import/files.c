@@ -4,14 +4,6 @@
 
 #include <stdlib.h>
 
-bool files_has(const char *folder, const char *name)
-{
-    char *path = file_join(folder, name);
-    bool there = file_exists(path);
-    free(path);
-    return there;
-}
-
 static json_t *parse(const char *path, const char *text, size_t size, Error *error)
 {
     json_error_t where;

@@ -5,8 +5,6 @@
 #include "src/error.h"
 #include "src/json.h"
 
-bool files_has(const char *folder, const char *name);
-
 /* Reads a JSON object from a file of at most `most` bytes; NULL on failure. */
 enum { FILES_SMALL = 1 << 20, FILES_LARGE = 1 << 26 };
 json_t *files_json(const char *folder, const char *name, size_t most, Error *error);

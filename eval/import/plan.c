@@ -139,7 +139,7 @@ bool plan_read(ImportPlan *plan, const char *folder, const TensorStore *store, E
     *plan = (ImportPlan){.attention_bias = true, .mlp_bias = true, .start = TOKEN_NONE};
     plan->path = file_join(folder, CONFIG);
     json_t *root = NULL;
-    if (files_has(folder, CONFIG) && !(root = files_json(folder, CONFIG, FILES_SMALL, error)))
+    if (file_is_in(folder, CONFIG) && !(root = files_json(folder, CONFIG, FILES_SMALL, error)))
         return false;
     if (!root && !store_metadata(store, "settings"))
         return error_set(error,

@@ -41,15 +41,10 @@ static bool is_plain_name(const char *name)
     return true;
 }
 
-static const char *name_of(const SafetensorsFile *file)
-{
-    return strrchr(file->path, '/') + 1;
-}
-
 static bool add_shard(TensorStore *store, const char *folder, const char *shard, Error *error)
 {
     for (size_t i = 0; i < arrlenu(store->files); i++)
-        if (strcmp(name_of(store->files[i]), shard) == 0)
+        if (strcmp(file_base_name(store->files[i]->path), shard) == 0)
             return true;
     if (arrlenu(store->files) == MOST_SHARDS)
         return error_set(error, "%s/" INDEX ": more than %d files", folder, MOST_SHARDS);
@@ -83,7 +78,7 @@ static bool refuse_other_forms(const char *folder, Error *error)
     static const char *const pickles[] = {"pytorch_model.bin", "pytorch_model.bin.index.json",
                                           "model.pt", "consolidated.00.pth"};
     for (size_t i = 0; i < sizeof pickles / sizeof *pickles; i++)
-        if (files_has(folder, pickles[i]))
+        if (file_is_in(folder, pickles[i]))
             return error_set(error,
                              "%s/%s: a pickle, which can run code when it is opened, so linnet "
                              "reads none; save the model as safetensors: in transformers, "
@@ -98,7 +93,7 @@ static bool refuse_other_forms(const char *folder, Error *error)
 /* *index becomes the index, if there is one; the caller frees it. */
 static bool open_files(TensorStore *store, const char *folder, json_t **index, Error *error)
 {
-    bool whole = files_has(folder, WEIGHTS), sharded = files_has(folder, INDEX);
+    bool whole = file_is_in(folder, WEIGHTS), sharded = file_is_in(folder, INDEX);
     if (whole && sharded)
         return error_set(error,
                          "%s: has both " WEIGHTS " and " INDEX "; remove the one that is not "
@@ -141,6 +136,13 @@ static bool list_tensors(TensorStore *store, Error *error)
     return true;
 }
 
+static StoredTensor *find(const TensorStore *store, const char *name)
+{
+    const StoredTensor key = {.name = name};
+    size_t count = arrlenu(store->tensors);
+    return count ? bsearch(&key, store->tensors, count, sizeof key, compare_names) : NULL;
+}
+
 /* Each tensor must be in the file that the index names. */
 static bool check_index(const TensorStore *store, const char *folder, const json_t *index,
                         Error *error)
@@ -149,8 +151,9 @@ static bool check_index(const TensorStore *store, const char *folder, const json
     const char *name;
     json_object_foreach(map, name, shard)
     {
-        const StoredTensor *tensor = store_find(store, name);
-        if (!tensor || strcmp(name_of(tensor->file), json_string_value(shard)) != 0)
+        const StoredTensor *tensor = find(store, name);
+        if (!tensor ||
+            strcmp(file_base_name(tensor->file->path), json_string_value(shard)) != 0)
             return error_set(error, "%s/%s: it has no tensor %s, although " INDEX " says so",
                              folder, json_string_value(shard), tensor_label(name).text);
     }
@@ -179,21 +182,14 @@ void store_close(TensorStore *store)
     arrfree(store->tensors);
 }
 
-StoredTensor *store_find(const TensorStore *store, const char *name)
-{
-    const StoredTensor key = {.name = name};
-    size_t count = arrlenu(store->tensors);
-    return count ? bsearch(&key, store->tensors, count, sizeof key, compare_names) : NULL;
-}
-
 StoredTensor *store_find_tensor(const TensorStore *store, const Family *family,
                                 const FamilyTensor *tensor)
 {
-    StoredTensor *found = store_find(store, tensor->name);
+    StoredTensor *found = find(store, tensor->name);
     if (found || !tensor->prefixed)
         return found;
     char *name = text_format("%s%s", family->prefix, tensor->name);
-    found = store_find(store, name);
+    found = find(store, name);
     free(name);
     return found;
 }

@@ -22,8 +22,6 @@ typedef struct TensorStore {
 bool store_open(TensorStore *store, const char *folder, Error *error);
 void store_close(TensorStore *store);
 
-/* NULL if there is none. */
-StoredTensor *store_find(const TensorStore *store, const char *name);
 /* The tensor that has this part of a model, with or without the prefix of the family. */
 StoredTensor *store_find_tensor(const TensorStore *store, const Family *family,
                                 const FamilyTensor *tensor);

@@ -88,7 +88,7 @@ static json_t *read_merges(const char *folder, Error *error)
     Vocabulary pair;
     json_error_t ignored;
     size_t size;
-    if (files_has(folder, COMMON))
+    if (file_is_in(folder, COMMON))
         return files_json(folder, COMMON, FILES_LARGE, error);
     if (!vocabulary_import(&pair, folder, error))
         return NULL;
@@ -102,7 +102,7 @@ static json_t *read_merges(const char *folder, Error *error)
 static bool import_merges(Vocabulary *vocabulary, ImportPlan *plan, const char *folder,
                           const char *path, Error *error)
 {
-    if (files_has(folder, "tokenizer.model") && !files_has(folder, COMMON))
+    if (file_is_in(folder, "tokenizer.model") && !file_is_in(folder, COMMON))
         return error_set(error,
                          "%s: a SentencePiece tokenizer (tokenizer.model), and linnet has "
                          "byte-level BPE; choose a model with a tokenizer of that kind",
@@ -163,7 +163,7 @@ static char *stored_form(const json_t *words, const Tokenizer *tokenizer)
 
 static json_t *read_words(const char *folder, Error *error)
 {
-    bool plain = files_has(folder, PLAIN);
+    bool plain = file_is_in(folder, PLAIN);
     json_t *root = files_json(folder, plain ? PLAIN : COMMON, FILES_LARGE, error);
     if (!root)
         return NULL;

@@ -132,7 +132,7 @@ static void print_key(FILE *out, const HeadView *view, TextShape shape)
         fprintf(out, "  %s %.2g", shade_of(shade_shares[s], shape.utf8),
                 shade_shares[s] * view->full);
     if (view->low < 0)
-        fprintf(out, "; negative: a (small) to e");
+        fprintf(out, "; negative: a to e");
     fprintf(out, "\n\n");
 }
 

@@ -16,15 +16,11 @@ typedef struct Probe {
 
 static AttentionSizes sizes_of(const Pass *pass, const AttentionKind *kind, size_t layer)
 {
-    const ModelConfig *config = &pass->model->config;
-    return (AttentionSizes){.batch = 1,
-                            .length = pass->length,
-                            .heads = config->heads,
-                            .width = config_head_width(config),
-                            .layer = layer,
-                            .layers = config->layers,
-                            .options = &config->own,
-                            .rotary = kind->turns_itself ? pass->angles : NULL};
+    AttentionSizes sizes = config_attention_sizes(&pass->model->config, layer);
+    sizes.batch = 1;
+    sizes.length = pass->length;
+    sizes.rotary = kind->turns_itself ? pass->angles : NULL;
+    return sizes;
 }
 
 static void lay_out(Probe *probe, Arena *arena)

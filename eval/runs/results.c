@@ -3,7 +3,6 @@
 #include "src/text.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 /* --- numbers, each as the caller's text --- */
@@ -219,7 +218,7 @@ static char *against_first(const RunGroup *groups, size_t g, GroupLoss loss)
 
 /* What is in a column: a number, by a function, or as the mean of a field of RunData, and how
  * to write it; or a text. */
-typedef struct Kind {
+typedef struct Column {
     const char *title;
     double (*of)(const RunGroup *group);
     size_t mean_of; /* the offset of the field */
@@ -232,11 +231,11 @@ typedef struct Kind {
     bool best;                 /* the lowest number */
     bool marked;               /* where the loss is of a part of the validation text */
     const ResultsReach *reach; /* the number is the epoch that reached this loss */
-} Kind;
+} Column;
 
 #define MEAN_OF(field) .mean_of = offsetof(RunData, field)
 /* clang-format off */
-static const Kind of_terminal[] = {
+static const Column of_terminal[] = {
     {"attn", .tell = attention, .worth = 5, .most = 16, .left = true},
     {"seeds", .of = seeds, .write = count_text, .worth = 12, .rare = true},
     {"params", .of = parameters, .write = results_amount, .worth = 4},
@@ -256,7 +255,7 @@ static const Kind of_terminal[] = {
 };
 enum { REACH_WORTH = 8, REACH_AFTER = 10 }; /* the columns before those of --reach */
 
-static const Kind of_markdown[] = {
+static const Column of_markdown[] = {
     {"attn", .tell = attention, .left = true},
     {"params", .of = parameters, .write = results_amount},
     {"seeds", .of = seeds, .write = count_text, .rare = true},
@@ -272,7 +271,7 @@ static const Kind of_markdown[] = {
     {"MB", .of = peak, .write = count_text, .rare = true},
 };
 
-static const Kind of_page[] = {
+static const Column of_page[] = {
     {"attention", .tell = attention, .left = true},
     {"parameters", .of = parameters, .write = whole_text},
     {"best validation loss", .of = best_loss, .write = loss_text, .best = true, .marked = true},
@@ -292,58 +291,58 @@ static const Kind of_page[] = {
 };
 /* clang-format on */
 
-#define COUNT(kinds) (sizeof(kinds) / sizeof *(kinds))
+#define COUNT(columns) (sizeof(columns) / sizeof *(columns))
 
-static double number_of(const Kind *kind, const RunGroup *group)
+static double number_of(const Column *column, const RunGroup *group)
 {
-    return kind->reach     ? group_epoch_to_reach(group, kind->reach->loss)
-           : kind->of      ? kind->of(group)
-           : kind->mean_of ? mean_of(group, kind->mean_of)
-                           : NAN;
+    return column->reach     ? group_epoch_to_reach(group, column->reach->loss)
+           : column->of      ? column->of(group)
+           : column->mean_of ? mean_of(group, column->mean_of)
+                             : NAN;
 }
 
-static char *cell_of(const Kind *kind, const RunGroup *groups, size_t g)
+static char *cell_of(const Column *column, const RunGroup *groups, size_t g)
 {
-    double number = kind->tell ? NAN : number_of(kind, &groups[g]);
-    char *cell = kind->tell      ? kind->tell(groups, g, kind->loss)
+    double number = column->tell ? NAN : number_of(column, &groups[g]);
+    char *cell = column->tell    ? column->tell(groups, g, column->loss)
                  : isnan(number) ? NULL
-                                 : kind->write(number);
-    if (cell && kind->marked && group_has_part(&groups[g]))
+                                 : column->write(number);
+    if (cell && column->marked && group_has_part(&groups[g]))
         text_append(&cell, "~");
     return cell;
 }
 
-static Table make(const RunGroup *groups, const Kind *kinds, size_t count)
+static Table make(const RunGroup *groups, const Column *columns, size_t count)
 {
     Table table = {0};
     table_add_column(&table, (TableColumn){.title = "run", .worth = TABLE_ALWAYS});
     for (size_t i = 0; i < count; i++)
-        table_add_column(&table, (TableColumn){.title = kinds[i].title,
-                                               .worth = kinds[i].worth,
-                                               .most = kinds[i].most,
-                                               .left = kinds[i].left,
-                                               .rare = kinds[i].rare});
+        table_add_column(&table, (TableColumn){.title = columns[i].title,
+                                               .worth = columns[i].worth,
+                                               .most = columns[i].most,
+                                               .left = columns[i].left,
+                                               .rare = columns[i].rare});
     for (size_t g = 0; g < arrlenu(groups); g++) {
         size_t identity = groups[g].runs[0]->identity;
         table_add_row(&table, (TableRow){.coloured = true, .identity = identity});
         table_add(&table, memory_copy_text(groups[g].name));
         for (size_t i = 0; i < count; i++)
-            table_add(&table, cell_of(&kinds[i], groups, g));
+            table_add(&table, cell_of(&columns[i], groups, g));
     }
     return table;
 }
 
 Table results_for_terminal(const RunGroup *groups, const ResultsReach *reach)
 {
-    Kind *kinds = NULL;
+    Column *columns = NULL;
     for (size_t i = 0; i < COUNT(of_terminal); i++) {
         for (size_t r = 0; i == REACH_AFTER && r < arrlenu(reach); r++)
-            arrput(kinds, ((Kind){reach[r].title, .write = epoch_text, .worth = REACH_WORTH,
-                                  .reach = &reach[r]}));
-        arrput(kinds, of_terminal[i]);
+            arrput(columns, ((Column){reach[r].title, .write = epoch_text, .worth = REACH_WORTH,
+                                      .reach = &reach[r]}));
+        arrput(columns, of_terminal[i]);
     }
-    Table table = make(groups, kinds, arrlenu(kinds));
-    arrfree(kinds);
+    Table table = make(groups, columns, arrlenu(columns));
+    arrfree(columns);
     return table;
 }
 

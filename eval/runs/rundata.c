@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 /* --- settings --- */

@@ -4,8 +4,6 @@
 #include "models/score.h"
 #include "eval/score/temperature.h"
 
-#include <math.h>
-
 /* One reading serves the model alone, the temperature and the cache. */
 typedef struct Readers {
     ScoreListener listeners[WAYS_MOST];

@@ -1,7 +1,6 @@
 #include "eval/write/line_reader.h"
 #include "eval/show/terminal.h"
 #include "src/file.h"
-#include "src/memory.h"
 #include "src/program.h"
 #include "src/text.h"
 

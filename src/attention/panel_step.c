@@ -1,6 +1,5 @@
 /* Decoding with softmax attention: one query against the keys and values kept so far. */
 #include "src/attention/panel.h"
-#include "src/memory.h"
 #include "src/vector.h"
 
 /* The last block begins entries too, which no query will see. */

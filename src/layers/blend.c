@@ -3,8 +3,7 @@
 #include "src/team.h"
 #include "src/vector.h"
 
-#define TILE_ROWS ((size_t)64)
-#define TILES     ((size_t)64) /* at most; each has its own partial sum of dm */
+#define TILES ((size_t)64) /* at most; each has its own partial sum of dm */
 
 typedef struct Job {
     real *x, *keep, *dx, *dz;
@@ -29,7 +28,7 @@ void blend_forward(real *x, real *kept, const real *z, real m, size_t rows, size
                    size_t stride)
 {
     Job job = {.x = x, .keep = kept, .z = z, .m = m, .width = width, .stride = stride};
-    rows_run(rows, TILE_ROWS, forward_row, &job);
+    rows_run(rows, ROWS_TILE, forward_row, &job);
 }
 
 /* dz += m dy,  dx = (1 - m) dy,  dm += dy . (z - x) */

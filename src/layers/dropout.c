@@ -1,8 +1,6 @@
 #include "src/layers/dropout.h"
 #include "src/layers/rows.h"
 
-#define TILE_ROWS ((size_t)64)
-
 typedef struct Job {
     real *y;
     const real *base, *x;
@@ -41,7 +39,7 @@ void dropout_add(real *y, const real *base, const real *x, Dropout dropout, size
                  size_t width)
 {
     const Job job = {y, base, x, dropout, width};
-    rows_run(rows, TILE_ROWS, add_row, &job);
+    rows_run(rows, ROWS_TILE, add_row, &job);
 }
 
 static void add_to_tile(const GemmTile *tile, const void *context)

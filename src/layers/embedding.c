@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#define TILE_ROWS    ((size_t)64)
 #define TILE_COLUMNS ((size_t)32)
 
 typedef struct Job {
@@ -48,7 +47,7 @@ void embedding_forward(real *x, const real *tokens, const real *positions, const
                .rows = rows,
                .length = length,
                .width = width};
-    rows_run(rows, TILE_ROWS, forward_row, &job);
+    rows_run(rows, ROWS_TILE, forward_row, &job);
     if (dropout.rate > 0)
         dropout_add(x, NULL, x, dropout, rows, width);
 }

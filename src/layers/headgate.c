@@ -2,8 +2,6 @@
 #include "src/layers/rows.h"
 #include "src/vector.h"
 
-#define TILE_ROWS ((size_t)64)
-
 typedef struct Job {
     real *y, *factors, *dx, *du, *dw;
     const real *x, *dy, *u, *w, *dg;
@@ -45,7 +43,7 @@ void headgate_forward(real *y, real *factors, const real *x, const real *u, cons
 {
     Job job = job_of(sizes);
     job.y = y, job.factors = factors, job.x = x, job.u = u, job.w = w;
-    rows_run(sizes.rows, TILE_ROWS, forward_row, &job);
+    rows_run(sizes.rows, ROWS_TILE, forward_row, &job);
 }
 
 /* With f = 2 sigmoid(g):  df/dg = f (1 - f / 2),  and dy . x f is dy . y. */
@@ -68,7 +66,7 @@ void headgate_backward(real *dx, real *factors, const real *dy, const real *y,
 {
     Job job = job_of(sizes);
     job.dx = dx, job.factors = factors, job.dy = dy, job.x = y;
-    rows_run(sizes.rows, TILE_ROWS, backward_row, &job);
+    rows_run(sizes.rows, ROWS_TILE, backward_row, &job);
 }
 
 static void input_row(const void *context, size_t row)
@@ -93,6 +91,6 @@ void headgate_backward_input(real *du, real *dw, const real *dg, const real *u, 
 {
     Job job = job_of(sizes);
     job.du = du, job.dw = dw, job.dg = dg, job.u = u, job.w = w;
-    rows_run(sizes.rows, TILE_ROWS, input_row, &job);
+    rows_run(sizes.rows, ROWS_TILE, input_row, &job);
     rows_run(job.channels, 1, weight_row, &job);
 }

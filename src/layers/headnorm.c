@@ -2,8 +2,7 @@
 #include "src/layers/activation.h"
 #include "src/layers/rows.h"
 
-#define EPSILON   ((real)1e-5)
-#define TILE_ROWS ((size_t)64)
+#define EPSILON ((real)1e-5)
 
 typedef struct Job {
     real *y, *dx, *dgain, *dz;
@@ -47,7 +46,7 @@ void headnorm_forward(real *y, const real *x, const real *gain, const real *z, s
                       size_t heads, size_t width)
 {
     Job job = {.y = y, .x = x, .gain = gain, .z = z, .heads = heads, .width = width};
-    rows_run(rows, TILE_ROWS, forward_row, &job);
+    rows_run(rows, ROWS_TILE, forward_row, &job);
 }
 
 /* --- backward --- */

@@ -3,7 +3,6 @@
 #include "src/team.h"
 #include "src/vector.h"
 
-#define TILE_ROWS    ((size_t)64)
 #define TILE_COLUMNS ((size_t)32)
 
 typedef struct Job {
@@ -65,7 +64,7 @@ void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const rea
                .bias = bias,
                .epsilon = epsilon,
                .width = width};
-    rows_run(rows, TILE_ROWS, forward_row, &job);
+    rows_run(rows, ROWS_TILE, forward_row, &job);
 }
 
 void layernorm_again(real *y, const real *x, const real *mean, const real *rstd,
@@ -73,7 +72,7 @@ void layernorm_again(real *y, const real *x, const real *mean, const real *rstd,
 {
     Job job = {
         .y = y, .mean = mean, .rstd = rstd, .x = x, .gain = gain, .bias = bias, .width = width};
-    rows_run(rows, TILE_ROWS, forward_row, &job);
+    rows_run(rows, ROWS_TILE, forward_row, &job);
 }
 
 /* With n = (x - mean) rstd and g = dy gain:  dx = rstd (g - mean(g) - n mean(g n)), without
@@ -136,5 +135,5 @@ void layernorm_backward(real *dx, real keep, real *dgain, real *dbias, const rea
                .width = width};
     /* The parameters first, because dx may overwrite dy. */
     team_run(team_tiles(width, TILE_COLUMNS), backward_parameters_tile, &job);
-    rows_run(rows, TILE_ROWS, backward_row, &job);
+    rows_run(rows, ROWS_TILE, backward_row, &job);
 }

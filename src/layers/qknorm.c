@@ -2,8 +2,7 @@
 #include "src/layers/rows.h"
 #include "src/vector.h"
 
-#define EPSILON   ((real)1e-5)
-#define TILE_ROWS ((size_t)64)
+#define EPSILON ((real)1e-5)
 
 typedef struct Job {
     real *x, *save_r, *dx, *dgain;
@@ -29,7 +28,7 @@ void qknorm_forward(real *x, real *r, const real *gain, size_t rows, size_t head
 {
     Job job = {
         .x = x, .save_r = r, .gain = gain, .heads = heads, .width = width, .stride = stride};
-    rows_run(rows, TILE_ROWS, forward_row, &job);
+    rows_run(rows, ROWS_TILE, forward_row, &job);
 }
 
 /* With n = x r = y / gain:  dgain += n . dy,  dx = r gain (dy - n mean(n dy)). With a

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#define TILE_ROWS ((size_t)64)
-
 void rotary_row(real *row, size_t position, size_t width, size_t pairs, double base)
 {
     size_t half = width / 2;
@@ -36,5 +34,5 @@ void rotary_turn_rows(real *qkv, const real *table, size_t rows, size_t length, 
                       size_t width, bool back)
 {
     const Job job = {qkv, table, length, heads, width, back};
-    rows_run(rows, TILE_ROWS, turn_row, &job);
+    rows_run(rows, ROWS_TILE, turn_row, &job);
 }

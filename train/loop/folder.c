@@ -35,17 +35,9 @@ static bool rename_in(const char *folder, const char *from, const char *to, Erro
     return good;
 }
 
-static bool is_in(const char *folder, const char *name)
-{
-    char *path = file_join(folder, name);
-    bool there = file_exists(path);
-    free(path);
-    return there;
-}
-
 bool folder_turn(const RunFolder *folder, Error *error)
 {
-    return (!is_in(folder->path, CHECKPOINT_LAST) ||
+    return (!file_is_in(folder->path, CHECKPOINT_LAST) ||
             rename_in(folder->path, CHECKPOINT_LAST, CHECKPOINT_PREVIOUS, error)) &&
            rename_in(folder->path, NEXT, CHECKPOINT_LAST, error);
 }
@@ -53,7 +45,7 @@ bool folder_turn(const RunFolder *folder, Error *error)
 bool folder_keep(const RunFolder *folder, size_t step, Error *error)
 {
     char *name = text_format("step-%zu.safetensors", step);
-    bool good = !is_in(folder->path, CHECKPOINT_PREVIOUS) ||
+    bool good = !file_is_in(folder->path, CHECKPOINT_PREVIOUS) ||
                 rename_in(folder->path, CHECKPOINT_PREVIOUS, name, error);
     free(name);
     return good;
@@ -61,13 +53,7 @@ bool folder_keep(const RunFolder *folder, size_t step, Error *error)
 
 char *folder_newest_checkpoint(const char *folder)
 {
-    for (size_t i = 0; i < NAMES; i++) {
-        char *path = file_join(folder, names[i]);
-        if (file_exists(path))
-            return path;
-        free(path);
-    }
-    return NULL;
+    return file_first_in(folder, names, NAMES);
 }
 
 /* Settings that this program does not know, perhaps from another version, are an error of the
@@ -118,7 +104,7 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
     char *newest = good ? NULL : folder_newest_checkpoint(folder);
     if (newest)
         *error = first;
-    else if (!good && is_in(folder, CHECKPOINT_BEST))
+    else if (!good && file_is_in(folder, CHECKPOINT_BEST))
         error_set(error,
                   "--resume %s: it holds only the weights, " CHECKPOINT_BEST
                   ", and nothing to continue "
@@ -135,11 +121,11 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
 
 bool folder_settle(const Checkpoint *opened, const char *folder, Error *error)
 {
-    const char *slash = strrchr(opened->file.path, '/');
-    const char *name = slash ? slash + 1 : opened->file.path;
+    const char *name = file_base_name(opened->file.path);
     if (strcmp(name, CHECKPOINT_LAST) == 0)
         return true;
-    if (is_in(folder, CHECKPOINT_LAST) && !rename_in(folder, CHECKPOINT_LAST, DAMAGED, error))
+    if (file_is_in(folder, CHECKPOINT_LAST) &&
+        !rename_in(folder, CHECKPOINT_LAST, DAMAGED, error))
         return false;
     return strcmp(name, NEXT) != 0 || rename_in(folder, NEXT, CHECKPOINT_LAST, error);
 }

@@ -1,6 +1,5 @@
 /* Setting up a training run; trainer_step.c has its steps, trainer_saving.c saves it. */
 #include "train/loop/trainer.h"
-#include "data/vocabulary_files.h"
 #include "models/adopt.h"
 #include "models/generator.h"
 #include "models/update.h"

@@ -76,12 +76,28 @@ void trainer_free(Trainer *trainer);
 /* What is shown of the planned run; the folder is the caller's. */
 RunView trainer_view(const Trainer *trainer);
 
+/* Whether the next step matches attention outputs. */
+static inline bool trainer_matches(const Trainer *trainer)
+{
+    return trainer->progress.step < trainer->match_steps;
+}
+
+/* The index in its epoch of the first batch of the next step. */
+static inline size_t trainer_next_batch(const Trainer *trainer)
+{
+    return trainer->progress.step % trainer->steps_per_epoch *
+           trainer->settings.train.accumulate;
+}
+
 /* Whether all ranks have the same weights. */
 bool trainer_check_weights(const Trainer *trainer, Error *error);
 
 /* Computes the next step and applies it, unless its loss or gradient is not finite: then the
  * weights stay and the error says what happened. */
 bool trainer_step(Trainer *trainer, Step *step, Error *error);
+/* Says where the first number of the step that is not finite arose. For trainer_step, right
+ * after the step's batches, while their activations and gradients are still there. */
+void trainer_explain(const Trainer *trainer, const Step *step, size_t batches, Error *error);
 /* Skips the step that was not finite: the weights stay, the text and the schedule advance. */
 void trainer_skip(Trainer *trainer);
 

@@ -1,8 +1,7 @@
-/* Training steps: the gradients of the shards, their sum, the update; what went wrong if a step
- * is not finite; the average of the weights; validation. */
+/* Training steps: the gradients of the shards, their sum, the update; the average of the
+ * weights; validation. */
 #include "models/update.h"
 #include "src/ranks.h"
-#include "src/text.h"
 #include "src/vector.h"
 #include "train/loop/trainer.h"
 
@@ -11,19 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* The index in its epoch of the first batch of the next step. */
-static size_t next_batch(const Trainer *t)
-{
-    return t->progress.step % t->steps_per_epoch * t->settings.train.accumulate;
-}
-
 /* --- gradients --- */
-
-/* Whether the next step matches attention outputs. */
-static bool matches(const Trainer *t)
-{
-    return t->progress.step < t->match_steps;
-}
 
 /* Copies the sequences of one shard of the batch; a shard with one sequence less than others
  * gets a row without targets. */
@@ -75,7 +62,7 @@ static void leave_carried(Trainer *t, size_t shard)
 static size_t compute_shard(Trainer *t, size_t shard, BatchCount *tokens)
 {
     const TrainOptions *train = &t->settings.train;
-    size_t epoch = t->progress.step / t->steps_per_epoch, first = next_batch(t), i = 0;
+    size_t epoch = t->progress.step / t->steps_per_epoch, first = trainer_next_batch(t), i = 0;
     RandomKey key = random_key(train->seed, RANDOM_DROPOUT, t->progress.step);
     double *nats = &t->shard_nats[shard];
     params_bind(&t->gradients, &t->model.config, shards_begin(&t->shards, shard));
@@ -86,9 +73,9 @@ static size_t compute_shard(Trainer *t, size_t shard, BatchCount *tokens)
         BatchCount filled = batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets,
                                          t->places);
         tokens->read += filled.read;
-        tokens->targets += matches(t) ? filled.read : filled.targets;
+        tokens->targets += trainer_matches(t) ? filled.read : filled.targets;
         cut_shard(t, shard);
-        *nats += matches(t)
+        *nats += trainer_matches(t)
                      ? pass_match(&t->pass, &t->gradients, t->shard_inputs, t->shard_targets)
                      : pass_gradients(&t->pass, &t->gradients, t->shard_inputs,
                                       t->shard_targets,
@@ -151,7 +138,7 @@ static void apply_gradients(Trainer *t, const Step *step)
                      .embedding_decay = train->weight_decay * train->embedding_decay,
                      .clip = train->clip};
     /* The optimizer starts anew after matching. */
-    size_t before = (matches(t) ? 0 : t->match_steps) + t->progress.skipped_in_stage;
+    size_t before = (trainer_matches(t) ? 0 : t->match_steps) + t->progress.skipped_in_stage;
     update_apply(&t->model, t->m, t->v, t->gradient_base, &update, own_slice(t),
                  t->progress.step + 1 - before, step->gradient_norm, step->tokens,
                  t->update_scratch);
@@ -165,121 +152,6 @@ static void redraw_features(Trainer *t)
     if (every > 0 && step % every == 0 && step < t->steps - t->steps / SETTLING)
         params_redraw(&t->model.table, &t->model.config, t->model.base, t->settings.train.seed,
                       step);
-}
-
-/* --- numbers that are not finite --- */
-
-/* Whether the squared gradient, which the optimizer needs, is finite in this program's numbers.
- */
-static bool fits(const TrainOptions *train, const Step *step)
-{
-    double norm = step->gradient_norm;
-    if (!isfinite(step->nats) || !isfinite(norm))
-        return false;
-    if (train->clip > 0 && norm > train->clip)
-        norm = train->clip;
-    return isfinite((real)(norm * norm));
-}
-
-/* The rank with the first number that is not finite: in the loss of a shard, or else in the
- * gradient of a piece. */
-static size_t rank_astray(const Trainer *t, const Step *step)
-{
-    size_t ranks = ranks_count(), bad = 0, rank = 0;
-    if (!isfinite(step->nats)) {
-        while (bad + 1 < t->shards.count && isfinite(t->shard_nats[bad]))
-            bad++;
-        while (share_start(t->shards.count, ranks, rank + 1) <= bad)
-            rank++;
-        return rank;
-    }
-    bad = t->pieces[ranks] - 1;
-    while (bad > 0 && isfinite(t->square_sums[bad]))
-        bad--;
-    while (t->pieces[rank + 1] <= bad)
-        rank++;
-    return rank;
-}
-
-static bool finite_reals(const real *values, size_t count)
-{
-    return tensor_is_finite(TENSOR_REAL, values, count * sizeof *values);
-}
-
-/* Checks the residual stream before or after a sublayer. After the last one its gradient has
- * replaced it; there, check what the final norm has saved, which is 0 if a row was infinite. */
-static bool stream_is_finite(const Trainer *t, size_t place)
-{
-    const Pass *pass = &t->pass;
-    if (place < 2 * t->model.config.layers)
-        return finite_reals(pass->stream[place], pass->rows * t->model.config.dim);
-    for (size_t row = 0; row < pass->rows; row++)
-        if (!(pass->rstd[place][row] > 0))
-            return false;
-    return finite_reals(pass->rstd[place], pass->rows);
-}
-
-/* The first part of the model, in the forward pass, with a value that is not finite. With a
- * parallel residual, only the sum after a whole layer is kept. The caller frees. */
-static char *part_astray(const Trainer *t)
-{
-    if (matches(t))
-        return text_format("the attention outputs being matched");
-    if (!stream_is_finite(t, 0))
-        return text_format("the embedding");
-    bool whole = t->model.config.parallel;
-    for (size_t place = whole ? 2 : 1; place <= 2 * t->model.config.layers; place += 1 + whole)
-        if (!stream_is_finite(t, place))
-            return text_format("layer %zu%s", (place + 1) / 2,
-                               whole       ? ""
-                               : place % 2 ? ", attention"
-                                           : ", MLP");
-    return text_format("the head");
-}
-
-/* The first such gradient in the backward pass. */
-static char *gradient_astray(const Trainer *t)
-{
-    const ParamTable *table = &t->model.table;
-    for (size_t i = table->count; i-- > 0;) {
-        const ParamRow *row = &table->rows[i];
-        if (!param_is_frozen(table, i) &&
-            !finite_reals(t->gradient_base + row->offset, row->count))
-            return text_format("the gradient of %s", row->name);
-    }
-    return text_format("the gradient norm, while each gradient is finite");
-}
-
-/* Call it right after the step's batches, while their activations and gradients are still
- * there. If the loss is not finite, that of the last batch is not. */
-static void explain_here(const Trainer *t, const Step *step, size_t batches, Error *error)
-{
-    size_t number = t->progress.step, first = next_batch(t);
-    bool loss = !isfinite(step->nats);
-    char *where = loss ? part_astray(t) : gradient_astray(t);
-    char *batch = loss || batches == 1
-                      ? text_format("batch %zu", first + batches)
-                      : text_format("batches %zu to %zu", first + 1, first + batches);
-    error_set(error,
-              "step %zu: the %s is not finite, at learning rate %g, in %s of epoch %zu; first "
-              "in %s. The weights are unchanged. A new run with a lower --lr, %s or a longer "
-              "--warmup may do better%s",
-              number + 1, loss ? "loss" : "gradient", step->lr, batch,
-              number / t->steps_per_epoch + 1, where,
-              t->settings.train.clip > 0 ? "a lower --clip" : "--clip 1",
-              t->settings.train.on_nan == ON_NAN_STOP
-                  ? "; with --on-nan skip, --resume goes on without the step"
-                  : "");
-    free(where);
-    free(batch);
-}
-
-static void explain(const Trainer *t, const Step *step, size_t batches, Error *error)
-{
-    size_t rank = rank_astray(t, step);
-    if (rank == ranks_own())
-        explain_here(t, step, batches, error);
-    ranks_share(error, sizeof *error, rank);
 }
 
 /* --- the average of the weights --- */
@@ -322,12 +194,24 @@ static void exchange(real **one, real **other)
     *other = held;
 }
 
+/* Whether the squared gradient, which the optimizer needs, is finite in this program's numbers.
+ */
+static bool fits(const TrainOptions *train, const Step *step)
+{
+    double norm = step->gradient_norm;
+    if (!isfinite(step->nats) || !isfinite(norm))
+        return false;
+    if (train->clip > 0 && norm > train->clip)
+        norm = train->clip;
+    return isfinite((real)(norm * norm));
+}
+
 /* Prepares the stage of the next step. After the matching of attention outputs the optimizer
  * starts anew, and so do sums of losses, which were of another kind. All this follows from the
  * number of the step, so that a run may be resumed anywhere. */
 static void enter_stage(Trainer *t)
 {
-    t->model.table.frozen = matches(t) ? t->frozen : NULL;
+    t->model.table.frozen = trainer_matches(t) ? t->frozen : NULL;
     if (t->match_steps == 0 || t->progress.step != t->match_steps)
         return;
     vector_zero(t->m, t->model.table.total);
@@ -347,7 +231,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     size_t batches = compute_gradients(t, step);
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!fits(train, step)) {
-        explain(t, step, batches, error);
+        trainer_explain(t, step, batches, error);
         return false;
     }
     apply_gradients(t, step);

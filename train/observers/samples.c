@@ -1,6 +1,5 @@
 #include "train/observers/observers.h"
 #include "src/file.h"
-#include "src/memory.h"
 #include "src/text.h"
 
 #include <stdio.h>
