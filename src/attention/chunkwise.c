@@ -291,10 +291,11 @@ void chunkwise_step(const AttentionData *data, const AttentionHead *head)
     move_upwards(c, data, 0, 0);
     const AttentionData rows = c->data;
     c->rows = 1;
+    c->state = data->carry;
     for (size_t row = 0; row < c->each; row++) {
         c->data = attention_rows(&rows, row, c->head);
         c->v = plain(c->data.v, c->head->stride);
-        head->kind->recurrence->step(c, data->carry);
+        head->kind->recurrence->step(c);
     }
     c->rows = c->each;
     collect_outputs(c);

@@ -86,9 +86,9 @@ typedef struct Recurrence {
     /* Computes the gradients of the chunk's inputs, and takes that of the state from the
      * chunk's end to its start. */
     void (*backward)(void *work, real *dstate);
-    /* The recurrent form, for a chunk of one position: computes its output and its state.
-     * Nothing is loaded yet. */
-    void (*step)(void *work, real *state);
+    /* The recurrent form, for a chunk of one position: computes its output, and takes the
+     * chunk's state to its end. Nothing is loaded yet. */
+    void (*step)(void *work);
 } Recurrence;
 
 AttentionMemory chunkwise_memory(const AttentionHead *head);

@@ -249,16 +249,21 @@ static void compute_writing(Decay *c)
     triangle_solve(c->l, u, width, width);
 }
 
-/* All but the queries. What the delta rule writes stays in its slot. */
-static void load(void *work)
+static void load_keys(Decay *c)
 {
-    Decay *c = work;
     place_writing(c);
     load_rows(c->at.k, c->k_unit, c->at.data.k, 1, c);
     load_gates(c);
     if (c->rule->steps)
         steps_load_keys(&c->steps, &c->at);
     c->start = c->steps.state ? c->steps.state : c->at.state;
+}
+
+/* All but the queries. What the delta rule writes stays in its slot. */
+static void load(void *work)
+{
+    Decay *c = work;
+    load_keys(c);
     if (c->rule->delta && !c->at.again)
         compute_writing(c);
 }
@@ -459,13 +464,12 @@ static void backward(void *work, real *ds)
 
 /* --- decoding: the recurrent form --- */
 
-static void step(void *work, real *state)
+static void step(void *work)
 {
     Decay *c = work;
     size_t width = c->at.width;
-    c->at.again = true; /* the writing follows here */
-    c->at.state = state;
-    load(c);
+    real *state = c->at.state;
+    load_keys(c);
     load_queries(c);
     replace_start(c, state);
     real decay = c->fading.decay[0], *out = c->at.data.out;

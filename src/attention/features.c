@@ -358,9 +358,10 @@ static void backward(void *work, real *dstate)
 
 /* --- decoding: the recurrent form --- */
 
-static void step(void *work, real *state)
+static void step(void *work)
 {
     Features *c = work;
+    real *state = c->at.state;
     size_t width = c->at.width, features = c->at.features;
     real *z = state + features * width, n = 1, *out = c->at.data.out;
     load_keys(c);
@@ -394,9 +395,10 @@ static void take_in(Features c, const real *kept, real *state)
 
 /* The keys and values of a chunk are kept behind the sums, a row for each position. When the
  * next chunk begins, the state takes them in. */
-static void near_step(void *work, real *state)
+static void near_step(void *work)
 {
     Features *c = work;
+    real *state = c->at.state;
     size_t width = c->at.width, features = c->at.features;
     size_t last = c->at.head->position % CHUNK;
     real *z = state + features * width, *kept = z + features, *p = c->at.p.at;

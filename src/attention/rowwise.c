@@ -413,11 +413,11 @@ static void backward(void *work, real *ds)
 
 /* --- decoding: the recurrent form --- */
 
-static void step(void *work, real *state)
+static void step(void *work)
 {
     const Rowwise *c = work;
     size_t width = c->at.width;
-    real *out = c->at.data.out, *u = c->scaled;
+    real *state = c->at.state, *out = c->at.data.out, *u = c->scaled;
     const real *v = c->values ? c->values : c->at.data.v;
     const real *erase = c->rule->erase_key ? c->erase : c->at.k;
     load_row(c, 0);
