@@ -36,12 +36,12 @@ static void warn_if_diverged(const RunView *run)
     const double margin = 0.5; /* untrained weights are a little worse too */
     const Progress *progress = run->progress;
     double uniform = log((double)run->model->config.vocabulary);
-    double most = fmax(uniform, run->settings->train.init ? progress->best_loss : 0) + margin;
-    if (progress->last_step > 0 && !(progress->last_loss < most))
+    double most = fmax(uniform, run->settings->train.init ? progress->best.loss : 0) + margin;
+    if (progress->last.step > 0 && !(progress->last.loss < most))
         print_warning(
             "the run diverged: its last validation loss is %.4g, and equal probabilities for "
             "all tokens give %.4f; try a lower --lr, a longer --warmup or %s",
-            progress->last_loss, uniform,
+            progress->last.loss, uniform,
             run->settings->train.clip > 0 ? "a lower --clip" : "--clip 1");
 }
 
@@ -61,19 +61,19 @@ static char *loss_figures(const RunView *run, double loss, double accuracy)
 static void say_best(const RunView *run, const RunFolder *folder, Screen *screen)
 {
     const Progress *progress = run->progress;
-    char *figures = loss_figures(run, progress->best_loss, progress->best_accuracy),
-         *of_end = loss_figures(run, progress->final_loss, progress->final_accuracy);
+    char *figures = loss_figures(run, progress->best.loss, progress->best.accuracy),
+         *of_end = loss_figures(run, progress->final.loss, progress->final.accuracy);
     char *what = run->part_tokens > 0
                      ? text_format(" on a part of the text (%zu of %zu tokens):",
                                    run->part_tokens, split_scored(&run->corpus->valid))
                      : memory_copy_text("");
     screen_say(screen, text_format("Best validation loss%s %s after step %zu: %s", what,
-                                   figures, progress->best_step, folder->best));
-    if (progress->final_loss > 0)
+                                   figures, progress->best.step, folder->best));
+    if (progress->final.loss > 0)
         screen_say(
             screen,
             text_format("Validation loss on the whole text: %s after the last step%s", of_end,
-                        progress->best_step == progress->step ? ", the same model" : ""));
+                        progress->best.step == progress->step ? ", the same model" : ""));
     free(what);
     free(figures);
     free(of_end);
@@ -98,7 +98,7 @@ int farewell(LoopEnd end, const RunView *run, const RunFolder *folder, Screen *s
         screen_say(screen,
                    text_format("Early stopping: no better validation loss in %zu validation%s.",
                                progress->stale, text_plural(progress->stale)));
-    if (end != LOOP_FAILED && isfinite(progress->best_loss))
+    if (end != LOOP_FAILED && isfinite(progress->best.loss))
         say_best(run, folder, screen);
     warn_if_diverged(run);
     if (end == LOOP_STOPPED || end == LOOP_SIGNAL)

@@ -18,6 +18,12 @@ typedef struct Attempt {
     Error why;
 } Attempt;
 
+/* How far the run had come. */
+typedef struct Mark {
+    size_t step, tokens;
+    double seconds, training_seconds;
+} Mark;
+
 typedef struct Loop {
     Trainer *trainer;
     RunFolder *folder;
@@ -25,19 +31,27 @@ typedef struct Loop {
     RunView view;
     Generator generator; /* with --sample-every */
     StopAfter stop;
-    double clock;      /* the session's start, minus the run's earlier seconds */
-    size_t first_step; /* where the session began */
-    size_t first_tokens;
-    double first_seconds;
-    double last_seconds; /* training_seconds at the last row of the log */
-    size_t last_tokens;
-    size_t validations; /* of the run */
-    size_t saved_step;  /* of the last checkpoint that this session wrote; SIZE_MAX: none */
-    double saved;       /* when it last tried to, in seconds of the run */
-    Attempt last, best; /* checkpoints */
-    bool keeps;         /* the next checkpoint is the first after that of a finished run */
+    double clock;                 /* the session's start, minus the run's earlier seconds */
+    Mark began;                   /* the session */
+    Mark logged;                  /* the last row of the log */
+    size_t validations;           /* of the run */
+    size_t saved_step;            /* of the session's last checkpoint; SIZE_MAX: none */
+    double tried_at;              /* the last attempt to save one, in seconds of the run */
+    Attempt last_save, best_save; /* of the last checkpoint and the best one */
+    bool keeps; /* the next checkpoint is the first after that of a finished run */
     double loss_sum, loss_weight; /* moving sums, whose ratio is the smoothed training loss */
 } Loop;
+
+static Mark mark_of(const Progress *progress)
+{
+    return (Mark){progress->step, progress->tokens, progress->seconds,
+                  progress->training_seconds};
+}
+
+static double mean_of(LossSum sum)
+{
+    return sum.tokens ? sum.nats / (double)sum.tokens : (double)NAN;
+}
 
 static bool every(size_t step, size_t period)
 {
@@ -58,8 +72,8 @@ static void log_row(Loop *loop, bool validated)
     const CorpusSplit *valid = &loop->trainer->corpus.valid;
     size_t part = loop->trainer->part_tokens;
     bool taken = isfinite(step->nats), matches = view_matches(&loop->view);
-    double seconds = progress->training_seconds - loop->last_seconds;
-    double mean = taken ? progress->log_nats / (double)progress->log_tokens : (double)NAN;
+    double seconds = progress->training_seconds - loop->logged.training_seconds;
+    double mean = taken ? mean_of(progress->log) : (double)NAN;
     loop->view.row = (RunLogRow){
         .step = progress->step,
         .epoch = view_epochs(&loop->view, progress->step),
@@ -69,23 +83,20 @@ static void log_row(Loop *loop, bool validated)
         .matches = matches,
         .train_loss = matches ? (double)NAN : mean,
         .match_loss = matches ? mean : (double)NAN,
-        .val_loss = progress->last_loss,
+        .val_loss = progress->last.loss,
         .has_val_loss = validated,
         .grad_norm = taken ? step->gradient_norm : (double)NAN,
-        .tokens_per_second = (double)(progress->tokens - loop->last_tokens) / seconds,
+        .tokens_per_second = (double)(progress->tokens - loop->logged.tokens) / seconds,
         .peak_mb = memory_peak_megabytes(),
-        .val_bits_per_byte = split_bits_per_byte(valid, progress->last_loss),
+        .val_bits_per_byte = split_bits_per_byte(valid, progress->last.loss),
         .val_tokens = !validated ? 0
                       : part > 0 ? part
                                  : split_scored(valid),
-        .final_val_loss = progress->final_loss,
-        .val_accuracy = validated && valid->labels.at ? progress->last_accuracy : (double)NAN};
-    if (taken) {
-        progress->log_nats = 0;
-        progress->log_tokens = 0;
-    }
-    loop->last_seconds = progress->training_seconds;
-    loop->last_tokens = progress->tokens;
+        .final_val_loss = progress->final.loss,
+        .val_accuracy = validated && valid->labels.at ? progress->last.accuracy : (double)NAN};
+    if (taken)
+        progress->log = (LossSum){0};
+    loop->logged = mark_of(progress);
     observers_tell(loop->observers, RUN_LOGGED, &loop->view);
 }
 
@@ -118,7 +129,7 @@ static bool write_run(Loop *loop, Error *error)
     if (!folder_restore(loop->folder, &loop->view, &again, error))
         return false;
     if (again && !file_exists(loop->folder->best))
-        progress->best_loss = INFINITY; /* the file is gone */
+        progress->best.loss = INFINITY; /* the file is gone */
     /* A resumed run does not repeat the rows before the checkpoint, so they are synced first.
      * If that fails, the checkpoint is written all the same: it is worth more. */
     if (!runlog_sync(&loop->folder->log, error))
@@ -144,17 +155,19 @@ static bool try_save(Loop *loop, Error *error)
 
 static void save(Loop *loop)
 {
-    loop->saved = loop->trainer->progress.seconds;
-    bool good = try_save(loop, &loop->last.why);
-    note(loop, &loop->last, good, "the next checkpoint is the next attempt");
+    loop->tried_at = loop->trainer->progress.seconds;
+    bool good = try_save(loop, &loop->last_save.why);
+    note(loop, &loop->last_save, good, "the next checkpoint is the next attempt");
 }
 
 /* The last save of the session: a failure is an error now. */
 static bool save_at_end(Loop *loop, Error *error)
 {
-    loop->last.failed = loop->saved_step != loop->trainer->progress.step &&
-                        !try_save(loop, &loop->last.why);
-    const Attempt *failed = loop->last.failed ? &loop->last : &loop->best;
+    Attempt *last = &loop->last_save;
+    last->failed = false;
+    if (loop->saved_step != loop->trainer->progress.step)
+        last->failed = !try_save(loop, &last->why);
+    const Attempt *failed = last->failed ? last : &loop->best_save;
     if (failed->failed)
         *error = failed->why;
     return !failed->failed;
@@ -166,69 +179,56 @@ static bool save_at_end(Loop *loop, Error *error)
  * the first step a loss of 0 stands for no validation yet. */
 static bool is_best(const Progress *progress)
 {
-    bool validated = (progress->last_loss != 0 || progress->step > 0) &&
-                     progress->last_step == progress->step;
-    return validated && progress->last_loss < progress->best_loss;
+    bool validated = (progress->last.loss != 0 || progress->step > 0) &&
+                     progress->last.step == progress->step;
+    return validated && progress->last.loss < progress->best.loss;
 }
 
-static void mark_best(Progress *progress)
+/* If saving fails, the best validation stays that of the file on disk. */
+static void save_best(Loop *loop, Validation before)
 {
-    progress->best_loss = progress->last_loss;
-    progress->best_accuracy = progress->last_accuracy;
-    progress->best_step = progress->last_step;
-}
-
-/* If saving fails, the best loss stays that of the file on disk. */
-static void save_best(Loop *loop, const Progress *before)
-{
-    Progress *progress = &loop->trainer->progress;
-    Error *why = &loop->best.why;
+    Error *why = &loop->best_save.why;
     bool good = !ranks_first() || trainer_save(loop->trainer, loop->folder->best, false, why);
     good = ranks_agree(good, why);
-    if (!good) {
-        progress->best_loss = before->best_loss;
-        progress->best_accuracy = before->best_accuracy;
-        progress->best_step = before->best_step;
-    }
-    note(loop, &loop->best, good, "the next improvement is the next attempt");
+    if (!good)
+        loop->trainer->progress.best = before;
+    note(loop, &loop->best_save, good, "the next improvement is the next attempt");
+}
+
+/* Reads the whole validation text, or the part of --eval-tokens. */
+static Validation validation(Loop *loop, bool whole)
+{
+    Trainer *t = loop->trainer;
+    Score score = trainer_validate(t, whole);
+    t->progress.seconds = clock_seconds() - loop->clock;
+    return (Validation){.loss = score_loss(score),
+                        .accuracy = t->corpus.valid.labels.at ? score_accuracy(score) : 0,
+                        .step = t->progress.step};
 }
 
 static void validate(Loop *loop)
 {
-    Progress *progress = &loop->trainer->progress, before = *progress;
+    Progress *progress = &loop->trainer->progress;
     RunView *view = &loop->view;
-    Score score = trainer_validate(loop->trainer, false);
-    progress->last_loss = score_loss(score);
-    if (loop->trainer->corpus.valid.labels.at)
-        progress->last_accuracy = score_accuracy(score);
-    progress->last_step = progress->step;
-    progress->seconds = clock_seconds() - loop->clock;
-    view->train_loss = progress->round_tokens
-                           ? progress->round_nats / (double)progress->round_tokens
-                           : (double)NAN;
+    Validation before = progress->best;
+    progress->last = validation(loop, false);
+    view->train_loss = mean_of(progress->round);
     view->best = is_best(progress);
-    progress->round_nats = 0;
-    progress->round_tokens = 0;
+    progress->round = (LossSum){0};
     progress->stale = view->best ? 0 : progress->stale + 1;
     if (view->best)
-        mark_best(progress);
+        progress->best = progress->last;
     loop->validations += progress->step > 0;
     observers_tell(loop->observers, RUN_VALIDATED, view);
     if (view->best)
-        save_best(loop, &before);
+        save_best(loop, before);
 }
 
 /* The loss of the last weights on the whole text, if validations read a part of it. */
 static void validate_at_end(Loop *loop)
 {
-    Progress *progress = &loop->trainer->progress;
-    if (loop->trainer->part_tokens == 0)
-        return;
-    Score score = trainer_validate(loop->trainer, true);
-    progress->final_loss = score_loss(score);
-    if (loop->trainer->corpus.valid.labels.at)
-        progress->final_accuracy = score_accuracy(score);
-    progress->seconds = clock_seconds() - loop->clock;
+    if (loop->trainer->part_tokens > 0)
+        loop->trainer->progress.final = validation(loop, true);
 }
 
 /* The loss of the weights that --init took over: the first point of the curve. */
@@ -243,9 +243,10 @@ static void validate_start(Loop *loop)
 /* Saves the best model that an earlier session found but could not save. */
 static void make_up_for_best(Loop *loop)
 {
-    Progress *progress = &loop->trainer->progress, before = *progress;
-    mark_best(progress);
-    save_best(loop, &before);
+    Progress *progress = &loop->trainer->progress;
+    Validation before = progress->best;
+    progress->best = progress->last;
+    save_best(loop, before);
 }
 
 /* The text depends only on the run and the step, not on interruptions. */
@@ -310,10 +311,10 @@ bool loop_has_work(const Trainer *trainer)
 static bool time_to_stop(const Loop *loop)
 {
     const Progress *progress = &loop->trainer->progress;
-    if (loop->stop.steps > 0 && progress->step - loop->first_step >= loop->stop.steps)
+    if (loop->stop.steps > 0 && progress->step - loop->began.step >= loop->stop.steps)
         return true;
     return loop->stop.seconds > 0 &&
-           progress->seconds - loop->first_seconds >= loop->stop.seconds;
+           progress->seconds - loop->began.seconds >= loop->stop.seconds;
 }
 
 /* Shows the step. Dividing by the sum of the weights, as Adam does, keeps the first steps from
@@ -331,10 +332,10 @@ static void show_step(Loop *loop, bool taken)
         loop->loss_weight = kept * loop->loss_weight + (1 - kept);
     }
     view->smoothed_loss = loop->loss_sum / loop->loss_weight;
-    view->tokens_per_second = (double)(progress->tokens - loop->first_tokens) /
+    view->tokens_per_second = (double)(progress->tokens - loop->began.tokens) /
                               progress->training_seconds;
-    view->seconds_left = (progress->seconds - loop->first_seconds) /
-                         (double)(progress->step - loop->first_step) *
+    view->seconds_left = (progress->seconds - loop->began.seconds) /
+                         (double)(progress->step - loop->began.step) *
                          (double)(view->steps - progress->step);
     observers_tell(loop->observers, RUN_STEPPED, view);
 }
@@ -344,7 +345,7 @@ static void show_step(Loop *loop, bool taken)
 static bool is_old(const Loop *loop)
 {
     double minutes = loop->trainer->settings.session.save_minutes;
-    double age = loop->trainer->progress.seconds - loop->saved;
+    double age = loop->trainer->progress.seconds - loop->tried_at;
     return ranks_most(minutes > 0 && age >= 60 * minutes) > 0;
 }
 
@@ -359,7 +360,7 @@ static bool do_step(Loop *loop, Error *error)
         save_at_end(loop, &(Error){{0}}); /* nothing has changed since the last good step */
         return false;
     }
-    t->progress.final_loss = t->progress.final_accuracy = 0; /* those were of other weights */
+    t->progress.final = (Validation){0}; /* that was of other weights */
     size_t done = t->progress.step;
     bool taken = isfinite(loop->view.last.nats), validates = ends_in_validation(t, done);
     t->progress.seconds = clock_seconds() - loop->clock;
@@ -402,7 +403,7 @@ static LoopEnd run(Loop *loop, Error *error)
     if (trainer->extension.planned) /* so that it need not be extended again if it is killed */
         save(loop);
     if (trainer->settings.train.init && trainer->progress.step == 0 &&
-        trainer->progress.last_loss == 0)
+        trainer->progress.last.loss == 0)
         validate_start(loop);
     while (!is_over(trainer) && !is_asked_to_end(loop))
         if (!do_step(loop, error))
@@ -424,11 +425,9 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers
                  .view = trainer_view(trainer),
                  .stop = stop,
                  .clock = clock_seconds() - progress->seconds,
-                 .first_step = progress->step,
-                 .first_tokens = progress->tokens,
-                 .first_seconds = progress->seconds,
-                 .last_tokens = progress->tokens,
-                 .saved = progress->seconds,
+                 .began = mark_of(progress),
+                 .logged = mark_of(progress),
+                 .tried_at = progress->seconds,
                  .saved_step = SIZE_MAX,
                  .keeps = trainer->extension.finished};
     loop.view.folder = folder->path;

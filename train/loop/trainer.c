@@ -274,7 +274,7 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
         return false;
     choose_part(t);
     measure(t);
-    t->progress.best_loss = INFINITY;
+    t->progress.best.loss = INFINITY;
     return check_memory(t, error) && check_checkpoint(t, error);
 }
 

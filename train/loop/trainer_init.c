@@ -23,8 +23,8 @@ static char *origin_of(const Checkpoint *init)
     char *text = text_format("%s", init->file.path);
     if (trainer_read_progress(&progress, init, &ignored)) {
         text_append(&text, ", step %zu", progress.step);
-        if (progress.last_step == progress.step && progress.last_loss > 0)
-            text_append(&text, ", validation loss %.4f", progress.last_loss);
+        if (progress.last.step == progress.step && progress.last.loss > 0)
+            text_append(&text, ", validation loss %.4f", progress.last.loss);
     }
     const char *crc = checkpoint_extra(init, "crc32");
     text_append(&text, ", crc32 %s", crc ? crc : "unknown");

@@ -216,9 +216,14 @@ static void enter_stage(Trainer *t)
         return;
     vector_zero(t->m, t->model.table.total);
     vector_zero(t->v, t->model.table.total);
-    t->progress.log_nats = t->progress.round_nats = 0;
-    t->progress.log_tokens = t->progress.round_tokens = t->progress.stale = 0;
-    t->progress.skipped_in_stage = 0;
+    t->progress.log = t->progress.round = (LossSum){0};
+    t->progress.stale = t->progress.skipped_in_stage = 0;
+}
+
+static void add_loss(LossSum *sum, const Step *step)
+{
+    sum->nats += step->nats;
+    sum->tokens += step->tokens;
 }
 
 bool trainer_step(Trainer *t, Step *step, Error *error)
@@ -241,10 +246,8 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     redraw_features(t);
     take_average(t);
     progress->tokens += step->read;
-    progress->log_nats += step->nats;
-    progress->log_tokens += step->tokens;
-    progress->round_nats += step->nats;
-    progress->round_tokens += step->tokens;
+    add_loss(&progress->log, step);
+    add_loss(&progress->round, step);
     return true;
 }
 

@@ -10,6 +10,18 @@
 #include "train/loop/history.h"
 #include "train/loop/options.h"
 
+/* The loss of a validation, with labels also the accuracy (else 0), and its step. */
+typedef struct Validation {
+    double loss, accuracy;
+    size_t step;
+} Validation;
+
+/* A sum of training losses, and the tokens that they are of. */
+typedef struct LossSum {
+    double nats;
+    size_t tokens;
+} LossSum;
+
 /* The progress of a run. Resuming needs only this, the settings and the tensors. Except for
  * times it is a function of the settings and the step. */
 typedef struct Progress {
@@ -17,19 +29,12 @@ typedef struct Progress {
     size_t tokens;           /* trained on */
     double seconds;          /* in total, including validation and saving */
     double training_seconds; /* of these, in the steps of this session */
-    double best_loss;        /* best loss of a validation; infinite before the first */
-    size_t best_step;
-    double last_loss;                    /* of the latest validation */
-    size_t last_step;                    /* step of the latest validation; 0: none yet */
-    double last_accuracy, best_accuracy; /* of these validations, with labels; else 0 */
-    size_t stale;                        /* validations without improvement */
-    double final_loss; /* of the last weights on the whole text, if validations read a part of
-                        * it; 0: not yet */
-    double final_accuracy; /* likewise, with labels */
-    double log_nats;       /* training loss and tokens since the last row of the log */
-    size_t log_tokens;
-    double round_nats; /* likewise since the last validation */
-    size_t round_tokens;
+    Validation best;         /* with a loss that is infinite before the first */
+    Validation last;         /* with step 0 before the first */
+    Validation final;        /* of the last weights on the whole text, if the others read a part
+                              * of it; with loss 0 before that */
+    size_t stale;            /* validations without improvement */
+    LossSum log, round;      /* since the last row of the log, and since the last validation */
     size_t averaged;         /* steps whose weights are in the average */
     size_t skipped;          /* steps skipped for NaN or infinity */
     size_t skipped_in_row;   /* of these, the latest uninterrupted run */

@@ -78,10 +78,10 @@ static void add_numbers(Page *page, const RunView *run)
     text_append(&text, "  %s elapsed  memory %.0f MB", text_duration(progress->seconds).text,
                 memory_peak_megabytes());
     add_items(page, text);
-    if (progress->last_step == 0)
+    if (progress->last.step == 0)
         return;
     text = words_of_validation(run);
-    text_append(&text, "  best %.4f after step %zu", progress->best_loss, progress->best_step);
+    text_append(&text, "  best %.4f after step %zu", progress->best.loss, progress->best.step);
     add_items(page, text);
 }
 
@@ -208,7 +208,7 @@ static bool validated(void *self, const RunView *run, Error *error)
                                   text_duration(progress->seconds).text,
                                   view_epochs(run, progress->step), progress->step,
                                   words_of_training_loss(run).text, view_part(run),
-                                  progress->last_loss, words_of_accuracy(run).text,
+                                  progress->last.loss, words_of_accuracy(run).text,
                                   run->best ? "  best" : ""));
     return true;
 }

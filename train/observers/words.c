@@ -43,7 +43,7 @@ ShortText words_of_accuracy(const RunView *run)
     ShortText text = {""};
     if (run->corpus->valid.labels.at)
         snprintf(text.text, sizeof text.text, "  accuracy %.2f %%",
-                 100 * run->progress->last_accuracy);
+                 100 * run->progress->last.accuracy);
     return text;
 }
 
@@ -52,11 +52,11 @@ char *words_of_validation(const RunView *run)
     const Progress *progress = run->progress;
     const CorpusSplit *valid = &run->corpus->valid;
     if (valid->labels.at)
-        return text_format("validation%s %.4f%s", view_part(run), progress->last_loss,
+        return text_format("validation%s %.4f%s", view_part(run), progress->last.loss,
                            words_of_accuracy(run).text);
     return text_format("validation%s %.4f  perplexity %s  bits/byte %.4f", view_part(run),
-                       progress->last_loss, text_perplexity(exp(progress->last_loss)).text,
-                       split_bits_per_byte(valid, progress->last_loss));
+                       progress->last.loss, text_perplexity(exp(progress->last.loss)).text,
+                       split_bits_per_byte(valid, progress->last.loss));
 }
 
 char **words_filled(const char *text, size_t width)
