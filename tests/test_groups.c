@@ -177,7 +177,8 @@ START_TEST(runs_that_differ_in_the_seed_are_a_group)
     ck_assert_uint_eq(arrlenu(groups[1].runs), 2);
     ck_assert_ptr_eq(groups[2].runs[0], &runs[5]);
     ck_assert_ptr_null(groups[0].points);
-    ck_assert(isnan(groups[0].best.mean) && groups[0].best.count == 0);
+    ck_assert(isnan(groups[0].losses[GROUP_BEST].mean) &&
+              groups[0].losses[GROUP_BEST].count == 0);
     groups_identify(groups, runs);
     static const size_t looks[RUNS] = {
         0, 1, PALETTE_COLOURS, 2 * PALETTE_COLOURS, 1 + PALETTE_COLOURS, 2};
@@ -248,9 +249,11 @@ START_TEST(a_group_has_the_mean_curve_of_its_runs)
     ck_assert(points[1].step == 20 && isnan(points[1].mean) && isnan(points[1].low));
     ck_assert(points[2].step == 30 && points[2].mean == 2.5);
     ck_assert(points[3].step == SIZE_MAX);
-    ck_assert(groups[0].best.count == 2 && groups[0].best.mean == 2.25);
-    ck_assert(groups[0].best.low == 2 && groups[0].best.high == 2.5);
-    ck_assert_double_eq_tol(groups[0].best.deviation, 0.5 / sqrt(2), 1e-12);
+    ck_assert(groups[0].losses[GROUP_BEST].count == 2 &&
+              groups[0].losses[GROUP_BEST].mean == 2.25);
+    ck_assert(groups[0].losses[GROUP_BEST].low == 2 &&
+              groups[0].losses[GROUP_BEST].high == 2.5);
+    ck_assert_double_eq_tol(groups[0].losses[GROUP_BEST].deviation, 0.5 / sqrt(2), 1e-12);
     ck_assert(isnan(group_epoch_to_reach(&groups[0], 4))); /* without the third */
     arrpop(groups[0].runs);
     ck_assert(group_epoch_to_reach(&groups[0], 4) == 2);
@@ -269,12 +272,14 @@ START_TEST(a_group_has_the_mean_test_loss_of_its_runs)
         if (r != 4) /* one of the two seeds of linear */
             add_test(&runs[r], 4 + 0.25 * (double)r);
     RunGroup *groups = groups_make(runs, RUNS, true);
-    ck_assert(groups[0].test.count == 0 && isnan(groups[0].test.mean)); /* no protocol yet */
+    ck_assert(groups[0].losses[GROUP_TEST].count == 0 &&
+              isnan(groups[0].losses[GROUP_TEST].mean)); /* no protocol yet */
     groups_free(groups);
     groups_choose_scales(runs, RUNS);
     groups = groups_make(runs, RUNS, true);
-    ck_assert(groups[0].test.count == 3 && groups[0].test.low == 4);
-    ck_assert(groups[1].test.count == 0 && isnan(groups[1].test.mean));
+    ck_assert(groups[0].losses[GROUP_TEST].count == 3 && groups[0].losses[GROUP_TEST].low == 4);
+    ck_assert(groups[1].losses[GROUP_TEST].count == 0 &&
+              isnan(groups[1].losses[GROUP_TEST].mean));
     ck_assert(isnan(groups_difference(&groups[0], &groups[1], GROUP_TEST).difference));
     groups_free(groups);
     add_test(&runs[4], 6);
@@ -286,7 +291,8 @@ START_TEST(a_group_has_the_mean_test_loss_of_its_runs)
     groups_free(groups);
     runs[4].best_step = 7; /* later than the scored checkpoint */
     groups = groups_make(runs, RUNS, true);
-    ck_assert(groups[0].test.count == 3 && groups[1].test.count == 0);
+    ck_assert(groups[0].losses[GROUP_TEST].count == 3 &&
+              groups[1].losses[GROUP_TEST].count == 0);
     groups_free(groups);
     free_runs(runs);
 }
@@ -305,7 +311,7 @@ START_TEST(runs_of_each_corpus_have_their_own_test_losses)
     runs[1].scores[0].stride = 4;
     Comparison all = comparison_make(runs, FEW, true);
     for (size_t g = 0; g < FEW; g++)
-        ck_assert_double_eq(all.groups[g].test.mean, 4 + (double)g);
+        ck_assert_double_eq(all.groups[g].losses[GROUP_TEST].mean, 4 + (double)g);
     ck_assert(!groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST).comparable);
     char *text = groups_test_text(&runs[1]);
     ck_assert_ptr_nonnull(strstr(text, "stride 4"));
@@ -393,7 +399,8 @@ START_TEST(test_losses_are_compared_over_seeds_only)
     groups_choose_scales(runs, RUNS);
     groups = groups_make(runs, RUNS, true);
     char *with = sentences(groups, 1000);
-    Interval between = student_difference(groups[0].test, groups[1].test, 0.05);
+    Interval between = student_difference(groups[0].losses[GROUP_TEST],
+                                          groups[1].losses[GROUP_TEST], 0.05);
     char *expected = text_format(
         "%sTest loss against A (3 seeds):\n"
         "  B (2 seeds): %+.4f, 95 %% confidence interval %+.4f to %+.4f: "
@@ -608,8 +615,8 @@ START_TEST(tests_with_other_tokens_compare_in_bits_per_byte)
     make_words_and_bytes(runs);
     Comparison all = comparison_make(runs, RUNS, true);
     ck_assert_ptr_nonnull(runs[0].test_bits);
-    ck_assert_double_eq_tol(all.groups[0].test_bits.mean, 1, 0.01);
-    ck_assert_double_eq_tol(all.groups[1].test_bits.mean, 0.75, 0.01);
+    ck_assert_double_eq_tol(all.groups[0].losses[GROUP_TEST_BITS].mean, 1, 0.01);
+    ck_assert_double_eq_tol(all.groups[1].losses[GROUP_TEST_BITS].mean, 0.75, 0.01);
     GroupDifference bits = groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST_BITS);
     ck_assert(bits.comparable && bits.interval.high < 0);
     char *text = groups_test_text(&runs[0]), *differences = memory_copy_text("");

@@ -129,10 +129,11 @@ static json_t *group_json(const RunGroup *group, const RunData *runs)
                       "low", json_figure(point->low), "high", json_figure(point->high)));
     }
     return json_pack("{so so so so so so so so}", "name", markup_json(group->name), "runs",
-                     indexes, "seeds", seeds, "best_val_loss", sample_json(&group->best),
-                     "best_val_bits_per_byte", sample_json(&group->bits), "test_loss",
-                     sample_json(&group->test), "test_bits_per_byte",
-                     sample_json(&group->test_bits), "points", points);
+                     indexes, "seeds", seeds, "best_val_loss",
+                     sample_json(&group->losses[GROUP_BEST]), "best_val_bits_per_byte",
+                     sample_json(&group->losses[GROUP_BITS]), "test_loss",
+                     sample_json(&group->losses[GROUP_TEST]), "test_bits_per_byte",
+                     sample_json(&group->losses[GROUP_TEST_BITS]), "points", points);
 }
 
 /* The difference of a group from the first one whose losses compare; NULL for that one. */
@@ -145,18 +146,16 @@ static json_t *difference_json(const RunGroup *groups, size_t g)
         return NULL;
     GroupLoss measure = groups_measure(&groups[g]);
     GroupDifference best = groups_difference(&groups[base], &groups[g], measure);
-    GroupDifference test = groups_difference(
-        &groups[base], &groups[g], measure == GROUP_BITS ? GROUP_TEST_BITS : GROUP_TEST);
+    GroupDifference test = groups_difference(&groups[base], &groups[g],
+                                             groups_test_of(measure));
     return json_pack(
         "{so so sb ss so so so so so ss so so so}", "base", json_count(base), "other",
-        json_count(g), "comparable", true, "unit",
-        measure == GROUP_BITS ? "bits per byte" : "nats per token", "difference",
+        json_count(g), "comparable", true, "unit", groups_unit(measure), "difference",
         json_figure(best.difference), "low", json_figure(best.interval.low), "high",
         json_figure(best.interval.high), "confidence", json_figure(1 - GROUP_TAILS),
         "degrees_of_freedom", json_figure(best.interval.freedom), "test_unit",
-        measure == GROUP_BITS ? "bits per byte" : "nats per token", "test_difference",
-        json_figure(test.difference), "test_low", json_figure(test.interval.low), "test_high",
-        json_figure(test.interval.high));
+        groups_unit(measure), "test_difference", json_figure(test.difference), "test_low",
+        json_figure(test.interval.low), "test_high", json_figure(test.interval.high));
 }
 
 /* Prints an array with a line for each element, and frees it. */

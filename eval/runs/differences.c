@@ -53,7 +53,7 @@ static char *difference_text(const RunGroup *base, const RunGroup *other, GroupL
     GroupDifference of = groups_difference(base, other, loss);
     if (isnan(of.difference))
         return NULL;
-    const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
+    const Sample *of_base = &base->losses[loss], *of_other = &other->losses[loss];
     char *seeds = seeds_text(of_other), *text = text_format("%s (%s): ", other->name, seeds);
     free(seeds);
     if (!of.comparable || group_diverged(other)) {
@@ -74,7 +74,7 @@ static char *difference_text(const RunGroup *base, const RunGroup *other, GroupL
 static bool has_seeds(const RunGroup *groups)
 {
     for (size_t g = 0; g < arrlenu(groups); g++)
-        if (groups[g].best.count > 1)
+        if (groups[g].losses[GROUP_BEST].count > 1)
             return true;
     return false;
 }
@@ -88,13 +88,13 @@ static void append_paragraph(char **all, const RunGroup *groups, size_t width, G
         [GROUP_TEST] = "Test loss",
         [GROUP_BITS] = "Best bits per byte of the validation text",
         [GROUP_TEST_BITS] = "Bits per byte of the test text"};
-    const Sample *base = group_losses(&groups[0], loss);
+    const Sample *base = &groups[0].losses[loss];
     const double least = loss == GROUP_TEST || loss == GROUP_TEST_BITS ? 2 : 1;
     char *seeds = seeds_text(base), *lines = NULL;
     char *opening = text_format("%s against %s (%s%s):", openings[loss], groups[0].name, seeds,
                                 group_diverged(&groups[0]) ? ", diverged" : "");
     for (size_t g = 1; base->count >= least && g < arrlenu(groups); g++) {
-        char *text = group_losses(&groups[g], loss)->count >= least
+        char *text = groups[g].losses[loss].count >= least
                          ? difference_text(&groups[0], &groups[g], loss)
                          : NULL;
         if (text)
@@ -114,7 +114,7 @@ void differences_append(char **text, const RunGroup *groups, size_t width)
 {
     size_t measured = 0;
     for (size_t g = 0; g < arrlenu(groups); g++)
-        measured += groups[g].best.count > 0;
+        measured += groups[g].losses[GROUP_BEST].count > 0;
     if (measured >= 2 && has_seeds(groups))
         append_paragraph(text, groups, width, groups_measure(groups));
     else if (measured >= 2)
@@ -123,8 +123,7 @@ void differences_append(char **text, const RunGroup *groups, size_t width)
             "One seed each: differences may be due to chance. Train several seeds per model "
             "for confidence intervals.",
             "", width);
-    append_paragraph(text, groups, width,
-                     groups_measure(groups) == GROUP_BITS ? GROUP_TEST_BITS : GROUP_TEST);
+    append_paragraph(text, groups, width, groups_test_of(groups_measure(groups)));
 }
 
 /* The index of the group with the lowest mean loss, besides the one given and those that
@@ -135,7 +134,7 @@ static size_t find_best(const RunGroup *groups, size_t besides)
     GroupLoss measure = groups_measure(groups);
     double lowest = INFINITY;
     for (size_t g = 0; g < arrlenu(groups); g++) {
-        double mean = group_losses(&groups[g], measure)->mean;
+        double mean = groups[g].losses[measure].mean;
         if (g != besides && !group_diverged(&groups[g]) && mean < lowest) {
             best = g;
             lowest = mean;
@@ -150,7 +149,8 @@ static void append_lead(char **text, const RunGroup *best, const RunGroup *secon
 {
     GroupDifference of = groups_difference(best, second, measure);
     text_append(text, ", %.4f below %s", of.difference, second->name);
-    const bool one = best->best.count <= 1, other = second->best.count <= 1;
+    const bool one = best->losses[GROUP_BEST].count <= 1,
+               other = second->losses[GROUP_BEST].count <= 1;
     if (isnan(of.interval.low) && one != other)
         text_append(
             text,
@@ -181,9 +181,9 @@ char *differences_verdict(const RunGroup *groups)
             text_append(&text,
                         " (with %.1f %% of its tokens unknown, which makes them look fewer)",
                         100 * unknown);
-        text_append(&text, ": %.4f", groups[first].bits.mean);
+        text_append(&text, ": %.4f", groups[first].losses[GROUP_BITS].mean);
     } else if (first != none) {
-        double loss = groups[first].best.mean;
+        double loss = groups[first].losses[GROUP_BEST].mean;
         text_append(&text, "%s has the lowest validation loss: %.4f (perplexity %s)",
                     groups[first].name, loss, text_perplexity(exp(loss)).text);
     }

@@ -213,65 +213,50 @@ static void draw_curve(RunGroup *group)
 
 /* --- losses --- */
 
-static Sample best_of(const RunGroup *group)
+/* NaN if the run has none. The protocol of test losses is that of the group's first run. */
+static double loss_of(const RunData *run, const RunData *first, GroupLoss loss)
+{
+    if (loss == GROUP_BEST)
+        return run->best_val_loss;
+    if (loss == GROUP_BITS)
+        return run->best_val_loss * run->val_bits;
+    bool bits = loss == GROUP_TEST_BITS;
+    const RunScore *protocol = bits ? first->test_bits : first->test;
+    const RunScore *score =
+        protocol ? rundata_score(run, protocol, bits ? SCORE_PER_BYTE : SCORE_PER_TOKEN) : NULL;
+    return !score ? NAN : bits ? score_row_bits(score) : score_row_loss(score);
+}
+
+static Sample losses_of(const RunGroup *group, GroupLoss loss)
 {
     double *losses = NULL;
-    for (size_t r = 0; r < arrlenu(group->runs); r++)
-        if (!isnan(group->runs[r]->best_val_loss))
-            arrput(losses, group->runs[r]->best_val_loss);
-    Sample sample = student_sample(losses, arrlenu(losses));
-    arrfree(losses);
-    return sample;
-}
-
-/* The test losses by a protocol; empty if it is NULL or not that of all runs. */
-static Sample test_of(const RunGroup *group, const RunScore *protocol, ScoreUnit unit)
-{
-    double *losses = NULL;
-    for (size_t r = 0; protocol && r < arrlenu(group->runs); r++) {
-        const RunScore *score = rundata_score(group->runs[r], protocol, unit);
-        if (score)
-            arrput(losses,
-                   unit == SCORE_PER_BYTE ? score_row_bits(score) : score_row_loss(score));
-    }
-    bool complete = arrlenu(losses) == arrlenu(group->runs);
-    Sample sample = student_sample(losses, complete ? arrlenu(losses) : 0);
-    arrfree(losses);
-    return sample;
-}
-
-const Sample *group_losses(const RunGroup *group, GroupLoss loss)
-{
-    switch (loss) {
-    case GROUP_TEST:
-        return &group->test;
-    case GROUP_BITS:
-        return &group->bits;
-    case GROUP_TEST_BITS:
-        return &group->test_bits;
-    default:
-        return &group->best;
-    }
-}
-
-static Sample bits_of(const RunGroup *group)
-{
-    double *bits = NULL;
-    bool known = true;
+    bool complete = true;
     for (size_t r = 0; r < arrlenu(group->runs); r++) {
         const RunData *run = group->runs[r];
-        known &= run->val_bits > 0;
-        if (!isnan(run->best_val_loss))
-            arrput(bits, run->best_val_loss * run->val_bits);
+        double value = loss_of(run, group->runs[0], loss);
+        if (!isnan(value))
+            arrput(losses, value);
+        complete &= loss == GROUP_BEST ||
+                    (loss == GROUP_BITS ? run->val_bits > 0 : !isnan(value));
     }
-    Sample sample = student_sample(bits, known ? arrlenu(bits) : 0);
-    arrfree(bits);
+    Sample sample = student_sample(losses, complete ? arrlenu(losses) : 0);
+    arrfree(losses);
     return sample;
 }
 
 GroupLoss groups_measure(const RunGroup *groups)
 {
     return arrlenu(groups) > 0 && groups[0].runs[0]->by_bits ? GROUP_BITS : GROUP_BEST;
+}
+
+GroupLoss groups_test_of(GroupLoss measure)
+{
+    return measure == GROUP_BITS ? GROUP_TEST_BITS : GROUP_TEST;
+}
+
+const char *groups_unit(GroupLoss measure)
+{
+    return measure == GROUP_BITS ? "bits per byte" : "nats per token";
 }
 
 RunGroup *groups_make(const RunData *runs, size_t count, bool together)
@@ -288,11 +273,8 @@ RunGroup *groups_make(const RunData *runs, size_t count, bool together)
     name_groups(groups);
     for (size_t g = 0; g < arrlenu(groups); g++) {
         draw_curve(&groups[g]);
-        const RunData *first = groups[g].runs[0];
-        groups[g].best = best_of(&groups[g]);
-        groups[g].bits = bits_of(&groups[g]);
-        groups[g].test = test_of(&groups[g], first->test, SCORE_PER_TOKEN);
-        groups[g].test_bits = test_of(&groups[g], first->test_bits, SCORE_PER_BYTE);
+        for (GroupLoss loss = 0; loss < GROUP_LOSSES; loss++)
+            groups[g].losses[loss] = losses_of(&groups[g], loss);
     }
     return groups;
 }

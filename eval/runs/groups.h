@@ -20,14 +20,20 @@ typedef struct GroupPoint {
     double mean, low, high;
 } GroupPoint;
 
+/* The losses to compare groups by. */
+typedef enum GroupLoss {
+    GROUP_BEST,      /* the best validation losses, of the runs that have one */
+    GROUP_BITS,      /* the same in bits per byte; none unless all runs know them */
+    GROUP_TEST,      /* the test losses; none unless all runs have their protocol's */
+    GROUP_TEST_BITS, /* the same in bits per byte */
+    GROUP_LOSSES
+} GroupLoss;
+
 typedef struct RunGroup {
     char *name;           /* no two groups have the same; not made safe for terminals */
     const RunData **runs; /* an array of stb_ds, in the order given; each has another seed */
     GroupPoint *points;   /* an array of stb_ds; of the runs that have validations at all */
-    Sample best;          /* of the best validation losses, of the runs that have one */
-    Sample bits;          /* the same in bits per byte; empty unless all runs know them */
-    Sample test;          /* of the test losses; empty unless all runs have their protocol's */
-    Sample test_bits;     /* the same in bits per byte */
+    Sample losses[GROUP_LOSSES];
 } RunGroup;
 
 /* All that is compared. */
@@ -37,9 +43,6 @@ typedef struct Comparison {
     RunGroup *each;   /* a group for every run, in their order: their names differ */
     RunGroup *groups; /* the groups to compare */
 } Comparison;
-
-/* The losses to compare groups by. */
-typedef enum GroupLoss { GROUP_BEST, GROUP_TEST, GROUP_BITS, GROUP_TEST_BITS } GroupLoss;
 
 #define GROUP_TAILS 0.05 /* of 95 % confidence intervals */
 
@@ -56,14 +59,15 @@ void comparison_free(Comparison *comparison);
 /* What groups of one scale are compared by: the best validation losses, or, if their tokens
  * differ, the bits per byte. */
 GroupLoss groups_measure(const RunGroup *groups);
+/* The test losses that go with a measure, and its unit. */
+GroupLoss groups_test_of(GroupLoss measure);
+const char *groups_unit(GroupLoss measure);
 /* Decides for each run whether it is compared in bits per byte: if runs on its text differ in
  * their tokens, and all of them know their bits per byte. */
 void groups_choose_measure(RunData *runs, size_t count);
 /* Counts the scales, and decides by which protocols the runs of each compare their test scores:
  * those that most of them have. */
 void groups_choose_scales(RunData *runs, size_t count);
-
-const Sample *group_losses(const RunGroup *group, GroupLoss loss);
 
 /* Gives the runs that the groups were made of their looks: each the colour of its group, and
  * seeds of a group other dashes. The first run's are the group's. */

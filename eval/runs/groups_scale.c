@@ -153,7 +153,7 @@ char *groups_test_text(const RunData *run)
 
 GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss)
 {
-    const Sample *of_base = group_losses(base, loss), *of_other = group_losses(other, loss);
+    const Sample *of_base = &base->losses[loss], *of_other = &other->losses[loss];
     const bool of_bytes = loss == GROUP_BITS || loss == GROUP_TEST_BITS;
     const size_t settings = of_bytes ? TEXT_SETTINGS : SCALE_SETTINGS;
     return (GroupDifference){

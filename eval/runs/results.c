@@ -101,7 +101,7 @@ static double mean_of(const RunGroup *group, size_t field)
  * the column. */
 static double seeds(const RunGroup *group)
 {
-    return group->best.count > 1 ? group->best.count : NAN;
+    return group->losses[GROUP_BEST].count > 1 ? group->losses[GROUP_BEST].count : NAN;
 }
 
 static double parameters(const RunGroup *group)
@@ -112,32 +112,33 @@ static double parameters(const RunGroup *group)
 
 static double best_loss(const RunGroup *group)
 {
-    return group->best.mean;
+    return group->losses[GROUP_BEST].mean;
 }
 
 static double deviation(const RunGroup *group)
 {
-    return group->best.deviation;
+    return group->losses[GROUP_BEST].deviation;
 }
 
 static double best_perplexity(const RunGroup *group)
 {
-    return group_diverged(group) ? INFINITY : exp(group->best.mean);
+    return group_diverged(group) ? INFINITY : exp(group->losses[GROUP_BEST].mean);
 }
 
 static double best_bits(const RunGroup *group)
 {
-    return group_diverged(group) ? INFINITY * group->bits.mean : group->bits.mean;
+    return group_diverged(group) ? INFINITY * group->losses[GROUP_BITS].mean
+                                 : group->losses[GROUP_BITS].mean;
 }
 
 static double test_bits(const RunGroup *group)
 {
-    return group->test_bits.mean;
+    return group->losses[GROUP_TEST_BITS].mean;
 }
 
 static double test_perplexity(const RunGroup *group)
 {
-    return exp(group->test.mean);
+    return exp(group->losses[GROUP_TEST].mean);
 }
 
 /* Without a number, the loss of a run that has logged anything diverged. */
@@ -172,7 +173,7 @@ static char *attention(const RunGroup *groups, size_t g, GroupLoss loss)
  * symmetric in losses. */
 static char *certainty(const RunGroup *groups, size_t g, GroupLoss loss)
 {
-    const Sample *losses = group_losses(&groups[g], loss);
+    const Sample *losses = &groups[g].losses[loss];
     if (isnan(losses->mean))
         return NULL;
     if ((loss == GROUP_BEST || loss == GROUP_BITS) && group_diverged(&groups[g]))
@@ -199,7 +200,7 @@ static char *against_first(const RunGroup *groups, size_t g, GroupLoss loss)
 {
     GroupDifference of = groups_difference(&groups[0], &groups[g], loss);
     for (size_t other = 1; loss == GROUP_BEST && other < arrlenu(groups); other++)
-        if (!isnan(groups[other].test.mean - groups[0].test.mean))
+        if (!isnan(groups[other].losses[GROUP_TEST].mean - groups[0].losses[GROUP_TEST].mean))
             return NULL;
     if (g == 0 || !of.comparable || isnan(of.difference) || group_diverged(&groups[g]))
         return NULL;
