@@ -170,9 +170,10 @@ bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     struct stat there;
     *file = (FileReplacement){.fd = -1};
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* such as /dev/null */
-        return error_set(error, "%s: cannot replace: not a regular file; name another file",
-                         path);
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) { /* such as /dev/null */
+        error_set(error, "%s: cannot replace: not a regular file; name another file", path);
+        return false;
+    }
     file->path = memory_copy_text(path);
     file->temporary = text_format("%s.%ld.tmp", path, (long)getpid());
     file->fd = open(file->temporary, flags, 0666);
