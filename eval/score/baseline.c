@@ -1,6 +1,7 @@
 #include "eval/score/baseline.h"
 #include "eval/score/kneser_ney.h"
 #include "eval/score/ways.h"
+#include "eval/show/figures.h"
 #include "src/memory.h"
 #include "src/text.h"
 
@@ -41,7 +42,7 @@ static double ngram_nats(const Corpus *corpus, const CorpusSplit *split, size_t 
 
 static void print_figures(const char *name, double nats, const CorpusSplit *split)
 {
-    char *figures = score_figures_text(nats, split);
+    char *figures = figures_text(nats, split);
     printf("%s: %s; %.2f nats in all\n", name, figures, nats);
     free(figures);
 }
@@ -78,12 +79,12 @@ static void print_json(UnigramScore unigram, double nats, size_t order,
                        const CorpusSplit *split)
 {
     size_t others = split->count - unigram.impossible;
-    json_t *words = score_json(unigram.impossible ? INFINITY : unigram.nats, split);
+    json_t *words = figures_json(unigram.impossible ? INFINITY : unigram.nats, split);
     json_object_set_new(words, "method", json_string("unigram"));
     json_object_set_new(words, "impossible", json_count(unigram.impossible));
     json_object_set_new(words, "perplexity_of_others",
                         json_figure(exp(unigram.nats / (double)others)));
-    json_t *ngrams = score_json(nats, split);
+    json_t *ngrams = figures_json(nats, split);
     json_object_set_new(ngrams, "method", json_string("kneser_ney"));
     json_object_set_new(ngrams, "order", json_count(order));
     json_print(stdout,

@@ -1,5 +1,6 @@
 #include "eval/score/ensemble.h"
 #include "eval/show/markup.h"
+#include "eval/show/figures.h"
 #include "src/memory.h"
 
 #include <math.h>
@@ -80,7 +81,7 @@ void ensemble_print(const Ensemble *ensemble)
     for (size_t i = 0; i < ensemble->count; i++) {
         const ScoreRow *row = &ensemble->runs[i].row;
         char *protocol = score_row_protocol(row);
-        char *figures = score_figures_text(row->score.nats, ensemble->split);
+        char *figures = figures_text(row->score.nats, ensemble->split);
         printf("%s: %s; %s\n", ensemble->runs[i].name, figures, protocol);
         free(protocol);
         free(figures);
@@ -88,7 +89,7 @@ void ensemble_print(const Ensemble *ensemble)
     if (ensemble->count < 2)
         return;
     double nats = ensemble_nats(ensemble);
-    char *figures = score_figures_text(nats, ensemble->split);
+    char *figures = figures_text(nats, ensemble->split);
     printf("%s, average of %zu runs: %s; %.2f nats in all\n", ensemble->split->name,
            ensemble->count, figures, nats);
     free(figures);
@@ -96,7 +97,7 @@ void ensemble_print(const Ensemble *ensemble)
 
 void ensemble_print_json(const Ensemble *ensemble)
 {
-    json_t *all = score_json(ensemble_nats(ensemble), ensemble->split);
+    json_t *all = figures_json(ensemble_nats(ensemble), ensemble->split);
     json_object_set_new(all, "split", json_string(ensemble->split->name));
     json_object_set_new(all, "runs", json_array());
     for (size_t i = 0; i < ensemble->count; i++) {

@@ -1,42 +1,12 @@
 #include "eval/runs/scores.h"
 #include "eval/score/ways.h"
+#include "eval/show/figures.h"
 #include "src/file.h"
 #include "src/text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* --- figures of any score --- */
-
-static double bits_per_character(double nats, const CorpusSplit *split)
-{
-    return nats / log(2) / (double)split->characters;
-}
-
-char *score_figures_text(double nats, const CorpusSplit *split)
-{
-    double loss = nats / (double)split_scored(split);
-    if (split->labels.at)
-        return text_format("loss %.4f nats per answer, perplexity %s", loss,
-                           text_perplexity(exp(loss)).text);
-    return text_format("loss %.4f nats per token, perplexity %s, %.4f bits per character, %.4f "
-                       "bits per byte",
-                       loss, text_perplexity(exp(loss)).text, bits_per_character(nats, split),
-                       split_bits_per_byte(split, loss));
-}
-
-json_t *score_json(double nats, const CorpusSplit *split)
-{
-    double loss = nats / (double)split_scored(split);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", json_figure(loss),
-                     "perplexity", json_figure(exp(loss)), "bits_per_character",
-                     json_figure(bits_per_character(nats, split)), "bits_per_byte",
-                     json_figure(split_bits_per_byte(split, loss)), "nats", json_figure(nats),
-                     "tokens", json_count(split_scored(split)), "unknown",
-                     json_count(split->unknown), "characters", json_count(split->characters),
-                     "bytes", json_count(split->bytes));
-}
 
 /* --- rows for people --- */
 
@@ -65,8 +35,7 @@ char *score_row_protocol(const ScoreRow *row)
 
 static void print_answers(const ScoreRow *row, const CorpusSplit *split)
 {
-    char *protocol = score_row_protocol(row),
-         *figures = score_figures_text(row->score.nats, split);
+    char *protocol = score_row_protocol(row), *figures = figures_text(row->score.nats, split);
     printf("%s: accuracy %.2f %%, %s\n%zu answers, %zu of them right; %s; %.2f nats in all\n",
            split->name, 100 * score_accuracy(row->score), figures, row->score.tokens,
            row->score.right, protocol, row->score.nats);
@@ -76,13 +45,9 @@ static void print_answers(const ScoreRow *row, const CorpusSplit *split)
 
 static void print_plain(const ScoreRow *row, const CorpusSplit *split)
 {
-    char *protocol = score_row_protocol(row),
-         *figures = score_figures_text(row->score.nats, split);
-    printf(
-        "%s: %s\n%zu tokens, %zu of them unknown; %zu characters, %zu bytes; %s; %.2f nats in "
-        "all\n",
-        split->name, figures, row->score.tokens, split->unknown, split->characters,
-        split->bytes, protocol, row->score.nats);
+    char *protocol = score_row_protocol(row), *figures = figures_text(row->score.nats, split);
+    printf("%s: %s\n", split->name, figures);
+    figures_print_size(split, protocol, row->score.nats);
     if (split->unknown > 0)
         printf(
             "Each unknown word is scored as one <unk>, with all its bytes: bits per character "
@@ -97,7 +62,7 @@ static void print_way(const ScoreRow *row, const ScoreRow *plain, const ScoredTe
         printf("%s%s %g", i ? ", " : "", row->settings[i].name, row->settings[i].value);
     if (was_tuned(row))
         printf(", tuned on %s", text->is_validation ? "this very text" : "the validation text");
-    char *figures = score_figures_text(row->score.nats, text->split);
+    char *figures = figures_text(row->score.nats, text->split);
     printf(": %s; ", figures);
     if (row->stride != plain->stride)
         printf("stride %zu; ", row->stride);
@@ -116,7 +81,7 @@ void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text
 
 void score_row_add_json(json_t *object, const ScoreRow *row, const CorpusSplit *split)
 {
-    json_t *numbers = score_json(row->score.nats, split);
+    json_t *numbers = figures_json(row->score.nats, split);
     json_object_update(object, numbers);
     json_decref(numbers);
     json_object_set_new(object, "accuracy", json_figure(accuracy_of(row, split)));

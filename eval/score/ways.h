@@ -36,11 +36,6 @@ typedef struct ScoredText {
     bool is_validation;
 } ScoredText;
 
-/* "loss 4.4 nats per token, perplexity ..., ... bits per character, ... per byte"; the caller
- * frees. */
-char *score_figures_text(double nats, const CorpusSplit *split);
-/* The same figures, the nats, and the size of the split. */
-json_t *score_json(double nats, const CorpusSplit *split);
 /* "window 128, stride 32"; the caller frees. */
 char *score_row_protocol(const ScoreRow *row);
 /* Adds the figures of the row and its protocol to an object. */

@@ -5,6 +5,7 @@
 #include "models/checkpoint.h"
 #include "eval/write/sample_json.h"
 #include "eval/write/session.h"
+#include "eval/show/figures.h"
 #include "eval/show/terminal.h"
 #include "eval/write/token_score.h"
 #include "src/containers.h"
@@ -111,25 +112,39 @@ static void note_token_score(void *listener, size_t at, TokenScore score)
     json_array_append_new(scoring->scores, token);
 }
 
-/* The names are those of eval --json, which has no scores of tokens. */
-static void print_score_json(const LoadedModel *loaded, const int32_t *ids, size_t unknown,
-                             size_t characters, size_t bytes)
+/* As eval --json, and the scores of the tokens. */
+static void print_score_json(const LoadedModel *loaded, const int32_t *ids,
+                             const CorpusSplit *text)
 {
     const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
-    size_t count = arrlenu(ids), window = loaded->model.config.context;
+    size_t window = loaded->model.config.context;
     Scoring scoring = {vocabulary, ids, true, json_array()};
-    double nats = token_score_text(&loaded->model, ids, count, vocabulary_start(vocabulary),
-                                   note_token_score, &scoring);
-    double loss = nats / (double)count;
-    json_print(stdout,
-               json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss",
-                         json_figure(loss), "perplexity", json_figure(exp(loss)),
-                         "bits_per_character", json_figure(nats / log(2) / (double)characters),
-                         "bits_per_byte", json_figure(nats / log(2) / (double)bytes), "nats",
-                         json_figure(nats), "tokens", json_count(count), "unknown",
-                         json_count(unknown), "characters", json_count(characters), "bytes",
-                         json_count(bytes), "window", json_count(window), "stride",
-                         json_count(window), "scores", scoring.scores));
+    double nats = token_score_text(&loaded->model, ids, text->count,
+                                   vocabulary_start(vocabulary), note_token_score, &scoring);
+    json_t *object = figures_json(nats, text);
+    json_object_set_new(object, "window", json_count(window));
+    json_object_set_new(object, "stride", json_count(window));
+    json_object_set_new(object, "scores", scoring.scores);
+    json_print(stdout, object);
+}
+
+static void print_score(const LoadedModel *loaded, const int32_t *ids, const CorpusSplit *text)
+{
+    const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
+    size_t window = loaded->model.config.context;
+    Scoring scoring = {vocabulary, ids,
+                       !terminal_is_interactive(STDOUT_FILENO) || terminal_is_utf8(), NULL};
+    printf("    loss  probability     rank  token\n");
+    double nats = token_score_text(&loaded->model, ids, text->count,
+                                   vocabulary_start(vocabulary), print_token_score, &scoring);
+    char *figures = figures_text(nats, text);
+    char *protocol = text_format(
+        "window %zu, stride %zu%s", window, window,
+        loaded->model.config.carry_state ? ", state carried through 1 stream" : "");
+    printf("%s\n", figures);
+    figures_print_size(text, protocol, nats);
+    free(protocol);
+    free(figures);
 }
 
 /* The ids of a text, which must be valid and not empty, and the number of unknown ones. */
@@ -148,28 +163,14 @@ static int32_t *encode_text(const Vocabulary *vocabulary, const char *text, size
 static void score_bytes(const LoadedModel *loaded, const char *text, size_t size,
                         const char *name, bool json)
 {
-    const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
-    size_t unknown, characters = utf8_count(text, size);
-    int32_t *ids = encode_text(vocabulary, text, size, name, &unknown);
-    size_t count = arrlenu(ids), window = loaded->model.config.context;
-    if (json) {
-        print_score_json(loaded, ids, unknown, characters, size);
-        arrfree(ids);
-        return;
-    }
-    Scoring scoring = {vocabulary, ids,
-                       !terminal_is_interactive(STDOUT_FILENO) || terminal_is_utf8(), NULL};
-    printf("    loss  probability     rank  token\n");
-    double nats = token_score_text(&loaded->model, ids, count, vocabulary_start(vocabulary),
-                                   print_token_score, &scoring);
-    double loss = nats / (double)count;
-    printf("loss %.4f nats per token, perplexity %s, %.4f bits per character, %.4f bits per "
-           "byte\n"
-           "%zu tokens, %zu of them unknown; %zu characters, %zu bytes; window %zu, stride "
-           "%zu%s; %.2f nats in all\n",
-           loss, text_perplexity(exp(loss)).text, nats / log(2) / (double)characters,
-           nats / log(2) / (double)size, count, unknown, characters, size, window, window,
-           loaded->model.config.carry_state ? ", state carried through 1 stream" : "", nats);
+    CorpusSplit scored = {.characters = utf8_count(text, size), .bytes = size};
+    int32_t *ids = encode_text(&loaded->checkpoint.vocabulary, text, size, name,
+                               &scored.unknown);
+    scored.count = arrlenu(ids);
+    if (json)
+        print_score_json(loaded, ids, &scored);
+    else
+        print_score(loaded, ids, &scored);
     arrfree(ids);
 }
 

@@ -110,7 +110,7 @@ check 'eval --baseline --json has the order' prints '"order": 2}'
 printf 'the cuckoo sings here\nthe cuckoo sings\n' >cuckoo.txt
 baseline text.txt --test cuckoo.txt --split test
 check 'eval --baseline reports tokens of probability zero' prints \
-    '^unigram: perplexity infinite, as 2 of 9 tokens do not occur .* of the others [0-9.]*$'
+    '^unigram: perplexity infinite, as 2 of 9 tokens do not occur .* of the other tokens [0-9.]*$'
 check 'eval --baseline gives n-grams a finite loss there' \
     prints '^5-gram, Kneser-Ney: loss [0-9.]* '
 baseline text.txt --test cuckoo.txt --split test --json
