@@ -97,11 +97,6 @@ const AdoptPart *adopt_part(const char *name)
     return NULL;
 }
 
-size_t adopt_layer(const char *name)
-{
-    return strtoul(name + strlen("h."), NULL, 10);
-}
-
 /* With SiLU or added to its input. */
 static bool is_residual(const ModelConfig *config)
 {
@@ -118,9 +113,9 @@ const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
 {
     const AdoptPart *part = adopt_part(row->name);
     AdoptStart start = part ? part->start : START_NEW;
-    bool means_another =
-        (start == START_OF_KIND && !same_kind(config, from, adopt_layer(row->name))) ||
-        (start == START_CONVOLUTION && is_residual(config) != is_residual(&from->config));
+    bool means_another = (start == START_OF_KIND && !same_kind(config, from, row->layer)) ||
+                         (start == START_CONVOLUTION &&
+                          is_residual(config) != is_residual(&from->config));
     return means_another ? NULL : param_table_find(&from->table, row->name);
 }
 
@@ -141,7 +136,7 @@ bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Chec
     case START_CONVOLUTION:
         return is_residual(config);
     case START_OF_KIND: /* of the same kind, it is the sink that is learned only now */
-        return same_kind(config, from, adopt_layer(row->name));
+        return same_kind(config, from, row->layer);
     case START_NEW:
         break;
     }
@@ -165,7 +160,7 @@ bool adopt_learns(const ParamRow *row, const ModelConfig *config, const Checkpoi
 {
     if (!strstr(row->name, ".attn.") || row->drawn)
         return false;
-    size_t layer = adopt_layer(row->name);
+    size_t layer = row->layer;
     bool projects = strstr(row->name, ".c_attn.") || strstr(row->name, ".c_proj.");
     return !adopt_source(row, config, from) ||
            (projects && !same_kind(config, from, layer) && !projects_itself(config, layer));

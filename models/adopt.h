@@ -92,8 +92,6 @@ const AdoptPart *adopt_part(const char *name);
 /* The tensor of the checkpoint that a tensor of the model takes its values from; NULL: none. */
 const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
                              const Checkpoint *from);
-/* The layer of a tensor such as "h.3.attn.own". */
-size_t adopt_layer(const char *name);
 /* Whether output gates of a model can start as 1. They read a channel that is constant, which a
  * norm's bias provides; head gates must not read it. */
 bool adopt_opens_gates(const ModelConfig *config);

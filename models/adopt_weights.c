@@ -202,7 +202,7 @@ static bool check_gains(const ModelConfig *config, const Checkpoint *from, const
                         const real *values, Error *error)
 {
     const char *ending = ".ln_1.weight";
-    if (!text_ends_in(row->name, ending) || !opens(config, from, adopt_layer(row->name)))
+    if (!text_ends_in(row->name, ending) || !opens(config, from, row->layer))
         return true;
     for (size_t i = 0; i < row->count; i++)
         if (values[i] == 0)

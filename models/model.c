@@ -10,7 +10,8 @@
 typedef struct Visitor {
     void (*visit)(void *context, real **field, const ParamRow *row);
     void *context;
-    size_t offset; /* offset of the next tensor */
+    size_t layer;  /* of the next tensor, */
+    size_t offset; /* and its offset */
 } Visitor;
 
 /* Tensors are described by a row without shape, name and place. */
@@ -33,6 +34,7 @@ static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, si
     row.shape[1] = columns;
     row.rank = columns ? 2 : 1;
     row.count = columns ? memory_product(rows, columns, row.name) : rows;
+    row.layer = visitor->layer;
     row.offset = visitor->offset;
     visitor->visit(visitor->context, field, &row);
     visitor->offset += (row.count + 15) / 16 * 16; /* keeps every tensor 64-byte aligned */
@@ -62,9 +64,8 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
     const ParamRow taps = {.spread = residual ? 0 : 0.3};
     const ParamRow whole = {.spread = 0.02, .decays = true, .parts = 1};
-    const ParamRow biases = {.starter = kind->start_gates ? START_GATES : START_AT_RANDOM,
-                             .layer = layer};
-    const ParamRow own = {.starter = START_OWN, .layer = layer, .drawn = kind->own_is_drawn};
+    const ParamRow biases = {.starter = kind->start_gates ? START_GATES : START_AT_RANDOM};
+    const ParamRow own = {.starter = START_OWN, .drawn = kind->own_is_drawn};
     AttentionSizes sizes = config_attention_sizes(config, layer);
     size_t width = config->dim, gates = attention_gates(kind, &sizes);
     size_t own_reals = attention_own_reals(kind, &sizes);
@@ -122,8 +123,10 @@ static void params_visit(Params *params, const ModelConfig *config, Visitor *vis
     tensor(visitor, &params->wte, embedding, vocabulary, width, "wte.weight");
     if (config->positions == POSITIONS_LEARNED)
         tensor(visitor, &params->wpe, embedding, config->context, width, "wpe.weight");
-    for (size_t layer = 0; layer < config->layers; layer++)
+    for (size_t layer = 0; layer < config->layers; layer++) {
+        visitor->layer = layer;
         block(visitor, &params->h[layer], config, layer);
+    }
     if (config->norm == NORM_PRE)
         norm(visitor, &params->ln_f, config, "ln_f");
     if (!config->tied)

@@ -57,7 +57,7 @@ typedef struct ParamRow {
     size_t parts; /* number of matrices side by side in a block weight (3 in c_attn); 0 for
                      other tensors */
     ParamStart starter;
-    size_t layer; /* layer of a tensor that its kind initialises */
+    size_t layer; /* of a tensor of a layer */
     bool drawn;   /* random features: drawn by its kind, never trained */
 } ParamRow;
 
