@@ -31,11 +31,10 @@ static const About about = {
     .synopses = {"[OPTIONS] CORPUS", "--resume DIR [OPTIONS]"},
     .paragraphs =
         {"CORPUS is a text file, plain or gzip, or - for standard input. ptb.txt also stands "
-         "for the three files ptb.train.txt, ptb.valid.txt and ptb.test.txt; Two kinds of text "
-         "are built in: toy, an artificial language (./toy is a file of that name), and "
-         "synthetic tasks such as recall (toy --tasks lists them). NAME.bin holds token ids, "
-         "as linnet-tokens, nanoGPT and llm.c write them; a directory stands for the train.bin "
-         "in it.",
+         "for the three files ptb.train.txt, ptb.valid.txt and ptb.test.txt. Built in are toy, "
+         "an artificial language (./toy: a file of that name), and synthetic tasks such as "
+         "recall (toy --tasks). NAME.bin holds token ids, as linnet-tokens, nanoGPT and llm.c "
+         "write them; a directory stands for the train.bin in it.",
          "Comma-separated values, as in --attn softmax,linear --seed 1,2,3, train one model "
          "after the other and compare them at the end.",
          "Settings, one line for each validation and the end of the training go to "
