@@ -108,9 +108,9 @@ static size_t share_of_processors(void)
     double quota = ceil(control_groups_processors("")), largest;
     cpu_set_t mine, all;
     CPU_ZERO(&mine);
-    if (sched_getaffinity(0, sizeof mine, &mine) !=
-        0) /* there may be more than the set holds */
-        for (int i = 0; i < own && i < CPU_SETSIZE; i++)
+    /* It fails where there may be more processors than the set has bits. */
+    if (sched_getaffinity(0, sizeof mine, &mine) != 0)
+        for (size_t i = 0; i < (size_t)own && i < CPU_SETSIZE; i++)
             CPU_SET(i, &mine);
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
     MPI_Comm_size(here, &neighbours);
