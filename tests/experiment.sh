@@ -75,8 +75,9 @@ experiment char
 check 'a missing row in results.csv is restored from the run' \
     cmp -s eval/results.csv results.before
 
-rm "$run/done"
 export PRECISION=bf16
+check 'a complete run of another command is not reported' refuses char "was not started by 'bin/train .* bf16"
+rm "$run/done"
 check 'another command does not resume the run' refuses char "was not started by 'bin/train .* bf16"
 unset PRECISION
 sed '/end of char/d' eval/RESULTS.md >report && mv report eval/RESULTS.md

@@ -286,14 +286,10 @@ static void remove_new(const char *folder)
 bool folder_create(RunFolder *folder, const RunView *run, Error *error)
 {
     const char *wanted = run->settings->session.run;
-    char *path;
     *folder = (RunFolder){.log = {.fd = -1}};
-    if (wanted) {
-        path = memory_copy_text(wanted);
+    char *path = wanted ? memory_copy_text(wanted) : make_free_name(run, error);
+    if (wanted)
         file_trim_slashes(path);
-    } else {
-        path = make_free_name(run, error);
-    }
     if (!path || (wanted && !make(path, error))) {
         free(path);
         return false;
