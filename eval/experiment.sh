@@ -219,16 +219,25 @@ soften() {
         "$corpus" >/dev/null
 }
 
-# change NAME OPTIONS...: tiny with other options.
+# The options of tiny before strong weight decay and beta2 .99; the ablations start from these.
+tiny_before='--beta2 .95 --weight-decay .1 --embedding-decay 1 --word-dropout .05 --no-value-residual
+    --no-head-gate'
+
+# change NAME OPTIONS...: tiny as it was, with other options.
+# shellcheck disable=SC2086
 change() {
     name=$1
     shift
-    run "ablation/$name" --preset tiny "$@"
+    run "ablation/$name" --preset tiny $tiny_before "$@"
 }
 
 # shellcheck disable=SC2086
 ablation() {
-    run tiny/softmax-1 --preset tiny --attn softmax --seed 1
+    for seed in 1 2 3; do
+        for kind in softmax linear gated-delta; do
+            run "tiny-before/$kind-$seed" --preset tiny $tiny_before --attn "$kind" --seed "$seed"
+        done
+    done
     without='--word-dropout 0 --input-dropout 0 --output-dropout 0' # no dropout
     # parts of tiny removed
     change without-muon --optimizer adamw --lr 2e-3
@@ -283,28 +292,36 @@ ablation() {
     change with-gated-delta-turned --attn gated-delta --pos rotary
     change with-gated-delta-not-normed --attn gated-delta --no-qk-norm
     [ "$precision" = single ] || (precision=single && change in-single-precision)
-    table tiny/softmax-1 ablation >"$part"
+    table tiny-before/softmax-1 ablation >"$part"
     publish ablation $report
 }
 
-# With the preset, with slower changes of AdamW's scale, and with dropout in place of most of the
-# weight decay. A smaller MLP makes up for the parameters of gates and convolutions. The picture
-# shows the two runs that end level.
+# small before beta2 .99 and much dropout: the teacher of the conversions.
+small_decay='--beta2 .95 --word-dropout .05 --input-dropout .2 --output-dropout .2'
+
+# Three seeds of softmax and of a kind in linear time with as many parameters, for which its MLP is
+# smaller; then softmax and the recipes that the preset had before, from the oldest.
 small() {
-    run small/softmax --preset small
-    run small-beta2/softmax --preset small --beta2 .99
-    run small-beta2/dropout --preset small --beta2 .99 --word-dropout .1 --input-dropout .4 \
-        --output-dropout .4
-    set -- --preset small --weight-decay .1 --embedding-decay 1 --no-head-gate --word-dropout .15 \
-        --input-dropout .4 --output-dropout .4
+    linear_time='LINKIND --ffn LINFFN'
+    for seed in 1 2 3; do
+        run "small/softmax-$seed" --preset small --attn softmax --seed "$seed"
+        # shellcheck disable=SC2086
+        run "small/LINKIND-$seed" --preset small --attn $linear_time --seed "$seed"
+    done
+    # shellcheck disable=SC2086
+    run small-decay/softmax --preset small $small_decay
+    # shellcheck disable=SC2086
+    run small-beta2/softmax --preset small $small_decay --beta2 .99
+    set -- --preset small --beta2 .95 --weight-decay .1 --embedding-decay 1 --no-head-gate \
+        --word-dropout .15
     run small-before/softmax "$@"
     run small-before/window+gated-delta "$@" --attn window+gated-delta --ffn 952
     run small-before/linear "$@" --attn linear
-    bin/compare "$runs/small-before/softmax" "$runs/small-before/window+gated-delta" \
-        --svg eval/small.svg >/dev/null
     {
-        table small/softmax 'small[a-z0-9-]*'
-        printf '\n![Validation loss by epoch of the two runs that end level](small.svg)\n'
+        bin/compare "$runs"/small/softmax-? "$runs"/small/LINKIND-? --markdown \
+            --svg eval/small.svg
+        printf '\n![Validation loss by epoch, means and ranges of the seeds](small.svg)\n\n'
+        table small-before/softmax 'small[a-z0-9-]*'
     } >"$part"
     publish small $report
 }
@@ -431,25 +448,27 @@ conversion_row() {
                 100 * (exp(test - teacher) - 1), minutes, 100 * minutes / full }'
 }
 # The softmax model of small converted to other kinds, beside new models of these kinds.
-convert() {
-    run small/softmax --preset small
+# shellcheck disable=SC2086
+convert() (
+    teacher=small-decay/softmax
+    run "$teacher" --preset small $small_decay
     for kind in hedgehog gated-delta; do
-        run "convert/$kind-converted" --convert "$runs/small/softmax" --attn "$kind" --epochs 3
-        run "convert/$kind-short" --preset small --attn "$kind" --epochs 3
-        run "convert/$kind-anew" --preset small --attn "$kind"
+        run "convert/$kind-converted" --convert "$runs/$teacher" --attn "$kind" --epochs 3
+        run "convert/$kind-short" --preset small $small_decay --attn "$kind" --epochs 3
+        run "convert/$kind-anew" --preset small $small_decay --attn "$kind"
     done
     {
         echo '| model | at the start | after matching | at the end | test | against softmax | minutes | of the full time |'
         echo '|---|---:|---:|---:|---:|---:|---:|---:|'
-        conversion_row '`softmax`, the teacher' small/softmax small/softmax
+        conversion_row '`softmax`, the teacher' "$teacher" "$teacher"
         for kind in hedgehog gated-delta; do
-            conversion_row "\`$kind\`, converted" "convert/$kind-converted" small/softmax
-            conversion_row "\`$kind\`, from scratch, 3 epochs" "convert/$kind-short" small/softmax
-            conversion_row "\`$kind\`, from scratch" "convert/$kind-anew" small/softmax
+            conversion_row "\`$kind\`, converted" "convert/$kind-converted" "$teacher"
+            conversion_row "\`$kind\`, from scratch, 3 epochs" "convert/$kind-short" "$teacher"
+            conversion_row "\`$kind\`, from scratch" "convert/$kind-anew" "$teacher"
         done
     } >"$part"
     publish convert $report
-}
+)
 
 # "Bits per byte of the manual: 2.10 from scratch, 1.80 after the book", the lowest of the logs.
 lowest_bits() {
