@@ -302,11 +302,10 @@ small_decay='--beta2 .95 --word-dropout .05 --input-dropout .2 --output-dropout 
 # Three seeds of softmax and of a kind in linear time with as many parameters, for which its MLP is
 # smaller; then softmax and the recipes that the preset had before, from the oldest.
 small() {
-    linear_time='LINKIND --ffn LINFFN'
     for seed in 1 2 3; do
         run "small/softmax-$seed" --preset small --attn softmax --seed "$seed"
-        # shellcheck disable=SC2086
-        run "small/LINKIND-$seed" --preset small --attn $linear_time --seed "$seed"
+        run "small/window+gated-delta-$seed" --preset small --attn window+gated-delta --ffn 952 \
+            --seed "$seed"
     done
     # shellcheck disable=SC2086
     run small-decay/softmax --preset small $small_decay
@@ -318,7 +317,7 @@ small() {
     run small-before/window+gated-delta "$@" --attn window+gated-delta --ffn 952
     run small-before/linear "$@" --attn linear
     {
-        bin/compare "$runs"/small/softmax-? "$runs"/small/LINKIND-? --markdown \
+        bin/compare "$runs"/small/softmax-? "$runs"/small/window+gated-delta-? --markdown \
             --svg eval/small.svg
         printf '\n![Validation loss by epoch, means and ranges of the seeds](small.svg)\n\n'
         table small-before/softmax 'small[a-z0-9-]*'
