@@ -194,12 +194,19 @@ tiny_title() {
         }'
 }
 
-tiny() {
+# three_seeds GROUP OPTIONS...: the kinds of tiny with these options.
+three_seeds() {
+    group=$1
+    shift
     for seed in 1 2 3; do
         for kind in softmax linear gated-delta; do
-            run "tiny/$kind-$seed" --preset tiny --attn "$kind" --seed "$seed"
+            run "$group/$kind-$seed" "$@" --attn "$kind" --seed "$seed"
         done
     done
+}
+
+tiny() {
+    three_seeds tiny --preset tiny
     bin/compare "$runs"/tiny/softmax-? "$runs"/tiny/linear-? "$runs"/tiny/gated-delta-? \
         --markdown --svg eval/curves.svg --title "$(tiny_title)" >"$part"
     publish tiny $report
@@ -233,11 +240,7 @@ change() {
 
 # shellcheck disable=SC2086
 ablation() {
-    for seed in 1 2 3; do
-        for kind in softmax linear gated-delta; do
-            run "tiny-before/$kind-$seed" --preset tiny $tiny_before --attn "$kind" --seed "$seed"
-        done
-    done
+    three_seeds tiny-before --preset tiny $tiny_before
     without='--word-dropout 0 --input-dropout 0 --output-dropout 0' # no dropout
     # parts of tiny removed
     change without-muon --optimizer adamw --lr 2e-3
@@ -301,20 +304,19 @@ small_decay='--beta2 .95 --word-dropout .05 --input-dropout .2 --output-dropout 
 
 # Three seeds of softmax and of a kind in linear time with as many parameters, for which its MLP is
 # smaller; then softmax and the recipes that the preset had before, from the oldest.
+# shellcheck disable=SC2086
 small() {
+    hybrid='--attn window+gated-delta --ffn 952'
     for seed in 1 2 3; do
         run "small/softmax-$seed" --preset small --attn softmax --seed "$seed"
-        run "small/window+gated-delta-$seed" --preset small --attn window+gated-delta --ffn 952 \
-            --seed "$seed"
+        run "small/window+gated-delta-$seed" --preset small $hybrid --seed "$seed"
     done
-    # shellcheck disable=SC2086
     run small-decay/softmax --preset small $small_decay
-    # shellcheck disable=SC2086
     run small-beta2/softmax --preset small $small_decay --beta2 .99
     set -- --preset small --beta2 .95 --weight-decay .1 --embedding-decay 1 --no-head-gate \
         --word-dropout .15
     run small-before/softmax "$@"
-    run small-before/window+gated-delta "$@" --attn window+gated-delta --ffn 952
+    run small-before/window+gated-delta "$@" $hybrid
     run small-before/linear "$@" --attn linear
     {
         bin/compare "$runs"/small/softmax-? "$runs"/small/window+gated-delta-? --markdown \
