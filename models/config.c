@@ -114,11 +114,6 @@ static bool check_kind(const ModelConfig *config, const AttentionKind *kind, Err
                          "--heads 1: the heads of '%s' attention alternate between two "
                          "patterns; use at least 2",
                          kind->name);
-    if (config->own.summary > config->own.period && config_kind_uses(kind, "summary"))
-        return error_set(error,
-                         "--summary %zu: a block has only %zu positions (--period); lower "
-                         "--summary",
-                         config->own.summary, config->own.period);
     return true;
 }
 

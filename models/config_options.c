@@ -184,7 +184,7 @@ const Option model_option_rows[] = {
      .also = "stride block-length"},
     {.name = "summary", OPTION_WHOLE(FIELD(own.summary), 1, 65536, "4"), OF_KINDS,
      .help = "number of positions at the end of each block visible to all later "
-             "positions"},
+             "positions; a shorter block is visible whole"},
     {.name = "segment", OPTION_WHOLE(FIELD(own.segment), 1, 65536, "32"), OF_KINDS,
      .help = "block size for compression, in positions",
      .also = "chunk-size compress-block"},

@@ -145,12 +145,18 @@ const AttentionKind attention_strided = {
 
 /* --- fixed --- */
 
+static size_t summary(const AttentionHead *head)
+{
+    const AttentionOptions *options = head->options;
+    return options->summary < options->period ? options->summary : options->period;
+}
+
 static PanelReach fixed_reach(const AttentionHead *head)
 {
     PanelReach reach = {.window = PANEL_ALL, .block = head->options->period};
     if (is_far(head)) {
-        reach.skipped = head->options->period - head->options->summary;
-        reach.entries = head->options->summary;
+        reach.skipped = head->options->period - summary(head);
+        reach.entries = summary(head);
     }
     return reach;
 }
@@ -158,7 +164,7 @@ static PanelReach fixed_reach(const AttentionHead *head)
 /* The position that an entry of a far head stands for. */
 static size_t position_of(size_t entry, const AttentionHead *head)
 {
-    size_t period = head->options->period, count = head->options->summary;
+    size_t period = head->options->period, count = summary(head);
     return entry / count * period + period - count + entry % count;
 }
 
@@ -205,11 +211,11 @@ static void fixed_step(const AttentionData *data, const AttentionHead *head)
     size_t position = head->position, period = head->options->period, place = position % period,
            width = head->width;
     panel_step(data, head);
-    size_t begin = period - head->options->summary;
+    size_t begin = period - summary(head);
     if (!is_far(head) || place < begin)
         return;
     PanelState s = panel_state(data->carry, head);
-    size_t entry = position / period * head->options->summary + place - begin;
+    size_t entry = position / period * summary(head) + place - begin;
     memcpy(s.entry_k + entry * width, data->k, width * sizeof(real));
     memcpy(s.entry_v + entry * width, data->v, width * sizeof(real));
 }

@@ -135,8 +135,6 @@ no 'attention dropout with a kind without attention weights' 2 'does not support
     '--attn linear --attn-dropout 0.1 text.txt'
 no 'a single head of a kind whose heads alternate' 2 'use at least 2' \
     '--attn strided --heads 1 text.txt'
-no 'a summary longer than its block' 2 'a block has only 2 positions' \
-    '--attn fixed --period 2 text.txt'
 no 'a learning rate that is not a number' 2 "--lr: 'nan'" '--lr nan text.txt'
 no 'an infinite learning rate' 2 "--lr: '1e999'" '--lr 1e999 text.txt'
 no 'a negative learning rate' 2 "--lr: '-1'" '--lr -1 text.txt'
