@@ -182,7 +182,8 @@ START_TEST(schedules_warm_up_and_decay)
     } expected[] = {{"cosine", 0.55, 0.1},
                     {"linear", 0.55, 0.1},
                     {"trapezoid", 1, 0.1},
-                    {"constant", 1, 1}};
+                    {"constant", 1, 1},
+                    {"cycles", 0.6625, 0.1}};
     for (size_t i = 0; i < COUNT(expected); i++) {
         const Schedule *schedule = schedule_find(i);
         ck_assert_str_eq(schedule_name(i), expected[i].name);
@@ -199,12 +200,33 @@ START_TEST(schedules_warm_up_and_decay)
         double before = 1;
         for (size_t step = 10; step < 110; step++) {
             double factor = schedule_factor(schedule, step, 10, 110, 0.1);
-            ck_assert(factor <= before && factor >= 0.1 - 1e-12);
+            ck_assert((factor <= before || schedule->falls) && factor >= 0.1 - 1e-12);
             before = factor;
         }
     }
     ck_assert_ptr_null(schedule_find(COUNT(expected)));
     ck_assert_ptr_null(schedule_name(COUNT(expected)));
+}
+END_TEST
+
+/* 90 steps after the warmup: a trapezoid of 60, then three falls of ten from the peak. */
+START_TEST(cycles_are_a_trapezoid_and_three_falls)
+{
+    enum { WARMUP = 10, TRAPEZOID = 60, FALL = 10, STEPS = WARMUP + TRAPEZOID + 3 * FALL };
+    const Schedule *trapezoid = schedule_find(2), *cycles = schedule_find(4);
+    for (size_t step = 0; step < STEPS; step++) {
+        double factor = schedule_factor(cycles, step, WARMUP, STEPS, 0.1), expected;
+        size_t fallen = step < WARMUP + TRAPEZOID ? 0 : step - WARMUP - TRAPEZOID;
+        if (step < WARMUP + TRAPEZOID)
+            expected = schedule_factor(trapezoid, step, WARMUP, WARMUP + TRAPEZOID, 0.1);
+        else
+            expected = 1 - 0.9 * (double)(fallen % FALL) / FALL;
+        ck_assert_double_eq_tol(factor, expected, 1e-12);
+        ck_assert_uint_eq(schedule_falls(trapezoid, step, WARMUP, STEPS), 0);
+        ck_assert_uint_eq(schedule_falls(cycles, step, WARMUP, STEPS),
+                          step < WARMUP + TRAPEZOID ? 0 : 1 + fallen / FALL);
+    }
+    ck_assert_uint_eq(schedule_falls(cycles, STEPS, WARMUP, STEPS), 4);
 }
 END_TEST
 
@@ -605,6 +627,7 @@ Suite *learning_suite(void)
     tcase_add_test(tests, muon_orthogonalises_the_update);
     tcase_add_test(tests, square_sums_use_double);
     tcase_add_test(tests, schedules_warm_up_and_decay);
+    tcase_add_test(tests, cycles_are_a_trapezoid_and_three_falls);
     tcase_add_test(tests, cross_entropy_matches_reference);
     tcase_add_test(tests, soft_capped_logits_match_reference);
     tcase_add_test(tests, gradients_with_a_teacher_match_reference);

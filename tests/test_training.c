@@ -2,6 +2,7 @@
 #include "src/memory.h"
 #include "src/random.h"
 #include "src/text.h"
+#include "src/vector.h"
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"
@@ -242,6 +243,8 @@ START_TEST(a_resumed_run_is_bit_identical)
         check_resuming(kind, "clip = 0.01\nweight-decay = 0.5\nschedule = linear\n", 2, 2);
         check_resuming(kind, everything, 3, 3);
         check_resuming(kind, everything, 9, 3);
+        check_resuming(kind, "epochs = 3\nschedule = cycles\n", 15,
+                       3); /* after the first end */
     }
 }
 END_TEST
@@ -345,6 +348,71 @@ START_TEST(averages_agree_with_the_weights_averaged_by_hand)
 {
     check_average("tail", kept_of_a_tail);
     check_average("ema", kept_of_an_ema);
+}
+END_TEST
+
+/* Whether two trainers after these steps, one of which forgets its moments, then differ. */
+static bool moments_matter(size_t steps, const char *more)
+{
+    Trainer kept, forgetful;
+    begin(&kept, 0, more);
+    begin(&forgetful, 0, more);
+    go(&kept, steps);
+    go(&forgetful, steps);
+    vector_zero(forgetful.m, forgetful.model.table.total);
+    vector_zero(forgetful.v, forgetful.model.table.total);
+    go(&kept, 1);
+    go(&forgetful, 1);
+    size_t bytes = kept.model.table.total * sizeof(real);
+    bool differ = memcmp(kept.model.base, forgetful.model.base, bytes) != 0;
+    trainer_free(&kept);
+    trainer_free(&forgetful);
+    return differ;
+}
+
+START_TEST(the_optimizer_starts_anew_in_each_cycle)
+{
+    const char *more = "steps = 18\nwarmup = 0\nschedule = cycles\n";
+    for (size_t steps = 1; steps < 18; steps++)
+        ck_assert(moments_matter(steps, more) == (steps < 12 || steps % 2 == 1));
+    Trainer trainer;
+    begin(&trainer, 0, more);
+    go(&trainer, 12);
+    real before = trainer.model.at.ln_f.bias[0];
+    go(&trainer, 1); /* the first step of AdamW is as long as the learning rate */
+    double moved = fabs((double)(trainer.model.at.ln_f.bias[0] - before));
+    ck_assert_double_eq_tol(moved, trainer.settings.train.lr, 1e-5);
+    trainer_free(&trainer);
+}
+END_TEST
+
+/* Of 18 steps the first fall ends after the twelfth, and each of the others takes two. The
+ * average is validated at the ends only, and does not affect training. */
+START_TEST(cycles_average_the_weights_at_the_ends_of_their_falls)
+{
+    enum { STEPS = 18, FIRST = 12, CYCLE = 2 };
+    Trainer trainer;
+    begin(&trainer, 0, "steps = 18\nwarmup = 0\nschedule = cycles\n");
+    size_t total = trainer.model.table.total, ends = 0;
+    double *sum = memory_take(total, sizeof *sum, "a test");
+    for (size_t step = 1; step <= STEPS; step++) {
+        go(&trainer, 1);
+        bool end = step >= FIRST && (step - FIRST) % CYCLE == 0;
+        ck_assert(trainer_ends_cycle(&trainer, step) == end);
+        ck_assert((trainer_average(&trainer) != NULL) == end);
+        ends += end;
+        ck_assert_uint_eq(trainer.progress.averaged, ends);
+        for (size_t i = 0; end && i < total; i++) {
+            sum[i] += (double)trainer.model.base[i];
+            ck_assert_double_eq_tol((double)trainer.average[i], sum[i] / (double)ends, 1e-6);
+        }
+    }
+    double loss = loss_of(&trainer, true);
+    memcpy(trainer.model.base, trainer.average, total * sizeof(real));
+    trainer.progress.averaged = 0;
+    ck_assert(loss_of(&trainer, true) == loss);
+    free(sum);
+    trainer_free(&trainer);
 }
 END_TEST
 
@@ -747,6 +815,8 @@ Suite *training_suite(void)
     tcase_add_test(tests, validation_does_not_change_the_carried_state);
     tcase_add_test(tests, a_unigram_start_has_the_unigram_loss);
     tcase_add_test(tests, averages_agree_with_the_weights_averaged_by_hand);
+    tcase_add_test(tests, the_optimizer_starts_anew_in_each_cycle);
+    tcase_add_test(tests, cycles_average_the_weights_at_the_ends_of_their_falls);
     tcase_add_test(tests, progress_survives_to_the_bit);
     tcase_add_test(tests, validations_read_a_part_of_the_text);
     tcase_add_test(tests, a_part_is_a_share_of_the_training_tokens);

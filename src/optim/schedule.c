@@ -28,11 +28,26 @@ static double constant(double progress, double floor)
     return 1;
 }
 
+/* A trapezoid; the last third is divided into cycles, each a ninth of the whole. */
+enum { CYCLES = 3, LENGTHS = 9 };
+
+static size_t falls(double progress)
+{
+    size_t lengths = (size_t)(progress * LENGTHS);
+    return lengths < LENGTHS - CYCLES ? 0 : lengths - (LENGTHS - CYCLES) + 1;
+}
+
+static double cycles(double progress, double floor)
+{
+    double lengths = progress * LENGTHS;
+    if (falls(progress) == 0)
+        return trapezoid(lengths / (LENGTHS - CYCLES), floor);
+    return progress < 1 ? linear(lengths - trunc(lengths), floor) : floor;
+}
+
 static const Schedule schedules[] = {
-    {"cosine", cosine},
-    {"linear", linear},
-    {"trapezoid", trapezoid},
-    {"constant", constant},
+    {"cosine", cosine, NULL},     {"linear", linear, NULL},  {"trapezoid", trapezoid, NULL},
+    {"constant", constant, NULL}, {"cycles", cycles, falls},
 };
 
 const Schedule *schedule_find(size_t index)
@@ -54,4 +69,11 @@ double schedule_factor(const Schedule *schedule, size_t step, size_t warmup, siz
     if (steps <= warmup)
         return 1;
     return schedule->factor((double)(step - warmup) / (double)(steps - warmup), floor);
+}
+
+size_t schedule_falls(const Schedule *schedule, size_t step, size_t warmup, size_t steps)
+{
+    if (!schedule->falls || step <= warmup)
+        return 0;
+    return schedule->falls((double)(step - warmup) / (double)(steps - warmup));
 }

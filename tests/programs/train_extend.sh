@@ -30,7 +30,7 @@ extends() {
     cp straight/log.csv extended.csv
     rm -rf straight moved
 }
-for schedule in cosine linear trapezoid constant; do
+for schedule in cosine linear trapezoid constant cycles; do
     extends "$schedule" --schedule "$schedule" --dropout 0.1 --log-every 1
     train whole --schedule "$schedule" --steps 60 --log-every 1 text.txt
     cut -d , -f 1,5 whole/log.csv | sed '1,41d' >rates.whole
@@ -70,6 +70,15 @@ train parts --average tail --average-from 0.5 text.txt
 resume parts --steps 50
 check 'an average that has begun in the new length goes on' \
     [ "$(recorded parts/last.safetensors averaged)" = 30 ]
+rm -rf parts
+
+train parts text.txt
+resume parts --steps 60 --schedule cycles
+check 'a finished run goes on with cycles, and the weights at four ends are averaged' \
+    [ "$(recorded parts/last.safetensors averaged)" = 4 ]
+run "$bin/train" --resume parts --steps 120
+check 'the screen says that an average of cycles starts again' \
+    prints 'weight averaging starts again after step 8'
 rm -rf parts
 
 # --- shorter, in epochs, with another learning rate ---

@@ -157,6 +157,10 @@ printf 'layers = many\n' >bird.conf
 no 'a preset with a wrong value' 2 "bird.conf:1: 'many'" '--preset bird.conf text.txt'
 no 'weight averaging with --redraw' 2 'average-from 0.5: .*--redraw' \
     '--attn performer --redraw 3 --average ema --average-from 0.5 text.txt'
+for others in '--average ema' '--patience 3' '--attn performer --redraw 3'; do
+    no "--schedule cycles with $others" 2 "cycles cannot be combined with --.*$(
+        echo "${others##*--}" | cut -d ' ' -f 1)" "--schedule cycles $others text.txt"
+done
 reports_full_disk train --help
 
 count_cases

@@ -61,7 +61,7 @@ static bool every(size_t step, size_t period)
 static bool ends_in_validation(const Trainer *t, size_t step)
 {
     return every(step, t->steps_per_epoch) || step == t->steps ||
-           every(step, t->settings.train.eval_every);
+           every(step, t->settings.train.eval_every) || trainer_ends_cycle(t, step);
 }
 
 /* One row, for all steps since the row before it, or for one skipped step. */

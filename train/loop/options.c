@@ -99,7 +99,9 @@ static const Option train_rows[] = {
     {.name = "schedule", OPTION_ONE_OF("KIND", TRAIN(schedule), schedule_name, "trapezoid"),
      OPTION_EXTENDED,
      .help = "learning-rate schedule after warmup; trapezoid (WSD) is constant, then "
-             "linear to the floor",
+             "linear to the floor; cycles is a trapezoid for two thirds of the training, then "
+             "falls three times from --lr to the floor, each time with a new optimizer state, "
+             "and averages the weights at the ends of the four falls (SWA)",
      .also = "lr-schedule lr-scheduler lr-scheduler-type scheduler decay-lr lr-decay-style",
      .section = "Optimizer and schedule"},
     {.name = "weight-decay", OPTION_NUMBER(TRAIN(weight_decay), 0, 100, "0.1"), OPTION_FIXED,

@@ -111,6 +111,26 @@ static bool check_shards(const TrainOptions *train, Error *error)
     return true;
 }
 
+/* What contradicts --schedule cycles. */
+static bool check_cycles(const Settings *settings, Error *error)
+{
+    const TrainOptions *train = &settings->train;
+    const struct {
+        bool there;
+        const char *what;
+    } others[] = {
+        {train->average != AVERAGE_NONE,
+         "--average: it averages the weights at the ends of its cycles"},
+        {train->patience > 0, "--patience: in each cycle the validation loss first rises"},
+        {settings->model.own.redraw > 0,
+         "--redraw, which changes the features between the cycles; use --redraw 0"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].there)
+            return error_set(error, "--schedule cycles cannot be combined with %s",
+                             others[i].what);
+    return true;
+}
+
 /* Settings that contradict one another. */
 static bool check_together(const Settings *settings, Error *error)
 {
@@ -126,6 +146,8 @@ static bool check_together(const Settings *settings, Error *error)
             return error_set(error,
                              "--soft-targets cannot be combined with %s; omit one of them",
                              others[i].what);
+    if (schedule_find(train->schedule)->falls)
+        return check_cycles(settings, error);
     if (train->average != AVERAGE_NONE && settings->model.own.redraw > 0 &&
         train->average_from < 1 - 1.0 / SETTLING)
         return error_set(error,

@@ -14,6 +14,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+bool trainer_averages(const TrainOptions *train)
+{
+    return train->average != AVERAGE_NONE || schedule_find(train->schedule)->falls;
+}
+
 static void lay_out(Trainer *t)
 {
     size_t total = t->model.table.total;
@@ -26,7 +31,7 @@ static void lay_out(Trainer *t)
     t->v = arena_reals(&t->arena, total);
     t->update_scratch = arena_reals(
         &t->arena, update_scratch_reals(&t->model, t->settings.train.optimizer));
-    if (t->settings.train.average != AVERAGE_NONE)
+    if (trainer_averages(&t->settings.train))
         t->average = arena_reals(&t->arena, total);
     pass_layout(&t->pass, &t->arena);
     if (t->pass.teacher)
@@ -65,7 +70,7 @@ static void measure(Trainer *t)
 /* Whether a checkpoint to continue from fits into a file. */
 static bool check_checkpoint(const Trainer *t, Error *error)
 {
-    size_t tensors = t->settings.train.average == AVERAGE_NONE ? 3 : 4;
+    size_t tensors = trainer_averages(&t->settings.train) ? 4 : 3;
     size_t reals = tensors * t->model.table.total;
     if (t->pass.carries)
         reals += t->shards.count * t->pass.states_reals;
@@ -177,6 +182,15 @@ double trainer_rate(const Trainer *t, size_t schedule, double lr, double floor, 
     return step < matching
                ? train->match_lr * schedule_factor(kind, step, warmup, matching, floor)
                : lr * schedule_factor(kind, step - matching, warmup, steps - matching, floor);
+}
+
+size_t trainer_falls(const Trainer *t, size_t step)
+{
+    const TrainOptions *train = &t->settings.train;
+    size_t matching = t->match_steps;
+    return step <= matching ? 0
+                            : schedule_falls(schedule_find(train->schedule), step - matching,
+                                             train->warmup, t->steps - matching);
 }
 
 /* A conversion first matches attention outputs; both stages have a warmup. */

@@ -57,6 +57,14 @@ size_t trainer_length(const Trainer *trainer, size_t steps, size_t epochs);
  * follows each have a schedule of their own. */
 double trainer_rate(const Trainer *trainer, size_t schedule, double lr, double floor,
                     size_t step, size_t steps);
+/* How often the learning rate has fallen to its floor after `step` steps of this training, with
+ * --schedule cycles; 0 for others and while attention outputs are matched. */
+size_t trainer_falls(const Trainer *trainer, size_t step);
+/* With --schedule cycles: whether it has just fallen to its floor again. */
+static inline bool trainer_ends_cycle(const Trainer *trainer, size_t step)
+{
+    return step > 0 && trainer_falls(trainer, step) > trainer_falls(trainer, step - 1);
+}
 void trainer_allocate(Trainer *trainer);
 /* With --init, before trainer_start: finds out what the new run takes over from the checkpoint,
  * which stays open until then, and checks its weights. */
@@ -101,8 +109,12 @@ void trainer_explain(const Trainer *trainer, const Step *step, size_t batches, E
 /* Skips the step that was not finite: the weights stay, the text and the schedule advance. */
 void trainer_skip(Trainer *trainer);
 
-/* Swaps the weights with their average, unless it is empty; a second call undoes it. The
- * average is what is validated and saved as the best model. */
+/* Whether weights are averaged: with --average, or --schedule cycles. */
+bool trainer_averages(const TrainOptions *train);
+/* The average of the weights, if it is what is validated and saved as the best model; else
+ * NULL: nothing is averaged yet, or the schedule is within a cycle. */
+real *trainer_average(const Trainer *trainer);
+/* Swaps the weights with that average, if there is one; a second call undoes it. */
 void trainer_swap_average(Trainer *trainer);
 /* What validations read. */
 Windows trainer_windows(const Trainer *trainer);

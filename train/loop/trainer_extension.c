@@ -34,6 +34,18 @@ static bool is_the_same(const Trainer *t)
            before->schedule == train->schedule;
 }
 
+/* The step after which weights are averaged. */
+static double average_start(const Trainer *t)
+{
+    const TrainOptions *train = &t->settings.train;
+    size_t matching = t->match_steps, step = matching;
+    if (train->average != AVERAGE_NONE)
+        return (double)matching + train->average_from * (double)(t->steps - matching);
+    while (step < t->steps && trainer_falls(t, step + 1) == 0)
+        step++;
+    return (double)step;
+}
+
 bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
     const TrainOptions *train = &t->settings.train;
@@ -44,14 +56,14 @@ bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *err
     if (!trainer_read_progress(&progress, checkpoint, error))
         return false;
     size_t step = progress.step, from = trainer_length(t, before->steps, before->epochs);
-    size_t matching = t->match_steps;
-    double start = (double)matching + train->average_from * (double)(t->steps - matching);
+    double start = average_start(t);
     Extension *extension = &t->extension;
     *extension = (Extension){
         .planned = true,
-        .finished = step >= from || (before->patience > 0 && step > matching &&
+        .finished = step >= from || (before->patience > 0 && step > t->match_steps &&
                                      progress.stale >= before->patience),
-        .restarts_average = progress.averaged > 0 && (double)step <= start,
+        .restarts_average = trainer_averages(train) && progress.averaged > 0 &&
+                            (double)step <= start,
         .step = step,
         .from = from,
         .to = t->steps,

@@ -83,7 +83,7 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
     }
     real *average = t->progress.averaged > 0 ? t->average : NULL;
     Model model = t->model;
-    if (average && !with_moments) /* a model to use, not to resume from */
+    if (trainer_average(t) && !with_moments) /* a model to use, not to resume from */
         model.base = average;
     CheckpointContent content = {.model = &model,
                                  .vocabulary = &t->corpus.vocabulary,

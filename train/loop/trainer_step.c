@@ -127,6 +127,18 @@ static double sum_gradients(Trainer *t, size_t tokens)
 
 /* --- the update --- */
 
+/* The steps before the current stage: the optimizer starts anew after the matching of attention
+ * outputs, and in each cycle of --schedule cycles. */
+static size_t stage_start(const Trainer *t)
+{
+    size_t step = t->progress.step, falls = trainer_falls(t, step);
+    if (falls == 0)
+        return trainer_matches(t) ? 0 : t->match_steps;
+    while (trainer_falls(t, step - 1) == falls)
+        step--;
+    return step;
+}
+
 static void apply_gradients(Trainer *t, const Step *step)
 {
     const TrainOptions *train = &t->settings.train;
@@ -137,8 +149,7 @@ static void apply_gradients(Trainer *t, const Step *step)
                      .weight_decay = train->weight_decay,
                      .embedding_decay = train->weight_decay * train->embedding_decay,
                      .clip = train->clip};
-    /* The optimizer starts anew after matching. */
-    size_t before = (trainer_matches(t) ? 0 : t->match_steps) + t->progress.skipped_in_stage;
+    size_t before = stage_start(t) + t->progress.skipped_in_stage;
     update_apply(&t->model, t->m, t->v, t->gradient_base, &update, own_slice(t),
                  t->progress.step + 1 - before, step->gradient_norm, step->tokens,
                  t->update_scratch);
@@ -156,16 +167,25 @@ static void redraw_features(Trainer *t)
 
 /* --- the average of the weights --- */
 
-/* Adds the current weights: uniformly (tail), or with exponential decay (ema). An EMA warms up:
- * its decay is smaller in the first steps, so the start is soon forgotten. */
+/* Whether the current weights go into the average: those of every step from --average-from on
+ * or, with --schedule cycles, those at the ends of cycles. */
+static bool is_averaged(const Trainer *t)
+{
+    size_t step = t->progress.step, matching = t->match_steps;
+    if (!t->average || step <= matching)
+        return false;
+    if (t->settings.train.average == AVERAGE_NONE)
+        return trainer_ends_cycle(t, step);
+    return (double)(step - matching) / (double)(t->steps - matching) >
+           t->settings.train.average_from;
+}
+
+/* Adds the current weights: uniformly, or with exponential decay (ema). An EMA warms up: its
+ * decay is smaller in the first steps, so the start is soon forgotten. */
 static void take_average(Trainer *t)
 {
     const TrainOptions *train = &t->settings.train;
-    if (!t->average || t->progress.step <= t->match_steps)
-        return;
-    double share = (double)(t->progress.step - t->match_steps) /
-                   (double)(t->steps - t->match_steps);
-    if (share <= train->average_from)
+    if (!is_averaged(t))
         return;
     double taken = (double)t->progress.averaged++, kept = taken / (taken + 1);
     if (train->average == AVERAGE_EMA && taken > 0)
@@ -176,12 +196,20 @@ static void take_average(Trainer *t)
         average[i] = weights[i] + old * (average[i] - weights[i]);
 }
 
+real *trainer_average(const Trainer *t)
+{
+    bool shows = t->settings.train.average != AVERAGE_NONE ||
+                 trainer_ends_cycle(t, t->progress.step);
+    return shows && t->progress.averaged > 0 ? t->average : NULL;
+}
+
 void trainer_swap_average(Trainer *t)
 {
-    for (size_t i = 0; t->progress.averaged > 0 && i < t->model.table.total; i++) {
+    real *average = trainer_average(t);
+    for (size_t i = 0; average && i < t->model.table.total; i++) {
         real held = t->model.base[i];
-        t->model.base[i] = t->average[i];
-        t->average[i] = held;
+        t->model.base[i] = average[i];
+        average[i] = held;
     }
 }
 
@@ -206,18 +234,22 @@ static bool fits(const TrainOptions *train, const Step *step)
     return isfinite((real)(norm * norm));
 }
 
-/* Prepares the stage of the next step. After the matching of attention outputs the optimizer
- * starts anew, and so do sums of losses, which were of another kind. All this follows from the
- * number of the step, so that a run may be resumed anywhere. */
+/* Prepares the stage of the next step. After the matching of attention outputs the sums of
+ * losses start anew, too, which were of another kind. All this follows from the number of the
+ * step, so that a run may be resumed anywhere. */
 static void enter_stage(Trainer *t)
 {
+    Progress *progress = &t->progress;
     t->model.table.frozen = trainer_matches(t) ? t->frozen : NULL;
-    if (t->match_steps == 0 || t->progress.step != t->match_steps)
+    if (progress->step != stage_start(t))
         return;
     vector_zero(t->m, t->model.table.total);
     vector_zero(t->v, t->model.table.total);
-    t->progress.log = t->progress.round = (LossSum){0};
-    t->progress.stale = t->progress.skipped_in_stage = 0;
+    progress->skipped_in_stage = 0;
+    if (progress->step == t->match_steps) {
+        progress->log = progress->round = (LossSum){0};
+        progress->stale = 0;
+    }
 }
 
 static void add_loss(LossSum *sum, const Step *step)
