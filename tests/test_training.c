@@ -243,8 +243,7 @@ START_TEST(a_resumed_run_is_bit_identical)
         check_resuming(kind, "clip = 0.01\nweight-decay = 0.5\nschedule = linear\n", 2, 2);
         check_resuming(kind, everything, 3, 3);
         check_resuming(kind, everything, 9, 3);
-        check_resuming(kind, "epochs = 3\nschedule = cycles\n", 15,
-                       3); /* after the first end */
+        check_resuming(kind, "epochs = 3\nschedule = cycles\n", 15, 3); /* averaging */
     }
 }
 END_TEST
@@ -387,7 +386,7 @@ START_TEST(the_optimizer_starts_anew_in_each_cycle)
 END_TEST
 
 /* Of 18 steps the first fall ends after the twelfth, and each of the others takes two. The
- * average is validated at the ends only, and does not affect training. */
+ * average is validated at the ends only. */
 START_TEST(cycles_average_the_weights_at_the_ends_of_their_falls)
 {
     enum { STEPS = 18, FIRST = 12, CYCLE = 2 };
