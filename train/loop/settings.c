@@ -111,43 +111,30 @@ static bool check_shards(const TrainOptions *train, Error *error)
     return true;
 }
 
-/* What contradicts --schedule cycles. */
-static bool check_cycles(const Settings *settings, Error *error)
-{
-    const TrainOptions *train = &settings->train;
-    const struct {
-        bool there;
-        const char *what;
-    } others[] = {
-        {train->average != AVERAGE_NONE,
-         "--average: it averages the weights at the ends of its cycles"},
-        {train->patience > 0, "--patience: in each cycle the validation loss first rises"},
-        {settings->model.own.redraw > 0,
-         "--redraw, which changes the features between the cycles; use --redraw 0"}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (others[i].there)
-            return error_set(error, "--schedule cycles cannot be combined with %s",
-                             others[i].what);
-    return true;
-}
-
 /* Settings that contradict one another. */
 static bool check_together(const Settings *settings, Error *error)
 {
     const TrainOptions *train = &settings->train;
+    bool soft = train->soft_targets != NULL, cycles = schedule_find(train->schedule)->falls;
     const struct {
-        bool there;
-        const char *what;
-    } others[] = {{train->distill, "--distill, which has another teacher"},
-                  {train->noise > 0, "--noise, which replaces the tokens they are for"},
-                  {settings->model.logit_cap > 0, "--logit-cap"}};
-    for (size_t i = 0; train->soft_targets && i < sizeof others / sizeof *others; i++)
-        if (others[i].there)
-            return error_set(error,
-                             "--soft-targets cannot be combined with %s; omit one of them",
-                             others[i].what);
-    if (schedule_find(train->schedule)->falls)
-        return check_cycles(settings, error);
+        bool both;
+        const char *one, *other;
+    } pairs[] = {
+        {soft && train->distill, "--soft-targets", "--distill, which has another teacher"},
+        {soft && train->noise > 0, "--soft-targets",
+         "--noise, which replaces the tokens they are for"},
+        {soft && settings->model.logit_cap > 0, "--soft-targets", "--logit-cap"},
+        {cycles && train->average != AVERAGE_NONE, "--schedule cycles",
+         "--average, since it averages the weights at the ends of its cycles"},
+        {cycles && train->patience > 0, "--schedule cycles",
+         "--patience, since the validation loss rises at the start of each cycle"},
+        {cycles && settings->model.own.redraw > 0, "--schedule cycles",
+         "--redraw, which changes the features between the cycles"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i].both)
+            return error_set(error, "%s cannot be combined with %s; omit one of them",
+                             pairs[i].one, pairs[i].other);
     if (train->average != AVERAGE_NONE && settings->model.own.redraw > 0 &&
         train->average_from < 1 - 1.0 / SETTLING)
         return error_set(error,

@@ -193,6 +193,19 @@ size_t trainer_falls(const Trainer *t, size_t step)
                                              train->warmup, t->steps - matching);
 }
 
+size_t trainer_fall_end(const Trainer *t, size_t falls)
+{
+    size_t before = t->match_steps, end = t->steps;
+    while (end - before > 1) {
+        size_t middle = before + (end - before) / 2;
+        if (trainer_falls(t, middle) < falls)
+            before = middle;
+        else
+            end = middle;
+    }
+    return end;
+}
+
 /* A conversion first matches attention outputs; both stages have a warmup. */
 static bool plan_stages(Trainer *t, Error *error)
 {

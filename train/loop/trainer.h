@@ -60,6 +60,9 @@ double trainer_rate(const Trainer *trainer, size_t schedule, double lr, double f
 /* How often the learning rate has fallen to its floor after `step` steps of this training, with
  * --schedule cycles; 0 for others and while attention outputs are matched. */
 size_t trainer_falls(const Trainer *trainer, size_t step);
+/* The first step after which it has fallen so often; the last step of the run if it never has.
+ */
+size_t trainer_fall_end(const Trainer *trainer, size_t falls);
 /* With --schedule cycles: whether it has just fallen to its floor again. */
 static inline bool trainer_ends_cycle(const Trainer *trainer, size_t step)
 {

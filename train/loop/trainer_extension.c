@@ -38,12 +38,10 @@ static bool is_the_same(const Trainer *t)
 static double average_start(const Trainer *t)
 {
     const TrainOptions *train = &t->settings.train;
-    size_t matching = t->match_steps, step = matching;
+    size_t matching = t->match_steps;
     if (train->average != AVERAGE_NONE)
         return (double)matching + train->average_from * (double)(t->steps - matching);
-    while (step < t->steps && trainer_falls(t, step + 1) == 0)
-        step++;
-    return (double)step;
+    return (double)(trainer_fall_end(t, 1) - 1);
 }
 
 bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *error)

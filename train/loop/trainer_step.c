@@ -131,12 +131,10 @@ static double sum_gradients(Trainer *t, size_t tokens)
  * outputs, and in each cycle of --schedule cycles. */
 static size_t stage_start(const Trainer *t)
 {
-    size_t step = t->progress.step, falls = trainer_falls(t, step);
+    size_t falls = trainer_falls(t, t->progress.step);
     if (falls == 0)
         return trainer_matches(t) ? 0 : t->match_steps;
-    while (trainer_falls(t, step - 1) == falls)
-        step--;
-    return step;
+    return trainer_fall_end(t, falls);
 }
 
 static void apply_gradients(Trainer *t, const Step *step)
