@@ -50,13 +50,8 @@ static bool extend(Trainer *trainer, const char *path, size_t steps, const char 
     ck_assert_msg(checkpoint_open(&checkpoint, path, error), "%s", error->text);
     plan(trainer, more);
     TrainOptions *train = &trainer->settings.train;
-    trainer->settings.before = (LengthBefore){.changed = true,
-                                              .epochs = train->epochs,
-                                              .steps = train->steps,
-                                              .schedule = train->schedule,
-                                              .lr = train->lr,
-                                              .lr_floor = train->lr_floor};
-    train->steps = trainer->steps = steps;
+    trainer->settings.before = (LengthBefore){.changed = true, .length = train->length};
+    train->length.steps = trainer->steps = steps;
     trainer_allocate(trainer);
     bool good = trainer_plan_extension(trainer, &checkpoint, error) &&
                 trainer_load(trainer, &checkpoint, error);
@@ -67,7 +62,7 @@ static bool extend(Trainer *trainer, const char *path, size_t steps, const char 
 START_TEST(the_learning_rate_is_that_of_the_new_length)
 {
     char *path = save_after(10, "");
-    for (size_t kind = 0; schedule_find(kind); kind++) {
+    for (size_t kind = 0; schedule_name(kind); kind++) {
         Trainer trainer;
         Error error;
         char *more = text_format("schedule = %s\n", schedule_name(kind));
@@ -75,9 +70,10 @@ START_TEST(the_learning_rate_is_that_of_the_new_length)
         const Extension *extension = &trainer.extension;
         ck_assert(extension->planned && extension->finished);
         ck_assert(extension->step == 10 && extension->from == 10 && extension->to == 40);
-        const Schedule *schedule = schedule_find(kind);
-        ck_assert(extension->lr_from == 0.1 * schedule_factor(schedule, 9, 2, 10, 0.1));
-        ck_assert(extension->lr_to == 0.1 * schedule_factor(schedule, 10, 2, 40, 0.1));
+        Schedule schedule = {.shape = kind, .warmup = 2, .steps = 10, .floor = 0.1};
+        ck_assert(extension->lr_from == 0.1 * schedule_factor(&schedule, 9));
+        schedule.steps = 40;
+        ck_assert(extension->lr_to == 0.1 * schedule_factor(&schedule, 10));
         ck_assert_uint_eq(trainer.progress.stale, 0);
         ck_assert_str_eq(trainer.history.extended, "step 10: 10 to 40 steps");
         free(more);

@@ -182,51 +182,78 @@ START_TEST(schedules_warm_up_and_decay)
     } expected[] = {{"cosine", 0.55, 0.1},
                     {"linear", 0.55, 0.1},
                     {"trapezoid", 1, 0.1},
-                    {"constant", 1, 1},
-                    {"cycles", 0.6625, 0.1}};
+                    {"constant", 1, 1}};
     for (size_t i = 0; i < COUNT(expected); i++) {
-        const Schedule *schedule = schedule_find(i);
+        Schedule schedule = {.shape = i, .warmup = 10, .steps = 110, .floor = 0.1};
         ck_assert_str_eq(schedule_name(i), expected[i].name);
-        ck_assert_double_eq_tol(schedule_factor(schedule, 0, 10, 110, 0.1), 0.1, 1e-12);
-        ck_assert_double_eq_tol(schedule_factor(schedule, 4, 10, 110, 0.1), 0.5, 1e-12);
-        ck_assert_double_eq_tol(schedule_factor(schedule, 9, 10, 110, 0.1), 1, 1e-12);
-        ck_assert_double_eq_tol(schedule_factor(schedule, 10, 10, 110, 0.1), 1, 1e-12);
-        ck_assert_double_eq_tol(schedule_factor(schedule, 60, 10, 110, 0.1), expected[i].middle,
-                                1e-12);
-        ck_assert_double_eq_tol(schedule_factor(schedule, 110, 10, 110, 0.1), expected[i].end,
-                                1e-12);
-        ck_assert_double_eq_tol(schedule_factor(schedule, 0, 0, 1, 0.1), 1, 1e-12);
-        ck_assert_double_eq_tol(schedule_factor(schedule, 3, 5, 5, 0.1), 0.8, 1e-12);
+        ck_assert_double_eq_tol(schedule_factor(&schedule, 0), 0.1, 1e-12);
+        ck_assert_double_eq_tol(schedule_factor(&schedule, 4), 0.5, 1e-12);
+        ck_assert_double_eq_tol(schedule_factor(&schedule, 9), 1, 1e-12);
+        ck_assert_double_eq_tol(schedule_factor(&schedule, 10), 1, 1e-12);
+        ck_assert_double_eq_tol(schedule_factor(&schedule, 60), expected[i].middle, 1e-12);
+        ck_assert_double_eq_tol(schedule_factor(&schedule, 110), expected[i].end, 1e-12);
         double before = 1;
         for (size_t step = 10; step < 110; step++) {
-            double factor = schedule_factor(schedule, step, 10, 110, 0.1);
-            ck_assert((factor <= before || schedule->falls) && factor >= 0.1 - 1e-12);
+            double factor = schedule_factor(&schedule, step);
+            ck_assert(factor <= before && factor >= 0.1 - 1e-12);
             before = factor;
         }
+        schedule = (Schedule){.shape = i, .steps = 1, .floor = 0.1};
+        ck_assert_double_eq_tol(schedule_factor(&schedule, 0), 1, 1e-12);
+        schedule = (Schedule){.shape = i, .warmup = 5, .steps = 5, .floor = 0.1};
+        ck_assert_double_eq_tol(schedule_factor(&schedule, 3), 0.8, 1e-12);
     }
-    ck_assert_ptr_null(schedule_find(COUNT(expected)));
     ck_assert_ptr_null(schedule_name(COUNT(expected)));
 }
 END_TEST
 
-/* 90 steps after the warmup: a trapezoid of 60, then three falls of ten from the peak. */
-START_TEST(cycles_are_a_trapezoid_and_three_falls)
+/* Whether the schedule is `first` and then falls from the peak in so many cycles. */
+static void check_cycles(const Schedule *schedule, const Schedule *first)
 {
-    enum { WARMUP = 10, TRAPEZOID = 60, FALL = 10, STEPS = WARMUP + TRAPEZOID + 3 * FALL };
-    const Schedule *trapezoid = schedule_find(2), *cycles = schedule_find(4);
-    for (size_t step = 0; step < STEPS; step++) {
-        double factor = schedule_factor(cycles, step, WARMUP, STEPS, 0.1), expected;
-        size_t fallen = step < WARMUP + TRAPEZOID ? 0 : step - WARMUP - TRAPEZOID;
-        if (step < WARMUP + TRAPEZOID)
-            expected = schedule_factor(trapezoid, step, WARMUP, WARMUP + TRAPEZOID, 0.1);
-        else
-            expected = 1 - 0.9 * (double)(fallen % FALL) / FALL;
-        ck_assert_double_eq_tol(factor, expected, 1e-12);
-        ck_assert_uint_eq(schedule_falls(trapezoid, step, WARMUP, STEPS), 0);
-        ck_assert_uint_eq(schedule_falls(cycles, step, WARMUP, STEPS),
-                          step < WARMUP + TRAPEZOID ? 0 : 1 + fallen / FALL);
+    size_t start = first->steps;
+    for (size_t step = 0; step < start; step++) {
+        ck_assert(schedule_factor(schedule, step) == schedule_factor(first, step));
+        ck_assert_uint_eq(schedule_ended(schedule, step), 0);
     }
-    ck_assert_uint_eq(schedule_falls(cycles, STEPS, WARMUP, STEPS), 4);
+    ck_assert_uint_eq(schedule_end(schedule, 0), start);
+    for (size_t cycle = 1; cycle <= schedule->cycles; cycle++) {
+        size_t end = schedule_end(schedule, cycle);
+        for (size_t step = start; step < end; step++) {
+            double fallen = (double)(step - start) / (double)(end - start);
+            ck_assert_double_eq_tol(schedule_factor(schedule, step), 1 - 0.9 * fallen, 1e-12);
+            ck_assert_uint_eq(schedule_ended(schedule, step), cycle);
+        }
+        start = end;
+    }
+    ck_assert_uint_eq(start, schedule->steps);
+    ck_assert_uint_eq(schedule_ended(schedule, start), schedule->cycles + 1);
+}
+
+START_TEST(cycles_fall_from_the_peak_after_the_schedule)
+{
+    for (size_t shape = 0; schedule_name(shape); shape++) {
+        Schedule first = {.shape = shape, .warmup = 10, .steps = 60, .floor = 0.1};
+        Schedule three = {shape, 10, 90, 3, 0.1}, six = {shape, 10, 120, 6, 0.1};
+        check_cycles(&three, &first);
+        check_cycles(&six, &first);
+    }
+}
+END_TEST
+
+/* Lengths that six does not divide, and fewer steps than cycles. */
+START_TEST(added_cycles_leave_the_ends_of_earlier_ones)
+{
+    Schedule three = {.steps = 9534, .cycles = 3}, six = {.steps = 12712, .cycles = 6};
+    for (size_t cycle = 0; cycle <= 3; cycle++)
+        ck_assert_uint_eq(schedule_end(&three, cycle), schedule_end(&six, cycle));
+    ck_assert_uint_eq(schedule_end(&three, 1), 7415);
+    for (size_t steps = 1; steps < 20; steps++) {
+        Schedule short_one = {.steps = steps, .cycles = 10};
+        for (size_t step = 0; step < steps; step++)
+            ck_assert(schedule_factor(&short_one, step) > 0);
+        ck_assert_uint_eq(schedule_ended(&short_one, steps), 11);
+        ck_assert_uint_lt(schedule_ended(&short_one, steps - 1), 11);
+    }
 }
 END_TEST
 
@@ -627,7 +654,8 @@ Suite *learning_suite(void)
     tcase_add_test(tests, muon_orthogonalises_the_update);
     tcase_add_test(tests, square_sums_use_double);
     tcase_add_test(tests, schedules_warm_up_and_decay);
-    tcase_add_test(tests, cycles_are_a_trapezoid_and_three_falls);
+    tcase_add_test(tests, cycles_fall_from_the_peak_after_the_schedule);
+    tcase_add_test(tests, added_cycles_leave_the_ends_of_earlier_ones);
     tcase_add_test(tests, cross_entropy_matches_reference);
     tcase_add_test(tests, soft_capped_logits_match_reference);
     tcase_add_test(tests, gradients_with_a_teacher_match_reference);

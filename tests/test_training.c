@@ -243,7 +243,7 @@ START_TEST(a_resumed_run_is_bit_identical)
         check_resuming(kind, "clip = 0.01\nweight-decay = 0.5\nschedule = linear\n", 2, 2);
         check_resuming(kind, everything, 3, 3);
         check_resuming(kind, everything, 9, 3);
-        check_resuming(kind, "epochs = 3\nschedule = cycles\n", 15, 3); /* averaging */
+        check_resuming(kind, "epochs = 3\ncycles = 3\n", 15, 3); /* averaging */
     }
 }
 END_TEST
@@ -371,7 +371,7 @@ static bool moments_matter(size_t steps, const char *more)
 
 START_TEST(the_optimizer_starts_anew_in_each_cycle)
 {
-    const char *more = "steps = 18\nwarmup = 0\nschedule = cycles\n";
+    const char *more = "steps = 18\nwarmup = 0\ncycles = 3\n";
     for (size_t steps = 1; steps < 18; steps++)
         ck_assert(moments_matter(steps, more) == (steps < 12 || steps % 2 == 1));
     Trainer trainer;
@@ -380,7 +380,7 @@ START_TEST(the_optimizer_starts_anew_in_each_cycle)
     real before = trainer.model.at.ln_f.bias[0];
     go(&trainer, 1); /* the first step of AdamW is as long as the learning rate */
     double moved = fabs((double)(trainer.model.at.ln_f.bias[0] - before));
-    ck_assert_double_eq_tol(moved, trainer.settings.train.lr, 1e-5);
+    ck_assert_double_eq_tol(moved, trainer.settings.train.length.lr, 1e-5);
     trainer_free(&trainer);
 }
 END_TEST
@@ -391,7 +391,7 @@ START_TEST(cycles_average_the_weights_at_the_ends_of_their_falls)
 {
     enum { STEPS = 18, FIRST = 12, CYCLE = 2 };
     Trainer trainer;
-    begin(&trainer, 0, "steps = 18\nwarmup = 0\nschedule = cycles\n");
+    begin(&trainer, 0, "steps = 18\nwarmup = 0\ncycles = 3\n");
     size_t total = trainer.model.table.total, ends = 0;
     double *sum = memory_take(total, sizeof *sum, "a test");
     for (size_t step = 1; step <= STEPS; step++) {

@@ -28,52 +28,41 @@ static double constant(double progress, double floor)
     return 1;
 }
 
-/* A trapezoid; the last third is divided into cycles, each a ninth of the whole. */
-enum { CYCLES = 3, LENGTHS = 9 };
+static const struct {
+    const char *name;
+    double (*factor)(double progress, double floor); /* at progress 0..1 */
+} shapes[] = {
+    {"cosine", cosine}, {"linear", linear}, {"trapezoid", trapezoid}, {"constant", constant}};
 
-static size_t falls(double progress)
+const char *schedule_name(size_t shape)
 {
-    size_t lengths = (size_t)(progress * LENGTHS);
-    return lengths < LENGTHS - CYCLES ? 0 : lengths - (LENGTHS - CYCLES) + 1;
+    return shape < sizeof shapes / sizeof *shapes ? shapes[shape].name : NULL;
 }
 
-static double cycles(double progress, double floor)
+size_t schedule_end(const Schedule *schedule, size_t cycle)
 {
-    double lengths = progress * LENGTHS;
-    if (falls(progress) == 0)
-        return trapezoid(lengths / (LENGTHS - CYCLES), floor);
-    return progress < 1 ? linear(lengths - trunc(lengths), floor) : floor;
+    return schedule->steps * (FIRST_PART + cycle) / (FIRST_PART + schedule->cycles);
 }
 
-static const Schedule schedules[] = {
-    {"cosine", cosine, NULL},     {"linear", linear, NULL},  {"trapezoid", trapezoid, NULL},
-    {"constant", constant, NULL}, {"cycles", cycles, falls},
-};
-
-const Schedule *schedule_find(size_t index)
+size_t schedule_ended(const Schedule *schedule, size_t step)
 {
-    return index < sizeof schedules / sizeof *schedules ? &schedules[index] : NULL;
+    size_t ended = 0;
+    while (ended <= schedule->cycles && schedule_end(schedule, ended) <= step)
+        ended++;
+    return ended;
 }
 
-const char *schedule_name(size_t index)
+double schedule_factor(const Schedule *schedule, size_t step)
 {
-    const Schedule *schedule = schedule_find(index);
-    return schedule ? schedule->name : NULL;
-}
-
-double schedule_factor(const Schedule *schedule, size_t step, size_t warmup, size_t steps,
-                       double floor)
-{
-    if (step < warmup)
-        return (double)(step + 1) / (double)warmup;
-    if (steps <= warmup)
+    if (step < schedule->warmup)
+        return (double)(step + 1) / (double)schedule->warmup;
+    size_t ended = schedule_ended(schedule, step), last = schedule->cycles;
+    size_t cycle = ended < last ? ended : last;
+    size_t start = cycle ? schedule_end(schedule, cycle - 1) : schedule->warmup;
+    size_t end = schedule_end(schedule, cycle);
+    if (end <= start)
         return 1;
-    return schedule->factor((double)(step - warmup) / (double)(steps - warmup), floor);
-}
-
-size_t schedule_falls(const Schedule *schedule, size_t step, size_t warmup, size_t steps)
-{
-    if (!schedule->falls || step <= warmup)
-        return 0;
-    return schedule->falls((double)(step - warmup) / (double)(steps - warmup));
+    double progress = (double)(step - start) / (double)(end - start);
+    return cycle ? linear(progress, schedule->floor)
+                 : shapes[schedule->shape].factor(progress, schedule->floor);
 }

@@ -1,25 +1,27 @@
-/* Learning-rate schedules: linear warmup from 0, then one of the rows of a table. */
+/* Learning-rate schedules: linear warmup from 0, then one of the shapes of a table; after that,
+ * in each cycle, linear from the peak to the floor again. */
 #ifndef LINNET_SCHEDULE_H
 #define LINNET_SCHEDULE_H
 
 #include "src/real.h"
 
 typedef struct Schedule {
-    const char *name;
-    /* Returns the factor at progress 0..1 after the warmup; it ends at `floor`. */
-    double (*factor)(double progress, double floor);
-    /* Returns how often the factor has fallen to the floor; NULL: once, at the end. */
-    size_t (*falls)(double progress);
+    size_t shape; /* of the first part */
+    size_t warmup, steps;
+    size_t cycles; /* after the first part, which is six times as long as each of them */
+    double floor;  /* as a factor of the peak */
 } Schedule;
 
-const Schedule *schedule_find(size_t index); /* NULL past the end */
-const char *schedule_name(size_t index);
+enum { FIRST_PART = 6 };
 
-/* Returns the factor of the peak learning rate at step 0..steps-1. */
-double schedule_factor(const Schedule *schedule, size_t step, size_t warmup, size_t steps,
-                       double floor);
-/* Returns how often a schedule of cycles has fallen to the floor after `step` steps; 0 for
- * others. */
-size_t schedule_falls(const Schedule *schedule, size_t step, size_t warmup, size_t steps);
+const char *schedule_name(size_t shape); /* NULL past the end */
+
+/* The factor of the peak learning rate at step 0..steps-1. */
+double schedule_factor(const Schedule *schedule, size_t step);
+/* The steps until a cycle ends; cycle 0 is the first part. Cycles that are added to a schedule,
+ * with the steps for them, do not change its ends. */
+size_t schedule_end(const Schedule *schedule, size_t cycle);
+/* How many of these ends have been reached after `step` steps. */
+size_t schedule_ended(const Schedule *schedule, size_t step);
 
 #endif

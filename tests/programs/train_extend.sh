@@ -30,9 +30,9 @@ extends() {
     cp straight/log.csv extended.csv
     rm -rf straight moved
 }
-for schedule in cosine linear trapezoid constant cycles; do
-    extends "$schedule" --schedule "$schedule" --dropout 0.1 --log-every 1
-    train whole --schedule "$schedule" --steps 60 --log-every 1 text.txt
+for schedule in cosine linear trapezoid constant 'cosine --cycles 3'; do
+    extends "$schedule" --schedule $schedule --dropout 0.1 --log-every 1
+    train whole --schedule $schedule --steps 60 --log-every 1 text.txt
     cut -d , -f 1,5 whole/log.csv | sed '1,41d' >rates.whole
     cut -d , -f 1,5 extended.csv | sed '1,41d' >rates.extended
     check "$schedule: an extended run has the learning rates of the new length" \
@@ -72,13 +72,24 @@ check 'an average that has begun in the new length goes on' \
     [ "$(recorded parts/last.safetensors averaged)" = 30 ]
 rm -rf parts
 
-train parts text.txt
-resume parts --steps 60 --schedule cycles
-check 'a finished run goes on with cycles, and the weights at four ends are averaged' \
-    [ "$(recorded parts/last.safetensors averaged)" = 4 ]
+# A schedule of 40 steps, then cycles of 6 or 7.
+for schedule in trapezoid 'cosine --lr-floor 0.1'; do
+    train parts --schedule $schedule --warmup 4 text.txt
+    resume parts --steps 60 --cycles 3
+    check "$schedule: a finished run goes on with cycles, and the weights at four ends are averaged" \
+        [ "$(recorded parts/last.safetensors averaged)" = 4 ]
+    resume parts --steps 80 --cycles 6
+    train whole --schedule $schedule --warmup 4 --steps 80 --cycles 6 text.txt
+    check "$schedule: twice extended by cycles, it has the weights of one training with them all" \
+        same_numbers parts/last.safetensors whole/last.safetensors
+    check "$schedule: so has the best model" \
+        same_numbers parts/best.safetensors whole/best.safetensors
+    rm -rf parts whole
+done
+train parts --cycles 3 text.txt
 run "$bin/train" --resume parts --steps 120
 check 'the screen says that an average of cycles starts again' \
-    prints 'weight averaging starts again after step 8'
+    prints 'weight averaging starts again after step 79'
 rm -rf parts
 
 # --- shorter, in epochs, with another learning rate ---

@@ -158,8 +158,8 @@ no 'a preset with a wrong value' 2 "bird.conf:1: 'many'" '--preset bird.conf tex
 no 'weight averaging with --redraw' 2 'average-from 0.5: .*--redraw' \
     '--attn performer --redraw 3 --average ema --average-from 0.5 text.txt'
 for others in '--average ema' '--patience 3' '--attn performer --redraw 3'; do
-    no "--schedule cycles with $others" 2 "cycles cannot be combined with --.*$(
-        echo "${others##*--}" | cut -d ' ' -f 1)" "--schedule cycles $others text.txt"
+    no "--cycles with $others" 2 "cycles cannot be combined with --.*$(
+        echo "${others##*--}" | cut -d ' ' -f 1)" "--cycles 2 $others text.txt"
 done
 reports_full_disk train --help
 

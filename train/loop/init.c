@@ -61,7 +61,7 @@ static bool take_recipe(const Init *init, Settings *settings, const char *run, b
         return false;
     free(settings->train.soft_targets); /* the teacher is RUN itself */
     settings->train.soft_targets = NULL;
-    char *lr = text_format("%.9g", settings->train.lr / 5);
+    char *lr = text_format("%.9g", settings->train.length.lr / 5);
     const struct {
         const char *name, *value;
     } changes[] = {{"convert", run},

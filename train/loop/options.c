@@ -58,11 +58,11 @@ static const Option train_rows[] = {
     {.name = "match-lr", OPTION_NUMBER(TRAIN(match_lr), 0, 100, "1e-2"), OPTION_FIXED,
      .help = "peak learning rate of attention transfer",
      .section = "Fine-tuning"},
-    {.name = "epochs", OPTION_WHOLE(TRAIN(epochs), 1, 1e6, "5"), OPTION_EXTENDED,
+    {.name = "epochs", OPTION_WHOLE(TRAIN(length.epochs), 1, 1e6, "5"), OPTION_EXTENDED,
      .help = "passes over the training text",
      .also = "num-epochs num-train-epochs n-epochs max-epochs",
      .common = true},
-    {.name = "steps", OPTION_WHOLE(TRAIN(steps), 0, 1e12, "0"), OPTION_EXTENDED,
+    {.name = "steps", OPTION_WHOLE(TRAIN(length.steps), 0, 1e12, "0"), OPTION_EXTENDED,
      .help = "train for N steps instead of --epochs; 0: use --epochs",
      .also = "max-iters max-steps num-steps iterations num-iterations train-steps iters "
              "n-steps total-steps",
@@ -82,11 +82,11 @@ static const Option train_rows[] = {
              "depends on the shards alone, not on the ranks. 0: one per rank",
      .also = "world-size data-parallel",
      .section = "Machine"},
-    {.name = "lr", OPTION_NUMBER(TRAIN(lr), 0, 100, "3e-3"), OPTION_EXTENDED,
+    {.name = "lr", OPTION_NUMBER(TRAIN(length.lr), 0, 100, "3e-3"), OPTION_EXTENDED,
      .help = "peak learning rate",
      .also = "learning-rate max-lr alpha-lr peak-lr",
      .common = true},
-    {.name = "lr-floor", OPTION_NUMBER(TRAIN(lr_floor), 0, 1, "0"), OPTION_EXTENDED,
+    {.name = "lr-floor", OPTION_NUMBER(TRAIN(length.lr_floor), 0, 1, "0"), OPTION_EXTENDED,
      .help = "final learning rate as a fraction of --lr; 0.1 is a tenth of it",
      .also = "min-lr lr-min final-lr-frac end-lr min-learning-rate eta-min "
              "learning-rate-decay-frac",
@@ -96,13 +96,18 @@ static const Option train_rows[] = {
              "training, or with --convert of its shorter stage",
      .also = "warmup-steps warmup-iters warmup-iterations num-warmup-steps lr-warmup-steps",
      .section = "Optimizer and schedule"},
-    {.name = "schedule", OPTION_ONE_OF("KIND", TRAIN(schedule), schedule_name, "trapezoid"),
+    {.name = "schedule", OPTION_ONE_OF("KIND", TRAIN(length.schedule), schedule_name, "trapezoid"),
      OPTION_EXTENDED,
      .help = "learning-rate schedule after warmup; trapezoid (WSD) is constant, then "
-             "linear to the floor; cycles is a trapezoid for two thirds of the training, then "
-             "falls three times from --lr to the floor, each time with a new optimizer state, "
-             "and averages the weights at the ends of the four falls (SWA)",
+             "linear to the floor",
      .also = "lr-schedule lr-scheduler lr-scheduler-type scheduler decay-lr lr-decay-style",
+     .section = "Optimizer and schedule"},
+    {.name = "cycles", OPTION_WHOLE(TRAIN(length.cycles), 0, 1000, "0"), OPTION_EXTENDED,
+     .help = "warm restarts after the schedule: the learning rate falls from --lr to the floor "
+             "N times more, each time with a new optimizer state and in a sixth of the steps of "
+             "the schedule; the weights at the ends of the schedule and of the cycles are averaged "
+             "(SWA)",
+     .also = "restarts num-cycles warm-restarts lr-num-cycles swa-cycles",
      .section = "Optimizer and schedule"},
     {.name = "weight-decay", OPTION_NUMBER(TRAIN(weight_decay), 0, 100, "0.1"), OPTION_FIXED,
      .help = "weight decay of the matrices; biases, norms, gains, convolutions, head gates and "

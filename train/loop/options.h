@@ -5,7 +5,15 @@
 #include "data/corpus.h"
 #include "models/config.h"
 
+/* The length of a training and the learning rate along it: what an extension can change. */
+typedef struct Length {
+    size_t epochs, steps; /* steps if they are not 0 */
+    size_t schedule, cycles;
+    double lr, lr_floor;
+} Length;
+
 typedef struct TrainOptions {
+    Length length;
     char *corpus; /* the operand of the command line */
     char *init;   /* the run or checkpoint whose weights a new run starts from; NULL: none */
     size_t init_tokens;
@@ -14,9 +22,9 @@ typedef struct TrainOptions {
     double distill_share, match_lr, noise, margin;
     char *convert; /* the run whose attention another kind replaces; NULL: none */
     size_t match_epochs;
-    size_t batch, accumulate, shards, epochs, steps, warmup, schedule, seed;
+    size_t batch, accumulate, shards, warmup, seed;
     size_t optimizer, average;
-    double lr, lr_floor, weight_decay, embedding_decay, beta1, beta2, momentum, clip;
+    double weight_decay, embedding_decay, beta1, beta2, momentum, clip;
     double average_from, average_decay;
     bool streams;
     size_t eval_every, eval_tokens, save_every, log_every, patience;
@@ -45,9 +53,9 @@ typedef struct SessionOptions {
 
 /* What a resumed run had before the command line changed it; see extension.h. */
 typedef struct LengthBefore {
-    bool changed; /* whether any of the others did */
-    size_t epochs, steps, schedule, patience;
-    double lr, lr_floor;
+    bool changed; /* the number of epochs or steps */
+    Length length;
+    size_t patience;
 } LengthBefore;
 
 typedef struct Settings {

@@ -35,15 +35,11 @@ static void note_length(Settings *settings, const TrainOptions *old, const Comma
 {
     TrainOptions *train = &settings->train;
     if (command_line_value(line, "epochs") && !command_line_value(line, "steps"))
-        train->steps = 0;
-    settings->before = (LengthBefore){.changed = train->epochs != old->epochs ||
-                                                 train->steps != old->steps,
-                                      .epochs = old->epochs,
-                                      .steps = old->steps,
-                                      .schedule = old->schedule,
-                                      .patience = old->patience,
-                                      .lr = old->lr,
-                                      .lr_floor = old->lr_floor};
+        train->length.steps = 0;
+    settings->before = (LengthBefore){.changed = train->length.epochs != old->length.epochs ||
+                                                 train->length.steps != old->length.steps,
+                                      .length = old->length,
+                                      .patience = old->patience};
 }
 
 /* Whether the command line changes no fixed setting of the run. */
@@ -115,7 +111,7 @@ static bool check_shards(const TrainOptions *train, Error *error)
 static bool check_together(const Settings *settings, Error *error)
 {
     const TrainOptions *train = &settings->train;
-    bool soft = train->soft_targets != NULL, cycles = schedule_find(train->schedule)->falls;
+    bool soft = train->soft_targets != NULL, cycles = train->length.cycles > 0;
     const struct {
         bool both;
         const char *one, *other;
@@ -124,11 +120,11 @@ static bool check_together(const Settings *settings, Error *error)
         {soft && train->noise > 0, "--soft-targets",
          "--noise, which replaces the tokens they are for"},
         {soft && settings->model.logit_cap > 0, "--soft-targets", "--logit-cap"},
-        {cycles && train->average != AVERAGE_NONE, "--schedule cycles",
-         "--average, since it averages the weights at the ends of its cycles"},
-        {cycles && train->patience > 0, "--schedule cycles",
+        {cycles && train->average != AVERAGE_NONE, "--cycles",
+         "--average, since they average the weights at their ends"},
+        {cycles && train->patience > 0, "--cycles",
          "--patience, since the validation loss rises at the start of each cycle"},
-        {cycles && settings->model.own.redraw > 0, "--schedule cycles",
+        {cycles && settings->model.own.redraw > 0, "--cycles",
          "--redraw, which changes the features between the cycles"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
@@ -151,6 +147,7 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
     const TrainOptions *train = &settings->train;
     bool in_words = settings->corpus.tokenizer == TOKENIZER_WORD ||
                     settings->corpus.tokenizer == TOKENIZER_WORDPUNCT;
+    bool is_constant = strcmp(schedule_name(train->length.schedule), "constant") == 0;
     const struct {
         const char *option;
         bool effective;
@@ -161,9 +158,10 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
          "--average tail or ema"},
         {"average-decay", train->average == AVERAGE_EMA, "--average ema"},
         {"nan-limit", train->on_nan == ON_NAN_SKIP, "--on-nan skip"},
-        {"lr-floor", strcmp(schedule_name(train->schedule), "constant") != 0,
-         "a --schedule other than constant"},
-        {"epochs", train->steps == 0, "--steps 0, since --steps decides when both are set"},
+        {"lr-floor", train->length.cycles > 0 || !is_constant,
+         "--cycles or a --schedule other than constant"},
+        {"epochs", train->length.steps == 0,
+         "--steps 0, since --steps decides when both are set"},
         {"rope-base", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"rope-share", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"init-tokens", train->init != NULL, "--init"},

@@ -16,7 +16,7 @@
 
 bool trainer_averages(const TrainOptions *train)
 {
-    return train->average != AVERAGE_NONE || schedule_find(train->schedule)->falls;
+    return train->average != AVERAGE_NONE || train->length.cycles > 0;
 }
 
 static void lay_out(Trainer *t)
@@ -168,42 +168,44 @@ static void choose_part(Trainer *t)
                          (t->corpus.valid.labelled * t->corpus.line / t->corpus.valid.count);
 }
 
-size_t trainer_length(const Trainer *t, size_t steps, size_t epochs)
+size_t trainer_length(const Trainer *t, const Length *length)
 {
-    return steps ? steps : epochs * t->steps_per_epoch;
+    return length->steps ? length->steps : length->epochs * t->steps_per_epoch;
 }
 
-double trainer_rate(const Trainer *t, size_t schedule, double lr, double floor, size_t step,
-                    size_t steps)
+/* That of what follows the matching of attention outputs. */
+static Schedule schedule_of(const Trainer *t, const Length *length)
 {
-    const TrainOptions *train = &t->settings.train;
-    size_t matching = t->match_steps, warmup = train->warmup;
-    const Schedule *kind = schedule_find(schedule);
-    return step < matching
-               ? train->match_lr * schedule_factor(kind, step, warmup, matching, floor)
-               : lr * schedule_factor(kind, step - matching, warmup, steps - matching, floor);
+    return (Schedule){.shape = length->schedule,
+                      .warmup = t->settings.train.warmup,
+                      .steps = trainer_length(t, length) - t->match_steps,
+                      .cycles = length->cycles,
+                      .floor = length->lr_floor};
 }
 
-size_t trainer_falls(const Trainer *t, size_t step)
+double trainer_rate(const Trainer *t, const Length *length, size_t step)
 {
-    const TrainOptions *train = &t->settings.train;
     size_t matching = t->match_steps;
-    return step <= matching ? 0
-                            : schedule_falls(schedule_find(train->schedule), step - matching,
-                                             train->warmup, t->steps - matching);
+    Schedule schedule = schedule_of(t, length);
+    if (step >= matching)
+        return length->lr * schedule_factor(&schedule, step - matching);
+    schedule.steps = matching;
+    schedule.cycles = 0;
+    return t->settings.train.match_lr * schedule_factor(&schedule, step);
 }
 
-size_t trainer_fall_end(const Trainer *t, size_t falls)
+size_t trainer_end(const Trainer *t, size_t cycle)
 {
-    size_t before = t->match_steps, end = t->steps;
-    while (end - before > 1) {
-        size_t middle = before + (end - before) / 2;
-        if (trainer_falls(t, middle) < falls)
-            before = middle;
-        else
-            end = middle;
-    }
-    return end;
+    Schedule schedule = schedule_of(t, &t->settings.train.length);
+    return t->match_steps + schedule_end(&schedule, cycle);
+}
+
+size_t trainer_ended(const Trainer *t, size_t step)
+{
+    Schedule schedule = schedule_of(t, &t->settings.train.length);
+    return schedule.cycles == 0 || step <= t->match_steps
+               ? 0
+               : schedule_ended(&schedule, step - t->match_steps);
 }
 
 /* A conversion first matches attention outputs; both stages have a warmup. */
@@ -275,7 +277,7 @@ static void plan_batches(Trainer *t)
                                  .vocabulary = t->model.config.vocabulary});
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
-    t->steps = trainer_length(t, train->steps, train->epochs);
+    t->steps = trainer_length(t, &train->length);
 }
 
 bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)

@@ -51,22 +51,20 @@ typedef struct Trainer {
 /* Loads the corpus and plans the memory; a resumed run passes its vocabulary. Fails if more
  * memory is needed than allowed, before allocating any. */
 bool trainer_plan(Trainer *trainer, const Vocabulary *known, Error *error);
-/* The length in steps of a training of these steps or, if they are 0, epochs. */
-size_t trainer_length(const Trainer *trainer, size_t steps, size_t epochs);
-/* The learning rate of a step in a training of `steps`. Matching attention outputs and what
+/* The length of a training in steps. */
+size_t trainer_length(const Trainer *trainer, const Length *length);
+/* The learning rate of a step in a training of that length. Matching attention outputs and what
  * follows each have a schedule of their own. */
-double trainer_rate(const Trainer *trainer, size_t schedule, double lr, double floor,
-                    size_t step, size_t steps);
-/* How often the learning rate has fallen to its floor after `step` steps of this training, with
- * --schedule cycles; 0 for others and while attention outputs are matched. */
-size_t trainer_falls(const Trainer *trainer, size_t step);
-/* The first step after which it has fallen so often; the last step of the run if it never has.
+double trainer_rate(const Trainer *trainer, const Length *length, size_t step);
+/* The step after which a cycle of this training ends, or, for cycle 0, what comes before them.
  */
-size_t trainer_fall_end(const Trainer *trainer, size_t falls);
-/* With --schedule cycles: whether it has just fallen to its floor again. */
+size_t trainer_end(const Trainer *trainer, size_t cycle);
+/* How many of these ends have been reached after `step` steps; 0 without --cycles. */
+size_t trainer_ended(const Trainer *trainer, size_t step);
+/* With --cycles: whether one of them has just been reached. */
 static inline bool trainer_ends_cycle(const Trainer *trainer, size_t step)
 {
-    return step > 0 && trainer_falls(trainer, step) > trainer_falls(trainer, step - 1);
+    return step > 0 && trainer_ended(trainer, step) > trainer_ended(trainer, step - 1);
 }
 void trainer_allocate(Trainer *trainer);
 /* With --init, before trainer_start: finds out what the new run takes over from the checkpoint,
@@ -112,8 +110,10 @@ void trainer_explain(const Trainer *trainer, const Step *step, size_t batches, E
 /* Skips the step that was not finite: the weights stay, the text and the schedule advance. */
 void trainer_skip(Trainer *trainer);
 
-/* Whether weights are averaged: with --average, or --schedule cycles. */
+/* Whether weights are averaged: with --average, or --cycles. */
 bool trainer_averages(const TrainOptions *train);
+/* Adds the current weights, if they are among those that are averaged. */
+void trainer_take_average(Trainer *trainer);
 /* The average of the weights, if it is what is validated and saved as the best model; else
  * NULL: nothing is averaged yet, or the schedule is within a cycle. */
 real *trainer_average(const Trainer *trainer);

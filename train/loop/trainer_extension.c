@@ -7,31 +7,30 @@
 
 static bool check_length(const Trainer *t, const Extension *extension, Error *error)
 {
-    const TrainOptions *train = &t->settings.train;
+    const Length *length = &t->settings.train.length;
     size_t done = extension->step;
     if (extension->to == extension->from)
         return error_set(error,
-                         "the run has %zu steps already: --lr, --lr-floor and --schedule may "
-                         "change only together with the length (--epochs, --steps)",
+                         "the run has %zu steps already: --lr, --lr-floor, --schedule and "
+                         "--cycles may change only with the length (--epochs, --steps)",
                          extension->to);
     if (extension->to > done)
         return true;
     return error_set(error,
                      "--%s %zu: that is %zu steps, and this run has done %zu (%.4g epochs) "
                      "already; give more, or start a new run from its weights with --init",
-                     train->steps ? "steps" : "epochs",
-                     train->steps ? train->steps : train->epochs, extension->to, done,
+                     length->steps ? "steps" : "epochs",
+                     length->steps ? length->steps : length->epochs, extension->to, done,
                      (double)done / (double)t->steps_per_epoch);
 }
 
 /* --steps may name the length that the epochs have. */
 static bool is_the_same(const Trainer *t)
 {
-    const TrainOptions *train = &t->settings.train;
-    const LengthBefore *before = &t->settings.before;
-    return trainer_length(t, before->steps, before->epochs) == t->steps &&
-           before->lr == train->lr && before->lr_floor == train->lr_floor &&
-           before->schedule == train->schedule;
+    const Length *length = &t->settings.train.length, *before = &t->settings.before.length;
+    return trainer_length(t, before) == t->steps && before->lr == length->lr &&
+           before->lr_floor == length->lr_floor && before->schedule == length->schedule &&
+           before->cycles == length->cycles;
 }
 
 /* The step after which weights are averaged. */
@@ -41,7 +40,7 @@ static double average_start(const Trainer *t)
     size_t matching = t->match_steps;
     if (train->average != AVERAGE_NONE)
         return (double)matching + train->average_from * (double)(t->steps - matching);
-    return (double)(trainer_fall_end(t, 1) - 1);
+    return (double)trainer_end(t, 0) - 1;
 }
 
 bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *error)
@@ -53,42 +52,41 @@ bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *err
         return true;
     if (!trainer_read_progress(&progress, checkpoint, error))
         return false;
-    size_t step = progress.step, from = trainer_length(t, before->steps, before->epochs);
+    size_t step = progress.step, from = trainer_length(t, &before->length);
     double start = average_start(t);
     Extension *extension = &t->extension;
-    *extension = (Extension){
-        .planned = true,
-        .finished = step >= from || (before->patience > 0 && step > t->match_steps &&
-                                     progress.stale >= before->patience),
-        .restarts_average = trainer_averages(train) && progress.averaged > 0 &&
-                            (double)step <= start,
-        .step = step,
-        .from = from,
-        .to = t->steps,
-        .lr_from = step ? trainer_rate(t, before->schedule, before->lr, before->lr_floor,
-                                       step - 1, from)
-                        : 0,
-        .lr_to = trainer_rate(t, train->schedule, train->lr, train->lr_floor, step, t->steps),
-        .average_from = start};
+    *extension = (Extension){.planned = true,
+                             .finished = step >= from ||
+                                         (before->patience > 0 && step > t->match_steps &&
+                                          progress.stale >= before->patience),
+                             .restarts_average = trainer_averages(train) &&
+                                                 progress.averaged > 0 && (double)step <= start,
+                             .step = step,
+                             .from = from,
+                             .to = t->steps,
+                             .lr_from = step ? trainer_rate(t, &before->length, step - 1) : 0,
+                             .lr_to = trainer_rate(t, &train->length, step),
+                             .average_from = start};
     return check_length(t, extension, error);
 }
 
 /* "step 2270: 2270 to 5448 steps, lr 0.003 to 0.001" */
 static void record(Trainer *t)
 {
-    const TrainOptions *train = &t->settings.train;
-    const LengthBefore *before = &t->settings.before;
+    const Length *length = &t->settings.train.length, *before = &t->settings.before.length;
     const Extension *extension = &t->extension;
     char **text = &t->history.extended;
     text_append(text, "%sstep %zu: %zu to %zu steps", *text ? "; " : "", extension->step,
                 extension->from, extension->to);
-    if (before->lr != train->lr)
-        text_append(text, ", lr %g to %g", before->lr, train->lr);
-    if (before->lr_floor != train->lr_floor)
-        text_append(text, ", lr-floor %g to %g", before->lr_floor, train->lr_floor);
-    if (before->schedule != train->schedule)
+    if (before->lr != length->lr)
+        text_append(text, ", lr %g to %g", before->lr, length->lr);
+    if (before->lr_floor != length->lr_floor)
+        text_append(text, ", lr-floor %g to %g", before->lr_floor, length->lr_floor);
+    if (before->schedule != length->schedule)
         text_append(text, ", schedule %s to %s", schedule_name(before->schedule),
-                    schedule_name(train->schedule));
+                    schedule_name(length->schedule));
+    if (before->cycles != length->cycles)
+        text_append(text, ", cycles %zu to %zu", before->cycles, length->cycles);
 }
 
 void trainer_extend(Trainer *t)
@@ -98,5 +96,7 @@ void trainer_extend(Trainer *t)
     t->progress.stale = 0;
     if (t->extension.restarts_average)
         t->progress.averaged = 0;
+    if (t->progress.averaged == 0 && trainer_ends_cycle(t, t->progress.step))
+        trainer_take_average(t); /* of a finished schedule, which gets cycles */
     record(t);
 }

@@ -128,13 +128,13 @@ static double sum_gradients(Trainer *t, size_t tokens)
 /* --- the update --- */
 
 /* The steps before the current stage: the optimizer starts anew after the matching of attention
- * outputs, and in each cycle of --schedule cycles. */
+ * outputs, and in each of --cycles. */
 static size_t stage_start(const Trainer *t)
 {
-    size_t falls = trainer_falls(t, t->progress.step);
-    if (falls == 0)
+    size_t ended = trainer_ended(t, t->progress.step);
+    if (ended == 0)
         return trainer_matches(t) ? 0 : t->match_steps;
-    return trainer_fall_end(t, falls);
+    return trainer_end(t, ended - 1);
 }
 
 static void apply_gradients(Trainer *t, const Step *step)
@@ -166,7 +166,7 @@ static void redraw_features(Trainer *t)
 /* --- the average of the weights --- */
 
 /* Whether the current weights go into the average: those of every step from --average-from on
- * or, with --schedule cycles, those at the ends of cycles. */
+ * or, with --cycles, those at the ends of the schedule and of the cycles. */
 static bool is_averaged(const Trainer *t)
 {
     size_t step = t->progress.step, matching = t->match_steps;
@@ -180,7 +180,7 @@ static bool is_averaged(const Trainer *t)
 
 /* Adds the current weights: uniformly, or with exponential decay (ema). An EMA warms up: its
  * decay is smaller in the first steps, so the start is soon forgotten. */
-static void take_average(Trainer *t)
+void trainer_take_average(Trainer *t)
 {
     const TrainOptions *train = &t->settings.train;
     if (!is_averaged(t))
@@ -261,8 +261,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     const TrainOptions *train = &t->settings.train;
     Progress *progress = &t->progress;
     enter_stage(t);
-    *step = (Step){.lr = trainer_rate(t, train->schedule, train->lr, train->lr_floor,
-                                      progress->step, t->steps)};
+    *step = (Step){.lr = trainer_rate(t, &train->length, progress->step)};
     size_t batches = compute_gradients(t, step);
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!fits(train, step)) {
@@ -274,7 +273,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     progress->step++;
     progress->skipped_in_row = 0;
     redraw_features(t);
-    take_average(t);
+    trainer_take_average(t);
     progress->tokens += step->read;
     add_loss(&progress->log, step);
     add_loss(&progress->round, step);

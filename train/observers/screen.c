@@ -151,7 +151,7 @@ static void print_plan(const RunView *run, const OptionGroup groups[GROUP_COUNT]
     if (run->match_steps > 0)
         print_paragraph("", text_format("attention transfer in the first %zu steps, at "
                                         "learning rate %g  then distillation at %g",
-                                        run->match_steps, train->match_lr, train->lr));
+                                        run->match_steps, train->match_lr, train->length.lr));
     if (run->part_tokens > 0)
         print_paragraph("", text_format("validation on a part of the text, %zu of %zu tokens "
                                         "(--eval-tokens)  after the last step on all of it",
