@@ -207,26 +207,27 @@ START_TEST(schedules_warm_up_and_decay)
 }
 END_TEST
 
-/* Whether the schedule is `first` and then falls from the peak in so many cycles. */
+/* Checks that a schedule equals `first` until that ends, and then falls from the peak to the
+ * floor in each cycle. */
 static void check_cycles(const Schedule *schedule, const Schedule *first)
 {
     size_t start = first->steps;
     for (size_t step = 0; step < start; step++) {
         ck_assert(schedule_factor(schedule, step) == schedule_factor(first, step));
-        ck_assert_uint_eq(schedule_ended(schedule, step), 0);
+        ck_assert_uint_eq(schedule_cycles_ended(schedule, step), 0);
     }
-    ck_assert_uint_eq(schedule_end(schedule, 0), start);
+    ck_assert_uint_eq(schedule_cycle_end(schedule, 0), start);
     for (size_t cycle = 1; cycle <= schedule->cycles; cycle++) {
-        size_t end = schedule_end(schedule, cycle);
+        size_t end = schedule_cycle_end(schedule, cycle);
         for (size_t step = start; step < end; step++) {
             double fallen = (double)(step - start) / (double)(end - start);
             ck_assert_double_eq_tol(schedule_factor(schedule, step), 1 - 0.9 * fallen, 1e-12);
-            ck_assert_uint_eq(schedule_ended(schedule, step), cycle);
+            ck_assert_uint_eq(schedule_cycles_ended(schedule, step), cycle);
         }
         start = end;
     }
     ck_assert_uint_eq(start, schedule->steps);
-    ck_assert_uint_eq(schedule_ended(schedule, start), schedule->cycles + 1);
+    ck_assert_uint_eq(schedule_cycles_ended(schedule, start), schedule->cycles + 1);
 }
 
 START_TEST(cycles_fall_from_the_peak_after_the_schedule)
@@ -245,14 +246,14 @@ START_TEST(added_cycles_leave_the_ends_of_earlier_ones)
 {
     Schedule three = {.steps = 9534, .cycles = 3}, six = {.steps = 12712, .cycles = 6};
     for (size_t cycle = 0; cycle <= 3; cycle++)
-        ck_assert_uint_eq(schedule_end(&three, cycle), schedule_end(&six, cycle));
-    ck_assert_uint_eq(schedule_end(&three, 1), 7415);
+        ck_assert_uint_eq(schedule_cycle_end(&three, cycle), schedule_cycle_end(&six, cycle));
+    ck_assert_uint_eq(schedule_cycle_end(&three, 1), 7415);
     for (size_t steps = 1; steps < 20; steps++) {
         Schedule short_one = {.steps = steps, .cycles = 10};
         for (size_t step = 0; step < steps; step++)
             ck_assert(schedule_factor(&short_one, step) > 0);
-        ck_assert_uint_eq(schedule_ended(&short_one, steps), 11);
-        ck_assert_uint_lt(schedule_ended(&short_one, steps - 1), 11);
+        ck_assert_uint_eq(schedule_cycles_ended(&short_one, steps), 11);
+        ck_assert_uint_lt(schedule_cycles_ended(&short_one, steps - 1), 11);
     }
 }
 END_TEST

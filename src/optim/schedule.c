@@ -39,15 +39,15 @@ const char *schedule_name(size_t shape)
     return shape < sizeof shapes / sizeof *shapes ? shapes[shape].name : NULL;
 }
 
-size_t schedule_end(const Schedule *schedule, size_t cycle)
+size_t schedule_cycle_end(const Schedule *schedule, size_t cycle)
 {
     return schedule->steps * (FIRST_PART + cycle) / (FIRST_PART + schedule->cycles);
 }
 
-size_t schedule_ended(const Schedule *schedule, size_t step)
+size_t schedule_cycles_ended(const Schedule *schedule, size_t step)
 {
     size_t ended = 0;
-    while (ended <= schedule->cycles && schedule_end(schedule, ended) <= step)
+    while (ended <= schedule->cycles && schedule_cycle_end(schedule, ended) <= step)
         ended++;
     return ended;
 }
@@ -56,10 +56,10 @@ double schedule_factor(const Schedule *schedule, size_t step)
 {
     if (step < schedule->warmup)
         return (double)(step + 1) / (double)schedule->warmup;
-    size_t ended = schedule_ended(schedule, step), last = schedule->cycles;
+    size_t ended = schedule_cycles_ended(schedule, step), last = schedule->cycles;
     size_t cycle = ended < last ? ended : last;
-    size_t start = cycle ? schedule_end(schedule, cycle - 1) : schedule->warmup;
-    size_t end = schedule_end(schedule, cycle);
+    size_t start = cycle ? schedule_cycle_end(schedule, cycle - 1) : schedule->warmup;
+    size_t end = schedule_cycle_end(schedule, cycle);
     if (end <= start)
         return 1;
     double progress = (double)(step - start) / (double)(end - start);

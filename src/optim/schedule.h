@@ -18,10 +18,10 @@ const char *schedule_name(size_t shape); /* NULL past the end */
 
 /* The factor of the peak learning rate at step 0..steps-1. */
 double schedule_factor(const Schedule *schedule, size_t step);
-/* The steps until a cycle ends; cycle 0 is the first part. Cycles that are added to a schedule,
- * with the steps for them, do not change its ends. */
-size_t schedule_end(const Schedule *schedule, size_t cycle);
-/* How many of these ends have been reached after `step` steps. */
-size_t schedule_ended(const Schedule *schedule, size_t step);
+/* The number of steps after which a cycle ends; cycle 0 is the first part. Adding cycles, and
+ * the steps for them, does not move the ends of earlier cycles. */
+size_t schedule_cycle_end(const Schedule *schedule, size_t cycle);
+/* How many cycles, with cycle 0, have ended after `step` steps. */
+size_t schedule_cycles_ended(const Schedule *schedule, size_t step);
 
 #endif

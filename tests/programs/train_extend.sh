@@ -30,6 +30,7 @@ extends() {
     cp straight/log.csv extended.csv
     rm -rf straight moved
 }
+# shellcheck disable=SC2086 # options
 for schedule in cosine linear trapezoid constant 'cosine --cycles 3'; do
     extends "$schedule" --schedule $schedule --dropout 0.1 --log-every 1
     train whole --schedule $schedule --steps 60 --log-every 1 text.txt
@@ -73,6 +74,7 @@ check 'an average that has begun in the new length goes on' \
 rm -rf parts
 
 # A schedule of 40 steps, then cycles of 6 or 7.
+# shellcheck disable=SC2086 # options
 for schedule in trapezoid 'cosine --lr-floor 0.1'; do
     train parts --schedule $schedule --warmup 4 text.txt
     resume parts --steps 60 --cycles 3
@@ -113,7 +115,7 @@ check 'the change is recorded' \
     grep -q '^# extended: step 20: 40 to 30 steps, lr 0.01 to 0.002, schedule trap' kept/settings.conf
 rm -rf kept parts
 
-# shellcheck disable=SC2086
+# shellcheck disable=SC2086 # options
 run "$bin/train" $small --epochs 2 --warmup 5 --lr 0.01 --quiet --run parts text.txt
 first=$(steps_of parts)
 resume parts --epochs 3

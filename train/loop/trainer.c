@@ -173,7 +173,7 @@ size_t trainer_length(const Trainer *t, const Length *length)
     return length->steps ? length->steps : length->epochs * t->steps_per_epoch;
 }
 
-/* That of what follows the matching of attention outputs. */
+/* The schedule of the steps that follow the matching of attention outputs. */
 static Schedule schedule_of(const Trainer *t, const Length *length)
 {
     return (Schedule){.shape = length->schedule,
@@ -194,18 +194,18 @@ double trainer_rate(const Trainer *t, const Length *length, size_t step)
     return t->settings.train.match_lr * schedule_factor(&schedule, step);
 }
 
-size_t trainer_end(const Trainer *t, size_t cycle)
+size_t trainer_cycle_end(const Trainer *t, size_t cycle)
 {
     Schedule schedule = schedule_of(t, &t->settings.train.length);
-    return t->match_steps + schedule_end(&schedule, cycle);
+    return t->match_steps + schedule_cycle_end(&schedule, cycle);
 }
 
-size_t trainer_ended(const Trainer *t, size_t step)
+size_t trainer_cycles_ended(const Trainer *t, size_t step)
 {
     Schedule schedule = schedule_of(t, &t->settings.train.length);
     return schedule.cycles == 0 || step <= t->match_steps
                ? 0
-               : schedule_ended(&schedule, step - t->match_steps);
+               : schedule_cycles_ended(&schedule, step - t->match_steps);
 }
 
 /* A conversion first matches attention outputs; both stages have a warmup. */

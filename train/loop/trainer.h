@@ -56,15 +56,15 @@ size_t trainer_length(const Trainer *trainer, const Length *length);
 /* The learning rate of a step in a training of that length. Matching attention outputs and what
  * follows each have a schedule of their own. */
 double trainer_rate(const Trainer *trainer, const Length *length, size_t step);
-/* The step after which a cycle of this training ends, or, for cycle 0, what comes before them.
- */
-size_t trainer_end(const Trainer *trainer, size_t cycle);
-/* How many of these ends have been reached after `step` steps; 0 without --cycles. */
-size_t trainer_ended(const Trainer *trainer, size_t step);
-/* With --cycles: whether one of them has just been reached. */
+/* The step after which a cycle of this training ends; cycle 0 is the schedule before them. */
+size_t trainer_cycle_end(const Trainer *trainer, size_t cycle);
+/* How many cycles, with cycle 0, have ended after `step` steps; 0 without --cycles. */
+size_t trainer_cycles_ended(const Trainer *trainer, size_t step);
+/* With --cycles: whether one has just ended. */
 static inline bool trainer_ends_cycle(const Trainer *trainer, size_t step)
 {
-    return step > 0 && trainer_ended(trainer, step) > trainer_ended(trainer, step - 1);
+    return step > 0 &&
+           trainer_cycles_ended(trainer, step) > trainer_cycles_ended(trainer, step - 1);
 }
 void trainer_allocate(Trainer *trainer);
 /* With --init, before trainer_start: finds out what the new run takes over from the checkpoint,

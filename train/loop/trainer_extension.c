@@ -40,7 +40,7 @@ static double average_start(const Trainer *t)
     size_t matching = t->match_steps;
     if (train->average != AVERAGE_NONE)
         return (double)matching + train->average_from * (double)(t->steps - matching);
-    return (double)trainer_end(t, 0) - 1;
+    return (double)trainer_cycle_end(t, 0) - 1;
 }
 
 bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *error)

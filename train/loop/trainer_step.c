@@ -131,10 +131,10 @@ static double sum_gradients(Trainer *t, size_t tokens)
  * outputs, and in each of --cycles. */
 static size_t stage_start(const Trainer *t)
 {
-    size_t ended = trainer_ended(t, t->progress.step);
+    size_t ended = trainer_cycles_ended(t, t->progress.step);
     if (ended == 0)
         return trainer_matches(t) ? 0 : t->match_steps;
-    return trainer_end(t, ended - 1);
+    return trainer_cycle_end(t, ended - 1);
 }
 
 static void apply_gradients(Trainer *t, const Step *step)
