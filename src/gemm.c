@@ -1,7 +1,9 @@
 #include "src/gemm_blocks.h"
 #include "src/kernel.h"
+#include "src/phase.h"
 
 #include <cblas.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -138,10 +140,34 @@ Factor gemm_share(real *memory, Factor factor, GemmSide side, size_t rows, size_
     return gemm_pack_panels(memory, factor, rows, columns);
 }
 
-double gemm_spin(size_t rounds)
+/* --- the peak --- */
+
+static double spin(GemmPrecision precision, size_t rounds)
 {
     enum { PRODUCTS_OF_PAIRS = 3 };
-    return weights_precision == GEMM_SINGLE ? kernel_spin(rounds)
-           : weights_precision == GEMM_BF16 ? bfloat_spin(rounds)
-                                            : bfloat_spin(rounds) / PRODUCTS_OF_PAIRS;
+    return precision == GEMM_SINGLE ? kernel_spin(rounds)
+           : precision == GEMM_BF16 ? bfloat_spin(rounds)
+                                    : bfloat_spin(rounds) / PRODUCTS_OF_PAIRS;
+}
+
+double gemm_spin(size_t rounds)
+{
+    return spin(weights_precision, rounds);
+}
+
+/* Floating-point operations per second, the most of several turns. */
+static double speed(GemmPrecision precision)
+{
+    enum { TURNS = 5, ROUNDS = 1 << 17 };
+    double most = 0;
+    for (int turn = 0; turn < TURNS; turn++) {
+        double start = clock_seconds(), done = spin(precision, ROUNDS);
+        most = fmax(most, done / (clock_seconds() - start));
+    }
+    return most;
+}
+
+double gemm_gain(void)
+{
+    return weights_precision == GEMM_SINGLE ? 1 : speed(weights_precision) / speed(GEMM_SINGLE);
 }

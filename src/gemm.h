@@ -111,4 +111,8 @@ void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size
  * would take as long at best. Run by every thread at once it measures the processor's peak. */
 double gemm_spin(size_t rounds);
 
+/* How much faster the processor multiplies in that precision than in single precision, measured
+ * in a few milliseconds. Below 1 on processors that have the instructions, but slow ones. */
+double gemm_gain(void);
+
 #endif

@@ -473,6 +473,20 @@ START_TEST(every_bf16_kernel_is_correct)
 }
 END_TEST
 
+START_TEST(the_gain_of_a_precision_is_measured)
+{
+    Error error;
+    ck_assert_double_eq(gemm_gain(), 1);
+    if (use_precision(GEMM_BF16)) {
+        double gain = gemm_gain();
+        ck_assert_double_gt(gain, 0.1);
+        ck_assert(use_precision(GEMM_PAIR));
+        ck_assert_double_lt(gemm_gain(), gain); /* three products instead of one */
+    }
+    ck_assert(gemm_set_precision(GEMM_SINGLE, &error));
+}
+END_TEST
+
 /* In every precision, also where the depth has several blocks. */
 static void check_bias(ProductRig *rig, GemmPrecision precision)
 {
@@ -567,6 +581,7 @@ Suite *team_suite(void)
     tcase_add_test(tests, prepared_factors_give_the_same_bits);
     tcase_add_test(tests, a_bias_is_added_to_every_row);
     tcase_add_test(tests, bf16_products_have_the_promised_precision);
+    tcase_add_test(tests, the_gain_of_a_precision_is_measured);
     tcase_add_test(tests, bf16_products_of_exact_values_are_exact);
     tcase_add_test(tests, every_bf16_kernel_is_correct);
     tcase_add_test(tests, gemm_set_overwrites_c);

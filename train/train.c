@@ -146,6 +146,12 @@ static void advise(const RunView *run)
         print_warning("--warmup %zu takes half of the training of %zu steps or more; try "
                       "--warmup %zu",
                       train->warmup, run->steps, run->steps / 10);
+    double gain = gemm_gain();
+    if (gain < 1)
+        print_warning(
+            "--precision %s: this processor multiplies at %.2f of its speed in single "
+            "precision; --precision single trains faster",
+            gemm_precision_name(train->precision), gain);
 }
 
 /* Whether the text and the teacher are those of the run, and its length may change so. */
