@@ -345,11 +345,17 @@ best() {
     publish best $report
 }
 
+# The preset, and the one for an hour that came before it.
 char() {
     run char --preset char
-    grep '^char,' $results | awk -F , '{
-        printf "%d parameters; %.4f bits per character on the validation text and %.4f on the test " \
-            "text, after %.0f minutes.\n", $7, $2 / log(2), $3 / log(2), $4 / 60 }' >"$part"
+    run char-before --preset char --attn window+window+softmax+window+softmax --layers 5 --heads 6 \
+        --no-value-residual --no-head-gate --weight-decay .1 --embedding-decay 1 --epochs 7
+    {
+        echo '| run | parameters | validation bits | test bits | minutes |'
+        echo '|---|---:|---:|---:|---:|'
+        grep -E '^char(-before)?,' $results | awk -F , '{
+            printf "| %s | %d | %.4f | %.4f | %.0f |\n", $1, $7, $2 / log(2), $3 / log(2), $4 / 60 }'
+    } >"$part"
     publish char $report
 }
 

@@ -60,7 +60,7 @@ check 'the row in results.csv has the commit and the command' \
     eval/results.csv
 check 'both splits are scored' [ "$(grep -c plain "$run/scores.csv")" -eq 2 ]
 check 'the report has the number in results.csv' \
-    grep -q "; $(bits) bits per character" eval/RESULTS.md
+    grep -q "^| char | .* | $(bits) | " eval/RESULTS.md
 check 'the list of runs has the command' grep -q "^| char | .* | $begun_by | " eval/RESULTS.md
 check 'the rest of the report is unchanged' \
     [ "$(frame eval/RESULTS.md)" = "$(frame "$top/eval/RESULTS.md")" ]
