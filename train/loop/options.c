@@ -215,7 +215,7 @@ static const Option train_rows[] = {
     {.name = "precision",
      OPTION_ONE_OF("KIND", TRAIN(precision), gemm_precision_name, "single"), OPTION_STORED,
      .help = "mixed precision: arithmetic of matrix products; weights stay fp32. single is "
-             "fp32, bf16 is fastest with AMX and on AMD processors with AVX512_BF16, pair is "
+             "fp32, bf16 needs AVX512_BF16 and is fastest with AMX and on AMD processors, pair is "
              "split bf16, close to fp32, for processors with AMX",
      .also = "dtype fp16 bf16 amp mixed-precision torch-dtype autocast",
      .section = "Machine"},
