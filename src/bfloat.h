@@ -10,7 +10,7 @@
  *   x = high + low,    x y = high high + high low + low high        to about 17 bits
  *
  * AMX tiles run bf16 about twenty times as fast as vector units run floats. Vector units run
- * bf16 twice as fast as floats (AMD Zen 4) or half as fast (Intel Emerald Rapids), so pairs, with
+ * bf16 twice as fast as floats (AMD Zen 4) or half as fast (Intel Emerald Rapids). Pairs, with
  * three products each, gain nothing there.
  *
  * Both factors are packed into bands of 16 rows of A or 16 columns of B. Along k a band is cut
