@@ -21,7 +21,7 @@ AdoptRole adopt_role(const Option *option)
         [ROLE_FUNCTION] = {"attn", "pos", "rope-base", "rope-share", "norm-eps", "logit-cap",
                            "carry-state"},
         [ROLE_PART] = {"context", "bias", "tied", "head-bias", "qk-norm", "value-residual",
-                       "conv", "head-norm", "out-gate", "head-gate"},
+                       "conv", "head-norm", "out-gate", "head-gate", "ngrams", "ngram-rows"},
         [ROLE_TRAINING] = {"word-dropout", "input-dropout", "dropout", "attn-dropout",
                            "output-dropout", "penalty", "zero-init", "change-penalty",
                            "redraw"}};
@@ -73,6 +73,7 @@ bool adopt_tokenizer(const OptionGroup *groups, size_t count, const Checkpoint *
 
 static const AdoptPart parts[] = {
     {"wpe.weight", "learned positions", START_ZERO},
+    {"ngrams.weight", "n-gram embeddings", START_NGRAMS},
     {".attn.conv.weight", "convolution", START_CONVOLUTION},
     {".attn.gate_in.weight", "gates of the attention kind", START_OF_KIND},
     {".attn.gate.weight", "gates of the attention kind", START_OF_KIND},
@@ -103,6 +104,13 @@ static bool is_residual(const ModelConfig *config)
     return config->convolution == CONVOLUTION_RESIDUAL;
 }
 
+/* n-grams of all lengths share the rows of a table, so another longest one moves them. */
+static bool same_ngrams(const ModelConfig *config, const Checkpoint *from)
+{
+    return config->ngrams == from->config.ngrams &&
+           config->ngram_rows == from->config.ngram_rows;
+}
+
 static bool same_kind(const ModelConfig *config, const Checkpoint *from, size_t layer)
 {
     return config_kind(config, layer) == config_kind(&from->config, layer);
@@ -114,6 +122,7 @@ const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
     const AdoptPart *part = adopt_part(row->name);
     AdoptStart start = part ? part->start : START_NEW;
     bool means_another = (start == START_OF_KIND && !same_kind(config, from, row->layer)) ||
+                         (start == START_NGRAMS && !same_ngrams(config, from)) ||
                          (start == START_CONVOLUTION &&
                           is_residual(config) != is_residual(&from->config));
     return means_another ? NULL : param_table_find(&from->table, row->name);
@@ -133,6 +142,8 @@ bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Chec
         return true;
     case START_OPEN:
         return adopt_opens_gates(config);
+    case START_NGRAMS:
+        return from->config.ngrams <= 1;
     case START_CONVOLUTION:
         return is_residual(config);
     case START_OF_KIND: /* of the same kind, it is the sink that is learned only now */

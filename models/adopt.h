@@ -76,6 +76,7 @@ typedef enum AdoptStart {
     START_NEW,         /* as in a new model, which changes the function */
     START_ZERO,        /* without effect; a head of its own copies the embedding instead */
     START_OPEN,        /* output gates as 1, if adopt_opens_gates */
+    START_NGRAMS,      /* at 0; all anew if their lengths, table or tokens are others */
     START_CONVOLUTION, /* at 0 if it is residual */
     START_OF_KIND      /* belongs to the attention kind of its layer; at 0 if that stays */
 } AdoptStart;

@@ -183,6 +183,8 @@ bool adopt_weights(Model *model, const Checkpoint *from, const int32_t *ids, Err
     for (size_t i = 0; good && i < model->table.count; i++) {
         const ParamRow *row = &model->table.rows[i];
         const ParamRow *source = adopt_source(row, &model->config, from);
+        if (ids && is_named(row, "ngrams.weight")) /* of other tokens */
+            source = NULL;
         if (!source && is_named(row, "lm_head.weight"))
             source = param_table_find(&from->table, "wte.weight");
         if (!source)

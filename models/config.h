@@ -44,6 +44,7 @@ typedef struct ModelConfig {
     bool bias;                    /* of the linear layers inside the blocks, and of LayerNorm */
     bool rms_norm;                /* RMSNorm, which has no bias, in place of LayerNorm */
     double rope_base, rope_share; /* RoPE: base of the frequencies, share that rotates */
+    size_t ngrams, ngram_rows;    /* longest n-gram with an embedding, 1: none; its table */
     double norm_eps;              /* epsilon of the norms of the residual stream */
     bool carry_state; /* recurrent state, from one sequence (context window) to the next */
     double word_dropout, input_dropout, dropout, attention_dropout, output_dropout;

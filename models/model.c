@@ -17,7 +17,8 @@ typedef struct Visitor {
 /* Tensors are described by a row without shape, name and place. */
 static const ParamRow gain = {.start = 1}, half = {.start = (real)0.5}, zeros = {0},
                       matrix = {.spread = 0.02, .decays = true},
-                      embedding = {.spread = 0.02, .decays = true, .embeds = true};
+                      embedding = {.spread = 0.02, .decays = true, .embeds = true},
+                      ngrams = {.decays = true, .embeds = true};
 
 static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, size_t columns,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));
@@ -123,6 +124,8 @@ static void params_visit(Params *params, const ModelConfig *config, Visitor *vis
     tensor(visitor, &params->wte, embedding, vocabulary, width, "wte.weight");
     if (config->positions == POSITIONS_LEARNED)
         tensor(visitor, &params->wpe, embedding, config->context, width, "wpe.weight");
+    if (config->ngrams > 1)
+        tensor(visitor, &params->ngrams, ngrams, config->ngram_rows, width, "ngrams.weight");
     for (size_t layer = 0; layer < config->layers; layer++) {
         visitor->layer = layer;
         block(visitor, &params->h[layer], config, layer);

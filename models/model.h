@@ -38,6 +38,7 @@ enum { CONVOLUTION_TAPS = 4 };
 typedef struct Params {
     real *wte;         /* (V, C) */
     real *wpe;         /* (T, C), learned positions only */
+    real *ngrams;      /* (ngram_rows, C) or NULL */
     BlockParams *h;    /* one per layer */
     Affine ln_f;       /* pre-norm only */
     real *head_weight; /* (V, C), untied only */

@@ -87,6 +87,8 @@ typedef struct Pass {
     real *states, *begun;
     size_t states_reals;
 
+    real *before;        /* (batch, ngrams - 1) carried tokens before the batch, or NULL */
+    uint32_t *slots;     /* (rows, ngrams - 1) of n-gram embeddings */
     real *position_rows; /* (length, C) sinusoidal position encodings, or NULL */
     real *angles;        /* (length, D) RoPE angles, or NULL */
 

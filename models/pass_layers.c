@@ -129,12 +129,47 @@ static void ffn_sublayer_backward(Pass *pass, BlockParams *gradients, size_t pla
 
 /* --- all layers --- */
 
-static const real *position_rows(const Pass *pass)
+static real *position_rows(const Pass *pass)
 {
     const Model *model = pass->model;
     if (model->config.positions == POSITIONS_LEARNED)
         return model->at.wpe + pass->position * model->config.dim;
     return pass->position_rows;
+}
+
+static EmbeddingSizes embedding_sizes(const Pass *pass)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (EmbeddingSizes){.rows = pass->rows,
+                            .length = pass->length,
+                            .width = config->dim,
+                            .vocabulary = config->vocabulary,
+                            .order = config->ngrams,
+                            .slots = config->ngram_rows};
+}
+
+static void embed(Pass *pass, const int32_t *inputs, const RandomKey *key)
+{
+    const Model *model = pass->model;
+    const EmbeddingTables tables = {model->at.wte, position_rows(pass), model->at.ngrams};
+    const EmbeddingSizes sizes = embedding_sizes(pass);
+    phase_enter(PHASE_EMBEDDING);
+    embedding_find_ngrams(pass->slots, pass->before, inputs, sizes);
+    embedding_forward(pass->stream[0], tables, inputs, pass->slots,
+                      dropout_at(key, SITE_WORDS, model->config.word_dropout),
+                      dropout_at(key, SITE_EMBEDDING, model->config.input_dropout), sizes);
+}
+
+static void embed_backward(Pass *pass, Params *gradients, const int32_t *inputs,
+                           const RandomKey *key)
+{
+    const ModelConfig *config = &pass->model->config;
+    const EmbeddingTables tables = {gradients->wte, gradients->wpe, gradients->ngrams};
+    phase_enter(PHASE_EMBEDDING);
+    embedding_backward(tables, config->norm == NORM_PRE ? pass->dstream : pass->branch, inputs,
+                       pass->slots, dropout_at(key, SITE_WORDS, config->word_dropout),
+                       dropout_at(key, SITE_EMBEDDING, config->input_dropout),
+                       embedding_sizes(pass));
 }
 
 /* The model that learns to match the attention outputs of the pass (pass_match). */
@@ -181,11 +216,7 @@ static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *k
     gemm_lend(pass->scratch, pass->scratch_reals);
     if (pass->begun)
         memcpy(pass->begun, pass->states, pass->states_reals * sizeof(real));
-    phase_enter(PHASE_EMBEDDING);
-    embedding_forward(pass->stream[0], pass->model->at.wte, position_rows(pass), inputs,
-                      dropout_at(key, SITE_WORDS, config->word_dropout),
-                      dropout_at(key, SITE_EMBEDDING, config->input_dropout), pass->rows,
-                      pass->length, config->dim);
+    embed(pass, inputs, key);
     for (size_t place = 0; place < 2 * config->layers; place++) {
         const real *u = normed(pass, place, false);
         const DropoutSum sum = {config->norm == NORM_PRE ? pass->stream[place] : u,
@@ -260,11 +291,7 @@ void layers_backward(Pass *pass, Params *gradients, const int32_t *inputs, const
         if (pre || place > 0)
             norm_backward(pass, gradients, place, pre);
     }
-    phase_enter(PHASE_EMBEDDING);
-    embedding_backward(gradients->wte, gradients->wpe, pre ? pass->dstream : pass->branch,
-                       inputs, dropout_at(key, SITE_WORDS, config->word_dropout),
-                       dropout_at(key, SITE_EMBEDDING, config->input_dropout), pass->rows,
-                       pass->length, config->dim);
+    embed_backward(pass, gradients, inputs, key);
 }
 
 /* --- attention transfer --- */

@@ -78,13 +78,21 @@ static void lay_out_mixers(Pass *pass, Arena *arena)
     }
 }
 
+/* Tokens before the batch. */
+static size_t ngram_state_reals(const Pass *pass)
+{
+    size_t reals = (pass->model->config.ngrams - 1) * pass->batch;
+    return (reals + 15) / 16 * 16;
+}
+
 static void lay_out_states(Pass *pass, Arena *arena)
 {
-    size_t layers = pass->model->config.layers, first = 0;
-    pass->states_reals = 0;
+    size_t layers = pass->model->config.layers, first = ngram_state_reals(pass);
+    pass->states_reals = first;
     for (size_t layer = 0; layer < layers; layer++)
         pass->states_reals += mixer_state_reals(pass, layer);
     pass->states = arena_reals(arena, pass->states_reals);
+    pass->before = pass->states;
     pass->begun = pass->use == PASS_EVALUATE ? NULL : arena_reals(arena, pass->states_reals);
     for (size_t layer = 0; layer < layers; layer++) {
         Mixer *mixer = &pass->mixer[layer];
@@ -187,6 +195,7 @@ void pass_layout(Pass *pass, Arena *arena)
         pass->first_values = arena_reals(arena, stream);
         pass->dfirst_values = evaluating ? NULL : arena_reals(arena, stream);
     }
+    pass->slots = arena_bytes(arena, (config->ngrams - 1) * rows, sizeof *pass->slots);
     if (config->positions == POSITIONS_SINUSOIDAL)
         pass->position_rows = arena_reals(arena, pass->length * width);
     if (config->positions == POSITIONS_ROTARY)

@@ -98,6 +98,10 @@ static void gate_heads(ModelConfig *config)
 {
     config->head_gate = true;
 }
+static void embed_bigrams(ModelConfig *config)
+{
+    config->ngrams = 2;
+}
 static void drop_more(ModelConfig *config)
 {
     config->dropout = 0.3;
@@ -122,6 +126,7 @@ static const struct {
                {convolve, "convolution"},
                {learn_positions, "learned positions"},
                {gate_heads, "head gate"},
+               {embed_bigrams, "n-gram embeddings"},
                {drop_more, ""},
                {add_all, "output head of its own, head bias"}};
 
@@ -369,6 +374,40 @@ static const real *row_at(const Model *model, const char *name, size_t row)
     return model->base + tensor->offset + row * width;
 }
 
+static void check_ngrams(const Checkpoint *from, ModelConfig config, const int32_t *ids,
+                         bool kept)
+{
+    SmallModel small;
+    Error error;
+    small_model_make(&small, config, 0);
+    ck_assert_msg(adopt_weights(&small.model, from, ids, &error), "%s", error.text);
+    const real *row = row_at(&small.model, "ngrams.weight", 3);
+    for (size_t i = 0; i < config.dim; i++)
+        ck_assert((row[i] != 0) == kept);
+    small_model_free(&small);
+}
+
+/* A row has meaning only for the n-grams that are mapped to it. */
+START_TEST(n_gram_embeddings_start_anew_if_their_lengths_or_tokens_are_others)
+{
+    static const int32_t ids[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    ModelConfig config = bare(0);
+    config.ngrams = 2;
+    config.ngram_rows = 8;
+    Checkpoint from;
+    save_model(config, &from);
+    config.vocabulary = content_config.vocabulary;
+    ck_assert_uint_le(config.vocabulary, COUNT(ids));
+    check_ngrams(&from, config, NULL, true);
+    check_ngrams(&from, config, ids, false);
+    expect_difference(&from, &config, "");
+    config.ngrams = 3;
+    check_ngrams(&from, config, NULL, false);
+    expect_difference(&from, &config, "changing the function: n-gram embeddings");
+    checkpoint_close(&from);
+}
+END_TEST
+
 START_TEST(known_tokens_keep_their_rows_and_new_ones_start_at_the_mean)
 {
     static const char *const names[] = {"wte.weight", "lm_head.weight", "lm_head.bias"};
@@ -535,6 +574,7 @@ Suite *adopt_suite(void)
     tcase_add_test(tests, every_option_of_a_model_has_a_role);
     tcase_add_test(tests, carried_state_is_another_function);
     tcase_add_test(tests, tokens_with_the_same_text_are_the_same);
+    tcase_add_test(tests, n_gram_embeddings_start_anew_if_their_lengths_or_tokens_are_others);
     tcase_add_test(tests, known_tokens_keep_their_rows_and_new_ones_start_at_the_mean);
     tcase_add_test(tests, learned_positions_are_kept_as_far_as_they_go);
     tcase_add_test(tests, another_shape_is_refused_by_name);

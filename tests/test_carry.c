@@ -21,6 +21,8 @@ static const ModelConfig small = {.layers = 2,
                                   .input_dropout = 0.2,
                                   .dropout = 0.2,
                                   .carry_state = true,
+                                  .ngrams = 3,
+                                  .ngram_rows = 16,
                                   .vocabulary = 11};
 
 static int32_t text_token(size_t i)

@@ -135,6 +135,7 @@ START_TEST(features_that_gpt2_lacks_are_named)
                     {"head-norm", "yes", "--head-norm"},
                     {"out-gate", "yes", "--out-gate"},
                     {"head-gate", "yes", "--head-gate"},
+                    {"ngrams", "2", "--ngrams"},
                     {"logit-cap", "30", "--logit-cap"},
                     {"parallel", "yes", "--parallel"},
                     {"rms-norm", "yes", "--rms-norm"},

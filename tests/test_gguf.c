@@ -36,6 +36,7 @@ START_TEST(models_that_llama_cpp_does_not_compute_are_refused)
                  {"head-gate = yes\n", "--head-gate"},
                  {NEOX "head-gate = yes\n", "--head-gate"},
                  {LLAMA "head-gate = yes\n", "--head-gate"},
+                 {LLAMA "ngrams = 2\n", "--ngrams"},
                  {LLAMA "attn = fox\n", "no fox attention"},
                  {"logit-cap = 30\n", "--logit-cap"},
                  {"act = gelu-erf\n", "gelu-erf (--act) in its architecture gpt2"},

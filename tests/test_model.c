@@ -24,6 +24,8 @@ static ModelConfig variant(size_t bits)
     config.parallel = bits & 16 && config.norm == NORM_PRE;
     config.rope_base = 7;
     config.rope_share = 0.5;
+    config.ngrams = bits & 1 ? 1 : 3;
+    config.ngram_rows = 16; /* several n-grams share a row */
     return config;
 }
 
@@ -163,6 +165,8 @@ START_TEST(gradients_match_with_all_regularisation)
         ModelConfig config = rig_tiny;
         config.norm = bits & 1 ? NORM_POST : NORM_PRE;
         config.word_dropout = config.output_dropout = 0.3;
+        config.ngrams = 2;
+        config.ngram_rows = 16;
         config.output_penalty = bits & 2 ? 0 : 2;
         config.change_penalty = 1.5;
         config.logit_cap = bits & 1 ? 4 : 0;
@@ -247,6 +251,7 @@ START_TEST(logits_are_causal)
             ModelConfig config = rig_tiny;
             config.attention = one_kind(kind);
             config.positions = positions_for(kind, positions);
+            config.ngrams = 1 + kind % 3;
             config.context = 70;
             Rig rig;
             rig_make(&rig, config, 1, 0.3);
@@ -324,6 +329,7 @@ START_TEST(threads_give_identical_bits)
                               .qk_norm = kind % 2,
                               .value_residual = kind % 2,
                               .head_gate = kind % 2,
+                              .ngrams = 1 + kind % 3,
                               .vocabulary = 1500};
         real *first = NULL;
         double first_loss = 0;

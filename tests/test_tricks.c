@@ -64,8 +64,8 @@ START_TEST(dropping_a_word_drops_it_everywhere)
     draw(tokens, COUNT(tokens), 1);
     for (size_t row = 0; row < ROWS; row++)
         ids[row] = (int32_t)(row * 7 % WORDS); /* each word three times */
-    embedding_forward(x, tokens, NULL, ids, dropout_of(rate), (Dropout){0}, ROWS, LENGTH,
-                      WIDTH);
+    embedding_forward(x, (EmbeddingTables){.tokens = tokens}, ids, NULL, dropout_of(rate),
+                      (Dropout){0}, (EmbeddingSizes){ROWS, LENGTH, WIDTH, WORDS, 1, 0});
     for (size_t row = 0; row < ROWS; row++) {
         const real *token = &tokens[(size_t)ids[row] * WIDTH], *at = &x[row * WIDTH];
         double factor = (double)(at[0] / token[0]);
@@ -76,6 +76,67 @@ START_TEST(dropping_a_word_drops_it_everywhere)
         ck_assert_mem_eq(at, &x[(row + WORDS) % ROWS * WIDTH], WIDTH * sizeof *x);
     }
     ck_assert_double_eq_tol((double)dropped / WORDS, rate, 0.1);
+}
+END_TEST
+
+/* The sum of the rows of all n-grams that end at the last of some tokens. */
+static void slow_ngrams(double *x, const int32_t *ids, size_t count, const real *table,
+                        EmbeddingSizes sizes)
+{
+    uint64_t hash = 0;
+    for (size_t n = 1; n <= sizes.order && n <= count; n++) {
+        hash = (hash ^ ((uint64_t)ids[count - n] + 1)) * 2654435761u % (1ull << 32);
+        hash ^= hash >> 15;
+        const real *row = table + hash % sizes.slots * sizes.width;
+        for (size_t i = 0; n > 1 && i < sizes.width; i++)
+            x[i] += (double)row[i];
+    }
+}
+
+START_TEST(an_embedding_adds_the_n_grams_that_end_in_it)
+{
+    enum { ROWS = 12, LENGTH = 6, WIDTH = 5, WORDS = 3, ORDER = 4, SLOTS = 7 };
+    const EmbeddingSizes sizes = {ROWS, LENGTH, WIDTH, WORDS, ORDER, SLOTS};
+    real tokens[WORDS * WIDTH], ngrams[SLOTS * WIDTH], x[ROWS * WIDTH];
+    int32_t ids[ROWS];
+    uint32_t slots[ROWS * (ORDER - 1)];
+    draw(tokens, COUNT(tokens), 1);
+    draw(ngrams, COUNT(ngrams), 2);
+    for (size_t row = 0; row < ROWS; row++)
+        ids[row] = (int32_t)(row * row % WORDS);
+    embedding_find_ngrams(slots, NULL, ids, sizes);
+    embedding_forward(x, (EmbeddingTables){.tokens = tokens, .ngrams = ngrams}, ids, slots,
+                      (Dropout){0}, (Dropout){0}, sizes);
+    for (size_t row = 0; row < ROWS; row++) {
+        double expected[WIDTH];
+        for (size_t i = 0; i < WIDTH; i++)
+            expected[i] = (double)tokens[(size_t)ids[row] * WIDTH + i];
+        slow_ngrams(expected, ids + row / LENGTH * LENGTH, row % LENGTH + 1, ngrams, sizes);
+        for (size_t i = 0; i < WIDTH; i++)
+            ck_assert_double_eq_tol((double)x[row * WIDTH + i], expected[i], near * 10);
+    }
+}
+END_TEST
+
+/* Pieces may be shorter than the longest n-gram. */
+START_TEST(n_grams_of_a_text_read_in_pieces_are_those_of_the_text)
+{
+    enum { TEXT = 12, ORDER = 5, BEFORE = ORDER - 1 };
+    int32_t ids[TEXT];
+    uint32_t whole[TEXT * BEFORE], pieces[TEXT * BEFORE];
+    for (size_t i = 0; i < TEXT; i++)
+        ids[i] = (int32_t)(i * i % 7);
+    EmbeddingSizes sizes = {TEXT, TEXT, 1, 7, ORDER, 1000};
+    embedding_find_ngrams(whole, NULL, ids, sizes);
+    ck_assert_uint_eq(whole[0], NGRAM_NONE);
+    ck_assert_uint_ne(whole[BEFORE], NGRAM_NONE);
+    for (size_t length = 1; length <= 6; length += length < 4 ? 1 : 2) {
+        real before[BEFORE] = {0};
+        sizes.rows = sizes.length = length;
+        for (size_t at = 0; at < TEXT; at += length)
+            embedding_find_ngrams(pieces + at * BEFORE, before, ids + at, sizes);
+        ck_assert_mem_eq(pieces, whole, sizeof whole);
+    }
 }
 END_TEST
 
@@ -338,6 +399,8 @@ Suite *tricks_suite(void)
     Suite *suite = suite_create("tricks");
     TCase *tests = tcase_create("tricks");
     tcase_add_test(tests, dropout_leaves_out_its_share_and_keeps_the_mean);
+    tcase_add_test(tests, an_embedding_adds_the_n_grams_that_end_in_it);
+    tcase_add_test(tests, n_grams_of_a_text_read_in_pieces_are_those_of_the_text);
     tcase_add_test(tests, dropping_a_word_drops_it_everywhere);
     tcase_add_test(tests, activations_are_their_formulas);
     tcase_add_test(tests, queries_and_keys_have_the_length_of_their_gain);

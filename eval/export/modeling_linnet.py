@@ -683,6 +683,18 @@ def sinusoids(length, width):
     return torch.where(features % 2 == 0, angles.sin(), angles.cos())
 
 
+def ngram_slots(ids, order, rows):
+    """The rows of the table for the last 2 .. order tokens, and whether there are so many.
+    Products wrap at 2^64, of which the lowest 32 bits are right."""
+    h = torch.zeros_like(ids)
+    for n in range(order):
+        before = F.pad(ids + 1, (n, 0))[:, : ids.shape[1]]
+        h = ((h ^ before) * 0x9E3779B1) & 0xFFFFFFFF
+        h = h ^ (h >> 15)
+        if n > 0:
+            yield h % rows, before > 0
+
+
 class Transformer(nn.Module):
     """Tokens to features; the names of the tensors are GPT-2's."""
 
@@ -692,6 +704,8 @@ class Transformer(nn.Module):
         self.wte = nn.Embedding(config.vocab_size, width)
         learned = self.positions == "learned"
         self.wpe = Weight(config.max_position_embeddings, width) if learned else None
+        self.order, rows = config.linnet["ngrams"], config.linnet["ngram-rows"]
+        self.ngrams = nn.Embedding(rows, width) if self.order > 1 else None
         self.h = nn.ModuleList(Block(config, index) for index in range(config.num_hidden_layers))
         self.ln_f = Norm(config) if config.linnet["norm"] == "pre" else None
 
@@ -703,6 +717,9 @@ class Transformer(nn.Module):
             x = x + self.wpe.weight[:length]
         elif self.positions == "sinusoidal":
             x = x + sinusoids(length, x.shape[-1]).to(x)
+        if self.ngrams is not None:
+            for slots, known in ngram_slots(ids, self.order, len(self.ngrams.weight)):
+                x = x + self.ngrams(slots) * known[..., None]
         for block in self.h:
             x, first_v = block(x, first_v)
         return x if self.ln_f is None else self.ln_f(x)

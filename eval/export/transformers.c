@@ -53,6 +53,7 @@ bool export_is_plain(const ModelConfig *config, Error *lacks)
         {config->qk_norm, "norm of queries and keys (--qk-norm)"},
         {config->value_residual, "values of the first layer in others (--value-residual)"},
         {config->head_gate, "gates on the output of heads (--head-gate)"},
+        {config->ngrams > 1, "embeddings of n-grams (--ngrams)"},
         {config->logit_cap > 0, "cap on its logits (--logit-cap)"},
         {config->head_bias, "biases in its output head (--head-bias)"},
     };

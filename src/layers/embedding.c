@@ -7,93 +7,155 @@
 #define TILE_COLUMNS ((size_t)32)
 
 typedef struct Job {
-    real *x, *dtokens, *dpositions;
-    const real *dx, *tokens, *positions;
+    real *x;
+    const real *dx;
+    EmbeddingTables tables;
     const int32_t *ids;
+    const uint32_t *slots;
     Dropout words, dropout;
-    size_t rows, length, width;
+    EmbeddingSizes sizes;
 } Job;
 
-/* Returns the word dropout factor of a row's token. */
-static real word_factor(const Job *job, size_t row)
+/* --- n-grams --- */
+
+/* Extends the hash of an n-gram by the token before it. */
+static uint32_t extend(uint32_t hash, uint32_t token)
+{
+    hash = (hash ^ token) * 0x9e3779b1u;
+    return hash ^ hash >> 15;
+}
+
+/* The token `back` places before row t of a sequence, as id + 1, or 0. */
+static uint32_t token_before(const int32_t *ids, const real *before, size_t t, size_t back)
+{
+    if (back <= t)
+        return (uint32_t)ids[t - back] + 1;
+    return before ? (uint32_t)before[back - t - 1] : 0;
+}
+
+static void find_in_sequence(uint32_t *slots, const real *before, const int32_t *ids,
+                             const EmbeddingSizes *sizes)
+{
+    for (size_t t = 0; t < sizes->length; t++) {
+        uint32_t hash = extend(0, token_before(ids, before, t, 0)), known = 1;
+        for (size_t back = 1; back < sizes->order; back++) {
+            uint32_t token = token_before(ids, before, t, back);
+            known = known && token;
+            hash = extend(hash, token);
+            *slots++ = known ? hash % (uint32_t)sizes->slots : NGRAM_NONE;
+        }
+    }
+}
+
+void embedding_find_ngrams(uint32_t *slots, real *before, const int32_t *ids,
+                           EmbeddingSizes sizes)
+{
+    size_t kept = sizes.order - 1;
+    for (size_t row = 0; kept > 0 && row < sizes.rows; row += sizes.length) {
+        real *own = before ? before + row / sizes.length * kept : NULL;
+        find_in_sequence(slots + row * kept, own, ids + row, &sizes);
+        for (size_t i = kept; own && i-- > 0;) /* the oldest first: it may move a newer one */
+            own[i] = (real)token_before(ids + row, own, sizes.length - 1, i);
+    }
+}
+
+/* --- the embedding --- */
+
+/* Returns the word dropout factor of a token, or of the slot V + i. */
+static real word_factor(const Job *job, size_t index)
 {
     Dropout words = job->words;
-    return dropout_factor(words.key, (uint32_t)job->ids[row], dropout_threshold(words.rate),
+    return dropout_factor(words.key, (uint32_t)index, dropout_threshold(words.rate),
                           1 / (1 - words.rate));
+}
+
+static void add_row(real *restrict x, const real *restrict row, real factor, size_t width)
+{
+    for (size_t i = 0; i < width; i++)
+        x[i] += factor * row[i];
 }
 
 static void forward_row(const void *context, size_t row)
 {
     const Job *job = context;
-    const real *token = job->tokens + (size_t)job->ids[row] * job->width;
-    real *restrict x = job->x + row * job->width, factor = word_factor(job, row);
-    for (size_t i = 0; i < job->width; i++)
+    const EmbeddingSizes *sizes = &job->sizes;
+    const EmbeddingTables *from = &job->tables;
+    size_t width = sizes->width, id = (size_t)job->ids[row];
+    const real *token = from->tokens + id * width;
+    real *restrict x = job->x + row * width, factor = word_factor(job, id);
+    for (size_t i = 0; i < width; i++)
         x[i] = factor * token[i];
-    if (!job->positions)
-        return;
-    const real *position = job->positions + row % job->length * job->width;
-    for (size_t i = 0; i < job->width; i++)
-        x[i] += position[i];
+    if (from->positions)
+        add_row(x, from->positions + row % sizes->length * width, 1, width);
+    for (size_t n = 0; n + 1 < sizes->order; n++) {
+        uint32_t slot = job->slots[row * (sizes->order - 1) + n];
+        if (slot != NGRAM_NONE)
+            add_row(x, from->ngrams + slot * width, word_factor(job, sizes->vocabulary + slot),
+                    width);
+    }
 }
 
-void embedding_forward(real *x, const real *tokens, const real *positions, const int32_t *ids,
-                       Dropout words, Dropout dropout, size_t rows, size_t length, size_t width)
+void embedding_forward(real *x, EmbeddingTables from, const int32_t *ids, const uint32_t *slots,
+                       Dropout words, Dropout dropout, EmbeddingSizes sizes)
 {
-    Job job = {.x = x,
-               .tokens = tokens,
-               .positions = positions,
-               .ids = ids,
-               .words = words,
-               .rows = rows,
-               .length = length,
-               .width = width};
-    rows_run(rows, ROWS_TILE, forward_row, &job);
+    Job job = {
+        .x = x, .tables = from, .ids = ids, .slots = slots, .words = words, .sizes = sizes};
+    rows_run(sizes.rows, ROWS_TILE, forward_row, &job);
     if (dropout.rate > 0)
-        dropout_add(x, NULL, x, dropout, rows, width);
+        dropout_add(x, NULL, x, dropout, sizes.rows, sizes.width);
 }
 
-/* A token can occur in many rows, so a tile owns a group of columns of all tokens and sums the
+/* The part of a row's gradient in some columns, before its dropout. */
+static void read_gradient(real *gradient, const Job *job, size_t row, size_t first,
+                          size_t count)
+{
+    Dropout dropout = job->dropout;
+    uint32_t threshold = dropout_threshold(dropout.rate);
+    real scale = 1 / (1 - dropout.rate);
+    size_t start = row * job->sizes.width + first;
+    for (size_t i = 0; i < count; i++)
+        gradient[i] = job->dx[start + i] *
+                      dropout_factor(dropout.key, (uint32_t)(start + i), threshold, scale);
+}
+
+/* A token can occur in many rows, so a tile owns a group of columns of all tables and sums the
  * rows in order. */
 static void backward_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     const Job *job = context;
-    size_t first = tile * TILE_COLUMNS, count = team_extent(job->width, TILE_COLUMNS, tile);
-    uint32_t threshold = dropout_threshold(job->dropout.rate);
-    real scale = 1 / (1 - job->dropout.rate);
-    for (size_t row = 0; row < job->rows; row++) {
-        size_t start = row * job->width + first;
-        real *restrict dtoken = job->dtokens + (size_t)job->ids[row] * job->width + first;
-        real gradient[TILE_COLUMNS];
-        for (size_t i = 0; i < count; i++)
-            gradient[i] = job->dx[start + i] * dropout_factor(job->dropout.key,
-                                                              (uint32_t)(start + i), threshold,
-                                                              scale);
-        real factor = word_factor(job, row);
-        for (size_t i = 0; i < count; i++)
-            dtoken[i] += factor * gradient[i];
-        if (!job->dpositions)
-            continue;
-        real *restrict dposition = job->dpositions + row % job->length * job->width + first;
-        for (size_t i = 0; i < count; i++)
-            dposition[i] += gradient[i];
+    const EmbeddingSizes *sizes = &job->sizes;
+    const EmbeddingTables *to = &job->tables;
+    size_t width = sizes->width, first = tile * TILE_COLUMNS;
+    size_t count = team_extent(width, TILE_COLUMNS, tile);
+    real gradient[TILE_COLUMNS];
+    for (size_t row = 0; row < sizes->rows; row++) {
+        size_t id = (size_t)job->ids[row];
+        read_gradient(gradient, job, row, first, count);
+        add_row(to->tokens + id * width + first, gradient, word_factor(job, id), count);
+        if (to->positions)
+            add_row(to->positions + row % sizes->length * width + first, gradient, 1, count);
+        for (size_t n = 0; n + 1 < sizes->order; n++) {
+            uint32_t slot = job->slots[row * (sizes->order - 1) + n];
+            if (slot != NGRAM_NONE)
+                add_row(to->ngrams + slot * width + first, gradient,
+                        word_factor(job, sizes->vocabulary + slot), count);
+        }
     }
 }
 
-void embedding_backward(real *dtokens, real *dpositions, const real *dx, const int32_t *ids,
-                        Dropout words, Dropout dropout, size_t rows, size_t length,
-                        size_t width)
+void embedding_backward(EmbeddingTables to, const real *dx, const int32_t *ids,
+                        const uint32_t *slots, Dropout words, Dropout dropout,
+                        EmbeddingSizes sizes)
 {
-    Job job = {.dtokens = dtokens,
-               .dpositions = dpositions,
-               .dx = dx,
+    Job job = {.dx = dx,
+               .tables = to,
                .ids = ids,
+               .slots = slots,
                .words = words,
                .dropout = dropout,
-               .rows = rows,
-               .length = length,
-               .width = width};
-    team_run(team_tiles(width, TILE_COLUMNS), backward_tile, &job);
+               .sizes = sizes};
+    team_run(team_tiles(sizes.width, TILE_COLUMNS), backward_tile, &job);
 }
 
 void embedding_sinusoids(real *row, size_t position, size_t width)

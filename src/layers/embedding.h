@@ -1,25 +1,50 @@
-/* Token embedding plus position embedding, with two dropouts.
+/* The embedding: a token's, its position's and those of the n-grams that end in it, with two
+ * dropouts.
  *
- *   x[r] = dropout(words(tokens[id[r]]) + positions[r mod T])
+ *   x[r] = dropout(words(tokens[id[r]]) + positions[r mod T] + sum over n words(ngrams[slot]))
+ *   slot = hash(id[r], id[r-1] .. id[r-n+1]) mod the rows of ngrams      n = 2 .. order
  *
- * `words` is embedding dropout by word type (AWD-LSTM's): it drops a word everywhere in the
- * batch, because the factor is a function of the token id. */
+ * n-grams share the rows of one table, in which several can have the same (hash embeddings).
+ * `words` is embedding dropout by word type (AWD-LSTM's): it drops a word, or a row of n-grams,
+ * everywhere in the batch, because the factor is a function of the token id or the slot. */
 #ifndef LINNET_EMBEDDING_H
 #define LINNET_EMBEDDING_H
 
 #include "src/layers/dropout.h"
 
-void embedding_forward(real *x,               /* (rows, width) */
-                       const real *tokens,    /* (V, width) */
-                       const real *positions, /* (T, width) or NULL */
-                       const int32_t *ids,    /* (rows), rows a multiple of length */
-                       Dropout words, Dropout dropout, size_t rows, size_t length,
-                       size_t width);
+/* Sizes of a batch; rows is a multiple of length. */
+typedef struct EmbeddingSizes {
+    size_t rows, length, width, vocabulary;
+    size_t order, slots; /* of n-grams: 1 for none; rows of their table */
+} EmbeddingSizes;
 
-/* Adds to dtokens and, if not NULL, to dpositions. */
-void embedding_backward(real *dtokens, real *dpositions, const real *dx, const int32_t *ids,
-                        Dropout words, Dropout dropout, size_t rows, size_t length,
-                        size_t width);
+/* The weights, or their gradients. */
+typedef struct EmbeddingTables {
+    real *tokens;    /* (V, width) */
+    real *positions; /* (T, width) or NULL */
+    real *ngrams;    /* (slots, width), or NULL if order is 1 */
+} EmbeddingTables;
+
+/* The slot of no n-gram, at the start of a text. */
+#define NGRAM_NONE UINT32_MAX
+
+/* Finds the slots of a batch. `before` has the order - 1 tokens before each sequence, newest
+ * first, as id + 1, or 0 before the start of the text; they are replaced by the last ones of
+ * the sequence. NULL: every sequence is a text. */
+void embedding_find_ngrams(uint32_t *slots,    /* (rows, order - 1) */
+                           real *before,       /* (rows / length, order - 1) or NULL */
+                           const int32_t *ids, /* (rows) */
+                           EmbeddingSizes sizes);
+
+void embedding_forward(real *x,                                  /* (rows, width) */
+                       EmbeddingTables from, const int32_t *ids, /* (rows) */
+                       const uint32_t *slots,                    /* (rows, order - 1) */
+                       Dropout words, Dropout dropout, EmbeddingSizes sizes);
+
+/* Adds to the gradients of the tables. */
+void embedding_backward(EmbeddingTables to, const real *dx, const int32_t *ids,
+                        const uint32_t *slots, Dropout words, Dropout dropout,
+                        EmbeddingSizes sizes);
 
 /* Fills a position's row of the sinusoidal encoding of Vaswani et al. */
 void embedding_sinusoids(real *row, size_t position, size_t width);

@@ -44,6 +44,8 @@ static void append_tokens(Trainer *t, size_t shared)
             shared, count, count - shared);
     else
         text_append(&t->start, "  tokenizer of that run");
+    if (t->init_ids && t->model.config.ngrams > 1)
+        text_append(&t->start, ", n-gram embeddings start anew");
 }
 
 bool trainer_plan_init(Trainer *t, const Checkpoint *init, Error *error)
