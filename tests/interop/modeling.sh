@@ -103,6 +103,7 @@ model rope --attn softmax1+linear+nystrom --layers 3 --segment 8 --rope-base 500
 model rms --attn gla --rms-norm --norm-eps 1e-3
 model unbiased --attn delta --no-bias --out-gate yes
 model parallel --attn window+softmax --window 7 --parallel
+model ngrams --attn softmax+linear --ngrams 4 --ngram-rows 50
 model odd --attn strided --dim 30 --heads 3 --layers 1 --context 17 --norm post --no-tied
 
 # --- tokenizers ---

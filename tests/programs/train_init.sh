@@ -46,6 +46,7 @@ unchanged() {
 unchanged 'an output gate' 'without effect at the start: output gate' --out-gate yes
 unchanged 'a residual convolution' 'without effect at the start: convolution' --conv residual
 unchanged 'value residual' 'without effect at the start: value residual' --value-residual
+unchanged 'n-gram embeddings' 'without effect at the start: n-gram embeddings' --ngrams 3
 unchanged 'an output head of its own' 'output head of its own' --no-tied
 unchanged 'another dropout' 'tokenizer of that run' --dropout 0.3
 unchanged 'the same tokenizer by name' 'tokenizer of that run' --init-tokens run
@@ -89,6 +90,9 @@ refused 'a tokenizer file that the preset names counts' 1 'tk: a tokenizer from 
     "$bin/train" --preset filed.conf --init filed --vocab-size 300 --run none text.txt
 tune bytes --tokens char other.txt
 check 'tokens of another kind are shared by their text' prints '[1-9][0-9]* of [0-9]* tokens are also'
+tune ngrams --ngrams 2 --ngram-rows 64 text.txt
+run "$bin/train" --init ngrams --run others --steps 2 --init-tokens text other.txt
+check 'n-gram embeddings of other tokens are given up' prints 'n-gram embeddings start anew'
 run "$bin/compare" other own
 check 'compare tells which runs started from others' prints 'own started from parent/best'
 check 'compare knows that the vocabularies differ' prints 'The tokenizers differ'
