@@ -688,7 +688,7 @@ def ngram_slots(ids, order, rows):
     Products wrap at 2^64, of which the lowest 32 bits are right."""
     h = torch.zeros_like(ids)
     for n in range(order):
-        before = F.pad(ids + 1, (n, 0))[:, : ids.shape[1]]
+        before = F.pad(ids % 0xFFFFFF + 1, (n, 0))[:, : ids.shape[1]]
         h = ((h ^ before) * 0x9E3779B1) & 0xFFFFFFFF
         h = h ^ (h >> 15)
         if n > 0:

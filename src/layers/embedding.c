@@ -25,11 +25,12 @@ static uint32_t extend(uint32_t hash, uint32_t token)
     return hash ^ hash >> 15;
 }
 
-/* The token `back` places before row t of a sequence, as id + 1, or 0. */
+/* The token `back` places before row t of a sequence, as id + 1, or 0. Ids beyond 2^24, which a
+ * float does not hold exactly, share the numbers of others. */
 static uint32_t token_before(const int32_t *ids, const real *before, size_t t, size_t back)
 {
     if (back <= t)
-        return (uint32_t)ids[t - back] + 1;
+        return (uint32_t)ids[t - back] % 0xffffff + 1;
     return before ? (uint32_t)before[back - t - 1] : 0;
 }
 

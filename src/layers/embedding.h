@@ -36,9 +36,10 @@ void embedding_find_ngrams(uint32_t *slots,    /* (rows, order - 1) */
                            const int32_t *ids, /* (rows) */
                            EmbeddingSizes sizes);
 
-void embedding_forward(real *x,                                  /* (rows, width) */
-                       EmbeddingTables from, const int32_t *ids, /* (rows) */
-                       const uint32_t *slots,                    /* (rows, order - 1) */
+void embedding_forward(real *x,               /* (rows, width) */
+                       EmbeddingTables from,  /* the weights */
+                       const int32_t *ids,    /* (rows) */
+                       const uint32_t *slots, /* (rows, order - 1) */
                        Dropout words, Dropout dropout, EmbeddingSizes sizes);
 
 /* Adds to the gradients of the tables. */
