@@ -345,17 +345,15 @@ best() {
     publish best $report
 }
 
-# The preset, without its n-gram embeddings, and the one for an hour that came before both.
+# The preset, and the one for an hour that came before it.
 char() {
-    without='--preset char --ngrams 1'
     run char --preset char
-    run char-without-ngrams $without --embedding-decay .1 --epochs 11
-    run char-before $without --attn window+window+softmax+window+softmax --layers 5 --heads 6 \
+    run char-before --preset char --attn window+window+softmax+window+softmax --layers 5 --heads 6 \
         --no-value-residual --no-head-gate --weight-decay .1 --embedding-decay 1 --epochs 7
     {
         echo '| run | parameters | validation bits | test bits | minutes |'
         echo '|---|---:|---:|---:|---:|'
-        grep -E '^char(-[a-z-]*)?,' $results | awk -F , '{
+        grep -E '^char(-before)?,' $results | awk -F , '{
             printf "| %s | %d | %.4f | %.4f | %.0f |\n", $1, $7, $2 / log(2), $3 / log(2), $4 / 60 }'
     } >"$part"
     publish char $report
