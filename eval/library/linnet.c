@@ -95,19 +95,19 @@ static bool open_alone(Opening *opening, linnet_error *error)
     return good;
 }
 
-/* Nothing comes before it, since this file may use instructions that the processor lacks. */
+/* Nothing comes before it, since this file may use instructions that the processor lacks. So may
+ * the other files: it writes the error with functions of the C library alone. */
 static bool check_processor(linnet_error *error)
 {
     char names[384];
-    Error why;
     if (processor_lacks(names, sizeof names) == 0)
         return true;
-    error_set(
-        &why,
-        "liblinnet was built for a processor with %s, which this one lacks; build linnet on "
-        "this machine, or for every x86-64 with 'make PORTABLE=1'",
-        names);
-    return report(&why, error);
+    if (error)
+        snprintf(error->text, sizeof error->text,
+                 "liblinnet was built for a processor with %s, which this one lacks; build "
+                 "linnet on this machine, or for every x86-64 with 'make PORTABLE=1'",
+                 names);
+    return false;
 }
 
 linnet_model *linnet_open(const char *run, linnet_error *error)
