@@ -95,8 +95,8 @@ static bool open_alone(Opening *opening, linnet_error *error)
     return good;
 }
 
-/* Nothing comes before it, since this file may use instructions that the processor lacks. So may
- * the other files: it writes the error with functions of the C library alone. */
+/* Nothing comes before it, since this file may use instructions that the processor lacks. The
+ * other files may, too, so it writes the error with functions of the C library alone. */
 static bool check_processor(linnet_error *error)
 {
     char names[384];
