@@ -81,13 +81,13 @@ typedef struct Pass {
     real *first_values,
         *dfirst_values; /* (rows, C) values of the first layer, for the value residual */
 
-    /* States of all layers: the recurrent state or KV cache. Decoding carries them from
+    /* The ngrams - 1 tokens before each row of the batch, as embedding_find_ngrams takes them,
+     * and the states of all layers: the recurrent state or KV cache. Decoding carries them from
      * position to position; stateful training carries them from batch to batch, where row b of
      * a batch continues row b of the previous one. */
     real *states, *begun;
     size_t states_reals;
 
-    real *before;        /* (batch, ngrams - 1) carried tokens before the batch, or NULL */
     uint32_t *slots;     /* (rows, ngrams - 1) of n-gram embeddings */
     real *position_rows; /* (length, C) sinusoidal position encodings, or NULL */
     real *angles;        /* (length, D) RoPE angles, or NULL */

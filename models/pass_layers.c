@@ -154,7 +154,7 @@ static void embed(Pass *pass, const int32_t *inputs, const RandomKey *key)
     const EmbeddingTables tables = {model->at.wte, position_rows(pass), model->at.ngrams};
     const EmbeddingSizes sizes = embedding_sizes(pass);
     phase_enter(PHASE_EMBEDDING);
-    embedding_find_ngrams(pass->slots, pass->before, inputs, sizes);
+    embedding_find_ngrams(pass->slots, pass->states, inputs, sizes);
     embedding_forward(pass->stream[0], tables, inputs, pass->slots,
                       dropout_at(key, SITE_WORDS, model->config.word_dropout),
                       dropout_at(key, SITE_EMBEDDING, model->config.input_dropout), sizes);

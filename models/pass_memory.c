@@ -78,7 +78,7 @@ static void lay_out_mixers(Pass *pass, Arena *arena)
     }
 }
 
-/* Tokens before the batch. */
+/* Tokens before the batch; layers do not share their cache lines. */
 static size_t ngram_state_reals(const Pass *pass)
 {
     size_t reals = (pass->model->config.ngrams - 1) * pass->batch;
@@ -92,7 +92,6 @@ static void lay_out_states(Pass *pass, Arena *arena)
     for (size_t layer = 0; layer < layers; layer++)
         pass->states_reals += mixer_state_reals(pass, layer);
     pass->states = arena_reals(arena, pass->states_reals);
-    pass->before = pass->states;
     pass->begun = pass->use == PASS_EVALUATE ? NULL : arena_reals(arena, pass->states_reals);
     for (size_t layer = 0; layer < layers; layer++) {
         Mixer *mixer = &pass->mixer[layer];

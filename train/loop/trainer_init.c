@@ -44,7 +44,7 @@ static void append_tokens(Trainer *t, size_t shared)
             shared, count, count - shared);
     else
         text_append(&t->start, "  tokenizer of that run");
-    if (t->init_ids && t->model.config.ngrams > 1)
+    if (t->init_ids && t->model.config.ngrams > 1 && t->init->config.ngrams > 1)
         text_append(&t->start, ", n-gram embeddings start anew");
 }
 
