@@ -113,11 +113,10 @@ static inline real vector_exp(real x)
 }
 
 /* x, or 0 where it is so small that products with it become denormal numbers, which are slow.
- */
+ * gcc vectorises the absolute value, but not a comparison of x < 0 ? -x : x. */
 static inline real vector_clean(real x)
 {
-    const real least = (real)1e-30;
-    return (x < 0 ? -x : x) < least ? 0 : x;
+    return (real)fabs((double)x) < (real)1e-30 ? 0 : x;
 }
 
 static inline real vector_sigmoid(real x)
