@@ -47,7 +47,8 @@ typedef struct ModelConfig {
     size_t ngrams, ngram_rows;    /* longest n-gram with an embedding, 1: none; its table */
     double norm_eps;              /* epsilon of the norms of the residual stream */
     bool carry_state; /* recurrent state, from one sequence (context window) to the next */
-    double word_dropout, input_dropout, dropout, attention_dropout, output_dropout;
+    double word_dropout, ngram_dropout, input_dropout, dropout, attention_dropout,
+        output_dropout;
     double output_penalty, change_penalty;
     double logit_cap;  /* 0: none */
     size_t vocabulary; /* not an option: set from the corpus */

@@ -128,9 +128,11 @@ const Option model_option_rows[] = {
      .also = "resformer",
      .section = "Architecture variants"},
     {.name = "word-dropout", DROPOUT(FIELD(word_dropout), "0"), OPTION_FIXED,
-     .help = "embedding dropout by word type (AWD-LSTM): zero these words, and rows of "
-             "n-grams, for a whole batch",
+     .help = "embedding dropout by word type (AWD-LSTM): zero these words for a whole batch",
      .also = "embedding-dropout dropoute",
+     .section = "Regularisation"},
+    {.name = "ngram-dropout", DROPOUT(FIELD(ngram_dropout), "0"), OPTION_FIXED,
+     .help = "the same for rows of the table of n-gram embeddings (--ngrams)",
      .section = "Regularisation"},
     {.name = "input-dropout", DROPOUT(FIELD(input_dropout), "0.1"), OPTION_FIXED,
      .help = "dropout probability of the embeddings",

@@ -18,7 +18,7 @@ typedef struct Visitor {
 static const ParamRow gain = {.start = 1}, half = {.start = (real)0.5}, zeros = {0},
                       matrix = {.spread = 0.02, .decays = true},
                       embedding = {.spread = 0.02, .decays = true, .embeds = true},
-                      ngrams = {.decays = true, .embeds = true};
+                      ngrams = {.decays = true};
 
 static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, size_t columns,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));

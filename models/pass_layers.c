@@ -10,7 +10,14 @@
 
 /* Dropout sites: embedding, sublayer outputs, attention weights of each layer, output, word
  * types. */
-enum { SITE_EMBEDDING, SITE_BRANCH, SITE_WEIGHTS = 1 << 20, SITE_OUTPUT = 1 << 21, SITE_WORDS };
+enum {
+    SITE_EMBEDDING,
+    SITE_BRANCH,
+    SITE_WEIGHTS = 1 << 20,
+    SITE_OUTPUT = 1 << 21,
+    SITE_WORDS,
+    SITE_NGRAMS
+};
 
 /* --- terms of the formulas in pass.h --- */
 
@@ -148,6 +155,15 @@ static EmbeddingSizes embedding_sizes(const Pass *pass)
                             .slots = config->ngram_rows};
 }
 
+static EmbeddingDropouts embedding_dropouts(const Pass *pass, const RandomKey *key)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (EmbeddingDropouts){
+        .words = dropout_at(key, SITE_WORDS, config->word_dropout),
+        .ngrams = dropout_at(key, SITE_NGRAMS, config->ngram_dropout),
+        .inputs = dropout_at(key, SITE_EMBEDDING, config->input_dropout)};
+}
+
 static void embed(Pass *pass, const int32_t *inputs, const RandomKey *key)
 {
     const Model *model = pass->model;
@@ -156,8 +172,7 @@ static void embed(Pass *pass, const int32_t *inputs, const RandomKey *key)
     phase_enter(PHASE_EMBEDDING);
     embedding_find_ngrams(pass->slots, pass->states, inputs, sizes);
     embedding_forward(pass->stream[0], tables, inputs, pass->slots,
-                      dropout_at(key, SITE_WORDS, model->config.word_dropout),
-                      dropout_at(key, SITE_EMBEDDING, model->config.input_dropout), sizes);
+                      embedding_dropouts(pass, key), sizes);
 }
 
 static void embed_backward(Pass *pass, Params *gradients, const int32_t *inputs,
@@ -167,9 +182,7 @@ static void embed_backward(Pass *pass, Params *gradients, const int32_t *inputs,
     const EmbeddingTables tables = {gradients->wte, gradients->wpe, gradients->ngrams};
     phase_enter(PHASE_EMBEDDING);
     embedding_backward(tables, config->norm == NORM_PRE ? pass->dstream : pass->branch, inputs,
-                       pass->slots, dropout_at(key, SITE_WORDS, config->word_dropout),
-                       dropout_at(key, SITE_EMBEDDING, config->input_dropout),
-                       embedding_sizes(pass));
+                       pass->slots, embedding_dropouts(pass, key), embedding_sizes(pass));
 }
 
 /* The model that learns to match the attention outputs of the pass (pass_match). */

@@ -164,7 +164,7 @@ START_TEST(gradients_match_with_all_regularisation)
     for (size_t bits = 0; bits < 4; bits++) {
         ModelConfig config = rig_tiny;
         config.norm = bits & 1 ? NORM_POST : NORM_PRE;
-        config.word_dropout = config.output_dropout = 0.3;
+        config.word_dropout = config.ngram_dropout = config.output_dropout = 0.3;
         config.ngrams = 2;
         config.ngram_rows = 16;
         config.output_penalty = bits & 2 ? 0 : 2;

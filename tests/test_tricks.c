@@ -64,8 +64,9 @@ START_TEST(dropping_a_word_drops_it_everywhere)
     draw(tokens, COUNT(tokens), 1);
     for (size_t row = 0; row < ROWS; row++)
         ids[row] = (int32_t)(row * 7 % WORDS); /* each word three times */
-    embedding_forward(x, (EmbeddingTables){.tokens = tokens}, ids, NULL, dropout_of(rate),
-                      (Dropout){0}, (EmbeddingSizes){ROWS, LENGTH, WIDTH, WORDS, 1, 0});
+    embedding_forward(x, (EmbeddingTables){.tokens = tokens}, ids, NULL,
+                      (EmbeddingDropouts){.words = dropout_of(rate)},
+                      (EmbeddingSizes){ROWS, LENGTH, WIDTH, WORDS, 1, 0});
     for (size_t row = 0; row < ROWS; row++) {
         const real *token = &tokens[(size_t)ids[row] * WIDTH], *at = &x[row * WIDTH];
         double factor = (double)(at[0] / token[0]);
@@ -106,7 +107,7 @@ START_TEST(an_embedding_adds_the_n_grams_that_end_in_it)
         ids[row] = (int32_t)(row * row % WORDS);
     embedding_find_ngrams(slots, NULL, ids, sizes);
     embedding_forward(x, (EmbeddingTables){.tokens = tokens, .ngrams = ngrams}, ids, slots,
-                      (Dropout){0}, (Dropout){0}, sizes);
+                      (EmbeddingDropouts){0}, sizes);
     for (size_t row = 0; row < ROWS; row++) {
         double expected[WIDTH];
         for (size_t i = 0; i < WIDTH; i++)
@@ -278,11 +279,13 @@ static ModelConfig undisturbed(void)
 START_TEST(what_is_dropped_is_dropped_in_training)
 {
     static const size_t rates[] = {
-        offsetof(ModelConfig, word_dropout), offsetof(ModelConfig, input_dropout),
-        offsetof(ModelConfig, dropout), offsetof(ModelConfig, attention_dropout),
-        offsetof(ModelConfig, output_dropout)};
+        offsetof(ModelConfig, word_dropout),      offsetof(ModelConfig, ngram_dropout),
+        offsetof(ModelConfig, input_dropout),     offsetof(ModelConfig, dropout),
+        offsetof(ModelConfig, attention_dropout), offsetof(ModelConfig, output_dropout)};
     for (size_t i = 0; i <= COUNT(rates); i++) {
         ModelConfig config = undisturbed();
+        config.ngrams = 2;
+        config.ngram_rows = 16;
         if (i < COUNT(rates))
             *(double *)((char *)&config + rates[i]) = 0.5;
         Rig rig;

@@ -39,8 +39,8 @@ static void lay_out(Learner *l)
 /* Copies the settings without dropout and penalties. */
 static ModelConfig sober(ModelConfig config)
 {
-    config.word_dropout = config.input_dropout = config.dropout = 0;
-    config.attention_dropout = config.output_dropout = 0;
+    config.word_dropout = config.ngram_dropout = config.input_dropout = 0;
+    config.dropout = config.attention_dropout = config.output_dropout = 0;
     config.output_penalty = config.change_penalty = 0;
     return config;
 }

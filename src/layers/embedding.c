@@ -12,7 +12,7 @@ typedef struct Job {
     EmbeddingTables tables;
     const int32_t *ids;
     const uint32_t *slots;
-    Dropout words, dropout;
+    EmbeddingDropouts dropouts;
     EmbeddingSizes sizes;
 } Job;
 
@@ -62,12 +62,11 @@ void embedding_find_ngrams(uint32_t *slots, real *before, const int32_t *ids,
 
 /* --- the embedding --- */
 
-/* Returns the word dropout factor of a token, or of the slot V + i. */
-static real word_factor(const Job *job, size_t index)
+/* The factor of all elements of a row of a table. */
+static real row_factor(Dropout dropout, size_t row)
 {
-    Dropout words = job->words;
-    return dropout_factor(words.key, (uint32_t)index, dropout_threshold(words.rate),
-                          1 / (1 - words.rate));
+    return dropout_factor(dropout.key, (uint32_t)row, dropout_threshold(dropout.rate),
+                          1 / (1 - dropout.rate));
 }
 
 static void add_row(real *restrict x, const real *restrict row, real factor, size_t width)
@@ -83,7 +82,7 @@ static void forward_row(const void *context, size_t row)
     const EmbeddingTables *from = &job->tables;
     size_t width = sizes->width, id = (size_t)job->ids[row];
     const real *token = from->tokens + id * width;
-    real *restrict x = job->x + row * width, factor = word_factor(job, id);
+    real *restrict x = job->x + row * width, factor = row_factor(job->dropouts.words, id);
     for (size_t i = 0; i < width; i++)
         x[i] = factor * token[i];
     if (from->positions)
@@ -91,26 +90,30 @@ static void forward_row(const void *context, size_t row)
     for (size_t n = 0; n + 1 < sizes->order; n++) {
         uint32_t slot = job->slots[row * (sizes->order - 1) + n];
         if (slot != NGRAM_NONE)
-            add_row(x, from->ngrams + slot * width, word_factor(job, sizes->vocabulary + slot),
+            add_row(x, from->ngrams + slot * width, row_factor(job->dropouts.ngrams, slot),
                     width);
     }
 }
 
 void embedding_forward(real *x, EmbeddingTables from, const int32_t *ids, const uint32_t *slots,
-                       Dropout words, Dropout dropout, EmbeddingSizes sizes)
+                       EmbeddingDropouts dropouts, EmbeddingSizes sizes)
 {
-    Job job = {
-        .x = x, .tables = from, .ids = ids, .slots = slots, .words = words, .sizes = sizes};
+    Job job = {.x = x,
+               .tables = from,
+               .ids = ids,
+               .slots = slots,
+               .dropouts = dropouts,
+               .sizes = sizes};
     rows_run(sizes.rows, ROWS_TILE, forward_row, &job);
-    if (dropout.rate > 0)
-        dropout_add(x, NULL, x, dropout, sizes.rows, sizes.width);
+    if (dropouts.inputs.rate > 0)
+        dropout_add(x, NULL, x, dropouts.inputs, sizes.rows, sizes.width);
 }
 
 /* The part of a row's gradient in some columns, before its dropout. */
 static void read_gradient(real *gradient, const Job *job, size_t row, size_t first,
                           size_t count)
 {
-    Dropout dropout = job->dropout;
+    Dropout dropout = job->dropouts.inputs;
     uint32_t threshold = dropout_threshold(dropout.rate);
     real scale = 1 / (1 - dropout.rate);
     size_t start = row * job->sizes.width + first;
@@ -133,28 +136,27 @@ static void backward_tile(void *context, size_t tile, size_t worker)
     for (size_t row = 0; row < sizes->rows; row++) {
         size_t id = (size_t)job->ids[row];
         read_gradient(gradient, job, row, first, count);
-        add_row(to->tokens + id * width + first, gradient, word_factor(job, id), count);
+        add_row(to->tokens + id * width + first, gradient, row_factor(job->dropouts.words, id),
+                count);
         if (to->positions)
             add_row(to->positions + row % sizes->length * width + first, gradient, 1, count);
         for (size_t n = 0; n + 1 < sizes->order; n++) {
             uint32_t slot = job->slots[row * (sizes->order - 1) + n];
             if (slot != NGRAM_NONE)
                 add_row(to->ngrams + slot * width + first, gradient,
-                        word_factor(job, sizes->vocabulary + slot), count);
+                        row_factor(job->dropouts.ngrams, slot), count);
         }
     }
 }
 
 void embedding_backward(EmbeddingTables to, const real *dx, const int32_t *ids,
-                        const uint32_t *slots, Dropout words, Dropout dropout,
-                        EmbeddingSizes sizes)
+                        const uint32_t *slots, EmbeddingDropouts dropouts, EmbeddingSizes sizes)
 {
     Job job = {.dx = dx,
                .tables = to,
                .ids = ids,
                .slots = slots,
-               .words = words,
-               .dropout = dropout,
+               .dropouts = dropouts,
                .sizes = sizes};
     team_run(team_tiles(sizes.width, TILE_COLUMNS), backward_tile, &job);
 }

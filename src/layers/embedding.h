@@ -1,12 +1,14 @@
-/* The embedding: a token's, its position's and those of the n-grams that end in it, with two
+/* The embedding: a token's, its position's and those of the n-grams that end in it, with three
  * dropouts.
  *
- *   x[r] = dropout(words(tokens[id[r]]) + positions[r mod T] + sum over n words(ngrams[slot]))
+ *   x[r] = inputs(words(tokens[id[r]]) + positions[r mod T] + sum over n ngrams(ngrams[slot]))
  *   slot = hash(id[r], id[r-1] .. id[r-n+1]) mod the rows of ngrams      n = 2 .. order
  *
  * n-grams share the rows of one table, in which several can have the same (hash embeddings).
- * `words` is embedding dropout by word type (AWD-LSTM's): it drops a word, or a row of n-grams,
- * everywhere in the batch, because the factor is a function of the token id or the slot. */
+ * The dropout `words` is embedding dropout by word type (AWD-LSTM's): it drops a word
+ * everywhere in the batch, because the factor is a function of the token id. The dropout
+ * `ngrams` drops a row of the table in the same way, so that the model also learns what to do
+ * without it. */
 #ifndef LINNET_EMBEDDING_H
 #define LINNET_EMBEDDING_H
 
@@ -36,15 +38,19 @@ void embedding_find_ngrams(uint32_t *slots,    /* (rows, order - 1) */
                            const int32_t *ids, /* (rows) */
                            EmbeddingSizes sizes);
 
+typedef struct EmbeddingDropouts {
+    Dropout words, ngrams, inputs;
+} EmbeddingDropouts;
+
 void embedding_forward(real *x,               /* (rows, width) */
                        EmbeddingTables from,  /* the weights */
                        const int32_t *ids,    /* (rows) */
                        const uint32_t *slots, /* (rows, order - 1) */
-                       Dropout words, Dropout dropout, EmbeddingSizes sizes);
+                       EmbeddingDropouts dropouts, EmbeddingSizes sizes);
 
 /* Adds to the gradients of the tables. */
 void embedding_backward(EmbeddingTables to, const real *dx, const int32_t *ids,
-                        const uint32_t *slots, Dropout words, Dropout dropout,
+                        const uint32_t *slots, EmbeddingDropouts dropouts,
                         EmbeddingSizes sizes);
 
 /* Fills a position's row of the sinusoidal encoding of Vaswani et al. */

@@ -70,6 +70,7 @@ static bool take_recipe(const Init *init, Settings *settings, const char *run, b
                    {"init-tokens", "run"},
                    {"distill-share", "1"},
                    {"word-dropout", "0"}, /* a student under dropout overshoots */
+                   {"ngram-dropout", "0"},
                    {"input-dropout", "0"},
                    {"dropout", "0"},
                    {"attn-dropout", "0"},

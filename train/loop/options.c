@@ -117,7 +117,7 @@ static const Option train_rows[] = {
     {.name = "embedding-decay", OPTION_NUMBER(TRAIN(embedding_decay), 0, 100, "1"),
      OPTION_FIXED,
      .help = "weight decay of the embeddings and of the output matrix, as a fraction of "
-             "--weight-decay",
+             "--weight-decay; those of n-grams have all of it",
      .section = "Optimizer and schedule"},
     {.name = "optimizer", OPTION_ONE_OF("KIND", TRAIN(optimizer), optimizer_name, "muon"),
      OPTION_FIXED,

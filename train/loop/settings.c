@@ -165,6 +165,7 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
         {"rope-base", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"rope-share", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"ngram-rows", settings->model.ngrams > 1, "--ngrams 2 or more"},
+        {"ngram-dropout", settings->model.ngrams > 1, "--ngrams 2 or more"},
         {"init-tokens", train->init != NULL, "--init"},
         {"distill-share", train->distill || train->soft_targets, "--distill or --soft-targets"},
         {"match-epochs", train->convert != NULL, "--convert"},
