@@ -128,6 +128,8 @@ no 'a parallel residual of norms behind the sublayers' 2 '--parallel needs --nor
     '--norm post --parallel text.txt'
 no 'a table of n-grams without n-grams' 2 '--ngram-rows has no effect here: it needs --ngrams' \
     '--ngram-rows 64 text.txt'
+no 'dropout of n-grams without n-grams' 2 '--ngram-dropout has no effect here: it needs --ngrams' \
+    '--ngram-dropout .2 text.txt'
 no 'options of RoPE without RoPE' 2 '--rope-base has no effect here: it needs --pos rotary' \
     '--pos learned --rope-base 5000 text.txt'
 no 'RoPE of less than a pair' 2 '--rope-share 0.1 of a head dimension of 8 rotates nothing' \
