@@ -9,7 +9,7 @@
 #include <assert.h>
 
 /* Dropout sites: embedding, sublayer outputs, attention weights of each layer, output, word
- * types. */
+ * types, n-grams. */
 enum {
     SITE_EMBEDDING,
     SITE_BRANCH,

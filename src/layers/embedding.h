@@ -1,14 +1,14 @@
 /* The embedding: a token's, its position's and those of the n-grams that end in it, with three
- * dropouts.
+ * dropouts D.
  *
- *   x[r] = inputs(words(tokens[id[r]]) + positions[r mod T] + sum over n ngrams(ngrams[slot]))
+ *   x[r] = D_inputs(D_words(tokens[id[r]]) + positions[r mod T]
+ *                   + sum over n D_ngrams(ngrams[slot]))
  *   slot = hash(id[r], id[r-1] .. id[r-n+1]) mod the rows of ngrams      n = 2 .. order
  *
  * n-grams share the rows of one table, in which several can have the same (hash embeddings).
- * The dropout `words` is embedding dropout by word type (AWD-LSTM's): it drops a word
- * everywhere in the batch, because the factor is a function of the token id. The dropout
- * `ngrams` drops a row of the table in the same way, so that the model also learns what to do
- * without it. */
+ * D_words is embedding dropout by word type (AWD-LSTM's): it drops a word everywhere in the
+ * batch, because the factor is a function of the token id. D_ngrams drops a row of the table in
+ * the same way, so that the model learns to do without the n-grams that it knows too well. */
 #ifndef LINNET_EMBEDDING_H
 #define LINNET_EMBEDDING_H
 
