@@ -131,7 +131,7 @@ epoch=$((total / 3))
 check 'three epochs' grep -q '^epochs = 3$' linear/settings.conf
 check 'the learning rate is a fifth of that of the run' grep -q '^lr = 0.002$' linear/settings.conf
 check 'the teacher alone is imitated' grep -q '^distill-share = 1$' linear/settings.conf
-check 'there is no dropout' [ "$(grep -c '^[a-z-]*dropout = 0$' linear/settings.conf)" = 5 ]
+check 'there is no dropout' [ "$(grep -c '^[a-z-]*dropout = 0$' linear/settings.conf)" = 6 ]
 check 'no training loss while matching' [ -z "$(cell linear "$epoch" 6)" ]
 check 'the error of the matching is logged' [ -n "$(cell linear "$epoch" 15)" ]
 check 'a training loss afterwards' [ -n "$(cell linear "$total" 6)" ]
