@@ -349,8 +349,7 @@ best() {
 char() {
     run char --preset char
     run char-before --preset char --attn window+window+softmax+window+softmax --layers 5 --heads 6 \
-        --ngrams 1 --no-value-residual --no-head-gate --weight-decay .1 --embedding-decay 1 \
-        --epochs 7
+        --no-value-residual --no-head-gate --weight-decay .1 --embedding-decay 1 --epochs 7
     {
         echo '| run | parameters | validation bits | test bits | minutes |'
         echo '|---|---:|---:|---:|---:|'

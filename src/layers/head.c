@@ -163,10 +163,11 @@ static void logits_tile(void *context, size_t tile, size_t worker)
             take_margin(job, &slice, row);
     for (size_t entry = 0; entry < slice.entries; entry++) {
         real *restrict z = slice.e + entry * job->stride, *restrict max = slice.max;
-        const real bias = side->b ? side->b[slice.first + entry] : 0;
-        if (side->b)
+        if (side->b) {
+            const real bias = side->b[slice.first + entry];
             for (size_t row = 0; row < rows; row++)
                 z[row] += bias;
+        }
         if (side->cap > 0)
             hold(z, side->cap, rows);
         for (size_t row = 0; row < rows; row++)
