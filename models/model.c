@@ -38,7 +38,7 @@ static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, si
     row.layer = visitor->layer;
     row.offset = visitor->offset;
     visitor->visit(visitor->context, field, &row);
-    visitor->offset += (row.count + 15) / 16 * 16; /* keeps every tensor 64-byte aligned */
+    visitor->offset += memory_whole_lines(row.count);
 }
 
 static void norm(Visitor *visitor, Affine *affine, const ModelConfig *config, const char *name)

@@ -81,8 +81,7 @@ static void lay_out_mixers(Pass *pass, Arena *arena)
 /* Tokens before the batch; layers do not share their cache lines. */
 static size_t ngram_state_reals(const Pass *pass)
 {
-    size_t reals = (pass->model->config.ngrams - 1) * pass->batch;
-    return (reals + 15) / 16 * 16;
+    return memory_whole_lines((pass->model->config.ngrams - 1) * pass->batch);
 }
 
 static void lay_out_states(Pass *pass, Arena *arena)

@@ -75,7 +75,7 @@ size_t mixer_state_reals(const Pass *pass, size_t layer)
     const ModelConfig *config = &pass->model->config;
     size_t taps = (CONVOLUTION_TAPS - 1) * 3 * config->dim * pass->batch;
     size_t reals = kind_state_reals(pass, layer) + (config_convolves(config, layer) ? taps : 0);
-    return (reals + 15) / 16 * 16; /* layers do not share cache lines */
+    return memory_whole_lines(reals); /* layers do not share cache lines */
 }
 
 /* --- forward --- */

@@ -28,6 +28,12 @@ void memory_text_close(FILE *stream, const char *what);
 /* a * b; ends the program on overflow. */
 size_t memory_product(size_t a, size_t b, const char *what);
 
+/* `reals` rounded up to whole cache lines of floats; what follows begins at a new one. */
+static inline size_t memory_whole_lines(size_t reals)
+{
+    return (reals + 15) / 16 * 16;
+}
+
 /* The most memory that this process has occupied so far (RSS), in MB of a million bytes. */
 double memory_peak_megabytes(void);
 

@@ -1,4 +1,5 @@
 #include "src/attention/attention.h"
+#include "src/memory.h"
 #include "src/team.h"
 #include "src/vector.h"
 
@@ -66,12 +67,6 @@ size_t attention_own_reals(const AttentionKind *kind, const AttentionSizes *size
     return sizes->heads * own_reals(&head);
 }
 
-/* Heads and workers, which write at the same time, must not share a cache line. */
-static size_t padded(size_t reals)
-{
-    return (reals + 15) / 16 * 16;
-}
-
 typedef struct Job {
     const AttentionKind *kind;
     const AttentionSizes *sizes;
@@ -83,17 +78,24 @@ typedef struct Job {
     real *down_parts; /* (B, H, down_each) */
 } Job;
 
+/* Heads and workers, which write at the same time, must not share a cache line. */
+static AttentionMemory apart(AttentionMemory each)
+{
+    return (AttentionMemory){.saved = memory_whole_lines(each.saved),
+                             .scratch = memory_whole_lines(each.scratch),
+                             .state = memory_whole_lines(each.state)};
+}
+
 static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes,
                   const AttentionBatch *batch)
 {
     AttentionHead head = attention_head(kind, sizes, 0);
-    AttentionMemory each = kind->memory(&head);
     return (Job){.kind = kind,
                  .sizes = sizes,
                  .batch = batch,
-                 .each = {padded(each.saved), padded(each.scratch), padded(each.state)},
+                 .each = apart(kind->memory(&head)),
                  .own_each = own_reals(&head),
-                 .down_each = kind->own_is_drawn ? 0 : padded(own_reals(&head)),
+                 .down_each = kind->own_is_drawn ? 0 : memory_whole_lines(own_reals(&head)),
                  .gates_each = head.gates_stride / sizes->heads};
 }
 
