@@ -267,6 +267,7 @@ TIDY = -clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling,-cl
 lint:
 	@$(MAKE) --no-print-directory all WERROR=1 BUILD=build/lint BIN=build/lint/bin
 	clang-format --dry-run -Werror $(SHEETS)
+	sh tests/vectors.sh $(CC) $(CPPFLAGS_) $(CFLAGS_)
 	clang-tidy --quiet --checks='$(TIDY)' $(SOURCES) $(MAINS) -- -std=c11 $(CPPFLAGS_)
 
 .PHONY: check $(CHECKS:%=check-%) asan sanitized soak ranks scale faults faulted tsan threads \

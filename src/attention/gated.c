@@ -11,6 +11,7 @@
 static void logarithms(real *g, const real *raw, const real *own, size_t count)
 {
     (void)own;
+#pragma omp simd
     for (size_t i = 0; i < count; i++)
         g[i] = vector_log_sigmoid(raw[i]) / ROOT;
 }
@@ -19,6 +20,7 @@ static void logarithms_backward(real *dg, const real *raw, const real *own, real
                                 size_t count)
 {
     (void)own, (void)down;
+#pragma omp simd
     for (size_t i = 0; i < count; i++)
         dg[i] *= vector_sigmoid(-raw[i]) / ROOT;
 }

@@ -34,16 +34,26 @@ static Gates gates_of(const real *gates, const AttentionHead *head)
 static void load(const RowwiseRow *row, const AttentionData *data, const AttentionHead *head)
 {
     const Gates gates = gates_of(data->gates, head);
-    const bool two = has_two(head);
     real of_q = row_unit(data->q, head->width), of_k = row_unit(data->k, head->width);
-    real b = gates.most * vector_sigmoid(gates.b[0]), w = b;
     timestep_logarithms(row->g, gates.f, data->own, head->width);
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
         row->q[j] = of_q * data->q[j];
         row->k[j] = of_k * data->k[j];
-        row->find[j] = row->k[j] * (two ? gates.most * vector_sigmoid(gates.b[j]) : b);
-        row->v[j] = data->v[j] * (two ? vector_sigmoid(gates.w[j]) : w);
+    }
+    if (has_two(head)) {
+#pragma omp simd
+        for (size_t j = 0; j < head->width; j++) {
+            row->find[j] = row->k[j] * (gates.most * vector_sigmoid(gates.b[j]));
+            row->v[j] = data->v[j] * vector_sigmoid(gates.w[j]);
+        }
+    } else {
+        real b = gates.most * vector_sigmoid(gates.b[0]);
+#pragma omp simd
+        for (size_t j = 0; j < head->width; j++) {
+            row->find[j] = row->k[j] * b;
+            row->v[j] = data->v[j] * b;
+        }
     }
 }
 
@@ -68,12 +78,14 @@ static void rate_backward(const RowwiseRow *d, const AttentionData *data,
                           const AttentionHead *head, real of_k)
 {
     const Gates gates = gates_of(data->gates, head);
+    const real *k = data->k, *v = data->v, *dfind = d->find;
+    real *restrict dk = d->k, *restrict dv = d->v;
     real b = gates.most * vector_sigmoid(gates.b[0]), db = 0;
 #pragma omp simd reduction(+ : db)
     for (size_t j = 0; j < head->width; j++) {
-        db += d->find[j] * of_k * data->k[j] + d->v[j] * data->v[j];
-        d->k[j] += b * d->find[j];
-        d->v[j] *= b;
+        db += dfind[j] * of_k * k[j] + dv[j] * v[j];
+        dk[j] += b * dfind[j];
+        dv[j] *= b;
     }
     data->dgates[head->width] = db * b * (1 - b / gates.most);
 }

@@ -20,6 +20,7 @@
 
 static void elu_row(real *restrict y, const real *restrict x, real scale, size_t width)
 {
+#pragma omp simd
     for (size_t i = 0; i < width; i++) {
         real a = scale * x[i];
         y[i] = vector_exp(a > 0 ? 0 : a) + (a > 0 ? a : 0);
@@ -117,6 +118,7 @@ const AttentionKind attention_sqrelu = {
 
 static void exp_row(real *restrict y, const real *restrict x, real scale, size_t width)
 {
+#pragma omp simd
     for (size_t i = 0; i < width; i++) {
         real a = scale * x[i];
         a = a < -CLIP ? -CLIP : a;

@@ -231,6 +231,7 @@ static void raise_max(const Work *work, const Panel *panel, real *sum, real *out
 static void weigh(real *restrict p, real *restrict sum, const real *restrict max, real bias,
                   PanelRange queries)
 {
+#pragma omp simd
     for (size_t i = queries.begin; i < queries.end; i++) {
         p[i] = vector_clean(vector_exp(p[i] + bias - max[i]));
         sum[i] += p[i];
@@ -303,6 +304,7 @@ void panel_forward(const AttentionData *data, const AttentionHead *head)
 static void backward_weights(real *restrict p, real *restrict dp, const real *restrict lse,
                              const real *restrict products, real bias, PanelRange queries)
 {
+#pragma omp simd
     for (size_t i = queries.begin; i < queries.end; i++) {
         p[i] = vector_clean(vector_exp(p[i] + bias - lse[i]));
         dp[i] = p[i] * (dp[i] - products[i]);

@@ -84,12 +84,14 @@ static void start_own(real *own, const AttentionHead *head, RandomKey key)
 static void query_row(real *restrict y, size_t features)
 {
     real most = vector_max(y, features);
+#pragma omp simd
     for (size_t i = 0; i < features; i++)
         y[i] = vector_exp(y[i] - most);
 }
 
 static void key_row(real *restrict y, real shift, size_t features)
 {
+#pragma omp simd
     for (size_t i = 0; i < features; i++) {
         real a = y[i] - shift;
         y[i] = vector_exp(a < MOST_EXPONENT ? a : MOST_EXPONENT) + FLOOR;

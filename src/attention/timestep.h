@@ -30,6 +30,7 @@ static inline void timestep_start_own(real *own, const AttentionHead *head, Rand
 static inline void timestep_logarithms(real *g, const real *raw, const real *own, size_t count)
 {
     real a = (real)exp((double)own[0]);
+#pragma omp simd
     for (size_t i = 0; i < count; i++)
         g[i] = -a * vector_softplus(raw[i]);
 }

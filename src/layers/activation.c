@@ -7,6 +7,7 @@
 static void gelu_forward(real *restrict y, const real *restrict x, size_t columns, size_t up)
 {
     (void)up;
+#pragma omp simd
     for (size_t i = 0; i < columns; i++)
         y[i] = x[i] * vector_sigmoid(GELU_SLOPE * (x[i] + GELU_CUBIC * x[i] * x[i] * x[i]));
 }
@@ -14,6 +15,7 @@ static void gelu_forward(real *restrict y, const real *restrict x, size_t column
 static void gelu_derive(real *restrict y, real *restrict x, size_t columns, size_t up)
 {
     (void)up;
+#pragma omp simd
     for (size_t i = 0; i < columns; i++) {
         real square = x[i] * x[i];
         real s = vector_sigmoid(GELU_SLOPE * (x[i] + GELU_CUBIC * x[i] * x[i] * x[i]));
@@ -27,15 +29,17 @@ static void gelu_erf_forward(real *restrict y, const real *restrict x, size_t co
                              size_t up)
 {
     (void)up;
+#pragma omp simd
     for (size_t i = 0; i < columns; i++) {
-        real density;
-        y[i] = x[i] * vector_normal(x[i], &density);
+        real density, share = vector_normal(x[i], &density);
+        y[i] = x[i] * share;
     }
 }
 
 static void gelu_erf_derive(real *restrict y, real *restrict x, size_t columns, size_t up)
 {
     (void)up;
+#pragma omp simd
     for (size_t i = 0; i < columns; i++) {
         real density, share = vector_normal(x[i], &density);
         y[i] = x[i] * share;
@@ -78,6 +82,7 @@ static void relu2_derive(real *restrict y, real *restrict x, size_t columns, siz
 
 static void swiglu_forward(real *restrict y, const real *restrict x, size_t columns, size_t up)
 {
+#pragma omp simd
     for (size_t i = 0; i < columns; i++)
         y[i] = silu(x[i]) * x[i + up];
 }
@@ -85,6 +90,7 @@ static void swiglu_forward(real *restrict y, const real *restrict x, size_t colu
 static void swiglu_derive(real *restrict y, real *restrict x, size_t columns, size_t up)
 {
     real *restrict u = x + up;
+#pragma omp simd
     for (size_t i = 0; i < columns; i++) {
         real s = vector_sigmoid(x[i]), gate = x[i] * s;
         y[i] = gate * u[i];

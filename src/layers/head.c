@@ -89,6 +89,7 @@ real *head_target_in(const HeadJob *job, const HeadSlice *slice, size_t row)
 
 static void hold(real *restrict z, real cap, size_t count)
 {
+#pragma omp simd
     for (size_t i = 0; i < count; i++)
         z[i] = cap * vector_tanh(z[i] / cap);
 }
@@ -138,6 +139,7 @@ static void take_margin(const HeadJob *job, const HeadSlice *slice, size_t row)
 static void add_entry(real *restrict z, real *restrict sum, const real *restrict max,
                       size_t rows)
 {
+#pragma omp simd
     for (size_t row = 0; row < rows; row++) {
         z[row] = vector_exp(z[row] - max[row]);
         sum[row] += z[row];

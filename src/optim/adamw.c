@@ -20,6 +20,7 @@ static void step_tile(void *context, size_t tile, size_t worker)
     size_t first = tile * TILE, count = team_extent(job.count, TILE, tile);
     real *restrict w = job.w + first, *restrict m = job.m + first, *restrict v = job.v + first;
     const real *restrict gradient = job.gradient + first;
+#pragma omp simd
     for (size_t i = 0; i < count; i++) {
         real g = gradient[i] * job.scale;
         m[i] = vector_clean(job.beta1 * m[i] + (1 - job.beta1) * g);

@@ -51,6 +51,7 @@ static void take_momentum(const Work *work, const MuonMatrix *matrix, real momen
     for (size_t i = 0; i < rows; i++) {
         const real *restrict gradient = matrix->gradient + i * matrix->stride;
         real *restrict m = matrix->m + i * matrix->stride, *restrict row = u + i * columns;
+#pragma omp simd
         for (size_t j = 0; j < columns; j++) {
             real share = (1 - momentum) * gradient[j] * scale;
             m[j] = vector_clean(momentum * m[j] + share);
