@@ -345,15 +345,17 @@ best() {
     publish best $report
 }
 
-# The preset, and the one for an hour that came before it.
+# The preset, its settings before n-gram embeddings, and the preset for an hour before those.
 char() {
     run char --preset char
+    run char-without-ngrams --preset char --ngrams 1 --beta2 .95 --weight-decay .5 --epochs 11
     run char-before --preset char --attn window+window+softmax+window+softmax --layers 5 --heads 6 \
-        --no-value-residual --no-head-gate --weight-decay .1 --embedding-decay 1 --epochs 7
+        --no-value-residual --no-head-gate --ngrams 1 --beta2 .95 --weight-decay .1 \
+        --embedding-decay 1 --epochs 7
     {
         echo '| run | parameters | validation bits | test bits | minutes |'
         echo '|---|---:|---:|---:|---:|'
-        grep -E '^char(-before)?,' $results | awk -F , '{
+        grep -E '^char(-[a-z]+)*,' $results | awk -F , '{
             printf "| %s | %d | %.4f | %.4f | %.0f |\n", $1, $7, $2 / log(2), $3 / log(2), $4 / 60 }'
     } >"$part"
     publish char $report
