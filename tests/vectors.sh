@@ -23,11 +23,11 @@ marked() {
         /^ *# *pragma omp simd/ { if (!clang) print "marked " FILENAME ":" FNR + 2 }' {} +
 }
 
-# Lines "vectorized FILE:LINE". A loop of an inline function has several.
+# Lines "vectorized FILE:LINE". With -g, LINE can be that of the statement before the loop.
 vectorized() {
     # shellcheck disable=SC2086
     find $folders -name '*.c' -exec grep -lE 'omp simd|vector\.h"|timestep\.h"' {} + |
-        xargs -P "$(nproc)" -I FILE "$@" -fopt-info-vec-optimized -c FILE -o /dev/null 2>&1 |
+        xargs -P "$(nproc)" -I FILE "$@" -g0 -fopt-info-vec-optimized -c FILE -o /dev/null 2>&1 |
         sed -n 's|^\./||; s|^\([^:]*:[0-9]*\):.*loop vectorized.*|vectorized \1|p'
 }
 
