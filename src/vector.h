@@ -6,7 +6,9 @@
  * polynomial on [0, 1], with a relative error below 3e-7; log(x) splits x into exponent and
  * mantissa and uses it. The normal distribution function is 0.5 exp(-u^2) t times a degree-7
  * polynomial in t = 1 / (1 + 0.45 u), u = |x| / sqrt 2, with an absolute error below 5e-7. The
- * double build calls the C library, since it needs accuracy, not speed. */
+ * double build calls the C library, since it needs accuracy, not speed.
+ *
+ * Loops where time goes carry #pragma omp simd; "make lint" fails if one is not vectorised. */
 #ifndef LINNET_VECTOR_H
 #define LINNET_VECTOR_H
 

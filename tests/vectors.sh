@@ -23,19 +23,19 @@ marked() {
         /^ *# *pragma omp simd/ { if (!clang) print "marked " FILENAME ":" FNR + 2 }' {} +
 }
 
-# Lines "vectorized FILE:LINE". With -g, LINE can be that of the statement before the loop.
-vectorized() {
+# Lines "vectorised FILE:LINE". With -g, LINE can be that of the statement before the loop.
+vectorised() {
     # shellcheck disable=SC2086
     find $folders -name '*.c' -exec grep -lE 'omp simd|vector\.h"|timestep\.h"' {} + |
-        xargs -P "$(nproc)" -I FILE "$@" -g0 -fopt-info-vec-optimized -c FILE -o /dev/null 2>&1 |
-        sed -n 's|^\./||; s|^\([^:]*:[0-9]*\):.*loop vectorized.*|vectorized \1|p'
+        xargs -P "$(nproc)" -I {} "$@" -g0 -fopt-info-vec-optimized -c {} -o /dev/null 2>&1 |
+        sed -n 's|^\./||; s|^\([^:]*:[0-9]*\):.*loop vectorized.*|vectorised \1|p'
 }
 
-{ vectorized "$@" && marked; } |
-    awk '$1 == "vectorized" { is_vectorized[$2] = 1 }
-         $1 == "marked" { count++ }
-         $1 == "marked" && !($2 in is_vectorized) {
-             print $2 ": the compiler does not vectorize this loop; -fopt-info-vec-missed says why"
+{ vectorised "$@" && marked; } |
+    awk '$1 == "vectorised" { is_vectorised[$2] = 1; next }
+         { count++ }
+         !($2 in is_vectorised) {
+             print $2 ": the compiler does not vectorise this loop; -fopt-info-vec-missed says why"
              bad = 1
          }
          END { exit bad || !count }'

@@ -41,7 +41,7 @@ static void lay_out_side(HeadSide *side, const HeadJob *job, Arena *arena)
 static void layout(HeadJob *job, Arena *arena)
 {
     size_t block = job->block = block_rows(job->sizes), width = job->sizes.width;
-    job->stride = gemm_stride((block + 15) / 16 * 16); /* fewer rows never need more memory */
+    job->stride = gemm_stride(memory_whole_lines(block)); /* fewer rows need no more memory */
     job->slice = slice_entries(job->sizes);
     job->slices = team_tiles(job->sizes.vocabulary, job->slice);
     for (size_t i = 0; i < job->sides; i++)
