@@ -10,7 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Vectors so narrow that copying a factor into the order of the kernels takes little time
+ * beside the products. */
+enum { NARROW = KERNEL_LANES < 16 };
+
 /* --- factors --- */
+
+bool gemm_packs(Factor a)
+{
+    return NARROW && a.transposed && !gemm_uses_library();
+}
 
 Factor gemm_part(Factor whole, size_t row, size_t column)
 {
@@ -142,14 +151,15 @@ static GemmStart begin(GemmStart start, size_t row, size_t column, size_t depth,
     return start_at(depth > 0 ? (GemmStart){c, c_stride} : start, row, column);
 }
 
-/* Blocking in single precision: a packed DEPTH x WIDTH block of B and HEIGHT rows of A together
- * fit in the L2 cache. HEIGHT is a multiple of KERNEL_ROWS. */
+/* Blocking in single precision: DEPTH x HEIGHT numbers of A fit in the L2 cache, and for wide
+ * vectors with them DEPTH x WIDTH of B. Narrow vectors take longer for a panel of B, so the
+ * next one may come from the L3 cache; and they often pack A, which a larger WIDTH makes rarer.
+ * HEIGHT is a multiple of KERNEL_ROWS. */
 enum {
     DEPTH = 256,
-    WIDTH = 256 / KERNEL_COLUMNS * KERNEL_COLUMNS,
+    WIDTH = (NARROW ? 1024 : 256) / KERNEL_COLUMNS * KERNEL_COLUMNS,
     HEIGHT = (255 / KERNEL_ROWS + 1) * KERNEL_ROWS,
-    GAP = 16,
-    NARROW = KERNEL_LANES < 16
+    GAP = 16
 };
 
 /* And in bf16. */
@@ -201,19 +211,22 @@ static bool has_period(Factor x, size_t bytes)
     return x.stride * sizeof *x.at % bytes == 0;
 }
 
-/* A block of A at a good stride. For narrow vectors a transposed A is turned, too: read in
- * place, each step of the kernel would wait for another line of the cache. */
-static Factor copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
+static KernelStrips strips_of(Factor a)
 {
-    if (a.transposed && NARROW) {
-        kernel_turn(copy, DEPTH + GAP, a.at, a.stride, depth, rows);
-        return plain(copy, DEPTH + GAP);
-    }
+    return kernel_strips(a.at, a.transposed ? 1 : a.stride, a.transposed ? a.stride : 1);
+}
+
+/* A block of A at a good stride. For narrow vectors a transposed A is packed as strips: in
+ * place, each step of the kernel would read another line of the cache for a few numbers. */
+static KernelStrips copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
+{
+    if (gemm_packs(a))
+        return kernel_pack_strips(copy, a.at, a.stride, rows, depth);
     size_t lines = a.transposed ? depth : rows, length = a.transposed ? rows : depth;
     size_t stride = (a.transposed ? HEIGHT : DEPTH) + GAP;
     for (size_t i = 0; i < lines; i++)
         memcpy(copy + i * stride, a.at + i * a.stride, length * sizeof *copy);
-    return (Factor){.at = copy, .stride = stride, .transposed = a.transposed};
+    return strips_of((Factor){.at = copy, .stride = stride, .transposed = a.transposed});
 }
 
 Factor gemm_pack_panels(real *memory, Factor b, size_t depth, size_t columns)
@@ -223,50 +236,51 @@ Factor gemm_pack_panels(real *memory, Factor b, size_t depth, size_t columns)
     return gemm_in_panels(memory, b, depth);
 }
 
-/* B as the kernel reads it: in place or packed. */
-typedef struct Panels {
-    const float *at;
-    size_t row, next; /* distances between rows of a panel, and between panels */
-} Panels;
-
-static Panels panels_of(Factor packed, size_t depth)
+static KernelPanels panels_of(Factor packed, size_t depth)
 {
-    return (Panels){(const float *)packed.packed + depth * KERNEL_COLUMNS, KERNEL_COLUMNS,
-                    packed.band / sizeof(float)};
+    return (KernelPanels){(const float *)packed.packed + depth * KERNEL_COLUMNS, KERNEL_COLUMNS,
+                          packed.band / sizeof(float)};
 }
 
 /* Multiplies rows of A (m, depths) by all columns in `panels`. A block of A that is slow to
  * read in place is first copied. */
 static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, Factor a,
-                          Panels panels, GemmStart start, float *c, size_t c_stride)
+                          KernelPanels panels, GemmStart start, float *c, size_t c_stride)
 {
     enum { PERIOD = 2048 };
-    bool awkward = m > GEMM_FEW && (has_period(a, PERIOD) || (a.transposed && NARROW));
+    bool awkward = m > GEMM_FEW && (has_period(a, PERIOD) || gemm_packs(a));
     for (size_t row = 0; row < m; row += HEIGHT) {
         size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
         Factor part = gemm_part(a, row, 0);
         GemmStart first = start_at(start, row, 0);
         KernelStart from = {first.at, first.row};
-        if (awkward)
-            part = copy_compactly(workspace()->single.copy, part, rows, depths);
-        kernel_multiply(rows, columns, depths, alpha, part.at,
-                        part.transposed ? 1 : part.stride, part.transposed ? part.stride : 1,
-                        panels.at, panels.row, panels.next, from, c + row * c_stride, c_stride);
+        KernelStrips strips = awkward
+                                  ? copy_compactly(workspace()->single.copy, part, rows, depths)
+                                  : strips_of(part);
+        kernel_multiply(rows, columns, depths, alpha, strips, panels, from, c + row * c_stride,
+                        c_stride);
     }
 }
 
-/* Multiplies by some columns of B. They are packed if B is transposed, and where its rows
- * collide in the cache: narrow vectors reuse a panel more often, and need it in L1. So are the
- * last columns, if they do not fill a panel; all others are read in place. */
+/* Whether the kernel reads B in place, at least where columns fill a panel. It does not where
+ * rows of B collide in the cache, or where packing pays: narrow vectors reuse a panel more
+ * often, and need it in L1. */
+static bool reads_in_place(size_t m, Factor b)
+{
+    enum { PERIOD = NARROW ? 1024 : 4096, MANY = 192 };
+    if (b.transposed)
+        return false;
+    return m <= GEMM_FEW || (!has_period(b, PERIOD) && !(NARROW && m >= MANY));
+}
+
+/* Multiplies by some columns of B, in place or packed. */
 static void multiply_columns(size_t m, size_t columns, size_t depths, real alpha, Factor a,
                              Factor b, GemmStart start, real *c, size_t c_stride)
 {
-    enum { PERIOD = KERNEL_LANES < 16 ? 1024 : 4096 };
-    bool in_place = !b.transposed && (m <= GEMM_FEW || !has_period(b, PERIOD));
-    size_t ready = in_place ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
+    size_t ready = reads_in_place(m, b) ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
     if (ready > 0)
-        multiply_rows(m, ready, depths, alpha, a, (Panels){b.at, b.stride, KERNEL_COLUMNS},
-                      start, c, c_stride);
+        multiply_rows(m, ready, depths, alpha, a,
+                      (KernelPanels){b.at, b.stride, KERNEL_COLUMNS}, start, c, c_stride);
     if (ready == columns)
         return;
     Factor packed = gemm_pack_panels(workspace()->single.panels, gemm_part(b, 0, ready), depths,

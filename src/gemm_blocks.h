@@ -17,6 +17,9 @@ Factor gemm_part(Factor whole, size_t row, size_t column);
 Factor gemm_rows_from(Factor a, size_t row);
 Factor gemm_columns_from(Factor b, size_t column);
 
+/* Whether the kernels copy A in the order of their strips, block by block. */
+bool gemm_packs(Factor a);
+
 /* A B, (depth, columns), as panels of the kernels: packs it, or says where it is packed. */
 size_t gemm_panels_reals(size_t depth, size_t columns);
 Factor gemm_pack_panels(real *memory, Factor b, size_t depth, size_t columns);

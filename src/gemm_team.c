@@ -100,11 +100,32 @@ static void prepare(Product *p)
 
 enum { UNIT = BFLOAT_SQUARE % KERNEL_COLUMNS == 0 ? BFLOAT_SQUARE : KERNEL_COLUMNS };
 
-/* Splits into nearly equal tiles of about `most` at the largest: whole panels and bands. */
+/* Rounded up to whole panels and bands. */
+static size_t whole_units(size_t extent)
+{
+    return (extent + UNIT - 1) / UNIT * UNIT;
+}
+
+/* Splits into nearly equal tiles of about `most` at the largest. */
 static size_t tile_extent(size_t whole, size_t most)
 {
-    size_t extent = team_tiles(whole, team_tiles(whole, most));
-    return (extent + UNIT - 1) / UNIT * UNIT;
+    return whole_units(team_tiles(whole, team_tiles(whole, most)));
+}
+
+/* Where A is packed, every tile packs its rows of A and columns of B. So they are as large as
+ * leaves TILES of them: the longer side is halved until there are as many. */
+static void halve_tiles(Product *p)
+{
+    enum { TILES = 8, SMALL = 128 };
+    size_t rows = p->m, columns = p->n;
+    while (team_tiles(p->m, rows) * team_tiles(p->n, columns) < TILES) {
+        size_t *longer = rows > columns ? &rows : &columns;
+        if (*longer < 2 * SMALL)
+            break;
+        *longer = *longer / 2;
+    }
+    p->tile_rows = whole_units(rows);
+    p->tile_columns = whole_units(columns);
 }
 
 /* Large tiles amortise packing; small products need small tiles for parallelism. With few rows
@@ -115,9 +136,11 @@ static void choose_tiles(Product *p)
     size_t share = p->n / SHARES < LARGE ? p->n / SHARES + 1 : LARGE;
     bool few = p->m <= GEMM_FEW, tall = p->m >= 4 * LARGE;
     p->tile_rows = tile_extent(p->m, LARGE);
+    p->tile_columns = tile_extent(p->n, few ? share : tall ? LARGE : SMALL);
+    if (!few && gemm_packs(p->a))
+        halve_tiles(p);
     while (!few && p->m % p->tile_rows > 0 && p->m % p->tile_rows <= GEMM_FEW)
         p->tile_rows += UNIT; /* the last rows would take the path for decoding */
-    p->tile_columns = tile_extent(p->n, few ? share : tall ? LARGE : SMALL);
     p->across = team_tiles(p->n, p->tile_columns);
 }
 

@@ -109,17 +109,51 @@ static void pack_columns(float *panel, const float *b, size_t b_next, size_t k, 
                (KERNEL_COLUMNS - columns) * sizeof *panel);
 }
 
-void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, size_t k, size_t n)
+KernelPanels kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, size_t k,
+                         size_t n)
 {
-    if (b_next == 1) {
+    size_t panel = k * KERNEL_COLUMNS;
+    if (b_next == 1)
         pack_rows(panels, b, b_row, k, n);
-        return;
-    }
-    for (size_t column = 0; column < n; column += KERNEL_COLUMNS) {
-        size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
-        pack_columns(panels, b + column * b_next, b_next, k, columns);
-        panels += k * KERNEL_COLUMNS;
-    }
+    else
+        for (size_t column = 0; column < n; column += KERNEL_COLUMNS) {
+            size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
+            pack_columns(panels + column / KERNEL_COLUMNS * panel, b + column * b_next, b_next,
+                         k, columns);
+        }
+    return (KernelPanels){panels, KERNEL_COLUMNS, panel};
+}
+
+/* Some rows of A transposed, next to each other, so that each strip is opened once for them. A
+ * vector may be wider than a strip: what it stores behind a row is overwritten by the next. */
+INLINE void pack_strip_rows(size_t count, float *to, size_t strip, const float *a,
+                            size_t a_next, size_t m)
+{
+    enum { PIECES = (ROWS + LANES - 1) / LANES, SPAN = PIECES * LANES };
+    size_t row = 0;
+    for (; row + SPAN <= m; row += ROWS, to += strip)
+#pragma GCC unroll 4
+        for (size_t i = 0; i < count; i++)
+#pragma GCC unroll 2
+            for (size_t piece = 0; piece < PIECES; piece++)
+                store(to + i * ROWS + piece * LANES,
+                      load(a + i * a_next + row + piece * LANES));
+    for (; row < m; row += ROWS, to += strip)
+        for (size_t i = 0; i < count; i++)
+            memcpy(to + i * ROWS, a + i * a_next + row,
+                   (m - row < ROWS ? m - row : ROWS) * sizeof *to);
+}
+
+KernelStrips kernel_pack_strips(float *strips, const float *a, size_t a_next, size_t m,
+                                size_t k)
+{
+    enum { AT_ONCE = 4 };
+    size_t strip = kernel_strip_size(k), i = 0;
+    for (; i + AT_ONCE <= k; i += AT_ONCE)
+        pack_strip_rows(AT_ONCE, strips + i * ROWS, strip, a + i * a_next, a_next, m);
+    for (; i < k; i++)
+        pack_strip_rows(1, strips + i * ROWS, strip, a + i * a_next, a_next, m);
+    return (KernelStrips){strips, 1, ROWS, strip};
 }
 
 /* --- multiplying --- */
@@ -249,15 +283,15 @@ static void multiply_edge(size_t rows, size_t columns, Factors f, KernelStart st
     copy_block(c, c_row, block, KERNEL_COLUMNS, rows, columns);
 }
 
-void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                     size_t a_next, const float *panels, size_t panel_row, size_t panel_next,
+void kernel_multiply(size_t m, size_t n, size_t k, float alpha, KernelStrips a, KernelPanels b,
                      KernelStart start, float *c, size_t c_row)
 {
-    for (size_t column = 0; column < n; column += KERNEL_COLUMNS) {
+    for (size_t column = 0; column < n; column += KERNEL_COLUMNS, b.at += b.next) {
         size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
-        for (size_t row = 0; row < m; row += ROWS) {
+        const float *strip = a.at;
+        for (size_t row = 0; row < m; row += ROWS, strip += a.strip) {
             size_t rows = m - row < ROWS ? m - row : ROWS;
-            Factors f = {k, alpha, a + row * a_row, a_row, a_next, panels, panel_row};
+            Factors f = {k, alpha, strip, a.row, a.next, b.at, b.row};
             KernelStart part = start_from(start, row, column);
             float *at = c + row * c_row + column;
             if (columns == KERNEL_COLUMNS)
@@ -265,7 +299,6 @@ void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, 
             else
                 multiply_edge(rows, columns, f, part, at, c_row);
         }
-        panels += panel_next;
     }
 }
 

@@ -3,10 +3,9 @@
  *   C = C0 + alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
  * B is read as panels of KERNEL_COLUMNS columns, in place or packed: k rows of contiguous
- * numbers each. A is read in place, one element broadcast to a row of the panel at a time, so
- * it may have any strides. Each element of C sums its products in order of k, so the bits do
- * not depend on the tiling. Not copying A makes it a tenth faster than BLAS libraries for our
- * shapes.
+ * numbers each. A is read one element at a time, which is broadcast and multiplied with a row
+ * of the panel, so it may have any strides and is mostly read in place. Each element of C sums
+ * its products in order of k, so the bits do not depend on the tiling or on what is packed.
  *
  * The compiler's target decides how wide a vector is, and with it the block: as many
  * accumulators as there are registers, less those for a row of B and an element of A. */
@@ -35,11 +34,6 @@ enum { KERNEL_ROWS = 6, KERNEL_VECTORS = 2 };
 #endif
 enum { KERNEL_COLUMNS = KERNEL_LANES * KERNEL_VECTORS };
 
-/* Packs k rows and n columns of B into 64-byte-aligned panels; the last is zero-padded. b_row
- * and b_next are the strides between rows and between columns of B; one of them is 1. */
-void kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, size_t k,
-                 size_t n);
-
 /* Transposes (rows, columns) into (columns, rows). */
 void kernel_turn(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
                  size_t columns);
@@ -51,11 +45,44 @@ typedef struct KernelStart {
     size_t row;
 } KernelStart;
 
-/* A has strides a_row between rows and a_next within a row. panel_row and panel_next are the
- * strides between rows of a panel and between panels: KERNEL_COLUMNS and k KERNEL_COLUMNS if
- * packed, the stride of B and KERNEL_COLUMNS in place. */
-void kernel_multiply(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                     size_t a_next, const float *panels, size_t panel_row, size_t panel_next,
+/* A as strips of KERNEL_ROWS rows, with the distances between rows, between elements of a row
+ * and between strips. */
+typedef struct KernelStrips {
+    const float *at;
+    size_t row, next, strip;
+} KernelStrips;
+
+/* Any matrix, in place. */
+static inline KernelStrips kernel_strips(const float *a, size_t row, size_t next)
+{
+    return (KernelStrips){a, row, next, KERNEL_ROWS * row};
+}
+
+/* The distance between packed strips of k columns: their size and a cache line more, so that
+ * they do not map to the same sets of the cache. */
+static inline size_t kernel_strip_size(size_t k)
+{
+    enum { LINE = 16 };
+    return k * KERNEL_ROWS + LINE;
+}
+
+/* Packs the transpose of `a`, which has k rows of m columns, as (m, k). */
+KernelStrips kernel_pack_strips(float *strips, const float *a, size_t a_next, size_t m,
+                                size_t k);
+
+/* B as panels, with the distances between rows of a panel and between panels: KERNEL_COLUMNS
+ * and k KERNEL_COLUMNS if packed, the stride of B and KERNEL_COLUMNS in place. */
+typedef struct KernelPanels {
+    const float *at;
+    size_t row, next;
+} KernelPanels;
+
+/* Packs k rows and n columns of B into 64-byte-aligned panels; the last is zero-padded. b_row
+ * and b_next are the strides between rows and between columns of B; one of them is 1. */
+KernelPanels kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, size_t k,
+                         size_t n);
+
+void kernel_multiply(size_t m, size_t n, size_t k, float alpha, KernelStrips a, KernelPanels b,
                      KernelStart start, float *c, size_t c_row);
 
 /* C = C0 + alpha A B^T with B (n, k) unpacked: each element is a dot product of two rows,

@@ -61,14 +61,17 @@ __attribute__((noinline)) static float multiply_add(float a, float b, float c)
 
 typedef struct Case {
     size_t m, n, k;
-    bool a_turned, b_turned, add, at_the_end;
+    bool a_turned, b_turned, add, at_the_end, a_packed;
 } Case;
 
 static void compare(const Case *this, const float *c, const float *expected, const char *what)
 {
     if (memcmp(c, expected, numbers_of(this->m, this->n) * sizeof *c) != 0)
         ck_abort_msg("%s: (%zu, %zu) by (%zu, %zu)%s%s%s differs from the plain loop", what,
-                     this->m, this->k, this->k, this->n, this->a_turned ? ", A turned" : "",
+                     this->m, this->k, this->k, this->n,
+                     this->a_packed   ? ", A packed"
+                     : this->a_turned ? ", A turned"
+                                      : "",
                      this->b_turned ? ", B turned" : "", this->add ? ", added" : "");
 }
 
@@ -80,6 +83,8 @@ static void check_multiply(const Case *this, float alpha)
     Fenced c = fence(numbers_of(m, n), this->at_the_end);
     size_t panels = (n + KERNEL_COLUMNS - 1) / KERNEL_COLUMNS;
     Fenced packed = fence(panels * KERNEL_COLUMNS * k, false);
+    size_t strips = (m + KERNEL_ROWS - 1) / KERNEL_ROWS;
+    Fenced packed_a = fence(strips * kernel_strip_size(k), this->at_the_end);
     size_t a_row = this->a_turned ? 1 : k + GAP, a_next = this->a_turned ? m + GAP : 1;
     size_t b_row = this->b_turned ? 1 : n + GAP, b_next = this->b_turned ? k + GAP : 1;
 
@@ -93,16 +98,17 @@ static void check_multiply(const Case *this, float alpha)
                                    sum);
             *at = multiply_add(alpha, sum, this->add ? *at : 0);
         }
-    kernel_pack(packed.at, b.at, b_row, b_next, k, n);
-    kernel_multiply(m, n, k, alpha, a.at, a_row, a_next, packed.at, KERNEL_COLUMNS,
-                    k * KERNEL_COLUMNS, (KernelStart){this->add ? c.at : NULL, n + GAP}, c.at,
-                    n + GAP);
+    KernelStrips left = this->a_packed ? kernel_pack_strips(packed_a.at, a.at, a_next, m, k)
+                                       : kernel_strips(a.at, a_row, a_next);
+    kernel_multiply(m, n, k, alpha, left, kernel_pack(packed.at, b.at, b_row, b_next, k, n),
+                    (KernelStart){this->add ? c.at : NULL, n + GAP}, c.at, n + GAP);
     compare(this, c.at, expected, "a product");
     free(expected);
     unfence(&a);
     unfence(&b);
     unfence(&c);
     unfence(&packed);
+    unfence(&packed_a);
 }
 
 /* One element: the products of each lane are summed first, then the halves of the lanes. */
@@ -150,16 +156,17 @@ static void each_case(void (*check)(const Case *this, float alpha), unsigned for
     for (size_t m = 1; m <= MOST_ROWS; m++)
         for (size_t n = 1; n <= MOST_COLUMNS; n++)
             for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
-                for (unsigned form = 0; form < 16; form++)
-                    if (!(form & ~forms)) {
-                        Case this = {m, n, depths[d], form & 1, form & 2, form & 4, form & 8};
+                for (unsigned form = 0; form < 32; form++)
+                    if (!(form & ~forms) && (form & 1 || !(form & 16))) { /* turned if packed */
+                        Case this = {m,        n,        depths[d], form & 1,
+                                     form & 2, form & 4, form & 8,  form & 16};
                         check(&this, form & 1 ? 1 : 0.37f);
                     }
 }
 
 START_TEST(products_equal_a_plain_loop)
 {
-    each_case(check_multiply, 15);
+    each_case(check_multiply, 31);
 }
 END_TEST
 
@@ -176,12 +183,13 @@ START_TEST(panels_in_place_give_the_same_product)
     Fenced b = fence(numbers_of(DEPTH, COLUMNS), true);
     Fenced packed = fence(COLUMNS * DEPTH, false);
     float from_packed[KERNEL_ROWS * COLUMNS], in_place[KERNEL_ROWS * COLUMNS];
-    kernel_pack(packed.at, b.at, STRIDE, 1, DEPTH, COLUMNS);
-    kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, packed.at,
-                    KERNEL_COLUMNS, DEPTH * KERNEL_COLUMNS, (KernelStart){0}, from_packed,
+    KernelStrips left = kernel_strips(a.at, DEPTH + GAP, 1);
+    KernelPanels right = kernel_pack(packed.at, b.at, STRIDE, 1, DEPTH, COLUMNS);
+    kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){0}, from_packed,
                     COLUMNS);
-    kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, b.at, STRIDE,
-                    KERNEL_COLUMNS, (KernelStart){0}, in_place, COLUMNS);
+    right = (KernelPanels){b.at, STRIDE, KERNEL_COLUMNS};
+    kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){0}, in_place,
+                    COLUMNS);
     ck_assert_mem_eq(in_place, from_packed, sizeof in_place);
     unfence(&a);
     unfence(&b);
@@ -200,12 +208,11 @@ START_TEST(every_row_may_begin_with_the_same_numbers)
     float together[MOST_ROWS * COLUMNS], apart[MOST_ROWS * COLUMNS];
     for (size_t i = 0; i < MOST_ROWS; i++)
         memcpy(apart + i * COLUMNS, bias.at, COLUMNS * sizeof *apart);
-    kernel_pack(packed.at, b.at, COLUMNS + GAP, 1, DEPTH, COLUMNS);
-    kernel_multiply(MOST_ROWS, COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, packed.at,
-                    KERNEL_COLUMNS, DEPTH * KERNEL_COLUMNS, (KernelStart){bias.at, 0}, together,
-                    COLUMNS);
-    kernel_multiply(MOST_ROWS, COLUMNS, DEPTH, 1, a.at, DEPTH + GAP, 1, packed.at,
-                    KERNEL_COLUMNS, DEPTH * KERNEL_COLUMNS, (KernelStart){apart, COLUMNS},
+    KernelStrips left = kernel_strips(a.at, DEPTH + GAP, 1);
+    KernelPanels right = kernel_pack(packed.at, b.at, COLUMNS + GAP, 1, DEPTH, COLUMNS);
+    kernel_multiply(MOST_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){bias.at, 0},
+                    together, COLUMNS);
+    kernel_multiply(MOST_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){apart, COLUMNS},
                     apart, COLUMNS);
     ck_assert_mem_eq(together, apart, sizeof apart);
     unfence(&a);
