@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-    MOST_ROWS = KERNEL_ROWS + 1,
+    MOST_ROWS = KERNEL_ROWS + 3, /* strips are packed by vectors from KERNEL_ROWS + 2 rows on */
     MOST_COLUMNS = KERNEL_COLUMNS + KERNEL_LANES + 1,
     MOST_DEPTH = 2 * KERNEL_LANES + 1,
     GAP = 3 /* unused numbers between rows: strides exceed widths */
