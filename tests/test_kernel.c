@@ -251,6 +251,7 @@ Suite *kernel_suite(void)
 {
     Suite *suite = suite_create("kernel");
     TCase *tests = tcase_create("kernel");
+    tcase_set_timeout(tests, 120);
     tcase_add_test(tests, products_equal_a_plain_loop);
     tcase_add_test(tests, inner_products_equal_a_plain_loop);
     tcase_add_test(tests, panels_in_place_give_the_same_product);
