@@ -378,7 +378,8 @@ END_TEST
 
 static const CorpusSplit training = {
     .name = "train", .ids = {other_ids, sizeof *other_ids, 0}, .count = TEXT};
-static const DynamicOptions usual = {.rate = 0.02, .decay = 0.1, .statistics = 3};
+static const DynamicOptions usual = {
+    .rate = 0.02, .decay = 0.1, .epsilon = 0.5, .statistics = 3};
 
 static double dynamic_nats(const Model *model, size_t segment, const DynamicOptions *how)
 {
@@ -388,7 +389,7 @@ static double dynamic_nats(const Model *model, size_t segment, const DynamicOpti
 
 START_TEST(dynamic_evaluation_at_rate_zero_changes_nothing)
 {
-    static const DynamicOptions idle = {.rate = 0, .decay = 0.5, .statistics = 2};
+    static const DynamicOptions idle = {.rate = 0, .decay = 0.5, .epsilon = 1, .statistics = 2};
     for (size_t segment = 1; segment <= WINDOW; segment += 3) {
         Rig rig;
         rig_make(&rig, small, segment, 3);
@@ -411,7 +412,7 @@ START_TEST(dynamic_evaluation_restores_the_model)
     double nats = dynamic_nats(&given.model, 4, &usual);
     ck_assert_mem_eq(before, given.model.base, size);
     ck_assert_double_eq(dynamic_nats(&given.model, 4, &usual), nats);
-    const DynamicOptions idle = {.rate = 0, .decay = 0, .statistics = 1};
+    const DynamicOptions idle = {.rate = 0, .decay = 0, .epsilon = 1, .statistics = 1};
     ck_assert_double_lt(nats, 0.8 * dynamic_nats(&given.model, 4, &idle));
     free(before);
     small_model_free(&given);
@@ -499,7 +500,7 @@ static void slow_step(SlowLearner *slow, size_t tokens)
         double back = fmin(usual.decay * slow->usual[i] / slow->mean, 1);
         double g = (double)slow->gradient[i] / (double)tokens;
         *w = (real)((double)*w + back * (slow->trained[i] - (double)*w) -
-                    usual.rate * g / (slow->usual[i] + slow->mean));
+                    usual.rate * g / (slow->usual[i] + usual.epsilon * slow->mean));
     }
 }
 
@@ -538,7 +539,7 @@ END_TEST
 /* Halving or doubling either parameter is no better; diverging steps are tried as well. */
 START_TEST(the_best_dynamic_evaluation_is_found)
 {
-    static const DynamicOptions starts[] = {{0.001, 0.001, 3}, {100, 0.2, 3}};
+    static const DynamicOptions starts[] = {{0.001, 0.001, 1, 3}, {100, 0.2, 1, 3}};
     const Protocol protocol = {WINDOW, 4, 1, PRIME};
     for (size_t s = 0; s < 2; s++) {
         SmallModel given;
@@ -551,9 +552,9 @@ START_TEST(the_best_dynamic_evaluation_is_found)
         double first = dynamic_nats(&given.model, 4, &starts[s]);
         ck_assert(lowest < first || !isfinite(first));
         for (double factor = 0.5; factor < 3; factor *= 4) {
-            DynamicOptions other = {best.rate, best.decay * factor, 3};
+            DynamicOptions other = {best.rate, best.decay * factor, 1, 3};
             ck_assert(!(dynamic_nats(&given.model, 4, &other) < 0.999 * lowest));
-            other = (DynamicOptions){best.rate * factor, starts[s].decay, 3};
+            other = (DynamicOptions){best.rate * factor, starts[s].decay, 1, 3};
             ck_assert(!(dynamic_nats(&given.model, 4, &other) < 0.999 * lowest));
         }
         small_model_free(&given);

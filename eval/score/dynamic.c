@@ -21,6 +21,7 @@ typedef struct Learner {
     double mean; /* R */
     real scale;  /* of the gradient in the next step or sum */
     real decay;  /* of the next step, for r = 1 */
+    real least;  /* epsilon R */
     int32_t *inputs, *targets;
 } Learner;
 
@@ -130,13 +131,14 @@ static void step_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     Learner *l = context;
-    real *weights = l->model.base, rate = l->scale, decay = l->decay, mean = (real)l->mean;
+    real *weights = l->model.base, rate = l->scale, decay = l->decay, least = l->least;
     const real *gradient = l->gradient_base, *trained = l->trained, *usual = l->usual;
     size_t first = tile * TILE, end = first + team_extent(l->weights, TILE, tile);
     for (size_t i = first; i < end; i++) {
         real back = decay * usual[i];
         back = back < 1 ? back : 1;
-        weights[i] += back * (trained[i] - weights[i]) - rate * gradient[i] / (usual[i] + mean);
+        weights[i] += back * (trained[i] - weights[i]) -
+                      rate * gradient[i] / (usual[i] + least);
     }
 }
 
@@ -144,6 +146,7 @@ static void step(Learner *l, const DynamicOptions *options, size_t tokens)
 {
     l->scale = (real)(options->rate / (double)tokens);
     l->decay = (real)(options->decay / l->mean);
+    l->least = (real)(options->epsilon * l->mean);
     team_run(team_tiles(l->weights, TILE), step_tile, l);
 }
 
@@ -211,10 +214,13 @@ static bool walk(Tuning *t, double rate, double decay)
 {
     const int most = 16;
     int steps = 0;
-    while (steps < most && t->best.decay * decay <= 1 &&
-           take_if_better(t, (DynamicOptions){t->best.rate * rate, t->best.decay * decay,
-                                              t->best.statistics}))
-        steps++;
+    for (; steps < most && t->best.decay * decay <= 1; steps++) {
+        DynamicOptions next = t->best;
+        next.rate *= rate;
+        next.decay *= decay;
+        if (!take_if_better(t, next))
+            break;
+    }
     return steps > 0;
 }
 

@@ -5,10 +5,11 @@
  * model takes a step along the gradient g of their mean loss, and decays towards the trained
  * weights w_0:
  *
- *   w += -rate g / (r + R)  +  min(decay r / R, 1) (w_0 - w)
+ *   w += -rate g / (r + epsilon R)  +  min(decay r / R, 1) (w_0 - w)
  *
  * r is the root mean square of the weight's gradient over segments of the training text, R the
- * mean of r over all weights: steps are small where gradients tend to be large.
+ * mean of r over all weights: steps are small where gradients tend to be large. With a small
+ * epsilon, weights that are rarely needed, the embeddings of rare words above all, learn fast.
  *
  * The model learns from a token only after scoring it. The given model is not changed. Dropout
  * and penalties are off. */
@@ -18,8 +19,8 @@
 #include "models/score.h"
 
 typedef struct DynamicOptions {
-    double rate, decay;
-    size_t statistics; /* segments of the training text to estimate r from; not 0 */
+    double rate, decay, epsilon; /* epsilon is not 0 */
+    size_t statistics;           /* segments of the training text to estimate r from; not 0 */
 } DynamicOptions;
 
 /* The protocol has batch 1; its stride is the segment. */

@@ -73,10 +73,12 @@ static const Option way_rows[] = {
      .common = true},
     {.name = "dynamic-segment", OPTION_WHOLE(FIELD(dynamic_segment), 0, 65536, "0"),
      .help = "segment length of dynamic evaluation in tokens; 0: the stride"},
-    {.name = "dynamic-lr", OPTION_NUMBER(FIELD(dynamic_lr), 0, 1e6, "0.0003"),
+    {.name = "dynamic-lr", OPTION_NUMBER(FIELD(dynamic_lr), 0, 1e6, "0.0001"),
      .help = "learning rate of dynamic evaluation, scaled per weight by its RMS gradient"},
     {.name = "dynamic-decay", OPTION_NUMBER(FIELD(dynamic_decay), 0, 1, "0.003"),
      .help = "decay towards the trained weights per step"},
+    {.name = "dynamic-epsilon", OPTION_NUMBER(FIELD(dynamic_epsilon), 1e-6, 1e6, "0.1"),
+     .help = "added to RMS gradients, as a share of their mean; small: rare words learn fast"},
     {.name = "dynamic-statistics",
      OPTION_WHOLE(FIELD(dynamic_statistics), 1, OPTION_MOST, "200"),
      .help = "training segments used to estimate the mean squared gradients"},
@@ -160,6 +162,7 @@ static void check_companions(const EvalOptions *options, const CommandLine *line
                 {"dynamic-segment", "dynamic", options->dynamic},
                 {"dynamic-lr", "dynamic", options->dynamic},
                 {"dynamic-decay", "dynamic", options->dynamic},
+                {"dynamic-epsilon", "dynamic", options->dynamic},
                 {"dynamic-statistics", "dynamic", options->dynamic},
                 {"tune-dynamic", "dynamic", options->dynamic}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -20,7 +20,7 @@ typedef struct EvalOptions {
     double cache_theta, cache_lambda;
     bool tune_cache;
     bool dynamic;
-    double dynamic_lr, dynamic_decay;
+    double dynamic_lr, dynamic_decay, dynamic_epsilon;
     size_t dynamic_segment, dynamic_statistics;
     bool tune_dynamic;
 

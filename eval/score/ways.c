@@ -64,7 +64,7 @@ static ScoreRow dynamic_row(const ScoreRow *plain, const EvalOptions *options,
     ScoreRow row = *plain;
     const Protocol protocol = {options->window, options->dynamic_segment, 1,
                                vocabulary_start(&corpus->vocabulary)};
-    DynamicOptions how = {options->dynamic_lr, options->dynamic_decay,
+    DynamicOptions how = {options->dynamic_lr, options->dynamic_decay, options->dynamic_epsilon,
                           options->dynamic_statistics};
     if (options->tune_dynamic)
         how = dynamic_tune(model, &protocol, &how, &corpus->valid, &corpus->train);
@@ -79,8 +79,9 @@ static ScoreRow dynamic_row(const ScoreRow *plain, const EvalOptions *options,
     row.settings[0] = (WaySetting){"dynamic", (double)protocol.stride, false};
     row.settings[1] = (WaySetting){"lr", how.rate, options->tune_dynamic};
     row.settings[2] = (WaySetting){"decay", how.decay, options->tune_dynamic};
-    row.settings[3] = (WaySetting){"statistics", (double)how.statistics, false};
-    row.setting_count = 4;
+    row.settings[3] = (WaySetting){"epsilon", how.epsilon, false};
+    row.settings[4] = (WaySetting){"statistics", (double)how.statistics, false};
+    row.setting_count = 5;
     return row;
 }
 

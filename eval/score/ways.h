@@ -13,7 +13,7 @@ typedef struct WaySetting {
     bool found; /* tuned on the validation text */
 } WaySetting;
 
-enum { WAY_SETTINGS = 4 };
+enum { WAY_SETTINGS = 5 };
 
 typedef struct ScoreRow {
     WaySetting settings[WAY_SETTINGS];

@@ -20,12 +20,12 @@ check 'eval prints a line for the temperature' prints '^temperature 1.5: loss '
 check 'eval prints a line for the neural cache' \
     prints '^cache 50, theta 0.01, lambda 0.15: loss '
 check 'eval prints a line for dynamic evaluation' \
-    prints '^dynamic 16, lr 0.0003, decay 0.003, statistics 200: loss '
+    prints '^dynamic 16, lr 0.0001, decay 0.003, epsilon 0.1, statistics 200: loss '
 check 'eval prints no further lines' lines out 5
 check 'eval saves the scores of all methods' \
     [ "$(cut -d , -f 11,12 ways/scores.csv | tr '\n' ' ')" = "method,found \
 plain, temperature 1.5, cache 50 theta 0.01 lambda 0.15, \
-dynamic 16 lr 0.0003 decay 0.003 statistics 200, " ]
+dynamic 16 lr 0.0001 decay 0.003 epsilon 0.1 statistics 200, " ]
 run "$bin/compare" ways
 check 'compare shows the plain score' \
     prints "  $(sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p' plain.txt)  *"
@@ -36,11 +36,11 @@ run "$bin/eval" ways text.txt --split test --tune-temperature --cache 50 --tune-
 check 'eval marks tuned parameters' \
     eval "prints '^temperature [0-9.]*, tuned on the validation text: ' &&
     prints '^cache 50, theta [0-9.]*, lambda [0-9.]*, tuned on the validation text: ' &&
-    prints '^dynamic 16, lr [^ ]*, decay [^ ]*, statistics 20, tuned on the validation text: '"
+    prints '^dynamic 16, lr [^ ]*, decay [^ ]*, epsilon 0.1, statistics 20, tuned on the validation text: '"
 check 'eval saves the tuned parameters of the cache' grep -q \
     ',cache 50 theta tuned lambda tuned,theta [0-9.]* lambda [0-9.]*,' ways/scores.csv
 check 'eval saves the tuned parameters of dynamic evaluation' grep -q \
-    ',dynamic 16 lr tuned decay tuned statistics 20,lr [^ ]* decay [^ ]*,' ways/scores.csv
+    ',dynamic 16 lr tuned decay tuned epsilon 0.1 statistics 20,lr [^ ]* decay [^ ]*,' ways/scores.csv
 run "$bin/eval" softmax/best.safetensors text.txt --tune-temperature
 check 'eval warns of tuning on the text that is scored' prints 'tuned on this very text'
 eval_json softmax text.txt --split test --temperature 1 --cache 50 --cache-lambda 0 --dynamic \
@@ -61,7 +61,7 @@ yes 'alone flies wren this' | head -n 32 >again.txt
 eval_json softmax text.txt --test again.txt --split test
 plain=$(field nats)
 eval_json softmax text.txt --test again.txt --split test --cache 50 --dynamic \
-    --dynamic-lr 0.01 --dynamic-segment 4
+    --dynamic-lr 0.003 --dynamic-segment 4
 nats_of() { sed -n "s/.*\"method\": \"$1\"[^}]*\"nats\": \([0-9.]*\).*/\1/p" out; }
 less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a + 0 < b + 0) }'; }
 check 'a neural cache lowers the loss of a repetitive text' less "$(nats_of cache)" "$plain"
