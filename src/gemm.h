@@ -96,6 +96,9 @@ typedef struct GemmFinish {
 typedef struct GemmExtra {
     const real *bias; /* (n) added to every row of C, with GEMM_SET; or NULL */
     GemmFinish finish;
+    /* Only `finish` reads C, with GEMM_SET: then each thread may compute all its tiles in one
+     * place, which stays in its cache, and what C holds afterwards is undefined. */
+    bool transient;
 } GemmExtra;
 
 /* gemm_weights on the thread team; must not be called from inside a tile. */

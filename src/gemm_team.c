@@ -32,24 +32,24 @@ typedef struct Product {
     GemmExtra extra;
     Lent lent;
     size_t tile_rows, tile_columns, across; /* across: tiles per row */
+    size_t place; /* of the tiles of a thread, in reals, or 0: every tile has its own */
 } Product;
 
 static void do_tile(void *job, size_t index, size_t worker)
 {
-    (void)worker;
     const Product *p = job;
     size_t down = index / p->across, right = index % p->across;
-    GemmTile tile = {.c_stride = p->c_stride,
+    GemmTile tile = {.c_stride = p->place ? gemm_stride(p->tile_columns) : p->c_stride,
                      .row = down * p->tile_rows,
                      .rows = team_extent(p->m, p->tile_rows, down),
                      .column = right * p->tile_columns,
                      .columns = team_extent(p->n, p->tile_columns, right)};
-    tile.c = p->c + tile.row * p->c_stride + tile.column;
-    GemmStart start = {p->into == GEMM_ADD ? tile.c : NULL, p->c_stride};
+    tile.c = p->c + (p->place ? worker * p->place : tile.row * p->c_stride + tile.column);
+    GemmStart start = {p->into == GEMM_ADD ? tile.c : NULL, tile.c_stride};
     if (p->extra.bias)
         start = (GemmStart){p->extra.bias + tile.column, 0};
     gemm_weights_from(start, tile.rows, tile.columns, p->k, gemm_rows_from(p->a, tile.row),
-                      gemm_columns_from(p->b, tile.column), tile.c, p->c_stride);
+                      gemm_columns_from(p->b, tile.column), tile.c, tile.c_stride);
     if (p->extra.finish.call)
         p->extra.finish.call(&tile, p->extra.finish.context);
 }
@@ -144,15 +144,25 @@ static void choose_tiles(Product *p)
     p->across = team_tiles(p->n, p->tile_columns);
 }
 
+/* A place for the tiles of each thread, where C has room for all of them. */
+static void share_places(Product *p)
+{
+    size_t place = p->tile_rows * gemm_stride(p->tile_columns);
+    if (team_size() * place <= (p->m - 1) * p->c_stride + p->n)
+        p->place = place;
+}
+
 void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                size_t c_stride, GemmExtra extra)
 {
-    assert(!extra.bias || into == GEMM_SET);
+    assert((!extra.bias && !extra.transient) || into == GEMM_SET);
     Product product = {.m = m, .n = n, .k = k, .a = a, .b = b, .into = into, .c = c};
     product.c_stride = c_stride;
     product.extra = extra;
     product.lent = lent;
     choose_tiles(&product);
+    if (extra.transient)
+        share_places(&product);
     prepare(&product);
     team_run(team_tiles(m, product.tile_rows) * product.across, do_tile, &product);
 }

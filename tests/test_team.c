@@ -567,6 +567,45 @@ START_TEST(finish_sees_every_element_once)
 }
 END_TEST
 
+typedef struct Kept {
+    const ProductRig *rig;
+    real *c;           /* a copy of what finish saw */
+    atomic_bool moved; /* a tile was elsewhere than in C */
+} Kept;
+
+static void keep(const GemmTile *tile, const void *context)
+{
+    Kept *kept = (Kept *)context;
+    size_t stride = kept->rig->c_stride, at = tile->row * stride + tile->column;
+    if (tile->c != kept->rig->c + at)
+        kept->moved = true;
+    for (size_t i = 0; i < tile->rows; i++)
+        memcpy(kept->c + at + i * stride, tile->c + i * tile->c_stride,
+               tile->columns * sizeof *tile->c);
+}
+
+/* Where C has room, the tiles of a thread overwrite one another. */
+START_TEST(finish_sees_every_tile_of_a_transient_product)
+{
+    bool moved = false;
+    team_start(3);
+    for (size_t s = 0; s < COUNT(shapes); s++) {
+        ProductRig rig;
+        product_rig_make(&rig, shapes[s], false, false);
+        Kept kept = {.rig = &rig, .c = memory_take(rig.c_size, sizeof(real), "a test")};
+        memcpy(kept.c, rig.start, rig.c_size * sizeof(real));
+        gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_SET, rig.c,
+                  rig.c_stride, (GemmExtra){.finish = {keep, &kept}, .transient = true});
+        check_product(&rig, kept.c, 1, GEMM_SET);
+        moved = moved || kept.moved;
+        free(kept.c);
+        product_rig_free(&rig);
+    }
+    team_stop();
+    ck_assert(moved);
+}
+END_TEST
+
 Suite *team_suite(void)
 {
     Suite *suite = suite_create("team");
@@ -586,6 +625,7 @@ Suite *team_suite(void)
     tcase_add_test(tests, every_bf16_kernel_is_correct);
     tcase_add_test(tests, gemm_set_overwrites_c);
     tcase_add_test(tests, finish_sees_every_element_once);
+    tcase_add_test(tests, finish_sees_every_tile_of_a_transient_product);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -22,7 +22,7 @@ void linear_forward_then(real *y, const real *x, const real *w, const real *b, s
 {
     /* Y = X W + b */
     gemm_team(rows, out, in, plain(x, in), plain(w, out), GEMM_SET, y, out,
-              (GemmExtra){b, finish});
+              (GemmExtra){.bias = b, .finish = finish});
 }
 
 typedef struct BiasJob {

@@ -79,7 +79,7 @@ void mlp_widen(real *hidden, real *active, const real *x, const MlpWeights *weig
     /* H = X W_in + b_in */
     gemm_team(sizes->rows, columns, sizes->width, plain(x, sizes->width),
               plain(weights->w_in, columns), GEMM_SET, hidden, hidden_stride(sizes),
-              (GemmExtra){weights->b_in, {finish_hidden, &job}});
+              (GemmExtra){.bias = weights->b_in, .finish = {finish_hidden, &job}});
     if (sizes->activation->inputs > 1)
         activate(&job);
 }
@@ -90,7 +90,7 @@ void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const Ml
     /* Y = A W_out + b_out */
     gemm_team(sizes->rows, sizes->width, sizes->hidden, plain(active, active_stride(sizes)),
               plain(weights->w_out, sizes->width), GEMM_SET, y, sizes->width,
-              (GemmExtra){weights->b_out, finish});
+              (GemmExtra){.bias = weights->b_out, .finish = finish});
 }
 
 /* From a tile of dA to dH, where the derivative is. */
@@ -118,9 +118,10 @@ void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *gradients
     /* dW_out += A^T dY */
     gemm_team(inner, width, rows, transposed(active, active_stride(sizes)), plain(dy, width),
               GEMM_ADD, gradients->w_out, width, (GemmExtra){0});
-    /* dA = dY W_out^T */
+    /* dA = dY W_out^T, over A */
     gemm_team(rows, inner, width, plain(dy, width), transposed(weights->w_out, width), GEMM_SET,
-              active, active_stride(sizes), (GemmExtra){.finish = {finish_active, &job}});
+              active, active_stride(sizes),
+              (GemmExtra){.finish = {finish_active, &job}, .transient = true});
 }
 
 void mlp_widen_backward(real *dx, const MlpWeights *gradients, const real *dhidden,
