@@ -345,13 +345,15 @@ best() {
     publish best $report
 }
 
-# The preset, its settings before n-gram embeddings, and the preset for an hour before those.
+# The preset, and those before it: narrower, without n-gram embeddings, for an hour.
 char() {
     run char --preset char
-    run char-without-ngrams --preset char --ngrams 1 --beta2 .95 --weight-decay .5 --epochs 11
-    run char-before --preset char --attn window+window+softmax+window+softmax --layers 5 --heads 6 \
-        --no-value-residual --no-head-gate --ngrams 1 --beta2 .95 --weight-decay .1 \
-        --embedding-decay 1 --epochs 7
+    run char-narrow --preset char --dim 192 --heads 3 --epochs 13
+    run char-without-ngrams --preset char --dim 192 --heads 3 --ngrams 1 --beta2 .95 \
+        --weight-decay .5 --epochs 11
+    run char-before --preset char --attn window+window+softmax+window+softmax --layers 5 \
+        --dim 192 --heads 6 --no-value-residual --no-head-gate --ngrams 1 --beta2 .95 \
+        --weight-decay .1 --embedding-decay 1 --epochs 7
     {
         echo '| run | parameters | validation bits | test bits | minutes |'
         echo '|---|---:|---:|---:|---:|'
