@@ -36,11 +36,13 @@ run "$bin/eval" ways text.txt --split test --tune-temperature --cache 50 --tune-
 check 'eval marks tuned parameters' \
     eval "prints '^temperature [0-9.]*, tuned on the validation text: ' &&
     prints '^cache 50, theta [0-9.]*, lambda [0-9.]*, tuned on the validation text: ' &&
-    prints '^dynamic 16, lr [^ ]*, decay [^ ]*, epsilon 0.1, statistics 20, tuned on the validation text: '"
+    prints '^dynamic 16, lr [^ ]*, decay [^ ]*, epsilon 0.1, statistics 20, tuned on the \
+validation text: '"
 check 'eval saves the tuned parameters of the cache' grep -q \
     ',cache 50 theta tuned lambda tuned,theta [0-9.]* lambda [0-9.]*,' ways/scores.csv
 check 'eval saves the tuned parameters of dynamic evaluation' grep -q \
-    ',dynamic 16 lr tuned decay tuned epsilon 0.1 statistics 20,lr [^ ]* decay [^ ]*,' ways/scores.csv
+    ',dynamic 16 lr tuned decay tuned epsilon 0.1 statistics 20,lr [^ ]* decay [^ ]*,' \
+    ways/scores.csv
 run "$bin/eval" softmax/best.safetensors text.txt --tune-temperature
 check 'eval warns of tuning on the text that is scored' prints 'tuned on this very text'
 eval_json softmax text.txt --split test --temperature 1 --cache 50 --cache-lambda 0 --dynamic \
