@@ -15,7 +15,7 @@ runs=${RUNS:-runs/experiment} precision=${PRECISION:-single}
 results=eval/results.csv report=eval/RESULTS.md stride=32
 corpus=ptb.txt          # of the runs; a part may set another
 part=$runs/part.md # the output of a part, complete before it is published
-parts='article tiny ablation small best char length kinds convert tuning recall'
+parts='article tiny ablation small best night char length kinds convert tuning recall'
 
 die() {
     echo "experiment.sh: $1" >&2
@@ -327,22 +327,32 @@ small() {
     publish small $report
 }
 
-# Below the row, the same model with other ways of scoring, tuned on the validation text.
-best() {
-    run best --preset best
-    ways=$runs/best/ways.txt
+# with_other_ways NAME OPTIONS...: the row of a run; below it, what other ways of scoring give. Their
+# parameters are tuned on the validation text.
+with_other_ways() {
+    name=$1 ways=$runs/$1/ways.txt
+    shift
     if [ ! -f "$ways" ]; then
-        score "$runs/best" --split test --tune-temperature --cache 2000 --tune-cache \
-            --dynamic --tune-dynamic >"$ways.new"
+        score "$runs/$name" --split test "$@" >"$ways.new"
         mv "$ways.new" "$ways"
     fi
     {
-        table best best
+        table "$name" "$name"
         printf '\n```text\n'
         cat "$ways"
         echo '```'
     } >"$part"
-    publish best $report
+    publish "$name" $report
+}
+
+best() {
+    run best --preset best
+    with_other_ways best --tune-temperature --cache 2000 --tune-cache --dynamic --tune-dynamic
+}
+
+night() {
+    run night --preset night
+    with_other_ways night --dynamic --dynamic-segment 8 --tune-dynamic
 }
 
 # The preset, and those before it: narrower, without n-gram embeddings, for an hour.
