@@ -352,7 +352,7 @@ best() {
 
 night() {
     run night --preset night
-    with_other_ways night --dynamic --dynamic-segment 8 --dynamic-lr 2.2e-5 --dynamic-decay .0007
+    with_other_ways night --dynamic --dynamic-segment 16 --dynamic-lr 2e-5 --dynamic-decay .0007
 }
 
 # The preset, and those before it: narrower, without n-gram embeddings, for an hour.
