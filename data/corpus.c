@@ -208,7 +208,7 @@ static size_t bytes_from_end(const Text *text, size_t bytes)
     size_t space = utf8_last_break(text->bytes + least, cut - least);
     if (space)
         return least + space;
-    while (cut > 0 && utf8_is_inner(text->bytes[cut]))
+    for (size_t i = 1; i < UTF8_LONGEST && cut > 0 && utf8_is_inner(text->bytes[cut]); i++)
         cut--;
     return cut;
 }

@@ -152,14 +152,10 @@ char *decoder_changes(const Decoder *d)
 {
     if (!d->marked && !d->returns)
         return NULL;
-    bool wide = d->form != DECODE_UTF8, marked = d->marked && !wide;
-    return text_format("%s: %s%s%s%s; read as UTF-8%s", d->name, wide ? "UTF-16" : "UTF-8",
-                       marked ? " with a byte order mark" : "",
-                       marked && d->returns ? " and"
-                       : d->returns         ? " with"
-                                            : "",
-                       d->returns ? " CR LF line ends" : "",
-                       d->returns ? " with LF"
-                       : wide     ? ""
-                                  : " without it");
+    return text_format("%s: %s%s; read as plain UTF-8%s", d->name,
+                       d->form != DECODE_UTF8 ? "UTF-16"
+                       : d->marked            ? "UTF-8 with a byte order mark"
+                                              : "UTF-8",
+                       d->returns ? ", CR LF line ends" : "",
+                       d->returns ? ", LF line ends" : "");
 }

@@ -15,8 +15,8 @@ typedef struct TokenStream {
 
 bool token_stream_open(TokenStream *stream, const char *path, const Vocabulary *vocabulary,
                        Error *error);
-/* Encodes the next piece; *more is false at the end. Refuses what is no text, and words
- * that are too long. */
+/* Encodes the next piece; *more is false at the end. Refuses what is no text, and words that
+ * are too long. */
 bool token_stream_next(TokenStream *stream, bool *more, Error *error);
 /* Whether the latest piece was the last. */
 bool token_stream_at_end(const TokenStream *stream);

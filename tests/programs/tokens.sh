@@ -123,7 +123,7 @@ for kind in bpe word char; do
         works "encode reads $file ($kind)" "$bin/tokens" encode --tokenizer-file "$kind" \
             --out "other-$kind/$file.bin" "$file"
         check "encode says so in one line ($file)" eval \
-            "[ \$(grep -c '' err) = 1 ] && says '^tokens: $file: UTF-.* read as UTF-8'"
+            "[ \$(grep -c '' err) = 1 ] && says '^tokens: $file: UTF-.* read as plain UTF-8'"
         check "$file gives the same ids ($kind)" same "other-$kind/$file.bin" "other-$kind/unix.bin"
     done
 done
