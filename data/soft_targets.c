@@ -54,9 +54,21 @@ static bool ids_fit(const SoftTargets *soft, const uint16_t *record)
 const uint16_t *soft_targets_at(const SoftTargets *soft, size_t place)
 {
     const uint16_t *record = record_of(soft, place);
-    if (!ids_fit(soft, record))
-        mapping_die_changed(record);
-    return record;
+    static const uint16_t nothing[2 * SOFT_MOST_TOKENS];
+    if (ids_fit(soft, record))
+        return record;
+    mapping_mark_changed(record);
+    return nothing;
+}
+
+bool soft_targets_check(const SoftTargets *soft, Error *error)
+{
+    if (!soft->mapping || mapping_check(soft->mapping, error))
+        return true;
+    mapping_accept(soft->mapping);
+    if (checksum(soft->records, soft->mapping->size - sizeof form) != soft->crc)
+        mapping_mark_changed(soft->records);
+    return mapping_check(soft->mapping, error);
 }
 
 /* Whether every id is in the vocabulary and comes once, and no record has more probability

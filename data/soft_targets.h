@@ -33,9 +33,11 @@ bool soft_targets_open(SoftTargets *soft, const char *path, const CorpusSplit *s
                        size_t vocabulary, Error *error);
 void soft_targets_close(SoftTargets *soft);
 
-/* The record of a token. Ends the program if its ids are no longer in the vocabulary: somebody
- * has written to the file. */
+/* The record of a token; zeros if its ids are no longer in the vocabulary, since somebody has
+ * written to the file. */
 const uint16_t *soft_targets_at(const SoftTargets *soft, size_t place);
+/* As corpus_check. */
+bool soft_targets_check(const SoftTargets *soft, Error *error);
 
 /* The share of each token in a text; the caller frees it. */
 real *soft_targets_unigram(const CorpusSplit *split, size_t vocabulary);

@@ -13,8 +13,10 @@
 #include "tests/scratch.h"
 #include "tests/tests.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { WINDOW = 7, TEXT = 60, WORDS = 11, WIDTH = 8, PRIME = 3 };
 
@@ -608,6 +610,14 @@ static double stored_probability(const uint16_t *record, size_t token)
     return -1;
 }
 
+/* Replaces the first bytes of the records by those at a place in `bytes`. */
+static void overwrite(const char *path, const char *bytes, size_t at, size_t size)
+{
+    int fd = open(path, O_WRONLY);
+    ck_assert(pwrite(fd, bytes + at, size, sizeof(SoftHeader)) == (ssize_t)size);
+    close(fd);
+}
+
 /* Stored in a file, and read again; a file that is damaged or of another text is refused. */
 static void check_file(const Softener *softener, const char *path)
 {
@@ -633,6 +643,16 @@ static void check_file(const Softener *softener, const char *path)
     }
     scratch_write(path, bytes, size - 1);
     ck_assert(!soft_targets_open(&soft, path, &text, WORDS, &error));
+    scratch_write(path, bytes, size);
+    ck_assert(soft_targets_open(&soft, path, &text, WORDS, &error));
+    overwrite(path, bytes, sizeof(SoftHeader), sizeof *soft.records);
+    ck_assert_uint_eq(soft_targets_at(&soft, 0)[0], soft.records[0]);
+    ck_assert(soft_targets_check(&soft, &error)); /* the same as before */
+    overwrite(path, "\xff\xff", 0, sizeof *soft.records);
+    ck_assert_uint_eq(soft_targets_at(&soft, 0)[0], 0);
+    ck_assert(!soft_targets_check(&soft, &error));
+    ck_assert_ptr_nonnull(strstr(error.text, "soft: changed while it was being read"));
+    soft_targets_close(&soft);
     free(bytes);
 }
 

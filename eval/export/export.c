@@ -59,7 +59,8 @@ static bool write_example(ExportFolder *folder, const LoadedModel *loaded, const
 {
     char *text;
     size_t size;
-    if (!reader_read(path, READER_USUAL_MB, NULL, &text, &size, error))
+    const Tokenizer *tokenizer = loaded->checkpoint.vocabulary.tokenizer;
+    if (!reader_read(path, tokenizer->raw, READER_USUAL_MB, NULL, &text, &size, error))
         return false;
     bool good = export_example(folder, loaded, reader_name(path), text, size, error);
     free(text);

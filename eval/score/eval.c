@@ -54,6 +54,14 @@ static const CorpusSplit *load_split(Corpus *corpus, const char *name, const Cor
     return chosen;
 }
 
+/* A score is of the text only if nobody has changed that since it was loaded. */
+static void check_text(const Corpus *corpus)
+{
+    Error error;
+    if (!corpus_check(corpus, &error))
+        die("%s", error.text);
+}
+
 /* Whether the run was trained on a corpus of this name. */
 static bool was_trained_on(const Checkpoint *checkpoint, const char *name)
 {
@@ -137,6 +145,7 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
     ScoreRow rows[WAYS_MOST];
     const ScoredText text = {split, split == &corpus.valid};
     size_t count = ways_score(rows, options, &loaded.model, &corpus, split);
+    check_text(&corpus);
     if (options->json)
         score_rows_print_json(rows, count, &text);
     else
@@ -208,6 +217,7 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
         const ScoreRow *row = ensemble_read(&ensemble, runs[i], &own, &loaded.model,
                                             vocabulary_start(&checkpoint->vocabulary),
                                             options->soft_targets ? &listener : NULL);
+        check_text(&corpus);
         if (!isfinite(row->score.nats))
             die("%s: its loss on this text is not finite; leave this run out of the average",
                 runs[i]);

@@ -235,6 +235,9 @@ check '--score agrees with eval in every digit' \
     eval 'awk "BEGIN { d = $(nats scored) - $(nats out); exit !(d < 0.02 && d > -0.02) }"'
 check '--score prints a line for every token' lines scored "$(($(wc -w <little.txt) + 3 + 3))"
 cp out evaluated
+{ printf '\377\376'; sed 's/$/\r/' little.txt | iconv -f UTF-8 -t UTF-16LE; } >wide.txt
+"$bin/sample" --score - softmax <wide.txt >out 2>err
+check '--score reads UTF-16 with the line ends of Windows' same out scored
 "$bin/sample" --json --score - softmax <little.txt >out 2>err
 check '--score --json is JSON' is_json
 check '--score --json has the sum' near "$(field nats)" "$(nats scored)" 1e-4

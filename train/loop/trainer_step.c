@@ -263,6 +263,9 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     enter_stage(t);
     *step = (Step){.lr = trainer_rate(t, &train->length, progress->step)};
     size_t batches = compute_gradients(t, step);
+    step->misread = !trainer_check_read(t, error);
+    if (step->misread) /* the loss says nothing */
+        return false;
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!fits(train, step)) {
         trainer_explain(t, step, batches, error);
@@ -300,6 +303,14 @@ bool trainer_check_weights(const Trainer *t, Error *error)
     return ranks_count() == 1 ||
            ranks_same("the weights of its model",
                       crc32_z(0, (const Bytef *)t->model.base, bytes), error);
+}
+
+bool trainer_check_read(const Trainer *t, Error *error)
+{
+    bool mapped = t->corpus.mappings[0] || t->soft.mapping;
+    return !mapped ||
+           ranks_agree(corpus_check(&t->corpus, error) && soft_targets_check(&t->soft, error),
+                       error);
 }
 
 Score trainer_validate(Trainer *t, bool whole)
