@@ -89,20 +89,30 @@ else
     skip 'a locale with decimal commas: localedef cannot make it'
 fi
 
-# The figures of programs: perplexity as sample prints it, loss as eval does, logits as export does.
+# same_tokens RUN LENGTH TEMPERATURE TOP_K TOP_P PENALTY UNKNOWN STOP: of linnet_sample and sample.
+same_tokens() {
+    unk=--unk
+    [ "$7" = yes ] || unk=--no-unk
+    "$bin/sample" --json --prompt 'the prices' --seed 7 --count 2 --length "$2" --temperature "$3" \
+        --top-k "$4" --top-p "$5" --repetition-penalty "$6" $unk --stop "$8" "$1" | tr -d ' \n' |
+        grep -o '"token_ids":\[[^]]*' | sed 's/.*\[//' | tr ',' ' ' >wanted
+    quietly "$build/library-client" sample "$1" 'the prices' 7 2 "$2" "$3" "$4" "$5" "$6" "$7" "$8" &&
+        [ "$(wc -l <wanted)" -eq 2 ] && cmp out wanted >said 2>&1
+}
+for run in word byte bpe; do
+    check "$run: linnet_sample has the tokens of sample" same_tokens $run 40 0.8 0 1 1 yes zebra
+    check "$run: and with other settings" same_tokens $run 40 1.5 30 0.9 1.7 no zebra
+    check "$run: and with the likeliest tokens" same_tokens $run 40 0 0 1 1.3 yes zebra
+    check "$run: and up to a stop text" same_tokens $run 40 0.8 0 1 1 yes ' '
+done
+
+# The figures of programs: perplexity and text as sample prints them.
 if [ -x example ]; then
     check 'the example runs' quietly ./example bpe 'the prices'
-    example_perplexity() { sed -n 's/.*perplexity //p' out; }
-    check 'its perplexity is that of sample --score' same "$(example_perplexity)" \
+    check 'its perplexity is that of sample --score' same "$(sed -n 's/.*perplexity //p' out)" \
         "$("$bin/sample" --score 'the prices' bpe | sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p')"
-    printf '\nthe prices' >prompt
-    quietly "$bin/export" --plain --example prompt bpe exported
-    best_logits() {
-        tr -d ' \n' <exported/example.json | sed 's/.*"logits":\[\([^]]*\)\].*/\1/' | tr ',' '\n' |
-            sort -g -r | head -n 10 | xargs printf '%8.4f\n'
-    }
-    check 'its logits are those of export --example' same \
-        "$(quietly ./example bpe 'the prices'; sed 1d out | cut -c 1-8 | grep '[0-9]\.[0-9]')" "$(best_logits)"
+    check 'its text is that of sample' same "$(sed 1d out)" \
+        "$("$bin/sample" --prompt 'the prices' --length 50 bpe)"
     # Not with a sanitizer: emulated, its shadow memory exhausts the machine's memory.
     if has qemu-x86_64 && [ "${compiler#*-fsanitize}" = "$compiler" ] &&
         grep -q '^flags.* avx' /proc/cpuinfo 2>/dev/null; then
