@@ -223,12 +223,12 @@ static void check_refused(linnet_session *session, linnet_sampling good)
     } while (0)
     REFUSED(size, 0, "size of the sampling options is 0 instead of");
     REFUSED(size, SIZE_MAX, "begin with LINNET_SAMPLING");
-    REFUSED(temperature, -0.5, "temperature is -0.5, but must be from 0 to 100");
+    REFUSED(temperature, -1, "temperature is -1, but must be from 0 to 100");
     REFUSED(temperature, 101, "temperature is 101");
     REFUSED(temperature, (double)NAN, "temperature is nan");
-    REFUSED(top_p, 1.5, "top_p is 1.5, but must be from 0 to 1");
+    REFUSED(top_p, 2, "top_p is 2, but must be from 0 to 1");
     REFUSED(top_p, (double)NAN, "top_p is nan");
-    REFUSED(repetition_penalty, 0, "repetition_penalty is 0, but must be from 0.01 to 100");
+    REFUSED(repetition_penalty, 0, "repetition_penalty is 0, but must be from");
     REFUSED(repetition_penalty, (double)INFINITY, "repetition_penalty is inf");
     REFUSED(stops, many, "more than 16 stop texts");
 #undef REFUSED
