@@ -1,8 +1,8 @@
 #!/bin/sh
 # Tests the public library: library.sh BIN BUILD [COMMAND...], run from the top, where BIN and BUILD
 # are the directories of the programs and of the build, and COMMAND, such as valgrind, runs the
-# programs that use the library. Installs it, builds eval/example.c with it, and runs that and
-# tests/library/client.c. Prints a line for each failed check, and at the end how many passed and
+# programs that use the library. Installs it, builds eval/example.c with it, and runs that,
+# tests/library/client.c, and check_linnet.py. Prints a line for each failed check, and at the end how many passed and
 # failed.
 set -u
 compiler=${EXAMPLE_CC:-${CC:-cc}} # of the example
@@ -30,6 +30,8 @@ if has nm && has readelf; then
 else
     skip 'the names that the library shows, for want of nm and readelf (binutils)'
 fi
+check 'linnet.py has the functions of linnet.h' same \
+    "$(sed -n 's/^    "\(linnet_[a-z_]*\)": .*/\1/p' eval/library/linnet.py | sort)" "$declared"
 version=$(sed -n 's/^#define LINNET_VERSION  *"\(.*\)"/\1/p' eval/library/linnet.h)
 number=$(echo "$version" | awk -F . '{ print 10000 * $1 + 100 * $2 + $3 }')
 check 'the version and its number agree' grep -q "^#define LINNET_VERSION_NUMBER $number\$" \
@@ -124,6 +126,31 @@ if [ -x example ]; then
         '! ./example nowhere x 2>said && grep -q "example: nowhere: no such run" said'
 else
     skip 'the example: it was not built'
+fi
+
+# --- in Python ---
+
+printf '\nthe prices' >prompt
+quietly "$bin/export" --plain --example prompt bpe exported
+# in_python OPTION...: tests the installed module, which finds the library of its installation.
+in_python() {
+    quietly env -u LD_LIBRARY_PATH PYTHONPATH="$prefix/share/linnet" "$python" \
+        "$top/tests/library/check_linnet.py" "$@" "$bin" exported/example.json "$top/eval/README.md" \
+        bpe word byte
+}
+python=${PYTHON:-python3}
+if [ $# -gt 0 ] || [ "${compiler#*-fsanitize}" != "$compiler" ] || ! has "$python"; then
+    skip 'the library in Python, for want of python3, or below a sanitizer or valgrind'
+else
+    check 'the library in Python' in_python
+    if "$python" -c 'import numpy' 2>/dev/null; then
+        check 'the library in Python without NumPy' in_python --without-numpy
+    else
+        skip 'arrays of logits in Python, for want of NumPy'
+    fi
+    check 'without the library, Python says where to look' eval \
+        '! LINNET_LIBRARY=nowhere PYTHONPATH=$prefix/share/linnet "$python" -c "import linnet" 2>said &&
+         grep -q "cannot use liblinnet: nowhere: .*LINNET_LIBRARY" said'
 fi
 
 # --- a run in training ---
