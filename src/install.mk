@@ -4,6 +4,7 @@ MANUALS = $(PROGRAMS:%=$(BUILD)/man/linnet-%.1)
 BASHES  = $(PROGRAMS:%=$(BUILD)/completion/bash/linnet-%)
 ZSHES   = $(PROGRAMS:%=$(BUILD)/completion/zsh/_linnet-%)
 LIBRARY_MANUAL = $(BUILD)/man/linnet.3
+PYTHON_MODULE  = eval/library/linnet.py
 manual: $(MANUALS) $(BASHES) $(ZSHES) $(LIBRARY_MANUAL)
 
 # Writes the output of a command to the target, completely or not at all.
@@ -31,6 +32,7 @@ LIBRARIES        = $(DESTDIR)$(PREFIX)/lib/linnet
 LIBDIR           ?= $(PREFIX)/lib
 INCLUDEDIR       ?= $(PREFIX)/include
 MANDIR           ?= $(PREFIX)/share/man
+PYTHONDIR        ?= $(PREFIX)/share/linnet
 BASH_COMPLETIONS ?= $(PREFIX)/share/bash-completion/completions
 ZSH_COMPLETIONS  ?= $(PREFIX)/share/zsh/site-functions
 
@@ -62,13 +64,15 @@ export pkg_config
 
 # Libraries of a portable build that was installed before would be loaded in place of a plain one.
 install-library: all
-	install -d "$(HERE)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" "$(DESTDIR)$(MANDIR)/man3"
+	install -d "$(HERE)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" "$(DESTDIR)$(MANDIR)/man3" \
+	  "$(DESTDIR)$(PYTHONDIR)"
 	install -m 755 $(BIN)/lib/$(PUBLIC) "$(HERE)/$(WITH_VERSION)"
 	ln -sf $(WITH_VERSION) "$(HERE)/$(PUBLIC)"
 	ln -sf $(PUBLIC) "$(HERE)/liblinnet.so"
 	rm -f "$(HERE)"/glibc-hwcaps/*/$(PUBLIC)
 	$(if $(PORTABLE),$(call install_levels,$(BETTER),$(PUBLIC),755,$(HERE)))
 	install -m 644 eval/library/linnet.h "$(DESTDIR)$(INCLUDEDIR)"
+	install -m 644 $(PYTHON_MODULE) "$(DESTDIR)$(PYTHONDIR)"
 	install -m 644 $(LIBRARY_MANUAL) "$(DESTDIR)$(MANDIR)/man3"
 	printf '%s\n' "$$pkg_config" >"$(HERE)/pkgconfig/linnet.pc"
 
@@ -93,6 +97,8 @@ uninstall:
 	$(call remove,$(DESTDIR)$(ZSH_COMPLETIONS),$(ZSHES))
 	$(call remove,$(DESTDIR)$(MANDIR)/man3,$(LIBRARY_MANUAL))
 	$(call remove,$(DESTDIR)$(INCLUDEDIR),linnet.h)
+	$(call remove,$(DESTDIR)$(PYTHONDIR),$(PYTHON_MODULE))
+	rm -f "$(DESTDIR)$(PYTHONDIR)"/__pycache__/linnet.*.pyc # which Python has put there
 	$(call remove,$(HERE)/pkgconfig,linnet.pc)
 	$(call remove,$(HERE),$(WITH_VERSION) $(PUBLIC) liblinnet.so)
 	$(call remove,$(SHARE)/models,$(wildcard models/*.conf))
