@@ -83,6 +83,46 @@ run "$bin/eval" --json --split test bounded foreign.txt
 check "another corpus has texts of its own" [ "$(field tokens)" -lt "$tokens" ]
 check "eval saves no score of another corpus" [ ! -e bounded/scores.csv ]
 
+# --- another text of the same name ---
+
+mkdir there
+mv foreign.txt there/text.txt
+run "$bin/eval" --json --split test bounded there/text.txt
+check 'another corpus of the same name has texts of its own' [ "$(field tokens)" -lt "$tokens" ]
+check 'eval says that the text is not that of the run' \
+    eval '[ ! -e bounded/scores.csv ] && says "bounded: its own test text is another one"'
+rm -f noted/scores.csv
+for split in train valid test; do
+    run "$bin/eval" --split $split noted there/text.txt
+    check "eval saves no score of another $split text of the same name" \
+        eval 'exits 0 && [ ! -e noted/scores.csv ] && says "noted: its own $split text"'
+done
+run "$bin/eval" --split test noted text.txt --test there/text.txt
+check 'eval saves no score of another test text' \
+    eval 'exits 0 && [ ! -e noted/scores.csv ] && says "noted: its own test text"'
+run "$bin/eval" --split test linear noted there/text.txt
+check 'eval names each run whose text is another one' \
+    eval 'says "linear: its own test" && says "noted: its own test" && [ ! -e noted/scores.csv ]'
+cp text.txt there/renamed.txt
+run "$bin/eval" --split test noted there/renamed.txt
+check 'a copy of the text under another name is the text of the run' \
+    eval 'lines noted/scores.csv 2 && fails says "noted: "'
+
+# An older run: its checkpoint has no checksum of the test text.
+cp -r noted older
+LC_ALL=C sed 's/"test_crc32"/"text_crc32"/; s/"header_crc32"/"header_crc--"/; s/"crc32"/"crc--"/' \
+    noted/best.safetensors >older/best.safetensors
+rm -f older/scores.csv
+run "$bin/eval" --split test older text.txt --test there/text.txt
+check 'eval saves no score of a test text that may be another one' \
+    eval 'exits 0 && [ ! -e older/scores.csv ] && says "older: made by an earlier version"'
+run "$bin/eval" --split test older there/text.txt
+check 'nor that of a corpus of the same name' \
+    eval 'exits 0 && [ ! -e older/scores.csv ] && says "older: made by an earlier version"'
+run "$bin/eval" --split test older text.txt
+check 'eval takes the test text of an older run on the word of the other two, and says so' \
+    eval 'lines older/scores.csv 2 && says "older: made by an earlier version"'
+
 # --- several runs ---
 
 train other --seed 7 text.txt
@@ -127,6 +167,7 @@ refused 'eval names the new name of an option' 2 "linnet calls it '--context'" \
 train task --attn softmax --context 7 --pos rotary recall:pairs=2,keys=8,values=8,lines=300
 works 'eval scores a task' "$bin/eval" task recall:pairs=2,keys=8,values=8,lines=300
 check 'eval says how many answers are right' prints '^2000 answers, [0-9]* of them right'
+check 'the text of a task is that of the run' [ -e task/scores.csv ]
 first=$(best_loss task)
 eval_json task recall:pairs=2,keys=8,values=8
 check 'the loss is that of training' near "$(field loss)" "$first" 1e-6
@@ -136,6 +177,7 @@ check 'the accuracy is saved' grep -q "^valid,7,7,.*,$(field accuracy)[0-9]*\$" 
 works 'eval reads longer tasks of the same symbols' \
     "$bin/eval" task recall:pairs=4,keys=8,values=8
 check 'the window is the longer line' prints 'window 13, stride 13'
+check 'the text of another task is not that of the run' says 'task: its own valid text'
 refused 'eval refuses symbols that the model has not' 1 "vocabulary has no 'k8'" \
     "$bin/eval" task recall:pairs=4
 refused 'eval reads a task by lines' 2 'a line of recall has 25 tokens' \
