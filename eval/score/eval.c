@@ -82,7 +82,7 @@ static bool is_own(const ScoredText *text, const EvalOptions *options, const cha
     bool own = checkpoint_has_text(checkpoint, key, text->split);
     if (checkpoint_extra(checkpoint, key)) {
         if (!own)
-            print_warning("%s: its own %s text is another one, so it does not get this score",
+            print_warning("%s: its own %s text is another one, so the score is not saved there",
                           run, name);
         return own;
     }
@@ -92,7 +92,7 @@ static bool is_own(const ScoredText *text, const EvalOptions *options, const cha
     print_warning("%s: made by an earlier version, without a checksum of its %s text; %s", run,
                   name,
                   own ? "the other texts are its own, so this one is taken for it"
-                      : "this may be another one, so it does not get this score");
+                      : "this may be another one, so the score is not saved there");
     return own;
 }
 
