@@ -108,6 +108,16 @@ static void note(const ScoreRow *rows, size_t count, const ScoredText *text,
         score_rows_note(rows, count, text, run, number);
 }
 
+_Noreturn static void die_of_loss(const char *run, const ScoreRow *row)
+{
+    if (row->setting_count > 0)
+        die("%s: its loss with --%s is not finite; change the settings of --%s", run,
+            row->settings[0].name, row->settings[0].name);
+    die("%s: its loss on this text is not finite; use another checkpoint, or train again with "
+        "a lower --lr",
+        run);
+}
+
 /* A synthetic task is read line by line, and each line is one window. */
 static void settle_task(EvalOptions *options, const char *name)
 {
@@ -175,12 +185,15 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
     const CorpusSplit *split = load_text(&corpus, name, options, &loaded.checkpoint);
     ScoreRow rows[WAYS_MOST];
     const ScoredText text = {&corpus, split};
-    size_t count = ways_score(rows, options, &loaded.model, &corpus, split);
-    if (options->json)
-        score_rows_print_json(rows, count, &text);
-    else
-        score_rows_print(rows, count, &text);
-    note(rows, count, &text, options, run, &loaded.checkpoint);
+    size_t all = ways_score(rows, options, &loaded.model, &corpus, split), count = 0;
+    while (count < all && isfinite(rows[count].score.nats))
+        count++;
+    if (count > 0) {
+        (options->json ? score_rows_print_json : score_rows_print)(rows, count, &text);
+        note(rows, count, &text, options, run, &loaded.checkpoint);
+    }
+    if (count < all)
+        die_of_loss(run, &rows[count]);
     corpus_free(&corpus);
     loaded_close(&loaded);
 }
@@ -247,8 +260,7 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
                                             vocabulary_start(&checkpoint->vocabulary),
                                             options->soft_targets ? &listener : NULL);
         if (!isfinite(row->score.nats))
-            die("%s: its loss on this text is not finite; leave this run out of the average",
-                runs[i]);
+            die_of_loss(runs[i], row);
         note(row, 1, &text, options, runs[i], checkpoint);
         loaded_close(&loaded);
     }

@@ -147,6 +147,20 @@ check 'eval averages no predictions of different tokens' \
 refused 'a cache is for one run' 2 '--cache is for the scores of one run' \
     "$bin/eval" softmax other text.txt --cache 100
 
+# --- losses that are not finite ---
+
+make_large softmax
+run "$bin/eval" large text.txt
+check 'eval refuses a loss that is not finite' \
+    eval 'exits 1 && [ ! -s out ] && says "large: its loss on this text is not finite" && lines err 2'
+check 'eval saves no such loss' same softmax/scores.csv large/scores.csv
+run "$bin/eval" softmax large text.txt
+check 'eval averages no predictions that are not finite' \
+    eval 'exits 1 && [ ! -s out ] && says "large: its loss on this text is not finite"'
+run "$bin/eval" softmax text.txt --dynamic --dynamic-lr 1e6
+check 'eval prints a finite loss before one that is not' \
+    eval 'exits 1 && prints "^valid: loss" && lines out 2 && says "with --dynamic is not finite"'
+
 # --- refusals ---
 
 refused 'eval refuses a missing corpus' 1 'missing.txt' "$bin/eval" softmax missing.txt
@@ -167,7 +181,6 @@ refused 'eval names the new name of an option' 2 "linnet calls it '--context'" \
 train task --attn softmax --context 7 --pos rotary recall:pairs=2,keys=8,values=8,lines=300
 works 'eval scores a task' "$bin/eval" task recall:pairs=2,keys=8,values=8,lines=300
 check 'eval says how many answers are right' prints '^2000 answers, [0-9]* of them right'
-check 'the text of a task is that of the run' [ -e task/scores.csv ]
 first=$(best_loss task)
 eval_json task recall:pairs=2,keys=8,values=8
 check 'the loss is that of training' near "$(field loss)" "$first" 1e-6

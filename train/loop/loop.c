@@ -232,12 +232,19 @@ static void validate_at_end(Loop *loop)
 }
 
 /* The loss of the weights that --init took over: the first point of the curve. */
-static void validate_start(Loop *loop)
+static bool validate_start(Loop *loop, Error *error)
 {
+    const Trainer *t = loop->trainer;
     loop->view.last = (Step){.nats = (double)NAN, .gradient_norm = (double)NAN};
     validate(loop);
+    if (!isfinite(t->progress.last.loss))
+        return error_set(error,
+                         "--init %s: the validation loss of its weights is not finite; start "
+                         "from another checkpoint",
+                         t->settings.train.init);
     log_row(loop, true);
     save(loop);
+    return true;
 }
 
 /* Saves the best model that an earlier session found but could not save. */
@@ -403,8 +410,8 @@ static LoopEnd run(Loop *loop, Error *error)
     if (trainer->extension.planned) /* so that it need not be extended again if it is killed */
         save(loop);
     if (trainer->settings.train.init && trainer->progress.step == 0 &&
-        trainer->progress.last.loss == 0)
-        validate_start(loop);
+        trainer->progress.last.loss == 0 && !validate_start(loop, error))
+        return LOOP_FAILED;
     while (!is_over(trainer) && !is_asked_to_end(loop))
         if (!do_step(loop, error))
             return LOOP_FAILED;
