@@ -31,7 +31,8 @@ size_t generator_bytes(const Model *model);
 /* Starts new texts; call generator_read next. */
 void generator_restart(Generator *generator);
 /* Reads one token of each text (B) and computes the logits of the next ones. The first is the
- * start token: a repetition penalty counts the tokens after it. */
+ * start token: a repetition penalty counts the tokens after it. Dies if the logits are not
+ * finite: what is made of them would be no text. */
 void generator_read(Generator *generator, const int32_t *tokens);
 /* Samples the next token of a text, with the options' repetition penalty; never the banned one
  * (or TOKEN_NONE). */

@@ -167,7 +167,7 @@ static bool fail(FileReplacement *file, const char *verb, Error *error)
 
 bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
 {
-    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
     struct stat there;
     *file = (FileReplacement){.fd = -1};
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) { /* such as /dev/null */
@@ -213,6 +213,19 @@ bool file_replace_write(FileReplacement *file, const void *bytes, size_t size, E
         size -= (size_t)done;
     }
     return true;
+}
+
+bool file_replace_read(FileReplacement *file, void *bytes, size_t size, Error *error)
+{
+    if (read_all(file->fd, file->path, bytes, size, error))
+        return true;
+    file_replace_abort(file);
+    return false;
+}
+
+bool file_replace_seek(FileReplacement *file, size_t place, Error *error)
+{
+    return lseek(file->fd, (off_t)place, SEEK_SET) >= 0 || fail(file, "seek", error);
 }
 
 /* A rename is durable only after fsync of the directory. */

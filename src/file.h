@@ -35,6 +35,10 @@ bool file_replace_begin(FileReplacement *file, const char *path, Error *error);
 /* Preallocates disk space, so that a full disk is detected early. */
 bool file_replace_reserve(FileReplacement *file, size_t size, Error *error);
 bool file_replace_write(FileReplacement *file, const void *bytes, size_t size, Error *error);
+/* Reads what has been written, and moves on as writing does. */
+bool file_replace_read(FileReplacement *file, void *bytes, size_t size, Error *error);
+/* Goes to a place, to read it or to write over it. */
+bool file_replace_seek(FileReplacement *file, size_t place, Error *error);
 /* Syncs and closes file->temporary, so that the caller can verify it before the commit. Drops
  * it from the page cache, where supported, so that the verification reads the disk. */
 bool file_replace_seal(FileReplacement *file, Error *error);

@@ -454,7 +454,7 @@ static bool score_text_of(void *context, Error *error)
     CorpusSplit split = {.ids = tokens_plain(s->encoding.ids), .count = count};
     scorer_make(&s->scorer, s->model, &protocol);
     s->score = scorer_score(&s->scorer, &split, NULL, 0);
-    return true;
+    return isfinite(s->score.nats) || error_set(error, "the loss of this text is not finite");
 }
 
 bool linnet_score_text(linnet_session *session, const char *text, size_t size,

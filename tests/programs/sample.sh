@@ -316,6 +316,11 @@ fi
 
 # --- refusals ---
 
+make_large softmax
+refused 'sample refuses predictions that are not finite' 1 'predictions are not finite' \
+    "$bin/sample" large
+run "$bin/sample" large --score 'the linnet'
+check 'so does --score' eval 'exits 1 && says "predictions are not finite" && lines err 1'
 refuses_wrong_runs sample
 reports_full_disk sample softmax
 

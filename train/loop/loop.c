@@ -243,9 +243,15 @@ static bool validate_at_end(Loop *loop, Error *error)
 /* The loss of the weights that --init took over: the first point of the curve. */
 static bool validate_start(Loop *loop, Error *error)
 {
+    const Trainer *t = loop->trainer;
     loop->view.last = (Step){.nats = (double)NAN, .gradient_norm = (double)NAN};
     if (!validate(loop, error))
         return false;
+    if (!isfinite(t->progress.last.loss))
+        return error_set(error,
+                         "--init %s: the validation loss of its weights is not finite; start "
+                         "from another checkpoint",
+                         t->settings.train.init);
     log_row(loop, true);
     save(loop);
     return true;
