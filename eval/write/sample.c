@@ -46,7 +46,7 @@ static const Option rows[] = {
      .common = true},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "1"),
      .help = "CPU threads; 0: one per processor",
-     .also = "device num-threads"},
+     .also = "num-threads"},
 };
 /* clang-format on */
 

@@ -95,7 +95,7 @@ run "$bin/sample" --length 0 --prompt '"The LINNET, sings!"' lowered
 check 'a prompt is read in small letters, and printed without blanks before marks' \
     [ "$(cat out)" = '"the linnet, sings!"' ]
 check 'no word of it is unknown' fails says 'unknown\|<unk>'
-refused 'train refuses --lowercase for bytes' 1 '--lowercase is for' \
+refused 'train refuses --lowercase for bytes' 2 '--lowercase is for' \
     "$bin/train" --run none --tokens byte --lowercase text.txt
 yes 'this line, which ends here.' | head -n 200 >hint.txt
 awk 'BEGIN { for (i = 0; i < 600; i++) print "word" i, "word" i "," }' >>hint.txt
