@@ -23,7 +23,7 @@ bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOption
 {
     bool special = options->special_tokens && *options->special_tokens;
     if (options->vocab_size || options->min_count > 1 || special)
-        return error_set(error,
+        return error_usage(error,
                          "%s: a tokenizer from a file learns nothing from the text; drop "
                          "--vocab-size, --min-count and --special-tokens",
                          path);
@@ -31,12 +31,12 @@ bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOption
         return false;
     const Tokenizer *tokenizer = corpus->vocabulary.tokenizer;
     if (options->lowercase && !corpus->vocabulary.lowercase)
-        return error_set(error, "%s: this tokenizer keeps capital letters; drop --lowercase",
+        return error_usage(error, "%s: this tokenizer keeps capital letters; drop --lowercase",
                          path);
     bool wanted = options->tokenizer_given || options->tokenizer != TOKENIZER_WORD;
     if (!wanted || tokenizer_find(options->tokenizer) == tokenizer)
         return true;
-    return error_set(error, "%s: this tokenizer is %s; drop --tokens %s", path, tokenizer->name,
+    return error_usage(error, "%s: this tokenizer is %s; drop --tokens %s", path, tokenizer->name,
                      tokenizer_name(options->tokenizer));
 }
 
@@ -168,7 +168,7 @@ bool corpus_map(Corpus *corpus, const CorpusFiles *files, const CorpusOptions *o
 {
     TokenFile file = {0};
     if (options->trim)
-        return error_set(
+        return error_usage(
             error,
             "%s: --trim does not apply to token ids; give the text, or train without "
             "--trim",

@@ -16,11 +16,26 @@ void program_name_set(const char *argv0)
     program_name = basename(argv0);
 }
 
+static void set(Error *error, bool usage, const char *format, va_list args)
+{
+    vsnprintf(error->text, sizeof error->text, format, args);
+    error->usage = usage;
+}
+
 bool error_set(Error *error, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(error->text, sizeof error->text, format, args);
+    set(error, false, format, args);
+    va_end(args);
+    return false;
+}
+
+bool error_usage(Error *error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set(error, true, format, args);
     va_end(args);
     return false;
 }
@@ -81,7 +96,7 @@ void die(const char *format, ...)
     va_list args;
     va_start(args, format);
     if (catching)
-        vsnprintf(catching->error->text, sizeof catching->error->text, format, args);
+        set(catching->error, false, format, args);
     else
         say(format, args);
     va_end(args);
@@ -98,4 +113,11 @@ void die_usage(const char *format, ...)
     va_end(args);
     fprintf(stderr, "Try '%s --help'.\n", program_name);
     exit(2);
+}
+
+void error_die(const Error *error)
+{
+    if (error->usage)
+        die_usage("%s", error->text);
+    die("%s", error->text);
 }

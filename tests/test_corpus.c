@@ -22,7 +22,7 @@ static const CorpusOptions plain = {.min_count = 1, .max_input_mb = MOST_MB};
 static Corpus load(const char *name, const CorpusOptions *options)
 {
     Corpus corpus;
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(corpus_load(&corpus, name, options, NULL, &error), "%s", error.text);
     return corpus;
 }
@@ -30,7 +30,7 @@ static Corpus load(const char *name, const CorpusOptions *options)
 static void expect_no_corpus(const char *name, const CorpusOptions *options, const char *part)
 {
     Corpus corpus;
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(!corpus_load(&corpus, name, options, NULL, &error), "%s was loaded", name);
     ck_says(error, part);
 }

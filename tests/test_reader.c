@@ -17,7 +17,7 @@
 
 static void expect_bytes(const char *path, size_t most_mb, const void *expected, size_t count)
 {
-    Error error = {""};
+    Error error = {0};
     char *bytes;
     size_t size;
     ck_assert_msg(reader_read(path, true, most_mb, "--more-mb", &bytes, &size, &error), "%s",
@@ -30,7 +30,7 @@ static void expect_bytes(const char *path, size_t most_mb, const void *expected,
 
 static void expect_refusal(const char *path, size_t most_mb, const char *part)
 {
-    Error error = {""};
+    Error error = {0};
     char *bytes;
     size_t size;
     ck_assert_msg(!reader_read(path, true, most_mb, "--more-mb", &bytes, &size, &error),
@@ -161,7 +161,7 @@ START_TEST(reader_stops_at_the_cap)
     scratch_pack(&packed, &size, "x", 1);
     expect_refused_file("bomb.gz", packed, size, 1, "more than 1 MB");
     expect_refusal("/dev/zero", 1, "more than 1 MB; raise --more-mb");
-    Error error = {""}; /* without an option that a user could raise */
+    Error error = {0}; /* without an option that a user could raise */
     char *bytes;
     ck_assert(!reader_read("/dev/zero", true, 1, NULL, &bytes, &size, &error));
     ck_assert_str_eq(error.text, "/dev/zero: more than 1 MB; give a shorter text");
@@ -203,7 +203,7 @@ START_TEST(reader_refuses_a_file_that_grows)
 {
     enum { SIZE = 1 << 25, ATTEMPTS = 500 };
     char *path = scratch_put("growing", ""), *bytes;
-    Error error = {""};
+    Error error = {0};
     bool refused = false;
     pid_t child = append_in_child(path);
     for (int i = 0; !refused && i < ATTEMPTS; i++) {
@@ -239,7 +239,7 @@ static void expect_text(const void *bytes, size_t size, const char *expected)
 {
     char *path = scratch_put_bytes("text", bytes, size), *text;
     size_t count;
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(reader_read(path, false, MOST_MB, NULL, &text, &count, &error), "%s",
                   error.text);
     ck_assert_uint_eq(count, strlen(expected));
@@ -252,7 +252,7 @@ static void expect_no_text(const void *bytes, size_t size, const char *part)
 {
     char *path = scratch_put_bytes("text", bytes, size), *text;
     size_t count;
-    Error error = {""};
+    Error error = {0};
     ck_assert(!reader_read(path, false, MOST_MB, NULL, &text, &count, &error));
     ck_says(error, part);
     free(path);

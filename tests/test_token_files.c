@@ -49,7 +49,7 @@ static char *put_text(const char *name, const char *text)
 static void expect_refused(char *path, const char *part)
 {
     TokenFile file;
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(!token_file_open(&file, path, &error), "%s was opened", path);
     ck_says(error, part);
     ck_says(error, path);
@@ -66,7 +66,7 @@ START_TEST(three_forms_are_read)
         char *path = put_ids("ids.bin", ids, COUNT(ids), forms[i].magic, forms[i].version,
                              COUNT(ids));
         TokenFile file;
-        Error error = {""};
+        Error error = {0};
         ck_assert_msg(token_file_open(&file, path, &error), "%s", error.text);
         ck_assert_uint_eq(file.count, COUNT(ids));
         for (size_t k = 0; k < COUNT(ids); k++)
@@ -109,7 +109,7 @@ START_TEST(ids_beyond_the_vocabulary_are_refused)
     Vocabulary bytes = vocabulary_of(TOKENIZER_BYTE, "", 0, 1);
     TokenFile file;
     TokenFacts facts;
-    Error error = {""};
+    Error error = {0};
     char *path = put_ids("ids.bin", ids, COUNT(ids), 0, 0, 0);
     ck_assert(token_file_open(&file, path, &error));
     ck_assert(token_file_check(&file, 0, 2, &bytes, &facts, &error));
@@ -139,7 +139,7 @@ START_TEST(ids_know_the_size_of_their_text)
         char *path = put_ids("text.bin", ids, arrlenu(ids), 0, 0, 0);
         TokenFile file;
         TokenFacts facts;
-        Error error = {""};
+        Error error = {0};
         ck_assert(token_file_open(&file, path, &error));
         ck_assert(token_file_check(&file, 0, file.count, &vocabulary, &facts, &error));
         ck_assert_uint_eq(facts.count, arrlenu(ids));
@@ -162,7 +162,7 @@ START_TEST(tokenizers_come_back_from_their_files)
     static const char text[] = "a b \\ \"c\" a\tb \xe4\xb8\xad\na b\n";
     for (size_t kind = 0; tokenizer_find(kind); kind++) {
         Vocabulary vocabulary = vocabulary_of(kind, text, 0, 1), other, back;
-        Error error = {""};
+        Error error = {0};
         scratch_empty();
         ck_assert(!vocabulary_is_in(scratch_folder()));
         ck_assert(vocabulary_store(&vocabulary, scratch_folder(), &error));
@@ -200,14 +200,14 @@ START_TEST(broken_tokenizer_files_are_refused)
     for (size_t i = 0; i < COUNT(cases); i++) {
         char *path = scratch_put("vocabulary.txt", cases[i].text);
         Vocabulary vocabulary;
-        Error error = {""};
+        Error error = {0};
         ck_assert(!vocabulary_load(&vocabulary, scratch_folder(), &error));
         ck_says(error, cases[i].says);
         free(path);
     }
     char *path = scratch_put("tokenizer.json", "{}");
     Vocabulary vocabulary;
-    Error error = {""};
+    Error error = {0};
     ck_assert(!vocabulary_load(&vocabulary, scratch_folder(), &error));
     ck_says(error, "has both vocabulary.txt and tokenizer.json");
     free(path);
@@ -220,7 +220,7 @@ END_TEST
 static Corpus load(const char *name, const CorpusOptions *options, const Vocabulary *known)
 {
     Corpus corpus;
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(corpus_load(&corpus, name, options, known, &error), "%s", error.text);
     return corpus;
 }
@@ -229,7 +229,7 @@ static void expect_no_corpus(const char *name, const CorpusOptions *options,
                              const Vocabulary *known, const char *part)
 {
     Corpus corpus;
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(!corpus_load(&corpus, name, options, known, &error), "%s was loaded", name);
     ck_says(error, part);
 }
@@ -443,7 +443,7 @@ START_TEST(files_that_change_are_noticed)
     for (size_t i = 0; i < COUNT(cases); i++) {
         char *path = put_text("some.bin", text);
         Corpus corpus = load(path, &plain, NULL);
-        Error error = {""};
+        Error error = {0};
         nanosleep(&(struct timespec){.tv_nsec = 20000000},
                   NULL); /* the clock of files is coarse */
         cases[i].happen(path);

@@ -58,7 +58,7 @@ typedef struct PieceRig {
 
 static void begin_pieces(PieceRig *rig, WriterStyle style, const char *stops)
 {
-    Error error = {""};
+    Error error = {0};
     *rig = (PieceRig){.vocabulary = vocabulary_of(TOKENIZER_CHAR, "", 0, 1)};
     ck_assert_msg(stops_read(&rig->stops, stops, &error), "%s", error.text);
     rig->stream = open_memstream(&rig->written, &rig->size);

@@ -135,7 +135,7 @@ static void learn(Vocabulary *vocabulary, const Settings *settings, const char *
         good = learn_whole(vocabulary, tokenizer, path, settings->max_input_mb, &limits,
                            &error);
     if (!good)
-        die("%s", error.text);
+        error_die(&error);
 }
 
 /* That of --tokenizer-file, or else the one beside a file of ids. */

@@ -77,7 +77,7 @@ static const Option rows[] = {
      .common = true},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
      .help = "CPU threads; 0: one per processor",
-     .also = "device num-threads",
+     .also = "num-threads",
      .common = true},
     {.name = "precision",
      OPTION_ONE_OF("KIND", FIELD(precision), gemm_precision_name, "single"),

@@ -45,7 +45,7 @@ static const Option rows[] = {
      .help = "print all weights and predictions as JSON instead"},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "1"),
      .help = "CPU threads; 0: one per processor",
-     .also = "device num-threads"},
+     .also = "num-threads"},
 };
 /* clang-format on */
 

@@ -46,7 +46,7 @@ static bool report(const Error *why, linnet_error *error)
 /* Does the work of a call with a team, or NULL. */
 static bool call(Team *team, Work *work, void *context, linnet_error *error)
 {
-    Error why = {""};
+    Error why = {0};
     Team *before = team_use(team);
     bool good = error_catch(work, context, &why);
     team_use(before);
@@ -89,7 +89,7 @@ static bool open_alone(Opening *opening, linnet_error *error)
     static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
     locale_t plain = newlocale(LC_ALL_MASK, "C", NULL);
     if (!plain)
-        return report(&(Error){"out of memory for a locale"}, error);
+        return report(&(Error){.text = "out of memory for a locale"}, error);
     locale_t before = uselocale(plain);
     pthread_mutex_lock(&turn);
     bool good = call(NULL, open_run, opening, error);
@@ -120,7 +120,7 @@ linnet_model *linnet_open(const char *run, linnet_error *error)
         return NULL;
     Opening opening = {calloc(1, sizeof *opening.model), run};
     if (!opening.model) {
-        report(&(Error){"out of memory for a model"}, error);
+        report(&(Error){.text = "out of memory for a model"}, error);
         return NULL;
     }
     if (open_alone(&opening, error))
@@ -248,7 +248,7 @@ linnet_session *linnet_session_open(const linnet_model *model, size_t texts, siz
 {
     linnet_session *session = calloc(1, sizeof *session);
     if (!session) {
-        report(&(Error){"out of memory for a session"}, error);
+        report(&(Error){.text = "out of memory for a session"}, error);
         return NULL;
     }
     session->model = model;

@@ -43,7 +43,7 @@ static void load(Corpus *corpus, const char *name, const CorpusOptions *how,
 {
     Error error;
     if (!corpus_load(corpus, name, how, known, &error))
-        die("%s", error.text);
+        error_die(&error);
 }
 
 static const CorpusSplit *choose_split(const Corpus *corpus, const char *name, size_t split)
@@ -134,7 +134,7 @@ static void settle_task(EvalOptions *options, const char *name)
     if (!task_is_named(name))
         return;
     if (!task_read(&task, name, &error))
-        die("%s", error.text);
+        die_usage("%s", error.text);
     size_t line = task.length + 1;
     if ((options->window > 0 && options->window != line) ||
         (options->stride > 0 && options->stride != line))
@@ -213,7 +213,7 @@ static void begin_soft_targets(Softener *softener, const EvalOptions *options,
     Error error;
     if (options->soft_targets &&
         !softener_make(softener, options->soft_targets, split, vocabulary, &error))
-        die("%s", error.text);
+        error_die(&error);
 }
 
 static void end_soft_targets(Softener *softener)

@@ -16,12 +16,12 @@ bool softener_make(Softener *softener, const char *path, const CorpusSplit *spli
 {
     *softener = (Softener){.path = path, .split = split, .vocabulary = vocabulary};
     if (vocabulary > SOFT_MOST_TOKENS)
-        return error_set(error,
-                         "--soft-targets: a vocabulary of %zu tokens, and at most %d can be "
-                         "stored; omit the option, or train runs with a smaller --vocab-size",
-                         vocabulary, SOFT_MOST_TOKENS);
+        return error_usage(error,
+                           "--soft-targets: a vocabulary of %zu tokens, and at most %d can be "
+                           "stored; omit the option, or train runs with a smaller --vocab-size",
+                           vocabulary, SOFT_MOST_TOKENS);
     if (!*path || file_is_folder(path))
-        return error_set(
+        return error_usage(
             error,
             "--soft-targets '%s': this cannot be a file; the option takes the FILE "
             "to write, and the runs come after it",

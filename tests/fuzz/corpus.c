@@ -54,7 +54,7 @@ void fuzz_reader(const uint8_t *data, size_t size)
     char *packed = packs ? pack(data, size, &file_size) : NULL, *bytes;
     bool gzip = size >= 2 && memcmp(data, "\x1f\x8b", 2) == 0;
     const char *path = fuzz_file(packs ? (const void *)packed : data, file_size);
-    Error error = {""};
+    Error error = {0};
     if (reader_read(path, true, 1, NULL, &bytes, &read_size, &error)) {
         FUZZ_HOLDS(bytes[read_size] == '\0');
         if (packs || !gzip)
@@ -98,7 +98,7 @@ static void check_splits(const Corpus *corpus, const char *path)
 {
     char *text;
     size_t size;
-    Error error = {""};
+    Error error = {0};
     FUZZ_HOLDS(
         reader_read(path, corpus->vocabulary.tokenizer->raw, 1, NULL, &text, &size, &error));
     if (memmem(text, size, UTF8_BYTE_ORDER_MARK, strlen(UTF8_BYTE_ORDER_MARK)) ||
@@ -162,7 +162,7 @@ static void check_vocabulary(const Vocabulary *vocabulary)
     size_t size, size_back;
     char *text = vocabulary_write(vocabulary, &size);
     Vocabulary back;
-    Error error = {""};
+    Error error = {0};
     FUZZ_HOLDS(vocabulary_read(&back, vocabulary->tokenizer, text, size, &error));
     char *text_back = vocabulary_write(&back, &size_back);
     FUZZ_HOLDS(size_back == size && memcmp(text, text_back, size) == 0);
@@ -179,7 +179,7 @@ static void check_vocabulary(const Vocabulary *vocabulary)
 static void check_known(const Corpus *corpus, const char *path, const CorpusOptions *options)
 {
     Corpus again;
-    Error error = {""};
+    Error error = {0};
     FUZZ_HOLDS(corpus_load(&again, path, options, &corpus->vocabulary, &error));
     FUZZ_HOLDS(again.train.crc == corpus->train.crc && again.valid.crc == corpus->valid.crc);
     FUZZ_HOLDS(again.test.crc == corpus->test.crc);
@@ -198,7 +198,7 @@ void fuzz_corpus(const uint8_t *data, size_t size)
     options.lowercase = choice & 8;
     const char *path = fuzz_file(data, size);
     Corpus corpus;
-    Error error = {""};
+    Error error = {0};
     if (!corpus_load(&corpus, path, &options, NULL, &error)) {
         fuzz_check_reason(&error);
         return;
@@ -225,7 +225,7 @@ void fuzz_token_file(const uint8_t *data, size_t size)
     Vocabulary vocabulary;
     TokenFile file;
     TokenFacts facts;
-    Error error = {""};
+    Error error = {0};
     if (!token_file_open(&file, path, &error)) {
         fuzz_check_reason(&error);
         return;
@@ -252,7 +252,7 @@ void fuzz_vocabulary(const uint8_t *data, size_t size)
     size_t index, written;
     const Tokenizer *tokenizer = choose_tokenizer(next_choice(&data, &size), &index);
     Vocabulary vocabulary;
-    Error error = {""};
+    Error error = {0};
     if (!vocabulary_read(&vocabulary, tokenizer, (const char *)data, size, &error)) {
         fuzz_check_reason(&error);
         return;

@@ -229,9 +229,9 @@ check 'compare --by averages seeds' \
     prints "| $(awk -v a="$(tail -n 1 linear-1/log.csv | cut -d , -f 14)" \
         -v b="$(tail -n 1 linear-again/log.csv | cut -d , -f 14)" \
         'BEGIN { printf "%.1f", 50 * (a + b) }') |\$"
-refused 'compare --by needs runs on tasks' 1 'softmax was not trained on a synthetic task' \
+refused 'compare --by needs runs on tasks' 2 'softmax was not trained on a synthetic task' \
     "$bin/compare" --by pairs softmax
-refused 'compare --by needs a setting of the task' 1 'by length: linear-1' \
+refused 'compare --by needs a setting of the task' 2 'by length: linear-1' \
     "$bin/compare" --by length linear-1
 refused 'compare --by has no JSON' 2 'leave --json' "$bin/compare" --by pairs --json linear-1
 

@@ -31,14 +31,14 @@ tr '[:upper:]' '[:lower:]' <capitals.txt >small.txt
 works 'so is one that has none' \
     "$bin/tokens" encode --tokenizer-file small --out small/val.bin small.txt
 check 'their ids are the same' same small/train.bin small/val.bin
-refused 'training cannot ask a tokenizer that keeps capitals to lower-case' 1 'drop --lowercase' \
+refused 'training cannot ask a tokenizer that keeps capitals to lower-case' 2 'drop --lowercase' \
     "$bin/train" --run refused --lowercase --tokenizer-file word short.txt
-refused 'nor one of another kind to be the one that --tokens names' 1 'is bpe; drop --tokens word' \
+refused 'nor one of another kind to be the one that --tokens names' 2 'is bpe; drop --tokens word' \
     "$bin/train" --run refused --tokens word --tokenizer-file bpe short.txt
 printf '# linnet tokenizer word lowercase\nThe\n<eos>\n<unk>\n' >tall.txt
 refused 'a tokenizer that lower-cases has no capitals' 1 'vocabulary:1: a capital letter' \
     "$bin/tokens" count --tokenizer-file tall.txt short.txt
-refused 'special tokens count in the size of a vocabulary' 1 'are 258 already' \
+refused 'special tokens count in the size of a vocabulary' 2 'are 258 already' \
     "$bin/tokens" train --vocab-size 256 --special-tokens '<|a|>,<|b|>' --out none short.txt
 printf 'ab ab ab cd\n' >few.txt
 works 'train learns all there is' "$bin/tokens" train --vocab-size 300 --out few few.txt

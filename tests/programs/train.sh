@@ -277,7 +277,7 @@ refused 'a task has the context of its lines' 2 'a line of recall has 25 tokens'
     "$bin/train" --context 64 recall
 refused 'a task carries no state' 2 'carry-state: each line of recall' \
     "$bin/train" --attn linear --pos none --carry-state recall
-refused 'a task has tokens of its own' 1 'tokens: recall is a synthetic task' \
+refused 'a task has tokens of its own' 2 'tokens: recall is a synthetic task' \
     "$bin/train" --tokens char recall
 refused 'settings of a task are checked' 2 "no setting 'pear'" "$bin/train" recall:pear=2
 

@@ -94,7 +94,7 @@ works 'a preset that names no tokenizer file keeps none of the run' \
     text.txt
 check 'the tokenizer is learned anew' eval '! grep -q "^tokenizer-file" refiled/settings.conf'
 echo 'tokenizer-file = tk' >filed.conf
-refused 'a tokenizer file that the preset names counts' 1 'tk: a tokenizer from a file learns' \
+refused 'a tokenizer file that the preset names counts' 2 'tk: a tokenizer from a file learns' \
     "$bin/train" --preset filed.conf --init filed --vocab-size 300 --run none text.txt
 tune bytes --tokens char other.txt
 check 'tokens of another kind are shared by their text' prints '[1-9][0-9]* of [0-9]* tokens are also'

@@ -374,7 +374,7 @@ static bool do_step(Loop *loop, Error *error)
     const Settings *settings = &t->settings;
     double began = clock_seconds();
     if (!take_step(loop, &loop->view.last, error)) {
-        save_at_end(loop, &(Error){{0}}); /* nothing has changed since the last good step */
+        save_at_end(loop, &(Error){0}); /* nothing has changed since the last good step */
         return false;
     }
     t->progress.final = (Validation){0}; /* that was of other weights */

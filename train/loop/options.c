@@ -249,8 +249,9 @@ static const Option session_rows[] = {
      .also = "checkpoint-minutes save-time train-time-interval",
      .section = "Saving and logging"},
     {.name = "threads", OPTION_WHOLE(SESSION(threads), 0, 1024, "0"),
-     .help = "CPU threads; 0: one per processor. The result does not depend on it",
-     .also = "device num-threads n-threads cpus num-workers nproc gpus gpu cuda jobs",
+     .help = "CPU threads, as linnet uses no GPU; 0: one per processor. The result does not depend "
+             "on it",
+     .also = "num-threads n-threads cpus num-workers nproc jobs",
      .common = true},
     {.name = "max-mem", .argument = "MB", .type = OPTION_SIZE,
      .offset = SESSION(max_mem), .low = 0, .high = 1e9, .fallback = "0",

@@ -64,7 +64,6 @@ typedef struct Settings {
     TrainOptions train;
     SessionOptions session;
     LengthBefore before;
-    bool init_unreadable; /* the checkpoint of --init cannot be opened */
 } Settings;
 
 /* The groups of the program, in the order of its help; they point into *settings. */
@@ -77,12 +76,9 @@ char *settings_text(const Settings *settings);
 /* Fills the settings from defaults, the model that --init names, the preset or the resumed
  * run's text, and the command line, in this order. Resuming, a fixed setting that the command
  * line changes is an error, unless it extends the run: then settings->before has the old
- * values. */
+ * values. What fails is the command line, unless the checkpoint of --init cannot be opened. */
 bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
                    Error *error);
-/* After settings_read has failed: exits with the error, as bad usage unless it is the
- * checkpoint of --init that cannot be opened. */
-_Noreturn void settings_die(const Settings *settings, const Error *error);
 
 /* --stop-after: a number of steps, or a time. */
 typedef struct StopAfter {

@@ -254,14 +254,8 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
            init_check(&init, settings, error) && check_together(settings, error) &&
            check_shards(&settings->train, error) && check_effects(settings, line, error);
     init_close(&init);
+    error->usage = !init.unreadable;
     return good;
-}
-
-_Noreturn void settings_die(const Settings *settings, const Error *error)
-{
-    if (settings->init_unreadable)
-        die("%s", error->text);
-    die_usage("%s", error->text);
 }
 
 bool stop_after_read(StopAfter *stop, const char *text, Error *error)

@@ -218,7 +218,7 @@ static bool plan_stages(Trainer *t, Error *error)
                          "was edited; start a new run with --convert RUN");
     t->match_steps = train->convert ? train->match_epochs * t->steps_per_epoch : 0;
     if (t->match_steps > 0 && t->match_steps >= t->steps)
-        return error_set(error,
+        return error_usage(error,
                          "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
                          "give more --epochs%s",
                          train->match_epochs, t->match_steps, t->steps,
@@ -258,7 +258,7 @@ static bool load_text(Trainer *t, const Vocabulary *known, Error *error)
                          "longer context",
                          train->corpus, t->corpus.train.count, context);
     if (train->noise > 0 && t->corpus.train.labels.at)
-        return error_set(error,
+        return error_usage(error,
                          "--noise is for texts, and %s is a synthetic task: omit --noise",
                          train->corpus);
     return true;
