@@ -113,6 +113,10 @@ check 'the name adds no setting' [ "$(grep -c '^layers = ' lined/settings.conf)"
 check 'the name is recorded on one line' \
     grep -q '^# imported from e\\x0alayers = 9$' lined/settings.conf
 
+run "$bin/import" exported "$rude"
+check 'import prints no control characters of a name' \
+    eval 'exits 0 && prints "^rude.x1b.31m: exported by linnet" && is_plain'
+
 # --- what is refused ---
 
 # copy: a good directory to spoil.
