@@ -80,6 +80,9 @@ json_t *export_settings_json(const LoadedModel *loaded);
 /* tokenizer.json, with vocab.json and merges.txt of a BPE vocabulary; vocabulary.json; and the
  * vocabulary.txt of others. */
 bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
+/* tokenizer_config.json: the class and the token for padding. */
+bool export_tokenizer_config(ExportFolder *folder, const Vocabulary *vocabulary, size_t context,
+                             Error *error);
 bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
 bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
 bool export_merges(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);

@@ -6,7 +6,6 @@
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *activation_there(const ModelConfig *config)
@@ -109,15 +108,6 @@ static json_t *generation_json(int eos, bool has_cache)
                      "temperature", 0.8, "top_k", 0, "use_cache", has_cache);
 }
 
-/* Names the class, since transformers would take GPT-2's own, and keeps all blanks. Without the
- * names, older versions give GPT-2 types of tokens, whose embeddings it would add. */
-static json_t *tokenizer_config_json(size_t context)
-{
-    return json_pack("{s:s, s:o, s:b, s:[s, s]}", "tokenizer_class", "PreTrainedTokenizerFast",
-                     "model_max_length", json_count(context), "clean_up_tokenization_spaces",
-                     false, "model_input_names", "input_ids", "attention_mask");
-}
-
 real *export_fixed_positions(const ModelConfig *config)
 {
     if (config->positions == POSITIONS_LEARNED)
@@ -143,6 +133,5 @@ bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error 
                               generation_json(vocabulary_start(vocabulary), family != NULL),
                               error) &&
            export_tokenizer(folder, vocabulary, error) &&
-           export_folder_json(folder, "tokenizer_config.json",
-                              tokenizer_config_json(config->context), error);
+           export_tokenizer_config(folder, vocabulary, config->context, error);
 }

@@ -34,6 +34,12 @@ check 'export writes the code of the model' same python/modeling_linnet.py \
     "$top/eval/export/modeling_linnet.py"
 run cat python/config.json
 check 'export writes which code it is' prints '"AutoModelForCausalLM": "modeling_linnet.Linnet'
+run cat exported/tokenizer_config.json
+check 'export names a token for padding: of words, the unknown one' prints '"pad_token": "<unk>"'
+run "$bin/export" byte bytes
+run cat bytes/tokenizer_config.json
+check 'of bytes, one that is not in UTF-8' eval 'prints "\"pad_token\": \"ÿ\"" && is_json'
+run cat python/config.json
 check 'export writes the settings' prints '"attn": "linear"'
 check 'export writes no code for a GPT-2' [ ! -e exported/modeling_linnet.py ]
 printf '\377' >broken.txt
