@@ -107,6 +107,8 @@ is_json() {
 escape=$(printf '\033')
 return=$(printf '\r')
 is_plain() { ! grep -q -e "$escape" -e "$return" out err; }
+# A name that terminals would obey.
+rude="rude$escape[31m"
 
 # --- runs ---
 

@@ -184,8 +184,8 @@ static int run_train(const Settings *settings, const char *path)
     if (!file_make_parents(inside, &error) ||
         !vocabulary_store(&vocabulary, settings->out, &error))
         die("%s", error.text);
-    printf("%s: %zu entries (%s)\n", settings->out, vocabulary.count,
-           vocabulary.tokenizer->name);
+    print_output("%s: %zu entries (%s)", settings->out, vocabulary.count,
+                 vocabulary.tokenizer->name);
     if (settings->tokenizer == TOKENIZER_BPE && vocabulary.count < settings->vocab_size)
         print_warning("%s: fewer entries than --vocab-size %zu; no other pair of tokens occurs "
                       "%zu time%s",

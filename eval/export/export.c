@@ -78,8 +78,10 @@ static bool write_gguf(const LoadedModel *loaded, const char *path, Error *error
 {
     char *said = NULL;
     bool good = export_gguf(loaded, path, &said, error);
-    if (good)
-        printf("%s:\n%s", path, said);
+    if (good) {
+        print_output("%s:", path);
+        fputs(said, stdout);
+    }
     free(said);
     return good;
 }
@@ -96,18 +98,19 @@ static bool write_folder(const Settings *settings, const LoadedModel *loaded, co
     if (!good)
         export_folder_abort(&folder);
     good = good && export_folder_commit(&folder, error);
-    if (good)
-        printf("%s:\n%s", path, list);
+    if (good) {
+        print_output("%s:", path);
+        fputs(list, stdout);
+    }
     free(list);
     return good;
 }
 
 static void print_tensors_usage(const char *word)
 {
-    printf("Open it in Python:\n"
-           "  from safetensors.numpy import load_file\n"
-           "  tensors = load_file(%s + \"/model.safetensors\")\n",
-           word);
+    print_output("Open it in Python:");
+    print_output("  from safetensors.numpy import load_file");
+    print_output("  tensors = load_file(%s + \"/model.safetensors\")", word);
 }
 
 static void print_model_usage(const ModelConfig *config, const char *word)
@@ -116,14 +119,13 @@ static void print_model_usage(const ModelConfig *config, const char *word)
     bool known = export_family(config, &lacks);
     const char *trust = known ? "" : ", trust_remote_code=True";
     if (!known)
-        printf("transformers has no class for this model (GPT-2 has no %s): its code is "
-               "modeling_linnet.py in the same directory.\n",
-               lacks.text);
-    printf("Open it in Python:\n"
-           "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
-           "  model = AutoModelForCausalLM.from_pretrained(%s%s)\n"
-           "  tokenizer = AutoTokenizer.from_pretrained(%s%s)\n",
-           word, trust, word, trust);
+        print_output("transformers has no class for this model (GPT-2 has no %s): its code is "
+                     "modeling_linnet.py in the same directory.",
+                     lacks.text);
+    print_output("Open it in Python:");
+    print_output("  from transformers import AutoModelForCausalLM, AutoTokenizer");
+    print_output("  model = AutoModelForCausalLM.from_pretrained(%s%s)", word, trust);
+    print_output("  tokenizer = AutoTokenizer.from_pretrained(%s%s)", word, trust);
 }
 
 /* The lines of Python that open the export. A string of JSON is one of Python too; a path that

@@ -2,6 +2,7 @@
 #include "eval/export/family.h"
 #include "eval/export/forms.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* --- which models --- */
@@ -58,7 +59,7 @@ static bool leaves_out(const Model *model, const ParamRow *row)
 
 /* --- the files --- */
 
-static json_t *config_json(const LoadedModel *loaded, const Family *family)
+json_t *export_family_config(const LoadedModel *loaded, const Family *family)
 {
     const Model *model = &loaded->model;
     const ModelConfig *c = &model->config;
@@ -95,8 +96,12 @@ static json_t *config_json(const LoadedModel *loaded, const Family *family)
 bool export_as_family(ExportFolder *folder, const LoadedModel *loaded, const Family *family,
                       Error *error)
 {
-    ExportForm form = {.config = family_form(family, &loaded->model.config),
+    const ModelConfig *config = &loaded->model.config;
+    real *positions = family->learns_positions ? export_fixed_positions(config) : NULL;
+    ExportForm form = {.config = family_form(family, config),
+                       .positions = positions,
                        .leaves_out = family->has_biases ? NULL : leaves_out};
-    return export_tensors(folder, loaded, family, &form, error) &&
-           export_folder_json(folder, "config.json", config_json(loaded, family), error);
+    bool good = export_tensors(folder, loaded, family, &form, error);
+    free(positions);
+    return good;
 }

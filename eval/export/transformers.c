@@ -6,7 +6,6 @@
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *activation_there(const ModelConfig *config)
@@ -76,8 +75,10 @@ bool export_is_gpt2(const ModelConfig *config, Error *lacks)
 
 /* --- the files --- */
 
-static json_t *config_json(const ModelConfig *c, int eos)
+static json_t *gpt2_config(const LoadedModel *loaded)
 {
+    const ModelConfig *c = &loaded->model.config;
+    const int eos = vocabulary_start(&loaded->checkpoint.vocabulary);
     return json_pack("{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
                      "s:f, s:b, s:i, s:i}",
                      "model_type", "gpt2", "architectures", "GPT2LMHeadModel", "torch_dtype",
@@ -91,6 +92,13 @@ static json_t *config_json(const ModelConfig *c, int eos)
                      "eos_token_id", eos);
 }
 
+json_t *export_config(const LoadedModel *loaded, const Family *family)
+{
+    return family == &family_linnet        ? export_modeling_config(loaded)
+           : family == family_find("gpt2") ? gpt2_config(loaded)
+                                           : export_family_config(loaded, family);
+}
+
 /* As sample by default: texts begin after an <eos> and do not end at the next. There is no
  * max_length, which would make transformers warn if max_new_tokens is given, and no token for
  * padding: transformers would take each <eos> of a prompt for one. */
@@ -98,15 +106,6 @@ static json_t *generation_json(int eos, bool has_cache)
 {
     return json_pack("{s:i, s:b, s:f, s:i, s:b}", "bos_token_id", eos, "do_sample", true,
                      "temperature", 0.8, "top_k", 0, "use_cache", has_cache);
-}
-
-/* Names the class, since transformers would take GPT-2's own, and keeps all blanks. Without the
- * names, older versions give GPT-2 types of tokens, whose embeddings it would add. */
-static json_t *tokenizer_config_json(size_t context)
-{
-    return json_pack("{s:s, s:o, s:b, s:[s, s]}", "tokenizer_class", "PreTrainedTokenizerFast",
-                     "model_max_length", json_count(context), "clean_up_tokenization_spaces",
-                     false, "model_input_names", "input_ids", "attention_mask");
 }
 
 real *export_fixed_positions(const ModelConfig *config)
@@ -120,34 +119,19 @@ real *export_fixed_positions(const ModelConfig *config)
     return rows;
 }
 
-static bool export_gpt2(ExportFolder *folder, const LoadedModel *loaded, Error *error)
-{
-    const ModelConfig *config = &loaded->model.config;
-    real *positions = export_fixed_positions(config);
-    const Family *family = family_find("gpt2");
-    ExportForm form = {.config = family_form(family, config), .positions = positions};
-    bool good = export_tensors(folder, loaded, family, &form, error);
-    free(positions);
-    return good &&
-           export_folder_json(
-               folder, "config.json",
-               config_json(config, vocabulary_start(&loaded->checkpoint.vocabulary)), error);
-}
-
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error)
 {
     const ModelConfig *config = &loaded->model.config;
     const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
     Error lacks;
     const Family *family = export_family(config, &lacks);
-    bool is_gpt2 = family == family_find("gpt2");
-    return (!family   ? export_modeling(folder, loaded, error)
-            : is_gpt2 ? export_gpt2(folder, loaded, error)
-                      : export_as_family(folder, loaded, family, error)) &&
+    return (family ? export_as_family(folder, loaded, family, error)
+                   : export_modeling(folder, loaded, error)) &&
+           export_folder_json(folder, "config.json",
+                              export_config(loaded, family ? family : &family_linnet), error) &&
            export_folder_json(folder, "generation_config.json",
                               generation_json(vocabulary_start(vocabulary), family != NULL),
                               error) &&
            export_tokenizer(folder, vocabulary, error) &&
-           export_folder_json(folder, "tokenizer_config.json",
-                              tokenizer_config_json(config->context), error);
+           export_tokenizer_config(folder, vocabulary, config->context, error);
 }

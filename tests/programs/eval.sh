@@ -45,6 +45,9 @@ check 'eval scores the training split' \
 run "$bin/eval" softmax text.txt
 check 'eval prints nats per token' prints 'nats per token'
 check 'eval prints no control characters' is_plain
+cp -r softmax "$rude"
+run "$bin/eval" "$rude" softmax text.txt
+check 'eval prints no control characters of a name' eval 'exits 0 && is_plain'
 
 # --- saved scores ---
 

@@ -41,6 +41,9 @@ refused 'a tokenizer that lower-cases has no capitals' 1 'vocabulary:1: a capita
 refused 'special tokens count in the size of a vocabulary' 2 'are 258 already' \
     "$bin/tokens" train --vocab-size 256 --special-tokens '<|a|>,<|b|>' --out none short.txt
 printf 'ab ab ab cd\n' >few.txt
+works 'a tokenizer in a directory with an odd name' \
+    "$bin/tokens" train --vocab-size 300 --out "$rude" few.txt
+check 'tokens prints no control characters of a name' is_plain
 works 'train learns all there is' "$bin/tokens" train --vocab-size 300 --out few few.txt
 check 'train says that there is no more to learn' says 'fewer entries than --vocab-size 300'
 printf '# linnet tokenizer word\r\ndog\r\n<eos>\r\n<unk>\r\n' >windows.txt
