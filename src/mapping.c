@@ -1,4 +1,5 @@
 #include "src/mapping.h"
+#include "src/file.h"
 #include "src/memory.h"
 #include "src/text.h"
 
@@ -43,6 +44,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     ssize_t written = isatty(STDERR_FILENO) ? write(STDERR_FILENO, clear, sizeof clear - 1) : 0;
     written += write(STDERR_FILENO, file->last_words, strlen(file->last_words));
     (void)written;
+    file_remove_half_written();
     _exit(EXIT_FAILURE);
 }
 
