@@ -25,7 +25,7 @@ double file_number(const char *folder, const char *name, const char *label, size
 typedef struct FileReplacement {
     char *path, *temporary;
     int fd;
-    struct FileReplacement *outer; /* the other replacements in progress */
+    struct FileReplacement *volatile outer; /* the other replacements in progress */
 } FileReplacement;
 
 /* What exists under the name must be a regular file. */
@@ -58,6 +58,9 @@ bool file_append(int fd, const char *path, size_t *size, const void *bytes, size
 /* Renames a file within its directory, replacing `to`, and syncs the directory. */
 bool file_rename(const char *from, const char *to, Error *error);
 
+/* Removes the temporary files of replacements in progress. exit() and the usual signals do; a
+ * handler of signals that ends the program by itself must call it. */
+void file_remove_half_written(void);
 /* Calls the function when the program exits or a signal ends it, after the temporary files of
  * replacements are gone; it may only do what signal handlers may. The last one counts. */
 void file_remove_also(void (*remove)(void));
