@@ -68,7 +68,7 @@ static const About about = {
                  "--score 'the company said' runs/linear-ptb"},
     .files = {{"$XDG_STATE_HOME/linnet/history, ~/.local/state/linnet/history",
                "the prompts and commands typed"}},
-    .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
+    .environment = {&about_terminal_size, &about_colour, &about_locale},
 };
 
 /* --- scoring --- */
