@@ -1,6 +1,5 @@
 /* Generates a batch of texts token by token; all are at the same position and share matrix
- * products. With the kernels of kernel.h a text is the same, bit for bit, alone or in any
- * batch; a BLAS may round differently.
+ * products. A text is the same, bit for bit, alone or in any batch.
  *
  * Attention kinds with a finite state carry it on, so the ten-thousandth token costs as much as
  * the tenth. Other kinds, and learned positions, end at the model's context length: there the

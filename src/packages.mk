@@ -1,6 +1,6 @@
 # The libraries that linnet uses, and the packages that they come in.
 
-PACKAGES = openblas zlib jansson libedit
+PACKAGES = zlib jansson libedit
 
 # A missing library is an error that names it; nothing is built without it.
 libraries:

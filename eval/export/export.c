@@ -51,7 +51,6 @@ static const About about = {
          "RUN is a run directory, whose best checkpoint is used, or a checkpoint file."},
     .examples = {"runs/linear-ptb linear-ptb-model", "--plain runs/linear-ptb linear-ptb-files",
                  "--gguf runs/llama-ptb llama-ptb.gguf"},
-    .environment = {&about_kernels},
 };
 
 static bool write_example(ExportFolder *folder, const LoadedModel *loaded, const char *path,

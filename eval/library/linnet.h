@@ -21,9 +21,7 @@
  *
  * Memory. A model holds the weights once, for all of its sessions. A session holds the state of
  * its texts: of fixed size for most kinds of linear attention, growing with the context length
- * for softmax. Each thread that computes keeps 1.3 MB to compute in until it ends. Where
- * OpenBLAS computes the matrix products (in builds without AVX2, AVX-512 or NEON, and whenever
- * OPENBLAS_CORETYPE is set), linnet sets the number of its threads to one.
+ * for softmax. Each thread that computes keeps 1.3 MB to compute in until it ends.
  *
  * Texts are bytes with a length, in UTF-8 unless the tokenizer of the model takes any bytes.
  * Tokens are numbers from 0 to linnet_vocabulary_size - 1. Models are trained on texts that

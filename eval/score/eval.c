@@ -35,7 +35,6 @@ static const About about = {
                  "runs/seed1 runs/seed2 runs/seed3 ptb.txt --split test",
                  "--baseline ptb.txt --split test",
                  "runs/linear-ptb ptb.txt --split test --cache 500 --tune-cache"},
-    .environment = {&about_kernels},
 };
 
 static void load(Corpus *corpus, const char *name, const CorpusOptions *how,

@@ -71,7 +71,7 @@ static const About about = {
                  "--lines --json runs/linear-ptb <prompts.txt"},
     .files = {{"$XDG_STATE_HOME/linnet/history, ~/.local/state/linnet/history",
                "the prompts and commands typed"}},
-    .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
+    .environment = {&about_terminal_size, &about_colour, &about_locale},
 };
 
 /* --- scoring --- */
