@@ -82,16 +82,16 @@ static size_t take_labels(const Batches *batches, size_t at, size_t length, int3
     return count;
 }
 
-BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
-                        int32_t *targets, size_t *places)
+BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, size_t first, size_t rows,
+                        int32_t *inputs, int32_t *targets, size_t *places)
 {
-    assert(index < batches_per_epoch(batches));
+    assert(index < batches_per_epoch(batches) && first + rows <= batches->options.batch);
     if (epoch != batches->epoch)
         draw(batches, epoch);
     BatchCount total = {0};
     RandomKey noise = random_key(batches->options.seed, RANDOM_NOISE, epoch);
     size_t count = batches->count, context = batches->options.context;
-    for (size_t row = 0; row < batches->options.batch; row++) {
+    for (size_t row = first; row < first + rows; row++) {
         size_t window = window_of(batches, index, row), begin = window_begin(batches, window);
         size_t length = window_begin(batches, window + 1) - begin;
         size_t at = (batches->offset + begin) % count;
@@ -107,7 +107,7 @@ BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *i
             targets[t] = TOKEN_NONE;
         }
         for (size_t t = 0; places && t < context; t++)
-            places[row * context + t] = t < length ? (at + t) % count : 0;
+            places[(row - first) * context + t] = t < length ? (at + t) % count : 0;
         inputs += context;
         targets += context;
         total.read += length;

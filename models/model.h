@@ -45,6 +45,12 @@ typedef struct Params {
     real *head_bias;   /* (V) or NULL */
 } Params;
 
+/* The weight of the output head, (V, C). */
+static inline real *params_head(const ModelConfig *config, const Params *params)
+{
+    return config->tied ? params->wte : params->head_weight;
+}
+
 /* Who initialises a tensor: a normal distribution, or the attention kind of its layer. */
 typedef enum ParamStart { START_AT_RANDOM, START_OWN, START_GATES } ParamStart;
 

@@ -20,7 +20,9 @@ static uint32_t play_epoch(Batches *batches, size_t epoch)
     size_t seen[LARGEST] = {0};
     uint32_t crc = 0;
     for (size_t index = 0; index < batches_per_epoch(batches); index++) {
-        size_t given = batches_fill(batches, epoch, index, inputs, targets, at).targets,
+        size_t given = batches_fill(batches, epoch, index, 0, batches->options.batch, inputs,
+                                    targets, at)
+                           .targets,
                found = 0;
         for (size_t i = 0; i < places; i++) {
             if (targets[i] == TOKEN_NONE) {
@@ -58,7 +60,7 @@ static void check_streams(Batches *batches, size_t epoch)
     int32_t *targets = memory_take(places, sizeof *targets, "targets");
     int32_t *last = memory_take(batches->options.batch, sizeof *last, "the rows' last targets");
     for (size_t index = 0; index < batches_per_epoch(batches); index++) {
-        batches_fill(batches, epoch, index, inputs, targets, NULL);
+        batches_fill(batches, epoch, index, 0, batches->options.batch, inputs, targets, NULL);
         for (size_t row = 0; row < batches->options.batch; row++) {
             if (index > 0 && targets[row * context] != TOKEN_NONE)
                 ck_assert_int_eq(inputs[row * context], last[row]);
@@ -124,7 +126,7 @@ START_TEST(batches_depend_only_on_seed_and_epoch)
     int32_t inputs[15], targets[15];
     for (size_t epoch = 0; epoch < 64; epoch++)
         for (size_t index = 0; index < batches_per_epoch(&a); index++) {
-            batches_fill(&a, epoch, index, inputs, targets, NULL);
+            batches_fill(&a, epoch, index, 0, 3, inputs, targets, NULL);
             for (size_t row = 0; row < 3; row++)
                 if (targets[row * 5] != TOKEN_NONE)
                     begins[targets[row * 5]] = true;
@@ -153,8 +155,8 @@ START_TEST(noise_draws_by_numbers_of_neighbours)
     for (size_t epoch = 0; epoch < EPOCHS; epoch++)
         for (size_t index = 0; index < batches_per_epoch(&batches); index++) {
             int32_t other_inputs[CONTEXT * BATCH], other_targets[CONTEXT * BATCH];
-            batches_fill(&batches, epoch, index, inputs, targets, NULL);
-            batches_fill(&again, epoch, index, other_inputs, other_targets, NULL);
+            batches_fill(&batches, epoch, index, 0, BATCH, inputs, targets, NULL);
+            batches_fill(&again, epoch, index, 0, BATCH, other_inputs, other_targets, NULL);
             ck_assert_mem_eq(inputs, other_inputs, sizeof inputs);
             ck_assert_mem_eq(targets, other_targets, sizeof targets);
             for (size_t i = 0; i < CONTEXT * BATCH; i++) /* 0 follows 0 only by noise */

@@ -21,12 +21,11 @@ bool trainer_averages(const TrainOptions *train)
 
 static void lay_out(Trainer *t)
 {
-    size_t total = t->model.table.total;
-    size_t batch = t->settings.train.batch * t->settings.model.context;
+    size_t total = t->model.table.total, rows = t->pass.rows;
     model_layout(&t->model, &t->arena);
     shards_layout(&t->shards, &t->arena);
     t->square_sums = arena_bytes(&t->arena, t->pieces[ranks_count()], sizeof *t->square_sums);
-    t->shard_nats = arena_bytes(&t->arena, t->shards.count, sizeof *t->shard_nats);
+    t->shard_sums = arena_bytes(&t->arena, t->shards.count, sizeof *t->shard_sums);
     t->m = arena_reals(&t->arena, total);
     t->v = arena_reals(&t->arena, total);
     t->update_scratch = arena_reals(
@@ -34,16 +33,14 @@ static void lay_out(Trainer *t)
     if (trainer_averages(&t->settings.train))
         t->average = arena_reals(&t->arena, total);
     pass_layout(&t->pass, &t->arena);
-    if (t->pass.teacher)
+    if (t->teacher_pass.model)
         pass_layout(&t->teacher_pass, &t->arena);
-    t->inputs = arena_bytes(&t->arena, batch, sizeof *t->inputs);
-    t->targets = arena_bytes(&t->arena, batch, sizeof *t->targets);
-    t->shard_inputs = arena_bytes(&t->arena, t->pass.rows, sizeof *t->shard_inputs);
-    t->shard_targets = arena_bytes(&t->arena, t->pass.rows, sizeof *t->shard_targets);
+    t->inputs = arena_bytes(&t->arena, rows, sizeof *t->inputs);
+    t->targets = arena_bytes(&t->arena, rows, sizeof *t->targets);
     if (t->soft.mapping) {
-        t->places = arena_bytes(&t->arena, batch, sizeof *t->places);
-        t->records = arena_bytes(&t->arena, t->pass.rows, sizeof *t->records);
-        t->pass.stored.records = t->records;
+        t->places = arena_bytes(&t->arena, rows, sizeof *t->places);
+        t->records = arena_bytes(&t->arena, rows, sizeof *t->records);
+        t->stored.records = t->records;
     }
     if (t->pass.carries) {
         t->carried = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);
@@ -106,7 +103,7 @@ static bool check_memory(const Trainer *t, Error *error)
     return error_set(
         error, "training needs %.0f MB (%.0f for the text%s), the limit is %.0f MB, %s; %s",
         need / megabyte, (double)held_memory(t) / megabyte,
-        t->pass.teacher ? " and the teacher's weights" : "", allowance.bytes / megabyte,
+        t->teacher_pass.model ? " and the teacher's weights" : "", allowance.bytes / megabyte,
         allowance.reason, saving_advice(&t->settings.session));
 }
 
