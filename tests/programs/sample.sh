@@ -119,8 +119,6 @@ check 'sample ends silently when its reader has gone' [ ! -s err ]
 check 'sample generates texts longer than memory' eval '[ ! -s err ] && [ -s out ]'
 refused 'sample refuses a prompt that is not UTF-8' 2 'prompt' \
     "$bin/sample" --prompt "$(printf '\377')" softmax
-sample --detok --prompt 'the linnet'
-check '--detok capitalises the first word' eval 'head -n 1 out | grep -q "^The linnet"'
 sample --show-probs --prompt 'the linnet'
 check '--show-probs prints a legend' eval 'head -n 1 out | grep -q probability'
 check '--show-probs prints a probability after each token' prints '^the\[[0-9.e-]*\] linnet\['

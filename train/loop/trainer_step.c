@@ -165,15 +165,6 @@ static void apply_gradients(Trainer *t, const Step *step)
     ranks_collect(t->model.base, sizeof *t->model.base, t->shards.bounds);
 }
 
-/* Redraws random features every --redraw steps, except in the last fifth of training. */
-static void redraw_features(Trainer *t)
-{
-    size_t every = t->settings.model.own.redraw, step = t->progress.step;
-    if (every > 0 && step % every == 0 && step < t->steps - t->steps / SETTLING)
-        params_redraw(&t->model.table, &t->model.config, t->model.base, t->settings.train.seed,
-                      step);
-}
-
 /* --- the average of the weights --- */
 
 /* Whether the current weights go into the average: those of every step from --average-from on
@@ -286,7 +277,6 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     exchange(&t->carried, &t->carried_next);
     progress->step++;
     progress->skipped_in_row = 0;
-    redraw_features(t);
     trainer_take_average(t);
     progress->tokens += step->read;
     add_loss(&progress->log, step);
