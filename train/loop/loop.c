@@ -203,7 +203,7 @@ static bool read_validation(Loop *loop, bool whole, Validation *validation, Erro
     Score score = trainer_validate(t, whole);
     t->progress.seconds = clock_seconds() - loop->clock;
     if (!trainer_check_read(t, error)) {
-        save_at_end(loop, &(Error){{0}});
+        save_at_end(loop, &(Error){0});
         return false;
     }
     *validation = (Validation){.loss = score_loss(score),
