@@ -241,6 +241,9 @@ works 'eval reads ids' "$bin/eval" mapped ids
 cp out expected
 works 'eval reads the text of the ids' "$bin/eval" mapped --valid held.txt --test held.txt short.txt
 check 'both have the same score' same out expected
+check "the text of the ids is the run's own" eval 'lines mapped/scores.csv 2 && fails says "mapped: "'
+works 'eval reads other ids' "$bin/eval" mapped ids --valid ids/train.bin
+check "other ids are not the run's own" says 'mapped: its own valid text is another one'
 rm ids/test.bin
 refused 'eval says that there is no test text' 1 'there is no test text; name a file with --test' \
     sh -c '"$1" mapped ids --split test 2>all; status=$?; tail -n 1 all >&2; exit $status' sh "$bin/eval"
