@@ -1,6 +1,7 @@
 /* Models that the GPT-NeoX or the Llama of Python's transformers computes. */
 #include "eval/export/family.h"
 #include "eval/export/forms.h"
+#include "models/exchange.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +26,10 @@ static bool is_neox(const ModelConfig *c)
 
 const Family *export_family(const ModelConfig *config, Error *lacks)
 {
-    if (export_is_gpt2(config, lacks))
+    if (exchange_is_gpt2(config, lacks))
         return family_find("gpt2");
     Error ignored;
-    if (!export_is_plain(config, &ignored))
+    if (!exchange_is_plain(config, &ignored))
         return NULL;
     return is_llama(config)  ? family_find("llama")
            : is_neox(config) ? family_find("gpt_neox")

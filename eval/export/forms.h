@@ -24,11 +24,6 @@
 #include "eval/export/folder.h"
 #include "models/checkpoint.h"
 
-/* Whether transformers' GPT-2 computes this model; otherwise `lacks` names a part that GPT-2
- * does not have. */
-bool export_is_gpt2(const ModelConfig *config, Error *lacks);
-/* Whether the model has only parts that all families of transformers have. */
-bool export_is_plain(const ModelConfig *config, Error *lacks);
 /* The family of transformers that computes the model: GPT-2, GPT-NeoX or Llama; else NULL, and
  * `lacks` names a part that GPT-2 does not have. */
 const Family *export_family(const ModelConfig *config, Error *lacks);
@@ -37,8 +32,7 @@ json_t *export_config(const LoadedModel *loaded, const Family *family);
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
 /* A GGUF file for llama.cpp, which appears whole or not at all. Appends to *said what it is.
- * export_check_gguf says whether llama.cpp computes this model, or why not. */
-bool export_check_gguf(const ModelConfig *config, Error *error);
+ */
 bool export_gguf(const LoadedModel *loaded, const char *path, char **said, Error *error);
 
 bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error);

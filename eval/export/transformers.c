@@ -6,90 +6,21 @@
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 
-#include <string.h>
-
-static const char *activation_there(const ModelConfig *config)
-{
-    return family_activation_there(activation_name(config->activation));
-}
-
-/* --- what GPT-2 lacks --- */
-
-static bool check_layer(const ModelConfig *config, size_t layer, Error *lacks)
-{
-    const char *kind = config_kind(config, layer)->name;
-    if (strcmp(kind, "softmax") != 0)
-        return error_set(lacks, "%s attention", kind);
-    if (config_convolves(config, layer))
-        return error_set(lacks, "convolution before the attention (--conv)");
-    if (config_norms_heads(config, layer))
-        return error_set(lacks, "norm of a head's output (--head-norm)");
-    if (config_gates_output(config, layer))
-        return error_set(lacks, "gate on the attention's output (--out-gate)");
-    return true;
-}
-
-typedef struct Part {
-    bool has;
-    const char *what;
-} Part;
-
-static bool has_none(const Part *parts, size_t count, Error *lacks)
-{
-    for (size_t i = 0; i < count; i++)
-        if (parts[i].has)
-            return error_set(lacks, "%s", parts[i].what);
-    return true;
-}
-
-bool export_is_plain(const ModelConfig *config, Error *lacks)
-{
-    for (size_t layer = 0; layer < config->layers; layer++)
-        if (!check_layer(config, layer, lacks))
-            return false;
-    const Part parts[] = {
-        {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
-        {config->qk_norm, "norm of queries and keys (--qk-norm)"},
-        {config->value_residual, "values of the first layer in others (--value-residual)"},
-        {config->head_gate, "gates on the output of heads (--head-gate)"},
-        {config->ngrams > 1, "embeddings of n-grams (--ngrams)"},
-        {config->logit_cap > 0, "cap on its logits (--logit-cap)"},
-        {config->head_bias, "biases in its output head (--head-bias)"},
-    };
-    return has_none(parts, sizeof parts / sizeof *parts, lacks);
-}
-
-bool export_is_gpt2(const ModelConfig *config, Error *lacks)
-{
-    const Part parts[] = {
-        {config->parallel, "parallel residual (--parallel)"},
-        {config->rms_norm, "RMSNorm (--rms-norm)"},
-        {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
-    };
-    if (!export_is_plain(config, lacks) ||
-        !has_none(parts, sizeof parts / sizeof *parts, lacks))
-        return false;
-    return activation_there(config) ||
-           error_set(lacks, "activation %s", activation_name(config->activation));
-}
-
-/* --- the files --- */
-
 static json_t *gpt2_config(const LoadedModel *loaded)
 {
     const ModelConfig *c = &loaded->model.config;
     const int eos = vocabulary_start(&loaded->checkpoint.vocabulary);
-    return json_pack("{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
-                     "s:f, s:b, s:i, s:i}",
-                     "model_type", "gpt2", "architectures", "GPT2LMHeadModel", "torch_dtype",
-                     "float32", "vocab_size", json_count(c->vocabulary), "n_positions",
-                     json_count(c->context), "n_embd", json_count(c->dim), "n_layer",
-                     json_count(c->layers), "n_head", json_count(c->heads), "n_inner",
-                     json_count(c->ffn), "activation_function", activation_there(c),
-                     "layer_norm_epsilon", c->norm_eps, "scale_attn_weights", true,
-                     "embd_pdrop", c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
-                     c->attention_dropout, "tie_word_embeddings", c->tied, "bos_token_id", eos,
-                     "eos_token_id", eos);
+    return json_pack(
+        "{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
+        "s:f, s:b, s:i, s:i}",
+        "model_type", "gpt2", "architectures", "GPT2LMHeadModel", "torch_dtype", "float32",
+        "vocab_size", json_count(c->vocabulary), "n_positions", json_count(c->context),
+        "n_embd", json_count(c->dim), "n_layer", json_count(c->layers), "n_head",
+        json_count(c->heads), "n_inner", json_count(c->ffn), "activation_function",
+        family_activation_there(activation_name(c->activation)), "layer_norm_epsilon",
+        c->norm_eps, "scale_attn_weights", true, "embd_pdrop", c->input_dropout, "resid_pdrop",
+        c->dropout, "attn_pdrop", c->attention_dropout, "tie_word_embeddings", c->tied,
+        "bos_token_id", eos, "eos_token_id", eos);
 }
 
 json_t *export_config(const LoadedModel *loaded, const Family *family)
