@@ -55,7 +55,7 @@ POSITION  = -fPIC -fvisibility=hidden
 # those that branches separate, and bits would depend on it; its "on" joins all of an expression.
 # gcc's "on" joins none.
 CLANG     = $(call once,CLANG,$(call if_known,-Wpass-failed))
-JOIN     := -ffp-contract=$(if $(CLANG),on,fast)
+JOIN      = -ffp-contract=$(if $(CLANG),on,fast)
 CFLAGS_   = -std=c11 -pthread $(POSITION) -fopenmp-simd $(JOIN) $(WARNINGS) \
             $(FAST) $(PROTECT) $(CFLAGS)
 FAST      = $(OPTIMISE)
