@@ -218,6 +218,7 @@ START_TEST(invalid_command_lines_are_explained)
         {{"bird", "--egs", "3"}, "'--egs'", "did you mean '--eggs'?"},
         {{"bird", "--clutch_size", "3"}, "'--clutch_size'", "linnet calls it '--eggs': in a"},
         {{"bird", "--num-eggs=3"}, "'--num-eggs'", "linnet calls it '--eggs'"},
+        {{"bird", "--gpus=2"}, "'--gpus'", "linnet runs on the CPU only"},
         {{"bird", "--colour=violet"}, "--colour: 'violet'", "brown, red, grey"},
         {{"bird", "--colour=gray"}, "--colour: ", "no 'gray'; did you mean 'grey'?"},
         {{"bird", "--zzzzzzzzzzzz"}, "unknown option", "'--zzzzzzzzzzzz'"},

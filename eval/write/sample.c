@@ -209,7 +209,7 @@ static void write_texts(const LoadedModel *loaded, TextOptions *options, const c
                arrlenu(beginning) + options->length);
     OptionGroup group = text_option_group(options);
     if (options->json)
-        sample_json_begin(stdout, run, prompt, &group);
+        sample_json_begin(stdout, run, prompt.text, prompt.size, &group);
     texts_begin(&texts, options, beginning, 0);
     if (options->json)
         sample_json_end(stdout);

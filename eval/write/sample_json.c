@@ -63,11 +63,10 @@ static json_t *settings_json(const OptionGroup *group)
 
 /* --- the document --- */
 
-void sample_json_begin(FILE *stream, const char *run, Prompt prompt,
+void sample_json_begin(FILE *stream, const char *run, const char *prompt, size_t size,
                        const OptionGroup *settings)
 {
-    json_t *beginning = prompt.text ? sample_json_string(prompt.text, prompt.size)
-                                    : json_null();
+    json_t *beginning = prompt ? sample_json_string(prompt, size) : json_null();
     fputc('{', stream);
     json_print_part(stream,
                     json_pack("{s:o, s:o, s:o}", "run", sample_json_string(run, strlen(run)),

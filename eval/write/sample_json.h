@@ -2,7 +2,7 @@
 #ifndef LINNET_SAMPLE_JSON_H
 #define LINNET_SAMPLE_JSON_H
 
-#include "eval/write/texts.h"
+#include "src/options.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -20,9 +20,9 @@ typedef struct JsonText {
     bool with_losses;
 } JsonText;
 
-/* The object is printed in parts, so that its texts need not be kept: run, prompt and settings;
- * the texts; the end, without a line end. */
-void sample_json_begin(FILE *stream, const char *run, Prompt prompt,
+/* The object is printed in parts, so that its texts need not be kept: run, prompt (or NULL)
+ * and settings; the texts; the end, without a line end. */
+void sample_json_begin(FILE *stream, const char *run, const char *prompt, size_t size,
                        const OptionGroup *settings);
 void sample_json_text(FILE *stream, JsonText text, bool first);
 void sample_json_end(FILE *stream);

@@ -196,6 +196,9 @@ check 'the window is the longer line' prints 'window 13, stride 13'
 check 'the text of another task is not that of the run' says 'task: its own valid text'
 refused 'eval refuses symbols that the model has not' 1 "vocabulary has no 'k8'" \
     "$bin/eval" task recall:pairs=4
+refused 'eval refuses a wrong setting of a task' 2 'pairs must be' "$bin/eval" task recall:pairs=0
+refused 'eval refuses contradictory options of a baseline' 2 'drop --vocab-size' \
+    "$bin/eval" --baseline --tokens byte --vocab-size 300 text.txt
 refused 'eval reads a task by lines' 2 'a line of recall has 25 tokens' \
     "$bin/eval" --stride 4 task recall
 refused 'a task has no baseline' 2 'are for texts' "$bin/eval" --baseline recall

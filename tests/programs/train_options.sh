@@ -163,6 +163,12 @@ no 'attention dropout with a kind without attention weights' 2 'does not support
     '--attn linear --attn-dropout 0.1 text.txt'
 no 'a single head of a kind whose heads alternate' 2 'use at least 2' \
     '--attn strided --heads 1 text.txt'
+# Contradictions that only the text shows.
+for options in '--tokens byte --vocab-size 300 text.txt' '--special-tokens <|a|> text.txt' \
+    '--tokens bpe --vocab-size 5 text.txt' '--tokens bpe --lowercase text.txt' \
+    '--noise 0.1 recall' '--min-count 2 recall' '--valid - -'; do
+    no "$options" 2 . "$options"
+done
 no 'a learning rate too close to zero' 2 "--lr: '1e-400'" '--lr 1e-400 text.txt'
 no 'a setting of a task that is given twice' 2 'pairs is set twice' 'recall:pairs=1,pairs=2'
 no 'a learning rate that is not a number' 2 "--lr: 'nan'" '--lr nan text.txt'
