@@ -302,9 +302,10 @@ bool trainer_check_weights(const Trainer *t, Error *error)
                       crc32_z(0, (const Bytef *)t->model.base, bytes), error);
 }
 
-Score trainer_validate(Trainer *t, bool whole)
+Score trainer_validate(Trainer *t, bool whole, int (*stops)(void))
 {
     Windows windows = trainer_windows(t);
+    windows.stops = stops;
     if (whole)
         windows.part = 0;
     trainer_swap_average(t);
