@@ -110,6 +110,18 @@ char *option_value(const OptionGroup *group, const Option *option)
     return memory_copy_text("");
 }
 
+bool option_has_default(const OptionGroup *group, const Option *option)
+{
+    const char *fallback = option->fallback ? option->fallback : "";
+    char *value = option_value(group, option);
+    double number, usual; /* 0.001 and 1e-3 are the same */
+    bool same = strcmp(value, fallback) == 0 ||
+                (text_to_double(value, &number) && text_to_double(fallback, &usual) &&
+                 number == usual);
+    free(value);
+    return same;
+}
+
 char *options_write_text(const OptionGroup *groups, size_t count)
 {
     char *text = memory_copy_text("");

@@ -71,6 +71,7 @@ double rig_gradients(Rig *rig)
 
 Score rig_score(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride)
 {
-    Windows windows = {ids, count, pass->length, stride, prime, 0, {0}};
+    Windows windows = {
+        .ids = ids, .count = count, .window = pass->length, .stride = stride, .prime = prime};
     return score_windows(pass, &windows, NULL, 0);
 }

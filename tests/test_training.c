@@ -60,7 +60,7 @@ static void settle(Trainer *trainer, size_t kind, const char *more)
 
 static double loss_of(Trainer *trainer, bool whole)
 {
-    return score_loss(trainer_validate(trainer, whole));
+    return score_loss(trainer_validate(trainer, whole, NULL));
 }
 
 static void start(Trainer *trainer)

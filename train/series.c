@@ -6,6 +6,7 @@
 #include "src/ranks.h"
 #include "src/text.h"
 #include "train/loop/folder.h"
+#include "train/loop/signals.h"
 #include "train/observers/observers.h"
 
 #include <errno.h>
@@ -277,6 +278,10 @@ int series_train(const CommandLine *line, int (*train_one)(const CommandLine *li
         fflush(stdout);
         status = train_one(&one);
         free(one.given);
+        /* The run may have been complete already when the signal came. */
+        size_t signal = ranks_most((size_t)signals_caught());
+        if (status == EXIT_SUCCESS && signal > 0)
+            status = 128 + (int)signal;
     }
     if (status == EXIT_SUCCESS && talks)
         compare(series.runs);

@@ -277,6 +277,7 @@ static int train_one(const CommandLine *line)
                                         "More --epochs or --steps extend it.",
                                         step));
     int status = ranks_first() ? farewell(end, &run, &folder, &screen, &error) : 0;
+    signals_release();
     ranks_share(&status, sizeof status, 0); /* all ranks go on to the next run, or none */
     team_stop();
     trainer_free(&trainer);

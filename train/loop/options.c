@@ -211,12 +211,12 @@ static const Option train_rows[] = {
 };
 
 static const Option session_rows[] = {
-    {.name = "run", OPTION_STRING("DIR", SESSION(run), NULL),
+    {.name = "run", OPTION_STRING("DIR", SESSION(run), NULL), .once = true,
      .help = "run directory (default: a new one in runs/)",
      .also = "out-dir output-dir save-dir checkpoint-dir out output save-path work-dir "
              "log-dir name exp-name run-name wandb-run-name",
      .common = true},
-    {.name = "resume", OPTION_STRING("DIR", SESSION(resume), NULL),
+    {.name = "resume", OPTION_STRING("DIR", SESSION(resume), NULL), .once = true,
      .help = "continue the run in this directory, bit-identically; with other --epochs or "
              "--steps it becomes longer or shorter, and the learning rate follows the schedule "
              "of the new length from there on (--lr, --lr-floor and --schedule may change, "
@@ -224,11 +224,11 @@ static const Option session_rows[] = {
      .also = "resume-from resume-from-checkpoint init-from load checkpoint load-checkpoint "
              "restore",
      .common = true},
-    {.name = "preset", OPTION_STRING("NAME", SESSION(preset), NULL),
+    {.name = "preset", OPTION_STRING("NAME", SESSION(preset), NULL), .once = true,
      .help = "settings from models/NAME.conf or a file; --preset help lists them",
      .also = "config config-file recipe cfg conf",
      .common = true},
-    {.name = "stop-after", OPTION_STRING("N", SESSION(stop_after), NULL),
+    {.name = "stop-after", OPTION_STRING("N", SESSION(stop_after), NULL), .once = true,
      .help = "end this session after N steps or a time such as 90m, 2h or 25s; it is saved "
              "and can be resumed",
      .also = "max-time time-limit max-wall-time",

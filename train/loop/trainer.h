@@ -131,8 +131,9 @@ real *trainer_average(const Trainer *trainer);
 void trainer_swap_average(Trainer *trainer);
 /* What validations read. */
 Windows trainer_windows(const Trainer *trainer);
-/* Scores the whole validation split or the part of --eval-tokens. */
-Score trainer_validate(Trainer *trainer, bool whole);
+/* Scores the whole validation split or the part of --eval-tokens, unless `stops`, if it is not
+ * NULL, breaks it off. */
+Score trainer_validate(Trainer *trainer, bool whole, int (*stops)(void));
 
 /* Gathers the moments and the carried states of all ranks; all call it before the first saves.
  */

@@ -56,7 +56,7 @@ bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *err
     double start = average_start(t);
     Extension *extension = &t->extension;
     *extension = (Extension){.planned = true,
-                             .finished = step >= from ||
+                             .finished = step - progress.due >= from ||
                                          (before->patience > 0 && step > t->match_steps &&
                                           progress.stale >= before->patience),
                              .restarts_average = trainer_averages(train) &&

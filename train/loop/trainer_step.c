@@ -314,9 +314,10 @@ bool trainer_check_read(const Trainer *t, Error *error)
                        error);
 }
 
-Score trainer_validate(Trainer *t, bool whole)
+Score trainer_validate(Trainer *t, bool whole, int (*stops)(void))
 {
     Windows windows = trainer_windows(t);
+    windows.stops = stops;
     if (whole)
         windows.part = 0;
     trainer_swap_average(t);

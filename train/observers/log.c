@@ -32,7 +32,7 @@ static void append_code(unsigned char **bytes, size_t step, const char *tag, con
 static bool started(void *self, const RunView *run, Error *error)
 {
     EventFile *file = self;
-    size_t step = run->progress->step;
+    size_t step = view_complete(run);
     if (!events_create(file, run->folder, error))
         return false;
     unsigned char *bytes = NULL;
