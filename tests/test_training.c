@@ -567,7 +567,13 @@ START_TEST(a_run_resumes_only_from_a_complete_checkpoint)
                                  .extra = &extra,
                                  .extra_count = 1};
     ck_assert(checkpoint_save(bare, &content, &error));
+    char *edited = scratch_path("edited.safetensors");
+    trainer.progress.due = 2;
+    ck_assert(trainer_save(&trainer, edited, true, &error));
     trainer_free(&trainer);
+    ck_assert(!try_resume(edited, &error));
+    support_check_error(&error, edited, "cannot read its 'validation_due'");
+    free(edited);
     ck_assert(!try_resume(weights, &error));
     support_check_error(&error, weights, "weights only");
     ck_assert(!try_resume(bare, &error));
