@@ -5,6 +5,7 @@
 #include "src/memory.h"
 #include "src/ranks.h"
 #include "src/text.h"
+#include "eval/runs/rundata.h"
 #include "train/loop/folder.h"
 #include "train/loop/signals.h"
 #include "train/observers/observers.h"
@@ -25,7 +26,8 @@ typedef struct Axis {
 typedef struct Series {
     const CommandLine *line;
     Axis *axes;
-    char **names, **runs; /* of each combination; the run directory to pass, or NULL */
+    char **names, **runs; /* of each combination; the run directory */
+    char **asked;         /* and the settings that the command asks for */
     char *attention;      /* the kind that all runs share, if they do */
 } Series;
 
@@ -125,6 +127,7 @@ static void series_free(Series *series)
         free(series->names[i]);
         free(series->runs[i]);
     }
+    text_lines_free(series->asked);
     for (size_t i = 0; i < arrlenu(series->axes); i++) {
         free(series->axes[i].text);
         arrfree(series->axes[i].values);
@@ -135,20 +138,31 @@ static void series_free(Series *series)
     arrfree(series->runs);
 }
 
-/* The command line of one run, with single values; free its `given`. */
-static CommandLine line_of(const Series *series, size_t combination)
+/* The command line of one run, with single values; free its `given`. One that goes on has the
+ * options that a run does not store. */
+static CommandLine line_of(const Series *series, size_t combination, bool goes_on)
 {
+    static const Option run = {.name = "run", .type = OPTION_TEXT},
+                        resume = {.name = "resume", .type = OPTION_TEXT};
     const CommandLine *line = series->line;
-    static const Option run_option = {.name = "run", .type = OPTION_TEXT};
     CommandLine one = *line;
     one.given = memory_take(line->given_count + 1, sizeof *one.given, "the command line");
-    memcpy(one.given, line->given, line->given_count * sizeof *one.given);
-    for (size_t i = 0; i < one.given_count; i++)
+    one.given_count = 0;
+    for (size_t i = 0; i < line->given_count; i++) {
+        OptionArgument given = line->given[i];
         for (size_t axis = 0; axis < arrlenu(series->axes); axis++)
-            if (one.given[i].option == series->axes[axis].option)
-                one.given[i].value = value_of(series, axis, combination);
+            if (given.option == series->axes[axis].option)
+                given.value = value_of(series, axis, combination);
+        bool stays = strcmp(given.option->name, "run") != 0 &&
+                     strcmp(given.option->name, "preset") != 0 && !given.option->stored;
+        if (!goes_on || stays)
+            one.given[one.given_count++] = given;
+    }
+    if (goes_on)
+        one.operand_count = 0;
     if (series->runs[combination])
-        one.given[one.given_count++] = (OptionArgument){&run_option, series->runs[combination]};
+        one.given[one.given_count++] = (OptionArgument){goes_on ? &resume : &run,
+                                                        series->runs[combination]};
     return one;
 }
 
@@ -189,7 +203,7 @@ static char *check(Series *series)
         Settings settings = {0};
         OptionGroup groups[GROUP_COUNT];
         Error error;
-        CommandLine one = line_of(series, i);
+        CommandLine one = line_of(series, i, false);
         if (!settings_read(&settings, &one, NULL, &error))
             error_die(&error);
         if (!watch_check(&settings.session, &error) ||
@@ -198,6 +212,7 @@ static char *check(Series *series)
         settings_groups(&settings, groups);
         arrput(keys, key_of(series, groups));
         refuse_twins(series, keys);
+        arrput(series->asked, settings_text(&settings));
         free(stem);
         free(series->attention);
         stem = folder_stem(settings.train.corpus ? settings.train.corpus : "");
@@ -209,10 +224,61 @@ static char *check(Series *series)
     return stem;
 }
 
-/* Whether no run directory of this number exists yet. */
+static bool read_text(Settings *settings, OptionGroup groups[GROUP_COUNT], const char *text)
+{
+    Error error;
+    *settings = (Settings){0};
+    settings_groups(settings, groups);
+    options_set_defaults(groups, GROUP_COUNT);
+    return options_read_text(groups, GROUP_COUNT, text, "the settings", &error);
+}
+
+/* Whether a run has the value that is asked for, or has found it in the text and the machine.
+ */
+static bool is_granted(const Option *option, const char *asked, const char *has,
+                       const CommandLine *line)
+{
+    bool of_text = strcmp(option->name, "tokens") == 0 ||
+                   strcmp(option->name, "lowercase") == 0;
+    return strcmp(asked, has) == 0 || strcmp(asked, "auto") == 0 ||
+           (strcmp(option->name, "shards") == 0 && strcmp(asked, "0") == 0) ||
+           (of_text && !command_line_value(line, option->name));
+}
+
+/* Whether the directory holds the run that this command would start there. */
+static bool is_own(const Series *series, size_t combination)
+{
+    enum { MOST = 1 << 20 };
+    Settings asked = {0}, has = {0};
+    OptionGroup asked_groups[GROUP_COUNT], groups[GROUP_COUNT];
+    Error error;
+    char *text, *path = file_join(series->runs[combination], RUN_SETTINGS);
+    size_t size;
+    bool same = file_read(path, MOST, &text, &size, &error);
+    free(path);
+    if (!same)
+        return false;
+    same = read_text(&asked, asked_groups, series->asked[combination]) &&
+           read_text(&has, groups, text);
+    for (size_t g = 0; g < GROUP_COUNT; g++)
+        for (size_t i = 0; same && i < groups[g].count; i++) {
+            const Option *option = &groups[g].options[i];
+            char *one = option_value(&asked_groups[g], option),
+                 *other = option_value(&groups[g], option);
+            same = !option->stored || is_granted(option, one, other, series->line);
+            free(one);
+            free(other);
+        }
+    options_free_texts(asked_groups, GROUP_COUNT);
+    options_free_texts(groups, GROUP_COUNT);
+    free(text);
+    return same;
+}
+
+/* Whether every run directory of this number is free, or holds a run of this series. */
 static bool place(Series *series, const char *stem, size_t number)
 {
-    bool has_kinds = false;
+    bool has_kinds = false, fits = true;
     for (size_t i = 0; i < arrlenu(series->axes); i++)
         has_kinds = has_kinds || strcmp(series->axes[i].option->name, "attn") == 0;
     for (size_t i = 0; i < arrlenu(series->names); i++) {
@@ -221,11 +287,9 @@ static bool place(Series *series, const char *stem, size_t number)
                                       has_kinds ? "" : "-", series->names[i], stem);
         if (number > 1)
             text_append(&series->runs[i], "-%zu", number);
+        fits = fits && (!file_exists(series->runs[i]) || is_own(series, i));
     }
-    for (size_t i = 0; i < arrlenu(series->runs); i++)
-        if (file_exists(series->runs[i]))
-            return false;
-    return true;
+    return fits;
 }
 
 /* Chooses the run directories: inside --run, or in runs/, with names that show what differs. */
@@ -272,7 +336,8 @@ int series_train(const CommandLine *line, int (*train_one)(const CommandLine *li
     const char *quiet = command_line_value(line, "quiet");
     bool talks = ranks_first() && !(quiet && strcmp(quiet, "yes") == 0);
     for (size_t i = 0; status == EXIT_SUCCESS && i < arrlenu(series.names); i++) {
-        CommandLine one = line_of(&series, i);
+        bool goes_on = file_exists(series.runs[i]) && is_own(&series, i);
+        CommandLine one = line_of(&series, i, goes_on);
         if (talks)
             printf("%s== %s\n", i ? "\n" : "", series.names[i]);
         fflush(stdout);
@@ -285,6 +350,8 @@ int series_train(const CommandLine *line, int (*train_one)(const CommandLine *li
     }
     if (status == EXIT_SUCCESS && talks)
         compare(series.runs);
+    if (status > 128 && talks)
+        printf("The same command continues all of its runs.\n");
     series_free(&series);
     return status;
 }

@@ -222,6 +222,25 @@ check 'Ctrl-C in the last validation of one of several runs ends them' exits 130
 check 'and no other is begun' [ "$(ls parts)" = softmax ]
 check 'and it is said how to continue' prints 'To continue: .* --resume parts/softmax'
 rm -rf parts
+signals_at 3 --steps 5 --save-every 1 --seed 1,2
+for again in continues 'has nothing to do'; do
+    # shellcheck disable=SC2086
+    run "$bin/train" $small --log-every 1 --save-every 1 --valid long.txt --run parts --steps 5 \
+        --seed 1,2 text.txt
+    check "the same list again $again" eval 'exits 0 && [ "$(ls parts | tr "\n" " ")" = "seed1 seed2 " ]'
+done
+check 'a finished list trains nothing' [ "$(grep -c 'Nothing to do' out)" = 2 ]
+# shellcheck disable=SC2086
+run "$bin/train" $small --log-every 1 --save-every 1 --quiet --valid long.txt --steps 5 --seed 2 \
+    --run whole text.txt
+check 'a run of a list that was continued is bit-identical' same_runs whole parts/seed2
+rm -rf parts whole
+# shellcheck disable=SC2086
+for options in '--steps 2' '--steps 2' '--steps 3'; do
+    run "$bin/train" $small $options --quiet --attn linear,relu text.txt
+done
+check 'a list takes a new number only for other settings' \
+    [ "$(cd runs && echo linear-text* relu-text*)" = 'linear-text linear-text-2 relu-text relu-text-2' ]
 
 # --- values that are not finite ---
 
