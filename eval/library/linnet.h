@@ -11,8 +11,9 @@
  * caller's linnet_error, which may be NULL. No input and no missing file ends the program, and
  * nothing is printed. Running out of memory is an error like any other, except inside jansson,
  * while linnet_open parses the header of a checkpoint; a call that fails so may lose the memory
- * that it had taken. After a failed linnet_feed or linnet_sample call linnet_restart. Pointers
- * must be valid, and models and sessions open: that is not checked.
+ * that it had taken. Logits or a loss that are not finite are an error. After a failed
+ * linnet_feed or linnet_sample call linnet_restart. Pointers must be valid, and models and
+ * sessions open: that is not checked.
  *
  * Threads. Any number of threads may use one model at once, each with a session of its own; a
  * session serves one thread at a time. The numbers do not depend on the number of threads, nor
