@@ -31,8 +31,7 @@ const Family *export_family(const ModelConfig *config, Error *lacks);
 json_t *export_config(const LoadedModel *loaded, const Family *family);
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
-/* A GGUF file for llama.cpp, which appears whole or not at all. Appends to *said what it is.
- */
+/* A GGUF file for llama.cpp, which appears whole or not at all. Says in *said what it is. */
 bool export_gguf(const LoadedModel *loaded, const char *path, char **said, Error *error);
 
 bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error);

@@ -184,16 +184,20 @@ static bool check_rope(const ImportPlan *plan, const json_t *root, const char *k
                 : error_set(error, "%s: %s: rope_type is not a word", plan->path, key);
 }
 
-/* transformers reads the first place that has a value. Its other versions, and other programs,
- * read another one, so all must agree. */
+/* transformers reads an object, then the top: rope_scaling, if there is anything in it,
+ * replaces rope_parameters as a whole. Its other versions, and other programs, read another
+ * place, so all must agree. */
 static bool read_rope_value(ImportPlan *plan, const json_t *root, const RopeValue *rope,
                             Error *error)
 {
-    const json_t *objects[] = {value_of(root, "rope_scaling"),
-                               value_of(root, "rope_parameters"), root, root};
-    const char *const before[] = {"rope_scaling.", "rope_parameters.", "", ""},
-                      *const keys[] = {rope->inner, rope->inner, rope->outer, rope->inner};
-    enum { READ = 3, PLACES }; /* the last is for other families */
+    const json_t *parameters = value_of(root, "rope_parameters"),
+                 *scaling = value_of(root, "rope_scaling");
+    bool scales = json_object_size(scaling) > 0;
+    const json_t *objects[] = {scales ? scaling : parameters, root, root, parameters};
+    const char *const before[] = {scales ? "rope_scaling." : "rope_parameters.", "", "",
+                                  "rope_parameters."},
+                      *const keys[] = {rope->inner, rope->outer, rope->inner, rope->inner};
+    enum { READ = 2, PLACES = 4 };
     size_t first = 0;
     while (first < READ && !value_of(objects[first], keys[first]))
         first++;
