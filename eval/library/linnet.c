@@ -370,7 +370,7 @@ static void tell(Sampling *s, linnet_token token, bool last)
 }
 
 /* The next token of a text, chosen as sample does. */
-static bool generate(Sampling *s, size_t text, bool last, Error *error)
+static void generate(Sampling *s, size_t text, bool last)
 {
     linnet_session *session = s->session;
     const linnet_sampling *wanted = s->wanted;
@@ -382,12 +382,8 @@ static bool generate(Sampling *s, size_t text, bool last, Error *error)
                                 random_uniform(key, session->sampled),
                                 wanted->unknown ? TOKEN_NONE : unknown);
     double nats = generator_loss(&session->generator, text, id);
-    if (!isfinite(nats))
-        return error_set(error, "the model computes logits that are not finite numbers; its "
-                                "weights are damaged, or its training diverged");
     tell(s, (linnet_token){.text = text, .id = id, .nats = nats}, last);
     session->column[text] = id;
-    return true;
 }
 
 static bool sample(void *context, Error *error)
@@ -407,8 +403,8 @@ static bool sample(void *context, Error *error)
     s->open = texts;
     for (size_t i = 1; i <= wanted->length && s->open > 0; i++) {
         for (size_t text = 0; text < texts; text++)
-            if (!s->texts[text].ended && !generate(s, text, i == wanted->length, error))
-                return false;
+            if (!s->texts[text].ended)
+                generate(s, text, i == wanted->length);
         s->session->sampled++;
         generator_read(generator, s->session->column);
     }
