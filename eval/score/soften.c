@@ -33,9 +33,9 @@ bool softener_make(Softener *softener, const char *path, const CorpusSplit *spli
     *softener = (Softener){.path = path, .split = split, .vocabulary = vocabulary};
     if (vocabulary > SOFT_MOST_TOKENS)
         return error_usage(error,
-                         "--soft-targets: a vocabulary of %zu tokens, and at most %d can be "
-                         "stored; omit the option, or train runs with a smaller --vocab-size",
-                         vocabulary, SOFT_MOST_TOKENS);
+                           "--soft-targets: a vocabulary of %zu tokens, and at most %d can be "
+                           "stored; omit the option, or train runs with a smaller --vocab-size",
+                           vocabulary, SOFT_MOST_TOKENS);
     if (!probe(path, error))
         return false;
     size_t listed = softener->listed = vocabulary < LISTED ? vocabulary : LISTED;

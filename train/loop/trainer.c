@@ -219,10 +219,10 @@ static bool plan_stages(Trainer *t, Error *error)
     t->match_steps = train->convert ? train->match_epochs * t->steps_per_epoch : 0;
     if (t->match_steps > 0 && t->match_steps >= t->steps)
         return error_usage(error,
-                         "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
-                         "give more --epochs%s",
-                         train->match_epochs, t->match_steps, t->steps,
-                         t->settings.session.resume ? "" : ", or fewer --match-epochs");
+                           "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
+                           "give more --epochs%s",
+                           train->match_epochs, t->match_steps, t->steps,
+                           t->settings.session.resume ? "" : ", or fewer --match-epochs");
     size_t shorter = t->steps - t->match_steps;
     if (t->match_steps > 0 && t->match_steps < shorter)
         shorter = t->match_steps;
@@ -259,8 +259,8 @@ static bool load_text(Trainer *t, const Vocabulary *known, Error *error)
                          train->corpus, t->corpus.train.count, context);
     if (train->noise > 0 && t->corpus.train.labels.at)
         return error_usage(error,
-                         "--noise is for texts, and %s is a synthetic task: omit --noise",
-                         train->corpus);
+                           "--noise is for texts, and %s is a synthetic task: omit --noise",
+                           train->corpus);
     return true;
 }
 
