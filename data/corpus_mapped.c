@@ -118,13 +118,34 @@ static bool check_parts(Corpus *corpus, const TokenFile *file, Error *error)
            check_split(&corpus->test, file, test, tail, vocabulary, error);
 }
 
+bool corpus_check(const Corpus *corpus, Error *error)
+{
+    enum { FILES = sizeof corpus->mappings / sizeof *corpus->mappings };
+    const CorpusSplit *splits[FILES] = {&corpus->train, &corpus->valid, &corpus->test};
+    bool same = true;
+    for (size_t i = 0; i < FILES; i++)
+        same = same && (!corpus->mappings[i] || mapping_check(corpus->mappings[i], error));
+    if (same)
+        return true;
+    for (size_t i = 0; i < FILES; i++)
+        if (corpus->mappings[i])
+            mapping_accept(corpus->mappings[i]);
+    for (size_t i = 0; i < FILES; i++)
+        if (splits[i]->count && tokens_crc(splits[i]->ids, splits[i]->count) != splits[i]->crc)
+            mapping_mark_changed(splits[i]->ids.at);
+    for (size_t i = 0; i < FILES; i++)
+        if (corpus->mappings[i] && !mapping_check(corpus->mappings[i], error))
+            return false;
+    return true;
+}
+
 static bool open_file(Corpus *corpus, size_t place, const char *path, TokenFile *file,
                       Error *error)
 {
     if (!text_ends_in(path, TOKEN_FILE_ENDING)) {
         error_set(error,
                   "%s: the training text is a file of token ids, so this must be one too; make "
-                  "it with linnet-tokens encode",
+                  "it with tokens encode",
                   path);
         return false;
     }

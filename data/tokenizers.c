@@ -319,6 +319,7 @@ static const Tokenizer tokenizers[] = {
     [TOKENIZER_BYTE] = {.name = "byte",
                         .learn = learn_bytes,
                         .encode = encode_bytes,
+                        .raw = true,
                         .separator = ""},
     [TOKENIZER_BPE] = {.name = "bpe",
                        .learn = bpe_learn,

@@ -1,5 +1,6 @@
 #include "src/error.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +14,11 @@ void program_name_set(const char *argv0)
     if (!argv0)
         return;
     program_command = argv0;
-    program_name = basename(argv0);
+    const char *name = basename(argv0), *c = name;
+    while (*c && !control_length(c))
+        c++;
+    if (!*c) /* or help and messages would print it */
+        program_name = name;
 }
 
 static void set(Error *error, bool usage, const char *format, va_list args)
@@ -48,19 +53,32 @@ size_t control_length(const char *c)
     return byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0 ? 2 : 0;
 }
 
-static void say(const char *format, va_list args)
+static void put_line(FILE *stream, const char *format, va_list args)
 {
-    char text[2048];
+    char text[2048 + PATH_MAX];
     vsnprintf(text, sizeof text, format, args);
-    fprintf(stderr, "%s: ", program_name);
     for (const char *c = text; *c;) {
         size_t escaped = control_length(c);
         if (!escaped)
-            fputc(*c++, stderr);
+            fputc(*c++, stream);
         for (; escaped > 0; escaped--)
-            fprintf(stderr, "\\x%02x", (unsigned char)*c++);
+            fprintf(stream, "\\x%02x", (unsigned char)*c++);
     }
-    fputc('\n', stderr);
+    fputc('\n', stream);
+}
+
+static void say(const char *format, va_list args)
+{
+    fprintf(stderr, "%s: ", program_name);
+    put_line(stderr, format, args);
+}
+
+void print_output(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_line(stdout, format, args);
+    va_end(args);
 }
 
 void print_warning(const char *format, ...)

@@ -29,6 +29,8 @@ bool error_usage(Error *error, const char *format, ...) __attribute__((format(pr
 /* Prints "program: text" on stderr. Control characters, such as escape sequences in a file
  * name, are printed as \xNN. */
 void print_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a line of output: to stdout, without the program. */
+void print_output(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whichever of the two the error asks for. */

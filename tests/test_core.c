@@ -222,6 +222,14 @@ START_TEST(warnings_escape_control_characters)
 }
 END_TEST
 
+START_TEST(a_program_whose_name_has_control_characters_keeps_its_own)
+{
+    const char *before = program_name;
+    program_name_set("bin/\x1b[31m");
+    ck_assert_ptr_eq(program_name, before);
+}
+END_TEST
+
 /* --- memory --- */
 
 START_TEST(size_products_without_overflow_are_exact)
@@ -339,6 +347,7 @@ Suite *core_suite(void)
     tcase_add_test(tests, missing_cpu_extensions_are_named);
     tcase_add_test(tests, error_set_truncates_long_text);
     tcase_add_test(tests, warnings_escape_control_characters);
+    tcase_add_test(tests, a_program_whose_name_has_control_characters_keeps_its_own);
     tcase_add_test(tests, size_products_without_overflow_are_exact);
     tcase_add_test(tests, memory_is_zeroed_and_grows);
     tcase_add_test(tests, an_arena_hands_out_what_it_measured);

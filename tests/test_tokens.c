@@ -109,12 +109,12 @@ static char *long_text(size_t *size)
     enum { LINES = 90000 };
     static const char *const parts[] = {"word",
                                         " of  many",
-                                        "\r\n",
+                                        "\v\n",
                                         "\n\n \t",
                                         " \xe4\xb8\xad",
                                         "\xe6\x96\x87\xe3\x80\x80 ",
                                         "\xF0\x9F\x90\xA6.",
-                                        " it's\r\n"};
+                                        " it's\v\n"};
     char *text = NULL;
     for (size_t i = 0; i < LINES; i++) {
         for (size_t k = 0; k < COUNT(parts); k++)

@@ -59,7 +59,7 @@ static const About about = {
     .statuses = {{"128 + N",
                   "signal N ended the session (2 is Ctrl-C); the run is saved and can "
                   "be resumed"}},
-    .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
+    .environment = {&about_terminal_size, &about_colour, &about_locale},
 };
 
 /* Opens the checkpoint to continue from; locks the run directory first. */

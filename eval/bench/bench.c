@@ -159,7 +159,7 @@ static const About about = {
     .examples = {"train --attn linear --dim 256 --layers 4 --heads 4 --context 128"},
     .files = {{"../models/NAME.conf, ../share/linnet/models/NAME.conf",
                "presets, relative to the program's directory"}},
-    .environment = {&about_kernels, &about_terminal_size, &about_locale},
+    .environment = {&about_terminal_size, &about_locale},
 };
 
 /* The help of one command. */

@@ -61,8 +61,6 @@ static void await_input(void)
 static void add(Prompts *prompts, char *text, size_t size)
 {
     text[size] = '\0';
-    if (size > 0 && text[size - 1] == '\r')
-        text[--size] = '\0';
     arrput(prompts->list, ((Prompt){text, size}));
 }
 
@@ -89,7 +87,8 @@ bool prompts_read(Prompts *prompts, const PromptOptions *options, const char *so
     }
     if (strcmp(source, READER_STANDARD_INPUT) == 0)
         await_input();
-    if (!reader_read(source, READER_USUAL_MB, NULL, &prompts->bytes, &size, error) ||
+    if (!reader_read(source, vocabulary->tokenizer->raw, READER_USUAL_MB, NULL, &prompts->bytes,
+                     &size, error) ||
         !tokenizer_check(vocabulary->tokenizer, reader_name(source), prompts->bytes, size,
                          error))
         return false;

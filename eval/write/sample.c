@@ -69,7 +69,7 @@ static const About about = {
                  "--lines --json runs/linear-ptb <prompts.txt"},
     .files = {{"$XDG_STATE_HOME/linnet/history, ~/.local/state/linnet/history",
                "the prompts and commands typed"}},
-    .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
+    .environment = {&about_terminal_size, &about_colour, &about_locale},
 };
 
 /* --- scoring --- */
@@ -184,7 +184,9 @@ static void score_given(const LoadedModel *loaded, const char *given, bool json)
     Error error;
     char *text;
     size_t size;
-    if (!reader_read(READER_STANDARD_INPUT, READER_USUAL_MB, NULL, &text, &size, &error))
+    const Tokenizer *tokenizer = loaded->checkpoint.vocabulary.tokenizer;
+    if (!reader_read(READER_STANDARD_INPUT, tokenizer->raw, READER_USUAL_MB, NULL, &text, &size,
+                     &error))
         die("%s", error.text);
     score_bytes(loaded, text, size, reader_name(READER_STANDARD_INPUT), json);
     free(text);

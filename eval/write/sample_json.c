@@ -1,6 +1,6 @@
 #include "eval/write/sample_json.h"
 #include "data/utf8.h"
-#include "eval/show/stop.h"
+#include "models/stop.h"
 #include "src/containers.h"
 #include "src/json.h"
 

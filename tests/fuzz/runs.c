@@ -72,7 +72,18 @@ static const RunScore *last_like(const RunScore *scores, const RunScore *protoco
     return last;
 }
 
-/* Of scores saved one by one, the last of each protocol stays, unchanged. */
+/* Whether a later score is of the same protocol, or of another text for the same split. */
+static bool is_replaced(const RunScore *scores, size_t i)
+{
+    for (size_t later = i + 1; later < arrlenu(scores); later++)
+        if (score_same_protocol(&scores[later], &scores[i], SCORE_PER_TOKEN) ||
+            (strcmp(scores[later].split, scores[i].split) == 0 &&
+             scores[later].text_crc != scores[i].text_crc))
+            return true;
+    return false;
+}
+
+/* Of scores saved one by one, those stay, unchanged, that no later one replaces. */
 static void check_scores(const RunScore *scores)
 {
     enum { MOST = 16 }; /* every save writes a file */
@@ -82,7 +93,7 @@ static void check_scores(const RunScore *scores)
     size_t different = 0;
     unlink(path);
     for (size_t i = 0; i < arrlenu(scores); i++) {
-        different += last_like(scores, &scores[i]) == &scores[i];
+        different += !is_replaced(scores, i);
         FUZZ_HOLDS(i >= MOST || scores_note(path, &scores[i], &error));
     }
     if (arrlenu(scores) > 0 && arrlenu(scores) <= MOST) {

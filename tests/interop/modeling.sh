@@ -45,7 +45,6 @@ value_of() {
         segment) echo 6 ;;
         rank) echo 3 ;;
         features) echo 12 ;;
-        redraw) echo 8 ;;
         hashes) echo 3 ;;
         buckets) echo 4 ;;
         near) echo 2 ;;

@@ -86,6 +86,10 @@ run "$bin/compare" --json other softmax linear
 check 'compare --json compares within a corpus' prints '"base": 1, "other": 2'
 run "$bin/compare" --svg one.svg softmax other
 check 'compare --svg says that it shows one corpus' grep -q 'one.svg: shows the runs on' err
+make_large softmax
+run "$bin/compare" --html page.html large
+check 'the page says why a model has no sample' \
+    eval 'exits 0 && grep -q "predictions are not finite" page.html'
 run "$bin/compare" --html page.html softmax other
 check 'the page has both corpora' grep -q '"corpora":\[{"name":.*},{"name":"other.txt"' page.html
 awk -F , -v OFS=, 'NR > 1 && $7 != "" && seen++ { $7 = "" } { print }' softmax/log.csv >few.csv

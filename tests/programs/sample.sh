@@ -119,8 +119,6 @@ check 'sample ends silently when its reader has gone' [ ! -s err ]
 check 'sample generates texts longer than memory' eval '[ ! -s err ] && [ -s out ]'
 refused 'sample refuses a prompt that is not UTF-8' 2 'prompt' \
     "$bin/sample" --prompt "$(printf '\377')" softmax
-sample --detok --prompt 'the linnet'
-check '--detok capitalises the first word' eval 'head -n 1 out | grep -q "^The linnet"'
 sample --show-probs --prompt 'the linnet'
 check '--show-probs prints a legend' eval 'head -n 1 out | grep -q probability'
 check '--show-probs prints a probability after each token' prints '^the\[[0-9.e-]*\] linnet\['
@@ -330,6 +328,9 @@ check '--score agrees with eval in every digit' \
     eval 'awk "BEGIN { d = $(nats scored) - $(nats out); exit !(d < 0.02 && d > -0.02) }"'
 check '--score prints a line for every token' lines scored "$(($(wc -w <little.txt) + 3 + 3))"
 cp out evaluated
+{ printf '\377\376'; sed 's/$/\r/' little.txt | iconv -f UTF-8 -t UTF-16LE; } >wide.txt
+"$bin/sample" --score - softmax <wide.txt >out 2>err
+check '--score reads UTF-16 with the line ends of Windows' same out scored
 "$bin/sample" --json --score - softmax <little.txt >out 2>err
 check '--score --json is JSON' is_json
 check '--score --json has the sum' near "$(field nats)" "$(nats scored)" 1e-4
@@ -408,6 +409,11 @@ fi
 
 # --- refusals ---
 
+make_large softmax
+refused 'sample refuses predictions that are not finite' 1 'predictions are not finite' \
+    "$bin/sample" large
+run "$bin/sample" large --score 'the linnet'
+check 'so does --score' eval 'exits 1 && says "predictions are not finite" && lines err 1'
 refuses_wrong_runs sample
 reports_full_disk sample softmax
 

@@ -83,8 +83,6 @@ refused 'another file' 1 'no file of soft targets' "$bin/train" --soft-targets t
 head -n 40 text.txt >shorter.txt
 refused 'soft targets of another text' 1 'soft targets of another text' \
     "$bin/train" --soft-targets soft --context 16 shorter.txt
-refused 'soft targets and noise' 2 'cannot be combined with --noise' \
-    "$bin/train" --soft-targets soft --noise 0.1 text.txt
 refused 'soft targets and another teacher' 2 'cannot be combined with --distill' \
     "$bin/train" --soft-targets soft --distill parent text.txt
 refused 'soft targets are those of the training text' 2 'add --split train' \

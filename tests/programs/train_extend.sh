@@ -44,7 +44,6 @@ extends 'tail average' --average tail --average-from 0.5
 extends 'moving average' --average ema --average-from 0.1
 extends 'early stopping' --patience 100 --eval-every 7
 extends 'carried states' --attn gated-delta --pos none --carry-state
-extends 'redrawn features' --attn performer --redraw 4 --pos none
 
 # A run that is extended before its length has mattered is the longer run.
 train parts --stop-after 15 --average tail --average-from 0.5 text.txt

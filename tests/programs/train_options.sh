@@ -191,9 +191,7 @@ no 'a preset with an unknown option' 2 "bird.conf:4: unknown option 'wings'" \
     '--preset bird.conf text.txt'
 printf 'layers = many\n' >bird.conf
 no 'a preset with a wrong value' 2 "bird.conf:1: 'many'" '--preset bird.conf text.txt'
-no 'weight averaging with --redraw' 2 'average-from 0.5: .*--redraw' \
-    '--attn performer --redraw 3 --average ema --average-from 0.5 text.txt'
-for others in '--average ema' '--patience 3' '--attn performer --redraw 3'; do
+for others in '--average ema' '--patience 3'; do
     no "--cycles with $others" 2 "cycles cannot be combined with --.*$(
         echo "${others##*--}" | cut -d ' ' -f 1)" "--cycles 2 $others text.txt"
 done

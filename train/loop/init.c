@@ -75,7 +75,6 @@ static bool take_recipe(const Init *init, Settings *settings, const char *run, b
                    {"dropout", "0"},
                    {"attn-dropout", "0"},
                    {"output-dropout", "0"},
-                   {"noise", "0"},
                    {"adversarial-softmax", "0"},
                    {"penalty", "0"},
                    {"change-penalty", "0"},

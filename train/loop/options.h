@@ -19,20 +19,16 @@ typedef struct TrainOptions {
     size_t init_tokens;
     char *distill;      /* the run or checkpoint that teaches; NULL: none */
     char *soft_targets; /* the file of what teachers predict; NULL: none */
-    double distill_share, match_lr, noise, margin;
+    double distill_share, match_lr, margin;
     char *convert; /* the run whose attention another kind replaces; NULL: none */
     size_t match_epochs;
     size_t batch, accumulate, shards, warmup, seed;
     size_t optimizer, average;
     double weight_decay, embedding_decay, beta1, beta2, momentum, clip;
     double average_from, average_decay;
-    bool streams;
     size_t eval_every, eval_tokens, save_every, log_every, patience;
     size_t on_nan, nan_limit, precision;
 } TrainOptions;
-
-/* Random features are not redrawn in the last fifth of training. */
-enum { SETTLING = 5 };
 
 /* Weight averaging: an average of the weights often predicts better than the last weights. */
 typedef enum AverageKind { AVERAGE_NONE, AVERAGE_TAIL, AVERAGE_EMA } AverageKind;

@@ -109,8 +109,7 @@ bool trainer_open_teacher(Trainer *t, Error *error)
     pass_make(&t->teacher_pass, &t->teacher.model, t->pass.batch, t->pass.length,
               PASS_EVALUATE);
     t->teacher_pass.carries = false; /* it reads every window from its beginning */
-    t->pass.teacher = &t->teacher_pass;
-    t->pass.teacher_share = t->settings.train.distill_share;
+    t->pass.teacher_dim = t->teacher.model.config.dim;
     return true;
 }
 
@@ -124,9 +123,9 @@ bool trainer_open_soft_targets(Trainer *t, Error *error)
                            t->settings.train.corpus);
     if (!soft_targets_open(&t->soft, path, &t->corpus.train, t->corpus.vocabulary.count, error))
         return false;
-    t->pass.stored = (HeadTeacher){.share = (real)t->settings.train.distill_share,
-                                   .unigram = t->soft.unigram,
-                                   .listed = t->soft.listed};
+    t->stored = (HeadTeacher){.share = (real)t->settings.train.distill_share,
+                              .unigram = t->soft.unigram,
+                              .listed = t->soft.listed};
     char *text = text_format("soft targets %s, crc32 %08x", path, t->soft.crc);
     t->history.teacher = text_one_line(text);
     free(text);
