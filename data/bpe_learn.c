@@ -177,9 +177,9 @@ static bool add_special(Vocabulary *vocabulary, const char *list, Error *error)
             good = list[i] > ' ' && list[i] <= '~';
         if (!good)
             return error_usage(error,
-                             "--special-tokens: '%.*s' is no special token; each has two or "
-                             "more characters, visible ASCII, and comes once",
-                             (int)size, list);
+                               "--special-tokens: '%.*s' is no special token; each has two or "
+                               "more characters, visible ASCII, and comes once",
+                               (int)size, list);
         BpeAdded added = {.id = bpe_add(vocabulary, list, size, true), .special = true};
         arrput(vocabulary->bpe->added, added);
         list += size + (list[size] == ',');
@@ -198,8 +198,8 @@ bool bpe_learn_begin(Vocabulary *vocabulary, const VocabularyLimits *limits, Err
     size_t least = BPE_BYTES + vocabulary->count;
     if (good && limits->size && limits->size < least)
         good = error_usage(error,
-                         "--vocab-size %zu: the bytes and the special tokens are %zu already",
-                         limits->size, least);
+                           "--vocab-size %zu: the bytes and the special tokens are %zu already",
+                           limits->size, least);
     if (!good) {
         vocabulary_free(vocabulary);
         return false;

@@ -24,20 +24,20 @@ bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOption
     bool special = options->special_tokens && *options->special_tokens;
     if (options->vocab_size || options->min_count > 1 || special)
         return error_usage(error,
-                         "%s: a tokenizer from a file learns nothing from the text; drop "
-                         "--vocab-size, --min-count and --special-tokens",
-                         path);
+                           "%s: a tokenizer from a file learns nothing from the text; drop "
+                           "--vocab-size, --min-count and --special-tokens",
+                           path);
     if (!vocabulary_load(&corpus->vocabulary, path, error))
         return false;
     const Tokenizer *tokenizer = corpus->vocabulary.tokenizer;
     if (options->lowercase && !corpus->vocabulary.lowercase)
         return error_usage(error, "%s: this tokenizer keeps capital letters; drop --lowercase",
-                         path);
+                           path);
     bool wanted = options->tokenizer_given || options->tokenizer != TOKENIZER_WORD;
     if (!wanted || tokenizer_find(options->tokenizer) == tokenizer)
         return true;
-    return error_usage(error, "%s: this tokenizer is %s; drop --tokens %s", path, tokenizer->name,
-                     tokenizer_name(options->tokenizer));
+    return error_usage(error, "%s: this tokenizer is %s; drop --tokens %s", path,
+                       tokenizer->name, tokenizer_name(options->tokenizer));
 }
 
 /* Whether the vocabulary of a checkpoint made these ids, as far as one can see. */

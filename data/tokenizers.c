@@ -204,8 +204,8 @@ static bool learn_by_cuts(Vocabulary *vocabulary, const char *text, size_t size,
     enum { SPECIALS = 2 };
     const char *unknown = vocabulary->tokenizer->unknown;
     if (limits->size && limits->size < SPECIALS)
-        return error_usage(error, "--vocab-size %zu: <eos> and <unk> alone are %d", limits->size,
-                         SPECIALS);
+        return error_usage(error, "--vocab-size %zu: <eos> and <unk> alone are %d",
+                           limits->size, SPECIALS);
     size_t room = limits->size ? limits->size - SPECIALS : SIZE_MAX;
     Tally tally = tally_take(vocabulary->tokenizer, vocabulary->lowercase, text, size);
     size_t count = tally.tokens.count;
@@ -278,9 +278,9 @@ static bool learn_bytes(Vocabulary *vocabulary, const char *text, size_t size,
     (void)text, (void)size;
     if (limits->size || limits->min_count > 1)
         return error_usage(error,
-                         "--tokens byte always has %d tokens; drop --vocab-size and "
-                         "--min-count",
-                         TOKENS_OF_BYTE);
+                           "--tokens byte always has %d tokens; drop --vocab-size and "
+                           "--min-count",
+                           TOKENS_OF_BYTE);
     vocabulary_add_bytes(vocabulary);
     return true;
 }

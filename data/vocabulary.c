@@ -110,13 +110,14 @@ bool vocabulary_check_limits(const Tokenizer *tokenizer, const VocabularyLimits 
                              Error *error)
 {
     if (limits->lowercase && !tokenizer->cut)
-        return error_usage(error,
-                         "--lowercase is for --tokens word, wordpunct and char; %s keeps every "
-                         "byte",
-                         tokenizer->name);
+        return error_usage(
+            error,
+            "--lowercase is for --tokens word, wordpunct and char; %s keeps every "
+            "byte",
+            tokenizer->name);
     if (limits->special_tokens && *limits->special_tokens && !tokenizer->form)
         return error_usage(error, "--special-tokens are for --tokens bpe; %s has none",
-                         tokenizer->name);
+                           tokenizer->name);
     return true;
 }
 

@@ -48,9 +48,9 @@ bool series_asked_for(const CommandLine *line)
     return false;
 }
 
-/* Two values that may be one number: 0,1 with a decimal comma, or 10,000 with a comma between
- * thousands. A whole number before the comma makes a real ambiguous; three digits with a
- * needless 0 after it are no entry of a list of whole numbers. */
+/* Refuses two values that may be one number: 0,1 with a decimal comma, or 10,000 with a comma
+ * between thousands. For a real, any two whole numbers may be; for a whole number, three digits
+ * after the comma that begin with a needless 0. */
 static void refuse_one_number(const Option *option, const char *first, const char *second)
 {
     static const char digits[] = "0123456789";
@@ -58,12 +58,12 @@ static void refuse_one_number(const Option *option, const char *first, const cha
     bool is_real = option->type == OPTION_REAL;
     size_t size = strspn(second, digits);
     const char *last = second; /* as an entry of a list */
-    while (last[0] == '0' && strchr(digits, last[1]) && last[1])
+    while (last[0] == '0' && last[1] >= '0' && last[1] <= '9')
         last++;
     bool ends = !second[size] || (is_real && strchr("eE", second[size]));
-    bool goes_on = is_real ||
-                   (option->type == OPTION_SIZE && size == THOUSANDS && last > second);
-    if (!first[strspn(first, digits)] && size > 0 && ends && goes_on)
+    bool is_whole = option->type == OPTION_SIZE && size == THOUSANDS && last > second &&
+                    first[0] != '0';
+    if (!first[strspn(first, digits)] && size > 0 && ends && (is_real || is_whole))
         die_usage("--%s %s,%s: is it one number? Type %s%s%s, or for a list %s%s,%s",
                   option->name, first, second, first, is_real ? "." : "", second, first,
                   is_real ? ".0" : "", last);

@@ -106,7 +106,7 @@ static void go_on_if(bool good, Error *error)
     ranks_end();
     if (ranks_first())
         error_die(error);
-    exit(error->usage ? 2 : EXIT_FAILURE); /* mpirun takes any of them */
+    exit(error->usage ? 2 : EXIT_FAILURE); /* mpirun returns that of any rank */
 }
 
 /* Whether all ranks have the same settings, text and teacher. */

@@ -54,10 +54,8 @@ static const About about = {
     .paragraphs =
         {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. On a "
          "terminal and without a prompt it asks for prompts. A pipe or a file on standard "
-         "input "
-         "is the prompt, without its last line end; </dev/null is none. With --lines, each "
-         "line "
-         "is a prompt and has the texts that it would have alone.",
+         "input is the prompt, without its last line end; </dev/null is none. With --lines, "
+         "each line is a prompt and has the texts that it would have alone.",
          "Control characters in tokens are escaped on a terminal and written unchanged to "
          "files and pipes; invalid UTF-8 is printed as U+FFFD. --score prints incomplete "
          "characters as escapes, such as \\xc3; the token that completes a character also "

@@ -216,10 +216,10 @@ static bool plan_stages(Trainer *t, Error *error)
     t->match_steps = train->convert ? train->match_epochs * t->steps_per_epoch : 0;
     if (t->match_steps > 0 && t->match_steps >= t->steps)
         return error_usage(error,
-                         "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
-                         "give more --epochs%s",
-                         train->match_epochs, t->match_steps, t->steps,
-                         t->settings.session.resume ? "" : ", or fewer --match-epochs");
+                           "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
+                           "give more --epochs%s",
+                           train->match_epochs, t->match_steps, t->steps,
+                           t->settings.session.resume ? "" : ", or fewer --match-epochs");
     size_t shorter = t->steps - t->match_steps;
     if (t->match_steps > 0 && t->match_steps < shorter)
         shorter = t->match_steps;
