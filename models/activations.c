@@ -3,7 +3,7 @@
 #include "src/layers/embedding.h"
 #include "src/layers/linear.h"
 #include "src/layers/rotary.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 #include <stdlib.h>
 

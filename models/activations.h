@@ -12,7 +12,7 @@
 #ifndef LINNET_ACTIVATIONS_H
 #define LINNET_ACTIVATIONS_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 /* Of one layer; NULL where it has none. */
 typedef struct LayerActivations {

@@ -1,7 +1,7 @@
 #include "models/adopt.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 #include "src/layers/headgate.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "src/attention/attention.h"
 #include "src/layers/activation.h"
-#include "src/options.h"
+#include "src/base/options.h"
 
 typedef enum Positions {
     POSITIONS_LEARNED,

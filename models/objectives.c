@@ -1,8 +1,8 @@
 #include "models/objectives.h"
 #include "models/block.h"
 #include "src/layers/linear.h"
-#include "src/phase.h"
-#include "src/vector.h"
+#include "src/base/phase.h"
+#include "src/math/vector.h"
 
 #include <assert.h>
 

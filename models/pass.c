@@ -1,8 +1,8 @@
 #include "models/block.h"
 #include "src/layers/embedding.h"
-#include "src/phase.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/base/phase.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #include <assert.h>
 

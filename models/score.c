@@ -1,7 +1,7 @@
 #include "models/score.h"
-#include "src/memory.h"
-#include "src/ranks.h"
-#include "src/team.h"
+#include "src/base/memory.h"
+#include "src/ranks/ranks.h"
+#include "src/math/team.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 #ifndef LINNET_SCORE_H
 #define LINNET_SCORE_H
 
-#include "data/corpus.h"
+#include "data/corpora/corpus.h"
 #include "models/pass.h"
 
 typedef struct Score {

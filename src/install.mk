@@ -4,7 +4,7 @@ MANUALS = $(PROGRAMS:%=$(BUILD)/man/linnet-%.1)
 BASHES  = $(PROGRAMS:%=$(BUILD)/completion/bash/linnet-%)
 ZSHES   = $(PROGRAMS:%=$(BUILD)/completion/zsh/_linnet-%)
 LIBRARY_MANUAL = $(BUILD)/man/linnet.3
-PYTHON_MODULE  = eval/library/linnet.py
+PYTHON_MODULE  = models/library/linnet.py
 manual: $(MANUALS) $(BASHES) $(ZSHES) $(LIBRARY_MANUAL)
 
 # A cross compiler's programs do not run here: those of another build print the pages.
@@ -23,16 +23,16 @@ $(MANUALS): $(BUILD)/man/linnet-%.1: $(BIN)/% Makefile | printers
 	$(call say,MAN)
 	$(call printed,$(PRINTERS)/$* --help=man $(PROGRAMS))
 
-$(BASHES): $(BUILD)/completion/bash/linnet-%: $(BIN)/% src/completion.bash | printers
+$(BASHES): $(BUILD)/completion/bash/linnet-%: $(BIN)/% src/base/completion.bash | printers
 	$(call say,BASH)
-	$(call printed,$(PRINTERS)/$* --help=bash && cat src/completion.bash)
+	$(call printed,$(PRINTERS)/$* --help=bash && cat src/base/completion.bash)
 
-$(ZSHES): $(BUILD)/completion/zsh/_linnet-%: $(BIN)/% src/completion.zsh | printers
+$(ZSHES): $(BUILD)/completion/zsh/_linnet-%: $(BIN)/% src/base/completion.zsh | printers
 	$(call say,ZSH)
-	$(call printed,$(PRINTERS)/$* --help=zsh && cat src/completion.zsh)
+	$(call printed,$(PRINTERS)/$* --help=zsh && cat src/base/completion.zsh)
 
 # The page of the library is its header, and the example.
-$(LIBRARY_MANUAL): eval/library/manual.awk eval/library/linnet.h $(EXAMPLE)
+$(LIBRARY_MANUAL): models/library/manual.awk models/library/linnet.h $(EXAMPLE)
 	$(call say,MAN)
 	$(call printed,awk -v version=$(VERSION) -f $^)
 
@@ -80,7 +80,7 @@ install-library: all
 	ln -sf $(PUBLIC) "$(HERE)/liblinnet.so"
 	rm -f "$(HERE)"/glibc-hwcaps/*/$(PUBLIC)
 	$(if $(PORTABLE),$(call install_levels,$(BETTER),$(PUBLIC),755,$(HERE)))
-	install -m 644 eval/library/linnet.h "$(DESTDIR)$(INCLUDEDIR)"
+	install -m 644 models/library/linnet.h "$(DESTDIR)$(INCLUDEDIR)"
 	install -m 644 $(PYTHON_MODULE) "$(DESTDIR)$(PYTHONDIR)"
 	install -m 644 $(LIBRARY_MANUAL) "$(DESTDIR)$(MANDIR)/man3"
 	printf '%s\n' "$$pkg_config" >"$(HERE)/pkgconfig/linnet.pc"

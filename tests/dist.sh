@@ -53,7 +53,7 @@ for suite in ${SUITES:-bullseye bookworm focal jammy}; do
     check "$suite: has the manual page" [ -s "$system/opt/$name/share/man/man1/linnet-train.1" ]
     check "$suite: has licences" [ -s "$system/opt/$name/share/doc/linnet/licences/zlib1g" ]
     here=$system/opt/$name
-    if "${CC:-cc}" -I"$here/include" "$top/eval/example.c" "$object" -L"$here/lib" -l:liblinnet.so.0 \
+    if "${CC:-cc}" -I"$here/include" "$top/models/library/example.c" "$object" -L"$here/lib" -l:liblinnet.so.0 \
         -l:libpthread.so.0 -lm -Wl,-rpath,"/opt/$name/lib" -o "$system/tmp/example" 2>"$work/said"; then
         check "$suite: a program uses the library" eval 'inside /tmp/example /tmp/run "the state"'
     else

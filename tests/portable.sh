@@ -52,7 +52,7 @@ level=
 if has avx512vl; then level=glibc-hwcaps/x86-64-v4/; elif has avx2; then level=glibc-hwcaps/x86-64-v3/; fi
 # uses COMMAND...: the example opens a run with the library for this processor.
 uses() {
-    "${CC:-cc}" -I"$top/eval/library" "$top/eval/example.c" -L"$bin/lib" -l:liblinnet.so.0 -lm -o example &&
+    "${CC:-cc}" -I"$top/models/library" "$top/models/library/example.c" -L"$bin/lib" -l:liblinnet.so.0 -lm -o example &&
         LD_DEBUG=libs LD_LIBRARY_PATH=$bin/lib ./example run 'a b' >out 2>err &&
         grep -q "calling init: .*/lib/${level}liblinnet.so.0" err
 }

@@ -1,5 +1,5 @@
 #include "tests/rig.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 #include <check.h>
 #include <stdlib.h>

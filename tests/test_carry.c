@@ -1,8 +1,8 @@
 /* Carrying the recurrent state across sequences (stateful training), for every kind that
  * supports it. */
 #include "models/score.h"
-#include "src/random.h"
-#include "src/vector.h"
+#include "src/math/random.h"
+#include "src/math/vector.h"
 #include "tests/rig.h"
 #include "tests/support.h"
 #include "tests/tests.h"

@@ -1,7 +1,7 @@
 /* The full-screen view on a pseudo-terminal: its drawing, and that the terminal is restored
  * however the program ends. */
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 #include "tests/tests.h"
 #include "train/observers/fullscreen.h"
 #include "train/loop/signals.h"

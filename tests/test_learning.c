@@ -1,11 +1,11 @@
 /* Optimizers, learning-rate schedules and the cross-entropy loss of the output head. */
 #include "src/layers/head.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "src/optim/adamw.h"
 #include "src/optim/muon.h"
 #include "src/optim/schedule.h"
-#include "src/random.h"
-#include "src/team.h"
+#include "src/math/random.h"
+#include "src/math/team.h"
 #include "tests/tests.h"
 
 #include <math.h>

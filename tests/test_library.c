@@ -1,10 +1,10 @@
 /* The public functions have the figures of those that the programs use; tests/library has what
  * concerns a library: threads, errors, memory. */
-#include "data/tokens.h"
-#include "eval/library/linnet.h"
-#include "eval/write/token_score.h"
+#include "data/corpora/tokens.h"
+#include "models/library/linnet.h"
+#include "eval/sample/token_score.h"
 #include "models/score.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 #include "tests/content.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"

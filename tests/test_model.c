@@ -1,8 +1,8 @@
 /* The whole model: gradient checks, causality, decoding, threads, learning. */
 #include "src/layers/head.h"
 #include "src/optim/adamw.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 #include "tests/rig.h"
 #include "tests/support.h"
 #include "tests/tests.h"

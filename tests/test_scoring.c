@@ -7,9 +7,9 @@
 #include "eval/score/temperature.h"
 #include "models/generator.h"
 #include "src/layers/head.h"
-#include "src/random.h"
+#include "src/math/random.h"
 #include "tests/support.h"
-#include "src/file.h"
+#include "src/base/file.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 

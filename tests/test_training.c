@@ -1,8 +1,8 @@
 /* Training in memory: contents of a step, bit-identical resuming, and non-finite steps. */
-#include "src/memory.h"
-#include "src/random.h"
-#include "src/text.h"
-#include "src/vector.h"
+#include "src/base/memory.h"
+#include "src/math/random.h"
+#include "src/base/text.h"
+#include "src/math/vector.h"
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"

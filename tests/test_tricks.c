@@ -6,7 +6,7 @@
 #include "src/layers/layernorm.h"
 #include "src/layers/qknorm.h"
 #include "src/layers/rotary.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "tests/rig.h"
 #include "tests/tests.h"
 

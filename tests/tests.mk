@@ -247,7 +247,7 @@ interop-light: all
 
 # Training speed, in turns with PyTorch in a Python environment of its own.
 peers: all
-	sh eval/bench/peers.sh $(BIN) $(BUILD)/peers
+	sh train/bench/peers.sh $(BIN) $(BUILD)/peers
 
 # Byte-pair encoding in turns with Python's tokenizers: make peer-tokens TEXT=book.txt
 peer-tokens: all
@@ -257,7 +257,7 @@ peer-tokens: all
 	  "$${PYTHON:-python3}" -m venv $(BUILD)/peer-tokens/environment && \
 	  $(BUILD)/peer-tokens/environment/bin/python3 -m pip install --quiet \
 	    --disable-pip-version-check tokenizers; }
-	@$(BUILD)/peer-tokens/environment/bin/python3 eval/bench/peer_tokens.py $(BIN) \
+	@$(BUILD)/peer-tokens/environment/bin/python3 train/bench/peer_tokens.py $(BIN) \
 	  $(BUILD)/peer-tokens "$(TEXT)"
 
 # Two checks are off: one asks for the functions of C11's Annex K, which glibc does not have, and

@@ -1,5 +1,5 @@
 #include "train/farewell.h"
-#include "src/text.h"
+#include "src/base/text.h"
 #include "train/loop/signals.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #ifndef LINNET_SERIES_H
 #define LINNET_SERIES_H
 
-#include "src/options.h"
+#include "src/base/options.h"
 
 /* Whether an option, other than a text, has a comma-separated list of values. */
 bool series_asked_for(const CommandLine *line);

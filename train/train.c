@@ -2,12 +2,12 @@
  *
  * main reads the command line, makes or loads the run, and hands it to the loop. */
 #include "eval/show/terminal.h"
-#include "src/file.h"
-#include "src/gemm.h"
-#include "src/ranks.h"
-#include "src/program.h"
-#include "src/team.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/math/gemm.h"
+#include "src/ranks/ranks.h"
+#include "src/base/program.h"
+#include "src/math/team.h"
+#include "src/base/text.h"
 #include "train/loop/hints.h"
 #include "train/loop/init.h"
 #include "train/loop/lock.h"

@@ -1,10 +1,10 @@
 #include "eval/compare/sweep.h"
-#include "data/tasks.h"
+#include "data/corpora/tasks.h"
 #include "eval/runs/results.h"
 #include "eval/show/svg.h"
 #include "eval/show/terminal.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "eval/score/dynamic.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #include <assert.h>
 #include <float.h>

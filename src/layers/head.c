@@ -1,8 +1,8 @@
 #include "src/layers/head_job.h"
-#include "src/memory.h"
-#include "src/soft_record.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/base/memory.h"
+#include "src/math/soft_record.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #define BLOCK_LOGITS ((size_t)1650000) /* logits of one block: 6.6 MB of floats */
 #define BLOCK_ROWS   ((size_t)1024)

@@ -29,7 +29,7 @@
 #ifndef LINNET_HEAD_H
 #define LINNET_HEAD_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 typedef struct HeadSizes {
     size_t rows, width, vocabulary;

@@ -2,7 +2,7 @@
 #ifndef LINNET_HEAD_JOB_H
 #define LINNET_HEAD_JOB_H
 
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 #include "src/layers/head.h"
 
 enum { HEAD_SLICES = 16 };

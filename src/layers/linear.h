@@ -2,7 +2,7 @@
 #ifndef LINNET_LINEAR_H
 #define LINNET_LINEAR_H
 
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 
 /* Memory to lend to gemm for a layer's products. */
 size_t linear_products_reals(size_t rows, size_t in, size_t out);

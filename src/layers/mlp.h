@@ -8,9 +8,9 @@
 #ifndef LINNET_MLP_H
 #define LINNET_MLP_H
 
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 #include "src/layers/activation.h"
-#include "src/real.h"
+#include "src/base/real.h"
 
 typedef struct MlpSizes {
     const Activation *activation;

@@ -10,7 +10,7 @@
  * client errors RUN FILE: what must fail fails with a line, and does no harm.
  *
  * client watch RUN FILE: opens the run again and again until FILE exists. */
-#include "eval/library/linnet.h"
+#include "models/library/linnet.h"
 
 #include <locale.h>
 #include <math.h>

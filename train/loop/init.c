@@ -1,5 +1,5 @@
 #include "train/loop/init.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

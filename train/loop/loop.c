@@ -3,10 +3,10 @@
 #include "train/loop/loop.h"
 #include "eval/show/excerpt.h"
 #include "models/generator.h"
-#include "src/file.h"
-#include "src/phase.h"
-#include "src/ranks.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/base/phase.h"
+#include "src/ranks/ranks.h"
+#include "src/base/text.h"
 #include "train/loop/signals.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "train/loop/options.h"
 #include "models/update.h"
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 #include "src/optim/schedule.h"
 
 #define TRAIN(name)   offsetof(TrainOptions, name)

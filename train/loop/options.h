@@ -2,7 +2,7 @@
 #ifndef LINNET_TRAIN_OPTIONS_H
 #define LINNET_TRAIN_OPTIONS_H
 
-#include "data/corpus.h"
+#include "data/corpora/corpus.h"
 #include "models/config.h"
 
 /* The length of a training and the learning rate along it: what an extension can change. */

@@ -3,11 +3,11 @@
 #include "models/adopt.h"
 #include "models/generator.h"
 #include "models/update.h"
-#include "src/containers.h"
-#include "src/memory.h"
+#include "src/base/containers.h"
+#include "src/base/memory.h"
 #include "src/optim/schedule.h"
-#include "src/ranks.h"
-#include "src/team.h"
+#include "src/ranks/ranks.h"
+#include "src/math/team.h"
 #include "train/loop/allowance.h"
 
 #include <assert.h>

@@ -2,11 +2,11 @@
 #ifndef LINNET_TRAINER_H
 #define LINNET_TRAINER_H
 
-#include "data/batches.h"
-#include "data/soft_targets.h"
+#include "data/corpora/batches.h"
+#include "data/corpora/soft_targets.h"
 #include "models/score.h"
 #include "models/checkpoint.h"
-#include "src/shards.h"
+#include "src/ranks/shards.h"
 #include "train/loop/extension.h"
 #include "train/loop/history.h"
 #include "train/loop/view.h"

@@ -1,6 +1,6 @@
 /* Extending a run; the rule is in extension.h. */
 #include "src/optim/schedule.h"
-#include "src/text.h"
+#include "src/base/text.h"
 #include "train/loop/trainer.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* What a run takes from another: its weights at the start (train --init), its predictions
  * (train --distill). */
-#include "data/vocabulary_files.h"
+#include "data/tokenizers/vocabulary_files.h"
 #include "eval/runs/rundata.h"
 #include "models/adopt.h"
-#include "src/text.h"
+#include "src/base/text.h"
 #include "train/loop/trainer.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Saving and resuming a training run. */
-#include "src/ranks.h"
-#include "src/text.h"
+#include "src/ranks/ranks.h"
+#include "src/base/text.h"
 #include "train/loop/trainer.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * weights; validation. */
 #include "models/objectives.h"
 #include "models/update.h"
-#include "src/ranks.h"
-#include "src/vector.h"
+#include "src/ranks/ranks.h"
+#include "src/math/vector.h"
 #include "train/loop/trainer.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef LINNET_VIEW_H
 #define LINNET_VIEW_H
 
-#include "data/corpus.h"
+#include "data/corpora/corpus.h"
 #include "eval/runs/runlog.h"
 #include "models/model.h"
 #include "train/loop/extension.h"

@@ -1,7 +1,7 @@
 #include "train/observers/fullscreen.h"
 #include "eval/show/terminal.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 #include "train/loop/signals.h"
 
 #include <errno.h>

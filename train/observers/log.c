@@ -1,6 +1,6 @@
 /* The observers that keep the numbers: log.csv, and TensorBoard's event files. */
 #include "train/observers/observers.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 
 #include <math.h>
 

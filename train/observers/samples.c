@@ -1,6 +1,6 @@
 #include "train/observers/observers.h"
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 #include "train/observers/observers.h"
 #include "eval/show/terminal.h"
-#include "models/exchange.h"
-#include "src/containers.h"
-#include "src/gemm.h"
-#include "src/memory.h"
-#include "src/ranks.h"
-#include "src/team.h"
-#include "src/text.h"
+#include "models/exchange/exchange.h"
+#include "src/base/containers.h"
+#include "src/math/gemm.h"
+#include "src/base/memory.h"
+#include "src/ranks/ranks.h"
+#include "src/math/team.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdio.h>
