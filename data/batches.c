@@ -27,17 +27,15 @@ void batches_init(Batches *batches, Tokens ids, size_t count, const BatchOptions
     assert(count > 0 && context > 0 && options->batch > 0);
     size_t windows = team_tiles(count, context);
     assert(windows <= UINT32_MAX);
-    assert(!options->labels.at || (count % context == 0 && options->noise == 0));
+    assert(!options->labels.at || count % context == 0);
     *batches = (Batches){.ids = ids, .count = count, .options = *options, .windows = windows};
     batches->order = memory_take(windows, sizeof *batches->order, "the order of the windows");
-    noise_learn(&batches->noise, options->noise, ids, count, options->vocabulary);
     draw(batches, 0);
 }
 
 void batches_free(Batches *batches)
 {
     free(batches->order);
-    noise_free(&batches->noise);
     *batches = (Batches){0};
 }
 
@@ -82,16 +80,15 @@ static size_t take_labels(const Batches *batches, size_t at, size_t length, int3
     return count;
 }
 
-BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *inputs,
-                        int32_t *targets, size_t *places)
+BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, size_t first, size_t rows,
+                        int32_t *inputs, int32_t *targets, size_t *places)
 {
-    assert(index < batches_per_epoch(batches));
+    assert(index < batches_per_epoch(batches) && first + rows <= batches->options.batch);
     if (epoch != batches->epoch)
         draw(batches, epoch);
     BatchCount total = {0};
-    RandomKey noise = random_key(batches->options.seed, RANDOM_NOISE, epoch);
     size_t count = batches->count, context = batches->options.context;
-    for (size_t row = 0; row < batches->options.batch; row++) {
+    for (size_t row = first; row < first + rows; row++) {
         size_t window = window_of(batches, index, row), begin = window_begin(batches, window);
         size_t length = window_begin(batches, window + 1) - begin;
         size_t at = (batches->offset + begin) % count;
@@ -100,14 +97,13 @@ BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, int32_t *i
             read_ids(batches, (at ? at : count) - 1, 1, inputs);
             memcpy(inputs + 1, targets, (length - 1) * sizeof *inputs);
             total.targets += take_labels(batches, at, length, targets);
-            noise_apply(&batches->noise, random_subkey(noise, window), inputs, targets, length);
         }
         for (size_t t = length; t < context; t++) {
             inputs[t] = 0;
             targets[t] = TOKEN_NONE;
         }
         for (size_t t = 0; places && t < context; t++)
-            places[row * context + t] = t < length ? (at + t) % count : 0;
+            places[(row - first) * context + t] = t < length ? (at + t) % count : 0;
         inputs += context;
         targets += context;
         total.read += length;

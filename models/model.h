@@ -45,6 +45,12 @@ typedef struct Params {
     real *head_bias;   /* (V) or NULL */
 } Params;
 
+/* The weight of the output head, (V, C). */
+static inline real *params_head(const ModelConfig *config, const Params *params)
+{
+    return config->tied ? params->wte : params->head_weight;
+}
+
 /* Who initialises a tensor: a normal distribution, or the attention kind of its layer. */
 typedef enum ParamStart { START_AT_RANDOM, START_OWN, START_GATES } ParamStart;
 
@@ -88,11 +94,6 @@ void params_initialise(const ParamTable *table, const ModelConfig *config, real 
                        uint64_t seed);
 /* Initialises the head bias to the log token frequencies of a text. */
 void params_start_unigram(Params *params, const ModelConfig *config, Tokens ids, size_t count);
-
-/* Redraws the random features of all layers that have them: a pure function of the seed and
- * the step. */
-void params_redraw(const ParamTable *table, const ModelConfig *config, real *base,
-                   uint64_t seed, uint64_t step);
 
 /* ---- Models ---- */
 

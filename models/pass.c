@@ -1,26 +1,63 @@
-#include "models/pass_layers.h"
-#include "src/gemm.h"
-#include "src/layers/head.h"
+#include "models/block.h"
+#include "src/layers/embedding.h"
 #include "src/phase.h"
 #include "src/team.h"
 #include "src/vector.h"
 
 #include <assert.h>
 
-static real *head_weight(const ModelConfig *config, const Params *params)
-{
-    return config->tied ? params->wte : params->head_weight;
-}
+/* --- embedding --- */
 
-static HeadSizes head_sizes(const Pass *pass, size_t rows)
+static EmbeddingSizes embedding_sizes(const Pass *pass)
 {
     const ModelConfig *config = &pass->model->config;
-    return (HeadSizes){rows, config->dim, config->vocabulary, (real)config->logit_cap};
+    return (EmbeddingSizes){.rows = pass->rows,
+                            .length = pass->length,
+                            .width = config->dim,
+                            .vocabulary = config->vocabulary,
+                            .order = config->ngrams,
+                            .slots = config->ngram_rows};
+}
+
+static EmbeddingDropouts embedding_dropouts(const Pass *pass, const RandomKey *key)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (EmbeddingDropouts){
+        .words = dropout_at(key, SITE_WORDS, config->word_dropout),
+        .ngrams = dropout_at(key, SITE_NGRAMS, config->ngram_dropout),
+        .inputs = dropout_at(key, SITE_EMBEDDING, config->input_dropout)};
+}
+
+void pass_embed(Pass *pass, const int32_t *inputs, const RandomKey *key)
+{
+    const Params *w = &pass->model->at;
+    const EmbeddingSizes sizes = embedding_sizes(pass);
+    real *positions = w->wpe ? w->wpe + pass->position * sizes.width : pass->position_rows;
+    gemm_lend(pass->scratch, pass->scratch_reals);
+    if (pass->states_before)
+        memcpy(pass->states_before, pass->states, pass->states_reals * sizeof(real));
+    phase_enter(PHASE_EMBEDDING);
+    embedding_find_ngrams(pass->slots, pass->states, inputs, sizes);
+    embedding_forward(pass->act.residual[0], (EmbeddingTables){w->wte, positions, w->ngrams},
+                      inputs, pass->slots, embedding_dropouts(pass, key), sizes);
+}
+
+/* --- all layers --- */
+
+static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *key)
+{
+    size_t layers = pass->model->config.layers;
+    pass_embed(pass, inputs, key);
+    for (size_t layer = 0; layer < layers; layer++) {
+        attention_sublayer_forward(pass, layer, key);
+        mlp_sublayer_forward(pass, layer, key);
+    }
+    return norm_forward(pass, 2 * layers);
 }
 
 const real *pass_forward(Pass *pass, const int32_t *inputs)
 {
-    return layers_forward(pass, inputs, NULL);
+    return forward(pass, inputs, NULL);
 }
 
 static void finish_batch(Pass *pass)
@@ -30,8 +67,33 @@ static void finish_batch(Pass *pass)
         pass_advance(pass);
 }
 
+void pass_backward(Pass *pass, Params *dparams, const int32_t *inputs, RandomKey key)
+{
+    const ModelConfig *config = &pass->model->config;
+    if (pass->grad.dfirst_values)
+        vector_zero(pass->grad.dfirst_values, pass->rows * config->dim);
+    norm_backward(pass, dparams, 2 * config->layers);
+    for (size_t layer = config->layers; layer-- > 0;) {
+        mlp_sublayer_backward(pass, dparams, layer, &key);
+        attention_sublayer_backward(pass, dparams, layer, &key);
+    }
+    phase_enter(PHASE_EMBEDDING);
+    embedding_backward((EmbeddingTables){dparams->wte, dparams->wpe, dparams->ngrams},
+                       pass->grad.dx, inputs, pass->slots, embedding_dropouts(pass, &key),
+                       embedding_sizes(pass));
+    finish_batch(pass);
+}
+
+/* --- the output head --- */
+
+static HeadSizes head_sizes(const Pass *pass, size_t rows)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (HeadSizes){rows, config->dim, config->vocabulary, (real)config->logit_cap};
+}
+
 /* Gathers the rows with a target. With overlapping windows these are few, and the head is the
- * most expensive part. Uses the branch buffer, which is free by now. */
+ * most expensive part. */
 static void gather_scored(Pass *pass, const real *u, const int32_t *targets)
 {
     ScoredRows *scored = &pass->scored;
@@ -46,8 +108,8 @@ static void gather_scored(Pass *pass, const real *u, const int32_t *targets)
     if (scored->count == pass->rows)
         return;
     for (size_t i = 0; i < scored->count; i++)
-        memcpy(pass->branch + i * width, u + scored->rows[i] * width, width * sizeof *u);
-    scored->u = pass->branch;
+        memcpy(scored->gathered + i * width, u + scored->rows[i] * width, width * sizeof *u);
+    scored->u = scored->gathered;
 }
 
 /* Head loss of the gathered rows, given their (scaled) inputs. */
@@ -58,7 +120,7 @@ static double scored_loss(Pass *pass, const real *u, const real *bias, real cap)
     HeadSizes sizes = head_sizes(pass, scored->count);
     sizes.cap = cap;
     phase_enter(PHASE_HEAD);
-    return head_loss(&scored->right, scored->losses, u, head_weight(&model->config, &model->at),
+    return head_loss(&scored->right, scored->losses, u, params_head(&model->config, &model->at),
                      bias, scored->targets, sizes, pass->head_scratch);
 }
 
@@ -90,11 +152,10 @@ double pass_loss_at(Pass *pass, double temperature)
     assert(pass->use == PASS_EVALUATE);
     const real *bias = pass->model->at.head_bias;
     real share = (real)(1 / temperature);
-    real *u = scored->u == pass->branch ? pass->input : pass->branch;
-    set_scaled(u, scored->u, share, scored->count * config->dim);
+    set_scaled(pass->cooled, scored->u, share, scored->count * config->dim);
     if (bias)
         set_scaled(pass->cooled_bias, bias, share, config->vocabulary);
-    double loss = scored_loss(pass, u, bias ? pass->cooled_bias : NULL,
+    double loss = scored_loss(pass, pass->cooled, bias ? pass->cooled_bias : NULL,
                               (real)config->logit_cap * share);
     phase_enter(PHASE_REST);
     return loss;
@@ -104,7 +165,7 @@ static void write_logits(Pass *pass, real *logits, const real *u, size_t rows)
 {
     const Model *model = pass->model;
     phase_enter(PHASE_HEAD);
-    head_logits(logits, u, head_weight(&model->config, &model->at), model->at.head_bias,
+    head_logits(logits, u, params_head(&model->config, &model->at), model->at.head_bias,
                 head_sizes(pass, rows));
     phase_enter(PHASE_REST);
 }
@@ -114,74 +175,32 @@ void pass_scored_logits(Pass *pass, real *logits, size_t first, size_t rows)
     write_logits(pass, logits, pass->scored.u + first * pass->model->config.dim, rows);
 }
 
-/* Adds the gradients of the AR penalty (squared output) and the TAR penalty (squared change
- * between positions) to the gradient of u in branch. Both are means over features, for
- * positions with a target. */
-static void penalise(Pass *pass, const int32_t *targets)
-{
-    const ModelConfig *config = &pass->model->config;
-    size_t width = config->dim;
-    pass->penalty = 0;
-    if (config->output_penalty == 0 && config->change_penalty == 0)
-        return;
-    const real *u = layers_output(pass);
-    double size = config->output_penalty / (double)width;
-    double change = config->change_penalty / (double)width;
-    for (size_t row = 0; row < pass->rows; row++) {
-        if (targets[row] < 0)
-            continue;
-        const real *at = u + row * width;
-        real *gradient = pass->branch + row * width;
-        pass->penalty += size * (double)vector_dot(at, at, width);
-        vector_add_scaled(gradient, at, (real)(2 * size), width);
-        if (row % pass->length == 0 || change == 0)
-            continue;
-        const real *before = at - width;
-        real *gradient_before = gradient - width;
-        for (size_t i = 0; i < width; i++) {
-            real step = at[i] - before[i];
-            pass->penalty += change * (double)(step * step);
-            gradient[i] += (real)(2 * change) * step;
-            gradient_before[i] -= (real)(2 * change) * step;
-        }
-    }
-}
-
-/* What the head takes from the teacher, after its forward pass. */
-static HeadTeacher teach(Pass *pass, const int32_t *inputs)
-{
-    if (!pass->teacher)
-        return pass->stored;
-    const Model *model = pass->teacher->model;
-    return (HeadTeacher){.x = pass_forward(pass->teacher, inputs),
-                         .w = head_weight(&model->config, &model->at),
-                         .b = model->at.head_bias,
-                         .width = model->config.dim,
-                         .cap = (real)model->config.logit_cap,
-                         .share = (real)pass->teacher_share};
-}
-
-double pass_gradients(Pass *pass, Params *gradients, const int32_t *inputs,
-                      const int32_t *targets, RandomKey key)
+double pass_train_loss(Pass *pass, Params *dparams, const int32_t *inputs,
+                       const int32_t *targets, RandomKey key, const HeadTeacher *teacher)
 {
     const Model *model = pass->model;
+    const size_t rows = pass->rows, C = model->config.dim;
+    const Dropout dropout = dropout_at(&key, SITE_OUTPUT, model->config.output_dropout);
+    real *du = pass->grad.du, *dropped = pass->act.u;
     assert(pass->use != PASS_EVALUATE);
-    const HeadTeacher teacher = teach(pass, inputs);
-    const real *u = layers_forward(pass, inputs, &key);
-    Dropout output = layers_output_dropout(pass, &key);
-    if (output.rate > 0)
-        dropout_add(pass->input, NULL, u, output, pass->rows, model->config.dim);
+    const real *u = forward(pass, inputs, &key);
+    if (dropout.rate > 0)
+        dropout_add(dropped, NULL, u, dropout, rows, C);
     phase_enter(PHASE_HEAD);
-    double loss = head_gradients(
-        pass->row_loss, pass->branch, head_weight(&model->config, gradients),
-        gradients->head_bias, u, head_weight(&model->config, &model->at), model->at.head_bias,
-        targets, teacher.x || teacher.records ? &teacher : NULL, (real)pass->margin,
-        head_sizes(pass, pass->rows), pass->head_scratch);
-    if (output.rate > 0)
-        dropout_add(pass->branch, NULL, pass->branch, output, pass->rows, model->config.dim);
-    penalise(pass, targets);
-    layers_backward(pass, gradients, inputs, &key);
-    finish_batch(pass);
+    double loss = head_gradients(pass->row_loss, du, params_head(&model->config, dparams),
+                                 dparams->head_bias, u, params_head(&model->config, &model->at),
+                                 model->at.head_bias, targets, teacher, (real)pass->margin,
+                                 head_sizes(pass, rows), pass->head_scratch);
+    if (dropout.rate > 0)
+        dropout_add(du, NULL, du, dropout, rows, C);
+    return loss;
+}
+
+double pass_gradients(Pass *pass, Params *dparams, const int32_t *inputs,
+                      const int32_t *targets, RandomKey key)
+{
+    double loss = pass_train_loss(pass, dparams, inputs, targets, key, NULL);
+    pass_backward(pass, dparams, inputs, key);
     return loss;
 }
 

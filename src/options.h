@@ -55,6 +55,7 @@ struct Option {
      * the fixed ones cannot change when the run is resumed; those that can be extended, only
      * together with the length of the training. */
     bool stored, fixed, extends;
+    bool once; /* of one session: not repeated where the run continues */
     const OptionOwners *owners; /* NULL: the option applies always */
 };
 
@@ -152,6 +153,7 @@ char *options_write_text(const OptionGroup *groups, size_t count);
 
 /* The value of one field as one would type it; the caller owns the text. */
 char *option_value(const OptionGroup *group, const Option *option);
+bool option_has_default(const OptionGroup *group, const Option *option);
 /* The field that a row describes. */
 void *option_field(const OptionGroup *group, const Option *option);
 const Option *option_find(const OptionGroup *groups, size_t count, const char *name,

@@ -54,15 +54,24 @@ void rig_free(Rig *rig)
     free(rig->targets);
 }
 
+double rig_gradients_into(Rig *rig, Params *gradients)
+{
+    RandomKey key = random_key(1, RANDOM_DROPOUT, 0);
+    double loss = pass_train_loss(&rig->pass, gradients, rig->inputs, rig->targets, key, NULL);
+    rig->penalty = objective_penalties(&rig->pass, rig->targets);
+    pass_backward(&rig->pass, gradients, rig->inputs, key);
+    return loss;
+}
+
 double rig_gradients(Rig *rig)
 {
     vector_zero(rig->gradient_base, rig->model.table.total);
-    return pass_gradients(&rig->pass, &rig->gradients, rig->inputs, rig->targets,
-                          random_key(1, RANDOM_DROPOUT, 0));
+    return rig_gradients_into(rig, &rig->gradients);
 }
 
 Score rig_score(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride)
 {
-    Windows windows = {ids, count, pass->length, stride, prime, 0, {0}};
+    Windows windows = {
+        .ids = ids, .count = count, .window = pass->length, .stride = stride, .prime = prime};
     return score_windows(pass, &windows, NULL, 0);
 }

@@ -2,6 +2,7 @@
 #ifndef LINNET_TEST_RIG_H
 #define LINNET_TEST_RIG_H
 
+#include "models/objectives.h"
 #include "models/score.h"
 
 typedef struct Rig {
@@ -10,6 +11,8 @@ typedef struct Rig {
     Params gradients;
     real *gradient_base;
     int32_t *inputs, *targets;
+    double penalty; /* of the last gradients */
+    Pass *teacher;  /* for tests of attention transfer */
 } Rig;
 
 extern const ModelConfig rig_tiny;
@@ -22,6 +25,8 @@ void rig_free(Rig *rig);
 /* Forward and backward with the dropout of the first step; returns the loss summed over all
  * rows. */
 double rig_gradients(Rig *rig);
+/* The same, added to other gradients. */
+double rig_gradients_into(Rig *rig, Params *gradients);
 
 /* Scores a text with windows of the pass's length. */
 Score rig_score(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride);

@@ -82,7 +82,8 @@ static void check_means(const Rig *rig, size_t layer, const AttentionKind *kind)
 {
     const Pass *pass = &rig->pass;
     const size_t width = HEADS * WIDTH, rows = LENGTH;
-    real *qkv = pass->mixer[layer].part[MIXER_QKV], *out = pass->mixer[layer].part[MIXER_MIXED];
+    const LayerActivations *a = &pass->act.layer[layer];
+    real *qkv = a->qkv, *out = a->mixed;
     AttentionSizes sizes = {.batch = 1,
                             .length = LENGTH,
                             .heads = HEADS,
@@ -91,10 +92,10 @@ static void check_means(const Rig *rig, size_t layer, const AttentionKind *kind)
                             .layers = LAYERS,
                             .options = &pass->model->config.own};
     AttentionBatch batch = {.qkv = qkv,
-                            .gates = pass->mixer[layer].part[MIXER_GATES],
+                            .gates = a->gates,
                             .own = pass->model->at.h[layer].own,
                             .out = out,
-                            .saved = pass->mixer[layer].part[MIXER_SAVED],
+                            .saved = a->saved,
                             .scratch = pass->scratch};
     for (size_t j = 0; j < rows * width; j++)
         qkv[j / width * 3 * width + 2 * width + j % width] = (real)sin((double)(j / width));
@@ -113,8 +114,8 @@ static void check_means(const Rig *rig, size_t layer, const AttentionKind *kind)
 static void check_products(const Rig *rig, size_t layer, const char *name)
 {
     const size_t width = HEADS * WIDTH;
-    const real *qkv = rig->pass.mixer[layer].part[MIXER_QKV];
-    const real *mixed = rig->pass.mixer[layer].part[MIXER_MIXED];
+    const real *qkv = rig->pass.act.layer[layer].qkv;
+    const real *mixed = rig->pass.act.layer[layer].mixed;
     for (size_t place = 0; place < LENGTH * width; place++) {
         size_t i = place / width, feature = place % width;
         double sum = 0, sizes = 1;

@@ -34,9 +34,8 @@ static ModelConfig variant(size_t bits)
  * second buffer are discarded. */
 static double loss_at(Rig *rig, Params *elsewhere)
 {
-    double loss = pass_gradients(&rig->pass, elsewhere, rig->inputs, rig->targets,
-                                 random_key(1, RANDOM_DROPOUT, 0));
-    return loss + rig->pass.penalty;
+    double loss = rig_gradients_into(rig, elsewhere);
+    return loss + rig->penalty;
 }
 
 /* Sanitizers are ten times slower; under them check a sample. */
@@ -112,7 +111,7 @@ END_TEST
 
 static double mismatch_at(Rig *rig, Params *elsewhere)
 {
-    return pass_match(&rig->pass, elsewhere, rig->inputs, rig->targets);
+    return objective_match(&rig->pass, rig->teacher, elsewhere, rig->inputs, rig->targets);
 }
 
 /* Every kind learns to do what a softmax of the same shape does. */
@@ -131,11 +130,11 @@ START_TEST(matching_gradients_match_central_differences)
         pass_free(&rig.pass);
         pass_make(&rig.pass, &rig.model, 2, config.context,
                   kind % 2 ? PASS_TRAIN : PASS_RECOMPUTE);
-        rig.pass.teacher = &teacher.pass;
+        rig.teacher = &teacher.pass;
         pass_allocate(&rig.pass, "a test");
         rig.targets[3] = rig.targets[4] = -1; /* the end of the first sequence */
         rig.targets[6] = -1;
-        ck_assert(pass_match(&rig.pass, &rig.gradients, rig.inputs, rig.targets) > 0);
+        ck_assert(mismatch_at(&rig, &rig.gradients) > 0);
         compare_gradients(&rig, mismatch_at, 1, ".attn.");
         rig_free(&rig);
         rig_free(&teacher);
@@ -358,7 +357,7 @@ static void check_recomputing(ModelConfig config)
     Rig kept, again;
     rig_make_for(&kept, config, 2, 0.1, PASS_TRAIN);
     rig_make_for(&again, config, 2, 0.1, PASS_RECOMPUTE);
-    ck_assert(again.pass.own.size < kept.pass.own.size);
+    ck_assert(again.pass.memory.size < kept.pass.memory.size);
     ck_assert(rig_gradients(&kept) == rig_gradients(&again));
     ck_assert(memcmp(kept.gradient_base, again.gradient_base,
                      kept.model.table.total * sizeof(real)) == 0);
@@ -384,7 +383,7 @@ static real *state_with(ModelConfig config, bool attention, bool mlp)
     size_t reals = rig.pass.rows * config.dim;
     real *state = memory_take(reals, sizeof *state, "a test");
     pass_forward(&rig.pass, rig.inputs);
-    memcpy(state, rig.pass.stream[2], reals * sizeof *state);
+    memcpy(state, rig.pass.act.residual[2], reals * sizeof *state);
     rig_free(&rig);
     return state;
 }

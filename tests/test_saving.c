@@ -109,7 +109,8 @@ static void begin(Trainer *trainer)
 static bool save(const Trainer *trainer, Error *error)
 {
     RunFolder folder = {.path = run_path, .next = in_run("next.safetensors")};
-    bool good = trainer_save(trainer, folder.next, true, error) && folder_turn(&folder, error);
+    bool good = trainer_save(trainer, folder.next, true, error) &&
+                folder_turn(&folder, false, error);
     free(folder.next);
     return good;
 }

@@ -196,6 +196,7 @@ START_TEST(settings_are_checked)
                 {"recall:lines=1", "lines must be a whole number from 2"},
                 {"recall:pairs=-1", "pairs must be"},
                 {"recall:pairs=8,", "no setting ''"},
+                {"recall:pairs=1,keys=4,pairs=1", "pairs is set twice"},
                 {"recall:pairs=65", "pairs=65 must not be more than keys=64"},
                 {"copying:items=40,length=39", "items=40 must not be more than length=39"},
                 {"induction:length=2", "length must be a whole number from 3"},
@@ -327,7 +328,8 @@ START_TEST(each_window_is_a_line)
     for (size_t epoch = 0; epoch < 3; epoch++) {
         size_t seen[LINES] = {0};
         for (size_t index = 0; index < batches_per_epoch(&batches); index++) {
-            BatchCount count = batches_fill(&batches, epoch, index, inputs, targets, NULL);
+            BatchCount count = batches_fill(&batches, epoch, index, 0, BATCH, inputs, targets,
+                                            NULL);
             ck_assert_uint_eq(count.read % corpus.line, 0);
             ck_assert_uint_eq(count.targets, count.read / corpus.line * 7);
             for (size_t row = 0; row < count.read / corpus.line; row++) {

@@ -318,7 +318,7 @@ START_TEST(penalties_are_their_formulas)
                             pow(at - (double)u[(row - 1) * config.dim + i], 2);
         }
     rig_gradients(&rig);
-    ck_assert_double_eq_tol(rig.pass.penalty, expected, 10 * near * expected);
+    ck_assert_double_eq_tol(rig.penalty, expected, 10 * near * expected);
     rig_free(&rig);
 }
 END_TEST
@@ -332,9 +332,9 @@ START_TEST(branches_that_start_at_zero_add_nothing)
         rig_make(&rig, config, 2, 0);
         pass_forward(&rig.pass, rig.inputs);
         size_t size = rig.pass.rows * config.dim * sizeof(real);
-        real *const *stream = rig.pass.stream;
+        real *const *residual = rig.pass.act.residual;
         for (size_t place = 1; place <= 2 * config.layers; place++)
-            ck_assert((memcmp(stream[0], stream[place], size) == 0) == (zero == 1));
+            ck_assert((memcmp(residual[0], residual[place], size) == 0) == (zero == 1));
         rig_free(&rig);
     }
 }

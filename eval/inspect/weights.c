@@ -71,7 +71,7 @@ static void probe_means(const Probe *probe, size_t first, real *weights)
 void weights_of_layer(const Pass *pass, size_t layer, real *weights)
 {
     assert(pass->batch == 1 && pass->use == PASS_TRAIN && !pass->carries);
-    real *const *part = pass->mixer[layer].part;
+    const LayerActivations *a = &pass->act.layer[layer];
     const AttentionKind *kind = config_kind(&pass->model->config, layer);
     Probe probe = {
         .kind = kind, .sizes = sizes_of(pass, kind, layer), .width = pass->model->config.dim};
@@ -79,9 +79,9 @@ void weights_of_layer(const Pass *pass, size_t layer, real *weights)
     lay_out(&probe, &arena);
     arena_allocate(&arena, "the weights");
     lay_out(&probe, &arena);
-    memcpy(probe.qkv, part[MIXER_QKV], 3 * probe.sizes.length * probe.width * sizeof(real));
+    memcpy(probe.qkv, a->qkv, 3 * probe.sizes.length * probe.width * sizeof(real));
     probe.batch = (AttentionBatch){.qkv = probe.qkv,
-                                   .gates = part[MIXER_GATES],
+                                   .gates = a->gates,
                                    .own = pass->model->at.h[layer].own,
                                    .out = probe.out,
                                    .saved = probe.saved,

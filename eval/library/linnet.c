@@ -46,7 +46,7 @@ static bool report(const Error *why, linnet_error *error)
 /* Does the work of a call with a team, or NULL. */
 static bool call(Team *team, Work *work, void *context, linnet_error *error)
 {
-    Error why = {""};
+    Error why = {0};
     Team *before = team_use(team);
     bool good = error_catch(work, context, &why);
     team_use(before);
@@ -89,7 +89,7 @@ static bool open_alone(Opening *opening, linnet_error *error)
     static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
     locale_t plain = newlocale(LC_ALL_MASK, "C", NULL);
     if (!plain)
-        return report(&(Error){"out of memory for a locale"}, error);
+        return report(&(Error){.text = "out of memory for a locale"}, error);
     locale_t before = uselocale(plain);
     pthread_mutex_lock(&turn);
     bool good = call(NULL, open_run, opening, error);
@@ -120,7 +120,7 @@ linnet_model *linnet_open(const char *run, linnet_error *error)
         return NULL;
     Opening opening = {calloc(1, sizeof *opening.model), run};
     if (!opening.model) {
-        report(&(Error){"out of memory for a model"}, error);
+        report(&(Error){.text = "out of memory for a model"}, error);
         return NULL;
     }
     if (open_alone(&opening, error))
@@ -248,7 +248,7 @@ linnet_session *linnet_session_open(const linnet_model *model, size_t texts, siz
 {
     linnet_session *session = calloc(1, sizeof *session);
     if (!session) {
-        report(&(Error){"out of memory for a session"}, error);
+        report(&(Error){.text = "out of memory for a session"}, error);
         return NULL;
     }
     session->model = model;
@@ -370,7 +370,7 @@ static void tell(Sampling *s, linnet_token token, bool last)
 }
 
 /* The next token of a text, chosen as sample does. */
-static bool generate(Sampling *s, size_t text, bool last, Error *error)
+static void generate(Sampling *s, size_t text, bool last)
 {
     linnet_session *session = s->session;
     const linnet_sampling *wanted = s->wanted;
@@ -382,12 +382,8 @@ static bool generate(Sampling *s, size_t text, bool last, Error *error)
                                 random_uniform(key, session->sampled),
                                 wanted->unknown ? TOKEN_NONE : unknown);
     double nats = generator_loss(&session->generator, text, id);
-    if (!isfinite(nats))
-        return error_set(error, "the model computes logits that are not finite numbers; its "
-                                "weights are damaged, or its training diverged");
     tell(s, (linnet_token){.text = text, .id = id, .nats = nats}, last);
     session->column[text] = id;
-    return true;
 }
 
 static bool sample(void *context, Error *error)
@@ -407,8 +403,8 @@ static bool sample(void *context, Error *error)
     s->open = texts;
     for (size_t i = 1; i <= wanted->length && s->open > 0; i++) {
         for (size_t text = 0; text < texts; text++)
-            if (!s->texts[text].ended && !generate(s, text, i == wanted->length, error))
-                return false;
+            if (!s->texts[text].ended)
+                generate(s, text, i == wanted->length);
         s->session->sampled++;
         generator_read(generator, s->session->column);
     }
@@ -454,7 +450,7 @@ static bool score_text_of(void *context, Error *error)
     CorpusSplit split = {.ids = tokens_plain(s->encoding.ids), .count = count};
     scorer_make(&s->scorer, s->model, &protocol);
     s->score = scorer_score(&s->scorer, &split, NULL, 0);
-    return true;
+    return isfinite(s->score.nats) || error_set(error, "the loss of this text is not finite");
 }
 
 bool linnet_score_text(linnet_session *session, const char *text, size_t size,

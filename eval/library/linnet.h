@@ -11,8 +11,9 @@
  * caller's linnet_error, which may be NULL. No input and no missing file ends the program, and
  * nothing is printed. Running out of memory is an error like any other, except inside jansson,
  * while linnet_open parses the header of a checkpoint; a call that fails so may lose the memory
- * that it had taken. After a failed linnet_feed or linnet_sample call linnet_restart. Pointers
- * must be valid, and models and sessions open: that is not checked.
+ * that it had taken. Logits or a loss that are not finite are an error. After a failed
+ * linnet_feed or linnet_sample call linnet_restart. Pointers must be valid, and models and
+ * sessions open: that is not checked.
  *
  * Threads. Any number of threads may use one model at once, each with a session of its own; a
  * session serves one thread at a time. The numbers do not depend on the number of threads, nor
@@ -21,9 +22,7 @@
  *
  * Memory. A model holds the weights once, for all of its sessions. A session holds the state of
  * its texts: of fixed size for most kinds of linear attention, growing with the context length
- * for softmax. Each thread that computes keeps 1.3 MB to compute in until it ends. Where
- * OpenBLAS computes the matrix products (in builds without AVX2, AVX-512 or NEON, and whenever
- * OPENBLAS_CORETYPE is set), linnet sets the number of its threads to one.
+ * for softmax. Each thread that computes keeps 1.3 MB to compute in until it ends.
  *
  * Texts are bytes with a length, in UTF-8 unless the tokenizer of the model takes any bytes.
  * Tokens are numbers from 0 to linnet_vocabulary_size - 1. Models are trained on texts that

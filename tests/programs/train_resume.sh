@@ -29,8 +29,7 @@ resumes 'before weight averaging begins' 15 --average tail --average-from 0.5
 resumes 'during weight averaging' 27 --average tail --average-from 0.5
 resumes 'exponential weight averaging' 11 --average ema --average-from 0.1 --optimizer muon
 resumes 'a recurrent state carried across sequences' \
-    11 --attn gated-delta --pos none --carry-state
-resumes 'text read in streams' 11 --streams --accumulate 3
+    11 --attn gated-delta --pos none --carry-state --accumulate 3
 resumes 'early stopping' 16 --patience 3 --lr 0
 check 'early stopping ends a resumed run' [ "$(tail -n 1 kept.log | cut -d , -f 1)" -lt 40 ]
 
@@ -39,6 +38,16 @@ resume parts --threads 3 --stop-after 9
 check 'a run stops a second time' [ "$(recorded parts/last.safetensors step)" = 22 ]
 resume parts --threads 2
 check 'a run in three sessions with other threads is bit-identical' same_runs softmax parts
+
+# shellcheck disable=SC2086
+run "$bin/train" $small --stop-after 1 --steps 9 --run told text.txt
+check 'train says how to continue' prints 'To continue: .*train --resume told$'
+# shellcheck disable=SC2086
+run "$bin/train" $small --stop-after 1 --steps 9 --run 'told again' --threads 2 --save-minutes 2.5 \
+    --sample-every 3 --tensorboard --recompute --max-mem 9000 --max-input-mb 7 text.txt
+check 'with the options that a run does not store' eval "prints \"To continue: .*train --resume \
+'told again' --max-input-mb 7 --save-minutes 2.5 --threads 2 --max-mem 9000 --recompute \
+--sample-every 3 --tensorboard\$\""
 
 # --- finished runs, other settings and texts ---
 

@@ -35,9 +35,9 @@ static bool rename_in(const char *folder, const char *from, const char *to, Erro
     return good;
 }
 
-bool folder_turn(const RunFolder *folder, Error *error)
+bool folder_turn(const RunFolder *folder, bool replace, Error *error)
 {
-    return (!file_is_in(folder->path, CHECKPOINT_LAST) ||
+    return (replace || !file_is_in(folder->path, CHECKPOINT_LAST) ||
             rename_in(folder->path, CHECKPOINT_LAST, CHECKPOINT_PREVIOUS, error)) &&
            rename_in(folder->path, NEXT, CHECKPOINT_LAST, error);
 }
@@ -324,7 +324,7 @@ bool folder_reopen(RunFolder *folder, const char *path, const RunView *run,
     set_paths(folder, path);
     file_remove_leftovers(path);
     char *log = file_join(path, RUN_LOG);
-    size_t step = run->progress->step;
+    size_t step = view_complete(run);
     bool good = folder_settle(checkpoint, path, error);
     if (good && file_exists(log)) {
         good = read_seconds(seconds, log, step, error) &&

@@ -21,12 +21,11 @@ bool trainer_averages(const TrainOptions *train)
 
 static void lay_out(Trainer *t)
 {
-    size_t total = t->model.table.total;
-    size_t batch = t->settings.train.batch * t->settings.model.context;
+    size_t total = t->model.table.total, rows = t->pass.rows;
     model_layout(&t->model, &t->arena);
     shards_layout(&t->shards, &t->arena);
     t->square_sums = arena_bytes(&t->arena, t->pieces[ranks_count()], sizeof *t->square_sums);
-    t->shard_nats = arena_bytes(&t->arena, t->shards.count, sizeof *t->shard_nats);
+    t->shard_sums = arena_bytes(&t->arena, t->shards.count, sizeof *t->shard_sums);
     t->m = arena_reals(&t->arena, total);
     t->v = arena_reals(&t->arena, total);
     t->update_scratch = arena_reals(
@@ -34,16 +33,14 @@ static void lay_out(Trainer *t)
     if (trainer_averages(&t->settings.train))
         t->average = arena_reals(&t->arena, total);
     pass_layout(&t->pass, &t->arena);
-    if (t->pass.teacher)
+    if (t->teacher_pass.model)
         pass_layout(&t->teacher_pass, &t->arena);
-    t->inputs = arena_bytes(&t->arena, batch, sizeof *t->inputs);
-    t->targets = arena_bytes(&t->arena, batch, sizeof *t->targets);
-    t->shard_inputs = arena_bytes(&t->arena, t->pass.rows, sizeof *t->shard_inputs);
-    t->shard_targets = arena_bytes(&t->arena, t->pass.rows, sizeof *t->shard_targets);
+    t->inputs = arena_bytes(&t->arena, rows, sizeof *t->inputs);
+    t->targets = arena_bytes(&t->arena, rows, sizeof *t->targets);
     if (t->soft.mapping) {
-        t->places = arena_bytes(&t->arena, batch, sizeof *t->places);
-        t->records = arena_bytes(&t->arena, t->pass.rows, sizeof *t->records);
-        t->pass.stored.records = t->records;
+        t->places = arena_bytes(&t->arena, rows, sizeof *t->places);
+        t->records = arena_bytes(&t->arena, rows, sizeof *t->records);
+        t->stored.records = t->records;
     }
     if (t->pass.carries) {
         t->carried = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);
@@ -106,7 +103,7 @@ static bool check_memory(const Trainer *t, Error *error)
     return error_set(
         error, "training needs %.0f MB (%.0f for the text%s), the limit is %.0f MB, %s; %s",
         need / megabyte, (double)held_memory(t) / megabyte,
-        t->pass.teacher ? " and the teacher's weights" : "", allowance.bytes / megabyte,
+        t->teacher_pass.model ? " and the teacher's weights" : "", allowance.bytes / megabyte,
         allowance.reason, saving_advice(&t->settings.session));
 }
 
@@ -218,11 +215,11 @@ static bool plan_stages(Trainer *t, Error *error)
                          "was edited; start a new run with --convert RUN");
     t->match_steps = train->convert ? train->match_epochs * t->steps_per_epoch : 0;
     if (t->match_steps > 0 && t->match_steps >= t->steps)
-        return error_set(error,
-                         "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
-                         "give more --epochs%s",
-                         train->match_epochs, t->match_steps, t->steps,
-                         t->settings.session.resume ? "" : ", or fewer --match-epochs");
+        return error_usage(error,
+                           "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
+                           "give more --epochs%s",
+                           train->match_epochs, t->match_steps, t->steps,
+                           t->settings.session.resume ? "" : ", or fewer --match-epochs");
     size_t shorter = t->steps - t->match_steps;
     if (t->match_steps > 0 && t->match_steps < shorter)
         shorter = t->match_steps;
@@ -257,10 +254,6 @@ static bool load_text(Trainer *t, const Vocabulary *known, Error *error)
                          "%s: %zu training tokens are too many for --context %zu; give a "
                          "longer context",
                          train->corpus, t->corpus.train.count, context);
-    if (train->noise > 0 && t->corpus.train.labels.at)
-        return error_set(error,
-                         "--noise is for texts, and %s is a synthetic task: omit --noise",
-                         train->corpus);
     return true;
 }
 
@@ -270,11 +263,9 @@ static void plan_batches(Trainer *t)
     batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count,
                  &(BatchOptions){.context = t->settings.model.context,
                                  .batch = train->batch,
-                                 .streams = t->pass.carries || train->streams,
+                                 .streams = t->pass.carries,
                                  .seed = train->seed,
-                                 .labels = t->corpus.train.labels,
-                                 .noise = train->noise,
-                                 .vocabulary = t->model.config.vocabulary});
+                                 .labels = t->corpus.train.labels});
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
     t->steps = trainer_length(t, &train->length);

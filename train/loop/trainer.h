@@ -11,6 +11,12 @@
 #include "train/loop/history.h"
 #include "train/loop/view.h"
 
+/* What a shard adds up over the batches of a step. */
+typedef struct ShardSum {
+    double nats;
+    BatchCount tokens;
+} ShardSum;
+
 typedef struct Trainer {
     Settings settings;
     Corpus corpus;
@@ -23,13 +29,12 @@ typedef struct Trainer {
     /* With several ranks, only this rank's slice is valid: of the gradients after the sum over
      * shards, of the moments until trainer_gather. */
     real *gradient_base, *m, *v, *update_scratch;
-    size_t *pieces;      /* [ranks + 1] the bounds of the slices; in reals: shards.bounds */
-    double *square_sums; /* [pieces] */
-    double *shard_nats;  /* [shards] */
-    real *average;       /* of the weights; NULL: none */
+    size_t *pieces;       /* [ranks + 1] the bounds of the slices; in reals: shards.bounds */
+    double *square_sums;  /* [pieces] */
+    ShardSum *shard_sums; /* [shards] */
+    real *average;        /* of the weights; NULL: none */
     Params gradients;
-    int32_t *inputs, *targets; /* (batch, context); for a shard, (rows of the pass) */
-    int32_t *shard_inputs, *shard_targets;
+    int32_t *inputs, *targets;    /* (rows of the pass) of a shard's part of a batch */
     real *carried, *carried_next; /* (shards, states of the pass), with --carry-state */
     Progress progress;
     Extension extension; /* of a resumed run whose length changes */
@@ -38,8 +43,9 @@ typedef struct Trainer {
     LoadedModel teacher;    /* with --distill */
     Pass teacher_pass;      /* of the rows of `pass` */
     SoftTargets soft;       /* with --soft-targets */
-    size_t *places;         /* (batch, context) of the targets in the text; NULL without them */
-    const uint16_t **records; /* (rows of the pass) the soft targets of a shard */
+    HeadTeacher stored;     /* these, for the rows of a shard */
+    size_t *places; /* (rows of the pass) of the targets in the text; NULL without them */
+    const uint16_t **records; /* (rows of the pass) their soft targets */
     bool *frozen;             /* [tensors] while attention outputs are matched */
     int32_t *init_ids;        /* as adopt_weights takes them */
     char *start;              /* what is taken over, for people; NULL: nothing */
@@ -101,8 +107,12 @@ static inline size_t trainer_next_batch(const Trainer *trainer)
 /* Whether all ranks have the same weights. */
 bool trainer_check_weights(const Trainer *trainer, Error *error);
 
-/* Computes the next step and applies it, unless its loss or gradient is not finite: then the
- * weights stay and the error says what happened. */
+/* Whether what was read since the last call is the text, which lies in files that somebody may
+ * change. All ranks find the same. */
+bool trainer_check_read(const Trainer *trainer, Error *error);
+
+/* Computes the next step and applies it, unless its loss or gradient is not finite or the text
+ * has changed: then the weights stay and the error says what happened. */
 bool trainer_step(Trainer *trainer, Step *step, Error *error);
 /* Says where the first number of the step that is not finite arose. For trainer_step, right
  * after the step's batches, while their activations and gradients are still there. */
@@ -121,8 +131,9 @@ real *trainer_average(const Trainer *trainer);
 void trainer_swap_average(Trainer *trainer);
 /* What validations read. */
 Windows trainer_windows(const Trainer *trainer);
-/* Scores the whole validation split or the part of --eval-tokens. */
-Score trainer_validate(Trainer *trainer, bool whole);
+/* Scores the whole validation split or the part of --eval-tokens, unless `stops`, if it is not
+ * NULL, breaks it off. */
+Score trainer_validate(Trainer *trainer, bool whole, int (*stops)(void));
 
 /* Gathers the moments and the carried states of all ranks; all call it before the first saves.
  */

@@ -12,7 +12,7 @@ static size_t rank_astray(const Trainer *t, const Step *step)
 {
     size_t ranks = ranks_count(), bad = 0, rank = 0;
     if (!isfinite(step->nats)) {
-        while (bad + 1 < t->shards.count && isfinite(t->shard_nats[bad]))
+        while (bad + 1 < t->shards.count && isfinite(t->shard_sums[bad].nats))
             bad++;
         while (share_start(t->shards.count, ranks, rank + 1) <= bad)
             rank++;
@@ -37,11 +37,11 @@ static bool stream_is_finite(const Trainer *t, size_t place)
 {
     const Pass *pass = &t->pass;
     if (place < 2 * t->model.config.layers)
-        return finite_reals(pass->stream[place], pass->rows * t->model.config.dim);
+        return finite_reals(pass->act.residual[place], pass->rows * t->model.config.dim);
     for (size_t row = 0; row < pass->rows; row++)
-        if (!(pass->rstd[place][row] > 0))
+        if (!(pass->act.rstd[place][row] > 0))
             return false;
-    return finite_reals(pass->rstd[place], pass->rows);
+    return finite_reals(pass->act.rstd[place], pass->rows);
 }
 
 /* The first part of the model, in the forward pass, with a value that is not finite. With a

@@ -84,11 +84,12 @@ static bool check_teacher(const Trainer *t, Error *error)
             "its weights with --init",
             t->settings.train.distill, teacher->vocabulary.count, t->corpus.vocabulary.count);
     if (teacher->config.positions == POSITIONS_LEARNED && teacher->config.context < context)
-        return error_set(error,
-                         "--context %zu: the teacher %s has learned positions for %zu tokens; "
-                         "give --context %zu or less",
-                         context, t->settings.train.distill, teacher->config.context,
-                         teacher->config.context);
+        return error_usage(
+            error,
+            "--context %zu: the teacher %s has learned positions for %zu tokens; "
+            "give --context %zu or less",
+            context, t->settings.train.distill, teacher->config.context,
+            teacher->config.context);
     return true;
 }
 
@@ -108,8 +109,7 @@ bool trainer_open_teacher(Trainer *t, Error *error)
     pass_make(&t->teacher_pass, &t->teacher.model, t->pass.batch, t->pass.length,
               PASS_EVALUATE);
     t->teacher_pass.carries = false; /* it reads every window from its beginning */
-    t->pass.teacher = &t->teacher_pass;
-    t->pass.teacher_share = t->settings.train.distill_share;
+    t->pass.teacher_dim = t->teacher.model.config.dim;
     return true;
 }
 
@@ -117,15 +117,15 @@ bool trainer_open_soft_targets(Trainer *t, Error *error)
 {
     const char *path = t->settings.train.soft_targets;
     if (t->corpus.train.labels.at)
-        return error_set(error,
-                         "--soft-targets are for texts, and %s is a synthetic task: omit "
-                         "--soft-targets",
-                         t->settings.train.corpus);
+        return error_usage(error,
+                           "--soft-targets are for texts, and %s is a synthetic task: omit "
+                           "--soft-targets",
+                           t->settings.train.corpus);
     if (!soft_targets_open(&t->soft, path, &t->corpus.train, t->corpus.vocabulary.count, error))
         return false;
-    t->pass.stored = (HeadTeacher){.share = (real)t->settings.train.distill_share,
-                                   .unigram = t->soft.unigram,
-                                   .listed = t->soft.listed};
+    t->stored = (HeadTeacher){.share = (real)t->settings.train.distill_share,
+                              .unigram = t->soft.unigram,
+                              .listed = t->soft.listed};
     char *text = text_format("soft targets %s, crc32 %08x", path, t->soft.crc);
     t->history.teacher = text_one_line(text);
     free(text);

@@ -1,5 +1,6 @@
 /* Training steps: the gradients of the shards, their sum, the update; the average of the
  * weights; validation. */
+#include "models/objectives.h"
 #include "models/update.h"
 #include "src/ranks.h"
 #include "src/vector.h"
@@ -12,23 +13,23 @@
 
 /* --- gradients --- */
 
-/* Copies the sequences of one shard of the batch; a shard with one sequence less than others
- * gets a row without targets. */
-static void cut_shard(Trainer *t, size_t shard)
+/* Fills inputs, targets and soft targets with the sequences of one shard of a batch; a shard
+ * with one sequence less than others gets a row without targets. */
+static BatchCount fill_shard(Trainer *t, size_t shard, size_t epoch, size_t index)
 {
     const TrainOptions *train = &t->settings.train;
     size_t first = share_start(train->batch, train->shards, shard);
     size_t windows = share_start(train->batch, train->shards, shard + 1) - first;
-    size_t context = t->pass.length, count = windows * context;
-    memcpy(t->shard_inputs, t->inputs + first * context, count * sizeof *t->inputs);
-    memcpy(t->shard_targets, t->targets + first * context, count * sizeof *t->targets);
-    for (size_t i = count; i < t->pass.rows; i++) {
-        t->shard_inputs[i] = 0;
-        t->shard_targets[i] = -1;
+    size_t filled = windows * t->pass.length;
+    BatchCount count = batches_fill(&t->batches, epoch, index, first, windows, t->inputs,
+                                    t->targets, t->places);
+    for (size_t i = filled; i < t->pass.rows; i++) {
+        t->inputs[i] = 0;
+        t->targets[i] = TOKEN_NONE;
     }
     for (size_t i = 0; t->records && i < t->pass.rows; i++)
-        t->records[i] = soft_targets_at(&t->soft,
-                                        i < count ? t->places[first * context + i] : 0);
+        t->records[i] = soft_targets_at(&t->soft, i < filled ? t->places[i] : 0);
+    return count;
 }
 
 /* The soft targets of the shard are read; few of them are still in use. */
@@ -57,29 +58,39 @@ static void leave_carried(Trainer *t, size_t shard)
     memcpy(t->carried_next + shard * reals, t->pass.states, reals * sizeof(real));
 }
 
+/* Adds the gradients of the filled rows; returns their loss. */
+static double add_gradients(Trainer *t, RandomKey key)
+{
+    const TrainOptions *train = &t->settings.train;
+    HeadTeacher teacher = t->stored;
+    if (trainer_matches(t))
+        return objective_match(&t->pass, &t->teacher_pass, &t->gradients, t->inputs,
+                               t->targets);
+    if (train->distill)
+        teacher = objective_teacher(&t->teacher_pass, t->inputs, train->distill_share);
+    double nats = pass_train_loss(&t->pass, &t->gradients, t->inputs, t->targets, key,
+                                  train->distill || t->records ? &teacher : NULL);
+    objective_penalties(&t->pass, t->targets);
+    pass_backward(&t->pass, &t->gradients, t->inputs, key);
+    return nats;
+}
+
 /* Sums the gradients of a shard over the step's batches, stopping at a loss that is not finite;
  * returns the number of batches computed. */
-static size_t compute_shard(Trainer *t, size_t shard, BatchCount *tokens)
+static size_t compute_shard(Trainer *t, size_t shard)
 {
     const TrainOptions *train = &t->settings.train;
     size_t epoch = t->progress.step / t->steps_per_epoch, first = trainer_next_batch(t), i = 0;
     RandomKey key = random_key(train->seed, RANDOM_DROPOUT, t->progress.step);
-    double *nats = &t->shard_nats[shard];
+    ShardSum *sum = &t->shard_sums[shard];
     params_bind(&t->gradients, &t->model.config, shards_begin(&t->shards, shard));
     if (t->pass.carries)
         take_up_carried(t, shard, first);
-    *tokens = (BatchCount){0};
-    while (i < train->accumulate && first + i < t->batches_per_epoch && isfinite(*nats)) {
-        BatchCount filled = batches_fill(&t->batches, epoch, first + i, t->inputs, t->targets,
-                                         t->places);
-        tokens->read += filled.read;
-        tokens->targets += trainer_matches(t) ? filled.read : filled.targets;
-        cut_shard(t, shard);
-        *nats += trainer_matches(t)
-                     ? pass_match(&t->pass, &t->gradients, t->shard_inputs, t->shard_targets)
-                     : pass_gradients(&t->pass, &t->gradients, t->shard_inputs,
-                                      t->shard_targets,
-                                      random_subkey(key, i * train->shards + shard));
+    while (i < train->accumulate && first + i < t->batches_per_epoch && isfinite(sum->nats)) {
+        BatchCount filled = fill_shard(t, shard, epoch, first + i);
+        sum->tokens.read += filled.read;
+        sum->tokens.targets += trainer_matches(t) ? filled.read : filled.targets;
+        sum->nats += add_gradients(t, random_subkey(key, i * train->shards + shard));
         if (t->records)
             leave_soft_targets(t);
         i++;
@@ -94,19 +105,19 @@ static size_t compute_shard(Trainer *t, size_t shard, BatchCount *tokens)
 static size_t compute_gradients(Trainer *t, Step *step)
 {
     size_t batches = 0;
-    BatchCount tokens = {0};
     for (size_t shard = 0; shard < t->shards.count; shard++)
-        t->shard_nats[shard] = 0;
+        t->shard_sums[shard] = (ShardSum){0};
     for (size_t shard = t->shards.first; shard < t->shards.end; shard++) {
-        batches = compute_shard(t, shard, &tokens);
-        if (!isfinite(t->shard_nats[shard]))
+        batches = compute_shard(t, shard);
+        if (!isfinite(t->shard_sums[shard].nats))
             break;
     }
-    ranks_collect_shares(t->shard_nats, sizeof *t->shard_nats, t->shards.count);
-    step->tokens = tokens.targets;
-    step->read = tokens.read;
-    for (size_t shard = 0; shard < t->shards.count; shard++)
-        step->nats += t->shard_nats[shard];
+    ranks_collect_shares(t->shard_sums, sizeof *t->shard_sums, t->shards.count);
+    for (size_t shard = 0; shard < t->shards.count; shard++) {
+        step->nats += t->shard_sums[shard].nats;
+        step->tokens += t->shard_sums[shard].tokens.targets;
+        step->read += t->shard_sums[shard].tokens.read;
+    }
     return batches;
 }
 
@@ -152,15 +163,6 @@ static void apply_gradients(Trainer *t, const Step *step)
                  t->progress.step + 1 - before, step->gradient_norm, step->tokens,
                  t->update_scratch);
     ranks_collect(t->model.base, sizeof *t->model.base, t->shards.bounds);
-}
-
-/* Redraws random features every --redraw steps, except in the last fifth of training. */
-static void redraw_features(Trainer *t)
-{
-    size_t every = t->settings.model.own.redraw, step = t->progress.step;
-    if (every > 0 && step % every == 0 && step < t->steps - t->steps / SETTLING)
-        params_redraw(&t->model.table, &t->model.config, t->model.base, t->settings.train.seed,
-                      step);
 }
 
 /* --- the average of the weights --- */
@@ -263,6 +265,9 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     enter_stage(t);
     *step = (Step){.lr = trainer_rate(t, &train->length, progress->step)};
     size_t batches = compute_gradients(t, step);
+    step->misread = !trainer_check_read(t, error);
+    if (step->misread) /* the loss says nothing */
+        return false;
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!fits(train, step)) {
         trainer_explain(t, step, batches, error);
@@ -272,7 +277,6 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     exchange(&t->carried, &t->carried_next);
     progress->step++;
     progress->skipped_in_row = 0;
-    redraw_features(t);
     trainer_take_average(t);
     progress->tokens += step->read;
     add_loss(&progress->log, step);
@@ -302,9 +306,18 @@ bool trainer_check_weights(const Trainer *t, Error *error)
                       crc32_z(0, (const Bytef *)t->model.base, bytes), error);
 }
 
-Score trainer_validate(Trainer *t, bool whole)
+bool trainer_check_read(const Trainer *t, Error *error)
+{
+    bool mapped = t->corpus.mappings[0] || t->soft.mapping;
+    return !mapped ||
+           ranks_agree(corpus_check(&t->corpus, error) && soft_targets_check(&t->soft, error),
+                       error);
+}
+
+Score trainer_validate(Trainer *t, bool whole, int (*stops)(void))
 {
     Windows windows = trainer_windows(t);
+    windows.stops = stops;
     if (whole)
         windows.part = 0;
     trainer_swap_average(t);

@@ -1,5 +1,6 @@
 #include "train/observers/observers.h"
 #include "eval/show/terminal.h"
+#include "models/exchange.h"
 #include "src/containers.h"
 #include "src/gemm.h"
 #include "src/memory.h"
@@ -43,14 +44,10 @@ static void append_changed(char **text, const OptionGroup *group)
 {
     for (size_t i = 0; i < group->count; i++) {
         const Option *option = &group->options[i];
+        if (option_has_default(group, option) || is_shown_elsewhere(option))
+            continue;
         char *value = option_value(group, option);
-        bool changed = strcmp(value, option->fallback ? option->fallback : "") != 0;
-        double number, fallback; /* 0.001 and 1e-3 are the same */
-        if (changed && option->fallback && text_to_double(value, &number) &&
-            text_to_double(option->fallback, &fallback))
-            changed = number != fallback;
-        if (changed && !is_shown_elsewhere(option))
-            text_append(text, "%s%s %s", *text ? "  " : "", option->name, value);
+        text_append(text, "%s%s %s", *text ? "  " : "", option->name, value);
         free(value);
     }
 }
@@ -93,6 +90,14 @@ static void print_model(const RunView *run, const OptionGroup *group)
                                         config_head_width(config)));
     free(attention);
     free(positions);
+}
+
+static void print_exports(const ModelConfig *config)
+{
+    Error lacks;
+    bool gguf = exchange_llama_cpp(config, &lacks);
+    print_paragraph("Export", gguf ? memory_copy_text("Hugging Face and GGUF (llama.cpp)")
+                                   : text_format("Hugging Face; GGUF lacks %s", lacks.text));
 }
 
 static void print_text(const Corpus *corpus)
@@ -171,6 +176,7 @@ void screen_settings(const Screen *screen, const RunView *run)
     OptionGroup groups[GROUP_COUNT];
     settings_groups(run->settings, groups);
     print_model(run, &groups[GROUP_MODEL]);
+    print_exports(&run->model->config);
     print_text(run->corpus);
     if (run->start)
         print_paragraph("Start", memory_copy_text(run->start));

@@ -1,0 +1,75 @@
+/* What a forward pass keeps for the backward pass, and the gradients of activations.
+ *
+ * Shapes: B sequences of T positions, dimension C, H heads, L layers; G gates of all heads; F
+ * the hidden dimension of the MLP, twice that with a gate. Rows are positions, B*T of them.
+ *
+ * Each buffer has one meaning. Where two share their memory, to save some, the comment says so;
+ * then the later one is written when the earlier one is no longer read. Besides,
+ *   - without PASS_TRAIN all layers have the same memory: evaluation needs one layer at a time,
+ *     and PASS_RECOMPUTE computes each layer's activations again before its backward pass;
+ *   - what only one sublayer or the head needs, while it runs, has the same memory as what the
+ *     others need: dqkv, dy, dgates and dgates_low; active; the scratch memory of the head. */
+#ifndef LINNET_ACTIVATIONS_H
+#define LINNET_ACTIVATIONS_H
+
+#include "src/real.h"
+
+/* Of one layer; NULL where it has none. */
+typedef struct LayerActivations {
+    /* attention sublayer */
+    real *qkv_raw;      /* (B*T, 3C) before the convolution; without one it is qkv */
+    real *qkv;          /* (B*T, 3C) queries, keys and values, as the kind reads them */
+    real *values;       /* (B*T, C) before the first layer's values are mixed in */
+    real *qk_rms;       /* (B*T, 2H) 1 / RMS of each head's queries and keys (QK-norm) */
+    real *gates_low;    /* (B*T, rank) low-rank input of the gates */
+    real *gates;        /* (B*T, G) */
+    real *saved;        /* what the kind saves */
+    real *mixed;        /* (B*T, C) the kind's output */
+    real *z;            /* (B*T, C) output gate before its activation */
+    real *head_factors; /* (B*T, H) of the head gate */
+    real *y;            /* (B*T, C) after head norm and gates; without these it is mixed */
+    /* recurrent state or KV cache, if carried, and the last inputs of the convolution; their
+     * copies from before the batch, for the backward pass */
+    real *state, *state_before;
+    real *taps, *taps_before; /* (B, CONVOLUTION_TAPS - 1, 3C) */
+    size_t state_reals;       /* of state and taps, which follow each other */
+    /* MLP sublayer */
+    real *hidden; /* (B*T, F), rows gemm_stride(F) apart: before the activation */
+
+    /* Gradients in place of activations, which are not needed any more. */
+    real *dqkv_raw; /* (B*T, 3C) in qkv; without a convolution it is dqkv */
+    real *dz;       /* (B*T, C) in z */
+    real *dfactors; /* (B*T, H) of the head gate before its sigmoid; in head_factors */
+    real *dhidden;  /* (B*T, F) in hidden */
+} LayerActivations;
+
+typedef struct Activations {
+    real **residual; /* [2L+1] -> (B*T, C): r[k]. Evaluation has two, in turn. With a parallel
+                        residual all odd k, which backward does not need, share one */
+    real **mean, **rstd; /* [2L+1] -> (B*T): of the norm that computes u[k]; mean NULL: RMSNorm.
+                            Evaluation has one of each */
+    LayerActivations *layer; /* [L] */
+    real *first_values;      /* (B*T, C) values of the first layer, for the value residual */
+    real *u;      /* (B*T, C) u[k], input of the sublayer that runs; not kept for backward */
+    real *active; /* (B*T, F) after the activation of the MLP; not kept for backward */
+} Activations;
+
+/* One set for all layers; none for evaluation. */
+typedef struct Gradients {
+    real *dx;            /* (B*T, C) of r[k], from k = 2L down to 0. In r[2L], which only the
+                            last norm reads: it does so row by row before it writes */
+    real *du;            /* (B*T, C) of u[k] */
+    real *dbranch;       /* (B*T, C) of a residual branch before its dropout. In du, which is
+                            computed from it last; without dropout it is dx */
+    real *dmlp;          /* (B*T, C) with a parallel residual: what the MLP adds to dx, until
+                            attention has read dx; in r[1] */
+    real *dfirst_values; /* (B*T, C) summed over the layers */
+    /* attention sublayer */
+    real *dy;         /* (B*T, C) */
+    real *dmixed;     /* (B*T, C) in dy */
+    real *dqkv;       /* (B*T, 3C) */
+    real *dgates;     /* (B*T, G) */
+    real *dgates_low; /* (B*T, rank) */
+} Gradients;
+
+#endif

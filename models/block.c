@@ -1,0 +1,372 @@
+/* A Transformer block. The steps of the sublayers, in brackets those that only some models or
+ * kinds have:
+ *
+ *   attention    1  u = norm(r)
+ *                2  q, k, v = u W + b   [gates = u W_g + b_g or u W_low W_g + b_g]   [z = u
+ * W_z] 3  [q, k, v = convolution(q, k, v)] 4  [v = (1 - m) v + m v of the first layer] 5  [q, k
+ * = QK-norm(q, k)] 6  [q, k = RoPE(q, k)] 7  mixed = attention(q, k, v, gates), the kind 8  [y
+ * = norm of each head(mixed) silu(z)] 9  [y = 2 sigmoid(u W_h) y, a factor for each head] 10 r'
+ * = r + dropout(y W_o + b_o)
+ *
+ *   MLP          1  u = norm(r)
+ *                2  hidden = u W_in + b_in,   active = f(hidden)
+ *                3  r' = r + dropout(active W_out + b_out)
+ *
+ * The backward pass takes the same steps from the last to the first; the gradient of x is dx.
+ * Each step adds to the gradients dw of its weights w. u is not kept but computed again, and
+ * with PASS_RECOMPUTE all but the last step. */
+#include "models/block.h"
+#include "src/layers/blend.h"
+#include "src/layers/convolution.h"
+#include "src/layers/headgate.h"
+#include "src/layers/headnorm.h"
+#include "src/layers/layernorm.h"
+#include "src/layers/linear.h"
+#include "src/layers/qknorm.h"
+#include "src/layers/rotary.h"
+#include "src/phase.h"
+#include "src/vector.h"
+
+/* --- norms and residual connections, of both sublayers --- */
+
+/* The norm that computes u[k]; NULL for the embedding of a post-norm model. */
+static const Affine *norm_at(const ModelConfig *config, const Params *params, size_t k)
+{
+    if (config->norm == NORM_PRE) {
+        if (k == 2 * config->layers)
+            return &params->ln_f;
+        return k % 2 ? &params->h[k / 2].ln_2 : &params->h[k / 2].ln_1;
+    }
+    if (k == 0)
+        return NULL;
+    return k % 2 ? &params->h[k / 2].ln_1 : &params->h[k / 2 - 1].ln_2;
+}
+
+/* The state that it reads. */
+static const real *norm_input(const Pass *pass, size_t k)
+{
+    return pass->act.residual[pass->model->config.parallel && k % 2 ? k - 1 : k];
+}
+
+const real *norm_forward(Pass *pass, size_t k)
+{
+    const ModelConfig *config = &pass->model->config;
+    const Activations *act = &pass->act;
+    const Affine *norm = norm_at(config, &pass->model->at, k);
+    if (!norm)
+        return act->residual[k];
+    phase_enter(PHASE_NORMS);
+    layernorm_forward(act->u, act->mean[k], act->rstd[k], norm_input(pass, k), norm->weight,
+                      norm->bias, (real)config->norm_eps, pass->rows, config->dim);
+    return act->u;
+}
+
+void norm_backward(Pass *pass, Params *dparams, size_t k)
+{
+    const ModelConfig *config = &pass->model->config;
+    const Activations *act = &pass->act;
+    const Gradients *grad = &pass->grad;
+    const Affine *norm = norm_at(config, &pass->model->at, k);
+    const Affine *dnorm = norm_at(config, dparams, k);
+    const bool last = k == 2 * config->layers, pre = config->norm == NORM_PRE;
+    const bool waits = config->parallel && k % 2; /* attention has yet to read dx */
+    phase_enter(PHASE_NORMS);
+    if (!last && !pre) /* the residual connection begins at u: du += dx */
+        dropout_add(norm ? grad->du : grad->dx, grad->dx, grad->du, (Dropout){0}, pass->rows,
+                    config->dim);
+    if (!norm)
+        return;
+    /* dx += the gradient through the norm; unless the residual connection begins at u */
+    layernorm_backward(waits ? grad->dmlp : grad->dx, !last && pre && !waits ? 1 : 0,
+                       dnorm->weight, dnorm->bias, grad->du, norm_input(pass, k), act->mean[k],
+                       act->rstd[k], norm->weight, pass->rows, config->dim);
+    if (config->parallel && !last && !waits)
+        dropout_add(grad->dx, grad->dx, grad->dmlp, (Dropout){0}, pass->rows, config->dim);
+}
+
+/* r + dropout(branch), computed with the branch. */
+static DropoutSum residual_sum(const Pass *pass, size_t k, const real *u, const RandomKey *key)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (DropoutSum){.base = config->norm == NORM_PRE ? pass->act.residual[k] : u,
+                        .dropout = dropout_at(key, SITE_BRANCH + k, config->dropout),
+                        .width = config->dim};
+}
+
+/* From dx to dbranch. */
+static const real *residual_backward(const Pass *pass, size_t k, const RandomKey *key)
+{
+    const ModelConfig *config = &pass->model->config;
+    const Gradients *grad = &pass->grad;
+    if (config->dropout == 0)
+        return grad->dx;
+    phase_enter(PHASE_NORMS);
+    dropout_add(grad->dbranch, NULL, grad->dx,
+                dropout_at(key, SITE_BRANCH + k, config->dropout), pass->rows, config->dim);
+    return grad->dbranch;
+}
+
+/* --- attention: steps 2 to 6 --- */
+
+AttentionSizes block_attention_sizes(const Pass *pass, size_t layer)
+{
+    AttentionSizes sizes = config_attention_sizes(&pass->model->config, layer);
+    sizes.batch = pass->batch;
+    sizes.length = pass->capacity;
+    sizes.rotary = config_kind(&pass->model->config, layer)->turns_itself ? pass->angles : NULL;
+    sizes.carries = pass->carries;
+    sizes.position = pass->position;
+    return sizes;
+}
+
+static ConvolutionSizes convolution_sizes(const Pass *pass)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (ConvolutionSizes){.batch = pass->batch,
+                              .length = pass->length,
+                              .channels = 3 * config->dim,
+                              .taps = CONVOLUTION_TAPS,
+                              .residual = config->convolution == CONVOLUTION_RESIDUAL};
+}
+
+static void rotate(const Pass *pass, size_t layer, real *qkv, bool back)
+{
+    const ModelConfig *config = &pass->model->config;
+    if (pass->angles && !config_kind(config, layer)->turns_itself)
+        rotary_turn_rows(qkv, pass->angles, pass->rows, pass->length, config->heads,
+                         config_head_width(config), back);
+}
+
+void queries_forward(Pass *pass, size_t layer, const real *u)
+{
+    const ModelConfig *config = &pass->model->config;
+    const AttentionKind *kind = config_kind(config, layer);
+    const AttentionSizes sizes = block_attention_sizes(pass, layer);
+    const BlockParams *w = &pass->model->at.h[layer];
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t rows = pass->rows, C = config->dim, H = config->heads, D = C / H;
+    const size_t G = attention_gates(kind, &sizes), rank = kind->gate_rank;
+    real *first = pass->act.first_values, *v = a->qkv + 2 * C;
+    /* 2. q, k, v, gates and z */
+    phase_enter(PHASE_PROJECTIONS);
+    linear_forward(a->qkv_raw, u, w->c_attn.weight, w->c_attn.bias, rows, C, 3 * C);
+    if (w->gate_in)
+        linear_forward(a->gates_low, u, w->gate_in, NULL, rows, C, rank);
+    if (G)
+        linear_forward(a->gates, w->gate_in ? a->gates_low : u, w->gates.weight, w->gates.bias,
+                       rows, w->gate_in ? rank : C, G);
+    if (w->out_gate)
+        linear_forward(a->z, u, w->out_gate, NULL, rows, C, C);
+    /* 3. convolution */
+    phase_enter(PHASE_ATTENTION);
+    if (w->convolution)
+        convolution_forward(a->qkv, a->qkv_raw, w->convolution, convolution_sizes(pass),
+                            a->taps);
+    /* 4. value residual */
+    if (w->value_mix)
+        blend_forward(v, a->values, first, *w->value_mix, rows, C, 3 * C);
+    for (size_t row = 0; first && layer == 0 && row < rows; row++)
+        memcpy(first + row * C, v + row * 3 * C, C * sizeof *v);
+    /* 5. QK-norm */
+    if (w->qk_gain)
+        qknorm_forward(a->qkv, a->qk_rms, w->qk_gain, rows, 2 * H, D, 3 * C);
+    /* 6. RoPE */
+    rotate(pass, layer, a->qkv, false);
+}
+
+void queries_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u)
+{
+    const ModelConfig *config = &pass->model->config;
+    const AttentionKind *kind = config_kind(config, layer);
+    const AttentionSizes sizes = block_attention_sizes(pass, layer);
+    const BlockParams *w = &pass->model->at.h[layer];
+    const LayerActivations *a = &pass->act.layer[layer];
+    const Gradients *grad = &pass->grad;
+    const size_t rows = pass->rows, C = config->dim, H = config->heads, D = C / H;
+    const size_t G = attention_gates(kind, &sizes), rank = kind->gate_rank;
+    real *first = pass->act.first_values, *dfirst = grad->dfirst_values;
+    real *dqkv = grad->dqkv, *dv = dqkv + 2 * C, *du = grad->du;
+    /* 6. RoPE */
+    rotate(pass, layer, dqkv, true);
+    /* 5. QK-norm, from its output */
+    if (w->qk_gain) {
+        rotate(pass, layer, a->qkv, true);
+        qknorm_backward(dqkv, dw->qk_gain, a->qkv, a->qk_rms, w->qk_gain, rows, 2 * H, D,
+                        3 * C);
+    }
+    /* 4. value residual */
+    if (w->value_mix)
+        blend_backward(dv, dfirst, dw->value_mix, a->values, first, *w->value_mix, rows, C,
+                       3 * C);
+    for (size_t row = 0; first && layer == 0 && row < rows; row++)
+        vector_add_scaled(dv + row * 3 * C, dfirst + row * C, 1, C);
+    /* 3. convolution */
+    if (w->convolution)
+        convolution_backward(a->dqkv_raw, dw->convolution, dqkv, a->qkv_raw, w->convolution,
+                             convolution_sizes(pass), a->taps_before);
+    /* 2. du from dq, dk, dv, dgates and dz */
+    phase_enter(PHASE_PROJECTIONS);
+    linear_backward(du, GEMM_SET, dw->c_attn.weight, dw->c_attn.bias, a->dqkv_raw, u,
+                    w->c_attn.weight, rows, C, 3 * C);
+    if (w->gate_in) {
+        linear_backward(grad->dgates_low, GEMM_SET, dw->gates.weight, dw->gates.bias,
+                        grad->dgates, a->gates_low, w->gates.weight, rows, rank, G);
+        linear_backward(du, GEMM_ADD, dw->gate_in, NULL, grad->dgates_low, u, w->gate_in, rows,
+                        C, rank);
+    } else if (G) {
+        linear_backward(du, GEMM_ADD, dw->gates.weight, dw->gates.bias, grad->dgates, u,
+                        w->gates.weight, rows, C, G);
+    }
+    if (w->out_gate)
+        linear_backward(du, GEMM_ADD, dw->out_gate, NULL, a->dz, u, w->out_gate, rows, C, C);
+    if (w->head_gate) /* of step 9 */
+        headgate_backward_input(du, dw->head_gate, a->dfactors, u, w->head_gate,
+                                (HeadgateSizes){rows, H, D});
+}
+
+/* --- attention: steps 7 to 9 --- */
+
+static AttentionBatch attention_batch(const Pass *pass, size_t layer)
+{
+    const LayerActivations *a = &pass->act.layer[layer];
+    return (AttentionBatch){.qkv = a->qkv,
+                            .gates = a->gates,
+                            .own = pass->model->at.h[layer].own,
+                            .out = a->mixed,
+                            .saved = a->saved,
+                            .scratch = pass->scratch,
+                            .states = a->state};
+}
+
+void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key)
+{
+    const ModelConfig *config = &pass->model->config;
+    const AttentionKind *kind = config_kind(config, layer);
+    const AttentionBatch batch = attention_batch(pass, layer);
+    const BlockParams *w = &pass->model->at.h[layer];
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t rows = pass->rows, H = config->heads, D = config_head_width(config);
+    AttentionSizes sizes = block_attention_sizes(pass, layer);
+    /* 7. the attention kind */
+    sizes.dropout = dropout_at(key, SITE_WEIGHTS + 2 * layer, config->attention_dropout);
+    if (pass->decoding)
+        attention_step(kind, &batch, &sizes);
+    else
+        attention_forward(kind, &batch, &sizes);
+    /* 8. head norm and output gate */
+    if (w->head_norm || w->out_gate)
+        headnorm_forward(a->y, a->mixed, w->head_norm, a->z, rows, H, D);
+    /* 9. head gate */
+    if (w->head_gate)
+        headgate_forward(a->y, a->head_factors, w->head_norm || w->out_gate ? a->y : a->mixed,
+                         u, w->head_gate, (HeadgateSizes){rows, H, D});
+}
+
+void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const real *dbranch,
+                     const RandomKey *key)
+{
+    const ModelConfig *config = &pass->model->config;
+    const BlockParams *w = &pass->model->at.h[layer];
+    const LayerActivations *a = &pass->act.layer[layer];
+    const Gradients *grad = &pass->grad;
+    const size_t rows = pass->rows, C = config->dim, H = config->heads, D = C / H;
+    AttentionSizes sizes = block_attention_sizes(pass, layer);
+    AttentionBatch batch = attention_batch(pass, layer);
+    /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
+    phase_enter(PHASE_PROJECTIONS);
+    linear_backward(grad->dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, dbranch, a->y,
+                    w->attn_proj.weight, rows, C, C);
+    /* 9. head gate */
+    phase_enter(PHASE_ATTENTION);
+    if (w->head_gate)
+        headgate_backward(grad->dy, a->dfactors, grad->dy, a->y, (HeadgateSizes){rows, H, D});
+    /* 8. head norm and output gate */
+    if (w->head_norm || w->out_gate)
+        headnorm_backward(grad->dmixed, dw->head_norm, a->dz, grad->dy, a->mixed, w->head_norm,
+                          a->z, rows, H, D);
+    /* 7. the attention kind */
+    sizes.dropout = dropout_at(key, SITE_WEIGHTS + 2 * layer, config->attention_dropout);
+    batch.dout = grad->dmixed;
+    batch.dqkv = grad->dqkv;
+    batch.dgates = grad->dgates;
+    batch.down = dw->own;
+    attention_backward(config_kind(config, layer), &batch, &sizes);
+}
+
+/* --- the attention sublayer --- */
+
+void attention_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
+{
+    const BlockParams *w = &pass->model->at.h[layer];
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t k = 2 * layer, C = pass->model->config.dim;
+    const real *u = norm_forward(pass, k); /* 1 */
+    const DropoutSum sum = residual_sum(pass, k, u, key);
+    queries_forward(pass, layer, u);     /* 2 to 6 */
+    mixing_forward(pass, layer, u, key); /* 7 to 9 */
+    /* 10. r' = r + dropout(y W_o + b_o) */
+    phase_enter(PHASE_PROJECTIONS);
+    linear_forward_then(pass->act.residual[k + 1], a->y, w->attn_proj.weight, w->attn_proj.bias,
+                        pass->rows, C, C, dropout_finish(&sum));
+}
+
+void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
+                                 const RandomKey *key)
+{
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t k = 2 * layer;
+    const real *u = norm_forward(pass, k);
+    if (pass->use == PASS_RECOMPUTE) {
+        if (pass->carries)
+            memcpy(a->state, a->state_before, a->state_reals * sizeof *a->state);
+        queries_forward(pass, layer, u);
+        mixing_forward(pass, layer, u, key);
+    }
+    mixing_backward(pass, &dparams->h[layer], layer, residual_backward(pass, k, key), key);
+    queries_backward(pass, &dparams->h[layer], layer, u);
+    norm_backward(pass, dparams, k);
+}
+
+/* --- the MLP sublayer --- */
+
+static MlpWeights mlp_weights(const BlockParams *h)
+{
+    return (MlpWeights){h->c_fc.weight, h->c_fc.bias, h->mlp_proj.weight, h->mlp_proj.bias};
+}
+
+void mlp_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
+{
+    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
+    const Activations *act = &pass->act;
+    const size_t k = 2 * layer + 1;
+    /* 1. u = norm(r) */
+    const real *u = norm_forward(pass, k);
+    const DropoutSum sum = residual_sum(pass, k, u, key);
+    /* 2. hidden = u W_in + b_in,  active = f(hidden) */
+    phase_enter(PHASE_FFN);
+    mlp_widen(act->layer[layer].hidden, act->active, u, &w, &pass->mlp);
+    /* 3. r' = r + dropout(active W_out + b_out) */
+    mlp_narrow(act->residual[k + 1], act->active, &w, &pass->mlp, dropout_finish(&sum));
+}
+
+void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const RandomKey *key)
+{
+    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
+    const MlpWeights dw = mlp_weights(&dparams->h[layer]);
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t k = 2 * layer + 1;
+    real *active = pass->act.active;
+    const real *u = norm_forward(pass, k);
+    if (pass->use == PASS_RECOMPUTE) {
+        phase_enter(PHASE_FFN);
+        mlp_widen(a->hidden, active, u, &w, &pass->mlp);
+    }
+    /* 3. dhidden = f'(hidden) (dbranch W_out^T),  dW_out += active^T dbranch */
+    const real *dbranch = residual_backward(pass, k, key);
+    phase_enter(PHASE_FFN);
+    mlp_narrow_backward(a->dhidden, active, &dw, dbranch, &w, &pass->mlp);
+    /* 2. du = dhidden W_in^T,  dW_in += u^T dhidden */
+    mlp_widen_backward(pass->grad.du, &dw, a->dhidden, u, &w, &pass->mlp);
+    /* 1. dx += the gradient through the norm */
+    norm_backward(pass, dparams, k);
+}

@@ -1,0 +1,57 @@
+/* A Transformer block: attention sublayer and MLP sublayer, forward and backward.
+ *
+ * The residual stream has 2L + 1 states r[0] .. r[2L]: the embedding, then the sum after each
+ * sublayer. With u[k] the input of sublayer k, attention at even k, MLP at odd k,
+ *
+ *   pre-norm:   u[k] = norm(r[k]),   r[k+1] = r[k] + dropout(sublayer(u[k]))
+ *   post-norm:  u[k] = norm(r[k]),   r[k+1] = u[k] + dropout(sublayer(u[k])),   u[0] = r[0]
+ *   parallel:   as pre-norm, but u[k] = norm(r[k-1]) for the MLP
+ *
+ * and u[2L] is the input of the output head. */
+#ifndef LINNET_BLOCK_H
+#define LINNET_BLOCK_H
+
+#include "models/pass.h"
+
+/* From r[2 layer] to r[2 layer + 1], and on to r[2 layer + 2]. No dropout if the key is NULL.
+ */
+void attention_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key);
+void mlp_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key);
+
+/* The way back, of grad.dx; add to the gradients of the weights. */
+void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
+                                 const RandomKey *key);
+void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const RandomKey *key);
+
+/* Computes u[k], and the way back from grad.du to grad.dx. */
+const real *norm_forward(Pass *pass, size_t k);
+void norm_backward(Pass *pass, Params *dparams, size_t k);
+
+/* Parts of the attention sublayer (block.c): steps 2 to 6, and 7 to 9; back from 10 to 7, and
+ * from 6 to 2, to grad.du. dbranch: (B*T, C). */
+void queries_forward(Pass *pass, size_t layer, const real *u);
+void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key);
+void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const real *dbranch,
+                     const RandomKey *key);
+void queries_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u);
+
+/* The attention of a layer, for the batch. */
+AttentionSizes block_attention_sizes(const Pass *pass, size_t layer);
+
+/* Where dropout takes place; each site has random numbers of its own. */
+enum {
+    SITE_EMBEDDING,
+    SITE_BRANCH,            /* + k */
+    SITE_WEIGHTS = 1 << 20, /* + k */
+    SITE_OUTPUT = 1 << 21,
+    SITE_WORDS,
+    SITE_NGRAMS
+};
+
+/* None without a key, which only training has. */
+static inline Dropout dropout_at(const RandomKey *key, size_t site, double rate)
+{
+    return key ? (Dropout){random_subkey(*key, site), (real)rate} : (Dropout){0};
+}
+
+#endif

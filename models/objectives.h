@@ -1,0 +1,25 @@
+/* What a model can learn besides the next token. */
+#ifndef LINNET_OBJECTIVES_H
+#define LINNET_OBJECTIVES_H
+
+#include "models/pass.h"
+
+/* Distillation: the teacher's predictions for a batch, for pass_train_loss. The teacher is for
+ * evaluation, has as many rows, and outlives them. */
+HeadTeacher objective_teacher(Pass *teacher, const int32_t *inputs, double share);
+
+/* Between pass_train_loss and pass_backward: adds the gradients of the penalties on u[2L], the
+ * mean square (AR) and the mean squared change from one position to the next (TAR), both over
+ * features and for rows with a target. Returns their sum. */
+double objective_penalties(Pass *pass, const int32_t *targets);
+
+/* Attention transfer, in place of a training pass: adds to the gradients those of the squared
+ * difference between the outputs of the model's attention sublayers and of its teacher's, which
+ * has the same shape. Each sublayer reads the teacher's residual stream, and with a value
+ * residual the first layer's values, which are constants for later layers. Rows after the last
+ * target of their sequence do not count. Returns the sum over the other rows of the mean over
+ * features and layers. */
+double objective_match(Pass *pass, Pass *teacher, Params *dparams, const int32_t *inputs,
+                       const int32_t *targets);
+
+#endif
