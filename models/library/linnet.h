@@ -141,7 +141,7 @@ typedef struct linnet_token {
     size_t text; /* which one of the session, from 0 */
     int32_t id;
     double nats;       /* its loss at temperature 1, among all tokens */
-    const char *bytes; /* to append to the text, with blanks between words */
+    const char *bytes; /* to append to the text, as linnet_detokenize joins tokens */
     size_t size;       /* number of bytes; they may end inside a character */
 } linnet_token;
 
