@@ -65,7 +65,7 @@ LIBS      = $(LINKED) -lm -pthread $(LDLIBS)
 MAINS    = $(foreach program,$(PROGRAMS),$(main_of_$(program)).c)
 FOLDERS  = src/* data/* models models/* eval/* eval/*/* train train/*
 EXAMPLE  = models/library/example.c
-SOURCES  = $(filter-out $(MAINS) $(EXAMPLE) $(if $(DIST),,src/base/old_glibc.c),$(wildcard $(FOLDERS:%=%/*.c)))
+SOURCES  = $(filter-out $(MAINS) $(EXAMPLE),$(wildcard $(FOLDERS:%=%/*.c)))
 
 # Short lines; "make V=1" shows the commands.
 Q = $(if $(V),,@)
@@ -122,10 +122,12 @@ put = cp $(1) $(2).part && mv -f $(2).part $(2)
 # The library for other programs, with what the functions of linnet.h need of all the code. Their
 # names are the only ones that it shows: those of the archive are hidden.
 PUBLIC = liblinnet.so.0
+# Where the library of "make dist" finds those that it needs, from the folder of any processor.
+BESIDE = -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/linnet:$$ORIGIN/../linnet:$$ORIGIN/../../linnet'
 $(BUILD)/$(PUBLIC): $(BUILD)/float/models/library/linnet.o $(BUILD)/float/liblinnet.a
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_) $(filter-out -pie,$(LDFLAGS_)) -shared -Wl,-soname,$(PUBLIC) \
-	  -Wl,--exclude-libs,ALL -Wl,--as-needed $^ -o $@ $(LIBS)
+	  -Wl,--exclude-libs,ALL -Wl,--as-needed $(DIST:%=$(BESIDE)) $^ -o $@ $(LIBS)
 
 # PORTABLE=1: all but the main files is a shared library, built for several levels of x86-64. The
 # dynamic loader takes the best one that processor and system support: those for newer processors
@@ -136,7 +138,7 @@ INTERNAL = liblinnet-internal.so
 ifdef PORTABLE
 folder_of = $(BIN)/lib$(if $(filter x86-64,$(1)),,/glibc-hwcaps/$(1))
 CODE      = $(BIN)/lib/$(INTERNAL)
-FOUND_AT  = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/lib:$$ORIGIN/../lib/linnet'
+FOUND_AT  = -Wl,--$(if $(DIST),disable,enable)-new-dtags,-rpath,'$$ORIGIN/lib:$$ORIGIN/../lib/linnet'
 
 define level_rule
 $(call folder_of,$(1))/$(INTERNAL): always

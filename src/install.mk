@@ -99,38 +99,44 @@ install: all install-library
 	install -m 644 $(ZSHES) "$(DESTDIR)$(ZSH_COMPLETIONS)"
 	$(if $(DIST),,@echo "linnet needs zlib, jansson and libedit (Debian, Ubuntu: zlib1g libjansson4 libedit2).")
 
-# make dist: an archive to unpack anywhere on a Linux for x86-64 with glibc 2.31 or newer (Debian 11,
-# Ubuntu 20.04), which brings all else that it needs. make deb: the same as a package.
+# make dist: an archive to unpack anywhere on x86-64, which brings all that linnet needs but glibc.
+# It runs with the glibc that it was linked with, and newer ones. "make dist SUITE=bullseye" takes glibc and the
+# libraries from a Debian 11, which debootstrap installs below BUILD, and the compiler from here.
+# make deb: the same as a package.
 dist deb: NAME = linnet-$(VERSION)-linux-x86_64
 dist deb: STAGE = $(BUILD)/dist/stage
-staged = +@rm -rf $(STAGE) && $(MAKE) --no-print-directory install PORTABLE=1 DIST=1 \
-  BUILD=$(BUILD)/dist BIN=$(BUILD)/dist/bin DESTDIR=$(STAGE) PREFIX=$(1) && \
-  sh src/dist.sh $(STAGE)$(1)
+define staged
+$(Q)rm -rf $(STAGE)
++@$(MAKE) --no-print-directory install PORTABLE=1 DIST=1 BUILD=$(BUILD)/dist \
+  BIN=$(BUILD)/dist/bin DESTDIR=$(STAGE) PREFIX=$(1)
+$(Q)sh src/dist.sh $(STAGE)$(1) $(SYSTEM)
+endef
+NEEDED = $$(find $(STAGE) -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec objdump -p {} + | \
+  sed -n 's/.* GLIBC_\(2[.0-9]*\).*/\1/p' | sort -V | tail -n 1)
+ifdef SUITE
+OLDER = $(abspath $(BUILD))/systems/$(SUITE)-dev
+dist deb:
+	sh src/system.sh $(SUITE) $(OLDER) libc6-dev zlib1g-dev libstb-dev libjansson-dev libedit-dev
+	+@$(MAKE) --no-print-directory $@ SUITE= SYSTEM=$(OLDER) CC='$(CC) --sysroot=$(OLDER)' PKG_CONFIG='env \
+	  PKG_CONFIG_LIBDIR=$(OLDER)/usr/lib/x86_64-linux-gnu/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(OLDER) pkg-config'
+else
 dist:
 	$(call staged,/$(NAME))
-	$(Q)sed -i 's|^prefix=.*|prefix=$${pcfiledir}/../..|; s|/$(NAME)/|$${prefix}/|' \
+	$(Q)sed -i 's|^prefix=.*|prefix=$${pcfiledir}/../..|; s|=/$(NAME)/|=$${prefix}/|' \
 	  $(STAGE)/$(NAME)/lib/pkgconfig/linnet.pc
 	$(Q)cp LICENSE README.md CHANGELOG.md $(STAGE)/$(NAME)
 	$(Q)tar -C $(STAGE) --sort=name --owner=0 --group=0 --numeric-owner -czf $(BUILD)/$(NAME).tar.gz $(NAME)
-	@echo $(BUILD)/$(NAME).tar.gz
+	@echo "$(BUILD)/$(NAME).tar.gz needs glibc $(NEEDED), or newer."
 
-define control
-Package: linnet
-Version: $(VERSION)
-Architecture: amd64
-Depends: libc6 (>= 2.31)
-Maintainer: linnet
-Section: science
-Priority: optional
-Description: trains small language models on a CPU
- Text goes in; a trained model, loss curves and samples come out.
-endef
-export control
 deb:
 	$(call staged,/usr)
-	$(Q)mkdir -p $(STAGE)/DEBIAN && printf '%s\n' "$$control" >$(STAGE)/DEBIAN/control
+	$(Q)mkdir -p $(STAGE)/DEBIAN && printf '%s\n' 'Package: linnet' 'Version: $(VERSION)' \
+	  'Architecture: amd64' 'Maintainer: linnet' 'Section: science' 'Priority: optional' \
+	  "Depends: libc6 (>= $(NEEDED))" \
+	  'Description: trains small language models on a CPU' >$(STAGE)/DEBIAN/control
 	$(Q)install -D -m 644 LICENSE $(STAGE)/usr/share/doc/linnet/copyright
 	dpkg-deb --root-owner-group --build $(STAGE) $(BUILD)/linnet_$(VERSION)_amd64.deb
+endif
 
 # Files that users have put beside the installed ones stay.
 uninstall:
