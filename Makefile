@@ -4,14 +4,15 @@
 #   make              build everything              make demo      train two models, compare them
 #   make test         run the tests                 make deps      install missing packages
 #   make install      PREFIX=/usr/local DESTDIR=    make uninstall take it away again
+#   make dist         archive for other machines    make deb       package for Debian and Ubuntu
 #   make experiment   train and evaluate everything in eval/RESULTS.md (PARTS=kinds; takes hours)
 #   make clean        remove everything built       make help      print this text
 #   make format       run clang-format
 #
 # Settings, to be added to any of these:
 #
-#   DEPS=no           install no packages           ARCH=          for any processor of the family
 #   MPI=1             for several machines, with mpicc (train/README.md)
+#   ARCH=             for any processor of the family
 #   PORTABLE=1        for any x86-64: takes the fastest instructions of the machine it runs on
 #   BUILD=, BIN=      folders for objects and programs: build, bin
 #   CC=clang          another compiler              WERROR=1       warnings are errors
@@ -19,7 +20,7 @@
 #
 # More tests and measurements (tests/README.md says what each finds and how long it takes):
 #
-#   make check        make test without a look at packages; make check-NAME for one part of it:
+#   make check        make test on one core; make check-NAME for one part of it:
 #                     includes documents double float replay get programs manual library report
 #                     experiment faults
 #   make asan         tests under sanitizers        make lint      warnings, clang-tidy, format
@@ -29,6 +30,7 @@
 #   make fuzz         fuzzing of everything parsed  (SECONDS=20 for each of TARGETS="corpus detok")
 #   make soak         kill and resume a run for hours (MINUTES=120)
 #   make determinism  runs stay bit-identical       make building  builds in unusual places
+#   make check-dist   the archive of make dist, in bare systems of several ages
 #   make portable     one build, many x86-64        make arm       64-bit ARM, emulated (arm-deps)
 #   make musl         compiles with musl, another C library (Debian: musl-tools)
 #   make ranks        training with MPI             make scale     speed of MPI on slow networks
@@ -65,16 +67,16 @@ include src/build.mk src/packages.mk src/install.mk tests/tests.mk
 # All cores work, unless the user chose a number with -j.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 1))
 
-demo: deps
+demo:
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@sh train/demo.sh
 
 # Resumes where it was stopped. PRECISION=bf16 is for processors with bf16 instructions.
-experiment: deps
+experiment:
 	@$(MAKE) --no-print-directory $(JOBS) all
 	sh eval/experiment.sh $(PARTS)
 
-test: deps
+test:
 	@$(MAKE) --no-print-directory $(JOBS) --output-sync=target check
 
 # The text at the head of this file.

@@ -27,17 +27,15 @@ void batches_init(Batches *batches, Tokens ids, size_t count, const BatchOptions
     assert(count > 0 && context > 0 && options->batch > 0);
     size_t windows = team_tiles(count, context);
     assert(windows <= UINT32_MAX);
-    assert(!options->labels.at || (count % context == 0 && options->noise == 0));
+    assert(!options->labels.at || count % context == 0);
     *batches = (Batches){.ids = ids, .count = count, .options = *options, .windows = windows};
     batches->order = memory_take(windows, sizeof *batches->order, "the order of the windows");
-    noise_learn(&batches->noise, options->noise, ids, count, options->vocabulary);
     draw(batches, 0);
 }
 
 void batches_free(Batches *batches)
 {
     free(batches->order);
-    noise_free(&batches->noise);
     *batches = (Batches){0};
 }
 
@@ -89,7 +87,6 @@ BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, size_t fir
     if (epoch != batches->epoch)
         draw(batches, epoch);
     BatchCount total = {0};
-    RandomKey noise = random_key(batches->options.seed, RANDOM_NOISE, epoch);
     size_t count = batches->count, context = batches->options.context;
     for (size_t row = first; row < first + rows; row++) {
         size_t window = window_of(batches, index, row), begin = window_begin(batches, window);
@@ -100,7 +97,6 @@ BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, size_t fir
             read_ids(batches, (at ? at : count) - 1, 1, inputs);
             memcpy(inputs + 1, targets, (length - 1) * sizeof *inputs);
             total.targets += take_labels(batches, at, length, targets);
-            noise_apply(&batches->noise, random_subkey(noise, window), inputs, targets, length);
         }
         for (size_t t = length; t < context; t++) {
             inputs[t] = 0;

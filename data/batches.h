@@ -9,21 +9,17 @@
  * the line end before it. The labels are the targets.
  *
  * Models that carry a state read the windows as streams instead: each row of a batch continues
- * where the same row of the previous batch ended, from the epoch's first batch on.
- *
- * Noise (noise.h) replaces inputs and targets, others in every epoch. */
+ * where the same row of the previous batch ended, from the epoch's first batch on. */
 #ifndef LINNET_BATCHES_H
 #define LINNET_BATCHES_H
 
-#include "data/noise.h"
+#include "data/tokens.h"
 
 typedef struct BatchOptions {
     size_t context, batch;
     bool streams;
     uint64_t seed;
-    Tokens labels;     /* as those of a CorpusSplit, not owned; a window is a line then */
-    double noise;      /* share of noise_learn, without labels; 0: none */
-    size_t vocabulary; /* with noise */
+    Tokens labels; /* as those of a CorpusSplit, not owned; a window is a line then */
 } BatchOptions;
 
 typedef struct Batches {
@@ -34,7 +30,6 @@ typedef struct Batches {
     size_t epoch;    /* the epoch of order and offset */
     uint32_t *order; /* (windows), owned: the n-th window to serve */
     size_t offset;   /* where the first window begins */
-    Noise noise;
 } Batches;
 
 /* The ids must outlive the batches; there is at least one, and fewer than 2^32 windows. */

@@ -249,15 +249,8 @@ __attribute__((constructor)) static void make_spellings(void)
 char *bpe_spell_bytes(const char *bytes, size_t size)
 {
     char *spelling = memory_take(2 * size + 1, 1, "a token"), *to = spelling;
-    for (size_t i = 0; i < size; i++) {
-        int character = characters_of[(unsigned char)bytes[i]];
-        if (character < 0x80) {
-            *to++ = (char)character;
-        } else {
-            *to++ = (char)(0xc0 | character >> 6);
-            *to++ = (char)(0x80 | (character & 0x3f));
-        }
-    }
+    for (size_t i = 0; i < size; i++)
+        to += utf8_encode((uint32_t)characters_of[(unsigned char)bytes[i]], to);
     *to = '\0';
     return spelling;
 }

@@ -78,7 +78,7 @@ static bool is_space_before(const char *text, size_t at)
     size_t length;
     for (size_t back = 1; back <= UTF8_LONGEST && back <= at; back++) {
         const char *from = text + at - back;
-        if (((unsigned char)*from & 0xc0) != 0x80)
+        if (!utf8_is_inner(*from))
             return class_of(from, back, &length) == UNICODE_SPACE && length == back;
     }
     return false;

@@ -176,7 +176,7 @@ static bool add_special(Vocabulary *vocabulary, const char *list, Error *error)
         for (size_t i = 0; good && i < size; i++)
             good = list[i] > ' ' && list[i] <= '~';
         if (!good)
-            return error_set(error,
+            return error_usage(error,
                              "--special-tokens: '%.*s' is no special token; each has two or "
                              "more characters, visible ASCII, and comes once",
                              (int)size, list);
@@ -190,14 +190,14 @@ static bool add_special(Vocabulary *vocabulary, const char *list, Error *error)
 bool bpe_learn_begin(Vocabulary *vocabulary, const VocabularyLimits *limits, Error *error)
 {
     if (limits->size && (limits->size < BPE_BYTES || limits->size > INT32_MAX))
-        return error_set(
+        return error_usage(
             error, "--vocab-size %zu: a BPE vocabulary has from %d (the bytes) to %d tokens",
             limits->size, BPE_BYTES, INT32_MAX);
     bpe_begin(vocabulary);
     bool good = add_special(vocabulary, limits->special_tokens, error);
     size_t least = BPE_BYTES + vocabulary->count;
     if (good && limits->size && limits->size < least)
-        good = error_set(error,
+        good = error_usage(error,
                          "--vocab-size %zu: the bytes and the special tokens are %zu already",
                          limits->size, least);
     if (!good) {

@@ -142,13 +142,13 @@ static bool read_text(Text *text, const char *path, const CorpusOptions *options
     if (text_ends_in(path, TOKEN_FILE_ENDING))
         return error_set(error,
                          "%s: holds token ids, but the training text is plain text; give a "
-                         "text here, or encode the training text with linnet-tokens",
+                         "text here, or encode the training text with tokens encode",
                          path);
     size_t bytes = size_of_file(path);
     if (bytes >= LARGE_READING)
         tell(options, "reading %s (%.0f MB)", text->name, bytes);
-    if (!reader_read(path, options->max_input_mb, "--max-input-mb", &text->owned, &text->size,
-                     error))
+    if (!reader_read(path, tokenizer->raw, options->max_input_mb, "--max-input-mb",
+                     &text->owned, &text->size, error))
         return false;
     if (is_blank(text->owned, text->size))
         return error_set(error, "%s: the corpus is empty", text->name);
@@ -158,7 +158,8 @@ static bool read_text(Text *text, const char *path, const CorpusOptions *options
         text->owned[text->size] = '\0';
     }
     text->bytes = text->owned;
-    if (!tokenizer_check(tokenizer, text->name, text->bytes, text->size, error))
+    if (!tokenizer_check_words(tokenizer, text->name, text->bytes, text->size, &(size_t){0},
+                               error))
         return false;
     if (options->trim)
         trim_lines(text);
@@ -186,49 +187,73 @@ static size_t count_lines(const char *text, size_t size)
     return lines;
 }
 
-/* Moves the last lines of the training text into a split of their own. */
-static void cut_tail(Text *train, Text *tail, size_t lines)
+/* Where the last lines of a text begin. */
+static size_t lines_from_end(const Text *text, size_t lines)
 {
-    size_t cut = train->size;
+    size_t cut = text->size;
     while (lines) { /* each turn steps back over one line end */
         do
             cut--;
-        while (cut > 0 && train->bytes[cut - 1] != '\n');
+        while (cut > 0 && text->bytes[cut - 1] != '\n');
         lines--;
     }
+    return cut;
+}
+
+/* Where the last bytes of a text begin: about there, before white space that ends a word, or
+ * else between two characters. */
+static size_t bytes_from_end(const Text *text, size_t bytes)
+{
+    size_t cut = text->size - bytes, least = cut > bytes ? cut - bytes : 0;
+    size_t space = utf8_last_break(text->bytes + least, cut - least);
+    if (space)
+        return least + space;
+    for (size_t i = 1; i < UTF8_LONGEST && cut > 0 && utf8_is_inner(text->bytes[cut]); i++)
+        cut--;
+    return cut;
+}
+
+/* Moves the end of the training text into a split of its own. */
+static void cut_tail(Text *train, Text *tail, size_t cut)
+{
     *tail = (Text){.name = train->name, .bytes = train->bytes + cut, .size = train->size - cut};
     train->size = cut;
 }
 
-/* Splits off the parts for which no file was found, and describes the split in source. */
+/* Splits off the parts for which no file was found, and describes the split in source. A text
+ * of a few long lines is split by bytes. */
 static bool split_off(Text texts[SPLITS], char **source, Error *error)
 {
     enum { PERCENT = 5, WHOLE = 100 };
     static const char *const titles[SPLITS] = {"training", "validation", "test"};
     Text *train = &texts[TRAIN];
-    size_t all = count_lines(train->bytes, train->size), lines[SPLITS] = {all, 0, 0};
     bool wanted[SPLITS] = {true, !texts[VALID].bytes, !texts[TEST].bytes};
-    if (!wanted[VALID] && !wanted[TEST])
+    size_t tails = (size_t)wanted[VALID] + wanted[TEST];
+    if (!tails)
         return true;
+    size_t all = count_lines(train->bytes, train->size), counts[SPLITS] = {0};
+    bool by_lines = all > tails;
+    if (!by_lines)
+        all = train->size;
+    size_t share = all * PERCENT / WHOLE ? all * PERCENT / WHOLE : 1;
     for (Split split = TEST; split > TRAIN; split--) {
         if (!wanted[split])
             continue;
-        lines[split] = all * PERCENT / WHOLE ? all * PERCENT / WHOLE : 1;
-        if (lines[split] >= lines[TRAIN])
-            return error_set(
-                error,
-                "%s: %zu line%s too few to split a %s text off; name a file with --%s, or "
-                "encode the text with linnet-tokens: token ids can be split at any token",
-                train->name, all, all == 1 ? " is" : "s are", titles[split],
-                split == TEST ? "test" : "valid");
-        lines[TRAIN] -= lines[split];
-        cut_tail(train, &texts[split], lines[split]);
+        counts[split] = share;
+        cut_tail(train, &texts[split],
+                 (by_lines ? lines_from_end : bytes_from_end)(train, share));
+        if (!by_lines && (is_blank(train->bytes, train->size) ||
+                          is_blank(texts[split].bytes, texts[split].size)))
+            return error_set(error,
+                             "%s: too short to split a %s text off; name a file with --%s",
+                             train->name, titles[split], split == TEST ? "test" : "valid");
     }
-    text_append(source, ", split by lines");
+    counts[TRAIN] = all - tails * share;
+    text_append(source, by_lines ? ", split by lines" : ", split by bytes (too few lines)");
     for (Split split = TRAIN; split < SPLITS; split++)
         if (wanted[split])
             text_append(source, "%s %zu %% %s", split ? "," : ":",
-                        (lines[split] * WHOLE + all / 2) / all, titles[split]);
+                        (counts[split] * WHOLE + all / 2) / all, titles[split]);
     return true;
 }
 

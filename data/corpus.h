@@ -83,6 +83,10 @@ void corpus_free(Corpus *corpus);
 /* Bytes of memory that the ids take; mapped files take none. */
 size_t corpus_memory(const Corpus *corpus);
 
+/* Whether what has been read since it was loaded is the corpus: nobody has changed its files of
+ * ids. One that was touched is read again, and its checksum compared. */
+bool corpus_check(const Corpus *corpus, Error *error);
+
 /* A loss in nats per token of the split as bits per byte of its text: losses with different
  * tokenizers compare. */
 double split_bits_per_byte(const CorpusSplit *split, double loss);

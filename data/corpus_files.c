@@ -203,7 +203,7 @@ static bool check_standard_input(const CorpusFiles *files, Error *error)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         times += paths[i] && strcmp(paths[i], READER_STANDARD_INPUT) == 0;
     return times <= 1 ||
-           error_set(error, "standard input can be read only once, not %d times", times);
+           error_usage(error, "standard input can be read only once, not %d times", times);
 }
 
 /* "NAME/train.bin" if there is such a file, and none called NAME; else NAME. The caller frees.

@@ -23,7 +23,7 @@ bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOption
 {
     bool special = options->special_tokens && *options->special_tokens;
     if (options->vocab_size || options->min_count > 1 || special)
-        return error_set(error,
+        return error_usage(error,
                          "%s: a tokenizer from a file learns nothing from the text; drop "
                          "--vocab-size, --min-count and --special-tokens",
                          path);
@@ -31,12 +31,12 @@ bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOption
         return false;
     const Tokenizer *tokenizer = corpus->vocabulary.tokenizer;
     if (options->lowercase && !corpus->vocabulary.lowercase)
-        return error_set(error, "%s: this tokenizer keeps capital letters; drop --lowercase",
+        return error_usage(error, "%s: this tokenizer keeps capital letters; drop --lowercase",
                          path);
     bool wanted = options->tokenizer_given || options->tokenizer != TOKENIZER_WORD;
     if (!wanted || tokenizer_find(options->tokenizer) == tokenizer)
         return true;
-    return error_set(error, "%s: this tokenizer is %s; drop --tokens %s", path, tokenizer->name,
+    return error_usage(error, "%s: this tokenizer is %s; drop --tokens %s", path, tokenizer->name,
                      tokenizer_name(options->tokenizer));
 }
 
@@ -118,13 +118,34 @@ static bool check_parts(Corpus *corpus, const TokenFile *file, Error *error)
            check_split(&corpus->test, file, test, tail, vocabulary, error);
 }
 
+bool corpus_check(const Corpus *corpus, Error *error)
+{
+    enum { FILES = sizeof corpus->mappings / sizeof *corpus->mappings };
+    const CorpusSplit *splits[FILES] = {&corpus->train, &corpus->valid, &corpus->test};
+    bool same = true;
+    for (size_t i = 0; i < FILES; i++)
+        same = same && (!corpus->mappings[i] || mapping_check(corpus->mappings[i], error));
+    if (same)
+        return true;
+    for (size_t i = 0; i < FILES; i++)
+        if (corpus->mappings[i])
+            mapping_accept(corpus->mappings[i]);
+    for (size_t i = 0; i < FILES; i++)
+        if (splits[i]->count && tokens_crc(splits[i]->ids, splits[i]->count) != splits[i]->crc)
+            mapping_mark_changed(splits[i]->ids.at);
+    for (size_t i = 0; i < FILES; i++)
+        if (corpus->mappings[i] && !mapping_check(corpus->mappings[i], error))
+            return false;
+    return true;
+}
+
 static bool open_file(Corpus *corpus, size_t place, const char *path, TokenFile *file,
                       Error *error)
 {
     if (!text_ends_in(path, TOKEN_FILE_ENDING)) {
         error_set(error,
                   "%s: the training text is a file of token ids, so this must be one too; make "
-                  "it with linnet-tokens encode",
+                  "it with tokens encode",
                   path);
         return false;
     }
@@ -147,7 +168,7 @@ bool corpus_map(Corpus *corpus, const CorpusFiles *files, const CorpusOptions *o
 {
     TokenFile file = {0};
     if (options->trim)
-        return error_set(
+        return error_usage(
             error,
             "%s: --trim does not apply to token ids; give the text, or train without "
             "--trim",

@@ -24,7 +24,7 @@ static bool check_options(const char *name, const CorpusOptions *options, Error 
                 {"min-count", options->min_count > 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
-            return error_set(
+            return error_usage(
                 error,
                 "--%s: %s is a synthetic task, with symbols and texts of its own; leave "
                 "the option out",

@@ -65,8 +65,9 @@ size_t pieces_first(const Pieces *pieces, const char *text, size_t size)
 bool piece_reader_open(PieceReader *reader, const char *path, const Vocabulary *vocabulary,
                        size_t room, Error *error)
 {
-    *reader = (PieceReader){
-        .name = reader_name(path), .input = reader_open(path, error), .room = room};
+    *reader = (PieceReader){.name = reader_name(path),
+                            .input = reader_open(path, vocabulary->tokenizer->raw, error),
+                            .room = room};
     if (!reader->input)
         return false;
     pieces_begin(&reader->pieces, vocabulary);

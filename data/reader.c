@@ -2,9 +2,13 @@
  *
  * gzread would be shorter, but it reports a truncated file only when closing it, and silently
  * drops data after the last member. A corpus that is quietly 3 % shorter gives wrong numbers,
- * so this calls inflate and accounts for every byte. gzip inside gzip is unpacked once. */
+ * so this calls inflate and accounts for every byte. gzip inside gzip is unpacked once.
+ *
+ * A text is decoded after that, through two more buffers. */
 #include "data/reader.h"
+#include "data/decode.h"
 #include "src/memory.h"
+#include "src/ranks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +22,16 @@
 #define FIRST_CAPACITY ((size_t)1 << 16)
 #define LONGEST_STEP   ((size_t)1 << 30) /* read and zlib cannot take a whole size_t */
 
-enum { RAW = 1 << 17 };
+enum { RAW = 1 << 17, CODED = 1 << 16 };
+
+/* A text on its way: what is not decoded yet, and what is. */
+typedef struct Decoding {
+    Decoder decoder;
+    bool ended;   /* nothing follows what is not decoded yet */
+    size_t coded; /* bytes */
+    size_t at, end;
+    char from[CODED], to[DECODE_MOST(CODED)];
+} Decoding;
 
 struct Reader {
     const char *name;
@@ -29,6 +42,7 @@ struct Reader {
     size_t offset;          /* in the file, of the byte after the buffer */
     size_t raw_at, raw_end; /* what is left in the buffer */
     char raw[RAW];
+    Decoding *text; /* NULL: the bytes are wanted as they are */
 };
 
 static size_t smaller(size_t a, size_t b)
@@ -156,6 +170,62 @@ static bool next_unpacked(Reader *r, char *to, size_t room, size_t *got, Error *
     return true;
 }
 
+/* --- text --- */
+
+static bool next_bytes(Reader *r, char *to, size_t room, size_t *got, Error *error)
+{
+    return (r->packed ? next_unpacked : next_plain)(r, to, room, got, error);
+}
+
+/* Says once what is different from the file; a program may read it again. */
+static void tell_changes(const Decoder *decoder)
+{
+    static char told[sizeof(Error)];
+    char *changes = decoder_changes(decoder);
+    if (changes && ranks_first() && strncmp(told, changes, sizeof told - 1) != 0) {
+        print_warning("%s", changes);
+        strncpy(told, changes, sizeof told - 1);
+    }
+    free(changes);
+}
+
+/* Decodes some more, at least one byte unless the text ends. */
+static bool decode_some(Reader *r, Error *error)
+{
+    Decoding *text = r->text;
+    for (text->at = text->end = 0; text->end == 0 && !(text->ended && text->coded == 0);) {
+        size_t got, used, wanted = CODED - text->coded;
+        if (!next_bytes(r, text->from + text->coded, wanted, &got, error))
+            return false;
+        text->coded += got;
+        text->ended = got < wanted;
+        if (!decode(&text->decoder, text->from, text->coded, text->ended, text->to, &used,
+                    &text->end, error))
+            return false;
+        text->coded -= used;
+        memmove(text->from, text->from + used, text->coded);
+        if (text->ended)
+            tell_changes(&text->decoder);
+    }
+    return true;
+}
+
+static bool next_decoded(Reader *r, char *to, size_t room, size_t *got, Error *error)
+{
+    Decoding *text = r->text;
+    for (*got = 0; *got < room;) {
+        if (text->at == text->end && !decode_some(r, error))
+            return false;
+        size_t count = smaller(room - *got, text->end - text->at);
+        if (count == 0)
+            return true;
+        memcpy(to + *got, text->to + text->at, count);
+        text->at += count;
+        *got += count;
+    }
+    return true;
+}
+
 /* --- the stream --- */
 
 static bool begin(Reader *r, Error *error)
@@ -173,7 +243,7 @@ static bool begin(Reader *r, Error *error)
     return true;
 }
 
-Reader *reader_open(const char *path, Error *error)
+Reader *reader_open(const char *path, bool raw, Error *error)
 {
     bool standard = strcmp(path, READER_STANDARD_INPUT) == 0;
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -184,6 +254,10 @@ Reader *reader_open(const char *path, Error *error)
     Reader *reader = memory_take(1, sizeof *reader, "a reader");
     reader->name = reader_name(path);
     reader->fd = fd;
+    if (!raw) {
+        reader->text = memory_take(1, sizeof *reader->text, "a reader");
+        reader->text->decoder.name = reader->name;
+    }
     if (begin(reader, error))
         return reader;
     reader_close(reader);
@@ -192,7 +266,7 @@ Reader *reader_open(const char *path, Error *error)
 
 bool reader_next(Reader *reader, char *to, size_t room, size_t *got, Error *error)
 {
-    return (reader->packed ? next_unpacked : next_plain)(reader, to, room, got, error);
+    return (reader->text ? next_decoded : next_bytes)(reader, to, room, got, error);
 }
 
 double reader_share(const Reader *reader)
@@ -209,6 +283,7 @@ void reader_close(Reader *reader)
         inflateEnd(&reader->stream);
     if (reader->fd != STDIN_FILENO)
         close(reader->fd);
+    free(reader->text);
     free(reader);
 }
 
@@ -229,7 +304,7 @@ static bool read_whole(Reader *r, size_t most_mb, const char *option, char **byt
 {
     size_t most = memory_product(most_mb, MEGABYTE, "the text"), got = 0;
     size_t capacity = FIRST_CAPACITY;
-    if (!r->packed && S_ISREG(r->before.st_mode)) /* one allocation suffices */
+    if (!r->packed && S_ISREG(r->before.st_mode)) /* one allocation suffices but for UTF-16 */
         capacity = (size_t)r->before.st_size + 1;
     do {
         if (*size > 0)
@@ -247,12 +322,12 @@ static bool read_whole(Reader *r, size_t most_mb, const char *option, char **byt
     return true;
 }
 
-bool reader_read(const char *path, size_t most_mb, const char *option, char **bytes,
+bool reader_read(const char *path, bool raw, size_t most_mb, const char *option, char **bytes,
                  size_t *size, Error *error)
 {
     *bytes = NULL;
     *size = 0;
-    Reader *reader = reader_open(path, error);
+    Reader *reader = reader_open(path, raw, error);
     bool good = reader && read_whole(reader, most_mb, option, bytes, size, error);
     if (!good) {
         free(*bytes);

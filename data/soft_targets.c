@@ -54,9 +54,21 @@ static bool ids_fit(const SoftTargets *soft, const uint16_t *record)
 const uint16_t *soft_targets_at(const SoftTargets *soft, size_t place)
 {
     const uint16_t *record = record_of(soft, place);
-    if (!ids_fit(soft, record))
-        mapping_die_changed(record);
-    return record;
+    static const uint16_t nothing[2 * SOFT_MOST_TOKENS];
+    if (ids_fit(soft, record))
+        return record;
+    mapping_mark_changed(record);
+    return nothing;
+}
+
+bool soft_targets_check(const SoftTargets *soft, Error *error)
+{
+    if (!soft->mapping || mapping_check(soft->mapping, error))
+        return true;
+    mapping_accept(soft->mapping);
+    if (checksum(soft->records, soft->mapping->size - sizeof form) != soft->crc)
+        mapping_mark_changed(soft->records);
+    return mapping_check(soft->mapping, error);
 }
 
 /* Whether every id is in the vocabulary and comes once, and no record has more probability
@@ -141,20 +153,53 @@ void soft_targets_close(SoftTargets *soft)
 
 /* --- writing --- */
 
-bool soft_targets_write(const char *path, const uint16_t *records, size_t listed,
-                        const CorpusSplit *split, size_t vocabulary, Error *error)
+static bool seek(SoftWriter *writer, size_t place, Error *error)
 {
-    size_t bytes = split->count * record_bytes(listed);
-    SoftHeader header = form;
-    header.listed = (uint32_t)listed;
-    header.vocabulary = (uint32_t)vocabulary;
-    header.text_crc = split->crc;
-    header.records_crc = checksum(records, bytes);
-    header.tokens = split->count;
-    FileReplacement file;
-    return file_replace_begin(&file, path, error) &&
-           file_replace_reserve(&file, sizeof header + bytes, error) &&
-           file_replace_write(&file, &header, sizeof header, error) &&
-           file_replace_write(&file, records, bytes, error) &&
-           file_replace_commit(&file, error);
+    return file_replace_seek(
+        &writer->file, sizeof writer->header + place * record_bytes(writer->header.listed),
+        error);
+}
+
+bool soft_writer_begin(SoftWriter *writer, const char *path, size_t listed,
+                       const CorpusSplit *split, size_t vocabulary, Error *error)
+{
+    writer->header = form;
+    writer->header.listed = (uint32_t)listed;
+    writer->header.vocabulary = (uint32_t)vocabulary;
+    writer->header.text_crc = split->crc;
+    writer->header.tokens = split->count;
+    return file_replace_begin(&writer->file, path, error) &&
+           file_replace_reserve(&writer->file,
+                                sizeof writer->header + split->count * record_bytes(listed),
+                                error);
+}
+
+bool soft_writer_get(SoftWriter *writer, size_t place, uint16_t *records, size_t count,
+                     Error *error)
+{
+    return seek(writer, place, error) &&
+           file_replace_read(&writer->file, records,
+                             count * record_bytes(writer->header.listed), error);
+}
+
+bool soft_writer_put(SoftWriter *writer, size_t place, const uint16_t *records, size_t count,
+                     Error *error)
+{
+    size_t bytes = count * record_bytes(writer->header.listed);
+    uint32_t before = place > 0 ? writer->header.records_crc : 0;
+    writer->header.records_crc = (uint32_t)crc32_z(before, (const Bytef *)records, bytes);
+    return seek(writer, place, error) &&
+           file_replace_write(&writer->file, records, bytes, error);
+}
+
+bool soft_writer_end(SoftWriter *writer, Error *error)
+{
+    return file_replace_seek(&writer->file, 0, error) &&
+           file_replace_write(&writer->file, &writer->header, sizeof writer->header, error) &&
+           file_replace_commit(&writer->file, error);
+}
+
+void soft_writer_abort(SoftWriter *writer)
+{
+    file_replace_abort(&writer->file);
 }

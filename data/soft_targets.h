@@ -6,6 +6,7 @@
 #define LINNET_SOFT_TARGETS_H
 
 #include "data/corpus.h"
+#include "src/file.h"
 #include "src/soft_record.h"
 
 enum { SOFT_MOST_TOKENS = 65536 };
@@ -33,15 +34,32 @@ bool soft_targets_open(SoftTargets *soft, const char *path, const CorpusSplit *s
                        size_t vocabulary, Error *error);
 void soft_targets_close(SoftTargets *soft);
 
-/* The record of a token. Ends the program if its ids are no longer in the vocabulary: somebody
- * has written to the file. */
+/* The record of a token; zeros if its ids are no longer in the vocabulary, since somebody has
+ * written to the file. */
 const uint16_t *soft_targets_at(const SoftTargets *soft, size_t place);
+/* As corpus_check. */
+bool soft_targets_check(const SoftTargets *soft, Error *error);
 
 /* The share of each token in a text; the caller frees it. */
 real *soft_targets_unigram(const CorpusSplit *split, size_t vocabulary);
 
-/* Writes a file, atomically. */
-bool soft_targets_write(const char *path, const uint16_t *records, size_t listed,
-                        const CorpusSplit *split, size_t vocabulary, Error *error);
+/* Writes a file, atomically: only a part of the records is in memory. Zeros are one that has
+ * not begun. */
+typedef struct SoftWriter {
+    FileReplacement file;
+    SoftHeader header;
+} SoftWriter;
+
+/* Each of the following aborts the file if it fails. */
+bool soft_writer_begin(SoftWriter *writer, const char *path, size_t listed,
+                       const CorpusSplit *split, size_t vocabulary, Error *error);
+/* Some records from a place on, read again and put. All are put in order, or several times in
+ * order, each time from the first to the last. */
+bool soft_writer_get(SoftWriter *writer, size_t place, uint16_t *records, size_t count,
+                     Error *error);
+bool soft_writer_put(SoftWriter *writer, size_t place, const uint16_t *records, size_t count,
+                     Error *error);
+bool soft_writer_end(SoftWriter *writer, Error *error);
+void soft_writer_abort(SoftWriter *writer);
 
 #endif

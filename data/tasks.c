@@ -31,8 +31,8 @@ static size_t count_settings(const TaskKind *kind)
     return count;
 }
 
-/* Reads "pairs=16". */
-static bool read_setting(Task *task, char *text, Error *error)
+/* Reads "pairs=16"; `given` says which settings came before. */
+static bool read_setting(Task *task, bool *given, char *text, Error *error)
 {
     const TaskKind *kind = task->kind;
     char *value = strchr(text, '='), *names = NULL;
@@ -44,6 +44,9 @@ static bool read_setting(Task *task, char *text, Error *error)
         if (strcmp(text, setting->name) != 0)
             continue;
         free(names);
+        if (given[i])
+            return error_set(error, "%s: %s is set twice; give it one value", kind->name, text);
+        given[i] = true;
         size_t *to = &task->values[i];
         return (value && text_to_size(value, to) && *to >= setting->least &&
                 *to <= setting->most) ||
@@ -81,11 +84,11 @@ bool task_read(Task *task, const char *name, Error *error)
     for (size_t i = 0; i < count; i++)
         task->values[i] = task->kind->settings[i].usual;
     char *copy = memory_copy_text(name), *rest = strchr(copy, ':');
-    bool good = true;
+    bool good = true, given[TASK_SETTINGS] = {false};
     if (rest)
         rest++;
     for (char *setting; good && (setting = strsep(&rest, ","));)
-        good = read_setting(task, setting, error);
+        good = read_setting(task, given, setting, error);
     free(copy);
     if (!good)
         return false;

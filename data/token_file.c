@@ -147,7 +147,7 @@ static void count_text(const Scan *scan, TokenFacts *facts)
         const char *piece;
         size_t length = vocabulary_piece(vocabulary, (int32_t)id, &piece), characters = 0;
         for (size_t i = 0; i < length; i++)
-            characters += ((unsigned char)piece[i] & 0xc0) != 0x80;
+            characters += !utf8_is_inner(piece[i]);
         facts->bytes += scan->seen[id] * length;
         facts->characters += scan->seen[id] * characters;
     }
@@ -172,6 +172,7 @@ bool token_file_check(const TokenFile *file, size_t first, size_t count,
         good = scan_block(&scan, block, at, n, error);
     }
     *facts = (TokenFacts){.count = count, .crc = scan.crc};
+    good = good && mapping_check(file->mapping, error);
     if (good)
         count_text(&scan, facts);
     free(scan.seen);

@@ -204,7 +204,7 @@ static bool learn_by_cuts(Vocabulary *vocabulary, const char *text, size_t size,
     enum { SPECIALS = 2 };
     const char *unknown = vocabulary->tokenizer->unknown;
     if (limits->size && limits->size < SPECIALS)
-        return error_set(error, "--vocab-size %zu: <eos> and <unk> alone are %d", limits->size,
+        return error_usage(error, "--vocab-size %zu: <eos> and <unk> alone are %d", limits->size,
                          SPECIALS);
     size_t room = limits->size ? limits->size - SPECIALS : SIZE_MAX;
     Tally tally = tally_take(vocabulary->tokenizer, vocabulary->lowercase, text, size);
@@ -277,7 +277,7 @@ static bool learn_bytes(Vocabulary *vocabulary, const char *text, size_t size,
 {
     (void)text, (void)size;
     if (limits->size || limits->min_count > 1)
-        return error_set(error,
+        return error_usage(error,
                          "--tokens byte always has %d tokens; drop --vocab-size and "
                          "--min-count",
                          TOKENS_OF_BYTE);
@@ -319,6 +319,7 @@ static const Tokenizer tokenizers[] = {
     [TOKENIZER_BYTE] = {.name = "byte",
                         .learn = learn_bytes,
                         .encode = encode_bytes,
+                        .raw = true,
                         .separator = ""},
     [TOKENIZER_BPE] = {.name = "bpe",
                        .learn = bpe_learn,

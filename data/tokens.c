@@ -9,12 +9,14 @@
 enum { BLOCK = 4096 };
 
 /* Somebody may have written other ids into the file since they were checked. */
-static void end_mapped_read(Tokens tokens, const int32_t *ids, size_t count)
+static void end_mapped_read(Tokens tokens, int32_t *ids, size_t count)
 {
     mapping_end_read(tokens.at, count * tokens.width);
     for (size_t i = 0; i < count; i++)
-        if ((uint32_t)ids[i] >= tokens.below)
-            mapping_die_changed(tokens.at);
+        if ((uint32_t)ids[i] >= tokens.below) {
+            mapping_mark_changed(tokens.at);
+            ids[i] = 0;
+        }
 }
 
 void tokens_read(Tokens tokens, size_t first, size_t count, int32_t *to)

@@ -33,7 +33,8 @@ static inline Tokens tokens_from(Tokens tokens, size_t first)
     return tokens;
 }
 
-/* Copies `count` ids from the first-th on. */
+/* Copies `count` ids from the first-th on. In a mapped file that somebody has changed, they may
+ * be others, but all are below the limit. */
 void tokens_read(Tokens tokens, size_t first, size_t count, int32_t *to);
 
 /* Reads ids one after another. */

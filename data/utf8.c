@@ -82,8 +82,7 @@ static bool ends_in_plain(const char *text, size_t size)
     if ((unsigned char)end[-1] < 0x80)
         return end[-1] > ' ' && end[-1] <= '~';
     size_t length = 1;
-    while (length < size && length < UTF8_LONGEST &&
-           ((unsigned char)end[-(ptrdiff_t)length] & 0xc0) == 0x80)
+    while (length < size && length < UTF8_LONGEST && utf8_is_inner(end[-(ptrdiff_t)length]))
         length++;
     const char *last = end - length;
     if (utf8_length(last, length) != length)
@@ -107,7 +106,35 @@ size_t utf8_count(const char *text, size_t size)
 {
     size_t characters = 0;
     for (size_t i = utf8_mark(text, size); i < size; i++)
-        characters += ((unsigned char)text[i] & 0xc0) != 0x80 &&
+        characters += !utf8_is_inner(text[i]) &&
                       !(text[i] == '\r' && i + 1 < size && text[i + 1] == '\n');
     return characters;
+}
+
+/* Skips printable ASCII, which is most of a text, to the next other character. */
+static size_t skip_plain(const char *text, size_t size, size_t at)
+{
+    while (at < size && text[at] > ' ' && text[at] <= '~')
+        at++;
+    return at;
+}
+
+size_t utf8_good(const char *text, size_t size, size_t *lines)
+{
+    size_t at = skip_plain(text, size, 0), length;
+    while (at < size && text[at] && (length = utf8_length(text + at, size - at)) > 0) {
+        *lines += text[at] == '\n';
+        at = skip_plain(text, size, at + length);
+    }
+    return at;
+}
+
+size_t utf8_encode(uint32_t character, char to[UTF8_LONGEST])
+{
+    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    size_t length = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    for (size_t i = length - 1; i > 0; i--, character >>= 6)
+        to[i] = (char)(0x80 | (character & 0x3f));
+    to[0] = (char)(leads[length] | character);
+    return length;
 }

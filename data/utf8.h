@@ -16,6 +16,12 @@ static inline bool utf8_is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* Whether a byte is inside a character, behind its first byte. */
+static inline bool utf8_is_inner(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
 /* The length in bytes of the first character; 0 if it is not valid UTF-8. */
 size_t utf8_length_of_several(const char *text, size_t size); /* which is not ASCII */
 static inline size_t utf8_length(const char *text, size_t size)
@@ -49,6 +55,13 @@ size_t utf8_mark(const char *text, size_t size);
 /* The last place inside a text where no token crosses: white space (ASCII) after a character
  * that is not (of Unicode). 0 if there is none. */
 size_t utf8_last_break(const char *text, size_t size);
+
+/* The length of the beginning of a text that is valid and has no zero bytes; adds its line ends
+ * to *lines. */
+size_t utf8_good(const char *text, size_t size, size_t *lines);
+
+/* Writes a character, which is no surrogate; returns its length. */
+size_t utf8_encode(uint32_t character, char to[UTF8_LONGEST]);
 
 /* How many characters a text has; "\r\n" is one, a byte order mark none. */
 size_t utf8_count(const char *text, size_t size);

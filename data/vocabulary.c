@@ -8,6 +8,7 @@
  * words are hashed by data/hash.h. Ids do not depend on the hashes: they are the order of
  * adding. */
 #include "data/vocabulary.h"
+#include "data/decode.h"
 #include "data/hash.h"
 #include "data/letters.h"
 #include "data/utf8.h"
@@ -70,55 +71,33 @@ void vocabulary_add_bytes(Vocabulary *vocabulary)
 
 /* --- checking and learning --- */
 
-/* Skips printable ASCII, which is most of a text, to the next other character. */
-static size_t skip_plain(const char *text, size_t size, size_t at)
+bool tokenizer_check_words(const Tokenizer *tokenizer, const char *name, const char *text,
+                           size_t size, size_t *lines, Error *error)
 {
-    while (at < size && text[at] > ' ' && text[at] <= '~')
-        at++;
-    return at;
+    size_t word = 0;
+    for (size_t at = 0; tokenizer == tokenizer_find(TOKENIZER_WORD) && at <= size; at++) {
+        if (at < size && !utf8_is_space(text[at]))
+            continue;
+        if (at - word > TOKEN_LONGEST)
+            return error_set(error,
+                             "%s:%zu: a word is longer than the limit of %d bytes; train with "
+                             "--tokens wordpunct or char for text without spaces",
+                             name, *lines + 1, TOKEN_LONGEST);
+        *lines += at < size && text[at] == '\n';
+        word = at + 1;
+    }
+    return true;
 }
 
 bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *text,
                      size_t size, Error *error)
 {
-    return tokenizer_check_part(tokenizer, name, text, size, &(TextPlace){0}, error);
-}
-
-bool tokenizer_check_part(const Tokenizer *tokenizer, const char *name, const char *text,
-                          size_t size, TextPlace *before, Error *error)
-{
     if (!tokenizer->cut)
         return true;
-    bool bounded = tokenizer != tokenizer_find(TOKENIZER_WORD); /* by the tokenizer itself */
-    size_t longest = bounded ? SIZE_MAX : TOKEN_LONGEST, word = 0;
-    size_t line = before->lines + 1, start = before->bytes;
-    for (size_t at = skip_plain(text, size, 0);; at = skip_plain(text, size, at)) {
-        if (at - word > longest)
-            return error_set(error,
-                             "%s:%zu: a word is longer than the limit of %d bytes; train with "
-                             "--tokens wordpunct or char for text without spaces",
-                             name, line, TOKEN_LONGEST);
-        if (at == size) {
-            *before = (TextPlace){line - 1, start + size};
-            return true;
-        }
-        size_t length = utf8_length(text + at, size - at);
-        if (!length)
-            return error_set(error,
-                             "%s:%zu: invalid UTF-8 at byte %zu; convert the text to UTF-8, "
-                             "or train with --tokens byte",
-                             name, line, start + at);
-        if (!text[at])
-            return error_set(
-                error,
-                "%s:%zu: binary data at byte %zu; a text has no zero bytes, but models with "
-                "--tokens byte take anything",
-                name, line, start + at);
-        line += text[at] == '\n';
-        at += length;
-        if (utf8_is_space(text[at - 1]))
-            word = at;
-    }
+    size_t lines = 0, good = utf8_good(text, size, &lines);
+    if (good < size)
+        return decode_refuse(name, lines + 1, good, !text[good], error);
+    return tokenizer_check_words(tokenizer, name, text, size, &(size_t){0}, error);
 }
 
 void vocabulary_begin(Vocabulary *vocabulary, const Tokenizer *tokenizer)
@@ -131,12 +110,12 @@ bool vocabulary_check_limits(const Tokenizer *tokenizer, const VocabularyLimits 
                              Error *error)
 {
     if (limits->lowercase && !tokenizer->cut)
-        return error_set(error,
+        return error_usage(error,
                          "--lowercase is for --tokens word, wordpunct and char; %s keeps every "
                          "byte",
                          tokenizer->name);
     if (limits->special_tokens && *limits->special_tokens && !tokenizer->form)
-        return error_set(error, "--special-tokens are for --tokens bpe; %s has none",
+        return error_usage(error, "--special-tokens are for --tokens bpe; %s has none",
                          tokenizer->name);
     return true;
 }
@@ -210,17 +189,12 @@ size_t vocabulary_piece(const Vocabulary *vocabulary, int32_t id, const char **p
     return vocabulary->map ? strlen(*piece) : 1;
 }
 
-static bool is_continuation(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 size_t vocabulary_completes(const Vocabulary *vocabulary, const int32_t *ids, size_t at,
                             char character[UTF8_LONGEST + 1])
 {
     const char *piece;
     size_t size = vocabulary_piece(vocabulary, ids[at], &piece), length = 0;
-    while (length < size && length < UTF8_LONGEST && is_continuation(piece[length]))
+    while (length < size && length < UTF8_LONGEST && utf8_is_inner(piece[length]))
         length++;
     if (length == 0 || *vocabulary->tokenizer->separator)
         return 0;
@@ -232,7 +206,7 @@ size_t vocabulary_completes(const Vocabulary *vocabulary, const int32_t *ids, si
         size_t left = vocabulary_piece(vocabulary, ids[at], &piece);
         while (!begun && left-- > 0 && from > 0) {
             bytes[--from] = piece[left];
-            begun = !is_continuation(piece[left]);
+            begun = !utf8_is_inner(piece[left]);
         }
         if (from == 0)
             break;

@@ -64,6 +64,7 @@ typedef struct Tokenizer {
     /* Finds the next token from *at on; returns its length, 0 after the last. NULL for
      * byte and bpe. */
     size_t (*cut)(const char *text, size_t size, size_t *at, const char **token);
+    bool raw; /* files are read as the bytes that they are, not as text (data/reader.h) */
     const char *separator;      /* between two tokens of running text: " " or "" */
     const char *unknown;        /* the text of <unk>; NULL if there is none */
     const VocabularyForm *form; /* NULL: a list of words, or the bytes */
@@ -88,18 +89,15 @@ const Tokenizer *tokenizer_find(size_t index); /* NULL after the last */
 size_t tokenizer_index(const Tokenizer *tokenizer);
 const char *tokenizer_name(size_t index); /* the same, for option rows */
 
-/* Whether a text can be cut into tokens: for word, wordpunct and char it must be UTF-8
- * without zero bytes, for word no word may be longer than TOKEN_LONGEST. Bytes are counted from
- * 0, lines from 1; name says whose text it is. */
+/* Whether a text in memory can be cut into tokens: for word, wordpunct and char it must be
+ * UTF-8 without zero bytes, for word no word may be longer than TOKEN_LONGEST. Bytes are
+ * counted from 0, lines from 1; name says whose text it is. */
 bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *text,
                      size_t size, Error *error);
-/* The same for a part of a text, which begins and ends between words; *before says what came
- * before it, and is moved on. */
-typedef struct TextPlace {
-    size_t lines, bytes;
-} TextPlace;
-bool tokenizer_check_part(const Tokenizer *tokenizer, const char *name, const char *text,
-                          size_t size, TextPlace *before, Error *error);
+/* Only the length of words, in a part of a text that begins and ends between words; *lines is
+ * the number of lines before it (for word), and is moved on. */
+bool tokenizer_check_words(const Tokenizer *tokenizer, const char *name, const char *text,
+                           size_t size, size_t *lines, Error *error);
 
 /* Whether a tokenizer can learn within these limits. */
 bool vocabulary_check_limits(const Tokenizer *tokenizer, const VocabularyLimits *limits,

@@ -267,7 +267,6 @@ ablation() {
     change with-residual-convolution --conv residual
     change with-tail-average --average tail --average-from 0.8
     change with-moving-average --average ema
-    change with-streams --streams
     change with-longer-context --context 256 --batch 8
     change with-more-heads --heads 8
     # stronger weight decay, mostly in place of dropout
@@ -280,7 +279,6 @@ ablation() {
     change with-decay-1-and-values-batch-8 $with_values --weight-decay .75 --batch 8 --lr 2e-3
     change with-decay-1-and-values-linear $with_values --weight-decay 1 --schedule linear
     change with-decay-1-and-values-lr $with_values --weight-decay 1.5 --lr 2e-3
-    change with-decay-1-and-values-noise $with_values --weight-decay 1 --noise .2
     change with-decay-1-and-values-adversarial $with_values --weight-decay 1 \
         --adversarial-softmax .01
     change with-decay-1-and-values-beta2 $with_values --weight-decay 1 --beta2 .99

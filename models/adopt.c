@@ -24,7 +24,7 @@ AdoptRole adopt_role(const Option *option)
                        "conv", "head-norm", "out-gate", "head-gate", "ngrams", "ngram-rows"},
         [ROLE_TRAINING] = {"word-dropout", "ngram-dropout", "input-dropout", "dropout",
                            "attn-dropout", "output-dropout", "penalty", "zero-init",
-                           "change-penalty", "redraw"}};
+                           "change-penalty"}};
     for (size_t role = 0; role < sizeof names / sizeof *names; role++)
         if (is_among(option->name, names[role]))
             return (AdoptRole)role;

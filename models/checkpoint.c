@@ -287,6 +287,13 @@ const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key)
     return safetensors_metadata(&checkpoint->file, key);
 }
 
+bool checkpoint_has_text(const Checkpoint *checkpoint, const char *key,
+                         const CorpusSplit *split)
+{
+    const char *crc = checkpoint_extra(checkpoint, key);
+    return crc && strcmp(crc, checksum_text(split->crc).digits) == 0;
+}
+
 char *checkpoint_path(const char *run, Error *error)
 {
     if (!file_exists(run)) {

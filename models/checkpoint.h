@@ -54,13 +54,20 @@ bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t
 #define CHECKPOINT_PREVIOUS "previous.safetensors"
 
 /* Keys of the metadata: the settings of the model and its text, the token before a text where
- * it is not <eos>, and of those that training saves, its settings and the steps done. */
+ * it is not <eos>, and of those that training saves, its settings, the steps done and the
+ * checksums of its three texts. */
 #define SETTINGS_KEY   "settings"
 #define TEXT_START_KEY "text_start"
 #define TRAINING_KEY   "training"
 #define STEP_KEY       "step"
+#define TRAIN_CRC_KEY  "corpus_crc32"
+#define VALID_CRC_KEY  "valid_crc32"
+#define TEST_CRC_KEY   "test_crc32"
 /* Metadata that the caller saved under `key`, or NULL. */
 const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key);
+/* Whether training saved the checksum of this text under `key`. */
+bool checkpoint_has_text(const Checkpoint *checkpoint, const char *key,
+                         const CorpusSplit *split);
 
 /* Resolves a command-line argument to a checkpoint: the file itself, or the best (else last,
  * else previous) checkpoint of a run directory. The caller frees it. */

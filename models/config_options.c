@@ -204,10 +204,6 @@ const Option model_option_rows[] = {
     {.name = "features", OPTION_WHOLE(FIELD(own.features), 0, 65536, "0"), OF_KINDS,
      .help = "number of random features; 0: twice the head dimension",
      .also = "n-features nb-features random-features"},
-    {.name = "redraw", OPTION_WHOLE(FIELD(own.redraw), 0, 1e9, "0"), OF_KINDS,
-     .help = "draw new random features every N steps, except in the last fifth of training; "
-             "0: never",
-     .also = "redraw-interval feature-redraw-interval"},
     {.name = "hashes", OPTION_WHOLE(FIELD(own.hashes), 1, 64, "2"), OF_KINDS,
      .help = "LSH rounds",
      .also = "n-hashes num-hashes"},

@@ -1,4 +1,5 @@
 #include "models/generator.h"
+#include "models/safetensors.h"
 
 #include <math.h>
 #include <string.h>
@@ -95,6 +96,10 @@ void generator_read(Generator *generator, const int32_t *tokens)
     }
     generator->read++;
     pass_step(&generator->pass, generator->logits, tokens);
+    size_t logits = texts * generator->pass.model->config.vocabulary;
+    if (!tensor_is_finite(TENSOR_REAL, generator->logits, logits * sizeof(real)))
+        die("the model's predictions are not finite; use another checkpoint, or train again "
+            "with a lower --lr");
 }
 
 const real *generator_logits(const Generator *generator, size_t text)

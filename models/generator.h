@@ -1,6 +1,5 @@
 /* Generates a batch of texts token by token; all are at the same position and share matrix
- * products. With the kernels of kernel.h a text is the same, bit for bit, alone or in any
- * batch; a BLAS may round differently.
+ * products. A text is the same, bit for bit, alone or in any batch.
  *
  * Attention kinds with a finite state carry it on, so the ten-thousandth token costs as much as
  * the tenth. Other kinds, and learned positions, end at the model's context length: there the
@@ -31,7 +30,8 @@ size_t generator_bytes(const Model *model);
 /* Starts new texts; call generator_read next. */
 void generator_restart(Generator *generator);
 /* Reads one token of each text (B) and computes the logits of the next ones. The first is the
- * start token: a repetition penalty counts the tokens after it. */
+ * start token: a repetition penalty counts the tokens after it. Dies if the logits are not
+ * finite: what is made of them would be no text. */
 void generator_read(Generator *generator, const int32_t *tokens);
 /* Samples the next token of a text, with the options' repetition penalty; never the banned one
  * (or TOKEN_NONE). */

@@ -230,15 +230,6 @@ void params_start_unigram(Params *params, const ModelConfig *config, Tokens ids,
     free(seen);
 }
 
-void params_redraw(const ParamTable *table, const ModelConfig *config, real *base,
-                   uint64_t seed, uint64_t step)
-{
-    RandomKey key = random_key(seed, RANDOM_INIT, step);
-    for (size_t r = 0; r < table->count; r++)
-        if (table->rows[r].drawn)
-            start(&table->rows[r], config, base + table->rows[r].offset, random_subkey(key, r));
-}
-
 /* --- models --- */
 
 void model_make(Model *model, const ModelConfig *config)

@@ -95,11 +95,6 @@ void params_initialise(const ParamTable *table, const ModelConfig *config, real 
 /* Initialises the head bias to the log token frequencies of a text. */
 void params_start_unigram(Params *params, const ModelConfig *config, Tokens ids, size_t count);
 
-/* Redraws the random features of all layers that have them: a pure function of the seed and
- * the step. */
-void params_redraw(const ParamTable *table, const ModelConfig *config, real *base,
-                   uint64_t seed, uint64_t step);
-
 /* ---- Models ---- */
 
 typedef struct Model {

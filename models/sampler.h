@@ -17,6 +17,11 @@ typedef struct SamplerOptions {
     double penalty;     /* repetition penalty, applied by sampler_penalise; 0 or 1: none */
 } SamplerOptions;
 
+/* What the options may be; top_p is a probability. */
+#define SAMPLER_MOST_TEMPERATURE 100.0
+#define SAMPLER_LEAST_PENALTY    0.01
+#define SAMPLER_MOST_PENALTY     100.0
+
 typedef struct Candidate {
     real weight;
     int32_t id;

@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const AboutItem about_kernels = {
-    "OPENBLAS_CORETYPE",
-    "the processor type whose OpenBLAS kernels compute matrix products; unset, linnet uses its "
-    "own kernels if the processor has AVX2 or NEON"};
-
 const AboutItem about_colour = {
     "NO_COLOR", "if not empty, output has no colours; the same if TERM is dumb"};
 

@@ -34,7 +34,7 @@ typedef struct About {
 } About;
 
 /* Environment variables that several programs read. */
-extern const AboutItem about_kernels, about_colour, about_terminal_size, about_locale;
+extern const AboutItem about_colour, about_terminal_size, about_locale;
 
 /* All print to stdout, from an stb_ds array of all options. The word is what followed --help:
  * "" for the common options, "all" for every option, anything else is searched for. The manual

@@ -151,8 +151,8 @@ static void copy_square(float *to, size_t to_row, const float *from, size_t from
 }
 
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
-                     size_t a_band, const uint16_t *b, size_t b_band, const float *start,
-                     size_t start_row, float *c, size_t c_row)
+                     size_t a_band, const uint16_t *b, size_t b_band, const real *start,
+                     size_t start_row, real *c, size_t c_row)
 {
     enum { SIDE = BFLOAT_SQUARE };
     BfloatKernel *square = bfloat_means() == BFLOAT_TILES ? bfloat_square_by_tiles
@@ -202,8 +202,8 @@ void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source, Bfloa
 }
 
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
-                     size_t a_band, const uint16_t *b, size_t b_band, const float *start,
-                     size_t start_row, float *c, size_t c_row)
+                     size_t a_band, const uint16_t *b, size_t b_band, const real *start,
+                     size_t start_row, real *c, size_t c_row)
 {
     (void)m, (void)n, (void)k, (void)parts, (void)a, (void)a_band, (void)b, (void)b_band;
     (void)start, (void)start_row, (void)c, (void)c_row;

@@ -18,7 +18,7 @@
  * Every element of C sums its products in a fixed order along k, so the bits do not depend on
  * the blocking. Tiles and vectors round differently from each other.
  *
- * If bfloat_means() is BFLOAT_NONE, call nothing else here. */
+ * If bfloat_means() is BFLOAT_NONE, as in double always, call nothing else here. */
 #ifndef LINNET_BFLOAT_H
 #define LINNET_BFLOAT_H
 
@@ -40,7 +40,7 @@ BfloatMeans bfloat_means(void);
 /* An unpacked factor: `count` rows of A or columns of B, `across` elements apart, each with
  * `depth` elements that are `along` apart. One of the two strides is 1. */
 typedef struct BfloatSource {
-    const float *at;
+    const real *at;
     size_t across, along, count, depth;
 } BfloatSource;
 
@@ -59,8 +59,8 @@ void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source, Bfloa
  * parts of deeper ones. C begins with rows at `start`, start_row apart, or with zeros if that
  * is NULL; with a start_row of 0 every row begins the same. */
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
-                     size_t a_band, const uint16_t *b, size_t b_band, const float *start,
-                     size_t start_row, float *c, size_t c_row);
+                     size_t a_band, const uint16_t *b, size_t b_band, const real *start,
+                     size_t start_row, real *c, size_t c_row);
 
 /* Like kernel_spin, in bf16. */
 double bfloat_spin(size_t rounds);

@@ -1,7 +1,16 @@
 # How linnet is built: the compiler and its flags, and the rules for libraries and programs.
 
 CC         ?= cc
+HOSTCC     ?= cc
 PKG_CONFIG ?= pkg-config
+
+# once(NAME,VALUE): the value of a variable, computed when it is first used; most goals use few of
+# those that ask the compiler.
+once = $(eval $(1) := $(2))$($(1))
+
+# Whether the compiler makes programs for other processors than this one.
+machine_of = $(firstword $(subst -, ,$(shell $(1) -dumpmachine 2>/dev/null)))
+CROSS      = $(call once,CROSS,$(if $(filter $(call machine_of,$(HOSTCC)),$(call machine_of,$(CC))),,yes))
 
 # Build for this processor. "make ARCH=" builds for any processor of its family, without the faster
 # instructions of newer ones; "make PORTABLE=1" for any x86-64, with them.
@@ -9,22 +18,23 @@ ifdef PORTABLE
 LEVELS    = x86-64 x86-64-v3 x86-64-v4
 ARCH      = -march=x86-64
 else
-ARCH     ?= -march=native
+ARCH     ?= $(if $(CROSS),,-march=native)
 endif
 # Flags that not every compiler has. With jump threading, vectorised code also evaluates the
 # clamped branch of GELU, whose result is denormal: ten times slower. And compilers prefer
 # 256-bit vectors by default where 512 bits are faster.
 if_known  = $(shell $(CC) -Werror $(1) -x c -fsyntax-only /dev/null 2>/dev/null && echo $(1))
-KNOWN    := $(call if_known,-fno-thread-jumps) $(call if_known,-mprefer-vector-width=512)
+KNOWN     = $(call once,KNOWN,$(call if_known,-fno-thread-jumps) $(call if_known,-mprefer-vector-width=512))
 OPTIMISE ?= -O3 -g $(ARCH) -fno-math-errno -fno-trapping-math $(KNOWN)
 # Hardening, at no measurable cost. Sanitizer builds turn PROTECT off: they find more themselves.
-FORTIFY  := $(if $(call if_known,-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -include features.h),3,2)
-PROTECT  := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY) $(call if_known,-fstack-protector-strong)
+FORTIFY   = $(if $(call if_known,-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -include features.h),3,2)
+PROTECT   = $(call once,PROTECT,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY) \
+              $(call if_known,-fstack-protector-strong))
 if_links  = $(shell echo 'int main(void) { return 0; }' | \
               $(CC) -fPIE $(1) -x c - -o /dev/null 2>/dev/null && echo '$(1)')
 READ_ONLY = -Wl,-z,relro,-z,now
 NO_CODE   = -Wl,-z,noexecstack
-HARDEN   := $(call if_links,-pie) $(call if_links,$(READ_ONLY)) $(call if_links,$(NO_CODE))
+HARDEN    = $(call once,HARDEN,$(call if_links,-pie) $(call if_links,$(READ_ONLY)) $(call if_links,$(NO_CODE)))
 
 # MPI=1: data-parallel training across processes and machines (src/ranks.h).
 ifdef MPI
@@ -37,24 +47,25 @@ ifdef WERROR
 WARNINGS += -Werror
 endif
 CPPFLAGS_ = -I. -D_GNU_SOURCE -DLINNET_VERSION='"$(VERSION)"' \
-            $(CPPFLAGS_MPI) $$($(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS)
+            $(CPPFLAGS_MPI) $(HEADERS) $(CPPFLAGS)
 # Position-independent, as a shared library must be. Where nothing but the functions of linnet.h can
 # be seen from outside, that is as fast as code for programs alone.
 POSITION  = -fPIC -fvisibility=hidden
 # A product and the sum after it become one instruction that rounds once. clang's "fast" misses
 # those that branches separate, and bits would depend on it; its "on" joins all of an expression.
 # gcc's "on" joins none.
-CLANG    := $(call if_known,-Wpass-failed)
-JOIN     := -ffp-contract=$(if $(CLANG),on,fast)
+CLANG     = $(call once,CLANG,$(call if_known,-Wpass-failed))
+JOIN      = -ffp-contract=$(if $(CLANG),on,fast)
 CFLAGS_   = -std=c11 -pthread $(POSITION) -fopenmp-simd $(JOIN) $(WARNINGS) \
-            $(OPTIMISE) $(PROTECT) $(CFLAGS)
+            $(FAST) $(PROTECT) $(CFLAGS)
+FAST      = $(OPTIMISE)
 LDFLAGS_  = $(HARDEN) $(LDFLAGS)
-LIBS      = $$($(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
+LIBS      = $(LINKED) -lm -pthread $(LDLIBS)
 
 MAINS    = $(foreach program,$(PROGRAMS),$(main_of_$(program)).c)
 FOLDERS  = src src/* data data/* models eval eval/* train train/*
 EXAMPLE  = eval/example.c
-SOURCES  = $(filter-out $(MAINS) $(EXAMPLE),$(wildcard $(FOLDERS:%=%/*.c)))
+SOURCES  = $(filter-out $(MAINS) $(EXAMPLE) $(if $(DIST),,src/old_glibc.c),$(wildcard $(FOLDERS:%=%/*.c)))
 
 # Short lines; "make V=1" shows the commands.
 Q = $(if $(V),,@)
@@ -73,13 +84,13 @@ $(BUILD)/$(1)/liblinnet.a: $(SOURCES:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/texts.o
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
 # clang warns of loops that it was asked to vectorise and cannot: in double, all that call exp.
-CALM     := $(CLANG:%=-Wno-pass-failed)
+CALM      = $(CLANG:%=-Wno-pass-failed)
 $(eval $(call library_rules,float,))
-$(eval $(call library_rules,double,-DLINNET_DOUBLE $(CALM)))
+$(eval $(call library_rules,double,-DLINNET_DOUBLE $$(CALM)))
 
 # What checks the processor must run on every one (src/processor.h).
 $(foreach real,float double,$(addprefix $(BUILD)/$(real)/src/,processor.o processor_check.o)): \
-  override OPTIMISE := $(filter-out -march=% -mtune=% -mprefer-%,$(OPTIMISE))
+  FAST = $(filter-out -march=% -mtune=% -mprefer-%,$(OPTIMISE))
 
 # Files that become strings in the programs: those of the page of "compare --html", and the Python
 # module of exports. eval/page/report.html is page_report_html.

@@ -1,5 +1,6 @@
 #include "src/error.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,14 +14,33 @@ void program_name_set(const char *argv0)
     if (!argv0)
         return;
     program_command = argv0;
-    program_name = basename(argv0);
+    const char *name = basename(argv0), *c = name;
+    while (*c && !control_length(c))
+        c++;
+    if (!*c) /* or help and messages would print it */
+        program_name = name;
+}
+
+static void set(Error *error, bool usage, const char *format, va_list args)
+{
+    vsnprintf(error->text, sizeof error->text, format, args);
+    error->usage = usage;
 }
 
 bool error_set(Error *error, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(error->text, sizeof error->text, format, args);
+    set(error, false, format, args);
+    va_end(args);
+    return false;
+}
+
+bool error_usage(Error *error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set(error, true, format, args);
     va_end(args);
     return false;
 }
@@ -33,19 +53,32 @@ size_t control_length(const char *c)
     return byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0 ? 2 : 0;
 }
 
-static void say(const char *format, va_list args)
+static void put_line(FILE *stream, const char *format, va_list args)
 {
-    char text[2048];
+    char text[2048 + PATH_MAX];
     vsnprintf(text, sizeof text, format, args);
-    fprintf(stderr, "%s: ", program_name);
     for (const char *c = text; *c;) {
         size_t escaped = control_length(c);
         if (!escaped)
-            fputc(*c++, stderr);
+            fputc(*c++, stream);
         for (; escaped > 0; escaped--)
-            fprintf(stderr, "\\x%02x", (unsigned char)*c++);
+            fprintf(stream, "\\x%02x", (unsigned char)*c++);
     }
-    fputc('\n', stderr);
+    fputc('\n', stream);
+}
+
+static void say(const char *format, va_list args)
+{
+    fprintf(stderr, "%s: ", program_name);
+    put_line(stderr, format, args);
+}
+
+void print_output(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_line(stdout, format, args);
+    va_end(args);
 }
 
 void print_warning(const char *format, ...)
@@ -81,7 +114,7 @@ void die(const char *format, ...)
     va_list args;
     va_start(args, format);
     if (catching)
-        vsnprintf(catching->error->text, sizeof catching->error->text, format, args);
+        set(catching->error, false, format, args);
     else
         say(format, args);
     va_end(args);
@@ -98,4 +131,11 @@ void die_usage(const char *format, ...)
     va_end(args);
     fprintf(stderr, "Try '%s --help'.\n", program_name);
     exit(2);
+}
+
+void error_die(const Error *error)
+{
+    if (error->usage)
+        die_usage("%s", error->text);
+    die("%s", error->text);
 }

@@ -83,11 +83,11 @@ double file_number(const char *folder, const char *name, const char *label, size
 /* --- replacing --- */
 
 /* Temporary files in progress; removed at exit, since running out of memory can exit at any
- * point, and by signals that end the program. */
-static FileReplacement *half_written;
-static void (*remove_more)(void);
+ * point, and by signals that end the program. A file is in the list before it exists. */
+static FileReplacement *volatile half_written;
+static void (*volatile remove_more)(void);
 
-static void remove_half_written(void)
+void file_remove_half_written(void)
 {
     for (const FileReplacement *file = half_written; file; file = file->outer)
         unlink(file->temporary);
@@ -97,7 +97,7 @@ static void remove_half_written(void)
 
 static void on_signal(int number)
 {
-    remove_half_written();
+    file_remove_half_written();
     raise(number); /* again, and now it ends the program */
 }
 
@@ -117,7 +117,7 @@ static void remove_at_end(void)
     if (begun)
         return;
     begun = true;
-    atexit(remove_half_written);
+    atexit(file_remove_half_written);
     catch_signals();
 }
 
@@ -129,14 +129,14 @@ void file_remove_also(void (*remove)(void))
 
 static void remember(FileReplacement *file)
 {
+    remove_at_end();
     file->outer = half_written;
     half_written = file;
-    remove_at_end();
 }
 
 static void forget(FileReplacement *file)
 {
-    FileReplacement **at = &half_written;
+    FileReplacement *volatile *at = &half_written;
     while (*at && *at != file)
         at = &(*at)->outer;
     if (*at)
@@ -167,7 +167,7 @@ static bool fail(FileReplacement *file, const char *verb, Error *error)
 
 bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
 {
-    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
     struct stat there;
     *file = (FileReplacement){.fd = -1};
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) { /* such as /dev/null */
@@ -176,6 +176,7 @@ bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
     }
     file->path = memory_copy_text(path);
     file->temporary = text_format("%s.%ld.tmp", path, (long)getpid());
+    remember(file);
     file->fd = open(file->temporary, flags, 0666);
     if (file->fd < 0 && errno == EEXIST) { /* left by a dead process with our pid */
         unlink(file->temporary);
@@ -186,7 +187,6 @@ bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
         forget(file);
         return false;
     }
-    remember(file);
     return true;
 }
 
@@ -213,6 +213,19 @@ bool file_replace_write(FileReplacement *file, const void *bytes, size_t size, E
         size -= (size_t)done;
     }
     return true;
+}
+
+bool file_replace_read(FileReplacement *file, void *bytes, size_t size, Error *error)
+{
+    if (read_all(file->fd, file->path, bytes, size, error))
+        return true;
+    file_replace_abort(file);
+    return false;
+}
+
+bool file_replace_seek(FileReplacement *file, size_t place, Error *error)
+{
+    return lseek(file->fd, (off_t)place, SEEK_SET) >= 0 || fail(file, "seek", error);
 }
 
 /* A rename is durable only after fsync of the directory. */

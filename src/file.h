@@ -25,7 +25,7 @@ double file_number(const char *folder, const char *name, const char *label, size
 typedef struct FileReplacement {
     char *path, *temporary;
     int fd;
-    struct FileReplacement *outer; /* the other replacements in progress */
+    struct FileReplacement *volatile outer; /* the other replacements in progress */
 } FileReplacement;
 
 /* What exists under the name must be a regular file. */
@@ -35,6 +35,10 @@ bool file_replace_begin(FileReplacement *file, const char *path, Error *error);
 /* Preallocates disk space, so that a full disk is detected early. */
 bool file_replace_reserve(FileReplacement *file, size_t size, Error *error);
 bool file_replace_write(FileReplacement *file, const void *bytes, size_t size, Error *error);
+/* Reads what has been written, and moves on as writing does. */
+bool file_replace_read(FileReplacement *file, void *bytes, size_t size, Error *error);
+/* Goes to a place, to read it or to write over it. */
+bool file_replace_seek(FileReplacement *file, size_t place, Error *error);
 /* Syncs and closes file->temporary, so that the caller can verify it before the commit. Drops
  * it from the page cache, where supported, so that the verification reads the disk. */
 bool file_replace_seal(FileReplacement *file, Error *error);
@@ -54,6 +58,9 @@ bool file_append(int fd, const char *path, size_t *size, const void *bytes, size
 /* Renames a file within its directory, replacing `to`, and syncs the directory. */
 bool file_rename(const char *from, const char *to, Error *error);
 
+/* Removes the temporary files of replacements in progress. exit() and the usual signals do; a
+ * handler of signals that ends the program by itself must call it. */
+void file_remove_half_written(void);
 /* Calls the function when the program exits or a signal ends it, after the temporary files of
  * replacements are gone; it may only do what signal handlers may. The last one counts. */
 void file_remove_also(void (*remove)(void));

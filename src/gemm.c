@@ -2,33 +2,9 @@
 #include "src/kernel.h"
 #include "src/phase.h"
 
-#include <cblas.h>
 #include <math.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 
-/* --- choice of kernels --- */
-
-/* OpenBLAS's own variable: setting it selects OpenBLAS with the given kernels. */
-#define LIBRARY_VARIABLE "OPENBLAS_CORETYPE"
-
-static bool asked_for_library(void)
-{
-    static atomic_int answer; /* 0: not decided yet */
-    if (answer == 0)
-        answer = getenv(LIBRARY_VARIABLE) ? 2 : 1;
-    return answer == 2;
-}
-
-/* For products in the number type of the build. */
-bool gemm_uses_library(void)
-{
-#if defined LINNET_DOUBLE || defined KERNEL_IS_SLOW
-    return true;
-#else
-    return asked_for_library();
-#endif
-}
+/* --- precision --- */
 
 /* Set once, before any thread starts. */
 static GemmPrecision weights_precision = GEMM_SINGLE;
@@ -47,11 +23,6 @@ bool gemm_set_precision(GemmPrecision precision, Error *error)
                          "--precision %s: needs Linux on an x86-64 processor with AVX512_BF16; "
                          "use --precision single",
                          name);
-    if (precision != GEMM_SINGLE && asked_for_library())
-        return error_set(error,
-                         "--precision %s: OpenBLAS has no such kernels; unset " LIBRARY_VARIABLE
-                         " or use --precision single",
-                         name);
     weights_precision = precision;
     return true;
 }
@@ -60,8 +31,7 @@ const char *gemm_kernels(void)
 {
     return weights_precision != GEMM_SINGLE
                ? bfloat_means() == BFLOAT_TILES ? "linnet-amx" : "linnet-avx512-bf16"
-           : gemm_uses_library() ? openblas_get_corename()
-                                 : "linnet-" KERNEL_NAME;
+               : "linnet-" KERNEL_NAME;
 }
 
 GemmPrecision gemm_precision(void)
@@ -81,19 +51,10 @@ static GemmStart start_of(GemmInto into, const real *c, size_t c_stride)
     return into == GEMM_ADD ? (GemmStart){c, c_stride} : (GemmStart){0};
 }
 
-static void multiply(GemmStart start, size_t m, size_t n, size_t k, real alpha, Factor a,
-                     Factor b, real *c, size_t c_stride)
-{
-    if (gemm_uses_library())
-        gemm_by_library(m, n, k, alpha, a, b, start, c, c_stride);
-    else
-        gemm_by_kernel(m, n, k, alpha, a, b, start, c, c_stride);
-}
-
 void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto into, real *c,
           size_t c_stride)
 {
-    multiply(start_of(into, c, c_stride), m, n, k, alpha, a, b, c, c_stride);
+    gemm_by_kernel(m, n, k, alpha, a, b, start_of(into, c, c_stride), c, c_stride);
 }
 
 void gemm_weights_from(GemmStart start, size_t m, size_t n, size_t k, Factor a, Factor b,
@@ -105,7 +66,7 @@ void gemm_weights_from(GemmStart start, size_t m, size_t n, size_t k, Factor a, 
     }
     if (weights_precision != GEMM_SINGLE)
         a.packed = b.packed = NULL; /* in bf16: the originals are read */
-    multiply(start, m, n, k, 1, a, b, c, c_stride);
+    gemm_by_kernel(m, n, k, 1, a, b, start, c, c_stride);
 }
 
 void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
@@ -116,10 +77,10 @@ void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto int
 
 /* --- factors of several products --- */
 
-/* Whether single precision packs a factor. OpenBLAS packs everything itself. */
+/* Whether single precision packs a factor. */
 static bool pays(GemmSide side, bool transposed)
 {
-    return side == GEMM_B && transposed && !gemm_uses_library();
+    return side == GEMM_B && transposed;
 }
 
 size_t gemm_share_reals(GemmSide side, bool transposed, size_t rows, size_t columns)

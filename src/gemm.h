@@ -1,6 +1,4 @@
-/* Matrix products (GEMM) by linnet's own kernels (kernel.h, bfloat.h). OpenBLAS computes them
- * in double, in builds for processors without wide vectors, and where the user sets
- * OPENBLAS_CORETYPE; all calls of it are in gemm_blocks.c.
+/* Matrix products (GEMM), by the kernels of kernel.h and bfloat.h.
  *
  *   C = alpha A B      or      C += alpha A B      A: (m, k)   B: (k, n)   C: (m, n)
  *
@@ -34,7 +32,7 @@ static inline Factor transposed(const real *at, size_t stride)
     return (Factor){.at = at, .stride = stride, .transposed = true};
 }
 
-/* The kernels in use: linnet's own, or OpenBLAS's name of its own. */
+/* The kernels in use, such as linnet-avx512. */
 const char *gemm_kernels(void);
 
 /* Precision of products with weights (projections, MLP and output head), which are most of the

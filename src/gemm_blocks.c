@@ -3,9 +3,6 @@
 #include "src/memory.h"
 #include "src/team.h"
 
-#include <assert.h>
-#include <cblas.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +15,7 @@ enum { NARROW = KERNEL_LANES < 16 };
 
 bool gemm_packs(Factor a)
 {
-    return NARROW && a.transposed && !gemm_uses_library();
+    return NARROW && a.transposed;
 }
 
 Factor gemm_part(Factor whole, size_t row, size_t column)
@@ -70,73 +67,6 @@ Factor gemm_in_bands(const void *memory, Factor x, size_t depth)
     return x;
 }
 
-/* --- by OpenBLAS --- */
-
-/* A single-threaded build of OpenBLAS has one global work buffer: serialise calls. */
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-
-void gemm_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
-                     GemmStart start, real *c, size_t c_stride)
-{
-    static _Thread_local bool single;
-    if (!single) { /* its own threads would change the bits */
-        openblas_set_num_threads(1);
-        single = true;
-    }
-    assert(m <= INT_MAX && n <= INT_MAX && k <= INT_MAX);
-    for (size_t row = 0; start.at && start.at != c && row < m; row++)
-        memcpy(c + row * c_stride, start.at + row * start.row, n * sizeof *c);
-    bool in_turn = openblas_get_parallel() == OPENBLAS_SEQUENTIAL;
-    if (in_turn)
-        pthread_mutex_lock(&turn);
-#ifdef LINNET_DOUBLE
-#define cblas_gemm cblas_dgemm
-#else
-#define cblas_gemm cblas_sgemm
-#endif
-    cblas_gemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
-               b.transposed ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a.at,
-               (int)a.stride, b.at, (int)b.stride, start.at != NULL, c, (int)c_stride);
-    if (in_turn)
-        pthread_mutex_unlock(&turn);
-}
-
-#ifdef LINNET_DOUBLE
-/* There are no kernels for double, and no factor is packed. */
-void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
-                    GemmStart start, real *c, size_t c_stride)
-{
-    gemm_by_library(m, n, k, alpha, a, b, start, c, c_stride);
-}
-
-void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, GemmStart start, real *c,
-                     size_t c_stride)
-{
-    gemm_by_library(m, n, k, 1, a, b, start, c, c_stride);
-}
-
-Factor gemm_pack_panels(real *memory, Factor b, size_t depth, size_t columns)
-{
-    (void)memory, (void)depth, (void)columns;
-    assert(false);
-    return b;
-}
-
-Factor gemm_pack_bands(void *memory, Factor x, GemmSide side, size_t count, size_t depth)
-{
-    (void)memory, (void)side, (void)count, (void)depth;
-    assert(false);
-    return x;
-}
-
-void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size_t rows,
-               size_t columns)
-{
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++)
-            to[j * to_stride + i] = from[i * stride + j];
-}
-#else
 static GemmStart start_at(GemmStart start, size_t row, size_t column)
 {
     if (start.at)
@@ -169,7 +99,7 @@ enum { DEEP = 1024, WIDE = 256, HIGH = 64 };
 
 typedef union Workspace {
     _Alignas(64) struct {
-        float copy[(DEPTH + GAP) * (HEIGHT + GAP)], panels[DEPTH * WIDTH];
+        real copy[(DEPTH + GAP) * (HEIGHT + GAP)], panels[DEPTH * WIDTH];
     } single;
     _Alignas(64) struct {
         uint16_t left[BFLOAT_PACKED(BFLOAT_PAIR, HIGH, DEEP)];
@@ -186,7 +116,7 @@ static void make_workspaces(void)
 }
 
 /* Each thread has one from its first product on. Thread-local arrays would be zeroed, and so
- * occupy memory, in every thread, OpenBLAS's included. */
+ * occupy memory, in every thread of the program that uses the library. */
 static Workspace *workspace(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -218,7 +148,7 @@ static KernelStrips strips_of(Factor a)
 
 /* A block of A at a good stride. For narrow vectors a transposed A is packed as strips: in
  * place, each step of the kernel would read another line of the cache for a few numbers. */
-static KernelStrips copy_compactly(float *copy, Factor a, size_t rows, size_t depth)
+static KernelStrips copy_compactly(real *copy, Factor a, size_t rows, size_t depth)
 {
     if (gemm_packs(a))
         return kernel_pack_strips(copy, a.at, a.stride, rows, depth);
@@ -238,14 +168,14 @@ Factor gemm_pack_panels(real *memory, Factor b, size_t depth, size_t columns)
 
 static KernelPanels panels_of(Factor packed, size_t depth)
 {
-    return (KernelPanels){(const float *)packed.packed + depth * KERNEL_COLUMNS, KERNEL_COLUMNS,
-                          packed.band / sizeof(float)};
+    return (KernelPanels){(const real *)packed.packed + depth * KERNEL_COLUMNS, KERNEL_COLUMNS,
+                          packed.band / sizeof(real)};
 }
 
 /* Multiplies rows of A (m, depths) by all columns in `panels`. A block of A that is slow to
  * read in place is first copied. */
 static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, Factor a,
-                          KernelPanels panels, GemmStart start, float *c, size_t c_stride)
+                          KernelPanels panels, GemmStart start, real *c, size_t c_stride)
 {
     enum { PERIOD = 2048 };
     bool awkward = m > GEMM_FEW && (has_period(a, PERIOD) || gemm_packs(a));
@@ -366,4 +296,3 @@ void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, GemmStart
             }
         }
 }
-#endif

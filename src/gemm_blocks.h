@@ -7,7 +7,6 @@
 #include "src/gemm.h"
 
 /* The choices of gemm.c. */
-bool gemm_uses_library(void); /* for products in the number type of the build */
 GemmPrecision gemm_precision(void);
 BfloatParts gemm_bfloat_parts(void);
 
@@ -37,8 +36,6 @@ typedef struct GemmStart {
     size_t row;
 } GemmStart;
 
-void gemm_by_library(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
-                     GemmStart start, real *c, size_t c_stride);
 void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
                     GemmStart start, real *c, size_t c_stride);
 void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, GemmStart start, real *c,

@@ -91,8 +91,7 @@ static void prepare(Product *p)
         team_run(team_tiles(p->m, AT_ONCE) + team_tiles(p->n, AT_ONCE), pack_tile, p);
         p->a = gemm_in_bands(p->lent.memory, p->a, p->k);
         p->b = gemm_in_bands(p->lent.memory + gemm_bands_reals(p->m, p->k), p->b, p->k);
-    } else if (p->m > p->tile_rows && !gemm_uses_library() &&
-               gemm_panels_reals(p->k, p->n) <= p->lent.reals) {
+    } else if (p->m > p->tile_rows && gemm_panels_reals(p->k, p->n) <= p->lent.reals) {
         team_run(team_tiles(p->n, COLUMNS_AT_ONCE), panels_tile, p);
         p->b = gemm_in_panels(p->lent.memory, p->b, p->k);
     }

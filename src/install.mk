@@ -4,22 +4,32 @@ MANUALS = $(PROGRAMS:%=$(BUILD)/man/linnet-%.1)
 BASHES  = $(PROGRAMS:%=$(BUILD)/completion/bash/linnet-%)
 ZSHES   = $(PROGRAMS:%=$(BUILD)/completion/zsh/_linnet-%)
 LIBRARY_MANUAL = $(BUILD)/man/linnet.3
+PYTHON_MODULE  = eval/library/linnet.py
 manual: $(MANUALS) $(BASHES) $(ZSHES) $(LIBRARY_MANUAL)
+
+# A cross compiler's programs do not run here: those of another build print the pages.
+HOST_BUILD ?= $(BUILD)/host
+HOST_BIN   ?= $(HOST_BUILD)/bin
+PRINTERS    = $(if $(CROSS),$(HOST_BIN),$(BIN))
+HOST        = CC='$(HOSTCC)' PKG_CONFIG=pkg-config ARCH=-march=native CPPFLAGS= CFLAGS= LDFLAGS= \
+              LDLIBS= MPI= PORTABLE= BUILD=$(HOST_BUILD) BIN=$(HOST_BIN)
+printers:
+	$(if $(CROSS),+@$(MAKE) --no-print-directory $(PROGRAMS:%=$(HOST_BIN)/%) $(HOST))
 
 # Writes the output of a command to the target, completely or not at all.
 printed = $(Q)mkdir -p $(@D) && { $(1); } >$@.part && mv $@.part $@
 
-$(MANUALS): $(BUILD)/man/linnet-%.1: $(BIN)/% Makefile
+$(MANUALS): $(BUILD)/man/linnet-%.1: $(BIN)/% Makefile | printers
 	$(call say,MAN)
-	$(call printed,$< --help=man $(PROGRAMS))
+	$(call printed,$(PRINTERS)/$* --help=man $(PROGRAMS))
 
-$(BASHES): $(BUILD)/completion/bash/linnet-%: $(BIN)/% src/completion.bash
+$(BASHES): $(BUILD)/completion/bash/linnet-%: $(BIN)/% src/completion.bash | printers
 	$(call say,BASH)
-	$(call printed,$< --help=bash && cat src/completion.bash)
+	$(call printed,$(PRINTERS)/$* --help=bash && cat src/completion.bash)
 
-$(ZSHES): $(BUILD)/completion/zsh/_linnet-%: $(BIN)/% src/completion.zsh
+$(ZSHES): $(BUILD)/completion/zsh/_linnet-%: $(BIN)/% src/completion.zsh | printers
 	$(call say,ZSH)
-	$(call printed,$< --help=zsh && cat src/completion.zsh)
+	$(call printed,$(PRINTERS)/$* --help=zsh && cat src/completion.zsh)
 
 # The page of the library is its header, and the example.
 $(LIBRARY_MANUAL): eval/library/manual.awk eval/library/linnet.h $(EXAMPLE)
@@ -31,6 +41,7 @@ LIBRARIES        = $(DESTDIR)$(PREFIX)/lib/linnet
 LIBDIR           ?= $(PREFIX)/lib
 INCLUDEDIR       ?= $(PREFIX)/include
 MANDIR           ?= $(PREFIX)/share/man
+PYTHONDIR        ?= $(PREFIX)/share/linnet
 BASH_COMPLETIONS ?= $(PREFIX)/share/bash-completion/completions
 ZSH_COMPLETIONS  ?= $(PREFIX)/share/zsh/site-functions
 
@@ -62,13 +73,15 @@ export pkg_config
 
 # Libraries of a portable build that was installed before would be loaded in place of a plain one.
 install-library: all
-	install -d "$(HERE)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" "$(DESTDIR)$(MANDIR)/man3"
+	install -d "$(HERE)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" "$(DESTDIR)$(MANDIR)/man3" \
+	  "$(DESTDIR)$(PYTHONDIR)"
 	install -m 755 $(BIN)/lib/$(PUBLIC) "$(HERE)/$(WITH_VERSION)"
 	ln -sf $(WITH_VERSION) "$(HERE)/$(PUBLIC)"
 	ln -sf $(PUBLIC) "$(HERE)/liblinnet.so"
 	rm -f "$(HERE)"/glibc-hwcaps/*/$(PUBLIC)
 	$(if $(PORTABLE),$(call install_levels,$(BETTER),$(PUBLIC),755,$(HERE)))
 	install -m 644 eval/library/linnet.h "$(DESTDIR)$(INCLUDEDIR)"
+	install -m 644 $(PYTHON_MODULE) "$(DESTDIR)$(PYTHONDIR)"
 	install -m 644 $(LIBRARY_MANUAL) "$(DESTDIR)$(MANDIR)/man3"
 	printf '%s\n' "$$pkg_config" >"$(HERE)/pkgconfig/linnet.pc"
 
@@ -84,6 +97,40 @@ install: all install-library
 	install -m 644 $(MANUALS) "$(DESTDIR)$(MANDIR)/man1"
 	install -m 644 $(BASHES) "$(DESTDIR)$(BASH_COMPLETIONS)"
 	install -m 644 $(ZSHES) "$(DESTDIR)$(ZSH_COMPLETIONS)"
+	$(if $(DIST),,@echo "linnet needs zlib, jansson and libedit (Debian, Ubuntu: zlib1g libjansson4 libedit2).")
+
+# make dist: an archive to unpack anywhere on a Linux for x86-64 with glibc 2.31 or newer (Debian 11,
+# Ubuntu 20.04), which brings all else that it needs. make deb: the same as a package.
+dist deb: NAME = linnet-$(VERSION)-linux-x86_64
+dist deb: STAGE = $(BUILD)/dist/stage
+staged = +@rm -rf $(STAGE) && $(MAKE) --no-print-directory install PORTABLE=1 DIST=1 \
+  BUILD=$(BUILD)/dist BIN=$(BUILD)/dist/bin DESTDIR=$(STAGE) PREFIX=$(1) && \
+  sh src/dist.sh $(STAGE)$(1)
+dist:
+	$(call staged,/$(NAME))
+	$(Q)sed -i 's|^prefix=.*|prefix=$${pcfiledir}/../..|; s|/$(NAME)/|$${prefix}/|' \
+	  $(STAGE)/$(NAME)/lib/pkgconfig/linnet.pc
+	$(Q)cp LICENSE README.md CHANGELOG.md $(STAGE)/$(NAME)
+	$(Q)tar -C $(STAGE) --sort=name --owner=0 --group=0 --numeric-owner -czf $(BUILD)/$(NAME).tar.gz $(NAME)
+	@echo $(BUILD)/$(NAME).tar.gz
+
+define control
+Package: linnet
+Version: $(VERSION)
+Architecture: amd64
+Depends: libc6 (>= 2.31)
+Maintainer: linnet
+Section: science
+Priority: optional
+Description: trains small language models on a CPU
+ Text goes in; a trained model, loss curves and samples come out.
+endef
+export control
+deb:
+	$(call staged,/usr)
+	$(Q)mkdir -p $(STAGE)/DEBIAN && printf '%s\n' "$$control" >$(STAGE)/DEBIAN/control
+	$(Q)install -D -m 644 LICENSE $(STAGE)/usr/share/doc/linnet/copyright
+	dpkg-deb --root-owner-group --build $(STAGE) $(BUILD)/linnet_$(VERSION)_amd64.deb
 
 # Files that users have put beside the installed ones stay.
 uninstall:
@@ -93,6 +140,8 @@ uninstall:
 	$(call remove,$(DESTDIR)$(ZSH_COMPLETIONS),$(ZSHES))
 	$(call remove,$(DESTDIR)$(MANDIR)/man3,$(LIBRARY_MANUAL))
 	$(call remove,$(DESTDIR)$(INCLUDEDIR),linnet.h)
+	$(call remove,$(DESTDIR)$(PYTHONDIR),$(PYTHON_MODULE))
+	rm -f "$(DESTDIR)$(PYTHONDIR)"/__pycache__/linnet.*.pyc # which Python has put there
 	$(call remove,$(HERE)/pkgconfig,linnet.pc)
 	$(call remove,$(HERE),$(WITH_VERSION) $(PUBLIC) liblinnet.so)
 	$(call remove,$(SHARE)/models,$(wildcard models/*.conf))
@@ -103,4 +152,4 @@ uninstall:
 	  [ ! -d "$$folder" ] || find "$$folder" -depth -type d -empty -delete || exit 1; \
 	done
 
-.PHONY: manual install install-library uninstall
+.PHONY: manual printers install install-library dist deb uninstall

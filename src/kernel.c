@@ -5,25 +5,26 @@
 enum { LANES = KERNEL_LANES, ROWS = KERNEL_ROWS, VECTORS = KERNEL_VECTORS };
 
 /* A vector register, and one in memory at any address. */
-typedef float Lanes __attribute__((vector_size(KERNEL_LANES * sizeof(float))));
-typedef float Loose __attribute__((vector_size(sizeof(Lanes)), aligned(4), may_alias));
+typedef real Lanes __attribute__((vector_size(KERNEL_LANES * sizeof(real))));
+typedef real Loose
+    __attribute__((vector_size(sizeof(Lanes)), aligned(sizeof(real)), may_alias));
 
 #define INLINE __attribute__((always_inline)) static inline
 
-INLINE Lanes load(const float *at)
+INLINE Lanes load(const real *at)
 {
     return *(const Loose *)at;
 }
 
-INLINE void store(float *at, Lanes value)
+INLINE void store(real *at, Lanes value)
 {
     *(Loose *)at = value;
 }
 
 /* The first `count` lanes; the others are zero. */
-INLINE Lanes load_some(const float *at, size_t count)
+INLINE Lanes load_some(const real *at, size_t count)
 {
-    float lanes[LANES] = {0};
+    real lanes[LANES] = {0};
     memcpy(lanes, at, count * sizeof *lanes);
     return load(lanes);
 }
@@ -34,9 +35,10 @@ INLINE Lanes load_some(const float *at, size_t count)
 #ifdef __clang__
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-typedef int32_t Indices __attribute__((vector_size(sizeof(Lanes))));
+typedef KERNEL_LANES_OF(int32_t, int64_t) Indices __attribute__((vector_size(sizeof(Lanes))));
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (Indices){__VA_ARGS__})
 #endif
+#define WEAVE_2(a, b, i) SHUFFLE(a, b, i, i + 2)
 #define WEAVE_4(a, b, i) SHUFFLE(a, b, i, i + 4, i + 1, i + 5)
 #define WEAVE_8(a, b, i) SHUFFLE(a, b, i, i + 8, i + 1, i + 9, i + 2, i + 10, i + 3, i + 11)
 #define WEAVE_16(a, b, i)                                                                \
@@ -64,10 +66,10 @@ INLINE void transpose(Lanes square[LANES])
 }
 
 /* Reads B row by row, as it lies in memory. */
-static void pack_rows(float *panels, const float *b, size_t b_row, size_t k, size_t n)
+static void pack_rows(real *panels, const real *b, size_t b_row, size_t k, size_t n)
 {
     for (size_t i = 0; i < k; i++, b += b_row) {
-        float *to = panels + i * KERNEL_COLUMNS;
+        real *to = panels + i * KERNEL_COLUMNS;
         size_t column = 0;
         for (; column + KERNEL_COLUMNS <= n; column += KERNEL_COLUMNS, to += k * KERNEL_COLUMNS)
 #pragma GCC unroll 4
@@ -81,7 +83,7 @@ static void pack_rows(float *panels, const float *b, size_t b_row, size_t k, siz
 }
 
 /* A square at a time; what is left at the edges number by number. */
-void kernel_turn(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
+void kernel_turn(real *to, size_t to_row, const real *from, size_t from_row, size_t rows,
                  size_t columns)
 {
     size_t whole_rows = rows / LANES * LANES, whole_columns = columns / LANES * LANES;
@@ -101,7 +103,7 @@ void kernel_turn(float *to, size_t to_row, const float *from, size_t from_row, s
             to[j * to_row + i] = from[i * from_row + j];
 }
 
-static void pack_columns(float *panel, const float *b, size_t b_next, size_t k, size_t columns)
+static void pack_columns(real *panel, const real *b, size_t b_next, size_t k, size_t columns)
 {
     kernel_turn(panel, KERNEL_COLUMNS, b, b_next, columns, k);
     for (size_t i = 0; i < k && columns < KERNEL_COLUMNS; i++)
@@ -109,7 +111,7 @@ static void pack_columns(float *panel, const float *b, size_t b_next, size_t k, 
                (KERNEL_COLUMNS - columns) * sizeof *panel);
 }
 
-KernelPanels kernel_pack(float *panels, const float *b, size_t b_row, size_t b_next, size_t k,
+KernelPanels kernel_pack(real *panels, const real *b, size_t b_row, size_t b_next, size_t k,
                          size_t n)
 {
     size_t panel = k * KERNEL_COLUMNS;
@@ -126,8 +128,8 @@ KernelPanels kernel_pack(float *panels, const float *b, size_t b_row, size_t b_n
 
 /* Some rows of A transposed, next to each other, so that each strip is opened once for them. A
  * vector may be wider than a strip: what it stores behind a row is overwritten by the next. */
-INLINE void pack_strip_rows(size_t count, float *to, size_t strip, const float *a,
-                            size_t a_next, size_t m)
+INLINE void pack_strip_rows(size_t count, real *to, size_t strip, const real *a, size_t a_next,
+                            size_t m)
 {
     enum { PIECES = (ROWS + LANES - 1) / LANES, SPAN = PIECES * LANES };
     size_t row = 0;
@@ -144,8 +146,7 @@ INLINE void pack_strip_rows(size_t count, float *to, size_t strip, const float *
                    (m - row < ROWS ? m - row : ROWS) * sizeof *to);
 }
 
-KernelStrips kernel_pack_strips(float *strips, const float *a, size_t a_next, size_t m,
-                                size_t k)
+KernelStrips kernel_pack_strips(real *strips, const real *a, size_t a_next, size_t m, size_t k)
 {
     enum { AT_ONCE = 4 };
     size_t strip = kernel_strip_size(k), i = 0;
@@ -161,10 +162,10 @@ KernelStrips kernel_pack_strips(float *strips, const float *a, size_t a_next, si
 /* Factors of a strip of C: some rows of A, and a panel of B. */
 typedef struct Factors {
     size_t k;
-    float alpha;
-    const float *a;
+    real alpha;
+    const real *a;
     size_t a_row, a_next;
-    const float *panel;
+    const real *panel;
     size_t panel_row;
 } Factors;
 
@@ -176,7 +177,7 @@ typedef struct Factors {
 enum { LINE = 16, STEPS = 16, PREFETCHES = KERNEL_LANES >= 16 };
 
 typedef struct Ahead {
-    const float *at;
+    const real *at;
     size_t row, next;
 } Ahead;
 
@@ -190,7 +191,7 @@ INLINE Ahead ahead_of(const Factors *f)
 /* `rows` is a compile-time constant in every copy, so that all sums stay in registers. clang
  * unrolls loops before it makes the copies: so they run to ROWS, and the copy for fewer rows
  * leaves out the others. */
-INLINE void strip(size_t rows, Factors f, KernelStart start, float *c, size_t c_row)
+INLINE void strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_row)
 {
     Ahead ahead = ahead_of(&f);
     Lanes sum[ROWS][VECTORS];
@@ -213,7 +214,7 @@ INLINE void strip(size_t rows, Factors f, KernelStart start, float *c, size_t c_
 #pragma GCC unroll 14
         for (size_t i = 0; i < ROWS; i++)
             if (i < rows) {
-                float one = f.a[i * f.a_row];
+                real one = f.a[i * f.a_row];
 #pragma GCC unroll 4
                 for (size_t v = 0; v < VECTORS; v++)
                     sum[i][v] += one * row[v];
@@ -232,7 +233,7 @@ INLINE void strip(size_t rows, Factors f, KernelStart start, float *c, size_t c_
 }
 
 /* Some rows, but at most ROWS, times a whole panel. */
-static void multiply_strip(size_t rows, Factors f, KernelStart start, float *c, size_t c_row)
+static void multiply_strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_row)
 {
 #define STRIP(n)                                             \
     case n:                                                  \
@@ -257,8 +258,8 @@ static void multiply_strip(size_t rows, Factors f, KernelStart start, float *c, 
     }
 }
 
-static void copy_block(float *to, size_t to_row, const float *from, size_t from_row,
-                       size_t rows, size_t columns)
+static void copy_block(real *to, size_t to_row, const real *from, size_t from_row, size_t rows,
+                       size_t columns)
 {
     for (size_t i = 0; i < rows; i++)
         memcpy(to + i * to_row, from + i * from_row, columns * sizeof *to);
@@ -272,10 +273,10 @@ static KernelStart start_from(KernelStart start, size_t row, size_t column)
 }
 
 /* At the right edge of C a whole strip is computed in a buffer. */
-static void multiply_edge(size_t rows, size_t columns, Factors f, KernelStart start, float *c,
+static void multiply_edge(size_t rows, size_t columns, Factors f, KernelStart start, real *c,
                           size_t c_row)
 {
-    float block[ROWS * KERNEL_COLUMNS] = {0};
+    real block[ROWS * KERNEL_COLUMNS] = {0};
     KernelStart inside = {start.at ? block : NULL, KERNEL_COLUMNS};
     if (start.at)
         copy_block(block, KERNEL_COLUMNS, start.at, start.row, rows, columns);
@@ -283,17 +284,17 @@ static void multiply_edge(size_t rows, size_t columns, Factors f, KernelStart st
     copy_block(c, c_row, block, KERNEL_COLUMNS, rows, columns);
 }
 
-void kernel_multiply(size_t m, size_t n, size_t k, float alpha, KernelStrips a, KernelPanels b,
-                     KernelStart start, float *c, size_t c_row)
+void kernel_multiply(size_t m, size_t n, size_t k, real alpha, KernelStrips a, KernelPanels b,
+                     KernelStart start, real *c, size_t c_row)
 {
     for (size_t column = 0; column < n; column += KERNEL_COLUMNS, b.at += b.next) {
         size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
-        const float *strip = a.at;
+        const real *strip = a.at;
         for (size_t row = 0; row < m; row += ROWS, strip += a.strip) {
             size_t rows = m - row < ROWS ? m - row : ROWS;
             Factors f = {k, alpha, strip, a.row, a.next, b.at, b.row};
             KernelStart part = start_from(start, row, column);
-            float *at = c + row * c_row + column;
+            real *at = c + row * c_row + column;
             if (columns == KERNEL_COLUMNS)
                 multiply_strip(rows, f, part, at, c_row);
             else
@@ -305,10 +306,10 @@ void kernel_multiply(size_t m, size_t n, size_t k, float alpha, KernelStrips a, 
 /* --- inner products --- */
 
 /* One row of A times LANES rows of B; missing rows of B are replaced by the last. */
-static Lanes dots(size_t k, const float *a, const float *b, size_t b_row, size_t rows)
+static Lanes dots(size_t k, const real *a, const real *b, size_t b_row, size_t rows)
 {
     Lanes sum[LANES];
-    const float *row[LANES];
+    const real *row[LANES];
 #pragma GCC unroll 16
     for (size_t i = 0; i < LANES; i++) {
         sum[i] = (Lanes){0};
@@ -336,13 +337,13 @@ static Lanes dots(size_t k, const float *a, const float *b, size_t b_row, size_t
     return sum[0];
 }
 
-void kernel_dots(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                 const float *b, size_t b_row, KernelStart start, float *c, size_t c_row)
+void kernel_dots(size_t m, size_t n, size_t k, real alpha, const real *a, size_t a_row,
+                 const real *b, size_t b_row, KernelStart start, real *c, size_t c_row)
 {
     for (size_t column = 0; column < n; column += LANES) {
         size_t columns = n - column < LANES ? n - column : LANES;
         for (size_t row = 0; row < m; row++) {
-            float *at = c + row * c_row + column, sums[LANES];
+            real *at = c + row * c_row + column, sums[LANES];
             KernelStart part = start_from(start, row, column);
             store(sums, dots(k, a + row * a_row, b + column * b_row, b_row, columns));
             for (size_t j = 0; j < columns; j++)
@@ -359,7 +360,7 @@ double kernel_spin(size_t rounds)
     Lanes by = 0.9999f + (Lanes){0}, plus = 0.5f + (Lanes){0}, sum[SUMS], all = {0};
 #pragma GCC unroll 28
     for (size_t i = 0; i < SUMS; i++)
-        sum[i] = plus * (float)i;
+        sum[i] = plus * (real)i;
     for (size_t round = 0; round < rounds; round++)
 #pragma GCC unroll 28
         for (size_t i = 0; i < SUMS; i++)

@@ -1,6 +1,5 @@
 #include "src/mapping.h"
 #include "src/memory.h"
-#include "src/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +16,9 @@
 
 static Mapping *mappings; /* those that are open */
 
-static const Mapping *find(const void *at)
+static Mapping *find(const void *at)
 {
-    const Mapping *mapping = mappings;
+    Mapping *mapping = mappings;
     while (mapping && (uintptr_t)at - (uintptr_t)mapping->at >= mapping->size)
         mapping = mapping->next;
     return mapping;
@@ -29,21 +28,28 @@ static const Mapping *find(const void *at)
 
 static struct sigaction before;
 
-/* Async-signal-safe. Other bus errors, and signals that somebody sent, have the usual end. */
+/* Puts zeros in the place of all that is gone. mmap is a system call and nothing else, so a
+ * handler may use it. */
+static bool put_zeros(Mapping *mapping, const void *at)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at / page * page;
+    uintptr_t end = (uintptr_t)mapping->at + mapping->size;
+    mapping->changed = true;
+    return mmap((void *)from, end - from, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                -1, 0) != MAP_FAILED;
+}
+
+/* Other bus errors, and signals that somebody sent, have the usual end. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
-    static const char clear[] = "\r\033[K"; /* a progress line may stand there */
     (void)context;
-    const Mapping *file = info->si_code > 0 ? find(info->si_addr) : NULL;
-    if (!file) {
+    int kept = errno;
+    Mapping *mapping = info->si_code > 0 ? find(info->si_addr) : NULL;
+    if (!mapping || !put_zeros(mapping, info->si_addr)) {
         sigaction(number, &before, NULL);
         raise(number);
-        return;
     }
-    ssize_t written = isatty(STDERR_FILENO) ? write(STDERR_FILENO, clear, sizeof clear - 1) : 0;
-    written += write(STDERR_FILENO, file->last_words, strlen(file->last_words));
-    (void)written;
-    _exit(EXIT_FAILURE);
+    errno = kept;
 }
 
 static void catch_bus_errors(void)
@@ -56,28 +62,36 @@ static void catch_bus_errors(void)
     caught = true;
 }
 
-#define SHORTER                                                                            \
-    "became shorter while it was being read; put the whole file back, and continue a run " \
-    "with --resume"
+/* --- changes --- */
 
-/* The name of a file may contain what terminals obey. */
-static char *last_words_of(const char *path)
+void mapping_mark_changed(const void *at)
 {
-    char *text = text_format("%s: %s: " SHORTER, program_name, path);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f ||
-            (c > text && c[-1] == '\xc2' && (unsigned char)*c < 0xa0))
-            *c = '?';
-    text_append(&text, "\n");
-    return text;
+    Mapping *mapping = find(at);
+    if (mapping)
+        mapping->changed = true;
 }
 
-void mapping_die_changed(const void *at)
+bool mapping_check(const Mapping *mapping, Error *error)
 {
-    const Mapping *mapping = find(at);
-    die("%s: changed while it was being read; put the file back as it was, and continue a run "
-        "with --resume",
-        mapping ? mapping->path : "a file");
+    struct stat status;
+    bool there = fstat(mapping->fd, &status) == 0,
+         cut = there && (size_t)status.st_size < mapping->size;
+    if (there && !cut && !mapping->changed &&
+        status.st_mtim.tv_sec == mapping->written.tv_sec &&
+        status.st_mtim.tv_nsec == mapping->written.tv_nsec)
+        return true;
+    return error_set(
+        error,
+        "%s: %s while it was being read; put the file back as it was, and continue "
+        "a run with --resume",
+        mapping->path, cut ? "became shorter" : "changed");
+}
+
+void mapping_accept(Mapping *mapping)
+{
+    struct stat status;
+    if (fstat(mapping->fd, &status) == 0)
+        mapping->written = status.st_mtim;
 }
 
 /* --- mapping --- */
@@ -92,6 +106,7 @@ static bool map(Mapping *mapping, int fd, const char *path, Error *error)
     if (status.st_size == 0)
         return error_set(error, "%s: the file is empty", path);
     mapping->size = (size_t)status.st_size;
+    mapping->written = status.st_mtim;
     mapping->at = mmap(NULL, mapping->size, PROT_READ, MAP_SHARED, fd, 0);
     return mapping->at != MAP_FAILED ||
            error_set(error, "%s: cannot map: %s", path, strerror(errno));
@@ -114,7 +129,6 @@ Mapping *mapping_open(const char *path, Error *error)
     }
     mapping->fd = fd;
     mapping->path = memory_copy_text(path);
-    mapping->last_words = last_words_of(path);
     mapping->next = mappings;
     mappings = mapping;
     catch_bus_errors();
@@ -132,18 +146,14 @@ void mapping_close(Mapping *mapping)
     munmap((void *)mapping->at, mapping->size);
     close(mapping->fd);
     free(mapping->path);
-    free(mapping->last_words);
     free(mapping);
 }
 
 void mapping_end_read(const void *at, size_t size)
 {
     const Mapping *mapping = find(at);
-    struct stat status;
     if (!mapping || size == 0)
         return;
-    if (fstat(mapping->fd, &status) == 0 && (size_t)status.st_size < mapping->size)
-        die("%s: " SHORTER, mapping->path);
     uintptr_t first = (uintptr_t)mapping->at, last = first + mapping->size;
     uintptr_t from = (uintptr_t)at / AROUND * AROUND;
     uintptr_t to = ((uintptr_t)at + size + AROUND - 1) / AROUND * AROUND;

@@ -1,14 +1,16 @@
 /* Files mapped into memory, to be read where they lie.
  *
- * Another program may cut a file while it is mapped. To read what is gone raises SIGBUS, or
- * gives zeros up to the end of a page. Both end the program with status 1 and a line that says
- * which file it was: the first by a handler. */
+ * Another program may cut or overwrite a file while it is mapped. Reading goes on all the same:
+ * what is gone reads as zeros, whether the kernel gives these up to the end of a page or raises
+ * SIGBUS, which a handler answers with zeros. Who has read asks mapping_check before believing
+ * it. */
 #ifndef LINNET_MAPPING_H
 #define LINNET_MAPPING_H
 
 #include "src/error.h"
 
 #include <stddef.h>
+#include <time.h>
 
 typedef struct Mapping Mapping;
 struct Mapping {
@@ -16,8 +18,9 @@ struct Mapping {
     size_t size;
     int fd;
     char *path;
-    char *last_words; /* what to say when the file has become shorter */
-    Mapping *next;    /* the others that are open */
+    struct timespec written; /* when the file was last modified */
+    volatile bool changed;   /* what was read cannot have been the file as it was */
+    Mapping *next;           /* the others that are open */
 };
 
 /* Maps a regular file of at least one byte. NULL on failure. */
@@ -25,11 +28,15 @@ Mapping *mapping_open(const char *path, Error *error);
 void mapping_close(Mapping *mapping); /* which may be NULL */
 
 /* Call it after reading from a mapping: this memory, and some around it, no longer counts as
- * memory of this process; it is fetched again when needed. Ends the program if the file has
- * become shorter. */
+ * memory of this process; it is fetched again when needed. */
 void mapping_end_read(const void *at, size_t size);
 
-/* Ends the program because somebody has changed the file of this mapped memory. */
-_Noreturn void mapping_die_changed(const void *at);
+/* Whether the file is as it was when it was opened, by its size and its time of modification.
+ */
+bool mapping_check(const Mapping *mapping, Error *error);
+/* The file of this mapped memory has other contents than before. */
+void mapping_mark_changed(const void *at);
+/* The contents are the same although the time is not. */
+void mapping_accept(Mapping *mapping);
 
 #endif

@@ -95,11 +95,20 @@ static bool lists(const char *names, const char *name)
     return false;
 }
 
+/* Names that other programs have for the choice of a graphics processor. */
+static const char of_gpus[] =
+    "device devices gpu gpus cuda mps rocm accelerator num-gpus n-gpu n-gpus use-gpu use-cuda "
+    "no-gpu no-cuda no-mps gpu-id device-id n-gpu-layers";
+
 static bool unknown(const OptionGroup *groups, size_t count, const char *where,
                     const char *dashes, const char *name, Error *error)
 {
     const Option *also = NULL;
     Nearest near = nearest_to(name);
+    if (lists(of_gpus, name))
+        return error_set(error,
+                         "%sunknown option '%s%s'; linnet runs on the CPU only: leave it out",
+                         where, dashes, name);
     for (size_t g = 0; g < count; g++)
         for (size_t i = 0; i < groups[g].count; i++) {
             const Option *option = &groups[g].options[i];

@@ -10,8 +10,12 @@
  * theirs stores them. */
 static bool is_gone(const char *name, const char *value)
 {
-    return (strcmp(name, "jitter") == 0 && strcmp(value, "0") == 0) ||
-           (strcmp(name, "locked") == 0 && strcmp(value, "no") == 0);
+    static const char *const settings[][2] = {
+        {"jitter", "0"}, {"locked", "no"}, {"noise", "0"}, {"redraw", "0"}, {"streams", "no"}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (strcmp(name, settings[i][0]) == 0 && strcmp(value, settings[i][1]) == 0)
+            return true;
+    return false;
 }
 
 bool options_read_lines(const char *text, const char *where, OptionLineTaker *take, void *self,

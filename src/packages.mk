@@ -1,22 +1,34 @@
 # The libraries that linnet uses, and the packages that they come in.
 
-PACKAGES = openblas zlib jansson libedit
+PACKAGES = zlib jansson libedit
 
-# A missing library is an error that names it; nothing is built without it.
+HEADERS  = $(call once,HEADERS,$(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null))
+LINKED   = $(call once,LINKED,$(if $(DIST),$(STATIC),$(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)))
+# What libedit needs as well; and threads, which older glibc has in a library apart.
+STATIC   = $(patsubst %,-l:lib%.a,z jansson edit tinfo bsd md) -l:libpthread.so.0
+
+# present(LIBRARIES): fails in one line that names those which are missing. stb_ds is a header alone.
+present = @missing=; for library in $(1); do \
+	  if [ $$library = stb_ds ]; then \
+	    echo '\#include <stb/stb_ds.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1; \
+	  else \
+	    $(PKG_CONFIG) --exists $$library 2>/dev/null; \
+	  fi || missing="$$missing $$library"; \
+	done; \
+	[ -z "$$missing" ] || { echo "linnet needs what is missing here:$$missing." \
+	  "'make deps$(MPI:%= MPI=%)' installs it on Debian and Ubuntu, and names the packages elsewhere." >&2; exit 1; }
+
+# Nothing is built without a library, and nothing is installed but by "make deps".
 libraries:
-	@$(PKG_CONFIG) --exists $(PACKAGES) && \
-	 echo '#include <stb/stb_ds.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || \
-	 { echo "A library is missing: linnet needs OpenBLAS, zlib, jansson, libedit and stb_ds." \
-	        "'make deps' installs them on Debian and Ubuntu, and names the packages elsewhere." >&2; exit 1; }
+	$(call present,$(PACKAGES) stb_ds)
+test-libraries:
+	$(call present,check)
 
-DEBIAN = gcc libc6-dev pkg-config libopenblas-dev zlib1g-dev libstb-dev libjansson-dev libedit-dev check \
+DEBIAN = gcc libc6-dev pkg-config zlib1g-dev libstb-dev libjansson-dev libedit-dev check \
          $(if $(MPI),libopenmpi-dev openmpi-bin)
 SUDO   = $(if $(filter 0,$(shell id -u)),,sudo)
 
-# Installs missing packages where there is apt, and names them elsewhere. "DEPS=no" skips this.
-ifeq ($(DEPS),no)
-deps: ;
-else
+# Installs missing packages where there is apt, and names them elsewhere.
 deps:
 	@if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then \
 	   missing=; \
@@ -27,7 +39,6 @@ deps:
 	   if [ -n "$$missing" ]; then \
 	     echo "linnet needs these packages, which are missing:$$missing"; \
 	     echo "Installing them now: $(strip $(SUDO) apt-get install)$$missing"; \
-	     echo "To install nothing, press Ctrl-C, and add DEPS=no to the command."; \
 	     $(SUDO) apt-get update -q && \
 	     DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -q $$missing || \
 	     { echo "Not installed:$$missing" >&2; exit 1; }; \
@@ -35,10 +46,9 @@ deps:
 	 elif ! { command -v $(PKG_CONFIG) && $(PKG_CONFIG) --exists $(PACKAGES) check; } >/dev/null; then \
 	   echo "linnet runs on Linux and needs these packages; please install them:"; \
 	   echo "  Debian, Ubuntu: $(DEBIAN)"; \
-	   echo "  dnf:            gcc pkgconf openblas-devel zlib-devel stb_ds-devel jansson-devel libedit-devel check-devel"; \
-	   echo "  pacman:         gcc pkgconf openblas zlib stb jansson libedit check"; \
+	   echo "  dnf:            gcc pkgconf zlib-devel stb_ds-devel jansson-devel libedit-devel check-devel"; \
+	   echo "  pacman:         gcc pkgconf zlib stb jansson libedit check"; \
 	   exit 1; \
 	 fi >&2
-endif
 
-.PHONY: libraries deps
+.PHONY: libraries test-libraries deps

@@ -15,8 +15,7 @@ typedef enum RandomPurpose {
     RANDOM_SAMPLE,
     RANDOM_TOY,
     RANDOM_TEST,
-    RANDOM_TASK,
-    RANDOM_NOISE
+    RANDOM_TASK
 } RandomPurpose;
 
 /* Identifies one stream of numbers. */

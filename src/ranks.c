@@ -255,7 +255,7 @@ bool ranks_agree(bool good, Error *error)
     if (worst == 0)
         return true;
     size_t first = count - worst;
-    Error why = {""};
+    Error why = {0};
     if (!good && ranks_own() == first) {
         char host[HOST_NAME_MAX + 1] = "";
         gethostname(host, sizeof host - 1);

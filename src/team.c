@@ -6,6 +6,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -193,6 +194,21 @@ size_t team_processors(void)
     return count > 0 ? (size_t)count : 1;
 }
 
+/* Signals to the process interrupt the thread that started the team: its handlers may then rely
+ * on that nothing goes on meanwhile. Crashes arrive where they happen. */
+static int start_thread(pthread_t *thread, Member *member)
+{
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    sigset_t others, before;
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+        sigdelset(&others, crashes[i]);
+    pthread_sigmask(SIG_SETMASK, &others, &before);
+    int refused = pthread_create(thread, NULL, worker_main, member);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return refused;
+}
+
 Team *team_make(size_t threads)
 {
     if (threads == 0)
@@ -208,7 +224,7 @@ Team *team_make(size_t threads)
     for (team->size = 1; team->size < threads; team->size++) {
         Member *member = &team->members[team->size];
         *member = (Member){team, team->size};
-        team->refused = pthread_create(&team->threads[team->size], NULL, worker_main, member);
+        team->refused = start_thread(&team->threads[team->size], member);
         if (team->refused != 0)
             break;
     }

@@ -88,7 +88,7 @@ bool text_to_double(const char *text, double *value)
     char *end;
     errno = 0;
     double number = strtod(text, &end);
-    if (end == text || *end || !isfinite(number))
+    if (end == text || *end || !isfinite(number) || (number == 0 && errno == ERANGE))
         return false;
     *value = number;
     return true;

@@ -18,7 +18,8 @@ char *text_one_line(const char *text);
 
 /* Parse a whole string strictly: no white space, no trailing bytes, no overflow. */
 bool text_to_size(const char *text, size_t *value);
-bool text_to_double(const char *text, double *value); /* finite values only */
+/* Finite values only, and none that is too close to zero. */
+bool text_to_double(const char *text, double *value);
 
 /* Strips spaces, tabs and carriage returns from both ends, in place; returns the start. */
 char *text_trim(char *text);

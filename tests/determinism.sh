@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks that runs are bit-identical whatever their surroundings: determinism.sh BIN, where BIN is
-# the directory of the programs. Varies threads, BLAS kernels, builds of OpenBLAS, locales, time
-# zones, directories, terminals and the contents of fresh memory; tiny models learn the toy
+# the directory of the programs. Varies threads, locales, time zones, directories, terminals, the
+# contents of fresh memory and, in a portable build, the kernels; tiny models learn the toy
 # language. Different kernels round differently: there losses agree to 1e-4 after 100 steps, and
 # less closely for products in lower precision. What the machine lacks is skipped with a message.
 # Prints a line for each failed check, and at the end how many passed and failed.
@@ -10,7 +10,7 @@ set -u
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$top/tests/cases.sh"
 bin=$(CDPATH='' cd -- "${1:-$top/bin}" && pwd) || exit 1
-unset CDPATH OPENBLAS_CORETYPE LD_LIBRARY_PATH MALLOC_PERTURB_
+unset CDPATH LD_LIBRARY_PATH MALLOC_PERTURB_
 export LC_ALL=C
 
 cd -- "$work" || exit 1
@@ -88,52 +88,19 @@ shorter bf16 3e-3 0.02
 [ ! -d bf16-softmax ] ||
     check 'bf16 gives other bits than pairs of bf16' eval '! same_runs pair-softmax bf16-softmax'
 
-# Whether the processor has the instructions that a set of OpenBLAS kernels needs.
-has_set() {
-    case $1 in
-    Haswell) grep -q -w avx2 /proc/cpuinfo 2>/dev/null ;;
-    SkylakeX) grep -q -w avx512f /proc/cpuinfo 2>/dev/null ;;
-    esac
-}
-for set in Haswell SkylakeX; do
-    if ! has_set "$set"; then
-        skip "kernels for $set, which this processor cannot run"
-        continue
-    fi
-    export OPENBLAS_CORETYPE="$set"
-    threads "$set"
-    unset OPENBLAS_CORETYPE
+# The libraries of a portable build, as far as this processor can run them.
+for library in "$bin"/lib/liblinnet-internal.so "$bin"/lib/glibc-hwcaps/*/liblinnet-internal.so; do
+    LD_PRELOAD=$library "$bin/train" --version >out 2>err || continue
+    level=$(basename "$(dirname "$library")")
+    export LD_PRELOAD="$library"
+    threads "$level"
+    unset LD_PRELOAD
     for kind in $kinds; do
         case $kind in softmax | linear) near=1e-4 ;; *) near=0.02 ;; esac
-        check "$kind: the losses with kernels for $set are near the usual ones" \
-            near_runs "usual-$kind" "$set-$kind" $near
+        check "$kind: the losses with the library in $level are near the usual ones" \
+            near_runs "usual-$kind" "$level-$kind" $near
     done
 done
-
-# Other builds of OpenBLAS have the same kernels. BLAS_FOLDERS may name directories to search.
-if has_set Haswell; then
-    export OPENBLAS_CORETYPE=Haswell
-    for build in serial openmp; do
-        found=
-        for folder in ${BLAS_FOLDERS:-} /usr/lib/*/openblas-"$build"; do
-            case $folder in
-            *"$build"*) [ ! -e "$folder/libopenblas.so.0" ] || found=$folder ;;
-            esac
-        done
-        if [ -z "$found" ]; then
-            skip "OpenBLAS's $build build, which is not installed"
-            continue
-        fi
-        for kind in $kinds; do
-            rm -rf again
-            around="env LD_LIBRARY_PATH=$found"
-            train again --attn "$kind" --threads 3
-            around=
-            check "$kind: OpenBLAS's $build build gives a bit-identical run" same_runs "Haswell-$kind" again
-        done
-    done
-    unset OPENBLAS_CORETYPE
-fi
 
 # --- surroundings ---
 

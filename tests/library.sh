@@ -1,8 +1,8 @@
 #!/bin/sh
 # Tests the public library: library.sh BIN BUILD [COMMAND...], run from the top, where BIN and BUILD
 # are the directories of the programs and of the build, and COMMAND, such as valgrind, runs the
-# programs that use the library. Installs it, builds eval/example.c with it, and runs that and
-# tests/library/client.c. Prints a line for each failed check, and at the end how many passed and
+# programs that use the library. Installs it, builds eval/example.c with it, and runs that,
+# tests/library/client.c, and check_linnet.py. Prints a line for each failed check, and at the end how many passed and
 # failed.
 set -u
 compiler=${EXAMPLE_CC:-${CC:-cc}} # of the example
@@ -30,6 +30,8 @@ if has nm && has readelf; then
 else
     skip 'the names that the library shows, for want of nm and readelf (binutils)'
 fi
+check 'linnet.py has the functions of linnet.h' same \
+    "$(sed -n 's/^    "\(linnet_[a-z_]*\)": .*/\1/p' eval/library/linnet.py | sort)" "$declared"
 version=$(sed -n 's/^#define LINNET_VERSION  *"\(.*\)"/\1/p' eval/library/linnet.h)
 number=$(echo "$version" | awk -F . '{ print 10000 * $1 + 100 * $2 + $3 }')
 check 'the version and its number agree' grep -q "^#define LINNET_VERSION_NUMBER $number\$" \
@@ -89,20 +91,30 @@ else
     skip 'a locale with decimal commas: localedef cannot make it'
 fi
 
-# The figures of programs: perplexity as sample prints it, loss as eval does, logits as export does.
+# same_tokens RUN LENGTH TEMPERATURE TOP_K TOP_P PENALTY UNKNOWN STOP: of linnet_sample and sample.
+same_tokens() {
+    unk=--unk
+    [ "$7" = yes ] || unk=--no-unk
+    "$bin/sample" --json --prompt 'the prices' --seed 7 --count 2 --length "$2" --temperature "$3" \
+        --top-k "$4" --top-p "$5" --repetition-penalty "$6" $unk --stop "$8" "$1" | tr -d ' \n' |
+        grep -o '"token_ids":\[[^]]*' | sed 's/.*\[//' | tr ',' ' ' >wanted
+    quietly "$build/library-client" sample "$1" 'the prices' 7 2 "$2" "$3" "$4" "$5" "$6" "$7" "$8" &&
+        [ "$(wc -l <wanted)" -eq 2 ] && cmp out wanted >said 2>&1
+}
+for run in word byte bpe; do
+    check "$run: linnet_sample has the tokens of sample" same_tokens $run 40 0.8 0 1 1 yes zebra
+    check "$run: and with other settings" same_tokens $run 40 1.5 30 0.9 1.7 no zebra
+    check "$run: and with the likeliest tokens" same_tokens $run 40 0 0 1 1.3 yes zebra
+    check "$run: and up to a stop text" same_tokens $run 40 0.8 0 1 1 yes ' '
+done
+
+# The figures of programs: perplexity and text as sample prints them.
 if [ -x example ]; then
     check 'the example runs' quietly ./example bpe 'the prices'
-    example_perplexity() { sed -n 's/.*perplexity //p' out; }
-    check 'its perplexity is that of sample --score' same "$(example_perplexity)" \
+    check 'its perplexity is that of sample --score' same "$(sed -n 's/.*perplexity //p' out)" \
         "$("$bin/sample" --score 'the prices' bpe | sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p')"
-    printf '\nthe prices' >prompt
-    quietly "$bin/export" --plain --example prompt bpe exported
-    best_logits() {
-        tr -d ' \n' <exported/example.json | sed 's/.*"logits":\[\([^]]*\)\].*/\1/' | tr ',' '\n' |
-            sort -g -r | head -n 10 | xargs printf '%8.4f\n'
-    }
-    check 'its logits are those of export --example' same \
-        "$(quietly ./example bpe 'the prices'; sed 1d out | cut -c 1-8 | grep '[0-9]\.[0-9]')" "$(best_logits)"
+    check 'its text is that of sample' same "$(sed 1d out)" \
+        "$("$bin/sample" --prompt 'the prices' --length 50 bpe)"
     # Not with a sanitizer: emulated, its shadow memory exhausts the machine's memory.
     if has qemu-x86_64 && [ "${compiler#*-fsanitize}" = "$compiler" ] &&
         grep -q '^flags.* avx' /proc/cpuinfo 2>/dev/null; then
@@ -114,6 +126,31 @@ if [ -x example ]; then
         '! ./example nowhere x 2>said && grep -q "example: nowhere: no such run" said'
 else
     skip 'the example: it was not built'
+fi
+
+# --- in Python ---
+
+printf '\nthe prices' >prompt
+quietly "$bin/export" --plain --example prompt bpe exported
+# in_python OPTION...: tests the installed module, which finds the library of its installation.
+in_python() {
+    quietly env -u LD_LIBRARY_PATH PYTHONPATH="$prefix/share/linnet" "$python" \
+        "$top/tests/library/check_linnet.py" "$@" "$bin" exported/example.json "$top/eval/README.md" \
+        bpe word byte
+}
+python=${PYTHON:-python3}
+if [ $# -gt 0 ] || [ "${compiler#*-fsanitize}" != "$compiler" ] || ! has "$python"; then
+    skip 'the library in Python, for want of python3, or below a sanitizer or valgrind'
+else
+    check 'the library in Python' in_python
+    if "$python" -c 'import numpy' 2>/dev/null; then
+        check 'the library in Python without NumPy' in_python --without-numpy
+    else
+        skip 'arrays of logits in Python, for want of NumPy'
+    fi
+    check 'without the library, Python says where to look' eval \
+        '! LINNET_LIBRARY=nowhere PYTHONPATH=$prefix/share/linnet "$python" -c "import linnet" 2>said &&
+         grep -q "cannot use liblinnet: nowhere: .*LINNET_LIBRARY" said'
 fi
 
 # --- a run in training ---

@@ -50,7 +50,7 @@ for program in $programs; do
 done
 page=$build/man/linnet.3
 check 'the library: the manual page has every function' same \
-    "$(sed -n '/^\.SH FUNC/,/^\.SH EXAMPLE/s/^[a-z].* \**\(linnet_[a-z_]*\)(.*/\1/p' "$page")" \
+    "$(sed -n '/^typedef/d; /^\.SH FUNC/,/^\.SH EXAMPLE/s/^[a-z].* \**\(linnet_[a-z_]*\)(.*/\1/p' "$page")" \
     "$(sed -n 's/^LINNET_API.*[ *]\(linnet_[a-z_]*\)(.*/\1/p' eval/library/linnet.h)"
 check 'the library: the manual page is ASCII' says_nothing sh -c "! LC_ALL=C grep '[^ -~]' '$page'"
 ! has groff || check 'the library: groff reads the manual page' says_nothing \
@@ -182,13 +182,16 @@ for program in $programs; do
         check "$place is installed" [ -s "$stage/usr/$place" ]
     done
 done
-for place in lib/liblinnet.so lib/liblinnet.so.0 lib/pkgconfig/linnet.pc include/linnet.h share/man/man3/linnet.3; do
+for place in lib/liblinnet.so lib/liblinnet.so.0 lib/pkgconfig/linnet.pc include/linnet.h share/man/man3/linnet.3 \
+    share/linnet/linnet.py; do
     check "$place is installed" [ -s "$stage/usr/$place" ]
 done
 finds_presets() {
     "$stage/usr/bin/linnet-train" --preset demo nowhere.txt 2>&1 | grep -q 'nowhere.txt'
 }
 check 'an installed program finds its presets' finds_presets
+mkdir "$stage/usr/share/linnet/__pycache__"
+touch "$stage/usr/share/linnet/__pycache__/linnet.cpython-311.pyc" # Python compiles what it imports
 check 'make uninstall works' make_stage uninstall
 check 'make uninstall leaves exactly the files from before' same "$(staged)" "$before"
 check 'make uninstall leaves other directories alone' [ -f "$work/a/treasure" ]

@@ -18,7 +18,7 @@ for kind in softmax linear gated-delta; do
         --stop-after 7 --quiet --run "$kind" text.txt
     "$@" "$bin/train" --resume "$kind" --threads 2 --quiet
     "$@" "$bin/eval" --threads 3 "$kind" text.txt
-    "$@" "$bin/sample" --threads 3 --length 30 --count 3 "$kind" >/dev/null
+    "$@" "$bin/sample" --threads 3 --length 30 --count 3 "$kind" >/dev/null </dev/null
 done
 "$@" "$bin/compare" --svg curves.svg softmax linear gated-delta >/dev/null
 "$@" "$bin/inspect" --text 'the prices' --html page.html linear >/dev/null

@@ -20,7 +20,7 @@ train() {
     run=$1
     shift
     exec "$bin/train" --attn gated-delta --layers 2 --dim 32 --heads 2 --context 32 --batch 4 \
-        --accumulate 2 --dropout 0.1 --word-dropout 0.1 --streams --average ema \
+        --accumulate 2 --dropout 0.1 --word-dropout 0.1 --carry-state --average ema \
         --optimizer muon --log-every 10 --eval-every 50 --save-every 10 --steps 100000000 \
         --quiet --run "$run" "$@" toy
 }

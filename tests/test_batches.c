@@ -138,50 +138,11 @@ START_TEST(batches_depend_only_on_seed_and_epoch)
 }
 END_TEST
 
-/* A text in which 0 has the successors 1 and 2, and every other token has 0. */
-START_TEST(noise_draws_by_numbers_of_neighbours)
-{
-    enum { COUNT = 400, EPOCHS = 50, CONTEXT = 8, BATCH = 4 };
-    int32_t ids[COUNT], inputs[CONTEXT * BATCH], targets[CONTEXT * BATCH];
-    for (size_t i = 0; i < COUNT; i++)
-        ids[i] = i % 2 ? (int32_t)(1 + i / 2 % 2) : 0;
-    const double share = 20; /* rates: 20 x 2 / 200 and 20 x 1 / 100 */
-    Batches batches, again;
-    BatchOptions options = {
-        .context = CONTEXT, .batch = BATCH, .seed = 3, .noise = share, .vocabulary = 3};
-    batches_init(&batches, tokens_plain(ids), COUNT, &options);
-    batches_init(&again, tokens_plain(ids), COUNT, &options);
-    size_t drawn[3] = {0}, changed = 0;
-    for (size_t epoch = 0; epoch < EPOCHS; epoch++)
-        for (size_t index = 0; index < batches_per_epoch(&batches); index++) {
-            int32_t other_inputs[CONTEXT * BATCH], other_targets[CONTEXT * BATCH];
-            batches_fill(&batches, epoch, index, 0, BATCH, inputs, targets, NULL);
-            batches_fill(&again, epoch, index, 0, BATCH, other_inputs, other_targets, NULL);
-            ck_assert_mem_eq(inputs, other_inputs, sizeof inputs);
-            ck_assert_mem_eq(targets, other_targets, sizeof targets);
-            for (size_t i = 0; i < CONTEXT * BATCH; i++) /* 0 follows 0 only by noise */
-                if (targets[i] != TOKEN_NONE) {
-                    changed += (inputs[i] == 0) == (targets[i] == 0);
-                    drawn[targets[i]]++;
-                }
-        }
-    batches_free(&batches);
-    batches_free(&again);
-    /* A fifth of the pairs is drawn. 0 and (1 or 2) have 2 predecessors each, of 4 in all: half
-     * of these pairs are of the wrong sort. */
-    double total = COUNT * EPOCHS;
-    ck_assert_double_eq_tol((double)changed / total, 0.1, 0.01);
-    ck_assert_double_eq_tol((double)drawn[0] / total, 0.5, 0.01);
-    ck_assert_double_eq_tol((double)drawn[1] / total, 0.25, 0.01);
-}
-END_TEST
-
 Suite *batches_suite(void)
 {
     Suite *suite = suite_create("batches");
     TCase *tests = tcase_create("batches");
     tcase_add_test(tests, every_token_is_a_target_once_per_epoch);
-    tcase_add_test(tests, noise_draws_by_numbers_of_neighbours);
     tcase_add_test(tests, batches_depend_only_on_seed_and_epoch);
     suite_add_tcase(suite, tests);
     return suite;

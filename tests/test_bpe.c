@@ -149,7 +149,7 @@ END_TEST
 static Vocabulary learn(const char *text, size_t size, size_t tokens, size_t min_count)
 {
     Vocabulary vocabulary;
-    Error error = {""};
+    Error error = {0};
     VocabularyLimits limits = {.size = tokens, .min_count = min_count};
     ck_assert_msg(vocabulary_learn(&vocabulary, tokenizer_find(TOKENIZER_BPE), text, size,
                                    &limits, &error),
@@ -215,7 +215,7 @@ START_TEST(special_tokens_come_first_and_are_cut_out)
     static const char *const refused[] = {"a", "<x>,<x>", "<x>,,<y>", "<\xC3\xA4>", "a b"};
     VocabularyLimits limits = {.size = 260, .min_count = 1, .special_tokens = "<|end|>,[PAD]"};
     Vocabulary vocabulary;
-    Error error = {""};
+    Error error = {0};
     const Tokenizer *tokenizer = tokenizer_find(TOKENIZER_BPE);
     ck_assert_msg(vocabulary_learn(&vocabulary, tokenizer, text, strlen(text), &limits, &error),
                   "%s", error.text);
@@ -539,7 +539,7 @@ static char *file_in(const char *folder, const char *name, size_t *size)
 START_TEST(vocabularies_are_written_and_read_back)
 {
     Vocabulary vocabulary = usual_vocabulary(), copy, back;
-    Error error = {""};
+    Error error = {0};
     size_t size;
     vocabulary_copy(&copy, &vocabulary);
     expect_same(&vocabulary, &copy);
@@ -599,7 +599,7 @@ static Vocabulary read_changed(const char *part, const char *with)
 {
     char *text = changed(part, with);
     Vocabulary vocabulary;
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(bpe_read(&vocabulary, text, strlen(text), &error), "%s", error.text);
     free(text);
     return vocabulary;
@@ -659,7 +659,7 @@ START_TEST(tokens_that_no_merge_makes_are_special_in_a_pair_of_files)
     Vocabulary vocabulary = read_changed(
         "\"added_tokens\": []",
         "\"added_tokens\": [{\"id\": 258, \"content\": \"<|endoftext|>\", \"special\": true}]");
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(vocabulary_export(&vocabulary, scratch_folder(), &error), "%s", error.text);
     vocabulary_free(&vocabulary);
     char *path = scratch_path("tokenizer.json");

@@ -53,16 +53,17 @@ START_TEST(reals_are_parsed_strictly)
     static const struct {
         const char *text;
         double value;
-    } right[] = {{"0", 0},      {"-0.5", -0.5}, {".5", 0.5},  {"5.", 5},
-                 {"+1e3", 1e3}, {"1E-3", 1e-3}, {"1e-999", 0}};
+    } right[] = {{"0", 0},      {"-0.5", -0.5}, {".5", 0.5},           {"5.", 5},
+                 {"+1e3", 1e3}, {"1E-3", 1e-3}, {"4.9e-324", 4.9e-324}};
     double value = 0;
     for (size_t i = 0; i < COUNT(right); i++) {
         ck_assert_msg(text_to_double(right[i].text, &value), "%s", right[i].text);
         ck_assert(value == right[i].value);
     }
-    static const char *const wrong[] = {
-        "",      " 1",    "1 ",  "nan", "NaN", "inf", "-inf", "+nan", "1e999", "-1e999",
-        "0x1p3", "1e-3x", "1,5", ".",   "+",   "-",   "e5",   "1e",   "1.2.3", "--1"};
+    static const char *const wrong[] = {"",      " 1",    "1 ",    "nan",    "NaN",    "inf",
+                                        "-inf",  "+nan",  "1e999", "-1e999", "1e-400", "0x1p3",
+                                        "1e-3x", "1,5",   ".",     "+",      "-",      "e5",
+                                        "1e",    "1.2.3", "--1"};
     value = 42;
     for (size_t i = 0; i < COUNT(wrong); i++)
         ck_assert_msg(!text_to_double(wrong[i], &value), "'%s' was read", wrong[i]);
@@ -221,6 +222,14 @@ START_TEST(warnings_escape_control_characters)
 }
 END_TEST
 
+START_TEST(a_program_whose_name_has_control_characters_keeps_its_own)
+{
+    const char *before = program_name;
+    program_name_set("bin/\x1b[31m");
+    ck_assert_ptr_eq(program_name, before);
+}
+END_TEST
+
 /* --- memory --- */
 
 START_TEST(size_products_without_overflow_are_exact)
@@ -338,6 +347,7 @@ Suite *core_suite(void)
     tcase_add_test(tests, missing_cpu_extensions_are_named);
     tcase_add_test(tests, error_set_truncates_long_text);
     tcase_add_test(tests, warnings_escape_control_characters);
+    tcase_add_test(tests, a_program_whose_name_has_control_characters_keeps_its_own);
     tcase_add_test(tests, size_products_without_overflow_are_exact);
     tcase_add_test(tests, memory_is_zeroed_and_grows);
     tcase_add_test(tests, an_arena_hands_out_what_it_measured);

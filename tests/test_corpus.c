@@ -22,7 +22,7 @@ static const CorpusOptions plain = {.min_count = 1, .max_input_mb = MOST_MB};
 static Corpus load(const char *name, const CorpusOptions *options)
 {
     Corpus corpus;
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(corpus_load(&corpus, name, options, NULL, &error), "%s", error.text);
     return corpus;
 }
@@ -30,7 +30,7 @@ static Corpus load(const char *name, const CorpusOptions *options)
 static void expect_no_corpus(const char *name, const CorpusOptions *options, const char *part)
 {
     Corpus corpus;
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(!corpus_load(&corpus, name, options, NULL, &error), "%s was loaded", name);
     ck_says(error, part);
 }
@@ -98,7 +98,7 @@ START_TEST(one_file_is_split_by_lines)
     expect_split(&corpus, &corpus.test, "a <unk> <eos> ");
     corpus_free(&corpus);
     free(path);
-    expect_no_corpus_in("two", "a\nb\n", &plain, "2 lines are too few");
+    expect_no_corpus_in("two", "a\nb\n", &plain, "two: too short to split a test text off");
 }
 END_TEST
 
@@ -188,15 +188,16 @@ START_TEST(binary_files_need_the_byte_tokenizer)
     } files[] = {
         {"\177ELF\2\1\1\0\0\0\nx\0\nyz\n", 17, ":1: binary data at byte 7"},
         {"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n", 17, ":1: invalid UTF-8 at byte 0"},
-        {"\xff\xfeo\0n\0e\0\n\0t\0w\0o\0\n\0\n", 19, ":1: invalid UTF-8 at byte 0"},
+        {"\xff\xfeo\0n\0e\0\n\0t\0w\0o\0\n\0\n", 19, ":3: invalid UTF-16 at byte 18"},
+        {"one\r\ntwo\r\ncaf\xe9\r\nfour\r\n", 22, ":3: invalid UTF-8 at byte 13"},
         {"one\ntwo\nthree\nfo\0ur\nfive\n", 25, ":4: binary data at byte 16"},
     };
     CorpusOptions options = plain;
     for (size_t i = 0; i < COUNT(files); i++) {
         char *path = scratch_put_bytes("binary", files[i].bytes, files[i].size);
-        for (options.tokenizer = TOKENIZER_WORD; options.tokenizer <= TOKENIZER_CHAR;
-             options.tokenizer++)
-            expect_no_corpus(path, &options, files[i].says);
+        for (options.tokenizer = 0; tokenizer_find(options.tokenizer); options.tokenizer++)
+            if (options.tokenizer != TOKENIZER_BYTE)
+                expect_no_corpus(path, &options, files[i].says);
         options.tokenizer = TOKENIZER_BYTE;
         Corpus corpus = load(path, &options);
         ck_assert_uint_eq(corpus.train.count + corpus.valid.count + corpus.test.count,
@@ -207,9 +208,48 @@ START_TEST(binary_files_need_the_byte_tokenizer)
 }
 END_TEST
 
+/* At white space near the place if there is some, and never inside a character. */
+START_TEST(long_lines_are_split_by_bytes)
+{
+    char *text = memory_copy_text("");
+    for (int i = 0; i < 100; i++)
+        text_append(&text, "%sword%d", i ? " " : "", i);
+    char *path = scratch_put("line", text);
+    Corpus corpus = load(path, &plain);
+    ck_assert(strstr(corpus.source, "line in /tmp/"));
+    ck_assert(strstr(corpus.source, ", split by bytes (too few lines): 90 % training, 5 % "
+                                    "validation, 5 % test"));
+    ck_assert_uint_eq(corpus.train.count + corpus.valid.count + corpus.test.count, 101);
+    ck_assert_uint_eq(corpus.train.bytes + corpus.valid.bytes + corpus.test.bytes,
+                      strlen(text) + 1);
+    ck_assert_uint_ge(corpus.test.count, 5);
+    ck_assert_uint_ge(corpus.valid.count, 5);
+    corpus_free(&corpus);
+    free(path);
+    free(text);
+
+    text = memory_copy_text("");
+    for (int i = 0; i < 101; i++)
+        text_append(&text, "\xe4\xb8\xad"); /* a character of three bytes */
+    path = scratch_put("characters", text);
+    CorpusOptions options = plain;
+    options.tokenizer = TOKENIZER_CHAR;
+    corpus = load(path, &options);
+    ck_assert_uint_eq(corpus.train.count + corpus.valid.count + corpus.test.count, 102);
+    ck_assert_uint_eq(corpus.train.unknown + corpus.valid.unknown + corpus.test.unknown, 0);
+    corpus_free(&corpus);
+    options.test = path;
+    corpus = load(path, &options);
+    ck_assert(strstr(corpus.source, "95 % training, 5 % validation; test from"));
+    corpus_free(&corpus);
+    free(path);
+    free(text);
+}
+END_TEST
+
 START_TEST(carriage_returns_alone_end_no_line)
 {
-    expect_no_corpus_in("mac", "a b\rc\ra\rb\r", &plain, "1 line is too few");
+    expect_no_corpus_in("mac", "a b\rc\ra\rb\r", &plain, "too short to split");
     char *path = scratch_put("mixed", "a\rb\nc\nd\n");
     Corpus corpus = load(path, &plain);
     expect_split(&corpus, &corpus.train, "a b <eos> ");
@@ -248,7 +288,7 @@ START_TEST(trimming_strips_white_space_of_lines)
         Corpus corpus = load(path, &options);
         ck_assert_uint_eq(corpus.train.count, trim ? 10 : 17);
         ck_assert_uint_eq(corpus.test.characters, corpus.test.count);
-        ck_assert_uint_eq(corpus.test.bytes, strlen(UTF8_BYTE_ORDER_MARK) + (trim ? 10 : 19));
+        ck_assert_uint_eq(corpus.test.bytes, corpus.test.count);
         corpus_free(&corpus);
     }
     free(path);
@@ -342,13 +382,24 @@ START_TEST(line_ends_of_every_kind_are_one_token)
     char *dos = scratch_put("dos", "\xEF\xBB\xBF"
                                    "ab\r\nc\r\nab\r\nc");
     char *unix_one = scratch_put("unix", "ab\nc\nab\nc\n");
-    for (size_t kind = TOKENIZER_WORD; kind <= TOKENIZER_CHAR; kind++) {
+    for (size_t kind = 0; tokenizer_find(kind); kind++) {
         CorpusOptions options = plain;
         options.tokenizer = kind;
+        options.valid = dos;
         Corpus a = load(dos, &options), b = load(unix_one, &options);
+        if (kind == TOKENIZER_BYTE) {
+            ck_assert_uint_eq(a.valid.count, strlen("BOM"
+                                                    "ab\r\nc\r\nab\r\nc\n"));
+            corpus_free(&a);
+            corpus_free(&b);
+            continue;
+        }
         ck_assert_uint_eq(a.train.count, b.train.count);
         ck_assert_uint_eq(a.train.crc, b.train.crc);
+        ck_assert_uint_eq(a.valid.crc, b.valid.crc);
         ck_assert_uint_eq(a.test.crc, b.test.crc);
+        ck_assert_uint_eq(a.train.text_crc, b.train.text_crc);
+        ck_assert_uint_eq(a.train.bytes, b.train.bytes);
         ck_assert_uint_eq(a.train.characters, b.train.characters);
         if (kind == TOKENIZER_CHAR)
             ck_assert_uint_eq(a.train.characters, a.train.count);
@@ -477,6 +528,7 @@ Suite *corpus_suite(void)
     tcase_add_test(tests, validation_texts_must_not_be_empty);
     tcase_add_test(tests, an_empty_gzip_file_is_an_empty_corpus);
     tcase_add_test(tests, binary_files_need_the_byte_tokenizer);
+    tcase_add_test(tests, long_lines_are_split_by_bytes);
     tcase_add_test(tests, carriage_returns_alone_end_no_line);
     tcase_add_test(tests, endless_words_are_refused_with_a_reason);
     tcase_add_test(tests, trimming_strips_white_space_of_lines);

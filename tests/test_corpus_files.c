@@ -11,7 +11,7 @@
 static void expect_found(const char *name, const char *valid, const char *title)
 {
     CorpusFiles files;
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(corpus_files_find(&files, name, valid, NULL, scratch_folder(), &error), "%s",
                   error.text);
     ck_assert_str_eq(files.title, title);
@@ -21,7 +21,7 @@ static void expect_found(const char *name, const char *valid, const char *title)
 static void expect_not_found(const char *name, const char *part)
 {
     CorpusFiles files;
-    Error error = {""};
+    Error error = {0};
     ck_assert(!corpus_files_find(&files, name, NULL, "", scratch_folder(), &error));
     ck_says(error, part);
     corpus_files_free(&files);

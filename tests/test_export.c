@@ -1,6 +1,7 @@
 /* Exports: complete directories or none, JSON settings of the model, and which models GPT-2
  * represents. tests/interop checks that other programs read them. */
 #include "eval/export/forms.h"
+#include "models/exchange.h"
 #include "models/pass.h"
 #include "src/file.h"
 #include "src/layers/embedding.h"
@@ -105,7 +106,7 @@ static void check_lacking(ModelConfig config, const char *phrase)
 {
     Error error;
     ck_assert_msg(config_check(&config, &error), "%s", error.text);
-    ck_assert_msg(!export_is_gpt2(&config, &error), "GPT-2 is said to have it: %s", phrase);
+    ck_assert_msg(!exchange_is_gpt2(&config, &error), "GPT-2 is said to have it: %s", phrase);
     ck_assert_msg(strstr(error.text, phrase) != NULL, "no '%s' in: %s", phrase, error.text);
 }
 

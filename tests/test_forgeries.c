@@ -173,7 +173,7 @@ START_TEST(forged_checkpoint_is_rejected)
 {
     const Forgery *forgery = &forgeries[_i];
     Content content;
-    Error error = {{0}};
+    Error error = {0};
     content_make(&content, content_config);
     forge(&content, forgery);
     ck_assert_msg(!content_use(content.path, &error), "%s: it was taken", forgery->what);

@@ -18,7 +18,7 @@ static void expect_hint(size_t tokenizer, const char *text, const char *other,
         .min_count = 1, .max_input_mb = 8, .tokenizer = tokenizer, .valid = rest, .test = rest};
     const ModelConfig config = {.dim = 10, .tied = true};
     Corpus corpus;
-    Error error = {""};
+    Error error = {0};
     ck_assert_msg(corpus_load(&corpus, train, &options, NULL, &error), "%s", error.text);
     char *hint = hint_about_tokens(&corpus, &config, parameters);
     ck_assert_msg(!hint == !expected, "hint: %s, not %s", hint ? hint : "none", expected);

@@ -20,14 +20,14 @@ enum {
 /* --- matrices between pages that nobody may touch --- */
 
 typedef struct Fenced {
-    float *at;
+    real *at;
     size_t count, pages; /* numbers, and bytes between the fences */
     char *map;
 } Fenced;
 
 static Fenced fence(size_t count, bool at_the_end)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = count * sizeof(float);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = count * sizeof(real);
     Fenced fenced = {.count = count, .pages = (bytes + page - 1) / page * page};
     size_t whole = fenced.pages + 2 * page;
     fenced.map = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -35,7 +35,7 @@ static Fenced fence(size_t count, bool at_the_end)
     ck_assert_int_eq(mprotect(fenced.map + page, fenced.pages, PROT_READ | PROT_WRITE), 0);
     fenced.at = (void *)(fenced.map + page + (at_the_end ? fenced.pages - bytes : 0));
     for (size_t i = 0; i < count; i++)
-        fenced.at[i] = (float)(2 * random_uniform(random_key(1, RANDOM_TEST, count), i) - 1);
+        fenced.at[i] = (real)(2 * random_uniform(random_key(1, RANDOM_TEST, count), i) - 1);
     return fenced;
 }
 
@@ -54,7 +54,7 @@ static size_t numbers_of(size_t rows, size_t length)
 
 /* a b + c: where the compiler joins the two in the kernels, it does so here, and rounds once.
  */
-__attribute__((noinline)) static float multiply_add(float a, float b, float c)
+__attribute__((noinline)) static real multiply_add(real a, real b, real c)
 {
     return a * b + c;
 }
@@ -64,7 +64,7 @@ typedef struct Case {
     bool a_turned, b_turned, add, at_the_end, a_packed;
 } Case;
 
-static void compare(const Case *this, const float *c, const float *expected, const char *what)
+static void compare(const Case *this, const real *c, const real *expected, const char *what)
 {
     if (memcmp(c, expected, numbers_of(this->m, this->n) * sizeof *c) != 0)
         ck_abort_msg("%s: (%zu, %zu) by (%zu, %zu)%s%s%s differs from the plain loop", what,
@@ -75,7 +75,7 @@ static void compare(const Case *this, const float *c, const float *expected, con
                      this->b_turned ? ", B turned" : "", this->add ? ", added" : "");
 }
 
-static void check_multiply(const Case *this, float alpha)
+static void check_multiply(const Case *this, real alpha)
 {
     size_t m = this->m, n = this->n, k = this->k;
     Fenced a = fence(this->a_turned ? numbers_of(k, m) : numbers_of(m, k), this->at_the_end);
@@ -88,11 +88,11 @@ static void check_multiply(const Case *this, float alpha)
     size_t a_row = this->a_turned ? 1 : k + GAP, a_next = this->a_turned ? m + GAP : 1;
     size_t b_row = this->b_turned ? 1 : n + GAP, b_next = this->b_turned ? k + GAP : 1;
 
-    float *expected = malloc(c.count * sizeof *expected);
+    real *expected = malloc(c.count * sizeof *expected);
     memcpy(expected, c.at, c.count * sizeof *expected);
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) {
-            float *at = expected + i * (n + GAP) + j, sum = 0;
+            real *at = expected + i * (n + GAP) + j, sum = 0;
             for (size_t l = 0; l < k; l++)
                 sum = multiply_add(a.at[i * a_row + l * a_next], b.at[l * b_row + j * b_next],
                                    sum);
@@ -112,9 +112,9 @@ static void check_multiply(const Case *this, float alpha)
 }
 
 /* One element: the products of each lane are summed first, then the halves of the lanes. */
-static float plain_dot(const float *a, const float *b, size_t k)
+static real plain_dot(const real *a, const real *b, size_t k)
 {
-    float lanes[KERNEL_LANES] = {0};
+    real lanes[KERNEL_LANES] = {0};
     for (size_t l = 0; l < k; l++)
         lanes[l % KERNEL_LANES] = multiply_add(a[l], b[l], lanes[l % KERNEL_LANES]);
     for (size_t half = KERNEL_LANES / 2; half > 0; half /= 2)
@@ -123,18 +123,18 @@ static float plain_dot(const float *a, const float *b, size_t k)
     return lanes[0];
 }
 
-static void check_dots(const Case *this, float alpha)
+static void check_dots(const Case *this, real alpha)
 {
     size_t m = this->m, n = this->n, k = this->k;
     Fenced a = fence(numbers_of(m, k), this->at_the_end);
     Fenced b = fence(numbers_of(n, k), this->at_the_end);
     Fenced c = fence(numbers_of(m, n), this->at_the_end);
-    float *expected = malloc(c.count * sizeof *expected);
+    real *expected = malloc(c.count * sizeof *expected);
     memcpy(expected, c.at, c.count * sizeof *expected);
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) {
-            float *at = expected + i * (n + GAP) + j;
-            float dot = plain_dot(a.at + i * (k + GAP), b.at + j * (k + GAP), k);
+            real *at = expected + i * (n + GAP) + j;
+            real dot = plain_dot(a.at + i * (k + GAP), b.at + j * (k + GAP), k);
             *at = multiply_add(alpha, dot, this->add ? *at : 0);
         }
     kernel_dots(m, n, k, alpha, a.at, k + GAP, b.at, k + GAP,
@@ -149,7 +149,7 @@ static void check_dots(const Case *this, float alpha)
 /* --- tests --- */
 
 /* Calls the check for every shape, in every form; those are the bits of `forms`. */
-static void each_case(void (*check)(const Case *this, float alpha), unsigned forms)
+static void each_case(void (*check)(const Case *this, real alpha), unsigned forms)
 {
     static const size_t depths[] = {
         1, 2, KERNEL_LANES - 1, KERNEL_LANES, KERNEL_LANES + 1, MOST_DEPTH};
@@ -182,7 +182,7 @@ START_TEST(panels_in_place_give_the_same_product)
     Fenced a = fence(numbers_of(KERNEL_ROWS, DEPTH), true);
     Fenced b = fence(numbers_of(DEPTH, COLUMNS), true);
     Fenced packed = fence(COLUMNS * DEPTH, false);
-    float from_packed[KERNEL_ROWS * COLUMNS], in_place[KERNEL_ROWS * COLUMNS];
+    real from_packed[KERNEL_ROWS * COLUMNS], in_place[KERNEL_ROWS * COLUMNS];
     KernelStrips left = kernel_strips(a.at, DEPTH + GAP, 1);
     KernelPanels right = kernel_pack(packed.at, b.at, STRIDE, 1, DEPTH, COLUMNS);
     kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){0}, from_packed,
@@ -205,7 +205,7 @@ START_TEST(every_row_may_begin_with_the_same_numbers)
     Fenced b = fence(numbers_of(DEPTH, COLUMNS), true);
     Fenced bias = fence(COLUMNS, true);
     Fenced packed = fence(2 * KERNEL_COLUMNS * DEPTH, false);
-    float together[MOST_ROWS * COLUMNS], apart[MOST_ROWS * COLUMNS];
+    real together[MOST_ROWS * COLUMNS], apart[MOST_ROWS * COLUMNS];
     for (size_t i = 0; i < MOST_ROWS; i++)
         memcpy(apart + i * COLUMNS, bias.at, COLUMNS * sizeof *apart);
     KernelStrips left = kernel_strips(a.at, DEPTH + GAP, 1);
@@ -232,8 +232,8 @@ START_TEST(a_transposed_matrix_has_its_numbers_in_their_places)
             kernel_turn(to.at, rows + GAP, from.at, columns + GAP, rows, columns);
             for (size_t i = 0; i < rows; i++)
                 for (size_t j = 0; j < columns; j++)
-                    ck_assert_float_eq(to.at[j * (rows + GAP) + i],
-                                       from.at[i * (columns + GAP) + j]);
+                    ck_assert_double_eq(to.at[j * (rows + GAP) + i],
+                                        from.at[i * (columns + GAP) + j]);
             unfence(&from);
             unfence(&to);
         }

@@ -157,7 +157,7 @@ START_TEST(every_type_refuses_invalid_values)
     };
     Bird before = bird;
     for (size_t i = 0; i < COUNT(wrong); i++) {
-        Error error = {{0}};
+        Error error = {0};
         ck_assert_msg(!options_set(GROUPS, wrong[i][0], wrong[i][1], "here:3", &error),
                       "%s took '%s'", wrong[i][0], wrong[i][1]);
         support_check_error(&error, "here:3: ", wrong[i][2]);
@@ -218,6 +218,7 @@ START_TEST(invalid_command_lines_are_explained)
         {{"bird", "--egs", "3"}, "'--egs'", "did you mean '--eggs'?"},
         {{"bird", "--clutch_size", "3"}, "'--clutch_size'", "linnet calls it '--eggs': in a"},
         {{"bird", "--num-eggs=3"}, "'--num-eggs'", "linnet calls it '--eggs'"},
+        {{"bird", "--gpus=2"}, "'--gpus'", "linnet runs on the CPU only"},
         {{"bird", "--colour=violet"}, "--colour: 'violet'", "brown, red, grey"},
         {{"bird", "--colour=gray"}, "--colour: ", "no 'gray'; did you mean 'grey'?"},
         {{"bird", "--zzzzzzzzzzzz"}, "unknown option", "'--zzzzzzzzzzzz'"},
@@ -232,7 +233,7 @@ START_TEST(invalid_command_lines_are_explained)
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         CommandLine line;
-        Error error = {{0}};
+        Error error = {0};
         char *words[4];
         memcpy(words, cases[i].words, sizeof words);
         ck_assert_msg(!understand(&line, &error, words), "%s was taken", words[1]);

@@ -17,10 +17,10 @@
 
 static void expect_bytes(const char *path, size_t most_mb, const void *expected, size_t count)
 {
-    Error error = {""};
+    Error error = {0};
     char *bytes;
     size_t size;
-    ck_assert_msg(reader_read(path, most_mb, "--more-mb", &bytes, &size, &error), "%s",
+    ck_assert_msg(reader_read(path, true, most_mb, "--more-mb", &bytes, &size, &error), "%s",
                   error.text);
     ck_assert_uint_eq(size, count);
     ck_assert_mem_eq(bytes, expected, count);
@@ -30,10 +30,10 @@ static void expect_bytes(const char *path, size_t most_mb, const void *expected,
 
 static void expect_refusal(const char *path, size_t most_mb, const char *part)
 {
-    Error error = {""};
+    Error error = {0};
     char *bytes;
     size_t size;
-    ck_assert_msg(!reader_read(path, most_mb, "--more-mb", &bytes, &size, &error),
+    ck_assert_msg(!reader_read(path, true, most_mb, "--more-mb", &bytes, &size, &error),
                   "%s was read", path);
     ck_assert_ptr_null(bytes);
     ck_says(error, part);
@@ -161,9 +161,9 @@ START_TEST(reader_stops_at_the_cap)
     scratch_pack(&packed, &size, "x", 1);
     expect_refused_file("bomb.gz", packed, size, 1, "more than 1 MB");
     expect_refusal("/dev/zero", 1, "more than 1 MB; raise --more-mb");
-    Error error = {""}; /* without an option that a user could raise */
+    Error error = {0}; /* without an option that a user could raise */
     char *bytes;
-    ck_assert(!reader_read("/dev/zero", 1, NULL, &bytes, &size, &error));
+    ck_assert(!reader_read("/dev/zero", true, 1, NULL, &bytes, &size, &error));
     ck_assert_str_eq(error.text, "/dev/zero: more than 1 MB; give a shorter text");
     free(packed);
     free(zeros);
@@ -203,13 +203,13 @@ START_TEST(reader_refuses_a_file_that_grows)
 {
     enum { SIZE = 1 << 25, ATTEMPTS = 500 };
     char *path = scratch_put("growing", ""), *bytes;
-    Error error = {""};
+    Error error = {0};
     bool refused = false;
     pid_t child = append_in_child(path);
     for (int i = 0; !refused && i < ATTEMPTS; i++) {
         size_t size;
         ck_assert_int_eq(truncate(path, SIZE), 0);
-        refused = !reader_read(path, 4000, NULL, &bytes, &size, &error);
+        refused = !reader_read(path, true, 4000, NULL, &bytes, &size, &error);
         free(bytes);
     }
     kill(child, SIGKILL);
@@ -232,6 +232,109 @@ static pid_t write_in_child(const char *path, int fd)
     }
     return child;
 }
+
+/* --- texts --- */
+
+static void expect_text(const void *bytes, size_t size, const char *expected)
+{
+    char *path = scratch_put_bytes("text", bytes, size), *text;
+    size_t count;
+    Error error = {0};
+    ck_assert_msg(reader_read(path, false, MOST_MB, NULL, &text, &count, &error), "%s",
+                  error.text);
+    ck_assert_uint_eq(count, strlen(expected));
+    ck_assert_str_eq(text, expected);
+    free(text);
+    free(path);
+}
+
+static void expect_no_text(const void *bytes, size_t size, const char *part)
+{
+    char *path = scratch_put_bytes("text", bytes, size), *text;
+    size_t count;
+    Error error = {0};
+    ck_assert(!reader_read(path, false, MOST_MB, NULL, &text, &count, &error));
+    ck_says(error, part);
+    free(path);
+}
+
+#define EXPECT_TEXT(bytes, expected) expect_text(bytes, sizeof(bytes) - 1, expected)
+#define EXPECT_NO_TEXT(bytes, part)  expect_no_text(bytes, sizeof(bytes) - 1, part)
+
+START_TEST(texts_become_utf8_with_plain_line_ends)
+{
+    EXPECT_TEXT("", "");
+    EXPECT_TEXT("a\r\nb\rc\r", "a\nb\rc\r");
+    EXPECT_TEXT("\r\n", "\n");
+    EXPECT_TEXT("\xEF\xBB\xBF", "");
+    EXPECT_TEXT("\xEF\xBB\xBFx\xEF\xBB\xBF", "x\xEF\xBB\xBF"); /* only at the start */
+    EXPECT_TEXT("\xff\xfe", "");
+    EXPECT_TEXT("\xff\xfe"
+                "a\0\r\0\n\0\xe9\0\r\0",
+                "a\n\xC3\xA9\r");
+    EXPECT_TEXT("\xfe\xff"
+                "\0a\0\r\0\n\x4e\x2d\xd8\x3d\xdc\x26",
+                "a\n\xE4\xB8\xAD\xF0\x9F\x90\xA6");
+}
+END_TEST
+
+START_TEST(what_is_no_text_is_refused_with_its_place)
+{
+    EXPECT_NO_TEXT("a\r\nb\r\ncaf\xe9\n",
+                   "text:3: invalid UTF-8 at byte 9; convert the text to "
+                   "UTF-8 (if it is Latin-1: iconv -f LATIN1 -t UTF-8)");
+    EXPECT_NO_TEXT("a\xE4\xB8", "text:1: invalid UTF-8 at byte 1");
+    EXPECT_NO_TEXT("\xEF\xBB\xBF"
+                   "\xff",
+                   "text:1: invalid UTF-8 at byte 3");
+    EXPECT_NO_TEXT("a\0\n\0b\0", "text:1: binary data at byte 1; ");
+    EXPECT_NO_TEXT("\xff\xfe"
+                   "a\0\n\0\0\0",
+                   "text:2: binary data at byte 6");
+    EXPECT_NO_TEXT("\xff\xfe"
+                   "a\0\n",
+                   "text:1: invalid UTF-16 at byte 4");
+    EXPECT_NO_TEXT("\xff\xfe"
+                   "\x3d\xd8"
+                   "a\0",
+                   "text:1: invalid UTF-16 at byte 2");
+    EXPECT_NO_TEXT("\xff\xfe"
+                   "\x3d\xd8",
+                   "text:1: invalid UTF-16 at byte 2");
+    EXPECT_NO_TEXT("\xff\xfe"
+                   "\x26\xdc"
+                   "a\0",
+                   "text:1: invalid UTF-16 at byte 2");
+}
+END_TEST
+
+/* Characters and line ends lie across every place where the reader's buffers may end. */
+START_TEST(texts_are_decoded_across_buffers)
+{
+    enum { PATTERNS = 50000, SHIFTS = 8 };
+    static const char narrow[] = "a\xE4\xB8\xAD\r\n", wide[] = "a\0\x2d\x4e\r\0\n\0";
+    char *text = memory_take(PATTERNS, 8, "a test"),
+         *expected = memory_take(PATTERNS, 8, "a test");
+    for (size_t shift = 0; shift < SHIFTS; shift++) {
+        char *to = text, *as = expected;
+        memset(to, 'x', shift);
+        memset(as, 'x', shift);
+        for (size_t i = 0; i < PATTERNS - SHIFTS; i++) {
+            memcpy(to + shift + i * 6, narrow, 6);
+            memcpy(as + shift + i * 5, "a\xE4\xB8\xAD\n", 6);
+        }
+        expect_text(text, shift + (PATTERNS - SHIFTS) * 6, expected);
+    }
+    memcpy(text, "\xff\xfe", 2);
+    for (size_t i = 0; i < PATTERNS - SHIFTS; i++) {
+        memcpy(text + 2 + i * 8, wide, 8);
+        memcpy(expected + i * 5, "a\xE4\xB8\xAD\n", 6);
+    }
+    expect_text(text, 2 + (PATTERNS - SHIFTS) * 8, expected);
+    free(text);
+    free(expected);
+}
+END_TEST
 
 START_TEST(reader_reads_pipes)
 {
@@ -268,6 +371,9 @@ Suite *reader_suite(void)
     tcase_add_test(tests, reader_stops_at_the_cap);
     tcase_add_test(tests, reader_refuses_anything_but_files);
     tcase_add_test(tests, reader_refuses_a_file_that_grows);
+    tcase_add_test(tests, texts_become_utf8_with_plain_line_ends);
+    tcase_add_test(tests, what_is_no_text_is_refused_with_its_place);
+    tcase_add_test(tests, texts_are_decoded_across_buffers);
     tcase_add_test(tests, reader_reads_pipes);
     suite_add_tcase(suite, tests);
     return suite;

@@ -44,10 +44,13 @@ START_TEST(a_score_replaces_the_one_of_its_protocol)
 {
     char *path = scratch_path(RUN_SCORES), *bytes;
     size_t size;
-    note(path, score_of("test", 16, 8, 5));
+    RunScore foreign = score_of("test", 2, 8, 5);
+    foreign.text_crc = 8;
+    note(path, foreign);
+    note(path, score_of("test", 16, 8, 5)); /* replaces that of another text */
     note(path, score_of("valid", 16, 4, 5));
     note(path, score_of("test", 4, 6, 5));
-    note(path, score_of("test", 16, 2.5, 7)); /* replaces the first */
+    note(path, score_of("test", 16, 2.5, 7)); /* replaces that of step 5 */
     ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
     ck_assert_str_eq(bytes,
                      SCORES_HEADER "valid,16,16,0,9,4,4,1,2.71828183,5,plain,,20,3,\n"

@@ -13,8 +13,10 @@
 #include "tests/scratch.h"
 #include "tests/tests.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { WINDOW = 7, TEXT = 60, WORDS = 11, WIDTH = 8, PRIME = 3 };
 
@@ -577,7 +579,7 @@ END_TEST
 
 /* --- averages of models --- */
 
-enum { MODELS = 3 };
+enum { MODELS = 3, REPEATS = 10000 };
 
 /* Adds a model's probability of each token, from its logits. */
 typedef struct SlowAverage {
@@ -608,8 +610,16 @@ static double stored_probability(const uint16_t *record, size_t token)
     return -1;
 }
 
+/* Replaces the first bytes of the records by those at a place in `bytes`. */
+static void overwrite(const char *path, const char *bytes, size_t at, size_t size)
+{
+    int fd = open(path, O_WRONLY);
+    ck_assert(pwrite(fd, bytes + at, size, sizeof(SoftHeader)) == (ssize_t)size);
+    close(fd);
+}
+
 /* Stored in a file, and read again; a file that is damaged or of another text is refused. */
-static void check_file(const Softener *softener, const char *path)
+static void check_file(Softener *softener, const char *path, const double *probabilities)
 {
     Error error;
     SoftTargets soft;
@@ -618,11 +628,14 @@ static void check_file(const Softener *softener, const char *path)
     ck_assert(softener_write(softener, &error));
     ck_assert(soft_targets_open(&soft, path, &text, WORDS, &error));
     ck_assert_uint_eq(soft.listed, WORDS);
-    ck_assert_mem_eq(soft.records, softener->records, TEXT * 2 * WORDS * sizeof *soft.records);
+    for (size_t i = 0; i < TEXT; i++) /* each model rounds down */
+        ck_assert_double_eq_tol(stored_probability(soft_targets_at(&soft, i), i),
+                                probabilities[i] / MODELS,
+                                (double)MODELS / SOFT_UNIT + 100 * REAL_EPSILON);
     soft_targets_close(&soft);
     ck_assert(!soft_targets_open(&soft, path, &other, WORDS, &error));
     ck_assert_ptr_nonnull(strstr(error.text, "another text"));
-    size_t size = sizeof(SoftHeader) + TEXT * 2 * WORDS * sizeof *softener->records;
+    size_t size = sizeof(SoftHeader) + TEXT * 2 * WORDS * sizeof(uint16_t);
     char *bytes;
     ck_assert(file_read(path, size, &bytes, &size, &error));
     for (size_t at = 0; at < size; at += 37) {
@@ -633,6 +646,16 @@ static void check_file(const Softener *softener, const char *path)
     }
     scratch_write(path, bytes, size - 1);
     ck_assert(!soft_targets_open(&soft, path, &text, WORDS, &error));
+    scratch_write(path, bytes, size);
+    ck_assert(soft_targets_open(&soft, path, &text, WORDS, &error));
+    overwrite(path, bytes, sizeof(SoftHeader), sizeof *soft.records);
+    ck_assert_uint_eq(soft_targets_at(&soft, 0)[0], soft.records[0]);
+    ck_assert(soft_targets_check(&soft, &error)); /* the same as before */
+    overwrite(path, "\xff\xff", 0, sizeof *soft.records);
+    ck_assert_uint_eq(soft_targets_at(&soft, 0)[0], 0);
+    ck_assert(!soft_targets_check(&soft, &error));
+    ck_assert_ptr_nonnull(strstr(error.text, "soft: changed while it was being read"));
+    soft_targets_close(&soft);
     free(bytes);
 }
 
@@ -669,12 +692,45 @@ START_TEST(an_average_is_one_of_probabilities)
     check_near(ensemble_nats(&ensemble), nats, "average of", MODELS);
     ck_assert_double_lt(nats, worst);
     ensemble_free(&ensemble);
-    for (size_t i = 0; i < TEXT; i++) /* each model rounds down */
-        ck_assert_double_eq_tol(stored_probability(softener.records + i * 2 * WORDS, i),
-                                probabilities[i] / MODELS,
-                                (double)MODELS / SOFT_UNIT + 100 * REAL_EPSILON);
-    check_file(&softener, path);
+    check_file(&softener, path, probabilities);
     softener_free(&softener);
+    free(path);
+}
+END_TEST
+
+/* Hears a batch many times, as if the text went on. */
+static void repeat(void *context, Pass *pass)
+{
+    const ScoreListener *listens = context;
+    for (size_t i = 0; i < REPEATS; i++)
+        listens->hear(listens->context, pass);
+}
+
+START_TEST(soft_targets_of_a_long_text_take_no_memory)
+{
+    Error error;
+    Softener softener;
+    const size_t count = TEXT * REPEATS;
+    const CorpusSplit endless = {
+        .ids = {memory_take(count, 1, "a text"), 1, 0}, .count = count, .crc = 7};
+    char *path = scratch_path("soft");
+    Rig rig;
+    rig_make(&rig, small, WINDOW, TEXT);
+    double before = memory_peak_megabytes();
+    ck_assert(softener_make(&softener, path, &endless, WORDS, &error));
+    ScoreListener listens = softener_listener(&softener), repeats = {repeat, &listens};
+    scorer_score(&rig.scorer, &text, &repeats, 1);
+    ck_assert(softener_write(&softener, &error));
+    double records = (double)(count * 2 * WORDS * sizeof(uint16_t)) / 1e6;
+    ck_assert_double_lt(memory_peak_megabytes() - before, records / 4);
+    SoftTargets soft;
+    ck_assert_msg(soft_targets_open(&soft, path, &endless, WORDS, &error), "%s", error.text);
+    ck_assert_mem_eq(soft_targets_at(&soft, 0), soft_targets_at(&soft, count - TEXT),
+                     TEXT * 2 * WORDS * sizeof(uint16_t));
+    soft_targets_close(&soft);
+    softener_free(&softener);
+    rig_free(&rig);
+    free((void *)endless.ids.at);
     free(path);
 }
 END_TEST
@@ -698,6 +754,7 @@ Suite *scoring_suite(void)
     tcase_add_test(tests, the_best_dynamic_evaluation_is_found);
     tcase_add_test(tests, the_first_segment_is_scored_before_learning);
     tcase_add_test(tests, an_average_is_one_of_probabilities);
+    tcase_add_test(tests, soft_targets_of_a_long_text_take_no_memory);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -196,6 +196,7 @@ START_TEST(settings_are_checked)
                 {"recall:lines=1", "lines must be a whole number from 2"},
                 {"recall:pairs=-1", "pairs must be"},
                 {"recall:pairs=8,", "no setting ''"},
+                {"recall:pairs=1,keys=4,pairs=1", "pairs is set twice"},
                 {"recall:pairs=65", "pairs=65 must not be more than keys=64"},
                 {"copying:items=40,length=39", "items=40 must not be more than length=39"},
                 {"induction:length=2", "length must be a whole number from 3"},

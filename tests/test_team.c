@@ -11,9 +11,11 @@
 #include <check.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- the team --- */
 
@@ -138,6 +140,36 @@ START_TEST(teams_work_side_by_side)
     team_stop();
     for (size_t i = 0; i < COUNT(sizes); i++)
         pthread_join(threads[i], NULL);
+}
+END_TEST
+
+/* Counts the tiles of workers that leave a signal to others; `job` is which. */
+static atomic_size_t others_tiles, left_to_others;
+
+static void look_at_mask(void *job, size_t tile, size_t worker)
+{
+    sigset_t mask;
+    (void)tile;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    others_tiles += worker > 0;
+    left_to_others += worker > 0 && sigismember(&mask, *(int *)job);
+    usleep(100); /* so that workers get tiles */
+}
+
+START_TEST(signals_interrupt_the_thread_that_made_the_team)
+{
+    int numbers[] = {SIGTERM, SIGINT, SIGSEGV, SIGBUS};
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        team_start(3);
+        others_tiles = left_to_others = 0;
+        while (others_tiles == 0)
+            team_run(20, look_at_mask, &numbers[i]);
+        ck_assert_uint_eq(left_to_others, i < 2 ? others_tiles : 0);
+        team_stop();
+        sigset_t own;
+        pthread_sigmask(SIG_SETMASK, NULL, &own);
+        ck_assert(!sigismember(&own, numbers[i]));
+    }
 }
 END_TEST
 
@@ -614,6 +646,7 @@ Suite *team_suite(void)
     tcase_add_test(tests, teams_come_and_go);
     tcase_add_test(tests, a_tile_that_dies_fails_its_round_only);
     tcase_add_test(tests, teams_work_side_by_side);
+    tcase_add_test(tests, signals_interrupt_the_thread_that_made_the_team);
     tcase_add_test(tests, tiles_cover_the_whole);
     tcase_add_test(tests, products_match_three_loops);
     tcase_add_test(tests, team_products_are_bit_identical_for_any_team);

@@ -228,7 +228,7 @@ static void check_resuming(size_t kind, const char *more, size_t first, size_t s
 
 /* Weight averages before and after they begin, another optimizer, and every regulariser. */
 static const char everything[] =
-    "epochs = 2\noptimizer = muon\naverage = tail\naverage-from = 0.5\nstreams = yes\n"
+    "epochs = 2\noptimizer = muon\naverage = tail\naverage-from = 0.5\n"
     "schedule = trapezoid\nword-dropout = 0.1\noutput-dropout = 0.2\n"
     "penalty = 1\nchange-penalty = 1\nqk-norm = yes\nvalue-residual = yes\n"
     "zero-init = yes\nhead-bias = unigram\n";

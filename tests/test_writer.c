@@ -58,7 +58,7 @@ typedef struct PieceRig {
 
 static void begin_pieces(PieceRig *rig, WriterStyle style, const char *stops)
 {
-    Error error = {""};
+    Error error = {0};
     *rig = (PieceRig){.vocabulary = vocabulary_of(TOKENIZER_CHAR, "", 0, 1)};
     ck_assert_msg(stops_read(&rig->stops, stops, &error), "%s", error.text);
     rig->stream = open_memstream(&rig->written, &rig->size);
@@ -109,7 +109,7 @@ START_TEST(text_is_written_as_it_was_read)
         check_written(tokenizer, plain, "no end", "no end\n");
     }
     check_written(TOKENIZER_WORD, (WriterStyle){.detok = true}, "he did n't .\nno",
-                  "He didn't.\nNo\n");
+                  "he didn't.\nno\n");
 }
 END_TEST
 
@@ -130,7 +130,7 @@ START_TEST(blanks_between_words_and_marks_are_guessed)
     for (size_t i = 0; i < COUNT(texts); i++)
         check_written(TOKENIZER_WORDPUNCT, (WriterStyle){0}, texts[i], texts[i]);
     check_written(TOKENIZER_WORDPUNCT, (WriterStyle){.detok = true}, "mr. x , \"so\" .",
-                  "Mr. X, \"so\".\n");
+                  "mr. x, \"so\".\n");
     check_written(TOKENIZER_WORDPUNCT, (WriterStyle){.probabilities = true}, "a, b",
                   "a[0.25],[0.25] b[0.25]\n");
 }
@@ -164,7 +164,7 @@ START_TEST(probabilities_are_written_beside_the_tokens)
     check_written(TOKENIZER_WORD, colours, "a b",
                   "\x1b[38;5;28ma\x1b[39m \x1b[38;5;28mb\x1b[39m\n");
     check_written(TOKENIZER_WORD, (WriterStyle){.probabilities = true, .detok = true}, "ca n't",
-                  "Ca[0.25]n't[0.25]\n");
+                  "ca[0.25]n't[0.25]\n");
 }
 END_TEST
 

@@ -44,65 +44,44 @@ static void check_detok(const char *words, const char *expected)
 
 START_TEST(punctuation_is_spaced_as_in_print)
 {
-    check_detok("yes , no ; so : it is .", "Yes, no; so: it is.");
-    check_detok("really ? no !", "Really? No!");
-    check_detok("well ... yes", "Well... yes");
+    check_detok("yes , no ; so : it is .", "yes, no; so: it is.");
+    check_detok("really ? no !", "really? no!");
+    check_detok("well ... yes", "well... yes");
     check_detok("a ( big -lrb- red -rrb- ) one [ x ] -lsb- y -rsb-",
-                "A (big (red)) one [x] [y]");
-    check_detok("-LRB- x -RRB- { y } -lcb- z -rcb-", "(X) {y} {z}");
-    check_detok("he said `` no '' , twice", "He said \"no\", twice");
-    check_detok("he said \" no \" and \" yes \" .", "He said \"no\" and \"yes\".");
-    check_detok("a \" b \n c \" d", "A \"b\nC \"d");
-    check_detok("the ` new ' banks ' debts", "The 'new' banks' debts");
-    check_detok("one -- or two", "One -- or two");
-    check_detok("ab\\/cd 1\\/2 \\* a\\b", "Ab/cd 1/2 * a\\b");
+                "a (big (red)) one [x] [y]");
+    check_detok("-LRB- x -RRB- { y } -lcb- z -rcb-", "(x) {y} {z}");
+    check_detok("he said `` no '' , twice", "he said \"no\", twice");
+    check_detok("he said \" no \" and \" yes \" .", "he said \"no\" and \"yes\".");
+    check_detok("a \" b \n c \" d", "a \"b\nc \"d");
+    check_detok("the ` new ' banks ' debts", "the 'new' banks' debts");
+    check_detok("one -- or two", "one -- or two");
+    check_detok("ab\\/cd 1\\/2 \\* a\\b", "ab/cd 1/2 * a\\b");
 }
 END_TEST
 
 START_TEST(parts_of_words_are_joined)
 {
-    check_detok("it did n't , ca n't and wo n't", "It didn't, can't and won't");
+    check_detok("it did n't , ca n't and wo n't", "it didn't, can't and won't");
     check_detok("they 're we 've he 'll she 'd i 'm it 's",
-                "They're we've he'll she'd I'm it's");
-    check_detok("he can not but the can is not", "He cannot but the can is not");
-    check_detok("i 'm gon na we got ta you wan na", "I'm gonna we gotta you wanna");
-    check_detok("gim me that lem me go", "Gimme that lemme go");
-    check_detok("'s so", "'s So"); /* nothing to join; the sentence begins after it */
-    check_detok("can \n not", "Can\nNot");
+                "they're we've he'll she'd i'm it's");
+    check_detok("he can not but the can is not", "he cannot but the can is not");
+    check_detok("i 'm gon na we got ta you wan na", "i'm gonna we gotta you wanna");
+    check_detok("gim me that lem me go", "gimme that lemme go");
+    check_detok("'s so", "'s so"); /* nothing to join */
+    check_detok("can \n not", "can\nnot");
 }
 END_TEST
 
 START_TEST(numbers_keep_their_signs)
 {
     check_detok("$ N million at N %", "$N million at N%");
-    check_detok("us$ 20 , c$ 3.5 and # .5", "US$20, C$3.5 and #.5");
-    check_detok("a $ N-a-share offer", "A $N-a-share offer");
-    check_detok("the $ sign , the % sign", "The $ sign, the % sign");
+    check_detok("us$ 20 , c$ 3.5 and # .5", "us$20, c$3.5 and #.5");
+    check_detok("a $ N-a-share offer", "a $N-a-share offer");
+    check_detok("the $ sign , the % sign", "the $ sign, the % sign");
     check_detok("$ No one", "$ No one");
     check_detok("N N stake", "N N stake");
     check_detok("\xe2\x82\xac 20", "\xe2\x82\xac"
                                    "20");
-}
-END_TEST
-
-START_TEST(sentences_begin_with_capitals)
-{
-    check_detok("the end . the start \n now i see", "The end. The start\nNow I see");
-    check_detok("`` no '' . `` yes . ''", "\"No\". \"Yes.\"");
-    check_detok("why ? because ! so . ( as if )", "Why? Because! So. (As if)");
-    check_detok("N birds . they sing", "N birds. They sing");
-    check_detok("<unk> sings . <unk> too", "<unk> sings. <unk> too");
-    check_detok("mr. smith , ms. <unk> and j. r. doe jr. of acme inc. and co.",
-                "Mr. Smith, Ms. <unk> and J. R. doe Jr. of acme Inc. and Co.");
-    check_detok("the u.s. and u.s.-based u.k. firms at N a.m.",
-                "The U.S. and U.S.-based U.K. firms at N a.m.");
-    check_detok("e.g. on monday , jan. N in london", "E.g. on Monday, Jan. N in London");
-    check_detok("it may march in may and since march", "It may march in May and since March");
-    check_detok("at&t , s&p and tv", "AT&T, S&P and TV");
-    check_detok("the r&d of p&g", "The R&D of P&G");
-    check_detok("the a.b of it", "The a.b of it");
-    check_detok("\xc3\xa9t\xc3\xa9 \n \xc3\xb7 \n \xce\xb1",
-                "\xc3\x89t\xc3\xa9\n\xc3\xb7\n\xce\xb1");
 }
 END_TEST
 
@@ -114,7 +93,7 @@ START_TEST(words_of_any_length_are_written)
     for (size_t length = TOKEN_LONGEST; length > 1; length -= length > 40 ? 97 : 1) {
         word[length] = '\0';
         char *words = text_format("mr. %s , x", word),
-             *expected = text_format("Mr. A%s, x", word + 1);
+             *expected = text_format("mr. %s, x", word);
         check_detok(words, expected);
         free(words);
         free(expected);
@@ -288,7 +267,6 @@ Suite *writing_suite(void)
     tcase_add_test(tests, punctuation_is_spaced_as_in_print);
     tcase_add_test(tests, parts_of_words_are_joined);
     tcase_add_test(tests, numbers_keep_their_signs);
-    tcase_add_test(tests, sentences_begin_with_capitals);
     tcase_add_test(tests, words_of_any_length_are_written);
     tcase_add_test(tests, texts_are_printed_side_by_side);
     tcase_add_test(tests, session_commands_set_options);

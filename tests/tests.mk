@@ -7,9 +7,10 @@ TESTS    = $(wildcard tests/*.c)
 SHEETS   = $(wildcard $(patsubst %,%/*.[ch],$(FOLDERS) tests tests/fuzz tests/faults tests/library))
 
 define tests_rule
+$(TESTS:%.c=$(BUILD)/$(1)/%.o): | test-libraries
 $(BUILD)/tests-$(1): $(TESTS:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/$(1)/liblinnet.a
 	$$(call say,LD)
-	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS_) $$^ -o $$@ $$(LIBS) $$$$($$(PKG_CONFIG) --libs check)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS_) $$^ -o $$@ $$(LIBS) $$(shell $$(PKG_CONFIG) --libs check)
 endef
 $(foreach real,float double,$(eval $(call tests_rule,$(real))))
 
@@ -85,7 +86,7 @@ variant  = +@CK_TIMEOUT_MULTIPLIER=20 $(MAKE) --no-print-directory $(2) \
              BUILD=$(BUILD)/$(1) BIN=$(BUILD)/$(1)/bin $(3)
 SANITIZE = -O1 -g $(ARCH) -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-asan: deps
+asan:
 	$(call variant,asan,sanitized,PROTECT= \
 	  OPTIMISE="$(SANITIZE) -fsanitize=address -fsanitize=undefined -fsanitize=float-cast-overflow")
 
@@ -95,15 +96,12 @@ sanitized: $(SANITIZED:%=check-%)
 
 # A run that is killed and resumed for two hours.
 MINUTES ?= 120
-soak: deps
-	@$(MAKE) --no-print-directory all
+soak: all
 	sh tests/soak.sh $(BIN) $(MINUTES)
 
 # Data-parallel training with several processes, and with several machines.
 mpi_programs = $(MAKE) --no-print-directory all MPI=1 BUILD=$(BUILD)/mpi BIN=$(BUILD)/mpi/bin
-ranks:
-	@$(MAKE) --no-print-directory deps MPI=1
-	@$(MAKE) --no-print-directory all
+ranks: all
 	@$(mpi_programs)
 	sh tests/ranks.sh $(BUILD)/mpi/bin $(BIN)
 	sh tests/network.sh $(BUILD)/mpi/bin $(BIN)
@@ -111,18 +109,15 @@ ranks:
 # Measures data-parallel training on networks of several speeds; SCALE has options for bench.
 SCALE ?= --preset article --layers 4 --dim 256 --ffn 0
 scale:
-	@$(MAKE) --no-print-directory deps MPI=1
 	@$(mpi_programs)
 	sh tests/scale.sh $(BUILD)/mpi/bin $(SCALE)
 
 # Failing system calls, kill -9, power failures and full disks; "make test" runs a part of it.
-faults: deps
-	@$(MAKE) --no-print-directory faulted
-faulted: $(BUILD)/faults $(FAULTY:%=$(BUILD)/faulty/%)
+faults: $(BUILD)/faults $(FAULTY:%=$(BUILD)/faulty/%)
 	$< whole $(BUILD)/faulty
 
 # Data races in the thread team and in everything that runs on it.
-tsan: deps
+tsan:
 	$(call variant,tsan,threads,PROTECT= OPTIMISE="$(SANITIZE) -fsanitize=thread")
 
 threads: all $(BUILD)/tests-float $(BUILD)/library-client $(BUILD)/library-memory
@@ -134,16 +129,16 @@ threads: all $(BUILD)/tests-float $(BUILD)/library-client $(BUILD)/library-memor
 
 # valgrind does not know AVX-512, nor other instructions that are newer than Haswell.
 VALGRIND = valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite
-valgrind: deps
+valgrind:
 	$(call variant,valgrind,observed,ARCH=$(call if_known,-march=haswell) \
 	  OPTIMISE="-O1 -g $(call if_known,-march=haswell)")
 
 observed: all $(BUILD)/tests-float $(BUILD)/library-client $(BUILD)/library-memory
 	for suite in core file options tokenizers vocabulary corpus 'safetensors: reading' \
 	    checkpoint runlog learning; do \
-	  OPENBLAS_CORETYPE=Haswell CK_RUN_SUITE="$$suite" $(VALGRIND) $(BUILD)/tests-float || exit 1; \
+	  CK_RUN_SUITE="$$suite" $(VALGRIND) $(BUILD)/tests-float || exit 1; \
 	done
-	OPENBLAS_CORETYPE=Haswell sh tests/smoke.sh $(BIN) $(VALGRIND)
+	sh tests/smoke.sh $(BIN) $(VALGRIND)
 	CC='$(CC)' MAKE='$(MAKE)' sh tests/library.sh $(BIN) $(BUILD) $(VALGRIND)
 
 # Runs every target of tests/fuzz for SECONDS with clang's libFuzzer; TARGETS="corpus detok"
@@ -175,11 +170,10 @@ cppcheck:
 
 # Line coverage of src, data, models and train. gcov follows a program through exec only when it
 # is compiled as GNU C.
-coverage: deps
+coverage:
 	$(call variant,coverage,covered,PROTECT= OPTIMISE="-O1 -g $(ARCH) --coverage" CFLAGS=-std=gnu11)
 
 covered: $(patsubst %,check-%,float programs manual report)
-	OPENBLAS_CORETYPE=Haswell CK_RUN_SUITE=team $(BUILD)/tests-float
 	sh tests/coverage.sh $(BUILD)
 
 # Runs are bit-identical whatever their surroundings.
@@ -187,17 +181,23 @@ determinism: all
 	sh tests/determinism.sh $(BIN)
 
 # One build for every x86-64 processor.
-portable: deps
+portable:
 	$(call variant,portable,all,PORTABLE=1)
 	sh tests/portable.sh $(BUILD)/portable/bin
+	sh tests/determinism.sh $(BUILD)/portable/bin
+
+# The archive for other machines, in bare systems of several ages.
+check-dist: dist
+	CC='$(CC)' sh tests/dist.sh $(BUILD)/linnet-$(VERSION)-linux-x86_64.tar.gz $(BUILD)/systems \
+	  $(BUILD)/dist/x86-64/float/src/old_glibc.o
 
 # Another C library: everything compiles with musl. Its compiler must not see glibc's headers, so
 # those of the libraries are linked into a folder of their own.
 LIBRARY_HEADERS = zlib.h zconf.h jansson.h jansson_config.h histedit.h check.h check_stdint.h stb/stb_ds.h
 path_of_header  = echo '\#include <'$(1)'>' | \
-                  $(CC) $$($(PKG_CONFIG) --cflags $(PACKAGES) check) $(CPPFLAGS) -M -x c - | \
+                  $(CC) $(HEADERS) $$($(PKG_CONFIG) --cflags check) $(CPPFLAGS) -M -x c - | \
                   tr -s ' ' '\n' | grep '/'$(1)'$$'
-musl: deps
+musl:
 	@command -v musl-gcc >/dev/null || { echo "make musl needs musl-gcc (Debian: musl-tools)." >&2; exit 1; }
 	$(Q)for header in $(LIBRARY_HEADERS); do \
 	  mkdir -p "$$(dirname $(BUILD)/musl/include/$$header)" && \
@@ -209,7 +209,7 @@ compiled: $(BUILD)/float/liblinnet.a $(BUILD)/double/liblinnet.a \
   $(patsubst %.c,$(BUILD)/float/%.o,$(MAINS) $(TESTS) $(FUZZ) $(wildcard tests/faults/*.c))
 
 # 64-bit ARM: a cross-compiled build, emulated.
-ARM_PACKAGES = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libopenblas-dev:arm64 \
+ARM_PACKAGES = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
                zlib1g-dev:arm64 libjansson-dev:arm64 libedit-dev:arm64 check:arm64
 ARM_LIBRARIES = PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig
 arm-deps:
@@ -220,12 +220,12 @@ arm-deps:
 	   DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -q --no-install-recommends $(ARM_PACKAGES); \
 	 fi
 arm:
-	$(call variant,arm,emulated,ARCH= CC=aarch64-linux-gnu-gcc \
+	$(call variant,arm,emulated,CC=aarch64-linux-gnu-gcc HOSTCC='$(CC)' HOST_BUILD=$(BUILD) HOST_BIN=$(BIN) \
 	  PKG_CONFIG="env $(ARM_LIBRARIES) pkg-config")
 
 # Test cases; "every kind" of attention takes most of the time.
 ARM_CASES ?= kernel team core ends decay carry golden formula "every kind"
-emulated: $(BUILD)/tests-float $(PROGRAMS:%=$(BIN)/%)
+emulated: $(BUILD)/tests-float all
 	for case in $(ARM_CASES); do \
 	  CK_RUN_CASE="$$case" qemu-aarch64 $(BUILD)/tests-float || exit 1; \
 	done
@@ -270,6 +270,6 @@ lint:
 	sh tests/vectors.sh $(CC) $(CPPFLAGS_) $(CFLAGS_)
 	clang-tidy --quiet --checks='$(TIDY)' $(SOURCES) $(MAINS) -- -std=c11 $(CPPFLAGS_)
 
-.PHONY: check $(CHECKS:%=check-%) asan sanitized soak ranks scale faults faulted tsan threads \
+.PHONY: check $(CHECKS:%=check-%) check-dist asan sanitized soak ranks scale faults tsan threads \
         valgrind observed fuzzer fuzz fuzzed analyze cppcheck coverage covered determinism \
         building portable musl compiled arm-deps arm emulated test-long interop interop-light peers peer-tokens lint

@@ -9,7 +9,7 @@
 Vocabulary vocabulary_of(size_t tokenizer, const char *text, size_t size, size_t min_count)
 {
     Vocabulary vocabulary;
-    Error error = {""};
+    Error error = {0};
     VocabularyLimits limits = {.size = size, .min_count = min_count};
     ck_assert_msg(vocabulary_learn(&vocabulary, tokenizer_find(tokenizer), text, strlen(text),
                                    &limits, &error),
@@ -47,7 +47,7 @@ void vocabulary_expect_round_trip(const Vocabulary *vocabulary)
     size_t size;
     char *text = vocabulary_write(vocabulary, &size);
     Vocabulary back, copy;
-    Error error = {""};
+    Error error = {0};
     for (size_t i = 0; i < size; i++)
         ck_assert(text[i] == '\n' || (unsigned char)text[i] >= ' ');
     ck_assert_msg(vocabulary_read(&back, vocabulary->tokenizer, text, size, &error), "%s",

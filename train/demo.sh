@@ -28,7 +28,7 @@ printf '\n== Comparison\n'
 bin/compare "$folder/softmax" "$folder/linear" --html "$folder/report.html"
 for kind in softmax linear; do
     printf '\n== A sample from the model with %s attention\n' "$kind"
-    bin/sample --no-interactive --length 100 --no-unk --seed 3 "$folder/$kind"
+    bin/sample --length 100 --no-unk --seed 3 "$folder/$kind" </dev/null
 done
 printf '\nOpen %s/report.html in a browser: curves, settings and samples of both runs.\n' "$folder"
 printf 'Generate more text:  bin/sample %s/linear\n' "$folder"

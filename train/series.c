@@ -45,16 +45,39 @@ bool series_asked_for(const CommandLine *line)
     return false;
 }
 
+/* Two values that may be one number: 0,1 with a decimal comma, or 10,000 with a comma between
+ * thousands. A whole number before the comma makes a real ambiguous; three digits with a
+ * needless 0 after it are no entry of a list of whole numbers. */
+static void refuse_one_number(const Option *option, const char *first, const char *second)
+{
+    static const char digits[] = "0123456789";
+    enum { THOUSANDS = 3 };
+    bool is_real = option->type == OPTION_REAL;
+    size_t size = strspn(second, digits);
+    const char *last = second; /* as an entry of a list */
+    while (last[0] == '0' && strchr(digits, last[1]) && last[1])
+        last++;
+    bool ends = !second[size] || (is_real && strchr("eE", second[size]));
+    bool goes_on = is_real ||
+                   (option->type == OPTION_SIZE && size == THOUSANDS && last > second);
+    if (!first[strspn(first, digits)] && size > 0 && ends && goes_on)
+        die_usage("--%s %s,%s: is it one number? Type %s%s%s, or for a list %s%s,%s",
+                  option->name, first, second, first, is_real ? "." : "", second, first,
+                  is_real ? ".0" : "", last);
+}
+
 static Axis axis_of(const OptionArgument *given)
 {
+    const char *name = given->option->name;
     Axis axis = {.option = given->option, .text = memory_copy_text(given->value)};
     char *rest = axis.text;
     for (char *value; (value = strsep(&rest, ","));) {
-        for (size_t i = 0; i < arrlenu(axis.values); i++)
-            if (strcmp(axis.values[i], value) == 0)
-                die_usage("--%s: '%s' is listed twice", given->option->name, value);
+        if (!*value)
+            die_usage("--%s %s: a value is missing beside a comma", name, given->value);
         arrput(axis.values, value);
     }
+    if (arrlenu(axis.values) == 2)
+        refuse_one_number(given->option, axis.values[0], axis.values[1]);
     return axis;
 }
 
@@ -128,22 +151,52 @@ static CommandLine line_of(const Series *series, size_t combination)
     return one;
 }
 
+/* The settings of a combination that the lists set, as the model has them; the caller frees. */
+static char *key_of(const Series *series, const OptionGroup *groups)
+{
+    char *key = memory_copy_text("");
+    for (size_t i = 0; i < arrlenu(series->axes); i++) {
+        const OptionGroup *group;
+        const Option *option = option_find(groups, GROUP_COUNT, series->axes[i].option->name,
+                                           &group);
+        char *value = option_value(group, option);
+        text_append(&key, "%s,", value);
+        free(value);
+    }
+    return key;
+}
+
+/* Refuses two spellings of one value, such as 1 and 01. */
+static void refuse_twins(const Series *series, char **keys)
+{
+    size_t last = arrlenu(keys) - 1;
+    for (size_t i = 0; i < last; i++)
+        for (size_t axis = 0; axis < arrlenu(series->axes); axis++) {
+            const char *one = value_of(series, axis, i), *other = value_of(series, axis, last);
+            if (one != other && strcmp(keys[i], keys[last]) == 0)
+                die_usage("--%s: '%s' and '%s' would train the same model; list one of them",
+                          series->axes[axis].option->name, one, other);
+        }
+}
+
 /* Checks the settings of every run before the first is trained. Returns the stem of the corpus,
  * which the names of all run directories share; the caller frees. */
 static char *check(Series *series)
 {
-    char *stem = NULL;
+    char *stem = NULL, **keys = NULL;
     for (size_t i = 0; i < arrlenu(series->names); i++) {
         Settings settings = {0};
         OptionGroup groups[GROUP_COUNT];
         Error error;
         CommandLine one = line_of(series, i);
         if (!settings_read(&settings, &one, NULL, &error))
-            settings_die(&settings, &error);
+            error_die(&error);
         if (!watch_check(&settings.session, &error) ||
             !gemm_set_precision((GemmPrecision)settings.train.precision, &error))
             die("%s", error.text);
         settings_groups(&settings, groups);
+        arrput(keys, key_of(series, groups));
+        refuse_twins(series, keys);
         free(stem);
         free(series->attention);
         stem = folder_stem(settings.train.corpus ? settings.train.corpus : "");
@@ -151,6 +204,7 @@ static char *check(Series *series)
         options_free_texts(groups, GROUP_COUNT);
         free(one.given);
     }
+    text_lines_free(keys);
     return stem;
 }
 

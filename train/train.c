@@ -59,7 +59,7 @@ static const About about = {
     .statuses = {{"128 + N",
                   "signal N ended the session (2 is Ctrl-C); the run is saved and can "
                   "be resumed"}},
-    .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
+    .environment = {&about_terminal_size, &about_colour, &about_locale},
 };
 
 /* Opens the checkpoint to continue from; locks the run directory first. */
@@ -85,7 +85,7 @@ static void read_settings(Settings *settings, const CommandLine *line,
         die_usage("one corpus at a time, not '%s' and '%s'", line->operands[0],
                   line->operands[1]);
     if (!settings_read(settings, line, resumed, &error))
-        settings_die(settings, &error);
+        error_die(&error);
     if (!settings->train.corpus)
         die_usage("a corpus is missing: train [OPTIONS] CORPUS, for example toy");
     if (settings->session.watch && settings->session.quiet)
@@ -103,10 +103,10 @@ static void go_on_if(bool good, Error *error)
 {
     if (ranks_agree(good, error))
         return;
-    if (ranks_first())
-        print_warning("%s", error->text);
     ranks_end();
-    exit(EXIT_FAILURE);
+    if (ranks_first())
+        error_die(error);
+    exit(error->usage ? 2 : EXIT_FAILURE); /* mpirun takes any of them */
 }
 
 /* Whether all ranks have the same settings, text and teacher. */

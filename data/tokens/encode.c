@@ -68,14 +68,14 @@ static void clear(const Progress *progress)
 /* --- encoding --- */
 
 static bool resume(TokenStream *stream, const TokenWriter *writer, const TokenFacts *facts,
-                   TextPlace place, Error *error)
+                   size_t lines, Error *error)
 {
     bool same;
     if (facts->bytes == 0)
         return true;
     print_warning("%s: has the ids of %.1f MB; compares that much of the text, then continues",
                   writer->partial, (double)facts->bytes / 1e6);
-    if (!token_stream_resume(stream, facts, place, &same, error))
+    if (!token_stream_resume(stream, facts, lines, &same, error))
         return false;
     return same || error_set(error,
                              "%s: was begun with another text than %s is now; delete it to "
@@ -103,7 +103,7 @@ static bool encode_rest(TokenStream *stream, TokenWriter *writer, Progress *prog
         show(progress, stream);
         stops = caught; /* read once: what ends the loop is saved first */
         if ((stops && more) || clock_seconds() - progress->saved > save_every) {
-            if (!token_writer_save(writer, &stream->facts, stream->place, error))
+            if (!token_writer_save(writer, &stream->facts, stream->lines, error))
                 return false;
             progress->saved = clock_seconds();
         }
@@ -122,12 +122,12 @@ static bool finish(const TokenStream *stream, TokenWriter *writer, const char *f
 
 static bool open_both(TokenStream *stream, TokenWriter *writer, const char *text,
                       const char *path, const Vocabulary *vocabulary, TokenFacts *facts,
-                      TextPlace *place, Error *error)
+                      size_t *lines, Error *error)
 {
     if (!token_stream_open(stream, text, vocabulary, error))
         return false;
     if (file_make_parents(path, error) &&
-        token_writer_open(writer, path, vocabulary, facts, place, error))
+        token_writer_open(writer, path, vocabulary, facts, lines, error))
         return true;
     token_stream_close(stream);
     return false;
@@ -146,17 +146,17 @@ bool tokens_encode(const char *text, const char *path, const Vocabulary *vocabul
 {
     TokenStream stream;
     TokenWriter writer;
-    TextPlace place;
+    size_t lines;
     char *folder = file_folder_of(path);
     /* A tokenizer that is there already must be this one. */
     bool good = (!vocabulary_is_in(folder) || vocabulary_store(vocabulary, folder, error)) &&
-                open_both(&stream, &writer, text, path, vocabulary, facts, &place, error);
+                open_both(&stream, &writer, text, path, vocabulary, facts, &lines, error);
     if (good) {
         catch_signals();
         Progress progress = {
             .live = isatty(STDERR_FILENO), .begin = clock_seconds(), .saved = clock_seconds()};
         progress.bytes_before = facts->bytes;
-        good = resume(&stream, &writer, facts, place, error) &&
+        good = resume(&stream, &writer, facts, lines, error) &&
                encode_rest(&stream, &writer, &progress, error);
         clear(&progress);
         *signal = caught;

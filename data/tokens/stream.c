@@ -26,8 +26,8 @@ bool token_stream_next(TokenStream *stream, bool *more, Error *error)
     arrsetlen(stream->ids, 0);
     *more = false;
     if (!piece_reader_next(reader, error) ||
-        !tokenizer_check_part(vocabulary->tokenizer, reader->name, reader->text, reader->length,
-                              &stream->place, error))
+        !tokenizer_check_words(vocabulary->tokenizer, reader->name, reader->text,
+                               reader->length, &stream->lines, error))
         return false;
     facts->unknown += vocabulary->tokenizer->encode(vocabulary, reader->text, reader->length,
                                                     &stream->ids);
@@ -44,8 +44,8 @@ bool token_stream_at_end(const TokenStream *stream)
     return stream->reader.ended && stream->reader.length == stream->reader.size;
 }
 
-bool token_stream_resume(TokenStream *stream, const TokenFacts *facts, TextPlace place,
-                         bool *same, Error *error)
+bool token_stream_resume(TokenStream *stream, const TokenFacts *facts, size_t lines, bool *same,
+                         Error *error)
 {
     PieceReader *reader = &stream->reader;
     uint32_t crc = 0;
@@ -59,6 +59,6 @@ bool token_stream_resume(TokenStream *stream, const TokenFacts *facts, TextPlace
     *same = left == 0 && crc == facts->crc;
     reader->before = facts->bytes;
     stream->facts = *facts;
-    stream->place = place;
+    stream->lines = lines;
     return true;
 }

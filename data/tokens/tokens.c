@@ -111,10 +111,12 @@ static bool learn_whole(Vocabulary *vocabulary, const Tokenizer *tokenizer, cons
 {
     char *text;
     size_t size;
-    if (!reader_read(path, most_mb, "--max-input-mb", &text, &size, error))
+    if (!reader_read(path, tokenizer->raw, most_mb, "--max-input-mb", &text, &size, error))
         return false;
     bool good = size > 0 || error_set(error, "%s: the text is empty", reader_name(path));
-    good = good && tokenizer_check(tokenizer, reader_name(path), text, size, error) &&
+    good = good &&
+           tokenizer_check_words(tokenizer, reader_name(path), text, size, &(size_t){0},
+                                 error) &&
            vocabulary_learn(vocabulary, tokenizer, text, size, limits, error);
     free(text);
     return good;
@@ -133,7 +135,7 @@ static void learn(Vocabulary *vocabulary, const Settings *settings, const char *
         good = learn_whole(vocabulary, tokenizer, path, settings->max_input_mb, &limits,
                            &error);
     if (!good)
-        die("%s", error.text);
+        error_die(&error);
 }
 
 /* That of --tokenizer-file, or else the one beside a file of ids. */
@@ -182,8 +184,8 @@ static int run_train(const Settings *settings, const char *path)
     if (!file_make_parents(inside, &error) ||
         !vocabulary_store(&vocabulary, settings->out, &error))
         die("%s", error.text);
-    printf("%s: %zu entries (%s)\n", settings->out, vocabulary.count,
-           vocabulary.tokenizer->name);
+    print_output("%s: %zu entries (%s)", settings->out, vocabulary.count,
+                 vocabulary.tokenizer->name);
     if (settings->tokenizer == TOKENIZER_BPE && vocabulary.count < settings->vocab_size)
         print_warning("%s: fewer entries than --vocab-size %zu; no other pair of tokens occurs "
                       "%zu time%s",
@@ -253,12 +255,15 @@ static int run_decode(const Settings *settings, const char *path)
 {
     Vocabulary vocabulary;
     TokenFacts facts;
+    Error error;
     if (settings->out)
         die_usage("decode prints the text; leave out --out, and redirect the output instead");
     if (!is_ids(path))
         die_usage("%s: decode takes a file of token ids, NAME" TOKEN_FILE_ENDING, path);
     TokenFile file = open_ids(&vocabulary, settings, path, &facts);
     print_text(&file, &vocabulary);
+    if (!mapping_check(file.mapping, &error))
+        die("%s", error.text);
     token_file_close(&file);
     vocabulary_free(&vocabulary);
     return EXIT_SUCCESS;

@@ -40,7 +40,7 @@ static off_t size_for(const TokenWriter *w, size_t count)
 }
 
 /* What an earlier writer noted; nothing if it did not come that far. */
-static bool read_notes(TokenWriter *w, off_t size, TokenFacts *facts, TextPlace *place,
+static bool read_notes(TokenWriter *w, off_t size, TokenFacts *facts, size_t *lines,
                        Error *error)
 {
     enum { MOST = 4096, NUMBERS = 7 };
@@ -49,20 +49,19 @@ static bool read_notes(TokenWriter *w, off_t size, TokenFacts *facts, TextPlace 
     size_t length;
     Error ignored;
     *facts = (TokenFacts){0};
-    *place = (TextPlace){0};
+    *lines = 0;
     bool there = file_read(w->progress, MOST, &text, &length, &ignored) &&
-                 sscanf(text, NOTES, &vocabulary, &facts->bytes, &crc, &place->lines,
+                 sscanf(text, NOTES, &vocabulary, &facts->bytes, &crc, lines,
                         &facts->characters, &facts->count, &facts->unknown) == NUMBERS &&
                  facts->count <= (size_t)size && size_for(w, facts->count) <= size;
     free(text);
     if (!there) {
         unlink(w->progress); /* it may be of another text, whose ids are gone */
         *facts = (TokenFacts){0};
-        *place = (TextPlace){0};
+        *lines = 0;
         return true;
     }
     facts->crc = crc;
-    place->bytes = facts->bytes;
     w->temporary = false;
     return vocabulary == w->vocabulary_crc ||
            error_set(error,
@@ -90,10 +89,10 @@ static bool take(TokenWriter *w, struct stat *status, Error *error)
     return true;
 }
 
-static bool begin(TokenWriter *w, TokenFacts *facts, TextPlace *place, Error *error)
+static bool begin(TokenWriter *w, TokenFacts *facts, size_t *lines, Error *error)
 {
     struct stat status = {0};
-    if (!take(w, &status, error) || !read_notes(w, status.st_size, facts, place, error))
+    if (!take(w, &status, error) || !read_notes(w, status.st_size, facts, lines, error))
         return false;
     off_t size = size_for(w, facts->count);
     return (ftruncate(w->fd, size) == 0 && lseek(w->fd, size, SEEK_SET) == size) ||
@@ -101,7 +100,7 @@ static bool begin(TokenWriter *w, TokenFacts *facts, TextPlace *place, Error *er
 }
 
 bool token_writer_open(TokenWriter *writer, const char *path, const Vocabulary *vocabulary,
-                       TokenFacts *facts, TextPlace *place, Error *error)
+                       TokenFacts *facts, size_t *lines, Error *error)
 {
     *writer = (TokenWriter){.path = memory_copy_text(path),
                             .partial = text_format("%s.part", path),
@@ -109,7 +108,7 @@ bool token_writer_open(TokenWriter *writer, const char *path, const Vocabulary *
                             .vocabulary = vocabulary,
                             .vocabulary_crc = crc_of(vocabulary),
                             .fd = -1};
-    if (begin(writer, facts, place, error))
+    if (begin(writer, facts, lines, error))
         return true;
     token_writer_close(writer);
     return false;
@@ -142,13 +141,12 @@ bool token_writer_append(TokenWriter *writer, const int32_t *ids, size_t count, 
     return write_all(writer, writer->narrow, count * width, error);
 }
 
-bool token_writer_save(TokenWriter *writer, const TokenFacts *facts, TextPlace place,
-                       Error *error)
+bool token_writer_save(TokenWriter *writer, const TokenFacts *facts, size_t lines, Error *error)
 {
     if (fsync(writer->fd) != 0)
         return fail(writer, "sync", error);
-    char *notes = text_format(NOTES, writer->vocabulary_crc, facts->bytes, facts->crc,
-                              place.lines, facts->characters, facts->count, facts->unknown);
+    char *notes = text_format(NOTES, writer->vocabulary_crc, facts->bytes, facts->crc, lines,
+                              facts->characters, facts->count, facts->unknown);
     bool good = file_replace_text(writer->progress, notes, error);
     free(notes);
     if (good)

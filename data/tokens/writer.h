@@ -18,13 +18,13 @@ typedef struct TokenWriter {
     size_t room;    /* in ids */
 } TokenWriter;
 
-/* Says in *facts and *place how far an earlier writer came. On failure nothing is left to
+/* Says in *facts and *lines how far an earlier writer came. On failure nothing is left to
  * free. */
 bool token_writer_open(TokenWriter *writer, const char *path, const Vocabulary *vocabulary,
-                       TokenFacts *facts, TextPlace *place, Error *error);
+                       TokenFacts *facts, size_t *lines, Error *error);
 bool token_writer_append(TokenWriter *writer, const int32_t *ids, size_t count, Error *error);
 /* Makes sure of all that has been appended. */
-bool token_writer_save(TokenWriter *writer, const TokenFacts *facts, TextPlace place,
+bool token_writer_save(TokenWriter *writer, const TokenFacts *facts, size_t lines,
                        Error *error);
 /* Gives the file its name. */
 bool token_writer_finish(TokenWriter *writer, size_t count, Error *error);

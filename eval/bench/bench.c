@@ -77,7 +77,7 @@ static const Option rows[] = {
      .common = true},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
      .help = "CPU threads; 0: one per processor",
-     .also = "device num-threads",
+     .also = "num-threads",
      .common = true},
     {.name = "precision",
      OPTION_ONE_OF("KIND", FIELD(precision), gemm_precision_name, "single"),
@@ -159,7 +159,7 @@ static const About about = {
     .examples = {"train --attn linear --dim 256 --layers 4 --heads 4 --context 128"},
     .files = {{"../models/NAME.conf, ../share/linnet/models/NAME.conf",
                "presets, relative to the program's directory"}},
-    .environment = {&about_kernels, &about_terminal_size, &about_locale},
+    .environment = {&about_terminal_size, &about_locale},
 };
 
 /* The help of one command. */

@@ -158,7 +158,7 @@ int main(int argc, char **argv)
     if (!settings.by)
         compare_show(runs, arrlenu(runs), &settings);
     else if (!sweep_show(runs, arrlenu(runs), &settings, &error))
-        die("%s", error.text);
+        error_die(&error);
     for (size_t r = 0; r < arrlenu(runs); r++)
         rundata_free(&runs[r]);
     arrfree(runs);

@@ -219,9 +219,9 @@ static void add_row(Table *table, const RunData *run, const RunLogRow *row, cons
     table_add(table, number(row->epoch));
     table_add(table, text_format("%zu", row->tokens));
     table_add(table, number(row->seconds));
-    table_add(table, row->matches ? NULL : number(row->train_loss));
+    table_add(table, row->matches || row->step == 0 ? NULL : number(row->train_loss));
     table_add(table, row->has_val_loss ? number(row->val_loss) : NULL);
-    table_add(table, number(row->tokens_per_second));
+    table_add(table, row->step == 0 ? NULL : number(row->tokens_per_second));
     table_add(table, isnan(row->peak_mb) ? NULL : number(row->peak_mb));
     table_add(table, run->corpus ? memory_copy_text(run->corpus) : NULL);
     double bits = row->has_val_loss ? bits_of(run, row->val_loss) : NAN;

@@ -25,7 +25,7 @@ static bool value_of(const RunData *run, const char *setting, size_t *value, Err
     Error why;
     return (run->attn && run->corpus && task_is_named(run->corpus) &&
             task_read(&task, run->corpus, &why) && task_value(&task, setting, value)) ||
-           error_set(error, "--by %s: %s was not trained on a synthetic task with this setting",
+           error_usage(error, "--by %s: %s was not trained on a synthetic task with this setting",
                      setting, run->name);
 }
 

@@ -51,7 +51,6 @@ static const About about = {
          "RUN is a run directory, whose best checkpoint is used, or a checkpoint file."},
     .examples = {"runs/linear-ptb linear-ptb-model", "--plain runs/linear-ptb linear-ptb-files",
                  "--gguf runs/llama-ptb llama-ptb.gguf"},
-    .environment = {&about_kernels},
 };
 
 static bool write_example(ExportFolder *folder, const LoadedModel *loaded, const char *path,
@@ -59,7 +58,8 @@ static bool write_example(ExportFolder *folder, const LoadedModel *loaded, const
 {
     char *text;
     size_t size;
-    if (!reader_read(path, READER_USUAL_MB, NULL, &text, &size, error))
+    const Tokenizer *tokenizer = loaded->checkpoint.vocabulary.tokenizer;
+    if (!reader_read(path, tokenizer->raw, READER_USUAL_MB, NULL, &text, &size, error))
         return false;
     bool good = export_example(folder, loaded, reader_name(path), text, size, error);
     free(text);
@@ -77,8 +77,10 @@ static bool write_gguf(const LoadedModel *loaded, const char *path, Error *error
 {
     char *said = NULL;
     bool good = export_gguf(loaded, path, &said, error);
-    if (good)
-        printf("%s:\n%s", path, said);
+    if (good) {
+        print_output("%s:", path);
+        fputs(said, stdout);
+    }
     free(said);
     return good;
 }
@@ -95,18 +97,19 @@ static bool write_folder(const Settings *settings, const LoadedModel *loaded, co
     if (!good)
         export_folder_abort(&folder);
     good = good && export_folder_commit(&folder, error);
-    if (good)
-        printf("%s:\n%s", path, list);
+    if (good) {
+        print_output("%s:", path);
+        fputs(list, stdout);
+    }
     free(list);
     return good;
 }
 
 static void print_tensors_usage(const char *word)
 {
-    printf("Open it in Python:\n"
-           "  from safetensors.numpy import load_file\n"
-           "  tensors = load_file(%s + \"/model.safetensors\")\n",
-           word);
+    print_output("Open it in Python:");
+    print_output("  from safetensors.numpy import load_file");
+    print_output("  tensors = load_file(%s + \"/model.safetensors\")", word);
 }
 
 static void print_model_usage(const ModelConfig *config, const char *word)
@@ -115,14 +118,13 @@ static void print_model_usage(const ModelConfig *config, const char *word)
     bool known = export_family(config, &lacks);
     const char *trust = known ? "" : ", trust_remote_code=True";
     if (!known)
-        printf("transformers has no class for this model (GPT-2 has no %s): its code is "
-               "modeling_linnet.py in the same directory.\n",
-               lacks.text);
-    printf("Open it in Python:\n"
-           "  from transformers import AutoModelForCausalLM, AutoTokenizer\n"
-           "  model = AutoModelForCausalLM.from_pretrained(%s%s)\n"
-           "  tokenizer = AutoTokenizer.from_pretrained(%s%s)\n",
-           word, trust, word, trust);
+        print_output("transformers has no class for this model (GPT-2 has no %s): its code is "
+                     "modeling_linnet.py in the same directory.",
+                     lacks.text);
+    print_output("Open it in Python:");
+    print_output("  from transformers import AutoModelForCausalLM, AutoTokenizer");
+    print_output("  model = AutoModelForCausalLM.from_pretrained(%s%s)", word, trust);
+    print_output("  tokenizer = AutoTokenizer.from_pretrained(%s%s)", word, trust);
 }
 
 /* The lines of Python that open the export. A string of JSON is one of Python too; a path that

@@ -1,7 +1,9 @@
 /* Models that the GPT-NeoX or the Llama of Python's transformers computes. */
 #include "eval/export/family.h"
 #include "eval/export/forms.h"
+#include "models/exchange.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* --- which models --- */
@@ -24,10 +26,10 @@ static bool is_neox(const ModelConfig *c)
 
 const Family *export_family(const ModelConfig *config, Error *lacks)
 {
-    if (export_is_gpt2(config, lacks))
+    if (exchange_is_gpt2(config, lacks))
         return family_find("gpt2");
     Error ignored;
-    if (!export_is_plain(config, &ignored))
+    if (!exchange_is_plain(config, &ignored))
         return NULL;
     return is_llama(config)  ? family_find("llama")
            : is_neox(config) ? family_find("gpt_neox")
@@ -58,7 +60,7 @@ static bool leaves_out(const Model *model, const ParamRow *row)
 
 /* --- the files --- */
 
-static json_t *config_json(const LoadedModel *loaded, const Family *family)
+json_t *export_family_config(const LoadedModel *loaded, const Family *family)
 {
     const Model *model = &loaded->model;
     const ModelConfig *c = &model->config;
@@ -95,8 +97,12 @@ static json_t *config_json(const LoadedModel *loaded, const Family *family)
 bool export_as_family(ExportFolder *folder, const LoadedModel *loaded, const Family *family,
                       Error *error)
 {
-    ExportForm form = {.config = family_form(family, &loaded->model.config),
+    const ModelConfig *config = &loaded->model.config;
+    real *positions = family->learns_positions ? export_fixed_positions(config) : NULL;
+    ExportForm form = {.config = family_form(family, config),
+                       .positions = positions,
                        .leaves_out = family->has_biases ? NULL : leaves_out};
-    return export_tensors(folder, loaded, family, &form, error) &&
-           export_folder_json(folder, "config.json", config_json(loaded, family), error);
+    bool good = export_tensors(folder, loaded, family, &form, error);
+    free(positions);
+    return good;
 }

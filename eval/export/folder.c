@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,7 +32,7 @@ static bool check_room(const char *path, Error *error)
 
 /* Running out of memory exits the program, and a signal ends it; this removes the unfinished
  * directory. There is one at a time. */
-static const ExportFolder *unfinished;
+static const ExportFolder *volatile unfinished;
 
 static void remove_unfinished(void)
 {
@@ -68,10 +69,9 @@ bool export_folder_begin(ExportFolder *folder, const char *path, Error *error)
     *folder = (ExportFolder){.path = there ? there : memory_copy_text(path)};
     file_trim_slashes(folder->path);
     folder->temporary = text_format("%s.%ld.tmp", folder->path, (long)getpid());
-    if (mkdir(folder->temporary, 0777) == 0) {
-        remember(folder);
+    remember(folder);
+    if (mkdir(folder->temporary, 0777) == 0)
         return true;
-    }
     error_set(error, "%s: cannot make a directory beside it: %s", path, strerror(errno));
     forget(folder);
     return false;
@@ -80,7 +80,11 @@ bool export_folder_begin(ExportFolder *folder, const char *path, Error *error)
 const char *export_folder_file(ExportFolder *folder, const char *name)
 {
     char *path = file_join(folder->temporary, name);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* their handler reads the list */
     arrput(folder->files, path);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return path;
 }
 

@@ -24,19 +24,15 @@
 #include "eval/export/folder.h"
 #include "models/checkpoint.h"
 
-/* Whether transformers' GPT-2 computes this model; otherwise `lacks` names a part that GPT-2
- * does not have. */
-bool export_is_gpt2(const ModelConfig *config, Error *lacks);
-/* Whether the model has only parts that all families of transformers have. */
-bool export_is_plain(const ModelConfig *config, Error *lacks);
 /* The family of transformers that computes the model: GPT-2, GPT-NeoX or Llama; else NULL, and
  * `lacks` names a part that GPT-2 does not have. */
 const Family *export_family(const ModelConfig *config, Error *lacks);
+/* The config.json of a model in the form of a family of transformers, or of linnet's own. */
+json_t *export_config(const LoadedModel *loaded, const Family *family);
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error);
 
 /* A GGUF file for llama.cpp, which appears whole or not at all. Appends to *said what it is.
- * export_check_gguf says whether llama.cpp computes this model, or why not. */
-bool export_check_gguf(const ModelConfig *config, Error *error);
+ */
 bool export_gguf(const LoadedModel *loaded, const char *path, char **said, Error *error);
 
 bool export_plain(ExportFolder *folder, const LoadedModel *loaded, Error *error);
@@ -64,11 +60,13 @@ real *export_fixed_positions(const ModelConfig *config);
 bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const Family *family,
                     const ExportForm *form, Error *error);
 
-/* config.json and model.safetensors of a GPT-NeoX or a Llama. */
+/* model.safetensors of a family of transformers. */
 bool export_as_family(ExportFolder *folder, const LoadedModel *loaded, const Family *family,
                       Error *error);
-/* Of a model for transformers: config.json, model.safetensors and modeling_linnet.py. */
+/* Of a model of its own: model.safetensors and modeling_linnet.py. */
 bool export_modeling(ExportFolder *folder, const LoadedModel *loaded, Error *error);
+json_t *export_family_config(const LoadedModel *loaded, const Family *family);
+json_t *export_modeling_config(const LoadedModel *loaded);
 
 /* The settings of model and text under the names of the options. */
 json_t *export_settings_json(const LoadedModel *loaded);
@@ -76,6 +74,9 @@ json_t *export_settings_json(const LoadedModel *loaded);
 /* tokenizer.json, with vocab.json and merges.txt of a BPE vocabulary; vocabulary.json; and the
  * vocabulary.txt of others. */
 bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
+/* tokenizer_config.json: the class and the token for padding. */
+bool export_tokenizer_config(ExportFolder *folder, const Vocabulary *vocabulary, size_t context,
+                             Error *error);
 bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
 bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);
 bool export_merges(ExportFolder *folder, const Vocabulary *vocabulary, Error *error);

@@ -13,92 +13,13 @@
  * their dot products the same. */
 #include "eval/export/forms.h"
 #include "eval/export/gguf_file.h"
+#include "models/exchange.h"
 #include "src/file.h"
 #include "src/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct Architecture {
-    const char *name, *activation;
-    bool rms_norm, rotary, parallel, whole_rotary;
-    bool splits;       /* query, key, value, gate have tensors of their own */
-    bool needs_biases; /* in all layers */
-    bool needs_head;   /* has no tied embeddings */
-} Architecture;
-
-static const Architecture architectures[] = {
-    {.name = "gpt2", .activation = "gelu", .needs_biases = true},
-    {.name = "gptneox",
-     .activation = "gelu",
-     .rotary = true,
-     .parallel = true,
-     .needs_biases = true,
-     .needs_head = true},
-    {.name = "llama",
-     .activation = "swiglu",
-     .rms_norm = true,
-     .rotary = true,
-     .whole_rotary = true,
-     .splits = true},
-};
-
-/* The one with these norms and positions; RMSNorm without RoPE is refused later. */
-static const Architecture *architecture_of(const ModelConfig *config)
-{
-    bool rotary = config->positions == POSITIONS_ROTARY;
-    return &architectures[!rotary ? 0 : config->rms_norm ? 2 : 1];
-}
-
-/* --- what llama.cpp lacks --- */
-
-static size_t activation_called(const char *name)
-{
-    size_t index = 0;
-    while (strcmp(activation_name(index), name) != 0)
-        index++;
-    return index;
-}
-
-/* The model with GPT-2's parts in place of those that other architectures have. */
-static ModelConfig as_gpt2(const ModelConfig *config)
-{
-    ModelConfig gpt2 = *config;
-    gpt2.positions = POSITIONS_LEARNED;
-    gpt2.rms_norm = gpt2.parallel = false;
-    gpt2.activation = activation_called("gelu");
-    return gpt2;
-}
-
-bool export_check_gguf(const ModelConfig *config, Error *error)
-{
-    const Architecture *a = architecture_of(config);
-    const ModelConfig gpt2 = as_gpt2(config);
-    const char *activation = activation_name(config->activation);
-    bool whole = config_rotating_pairs(config) == config_head_width(config) / 2;
-    Error lacks;
-    if (!export_is_gpt2(&gpt2, &lacks))
-        return error_set(error, "llama.cpp has no %s", lacks.text);
-    if (config->rms_norm && !a->rms_norm)
-        return error_set(error, "llama.cpp has no RMSNorm (--rms-norm) without --pos rotary");
-    if (config->parallel && !a->parallel)
-        return error_set(error,
-                         "llama.cpp has no parallel residual (--parallel) in its "
-                         "architecture %s",
-                         a->name);
-    if (!whole && a->whole_rotary)
-        return error_set(error,
-                         "llama.cpp has no RoPE of a share of the features "
-                         "(--rope-share) in its architecture %s",
-                         a->name);
-    if (strcmp(activation, a->activation) != 0)
-        return error_set(error,
-                         "llama.cpp has no activation %s (--act) in its architecture "
-                         "%s, which has %s",
-                         activation, a->name, a->activation);
-    return true;
-}
 
 /* --- tensors --- */
 
@@ -107,13 +28,13 @@ enum { STEM = GGUF_NAME - 16 }; /* of a name, before ".weight" */
 typedef struct Builder {
     Gguf gguf;
     const Model *model;
-    const Architecture *is;
+    const LlamaCppArchitecture *is;
     real *positions; /* (context, C) if the model does not learn them */
     size_t *order;   /* (3C) the outputs of c_attn in the order of the file */
 } Builder;
 
 /* Feature j of a head in the file is this one here. */
-static size_t feature_here(const Architecture *is, size_t j, size_t pairs, size_t width)
+static size_t feature_here(const LlamaCppArchitecture *is, size_t j, size_t pairs, size_t width)
 {
     size_t half = width / 2;
     if (is->splits)
@@ -123,7 +44,7 @@ static size_t feature_here(const Architecture *is, size_t j, size_t pairs, size_
     return j < 2 * pairs ? half + j - pairs : j - pairs;
 }
 
-static size_t *attention_order(const Architecture *is, const ModelConfig *config)
+static size_t *attention_order(const LlamaCppArchitecture *is, const ModelConfig *config)
 {
     size_t width = config_head_width(config), pairs = config_rotating_pairs(config);
     size_t *order = memory_take(3 * config->dim, sizeof *order, "the order of rows");
@@ -235,7 +156,7 @@ static void add_tensors(Builder *b)
 
 /* --- keys and values --- */
 
-static void add_general(Gguf *gguf, const Architecture *is, const LoadedModel *loaded)
+static void add_general(Gguf *gguf, const LlamaCppArchitecture *is, const LoadedModel *loaded)
 {
     enum { ALL_F32 = 0, ALIGNMENT = 32 };
     char *name = text_format("linnet, %zu parameters", loaded->model.table.parameters);
@@ -250,7 +171,7 @@ static void add_general(Gguf *gguf, const Architecture *is, const LoadedModel *l
     free(name);
 }
 
-static void add_sizes(Gguf *gguf, const Architecture *is, const ModelConfig *config)
+static void add_sizes(Gguf *gguf, const LlamaCppArchitecture *is, const ModelConfig *config)
 {
     const struct {
         const char *key;
@@ -281,8 +202,8 @@ static void add_sizes(Gguf *gguf, const Architecture *is, const ModelConfig *con
 
 /* --- the file --- */
 
-static void append_summary(char **said, const LoadedModel *loaded, const Architecture *is,
-                           size_t size, bool has_tokens)
+static void append_summary(char **said, const LoadedModel *loaded,
+                           const LlamaCppArchitecture *is, size_t size, bool has_tokens)
 {
     text_append(said, "  %-24s %9.1f kB\n", is->name, (double)size / 1e3);
     if (!has_tokens)
@@ -295,10 +216,11 @@ static void append_summary(char **said, const LoadedModel *loaded, const Archite
 bool export_gguf(const LoadedModel *loaded, const char *path, char **said, Error *error)
 {
     const ModelConfig *config = &loaded->model.config;
-    const Architecture *is = architecture_of(config);
-    Error why;
-    if (!export_check_gguf(config, &why))
-        return error_set(error, "%s: %s", loaded->checkpoint.file.path, why.text);
+    Error lacks;
+    const LlamaCppArchitecture *is = exchange_llama_cpp(config, &lacks);
+    if (!is)
+        return error_set(error, "%s: llama.cpp has no %s", loaded->checkpoint.file.path,
+                         lacks.text);
     if (file_exists(path))
         return error_set(error, "%s: there is a file already; name a new one", path);
     Builder b = {.model = &loaded->model,

@@ -27,7 +27,7 @@ static json_t *layers_json(const ModelConfig *config)
 }
 
 /* The names that transformers gives to all models, and what the module reads. */
-static json_t *config_json(const LoadedModel *loaded)
+json_t *export_modeling_config(const LoadedModel *loaded)
 {
     const ModelConfig *c = &loaded->model.config;
     const int eos = vocabulary_start(&loaded->checkpoint.vocabulary);
@@ -54,6 +54,5 @@ static json_t *config_json(const LoadedModel *loaded)
 bool export_modeling(ExportFolder *folder, const LoadedModel *loaded, Error *error)
 {
     return export_tensors(folder, loaded, &family_linnet, NULL, error) &&
-           export_folder_json(folder, "config.json", config_json(loaded), error) &&
            export_folder_text(folder, "modeling_linnet.py", export_modeling_linnet_py, error);
 }

@@ -9,7 +9,8 @@ over positions. linnet computes the same in tiles and chunks; losses agree to 1e
 cache, so each generated token reads the text again, and no dropout, so training needs a change.
 
 Shapes: B texts, T positions, C features, H heads of D = C / H features. In the formulas, i is the
-position of a query and j <= i that of a key. A position never sees a later one.
+position of a query and j <= i that of a key. A position never sees a later one. In a batch, texts
+are padded on the left to generate, where the tokenizer pads, or on the right.
 
 The settings in config.json, under "linnet", are the options of linnet's train.
 """
@@ -759,23 +760,40 @@ class LinnetForCausalLM(PreTrainedModel, GenerationMixin):
     def get_output_embeddings(self):
         """None, so that transformers leaves tied weights to Head."""
 
+    def read(self, ids, mask):
+        """Logits. Texts with padding on the left are read without it, those of one length together,
+        so that each begins at position 0."""
+        before, logits = (mask.cumsum(-1) == 0).sum(-1), None
+        if (mask.sum(-1) == 0).any():
+            raise ValueError("a text of the batch has no tokens; give it the bos token")
+        if ((mask.diff(dim=-1) > 0).sum(-1) > (before > 0)).any():
+            raise ValueError("padding between tokens; generate needs padding_side='left'")
+        for n in before.unique().tolist():
+            x = self.transformer(ids[before == n, n:])
+            part = self.lm_head(x, self.transformer.wte.weight)
+            logits = part.new_zeros(*ids.shape, part.shape[-1]) if logits is None else logits
+            logits[before == n, n:] = part
+        return logits
+
     def forward(self, input_ids, attention_mask=None, labels=None, return_dict=None, **_):
         """labels are the ids themselves, -100 where the loss leaves a token out."""
-        if attention_mask is not None and (attention_mask.long().diff(dim=-1) > 0).any():
-            raise ValueError("padding on the left would move positions; pad on the right")
-        logits, loss = self.lm_head(self.transformer(input_ids), self.transformer.wte.weight), None
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
+        logits, loss = self.read(input_ids, mask), None
         if labels is not None:
-            loss = F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
+            targets = labels[:, 1:].masked_fill(mask[:, :-1] == 0, -100)
+            loss = F.cross_entropy(logits[:, :-1].flatten(0, 1), targets.flatten())
         output = CausalLMOutput(loss=loss, logits=logits)
         return output.to_tuple() if return_dict is False else output
 
     def prepare_inputs_for_generation(self, input_ids, attention_mask=None, **_):
         """Of a text longer than the context, a model reads the end, unless it is endless: as linnet
         does, it forgets all but half a context whenever the context is full."""
-        if attention_mask is not None and not attention_mask.all():
-            raise ValueError("generate needs prompts of equal length, without padding")
-        context, start = self.config.max_position_embeddings, 0
-        forgotten = context - context // 2
-        if not self.config.endless and input_ids.shape[1] > context:
-            start = math.ceil((input_ids.shape[1] - context) / forgotten) * forgotten
-        return {"input_ids": input_ids[:, start:]}
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
+        if not self.config.endless:
+            context = self.config.max_position_embeddings
+            forgotten = context - context // 2
+            excess = (mask.sum(-1, keepdim=True) - context).clamp(min=0)
+            start = -(-excess // forgotten) * forgotten
+            mask = mask * (mask.cumsum(-1) > start)
+        first = mask.any(0).long().argmax()
+        return {"input_ids": input_ids[:, first:], "attention_mask": mask[:, first:]}

@@ -6,89 +6,28 @@
 #include "eval/export/forms.h"
 #include "src/layers/embedding.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static const char *activation_there(const ModelConfig *config)
+static json_t *gpt2_config(const LoadedModel *loaded)
 {
-    return family_activation_there(activation_name(config->activation));
+    const ModelConfig *c = &loaded->model.config;
+    const int eos = vocabulary_start(&loaded->checkpoint.vocabulary);
+    return json_pack(
+        "{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
+        "s:f, s:b, s:i, s:i}",
+        "model_type", "gpt2", "architectures", "GPT2LMHeadModel", "torch_dtype", "float32",
+        "vocab_size", json_count(c->vocabulary), "n_positions", json_count(c->context),
+        "n_embd", json_count(c->dim), "n_layer", json_count(c->layers), "n_head",
+        json_count(c->heads), "n_inner", json_count(c->ffn), "activation_function",
+        family_activation_there(activation_name(c->activation)), "layer_norm_epsilon",
+        c->norm_eps, "scale_attn_weights", true, "embd_pdrop", c->input_dropout, "resid_pdrop",
+        c->dropout, "attn_pdrop", c->attention_dropout, "tie_word_embeddings", c->tied,
+        "bos_token_id", eos, "eos_token_id", eos);
 }
 
-/* --- what GPT-2 lacks --- */
-
-static bool check_layer(const ModelConfig *config, size_t layer, Error *lacks)
+json_t *export_config(const LoadedModel *loaded, const Family *family)
 {
-    const char *kind = config_kind(config, layer)->name;
-    if (strcmp(kind, "softmax") != 0)
-        return error_set(lacks, "%s attention", kind);
-    if (config_convolves(config, layer))
-        return error_set(lacks, "convolution before the attention (--conv)");
-    if (config_norms_heads(config, layer))
-        return error_set(lacks, "norm of a head's output (--head-norm)");
-    if (config_gates_output(config, layer))
-        return error_set(lacks, "gate on the attention's output (--out-gate)");
-    return true;
-}
-
-typedef struct Part {
-    bool has;
-    const char *what;
-} Part;
-
-static bool has_none(const Part *parts, size_t count, Error *lacks)
-{
-    for (size_t i = 0; i < count; i++)
-        if (parts[i].has)
-            return error_set(lacks, "%s", parts[i].what);
-    return true;
-}
-
-bool export_is_plain(const ModelConfig *config, Error *lacks)
-{
-    for (size_t layer = 0; layer < config->layers; layer++)
-        if (!check_layer(config, layer, lacks))
-            return false;
-    const Part parts[] = {
-        {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
-        {config->qk_norm, "norm of queries and keys (--qk-norm)"},
-        {config->value_residual, "values of the first layer in others (--value-residual)"},
-        {config->head_gate, "gates on the output of heads (--head-gate)"},
-        {config->ngrams > 1, "embeddings of n-grams (--ngrams)"},
-        {config->logit_cap > 0, "cap on its logits (--logit-cap)"},
-        {config->head_bias, "biases in its output head (--head-bias)"},
-    };
-    return has_none(parts, sizeof parts / sizeof *parts, lacks);
-}
-
-bool export_is_gpt2(const ModelConfig *config, Error *lacks)
-{
-    const Part parts[] = {
-        {config->parallel, "parallel residual (--parallel)"},
-        {config->rms_norm, "RMSNorm (--rms-norm)"},
-        {config->positions == POSITIONS_ROTARY, "rotary positions (--pos rotary)"},
-    };
-    if (!export_is_plain(config, lacks) ||
-        !has_none(parts, sizeof parts / sizeof *parts, lacks))
-        return false;
-    return activation_there(config) ||
-           error_set(lacks, "activation %s", activation_name(config->activation));
-}
-
-/* --- the files --- */
-
-static json_t *config_json(const ModelConfig *c, int eos)
-{
-    return json_pack("{s:s, s:[s], s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:f, s:f, "
-                     "s:f, s:b, s:i, s:i}",
-                     "model_type", "gpt2", "architectures", "GPT2LMHeadModel", "torch_dtype",
-                     "float32", "vocab_size", json_count(c->vocabulary), "n_positions",
-                     json_count(c->context), "n_embd", json_count(c->dim), "n_layer",
-                     json_count(c->layers), "n_head", json_count(c->heads), "n_inner",
-                     json_count(c->ffn), "activation_function", activation_there(c),
-                     "layer_norm_epsilon", c->norm_eps, "scale_attn_weights", true,
-                     "embd_pdrop", c->input_dropout, "resid_pdrop", c->dropout, "attn_pdrop",
-                     c->attention_dropout, "tie_word_embeddings", c->tied, "bos_token_id", eos,
-                     "eos_token_id", eos);
+    return family == &family_linnet        ? export_modeling_config(loaded)
+           : family == family_find("gpt2") ? gpt2_config(loaded)
+                                           : export_family_config(loaded, family);
 }
 
 /* As sample by default: texts begin after an <eos> and do not end at the next. There is no
@@ -98,15 +37,6 @@ static json_t *generation_json(int eos, bool has_cache)
 {
     return json_pack("{s:i, s:b, s:f, s:i, s:b}", "bos_token_id", eos, "do_sample", true,
                      "temperature", 0.8, "top_k", 0, "use_cache", has_cache);
-}
-
-/* Names the class, since transformers would take GPT-2's own, and keeps all blanks. Without the
- * names, older versions give GPT-2 types of tokens, whose embeddings it would add. */
-static json_t *tokenizer_config_json(size_t context)
-{
-    return json_pack("{s:s, s:o, s:b, s:[s, s]}", "tokenizer_class", "PreTrainedTokenizerFast",
-                     "model_max_length", json_count(context), "clean_up_tokenization_spaces",
-                     false, "model_input_names", "input_ids", "attention_mask");
 }
 
 real *export_fixed_positions(const ModelConfig *config)
@@ -120,34 +50,19 @@ real *export_fixed_positions(const ModelConfig *config)
     return rows;
 }
 
-static bool export_gpt2(ExportFolder *folder, const LoadedModel *loaded, Error *error)
-{
-    const ModelConfig *config = &loaded->model.config;
-    real *positions = export_fixed_positions(config);
-    const Family *family = family_find("gpt2");
-    ExportForm form = {.config = family_form(family, config), .positions = positions};
-    bool good = export_tensors(folder, loaded, family, &form, error);
-    free(positions);
-    return good &&
-           export_folder_json(
-               folder, "config.json",
-               config_json(config, vocabulary_start(&loaded->checkpoint.vocabulary)), error);
-}
-
 bool export_transformers(ExportFolder *folder, const LoadedModel *loaded, Error *error)
 {
     const ModelConfig *config = &loaded->model.config;
     const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
     Error lacks;
     const Family *family = export_family(config, &lacks);
-    bool is_gpt2 = family == family_find("gpt2");
-    return (!family   ? export_modeling(folder, loaded, error)
-            : is_gpt2 ? export_gpt2(folder, loaded, error)
-                      : export_as_family(folder, loaded, family, error)) &&
+    return (family ? export_as_family(folder, loaded, family, error)
+                   : export_modeling(folder, loaded, error)) &&
+           export_folder_json(folder, "config.json",
+                              export_config(loaded, family ? family : &family_linnet), error) &&
            export_folder_json(folder, "generation_config.json",
                               generation_json(vocabulary_start(vocabulary), family != NULL),
                               error) &&
            export_tokenizer(folder, vocabulary, error) &&
-           export_folder_json(folder, "tokenizer_config.json",
-                              tokenizer_config_json(config->context), error);
+           export_tokenizer_config(folder, vocabulary, config->context, error);
 }

@@ -24,6 +24,7 @@
 #include "data/letters.h"
 #include "data/vocabulary_files.h"
 #include "eval/export/forms.h"
+#include "src/containers.h"
 #include "src/text.h"
 
 #include <stdlib.h>
@@ -195,6 +196,48 @@ bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error 
                                   rules.normalizer, "pre_tokenizer", rules.pre_tokenizer,
                                   "post_processor", "decoder", rules.decoder, "model", model);
     return export_folder_json(folder, "tokenizer.json", tokenizer, error);
+}
+
+/* --- tokenizer_config.json --- */
+
+/* The special token that texts begin after, or another one; BPE_NONE: there is none. */
+static uint32_t special_token(const Vocabulary *vocabulary)
+{
+    uint32_t id = BPE_NONE;
+    for (size_t i = 0; vocabulary->bpe && i < arrlenu(vocabulary->bpe->added); i++) {
+        const BpeAdded *added = &vocabulary->bpe->added[i];
+        if (added->special && (id == BPE_NONE || (int32_t)added->id == vocabulary->start))
+            id = added->id;
+    }
+    return id;
+}
+
+/* transformers leaves the token for padding out of decoded texts, so it is one that they do not
+ * need. <eos> is a line end. Byte 255 is not in UTF-8. */
+static char *padding(const Vocabulary *vocabulary, uint32_t special)
+{
+    static const char last = '\xff';
+    return special != BPE_NONE ? bpe_spell(vocabulary, special)
+           : vocabulary->map   ? memory_copy_text(vocabulary->words[vocabulary->unk])
+                               : bpe_spell_bytes(&last, 1);
+}
+
+/* Names the class, since transformers would take GPT-2's own, and keeps all blanks. Without the
+ * names of the inputs, older versions give GPT-2 types of tokens, whose embeddings it would
+ * add. A token for padding that is not special here must not be cut out of texts. */
+bool export_tokenizer_config(ExportFolder *folder, const Vocabulary *vocabulary, size_t context,
+                             Error *error)
+{
+    uint32_t special = special_token(vocabulary);
+    char *pad = padding(vocabulary, special);
+    json_t *config = json_pack("{s:s, s:o, s:b, s:[s, s], s:s, s:s, s:b}", "tokenizer_class",
+                               "PreTrainedTokenizerFast", "model_max_length",
+                               json_count(context), "clean_up_tokenization_spaces", false,
+                               "model_input_names", "input_ids", "attention_mask", "pad_token",
+                               pad, "padding_side", "left", "split_special_tokens",
+                               special == BPE_NONE);
+    free(pad);
+    return export_folder_json(folder, "tokenizer_config.json", config, error);
 }
 
 /* --- vocabulary.json --- */

@@ -65,14 +65,14 @@ static const char *storable(const char *name)
 static void print_model(const ImportedModel *imported, const char *run)
 {
     const ModelConfig *config = &imported->model.config;
-    printf("%s: %s, %zu parameters, %zu layer%s, dimension %zu, %zu head%s, context %zu, "
-           "%zu tokens\n",
-           run, imported->plan.own ? "exported by linnet" : imported->plan.family->type,
-           imported->model.table.parameters, config->layers, text_plural(config->layers),
-           config->dim, config->heads, text_plural(config->heads), config->context,
-           config->vocabulary);
+    print_output("%s: %s, %zu parameters, %zu layer%s, dimension %zu, %zu head%s, context %zu, "
+                 "%zu tokens",
+                 run, imported->plan.own ? "exported by linnet" : imported->plan.family->type,
+                 imported->model.table.parameters, config->layers, text_plural(config->layers),
+                 config->dim, config->heads, text_plural(config->heads), config->context,
+                 config->vocabulary);
     for (size_t i = 0; i < arrlenu(imported->plan.notes); i++)
-        printf("  %s\n", imported->plan.notes[i]);
+        print_output("  %s", imported->plan.notes[i]);
 }
 
 int main(int argc, char **argv)

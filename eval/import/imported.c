@@ -1,5 +1,6 @@
 #include "eval/import/imported.h"
 #include "eval/export/folder.h"
+#include "eval/export/forms.h"
 #include "eval/import/tensors.h"
 #include "eval/import/vocabulary.h"
 #include "models/checkpoint.h"
@@ -31,6 +32,17 @@ static void set_start(ImportedModel *imported)
         imported->vocabulary.start = start;
 }
 
+/* What linnet exported is read from its settings and tensors; config.json must agree. */
+static bool check_export(const ImportedModel *imported, Error *error)
+{
+    const LoadedModel loaded = {
+        .model = imported->model,
+        .checkpoint = {.vocabulary = imported->vocabulary, .corpus = imported->plan.corpus}};
+    return !imported->plan.own || !imported->plan.root ||
+           plan_check_export(&imported->plan, export_config(&loaded, imported->plan.family),
+                             error);
+}
+
 static bool read_all(ImportedModel *imported, TensorStore *store, const char *folder,
                      Error *error)
 {
@@ -40,7 +52,8 @@ static bool read_all(ImportedModel *imported, TensorStore *store, const char *fo
         return false;
     set_start(imported);
     model_allocate(&imported->model);
-    return tensors_load(store, &imported->plan, &imported->model, error);
+    return tensors_load(store, &imported->plan, &imported->model, error) &&
+           check_export(imported, error);
 }
 
 bool imported_open(ImportedModel *imported, const char *folder, Error *error)

@@ -43,12 +43,35 @@ static bool read_own(ImportPlan *plan, const json_t *object, const char *setting
     const OptionGroup groups[GROUPS] = {config_group(&plan->config),
                                         corpus_group(&plan->corpus)};
     plan->own = true;
-    return object ? read_object(plan, groups, object, error)
-                  : options_read_text(groups, GROUPS, settings,
-                                      "the settings in model.safetensors", error);
+    return settings ? options_read_text(groups, GROUPS, settings,
+                                        "the settings in model.safetensors", error)
+                    : read_object(plan, groups, object, error);
 }
 
 /* --- the plan --- */
+
+static bool is_id(const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0 &&
+           json_integer_value(value) < INT32_MAX;
+}
+
+/* Ids may be missing, several, or, as transformers' default for a GPT-2, beyond the vocabulary.
+ */
+static bool check_ids(const ImportPlan *plan, Error *error)
+{
+    static const char *const keys[] = {"bos_token_id", "eos_token_id", "pad_token_id"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const json_t *value = json_object_get(plan->root, keys[i]);
+        bool good = !value || json_is_null(value) || json_is_array(value) || is_id(value);
+        for (size_t k = 0; k < json_array_size(value); k++)
+            good &= is_id(json_array_get(value, k));
+        if (!good)
+            return error_set(error, "%s: %s is %s, which is no id of a token", plan->path,
+                             keys[i], plan_shown(value).text);
+    }
+    return true;
+}
 
 /* The token that a text begins after; language models are trained with it between texts. What
  * linnet exported has it beside the tensors. */
@@ -62,8 +85,7 @@ static int32_t start_of(const json_t *root, const TensorStore *store, size_t voc
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const json_t *value = json_object_get(root, keys[i]);
         value = json_is_array(value) ? json_array_get(value, 0) : value;
-        if (json_is_integer(value) && json_integer_value(value) >= 0 &&
-            (size_t)json_integer_value(value) < vocabulary)
+        if (is_id(value) && (size_t)json_integer_value(value) < vocabulary)
             return (int32_t)json_integer_value(value);
     }
     return TOKEN_NONE;
@@ -138,18 +160,17 @@ bool plan_read(ImportPlan *plan, const char *folder, const TensorStore *store, E
 {
     *plan = (ImportPlan){.attention_bias = true, .mlp_bias = true, .start = TOKEN_NONE};
     plan->path = file_join(folder, CONFIG);
-    json_t *root = NULL;
-    if (file_is_in(folder, CONFIG) && !(root = files_json(folder, CONFIG, FILES_SMALL, error)))
+    if (file_is_in(folder, CONFIG) &&
+        !(plan->root = files_json(folder, CONFIG, FILES_SMALL, error)))
         return false;
-    if (!root && !store_metadata(store, "settings"))
+    if (!plan->root && !store_metadata(store, "settings"))
         return error_set(error,
                          "%s: no " CONFIG " in this directory; it should be a model as Hugging "
                          "Face transformers saves it, or one that linnet exported",
                          folder);
-    bool good = read_all(plan, root, store, error);
+    bool good = check_ids(plan, error) && read_all(plan, plan->root, store, error);
     plan->key_heads = plan->key_heads ? plan->key_heads : plan->config.heads;
-    plan->start = start_of(root, store, plan->config.vocabulary);
-    json_decref(root);
+    plan->start = start_of(plan->root, store, plan->config.vocabulary);
     return good;
 }
 
@@ -161,6 +182,7 @@ void plan_free(ImportPlan *plan)
     for (size_t i = 0; i < arrlenu(plan->notes); i++)
         free(plan->notes[i]);
     arrfree(plan->notes);
+    json_decref(plan->root);
     free(plan->path);
     *plan = (ImportPlan){0};
 }

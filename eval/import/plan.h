@@ -5,9 +5,11 @@
 #include "data/corpus.h"
 #include "eval/export/family.h"
 #include "eval/import/store.h"
+#include "src/json.h"
 
 typedef struct ImportPlan {
-    char *path; /* of config.json, for messages */
+    char *path;   /* of config.json, for messages */
+    json_t *root; /* what is in it; NULL: there is none */
     const Family *family;
     bool own;           /* linnet made these files and stored its settings in them */
     ModelConfig config; /* checked */
@@ -22,6 +24,10 @@ typedef struct ImportPlan {
  * number of embeddings. plan_free frees it, also after a failure. */
 bool plan_read(ImportPlan *plan, const char *folder, const TensorStore *store, Error *error);
 void plan_free(ImportPlan *plan);
+
+/* Checks that the config.json of linnet's own files does not contradict the one that export
+ * would write for the model, which is freed. */
+bool plan_check_export(const ImportPlan *plan, json_t *expected, Error *error);
 
 /* Appends a note. */
 void plan_note(ImportPlan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -161,11 +161,12 @@ static bool check_must(const ImportPlan *plan, const json_t *root, const Must *m
 
 /* --- what single families have --- */
 
-/* Where RoPE's base and share stand at the top of config.json; in an object, all families call
- * them rope_theta and partial_rotary_factor. */
-typedef struct RopeKeys {
-    const char *base, *share, *usual_share;
-} RopeKeys;
+/* A value of RoPE's stands in an object or at the top of config.json. */
+typedef struct RopeValue {
+    const char *option;
+    const char *inner, *outer; /* the key in an object, and at the top */
+    double usual;
+} RopeValue;
 
 /* The object can also scale the frequencies for longer contexts. */
 static bool check_rope(const ImportPlan *plan, const json_t *root, const char *key,
@@ -183,35 +184,43 @@ static bool check_rope(const ImportPlan *plan, const json_t *root, const char *k
                 : error_set(error, "%s: %s: rope_type is not a word", plan->path, key);
 }
 
-/* As transformers does it: rope_scaling, if there is anything in it, replaces rope_parameters
- * as a whole. */
-static const json_t *rope_object(const json_t *root)
+/* transformers reads the first place that has a value. Its other versions, and other programs,
+ * read another one, so all must agree. */
+static bool read_rope_value(ImportPlan *plan, const json_t *root, const RopeValue *rope,
+                            Error *error)
 {
-    const json_t *scaling = value_of(root, "rope_scaling");
-    return json_object_size(scaling) ? scaling : value_of(root, "rope_parameters");
-}
-
-/* The value of the inner key in the object or of the outer key at the top. */
-static char *rope_value(const json_t *root, const char *inner, const char *outer,
-                        const char *usual)
-{
-    const json_t *value = value_of(rope_object(root), inner);
-    value = value ? value : value_of(root, outer);
-    return value ? plan_typed(value) : memory_copy_text(usual);
-}
-
-static bool read_rope(ImportPlan *plan, const json_t *root, const RopeKeys *keys, Error *error)
-{
-    if (!check_rope(plan, root, "rope_parameters", error) ||
-        !check_rope(plan, root, "rope_scaling", error))
-        return false;
-    char *base = rope_value(root, "rope_theta", keys->base, "10000"),
-         *share = rope_value(root, "partial_rotary_factor", keys->share, keys->usual_share);
-    bool good = set_option(plan, "RoPE's base", "rope-base", base, error) &&
-                set_option(plan, "RoPE's share", "rope-share", share, error);
-    free(base);
-    free(share);
+    const json_t *objects[] = {value_of(root, "rope_scaling"),
+                               value_of(root, "rope_parameters"), root, root};
+    const char *const before[] = {"rope_scaling.", "rope_parameters.", "", ""},
+                      *const keys[] = {rope->inner, rope->inner, rope->outer, rope->inner};
+    enum { READ = 3, PLACES }; /* the last is for other families */
+    size_t first = 0;
+    while (first < READ && !value_of(objects[first], keys[first]))
+        first++;
+    json_t *usual = json_real(rope->usual);
+    const json_t *value = first < READ ? value_of(objects[first], keys[first]) : usual;
+    char *text = plan_typed(value);
+    bool good = set_option(plan, keys[first], rope->option, text, error);
+    for (size_t i = 0; good && i < PLACES; i++) {
+        const json_t *other = value_of(objects[i], keys[i]);
+        if (other && !plan_means(other, value))
+            good = error_set(error, "%s: %s%s is %s, but %s%s is %s; keep the one that is true",
+                             plan->path, before[i], keys[i], plan_shown(other).text,
+                             before[first], first < READ ? keys[first] : "the default",
+                             plan_shown(value).text);
+    }
+    free(text);
+    json_decref(usual);
     return good;
+}
+
+static bool read_rope(ImportPlan *plan, const json_t *root, const RopeValue *base,
+                      const RopeValue *share, Error *error)
+{
+    return check_rope(plan, root, "rope_parameters", error) &&
+           check_rope(plan, root, "rope_scaling", error) &&
+           read_rope_value(plan, root, base, error) &&
+           read_rope_value(plan, root, share, error);
 }
 
 /* Whether a switch is on; *good becomes false if it is none. */
@@ -237,9 +246,10 @@ bool plan_read_biases(ImportPlan *plan, const json_t *root, Error *error)
 
 static bool read_neox(ImportPlan *plan, const json_t *root, Error *error)
 {
-    static const RopeKeys keys = {"rotary_emb_base", "rotary_pct", "0.25"};
+    static const RopeValue base = {"rope-base", "rope_theta", "rotary_emb_base", 10000},
+                           share = {"rope-share", "partial_rotary_factor", "rotary_pct", 0.25};
     const ModelConfig *config = &plan->config;
-    if (!read_rope(plan, root, &keys, error))
+    if (!read_rope(plan, root, &base, &share, error))
         return false;
     double features = config->rope_share * (double)(config->dim / config->heads);
     return (size_t)features % 2 == 0 ||
@@ -274,8 +284,10 @@ static bool read_key_heads(ImportPlan *plan, const json_t *root, Error *error)
 /* The Llama of transformers 5 ignores a share of the features, that of older versions fails. */
 static bool read_llama_rope(ImportPlan *plan, const json_t *root, Error *error)
 {
-    static const RopeKeys keys = {"rope_theta", "partial_rotary_factor", "1"};
-    if (!read_rope(plan, root, &keys, error))
+    static const RopeValue base = {"rope-base", "rope_theta", "rope_theta", 10000},
+                           share = {"rope-share", "partial_rotary_factor",
+                                    "partial_rotary_factor", 1};
+    if (!read_rope(plan, root, &base, &share, error))
         return false;
     return plan->config.rope_share >= 1 ||
            error_set(error,

@@ -3,10 +3,15 @@
 #define LINNET_IMPORT_PLAN_FOREIGN_H
 
 #include "eval/import/plan.h"
-#include "src/json.h"
 
 /* The value as one would type it for an option; NULL if it is none. The caller frees. */
 char *plan_typed(const json_t *value);
+
+/* The value in a message. */
+TensorLabel plan_shown(const json_t *value);
+
+/* Whether two values mean the same: 1 and 1.0, true and the word yes. */
+bool plan_means(const json_t *a, const json_t *b);
 
 /* Which biases the files have. */
 bool plan_read_biases(ImportPlan *plan, const json_t *root, Error *error);

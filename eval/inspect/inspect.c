@@ -45,7 +45,7 @@ static const Option rows[] = {
      .help = "print all weights and predictions as JSON instead"},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "1"),
      .help = "CPU threads; 0: one per processor",
-     .also = "device num-threads"},
+     .also = "num-threads"},
 };
 /* clang-format on */
 
@@ -61,19 +61,19 @@ static const About about = {
     .examples = {"--text 'the company said it would' runs/linear-ptb",
                  "--text 'the company said' --layer 2 --head 1 runs/linear-ptb",
                  "--html look.html runs/linear-ptb < text.txt"},
-    .environment = {&about_kernels, &about_terminal_size, &about_locale},
+    .environment = {&about_terminal_size, &about_locale},
 };
 
 /* --- the text --- */
 
 /* Reads all of standard input without its last line end, which comes from the shell. */
-static char *read_input(size_t *size)
+static char *read_input(bool raw, size_t *size)
 {
     char *text;
     Error error;
     if (terminal_is_interactive(STDIN_FILENO))
         print_warning("reading the text from standard input; Ctrl-D ends it");
-    if (!reader_read(READER_STANDARD_INPUT, READER_USUAL_MB, NULL, &text, size, &error))
+    if (!reader_read(READER_STANDARD_INPUT, raw, READER_USUAL_MB, NULL, &text, size, &error))
         die("%s", error.text);
     if (*size > 0 && text[*size - 1] == '\n')
         --*size;
@@ -86,7 +86,7 @@ static int32_t *encode_text(const Vocabulary *vocabulary, const char *option)
     Error error;
     int32_t *ids = NULL;
     size_t size = option ? strlen(option) : 0;
-    char *input = option ? NULL : read_input(&size);
+    char *input = option ? NULL : read_input(vocabulary->tokenizer->raw, &size);
     const char *text = option ? option : input;
     size_t unknown;
     arrput(ids, vocabulary_start(vocabulary));

@@ -6,12 +6,15 @@
 #include "models/checkpoint.h"
 #include "models/generator.h"
 #include "models/score.h"
+#include "models/stop.h"
 #include "src/containers.h"
 #include "src/processor.h"
+#include "src/random.h"
 #include "src/team.h"
 
 #include <assert.h>
 #include <locale.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +27,8 @@ struct linnet_session {
     const linnet_model *model;
     Team *team;
     Generator generator;
-    int32_t *column; /* one token of each text */
+    int32_t *column; /* the last token of each text */
+    size_t sampled;  /* tokens of each since the restart */
 };
 
 /* --- calls that can fail --- */
@@ -42,7 +46,7 @@ static bool report(const Error *why, linnet_error *error)
 /* Does the work of a call with a team, or NULL. */
 static bool call(Team *team, Work *work, void *context, linnet_error *error)
 {
-    Error why = {""};
+    Error why = {0};
     Team *before = team_use(team);
     bool good = error_catch(work, context, &why);
     team_use(before);
@@ -85,7 +89,7 @@ static bool open_alone(Opening *opening, linnet_error *error)
     static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
     locale_t plain = newlocale(LC_ALL_MASK, "C", NULL);
     if (!plain)
-        return report(&(Error){"out of memory for a locale"}, error);
+        return report(&(Error){.text = "out of memory for a locale"}, error);
     locale_t before = uselocale(plain);
     pthread_mutex_lock(&turn);
     bool good = call(NULL, open_run, opening, error);
@@ -116,7 +120,7 @@ linnet_model *linnet_open(const char *run, linnet_error *error)
         return NULL;
     Opening opening = {calloc(1, sizeof *opening.model), run};
     if (!opening.model) {
-        report(&(Error){"out of memory for a model"}, error);
+        report(&(Error){.text = "out of memory for a model"}, error);
         return NULL;
     }
     if (open_alone(&opening, error))
@@ -244,7 +248,7 @@ linnet_session *linnet_session_open(const linnet_model *model, size_t texts, siz
 {
     linnet_session *session = calloc(1, sizeof *session);
     if (!session) {
-        report(&(Error){"out of memory for a session"}, error);
+        report(&(Error){.text = "out of memory for a session"}, error);
         return NULL;
     }
     session->model = model;
@@ -267,6 +271,7 @@ void linnet_session_close(linnet_session *session)
 void linnet_restart(linnet_session *session)
 {
     generator_restart(&session->generator);
+    session->sampled = 0;
 }
 
 typedef struct Feeding {
@@ -302,6 +307,127 @@ bool linnet_feed(linnet_session *session, const int32_t *tokens, size_t count, f
     return call(session->team, feed, &(Feeding){session, tokens, count, logits}, error);
 }
 
+/* --- sampling --- */
+
+/* What a call generates of a text. */
+typedef struct Continuation {
+    StopMatch match;
+    char *held; /* bytes that are not told yet, an stb_ds array */
+    bool ended;
+} Continuation;
+
+typedef struct Sampling {
+    linnet_session *session;
+    const linnet_sampling *wanted;
+    linnet_listener *listener;
+    void *context;
+    Stops stops;
+    Continuation *texts; /* one for each of the session */
+    size_t open;         /* texts that have not ended */
+} Sampling;
+
+static bool check_range(const char *name, double value, double least, double most, Error *error)
+{
+    return (value >= least && value <= most) ||
+           error_set(error, "%s is %g, but must be from %g to %g", name, value, least, most);
+}
+
+/* A field that is added later must begin behind the size of now, not in its padding; then a
+ * smaller size is that of an earlier version, and its fields are copied over the usual ones. */
+static bool check_sampling(const linnet_sampling *wanted, Error *error)
+{
+    if (wanted->size != sizeof *wanted)
+        return error_set(error,
+                         "the size of the sampling options is %zu instead of %zu; begin with "
+                         "LINNET_SAMPLING, of the linnet.h of this library",
+                         wanted->size, sizeof *wanted);
+    return check_range("temperature", wanted->temperature, 0, SAMPLER_MOST_TEMPERATURE,
+                       error) &&
+           check_range("top_p", wanted->top_p, 0, 1, error) &&
+           check_range("repetition_penalty", wanted->repetition_penalty, SAMPLER_LEAST_PENALTY,
+                       SAMPLER_MOST_PENALTY, error);
+}
+
+/* Tells the bytes of a token, and those that have waited, unless they may begin a stop text. */
+static void tell(Sampling *s, linnet_token token, bool last)
+{
+    Continuation *text = &s->texts[token.text];
+    const Vocabulary *vocabulary = &s->session->model->loaded.checkpoint.vocabulary;
+    const char *piece,
+        *between = vocabulary_separator(vocabulary, s->session->column[token.text], token.id);
+    size_t size = vocabulary_piece(vocabulary, token.id, &piece);
+    size_t stop = stop_hold(&text->match, &s->stops, between, strlen(between), &text->held);
+    if (!stop)
+        stop = stop_hold(&text->match, &s->stops, piece, size, &text->held);
+    size_t waiting = stop ? stop : last ? 0 : stop_undecided(&text->match, &s->stops);
+    token.bytes = text->held ? text->held : "";
+    token.size = arrlenu(text->held) - waiting;
+    bool goes_on = s->listener(s->context, &token);
+    text->ended = !goes_on || stop || last;
+    s->open -= text->ended;
+    if (token.size > 0)
+        arrdeln(text->held, 0, token.size);
+}
+
+/* The next token of a text, chosen as sample does. */
+static bool generate(Sampling *s, size_t text, bool last, Error *error)
+{
+    linnet_session *session = s->session;
+    const linnet_sampling *wanted = s->wanted;
+    const SamplerOptions options = {wanted->temperature, wanted->top_k, wanted->top_p,
+                                    wanted->repetition_penalty};
+    RandomKey key = random_key(wanted->seed, RANDOM_SAMPLE, text);
+    int32_t unknown = session->model->loaded.checkpoint.vocabulary.unk;
+    int32_t id = generator_pick(&session->generator, text, &options,
+                                random_uniform(key, session->sampled),
+                                wanted->unknown ? TOKEN_NONE : unknown);
+    double nats = generator_loss(&session->generator, text, id);
+    if (!isfinite(nats))
+        return error_set(error, "the model computes logits that are not finite numbers; its "
+                                "weights are damaged, or its training diverged");
+    tell(s, (linnet_token){.text = text, .id = id, .nats = nats}, last);
+    session->column[text] = id;
+    return true;
+}
+
+static bool sample(void *context, Error *error)
+{
+    Sampling *s = context;
+    const linnet_sampling *wanted = s->wanted;
+    Generator *generator = &s->session->generator;
+    size_t texts = generator->pass.batch;
+    if (!check_sampling(wanted, error))
+        return false;
+    for (const char *const *stop = wanted->stops; stop && *stop; stop++)
+        if (!stops_add(&s->stops, *stop, strlen(*stop), error))
+            return false;
+    if (generator->read == 0)
+        return error_set(error, "nothing has been fed; a text begins after linnet_start");
+    s->texts = memory_take(texts, sizeof *s->texts, "the texts");
+    s->open = texts;
+    for (size_t i = 1; i <= wanted->length && s->open > 0; i++) {
+        for (size_t text = 0; text < texts; text++)
+            if (!s->texts[text].ended && !generate(s, text, i == wanted->length, error))
+                return false;
+        s->session->sampled++;
+        generator_read(generator, s->session->column);
+    }
+    return true;
+}
+
+bool linnet_sample(linnet_session *session, const linnet_sampling *sampling,
+                   linnet_listener *listener, void *context, linnet_error *error)
+{
+    Sampling s = {
+        .session = session, .wanted = sampling, .listener = listener, .context = context};
+    bool good = call(session->team, sample, &s, error);
+    for (size_t text = 0; s.texts && text < session->generator.pass.batch; text++)
+        arrfree(s.texts[text].held);
+    free(s.texts);
+    stops_free(&s.stops);
+    return good;
+}
+
 /* --- scoring --- */
 
 typedef struct Scoring {
@@ -328,7 +454,7 @@ static bool score_text_of(void *context, Error *error)
     CorpusSplit split = {.ids = tokens_plain(s->encoding.ids), .count = count};
     scorer_make(&s->scorer, s->model, &protocol);
     s->score = scorer_score(&s->scorer, &split, NULL, 0);
-    return true;
+    return isfinite(s->score.nats) || error_set(error, "the loss of this text is not finite");
 }
 
 bool linnet_score_text(linnet_session *session, const char *text, size_t size,

@@ -1,7 +1,7 @@
 /* liblinnet: a language model that linnet has trained, in your own program.
  *
- * Open a run, open sessions on it, feed tokens and read the logits of the next ones, or score a
- * text:
+ * Open a run, open sessions on it, feed tokens and read the logits of the next ones, let it
+ * continue a text, or score one:
  *
  *     linnet_error error;
  *     linnet_model *model = linnet_open("runs/softmax-ptb", &error);
@@ -11,8 +11,8 @@
  * caller's linnet_error, which may be NULL. No input and no missing file ends the program, and
  * nothing is printed. Running out of memory is an error like any other, except inside jansson,
  * while linnet_open parses the header of a checkpoint; a call that fails so may lose the memory
- * that it had taken. After a failed linnet_feed call linnet_restart. Pointers must be valid,
- * and models and sessions open: that is not checked.
+ * that it had taken. After a failed linnet_feed or linnet_sample call linnet_restart. Pointers
+ * must be valid, and models and sessions open: that is not checked.
  *
  * Threads. Any number of threads may use one model at once, each with a session of its own; a
  * session serves one thread at a time. The numbers do not depend on the number of threads, nor
@@ -21,9 +21,7 @@
  *
  * Memory. A model holds the weights once, for all of its sessions. A session holds the state of
  * its texts: of fixed size for most kinds of linear attention, growing with the context length
- * for softmax. Each thread that computes keeps 1.3 MB to compute in until it ends. Where
- * OpenBLAS computes the matrix products (in builds without AVX2, AVX-512 or NEON, and whenever
- * OPENBLAS_CORETYPE is set), linnet sets the number of its threads to one.
+ * for softmax. Each thread that computes keeps 1.3 MB to compute in until it ends.
  *
  * Texts are bytes with a length, in UTF-8 unless the tokenizer of the model takes any bytes.
  * Tokens are numbers from 0 to linnet_vocabulary_size - 1. Models are trained on texts that
@@ -112,6 +110,55 @@ LINNET_API void linnet_restart(linnet_session *session);
  * half is kept and read again, as sample does. */
 LINNET_API bool linnet_feed(linnet_session *session, const int32_t *tokens, size_t count,
                             float *logits, linnet_error *error);
+
+/* How to continue texts. Later versions may have more fields at the end; the size says with
+ * which ones a program was compiled. */
+typedef struct linnet_sampling {
+    size_t size;        /* sizeof(linnet_sampling) */
+    size_t length;      /* tokens to generate of each text, at most */
+    double temperature; /* 0: the likeliest token; at most 100 */
+    size_t top_k;       /* choose among the k likeliest tokens; 0: all */
+    double top_p;       /* choose among the likeliest tokens of this probability; 1: all */
+    double repetition_penalty; /* from 0.01 to 100; 1: none */
+    uint64_t seed;
+    const char *const *stops; /* stop texts, at most 16, and NULL after the last; or NULL */
+    bool unknown;             /* whether the token for unknown words may come */
+} linnet_sampling;
+
+/* The values that the program sample begins with:
+ *
+ *     linnet_sampling sampling = LINNET_SAMPLING;
+ *     sampling.temperature = 0.5; */
+#define LINNET_SAMPLING                                           \
+    {                                                             \
+        sizeof(linnet_sampling), 100, 0.8, 0, 1, 1, 1, NULL, true \
+    }
+
+/* A token that was generated, valid until the listener returns. A stop text may be spread over
+ * tokens, so bytes that may begin one come with a later token, or with the last. */
+typedef struct linnet_token {
+    size_t text; /* which one of the session, from 0 */
+    int32_t id;
+    double nats;       /* its loss at temperature 1, among all tokens */
+    const char *bytes; /* to append to the text, with blanks between words */
+    size_t size;       /* number of bytes; they may end inside a character */
+} linnet_token;
+
+/* Is told each token. Returns whether the text is to go on; if not, bytes that wait are not
+ * told. It may use any model, but not the session that calls it, and must return. */
+typedef bool linnet_listener(void *context, const linnet_token *token);
+
+/* Continues each text of a session behind what has been fed, at least linnet_start, and tells
+ * the listener every token, in order. A text ends after `length` tokens, before the first stop
+ * text in what is generated, or when the listener says so. The tokens are those of the program
+ * sample with the same prompt and seed.
+ *
+ * The session has read all tokens then: feed more, or continue again, which with the same seed
+ * gives the same tokens as one call of both lengths. In a batch, texts that end before the
+ * others read their last token again and again. The seed counts together with the number of
+ * the text and that of its tokens generated since linnet_restart. */
+LINNET_API bool linnet_sample(linnet_session *session, const linnet_sampling *sampling,
+                              linnet_listener *listener, void *context, linnet_error *error);
 
 /* The score of a text. Loss per token: nats / tokens. Perplexity: exp(nats / tokens). Bits per
  * byte: nats / (bytes * log(2)). */

@@ -43,7 +43,8 @@ char *runlog_format_header(size_t count)
     return text;
 }
 
-/* Whether a cell is empty because nothing was measured; a measured NaN is "nan". */
+/* Whether a cell is empty because nothing was measured, such as before the first step; a
+ * measured NaN is "nan". */
 static bool is_blank(const Column *column, const RunLogRow *row)
 {
     switch (column->offset) {
@@ -51,7 +52,10 @@ static bool is_blank(const Column *column, const RunLogRow *row)
     case offsetof(RunLogRow, val_bits_per_byte):
         return !row->has_val_loss;
     case offsetof(RunLogRow, train_loss):
-        return row->matches;
+        return row->matches || row->step == 0;
+    case offsetof(RunLogRow, grad_norm):
+    case offsetof(RunLogRow, tokens_per_second):
+        return row->step == 0;
     case offsetof(RunLogRow, match_loss):
         return !row->matches;
     case offsetof(RunLogRow, val_tokens):

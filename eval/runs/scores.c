@@ -206,6 +206,14 @@ static int lock_folder_of(const char *path)
     return fd;
 }
 
+/* Whether a new score takes the place of an older one: of the same protocol, or of another
+ * text, which an earlier version took for the run's own. */
+static bool replaces(const RunScore *score, const RunScore *older)
+{
+    return score_same_protocol(older, score, SCORE_PER_TOKEN) ||
+           (strcmp(older->split, score->split) == 0 && older->text_crc != score->text_crc);
+}
+
 static bool add_row(const char *path, const RunScore *score, Error *error)
 {
     RunScore *scores = NULL;
@@ -213,7 +221,7 @@ static bool add_row(const char *path, const RunScore *score, Error *error)
         return false;
     char *text = text_format("%s\n", headers[0].text);
     for (size_t i = 0; i < arrlenu(scores); i++)
-        if (!score_same_protocol(&scores[i], score, SCORE_PER_TOKEN))
+        if (!replaces(score, &scores[i]))
             append_row(&text, &scores[i]);
     append_row(&text, score);
     bool good = file_replace_text(path, text, error);

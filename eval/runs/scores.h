@@ -47,8 +47,8 @@ char *score_protocol_text(const RunScore *score, ScoreUnit unit);
  * if there are none or on failure. */
 bool scores_read(const char *path, RunScore **scores, Error *error);
 
-/* Saves a finite score in the file, which need not exist; replaces an older one by the same
- * protocol. */
+/* Saves a finite score of the run's own text in the file, which need not exist; replaces an
+ * older one by the same protocol, and those of another text. */
 bool scores_note(const char *path, const RunScore *score, Error *error);
 
 #endif

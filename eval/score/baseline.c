@@ -98,5 +98,8 @@ void baseline_print(const Corpus *corpus, const CorpusSplit *split, size_t order
 {
     UnigramScore unigram = unigram_score(corpus, split);
     double nats = ngram_nats(corpus, split, order);
+    Error error;
+    if (!corpus_check(corpus, &error))
+        die("%s", error.text);
     (json ? print_json : print_text)(unigram, nats, order, split);
 }

@@ -82,7 +82,7 @@ void ensemble_print(const Ensemble *ensemble)
         const ScoreRow *row = &ensemble->runs[i].row;
         char *protocol = score_row_protocol(row);
         char *figures = figures_text(row->score.nats, ensemble->split);
-        printf("%s: %s; %s\n", ensemble->runs[i].name, figures, protocol);
+        print_output("%s: %s; %s", ensemble->runs[i].name, figures, protocol);
         free(protocol);
         free(figures);
     }

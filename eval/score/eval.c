@@ -22,9 +22,8 @@ static const About about = {
     .paragraphs = {"RUN is a run directory, whose best checkpoint is used, or a checkpoint "
                    "file. CORPUS is "
                    "named as for train. Every token is scored, <eos> included. Scores of "
-                   "the corpus that "
-                   "the run was trained on are saved in its directory, where compare finds "
-                   "them.",
+                   "the run's own texts, known by their checksums, are saved in its "
+                   "directory, where compare finds them.",
                    "Results with a temperature, a neural cache or dynamic evaluation are rows "
                    "of their own; "
                    "do not compare them with plain scores of other models.",
@@ -36,15 +35,18 @@ static const About about = {
                  "runs/seed1 runs/seed2 runs/seed3 ptb.txt --split test",
                  "--baseline ptb.txt --split test",
                  "runs/linear-ptb ptb.txt --split test --cache 500 --tune-cache"},
-    .environment = {&about_kernels},
 };
 
-static const CorpusSplit *load_split(Corpus *corpus, const char *name, const CorpusOptions *how,
-                                     const Vocabulary *known, size_t split)
+static void load(Corpus *corpus, const char *name, const CorpusOptions *how,
+                 const Vocabulary *known)
 {
     Error error;
     if (!corpus_load(corpus, name, how, known, &error))
-        die("%s", error.text);
+        error_die(&error);
+}
+
+static const CorpusSplit *choose_split(const Corpus *corpus, const char *name, size_t split)
+{
     print_warning("the text is %s", corpus->source);
     const CorpusSplit *chosen = split == SPLIT_TRAIN  ? &corpus->train
                                 : split == SPLIT_TEST ? &corpus->test
@@ -54,8 +56,16 @@ static const CorpusSplit *load_split(Corpus *corpus, const char *name, const Cor
     return chosen;
 }
 
-/* Whether the run was trained on a corpus of this name. */
-static bool was_trained_on(const Checkpoint *checkpoint, const char *name)
+/* A score is of the text only if nobody has changed that since it was loaded. */
+static void check_text(const Corpus *corpus)
+{
+    Error error;
+    if (!corpus_check(corpus, &error))
+        die("%s", error.text);
+}
+
+/* Whether the run was trained on a corpus of this name; it may be another one. */
+static bool is_namesake(const Checkpoint *checkpoint, const char *name)
 {
     const char *settings = checkpoint_extra(checkpoint, TRAINING_KEY);
     const char *line = settings ? strstr(settings, "\ncorpus = ") : NULL;
@@ -67,16 +77,52 @@ static bool was_trained_on(const Checkpoint *checkpoint, const char *name)
     return same;
 }
 
-/* Saves the scores of the run's own corpus in the run directory; a checkpoint file alone has
+/* Whether the text is the run's own, by its checksum; says so if it is not. The test text of an
+ * older run, which has no checksum, goes with the other two. */
+static bool is_own(const ScoredText *text, const EvalOptions *options, const char *run,
+                   const Checkpoint *checkpoint)
+{
+    static const char *const keys[] = {[SPLIT_VALID] = VALID_CRC_KEY,
+                                       [SPLIT_TEST] = TEST_CRC_KEY,
+                                       [SPLIT_TRAIN] = TRAIN_CRC_KEY};
+    const char *key = keys[options->split], *name = text->split->name;
+    bool own = checkpoint_has_text(checkpoint, key, text->split);
+    if (checkpoint_extra(checkpoint, key)) {
+        if (!own)
+            print_warning("%s: its own %s text is another one, so the score is not saved there",
+                          run, name);
+        return own;
+    }
+    own = !*options->corpus.test &&
+          checkpoint_has_text(checkpoint, TRAIN_CRC_KEY, &text->corpus->train) &&
+          checkpoint_has_text(checkpoint, VALID_CRC_KEY, &text->corpus->valid);
+    print_warning("%s: made by an earlier version, without a checksum of its %s text; %s", run,
+                  name,
+                  own ? "the other texts are its own, so this one is taken for it"
+                      : "this may be another one, so the score is not saved there");
+    return own;
+}
+
+/* Saves the scores of the run's own texts in the run directory; a checkpoint file alone has
  * none. */
-static void note(const ScoreRow *rows, size_t count, const ScoredText *text, const char *name,
-                 const char *run, const Checkpoint *checkpoint)
+static void note(const ScoreRow *rows, size_t count, const ScoredText *text,
+                 const EvalOptions *options, const char *run, const Checkpoint *checkpoint)
 {
     size_t number;
-    const char *step = checkpoint_extra(checkpoint, "step");
-    if (file_is_folder(run) && was_trained_on(checkpoint, name) && step &&
-        text_to_size(step, &number))
+    const char *step = checkpoint_extra(checkpoint, STEP_KEY);
+    if (file_is_folder(run) && step && text_to_size(step, &number) &&
+        is_own(text, options, run, checkpoint))
         score_rows_note(rows, count, text, run, number);
+}
+
+_Noreturn static void die_of_loss(const char *run, const ScoreRow *row)
+{
+    if (row->setting_count > 0)
+        die("%s: its loss with --%s is not finite; change the settings of --%s", run,
+            row->settings[0].name, row->settings[0].name);
+    die("%s: its loss on this text is not finite; use another checkpoint, or train again with "
+        "a lower --lr",
+        run);
 }
 
 /* A synthetic task is read line by line, and each line is one window. */
@@ -87,7 +133,7 @@ static void settle_task(EvalOptions *options, const char *name)
     if (!task_is_named(name))
         return;
     if (!task_read(&task, name, &error))
-        die("%s", error.text);
+        die_usage("%s", error.text);
     size_t line = task.length + 1;
     if ((options->window > 0 && options->window != line) ||
         (options->stride > 0 && options->stride != line))
@@ -114,18 +160,28 @@ static void open_run(LoadedModel *loaded, EvalOptions *options, const char *run,
     eval_options_settle(options, &loaded->model.config);
 }
 
-/* Reads the text as the run's training did; another corpus has texts of its own. */
+/* Reads the text as the run's training did; another corpus has texts of its own, also one of
+ * the same name. */
 static const CorpusSplit *load_text(Corpus *corpus, const char *name,
                                     const EvalOptions *options, const Checkpoint *checkpoint)
 {
-    CorpusOptions how = task_is_named(name) ? options->corpus : checkpoint->corpus;
-    if (!was_trained_on(checkpoint, name))
-        how.valid = how.test = "";
-    how.max_input_mb = options->corpus.max_input_mb;
+    const CorpusOptions *given = &options->corpus;
+    CorpusOptions how = task_is_named(name) ? *given : checkpoint->corpus;
+    how.max_input_mb = given->max_input_mb;
     how.tell = terminal_notice;
-    how.valid = *options->corpus.valid ? options->corpus.valid : how.valid;
-    how.test = *options->corpus.test ? options->corpus.test : how.test;
-    return load_split(corpus, name, &how, &checkpoint->vocabulary, options->split);
+    CorpusOptions foreign = how;
+    foreign.valid = given->valid;
+    foreign.test = given->test;
+    how.valid = *given->valid ? given->valid : how.valid;
+    how.test = *given->test ? given->test : how.test;
+    bool namesake = is_namesake(checkpoint, name);
+    load(corpus, name, namesake ? &how : &foreign, &checkpoint->vocabulary);
+    if (namesake && (*how.valid || *how.test) && !*given->valid && !*given->test &&
+        !checkpoint_has_text(checkpoint, TRAIN_CRC_KEY, &corpus->train)) {
+        corpus_free(corpus);
+        load(corpus, name, &foreign, &checkpoint->vocabulary);
+    }
+    return choose_split(corpus, name, options->split);
 }
 
 static void score_run(EvalOptions *options, const char *run, const char *name)
@@ -135,13 +191,17 @@ static void score_run(EvalOptions *options, const char *run, const char *name)
     open_run(&loaded, options, run, name);
     const CorpusSplit *split = load_text(&corpus, name, options, &loaded.checkpoint);
     ScoreRow rows[WAYS_MOST];
-    const ScoredText text = {split, split == &corpus.valid};
-    size_t count = ways_score(rows, options, &loaded.model, &corpus, split);
-    if (options->json)
-        score_rows_print_json(rows, count, &text);
-    else
-        score_rows_print(rows, count, &text);
-    note(rows, count, &text, name, run, &loaded.checkpoint);
+    const ScoredText text = {&corpus, split};
+    size_t all = ways_score(rows, options, &loaded.model, &corpus, split), count = 0;
+    check_text(&corpus);
+    while (count < all && isfinite(rows[count].score.nats))
+        count++;
+    if (count > 0) {
+        (options->json ? score_rows_print_json : score_rows_print)(rows, count, &text);
+        note(rows, count, &text, options, run, &loaded.checkpoint);
+    }
+    if (count < all)
+        die_of_loss(run, &rows[count]);
     corpus_free(&corpus);
     loaded_close(&loaded);
 }
@@ -152,7 +212,7 @@ static void begin_soft_targets(Softener *softener, const EvalOptions *options,
     Error error;
     if (options->soft_targets &&
         !softener_make(softener, options->soft_targets, split, vocabulary, &error))
-        die("%s", error.text);
+        error_die(&error);
 }
 
 static void end_soft_targets(Softener *softener)
@@ -189,7 +249,7 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
                           const char *name)
 {
     Corpus corpus;
-    ScoredText text = {0};
+    ScoredText text = {.corpus = &corpus};
     Ensemble ensemble = {0};
     Softener softener = {0};
     check_runs(options, runs, count, name);
@@ -200,7 +260,6 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
         const Checkpoint *checkpoint = &loaded.checkpoint;
         if (i == 0) {
             text.split = load_text(&corpus, name, options, checkpoint);
-            text.is_validation = text.split == &corpus.valid;
             ensemble_make(&ensemble, count, text.split);
             begin_soft_targets(&softener, options, text.split, corpus.vocabulary.count);
         }
@@ -208,10 +267,10 @@ static void score_average(const EvalOptions *options, const char *const *runs, s
         const ScoreRow *row = ensemble_read(&ensemble, runs[i], &own, &loaded.model,
                                             vocabulary_start(&checkpoint->vocabulary),
                                             options->soft_targets ? &listener : NULL);
+        check_text(&corpus);
         if (!isfinite(row->score.nats))
-            die("%s: its loss on this text is not finite; leave this run out of the average",
-                runs[i]);
-        note(row, 1, &text, name, runs[i], checkpoint);
+            die_of_loss(runs[i], row);
+        note(row, 1, &text, options, runs[i], checkpoint);
         loaded_close(&loaded);
     }
     if (options->json)
@@ -244,7 +303,8 @@ static void score_baseline(EvalOptions *options, const char *name)
     CorpusOptions how = options->corpus;
     how.tell = terminal_notice;
     settle_task(options, name);
-    const CorpusSplit *split = load_split(&corpus, name, &how, NULL, options->split);
+    load(&corpus, name, &how, NULL);
+    const CorpusSplit *split = choose_split(&corpus, name, options->split);
     baseline_print(&corpus, split, options->order, options->json);
     corpus_free(&corpus);
 }

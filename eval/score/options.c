@@ -37,7 +37,7 @@ static const Option reading_rows[] = {
      .also = "stateful"},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
      .help = "CPU threads; 0: one per processor",
-     .also = "device num-threads",
+     .also = "num-threads",
      .common = true},
     {.name = "precision",
      OPTION_ONE_OF("KIND", FIELD(precision), gemm_precision_name, "single"),

@@ -61,7 +61,8 @@ static void print_way(const ScoreRow *row, const ScoreRow *plain, const ScoredTe
     for (size_t i = 0; i < row->setting_count; i++)
         printf("%s%s %g", i ? ", " : "", row->settings[i].name, row->settings[i].value);
     if (was_tuned(row))
-        printf(", tuned on %s", text->is_validation ? "this very text" : "the validation text");
+        printf(", tuned on %s",
+               text->split == &text->corpus->valid ? "this very text" : "the validation text");
     char *figures = figures_text(row->score.nats, text->split);
     printf(": %s; ", figures);
     if (row->stride != plain->stride)

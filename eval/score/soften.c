@@ -11,36 +11,26 @@
 /* Rows whose logits are in memory at once; tokens of a record. */
 enum { SOFTEN_ROWS = 256, LISTED = 64 };
 
-/* Whether the file can be written, before hours of reading. */
-static bool probe(const char *path, Error *error)
-{
-    FileReplacement file;
-    if (!*path || file_is_folder(path))
-        return error_set(
-            error,
-            "--soft-targets '%s': this cannot be a file; the option takes the FILE "
-            "to write, and the runs come after it",
-            path);
-    if (!file_replace_begin(&file, path, error))
-        return false;
-    file_replace_abort(&file);
-    return true;
-}
-
 bool softener_make(Softener *softener, const char *path, const CorpusSplit *split,
                    size_t vocabulary, Error *error)
 {
     *softener = (Softener){.path = path, .split = split, .vocabulary = vocabulary};
     if (vocabulary > SOFT_MOST_TOKENS)
-        return error_set(error,
-                         "--soft-targets: a vocabulary of %zu tokens, and at most %d can be "
-                         "stored; omit the option, or train runs with a smaller --vocab-size",
-                         vocabulary, SOFT_MOST_TOKENS);
-    if (!probe(path, error))
-        return false;
+        return error_usage(error,
+                           "--soft-targets: a vocabulary of %zu tokens, and at most %d can be "
+                           "stored; omit the option, or train runs with a smaller --vocab-size",
+                           vocabulary, SOFT_MOST_TOKENS);
+    if (!*path || file_is_folder(path))
+        return error_usage(
+            error,
+            "--soft-targets '%s': this cannot be a file; the option takes the FILE "
+            "to write, and the runs come after it",
+            path);
     size_t listed = softener->listed = vocabulary < LISTED ? vocabulary : LISTED;
+    if (!soft_writer_begin(&softener->writer, path, listed, split, vocabulary, error))
+        return false;
     softener->unigram = soft_targets_unigram(split, vocabulary);
-    softener->records = memory_take(split->count * 2 * listed, sizeof *softener->records,
+    softener->records = memory_take(SOFTEN_ROWS * 2 * listed, sizeof *softener->records,
                                     "the soft targets");
     softener->logits = memory_take(SOFTEN_ROWS * vocabulary, sizeof *softener->logits,
                                    "the soft targets");
@@ -49,6 +39,7 @@ bool softener_make(Softener *softener, const char *path, const CorpusSplit *spli
 
 void softener_free(Softener *softener)
 {
+    soft_writer_abort(&softener->writer);
     free(softener->unigram);
     free(softener->records);
     free(softener->logits);
@@ -114,7 +105,7 @@ static void soften_row(void *context, size_t row, size_t worker)
 {
     (void)worker;
     const Softener *softener = context;
-    uint16_t *record = softener->records + (softener->at + row) * 2 * softener->listed;
+    uint16_t *record = softener->records + row * 2 * softener->listed;
     real *p = softener->logits + row * softener->vocabulary;
     to_probabilities(p, softener->vocabulary);
     if (softener->runs > 0)
@@ -124,15 +115,34 @@ static void soften_row(void *context, size_t row, size_t worker)
 
 /* --- the text --- */
 
+/* Averages the next rows, whose logits are there, into their records in the file. */
+static void soften_rows(Softener *softener, size_t rows)
+{
+    Error error;
+    SoftWriter *writer = &softener->writer;
+    uint16_t *records = softener->records;
+    const size_t listed = softener->listed;
+    if (softener->runs > 0 && !soft_writer_get(writer, softener->at, records, rows, &error))
+        die("%s", error.text);
+    team_run(rows, soften_row, softener);
+    if (!soft_writer_put(writer, softener->at, records, rows, &error))
+        die("%s", error.text);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < listed; k++)
+            softener->units += records[(2 * i + 1) * listed + k];
+    softener->at += rows;
+}
+
 static void hear(void *context, Pass *pass)
 {
     Softener *softener = context;
+    if (softener->at == 0)
+        softener->units = 0;
     for (size_t first = 0, rows; first < pass->scored.count; first += rows) {
         size_t left = pass->scored.count - first;
         rows = left < SOFTEN_ROWS ? left : SOFTEN_ROWS;
         pass_scored_logits(pass, softener->logits, first, rows);
-        team_run(rows, soften_row, softener);
-        softener->at += rows;
+        soften_rows(softener, rows);
     }
     if (softener->at == softener->split->count) {
         softener->runs++;
@@ -145,19 +155,15 @@ ScoreListener softener_listener(Softener *softener)
     return (ScoreListener){hear, softener};
 }
 
-bool softener_write(const Softener *softener, Error *error)
+bool softener_write(Softener *softener, Error *error)
 {
-    size_t tokens = softener->split->count, listed = softener->listed;
-    if (!soft_targets_write(softener->path, softener->records, listed, softener->split,
-                            softener->vocabulary, error))
+    size_t tokens = softener->split->count;
+    if (!soft_writer_end(&softener->writer, error))
         return false;
-    double sum = 0;
-    for (size_t i = 0; i < tokens; i++)
-        for (size_t k = 0; k < listed; k++)
-            sum += softener->records[(2 * i + 1) * listed + k];
     print_warning(
         "soft targets of %zu tokens in %s: the %zu likeliest of each have %.1f %% of the "
         "probability",
-        tokens, softener->path, listed, 100 * sum / (double)tokens / SOFT_UNIT);
+        tokens, softener->path, softener->listed,
+        100 * softener->units / (double)tokens / SOFT_UNIT);
     return true;
 }

@@ -1,6 +1,6 @@
 /* Writes soft targets (data/soft_targets.h): the mean of what several runs predict for each
  * token of a text. Runs read the text one after the other, and each is averaged into the
- * records of those before it. */
+ * records of those before it, which are in the file. */
 #ifndef LINNET_SOFTEN_H
 #define LINNET_SOFTEN_H
 
@@ -8,12 +8,14 @@
 #include "models/score.h"
 
 typedef struct Softener {
+    SoftWriter writer;
     const char *path;
     const CorpusSplit *split;
     size_t vocabulary, listed;
     real *unigram;     /* (vocabulary) */
-    uint16_t *records; /* (tokens, 2 listed) */
     real *logits;      /* (SOFTEN_ROWS, vocabulary), then probabilities */
+    uint16_t *records; /* (SOFTEN_ROWS, 2 listed) of the same tokens */
+    double units;      /* of probability in the records that the last run has put */
     size_t runs;       /* that have read the whole text */
     size_t at;         /* the next token */
 } Softener;
@@ -24,10 +26,10 @@ bool softener_make(Softener *softener, const char *path, const CorpusSplit *spli
                    size_t vocabulary, Error *error);
 void softener_free(Softener *softener);
 
-/* Listens to one run after the other. */
+/* Listens to one run after the other; ends the program if the disk is full. */
 ScoreListener softener_listener(Softener *softener);
 
-/* Writes the file and says so on the screen. */
-bool softener_write(const Softener *softener, Error *error);
+/* Completes the file and says so on the screen. */
+bool softener_write(Softener *softener, Error *error);
 
 #endif

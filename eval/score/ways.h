@@ -32,8 +32,8 @@ size_t ways_score(ScoreRow rows[WAYS_MOST], const EvalOptions *options, const Mo
 
 /* The scored text, for printing. */
 typedef struct ScoredText {
-    const CorpusSplit *split;
-    bool is_validation;
+    const Corpus *corpus;
+    const CorpusSplit *split; /* of it */
 } ScoredText;
 
 /* "window 128, stride 32"; the caller frees. */

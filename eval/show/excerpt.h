@@ -6,8 +6,9 @@
 #include "models/generator.h"
 #include "src/random.h"
 
-/* A text of this many tokens; the generator starts anew. It is escaped for terminals and pages:
- * UTF-8 without control characters but line ends, the last at its end. The caller frees. */
+/* A text of this many tokens, or the reason why it ends before; the generator starts anew. It
+ * is escaped for terminals and pages: UTF-8 without control characters but line ends, the last
+ * at its end. The caller frees. */
 char *excerpt_make(Generator *generator, const Vocabulary *vocabulary, size_t tokens,
                    RandomKey key);
 

@@ -173,12 +173,7 @@ static void stop(Writer *writer, size_t stop_size)
 
 static void hold(Writer *writer, const char *text, size_t size, double probability)
 {
-    size_t complete = 0;
-    for (size_t i = 0; i < size && !complete; i++) {
-        arrput(writer->held, text[i]);
-        if (writer->stops)
-            complete = stop_match(&writer->match, writer->stops, text[i]);
-    }
+    size_t complete = stop_hold(&writer->match, writer->stops, text, size, &writer->held);
     if (writer->style.probabilities) {
         HeldToken token = {arrlenu(writer->held), probability};
         arrput(writer->tokens, token);

@@ -10,7 +10,7 @@
 #include "data/vocabulary.h"
 #include "eval/show/detok.h"
 #include "eval/show/spacing.h"
-#include "eval/show/stop.h"
+#include "models/stop.h"
 
 #include <stdio.h>
 

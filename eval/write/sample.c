@@ -3,6 +3,7 @@
 #include "data/reader.h"
 #include "data/utf8.h"
 #include "models/checkpoint.h"
+#include "eval/write/prompts.h"
 #include "eval/write/sample_json.h"
 #include "eval/write/session.h"
 #include "eval/show/figures.h"
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 typedef struct Settings {
-    char *prompt, *score;
+    char *score;
     size_t threads;
     bool interactive, json;
 } Settings;
@@ -28,17 +29,13 @@ typedef struct Settings {
 #define FIELD(name) offsetof(Settings, name)
 /* clang-format off */
 static const Option rows[] = {
-    {.name = "prompt", OPTION_STRING("TEXT", FIELD(prompt), NULL),
-     .help = "text to continue",
-     .also = "start prompt-text input",
-     .common = true},
     {.name = "score", OPTION_STRING("TEXT", FIELD(score), NULL),
      .help = "print the log-likelihood of each token of TEXT instead; -: standard input",
      .also = "loss logprob log-likelihood",
      .common = true},
     {.name = "interactive", OPTION_SWITCH(FIELD(interactive), NULL),
      .help = "ask for prompts and commands such as /help; default: on a terminal without "
-             "--prompt",
+             "a prompt",
      .also = "chat repl",
      .common = true},
     {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
@@ -46,7 +43,7 @@ static const Option rows[] = {
      .common = true},
     {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "1"),
      .help = "CPU threads; 0: one per processor",
-     .also = "device num-threads"},
+     .also = "num-threads"},
 };
 /* clang-format on */
 
@@ -56,19 +53,25 @@ static const About about = {
     .synopses = {"[OPTIONS] RUN"},
     .paragraphs =
         {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. On a "
-         "terminal and without --prompt it asks for prompts. Control characters in tokens are "
-         "escaped on a terminal and written unchanged to files and pipes; invalid UTF-8 is "
-         "printed as U+FFFD. --score prints incomplete characters as escapes, such as \\xc3; "
-         "the token that completes a character also shows it.",
+         "terminal and without a prompt it asks for prompts. A pipe or a file on standard "
+         "input "
+         "is the prompt, without its last line end; </dev/null is none. With --lines, each "
+         "line "
+         "is a prompt and has the texts that it would have alone.",
+         "Control characters in tokens are escaped on a terminal and written unchanged to "
+         "files and pipes; invalid UTF-8 is printed as U+FFFD. --score prints incomplete "
+         "characters as escapes, such as \\xc3; the token that completes a character also "
+         "shows it.",
          "The object of --json has the run, the prompt, the settings, and the texts without "
          "the prompt, each with the ids of all its tokens, their number, and a finish_reason: "
          "length or stop. With --show-probs it has log_probabilities, with --score the loss, "
-         "probability and rank of each token."},
+         "probability and rank of each token. --lines prints an array of such objects."},
     .examples = {"runs/linear-ptb", "--prompt 'the company said' --length 50 runs/linear-ptb",
-                 "--score 'the company said' runs/linear-ptb"},
+                 "--score 'the company said' runs/linear-ptb",
+                 "--lines --json runs/linear-ptb <prompts.txt"},
     .files = {{"$XDG_STATE_HOME/linnet/history, ~/.local/state/linnet/history",
                "the prompts and commands typed"}},
-    .environment = {&about_kernels, &about_terminal_size, &about_colour, &about_locale},
+    .environment = {&about_terminal_size, &about_colour, &about_locale},
 };
 
 /* --- scoring --- */
@@ -183,7 +186,9 @@ static void score_given(const LoadedModel *loaded, const char *given, bool json)
     Error error;
     char *text;
     size_t size;
-    if (!reader_read(READER_STANDARD_INPUT, READER_USUAL_MB, NULL, &text, &size, &error))
+    const Tokenizer *tokenizer = loaded->checkpoint.vocabulary.tokenizer;
+    if (!reader_read(READER_STANDARD_INPUT, tokenizer->raw, READER_USUAL_MB, NULL, &text, &size,
+                     &error))
         die("%s", error.text);
     score_bytes(loaded, text, size, reader_name(READER_STANDARD_INPUT), json);
     free(text);
@@ -192,7 +197,7 @@ static void score_given(const LoadedModel *loaded, const char *given, bool json)
 /* --- writing --- */
 
 static void write_texts(const LoadedModel *loaded, TextOptions *options, const char *run,
-                        const char *prompt)
+                        Prompt prompt)
 {
     Error error;
     Texts texts;
@@ -204,9 +209,7 @@ static void write_texts(const LoadedModel *loaded, TextOptions *options, const c
                arrlenu(beginning) + options->length);
     OptionGroup group = text_option_group(options);
     if (options->json)
-        sample_json_begin(stdout, run, prompt, &group);
-    else if (options->show_probs)
-        writer_print_legend(stdout, terminal_has_colour(STDOUT_FILENO));
+        sample_json_begin(stdout, run, prompt.text, prompt.size, &group);
     texts_begin(&texts, options, beginning, 0);
     if (options->json)
         sample_json_end(stdout);
@@ -214,13 +217,47 @@ static void write_texts(const LoadedModel *loaded, TextOptions *options, const c
     arrfree(beginning);
 }
 
+/* The texts of all prompts; in JSON, those of lines make an array. */
+static void write_all(const LoadedModel *loaded, TextOptions *options, const char *run,
+                      const Prompts *prompts, bool lines)
+{
+    bool array = options->json && lines;
+    if (options->show_probs && !options->json)
+        writer_print_legend(stdout, terminal_has_colour(STDOUT_FILENO));
+    fputs(array ? "[" : "", stdout);
+    for (size_t i = 0; i < arrlenu(prompts->list); i++) {
+        if (array)
+            fputs(i ? ",\n" : "\n", stdout);
+        else if (i > 0)
+            texts_print_between(options);
+        write_texts(loaded, options, run, prompts->list[i]);
+    }
+    fputs(array ? "\n]\n" : options->json ? "\n" : "", stdout);
+}
+
 /* Whether to ask for prompts: if requested, or by default at a terminal. */
-static bool is_session(const Settings *settings, const CommandLine *line)
+static bool is_session(const Settings *settings, const PromptOptions *prompt,
+                       const CommandLine *line)
 {
     if (command_line_value(line, "interactive"))
         return settings->interactive;
-    return !settings->prompt && !settings->json && terminal_is_interactive(STDIN_FILENO) &&
-           terminal_is_interactive(STDOUT_FILENO);
+    return !prompt->text && !settings->json && !prompts_source(prompt, false) &&
+           terminal_is_interactive(STDIN_FILENO) && terminal_is_interactive(STDOUT_FILENO);
+}
+
+static void generate(const LoadedModel *loaded, TextOptions *options,
+                     const PromptOptions *prompt, bool session, const char *run)
+{
+    Error error;
+    Prompts prompts;
+    const Vocabulary *vocabulary = &loaded->checkpoint.vocabulary;
+    if (!prompts_read(&prompts, prompt, prompts_source(prompt, session), vocabulary, &error))
+        die("%s", error.text);
+    if (session)
+        session_run(&loaded->model, vocabulary, options, prompts.list[0]);
+    else
+        write_all(loaded, options, run, &prompts, prompt->lines);
+    prompts_free(&prompts);
 }
 
 /* The option keeps its last value; here all count. */
@@ -234,35 +271,46 @@ static void join_stops(TextOptions *options, const CommandLine *line)
     options->stop = joined;
 }
 
-static void check_usage(const Settings *settings, const TextOptions *options,
-                        const OptionGroup *of_text, const CommandLine *line)
+/* The groups are those of the texts and their prompts. */
+static void check_usage(const Settings *settings, const PromptOptions *prompt,
+                        const TextOptions *options, const OptionGroup *of_text, size_t groups,
+                        const CommandLine *line)
 {
-    const OptionGroup *group;
+    const char *source = prompts_source(prompt, settings->interactive);
+    bool asks = settings->interactive;
+    bool reads = source && strcmp(source, READER_STANDARD_INPUT) == 0;
+    const struct {
+        bool both;
+        const char *names;
+    } pairs[] = {{settings->score && asks, "--score and --interactive"},
+                 {settings->json && asks, "--json and --interactive"},
+                 {settings->json && options->columns, "--json and --columns"},
+                 {prompt->text && prompt->file, "--prompt and --prompt-file"},
+                 {prompt->lines && asks, "--lines and --interactive"},
+                 {reads && asks, "--interactive and --prompt -, which read standard input"}};
     if (line->operand_count != 1)
         die_usage(line->operand_count ? "one run at a time" : "a run is missing");
-    if (settings->prompt && settings->score)
-        die_usage("--score generates no text; leave --prompt out");
-    if (settings->score && settings->interactive)
-        die_usage("--score and --interactive: give only one of them");
     for (size_t i = 0; settings->score && i < line->given_count; i++)
-        if (option_find(of_text, 1, line->given[i].option->name, &group))
+        if (option_find(of_text, groups, line->given[i].option->name, NULL))
             die_usage("--score generates no text; leave --%s out", line->given[i].option->name);
-    if (settings->json && settings->interactive)
-        die_usage("--json and --interactive: give only one of them");
-    if (settings->json && options->columns)
-        die_usage("--json and --columns: give only one of them");
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i].both)
+            die_usage("%s: give only one of them", pairs[i].names);
+    if (prompt->lines && !source)
+        die_usage("--lines splits standard input or --prompt-file; leave --prompt out");
 }
 
 int main(int argc, char **argv)
 {
     Settings settings = {0};
+    PromptOptions prompt = {0};
     TextOptions options = {0};
-    const OptionGroup groups[] = {OPTION_GROUP("Use", rows, &settings),
-                                  text_option_group(&options)};
+    const OptionGroup groups[] = {prompt_option_group(&prompt), text_option_group(&options),
+                                  OPTION_GROUP("Use", rows, &settings)};
     enum { GROUPS = sizeof groups / sizeof *groups };
     CommandLine line;
     program_read_command_line(&about, groups, GROUPS, argc, argv, &line);
-    check_usage(&settings, &options, &groups[1], &line);
+    check_usage(&settings, &prompt, &options, groups, GROUPS - 1, &line);
     join_stops(&options, &line);
     options.json = settings.json;
     signal(SIGPIPE, SIG_IGN);
@@ -277,10 +325,9 @@ int main(int argc, char **argv)
         die_usage("%s", error.text);
     if (settings.score)
         score_given(&loaded, settings.score, settings.json);
-    else if (is_session(&settings, &line))
-        session_run(&loaded.model, vocabulary, &options, settings.prompt);
     else
-        write_texts(&loaded, &options, line.operands[0], settings.prompt);
+        generate(&loaded, &options, &prompt, is_session(&settings, &prompt, &line),
+                 line.operands[0]);
     loaded_close(&loaded);
     options_free_texts(groups, GROUPS);
     command_line_free(&line);

@@ -1,6 +1,6 @@
 #include "eval/write/sample_json.h"
 #include "data/utf8.h"
-#include "eval/show/stop.h"
+#include "models/stop.h"
 #include "src/containers.h"
 #include "src/json.h"
 
@@ -63,10 +63,10 @@ static json_t *settings_json(const OptionGroup *group)
 
 /* --- the document --- */
 
-void sample_json_begin(FILE *stream, const char *run, const char *prompt,
+void sample_json_begin(FILE *stream, const char *run, const char *prompt, size_t size,
                        const OptionGroup *settings)
 {
-    json_t *beginning = prompt ? sample_json_string(prompt, strlen(prompt)) : json_null();
+    json_t *beginning = prompt ? sample_json_string(prompt, size) : json_null();
     fputc('{', stream);
     json_print_part(stream,
                     json_pack("{s:o, s:o, s:o}", "run", sample_json_string(run, strlen(run)),
@@ -95,5 +95,5 @@ void sample_json_text(FILE *stream, JsonText text, bool first)
 
 void sample_json_end(FILE *stream)
 {
-    fputs("\n]}\n", stream);
+    fputs("\n]}", stream);
 }

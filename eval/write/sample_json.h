@@ -20,9 +20,9 @@ typedef struct JsonText {
     bool with_losses;
 } JsonText;
 
-/* The object is printed in parts, so that its texts need not be kept: run, prompt (or NULL) and
- * settings; the texts; the end. */
-void sample_json_begin(FILE *stream, const char *run, const char *prompt,
+/* The object is printed in parts, so that its texts need not be kept: run, prompt (or NULL)
+ * and settings; the texts; the end, without a line end. */
+void sample_json_begin(FILE *stream, const char *run, const char *prompt, size_t size,
                        const OptionGroup *settings);
 void sample_json_text(FILE *stream, JsonText text, bool first);
 void sample_json_end(FILE *stream);

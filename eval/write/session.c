@@ -193,7 +193,7 @@ static void show_legend(Session *session)
     session->knows_legend = session->options->show_probs;
 }
 
-static void begin_texts(Session *session, const char *prompt)
+static void begin_texts(Session *session, Prompt prompt)
 {
     Error error;
     int32_t *beginning = NULL;
@@ -223,9 +223,9 @@ static void answer(Session *session, char *line)
     if (line[0] == '/') {
         obey(session, line + 1);
     } else if (!empty) {
-        begin_texts(session, line);
+        begin_texts(session, (Prompt){line, strlen(line)});
     } else if (!session->has_texts) {
-        begin_texts(session, NULL);
+        begin_texts(session, (Prompt){NULL, 0});
     } else {
         show_legend(session);
         texts_go_on(&session->texts, session->options);
@@ -241,7 +241,7 @@ static void catch_interrupts(void)
 }
 
 void session_run(const Model *model, const Vocabulary *vocabulary, TextOptions *options,
-                 const char *prompt)
+                 Prompt prompt)
 {
     Session session = {.model = model,
                        .vocabulary = vocabulary,
@@ -252,7 +252,7 @@ void session_run(const Model *model, const Vocabulary *vocabulary, TextOptions *
     catch_interrupts();
     if (terminal_is_interactive(STDIN_FILENO))
         puts("Type a prompt, or /help; Ctrl-D leaves.");
-    if (prompt)
+    if (prompt.text)
         begin_texts(&session, prompt);
     char *line;
     while (!session.left && (fflush(stdout), line = line_reader_next(&reader))) {

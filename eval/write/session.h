@@ -9,9 +9,9 @@
 
 #include "eval/write/texts.h"
 
-/* Runs until the last line. The first prompt may be given, else NULL. */
+/* Runs until the last line. A first prompt may be given. */
 void session_run(const Model *model, const Vocabulary *vocabulary, TextOptions *options,
-                 const char *prompt);
+                 Prompt prompt);
 
 /* The row of a command: its name, or an unambiguous part of it. */
 const Option *session_find_option(const OptionGroup *group, const char *name, Error *error);

@@ -25,7 +25,8 @@ static const Option rows[] = {
      .help = "number of texts, separated by lines ---",
      .also = "num-samples num-return-sequences n-samples samples batch-size",
      .common = true},
-    {.name = "temperature", OPTION_NUMBER(FIELD(sampler.temperature), 0, 100, "0.8"),
+    {.name = "temperature",
+     OPTION_NUMBER(FIELD(sampler.temperature), 0, SAMPLER_MOST_TEMPERATURE, "0.8"),
      .help = "sampling temperature; below 1 favours likely tokens, above 1 unlikely ones",
      .also = "temp",
      .common = true},
@@ -38,7 +39,8 @@ static const Option rows[] = {
              "probability",
      .also = "nucleus topp",
      .common = true},
-    {.name = "repetition-penalty", OPTION_NUMBER(FIELD(sampler.penalty), 0.01, 100, "1"),
+    {.name = "repetition-penalty",
+     OPTION_NUMBER(FIELD(sampler.penalty), SAMPLER_LEAST_PENALTY, SAMPLER_MOST_PENALTY, "1"),
      .help = "repetition penalty (CTRL): above 1, tokens of prompt and text become less likely "
              "to come again",
      .also = "repeat-penalty",
@@ -60,7 +62,7 @@ static const Option rows[] = {
      .also = "random-seed",
      .common = true},
     {.name = "detok", OPTION_SWITCH(FIELD(detok), "no"),
-     .help = "detokenise: spacing and capitals as in print; for word models",
+     .help = "detokenise: spacing as in print; for word models",
      .also = "detokenize detokenise",
      .common = true},
     {.name = "columns", OPTION_SWITCH(FIELD(columns), "no"),
@@ -124,17 +126,17 @@ static void name_unknown(const Vocabulary *vocabulary, const char *prompt)
     free(names);
 }
 
-bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **ids, Error *error)
+bool texts_encode(const Vocabulary *vocabulary, Prompt prompt, int32_t **ids, Error *error)
 {
     arrput(*ids, vocabulary_start(vocabulary));
-    if (!prompt)
+    if (!prompt.text)
         return true;
     size_t unknown;
-    if (!vocabulary_encode(vocabulary, "the prompt", prompt, strlen(prompt), ids, &unknown,
+    if (!vocabulary_encode(vocabulary, "the prompt", prompt.text, prompt.size, ids, &unknown,
                            error))
         return false;
     if (unknown > 0)
-        name_unknown(vocabulary, prompt);
+        name_unknown(vocabulary, prompt.text);
     return true;
 }
 
@@ -197,8 +199,7 @@ static void open_streams(Texts *texts, const TextOptions *options)
     }
 }
 
-/* Separates two texts, or two bands of columns. */
-static void print_between(const TextOptions *options)
+void texts_print_between(const TextOptions *options)
 {
     puts(options->columns ? "" : "---");
 }
@@ -227,7 +228,7 @@ static void print_kept(const Texts *texts, const TextOptions *options)
                              .with_losses = options->show_probs};
             sample_json_text(stdout, made, texts->number + i == 0);
         } else if (text->stream != stdout) {
-            print_between(options);
+            texts_print_between(options);
             fwrite(text->kept, 1, text->kept_size, stdout);
         }
     }
@@ -396,7 +397,7 @@ void texts_begin(Texts *texts, const TextOptions *options, const int32_t *beginn
         texts->number = number + made;
         texts->wanted = left < texts->count ? left : texts->count;
         if (made > 0 && !options->json)
-            print_between(options);
+            texts_print_between(options);
         begin_batch(texts, options, beginning);
         made += texts->count;
     } while (made < options->count && !is_stopped(texts));

@@ -68,8 +68,16 @@ void texts_begin(Texts *texts, const TextOptions *options, const int32_t *beginn
  * but a single one goes on behind it. */
 void texts_go_on(Texts *texts, const TextOptions *options);
 
-/* The beginning of texts: the start token, then the prompt (or NULL). An stb_ds array. */
-bool texts_encode(const Vocabulary *vocabulary, const char *prompt, int32_t **ids,
-                  Error *error);
+/* The line between two texts, or between two bands of columns. */
+void texts_print_between(const TextOptions *options);
+
+/* What texts begin with; a zero byte follows. Without a prompt, the text is NULL. */
+typedef struct Prompt {
+    const char *text;
+    size_t size;
+} Prompt;
+
+/* The beginning of texts: the start token, then the prompt. An stb_ds array. */
+bool texts_encode(const Vocabulary *vocabulary, Prompt prompt, int32_t **ids, Error *error);
 
 #endif

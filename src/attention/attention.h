@@ -20,7 +20,6 @@ typedef struct AttentionOptions {
     size_t segment;            /* positions compressed together */
     size_t rank;               /* entries they are compressed to */
     size_t features;           /* random features; 0: twice the head dimension */
-    size_t redraw;             /* steps after which they are redrawn; 0: never */
     size_t hashes;             /* LSH rounds */
     size_t buckets;            /* per round, an even number */
     size_t near;               /* visible positions of the own bucket */

@@ -33,6 +33,7 @@ typedef struct Fault {
 #define LOOKS   "access,stat,fstat,lseek,readlink,realpath,flock,readdir"
 #define NAMES   "rename,link,unlink"
 #define SYNCS   "fsync,fdatasync"
+#define MAKES   "open,mkdir," NAMES "," SYNCS ",ftruncate"
 #define CHANGES "open,mkdir," WRITES "," NAMES "," SYNCS ",close"
 
 static const Fault faults[] = {
@@ -58,6 +59,8 @@ static const Fault faults[] = {
     {"output", "once", EIO, "fflush", NULL, false, false},
     {"folder gone", "gone", 0, CHANGES, NULL, false, true},
     {"killed", "kill", 0, CHANGES, NULL, false, true},
+    {"asked to end", "signal", 0, MAKES, NULL, false, false},
+    {"told to end", "signals", 0, MAKES, NULL, false, false},
 };
 
 typedef struct Body {
@@ -151,6 +154,12 @@ static void check_ending(const Trial *trial)
     const Fault *fault = trial->fault;
     if (strcmp(fault->action, "kill") == 0 && outcome->fired) {
         expect(outcome->status == -SIGKILL, "%s: status %d", trial->label, outcome->status);
+        return;
+    }
+    if (strncmp(fault->action, "signal", 6) == 0 && outcome->fired) {
+        int by = outcome->status < 0 ? -outcome->status : outcome->status - 128;
+        expect(outcome->status == 0 || by == SIGTERM || by == SIGINT, "%s: status %d: %s",
+               trial->label, outcome->status, outcome->messages);
         return;
     }
     expect(outcome->status == 0 || (outcome->status == 1 && !fault->has_to_work),

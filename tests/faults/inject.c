@@ -29,7 +29,9 @@ typedef enum Action {
     ACTION_ALWAYS,
     ACTION_HALF,
     ACTION_KILL,
-    ACTION_GONE
+    ACTION_GONE,
+    ACTION_SIGNAL,
+    ACTION_SIGNALS
 } Action;
 
 static struct {
@@ -39,6 +41,7 @@ static struct {
     int reason;
     char calls[512]; /* with a comma before the first and after the last */
     atomic_long count;
+    bool signals; /* once the present call is done */
 } fault;
 
 ssize_t __real_write(int fd, const void *bytes, size_t size);
@@ -46,7 +49,8 @@ int __real_rename(const char *from, const char *to);
 
 static void read_fault(void)
 {
-    static const char *const actions[] = {"none", "once", "always", "half", "kill", "gone"};
+    static const char *const actions[] = {"none", "once", "always", "half",
+                                          "kill", "gone", "signal", "signals"};
     const char *text = getenv(INJECT_FAULT);
     char action[16] = "";
     fault.read = true;
@@ -80,8 +84,29 @@ static bool strikes(const char *call)
         kill(getpid(), SIGKILL);
     if (fault.action == ACTION_GONE)
         return __real_rename("run", "elsewhere") != 0 && errno != ENOENT;
+    if (fault.action >= ACTION_SIGNAL) {
+        fault.signals = true;
+        return false;
+    }
     errno = fault.reason;
     return true;
+}
+
+/* Sends what the call that has just succeeded is to be followed by. */
+static void signal_after_call(void)
+{
+    sigset_t both, before;
+    if (!fault.signals)
+        return;
+    fault.signals = false;
+    sigemptyset(&both);
+    sigaddset(&both, SIGTERM);
+    sigaddset(&both, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &both, &before);
+    raise(SIGTERM);
+    if (fault.action == ACTION_SIGNALS)
+        raise(SIGINT);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* --- record of calls --- */
@@ -196,6 +221,7 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t size)
         int result = __real_##name arguments;      \
         if (result >= 0)                           \
             record(NULL, 0, __VA_ARGS__);          \
+        signal_after_call();                       \
         return result;                             \
     }
 
@@ -224,6 +250,7 @@ int __wrap_open(const char *path, int flags, ...)
     int fd = __real_open(path, flags, mode);
     if (fd >= 0)
         record(NULL, 0, "open %d %d %s\n", fd, flags, path);
+    signal_after_call();
     return fd;
 }
 

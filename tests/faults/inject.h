@@ -3,7 +3,8 @@
  *
  * An environment variable sets a fault: "ACTION NUMBER ERRNO CALL,CALL,...". Of the calls of
  * these functions, counted from 1, the one with this number fails (once), or it and all later
- * ones (always), or it is cut short (half), or the process is killed before it (kill). */
+ * ones (always), or it is cut short (half), or the process is killed before it (kill), or gets
+ * SIGTERM after it (signal) or SIGTERM and SIGINT at once (signals). */
 #ifndef LINNET_INJECT_H
 #define LINNET_INJECT_H
 

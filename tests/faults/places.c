@@ -63,7 +63,7 @@ static void check_full_disk(void)
 static void check_closed(const char *streams)
 {
     RunLogRow *rows = NULL;
-    Error error = {""};
+    Error error = {0};
     remove_folder("run");
     Outcome outcome = session_closed(streams, RUN_TRAIN "--no-quiet --run run text.txt");
     expect(outcome.status == 0, "streams %s closed: status %d: %s", streams, outcome.status,

@@ -28,7 +28,7 @@ static void check_stored(const Vocabulary *vocabulary, const char *text, size_t 
     size_t stored_size, again_size;
     char *stored = vocabulary_write(vocabulary, &stored_size);
     Vocabulary again;
-    Error error = {""};
+    Error error = {0};
     FUZZ_HOLDS(bpe_read(&again, stored, stored_size, &error));
     char *stored_again = vocabulary_write(&again, &again_size);
     FUZZ_HOLDS(again_size == stored_size && memcmp(stored, stored_again, stored_size) == 0);
@@ -46,7 +46,7 @@ void fuzz_bpe(const uint8_t *data, size_t size)
     char *file = fuzz_next_text(&data, &size);
     const char *text = (const char *)data;
     Vocabulary vocabulary;
-    Error error = {""};
+    Error error = {0};
     if (bpe_read(&vocabulary, file, strlen(file), &error)) {
         check_text(&vocabulary, text, size);
         check_stored(&vocabulary, text, size);

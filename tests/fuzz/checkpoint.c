@@ -23,7 +23,7 @@ static bool load(const Checkpoint *checkpoint, Numbers *numbers)
     }
     if (checkpoint->has_average)
         numbers->average = memory_take(total, sizeof(real), "an input");
-    Error error = {""};
+    Error error = {0};
     bool good = checkpoint_load(checkpoint, numbers->weights, numbers->m, numbers->v,
                                 numbers->average, &error);
     if (!good)
@@ -83,7 +83,7 @@ static void save_again(const Checkpoint *checkpoint, const Numbers *numbers)
                                  .average = numbers->average};
     char *path = fuzz_scratch("checkpoint.safetensors");
     Checkpoint back;
-    Error error = {""};
+    Error error = {0};
     FUZZ_HOLDS(checkpoint_save(path, &content, &error));
     FUZZ_HOLDS(checkpoint_open(&back, path, &error));
     check_same(checkpoint, numbers, &back);
@@ -95,7 +95,7 @@ static void save_again(const Checkpoint *checkpoint, const Numbers *numbers)
 void fuzz_checkpoint(const uint8_t *data, size_t size)
 {
     Checkpoint checkpoint;
-    Error error = {""};
+    Error error = {0};
     size_t framed;
     char *file = fuzz_frame(data, size, &framed);
     if (checkpoint_open(&checkpoint, fuzz_file(file, framed), &error)) {

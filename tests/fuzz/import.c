@@ -65,7 +65,7 @@ static void save_and_open(const ImportedModel *imported, const char *run)
 {
     const Model *model = &imported->model;
     LoadedModel loaded;
-    Error error = {""};
+    Error error = {0};
     FUZZ_HOLDS(imported_save(imported, "a directory", run, &error));
     FUZZ_HOLDS(loaded_open(&loaded, run, &error));
     FUZZ_HOLDS(loaded.model.table.total == model->table.total);
@@ -80,7 +80,7 @@ void fuzz_import(const uint8_t *data, size_t size)
 {
     char *folder = fuzz_scratch("model"), *run = fuzz_scratch("run");
     ImportedModel imported;
-    Error error = {""};
+    Error error = {0};
     mkdir(folder, 0700);
     fill(folder, data, size);
     if (imported_open(&imported, folder, &error)) {

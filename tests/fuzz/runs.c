@@ -29,7 +29,7 @@ static void check_log(const RunLogText *log)
 {
     char *text = write_log(log);
     RunLogText back;
-    Error error = {""};
+    Error error = {0};
     FUZZ_HOLDS(runlog_parse("again", text, strlen(text), &back, &error));
     FUZZ_HOLDS(back.whole == strlen(text) && back.columns == log->columns);
     FUZZ_HOLDS(arrlenu(back.rows) == arrlenu(log->rows));
@@ -48,7 +48,7 @@ static void check_log(const RunLogText *log)
 void fuzz_run_log(const uint8_t *data, size_t size)
 {
     RunLogText log;
-    Error error = {""};
+    Error error = {0};
     if (!runlog_parse("log", (const char *)data, size, &log, &error)) {
         FUZZ_HOLDS(!log.rows);
         fuzz_check_reason(&error);
@@ -72,17 +72,28 @@ static const RunScore *last_like(const RunScore *scores, const RunScore *protoco
     return last;
 }
 
-/* Of scores saved one by one, the last of each protocol stays, unchanged. */
+/* Whether a later score is of the same protocol, or of another text for the same split. */
+static bool is_replaced(const RunScore *scores, size_t i)
+{
+    for (size_t later = i + 1; later < arrlenu(scores); later++)
+        if (score_same_protocol(&scores[later], &scores[i], SCORE_PER_TOKEN) ||
+            (strcmp(scores[later].split, scores[i].split) == 0 &&
+             scores[later].text_crc != scores[i].text_crc))
+            return true;
+    return false;
+}
+
+/* Of scores saved one by one, those stay, unchanged, that no later one replaces. */
 static void check_scores(const RunScore *scores)
 {
     enum { MOST = 16 }; /* every save writes a file */
     char *path = fuzz_scratch("scores.csv");
     RunScore *back;
-    Error error = {""};
+    Error error = {0};
     size_t different = 0;
     unlink(path);
     for (size_t i = 0; i < arrlenu(scores); i++) {
-        different += last_like(scores, &scores[i]) == &scores[i];
+        different += !is_replaced(scores, i);
         FUZZ_HOLDS(i >= MOST || scores_note(path, &scores[i], &error));
     }
     if (arrlenu(scores) > 0 && arrlenu(scores) <= MOST) {
@@ -101,7 +112,7 @@ static void check_scores(const RunScore *scores)
 void fuzz_scores(const uint8_t *data, size_t size)
 {
     RunScore *scores;
-    Error error = {""};
+    Error error = {0};
     if (scores_read(fuzz_file(data, size), &scores, &error)) {
         check_scores(scores);
         arrfree(scores);
@@ -198,7 +209,7 @@ void fuzz_run_folder(const uint8_t *data, size_t size)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         put_next(names[i], &data, &size);
     RunData run;
-    Error error = {""};
+    Error error = {0};
     if (rundata_read(&run, fuzz_scratch_folder(), &error)) {
         check_json(&run);
         check_page(&run);

@@ -35,7 +35,7 @@ void fuzz_header(const uint8_t *data, size_t size)
         return;
     size_t data_size = (size_t)(data[0] | data[1] << 8);
     SafetensorsHeader header;
-    Error error = {""};
+    Error error = {0};
     if (safetensors_header_parse(&header, (const char *)data + SIZE_BYTES, size - SIZE_BYTES,
                                  data_size, &error)) {
         check_table(&header, data_size);
@@ -59,7 +59,7 @@ static TensorRecord *load_all(const SafetensorsFile *file)
                                .type = tensor->type,
                                .rank = tensor->rank,
                                .data = memory_take(tensor->size, 1, "an input")};
-        Error error = {""};
+        Error error = {0};
         memcpy(record.shape, tensor->shape, sizeof record.shape);
         bool loaded = safetensors_load(file, tensor->name, tensor->type, tensor->rank,
                                        tensor->shape, (void *)record.data, &error);
@@ -104,7 +104,7 @@ static void check_same(const SafetensorsFile *back, const TensorRecord *records,
     FUZZ_HOLDS(back->header.tensor_count == arrlenu(records));
     for (size_t i = 0; i < arrlenu(records); i++) {
         const TensorEntry *tensor = safetensors_find(back, records[i].name);
-        Error error = {""};
+        Error error = {0};
         FUZZ_HOLDS(tensor);
         void *bytes = memory_take(tensor->size, 1, "an input");
         FUZZ_HOLDS(safetensors_load(back, records[i].name, records[i].type, records[i].rank,
@@ -124,7 +124,7 @@ static void write_again(const SafetensorsFile *file)
     MetadataPair *pairs = load_metadata(file);
     char *path = fuzz_scratch("again.safetensors");
     SafetensorsFile back;
-    Error error = {""};
+    Error error = {0};
     if (records || !file->header.tensor_count) {
         FUZZ_HOLDS(
             safetensors_write(path, records, arrlenu(records), pairs, arrlenu(pairs), &error));
@@ -142,7 +142,7 @@ static void write_again(const SafetensorsFile *file)
 void fuzz_safetensors(const uint8_t *data, size_t size)
 {
     SafetensorsFile file;
-    Error error = {""};
+    Error error = {0};
     if (safetensors_open(&file, fuzz_file(data, size), &error)) {
         check_table(&file.header, size - file.data_start);
         write_again(&file);

@@ -19,7 +19,7 @@ static void check_stored(const OptionGroup groups[GROUP_COUNT])
 {
     Settings again;
     OptionGroup back[GROUP_COUNT];
-    Error error = {""};
+    Error error = {0};
     char *text = options_write_text(groups, GROUP_COUNT);
     begin(&again, back);
     FUZZ_HOLDS(options_read_text(back, GROUP_COUNT, text, "again", &error));
@@ -38,7 +38,7 @@ static void check_stored(const OptionGroup groups[GROUP_COUNT])
 static void check_model(const OptionGroup *group)
 {
     ModelConfig *config = group->target;
-    Error error = {""};
+    Error error = {0};
     if (!config_check(config, &error)) {
         fuzz_check_reason(&error);
         return;
@@ -56,7 +56,7 @@ void fuzz_settings(const uint8_t *data, size_t size)
 {
     Settings settings;
     OptionGroup groups[GROUP_COUNT];
-    Error error = {""};
+    Error error = {0};
     char *text = fuzz_next_text(&data, &size);
     begin(&settings, groups);
     if (options_read_text(groups, GROUP_COUNT, text, "settings", &error)) {
@@ -91,7 +91,7 @@ static void check_said_plainly(const OptionGroup groups[GROUP_COUNT], const Comm
 {
     Settings again;
     OptionGroup back[GROUP_COUNT];
-    Error error = {""};
+    Error error = {0};
     begin(&again, back);
     for (size_t i = 0; i < line->given_count; i++) {
         const OptionArgument *given = &line->given[i];
@@ -114,7 +114,7 @@ void fuzz_command_line(const uint8_t *data, size_t size)
     Settings settings;
     OptionGroup groups[GROUP_COUNT];
     CommandLine line;
-    Error error = {""};
+    Error error = {0};
     char *text = fuzz_next_text(&data, &size), *words[MOST_WORDS + 1];
     int count = cut_words(text, words);
     begin(&settings, groups);

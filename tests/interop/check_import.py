@@ -55,8 +55,8 @@ MODELS = {
         **rope(10000.0, partial_rotary_factor=0.5)), {}),
     "neox-scaling": (GPTNeoXForCausalLM, GPTNeoXConfig(**NEOX, **rope(
         500.0, partial_rotary_factor=1.0)), {"json": {
-            "rope_scaling": {"type": "default"}, "rotary_pct": 0.5, "rotary_emb_base": 300.0,
-            "rope_theta": 20.0, "partial_rotary_factor": 0.75}}),
+            "rope_scaling": {"type": "default"}, "rope_parameters": None, "rotary_pct": 0.5,
+            "rotary_emb_base": 300.0}}),
     "llama": (LlamaForCausalLM, LlamaConfig(**LLAMA), {}),
     "llama-grouped": (LlamaForCausalLM, LlamaConfig(
         **LLAMA, num_key_value_heads=2, **rope(500000.0), rms_norm_eps=1e-5),
@@ -64,8 +64,8 @@ MODELS = {
     "llama-tied": (LlamaForCausalLM, LlamaConfig(
         **LLAMA, num_key_value_heads=1, tie_word_embeddings=True, attention_bias=True), {}),
     "llama-scaling": (LlamaForCausalLM, LlamaConfig(**LLAMA, **rope(500.0)), {"json": {
-        "rope_scaling": {"rope_type": "default"}, "rope_theta": 300.0, "rotary_pct": 0.5,
-        "rotary_emb_base": 20.0}}),
+        "rope_scaling": {"rope_type": "default"}, "rope_parameters": None, "rope_theta": 300.0,
+        "rotary_pct": 0.5, "rotary_emb_base": 20.0}}),
     "llama-biased": (LlamaForCausalLM, LlamaConfig(**LLAMA, mlp_bias=True, attention_bias=True),
                      {"shard": "50KB", "tokenizer": PreTrainedTokenizerFast}),
 }

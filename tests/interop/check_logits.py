@@ -7,12 +7,23 @@ by more than rounding."""
 import json
 import os
 import sys
+from functools import partial
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2TokenizerFast
 from transformers.utils import logging
 
 ROUNDING = 1e-4
+
+
+def check_batch(folder, model, tokenizer, text):
+    """Texts of different lengths are padded, and are continued as each of them alone."""
+    texts, length = [text, "x", text[:5]], 4
+    generate = partial(model.generate, do_sample=False, max_new_tokens=length)
+    batch = generate(**tokenizer(texts, padding=True, return_tensors="pt"))
+    for text, tokens in zip(texts, batch.tolist()):
+        alone = generate(**tokenizer(text, return_tensors="pt"))[0].tolist()
+        assert tokens[-length:] == alone[-length:], f"{folder}: '{text}' differs in a batch"
 
 
 def check(folder):
@@ -34,6 +45,7 @@ def check(folder):
     assert difference <= ROUNDING, f"{folder}: logits differ by {difference}"
     beginning = torch.tensor([ids[:1]])
     model.generate(beginning, attention_mask=torch.ones_like(beginning))
+    check_batch(folder, model, tokenizer, example["text"][:8])
     print(f"{folder}: logits of {len(logits)} tokens differ by {difference:.1e} at most,",
           f"the largest being {expected.abs().max().item():.2f}")
 

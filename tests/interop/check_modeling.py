@@ -20,7 +20,7 @@ TOLERANCE = 2e-5  # nats, or logits: less than what a slightly different formula
 
 # Settings that do not change what a trained model computes, or what others here check.
 OF_TRAINING = """word-dropout ngram-dropout input-dropout dropout attn-dropout output-dropout
-    penalty change-penalty zero-init redraw carry-state""".split()
+    penalty change-penalty zero-init carry-state""".split()
 OF_THE_TEXT = """valid test tokens tokenizer-file trim lowercase vocab-size min-count
     special-tokens""".split()
 
@@ -87,6 +87,25 @@ def check_texts(folder, model):
     assert written[0, 1:].tolist() == greedy, f"{folder}: generate writes another text"
 
 
+def check_batch(folder, model, tokenizer):
+    """Texts of different lengths, one beyond the context, have the logits and continuations of
+    each alone."""
+    with open("text.txt", encoding="utf-8") as file:
+        text = file.read()
+    texts = ["the prices", "the", text[:180]]
+    batch = tokenizer(texts, padding=True, return_tensors="pt", verbose=False)
+    generate = partial(model.generate, do_sample=False, max_new_tokens=4)
+    written = generate(**batch)
+    assert not batch["attention_mask"].all(), f"{folder}: no padding"
+    for row, text in enumerate(texts):
+        alone = tokenizer(text, return_tensors="pt", verbose=False)
+        assert written[row, -4:].tolist() == generate(**alone)[0, -4:].tolist(), (
+            f"{folder}: '{text}' is continued otherwise in a batch")
+    short = tokenizer(texts[:2], padding=True, return_tensors="pt")
+    alone = tokenizer(texts[1], return_tensors="pt")
+    near(f"{folder}: padded", model(**short).logits[1, -1], model(**alone).logits[0, -1])
+
+
 def check_model(folder):
     model, info = AutoModelForCausalLM.from_pretrained(
         folder, trust_remote_code=True, output_loading_info=True
@@ -101,20 +120,24 @@ def check_model(folder):
         check_labels(folder, model, ids)
         check_logits(folder, model)
         check_texts(folder, model)
+        check_batch(folder, model, tokenizer)
     print(f"{folder}: losses of {len(ids)} tokens differ by {difference:.1e} at most")
     return model.config
 
 
 def check_padding(folder):
-    """Padding on the left would move positions; it is refused."""
+    """Padding inside of a text, where generate would go on, and texts of nothing else are refused.
+    The loss is of tokens alone."""
     model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)
-    ids, mask = torch.zeros(1, 3, dtype=torch.long), torch.tensor([[0, 1, 1]])
-    for use in model, partial(model.generate, max_new_tokens=1):
+    ids = torch.zeros(1, 3, dtype=torch.long)
+    for mask in [1, 1, 0], [0, 0, 0]:
         try:
-            use(ids, attention_mask=mask)
+            model.generate(ids, attention_mask=torch.tensor([mask]), max_new_tokens=2)
         except ValueError:
             continue
-        raise AssertionError(f"{folder}: padding on the left is read as text")
+        raise AssertionError(f"{folder}: padding is read as text: {mask}")
+    padded = model(ids, attention_mask=torch.tensor([[0, 1, 1]]), labels=ids).loss
+    near(f"{folder}: loss beside padding", padded, model(ids[:, 1:], labels=ids[:, 1:]).loss)
 
 
 def check_distrust(folder):

@@ -50,6 +50,12 @@ def check(model, plain):
     check_ids(tokenizer.encode(example["text"]).ids, example["ids"], model)
     expected = written(example["ids"], vocabulary)
     assert tokenizer.decode(example["ids"]) == expected, f"{model}: decodes to other text"
+    config = read_json(model, "tokenizer_config.json")
+    pad = tokenizer.token_to_id(config["pad_token"])
+    special = {token["content"] for token in read_json(model, "tokenizer.json")["added_tokens"]
+               if token["special"]}
+    assert pad is not None and pad != vocabulary["eos"], f"{model}: pads with {pad}"
+    assert special == set() if config["split_special_tokens"] else config["pad_token"] in special
     print(f"{model}: {len(example['ids'])} tokens are encoded and decoded alike")
 
 

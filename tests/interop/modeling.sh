@@ -28,8 +28,9 @@ model() {
     "$bin/export" --example text.txt "run-$name" "$name" >export.log
     "$bin/sample" --json --score - "run-$name" <text.txt >"$name/score.json"
     "$bin/eval" --json --split test --test text.txt "run-$name" toy.txt >"$name/eval.json" 2>eval.log
-    "$bin/sample" --json --show-probs --temperature 1 --length 40 "run-$name" >"$name/sampled.json"
-    "$bin/sample" --json --greedy --length 30 "run-$name" >"$name/greedy.json"
+    "$bin/sample" --json --show-probs --temperature 1 --length 40 "run-$name" \
+        >"$name/sampled.json" </dev/null
+    "$bin/sample" --json --greedy --length 30 "run-$name" >"$name/greedy.json" </dev/null
     models="$models $name"
 }
 
@@ -44,7 +45,6 @@ value_of() {
         segment) echo 6 ;;
         rank) echo 3 ;;
         features) echo 12 ;;
-        redraw) echo 8 ;;
         hashes) echo 3 ;;
         buckets) echo 4 ;;
         near) echo 2 ;;

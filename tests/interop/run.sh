@@ -151,11 +151,12 @@ fi
 for name in $exported; do
     "$python" "$here/check_tokens.py" "$name" "$name.plain"
 done
-# The example of eval/README.md reads logits from the library.
+# The library in Python, with NumPy.
 printf '\nthe prices' >prompt.txt
 "$bin/export" --plain --example prompt.txt linear linear-example
-LD_LIBRARY_PATH=$bin/lib "$python" "$here/check_library.py" "$here/../../eval/README.md" linear \
-    linear-example/example.json
+LINNET_LIBRARY=$bin/lib/liblinnet.so.0 PYTHONPATH=$here/../../eval/library "$python" \
+    "$here/../library/check_linnet.py" "$bin" linear-example/example.json "$here/../../eval/README.md" \
+    linear byte special-700
 
 if has gguf; then
     mkdir gguf

@@ -77,6 +77,19 @@ static bool feed(void)
     return linnet_feed(session, tokens, 2, NULL, &error);
 }
 
+static bool listen(void *context, const linnet_token *token)
+{
+    (void)context, (void)token;
+    return true;
+}
+
+static bool sample(void)
+{
+    linnet_sampling sampling = LINNET_SAMPLING;
+    sampling.stops = (const char *[]){"zebra", "s zebra", NULL};
+    return feed() && linnet_sample(session, &sampling, listen, NULL, &error);
+}
+
 static bool tokenize(void)
 {
     return linnet_tokenize(model, "the prices rose", 15, NULL, 0, &error) > 0;
@@ -117,8 +130,9 @@ int main(int argc, char **argv)
     long beginning = model ? exhaust("session_open", open_session) : 0;
     exhaust("tokenize", tokenize);
     exhaust("feed", feed);
+    long sampling = exhaust("sample", sample);
     exhaust("score_text", score);
     linnet_session_close(session);
     linnet_close(model);
-    return opening > 10 && beginning > 2 ? 0 : 1;
+    return opening > 10 && beginning > 2 && sampling > 5 ? 0 : 1;
 }

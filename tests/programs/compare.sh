@@ -86,6 +86,10 @@ run "$bin/compare" --json other softmax linear
 check 'compare --json compares within a corpus' prints '"base": 1, "other": 2'
 run "$bin/compare" --svg one.svg softmax other
 check 'compare --svg says that it shows one corpus' grep -q 'one.svg: shows the runs on' err
+make_large softmax
+run "$bin/compare" --html page.html large
+check 'the page says why a model has no sample' \
+    eval 'exits 0 && grep -q "predictions are not finite" page.html'
 run "$bin/compare" --html page.html softmax other
 check 'the page has both corpora' grep -q '"corpora":\[{"name":.*},{"name":"other.txt"' page.html
 awk -F , -v OFS=, 'NR > 1 && $7 != "" && seen++ { $7 = "" } { print }' softmax/log.csv >few.csv
@@ -225,9 +229,9 @@ check 'compare --by averages seeds' \
     prints "| $(awk -v a="$(tail -n 1 linear-1/log.csv | cut -d , -f 14)" \
         -v b="$(tail -n 1 linear-again/log.csv | cut -d , -f 14)" \
         'BEGIN { printf "%.1f", 50 * (a + b) }') |\$"
-refused 'compare --by needs runs on tasks' 1 'softmax was not trained on a synthetic task' \
+refused 'compare --by needs runs on tasks' 2 'softmax was not trained on a synthetic task' \
     "$bin/compare" --by pairs softmax
-refused 'compare --by needs a setting of the task' 1 'by length: linear-1' \
+refused 'compare --by needs a setting of the task' 2 'by length: linear-1' \
     "$bin/compare" --by length linear-1
 refused 'compare --by has no JSON' 2 'leave --json' "$bin/compare" --by pairs --json linear-1
 

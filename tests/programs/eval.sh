@@ -45,6 +45,9 @@ check 'eval scores the training split' \
 run "$bin/eval" softmax text.txt
 check 'eval prints nats per token' prints 'nats per token'
 check 'eval prints no control characters' is_plain
+cp -r softmax "$rude"
+run "$bin/eval" "$rude" softmax text.txt
+check 'eval prints no control characters of a name' eval 'exits 0 && is_plain'
 
 # --- saved scores ---
 
@@ -83,6 +86,46 @@ run "$bin/eval" --json --split test bounded foreign.txt
 check "another corpus has texts of its own" [ "$(field tokens)" -lt "$tokens" ]
 check "eval saves no score of another corpus" [ ! -e bounded/scores.csv ]
 
+# --- another text of the same name ---
+
+mkdir there
+mv foreign.txt there/text.txt
+run "$bin/eval" --json --split test bounded there/text.txt
+check 'another corpus of the same name has texts of its own' [ "$(field tokens)" -lt "$tokens" ]
+check 'eval says that the text is not that of the run' \
+    eval '[ ! -e bounded/scores.csv ] && says "bounded: its own test text is another one"'
+rm -f noted/scores.csv
+for split in train valid test; do
+    run "$bin/eval" --split $split noted there/text.txt
+    check "eval saves no score of another $split text of the same name" \
+        eval 'exits 0 && [ ! -e noted/scores.csv ] && says "noted: its own $split text"'
+done
+run "$bin/eval" --split test noted text.txt --test there/text.txt
+check 'eval saves no score of another test text' \
+    eval 'exits 0 && [ ! -e noted/scores.csv ] && says "noted: its own test text"'
+run "$bin/eval" --split test linear noted there/text.txt
+check 'eval names each run whose text is another one' \
+    eval 'says "linear: its own test" && says "noted: its own test" && [ ! -e noted/scores.csv ]'
+cp text.txt there/renamed.txt
+run "$bin/eval" --split test noted there/renamed.txt
+check 'a copy of the text under another name is the text of the run' \
+    eval 'lines noted/scores.csv 2 && fails says "noted: "'
+
+# An older run: its checkpoint has no checksum of the test text.
+cp -r noted older
+LC_ALL=C sed 's/"test_crc32"/"text_crc32"/; s/"header_crc32"/"header_crc--"/; s/"crc32"/"crc--"/' \
+    noted/best.safetensors >older/best.safetensors
+rm -f older/scores.csv
+run "$bin/eval" --split test older text.txt --test there/text.txt
+check 'eval saves no score of a test text that may be another one' \
+    eval 'exits 0 && [ ! -e older/scores.csv ] && says "older: made by an earlier version"'
+run "$bin/eval" --split test older there/text.txt
+check 'nor that of a corpus of the same name' \
+    eval 'exits 0 && [ ! -e older/scores.csv ] && says "older: made by an earlier version"'
+run "$bin/eval" --split test older text.txt
+check 'eval takes the test text of an older run on the word of the other two, and says so' \
+    eval 'lines older/scores.csv 2 && says "older: made by an earlier version"'
+
 # --- several runs ---
 
 train other --seed 7 text.txt
@@ -106,6 +149,20 @@ check 'eval averages no predictions of different tokens' \
     eval 'fails exits 0 && says "bytes: its tokenizer or --trim differs from that of softmax"'
 refused 'a cache is for one run' 2 '--cache is for the scores of one run' \
     "$bin/eval" softmax other text.txt --cache 100
+
+# --- losses that are not finite ---
+
+make_large softmax
+run "$bin/eval" large text.txt
+check 'eval refuses a loss that is not finite' \
+    eval 'exits 1 && [ ! -s out ] && says "large: its loss on this text is not finite" && lines err 2'
+check 'eval saves no such loss' same softmax/scores.csv large/scores.csv
+run "$bin/eval" softmax large text.txt
+check 'eval averages no predictions that are not finite' \
+    eval 'exits 1 && [ ! -s out ] && says "large: its loss on this text is not finite"'
+run "$bin/eval" softmax text.txt --dynamic --dynamic-lr 1e6
+check 'eval prints a finite loss before one that is not' \
+    eval 'exits 1 && prints "^valid: loss" && lines out 2 && says "with --dynamic is not finite"'
 
 # --- refusals ---
 
@@ -136,8 +193,12 @@ check 'the accuracy is saved' grep -q "^valid,7,7,.*,$(field accuracy)[0-9]*\$" 
 works 'eval reads longer tasks of the same symbols' \
     "$bin/eval" task recall:pairs=4,keys=8,values=8
 check 'the window is the longer line' prints 'window 13, stride 13'
+check 'the text of another task is not that of the run' says 'task: its own valid text'
 refused 'eval refuses symbols that the model has not' 1 "vocabulary has no 'k8'" \
     "$bin/eval" task recall:pairs=4
+refused 'eval refuses a wrong setting of a task' 2 'pairs must be' "$bin/eval" task recall:pairs=0
+refused 'eval refuses contradictory options of a baseline' 2 'drop --vocab-size' \
+    "$bin/eval" --baseline --tokens byte --vocab-size 300 text.txt
 refused 'eval reads a task by lines' 2 'a line of recall has 25 tokens' \
     "$bin/eval" --stride 4 task recall
 refused 'a task has no baseline' 2 'are for texts' "$bin/eval" --baseline recall

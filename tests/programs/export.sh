@@ -17,6 +17,11 @@ check 'export writes the weights' [ -s exported/model.safetensors ]
 check 'export leaves no other files' [ "$(ls -d exported*)" = exported ]
 refused 'export refuses a directory that is not empty' 1 'something in it' \
     "$bin/export" gpt2 exported
+run "$bin/export" gpt2 "$rude"
+check 'export prints no control characters of a name' \
+    eval 'exits 0 && prints "^rude.x1b.31m:$" && is_plain'
+run "$bin/export" --plain gpt2 "$rude-plain"
+check 'nor does export --plain' eval 'exits 0 && is_plain'
 mkdir empty
 ln -s empty link
 works 'export writes to the empty directory of a link' "$bin/export" gpt2 link
@@ -29,6 +34,12 @@ check 'export writes the code of the model' same python/modeling_linnet.py \
     "$top/eval/export/modeling_linnet.py"
 run cat python/config.json
 check 'export writes which code it is' prints '"AutoModelForCausalLM": "modeling_linnet.Linnet'
+run cat exported/tokenizer_config.json
+check 'export names a token for padding: of words, the unknown one' prints '"pad_token": "<unk>"'
+run "$bin/export" byte bytes
+run cat bytes/tokenizer_config.json
+check 'of bytes, one that is not in UTF-8' eval 'prints "\"pad_token\": \"ÿ\"" && is_json'
+run cat python/config.json
 check 'export writes the settings' prints '"attn": "linear"'
 check 'export writes no code for a GPT-2' [ ! -e exported/modeling_linnet.py ]
 printf '\377' >broken.txt
@@ -67,6 +78,8 @@ check 'export --gguf writes single precision' \
 check 'export --gguf writes whole blocks of 32 bytes' eval '[ "$(($(wc -c <llama.gguf) % 32))" = 0 ]'
 check 'export --gguf writes the settings' grep -aq 'rms-norm = yes' llama.gguf
 check 'export --gguf leaves no other files' [ "$(ls -d llama.gguf*)" = llama.gguf ]
+run "$bin/export" --gguf llama "$rude.gguf"
+check 'export --gguf prints no control characters of a name' eval 'exits 0 && is_plain'
 refused 'export --gguf does not replace a file' 1 'llama.gguf: there is a file already' \
     "$bin/export" --gguf llama llama.gguf
 refused 'export --gguf refuses a model that llama.cpp does not compute' 1 \

@@ -113,6 +113,10 @@ check 'the name adds no setting' [ "$(grep -c '^layers = ' lined/settings.conf)"
 check 'the name is recorded on one line' \
     grep -q '^# imported from e\\x0alayers = 9$' lined/settings.conf
 
+run "$bin/import" exported "$rude"
+check 'import prints no control characters of a name' \
+    eval 'exits 0 && prints "^rude.x1b.31m: exported by linnet" && is_plain'
+
 # --- what is refused ---
 
 # copy: a good directory to spoil.
@@ -294,12 +298,68 @@ lacks llamas 'key heads that do not divide' '"num_key_value_heads": 2' \
 lacks llamas 'half of the key heads' '"num_key_value_heads": 2' '"num_key_value_heads": 1' \
     'k_proj.weight has shape \[16, 16\], the settings require \[8, 16\]'
 lacks llamas 'words of linnet in a Llama' nothing nothing 'tokenizer.json'
-lacks neoxes 'an odd number of rotating features' '"partial_rotary_factor": 0.5' \
-    '"partial_rotary_factor": 0.4' 'which is odd'
+lacks neoxes 'an odd number of rotating features' '\(rotary_pct\|partial_rotary_factor\)": 0.5' \
+    '\1": 0.4' 'which is odd'
+lacks neoxes 'two shares of RoPE' '"rotary_pct": 0.5' '"rotary_pct": 0.25' \
+    'rotary_pct is 0.25, but rope_parameters.partial_rotary_factor is 0.5'
+lacks neoxes 'two bases of RoPE' '"rotary_emb_base": 10000' '"rotary_emb_base": 500' \
+    'rotary_emb_base is 500.0, but rope_parameters.rope_theta is 10000'
+lacks neoxes 'the base of RoPE under the name of another family' '"rotary_emb_base"' \
+    '"rope_theta": 400, "rotary_emb_base"' 'rope_theta is 400, but rope_parameters.rope_theta is 1'
+lacks llamas 'a base of RoPE beside rope_parameters' '^  "rope_theta": 500.0' '  "rope_theta": 300' \
+    'rope_theta is 300, but rope_parameters.rope_theta is 500'
+lacks llamas 'rope_scaling and rope_parameters that differ' '"mlp_bias"' \
+    '"rope_scaling": {"rope_type": "default", "rope_theta": 7}, "mlp_bias"' \
+    'rope_parameters.rope_theta is 500.0, but rope_scaling.rope_theta is 7'
+lacks neoxes 'a token that is no number' '"bos_token_id": [0-9]*' '"bos_token_id": "x"' \
+    'bos_token_id is "x", which is no id'
+lacks neoxes 'a negative token' '"eos_token_id": [0-9]*' '"eos_token_id": -1' \
+    'eos_token_id is -1, which is no id'
+lacks neoxes 'a token beyond 31 bits' '"eos_token_id": [0-9]*' '"eos_token_id": [0, 2147483648]' \
+    'eos_token_id is \[0, 2147483648\], which is no id'
+lacks neoxes 'a padding token that is none' '"eos_token_id"' '"pad_token_id": 0.5, "eos_token_id"' \
+    'pad_token_id is 0.5, which is no id'
 lacks neoxes 'biases that the config denies' '"attention_bias": true' \
     '"attention_bias": false' 'unexpected tensor .*bias: .* has none'
 lacks neoxes 'a switch that is a word' '"attention_bias": true' '"attention_bias": "yes"' \
     'neither true nor false'
+
+# What linnet exported has its own settings, which config.json must not contradict.
+# contradicts MODEL FROM TO PHRASE: the export with this change of its config is refused.
+contradicts() {
+    rm -rf spoilt
+    cp -r "$1" spoilt
+    sed "s/$2/$3/" "$1/config.json" >spoilt/config.json
+    spoilt "$4" "spoilt/config.json: $4"
+}
+rm -rf own
+"$bin/export" mixed own >/dev/null 2>&1
+contradicts own '"num_hidden_layers": 2' '"num_hidden_layers": -1' \
+    'num_hidden_layers is -1, but the exported model has 2'
+contradicts own '"hidden_size": 16' '"hidden_size": "wide"' \
+    'hidden_size is "wide", but the exported model has 16'
+contradicts own '"attn": "gated-delta"' '"attn": "delta"' \
+    'layers\[1\].attn is "delta", but the exported model has "gated-delta"'
+contradicts own '"rope-base": 10000' '"rope-base": 500' \
+    'linnet.rope-base is 500.*, but the exported model has 10000'
+contradicts own '"bos_token_id": [0-9]*' '"bos_token_id": 1000' \
+    'bos_token_id is 1000, but the exported model has [0-9]*;'
+contradicts own '"bos_token_id": [0-9]*' '"bos_token_id": -1' 'bos_token_id is -1, which is no id'
+contradicts good '"n_layer": 1' '"n_layer": 2' 'n_layer is 2, but the exported model has 1'
+contradicts good '"tie_word_embeddings": true' '"tie_word_embeddings": false' \
+    'tie_word_embeddings is false, but the exported model has true'
+contradicts llamas '^  "rope_theta": 500.0' '  "rope_theta": 300' \
+    'rope_theta is 300, but the exported model has 500'
+contradicts llamas '"rope_type": "default"' '"rope_type": "llama3"' \
+    'rope_parameters.rope_type is "llama3", but the exported model has "default"'
+contradicts llamas '"mlp_bias"' '"rope_scaling": {"rope_type": "llama3", "factor": 8}, "mlp_bias"' \
+    'rope_scaling: rope_type llama3'
+rm -rf spoilt none
+cp -r own spoilt
+sed 's/"num_hidden_layers": 2,/"num_hidden_layers": 2.0, "pad_token_id": null,/; /"bos_token_id"/d' \
+    own/config.json >spoilt/config.json
+works 'import takes numbers written otherwise, null and missing tokens' "$bin/import" spoilt none
+rm -rf none
 
 # Shards. The index must name files in the directory that have its tensors.
 index() {

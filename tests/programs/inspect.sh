@@ -43,6 +43,9 @@ check 'inspect --json names the character that a token completes' \
     eval "is_json && [ \"\$(grep -o '\"completes\": \"[^\"]*\"' out)\" = '\"completes\": \"ü\"' ]"
 refused 'inspect refuses a layer that the model lacks' 2 'this model has 1' \
     "$bin/inspect" --text the --layer 2 softmax
+make_large softmax
+refused 'inspect refuses predictions that are not finite' 1 'predictions are not finite' \
+    "$bin/inspect" --text the large
 refused 'inspect refuses an empty text' 2 'the text is empty' "$bin/inspect" softmax
 refused 'inspect refuses a text that is not UTF-8' 2 'text' \
     "$bin/inspect" --text "$(printf '\377')" softmax

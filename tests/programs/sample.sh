@@ -95,7 +95,7 @@ run "$bin/sample" --length 0 --prompt '"The LINNET, sings!"' lowered
 check 'a prompt is read in small letters, and printed without blanks before marks' \
     [ "$(cat out)" = '"the linnet, sings!"' ]
 check 'no word of it is unknown' fails says 'unknown\|<unk>'
-refused 'train refuses --lowercase for bytes' 1 '--lowercase is for' \
+refused 'train refuses --lowercase for bytes' 2 '--lowercase is for' \
     "$bin/train" --run none --tokens byte --lowercase text.txt
 yes 'this line, which ends here.' | head -n 200 >hint.txt
 awk 'BEGIN { for (i = 0; i < 600; i++) print "word" i, "word" i "," }' >>hint.txt
@@ -119,8 +119,6 @@ check 'sample ends silently when its reader has gone' [ ! -s err ]
 check 'sample generates texts longer than memory' eval '[ ! -s err ] && [ -s out ]'
 refused 'sample refuses a prompt that is not UTF-8' 2 'prompt' \
     "$bin/sample" --prompt "$(printf '\377')" softmax
-sample --detok --prompt 'the linnet'
-check '--detok capitalises the first word' eval 'head -n 1 out | grep -q "^The linnet"'
 sample --show-probs --prompt 'the linnet'
 check '--show-probs prints a legend' eval 'head -n 1 out | grep -q probability'
 check '--show-probs prints a probability after each token' prints '^the\[[0-9.e-]*\] linnet\['
@@ -130,6 +128,105 @@ check '--columns fits the width of the terminal' \
     eval '[ "$(tr -d "\200-\277" <out | wc -L)" -le 60 ]'
 refused 'sample refuses --columns for texts longer than memory' 2 '--columns keeps' \
     "$bin/sample" --columns --length 1000000000 softmax
+
+# A bird of four bytes; a model of bytes makes some of them only in part.
+bird=$(printf '\360\237\220\246') lost=$(printf '\357\277\275')
+sed "s/a/$bird/g; s/i/$(printf '\320\271')/g" text.txt >birds.txt
+train bytes --tokens byte --steps 5 birds.txt
+
+# --- prompts from standard input and from files ---
+
+# piped FILE OPTIONS...: with this standard input.
+piped() {
+    input=$1
+    shift
+    "$bin/sample" --length 12 "$@" softmax >out 2>err <"$input"
+    status=$?
+}
+sample --length 12 --prompt 'the linnet' && cp out given
+printf 'the linnet\n' >prompt.txt
+printf 'the linnet\n' | "$bin/sample" --length 12 softmax >out 2>err
+check 'a pipe is the prompt' eval 'same out given && [ ! -s err ]'
+piped prompt.txt
+check 'a file on standard input is the prompt' same out given
+for options in '--prompt -' '--prompt-file -' --no-interactive; do
+    # shellcheck disable=SC2086
+    piped prompt.txt $options
+    check "$options reads standard input" same out given
+done
+run "$bin/sample" --length 12 --prompt-file prompt.txt softmax
+check '--prompt-file reads a file' same out given
+printf 'the linnet\r\n' >ends.txt
+piped ends.txt
+check 'a last line end of CR LF does not belong to the prompt' same out given
+sample --length 12 && cp out unprompted
+: >nothing.txt
+piped nothing.txt
+check 'an empty file on standard input is no prompt' same out unprompted
+"$bin/sample" --length 12 softmax >out 2>err <&-
+check 'a closed standard input is no prompt' eval 'same out unprompted && [ ! -s err ]'
+sleep 4 | "$bin/sample" --length 12 softmax >out 2>err
+check 'a pipe that stays silent is waited for, with a message' \
+    eval 'same out unprompted && says "waiting for a prompt on standard input"'
+piped prompt.txt --prompt 'one lark' && cp out other
+sample --length 12 --prompt 'one lark'
+check 'with --prompt, standard input is not read' same out other
+piped prompt.txt --prompt ''
+check "--prompt '' is no prompt" same out unprompted
+"$bin/sample" --score 'one lark' softmax >out 2>err <prompt.txt
+check 'with --score, standard input is not read' eval 'exits 0 && prints " lark$"'
+printf 'the linnet\nsings here\n\n' >two.txt
+run "$bin/sample" --length 0 --prompt-file two.txt --json softmax
+check 'a prompt has its line ends but the last' prints '"prompt": "the linnet.nsings here.n"'
+piped prompt.txt --stop linnet
+check '--stop does not end a prompt from standard input' eval 'head -n 1 out | grep -q "^the linnet"'
+piped prompt.txt --json
+check '--json has the prompt from standard input' eval 'is_json && prints "\"prompt\": \"the linnet\""'
+piped nothing.txt --json
+check '--json has null for an empty input' eval 'is_json && prints "\"prompt\": null"'
+printf '/length 12\n\n' | "$bin/sample" --interactive --prompt-file prompt.txt softmax >out 2>err
+check 'a session begins with --prompt-file' eval 'head -n 1 out | grep -q "^the linnet"'
+yes 'the linnet sings here' | head -n 2000 >long.txt
+piped long.txt --length 3
+check 'a prompt may be longer than the context' begins out long.txt
+printf 'a\000b' | "$bin/sample" --length 0 bytes >out 2>err
+check 'zero bytes of a prompt are kept for a model of bytes' eval 'printf "a\000b\n" | same - out'
+printf 'a\000b' | "$bin/sample" --length 0 --json bytes >out 2>err
+check '--json has them' prints '"prompt": "a.u0000b"'
+printf 'the linnet\na\000b\n' >zero.txt
+piped zero.txt --lines
+check 'a model of words refuses zero bytes, and says where' \
+    eval 'exits 1 && [ ! -s out ] && says "standard input:2: binary data at byte 12"'
+refused 'sample refuses a prompt file that is not UTF-8' 1 'latin.txt:1: invalid UTF-8' \
+    eval "printf 'caf\\351\n' >latin.txt; '$bin/sample' --prompt-file latin.txt softmax"
+refused 'sample refuses a missing prompt file' 1 'nowhere: cannot open' \
+    "$bin/sample" --prompt-file nowhere softmax
+
+printf 'the linnet\n\none lark\r\nthe linnet' >lines.txt
+for prompt in 'the linnet' '' 'one lark' 'the linnet'; do
+    sample --length 12 --count 2 --prompt "$prompt" && cat out && echo ---
+done | sed '$d' >each
+piped lines.txt --lines --count 2
+check '--lines makes the texts that each prompt has alone' same out each
+run "$bin/sample" --length 12 --count 2 --lines --prompt-file lines.txt softmax
+check '--lines cuts --prompt-file' same out each
+piped lines.txt --lines --json --count 2
+check '--lines --json is JSON' is_json
+check '--lines --json has an object for each prompt' \
+    [ "$(grep -c '"prompt": "' out) $(grep -c '^{"text"' out)" = '4 8' ]
+piped nothing.txt --lines
+check '--lines of an empty input prints nothing' eval 'exits 0 && silent'
+piped nothing.txt --lines --json
+check '--lines --json of an empty input is an empty array' eval 'is_json && [ "$(tr -d "\n" <out)" = "[]" ]'
+piped lines.txt --lines --show-probs
+check '--lines prints one legend' [ "$(grep -c probability out)" -eq 1 ]
+for options in '--prompt a --prompt-file b' '--lines --interactive' '--prompt - --interactive' \
+    '--prompt-file - --interactive' '--lines --prompt a' '--score a --prompt-file b' \
+    '--score a --lines'; do
+    # shellcheck disable=SC2086
+    refused "sample refuses $options" 2 'give only one of them\|leave --' \
+        "$bin/sample" $options softmax
+done
 
 # --- stop texts ---
 
@@ -166,10 +263,6 @@ check '--stop hides the probabilities of what it hides' \
 refused 'sample refuses a stop text with an unknown escape' 2 'backslash' \
     "$bin/sample" --stop 'a\d' softmax
 
-# A bird of four bytes; a model of bytes makes some of them only in part.
-bird=$(printf '\360\237\220\246') lost=$(printf '\357\277\275')
-sed "s/a/$bird/g; s/i/$(printf '\320\271')/g" text.txt >birds.txt
-train bytes --tokens byte --steps 5 birds.txt
 run "$bin/sample" --length 2000 --temperature 1 bytes
 check 'a model of bytes generates valid UTF-8' iconv -f UTF-8 -t UTF-16 out -o /dev/null
 check 'a character that stays incomplete is U+FFFD' prints "$lost"
@@ -235,6 +328,9 @@ check '--score agrees with eval in every digit' \
     eval 'awk "BEGIN { d = $(nats scored) - $(nats out); exit !(d < 0.02 && d > -0.02) }"'
 check '--score prints a line for every token' lines scored "$(($(wc -w <little.txt) + 3 + 3))"
 cp out evaluated
+{ printf '\377\376'; sed 's/$/\r/' little.txt | iconv -f UTF-8 -t UTF-16LE; } >wide.txt
+"$bin/sample" --score - softmax <wide.txt >out 2>err
+check '--score reads UTF-16 with the line ends of Windows' same out scored
 "$bin/sample" --json --score - softmax <little.txt >out 2>err
 check '--score --json is JSON' is_json
 check '--score --json has the sum' near "$(field nats)" "$(nats scored)" 1e-4
@@ -313,6 +409,11 @@ fi
 
 # --- refusals ---
 
+make_large softmax
+refused 'sample refuses predictions that are not finite' 1 'predictions are not finite' \
+    "$bin/sample" large
+run "$bin/sample" large --score 'the linnet'
+check 'so does --score' eval 'exits 1 && says "predictions are not finite" && lines err 1'
 refuses_wrong_runs sample
 reports_full_disk sample softmax
 

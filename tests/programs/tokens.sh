@@ -31,16 +31,19 @@ tr '[:upper:]' '[:lower:]' <capitals.txt >small.txt
 works 'so is one that has none' \
     "$bin/tokens" encode --tokenizer-file small --out small/val.bin small.txt
 check 'their ids are the same' same small/train.bin small/val.bin
-refused 'training cannot ask a tokenizer that keeps capitals to lower-case' 1 'drop --lowercase' \
+refused 'training cannot ask a tokenizer that keeps capitals to lower-case' 2 'drop --lowercase' \
     "$bin/train" --run refused --lowercase --tokenizer-file word short.txt
-refused 'nor one of another kind to be the one that --tokens names' 1 'is bpe; drop --tokens word' \
+refused 'nor one of another kind to be the one that --tokens names' 2 'is bpe; drop --tokens word' \
     "$bin/train" --run refused --tokens word --tokenizer-file bpe short.txt
 printf '# linnet tokenizer word lowercase\nThe\n<eos>\n<unk>\n' >tall.txt
 refused 'a tokenizer that lower-cases has no capitals' 1 'vocabulary:1: a capital letter' \
     "$bin/tokens" count --tokenizer-file tall.txt short.txt
-refused 'special tokens count in the size of a vocabulary' 1 'are 258 already' \
+refused 'special tokens count in the size of a vocabulary' 2 'are 258 already' \
     "$bin/tokens" train --vocab-size 256 --special-tokens '<|a|>,<|b|>' --out none short.txt
 printf 'ab ab ab cd\n' >few.txt
+works 'a tokenizer in a directory with an odd name' \
+    "$bin/tokens" train --vocab-size 300 --out "$rude" few.txt
+check 'tokens prints no control characters of a name' is_plain
 works 'train learns all there is' "$bin/tokens" train --vocab-size 300 --out few few.txt
 check 'train says that there is no more to learn' says 'fewer entries than --vocab-size 300'
 printf '# linnet tokenizer word\r\ndog\r\n<eos>\r\n<unk>\r\n' >windows.txt
@@ -101,11 +104,37 @@ refused 'encode says where a text is broken' 1 \
     "$bin/tokens" encode --tokenizer-file word --out fresh/none.bin broken.txt
 check 'a failed encode leaves nothing behind' eval '[ -z "$(ls -A fresh 2>/dev/null)" ]'
 printf 'a\0b\377\r\n \342\200\212\n' >bytes
-for kind in bpe byte; do
-    "$bin/tokens" encode --tokenizer-file "$kind" --out "$kind/any.bin" bytes >out 2>err
-    run "$bin/tokens" decode "$kind/any.bin"
-    check "any bytes come back from $kind" same out bytes
+"$bin/tokens" encode --tokenizer-file byte --out byte/any.bin bytes >out 2>err
+run "$bin/tokens" decode byte/any.bin
+check 'any bytes come back from byte' same out bytes
+refused 'bpe refuses binary data' 1 'bytes:1: binary data at byte 1' \
+    "$bin/tokens" encode --tokenizer-file bpe --out bpe/any.bin bytes
+printf 'a caf\351\r\n' >latin.txt
+refused 'bpe refuses Latin-1, and says how to convert it' 1 \
+    'latin.txt:1: invalid UTF-8 at byte 5.*iconv -f LATIN1 -t UTF-8' \
+    "$bin/tokens" train --out none latin.txt
+
+# Files of other systems: the same ids.
+head -n 200 text.txt >unix.txt
+sed 's/$/\r/' unix.txt >windows
+{ printf '\357\273\277'; cat windows; } >marked
+{ printf '\377\376'; iconv -f UTF-8 -t UTF-16LE windows; } >wide
+{ printf '\376\377'; iconv -f UTF-8 -t UTF-16BE unix.txt; } | gzip >wide.gz
+for kind in bpe word char; do
+    "$bin/tokens" encode --tokenizer-file "$kind" --out "other-$kind/unix.bin" unix.txt >out 2>err
+    for file in windows marked wide wide.gz; do
+        works "encode reads $file ($kind)" "$bin/tokens" encode --tokenizer-file "$kind" \
+            --out "other-$kind/$file.bin" "$file"
+        check "encode says so in one line ($file)" eval \
+            "[ \$(grep -c '' err) = 1 ] && says '^tokens: $file: UTF-.* read as plain UTF-8'"
+        check "$file gives the same ids ($kind)" same "other-$kind/$file.bin" "other-$kind/unix.bin"
+    done
 done
+works 'train learns from UTF-16' "$bin/tokens" train --vocab-size 300 --out wide-bpe wide
+works 'train learns from plain text' "$bin/tokens" train --vocab-size 300 --out unix-bpe unix.txt
+check 'both give the same tokenizer' same wide-bpe/tokenizer.json unix-bpe/tokenizer.json
+works 'count reads UTF-16 twice' "$bin/tokens" count --tokens word wide
+check 'count says once that it converts' [ "$(grep -c '' err)" = 1 ]
 refused 'decode takes ids only' 2 'NAME.bin' "$bin/tokens" decode text.txt
 cp bpe/train.bin alone.bin
 refused 'decode needs a tokenizer' 1 'no tokenizer.json or vocabulary.txt beside it' \
@@ -212,6 +241,9 @@ works 'eval reads ids' "$bin/eval" mapped ids
 cp out expected
 works 'eval reads the text of the ids' "$bin/eval" mapped --valid held.txt --test held.txt short.txt
 check 'both have the same score' same out expected
+check "the text of the ids is the run's own" eval 'lines mapped/scores.csv 2 && fails says "mapped: "'
+works 'eval reads other ids' "$bin/eval" mapped ids --valid ids/train.bin
+check "other ids are not the run's own" says 'mapped: its own valid text is another one'
 rm ids/test.bin
 refused 'eval says that there is no test text' 1 'there is no test text; name a file with --test' \
     sh -c '"$1" mapped ids --split test 2>all; status=$?; tail -n 1 all >&2; exit $status' sh "$bin/eval"
@@ -226,18 +258,49 @@ refused 'train refuses ids without a tokenizer' 1 'name it with --tokenizer-file
 refused 'train refuses ids that the tokenizer has not' 1 'only ids below 256' \
     "$bin/train" --tokenizer-file byte --run none alone.bin
 
-# A file that another program cuts while it trains.
-cp -r ids shrinking
+# A file that another program changes while it trains: the state before is saved.
+# changing NAME PHRASE COMMAND: the command changes changing/train.bin.
+changing() {
+    rm -rf changed changing
+    cp -r ids changing
+    # shellcheck disable=SC2086
+    "$bin/train" $small --steps 100000000 --eval-every 0 --save-every 0 --log-every 1 \
+        --stop-after 90s --run changed changing >out 2>err &
+    child=$!
+    eventually [ -s changed/log.csv ]
+    eval "$3"
+    wait "$child"
+    status=$?
+    child=
+    check "a file that $1 ends training with status 1" exits 1
+    check "a file that $1 is named" says "changing/train.bin: $2 while it was being read"
+    check "a file that $1 leaves a checkpoint" [ -s changed/last.safetensors ]
+    check "a file that $1 leaves no lock" [ ! -e changed/lock ]
+    check "a file that $1: train says how to go on" says 'is intact; to continue.*--resume changed'
+    step=$(recorded changed/last.safetensors step)
+    cp ids/train.bin changing/train.bin
+    resume changed --stop-after 3
+    check "a file that $1 and comes back: the run goes on" exits 0
+    # shellcheck disable=SC2086
+    run "$bin/train" $small --steps 100000000 --eval-every 0 --save-every 0 --log-every 1 \
+        --run unchanged --stop-after "$((step + 3))" ids
+    check "a file that $1 leaves a run that is as if nothing had happened" \
+        same_numbers changed/last.safetensors unchanged/last.safetensors
+    rm -rf unchanged
+}
+changing 'shrinks' 'became shorter' 'truncate -s 3 changing/train.bin'
+changing 'is overwritten with other valid ids' changed \
+    'tail -c 4000 ids/train.bin | dd of=changing/train.bin conv=notrunc status=none'
+cp -r ids touched
 # shellcheck disable=SC2086
-"$bin/train" $small --steps 100000000 --eval-every 0 --run shrunk shrinking >out 2>err &
+"$bin/train" $small --steps 100000000 --eval-every 0 --log-every 1 --run touching touched >out 2>err &
 child=$!
-until [ -s shrunk/log.csv ]; do sleep 0.1; done
-truncate -s 3 shrinking/train.bin
+eventually [ -s touching/log.csv ]
+touch touched/train.bin
+sleep 1
+check 'a file that is only touched does not end training' kill -0 "$child"
+kill "$child"
 wait "$child"
-status=$?
 child=
-check 'a file that shrinks ends training with status 1' exits 1
-check 'a file that shrinks is named' eval \
-    "tr '\\r' '\\n' <err | tail -n 1 | grep -q 'shrinking/train.bin: became shorter'"
 
 count_cases

@@ -277,7 +277,7 @@ refused 'a task has the context of its lines' 2 'a line of recall has 25 tokens'
     "$bin/train" --context 64 recall
 refused 'a task carries no state' 2 'carry-state: each line of recall' \
     "$bin/train" --attn linear --pos none --carry-state recall
-refused 'a task has tokens of its own' 1 'tokens: recall is a synthetic task' \
+refused 'a task has tokens of its own' 2 'tokens: recall is a synthetic task' \
     "$bin/train" --tokens char recall
 refused 'settings of a task are checked' 2 "no setting 'pear'" "$bin/train" recall:pear=2
 
@@ -294,5 +294,18 @@ for preset in "$top"/models/*.conf; do
     check "${preset##*/} trains" exits 0
     rm -rf each
 done
+shape='--layers 1 --dim 16 --heads 2 --context 16 --batch 4 --steps 3 --warmup 0'
+# shellcheck disable=SC2086
+{
+    works 'the preset llama trains' "$bin/train" --preset "$top/models/llama.conf" $shape \
+        --vocab-size 300 --run llama text.txt
+    check 'train says that it can be exported as GGUF' prints '^Export  *Hugging Face and GGUF'
+    works 'it can' "$bin/export" --gguf llama llama.gguf
+    run "$bin/train" $shape --run other text.txt
+    check 'train says what llama.cpp lacks of another model' \
+        prints '^Export  *Hugging Face; GGUF lacks .*(--qk-norm)$'
+    refused 'export refuses that one for the same reason' 1 'llama.cpp has no .*(--qk-norm)$' \
+        "$bin/export" --gguf other other.gguf
+}
 
 count_cases

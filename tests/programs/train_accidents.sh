@@ -210,6 +210,21 @@ if (ulimit -v 4000000 && "$bin/train" --version) >/dev/null 2>&1; then
     status=$?
     check 'train names a memory limit set by ulimit' \
         eval "wanted=1 phrase=ulimit; well_refused && says 'training needs [0-9]* MB'"
+    # ends MB COMMAND...: within this address space the command works, or says why not.
+    ends() {
+        (ulimit -v $(($1 * 1000)) && shift && exec timeout -s KILL 60 "$@") >out 2>err </dev/null
+        status=$?
+        exits 0 || { { exits 1 || exits 127; } && tail -n 1 err | grep -q 'memory\|map'; }
+    }
+    for megabytes in 6 12 20 60 100 170; do
+        for command in "train $small --run limited --quiet text.txt" 'eval softmax text.txt' \
+            'sample --length 5 softmax' 'compare softmax'; do
+            rm -rf limited
+            # shellcheck disable=SC2086
+            check "$megabytes MB of address space: ${command%% *} ends" \
+                ends "$megabytes" "$bin/"$command
+        done
+    done
 else
     skip "a memory limit, because this build cannot start with one"
 fi

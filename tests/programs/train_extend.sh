@@ -44,7 +44,6 @@ extends 'tail average' --average tail --average-from 0.5
 extends 'moving average' --average ema --average-from 0.1
 extends 'early stopping' --patience 100 --eval-every 7
 extends 'carried states' --attn gated-delta --pos none --carry-state
-extends 'redrawn features' --attn performer --redraw 4 --pos none
 
 # A run that is extended before its length has mattered is the longer run.
 train parts --stop-after 15 --average tail --average-from 0.5 text.txt
@@ -103,7 +102,7 @@ run "$bin/train" --resume parts --steps 30
 check 'the screen says how the learning rate goes on' \
     prints 'from step 21 on: 0.01, was 0.01'
 check 'a run is cut short' [ "$(steps_of parts)" = 30 ]
-refused 'train refuses a length that is done already' 1 '--steps 20: .* has done 30' \
+refused 'train refuses a length that is done already' 2 '--steps 20: .* has done 30' \
     "$bin/train" --resume parts --steps 20
 check 'refusing it changes nothing' [ "$(steps_of parts)" = 30 ]
 refused 'train refuses another --lr without another length' 2 '--lr 1: .* together with' \

@@ -29,6 +29,14 @@ check 'the screen says which weights and whose tokenizer' \
 check 'the screen says whose tokenizer it is' prints 'tokenizer of that run'
 check 'its first validation loss is the last of the other' near "$(begins_at same)" "$parent_loss" 0
 check 'it does not print a training loss before the first step' prints '^epoch 0  step 0  validation'
+check 'a loss that does not exist is an empty cell' \
+    eval 'sed -n 2p same/log.csv | grep -q "^0,0,0,[^,]*,[^,]*,,[0-9.]*,,," && fails grep -q nan same/log.csv'
+run "$bin/compare" --csv same
+check 'compare --csv has an empty cell as well' fails prints nan
+make_large parent
+run "$bin/train" --init large --run hopeless --quiet text.txt
+check 'a run that starts from weights without a finite loss ends with a line' \
+    eval 'exits 1 && lines err 1 && says "init large: the validation loss of its weights"'
 check 'its origin is in settings.conf' \
     grep -q '^# origin: parent/best.safetensors, step 40, validation loss .*, crc32 [0-9a-f]*$' \
     same/settings.conf
@@ -86,7 +94,7 @@ works 'a preset that names no tokenizer file keeps none of the run' \
     text.txt
 check 'the tokenizer is learned anew' eval '! grep -q "^tokenizer-file" refiled/settings.conf'
 echo 'tokenizer-file = tk' >filed.conf
-refused 'a tokenizer file that the preset names counts' 1 'tk: a tokenizer from a file learns' \
+refused 'a tokenizer file that the preset names counts' 2 'tk: a tokenizer from a file learns' \
     "$bin/train" --preset filed.conf --init filed --vocab-size 300 --run none text.txt
 tune bytes --tokens char other.txt
 check 'tokens of another kind are shared by their text' prints '[1-9][0-9]* of [0-9]* tokens are also'

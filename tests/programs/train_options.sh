@@ -27,9 +27,14 @@ done
 
 for pair in rms_norm_eps=norm-eps rope_theta=rope-base rotary_pct=rope-share batch-size=batch block_size=context learning-rate=lr max-iters=steps n-embd=dim \
     d-model=dim hidden-size=dim grad-clip=clip min-lr=lr-floor out-dir=run config=preset \
-    ema=average attention=attn device=threads n_layer=layers; do
+    ema=average attention=attn num_workers=threads n_layer=layers; do
     refused "train knows --${pair%=*}" 2 "linnet calls it '--${pair#*=}'" \
         "$bin/train" "--${pair%=*}=3" text.txt
+done
+
+for option in device=cuda gpu gpus=1 cuda accelerator=gpu mps n_gpu=2 no-cuda; do
+    refused "train --$option has no other processor" 2 'linnet runs on the CPU only: leave it out' \
+        "$bin/train" "--$option" text.txt
 done
 
 mkdir -p installed/bin installed/share/linnet/models
@@ -81,8 +86,27 @@ check 'each of these runs has a directory that says what differs' \
 check 'the seeds of these runs are compared as groups' prints 'linear (2 seeds)'
 refused 'train refuses a list for a run that it resumes' 2 'continues one run' \
     "$bin/train" --resume softmax --seed 1,2
-refused 'train refuses a value that is twice in a list' 2 "--seed: '1' is listed twice" \
-    "$bin/train" --seed 1,1 text.txt
+for list in 'seed 1,1' 'seed 01,1' 'attn softmax,softmax' 'lr 1e-3,0.001' 'dropout 0.0,0.10,0.1' \
+    'ffn 0,64'; do
+    refused "train refuses --$list, which names one model twice" 2 \
+        "--${list% *}: .* would train the same model" "$bin/train" $small --${list} text.txt
+done
+for list in 'weight-decay 0,1' 'lr 0,003' 'clip 1,5' 'weight-decay 0,1e-2'; do
+    refused "train asks what --$list means" 2 \
+        "--$list: is it one number? Type $(echo "${list#* }" | tr , .), or for a list" \
+        "$bin/train" --${list} text.txt
+done
+refused 'train says how a list of two numbers is typed' 2 'for a list 0.0,1$' \
+    "$bin/train" --embedding-decay 0,1 text.txt
+refused 'train takes no comma between thousands' 2 'Type 10000, or for a list 10,0$' \
+    "$bin/train" --steps 10,000 text.txt
+works 'lists of numbers that can be nothing else are trained' "$bin/train" $small --steps 1 \
+    --run lists --lr 0,0.001 --embedding-decay 0.0,1 --seed 100,101 text.txt
+check 'with all their combinations' [ "$(echo lists/*/best.safetensors | wc -w)" -eq 8 ]
+for list in , softmax, ,linear softmax,,linear; do
+    refused "train refuses --attn $list" 2 "--attn $list: a value is missing beside a comma" \
+        "$bin/train" --attn "$list" text.txt
+done
 refused 'train refuses a wrong value in a list before it trains anything' 2 "'x'" \
     "$bin/train" --attn softmax,linear --seed 1,x --run none text.txt
 
@@ -139,6 +163,14 @@ no 'attention dropout with a kind without attention weights' 2 'does not support
     '--attn linear --attn-dropout 0.1 text.txt'
 no 'a single head of a kind whose heads alternate' 2 'use at least 2' \
     '--attn strided --heads 1 text.txt'
+# Contradictions that only the text shows.
+for options in '--tokens byte --vocab-size 300 text.txt' '--special-tokens <|a|> text.txt' \
+    '--tokens bpe --vocab-size 5 text.txt' '--tokens bpe --lowercase text.txt' \
+    '--noise 0.1 recall' '--min-count 2 recall' '--valid - -'; do
+    no "$options" 2 . "$options"
+done
+no 'a learning rate too close to zero' 2 "--lr: '1e-400'" '--lr 1e-400 text.txt'
+no 'a setting of a task that is given twice' 2 'pairs is set twice' 'recall:pairs=1,pairs=2'
 no 'a learning rate that is not a number' 2 "--lr: 'nan'" '--lr nan text.txt'
 no 'an infinite learning rate' 2 "--lr: '1e999'" '--lr 1e999 text.txt'
 no 'a negative learning rate' 2 "--lr: '-1'" '--lr -1 text.txt'
@@ -159,9 +191,7 @@ no 'a preset with an unknown option' 2 "bird.conf:4: unknown option 'wings'" \
     '--preset bird.conf text.txt'
 printf 'layers = many\n' >bird.conf
 no 'a preset with a wrong value' 2 "bird.conf:1: 'many'" '--preset bird.conf text.txt'
-no 'weight averaging with --redraw' 2 'average-from 0.5: .*--redraw' \
-    '--attn performer --redraw 3 --average ema --average-from 0.5 text.txt'
-for others in '--average ema' '--patience 3' '--attn performer --redraw 3'; do
+for others in '--average ema' '--patience 3'; do
     no "--cycles with $others" 2 "cycles cannot be combined with --.*$(
         echo "${others##*--}" | cut -d ' ' -f 1)" "--cycles 2 $others text.txt"
 done

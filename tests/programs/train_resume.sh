@@ -29,8 +29,7 @@ resumes 'before weight averaging begins' 15 --average tail --average-from 0.5
 resumes 'during weight averaging' 27 --average tail --average-from 0.5
 resumes 'exponential weight averaging' 11 --average ema --average-from 0.1 --optimizer muon
 resumes 'a recurrent state carried across sequences' \
-    11 --attn gated-delta --pos none --carry-state
-resumes 'text read in streams' 11 --streams --accumulate 3
+    11 --attn gated-delta --pos none --carry-state --accumulate 3
 resumes 'early stopping' 16 --patience 3 --lr 0
 check 'early stopping ends a resumed run' [ "$(tail -n 1 kept.log | cut -d , -f 1)" -lt 40 ]
 

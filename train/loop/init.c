@@ -75,7 +75,6 @@ static bool take_recipe(const Init *init, Settings *settings, const char *run, b
                    {"dropout", "0"},
                    {"attn-dropout", "0"},
                    {"output-dropout", "0"},
-                   {"noise", "0"},
                    {"adversarial-softmax", "0"},
                    {"penalty", "0"},
                    {"change-penalty", "0"},
@@ -113,7 +112,7 @@ bool init_take(Init *init, Settings *settings, const Settings *preset, const Com
         return true;
     init->preset_has_tokenizer_file = *preset->corpus.tokenizer_file != '\0';
     settings_groups(settings, groups);
-    settings->init_unreadable = !init_open(init, run, error);
+    init->unreadable = !init_open(init, run, error);
     bool other_text = line->operand_count > 0 || command_line_value(line, "corpus") ||
                       preset->train.corpus;
     return init->is_open && (!convert || take_recipe(init, settings, run, other_text, error)) &&

@@ -8,7 +8,7 @@
 
 /* The checkpoint that --init or --convert names, if it is open. */
 typedef struct Init {
-    bool is_open, preset_has_tokenizer_file;
+    bool is_open, unreadable, preset_has_tokenizer_file;
     Checkpoint checkpoint;
 } Init;
 

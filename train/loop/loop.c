@@ -195,23 +195,31 @@ static void save_best(Loop *loop, Validation before)
     note(loop, &loop->best_save, good, "the next improvement is the next attempt");
 }
 
-/* Reads the whole validation text, or the part of --eval-tokens. */
-static Validation validation(Loop *loop, bool whole)
+/* Reads the whole validation text, or the part of --eval-tokens. If somebody has changed it,
+ * the state before the validation is saved. */
+static bool read_validation(Loop *loop, bool whole, Validation *validation, Error *error)
 {
     Trainer *t = loop->trainer;
     Score score = trainer_validate(t, whole);
     t->progress.seconds = clock_seconds() - loop->clock;
-    return (Validation){.loss = score_loss(score),
-                        .accuracy = t->corpus.valid.labels.at ? score_accuracy(score) : 0,
-                        .step = t->progress.step};
+    if (!trainer_check_read(t, error)) {
+        save_at_end(loop, &(Error){0});
+        return false;
+    }
+    *validation = (Validation){.loss = score_loss(score),
+                               .accuracy = t->corpus.valid.labels.at ? score_accuracy(score)
+                                                                     : 0,
+                               .step = t->progress.step};
+    return true;
 }
 
-static void validate(Loop *loop)
+static bool validate(Loop *loop, Error *error)
 {
     Progress *progress = &loop->trainer->progress;
     RunView *view = &loop->view;
     Validation before = progress->best;
-    progress->last = validation(loop, false);
+    if (!read_validation(loop, false, &progress->last, error))
+        return false;
     view->train_loss = mean_of(progress->round);
     view->best = is_best(progress);
     progress->round = (LossSum){0};
@@ -222,22 +230,31 @@ static void validate(Loop *loop)
     observers_tell(loop->observers, RUN_VALIDATED, view);
     if (view->best)
         save_best(loop, before);
+    return true;
 }
 
 /* The loss of the last weights on the whole text, if validations read a part of it. */
-static void validate_at_end(Loop *loop)
+static bool validate_at_end(Loop *loop, Error *error)
 {
-    if (loop->trainer->part_tokens > 0)
-        loop->trainer->progress.final = validation(loop, true);
+    return loop->trainer->part_tokens == 0 ||
+           read_validation(loop, true, &loop->trainer->progress.final, error);
 }
 
 /* The loss of the weights that --init took over: the first point of the curve. */
-static void validate_start(Loop *loop)
+static bool validate_start(Loop *loop, Error *error)
 {
+    const Trainer *t = loop->trainer;
     loop->view.last = (Step){.nats = (double)NAN, .gradient_norm = (double)NAN};
-    validate(loop);
+    if (!validate(loop, error))
+        return false;
+    if (!isfinite(t->progress.last.loss))
+        return error_set(error,
+                         "--init %s: the validation loss of its weights is not finite; start "
+                         "from another checkpoint",
+                         t->settings.train.init);
     log_row(loop, true);
     save(loop);
+    return true;
 }
 
 /* Saves the best model that an earlier session found but could not save. */
@@ -271,7 +288,7 @@ static bool take_step(Loop *loop, Step *step, Error *error)
     const TrainOptions *train = &t->settings.train;
     if (trainer_step(t, step, error))
         return true;
-    if (train->on_nan == ON_NAN_STOP)
+    if (step->misread || train->on_nan == ON_NAN_STOP)
         return false;
     char *text;
     bool goes_on = t->progress.skipped_in_row < train->nan_limit;
@@ -357,7 +374,7 @@ static bool do_step(Loop *loop, Error *error)
     const Settings *settings = &t->settings;
     double began = clock_seconds();
     if (!take_step(loop, &loop->view.last, error)) {
-        save_at_end(loop, &(Error){{0}}); /* nothing has changed since the last good step */
+        save_at_end(loop, &(Error){0}); /* nothing has changed since the last good step */
         return false;
     }
     t->progress.final = (Validation){0}; /* that was of other weights */
@@ -369,10 +386,10 @@ static bool do_step(Loop *loop, Error *error)
     show_step(loop, taken);
     if (validates && !trainer_check_weights(t, error))
         return false;
-    if (validates)
-        validate(loop);
-    if (is_over(t))
-        validate_at_end(loop);
+    if (validates && !validate(loop, error))
+        return false;
+    if (is_over(t) && !validate_at_end(loop, error))
+        return false;
     if (validates && every(loop->validations, settings->session.sample_every) && ranks_first())
         sample(loop);
     if (loop->view.logs)
@@ -403,8 +420,8 @@ static LoopEnd run(Loop *loop, Error *error)
     if (trainer->extension.planned) /* so that it need not be extended again if it is killed */
         save(loop);
     if (trainer->settings.train.init && trainer->progress.step == 0 &&
-        trainer->progress.last.loss == 0)
-        validate_start(loop);
+        trainer->progress.last.loss == 0 && !validate_start(loop, error))
+        return LOOP_FAILED;
     while (!is_over(trainer) && !is_asked_to_end(loop))
         if (!do_step(loop, error))
             return LOOP_FAILED;

@@ -46,7 +46,7 @@ static const Option train_rows[] = {
     {.name = "convert", OPTION_STRING("RUN", TRAIN(convert), NULL), OPTION_FIXED,
      .help = "convert this run to another attention kind (--attn); implies --init RUN and "
              "--distill RUN. Text and settings default to RUN's, with --epochs 3, a fifth of its "
-             "--lr, --distill-share 1 and no dropout, noise or penalties. Attention transfer "
+             "--lr, --distill-share 1 and no dropout or penalties. Attention transfer "
              "(--match-epochs) comes first",
      .also = "linearize linearise t2r lolcats hedgehog-distill",
      .common = true},
@@ -159,22 +159,11 @@ static const Option train_rows[] = {
              "soon forgotten",
      .also = "ema-decay ema-beta",
      .section = "Weight averaging"},
-    {.name = "noise", OPTION_PROBABILITY(TRAIN(noise), 1, "0"), OPTION_FIXED,
-     .help = "data noising as smoothing (Xie et al. 2017): replace a position's input and target, "
-             "with probability P x different successors / occurrences of the input, by words drawn "
-             "as in Kneser-Ney smoothing; 0.2 is usual",
-     .also = "data-noising noising kn-noise",
-     .section = "Regularisation"},
     {.name = "adversarial-softmax", OPTION_NUMBER(TRAIN(margin), 0, 1, "0"), OPTION_FIXED,
      .help = "adversarial softmax (Wang et al. 2019): subtract X |w| |h| from the target's logit "
              "in training, where w are its output weights and h is the final state",
      .also = "adversarial adversarial-mle advsoft margin",
      .section = "Regularisation"},
-    {.name = "streams", OPTION_SWITCH(TRAIN(streams), "no"), OPTION_FIXED,
-     .help = "read the text in order, each row of the batch its own stream, instead of in "
-             "random order",
-     .also = "no-shuffle sequential",
-     .section = "Order of the text and stateful training"},
     {.name = "seed", OPTION_WHOLE(TRAIN(seed), 0, OPTION_MOST, "1"), OPTION_FIXED,
      .help = "seed of all random numbers",
      .also = "random-seed manual-seed rng-seed",
@@ -249,8 +238,9 @@ static const Option session_rows[] = {
      .also = "checkpoint-minutes save-time train-time-interval",
      .section = "Saving and logging"},
     {.name = "threads", OPTION_WHOLE(SESSION(threads), 0, 1024, "0"),
-     .help = "CPU threads; 0: one per processor. The result does not depend on it",
-     .also = "device num-threads n-threads cpus num-workers nproc gpus gpu cuda jobs",
+     .help = "CPU threads, as linnet uses no GPU; 0: one per processor. The result does not depend "
+             "on it",
+     .also = "num-threads n-threads cpus num-workers nproc jobs",
      .common = true},
     {.name = "max-mem", .argument = "MB", .type = OPTION_SIZE,
      .offset = SESSION(max_mem), .low = 0, .high = 1e9, .fallback = "0",

@@ -19,20 +19,16 @@ typedef struct TrainOptions {
     size_t init_tokens;
     char *distill;      /* the run or checkpoint that teaches; NULL: none */
     char *soft_targets; /* the file of what teachers predict; NULL: none */
-    double distill_share, match_lr, noise, margin;
+    double distill_share, match_lr, margin;
     char *convert; /* the run whose attention another kind replaces; NULL: none */
     size_t match_epochs;
     size_t batch, accumulate, shards, warmup, seed;
     size_t optimizer, average;
     double weight_decay, embedding_decay, beta1, beta2, momentum, clip;
     double average_from, average_decay;
-    bool streams;
     size_t eval_every, eval_tokens, save_every, log_every, patience;
     size_t on_nan, nan_limit, precision;
 } TrainOptions;
-
-/* Random features are not redrawn in the last fifth of training. */
-enum { SETTLING = 5 };
 
 /* Weight averaging: an average of the weights often predicts better than the last weights. */
 typedef enum AverageKind { AVERAGE_NONE, AVERAGE_TAIL, AVERAGE_EMA } AverageKind;
@@ -64,7 +60,6 @@ typedef struct Settings {
     TrainOptions train;
     SessionOptions session;
     LengthBefore before;
-    bool init_unreadable; /* the checkpoint of --init cannot be opened */
 } Settings;
 
 /* The groups of the program, in the order of its help; they point into *settings. */
@@ -77,12 +72,9 @@ char *settings_text(const Settings *settings);
 /* Fills the settings from defaults, the model that --init names, the preset or the resumed
  * run's text, and the command line, in this order. Resuming, a fixed setting that the command
  * line changes is an error, unless it extends the run: then settings->before has the old
- * values. */
+ * values. What fails is the command line, unless the checkpoint of --init cannot be opened. */
 bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
                    Error *error);
-/* After settings_read has failed: exits with the error, as bad usage unless it is the
- * checkpoint of --init that cannot be opened. */
-_Noreturn void settings_die(const Settings *settings, const Error *error);
 
 /* --stop-after: a number of steps, or a time. */
 typedef struct StopAfter {

@@ -117,27 +117,16 @@ static bool check_together(const Settings *settings, Error *error)
         const char *one, *other;
     } pairs[] = {
         {soft && train->distill, "--soft-targets", "--distill, which has another teacher"},
-        {soft && train->noise > 0, "--soft-targets",
-         "--noise, which replaces the tokens they are for"},
         {soft && settings->model.logit_cap > 0, "--soft-targets", "--logit-cap"},
         {cycles && train->average != AVERAGE_NONE, "--cycles",
          "--average, since they average the weights at their ends"},
         {cycles && train->patience > 0, "--cycles",
          "--patience, since the validation loss rises at the start of each cycle"},
-        {cycles && settings->model.own.redraw > 0, "--cycles",
-         "--redraw, which changes the features between the cycles"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (pairs[i].both)
             return error_set(error, "%s cannot be combined with %s; omit one of them",
                              pairs[i].one, pairs[i].other);
-    if (train->average != AVERAGE_NONE && settings->model.own.redraw > 0 &&
-        train->average_from < 1 - 1.0 / SETTLING)
-        return error_set(error,
-                         "--average-from %g: until %g of the training --redraw changes the "
-                         "features, so averages must begin later; use at least "
-                         "--average-from %g, or --redraw 0",
-                         train->average_from, 1 - 1.0 / SETTLING, 1 - 1.0 / SETTLING);
     return true;
 }
 
@@ -254,14 +243,8 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
            init_check(&init, settings, error) && check_together(settings, error) &&
            check_shards(&settings->train, error) && check_effects(settings, line, error);
     init_close(&init);
+    error->usage = !init.unreadable;
     return good;
-}
-
-_Noreturn void settings_die(const Settings *settings, const Error *error)
-{
-    if (settings->init_unreadable)
-        die("%s", error->text);
-    die_usage("%s", error->text);
 }
 
 bool stop_after_read(StopAfter *stop, const char *text, Error *error)

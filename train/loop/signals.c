@@ -1,4 +1,5 @@
 #include "train/loop/signals.h"
+#include "src/file.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -17,10 +18,15 @@ static void act_last(void)
 
 /* --- asked to end --- */
 
+static const int requests[] = {SIGINT, SIGTERM, SIGHUP};
+enum { REQUESTS = sizeof requests / sizeof *requests };
+static struct sigaction before_request[REQUESTS];
+
 static void on_request(int number)
 {
     if (caught) {
         act_last();
+        file_remove_half_written();
         _exit(128 + number);
     }
     caught = number;
@@ -30,11 +36,17 @@ void signals_catch(void)
 {
     struct sigaction action = {.sa_handler = on_request, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    struct sigaction before;
-    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-        sigaction(SIGHUP, &action, NULL); /* not under nohup */
+    for (size_t i = 0; i < REQUESTS; i++) {
+        sigaction(requests[i], &action, &before_request[i]);
+        if (requests[i] == SIGHUP && before_request[i].sa_handler == SIG_IGN)
+            sigaction(SIGHUP, &before_request[i], NULL); /* under nohup */
+    }
+}
+
+void signals_release(void)
+{
+    for (size_t i = 0; i < REQUESTS; i++)
+        sigaction(requests[i], &before_request[i], NULL);
 }
 
 int signals_caught(void)

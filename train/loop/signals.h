@@ -5,6 +5,8 @@
 /* Catches SIGINT, SIGTERM and SIGHUP (unless it was ignored), so that the loop ends after the
  * current step; a second signal ends the program at once. */
 void signals_catch(void);
+/* Gives the signals back: one ends the program at once again. */
+void signals_release(void);
 /* The signal caught; 0: none yet. */
 int signals_caught(void);
 

@@ -215,7 +215,7 @@ static bool plan_stages(Trainer *t, Error *error)
                          "was edited; start a new run with --convert RUN");
     t->match_steps = train->convert ? train->match_epochs * t->steps_per_epoch : 0;
     if (t->match_steps > 0 && t->match_steps >= t->steps)
-        return error_set(error,
+        return error_usage(error,
                          "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
                          "give more --epochs%s",
                          train->match_epochs, t->match_steps, t->steps,
@@ -254,10 +254,6 @@ static bool load_text(Trainer *t, const Vocabulary *known, Error *error)
                          "%s: %zu training tokens are too many for --context %zu; give a "
                          "longer context",
                          train->corpus, t->corpus.train.count, context);
-    if (train->noise > 0 && t->corpus.train.labels.at)
-        return error_set(error,
-                         "--noise is for texts, and %s is a synthetic task: omit --noise",
-                         train->corpus);
     return true;
 }
 
@@ -267,11 +263,9 @@ static void plan_batches(Trainer *t)
     batches_init(&t->batches, t->corpus.train.ids, t->corpus.train.count,
                  &(BatchOptions){.context = t->settings.model.context,
                                  .batch = train->batch,
-                                 .streams = t->pass.carries || train->streams,
+                                 .streams = t->pass.carries,
                                  .seed = train->seed,
-                                 .labels = t->corpus.train.labels,
-                                 .noise = train->noise,
-                                 .vocabulary = t->model.config.vocabulary});
+                                 .labels = t->corpus.train.labels});
     t->batches_per_epoch = batches_per_epoch(&t->batches);
     t->steps_per_epoch = team_tiles(t->batches_per_epoch, train->accumulate);
     t->steps = trainer_length(t, &train->length);

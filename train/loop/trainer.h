@@ -107,8 +107,12 @@ static inline size_t trainer_next_batch(const Trainer *trainer)
 /* Whether all ranks have the same weights. */
 bool trainer_check_weights(const Trainer *trainer, Error *error);
 
-/* Computes the next step and applies it, unless its loss or gradient is not finite: then the
- * weights stay and the error says what happened. */
+/* Whether what was read since the last call is the text, which lies in files that somebody may
+ * change. All ranks find the same. */
+bool trainer_check_read(const Trainer *trainer, Error *error);
+
+/* Computes the next step and applies it, unless its loss or gradient is not finite or the text
+ * has changed: then the weights stay and the error says what happened. */
 bool trainer_step(Trainer *trainer, Step *step, Error *error);
 /* Says where the first number of the step that is not finite arose. For trainer_step, right
  * after the step's batches, while their activations and gradients are still there. */

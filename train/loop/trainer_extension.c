@@ -10,13 +10,13 @@ static bool check_length(const Trainer *t, const Extension *extension, Error *er
     const Length *length = &t->settings.train.length;
     size_t done = extension->step;
     if (extension->to == extension->from)
-        return error_set(error,
+        return error_usage(error,
                          "the run has %zu steps already: --lr, --lr-floor, --schedule and "
                          "--cycles may change only with the length (--epochs, --steps)",
                          extension->to);
     if (extension->to > done)
         return true;
-    return error_set(error,
+    return error_usage(error,
                      "--%s %zu: that is %zu steps, and this run has done %zu (%.4g epochs) "
                      "already; give more, or start a new run from its weights with --init",
                      length->steps ? "steps" : "epochs",

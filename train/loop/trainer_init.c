@@ -84,7 +84,7 @@ static bool check_teacher(const Trainer *t, Error *error)
             "its weights with --init",
             t->settings.train.distill, teacher->vocabulary.count, t->corpus.vocabulary.count);
     if (teacher->config.positions == POSITIONS_LEARNED && teacher->config.context < context)
-        return error_set(error,
+        return error_usage(error,
                          "--context %zu: the teacher %s has learned positions for %zu tokens; "
                          "give --context %zu or less",
                          context, t->settings.train.distill, teacher->config.context,
@@ -116,7 +116,7 @@ bool trainer_open_soft_targets(Trainer *t, Error *error)
 {
     const char *path = t->settings.train.soft_targets;
     if (t->corpus.train.labels.at)
-        return error_set(error,
+        return error_usage(error,
                          "--soft-targets are for texts, and %s is a synthetic task: omit "
                          "--soft-targets",
                          t->settings.train.corpus);

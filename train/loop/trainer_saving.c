@@ -37,9 +37,6 @@ static const struct {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-#define TRAIN_KEY "corpus_crc32"
-#define VALID_KEY "valid_crc32"
-
 /* NULL for a field that is omitted. */
 static char *field_text(const Progress *progress, size_t i)
 {
@@ -50,12 +47,6 @@ static char *field_text(const Progress *progress, size_t i)
     }
     double value = *(const double *)(const void *)at;
     return fields[i].rare && value == 0 ? NULL : text_format("%a", value); /* exact */
-}
-
-/* The checksum of a text; the caller frees. */
-static char *crc_text(const CorpusSplit *split)
-{
-    return text_format("%08x", (unsigned)split->crc);
 }
 
 void trainer_gather(Trainer *t)
@@ -70,10 +61,15 @@ void trainer_gather(Trainer *t)
 bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *error)
 {
     char *training = settings_text(&t->settings);
-    char *train_crc = crc_text(&t->corpus.train), *valid_crc = crc_text(&t->corpus.valid);
-    MetadataPair extra[FIELDS + HISTORY_FIELDS + 3] = {
-        {TRAINING_KEY, training}, {TRAIN_KEY, train_crc}, {VALID_KEY, valid_crc}};
-    size_t count = 3;
+    const ChecksumText train = checksum_text(t->corpus.train.crc),
+                       valid = checksum_text(t->corpus.valid.crc),
+                       test = checksum_text(t->corpus.test.crc);
+    enum { OWN = 4 };
+    MetadataPair extra[OWN + HISTORY_FIELDS + FIELDS] = {{TRAINING_KEY, training},
+                                                         {TRAIN_CRC_KEY, train.digits},
+                                                         {VALID_CRC_KEY, valid.digits},
+                                                         {TEST_CRC_KEY, test.digits}};
+    size_t count = OWN;
     count += history_metadata(&t->history, extra + count);
     char *texts[FIELDS] = {NULL};
     for (size_t i = 0; i < FIELDS; i++) {
@@ -99,8 +95,6 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
     for (size_t i = 0; i < FIELDS; i++)
         free(texts[i]);
     free(training);
-    free(train_crc);
-    free(valid_crc);
     return good;
 }
 
@@ -146,20 +140,17 @@ static bool load_numbers(Trainer *t, const Checkpoint *checkpoint, Error *error)
 static bool check_split(const CorpusSplit *split, const char *path, const char *what,
                         const char *of_run, Error *error)
 {
-    char *crc = crc_text(split);
-    bool same = strcmp(crc, of_run) == 0;
-    if (!same)
-        error_set(error,
-                  "%s: this is not the %s text of the run: its checksum is %s, the run's %s",
-                  path, what, crc, of_run);
-    free(crc);
-    return same;
+    const ChecksumText crc = checksum_text(split->crc);
+    return strcmp(crc.digits, of_run) == 0 ||
+           error_set(error,
+                     "%s: this is not the %s text of the run: its checksum is %s, the run's %s",
+                     path, what, crc.digits, of_run);
 }
 
 bool trainer_check_text(const Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
-    const char *train = checkpoint_extra(checkpoint, TRAIN_KEY),
-               *valid = checkpoint_extra(checkpoint, VALID_KEY); /* older runs have none */
+    const char *train = checkpoint_extra(checkpoint, TRAIN_CRC_KEY),
+               *valid = checkpoint_extra(checkpoint, VALID_CRC_KEY); /* older runs have none */
     const char *corpus = t->settings.train.corpus, *file = t->settings.corpus.valid;
     return check_split(&t->corpus.train, corpus, "training", train ? train : "missing",
                        error) &&

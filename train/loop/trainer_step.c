@@ -165,15 +165,6 @@ static void apply_gradients(Trainer *t, const Step *step)
     ranks_collect(t->model.base, sizeof *t->model.base, t->shards.bounds);
 }
 
-/* Redraws random features every --redraw steps, except in the last fifth of training. */
-static void redraw_features(Trainer *t)
-{
-    size_t every = t->settings.model.own.redraw, step = t->progress.step;
-    if (every > 0 && step % every == 0 && step < t->steps - t->steps / SETTLING)
-        params_redraw(&t->model.table, &t->model.config, t->model.base, t->settings.train.seed,
-                      step);
-}
-
 /* --- the average of the weights --- */
 
 /* Whether the current weights go into the average: those of every step from --average-from on
@@ -274,6 +265,9 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     enter_stage(t);
     *step = (Step){.lr = trainer_rate(t, &train->length, progress->step)};
     size_t batches = compute_gradients(t, step);
+    step->misread = !trainer_check_read(t, error);
+    if (step->misread) /* the loss says nothing */
+        return false;
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!fits(train, step)) {
         trainer_explain(t, step, batches, error);
@@ -283,7 +277,6 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     exchange(&t->carried, &t->carried_next);
     progress->step++;
     progress->skipped_in_row = 0;
-    redraw_features(t);
     trainer_take_average(t);
     progress->tokens += step->read;
     add_loss(&progress->log, step);
@@ -311,6 +304,14 @@ bool trainer_check_weights(const Trainer *t, Error *error)
     return ranks_count() == 1 ||
            ranks_same("the weights of its model",
                       crc32_z(0, (const Bytef *)t->model.base, bytes), error);
+}
+
+bool trainer_check_read(const Trainer *t, Error *error)
+{
+    bool mapped = t->corpus.mappings[0] || t->soft.mapping;
+    return !mapped ||
+           ranks_agree(corpus_check(&t->corpus, error) && soft_targets_check(&t->soft, error),
+                       error);
 }
 
 Score trainer_validate(Trainer *t, bool whole)

@@ -47,6 +47,7 @@ typedef struct Step {
     size_t tokens; /* that the loss is of: with labels, fewer than were read */
     size_t read;
     double gradient_norm, lr;
+    bool misread; /* the text has changed */
 } Step;
 
 typedef struct RunView {

@@ -58,12 +58,13 @@ static bool logged(void *self, const RunView *run, Error *error)
                                    {"val/perplexity", exp(row->val_loss)},
                                    {"val/bits_per_byte", row->val_bits_per_byte},
                                    {"val/loss_final", row->final_val_loss}};
-    enum { ALL = sizeof scalars / sizeof *scalars, OF_VALIDATION = 3, OF_END = 1 };
+    enum { ALL = sizeof scalars / sizeof *scalars, OF_STEP = 4, OF_VALIDATION = 3, OF_END = 1 };
     size_t count = row->final_val_loss > 0 ? ALL
                    : row->has_val_loss     ? ALL - OF_END
                                            : ALL - OF_END - OF_VALIDATION;
+    size_t first = row->step == 0 ? OF_STEP : 0; /* before the first step */
     unsigned char *bytes = NULL;
-    events_append_scalars(&bytes, events_now(), row->step, scalars, count);
+    events_append_scalars(&bytes, events_now(), row->step, scalars + first, count - first);
     const EventScalar accuracy = {"val/accuracy", row->val_accuracy};
     if (!isnan(row->val_accuracy))
         events_append_scalars(&bytes, events_now(), row->step, &accuracy, 1);

@@ -1,5 +1,6 @@
 #include "train/observers/observers.h"
 #include "eval/show/terminal.h"
+#include "models/exchange.h"
 #include "src/containers.h"
 #include "src/gemm.h"
 #include "src/memory.h"
@@ -95,6 +96,14 @@ static void print_model(const RunView *run, const OptionGroup *group)
     free(positions);
 }
 
+static void print_exports(const ModelConfig *config)
+{
+    Error lacks;
+    bool gguf = exchange_llama_cpp(config, &lacks);
+    print_paragraph("Export", gguf ? memory_copy_text("Hugging Face and GGUF (llama.cpp)")
+                                   : text_format("Hugging Face; GGUF lacks %s", lacks.text));
+}
+
 static void print_text(const Corpus *corpus)
 {
     print_paragraph(
@@ -171,6 +180,7 @@ void screen_settings(const Screen *screen, const RunView *run)
     OptionGroup groups[GROUP_COUNT];
     settings_groups(run->settings, groups);
     print_model(run, &groups[GROUP_MODEL]);
+    print_exports(&run->model->config);
     print_text(run->corpus);
     if (run->start)
         print_paragraph("Start", memory_copy_text(run->start));

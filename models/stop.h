@@ -23,8 +23,10 @@ typedef struct Stops {
     size_t count;
 } Stops;
 
-/* Reads stop texts as users type them, one in each line (NULL: none); empty lines count for
- * nothing. \n is a line end, \t a tab, \\ a backslash. */
+/* Adds a copy of a stop text; an empty one counts for nothing. */
+bool stops_add(Stops *stops, const char *bytes, size_t size, Error *error);
+/* Reads stop texts as users type them, one in each line (NULL: none). \n is a line end, \t a
+ * tab, \\ a backslash. */
 bool stops_read(Stops *stops, const char *lines, Error *error);
 void stops_free(Stops *stops);
 
@@ -33,8 +35,10 @@ typedef struct StopMatch {
     size_t sizes[STOPS_MOST];
 } StopMatch;
 
-/* Takes one more byte; returns the size of the stop text that it completes, or 0. */
-size_t stop_match(StopMatch *match, const Stops *stops, char byte);
+/* Appends bytes to `held`, an stb_ds array, until a stop text (NULL: none) is complete; returns
+ * its size, or 0. */
+size_t stop_hold(StopMatch *match, const Stops *stops, const char *bytes, size_t size,
+                 char **held);
 /* The number of last bytes that may belong to a stop text. */
 size_t stop_undecided(const StopMatch *match, const Stops *stops);
 
