@@ -209,9 +209,9 @@ static bool check_gains(const ModelConfig *config, const Checkpoint *from, const
     for (size_t i = 0; i < row->count; i++)
         if (values[i] == 0)
             return error_usage(error,
-                             "%s: %s has a gain of 0, so an output gate cannot start without "
-                             "effect; leave --out-gate out",
-                             from->file.path, row->name);
+                               "%s: %s has a gain of 0, so an output gate cannot start without "
+                               "effect; leave --out-gate out",
+                               from->file.path, row->name);
     return true;
 }
 
