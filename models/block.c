@@ -149,14 +149,14 @@ void queries_forward(Pass *pass, size_t layer, const real *u)
     real *first = pass->act.first_values, *v = a->qkv + 2 * C;
     /* 2. q, k, v, gates and z */
     phase_enter(PHASE_PROJECTIONS);
-    linear_forward(a->qkv_raw, u, w->c_attn.weight, w->c_attn.bias, rows, C, 3 * C);
+    linear_forward(a->qkv_raw, u, w->c_attn.weight, w->c_attn.bias, rows, C, 3 * C, NULL);
     if (w->gate_in)
-        linear_forward(a->gates_low, u, w->gate_in, NULL, rows, C, rank);
+        linear_forward(a->gates_low, u, w->gate_in, NULL, rows, C, rank, NULL);
     if (G)
         linear_forward(a->gates, w->gate_in ? a->gates_low : u, w->gates.weight, w->gates.bias,
-                       rows, w->gate_in ? rank : C, G);
+                       rows, w->gate_in ? rank : C, G, NULL);
     if (w->out_gate)
-        linear_forward(a->z, u, w->out_gate, NULL, rows, C, C);
+        linear_forward(a->z, u, w->out_gate, NULL, rows, C, C, NULL);
     /* 3. convolution */
     phase_enter(PHASE_ATTENTION);
     if (w->convolution)
@@ -306,8 +306,8 @@ void attention_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
     mixing_forward(pass, layer, u, key); /* 7 to 9 */
     /* 10. r' = r + dropout(y W_o + b_o) */
     phase_enter(PHASE_PROJECTIONS);
-    linear_forward_then(pass->act.residual[k + 1], a->y, w->attn_proj.weight, w->attn_proj.bias,
-                        pass->rows, C, C, dropout_finish(&sum));
+    linear_forward(pass->act.residual[k + 1], a->y, w->attn_proj.weight, w->attn_proj.bias,
+                   pass->rows, C, C, &sum);
 }
 
 void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
@@ -346,7 +346,7 @@ void mlp_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
     phase_enter(PHASE_FFN);
     mlp_widen(act->layer[layer].hidden, act->active, u, &w, &pass->mlp);
     /* 3. r' = r + dropout(active W_out + b_out) */
-    mlp_narrow(act->residual[k + 1], act->active, &w, &pass->mlp, dropout_finish(&sum));
+    mlp_narrow(act->residual[k + 1], act->active, &w, &pass->mlp, &sum);
 }
 
 void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const RandomKey *key)

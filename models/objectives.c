@@ -79,8 +79,8 @@ static void match_layer(Pass *pass, const Pass *teacher, BlockParams *dw, size_t
     const real *u = norm_forward(pass, k);
     queries_forward(pass, layer, u);
     mixing_forward(pass, layer, u, NULL);
-    linear_forward_then(y, pass->act.layer[layer].y, w->attn_proj.weight, w->attn_proj.bias,
-                        rows, C, C, dropout_finish(&sum));
+    linear_forward(y, pass->act.layer[layer].y, w->attn_proj.weight, w->attn_proj.bias, rows, C,
+                   C, &sum);
     for (size_t row = 0; row < rows; row++) {
         if (row % T == 0)
             counted = count_rows(targets + row, T);

@@ -25,7 +25,7 @@ tar -C "$work" -xzf "$archive"
 newest=$(find "$work/$name" -type f -exec objdump -p {} + 2>/dev/null | grep -o 'GLIBC_2\.[0-9]*' | sort -V | tail -n 1)
 check 'nothing needs a newer glibc than 2.31' eval '[ "${newest#GLIBC_2.}" -le 31 ]'
 check 'a program is linked with the library' "${CC:-cc}" --sysroot="$cache/bullseye-dev" -I"$work/$name/include" \
-    "$top/eval/example.c" -L"$work/$name/lib" -l:liblinnet.so.0 -lm -Wl,-rpath,"/opt/$name/lib" \
+    "$top/models/library/example.c" -L"$work/$name/lib" -l:liblinnet.so.0 -lm -Wl,-rpath,"/opt/$name/lib" \
     -Wl,-rpath-link,"$work/$name/lib/linnet" -o "$work/example"
 
 for suite in ${SUITES:-bullseye bookworm focal jammy}; do

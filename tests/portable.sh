@@ -60,7 +60,7 @@ check 'the loader takes the library for other programs as well' uses
 # imports: so does linnet.py, which finds it without the loader.
 imports() {
     mkdir -p tree/share/linnet && ln -s "$bin/lib" tree/lib &&
-        cp "$top/eval/library/linnet.py" tree/share/linnet &&
+        cp "$top/models/library/linnet.py" tree/share/linnet &&
         PYTHONPATH=tree/share/linnet python3 -c 'import linnet; print(linnet._library._name)' >out 2>err &&
         grep -q "/tree/lib/${level}liblinnet.so.0\$" out
 }

@@ -18,7 +18,7 @@
  * of two rows. `own` are a kind's own parameters, if it has any. No maximum is subtracted
  * before exp(): doubles do not overflow at the sizes that are tested.
  *
- * Left out: dropout, and what surrounds a head (models/pass_mixer.c). Constants such as 1e-6
+ * Left out: dropout, and what surrounds a head (models/block.c). Constants such as 1e-6
  * belong to the definitions; they keep denominators away from 0. */
 #include "tests/reference.h"
 #include "src/base/memory.h"

@@ -55,7 +55,7 @@ static void scale_columns(const Case *c, Buffer buffer, size_t which, double fac
             case_columns(c, buffer, which)[t * stride + i] *= (real)factor;
 }
 
-/* What models/pass_mixer.c does for kinds that do not rotate themselves. */
+/* What models/block.c does for kinds that do not rotate themselves. */
 static void rotate_inputs(const Case *c)
 {
     size_t width = c->head.width;

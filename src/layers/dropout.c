@@ -53,5 +53,5 @@ static void add_to_tile(const GemmTile *tile, const void *context)
 
 GemmFinish dropout_finish(const DropoutSum *sum)
 {
-    return (GemmFinish){add_to_tile, sum};
+    return sum ? (GemmFinish){add_to_tile, sum} : (GemmFinish){0};
 }

@@ -27,7 +27,8 @@ static inline uint32_t dropout_threshold(real rate)
 void dropout_add(real *y, const real *base, const real *x, Dropout dropout, size_t rows,
                  size_t width);
 
-/* The same for a product: once a tile of C is computed, C = base + dropout(C). */
+/* The same for a product: once a tile of C is computed, C = base + dropout(C). Nothing is done
+ * if the sum is NULL. */
 typedef struct DropoutSum {
     const real *base; /* (rows, width), like C, and not the same memory */
     Dropout dropout;

@@ -21,30 +21,17 @@ static real mean_square(const real *x, real mean, size_t width)
     return sum / (real)width;
 }
 
-static void measure_row(const Job *job, size_t row)
-{
-    const real *x = job->x + row * job->width;
-    real mean = job->save_mean ? vector_sum(x, job->width) / (real)job->width : 0;
-    if (job->save_mean)
-        job->save_mean[row] = mean;
-    job->save_rstd[row] = 1 / (real)sqrt(mean_square(x, mean, job->width) + job->epsilon);
-}
-
-/* 0 for RMSNorm. */
-static real mean_of(const Job *job, size_t row)
-{
-    return job->mean ? job->mean[row] : 0;
-}
-
 static void forward_row(const void *context, size_t row)
 {
     const Job *job = context;
     size_t width = job->width;
     const real *x = job->x + row * width;
     real *restrict y = job->y + row * width;
-    if (job->save_rstd)
-        measure_row(job, row);
-    real mean = mean_of(job, row), rstd = job->rstd[row];
+    real mean = job->save_mean ? vector_sum(x, width) / (real)width : 0; /* 0 for RMSNorm */
+    real rstd = 1 / (real)sqrt(mean_square(x, mean, width) + job->epsilon);
+    if (job->save_mean)
+        job->save_mean[row] = mean;
+    job->save_rstd[row] = rstd;
     for (size_t i = 0; job->bias && i < width; i++)
         y[i] = (x[i] - mean) * rstd * job->gain[i] + job->bias[i];
     for (size_t i = 0; !job->bias && i < width; i++)
@@ -58,8 +45,6 @@ void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const rea
                .save_mean = mean,
                .save_rstd = rstd,
                .x = x,
-               .mean = mean,
-               .rstd = rstd,
                .gain = gain,
                .bias = bias,
                .epsilon = epsilon,
@@ -67,12 +52,10 @@ void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const rea
     rows_run(rows, ROWS_TILE, forward_row, &job);
 }
 
-void layernorm_again(real *y, const real *x, const real *mean, const real *rstd,
-                     const real *gain, const real *bias, size_t rows, size_t width)
+/* 0 for RMSNorm. */
+static real mean_of(const Job *job, size_t row)
 {
-    Job job = {
-        .y = y, .mean = mean, .rstd = rstd, .x = x, .gain = gain, .bias = bias, .width = width};
-    rows_run(rows, ROWS_TILE, forward_row, &job);
+    return job->mean ? job->mean[row] : 0;
 }
 
 /* With n = (x - mean) rstd and g = dy gain:  dx = rstd (g - mean(g) - n mean(g n)), without

@@ -4,8 +4,7 @@
  *   RMSNorm     y = x * rstd * gain + bias,            rstd = 1 / sqrt(mean(x^2) + epsilon)
  *
  * RMSNorm is computed if mean is NULL; there is no bias if bias (dbias) is NULL. The forward
- * pass saves mean and rstd, two numbers per row. The backward pass recomputes y from them, so y
- * is not a saved activation. */
+ * pass saves mean and rstd, two numbers per row. */
 #ifndef LINNET_LAYERNORM_H
 #define LINNET_LAYERNORM_H
 
@@ -17,14 +16,12 @@ void layernorm_forward(real *y,                            /* (rows, width) */
                        const real *gain, const real *bias, /* (width); bias or NULL */
                        real epsilon, size_t rows, size_t width);
 
-/* Recomputes y from the saved statistics. */
-void layernorm_again(real *y, const real *x, const real *mean, const real *rstd,
-                     const real *gain, const real *bias, size_t rows, size_t width);
-
 /* Adds to dgain and dbias; sets dx to dx * keep + the gradient. dx may alias dy or, if keep is
  * 0, x. */
-void layernorm_backward(real *dx, real keep, real *dgain, real *dbias, const real *dy,
-                        const real *x, const real *mean, const real *rstd, const real *gain,
-                        size_t rows, size_t width);
+void layernorm_backward(real *dx, real keep,                          /* (rows, width) */
+                        real *dgain, real *dbias,                     /* (width) */
+                        const real *dy, const real *x,                /* (rows, width) */
+                        const real *mean, const real *rstd,           /* (rows) */
+                        const real *gain, size_t rows, size_t width); /* (width) */
 
 #endif

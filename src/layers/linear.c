@@ -12,17 +12,11 @@ size_t linear_products_reals(size_t rows, size_t in, size_t out)
 }
 
 void linear_forward(real *y, const real *x, const real *w, const real *b, size_t rows,
-                    size_t in, size_t out)
-{
-    linear_forward_then(y, x, w, b, rows, in, out, (GemmFinish){0});
-}
-
-void linear_forward_then(real *y, const real *x, const real *w, const real *b, size_t rows,
-                         size_t in, size_t out, GemmFinish finish)
+                    size_t in, size_t out, const DropoutSum *sum)
 {
     /* Y = X W + b */
     gemm_team(rows, out, in, plain(x, in), plain(w, out), GEMM_SET, y, out,
-              (GemmExtra){.bias = b, .finish = finish});
+              (GemmExtra){.bias = b, .finish = dropout_finish(sum)});
 }
 
 typedef struct BiasJob {

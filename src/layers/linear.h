@@ -1,8 +1,9 @@
-/* Linear layer:  Y = X W + b,  with W stored as (in, out). */
+/* Linear layer:  Y = X W + b,  with W stored as (in, out); or with a residual connection,
+ * Y = base + dropout(X W + b). */
 #ifndef LINNET_LINEAR_H
 #define LINNET_LINEAR_H
 
-#include "src/math/gemm.h"
+#include "src/layers/dropout.h"
 
 /* Memory to lend to gemm for a layer's products. */
 size_t linear_products_reals(size_t rows, size_t in, size_t out);
@@ -10,16 +11,20 @@ size_t linear_products_reals(size_t rows, size_t in, size_t out);
 void linear_forward(real *y,                      /* (rows, out) */
                     const real *x,                /* (rows, in) */
                     const real *w, const real *b, /* (in, out), (out) or NULL */
-                    size_t rows, size_t in, size_t out);
-/* The same, with a call of finish for every tile of Y. */
-void linear_forward_then(real *y, const real *x, const real *w, const real *b, size_t rows,
-                         size_t in, size_t out, GemmFinish finish);
+                    size_t rows, size_t in, size_t out, const DropoutSum *sum); /* or NULL */
 
 /* Adds the sum of the rows of dy to db. */
-void linear_bias_backward(real *db, const real *dy, size_t stride, size_t rows, size_t out);
+void linear_bias_backward(real *db,                      /* (out) */
+                          const real *dy, size_t stride, /* (rows, out), rows `stride` apart */
+                          size_t rows, size_t out);
 
-/* Adds to dw and, if not NULL, to db; sets dx or adds to it. */
-void linear_backward(real *dx, GemmInto into, real *dw, real *db, const real *dy, const real *x,
-                     const real *w, size_t rows, size_t in, size_t out);
+/* Without the residual connection. Adds to dw and, if not NULL, to db; sets dx or adds to it.
+ */
+void linear_backward(real *dx, GemmInto into, /* (rows, in) */
+                     real *dw, real *db,      /* (in, out), (out) or NULL */
+                     const real *dy,          /* (rows, out) */
+                     const real *x,           /* (rows, in) */
+                     const real *w,           /* (in, out) */
+                     size_t rows, size_t in, size_t out);
 
 #endif

@@ -85,12 +85,12 @@ void mlp_widen(real *hidden, real *active, const real *x, const MlpWeights *weig
 }
 
 void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const MlpSizes *sizes,
-                GemmFinish finish)
+                const DropoutSum *sum)
 {
     /* Y = A W_out + b_out */
     gemm_team(sizes->rows, sizes->width, sizes->hidden, plain(active, active_stride(sizes)),
               plain(weights->w_out, sizes->width), GEMM_SET, y, sizes->width,
-              (GemmExtra){.bias = weights->b_out, .finish = finish});
+              (GemmExtra){.bias = weights->b_out, .finish = dropout_finish(sum)});
 }
 
 /* From a tile of dA to dH, where the derivative is. */
@@ -107,33 +107,33 @@ static void finish_active(const GemmTile *tile, const void *context)
         }
 }
 
-void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *gradients,
-                         const real *dy, const MlpWeights *weights, const MlpSizes *sizes)
+void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *dweights, const real *dy,
+                         const MlpWeights *weights, const MlpSizes *sizes)
 {
     const Job job = {.sizes = sizes, .hidden = hidden, .active = active, .derives = true};
     size_t rows = sizes->rows, width = sizes->width, inner = sizes->hidden;
     activate(&job);
-    if (gradients->b_out)
-        linear_bias_backward(gradients->b_out, dy, width, rows, width);
+    if (dweights->b_out)
+        linear_bias_backward(dweights->b_out, dy, width, rows, width);
     /* dW_out += A^T dY */
     gemm_team(inner, width, rows, transposed(active, active_stride(sizes)), plain(dy, width),
-              GEMM_ADD, gradients->w_out, width, (GemmExtra){0});
+              GEMM_ADD, dweights->w_out, width, (GemmExtra){0});
     /* dA = dY W_out^T, over A */
     gemm_team(rows, inner, width, plain(dy, width), transposed(weights->w_out, width), GEMM_SET,
               active, active_stride(sizes),
               (GemmExtra){.finish = {finish_active, &job}, .transient = true});
 }
 
-void mlp_widen_backward(real *dx, const MlpWeights *gradients, const real *dhidden,
+void mlp_widen_backward(real *dx, const MlpWeights *dweights, const real *dhidden,
                         const real *x, const MlpWeights *weights, const MlpSizes *sizes)
 {
     size_t rows = sizes->rows, width = sizes->width, columns = hidden_columns(sizes);
     size_t stride = hidden_stride(sizes);
-    if (gradients->b_in)
-        linear_bias_backward(gradients->b_in, dhidden, stride, rows, columns);
+    if (dweights->b_in)
+        linear_bias_backward(dweights->b_in, dhidden, stride, rows, columns);
     /* dW_in += X^T dH */
     gemm_team(width, columns, rows, transposed(x, width), plain(dhidden, stride), GEMM_ADD,
-              gradients->w_in, columns, (GemmExtra){0});
+              dweights->w_in, columns, (GemmExtra){0});
     /* dX = dH W_in^T */
     gemm_team(rows, width, columns, plain(dhidden, stride), transposed(weights->w_in, columns),
               GEMM_SET, dx, width, (GemmExtra){0});

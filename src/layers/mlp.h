@@ -8,18 +8,18 @@
 #ifndef LINNET_MLP_H
 #define LINNET_MLP_H
 
-#include "src/math/gemm.h"
 #include "src/layers/activation.h"
-#include "src/base/real.h"
+#include "src/layers/dropout.h"
 
 typedef struct MlpSizes {
     const Activation *activation;
     size_t rows, width, hidden; /* columns of X and Y, and of A; H has as many for each input */
 } MlpSizes;
 
-/* Weights or their gradients; biases may be NULL. */
+/* Weights or their gradients. F: columns of H, `hidden` for each input of the activation. */
 typedef struct MlpWeights {
-    real *w_in, *b_in, *w_out, *b_out;
+    real *w_in, *b_in;   /* (width, F), (F) or NULL */
+    real *w_out, *b_out; /* (hidden, width), (width) or NULL */
 } MlpWeights;
 
 /* Memory of H and of A, and to lend to gemm. */
@@ -28,20 +28,23 @@ size_t mlp_active_reals(const MlpSizes *sizes);
 size_t mlp_products_reals(const MlpSizes *sizes);
 
 /* Computes H and A. */
-void mlp_widen(real *hidden, real *active, const real *x, const MlpWeights *weights,
-               const MlpSizes *sizes);
+void mlp_widen(real *hidden,  /* (rows, F), rows gemm_stride(F) apart */
+               real *active,  /* (rows, hidden), rows gemm_stride(hidden) apart */
+               const real *x, /* (rows, width) */
+               const MlpWeights *weights, const MlpSizes *sizes);
 
-/* Computes Y from A. */
+/* Computes Y, (rows, width), from A; with a residual connection Y = base + dropout(A W_out +
+ * b_out). The sum may be NULL. */
 void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const MlpSizes *sizes,
-                GemmFinish finish);
+                const DropoutSum *sum);
 
-/* From dY to dH, which overwrites H; adds to the gradients of W_out and b_out. A is recomputed.
- */
-void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *gradients,
-                         const real *dy, const MlpWeights *weights, const MlpSizes *sizes);
+/* From dY to dH, which overwrites H; adds to the gradients of W_out and b_out. A is recomputed,
+ * and overwritten. */
+void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *dweights, const real *dy,
+                         const MlpWeights *weights, const MlpSizes *sizes);
 
 /* From dH to dX; adds to the gradients of W_in and b_in. */
-void mlp_widen_backward(real *dx, const MlpWeights *gradients, const real *dhidden,
+void mlp_widen_backward(real *dx, const MlpWeights *dweights, const real *dhidden,
                         const real *x, const MlpWeights *weights, const MlpSizes *sizes);
 
 #endif

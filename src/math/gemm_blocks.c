@@ -192,31 +192,15 @@ static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, F
     }
 }
 
-/* Whether the kernel reads B in place, at least where columns fill a panel. It does not where
- * rows of B collide in the cache, or where packing pays: narrow vectors reuse a panel more
- * often, and need it in L1. */
+/* Whether the kernel reads B in place, at least where columns fill a panel. It does not where B
+ * is packed already, where its rows collide in the cache, or where packing pays: narrow vectors
+ * reuse a panel more often, and need it in L1. */
 static bool reads_in_place(size_t m, Factor b)
 {
     enum { PERIOD = NARROW ? 1024 : 4096, MANY = 192 };
-    if (b.transposed)
+    if (b.transposed || b.packed)
         return false;
     return m <= GEMM_FEW || (!has_period(b, PERIOD) && !(NARROW && m >= MANY));
-}
-
-/* Multiplies by some columns of B, in place or packed. */
-static void multiply_columns(size_t m, size_t columns, size_t depths, real alpha, Factor a,
-                             Factor b, GemmStart start, real *c, size_t c_stride)
-{
-    size_t ready = reads_in_place(m, b) ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
-    if (ready > 0)
-        multiply_rows(m, ready, depths, alpha, a,
-                      (KernelPanels){b.at, b.stride, KERNEL_COLUMNS}, start, c, c_stride);
-    if (ready == columns)
-        return;
-    Factor packed = gemm_pack_panels(workspace()->single.panels, gemm_part(b, 0, ready), depths,
-                                     columns - ready);
-    multiply_rows(m, columns - ready, depths, alpha, a, panels_of(packed, 0),
-                  start_at(start, 0, ready), c + ready, c_stride);
 }
 
 void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
@@ -234,11 +218,21 @@ void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b
             GemmStart from = begin(start, 0, column, depth, c, c_stride);
             Factor x = gemm_part(a, 0, depth),
                    y = gemm_part(gemm_columns_from(b, column), depth, 0);
-            if (b.packed)
-                multiply_rows(m, columns, depths, alpha, x, panels_of(y, depth), from,
-                              c + column, c_stride);
-            else
-                multiply_columns(m, columns, depths, alpha, x, y, from, c + column, c_stride);
+            size_t ready = reads_in_place(m, b) ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
+            if (ready > 0)
+                multiply_rows(m, ready, depths, alpha, x,
+                              (KernelPanels){y.at, y.stride, KERNEL_COLUMNS}, from, c + column,
+                              c_stride);
+            if (ready == columns)
+                continue;
+            KernelPanels panels = panels_of(y, depth);
+            if (!b.packed)
+                panels = panels_of(gemm_pack_panels(workspace()->single.panels,
+                                                    gemm_part(y, 0, ready), depths,
+                                                    columns - ready),
+                                   0);
+            multiply_rows(m, columns - ready, depths, alpha, x, panels,
+                          start_at(from, 0, ready), c + column + ready, c_stride);
         }
 }
 

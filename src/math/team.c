@@ -68,16 +68,6 @@ static void relax(void)
 #endif
 }
 
-static void take_tiles(Team *team, size_t worker)
-{
-    for (;;) {
-        size_t tile = atomic_fetch_add_explicit(&team->next, 1, memory_order_relaxed);
-        if (tile >= team->tiles)
-            return;
-        team->work(team->job, tile, worker);
-    }
-}
-
 /* Enters the current round if it is open and this worker has not been in it. */
 static bool enter(Team *team, Gate *last)
 {
@@ -120,12 +110,17 @@ static bool await_round(Team *team, Gate *last)
     return entered;
 }
 
-static bool take_as(void *member, Error *error)
+static bool take_tiles(void *member, Error *error)
 {
     const Member *self = member;
+    Team *team = self->team;
     (void)error;
-    take_tiles(self->team, self->worker);
-    return true;
+    for (;;) {
+        size_t tile = atomic_fetch_add_explicit(&team->next, 1, memory_order_relaxed);
+        if (tile >= team->tiles)
+            return true;
+        team->work(team->job, tile, self->worker);
+    }
 }
 
 /* The thread that called team_run dies, or does not, in place of whoever called die: after the
@@ -133,7 +128,7 @@ static bool take_as(void *member, Error *error)
 static void work_and_catch(Member *self)
 {
     Error why;
-    if (error_catch(take_as, self, &why) || atomic_exchange(&self->team->failed, true))
+    if (error_catch(take_tiles, self, &why) || atomic_exchange(&self->team->failed, true))
         return;
     self->team->why = why;
 }
