@@ -2,11 +2,16 @@
  * kinds have:
  *
  *   attention    1  u = norm(r)
- *                2  q, k, v = u W + b   [gates = u W_g + b_g or u W_low W_g + b_g]   [z = u
- * W_z] 3  [q, k, v = convolution(q, k, v)] 4  [v = (1 - m) v + m v of the first layer] 5  [q, k
- * = QK-norm(q, k)] 6  [q, k = RoPE(q, k)] 7  mixed = attention(q, k, v, gates), the kind 8  [y
- * = norm of each head(mixed) silu(z)] 9  [y = 2 sigmoid(u W_h) y, a factor for each head] 10 r'
- * = r + dropout(y W_o + b_o)
+ *                2  q, k, v = u W + b   [gates = u W_g + b_g, or u W_low W_g + b_g]
+ *                   [z = u W_z]
+ *                3  [q, k, v = convolution(q, k, v)]
+ *                4  [v = (1 - m) v + m v of the first layer]
+ *                5  [q, k = QK-norm(q, k)]
+ *                6  [q, k = RoPE(q, k)]
+ *                7  mixed = attention(q, k, v, gates), the kind
+ *                8  [y = norm of each head(mixed) silu(z)]
+ *                9  [y = 2 sigmoid(u W_h) y, a factor for each head]
+ *               10  r' = r + dropout(y W_o + b_o)
  *
  *   MLP          1  u = norm(r)
  *                2  hidden = u W_in + b_in,   active = f(hidden)
@@ -108,17 +113,6 @@ static const real *residual_backward(const Pass *pass, size_t k, const RandomKey
 
 /* --- attention: steps 2 to 6 --- */
 
-AttentionSizes block_attention_sizes(const Pass *pass, size_t layer)
-{
-    AttentionSizes sizes = config_attention_sizes(&pass->model->config, layer);
-    sizes.batch = pass->batch;
-    sizes.length = pass->capacity;
-    sizes.rotary = config_kind(&pass->model->config, layer)->turns_itself ? pass->angles : NULL;
-    sizes.carries = pass->carries;
-    sizes.position = pass->position;
-    return sizes;
-}
-
 static ConvolutionSizes convolution_sizes(const Pass *pass)
 {
     const ModelConfig *config = &pass->model->config;
@@ -141,7 +135,7 @@ void queries_forward(Pass *pass, size_t layer, const real *u)
 {
     const ModelConfig *config = &pass->model->config;
     const AttentionKind *kind = config_kind(config, layer);
-    const AttentionSizes sizes = block_attention_sizes(pass, layer);
+    const AttentionSizes sizes = pass_attention_sizes(pass, layer);
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const size_t rows = pass->rows, C = config->dim, H = config->heads, D = C / H;
@@ -178,7 +172,7 @@ void queries_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u)
 {
     const ModelConfig *config = &pass->model->config;
     const AttentionKind *kind = config_kind(config, layer);
-    const AttentionSizes sizes = block_attention_sizes(pass, layer);
+    const AttentionSizes sizes = pass_attention_sizes(pass, layer);
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
@@ -246,7 +240,7 @@ void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *ke
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const size_t rows = pass->rows, H = config->heads, D = config_head_width(config);
-    AttentionSizes sizes = block_attention_sizes(pass, layer);
+    AttentionSizes sizes = pass_attention_sizes(pass, layer);
     /* 7. the attention kind */
     sizes.dropout = dropout_at(key, SITE_WEIGHTS + 2 * layer, config->attention_dropout);
     if (pass->decoding)
@@ -270,7 +264,7 @@ void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const real *dbra
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
     const size_t rows = pass->rows, C = config->dim, H = config->heads, D = C / H;
-    AttentionSizes sizes = block_attention_sizes(pass, layer);
+    AttentionSizes sizes = pass_attention_sizes(pass, layer);
     AttentionBatch batch = attention_batch(pass, layer);
     /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
     phase_enter(PHASE_PROJECTIONS);

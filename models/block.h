@@ -11,7 +11,7 @@
 #ifndef LINNET_BLOCK_H
 #define LINNET_BLOCK_H
 
-#include "models/pass.h"
+#include "models/activations.h"
 
 /* From r[2 layer] to r[2 layer + 1], and on to r[2 layer + 2]. No dropout if the key is NULL.
  */
@@ -34,9 +34,6 @@ void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *ke
 void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const real *dbranch,
                      const RandomKey *key);
 void queries_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u);
-
-/* The attention of a layer, for the batch. */
-AttentionSizes block_attention_sizes(const Pass *pass, size_t layer);
 
 /* Where dropout takes place; each site has random numbers of its own. */
 enum {
