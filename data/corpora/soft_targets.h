@@ -1,7 +1,7 @@
 /* Soft targets: for each token of a text, what a teacher predicts in its place, in a file.
  *
- * The file begins with a SoftHeader. A record for each token follows (src/math/soft_record.h), whose
- * unigram is that of the text. Numbers are little-endian. */
+ * The file begins with a SoftHeader. A record for each token follows (src/math/soft_record.h),
+ * whose unigram is that of the text. Numbers are little-endian. */
 #ifndef LINNET_SOFT_TARGETS_H
 #define LINNET_SOFT_TARGETS_H
 

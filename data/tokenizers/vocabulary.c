@@ -5,8 +5,8 @@
  * only what writing produces, because checkpoints may be forged and printing relies on it.
  *
  * An stb_ds map with hashes as keys finds words. stb_ds's own hash for strings is weak, so
- * words are hashed by data/tokenizers/hash.h. Ids do not depend on the hashes: they are the order of
- * adding. */
+ * words are hashed by data/tokenizers/hash.h. Ids do not depend on the hashes: they are the
+ * order of adding. */
 #include "data/tokenizers/vocabulary.h"
 #include "data/tokenizers/decode.h"
 #include "data/tokenizers/hash.h"

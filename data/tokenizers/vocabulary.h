@@ -13,8 +13,8 @@
  *         replacement character, again the text's own if it has one.
  *   byte  256 fixed tokens; nothing is unknown. Line ends are bytes like any other: <eos> is
  *         byte 10.
- *   bpe   byte-level byte-pair encoding (data/tokenizers/bpe.h): a token is one or several bytes; nothing
- *         is unknown, and <eos> is the token of byte 10.
+ *   bpe   byte-level byte-pair encoding (data/tokenizers/bpe.h): a token is one or several
+ * bytes; nothing is unknown, and <eos> is the token of byte 10.
  *
  * word, wordpunct and char skip a byte order mark at the start of a text, and can lower-case
  * their tokens.
@@ -64,7 +64,8 @@ typedef struct Tokenizer {
     /* Finds the next token from *at on; returns its length, 0 after the last. NULL for
      * byte and bpe. */
     size_t (*cut)(const char *text, size_t size, size_t *at, const char **token);
-    bool raw; /* files are read as the bytes that they are, not as text (data/corpora/reader.h) */
+    bool raw; /* files are read as the bytes that they are, not as text (data/corpora/reader.h)
+               */
     const char *separator;      /* between two tokens of running text: " " or "" */
     const char *unknown;        /* the text of <unk>; NULL if there is none */
     const VocabularyForm *form; /* NULL: a list of words, or the bytes */

@@ -55,7 +55,7 @@ struct Option {
      * the fixed ones cannot change when the run is resumed; those that can be extended, only
      * together with the length of the training. */
     bool stored, fixed, extends;
-    bool once; /* of one session: not repeated where the run continues */
+    bool once;                  /* of one session: not repeated where the run continues */
     const OptionOwners *owners; /* NULL: the option applies always */
 };
 

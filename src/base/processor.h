@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 /* The extensions that the compiler may use in ordinary code, a row for each: the name of its
- * bit, the macro that the compiler defines as 1 when it may, how src/base/processor.c asks for it
- * (not every compiler has a name for each), and the name for people. Others of x86-64-v3, such
- * as SSSE3, come with AVX. */
+ * bit, the macro that the compiler defines as 1 when it may, how src/base/processor.c asks for
+ * it (not every compiler has a name for each), and the name for people. Others of x86-64-v3,
+ * such as SSSE3, come with AVX. */
 /* clang-format off */
 #define PROCESSOR_EXTENSIONS(row)                                                                 \
     row(SSE42,           __SSE4_2__,          supports("sse4.2"),            "SSE4.2")            \

@@ -1,5 +1,5 @@
-/* Data-parallel training: a batch is split into shards, which the ranks (src/ranks/ranks.h) share.
- * The order in which gradients are summed depends only on the number of shards.
+/* Data-parallel training: a batch is split into shards, which the ranks (src/ranks/ranks.h)
+ * share. The order in which gradients are summed depends only on the number of shards.
  *
  * Shards are the leaves of a binary tree. A node whose position is a multiple of its size is
  * the sum of its two halves; the remainder, if the number of shards is not a power of two, is

@@ -1,5 +1,5 @@
-/* bench scale: a data-parallel training step (src/ranks/ranks.h) compared with one rank that computes
- * all shards. Each rank computes one shard. */
+/* bench scale: a data-parallel training step (src/ranks/ranks.h) compared with one rank that
+ * computes all shards. Each rank computes one shard. */
 #include "train/bench/rig.h"
 #include "src/base/phase.h"
 #include "src/ranks/ranks.h"
