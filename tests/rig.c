@@ -58,7 +58,6 @@ double rig_gradients_into(Rig *rig, Params *gradients)
 {
     RandomKey key = random_key(1, RANDOM_DROPOUT, 0);
     double loss = pass_train_loss(&rig->pass, gradients, rig->inputs, rig->targets, key, NULL);
-    rig->penalty = objective_penalties(&rig->pass, rig->targets);
     pass_backward(&rig->pass, gradients, rig->inputs, key);
     return loss;
 }

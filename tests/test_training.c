@@ -230,7 +230,7 @@ static void check_resuming(size_t kind, const char *more, size_t first, size_t s
 static const char everything[] =
     "epochs = 2\noptimizer = muon\naverage = tail\naverage-from = 0.5\n"
     "schedule = trapezoid\nword-dropout = 0.1\noutput-dropout = 0.2\n"
-    "penalty = 1\nchange-penalty = 1\nqk-norm = yes\nvalue-residual = yes\n"
+    "qk-norm = yes\nvalue-residual = yes\n"
     "zero-init = yes\nhead-bias = unigram\n";
 
 START_TEST(a_resumed_run_is_bit_identical)

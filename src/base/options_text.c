@@ -11,7 +11,10 @@
 static bool is_gone(const char *name, const char *value)
 {
     static const char *const settings[][2] = {
-        {"jitter", "0"}, {"locked", "no"}, {"noise", "0"}, {"redraw", "0"}, {"streams", "no"}};
+        {"jitter", "0"},         {"locked", "no"},
+        {"noise", "0"},          {"redraw", "0"},
+        {"streams", "no"},       {"penalty", "0"},
+        {"change-penalty", "0"}, {"adversarial-softmax", "0"}};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (strcmp(name, settings[i][0]) == 0 && strcmp(value, settings[i][1]) == 0)
             return true;

@@ -32,7 +32,6 @@ typedef struct HeadJob {
     HeadSide side[HEAD_SIDES];
     size_t sides;              /* 1: no teacher */
     real taught;               /* share of the teacher in the loss */
-    real margin;               /* 0: none */
     const HeadTeacher *stored; /* NULL: none */
     real *rest;                /* (block) of the stored records */
     real *loss, *dx, *dw, *db;

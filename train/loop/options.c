@@ -46,7 +46,7 @@ static const Option train_rows[] = {
     {.name = "convert", OPTION_STRING("RUN", TRAIN(convert), NULL), OPTION_FIXED,
      .help = "convert this run to another attention kind (--attn); implies --init RUN and "
              "--distill RUN. Text and settings default to RUN's, with --epochs 3, a fifth of its "
-             "--lr, --distill-share 1 and no dropout or penalties. Attention transfer "
+             "--lr, --distill-share 1 and no dropout. Attention transfer "
              "(--match-epochs) comes first",
      .also = "linearize linearise t2r lolcats hedgehog-distill",
      .common = true},
@@ -159,11 +159,6 @@ static const Option train_rows[] = {
              "soon forgotten",
      .also = "ema-decay ema-beta",
      .section = "Weight averaging"},
-    {.name = "adversarial-softmax", OPTION_NUMBER(TRAIN(margin), 0, 1, "0"), OPTION_FIXED,
-     .help = "adversarial softmax (Wang et al. 2019): subtract X |w| |h| from the target's logit "
-             "in training, where w are its output weights and h is the final state",
-     .also = "adversarial adversarial-mle advsoft margin",
-     .section = "Regularisation"},
     {.name = "seed", OPTION_WHOLE(TRAIN(seed), 0, OPTION_MOST, "1"), OPTION_FIXED,
      .help = "seed of all random numbers",
      .also = "random-seed manual-seed rng-seed",

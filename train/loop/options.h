@@ -19,7 +19,7 @@ typedef struct TrainOptions {
     size_t init_tokens;
     char *distill;      /* the run or checkpoint that teaches; NULL: none */
     char *soft_targets; /* the file of what teachers predict; NULL: none */
-    double distill_share, match_lr, margin;
+    double distill_share, match_lr;
     char *convert; /* the run whose attention another kind replaces; NULL: none */
     size_t match_epochs;
     size_t batch, accumulate, shards, warmup, seed;

@@ -282,7 +282,6 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     pass_make(&t->pass, &t->model, team_tiles(train->batch, train->shards),
               t->settings.model.context,
               t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
-    t->pass.margin = train->margin;
     if (train->distill && !trainer_open_teacher(t, error))
         return false;
     if (train->soft_targets && !trainer_open_soft_targets(t, error))

@@ -70,7 +70,6 @@ static double add_gradients(Trainer *t, RandomKey key)
         teacher = objective_teacher(&t->teacher_pass, t->inputs, train->distill_share);
     double nats = pass_train_loss(&t->pass, &t->gradients, t->inputs, t->targets, key,
                                   train->distill || t->records ? &teacher : NULL);
-    objective_penalties(&t->pass, t->targets);
     pass_backward(&t->pass, &t->gradients, t->inputs, key);
     return nats;
 }
