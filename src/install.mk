@@ -117,8 +117,9 @@ ifdef SUITE
 OLDER = $(abspath $(BUILD))/systems/$(SUITE)-dev
 dist deb:
 	sh src/system.sh $(SUITE) $(OLDER) libc6-dev zlib1g-dev libstb-dev libjansson-dev libedit-dev
-	+@$(MAKE) --no-print-directory $@ SUITE= SYSTEM=$(OLDER) CC='$(CC) --sysroot=$(OLDER)' PKG_CONFIG='env \
-	  PKG_CONFIG_LIBDIR=$(OLDER)/usr/lib/x86_64-linux-gnu/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(OLDER) pkg-config'
+	+@$(MAKE) --no-print-directory $@ SUITE= SYSTEM=$(OLDER) CC='$(CC) --sysroot=$(OLDER)' \
+	  LDFLAGS='-B$(OLDER)/usr/lib/x86_64-linux-gnu $(LDFLAGS)' PKG_CONFIG='env PKG_CONFIG_SYSROOT_DIR=$(OLDER) \
+	  PKG_CONFIG_LIBDIR=$(OLDER)/usr/lib/x86_64-linux-gnu/pkgconfig pkg-config'
 else
 dist:
 	$(call staged,/$(NAME))

@@ -17,7 +17,7 @@ mkdir -p "$(dirname "$folder")"
 debootstrap --variant=minbase --components="$components" "$suite" "$folder" "$mirror"
 [ $# -eq 0 ] || DEBIAN_FRONTEND=noninteractive chroot "$folder" apt-get install -y -q \
     --no-install-recommends "$@"
-find "$folder/usr/lib" -type l -lname '/*' | while read -r link; do
+find "$folder"/usr/lib* -type l -lname '/*' | while read -r link; do
     ln -sfnr "$folder$(readlink "$link")" "$link"
 done
 touch "$folder/etc/made"
