@@ -1,6 +1,7 @@
 /* The memory of a pass. */
-#include "models/block.h"
+#include "models/activations.h"
 #include "src/layers/embedding.h"
+#include "src/layers/head.h"
 #include "src/layers/linear.h"
 #include "src/layers/rotary.h"
 #include "src/vector.h"
@@ -42,6 +43,17 @@ void pass_free(Pass *pass)
     *pass = (Pass){0};
 }
 
+AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer)
+{
+    AttentionSizes sizes = config_attention_sizes(&pass->model->config, layer);
+    sizes.batch = pass->batch;
+    sizes.length = pass->capacity;
+    sizes.rotary = config_kind(&pass->model->config, layer)->turns_itself ? pass->angles : NULL;
+    sizes.carries = pass->carries;
+    sizes.position = pass->position;
+    return sizes;
+}
+
 static size_t most(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -75,7 +87,7 @@ static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
     const AttentionKind *kind = config_kind(config, layer);
-    const AttentionSizes sizes = block_attention_sizes(pass, layer);
+    const AttentionSizes sizes = pass_attention_sizes(pass, layer);
     const size_t rows = pass->rows, C = config->dim, H = config->heads;
     const bool gated = config_gates_output(config, layer);
     const bool convolves = config_convolves(config, layer);
@@ -123,7 +135,7 @@ static real *lay_out_states(Pass *pass, bool before, Arena *arena)
     pass->states_reals = tokens;
     for (size_t layer = 0; layer < config->layers; layer++) {
         LayerActivations *a = &pass->act.layer[layer];
-        const AttentionSizes sizes = block_attention_sizes(pass, layer);
+        const AttentionSizes sizes = pass_attention_sizes(pass, layer);
         const size_t reals = attention_memory(config_kind(config, layer), &sizes).state;
         a->state_reals = memory_whole_lines(reals +
                                             (config_convolves(config, layer) ? taps : 0));
@@ -143,7 +155,7 @@ static void measure_layers(const Pass *pass, size_t *scratch, size_t *gates, siz
     *scratch = most(products, mlp_products_reals(&pass->mlp));
     for (size_t layer = 0; layer < config->layers; layer++) {
         const AttentionKind *kind = config_kind(config, layer);
-        AttentionSizes sizes = block_attention_sizes(pass, layer);
+        AttentionSizes sizes = pass_attention_sizes(pass, layer);
         *scratch = most(*scratch, attention_memory(kind, &sizes).scratch);
         *gates = most(*gates, pass->rows * attention_gates(kind, &sizes));
         *low = most(*low, pass->rows * kind->gate_rank);

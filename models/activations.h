@@ -1,4 +1,5 @@
-/* What a forward pass keeps for the backward pass, and the gradients of activations.
+/* The memory of a pass over a batch: what its forward pass keeps for the backward pass, and the
+ * gradients of activations. block.h says what is computed.
  *
  * Shapes: B sequences of T positions, dimension C, H heads, L layers; G gates of all heads; F
  * the hidden dimension of the MLP, twice that with a gate. Rows are positions, B*T of them.
@@ -12,7 +13,8 @@
 #ifndef LINNET_ACTIVATIONS_H
 #define LINNET_ACTIVATIONS_H
 
-#include "src/real.h"
+#include "models/model.h"
+#include "src/layers/mlp.h"
 
 /* Of one layer; NULL where it has none. */
 typedef struct LayerActivations {
@@ -56,11 +58,11 @@ typedef struct Activations {
 
 /* One set for all layers; none for evaluation. */
 typedef struct Gradients {
-    real *dx;            /* (B*T, C) of r[k], from k = 2L down to 0. In r[2L], which only the
-                            last norm reads: it does so row by row before it writes */
+    real *dx;            /* (B*T, C) of r[k], from k = 2L down to 0; in r[2L], of which the last
+                            norm reads each row before it writes it */
     real *du;            /* (B*T, C) of u[k] */
-    real *dbranch;       /* (B*T, C) of a residual branch before its dropout. In du, which is
-                            computed from it last; without dropout it is dx */
+    real *dbranch;       /* (B*T, C) of a sublayer's output before its dropout; in du, or
+                            without dropout dx itself */
     real *dmlp;          /* (B*T, C) with a parallel residual: what the MLP adds to dx, until
                             attention has read dx; in r[1] */
     real *dfirst_values; /* (B*T, C) summed over the layers */
@@ -71,5 +73,80 @@ typedef struct Gradients {
     real *dgates;     /* (B*T, G) */
     real *dgates_low; /* (B*T, rank) */
 } Gradients;
+
+/* --- a pass over a batch --- */
+
+/* PASS_RECOMPUTE is gradient checkpointing. */
+typedef enum PassUse { PASS_EVALUATE, PASS_TRAIN, PASS_RECOMPUTE } PassUse;
+
+/* The rows of a batch that have a label, gathered: when evaluating, the head computes only
+ * these. */
+typedef struct ScoredRows {
+    size_t count;
+    size_t right;  /* whose label has the largest logit; from the last evaluation of the head */
+    size_t *rows;  /* (count) row indexes in the batch */
+    const real *u; /* (count, C) u[2L]: in act.u if these are all rows, or else gathered */
+    real *gathered;   /* (count, C) in r[2L], which only the last norm reads */
+    int32_t *targets; /* (count) */
+    real *losses;     /* (count) from the last evaluation of the head */
+} ScoredRows;
+
+typedef struct Pass {
+    const Model *model;
+    size_t batch, length, rows;
+    PassUse use;
+    MlpSizes mlp;
+
+    Activations act;
+    Gradients grad;
+    real *row_loss;    /* (rows) */
+    ScoredRows scored; /* of the last pass_loss */
+    real *cooled;      /* (rows, C) scored.u, divided by a temperature; in r[2L-1] */
+    real *cooled_bias; /* (V) likewise the head's bias; evaluation only */
+    real *scratch;     /* of attention, and lent to gemm in between */
+    size_t scratch_reals;
+    real *head_scratch;
+
+    /* The ngrams - 1 tokens before each row of the batch, as embedding_find_ngrams takes them,
+     * and the states of all layers: the recurrent state or KV cache. Decoding carries them from
+     * position to position; stateful training carries them from batch to batch, where row b of
+     * a batch continues row b of the previous one. */
+    real *states, *states_before; /* (states_reals); before: of this batch, for backward */
+    size_t states_reals;
+
+    uint32_t *slots;     /* (rows, ngrams - 1) of n-gram embeddings */
+    real *position_rows; /* (length, C) sinusoidal position encodings, or NULL */
+    real *angles;        /* (length, D) RoPE angles, or NULL */
+
+    size_t teacher_dim; /* of pass_train_loss; set before the memory is laid out */
+    double margin;      /* of the output head in training (head.h) */
+
+    bool decoding;
+    bool carries;    /* carries states from batch to batch */
+    size_t capacity; /* positions that the states (KV cache) have room for */
+    size_t position; /* the next position; the first of the next batch */
+    Arena memory;    /* the buffers, after pass_allocate */
+} Pass;
+
+/* Makes the tables of pointers; pass_allocate or pass_layout provides the memory. */
+void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, PassUse use);
+/* The same for decoding `batch` sequences in lockstep, up to `capacity` positions. */
+void pass_make_decoder(Pass *pass, const Model *model, size_t batch, size_t capacity);
+void pass_free(Pass *pass);
+
+/* Allocates the buffers, in memory of the pass's own. */
+void pass_allocate(Pass *pass, const char *what);
+/* Or takes them from an arena: called once to measure, once to allocate. */
+void pass_layout(Pass *pass, Arena *arena);
+
+/* For passes with states. Clears them and restarts at position 0. */
+void pass_restart(Pass *pass);
+/* Advances past the tokens just read; what reads them already calls it. */
+void pass_advance(Pass *pass);
+/* Moves to a position; the caller sets the states. */
+void pass_move(Pass *pass, size_t position);
+
+/* The attention of a layer, for the batch. */
+AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer);
 
 #endif

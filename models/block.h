@@ -11,7 +11,7 @@
 #ifndef LINNET_BLOCK_H
 #define LINNET_BLOCK_H
 
-#include "models/pass.h"
+#include "models/activations.h"
 
 /* From r[2 layer] to r[2 layer + 1], and on to r[2 layer + 2]. No dropout if the key is NULL.
  */
@@ -27,16 +27,12 @@ void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const Rand
 const real *norm_forward(Pass *pass, size_t k);
 void norm_backward(Pass *pass, Params *dparams, size_t k);
 
-/* Parts of the attention sublayer (block.c): steps 2 to 6, and 7 to 9; back from 10 to 7, and
- * from 6 to 2, to grad.du. dbranch: (B*T, C). */
+/* Parts of the attention sublayer (block.c): steps 2 to 6, and 7 to 9; and the way back, from
+ * grad.dy to grad.du. */
 void queries_forward(Pass *pass, size_t layer, const real *u);
 void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key);
-void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const real *dbranch,
-                     const RandomKey *key);
+void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey *key);
 void queries_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u);
-
-/* The attention of a layer, for the batch. */
-AttentionSizes block_attention_sizes(const Pass *pass, size_t layer);
 
 /* Where dropout takes place; each site has random numbers of its own. */
 enum {

@@ -1,3 +1,4 @@
+#include "models/pass.h"
 #include "models/block.h"
 #include "src/layers/embedding.h"
 #include "src/phase.h"
