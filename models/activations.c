@@ -8,17 +8,6 @@
 
 #include <stdlib.h>
 
-AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer)
-{
-    AttentionSizes sizes = config_attention_sizes(&pass->model->config, layer);
-    sizes.batch = pass->batch;
-    sizes.length = pass->capacity;
-    sizes.rotary = config_kind(&pass->model->config, layer)->turns_itself ? pass->angles : NULL;
-    sizes.carries = pass->carries;
-    sizes.position = pass->position;
-    return sizes;
-}
-
 void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, PassUse use)
 {
     size_t layers = model->config.layers, states = 2 * layers + 1;
@@ -52,6 +41,17 @@ void pass_free(Pass *pass)
     free(pass->act.layer);
     arena_free(&pass->memory);
     *pass = (Pass){0};
+}
+
+AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer)
+{
+    AttentionSizes sizes = config_attention_sizes(&pass->model->config, layer);
+    sizes.batch = pass->batch;
+    sizes.length = pass->capacity;
+    sizes.rotary = config_kind(&pass->model->config, layer)->turns_itself ? pass->angles : NULL;
+    sizes.carries = pass->carries;
+    sizes.position = pass->position;
+    return sizes;
 }
 
 static size_t most(size_t a, size_t b)

@@ -1,4 +1,5 @@
-/* What a forward pass keeps for the backward pass, and the gradients of activations.
+/* The memory of a pass over a batch: what its forward pass keeps for the backward pass, and the
+ * gradients of activations. block.h says what is computed.
  *
  * Shapes: B sequences of T positions, dimension C, H heads, L layers; G gates of all heads; F
  * the hidden dimension of the MLP, twice that with a gate. Rows are positions, B*T of them.
@@ -57,11 +58,11 @@ typedef struct Activations {
 
 /* One set for all layers; none for evaluation. */
 typedef struct Gradients {
-    real *dx;            /* (B*T, C) of r[k], from k = 2L down to 0. In r[2L], which only the
-                            last norm reads: it does so row by row before it writes */
+    real *dx;            /* (B*T, C) of r[k], from k = 2L down to 0; in r[2L], of which the last
+                            norm reads each row before it writes it */
     real *du;            /* (B*T, C) of u[k] */
-    real *dbranch;       /* (B*T, C) of a residual branch before its dropout. In du, which is
-                            computed from it last; without dropout it is dx */
+    real *dbranch;       /* (B*T, C) of a sublayer's output before its dropout; in du, or
+                            without dropout dx itself */
     real *dmlp;          /* (B*T, C) with a parallel residual: what the MLP adds to dx, until
                             attention has read dx; in r[1] */
     real *dfirst_values; /* (B*T, C) summed over the layers */
@@ -72,6 +73,8 @@ typedef struct Gradients {
     real *dgates;     /* (B*T, G) */
     real *dgates_low; /* (B*T, rank) */
 } Gradients;
+
+/* --- a pass over a batch --- */
 
 /* PASS_RECOMPUTE is gradient checkpointing. */
 typedef enum PassUse { PASS_EVALUATE, PASS_TRAIN, PASS_RECOMPUTE } PassUse;
@@ -137,7 +140,7 @@ void pass_layout(Pass *pass, Arena *arena);
 
 /* For passes with states. Clears them and restarts at position 0. */
 void pass_restart(Pass *pass);
-/* Advances past the tokens just read; the functions above already call it. */
+/* Advances past the tokens just read; what reads them already calls it. */
 void pass_advance(Pass *pass);
 /* Moves to a position; the caller sets the states. */
 void pass_move(Pass *pass, size_t position);

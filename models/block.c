@@ -2,24 +2,23 @@
  * kinds have:
  *
  *   attention    1  u = norm(r)
- *                2  q, k, v = u W + b   [gates = u W_g + b_g, or u W_low W_g + b_g]
- *                   [z = u W_z]
- *                3  [q, k, v = convolution(q, k, v)]
- *                4  [v = (1 - m) v + m v of the first layer]
- *                5  [q, k = QK-norm(q, k)]
- *                6  [q, k = RoPE(q, k)]
- *                7  mixed = attention(q, k, v, gates), the kind
- *                8  [y = norm of each head(mixed) silu(z)]
- *                9  [y = 2 sigmoid(u W_h) y, a factor for each head]
- *               10  r' = r + dropout(y W_o + b_o)
+ *                2  q, k, v = u W + b   [gates = u W_g + b_g or u W_low W_g + b_g]   [z = u
+ * W_z] 3  [q, k, v = convolution(q, k, v)] 4  [v = (1 - m) v + m v of the first layer] 5  [q, k
+ * = QK-norm(q, k)] 6  [q, k = RoPE(q, k)] 7  mixed = attention(q, k, v, gates), the kind 8  [y
+ * = norm of each head(mixed) silu(z)] 9  [y = 2 sigmoid(u W_h) y, a factor for each head] 10 r'
+ * = r + dropout(y W_o + b_o)
  *
  *   MLP          1  u = norm(r)
  *                2  hidden = u W_in + b_in,   active = f(hidden)
  *                3  r' = r + dropout(active W_out + b_out)
  *
- * The backward pass takes the same steps from the last to the first; the gradient of x is dx.
- * Each step adds to the gradients dw of its weights w. u is not kept but computed again, and
- * with PASS_RECOMPUTE all but the last step. */
+ * The backward pass takes the same steps from the last to the first: the gradient of x is dx,
+ * that of r is dx alone. Each step adds to the gradients dw of its weights w. u is not kept but
+ * computed again, and with PASS_RECOMPUTE everything but the last step.
+ *
+ * Steps 2 to 6 of attention are in queries_forward, 7 to 9 in mixing_forward, the others in
+ * attention_sublayer_forward; MLP is mlp_sublayer_forward; and so in the functions named
+ * backward beside them. */
 #include "models/block.h"
 #include "src/layers/blend.h"
 #include "src/layers/convolution.h"
@@ -141,14 +140,16 @@ void queries_forward(Pass *pass, size_t layer, const real *u)
     const size_t rows = pass->rows, C = config->dim, H = config->heads, D = C / H;
     const size_t G = attention_gates(kind, &sizes), rank = kind->gate_rank;
     real *first = pass->act.first_values, *v = a->qkv + 2 * C;
-    /* 2. q, k, v, gates and z */
+    /* 2. q, k, v = u W + b */
     phase_enter(PHASE_PROJECTIONS);
     linear_forward(a->qkv_raw, u, w->c_attn.weight, w->c_attn.bias, rows, C, 3 * C, NULL);
+    /* gates = u W_g + b_g or, low-rank, (u W_low) W_g + b_g */
     if (w->gate_in)
         linear_forward(a->gates_low, u, w->gate_in, NULL, rows, C, rank, NULL);
     if (G)
         linear_forward(a->gates, w->gate_in ? a->gates_low : u, w->gates.weight, w->gates.bias,
                        rows, w->gate_in ? rank : C, G, NULL);
+    /* z = u W_z */
     if (w->out_gate)
         linear_forward(a->z, u, w->out_gate, NULL, rows, C, C, NULL);
     /* 3. convolution */
@@ -198,10 +199,11 @@ void queries_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u)
     if (w->convolution)
         convolution_backward(a->dqkv_raw, dw->convolution, dqkv, a->qkv_raw, w->convolution,
                              convolution_sizes(pass), a->taps_before);
-    /* 2. du from dq, dk, dv, dgates and dz */
+    /* 2. du = dqkv W^T,  dW += u^T dqkv */
     phase_enter(PHASE_PROJECTIONS);
     linear_backward(du, GEMM_SET, dw->c_attn.weight, dw->c_attn.bias, a->dqkv_raw, u,
                     w->c_attn.weight, rows, C, 3 * C);
+    /* du += dgates W_g^T,  dW_g += u^T dgates, or through W_low */
     if (w->gate_in) {
         linear_backward(grad->dgates_low, GEMM_SET, dw->gates.weight, dw->gates.bias,
                         grad->dgates, a->gates_low, w->gates.weight, rows, rank, G);
@@ -211,9 +213,11 @@ void queries_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u)
         linear_backward(du, GEMM_ADD, dw->gates.weight, dw->gates.bias, grad->dgates, u,
                         w->gates.weight, rows, C, G);
     }
+    /* du += dz W_z^T,  dW_z += u^T dz */
     if (w->out_gate)
         linear_backward(du, GEMM_ADD, dw->out_gate, NULL, a->dz, u, w->out_gate, rows, C, C);
-    if (w->head_gate) /* of step 9 */
+    /* and from step 9 */
+    if (w->head_gate)
         headgate_backward_input(du, dw->head_gate, a->dfactors, u, w->head_gate,
                                 (HeadgateSizes){rows, H, D});
 }
@@ -256,20 +260,15 @@ void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *ke
                          u, w->head_gate, (HeadgateSizes){rows, H, D});
 }
 
-void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const real *dbranch,
-                     const RandomKey *key)
+void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
-    const size_t rows = pass->rows, C = config->dim, H = config->heads, D = C / H;
+    const size_t rows = pass->rows, H = config->heads, D = config_head_width(config);
     AttentionSizes sizes = pass_attention_sizes(pass, layer);
     AttentionBatch batch = attention_batch(pass, layer);
-    /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
-    phase_enter(PHASE_PROJECTIONS);
-    linear_backward(grad->dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, dbranch, a->y,
-                    w->attn_proj.weight, rows, C, C);
     /* 9. head gate */
     phase_enter(PHASE_ATTENTION);
     if (w->head_gate)
@@ -294,10 +293,12 @@ void attention_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const size_t k = 2 * layer, C = pass->model->config.dim;
-    const real *u = norm_forward(pass, k); /* 1 */
+    /* 1. u = norm(r) */
+    const real *u = norm_forward(pass, k);
     const DropoutSum sum = residual_sum(pass, k, u, key);
-    queries_forward(pass, layer, u);     /* 2 to 6 */
-    mixing_forward(pass, layer, u, key); /* 7 to 9 */
+    /* 2 to 9. from u to y */
+    queries_forward(pass, layer, u);
+    mixing_forward(pass, layer, u, key);
     /* 10. r' = r + dropout(y W_o + b_o) */
     phase_enter(PHASE_PROJECTIONS);
     linear_forward(pass->act.residual[k + 1], a->y, w->attn_proj.weight, w->attn_proj.bias,
@@ -307,8 +308,10 @@ void attention_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
 void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
                                  const RandomKey *key)
 {
+    const BlockParams *w = &pass->model->at.h[layer];
+    BlockParams *dw = &dparams->h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
-    const size_t k = 2 * layer;
+    const size_t k = 2 * layer, C = pass->model->config.dim;
     const real *u = norm_forward(pass, k);
     if (pass->use == PASS_RECOMPUTE) {
         if (pass->carries)
@@ -316,8 +319,15 @@ void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
         queries_forward(pass, layer, u);
         mixing_forward(pass, layer, u, key);
     }
-    mixing_backward(pass, &dparams->h[layer], layer, residual_backward(pass, k, key), key);
-    queries_backward(pass, &dparams->h[layer], layer, u);
+    /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
+    const real *dbranch = residual_backward(pass, k, key);
+    phase_enter(PHASE_PROJECTIONS);
+    linear_backward(pass->grad.dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, dbranch,
+                    a->y, w->attn_proj.weight, pass->rows, C, C);
+    /* 9 to 2. from dy to du */
+    mixing_backward(pass, dw, layer, key);
+    queries_backward(pass, dw, layer, u);
+    /* 1. dx += the gradient through the norm */
     norm_backward(pass, dparams, k);
 }
 

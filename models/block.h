@@ -27,12 +27,11 @@ void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const Rand
 const real *norm_forward(Pass *pass, size_t k);
 void norm_backward(Pass *pass, Params *dparams, size_t k);
 
-/* Parts of the attention sublayer (block.c): steps 2 to 6, and 7 to 9; back from 10 to 7, and
- * from 6 to 2, to grad.du. dbranch: (B*T, C). */
+/* Parts of the attention sublayer (block.c): steps 2 to 6, and 7 to 9; and the way back, from
+ * grad.dy to grad.du. */
 void queries_forward(Pass *pass, size_t layer, const real *u);
 void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key);
-void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const real *dbranch,
-                     const RandomKey *key);
+void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey *key);
 void queries_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u);
 
 /* Where dropout takes place; each site has random numbers of its own. */

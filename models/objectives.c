@@ -27,41 +27,48 @@ static size_t count_rows(const int32_t *targets, size_t length)
     return length;
 }
 
-/* One attention sublayer, on the teacher's state r[2 layer]: with the outputs y of the model
- * and z of the teacher, adds mean((y - z)^2) / L of each row that counts to the loss. The model
- * applies its own norm, whose bias differs if output gates were opened (adopt.h). What the
- * teacher's residual connection adds is added to both outputs, where it cancels. */
+/* With the outputs e of the model and z of the teacher, (B*T, C) each, adds mean((e - z)^2) / L
+ * of each row that counts to the loss; e becomes the gradient of that. */
+static void compare(real *e, const real *z, const Pass *pass, const int32_t *targets,
+                    double *loss)
+{
+    const size_t T = pass->length, C = pass->model->config.dim;
+    const double share = 1 / (double)(C * pass->model->config.layers);
+    size_t counted = 0;
+    for (size_t row = 0; row < pass->rows; row++, e += C, z += C) {
+        if (row % T == 0)
+            counted = count_rows(targets + row, T);
+        const bool counts = row % T < counted;
+        vector_add_scaled(e, z, -1, C);
+        if (counts)
+            *loss += share * (double)vector_dot(e, e, C);
+        for (size_t i = 0; i < C; i++)
+            e[i] *= counts ? (real)(2 * share) : 0;
+    }
+}
+
+/* One attention sublayer, on the teacher's state r[2 layer]. The model applies its own norm,
+ * whose bias differs if output gates were opened (adopt.h). What the teacher's residual
+ * connection adds is added to both outputs, where it cancels. */
 static void match_layer(Pass *pass, const Pass *teacher, BlockParams *dw, size_t layer,
                         const int32_t *targets, double *loss)
 {
-    const ModelConfig *config = &pass->model->config;
     const BlockParams *w = &pass->model->at.h[layer];
-    const size_t k = 2 * layer, rows = pass->rows, T = pass->length, C = config->dim;
-    const double share = 1 / (double)(C * config->layers);
-    const real *r = teacher->act.residual[k], *z = teacher->act.residual[k + 1];
-    const DropoutSum sum = {
-        config->norm == NORM_PRE || k == 0 ? r : teacher->act.u, {.rate = 0}, C};
-    real *y = pass->act.residual[k + 1], *dy = y;
-    size_t counted = 0;
+    const size_t k = 2 * layer, rows = pass->rows, C = pass->model->config.dim;
+    const bool from_r = pass->model->config.norm == NORM_PRE || k == 0;
+    const real *r = teacher->act.residual[k], *y = pass->act.layer[layer].y;
+    const DropoutSum sum = {.base = from_r ? r : teacher->act.u, .width = C};
+    real *e = pass->act.residual[k + 1];
     gemm_lend(pass->scratch, pass->scratch_reals);
     memcpy(pass->act.residual[k], r, rows * C * sizeof *r);
     const real *u = norm_forward(pass, k);
     queries_forward(pass, layer, u);
     mixing_forward(pass, layer, u, NULL);
-    linear_forward(y, pass->act.layer[layer].y, w->attn_proj.weight, w->attn_proj.bias, rows, C,
-                   C, &sum);
-    for (size_t row = 0; row < rows; row++) {
-        if (row % T == 0)
-            counted = count_rows(targets + row, T);
-        real *e = y + row * C;
-        const bool counts = row % T < counted;
-        vector_add_scaled(e, z + row * C, -1, C);
-        if (counts)
-            *loss += share * (double)vector_dot(e, e, C);
-        for (size_t i = 0; i < C; i++)
-            dy[row * C + i] = e[i] * (counts ? (real)(2 * share) : 0);
-    }
-    mixing_backward(pass, dw, layer, dy, NULL);
+    linear_forward(e, y, w->attn_proj.weight, w->attn_proj.bias, rows, C, C, &sum);
+    compare(e, teacher->act.residual[k + 1], pass, targets, loss);
+    linear_backward(pass->grad.dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, e, y,
+                    w->attn_proj.weight, rows, C, C);
+    mixing_backward(pass, dw, layer, NULL);
     queries_backward(pass, dw, layer, u);
     gemm_lend(teacher->scratch, teacher->scratch_reals);
 }

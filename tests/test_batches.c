@@ -74,12 +74,36 @@ static void check_streams(Batches *batches, size_t epoch)
     free(last);
 }
 
+/* Shards fill a batch part by part. */
+static void check_parts(Batches *batches, size_t epoch, size_t index)
+{
+    size_t batch = batches->options.batch, context = batches->options.context;
+    size_t places = batch * context, filled = 0;
+    int32_t *whole = memory_take(4 * places, sizeof *whole, "tokens"),
+            *parts = whole + 2 * places;
+    size_t *at = memory_take(2 * places, sizeof *at, "places in the text");
+    BatchCount all = batches_fill(batches, epoch, index, 0, batch, whole, whole + places, at);
+    for (size_t first = 0, rows; first < batch; first += rows) {
+        rows = first + 2 < batch ? 2 : batch - first;
+        size_t start = first * context;
+        filled += batches_fill(batches, epoch, index, first, rows, parts + start,
+                               parts + places + start, at + places + start)
+                      .read;
+    }
+    ck_assert_uint_eq(filled, all.read);
+    ck_assert_mem_eq(parts, whole, 2 * places * sizeof *whole);
+    ck_assert_mem_eq(at, at + places, places * sizeof *at);
+    free(whole);
+    free(at);
+}
+
 static void play_three(Tokens ids, size_t count, const BatchOptions *options)
 {
     Batches batches;
     batches_init(&batches, ids, count, options);
     for (size_t epoch = 0; epoch < 3; epoch++) {
         play_epoch(&batches, epoch);
+        check_parts(&batches, epoch, batches_per_epoch(&batches) - 1);
         if (options->streams)
             check_streams(&batches, epoch);
     }
