@@ -2,11 +2,16 @@
  * kinds have:
  *
  *   attention    1  u = norm(r)
- *                2  q, k, v = u W + b   [gates = u W_g + b_g or u W_low W_g + b_g]   [z = u
- * W_z] 3  [q, k, v = convolution(q, k, v)] 4  [v = (1 - m) v + m v of the first layer] 5  [q, k
- * = QK-norm(q, k)] 6  [q, k = RoPE(q, k)] 7  mixed = attention(q, k, v, gates), the kind 8  [y
- * = norm of each head(mixed) silu(z)] 9  [y = 2 sigmoid(u W_h) y, a factor for each head] 10 r'
- * = r + dropout(y W_o + b_o)
+ *                2  q, k, v = u W + b   [gates = u W_g + b_g, or u W_low W_g + b_g]
+ *                   [z = u W_z]
+ *                3  [q, k, v = convolution(q, k, v)]
+ *                4  [v = (1 - m) v + m v of the first layer]
+ *                5  [q, k = QK-norm(q, k)]
+ *                6  [q, k = RoPE(q, k)]
+ *                7  mixed = attention(q, k, v, gates), the kind
+ *                8  [y = norm of each head(mixed) silu(z)]
+ *                9  [y = 2 sigmoid(u W_h) y, a factor for each head]
+ *               10  r' = r + dropout(y W_o + b_o)
  *
  *   MLP          1  u = norm(r)
  *                2  hidden = u W_in + b_in,   active = f(hidden)

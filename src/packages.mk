@@ -21,8 +21,10 @@ libraries:
 	$(call present,$(PACKAGES) stb_ds)
 test-libraries:
 	$(call present,check)
+openblas:
+	$(call present,openblas)
 
-DEBIAN = gcc libc6-dev pkg-config zlib1g-dev libstb-dev libjansson-dev libedit-dev check \
+DEBIAN = gcc libc6-dev pkg-config zlib1g-dev libstb-dev libjansson-dev libedit-dev check libopenblas-dev \
          $(if $(MPI),libopenmpi-dev openmpi-bin)
 SUDO   = $(if $(filter 0,$(shell id -u)),,sudo)
 
@@ -41,12 +43,12 @@ deps:
 	     DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -q $$missing || \
 	     { echo "Not installed:$$missing" >&2; exit 1; }; \
 	   fi; \
-	 elif ! { command -v $(PKG_CONFIG) && $(PKG_CONFIG) --exists $(PACKAGES) check; } >/dev/null; then \
+	 elif ! { command -v $(PKG_CONFIG) && $(PKG_CONFIG) --exists $(PACKAGES) check openblas; } >/dev/null; then \
 	   echo "linnet runs on Linux and needs these packages; please install them:"; \
 	   echo "  Debian, Ubuntu: $(DEBIAN)"; \
-	   echo "  dnf:            gcc pkgconf zlib-devel stb_ds-devel jansson-devel libedit-devel check-devel"; \
-	   echo "  pacman:         gcc pkgconf zlib stb jansson libedit check"; \
+	   echo "  dnf:            gcc pkgconf zlib-devel stb_ds-devel jansson-devel libedit-devel check-devel openblas-devel"; \
+	   echo "  pacman:         gcc pkgconf zlib stb jansson libedit check openblas"; \
 	   exit 1; \
 	 fi >&2
 
-.PHONY: libraries test-libraries deps
+.PHONY: libraries test-libraries openblas deps

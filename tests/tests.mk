@@ -4,7 +4,7 @@
 # --- the test programs ---
 
 TESTS    = $(wildcard tests/*.c)
-SHEETS   = $(wildcard $(patsubst %,%/*.[ch],$(FOLDERS) tests tests/fuzz tests/faults tests/library))
+SHEETS   = $(wildcard $(patsubst %,%/*.[ch],$(FOLDERS) tests tests/*))
 
 define tests_rule
 $(TESTS:%.c=$(BUILD)/$(1)/%.o): | test-libraries
@@ -57,16 +57,29 @@ $(BUILD)/library-memory: $(BUILD)/float/tests/library/memory.o $(BUILD)/float/li
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $(WITHOUT_MEMORY:%=-Wl,--wrap=%) $^ -o $@ $(LIBS)
 
+# Matrix products against OpenBLAS, which the programs do without.
+define blas_rule
+$(BUILD)/$(1)/tests/blas/blas.o: CPPFLAGS_ += $$(shell $$(PKG_CONFIG) --cflags openblas)
+$(BUILD)/$(1)/tests/blas/blas.o: | openblas
+$(BUILD)/blas-$(1): $(BUILD)/$(1)/tests/blas/blas.o $(BUILD)/$(1)/liblinnet.a
+	$$(call say,LD)
+	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS_) $$^ -o $$@ $$(LIBS) $$(shell $$(PKG_CONFIG) --libs openblas)
+endef
+$(foreach real,float double,$(eval $(call blas_rule,$(real))))
+
 # --- make test ---
 
 # Every part is a target, so that all cores work at once: "make check-programs" runs one.
-CHECKS = includes documents double float replay get programs manual library report experiment faults
+CHECKS = includes documents double float blas replay get programs manual library report experiment faults
 check: $(CHECKS:%=check-%)
 
 check-includes check-documents check-get: check-%:
 	sh tests/$*.sh
 check-double check-float: check-%: $(BUILD)/tests-%
 	$<
+check-blas: $(BUILD)/blas-float $(BUILD)/blas-double
+	$(BUILD)/blas-float
+	$(BUILD)/blas-double
 check-replay: $(BUILD)/fuzz-replay
 	$< tests/fuzz/seeds tests/fuzz/regressions
 check-programs check-report check-experiment: check-%: all
