@@ -76,7 +76,7 @@ experiment:
 	@$(MAKE) --no-print-directory $(JOBS) all
 	sh eval/experiment.sh $(PARTS)
 
-test:
+test: libraries test-libraries
 	@$(MAKE) --no-print-directory $(JOBS) --output-sync=target check
 
 # The text at the head of this file.

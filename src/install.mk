@@ -100,9 +100,9 @@ install: all install-library
 	$(if $(DIST),,@echo "linnet needs zlib, jansson and libedit (Debian, Ubuntu: zlib1g libjansson4 libedit2).")
 
 # make dist: an archive to unpack anywhere on x86-64, which brings all that linnet needs but glibc.
-# It runs with the glibc that it was linked with, and newer ones. "make dist SUITE=bullseye" takes glibc and the
-# libraries from a Debian 11, which debootstrap installs below BUILD, and the compiler from here.
-# make deb: the same as a package.
+# It runs with the glibc that it was linked with, and newer ones. "make dist SUITE=bullseye" takes
+# glibc and the libraries from a Debian 11, which debootstrap installs below BUILD, and the compiler
+# from here. make deb: the same as a package.
 dist deb: NAME = linnet-$(VERSION)-linux-x86_64
 dist deb: STAGE = $(BUILD)/dist/stage
 define staged
