@@ -41,22 +41,22 @@
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
-VERSION    := $(shell sed -n 's/^\#define LINNET_VERSION  *"\(.*\)"/\1/p' eval/library/linnet.h)
+VERSION    := $(shell sed -n 's/^\#define LINNET_VERSION  *"\(.*\)"/\1/p' models/library/linnet.h)
 # Where a build goes; every sanitizer has a directory of its own.
 BUILD      ?= build
 BIN        ?= bin
 
 PROGRAMS = train sample eval compare export import bench inspect tokens toy
 main_of_train   = train/train
-main_of_sample  = eval/write/sample
+main_of_sample  = eval/sample/sample
 main_of_eval    = eval/score/eval
 main_of_compare = eval/compare/compare
-main_of_export  = eval/export/export
-main_of_import  = eval/import/import
-main_of_bench   = eval/bench/bench
+main_of_export  = models/exchange/export
+main_of_import  = models/exchange/import
+main_of_bench   = train/bench/bench
 main_of_inspect = eval/inspect/inspect
 main_of_tokens  = data/tokens/tokens
-main_of_toy     = data/toy_main
+main_of_toy     = data/corpora/toy_main
 
 all: $(PROGRAMS:%=$(BIN)/%) manual
 

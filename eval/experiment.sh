@@ -259,7 +259,6 @@ ablation() {
     # parts added
     change with-branch-dropout --dropout 0.1
     change with-attention-dropout --attn-dropout 0.1
-    change with-penalties --penalty 0.1 --change-penalty 0.05
     change with-value-residual --value-residual
     change with-value-residual-2 --value-residual --seed 2
     change with-logit-cap --logit-cap 30
@@ -279,8 +278,6 @@ ablation() {
     change with-decay-1-and-values-batch-8 $with_values --weight-decay .75 --batch 8 --lr 2e-3
     change with-decay-1-and-values-linear $with_values --weight-decay 1 --schedule linear
     change with-decay-1-and-values-lr $with_values --weight-decay 1.5 --lr 2e-3
-    change with-decay-1-and-values-adversarial $with_values --weight-decay 1 \
-        --adversarial-softmax .01
     change with-decay-1-and-values-beta2 $with_values --weight-decay 1 --beta2 .99
 
     soften ablation/with-decay-1-embedding-.1-no-dropout ablation/with-decay-1-embedding-.1

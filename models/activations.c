@@ -4,7 +4,7 @@
 #include "src/layers/head.h"
 #include "src/layers/linear.h"
 #include "src/layers/rotary.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 #include <stdlib.h>
 

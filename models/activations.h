@@ -119,7 +119,6 @@ typedef struct Pass {
     real *angles;        /* (length, D) RoPE angles, or NULL */
 
     size_t teacher_dim; /* of pass_train_loss; set before the memory is laid out */
-    double margin;      /* of the output head in training (head.h) */
 
     bool decoding;
     bool carries;    /* carries states from batch to batch */

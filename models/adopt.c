@@ -1,7 +1,7 @@
 #include "models/adopt.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 #include "src/layers/headgate.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 #include <string.h>
 
@@ -23,8 +23,7 @@ AdoptRole adopt_role(const Option *option)
         [ROLE_PART] = {"context", "bias", "tied", "head-bias", "qk-norm", "value-residual",
                        "conv", "head-norm", "out-gate", "head-gate", "ngrams", "ngram-rows"},
         [ROLE_TRAINING] = {"word-dropout", "ngram-dropout", "input-dropout", "dropout",
-                           "attn-dropout", "output-dropout", "penalty", "zero-init",
-                           "change-penalty"}};
+                           "attn-dropout", "output-dropout", "zero-init"}};
     for (size_t role = 0; role < sizeof names / sizeof *names; role++)
         if (is_among(option->name, names[role]))
             return (AdoptRole)role;

@@ -1,6 +1,6 @@
 /* Which tokens of two vocabularies are the same. */
 #include "models/adopt.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

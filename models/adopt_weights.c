@@ -1,8 +1,8 @@
 /* Copies weights and starts new parts; adopt.h says how. */
 #include "models/adopt.h"
 #include "src/layers/headgate.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 
 #include <assert.h>
 #include <math.h>

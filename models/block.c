@@ -28,8 +28,8 @@
 #include "src/layers/linear.h"
 #include "src/layers/qknorm.h"
 #include "src/layers/rotary.h"
-#include "src/phase.h"
-#include "src/vector.h"
+#include "src/base/phase.h"
+#include "src/math/vector.h"
 
 /* --- norms and residual connections, of both sublayers --- */
 

@@ -1,7 +1,7 @@
 #include "models/checkpoint.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

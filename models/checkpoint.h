@@ -5,7 +5,7 @@
 #ifndef LINNET_CHECKPOINT_H
 #define LINNET_CHECKPOINT_H
 
-#include "data/corpus.h"
+#include "data/corpora/corpus.h"
 #include "models/model.h"
 #include "models/safetensors.h"
 

@@ -4,7 +4,7 @@
 
 #include "src/attention/attention.h"
 #include "src/layers/activation.h"
-#include "src/options.h"
+#include "src/base/options.h"
 
 typedef enum Positions {
     POSITIONS_LEARNED,
@@ -49,7 +49,6 @@ typedef struct ModelConfig {
     bool carry_state; /* recurrent state, from one sequence (context window) to the next */
     double word_dropout, ngram_dropout, input_dropout, dropout, attention_dropout,
         output_dropout;
-    double output_penalty, change_penalty;
     double logit_cap;  /* 0: none */
     size_t vocabulary; /* not an option: set from the corpus */
 } ModelConfig;

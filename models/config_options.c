@@ -151,17 +151,6 @@ const Option model_option_rows[] = {
     {.name = "output-dropout", DROPOUT(FIELD(output_dropout), "0.1"), OPTION_FIXED,
      .help = "dropout probability before the output head",
      .section = "Regularisation"},
-    {.name = "penalty", OPTION_NUMBER(FIELD(output_penalty), 0, 1000, "0"), OPTION_FIXED,
-     .help = "activation regularisation (AR, AWD-LSTM): weight of the mean squared output "
-             "of the last layer in the loss",
-     .also = "alpha activation-regularization",
-     .section = "Regularisation"},
-    {.name = "change-penalty", OPTION_NUMBER(FIELD(change_penalty), 0, 1000, "0"),
-     OPTION_FIXED,
-     .help = "temporal activation regularisation (TAR, AWD-LSTM): weight of the mean "
-             "squared change of that output from one position to the next",
-     .also = "temporal-activation-regularization",
-     .section = "Regularisation"},
     {.name = "conv", OPTION_ONE_OF("WHEN", FIELD(convolution), convolution_name, "auto"),
      OPTION_FIXED,
      .help = "causal depthwise convolution of width 4 on queries, keys and values, then "

@@ -1,8 +1,8 @@
 #include "models/model.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 #include "src/layers/headgate.h"
-#include "src/random.h"
-#include "src/vector.h"
+#include "src/math/random.h"
+#include "src/math/vector.h"
 
 #include <stdarg.h>
 #include <stdio.h>

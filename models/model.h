@@ -8,9 +8,9 @@
 #ifndef LINNET_MODEL_H
 #define LINNET_MODEL_H
 
-#include "data/tokens.h"
+#include "data/corpora/tokens.h"
 #include "models/config.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 /* ---- Parameters ---- */
 

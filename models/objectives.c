@@ -1,8 +1,8 @@
 #include "models/objectives.h"
 #include "models/block.h"
 #include "src/layers/linear.h"
-#include "src/phase.h"
-#include "src/vector.h"
+#include "src/base/phase.h"
+#include "src/math/vector.h"
 
 #include <assert.h>
 
@@ -15,37 +15,6 @@ HeadTeacher objective_teacher(Pass *teacher, const int32_t *inputs, double share
                          .width = model->config.dim,
                          .cap = (real)model->config.logit_cap,
                          .share = (real)share};
-}
-
-double objective_penalties(Pass *pass, const int32_t *targets)
-{
-    const ModelConfig *config = &pass->model->config;
-    const size_t C = config->dim;
-    const double size = config->output_penalty / (double)C;
-    const double change = config->change_penalty / (double)C;
-    double penalty = 0;
-    if (size == 0 && change == 0)
-        return 0;
-    const real *u = norm_forward(pass, 2 * config->layers); /* without dropout */
-    for (size_t row = 0; row < pass->rows; row++) {
-        if (targets[row] < 0)
-            continue;
-        const real *now = u + row * C;
-        real *du = pass->grad.du + row * C;
-        penalty += size * (double)vector_dot(now, now, C);
-        vector_add_scaled(du, now, (real)(2 * size), C);
-        if (row % pass->length == 0 || change == 0)
-            continue;
-        const real *before = now - C;
-        real *du_before = du - C;
-        for (size_t i = 0; i < C; i++) {
-            real step = now[i] - before[i];
-            penalty += change * (double)(step * step);
-            du[i] += (real)(2 * change) * step;
-            du_before[i] -= (real)(2 * change) * step;
-        }
-    }
-    return penalty;
 }
 
 /* --- attention transfer --- */

@@ -8,11 +8,6 @@
  * evaluation, has as many rows, and outlives them. */
 HeadTeacher objective_teacher(Pass *teacher, const int32_t *inputs, double share);
 
-/* Between pass_train_loss and pass_backward: adds the gradients of the penalties on u[2L], the
- * mean square (AR) and the mean squared change from one position to the next (TAR), both over
- * features and for rows with a target. Returns their sum. */
-double objective_penalties(Pass *pass, const int32_t *targets);
-
 /* Attention transfer, in place of a training pass: adds to the gradients those of the squared
  * difference between the outputs of the model's attention sublayers and of its teacher's, which
  * has the same shape. Each sublayer reads the teacher's residual stream, and with a value

@@ -1,9 +1,9 @@
 #include "models/pass.h"
 #include "models/block.h"
 #include "src/layers/embedding.h"
-#include "src/phase.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/base/phase.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #include <assert.h>
 
@@ -190,8 +190,8 @@ double pass_train_loss(Pass *pass, Params *dparams, const int32_t *inputs,
     phase_enter(PHASE_HEAD);
     double loss = head_gradients(pass->row_loss, du, params_head(&model->config, dparams),
                                  dparams->head_bias, u, params_head(&model->config, &model->at),
-                                 model->at.head_bias, targets, teacher, (real)pass->margin,
-                                 head_sizes(pass, rows), pass->head_scratch);
+                                 model->at.head_bias, targets, teacher, head_sizes(pass, rows),
+                                 pass->head_scratch);
     if (dropout.rate > 0)
         dropout_add(du, NULL, du, dropout, rows, C);
     return loss;

@@ -1,8 +1,8 @@
 #include "models/preset.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 
 #include <dirent.h>
 #include <errno.h>

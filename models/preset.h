@@ -2,7 +2,7 @@
 #ifndef LINNET_PRESET_H
 #define LINNET_PRESET_H
 
-#include "src/error.h"
+#include "src/base/error.h"
 
 /* Reads the file `name`, or NAME.conf in the presets directory. Returns its text and sets its
  * path, for messages; the caller frees both. Returns NULL and an error if there is none. */

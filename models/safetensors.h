@@ -11,8 +11,8 @@
 #ifndef LINNET_SAFETENSORS_H
 #define LINNET_SAFETENSORS_H
 
-#include "src/error.h"
-#include "src/real.h"
+#include "src/base/error.h"
+#include "src/base/real.h"
 
 enum {
     TENSOR_MOST_AXES = 8,

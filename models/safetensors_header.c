@@ -10,8 +10,8 @@
  * duplicate keys and NUL bytes. Brackets are counted first, since 1 MB of empty objects makes
  * a 100 MB tree. */
 #include "models/safetensors.h"
-#include "src/json.h"
-#include "src/memory.h"
+#include "src/base/json.h"
+#include "src/base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * mapping with SIGBUS. It is read twice, first for the checksum, so that damage is found
  * before any tensor is used. */
 #include "models/safetensors.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

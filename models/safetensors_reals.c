@@ -1,7 +1,7 @@
 /* Loading tensors of any floating-point type as reals. Every value of F16, BF16 and F32 is a
  * float, so nothing is rounded. */
 #include "models/safetensors.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>

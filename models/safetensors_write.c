@@ -4,9 +4,9 @@
  * checked by the reader's own parser, so that no checkpoint is ever written that cannot be
  * read. */
 #include "models/safetensors.h"
-#include "src/file.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 
 #include <assert.h>
 #include <stdio.h>

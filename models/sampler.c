@@ -1,5 +1,5 @@
 #include "models/sampler.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 #include <float.h>
 #include <stdlib.h>

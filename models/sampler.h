@@ -8,7 +8,7 @@
 #ifndef LINNET_SAMPLER_H
 #define LINNET_SAMPLER_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 typedef struct SamplerOptions {
     double temperature; /* 0: the likeliest token */

@@ -1,7 +1,7 @@
 #include "models/score.h"
-#include "src/memory.h"
-#include "src/ranks.h"
-#include "src/team.h"
+#include "src/base/memory.h"
+#include "src/ranks/ranks.h"
+#include "src/math/team.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static Score score_batch(Pass *pass, const Windows *w, size_t batch, int32_t *bu
         windows_fill(w, window_of(pass, w, batch, row), inputs + row * w->window,
                      targets + row * w->window);
     double nats = pass_loss(pass, inputs, targets);
-    return (Score){nats, pass->scored.count, pass->scored.right};
+    return (Score){.nats = nats, .tokens = pass->scored.count, .right = pass->scored.right};
 }
 
 /* Ranks share the batches, unless states are carried or there are listeners. */
@@ -97,7 +97,13 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
     size_t end = shared ? share_start(batches, ranks, ranks_own() + 1) : batches;
     if (pass->carries)
         pass_restart(pass);
+    bool stops = false;
     for (size_t batch = first; batch < end; batch++) {
+        stops = stops || (w->stops && w->stops() != 0);
+        if (stops) {
+            scores[batch].is_partial = true;
+            continue;
+        }
         scores[batch] = score_batch(pass, w, batch, buffer);
         for (size_t i = 0; i < listener_count; i++)
             listeners[i].hear(listeners[i].context, pass);
@@ -108,6 +114,7 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
         score.nats += scores[batch].nats;
         score.tokens += scores[batch].tokens;
         score.right += scores[batch].right;
+        score.is_partial |= scores[batch].is_partial;
     }
     free(scores);
     free(buffer);

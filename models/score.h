@@ -15,13 +15,14 @@
 #ifndef LINNET_SCORE_H
 #define LINNET_SCORE_H
 
-#include "data/corpus.h"
+#include "data/corpora/corpus.h"
 #include "models/pass.h"
 
 typedef struct Score {
-    double nats;   /* summed over all tokens, in double */
-    size_t tokens; /* that were scored */
-    size_t right;  /* of these, how many had the largest probability, or one of several */
+    double nats;     /* summed over all tokens, in double */
+    size_t tokens;   /* that were scored */
+    size_t right;    /* of these, how many had the largest probability, or one of several */
+    bool is_partial; /* broken off: some windows were not read */
 } Score;
 
 static inline double score_loss(Score score)
@@ -41,9 +42,10 @@ size_t score_usual_batch(const ModelConfig *config);
 typedef struct Windows {
     Tokens ids;
     size_t count, window, stride;
-    int32_t prime; /* the token before the first */
-    size_t part;   /* windows to score; 0: all */
-    Tokens labels; /* as those of a CorpusSplit; at NULL: the tokens themselves */
+    int32_t prime;      /* the token before the first */
+    size_t part;        /* windows to score; 0: all */
+    Tokens labels;      /* as those of a CorpusSplit; at NULL: the tokens themselves */
+    int (*stops)(void); /* asked before each batch: not 0 breaks off; NULL: never */
 } Windows;
 
 size_t windows_number(const Windows *windows);
@@ -72,9 +74,12 @@ typedef struct Protocol {
 
 static inline Windows protocol_windows(const Protocol *protocol, const CorpusSplit *split)
 {
-    return (Windows){split->ids,       split->count,    protocol->window,
-                     protocol->stride, protocol->prime, 0,
-                     split->labels};
+    return (Windows){.ids = split->ids,
+                     .count = split->count,
+                     .window = protocol->window,
+                     .stride = protocol->stride,
+                     .prime = protocol->prime,
+                     .labels = split->labels};
 }
 
 typedef struct Scorer {

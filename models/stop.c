@@ -1,5 +1,5 @@
 #include "models/stop.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 
 #include <stdlib.h>
 #include <string.h>

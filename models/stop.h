@@ -6,7 +6,7 @@
 #ifndef LINNET_STOP_H
 #define LINNET_STOP_H
 
-#include "src/error.h"
+#include "src/base/error.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 #include "models/update.h"
 #include "src/optim/muon.h"
-#include "src/phase.h"
-#include "src/ranks.h"
-#include "src/team.h"
+#include "src/base/phase.h"
+#include "src/ranks/ranks.h"
+#include "src/math/team.h"
 
 #include <math.h>
 

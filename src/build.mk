@@ -36,7 +36,7 @@ READ_ONLY = -Wl,-z,relro,-z,now
 NO_CODE   = -Wl,-z,noexecstack
 HARDEN    = $(call once,HARDEN,$(call if_links,-pie) $(call if_links,$(READ_ONLY)) $(call if_links,$(NO_CODE)))
 
-# MPI=1: data-parallel training across processes and machines (src/ranks.h).
+# MPI=1: data-parallel training across processes and machines (src/ranks/ranks.h).
 ifdef MPI
 CC           = mpicc
 CPPFLAGS_MPI = -DLINNET_MPI
@@ -63,9 +63,9 @@ LDFLAGS_  = $(HARDEN) $(LDFLAGS)
 LIBS      = $(LINKED) -lm -pthread $(LDLIBS)
 
 MAINS    = $(foreach program,$(PROGRAMS),$(main_of_$(program)).c)
-FOLDERS  = src src/* data data/* models eval eval/* train train/*
-EXAMPLE  = eval/example.c
-SOURCES  = $(filter-out $(MAINS) $(EXAMPLE) $(if $(DIST),,src/old_glibc.c),$(wildcard $(FOLDERS:%=%/*.c)))
+FOLDERS  = src/* data/* models models/* eval/* eval/*/* train train/*
+EXAMPLE  = models/library/example.c
+SOURCES  = $(filter-out $(MAINS) $(EXAMPLE),$(wildcard $(FOLDERS:%=%/*.c)))
 
 # Short lines; "make V=1" shows the commands.
 Q = $(if $(V),,@)
@@ -88,19 +88,19 @@ CALM      = $(CLANG:%=-Wno-pass-failed)
 $(eval $(call library_rules,float,))
 $(eval $(call library_rules,double,-DLINNET_DOUBLE $$(CALM)))
 
-# What checks the processor must run on every one (src/processor.h).
-$(foreach real,float double,$(addprefix $(BUILD)/$(real)/src/,processor.o processor_check.o)): \
+# What checks the processor must run on every one (src/base/processor.h).
+$(foreach real,float double,$(addprefix $(BUILD)/$(real)/src/base/,processor.o processor_check.o)): \
   FAST = $(filter-out -march=% -mtune=% -mprefer-%,$(OPTIMISE))
 
 # Files that become strings in the programs: those of the page of "compare --html", and the Python
-# module of exports. eval/page/report.html is page_report_html.
-TEXTS = $(patsubst %,eval/page/%,report.html report.css curves.js charts.js controls.js) \
-        eval/export/modeling_linnet.py
+# module of exports. report.html is text_report_html.
+TEXTS = $(patsubst %,eval/compare/page/%,report.html report.css curves.js charts.js controls.js) \
+        models/exchange/modeling_linnet.py
 $(BUILD)/texts.c: $(TEXTS) src/build.mk
 	@mkdir -p $(@D)
 	$(call say,TEXTS)
 	$(Q)for text in $(TEXTS); do \
-	  name=$$(echo "$${text#eval/}" | tr /. __) && \
+	  name=text_$$(basename "$$text" | tr . _) && \
 	  echo "extern const char $$name[]; const char $$name[] =" && \
 	  sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $$text && echo ';' || exit 1; \
 	done > $@.new && mv $@.new $@
@@ -122,10 +122,12 @@ put = cp $(1) $(2).part && mv -f $(2).part $(2)
 # The library for other programs, with what the functions of linnet.h need of all the code. Their
 # names are the only ones that it shows: those of the archive are hidden.
 PUBLIC = liblinnet.so.0
-$(BUILD)/$(PUBLIC): $(BUILD)/float/eval/library/linnet.o $(BUILD)/float/liblinnet.a
+# Where the library of "make dist" finds those that it needs, from the folder of any processor.
+BESIDE = -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/linnet:$$ORIGIN/../linnet:$$ORIGIN/../../linnet'
+$(BUILD)/$(PUBLIC): $(BUILD)/float/models/library/linnet.o $(BUILD)/float/liblinnet.a
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_) $(filter-out -pie,$(LDFLAGS_)) -shared -Wl,-soname,$(PUBLIC) \
-	  -Wl,--exclude-libs,ALL -Wl,--as-needed $^ -o $@ $(LIBS)
+	  -Wl,--exclude-libs,ALL -Wl,--as-needed $(DIST:%=$(BESIDE)) $^ -o $@ $(LIBS)
 
 # PORTABLE=1: all but the main files is a shared library, built for several levels of x86-64. The
 # dynamic loader takes the best one that processor and system support: those for newer processors
@@ -136,7 +138,7 @@ INTERNAL = liblinnet-internal.so
 ifdef PORTABLE
 folder_of = $(BIN)/lib$(if $(filter x86-64,$(1)),,/glibc-hwcaps/$(1))
 CODE      = $(BIN)/lib/$(INTERNAL)
-FOUND_AT  = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/lib:$$ORIGIN/../lib/linnet'
+FOUND_AT  = -Wl,--$(if $(DIST),disable,enable)-new-dtags,-rpath,'$$ORIGIN/lib:$$ORIGIN/../lib/linnet'
 
 define level_rule
 $(call folder_of,$(1))/$(INTERNAL): always

@@ -4,7 +4,7 @@ MANUALS = $(PROGRAMS:%=$(BUILD)/man/linnet-%.1)
 BASHES  = $(PROGRAMS:%=$(BUILD)/completion/bash/linnet-%)
 ZSHES   = $(PROGRAMS:%=$(BUILD)/completion/zsh/_linnet-%)
 LIBRARY_MANUAL = $(BUILD)/man/linnet.3
-PYTHON_MODULE  = eval/library/linnet.py
+PYTHON_MODULE  = models/library/linnet.py
 manual: $(MANUALS) $(BASHES) $(ZSHES) $(LIBRARY_MANUAL)
 
 # A cross compiler's programs do not run here: those of another build print the pages.
@@ -23,16 +23,16 @@ $(MANUALS): $(BUILD)/man/linnet-%.1: $(BIN)/% Makefile | printers
 	$(call say,MAN)
 	$(call printed,$(PRINTERS)/$* --help=man $(PROGRAMS))
 
-$(BASHES): $(BUILD)/completion/bash/linnet-%: $(BIN)/% src/completion.bash | printers
+$(BASHES): $(BUILD)/completion/bash/linnet-%: $(BIN)/% src/base/completion.bash | printers
 	$(call say,BASH)
-	$(call printed,$(PRINTERS)/$* --help=bash && cat src/completion.bash)
+	$(call printed,$(PRINTERS)/$* --help=bash && cat src/base/completion.bash)
 
-$(ZSHES): $(BUILD)/completion/zsh/_linnet-%: $(BIN)/% src/completion.zsh | printers
+$(ZSHES): $(BUILD)/completion/zsh/_linnet-%: $(BIN)/% src/base/completion.zsh | printers
 	$(call say,ZSH)
-	$(call printed,$(PRINTERS)/$* --help=zsh && cat src/completion.zsh)
+	$(call printed,$(PRINTERS)/$* --help=zsh && cat src/base/completion.zsh)
 
 # The page of the library is its header, and the example.
-$(LIBRARY_MANUAL): eval/library/manual.awk eval/library/linnet.h $(EXAMPLE)
+$(LIBRARY_MANUAL): models/library/manual.awk models/library/linnet.h $(EXAMPLE)
 	$(call say,MAN)
 	$(call printed,awk -v version=$(VERSION) -f $^)
 
@@ -80,7 +80,7 @@ install-library: all
 	ln -sf $(PUBLIC) "$(HERE)/liblinnet.so"
 	rm -f "$(HERE)"/glibc-hwcaps/*/$(PUBLIC)
 	$(if $(PORTABLE),$(call install_levels,$(BETTER),$(PUBLIC),755,$(HERE)))
-	install -m 644 eval/library/linnet.h "$(DESTDIR)$(INCLUDEDIR)"
+	install -m 644 models/library/linnet.h "$(DESTDIR)$(INCLUDEDIR)"
 	install -m 644 $(PYTHON_MODULE) "$(DESTDIR)$(PYTHONDIR)"
 	install -m 644 $(LIBRARY_MANUAL) "$(DESTDIR)$(MANDIR)/man3"
 	printf '%s\n' "$$pkg_config" >"$(HERE)/pkgconfig/linnet.pc"
@@ -99,38 +99,45 @@ install: all install-library
 	install -m 644 $(ZSHES) "$(DESTDIR)$(ZSH_COMPLETIONS)"
 	$(if $(DIST),,@echo "linnet needs zlib, jansson and libedit (Debian, Ubuntu: zlib1g libjansson4 libedit2).")
 
-# make dist: an archive to unpack anywhere on a Linux for x86-64 with glibc 2.31 or newer (Debian 11,
-# Ubuntu 20.04), which brings all else that it needs. make deb: the same as a package.
+# make dist: an archive to unpack anywhere on x86-64, which brings all that linnet needs but glibc.
+# It runs with the glibc that it was linked with, and newer ones. "make dist SUITE=bullseye" takes glibc and the
+# libraries from a Debian 11, which debootstrap installs below BUILD, and the compiler from here.
+# make deb: the same as a package.
 dist deb: NAME = linnet-$(VERSION)-linux-x86_64
 dist deb: STAGE = $(BUILD)/dist/stage
-staged = +@rm -rf $(STAGE) && $(MAKE) --no-print-directory install PORTABLE=1 DIST=1 \
-  BUILD=$(BUILD)/dist BIN=$(BUILD)/dist/bin DESTDIR=$(STAGE) PREFIX=$(1) && \
-  sh src/dist.sh $(STAGE)$(1)
+define staged
+$(Q)rm -rf $(STAGE)
++@$(MAKE) --no-print-directory install PORTABLE=1 DIST=1 BUILD=$(BUILD)/dist \
+  BIN=$(BUILD)/dist/bin DESTDIR=$(STAGE) PREFIX=$(1)
+$(Q)sh src/dist.sh $(STAGE)$(1) $(SYSTEM)
+endef
+NEEDED = $$(find $(STAGE) -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec objdump -p {} + | \
+  sed -n 's/.* GLIBC_\(2[.0-9]*\).*/\1/p' | sort -V | tail -n 1)
+ifdef SUITE
+OLDER = $(abspath $(BUILD))/systems/$(SUITE)-dev
+dist deb:
+	sh src/system.sh $(SUITE) $(OLDER) libc6-dev zlib1g-dev libstb-dev libjansson-dev libedit-dev
+	+@$(MAKE) --no-print-directory $@ SUITE= SYSTEM=$(OLDER) CC='$(CC) --sysroot=$(OLDER)' \
+	  LDFLAGS='-B$(OLDER)/usr/lib/x86_64-linux-gnu $(LDFLAGS)' PKG_CONFIG='env PKG_CONFIG_SYSROOT_DIR=$(OLDER) \
+	  PKG_CONFIG_LIBDIR=$(OLDER)/usr/lib/x86_64-linux-gnu/pkgconfig pkg-config'
+else
 dist:
 	$(call staged,/$(NAME))
-	$(Q)sed -i 's|^prefix=.*|prefix=$${pcfiledir}/../..|; s|/$(NAME)/|$${prefix}/|' \
+	$(Q)sed -i 's|^prefix=.*|prefix=$${pcfiledir}/../..|; s|=/$(NAME)/|=$${prefix}/|' \
 	  $(STAGE)/$(NAME)/lib/pkgconfig/linnet.pc
 	$(Q)cp LICENSE README.md CHANGELOG.md $(STAGE)/$(NAME)
 	$(Q)tar -C $(STAGE) --sort=name --owner=0 --group=0 --numeric-owner -czf $(BUILD)/$(NAME).tar.gz $(NAME)
-	@echo $(BUILD)/$(NAME).tar.gz
+	@echo "$(BUILD)/$(NAME).tar.gz needs glibc $(NEEDED), or newer."
 
-define control
-Package: linnet
-Version: $(VERSION)
-Architecture: amd64
-Depends: libc6 (>= 2.31)
-Maintainer: linnet
-Section: science
-Priority: optional
-Description: trains small language models on a CPU
- Text goes in; a trained model, loss curves and samples come out.
-endef
-export control
 deb:
 	$(call staged,/usr)
-	$(Q)mkdir -p $(STAGE)/DEBIAN && printf '%s\n' "$$control" >$(STAGE)/DEBIAN/control
+	$(Q)mkdir -p $(STAGE)/DEBIAN && printf '%s\n' 'Package: linnet' 'Version: $(VERSION)' \
+	  'Architecture: amd64' 'Maintainer: linnet' 'Section: science' 'Priority: optional' \
+	  "Depends: libc6 (>= $(NEEDED))" \
+	  'Description: trains small language models on a CPU' >$(STAGE)/DEBIAN/control
 	$(Q)install -D -m 644 LICENSE $(STAGE)/usr/share/doc/linnet/copyright
 	dpkg-deb --root-owner-group --build $(STAGE) $(BUILD)/linnet_$(VERSION)_amd64.deb
+endif
 
 # Files that users have put beside the installed ones stay.
 uninstall:

@@ -3,9 +3,7 @@
 PACKAGES = zlib jansson libedit
 
 HEADERS  = $(call once,HEADERS,$(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null))
-LINKED   = $(call once,LINKED,$(if $(DIST),$(STATIC),$(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)))
-# What libedit needs as well; and threads, which older glibc has in a library apart.
-STATIC   = $(patsubst %,-l:lib%.a,z jansson edit tinfo bsd md) -l:libpthread.so.0
+LINKED   = $(call once,LINKED,$(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null))
 
 # present(LIBRARIES): fails in one line that names those which are missing. stb_ds is a header alone.
 present = @missing=; for library in $(1); do \

@@ -1,8 +1,8 @@
 #include "tests/attention_case.h"
 #include "src/layers/rotary.h"
-#include "src/memory.h"
-#include "src/random.h"
-#include "src/vector.h"
+#include "src/base/memory.h"
+#include "src/math/random.h"
+#include "src/math/vector.h"
 
 #include <check.h>
 #include <stdlib.h>

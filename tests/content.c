@@ -1,6 +1,6 @@
 #include "tests/content.h"
-#include "src/memory.h"
-#include "src/random.h"
+#include "src/base/memory.h"
+#include "src/math/random.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 

@@ -46,7 +46,7 @@ done
 
 # Each check sees what it is there for.
 refuses() { ! names_what_exists "$1" >/dev/null; }
-echo 'See `pass_forward` and `models/pass.c`: `forward`, `backward`. `mask` in `src/team.c`.' >"$work/moved"
+echo 'See `pass_forward` and `models/pass.c`: `forward`, `backward`. `mask` in `src/math/team.c`.' >"$work/moved"
 echo 'See `pass_forwards`.' >"$work/name"
 echo 'See `models/passes.c`.' >"$work/file"
 echo 'See `models/pass.h`, and `forward` in `models/pass.c`.' >"$work/good"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests the public library: library.sh BIN BUILD [COMMAND...], run from the top, where BIN and BUILD
 # are the directories of the programs and of the build, and COMMAND, such as valgrind, runs the
-# programs that use the library. Installs it, builds eval/example.c with it, and runs that,
+# programs that use the library. Installs it, builds models/library/example.c with it, and runs that,
 # tests/library/client.c, and check_linnet.py. Prints a line for each failed check, and at the end how many passed and
 # failed.
 set -u
@@ -21,7 +21,7 @@ quietly() { "$@" >"$work/out" 2>"$work/said"; }
 
 # --- what it shows ---
 
-declared=$(sed -n 's/^LINNET_API.*[ *]\(linnet_[a-z_]*\)(.*/\1/p' eval/library/linnet.h | sort)
+declared=$(sed -n 's/^LINNET_API.*[ *]\(linnet_[a-z_]*\)(.*/\1/p' models/library/linnet.h | sort)
 if has nm && has readelf; then
     check 'the library shows the functions of linnet.h and nothing else' same \
         "$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v -e '^__[a-z]*san' | sort)" "$declared"
@@ -31,11 +31,11 @@ else
     skip 'the names that the library shows, for want of nm and readelf (binutils)'
 fi
 check 'linnet.py has the functions of linnet.h' same \
-    "$(sed -n 's/^    "\(linnet_[a-z_]*\)": .*/\1/p' eval/library/linnet.py | sort)" "$declared"
-version=$(sed -n 's/^#define LINNET_VERSION  *"\(.*\)"/\1/p' eval/library/linnet.h)
+    "$(sed -n 's/^    "\(linnet_[a-z_]*\)": .*/\1/p' models/library/linnet.py | sort)" "$declared"
+version=$(sed -n 's/^#define LINNET_VERSION  *"\(.*\)"/\1/p' models/library/linnet.h)
 number=$(echo "$version" | awk -F . '{ print 10000 * $1 + 100 * $2 + $3 }')
 check 'the version and its number agree' grep -q "^#define LINNET_VERSION_NUMBER $number\$" \
-    eval/library/linnet.h
+    models/library/linnet.h
 check 'the programs have the version of the library' eval \
     '"$bin/train" --version | grep -qw -e "$version"'
 
@@ -50,7 +50,7 @@ check 'pkg-config knows the version' same "$(config --modversion)" "$version"
 # compiled COMPILER OPTIONS...: builds the example as the manual page says.
 compiled() {
     # shellcheck disable=SC2046
-    quietly "$@" $(config --cflags) eval/example.c $(config --libs) -lm -o "$work/example"
+    quietly "$@" $(config --cflags) models/library/example.c $(config --libs) -lm -o "$work/example"
 }
 if has g++; then
     echo '#include <linnet.h>

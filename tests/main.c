@@ -1,7 +1,7 @@
 /* Runs every suite. The tests are built with float and with double reals; with double, only
  * those that need the precision run. */
-#include "src/error.h"
-#include "src/gemm.h"
+#include "src/base/error.h"
+#include "src/math/gemm.h"
 #include "tests/tests.h"
 
 #include <stdlib.h>

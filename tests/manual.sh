@@ -51,7 +51,7 @@ done
 page=$build/man/linnet.3
 check 'the library: the manual page has every function' same \
     "$(sed -n '/^typedef/d; /^\.SH FUNC/,/^\.SH EXAMPLE/s/^[a-z].* \**\(linnet_[a-z_]*\)(.*/\1/p' "$page")" \
-    "$(sed -n 's/^LINNET_API.*[ *]\(linnet_[a-z_]*\)(.*/\1/p' eval/library/linnet.h)"
+    "$(sed -n 's/^LINNET_API.*[ *]\(linnet_[a-z_]*\)(.*/\1/p' models/library/linnet.h)"
 check 'the library: the manual page is ASCII' says_nothing sh -c "! LC_ALL=C grep '[^ -~]' '$page'"
 ! has groff || check 'the library: groff reads the manual page' says_nothing \
     groff -man -Tascii -ww -z "$page"

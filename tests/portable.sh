@@ -52,11 +52,23 @@ level=
 if has avx512vl; then level=glibc-hwcaps/x86-64-v4/; elif has avx2; then level=glibc-hwcaps/x86-64-v3/; fi
 # uses COMMAND...: the example opens a run with the library for this processor.
 uses() {
-    "${CC:-cc}" -I"$top/eval/library" "$top/eval/example.c" -L"$bin/lib" -l:liblinnet.so.0 -lm -o example &&
+    "${CC:-cc}" -I"$top/models/library" "$top/models/library/example.c" -L"$bin/lib" -l:liblinnet.so.0 -lm -o example &&
         LD_DEBUG=libs LD_LIBRARY_PATH=$bin/lib ./example run 'a b' >out 2>err &&
         grep -q "calling init: .*/lib/${level}liblinnet.so.0" err
 }
 check 'the loader takes the library for other programs as well' uses
+# imports: so does linnet.py, which finds it without the loader.
+imports() {
+    mkdir -p tree/share/linnet && ln -s "$bin/lib" tree/lib &&
+        cp "$top/models/library/linnet.py" tree/share/linnet &&
+        PYTHONPATH=tree/share/linnet python3 -c 'import linnet; print(linnet._library._name)' >out 2>err &&
+        grep -q "/tree/lib/${level}liblinnet.so.0\$" out
+}
+if command -v python3 >/dev/null; then
+    check 'linnet.py takes the library for the processor' imports
+else
+    skip 'the library in Python, for want of python3'
+fi
 
 # --- other processors ---
 

@@ -21,7 +21,7 @@
  * Left out: dropout, and what surrounds a head (models/block.c). Constants such as 1e-6
  * belong to the definitions; they keep denominators away from 0. */
 #include "tests/reference.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "tests/rig.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -58,7 +58,6 @@ double rig_gradients_into(Rig *rig, Params *gradients)
 {
     RandomKey key = random_key(1, RANDOM_DROPOUT, 0);
     double loss = pass_train_loss(&rig->pass, gradients, rig->inputs, rig->targets, key, NULL);
-    rig->penalty = objective_penalties(&rig->pass, rig->targets);
     pass_backward(&rig->pass, gradients, rig->inputs, key);
     return loss;
 }
@@ -71,6 +70,7 @@ double rig_gradients(Rig *rig)
 
 Score rig_score(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride)
 {
-    Windows windows = {ids, count, pass->length, stride, prime, 0, {0}};
+    Windows windows = {
+        .ids = ids, .count = count, .window = pass->length, .stride = stride, .prime = prime};
     return score_windows(pass, &windows, NULL, 0);
 }

@@ -11,7 +11,6 @@ typedef struct Rig {
     Params gradients;
     real *gradient_base;
     int32_t *inputs, *targets;
-    double penalty; /* of the last gradients */
     Pass *teacher;  /* for tests of attention transfer */
 } Rig;
 

@@ -1,6 +1,6 @@
 #include "tests/scratch.h"
-#include "src/file.h"
-#include "src/memory.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
 
 #include <fcntl.h>
 #include <ftw.h>

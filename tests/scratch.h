@@ -5,7 +5,7 @@
 #ifndef LINNET_SCRATCH_H
 #define LINNET_SCRATCH_H
 
-#include "src/error.h"
+#include "src/base/error.h"
 
 #include <check.h>
 #include <stddef.h>

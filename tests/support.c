@@ -1,7 +1,7 @@
 #include "tests/support.h"
-#include "src/file.h"
-#include "src/memory.h"
-#include "src/random.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
+#include "src/math/random.h"
 
 #include <stdlib.h>
 #include <string.h>

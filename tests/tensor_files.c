@@ -1,5 +1,5 @@
 #include "tests/tensor_files.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

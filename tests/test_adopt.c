@@ -1,7 +1,7 @@
 /* Taking over weights: rows of tokens and positions, new parts without effect, refused shapes.
  */
 #include "models/adopt.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "tests/content.h"
 #include "tests/rig.h"
 #include "tests/scratch.h"

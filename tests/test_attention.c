@@ -1,7 +1,7 @@
 /* Tests of every attention kind in the table: its formula, causality, decoding, extreme inputs.
  * test_attention_gradients.c tests gradients. */
 #include "src/layers/rotary.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "tests/attention_case.h"
 #include "tests/reference.h"
 #include "tests/tests.h"

@@ -1,7 +1,7 @@
 /* Gradients of every attention kind in the table against central differences. */
-#include "src/memory.h"
-#include "src/random.h"
-#include "src/vector.h"
+#include "src/base/memory.h"
+#include "src/math/random.h"
+#include "src/math/vector.h"
 #include "tests/attention_case.h"
 #include "tests/tests.h"
 

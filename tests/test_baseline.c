@@ -2,7 +2,7 @@
  * text. */
 #include "eval/score/baseline.h"
 #include "eval/score/kneser_ney.h"
-#include "src/random.h"
+#include "src/math/random.h"
 #include "tests/tests.h"
 
 #include <math.h>

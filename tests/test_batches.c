@@ -1,7 +1,7 @@
 /* Batches: every token of an epoch is a target once, in an order that depends on the seed. */
-#include "data/batches.h"
-#include "data/vocabulary.h"
-#include "src/memory.h"
+#include "data/corpora/batches.h"
+#include "data/tokenizers/vocabulary.h"
+#include "src/base/memory.h"
 #include "tests/tests.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Carrying the recurrent state across sequences (stateful training), for every kind that
  * supports it. */
 #include "models/score.h"
-#include "src/random.h"
-#include "src/vector.h"
+#include "src/math/random.h"
+#include "src/math/vector.h"
 #include "tests/rig.h"
 #include "tests/support.h"
 #include "tests/tests.h"
@@ -116,7 +116,7 @@ static void check_part(ModelConfig config)
     const Tokens text = tokens_plain(ids);
     rig_make_for(&rig, config, 1, 0.3, PASS_EVALUATE);
     for (size_t part = 1; part < TEXT / WINDOW; part++) {
-        Windows windows = {text, TEXT, WINDOW, WINDOW, PRIME, part, {0}};
+        Windows windows = {text, TEXT, WINDOW, WINDOW, PRIME, part, {0}, NULL};
         Score of_part = score_windows(&rig.pass, &windows, NULL, 0);
         Score beginning = rig_score(&rig.pass, text, part * WINDOW, PRIME, WINDOW);
         ck_assert_uint_eq(of_part.tokens, part * WINDOW);

@@ -1,6 +1,6 @@
 /* Terminal charts of every size, for any points. */
 #include "eval/show/chart.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "tests/tests.h"
 
 #include <float.h>

@@ -1,6 +1,6 @@
 /* Checkpoints: round trips are exact, damaged files are rejected. */
-#include "src/file.h"
-#include "src/memory.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
 #include "tests/content.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"

@@ -1,10 +1,10 @@
 /* Loading a corpus: splits, vocabulary, encoding. Users bring corpora of their own, so many of
  * these tests are about bad input. */
-#include "data/corpus.h"
-#include "data/utf8.h"
-#include "src/file.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "data/corpora/corpus.h"
+#include "data/tokenizers/utf8.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 #include "tests/vocabularies.h"

@@ -1,6 +1,6 @@
 /* From a corpus name as typed to its files. */
-#include "data/corpus_files.h"
-#include "src/text.h"
+#include "data/corpora/corpus_files.h"
+#include "src/base/text.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 

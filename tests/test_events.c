@@ -1,7 +1,7 @@
 /* TensorBoard event files, byte for byte, and readable while they are being written. */
-#include "eval/runs/events.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "train/observers/events.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 

@@ -1,11 +1,11 @@
 /* Exports: complete directories or none, JSON settings of the model, and which models GPT-2
  * represents. tests/interop checks that other programs read them. */
-#include "eval/export/forms.h"
-#include "models/exchange.h"
+#include "models/exchange/forms.h"
+#include "models/exchange/exchange.h"
 #include "models/pass.h"
-#include "src/file.h"
+#include "src/base/file.h"
 #include "src/layers/embedding.h"
-#include "src/text.h"
+#include "src/base/text.h"
 #include "tests/content.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"

@@ -1,7 +1,7 @@
 /* Extending a run: what the plan says, and what a checkpoint keeps of it. */
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "src/optim/schedule.h"
-#include "src/text.h"
+#include "src/base/text.h"
 #include "tests/content.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"

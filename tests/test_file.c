@@ -1,7 +1,7 @@
 /* Reading files of bounded size, and atomic replacement. */
-#include "src/file.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"

@@ -1,8 +1,8 @@
 /* Forged checkpoints: valid safetensors files with inconsistent content. Each is rejected with
  * one line that names the file. */
-#include "src/containers.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 #include "tests/content.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"

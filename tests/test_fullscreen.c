@@ -1,7 +1,7 @@
 /* The full-screen view on a pseudo-terminal: its drawing, and that the terminal is restored
  * however the program ends. */
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 #include "tests/tests.h"
 #include "train/observers/fullscreen.h"
 #include "train/loop/signals.h"
@@ -234,6 +234,30 @@ START_TEST(a_resized_terminal_is_redrawn)
 }
 END_TEST
 
+static void look_at_sizes(void)
+{
+    static const struct winsize sizes[] = {{.ws_col = 1, .ws_row = 1},
+                                           {.ws_col = 65535, .ws_row = 65535}};
+    enter();
+    int terminal = open("/dev/tty", O_RDWR);
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        ioctl(terminal, TIOCSWINSZ, &sizes[i]);
+        FullscreenLook look = fullscreen_look();
+        if (look.columns < 1 || look.rows < 1 || look.columns > 1000 || look.rows > 1000)
+            _exit(97);
+    }
+    fullscreen_leave();
+}
+
+START_TEST(absurd_sizes_are_bounded)
+{
+    int status;
+    bool echo;
+    free(perform(look_at_sizes, &status, &echo));
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 Suite *fullscreen_suite(void)
 {
     Suite *suite = suite_create("fullscreen");
@@ -242,6 +266,7 @@ Suite *fullscreen_suite(void)
     tcase_add_test(tests, the_terminal_is_restored);
     tcase_add_test(tests, only_changed_lines_are_redrawn);
     tcase_add_test(tests, a_resized_terminal_is_redrawn);
+    tcase_add_test(tests, absurd_sizes_are_bounded);
     suite_add_tcase(suite, tests);
     return suite;
 }

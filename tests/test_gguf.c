@@ -1,8 +1,8 @@
 /* GGUF files: which models llama.cpp computes, and the bytes. tests/interop/gguf.sh compares
  * what llama.cpp computes. */
-#include "eval/export/forms.h"
-#include "models/exchange.h"
-#include "src/file.h"
+#include "models/exchange/forms.h"
+#include "models/exchange/exchange.h"
+#include "src/base/file.h"
 #include "tests/content.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"

@@ -5,8 +5,8 @@
 #include "eval/runs/results.h"
 #include "eval/runs/runchart.h"
 #include "eval/show/palette.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 #include "tests/tests.h"
 
 #include <math.h>

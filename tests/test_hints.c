@@ -1,6 +1,6 @@
 /* Hints that a text does not suit its tokenizer. */
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 #include "train/loop/hints.h"

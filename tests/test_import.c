@@ -1,8 +1,8 @@
 /* Import: numbers of 16 bits, and how other programs name and lay out tensors. The directories
  * that are read and refused are tested by programs/import.sh, models of other programs by
  * interop. */
-#include "eval/export/family.h"
-#include "src/text.h"
+#include "models/exchange/family.h"
+#include "src/base/text.h"
 #include "tests/support.h"
 #include "tests/tensor_files.h"
 #include "tests/tests.h"

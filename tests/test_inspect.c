@@ -2,9 +2,9 @@
  * the model computes, whatever its words are. */
 #include "eval/inspect/views.h"
 #include "eval/inspect/weights.h"
-#include "src/memory.h"
-#include "src/random.h"
-#include "src/text.h"
+#include "src/base/memory.h"
+#include "src/math/random.h"
+#include "src/base/text.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 #include "tests/vocabularies.h"

@@ -1,8 +1,8 @@
 /* The kernels of matrix products against plain loops, bit for bit: every number of rows and
  * columns around the block's, depths around a vector's, any alignment. The matrices lie
  * between pages that nobody may touch, once at the beginning and once at the end. */
-#include "src/kernel.h"
-#include "src/random.h"
+#include "src/math/kernel.h"
+#include "src/math/random.h"
 #include "tests/tests.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* Optimizers, learning-rate schedules and the cross-entropy loss of the output head. */
 #include "src/layers/head.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "src/optim/adamw.h"
 #include "src/optim/muon.h"
 #include "src/optim/schedule.h"
-#include "src/random.h"
-#include "src/team.h"
+#include "src/math/random.h"
+#include "src/math/team.h"
 #include "tests/tests.h"
 
 #include <math.h>
@@ -375,7 +375,7 @@ static void check_taught_head(HeadSizes sizes, double reach, bool with_bias,
     double near = 8 * REAL_EPSILON * (10 + reach * reach * (double)sizes.width), total = 0;
     size_t right = 0, expected = 0;
     double sum = head_gradients(rig.loss, rig.dx, rig.dw, with_bias ? rig.db : NULL, rig.x,
-                                rig.w, b, rig.targets, teacher_of(&rig), 0, sizes, rig.scratch);
+                                rig.w, b, rig.targets, teacher_of(&rig), sizes, rig.scratch);
     long double *z = memory_take(sizes.vocabulary, sizeof *z, "a test");
     long double *q = memory_take(sizes.vocabulary, sizeof *q, "a test");
     double *db = memory_take(sizes.vocabulary, sizeof *db, "a test");
@@ -480,7 +480,7 @@ static void check_stored(HeadSizes sizes, size_t listed, real share)
     const HeadTeacher teacher = {
         .share = share, .records = records, .unigram = unigram, .listed = listed};
     head_gradients(rig.loss, rig.dx, rig.dw, rig.db, rig.x, rig.w, rig.b, rig.targets, &teacher,
-                   0, sizes, rig.scratch);
+                   sizes, rig.scratch);
     for (size_t row = 0; row < sizes.rows; row++) {
         int32_t target = rig.targets[row];
         double left = 1, others = 1;
@@ -556,7 +556,7 @@ START_TEST(gradients_with_a_teacher_match_central_differences)
     head_rig_make(&rig, (HeadSizes){8, 3, 20, 12}, 2,
                   (HeadTeacher){.width = 4, .cap = 9, .share = 0.4});
     head_gradients(rig.loss, rig.dx, rig.dw, rig.db, rig.x, rig.w, rig.b, rig.targets,
-                   &rig.teacher, 0, rig.sizes, rig.scratch);
+                   &rig.teacher, rig.sizes, rig.scratch);
     real *const values[] = {rig.x, rig.w, rig.b}, *const gradients[] = {rig.dx, rig.dw, rig.db};
     const size_t counts[] = {24, 60, 20};
     for (size_t k = 0; k < COUNT(values); k++)
@@ -574,41 +574,6 @@ START_TEST(gradients_with_a_teacher_match_central_differences)
 END_TEST
 #endif
 
-/* For a single row, a margin is a smaller bias of the target. */
-START_TEST(a_margin_lowers_the_logit_of_the_target)
-{
-    const HeadSizes sizes = {1, 5, 700, 6};
-    const real margin = (real)0.25;
-    HeadRig with, without;
-    head_rig_make(&with, sizes, 2, (HeadTeacher){0});
-    head_rig_make(&without, sizes, 2, (HeadTeacher){0});
-    const size_t target = (size_t)with.targets[0];
-    const real *w = without.w + target * sizes.width;
-    double length = 0, weights = 0;
-    for (size_t i = 0; i < sizes.width; i++) {
-        length += (double)(without.x[i] * without.x[i]);
-        weights += (double)(w[i] * w[i]);
-    }
-    ck_assert_double_gt(length * weights, 1);
-    without.b[target] -= (real)((double)margin * sqrt(length * weights));
-    double loss = head_gradients(with.loss, with.dx, with.dw, with.db, with.x, with.w, with.b,
-                                 with.targets, NULL, margin, sizes, with.scratch);
-    double expected = head_gradients(without.loss, without.dx, without.dw, without.db,
-                                     without.x, without.w, without.b, without.targets, NULL, 0,
-                                     sizes, without.scratch);
-    const double near = 64 * REAL_EPSILON;
-    ck_assert_double_eq_tol(loss, expected, near);
-    for (size_t i = 0; i < sizes.width; i++)
-        ck_assert_double_eq_tol((double)with.dx[i], (double)without.dx[i], near);
-    for (size_t i = 0; i < sizes.width * sizes.vocabulary; i++)
-        ck_assert_double_eq_tol((double)with.dw[i], (double)without.dw[i], near);
-    for (size_t i = 0; i < sizes.vocabulary; i++)
-        ck_assert_double_eq_tol((double)with.db[i], (double)without.db[i], near);
-    head_rig_free(&with);
-    head_rig_free(&without);
-}
-END_TEST
-
 START_TEST(huge_logits_do_not_overflow)
 {
     check_head((HeadSizes){30, 1, 40, 0}, 100, false); /* logits up to 1e4 and down to -1e4 */
@@ -624,7 +589,7 @@ START_TEST(rows_without_label_are_ignored)
         rig.targets[row] = -1;
     memset(rig.dx, 0xff, rig.sizes.rows * rig.sizes.width * sizeof(real)); /* NaN */
     ck_assert(head_gradients(rig.loss, rig.dx, rig.dw, rig.db, rig.x, rig.w, rig.b, rig.targets,
-                             &rig.teacher, 0, rig.sizes, rig.scratch) == 0);
+                             &rig.teacher, rig.sizes, rig.scratch) == 0);
     for (size_t i = 0; i < rig.sizes.rows * rig.sizes.width; i++)
         ck_assert(rig.dx[i] == 0);
     for (size_t i = 0; i < rig.sizes.vocabulary * rig.sizes.width; i++)
@@ -664,7 +629,6 @@ Suite *learning_suite(void)
     tcase_add_test(tests, gradients_with_a_teacher_match_central_differences);
 #endif
     tcase_add_test(tests, gradients_of_stored_predictions_match_reference);
-    tcase_add_test(tests, a_margin_lowers_the_logit_of_the_target);
     tcase_add_test(tests, huge_logits_do_not_overflow);
     tcase_add_test(tests, rows_without_label_are_ignored);
     tcase_add_test(tests, fewer_rows_never_need_more_memory);

@@ -2,9 +2,9 @@
 #include "src/layers/convolution.h"
 #include "src/layers/headgate.h"
 #include "src/layers/headnorm.h"
-#include "src/memory.h"
-#include "src/random.h"
-#include "src/team.h"
+#include "src/base/memory.h"
+#include "src/math/random.h"
+#include "src/math/team.h"
 #include "tests/tests.h"
 
 #include <math.h>

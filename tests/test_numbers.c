@@ -1,6 +1,6 @@
 /* Random numbers and vectorised elementary functions. */
-#include "src/random.h"
-#include "src/vector.h"
+#include "src/math/random.h"
+#include "src/math/vector.h"
 #include "tests/tests.h"
 
 /* --- random numbers --- */

@@ -1,9 +1,9 @@
 /* The order in which observers are called, the observers of samples and curves, and the words
  * on the screen. */
 #include "eval/runs/rundata.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 #include "train/observers/observers.h"

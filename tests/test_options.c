@@ -1,7 +1,7 @@
 /* Options: types and ranges, command lines, and settings files read and written. */
-#include "src/containers.h"
-#include "src/options.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/options.h"
+#include "src/base/text.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 #include "train/loop/options.h"

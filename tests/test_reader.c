@@ -1,7 +1,7 @@
 /* Reading whole files, plain or gzip. Half of the inputs are broken: damaged text must give an
  * error, not slightly wrong numbers. */
-#include "data/reader.h"
-#include "src/memory.h"
+#include "data/corpora/reader.h"
+#include "src/base/memory.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 

@@ -1,8 +1,8 @@
 /* The C part of compare --html: thinning of logs, and escaping of markup. report.sh tests the
  * page's script. */
-#include "eval/page/report.h"
-#include "src/containers.h"
-#include "src/file.h"
+#include "eval/compare/page/report.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 

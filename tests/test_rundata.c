@@ -1,7 +1,7 @@
 /* Reading a run directory, which may be hostile. */
 #include "eval/compare/data.h"
 #include "eval/runs/rundata.h"
-#include "src/text.h"
+#include "src/base/text.h"
 #include "tests/runlogs.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"

@@ -1,9 +1,9 @@
 /* The log of a run: values are read back exactly, and a truncated, damaged or foreign log is
  * detected. */
 #include "eval/runs/runlog.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 #include "tests/runlogs.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"

@@ -1,7 +1,7 @@
 /* Malicious headers: each is rejected with its own error, before any allocation of the claimed
  * size. */
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 #include "tests/tensor_files.h"
 #include "tests/tests.h"
 

@@ -1,6 +1,6 @@
 /* Reading tensor files: loading requires the exact type and shape; truncated, damaged and
  * foreign files are rejected with one printable line. */
-#include "src/text.h"
+#include "src/base/text.h"
 #include "tests/tensor_files.h"
 #include "tests/tests.h"
 

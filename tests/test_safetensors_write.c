@@ -1,7 +1,7 @@
 /* Writing tensor files: round trips, deterministic bytes, and failures that leave no file
  * behind. */
-#include "src/file.h"
-#include "src/memory.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
 #include "tests/tensor_files.h"
 #include "tests/tests.h"
 

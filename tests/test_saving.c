@@ -1,10 +1,10 @@
 /* Safety of a run: atomic checkpoints, the lock of the run directory, recreating a removed
  * directory, and the memory check. */
-#include "src/containers.h"
-#include "src/control_groups.h"
-#include "src/file.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/control_groups.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"
@@ -109,7 +109,8 @@ static void begin(Trainer *trainer)
 static bool save(const Trainer *trainer, Error *error)
 {
     RunFolder folder = {.path = run_path, .next = in_run("next.safetensors")};
-    bool good = trainer_save(trainer, folder.next, true, error) && folder_turn(&folder, error);
+    bool good = trainer_save(trainer, folder.next, true, error) &&
+                folder_turn(&folder, false, error);
     free(folder.next);
     return good;
 }

@@ -1,9 +1,9 @@
 /* The scores that eval saves in a run directory, which may be hostile. */
 #include "eval/runs/rundata.h"
 #include "eval/runs/scores.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 #include "tests/runlogs.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"

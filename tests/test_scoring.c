@@ -7,9 +7,9 @@
 #include "eval/score/temperature.h"
 #include "models/generator.h"
 #include "src/layers/head.h"
-#include "src/random.h"
+#include "src/math/random.h"
 #include "tests/support.h"
-#include "src/file.h"
+#include "src/base/file.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 
@@ -33,7 +33,6 @@ static const ModelConfig small = {.layers = 2,
                                   .dropout = 0.3,
                                   .input_dropout = 0.2,
                                   .output_dropout = 0.2,
-                                  .output_penalty = 0.5,
                                   .vocabulary = WORDS};
 
 static int32_t ids[TEXT], other_ids[TEXT];
@@ -434,7 +433,7 @@ typedef struct SlowLearner {
 
 static void slow_make(SlowLearner *slow, ModelConfig config)
 {
-    config.dropout = config.input_dropout = config.output_dropout = config.output_penalty = 0;
+    config.dropout = config.input_dropout = config.output_dropout = 0;
     *slow = (SlowLearner){0};
     small_model_make(&slow->small, config, 0.3);
     size_t weights = slow->small.model.table.total;

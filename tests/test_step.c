@@ -1,11 +1,11 @@
 /* Parts of a training step: repeated backward passes, shards, gradient clipping, update
  * slices, NaN and infinity. */
 #include "models/pass.h"
-#include "src/shards.h"
+#include "src/ranks/shards.h"
 #include "models/update.h"
-#include "src/containers.h"
-#include "src/ranks.h"
-#include "src/vector.h"
+#include "src/base/containers.h"
+#include "src/ranks/ranks.h"
+#include "src/math/vector.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 

@@ -1,6 +1,6 @@
 /* SVG charts: valid documents for any points and names. */
 #include "eval/show/svg.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "tests/tests.h"
 
 #include <math.h>

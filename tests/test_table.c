@@ -1,7 +1,7 @@
 /* Tables in all forms: what is shown, what is left out, and what is escaped. */
 #include "eval/show/table.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 #include "tests/tests.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* The thread team and parallel matrix products: every tile once, bit-identical for any number
  * of threads. */
-#include "src/bfloat_kernels.h"
-#include "src/gemm.h"
-#include "src/error.h"
-#include "src/memory.h"
-#include "src/random.h"
-#include "src/team.h"
+#include "src/math/bfloat_kernels.h"
+#include "src/math/gemm.h"
+#include "src/base/error.h"
+#include "src/base/memory.h"
+#include "src/math/random.h"
+#include "src/math/team.h"
 #include "tests/tests.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 /* Tokenizers: tokens of a text, and texts that are refused. */
-#include "data/letters.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "data/tokenizers/letters.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 #include "tests/vocabularies.h"

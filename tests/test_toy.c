@@ -1,6 +1,6 @@
 /* The toy corpus: its text has the requested form, and costs what its entropy says. */
-#include "data/toy.h"
-#include "src/containers.h"
+#include "data/corpora/toy.h"
+#include "src/base/containers.h"
 #include "tests/tests.h"
 #include "tests/words.h"
 

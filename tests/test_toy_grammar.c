@@ -1,8 +1,8 @@
 /* The grammar of the toy corpus. Its entropy is exact only if every sentence has one
  * derivation. Two tests show it: one counts the derivations of samples, the other searches the
  * whole grammar, all depths and topics, for a sentence with two. */
-#include "data/toy.h"
-#include "src/containers.h"
+#include "data/corpora/toy.h"
+#include "src/base/containers.h"
 #include "tests/tests.h"
 #include "tests/toy_ambiguity.h"
 #include "tests/words.h"

@@ -1,8 +1,8 @@
 /* Training in memory: contents of a step, bit-identical resuming, and non-finite steps. */
-#include "src/memory.h"
-#include "src/random.h"
-#include "src/text.h"
-#include "src/vector.h"
+#include "src/base/memory.h"
+#include "src/math/random.h"
+#include "src/base/text.h"
+#include "src/math/vector.h"
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"
@@ -60,7 +60,7 @@ static void settle(Trainer *trainer, size_t kind, const char *more)
 
 static double loss_of(Trainer *trainer, bool whole)
 {
-    return score_loss(trainer_validate(trainer, whole));
+    return score_loss(trainer_validate(trainer, whole, NULL));
 }
 
 static void start(Trainer *trainer)
@@ -230,7 +230,7 @@ static void check_resuming(size_t kind, const char *more, size_t first, size_t s
 static const char everything[] =
     "epochs = 2\noptimizer = muon\naverage = tail\naverage-from = 0.5\n"
     "schedule = trapezoid\nword-dropout = 0.1\noutput-dropout = 0.2\n"
-    "penalty = 1\nchange-penalty = 1\nqk-norm = yes\nvalue-residual = yes\n"
+    "qk-norm = yes\nvalue-residual = yes\n"
     "zero-init = yes\nhead-bias = unigram\n";
 
 START_TEST(a_resumed_run_is_bit_identical)
@@ -567,7 +567,13 @@ START_TEST(a_run_resumes_only_from_a_complete_checkpoint)
                                  .extra = &extra,
                                  .extra_count = 1};
     ck_assert(checkpoint_save(bare, &content, &error));
+    char *edited = scratch_path("edited.safetensors");
+    trainer.progress.due = 2;
+    ck_assert(trainer_save(&trainer, edited, true, &error));
     trainer_free(&trainer);
+    ck_assert(!try_resume(edited, &error));
+    support_check_error(&error, edited, "cannot read its 'validation_due'");
+    free(edited);
     ck_assert(!try_resume(weights, &error));
     support_check_error(&error, weights, "weights only");
     ck_assert(!try_resume(bare, &error));

@@ -6,7 +6,7 @@
 #include "src/layers/layernorm.h"
 #include "src/layers/qknorm.h"
 #include "src/layers/rotary.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "tests/rig.h"
 #include "tests/tests.h"
 
@@ -298,31 +298,6 @@ START_TEST(what_is_dropped_is_dropped_in_training)
 }
 END_TEST
 
-/* AR penalises the square of the head's input, TAR that of its change between positions. */
-START_TEST(penalties_are_their_formulas)
-{
-    ModelConfig config = undisturbed();
-    config.output_penalty = 2;
-    config.change_penalty = 0.7;
-    Rig rig;
-    rig_make(&rig, config, 2, 0.3);
-    rig.targets[3] = -1; /* not scored */
-    const real *u = pass_forward(&rig.pass, rig.inputs);
-    double expected = 0, width = (double)config.dim;
-    for (size_t row = 0; row < rig.pass.rows; row++)
-        for (size_t i = 0; i < config.dim && rig.targets[row] >= 0; i++) {
-            double at = (double)u[row * config.dim + i];
-            expected += config.output_penalty / width * at * at;
-            if (row % config.context > 0)
-                expected += config.change_penalty / width *
-                            pow(at - (double)u[(row - 1) * config.dim + i], 2);
-        }
-    rig_gradients(&rig);
-    ck_assert_double_eq_tol(rig.penalty, expected, 10 * near * expected);
-    rig_free(&rig);
-}
-END_TEST
-
 START_TEST(branches_that_start_at_zero_add_nothing)
 {
     for (int zero = 0; zero <= 1; zero++) {
@@ -411,7 +386,6 @@ Suite *tricks_suite(void)
     tcase_add_test(tests, rope_rotates_its_share_of_the_pairs);
     tcase_add_test(tests, a_blend_has_a_share_of_both);
     tcase_add_test(tests, what_is_dropped_is_dropped_in_training);
-    tcase_add_test(tests, penalties_are_their_formulas);
     tcase_add_test(tests, branches_that_start_at_zero_add_nothing);
     tcase_add_test(tests, normed_queries_and_keys_have_a_direction_only);
     tcase_add_test(tests, later_layers_mix_in_the_first_values);

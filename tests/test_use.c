@@ -2,8 +2,8 @@
 #include "models/generator.h"
 #include "models/sampler.h"
 #include "models/score.h"
-#include "eval/write/token_score.h"
-#include "src/gemm.h"
+#include "eval/sample/token_score.h"
+#include "src/math/gemm.h"
 #include "src/layers/head.h"
 #include "tests/rig.h"
 #include "tests/support.h"
@@ -672,7 +672,8 @@ START_TEST(a_part_of_a_text_is_evenly_spread)
             for (size_t part = 0; part <= TEXT / stride + 2; part++)
                 check_part(
                     &rig, &alone,
-                    &(Windows){tokens_plain(ids), TEXT, WINDOW, stride, PRIME, part, {0}});
+                    &(Windows){
+                        tokens_plain(ids), TEXT, WINDOW, stride, PRIME, part, {0}, NULL});
         score_rig_free(&rig);
     }
     score_rig_free(&alone);

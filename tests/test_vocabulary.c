@@ -1,6 +1,6 @@
 /* Vocabularies: which tokens they keep, in which order, and how they are read from a hostile
  * checkpoint. */
-#include "src/containers.h"
+#include "src/base/containers.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
 #include "tests/vocabularies.h"

@@ -1,10 +1,10 @@
 /* Tokens as text: whole characters, up to a stop text, safe for terminals, with probabilities.
  */
-#include "data/utf8.h"
+#include "data/tokenizers/utf8.h"
 #include "eval/show/writer.h"
-#include "src/containers.h"
-#include "src/random.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/math/random.h"
+#include "src/base/text.h"
 #include "tests/support.h"
 #include "tests/tests.h"
 #include "tests/vocabularies.h"

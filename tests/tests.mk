@@ -187,9 +187,10 @@ portable:
 	sh tests/determinism.sh $(BUILD)/portable/bin
 
 # The archive for other machines, in bare systems of several ages.
-check-dist: dist
-	CC='$(CC)' sh tests/dist.sh $(BUILD)/linnet-$(VERSION)-linux-x86_64.tar.gz $(BUILD)/systems \
-	  $(BUILD)/dist/x86-64/float/src/old_glibc.o
+check-dist:
+	+@[ "$$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null || \
+	  $(MAKE) --no-print-directory dist SUITE=bullseye
+	CC='$(CC)' sh tests/dist.sh $(BUILD)/linnet-$(VERSION)-linux-x86_64.tar.gz $(BUILD)/systems
 
 # Another C library: everything compiles with musl. Its compiler must not see glibc's headers, so
 # those of the libraries are linked into a folder of their own.
@@ -247,7 +248,7 @@ interop-light: all
 
 # Training speed, in turns with PyTorch in a Python environment of its own.
 peers: all
-	sh eval/bench/peers.sh $(BIN) $(BUILD)/peers
+	sh train/bench/peers.sh $(BIN) $(BUILD)/peers
 
 # Byte-pair encoding in turns with Python's tokenizers: make peer-tokens TEXT=book.txt
 peer-tokens: all
@@ -257,7 +258,7 @@ peer-tokens: all
 	  "$${PYTHON:-python3}" -m venv $(BUILD)/peer-tokens/environment && \
 	  $(BUILD)/peer-tokens/environment/bin/python3 -m pip install --quiet \
 	    --disable-pip-version-check tokenizers; }
-	@$(BUILD)/peer-tokens/environment/bin/python3 eval/bench/peer_tokens.py $(BIN) \
+	@$(BUILD)/peer-tokens/environment/bin/python3 train/bench/peer_tokens.py $(BIN) \
 	  $(BUILD)/peer-tokens "$(TEXT)"
 
 # Two checks are off: one asks for the functions of C11's Annex K, which glibc does not have, and

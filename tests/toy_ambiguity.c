@@ -7,7 +7,7 @@
  * bounded, so there are finitely many stacks and the answer is a proof. Stacks share their
  * tails like lists, so each is a single index. */
 #include "tests/toy_ambiguity.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 
 #define END UINT32_MAX /* the terminal after the last word */
 

@@ -1,6 +1,6 @@
 #include "tests/vocabularies.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 
 #include <check.h>
 #include <stdlib.h>

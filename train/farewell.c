@@ -1,31 +1,37 @@
 #include "train/farewell.h"
-#include "src/text.h"
+#include "src/base/text.h"
 #include "train/loop/signals.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The command that continues the run, with what the run needs and does not store; the caller
- * frees. */
+/* " --threads 4", for a flag " --recompute" or " --no-recompute". */
+static void append_option(char **command, const OptionGroup *group, const Option *option)
+{
+    char *value = option_value(group, option);
+    bool taken = option_takes_value(option), off = !taken && strcmp(value, "no") == 0;
+    text_append(command, " --%s%s%s", off ? "no-" : "", option->name, taken ? " " : "");
+    if (taken)
+        text_append_shell_word(command, value);
+    free(value);
+}
+
+/* The command that continues the run as this session went; the caller frees. */
 static char *resume_command(const RunFolder *folder, const Settings *settings)
 {
-    static const char *const needed[] = {"recompute", "max-mem", "max-input-mb"};
     OptionGroup groups[GROUP_COUNT];
-    const OptionGroup *group;
     char *command = NULL;
     text_append_shell_word(&command, program_command);
     text_append(&command, " --resume ");
     text_append_shell_word(&command, folder->path);
     settings_groups(settings, groups);
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-        const Option *option = option_find(groups, GROUP_COUNT, needed[i], &group);
-        char *value = option_value(group, option);
-        if (strcmp(value, option->fallback) != 0)
-            text_append(&command, option->type == OPTION_FLAG ? " --%s" : " --%s %s", needed[i],
-                        value);
-        free(value);
-    }
+    for (size_t g = 0; g < GROUP_COUNT; g++)
+        for (size_t i = 0; i < groups[g].count; i++) {
+            const Option *option = &groups[g].options[i];
+            if (!option->stored && !option->once && !option_has_default(&groups[g], option))
+                append_option(&command, &groups[g], option);
+        }
     return command;
 }
 

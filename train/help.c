@@ -2,8 +2,8 @@
 #include "train/help.h"
 #include "models/config.h"
 #include "models/preset.h"
-#include "src/containers.h"
-#include "src/program.h"
+#include "src/base/containers.h"
+#include "src/base/program.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,13 @@
 #include "train/series.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/gemm.h"
-#include "src/memory.h"
-#include "src/ranks.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/math/gemm.h"
+#include "src/base/memory.h"
+#include "src/ranks/ranks.h"
+#include "src/base/text.h"
+#include "eval/runs/rundata.h"
 #include "train/loop/folder.h"
+#include "train/loop/signals.h"
 #include "train/observers/observers.h"
 
 #include <errno.h>
@@ -24,7 +26,8 @@ typedef struct Axis {
 typedef struct Series {
     const CommandLine *line;
     Axis *axes;
-    char **names, **runs; /* of each combination; the run directory to pass, or NULL */
+    char **names, **runs; /* of each combination; the run directory */
+    char **asked;         /* and the settings that the command asks for */
     char *attention;      /* the kind that all runs share, if they do */
 } Series;
 
@@ -45,9 +48,9 @@ bool series_asked_for(const CommandLine *line)
     return false;
 }
 
-/* Two values that may be one number: 0,1 with a decimal comma, or 10,000 with a comma between
- * thousands. A whole number before the comma makes a real ambiguous; three digits with a
- * needless 0 after it are no entry of a list of whole numbers. */
+/* Refuses two values that may be one number: 0,1 with a decimal comma, or 10,000 with a comma
+ * between thousands. For a real, any two whole numbers may be; for a whole number, three digits
+ * after the comma that begin with a needless 0. */
 static void refuse_one_number(const Option *option, const char *first, const char *second)
 {
     static const char digits[] = "0123456789";
@@ -55,12 +58,12 @@ static void refuse_one_number(const Option *option, const char *first, const cha
     bool is_real = option->type == OPTION_REAL;
     size_t size = strspn(second, digits);
     const char *last = second; /* as an entry of a list */
-    while (last[0] == '0' && strchr(digits, last[1]) && last[1])
+    while (last[0] == '0' && last[1] >= '0' && last[1] <= '9')
         last++;
     bool ends = !second[size] || (is_real && strchr("eE", second[size]));
-    bool goes_on = is_real ||
-                   (option->type == OPTION_SIZE && size == THOUSANDS && last > second);
-    if (!first[strspn(first, digits)] && size > 0 && ends && goes_on)
+    bool is_whole = option->type == OPTION_SIZE && size == THOUSANDS && last > second &&
+                    first[0] != '0';
+    if (!first[strspn(first, digits)] && size > 0 && ends && (is_real || is_whole))
         die_usage("--%s %s,%s: is it one number? Type %s%s%s, or for a list %s%s,%s",
                   option->name, first, second, first, is_real ? "." : "", second, first,
                   is_real ? ".0" : "", last);
@@ -124,6 +127,7 @@ static void series_free(Series *series)
         free(series->names[i]);
         free(series->runs[i]);
     }
+    text_lines_free(series->asked);
     for (size_t i = 0; i < arrlenu(series->axes); i++) {
         free(series->axes[i].text);
         arrfree(series->axes[i].values);
@@ -134,20 +138,31 @@ static void series_free(Series *series)
     arrfree(series->runs);
 }
 
-/* The command line of one run, with single values; free its `given`. */
-static CommandLine line_of(const Series *series, size_t combination)
+/* The command line of one run, with single values; free its `given`. One that goes on has the
+ * options that a run does not store. */
+static CommandLine line_of(const Series *series, size_t combination, bool goes_on)
 {
+    static const Option run = {.name = "run", .type = OPTION_TEXT},
+                        resume = {.name = "resume", .type = OPTION_TEXT};
     const CommandLine *line = series->line;
-    static const Option run_option = {.name = "run", .type = OPTION_TEXT};
     CommandLine one = *line;
     one.given = memory_take(line->given_count + 1, sizeof *one.given, "the command line");
-    memcpy(one.given, line->given, line->given_count * sizeof *one.given);
-    for (size_t i = 0; i < one.given_count; i++)
+    one.given_count = 0;
+    for (size_t i = 0; i < line->given_count; i++) {
+        OptionArgument given = line->given[i];
         for (size_t axis = 0; axis < arrlenu(series->axes); axis++)
-            if (one.given[i].option == series->axes[axis].option)
-                one.given[i].value = value_of(series, axis, combination);
+            if (given.option == series->axes[axis].option)
+                given.value = value_of(series, axis, combination);
+        bool stays = strcmp(given.option->name, "run") != 0 &&
+                     strcmp(given.option->name, "preset") != 0 && !given.option->stored;
+        if (!goes_on || stays)
+            one.given[one.given_count++] = given;
+    }
+    if (goes_on)
+        one.operand_count = 0;
     if (series->runs[combination])
-        one.given[one.given_count++] = (OptionArgument){&run_option, series->runs[combination]};
+        one.given[one.given_count++] = (OptionArgument){goes_on ? &resume : &run,
+                                                        series->runs[combination]};
     return one;
 }
 
@@ -188,7 +203,7 @@ static char *check(Series *series)
         Settings settings = {0};
         OptionGroup groups[GROUP_COUNT];
         Error error;
-        CommandLine one = line_of(series, i);
+        CommandLine one = line_of(series, i, false);
         if (!settings_read(&settings, &one, NULL, &error))
             error_die(&error);
         if (!watch_check(&settings.session, &error) ||
@@ -197,6 +212,7 @@ static char *check(Series *series)
         settings_groups(&settings, groups);
         arrput(keys, key_of(series, groups));
         refuse_twins(series, keys);
+        arrput(series->asked, settings_text(&settings));
         free(stem);
         free(series->attention);
         stem = folder_stem(settings.train.corpus ? settings.train.corpus : "");
@@ -208,10 +224,61 @@ static char *check(Series *series)
     return stem;
 }
 
-/* Whether no run directory of this number exists yet. */
+static bool read_text(Settings *settings, OptionGroup groups[GROUP_COUNT], const char *text)
+{
+    Error error;
+    *settings = (Settings){0};
+    settings_groups(settings, groups);
+    options_set_defaults(groups, GROUP_COUNT);
+    return options_read_text(groups, GROUP_COUNT, text, "the settings", &error);
+}
+
+/* Whether a run has the value that is asked for, or has found it in the text and the machine.
+ */
+static bool is_granted(const Option *option, const char *asked, const char *has,
+                       const CommandLine *line)
+{
+    bool of_text = strcmp(option->name, "tokens") == 0 ||
+                   strcmp(option->name, "lowercase") == 0;
+    return strcmp(asked, has) == 0 || strcmp(asked, "auto") == 0 ||
+           (strcmp(option->name, "shards") == 0 && strcmp(asked, "0") == 0) ||
+           (of_text && !command_line_value(line, option->name));
+}
+
+/* Whether the directory holds the run that this command would start there. */
+static bool is_own(const Series *series, size_t combination)
+{
+    enum { MOST = 1 << 20 };
+    Settings asked = {0}, has = {0};
+    OptionGroup asked_groups[GROUP_COUNT], groups[GROUP_COUNT];
+    Error error;
+    char *text, *path = file_join(series->runs[combination], RUN_SETTINGS);
+    size_t size;
+    bool same = file_read(path, MOST, &text, &size, &error);
+    free(path);
+    if (!same)
+        return false;
+    same = read_text(&asked, asked_groups, series->asked[combination]) &&
+           read_text(&has, groups, text);
+    for (size_t g = 0; g < GROUP_COUNT; g++)
+        for (size_t i = 0; same && i < groups[g].count; i++) {
+            const Option *option = &groups[g].options[i];
+            char *one = option_value(&asked_groups[g], option),
+                 *other = option_value(&groups[g], option);
+            same = !option->stored || is_granted(option, one, other, series->line);
+            free(one);
+            free(other);
+        }
+    options_free_texts(asked_groups, GROUP_COUNT);
+    options_free_texts(groups, GROUP_COUNT);
+    free(text);
+    return same;
+}
+
+/* Whether every run directory of this number is free, or holds a run of this series. */
 static bool place(Series *series, const char *stem, size_t number)
 {
-    bool has_kinds = false;
+    bool has_kinds = false, fits = true;
     for (size_t i = 0; i < arrlenu(series->axes); i++)
         has_kinds = has_kinds || strcmp(series->axes[i].option->name, "attn") == 0;
     for (size_t i = 0; i < arrlenu(series->names); i++) {
@@ -220,11 +287,9 @@ static bool place(Series *series, const char *stem, size_t number)
                                       has_kinds ? "" : "-", series->names[i], stem);
         if (number > 1)
             text_append(&series->runs[i], "-%zu", number);
+        fits = fits && (!file_exists(series->runs[i]) || is_own(series, i));
     }
-    for (size_t i = 0; i < arrlenu(series->runs); i++)
-        if (file_exists(series->runs[i]))
-            return false;
-    return true;
+    return fits;
 }
 
 /* Chooses the run directories: inside --run, or in runs/, with names that show what differs. */
@@ -271,15 +336,22 @@ int series_train(const CommandLine *line, int (*train_one)(const CommandLine *li
     const char *quiet = command_line_value(line, "quiet");
     bool talks = ranks_first() && !(quiet && strcmp(quiet, "yes") == 0);
     for (size_t i = 0; status == EXIT_SUCCESS && i < arrlenu(series.names); i++) {
-        CommandLine one = line_of(&series, i);
+        bool goes_on = file_exists(series.runs[i]) && is_own(&series, i);
+        CommandLine one = line_of(&series, i, goes_on);
         if (talks)
             printf("%s== %s\n", i ? "\n" : "", series.names[i]);
         fflush(stdout);
         status = train_one(&one);
         free(one.given);
+        /* The run may have been complete already when the signal came. */
+        size_t signal = ranks_most((size_t)signals_caught());
+        if (status == EXIT_SUCCESS && signal > 0)
+            status = 128 + (int)signal;
     }
     if (status == EXIT_SUCCESS && talks)
         compare(series.runs);
+    if (status > 128 && talks)
+        printf("The same command continues all of its runs.\n");
     series_free(&series);
     return status;
 }

@@ -1,9 +1,10 @@
 /* Several runs one after another: "--attn softmax,linear --seed 1,2,3" trains six models on the
- * same text and ends with their comparison. */
+ * same text and ends with their comparison. The same command again continues what it has begun:
+ * a run directory that holds the run it would start is resumed. */
 #ifndef LINNET_SERIES_H
 #define LINNET_SERIES_H
 
-#include "src/options.h"
+#include "src/base/options.h"
 
 /* Whether an option, other than a text, has a comma-separated list of values. */
 bool series_asked_for(const CommandLine *line);

@@ -2,12 +2,12 @@
  *
  * main reads the command line, makes or loads the run, and hands it to the loop. */
 #include "eval/show/terminal.h"
-#include "src/file.h"
-#include "src/gemm.h"
-#include "src/ranks.h"
-#include "src/program.h"
-#include "src/team.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/math/gemm.h"
+#include "src/ranks/ranks.h"
+#include "src/base/program.h"
+#include "src/math/team.h"
+#include "src/base/text.h"
 #include "train/loop/hints.h"
 #include "train/loop/init.h"
 #include "train/loop/lock.h"
@@ -106,7 +106,7 @@ static void go_on_if(bool good, Error *error)
     ranks_end();
     if (ranks_first())
         error_die(error);
-    exit(error->usage ? 2 : EXIT_FAILURE); /* mpirun takes any of them */
+    exit(error->usage ? 2 : EXIT_FAILURE); /* mpirun returns that of any rank */
 }
 
 /* Whether all ranks have the same settings, text and teacher. */
@@ -277,6 +277,7 @@ static int train_one(const CommandLine *line)
                                         "More --epochs or --steps extend it.",
                                         step));
     int status = ranks_first() ? farewell(end, &run, &folder, &screen, &error) : 0;
+    signals_release();
     ranks_share(&status, sizeof status, 0); /* all ranks go on to the next run, or none */
     team_stop();
     trainer_free(&trainer);

@@ -1,11 +1,11 @@
 #include "data/tokens/encode.h"
 #include "data/tokens/stream.h"
 #include "data/tokens/writer.h"
-#include "data/vocabulary_files.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/phase.h"
-#include "src/text.h"
+#include "data/tokenizers/vocabulary_files.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/phase.h"
+#include "src/base/text.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "data/tokens/stream.h"
-#include "data/utf8.h"
-#include "src/containers.h"
+#include "data/tokenizers/utf8.h"
+#include "src/base/containers.h"
 
 #include <zlib.h>
 

@@ -2,8 +2,8 @@
 #ifndef LINNET_TOKEN_STREAM_H
 #define LINNET_TOKEN_STREAM_H
 
-#include "data/pieces.h"
-#include "data/token_file.h"
+#include "data/corpora/pieces.h"
+#include "data/corpora/token_file.h"
 
 typedef struct TokenStream {
     PieceReader reader;

@@ -1,14 +1,14 @@
 /* tokens: trains tokenizers, and turns texts into files of token ids and back. */
-#include "data/bpe.h"
-#include "data/reader.h"
+#include "data/tokenizers/bpe.h"
+#include "data/corpora/reader.h"
 #include "data/tokens/encode.h"
 #include "data/tokens/stream.h"
-#include "data/vocabulary_files.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/program.h"
-#include "src/team.h"
-#include "src/text.h"
+#include "data/tokenizers/vocabulary_files.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/program.h"
+#include "src/math/team.h"
+#include "src/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

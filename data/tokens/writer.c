@@ -1,8 +1,8 @@
 #include "data/tokens/writer.h"
-#include "data/vocabulary_files.h"
-#include "src/file.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "data/tokenizers/vocabulary_files.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #ifndef LINNET_TOKEN_WRITER_H
 #define LINNET_TOKEN_WRITER_H
 
-#include "data/token_file.h"
+#include "data/corpora/token_file.h"
 
 typedef struct TokenWriter {
     char *path, *partial, *progress;

@@ -5,8 +5,8 @@
 #include "eval/runs/groups.h"
 #include "eval/compare/show.h"
 #include "eval/compare/sweep.h"
-#include "src/containers.h"
-#include "src/program.h"
+#include "src/base/containers.h"
+#include "src/base/program.h"
 
 #include <stddef.h>
 #include <stdlib.h>

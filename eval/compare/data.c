@@ -1,9 +1,9 @@
 #include "eval/compare/data.h"
 #include "eval/show/markup.h"
 #include "eval/show/table.h"
-#include "src/containers.h"
-#include "src/json.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/json.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define LINNET_COMPARE_DATA_H
 
 #include "eval/runs/groups.h"
-#include "src/json.h"
+#include "src/base/json.h"
 
 #include <stdio.h>
 

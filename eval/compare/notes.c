@@ -1,7 +1,7 @@
 #include "eval/compare/notes.h"
 #include "eval/show/terminal.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,13 +1,13 @@
 #include "eval/compare/show.h"
 #include "eval/compare/data.h"
 #include "eval/compare/notes.h"
-#include "eval/page/report.h"
+#include "eval/compare/page/report.h"
 #include "eval/runs/differences.h"
 #include "eval/runs/results.h"
 #include "eval/show/svg.h"
 #include "eval/show/terminal.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdint.h>

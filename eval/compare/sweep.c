@@ -1,10 +1,10 @@
 #include "eval/compare/sweep.h"
-#include "data/tasks.h"
+#include "data/corpora/tasks.h"
 #include "eval/runs/results.h"
 #include "eval/show/svg.h"
 #include "eval/show/terminal.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,8 +25,9 @@ static bool value_of(const RunData *run, const char *setting, size_t *value, Err
     Error why;
     return (run->attn && run->corpus && task_is_named(run->corpus) &&
             task_read(&task, run->corpus, &why) && task_value(&task, setting, value)) ||
-           error_usage(error, "--by %s: %s was not trained on a synthetic task with this setting",
-                     setting, run->name);
+           error_usage(error,
+                       "--by %s: %s was not trained on a synthetic task with this setting",
+                       setting, run->name);
 }
 
 static Line *line_of(Line **lines, const char *attn)

@@ -1,6 +1,6 @@
 #include "eval/inspect/views.h"
 #include "eval/show/markup.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdlib.h>

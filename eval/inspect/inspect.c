@@ -1,13 +1,13 @@
 /* inspect: attention weights and next-token predictions of a trained model on a text. */
-#include "data/reader.h"
+#include "data/corpora/reader.h"
 #include "eval/inspect/views.h"
 #include "eval/show/terminal.h"
 #include "models/checkpoint.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/program.h"
-#include "src/team.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/program.h"
+#include "src/math/team.h"
+#include "src/base/text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "eval/inspect/weights.h"
 #include "eval/show/terminal.h"
 #include "models/generator.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 #include <assert.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #ifndef LINNET_INSPECTION_H
 #define LINNET_INSPECTION_H
 
-#include "data/vocabulary.h"
+#include "data/tokenizers/vocabulary.h"
 #include "models/model.h"
 
 typedef struct Guess {

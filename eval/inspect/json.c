@@ -1,5 +1,5 @@
 #include "eval/inspect/views.h"
-#include "src/json.h"
+#include "src/base/json.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 #include "eval/inspect/views.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdlib.h>

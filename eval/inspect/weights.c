@@ -1,6 +1,6 @@
 #include "eval/inspect/weights.h"
 
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 #include <assert.h>
 #include <string.h>

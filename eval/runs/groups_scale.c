@@ -1,7 +1,7 @@
 /* Which runs compare, by which measure, and the differences between groups. */
 #include "eval/runs/groups.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 
 #include <string.h>
 

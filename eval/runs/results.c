@@ -1,6 +1,6 @@
 #include "eval/runs/results.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Where runs come from, as sentences below a table. */
 #include "eval/runs/results.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 
 static void append(char **text, const RunGroup *group, const char *key, const char *what)
 {

@@ -1,7 +1,7 @@
 #include "eval/runs/runchart.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "eval/runs/rundata.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/options.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/options.h"
+#include "src/base/text.h"
 
 #include <errno.h>
 #include <float.h>

@@ -1,9 +1,9 @@
 #include "eval/runs/runlog.h"
 #include "eval/runs/runlog_format.h"
 #include "eval/show/thin.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #ifndef LINNET_RUNLOG_H
 #define LINNET_RUNLOG_H
 
-#include "src/error.h"
+#include "src/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

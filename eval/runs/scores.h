@@ -3,7 +3,7 @@
 #ifndef LINNET_SCORES_H
 #define LINNET_SCORES_H
 
-#include "src/error.h"
+#include "src/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

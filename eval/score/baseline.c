@@ -2,8 +2,8 @@
 #include "eval/score/kneser_ney.h"
 #include "eval/score/ways.h"
 #include "eval/show/figures.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdio.h>

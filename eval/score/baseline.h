@@ -2,7 +2,7 @@
 #ifndef LINNET_BASELINE_H
 #define LINNET_BASELINE_H
 
-#include "data/corpus.h"
+#include "data/corpora/corpus.h"
 
 typedef struct UnigramScore {
     double nats;       /* of the tokens that occur in the training text */

@@ -1,7 +1,7 @@
 #include "eval/score/cache.h"
-#include "src/gemm.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/math/gemm.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #include <stdlib.h>
 

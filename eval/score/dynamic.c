@@ -1,6 +1,6 @@
 #include "eval/score/dynamic.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #include <assert.h>
 #include <float.h>
@@ -37,12 +37,11 @@ static void lay_out(Learner *l)
     l->targets = arena_bytes(&l->arena, l->pass.rows, sizeof *l->targets);
 }
 
-/* Copies the settings without dropout and penalties. */
+/* Copies the settings without dropout. */
 static ModelConfig sober(ModelConfig config)
 {
     config.word_dropout = config.ngram_dropout = config.input_dropout = 0;
     config.dropout = config.attention_dropout = config.output_dropout = 0;
-    config.output_penalty = config.change_penalty = 0;
     return config;
 }
 

@@ -12,7 +12,7 @@
  * epsilon, weights that are rarely needed, the embeddings of rare words above all, learn fast.
  *
  * The model learns from a token only after scoring it. The given model is not changed. Dropout
- * and penalties are off. */
+ * is off. */
 #ifndef LINNET_DYNAMIC_H
 #define LINNET_DYNAMIC_H
 

@@ -1,7 +1,7 @@
 #include "eval/score/ensemble.h"
 #include "eval/show/markup.h"
 #include "eval/show/figures.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,15 +2,15 @@
 #include "eval/score/baseline.h"
 #include "eval/score/ensemble.h"
 #include "eval/score/soften.h"
-#include "data/tasks.h"
-#include "data/vocabulary_files.h"
+#include "data/corpora/tasks.h"
+#include "data/tokenizers/vocabulary_files.h"
 #include "eval/show/terminal.h"
 #include "models/checkpoint.h"
-#include "src/file.h"
-#include "src/gemm.h"
-#include "src/program.h"
-#include "src/team.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/math/gemm.h"
+#include "src/base/program.h"
+#include "src/math/team.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdlib.h>

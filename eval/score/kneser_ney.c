@@ -1,5 +1,5 @@
 #include "eval/score/kneser_ney.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 
 #include <math.h>
 

@@ -19,7 +19,7 @@
 #ifndef LINNET_KNESER_NEY_H
 #define LINNET_KNESER_NEY_H
 
-#include "data/tokens.h"
+#include "data/corpora/tokens.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "eval/score/options.h"
 #include "models/score.h"
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 
 #include <string.h>
 

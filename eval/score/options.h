@@ -2,9 +2,9 @@
 #ifndef LINNET_EVAL_OPTIONS_H
 #define LINNET_EVAL_OPTIONS_H
 
-#include "data/corpus.h"
+#include "data/corpora/corpus.h"
 #include "models/config.h"
-#include "src/options.h"
+#include "src/base/options.h"
 
 typedef struct EvalOptions {
     size_t split, threads;

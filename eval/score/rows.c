@@ -1,8 +1,8 @@
 #include "eval/runs/scores.h"
 #include "eval/score/ways.h"
 #include "eval/show/figures.h"
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdio.h>

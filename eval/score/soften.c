@@ -1,8 +1,8 @@
 #include "eval/score/soften.h"
-#include "src/file.h"
-#include "src/memory.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #include <math.h>
 #include <stdio.h>

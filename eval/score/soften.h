@@ -1,10 +1,10 @@
-/* Writes soft targets (data/soft_targets.h): the mean of what several runs predict for each
- * token of a text. Runs read the text one after the other, and each is averaged into the
+/* Writes soft targets (data/corpora/soft_targets.h): the mean of what several runs predict for
+ * each token of a text. Runs read the text one after the other, and each is averaged into the
  * records of those before it, which are in the file. */
 #ifndef LINNET_SOFTEN_H
 #define LINNET_SOFTEN_H
 
-#include "data/soft_targets.h"
+#include "data/corpora/soft_targets.h"
 #include "models/score.h"
 
 typedef struct Softener {

@@ -4,7 +4,7 @@
 
 #include "eval/score/options.h"
 #include "models/score.h"
-#include "src/json.h"
+#include "src/base/json.h"
 
 /* A setting of a way of scoring; the first one is named after the way. */
 typedef struct WaySetting {

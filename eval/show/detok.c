@@ -1,5 +1,5 @@
 #include "eval/show/detok.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,8 +1,8 @@
 /* Detokenisation: "mr. smith did n't pay $ N ." becomes "mr. smith didn't pay $N.".
  *
  * Corpora like the Penn Treebank split off punctuation, brackets and clitics. Tables in detok.c
- * list tokens that join their neighbours, other spellings, and pairs that were one word. Letters
- * stay as they are.
+ * list tokens that join their neighbours, other spellings, and pairs that were one word.
+ * Letters stay as they are.
  *
  * The space before a word depends only on the words before it, so words can be printed at once.
  */

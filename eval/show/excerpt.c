@@ -1,6 +1,6 @@
 #include "eval/show/excerpt.h"
 #include "eval/show/writer.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 typedef struct Excerpt {
     Generator *generator;

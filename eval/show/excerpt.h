@@ -2,9 +2,9 @@
 #ifndef LINNET_EXCERPT_H
 #define LINNET_EXCERPT_H
 
-#include "data/vocabulary.h"
+#include "data/tokenizers/vocabulary.h"
 #include "models/generator.h"
-#include "src/random.h"
+#include "src/math/random.h"
 
 /* A text of this many tokens, or the reason why it ends before; the generator starts anew. It
  * is escaped for terminals and pages: UTF-8 without control characters but line ends, the last

@@ -1,5 +1,5 @@
 #include "eval/show/figures.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdio.h>

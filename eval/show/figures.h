@@ -2,8 +2,8 @@
 #ifndef LINNET_FIGURES_H
 #define LINNET_FIGURES_H
 
-#include "data/corpus.h"
-#include "src/json.h"
+#include "data/corpora/corpus.h"
+#include "src/base/json.h"
 
 /* "loss 4.4 nats per token, perplexity ..., ... bits per character, ... per byte"; the caller
  * frees. */

@@ -3,7 +3,7 @@
 #ifndef LINNET_MARKUP_H
 #define LINNET_MARKUP_H
 
-#include "src/json.h"
+#include "src/base/json.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
 #ifndef LINNET_SPACING_H
 #define LINNET_SPACING_H
 
-#include "data/letters.h"
+#include "data/tokenizers/letters.h"
 
 #include <stdbool.h>
 

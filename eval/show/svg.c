@@ -4,9 +4,9 @@
 #include "eval/show/plane.h"
 #include "eval/show/terminal.h"
 #include "eval/show/thin.h"
-#include "src/file.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #define LINNET_SVG_H
 
 #include "eval/show/chart.h"
-#include "src/error.h"
+#include "src/base/error.h"
 
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
 #include "eval/show/markup.h"
 #include "eval/show/palette.h"
 #include "eval/show/terminal.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "eval/show/terminal.h"
-#include "data/utf8.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "data/tokenizers/utf8.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "eval/show/thin.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 
 #include <math.h>
 

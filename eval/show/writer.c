@@ -1,6 +1,6 @@
 #include "eval/show/writer.h"
 #include "eval/show/terminal.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 
 #include <stdlib.h>
 #include <string.h>

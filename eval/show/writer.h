@@ -6,8 +6,8 @@
 #ifndef LINNET_WRITER_H
 #define LINNET_WRITER_H
 
-#include "data/utf8.h"
-#include "data/vocabulary.h"
+#include "data/tokenizers/utf8.h"
+#include "data/tokenizers/vocabulary.h"
 #include "eval/show/detok.h"
 #include "eval/show/spacing.h"
 #include "models/stop.h"

@@ -1,7 +1,7 @@
 #include "src/attention/attention.h"
-#include "src/memory.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/base/memory.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
                              size_t index)

@@ -2,7 +2,7 @@
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
 #include "src/attention/turned.h"
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 
 #define TILE    ((size_t)28) /* two strips of gemm's AVX-512 kernel */
 #define EPSILON ((real)1e-6) /* added to |q|^2: a zero key has no direction */

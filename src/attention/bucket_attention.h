@@ -8,7 +8,7 @@
 #define LINNET_BUCKET_ATTENTION_H
 
 #include "src/attention/buckets.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 typedef struct Bucket {
     const AttentionHead *head;

@@ -1,5 +1,5 @@
 #include "src/attention/buckets.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 /* --- hashing --- */
 

@@ -5,7 +5,7 @@
 #define LINNET_BUCKETS_H
 
 #include "src/attention/attention.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 /* The number of random directions in all rounds: half the buckets, since each direction has an
  * opposite. They are the head's own parameters, (directions, D), not trained. */

@@ -15,8 +15,8 @@
 
 #include "src/attention/attention.h"
 #include "src/attention/triangle.h"
-#include "src/memory.h"
-#include "src/vector.h"
+#include "src/base/memory.h"
+#include "src/math/vector.h"
 
 /* Several rows of a recurrence for each position. In memory a row is its q, k, v and gates. */
 typedef struct ChunkExpansion {

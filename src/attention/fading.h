@@ -5,7 +5,7 @@
 #define LINNET_FADING_H
 
 #include "src/attention/triangle.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 /* The most positions of a chunk. */
 enum { FADING_ROWS = 64 };

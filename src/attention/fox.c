@@ -8,7 +8,7 @@
  * and no position encoding is needed. Biases start between 0 and 5 over the heads: half-lives
  * of one position to about a hundred. Decoding keeps c_i - c_j beside each key. */
 #include "src/attention/panel.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 static AttentionMemory memory(const AttentionHead *head)
 {

@@ -4,7 +4,7 @@
  *
  *  The root keeps decays near 1: for a gate of 0 it is 0.958, a half-life of 16 positions. */
 #include "src/attention/decay.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 #define ROOT ((real)16)
 

@@ -13,7 +13,7 @@
  * elsewhere. */
 #include "src/attention/features.h"
 #include "src/attention/running.h"
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 
 static size_t features_of(const AttentionHead *head)
 {

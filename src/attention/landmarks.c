@@ -14,7 +14,7 @@
 #include "src/attention/pseudoinverse.h"
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 
 /* --- sizes and memory --- */
 

@@ -6,7 +6,7 @@
 #define LINNET_LANDMARKS_H
 
 #include "src/attention/attention.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 typedef struct Landmarks {
     const AttentionHead *head;

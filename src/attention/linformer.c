@@ -18,8 +18,8 @@
 #include "src/attention/panel.h"
 #include "src/attention/rows.h"
 #include "src/attention/turned.h"
-#include "src/gemm.h"
-#include "src/memory.h"
+#include "src/math/gemm.h"
+#include "src/base/memory.h"
 
 static bool learns(const AttentionHead *head)
 {

@@ -21,7 +21,7 @@
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
 #include "src/attention/turned.h"
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 
 /* Queries of one segment that are processed together. */
 #define TILE ((size_t)64)

@@ -32,7 +32,7 @@
 #include "src/attention/panel_parts.h"
 #include "src/attention/rows.h"
 #include "src/attention/running.h"
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 
 enum { TILE = PANEL_TILE, BLOCK = PANEL_BLOCK };
 /* A stride of 1024 bytes would make the rows of a panel collide in the cache. */

@@ -1,6 +1,6 @@
 /* Decoding with softmax attention: one query against the keys and values kept so far. */
 #include "src/attention/panel.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 /* The last block begins entries too, which no query will see. */
 static size_t entries_begun(const AttentionHead *head)

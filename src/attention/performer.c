@@ -14,7 +14,7 @@
  * to underflow, so 1e-12 is added to them: sequences of such keys get even weights. That keeps
  * denominators positive without an epsilon, which would distort keys with small features. */
 #include "src/attention/features.h"
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 
 #include <assert.h>
 

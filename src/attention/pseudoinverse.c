@@ -1,6 +1,6 @@
 #include "src/attention/pseudoinverse.h"
 #include "src/attention/rows.h"
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 
 #define STEPS PSEUDOINVERSE_STEPS
 

@@ -16,7 +16,7 @@
 #ifndef LINNET_PSEUDOINVERSE_H
 #define LINNET_PSEUDOINVERSE_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 enum { PSEUDOINVERSE_STEPS = 6 };
 

@@ -2,8 +2,8 @@
 #ifndef LINNET_ROWS_H
 #define LINNET_ROWS_H
 
-#include "src/memory.h"
-#include "src/vector.h"
+#include "src/base/memory.h"
+#include "src/math/vector.h"
 
 /* Gives COUNT reals to each of the pointers whose addresses follow. */
 #define ROWS_TAKE(arena, count, ...)                       \

@@ -4,7 +4,7 @@
 #ifndef LINNET_RUNNING_H
 #define LINNET_RUNNING_H
 
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 /* The start of a row: any score is larger. */
 static inline void running_start(real *max, real *sum)

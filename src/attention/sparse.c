@@ -14,7 +14,7 @@
  * block, are gathered into entries; in its own block a query sees the range from the start of
  * the summary, or itself if that is earlier. */
 #include "src/attention/panel.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 static bool is_far(const AttentionHead *head)
 {

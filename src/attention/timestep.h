@@ -5,8 +5,8 @@
 #define LINNET_TIMESTEP_H
 
 #include "src/attention/attention.h"
-#include "src/random.h"
-#include "src/vector.h"
+#include "src/math/random.h"
+#include "src/math/vector.h"
 
 /* The bias whose softplus lies at a share, from 0 to 1, of the way between the limits. */
 static inline real timestep_bias(double share)

@@ -1,5 +1,5 @@
 #include "src/attention/triangle.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 #define BAND ((size_t)32)
 

@@ -6,7 +6,7 @@
 #ifndef LINNET_TRIANGLE_H
 #define LINNET_TRIANGLE_H
 
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 
 typedef struct Triangle {
     real *at;

@@ -5,7 +5,7 @@
 
 #include "src/attention/attention.h"
 #include "src/layers/rotary.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 static inline void turn(real *x, size_t angles, const AttentionHead *head)
 {

@@ -7,7 +7,7 @@
  * --carry-state the ring is carried into the next context window, as in Transformer-XL; forward
  * keeps a copy of it, in order, for backward. */
 #include "src/attention/panel.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 static PanelReach reach(const AttentionHead *head)
 {

@@ -8,7 +8,7 @@
 #ifndef LINNET_ACTIVATION_H
 #define LINNET_ACTIVATION_H
 
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 /* silu(x) = x sigmoid(x), and its derivative. */
 static inline real silu(real x)

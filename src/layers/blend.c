@@ -1,7 +1,7 @@
 #include "src/layers/blend.h"
 #include "src/layers/rows.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #define TILES ((size_t)64) /* at most; each has its own partial sum of dm */
 

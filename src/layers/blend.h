@@ -2,7 +2,7 @@
 #ifndef LINNET_BLEND_H
 #define LINNET_BLEND_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 /* Overwrites x, whose rows are `stride` apart, with y, and saves x in `kept` for backward. */
 void blend_forward(real *x, real *kept, const real *z, real m, size_t rows, size_t width,

@@ -1,6 +1,6 @@
 #include "src/layers/convolution.h"
 #include "src/layers/activation.h"
-#include "src/team.h"
+#include "src/math/team.h"
 
 #include <assert.h>
 

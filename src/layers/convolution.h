@@ -8,7 +8,7 @@
 #ifndef LINNET_CONVOLUTION_H
 #define LINNET_CONVOLUTION_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 enum { CONVOLUTION_MOST_TAPS = 4 };
 

@@ -4,8 +4,8 @@
 #ifndef LINNET_DROPOUT_H
 #define LINNET_DROPOUT_H
 
-#include "src/gemm.h"
-#include "src/random.h"
+#include "src/math/gemm.h"
+#include "src/math/random.h"
 
 typedef struct Dropout {
     RandomKey key;

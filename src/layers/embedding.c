@@ -1,6 +1,6 @@
 #include "src/layers/embedding.h"
 #include "src/layers/rows.h"
-#include "src/team.h"
+#include "src/math/team.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 #include "src/layers/head_job.h"
-#include "src/memory.h"
-#include "src/soft_record.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/base/memory.h"
+#include "src/math/soft_record.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #define BLOCK_LOGITS ((size_t)1650000) /* logits of one block: 6.6 MB of floats */
 #define BLOCK_ROWS   ((size_t)1024)
@@ -125,16 +125,6 @@ static void share_x_tile(void *context, size_t tile, size_t worker)
         prepare(&job->x_right, plain(x, side->width), GEMM_B, job->count, side->width);
 }
 
-/* Subtracts the margin from the logit of the row's target. */
-static void take_margin(const HeadJob *job, const HeadSlice *slice, size_t row)
-{
-    const HeadSide *own = &job->side[HEAD_OWN];
-    size_t width = own->width, target = (size_t)job->targets[job->first + row];
-    const real *x = own->x + (job->first + row) * width, *w = own->w + target * width;
-    *head_target_in(job, slice, row) -= job->margin * (real)sqrt(vector_dot(x, x, width) *
-                                                                 vector_dot(w, w, width));
-}
-
 /* Turns the logits of one entry into exp(z - max) and adds them to the sums. */
 static void add_entry(real *restrict z, real *restrict sum, const real *restrict max,
                       size_t rows)
@@ -160,9 +150,6 @@ static void logits_tile(void *context, size_t tile, size_t worker)
     for (size_t row = 0; row < rows; row++)
         slice.max[row] = -(real)INFINITY;
     vector_zero(slice.sum, rows);
-    for (size_t row = 0; of == HEAD_OWN && job->margin > 0 && row < rows; row++)
-        if (head_has_target(job, &slice, row))
-            take_margin(job, &slice, row);
     for (size_t entry = 0; entry < slice.entries; entry++) {
         real *restrict z = slice.e + entry * job->stride, *restrict max = slice.max;
         if (side->b) {
@@ -246,12 +233,11 @@ static HeadSide own_side(const real *x, const real *w, const real *b, HeadSizes 
 
 double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, const real *w,
                       const real *b, const int32_t *targets, const HeadTeacher *teacher,
-                      real margin, HeadSizes sizes, real *scratch)
+                      HeadSizes sizes, real *scratch)
 {
     HeadJob job = {.sizes = sizes,
                    .side = {own_side(x, w, b, sizes)},
                    .sides = 1,
-                   .margin = margin,
                    .loss = loss,
                    .dx = dx,
                    .dw = dw,

@@ -18,10 +18,6 @@
  * subtracts 1 - share at the target and share Q everywhere. The loss returned is still the
  * cross-entropy. Q may also be stored, as a record for each row.
  *
- * With a margin (adversarial softmax, Wang et al. 2019), the logit of the target is smaller by
- * margin |w_target| |x|, as if the target's weights were moved against x. This is a constant in
- * the gradients, and losses are those of the smaller logit.
- *
  * Soft-capping bounds the logits: z = cap tanh(z / cap).
  *
  * Rows with a negative target are ignored. Losses are in nats. Gradients are those of the SUM
@@ -29,7 +25,7 @@
 #ifndef LINNET_HEAD_H
 #define LINNET_HEAD_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 typedef struct HeadSizes {
     size_t rows, width, vocabulary;
@@ -62,10 +58,10 @@ double head_loss(size_t *right, real *loss, /* (rows) */
                  HeadSizes sizes, real *scratch);
 
 /* Computes loss and gradients: writes dx, adds to dw and, if not NULL, to db. The teacher may
- * be NULL, the margin 0. */
+ * be NULL. */
 double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, const real *w,
                       const real *b, const int32_t *targets, const HeadTeacher *teacher,
-                      real margin, HeadSizes sizes, real *scratch);
+                      HeadSizes sizes, real *scratch);
 
 /* Computes the logits, (rows, vocabulary). */
 void head_logits(real *logits, const real *x, const real *w, const real *b, HeadSizes sizes);

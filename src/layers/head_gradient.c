@@ -1,7 +1,7 @@
 #include "src/layers/head_job.h"
-#include "src/soft_record.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/math/soft_record.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #define ROW_TILE ((size_t)32)
 

@@ -2,7 +2,7 @@
 #ifndef LINNET_HEAD_JOB_H
 #define LINNET_HEAD_JOB_H
 
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 #include "src/layers/head.h"
 
 enum { HEAD_SLICES = 16 };
@@ -32,7 +32,6 @@ typedef struct HeadJob {
     HeadSide side[HEAD_SIDES];
     size_t sides;              /* 1: no teacher */
     real taught;               /* share of the teacher in the loss */
-    real margin;               /* 0: none */
     const HeadTeacher *stored; /* NULL: none */
     real *rest;                /* (block) of the stored records */
     real *loss, *dx, *dw, *db;

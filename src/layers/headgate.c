@@ -1,6 +1,6 @@
 #include "src/layers/headgate.h"
 #include "src/layers/rows.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 typedef struct Job {
     real *y, *factors, *dx, *du, *dw;

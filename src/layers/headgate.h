@@ -7,7 +7,7 @@
 #ifndef LINNET_HEADGATE_H
 #define LINNET_HEADGATE_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 enum { HEADGATE_CHANNELS = 12 }; /* of u; all of them if there are fewer */
 

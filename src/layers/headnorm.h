@@ -6,7 +6,7 @@
 #ifndef LINNET_HEADNORM_H
 #define LINNET_HEADNORM_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 void headnorm_forward(real *y,          /* (rows, heads * width) */
                       const real *x,    /* (rows, heads * width) */

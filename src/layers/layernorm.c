@@ -1,7 +1,7 @@
 #include "src/layers/layernorm.h"
 #include "src/layers/rows.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #define TILE_COLUMNS ((size_t)32)
 

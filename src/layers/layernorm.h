@@ -8,7 +8,7 @@
 #ifndef LINNET_LAYERNORM_H
 #define LINNET_LAYERNORM_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 void layernorm_forward(real *y,                            /* (rows, width) */
                        real *mean, real *rstd,             /* (rows); mean NULL: RMSNorm */

@@ -1,5 +1,5 @@
 #include "src/layers/linear.h"
-#include "src/team.h"
+#include "src/math/team.h"
 
 #define TILE_COLUMNS ((size_t)32)
 

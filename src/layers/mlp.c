@@ -1,7 +1,7 @@
 #include "src/layers/mlp.h"
 #include "src/layers/linear.h"
 #include "src/layers/rows.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 
 #define TILE_ROWS ((size_t)32)
 

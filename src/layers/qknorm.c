@@ -1,6 +1,6 @@
 #include "src/layers/qknorm.h"
 #include "src/layers/rows.h"
-#include "src/vector.h"
+#include "src/math/vector.h"
 
 #define EPSILON ((real)1e-5)
 

@@ -7,7 +7,7 @@
 #ifndef LINNET_QKNORM_H
 #define LINNET_QKNORM_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 /* Normalises in place the first `heads` heads of each row; queries and keys count as heads of
  * their own. */

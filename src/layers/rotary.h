@@ -5,7 +5,7 @@
 #ifndef LINNET_ROTARY_H
 #define LINNET_ROTARY_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 /* Fills the table's row of a position: width/2 cosines, then width/2 sines. */
 void rotary_row(real *row, size_t position, size_t width, size_t pairs, double base);

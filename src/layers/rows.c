@@ -1,5 +1,5 @@
 #include "src/layers/rows.h"
-#include "src/team.h"
+#include "src/math/team.h"
 
 typedef struct Rows {
     RowWork *work;

@@ -1,6 +1,6 @@
 #include "src/optim/adamw.h"
-#include "src/team.h"
-#include "src/vector.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
 #ifndef LINNET_ADAMW_H
 #define LINNET_ADAMW_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 typedef struct AdamW {
     double beta1, beta2, epsilon;

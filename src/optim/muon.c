@@ -1,7 +1,7 @@
 #include "src/optim/muon.h"
-#include "src/gemm.h"
-#include "src/memory.h"
-#include "src/vector.h"
+#include "src/math/gemm.h"
+#include "src/base/memory.h"
+#include "src/math/vector.h"
 
 #include <math.h>
 

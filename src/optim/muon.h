@@ -11,7 +11,7 @@
 #ifndef LINNET_MUON_H
 #define LINNET_MUON_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 /* Returns the scratch memory of a step, in reals. */
 size_t muon_scratch_reals(size_t rows, size_t columns);

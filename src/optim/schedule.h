@@ -3,7 +3,7 @@
 #ifndef LINNET_SCHEDULE_H
 #define LINNET_SCHEDULE_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 typedef struct Schedule {
     size_t shape; /* of the first part */

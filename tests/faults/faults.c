@@ -4,8 +4,8 @@
  *
  * Whatever fails, a program either succeeds or ends with status 1 and a reason; earlier files
  * stay intact; and a training run resumes to exactly the files of an undisturbed one. */
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 #include "tests/faults/checks.h"
 #include "tests/faults/session.h"
 

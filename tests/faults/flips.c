@@ -1,6 +1,6 @@
 /* Flips every bit of a checkpoint, one at a time: the file is refused, or gives exactly the
  * saved values. */
-#include "src/file.h"
+#include "src/base/file.h"
 #include "tests/faults/checks.h"
 #include "tests/faults/session.h"
 

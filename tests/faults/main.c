@@ -1,6 +1,6 @@
 /* Fault injection: main whole|quick DIRECTORY [GROUP], where DIRECTORY has the programs linked
  * with tests/faults/inject.c. */
-#include "src/error.h"
+#include "src/base/error.h"
 #include "tests/faults/checks.h"
 #include "tests/faults/session.h"
 

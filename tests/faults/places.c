@@ -1,7 +1,7 @@
 /* Real instead of injected faults: a full disk, and programs started with closed streams. */
 #include "eval/runs/runlog.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 #include "tests/faults/checks.h"
 #include "tests/faults/session.h"
 

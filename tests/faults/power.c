@@ -3,8 +3,8 @@
  *
  * The record also shows the order of calls: a file is written, synced, closed and renamed, and
  * the directory synced, before the next file is begun. */
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 #include "tests/faults/checks.h"
 #include "tests/faults/disk.h"
 #include "tests/faults/session.h"

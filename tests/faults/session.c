@@ -1,8 +1,8 @@
 #include "tests/faults/session.h"
 #include "models/checkpoint.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 #include "tests/faults/inject.h"
 
 #include <dirent.h>

@@ -5,7 +5,7 @@
 #ifndef LINNET_SESSION_H
 #define LINNET_SESSION_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 #include <stdbool.h>
 #include <stddef.h>

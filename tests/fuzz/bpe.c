@@ -1,6 +1,6 @@
 /* Byte-pair encoding: tokenizer.json, and texts of any bytes. */
-#include "data/bpe.h"
-#include "src/containers.h"
+#include "data/tokenizers/bpe.h"
+#include "src/base/containers.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * itself, so that inputs can grow, and there are no checksums, so that every mutation is read.
  */
 #include "models/checkpoint.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

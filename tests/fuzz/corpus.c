@@ -1,9 +1,9 @@
 /* Texts: readers, tokenizers and vocabularies. */
-#include "data/corpus.h"
-#include "data/reader.h"
-#include "data/token_file.h"
-#include "data/utf8.h"
-#include "src/containers.h"
+#include "data/corpora/corpus.h"
+#include "data/corpora/reader.h"
+#include "data/corpora/token_file.h"
+#include "data/tokenizers/utf8.h"
+#include "src/base/containers.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

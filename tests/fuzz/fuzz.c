@@ -1,9 +1,9 @@
 /* The table of targets, and what they share. */
 #include "tests/fuzz/fuzz.h"
-#include "data/utf8.h"
-#include "src/file.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "data/tokenizers/utf8.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -8,7 +8,7 @@
 #ifndef LINNET_FUZZ_H
 #define LINNET_FUZZ_H
 
-#include "src/error.h"
+#include "src/base/error.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* Directories with a model: config.json, tokenizer.json, an index of shards, the header of a
  * tensor file, each up to a zero byte, and the numbers. An empty part is a missing file, but
  * the tokenizer is then one with the 256 bytes. */
-#include "data/bpe.h"
-#include "eval/import/imported.h"
+#include "data/tokenizers/bpe.h"
+#include "models/exchange/imported.h"
 #include "models/checkpoint.h"
-#include "src/file.h"
+#include "src/base/file.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Runs the targets on stored inputs, without libFuzzer: replay DIRECTORY..., where each has a
  * directory of inputs for each target. A target without inputs is an error. */
 #include "tests/fuzz/fuzz.h"
-#include "src/file.h"
-#include "src/memory.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
 
 #include <dirent.h>
 #include <signal.h>

@@ -1,10 +1,10 @@
 /* The files of a run directory (log, scores, settings) and the output made from them. */
 #include "eval/compare/data.h"
-#include "eval/page/report_parts.h"
+#include "eval/compare/page/report_parts.h"
 #include "eval/runs/rundata.h"
 #include "eval/runs/runlog_format.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Tensor files: the header alone, and whole files. */
 #include "models/safetensors.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* Settings: files of "name = value" lines, and command lines, with all options of train. */
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 #include "tests/fuzz/fuzz.h"
 #include "train/loop/options.h"
 

@@ -1,12 +1,12 @@
 /* Hostile text where it is shown: on pages, in pictures, on terminals, in shell commands, and
  * detokenised. */
-#include "data/utf8.h"
+#include "data/tokenizers/utf8.h"
 #include "eval/show/markup.h"
 #include "eval/show/svg.h"
 #include "eval/show/terminal.h"
 #include "eval/show/detok.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 check_bpe.py TEXT SIZE MODEL [SPECIAL]: the training text, --vocab-size, a directory that export
 wrote, and a special token.
 The vocabulary and the merges must be equal, and MODEL's other two files must give the same ids.
-check_bpe.py classes FILE: FILE is data/unicode.c. Its classes must be those of the splitter, for
+check_bpe.py classes FILE: FILE is data/tokenizers/unicode.c. Its classes must be those of the splitter, for
 every character. check_bpe.py print: prints the table for the installed version.
 Exits with 1 on any difference."""
 
@@ -71,7 +71,7 @@ def class_of(code):
 
 
 def changes():
-    """Where the class changes, as data/unicode.c has it."""
+    """Where the class changes, as data/tokenizers/unicode.c has it."""
     last = None
     for code in range(CODES):
         kind = class_of(code)

@@ -20,7 +20,7 @@ TOLERANCE = 2e-5  # nats, or logits: less than what a slightly different formula
 
 # Settings that do not change what a trained model computes, or what others here check.
 OF_TRAINING = """word-dropout ngram-dropout input-dropout dropout attn-dropout output-dropout
-    penalty change-penalty zero-init carry-state""".split()
+    zero-init carry-state""".split()
 OF_THE_TEXT = """valid test tokens tokenizer-file trim lowercase vocab-size min-count
     special-tokens""".split()
 

@@ -154,7 +154,7 @@ done
 # The library in Python, with NumPy.
 printf '\nthe prices' >prompt.txt
 "$bin/export" --plain --example prompt.txt linear linear-example
-LINNET_LIBRARY=$bin/lib/liblinnet.so.0 PYTHONPATH=$here/../../eval/library "$python" \
+LINNET_LIBRARY=$bin/lib/liblinnet.so.0 PYTHONPATH=$here/../../models/library "$python" \
     "$here/../library/check_linnet.py" "$bin" linear-example/example.json "$here/../../eval/README.md" \
     linear byte special-700
 

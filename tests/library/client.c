@@ -10,7 +10,7 @@
  * client errors RUN FILE: what must fail fails with a line, and does no harm.
  *
  * client watch RUN FILE: opens the run again and again until FILE exists. */
-#include "eval/library/linnet.h"
+#include "models/library/linnet.h"
 
 #include <locale.h>
 #include <math.h>
@@ -171,6 +171,15 @@ static void check_stops(const linnet_model *model, linnet_session *session, cons
             EXPECT(begins(whole, &told, 0, told.counts[0]));
             EXPECT(text + told.sizes[0] == (char *)memmem(text, whole->sizes[0], stop, size));
         }
+    /* What only begins a stop text waits, and comes with the last token. */
+    char *begun = take(whole->sizes[0] + 1, 1);
+    memcpy(begun, text, whole->sizes[0]);
+    begun[whole->sizes[0]] = '\a';
+    sampling.stops = (const char *[]){begun, NULL};
+    feed_prompt(model, session, 1, prompt, NULL);
+    Told told = sample(session, sampling);
+    EXPECT(begins(whole, &told, 0, SAMPLED) && told.sizes[0] == whole->sizes[0]);
+    free(begun);
 }
 
 static void check_pauses(const linnet_model *model, linnet_session *session, const char *prompt,

@@ -1,7 +1,7 @@
 /* Lets every request for memory of liblinnet fail, one after another: memory RUN. A call that
  * gets none must return an error, and the next one must work. The linker (ld --wrap) brings
  * linnet's own requests here. */
-#include "eval/library/linnet.h"
+#include "models/library/linnet.h"
 
 #include <stdio.h>
 #include <stdlib.h>

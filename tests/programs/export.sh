@@ -31,7 +31,7 @@ works 'export takes a model that GPT-2 cannot represent' "$bin/export" --example
 check 'export says what GPT-2 lacks' prints 'GPT-2 has no linear attention'
 check 'export says how to open it' prints '"python", trust_remote_code=True)'
 check 'export writes the code of the model' same python/modeling_linnet.py \
-    "$top/eval/export/modeling_linnet.py"
+    "$top/models/exchange/modeling_linnet.py"
 run cat python/config.json
 check 'export writes which code it is' prints '"AutoModelForCausalLM": "modeling_linnet.Linnet'
 run cat exported/tokenizer_config.json

@@ -310,7 +310,10 @@ lacks llamas 'a base of RoPE beside rope_parameters' '^  "rope_theta": 500.0' ' 
     'rope_theta is 300, but rope_parameters.rope_theta is 500'
 lacks llamas 'rope_scaling and rope_parameters that differ' '"mlp_bias"' \
     '"rope_scaling": {"rope_type": "default", "rope_theta": 7}, "mlp_bias"' \
-    'rope_parameters.rope_theta is 500.0, but rope_scaling.rope_theta is 7'
+    'rope_theta is 500.0, but rope_scaling.rope_theta is 7'
+lacks llamas 'rope_scaling that hides rope_parameters' '^  "rope_theta": 500.0' \
+    '  "rope_scaling": {"rope_type": "default"}' \
+    'rope_parameters.rope_theta is 500.0, but the default is 10000'
 lacks neoxes 'a token that is no number' '"bos_token_id": [0-9]*' '"bos_token_id": "x"' \
     'bos_token_id is "x", which is no id'
 lacks neoxes 'a negative token' '"eos_token_id": [0-9]*' '"eos_token_id": -1' \

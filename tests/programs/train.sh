@@ -181,6 +181,14 @@ if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>
     check '--watch uses no colours with NO_COLOR' fails grep -q '^\[[1-9][0-9;]*m' sequences
     check '--watch prints ASCII only in the C locale' \
         fails env LC_ALL=C grep -q '[^ -~]' sequences
+    for size in 'cols 0 rows 0' 'cols 1 rows 1' 'cols 65535 rows 65535'; do
+        rm -rf view
+        script -qec "stty $size; TERM=xterm '$bin/train' $small --steps 40 --sample-every 1 \
+            --watch --run view text.txt" /dev/null >out 2>err </dev/null
+        status=$?
+        check "--watch ends no training on a terminal of $size" \
+            eval '[ "$(recorded view/last.safetensors step)" = 40 ] && exits 0'
+    done
 fi
 
 # --- names of runs, and terminals ---

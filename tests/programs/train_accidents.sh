@@ -161,6 +161,87 @@ resume parts --stop-after 1
 check 'a run ended during validation resumes' exits 0
 rm -rf parts
 
+# --- signals in a validation that takes long ---
+
+make_text 200000 3 >long.txt
+# signals_at STEP OPTIONS...: starts the run parts, and sends it $signals in the validation after
+# this step; the last one follows a checkpoint.
+signals_at() {
+    step=$1
+    shift
+    rm -rf parts
+    # shellcheck disable=SC2086
+    "$bin/train" $small --log-every 1 --threads 1 --valid long.txt --run parts "$@" text.txt \
+        >out 2>err </dev/null &
+    child=$!
+    eventually grep -q "step $step/" err
+    [ "$which" != last ] || eventually [ -f parts/last.safetensors ]
+    for signal in $signals; do
+        kill "-$signal" "$child"
+    done
+    wait "$child"
+    status=$?
+    child=
+}
+# validates_later WHICH STEP OPTIONS...: whatever ends the run there, it goes on from the step.
+validates_later() {
+    which=$1
+    shift
+    for signals in INT 'INT INT' KILL; do
+        [ "$signals" = INT ] || [ "$which" = last ] || continue
+        signals_at "$@"
+        check "$signals in the $which validation ends a run" [ "$status" -gt 128 ]
+        check "$signals in the $which validation: the run is saved before it" \
+            [ "$(recorded parts/last.safetensors step)" = "$1" -a \
+            "$(recorded parts/last.safetensors validation_due)" = 1 ]
+        check "$signals in the $which validation leaves no temporary file" \
+            eval '! ls parts | grep -q tmp'
+        resume parts --threads 2 --sample-every 1
+        check "$signals in the $which validation: the resumed run is bit-identical" \
+            same_runs straight parts
+    done
+}
+slow='--steps 5'
+# shellcheck disable=SC2086
+run "$bin/train" $small --log-every 1 --quiet --valid long.txt --run straight $slow text.txt
+# shellcheck disable=SC2086
+validates_later last 5 $slow
+rm -rf straight
+slow='--steps 8 --eval-every 3 --eval-tokens 0 --sample-every 1 --patience 1 --lr 0'
+# shellcheck disable=SC2086
+run "$bin/train" $small --log-every 1 --quiet --valid long.txt --run straight $slow text.txt
+# shellcheck disable=SC2086
+validates_later first 3 $slow
+check 'an older checkpoint is that of a run without a stop, too' \
+    same straight/previous.safetensors parts/previous.safetensors
+check 'a resumed run writes no sample twice' same straight/samples.txt parts/samples.txt
+rm -rf straight
+signals=INT which=list
+signals_at 5 --steps 5 --attn softmax,linear
+check 'Ctrl-C in the last validation of one of several runs ends them' exits 130
+check 'and no other is begun' [ "$(ls parts)" = softmax ]
+check 'and it is said how to continue' prints 'To continue: .* --resume parts/softmax'
+rm -rf parts
+signals_at 3 --steps 5 --save-every 1 --seed 1,2
+for again in continues 'has nothing to do'; do
+    # shellcheck disable=SC2086
+    run "$bin/train" $small --log-every 1 --save-every 1 --valid long.txt --run parts --steps 5 \
+        --seed 1,2 text.txt
+    check "the same list again $again" eval 'exits 0 && [ "$(ls parts | tr "\n" " ")" = "seed1 seed2 " ]'
+done
+check 'a finished list trains nothing' [ "$(grep -c 'Nothing to do' out)" = 2 ]
+# shellcheck disable=SC2086
+run "$bin/train" $small --log-every 1 --save-every 1 --quiet --valid long.txt --steps 5 --seed 2 \
+    --run whole text.txt
+check 'a run of a list that was continued is bit-identical' same_runs whole parts/seed2
+rm -rf parts whole
+# shellcheck disable=SC2086
+for options in '--steps 2' '--steps 2' '--steps 3'; do
+    run "$bin/train" $small $options --quiet --attn linear,relu text.txt
+done
+check 'a list takes a new number only for other settings' \
+    [ "$(cd runs && echo linear-text* relu-text*)" = 'linear-text linear-text-2 relu-text relu-text-2' ]
+
 # --- values that are not finite ---
 
 # Weights that grow by a factor of ten thousand in each step.

@@ -188,11 +188,11 @@ check 'some layers keep their kind' exits 0
 
 # Another text than the run's, which had a validation text of its own; and regularisation.
 cp text.txt other.txt
-run "$bin/train" --quiet --steps 8 --valid language.txt --penalty 1 --adversarial-softmax 0.1 \
+run "$bin/train" --quiet --steps 8 --valid language.txt --dropout 0.2 --output-dropout 0.3 \
     --run bounded text.txt
 run "$bin/train" --quiet --convert bounded --attn linear --steps 4 --run onward other.txt
 check 'a conversion drops what regularised the run' \
-    [ "$(grep -c -e '^penalty = 0$' -e '^adversarial-softmax = 0$' onward/settings.conf)" = 2 ]
+    [ "$(grep -c -e '^dropout = 0$' -e '^output-dropout = 0$' onward/settings.conf)" = 2 ]
 run "$bin/train" --quiet --preset onward/settings.conf --run onward2
 check 'the settings of a conversion to another text repeat it' \
     same onward/best.safetensors onward2/best.safetensors

@@ -101,7 +101,7 @@ refused 'train says how a list of two numbers is typed' 2 'for a list 0.0,1$' \
 refused 'train takes no comma between thousands' 2 'Type 10000, or for a list 10,0$' \
     "$bin/train" --steps 10,000 text.txt
 works 'lists of numbers that can be nothing else are trained' "$bin/train" $small --steps 1 \
-    --run lists --lr 0,0.001 --embedding-decay 0.0,1 --seed 100,101 text.txt
+    --run lists --lr 0,0.001 --embedding-decay 0.0,1 --seed 001,002 text.txt
 check 'with all their combinations' [ "$(echo lists/*/best.safetensors | wc -w)" -eq 8 ]
 for list in , softmax, ,linear softmax,,linear; do
     refused "train refuses --attn $list" 2 "--attn $list: a value is missing beside a comma" \

@@ -39,6 +39,16 @@ check 'a run stops a second time' [ "$(recorded parts/last.safetensors step)" = 
 resume parts --threads 2
 check 'a run in three sessions with other threads is bit-identical' same_runs softmax parts
 
+# shellcheck disable=SC2086
+run "$bin/train" $small --stop-after 1 --steps 9 --run told text.txt
+check 'train says how to continue' prints 'To continue: .*train --resume told$'
+# shellcheck disable=SC2086
+run "$bin/train" $small --stop-after 1 --steps 9 --run 'told again' --threads 2 --save-minutes 2.5 \
+    --sample-every 3 --tensorboard --recompute --max-mem 9000 --max-input-mb 7 text.txt
+check 'with the options that a run does not store' eval "prints \"To continue: .*train --resume \
+'told again' --max-input-mb 7 --save-minutes 2.5 --threads 2 --max-mem 9000 --recompute \
+--sample-every 3 --tensorboard\$\""
+
 # --- finished runs, other settings and texts ---
 
 cksum softmax/last.safetensors softmax/log.csv >sums.before

@@ -1,6 +1,6 @@
 #include "train/loop/allowance.h"
-#include "src/control_groups.h"
-#include "src/file.h"
+#include "src/base/control_groups.h"
+#include "src/base/file.h"
 
 #include <math.h>
 #include <sys/resource.h>

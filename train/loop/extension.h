@@ -16,7 +16,7 @@
 #ifndef LINNET_EXTENSION_H
 #define LINNET_EXTENSION_H
 
-#include "src/real.h"
+#include "src/base/real.h"
 
 typedef struct Extension {
     bool planned;

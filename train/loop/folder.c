@@ -1,13 +1,13 @@
 #include "train/loop/folder.h"
-#include "data/tasks.h"
-#include "data/vocabulary_files.h"
+#include "data/corpora/tasks.h"
+#include "data/tokenizers/vocabulary_files.h"
 #include "eval/runs/rundata.h"
 #include "models/pass.h"
-#include "src/containers.h"
-#include "src/file.h"
-#include "src/memory.h"
-#include "src/ranks.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/memory.h"
+#include "src/ranks/ranks.h"
+#include "src/base/text.h"
 #include "train/loop/lock.h"
 
 #include <errno.h>
@@ -35,9 +35,9 @@ static bool rename_in(const char *folder, const char *from, const char *to, Erro
     return good;
 }
 
-bool folder_turn(const RunFolder *folder, Error *error)
+bool folder_turn(const RunFolder *folder, bool replace, Error *error)
 {
-    return (!file_is_in(folder->path, CHECKPOINT_LAST) ||
+    return (replace || !file_is_in(folder->path, CHECKPOINT_LAST) ||
             rename_in(folder->path, CHECKPOINT_LAST, CHECKPOINT_PREVIOUS, error)) &&
            rename_in(folder->path, NEXT, CHECKPOINT_LAST, error);
 }
@@ -324,7 +324,7 @@ bool folder_reopen(RunFolder *folder, const char *path, const RunView *run,
     set_paths(folder, path);
     file_remove_leftovers(path);
     char *log = file_join(path, RUN_LOG);
-    size_t step = run->progress->step;
+    size_t step = view_complete(run);
     bool good = folder_settle(checkpoint, path, error);
     if (good && file_exists(log)) {
         good = read_seconds(seconds, log, step, error) &&

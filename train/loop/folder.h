@@ -33,9 +33,9 @@ bool folder_reopen(RunFolder *folder, const char *path, const RunView *run,
  * log so far. Sets *again to whether it was gone. */
 bool folder_restore(RunFolder *folder, const RunView *run, bool *again, Error *error);
 
-/* Makes the next checkpoint, which is complete, the last one. On failure the earlier ones
- * remain. */
-bool folder_turn(const RunFolder *folder, Error *error);
+/* Makes the next checkpoint, which is complete, the last one; the last one becomes the previous
+ * one, or is replaced. On failure the earlier ones remain. */
+bool folder_turn(const RunFolder *folder, bool replace, Error *error);
 
 /* Keeps the checkpoint before the last one, which is of this step, for good: as
  * step-N.safetensors. */

@@ -4,7 +4,7 @@
  * printed; after following it, one may see the next. The limits leave the Penn Treebank alone.
  */
 #include "train/loop/hints.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

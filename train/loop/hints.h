@@ -2,7 +2,7 @@
 #ifndef LINNET_HINTS_H
 #define LINNET_HINTS_H
 
-#include "data/corpus.h"
+#include "data/corpora/corpus.h"
 #include "models/config.h"
 
 /* One line that says what is the case and which options would suit; NULL if all is well. The

@@ -1,7 +1,7 @@
 #include "train/loop/history.h"
 #include "eval/runs/rundata.h"
-#include "src/memory.h"
-#include "src/text.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

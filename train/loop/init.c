@@ -1,5 +1,5 @@
 #include "train/loop/init.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,9 +75,6 @@ static bool take_recipe(const Init *init, Settings *settings, const char *run, b
                    {"dropout", "0"},
                    {"attn-dropout", "0"},
                    {"output-dropout", "0"},
-                   {"adversarial-softmax", "0"},
-                   {"penalty", "0"},
-                   {"change-penalty", "0"},
                    {"match-epochs", "1"},
                    {"match-lr", "1e-2"},
                    {"lr", lr},

@@ -1,6 +1,6 @@
 #include "train/loop/lock.h"
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

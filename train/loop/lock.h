@@ -6,7 +6,7 @@
 #ifndef LINNET_LOCK_H
 #define LINNET_LOCK_H
 
-#include "src/error.h"
+#include "src/base/error.h"
 
 /* Releases the lock held so far. Fails if another process keeps the directory locked for some
  * seconds. */

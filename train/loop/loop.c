@@ -3,10 +3,10 @@
 #include "train/loop/loop.h"
 #include "eval/show/excerpt.h"
 #include "models/generator.h"
-#include "src/file.h"
-#include "src/phase.h"
-#include "src/ranks.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/base/phase.h"
+#include "src/ranks/ranks.h"
+#include "src/base/text.h"
 #include "train/loop/signals.h"
 
 #include <math.h>
@@ -38,7 +38,8 @@ typedef struct Loop {
     size_t saved_step;            /* of the session's last checkpoint; SIZE_MAX: none */
     double tried_at;              /* the last attempt to save one, in seconds of the run */
     Attempt last_save, best_save; /* of the last checkpoint and the best one */
-    bool keeps; /* the next checkpoint is the first after that of a finished run */
+    size_t awaiting; /* the step of the last checkpoint, if its validation is due; else 0 */
+    bool keeps;      /* the next checkpoint is the first after that of a finished run */
     double loss_sum, loss_weight; /* moving sums, whose ratio is the smoothed training loss */
 } Loop;
 
@@ -135,7 +136,7 @@ static bool write_run(Loop *loop, Error *error)
     if (!runlog_sync(&loop->folder->log, error))
         observers_warned(loop->observers, error->text);
     if (!trainer_save(loop->trainer, loop->folder->next, true, error) ||
-        !folder_turn(loop->folder, error))
+        !folder_turn(loop->folder, loop->awaiting == progress->step, error))
         return false;
     keep_finished(loop);
     return true;
@@ -148,8 +149,10 @@ static bool try_save(Loop *loop, Error *error)
     trainer_gather(t);
     bool good = ranks_agree(!ranks_first() || write_run(loop, error), error);
     ranks_share(&t->progress, sizeof t->progress, 0);
-    if (good)
+    if (good) {
         loop->saved_step = t->progress.step;
+        loop->awaiting = t->progress.due ? t->progress.step : 0;
+    }
     return good;
 }
 
@@ -195,21 +198,18 @@ static void save_best(Loop *loop, Validation before)
     note(loop, &loop->best_save, good, "the next improvement is the next attempt");
 }
 
-/* Reads the whole validation text, or the part of --eval-tokens. If somebody has changed it,
- * the state before the validation is saved. */
-static bool read_validation(Loop *loop, bool whole, Validation *validation, Error *error)
+/* Reads the whole validation text, or the part of --eval-tokens. False if a signal breaks it
+ * off, on any rank, or with an error if somebody has changed the text. */
+static bool read_validation(Loop *loop, bool whole, Validation *result, Error *error)
 {
     Trainer *t = loop->trainer;
-    Score score = trainer_validate(t, whole);
+    Score score = trainer_validate(t, whole, signals_caught);
     t->progress.seconds = clock_seconds() - loop->clock;
-    if (!trainer_check_read(t, error)) {
-        save_at_end(loop, &(Error){0});
+    if (ranks_most(score.is_partial) > 0 || !trainer_check_read(t, error))
         return false;
-    }
-    *validation = (Validation){.loss = score_loss(score),
-                               .accuracy = t->corpus.valid.labels.at ? score_accuracy(score)
-                                                                     : 0,
-                               .step = t->progress.step};
+    *result = (Validation){.loss = score_loss(score),
+                           .accuracy = t->corpus.valid.labels.at ? score_accuracy(score) : 0,
+                           .step = t->progress.step};
     return true;
 }
 
@@ -236,8 +236,8 @@ static bool validate(Loop *loop, Error *error)
 /* The loss of the last weights on the whole text, if validations read a part of it. */
 static bool validate_at_end(Loop *loop, Error *error)
 {
-    return loop->trainer->part_tokens == 0 ||
-           read_validation(loop, true, &loop->trainer->progress.final, error);
+    Trainer *t = loop->trainer;
+    return t->part_tokens == 0 || read_validation(loop, true, &t->progress.final, error);
 }
 
 /* The loss of the weights that --init took over: the first point of the curve. */
@@ -246,7 +246,7 @@ static bool validate_start(Loop *loop, Error *error)
     const Trainer *t = loop->trainer;
     loop->view.last = (Step){.nats = (double)NAN, .gradient_norm = (double)NAN};
     if (!validate(loop, error))
-        return false;
+        return !*error->text; /* broken off, it is the next session's first act, too */
     if (!isfinite(t->progress.last.loss))
         return error_set(error,
                          "--init %s: the validation loss of its weights is not finite; start "
@@ -309,15 +309,21 @@ static bool take_step(Loop *loop, Step *step, Error *error)
     return goes_on;
 }
 
-static bool out_of_patience(const Trainer *t)
+static bool out_of_patience(const Trainer *t, size_t stale)
 {
     size_t patience = t->settings.train.patience;
-    return patience > 0 && t->progress.stale >= patience && t->progress.step > t->match_steps;
+    return patience > 0 && stale >= patience && t->progress.step > t->match_steps;
+}
+
+/* Whether no step follows, with so many validations without improvement. */
+static bool is_trained(const Trainer *t, size_t stale)
+{
+    return t->progress.step >= t->steps || out_of_patience(t, stale);
 }
 
 static bool is_over(const Trainer *trainer)
 {
-    return trainer->progress.step >= trainer->steps || out_of_patience(trainer);
+    return is_trained(trainer, trainer->progress.stale) && !trainer->progress.due;
 }
 
 bool loop_has_work(const Trainer *trainer)
@@ -366,35 +372,77 @@ static bool is_old(const Loop *loop)
     return ranks_most(minutes > 0 && age >= 60 * minutes) > 0;
 }
 
-/* One step and all that is due after it. Saving comes last, so that a resumed run does not
- * repeat the log row and the validation of its step. */
-static bool do_step(Loop *loop, Error *error)
+/* Takes the next step, after which a validation may be due. */
+static bool go_forward(Loop *loop, Error *error)
 {
     Trainer *t = loop->trainer;
-    const Settings *settings = &t->settings;
+    Progress *progress = &t->progress;
+    const Step *step = &loop->view.last;
     double began = clock_seconds();
     if (!take_step(loop, &loop->view.last, error)) {
         save_at_end(loop, &(Error){0}); /* nothing has changed since the last good step */
         return false;
     }
-    t->progress.final = (Validation){0}; /* that was of other weights */
-    size_t done = t->progress.step;
-    bool taken = isfinite(loop->view.last.nats), validates = ends_in_validation(t, done);
-    t->progress.seconds = clock_seconds() - loop->clock;
-    t->progress.training_seconds += clock_seconds() - began;
-    loop->view.logs = validates || !taken || every(done, settings->train.log_every);
-    show_step(loop, taken);
-    if (validates && !trainer_check_weights(t, error))
+    progress->final = (Validation){0}; /* that was of other weights */
+    progress->due = ends_in_validation(t, progress->step);
+    progress->due_norm = progress->due ? step->gradient_norm : 0;
+    progress->seconds = clock_seconds() - loop->clock;
+    progress->training_seconds += clock_seconds() - began;
+    loop->view.logs = progress->due || !isfinite(step->nats) ||
+                      every(progress->step, t->settings.train.log_every);
+    show_step(loop, isfinite(step->nats));
+    return !progress->due || trainer_check_weights(t, error);
+}
+
+/* What the log row needs to know of a step of an earlier session. */
+static Step step_before(const Trainer *t)
+{
+    double norm = t->progress.due_norm;
+    return (Step){.nats = isfinite(norm) ? 0 : (double)NAN,
+                  .gradient_norm = norm,
+                  .lr = trainer_rate(t, &t->settings.train.length, t->progress.step - 1)};
+}
+
+/* The validation that is due. The last one may take long and nothing follows it, so the run is
+ * saved before. False if a signal or an error breaks it off: then it is due as before. */
+static bool validate_step(Loop *loop, Error *error)
+{
+    Trainer *t = loop->trainer;
+    Progress *progress = &t->progress;
+    if (is_trained(t, progress->stale + 1) && loop->awaiting != progress->step)
+        save(loop);
+    const Progress before = *progress;
+    progress->due = 0;
+    progress->due_norm = 0;
+    bool done = validate(loop, error) &&
+                (!is_trained(t, progress->stale) || validate_at_end(loop, error));
+    if (done) {
+        loop->saved_step = SIZE_MAX; /* the run goes beyond it now */
+    } else {
+        *progress = before;
+        progress->seconds = clock_seconds() - loop->clock;
+    }
+    if (*error->text)
+        save_at_end(loop, &(Error){0});
+    return done;
+}
+
+/* One step, unless the last one's validation is due, and all that is due after it. Saving comes
+ * last, so that a resumed run does not repeat the log row and the validation of its step. */
+static bool do_step(Loop *loop, Error *error)
+{
+    const Progress *progress = &loop->trainer->progress;
+    const Settings *settings = &loop->trainer->settings;
+    if (!progress->due && !go_forward(loop, error))
         return false;
-    if (validates && !validate(loop, error))
-        return false;
-    if (is_over(t) && !validate_at_end(loop, error))
-        return false;
+    bool validates = progress->due > 0;
+    if (validates && !validate_step(loop, error))
+        return !*error->text; /* to end */
     if (validates && every(loop->validations, settings->session.sample_every) && ranks_first())
         sample(loop);
     if (loop->view.logs)
         log_row(loop, validates);
-    if (validates || every(done, settings->train.save_every) || is_old(loop))
+    if (validates || every(progress->step, settings->train.save_every) || is_old(loop))
         save(loop);
     return true;
 }
@@ -428,7 +476,8 @@ static LoopEnd run(Loop *loop, Error *error)
     if (!save_at_end(loop, error))
         return LOOP_FAILED;
     if (is_over(trainer)) /* nothing is left to train, whatever else happened */
-        return out_of_patience(trainer) ? LOOP_PATIENCE : LOOP_FINISHED;
+        return out_of_patience(trainer, trainer->progress.stale) ? LOOP_PATIENCE
+                                                                 : LOOP_FINISHED;
     return signals_caught() ? LOOP_SIGNAL : LOOP_STOPPED;
 }
 
@@ -436,6 +485,7 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers
                  StopAfter stop, Error *error)
 {
     const Progress *progress = &trainer->progress;
+    *error = (Error){0}; /* without a text: a signal ended it */
     Loop loop = {.trainer = trainer,
                  .folder = folder,
                  .observers = observers,
@@ -446,10 +496,15 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers
                  .logged = mark_of(progress),
                  .tried_at = progress->seconds,
                  .saved_step = SIZE_MAX,
+                 .awaiting = progress->due ? progress->step : 0,
                  .keeps = trainer->extension.finished};
     loop.view.folder = folder->path;
+    if (progress->due) {
+        loop.view.last = step_before(trainer);
+        loop.view.logs = true;
+    }
     if (trainer->settings.session.sample_every > 0) {
-        for (size_t step = 1; step <= progress->step; step++)
+        for (size_t step = 1; step <= view_complete(&loop.view); step++)
             loop.validations += ends_in_validation(trainer, step);
         generator_make(&loop.generator, &trainer->model, 1);
     }

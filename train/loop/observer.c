@@ -1,6 +1,6 @@
 #include "train/loop/observer.h"
-#include "src/containers.h"
-#include "src/ranks.h"
+#include "src/base/containers.h"
+#include "src/ranks/ranks.h"
 
 void observers_add(Observers *observers, const ObserverCalls *calls, void *self)
 {

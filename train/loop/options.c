@@ -1,6 +1,6 @@
 #include "train/loop/options.h"
 #include "models/update.h"
-#include "src/gemm.h"
+#include "src/math/gemm.h"
 #include "src/optim/schedule.h"
 
 #define TRAIN(name)   offsetof(TrainOptions, name)
@@ -46,7 +46,7 @@ static const Option train_rows[] = {
     {.name = "convert", OPTION_STRING("RUN", TRAIN(convert), NULL), OPTION_FIXED,
      .help = "convert this run to another attention kind (--attn); implies --init RUN and "
              "--distill RUN. Text and settings default to RUN's, with --epochs 3, a fifth of its "
-             "--lr, --distill-share 1 and no dropout or penalties. Attention transfer "
+             "--lr, --distill-share 1 and no dropout. Attention transfer "
              "(--match-epochs) comes first",
      .also = "linearize linearise t2r lolcats hedgehog-distill",
      .common = true},
@@ -159,11 +159,6 @@ static const Option train_rows[] = {
              "soon forgotten",
      .also = "ema-decay ema-beta",
      .section = "Weight averaging"},
-    {.name = "adversarial-softmax", OPTION_NUMBER(TRAIN(margin), 0, 1, "0"), OPTION_FIXED,
-     .help = "adversarial softmax (Wang et al. 2019): subtract X |w| |h| from the target's logit "
-             "in training, where w are its output weights and h is the final state",
-     .also = "adversarial adversarial-mle advsoft margin",
-     .section = "Regularisation"},
     {.name = "seed", OPTION_WHOLE(TRAIN(seed), 0, OPTION_MOST, "1"), OPTION_FIXED,
      .help = "seed of all random numbers",
      .also = "random-seed manual-seed rng-seed",
@@ -211,12 +206,12 @@ static const Option train_rows[] = {
 };
 
 static const Option session_rows[] = {
-    {.name = "run", OPTION_STRING("DIR", SESSION(run), NULL),
+    {.name = "run", OPTION_STRING("DIR", SESSION(run), NULL), .once = true,
      .help = "run directory (default: a new one in runs/)",
      .also = "out-dir output-dir save-dir checkpoint-dir out output save-path work-dir "
              "log-dir name exp-name run-name wandb-run-name",
      .common = true},
-    {.name = "resume", OPTION_STRING("DIR", SESSION(resume), NULL),
+    {.name = "resume", OPTION_STRING("DIR", SESSION(resume), NULL), .once = true,
      .help = "continue the run in this directory, bit-identically; with other --epochs or "
              "--steps it becomes longer or shorter, and the learning rate follows the schedule "
              "of the new length from there on (--lr, --lr-floor and --schedule may change, "
@@ -224,11 +219,11 @@ static const Option session_rows[] = {
      .also = "resume-from resume-from-checkpoint init-from load checkpoint load-checkpoint "
              "restore",
      .common = true},
-    {.name = "preset", OPTION_STRING("NAME", SESSION(preset), NULL),
+    {.name = "preset", OPTION_STRING("NAME", SESSION(preset), NULL), .once = true,
      .help = "settings from models/NAME.conf or a file; --preset help lists them",
      .also = "config config-file recipe cfg conf",
      .common = true},
-    {.name = "stop-after", OPTION_STRING("N", SESSION(stop_after), NULL),
+    {.name = "stop-after", OPTION_STRING("N", SESSION(stop_after), NULL), .once = true,
      .help = "end this session after N steps or a time such as 90m, 2h or 25s; it is saved "
              "and can be resumed",
      .also = "max-time time-limit max-wall-time",

@@ -2,7 +2,7 @@
 #ifndef LINNET_TRAIN_OPTIONS_H
 #define LINNET_TRAIN_OPTIONS_H
 
-#include "data/corpus.h"
+#include "data/corpora/corpus.h"
 #include "models/config.h"
 
 /* The length of a training and the learning rate along it: what an extension can change. */
@@ -19,7 +19,7 @@ typedef struct TrainOptions {
     size_t init_tokens;
     char *distill;      /* the run or checkpoint that teaches; NULL: none */
     char *soft_targets; /* the file of what teachers predict; NULL: none */
-    double distill_share, match_lr, margin;
+    double distill_share, match_lr;
     char *convert; /* the run whose attention another kind replaces; NULL: none */
     size_t match_epochs;
     size_t batch, accumulate, shards, warmup, seed;

@@ -1,14 +1,14 @@
 /* The settings of a training session: read from defaults, presets, stored settings and the
  * command line, and checked. */
 #include "train/loop/init.h"
-#include "data/tasks.h"
-#include "data/utf8.h"
+#include "data/corpora/tasks.h"
+#include "data/tokenizers/utf8.h"
 #include "models/preset.h"
 #include "models/update.h"
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "src/optim/schedule.h"
-#include "src/ranks.h"
-#include "src/text.h"
+#include "src/ranks/ranks.h"
+#include "src/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

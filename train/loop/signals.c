@@ -1,5 +1,5 @@
 #include "train/loop/signals.h"
-#include "src/file.h"
+#include "src/base/file.h"
 
 #include <signal.h>
 #include <stddef.h>

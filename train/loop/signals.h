@@ -3,7 +3,7 @@
 #define LINNET_SIGNALS_H
 
 /* Catches SIGINT, SIGTERM and SIGHUP (unless it was ignored), so that the loop ends after the
- * current step; a second signal ends the program at once. */
+ * current step, or within a validation; a second signal ends the program at once. */
 void signals_catch(void);
 /* Gives the signals back: one ends the program at once again. */
 void signals_release(void);

@@ -3,11 +3,11 @@
 #include "models/adopt.h"
 #include "models/generator.h"
 #include "models/update.h"
-#include "src/containers.h"
-#include "src/memory.h"
+#include "src/base/containers.h"
+#include "src/base/memory.h"
 #include "src/optim/schedule.h"
-#include "src/ranks.h"
-#include "src/team.h"
+#include "src/ranks/ranks.h"
+#include "src/math/team.h"
 #include "train/loop/allowance.h"
 
 #include <assert.h>
@@ -216,10 +216,10 @@ static bool plan_stages(Trainer *t, Error *error)
     t->match_steps = train->convert ? train->match_epochs * t->steps_per_epoch : 0;
     if (t->match_steps > 0 && t->match_steps >= t->steps)
         return error_usage(error,
-                         "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
-                         "give more --epochs%s",
-                         train->match_epochs, t->match_steps, t->steps,
-                         t->settings.session.resume ? "" : ", or fewer --match-epochs");
+                           "--match-epochs %zu: that is %zu steps, and the whole run has %zu; "
+                           "give more --epochs%s",
+                           train->match_epochs, t->match_steps, t->steps,
+                           t->settings.session.resume ? "" : ", or fewer --match-epochs");
     size_t shorter = t->steps - t->match_steps;
     if (t->match_steps > 0 && t->match_steps < shorter)
         shorter = t->match_steps;
@@ -282,7 +282,6 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     pass_make(&t->pass, &t->model, team_tiles(train->batch, train->shards),
               t->settings.model.context,
               t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
-    t->pass.margin = train->margin;
     if (train->distill && !trainer_open_teacher(t, error))
         return false;
     if (train->soft_targets && !trainer_open_soft_targets(t, error))

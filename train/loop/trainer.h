@@ -2,11 +2,11 @@
 #ifndef LINNET_TRAINER_H
 #define LINNET_TRAINER_H
 
-#include "data/batches.h"
-#include "data/soft_targets.h"
+#include "data/corpora/batches.h"
+#include "data/corpora/soft_targets.h"
 #include "models/score.h"
 #include "models/checkpoint.h"
-#include "src/shards.h"
+#include "src/ranks/shards.h"
 #include "train/loop/extension.h"
 #include "train/loop/history.h"
 #include "train/loop/view.h"
@@ -131,8 +131,9 @@ real *trainer_average(const Trainer *trainer);
 void trainer_swap_average(Trainer *trainer);
 /* What validations read. */
 Windows trainer_windows(const Trainer *trainer);
-/* Scores the whole validation split or the part of --eval-tokens. */
-Score trainer_validate(Trainer *trainer, bool whole);
+/* Scores the whole validation split or the part of --eval-tokens, unless `stops`, if it is not
+ * NULL, breaks it off. */
+Score trainer_validate(Trainer *trainer, bool whole, int (*stops)(void));
 
 /* Gathers the moments and the carried states of all ranks; all call it before the first saves.
  */

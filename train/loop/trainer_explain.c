@@ -1,6 +1,6 @@
 /* What went wrong if the loss or the gradient of a step is not finite. */
-#include "src/ranks.h"
-#include "src/text.h"
+#include "src/ranks/ranks.h"
+#include "src/base/text.h"
 #include "train/loop/trainer.h"
 
 #include <math.h>

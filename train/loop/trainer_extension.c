@@ -1,6 +1,6 @@
 /* Extending a run; the rule is in extension.h. */
 #include "src/optim/schedule.h"
-#include "src/text.h"
+#include "src/base/text.h"
 #include "train/loop/trainer.h"
 
 #include <stdlib.h>
@@ -11,17 +11,17 @@ static bool check_length(const Trainer *t, const Extension *extension, Error *er
     size_t done = extension->step;
     if (extension->to == extension->from)
         return error_usage(error,
-                         "the run has %zu steps already: --lr, --lr-floor, --schedule and "
-                         "--cycles may change only with the length (--epochs, --steps)",
-                         extension->to);
+                           "the run has %zu steps already: --lr, --lr-floor, --schedule and "
+                           "--cycles may change only with the length (--epochs, --steps)",
+                           extension->to);
     if (extension->to > done)
         return true;
     return error_usage(error,
-                     "--%s %zu: that is %zu steps, and this run has done %zu (%.4g epochs) "
-                     "already; give more, or start a new run from its weights with --init",
-                     length->steps ? "steps" : "epochs",
-                     length->steps ? length->steps : length->epochs, extension->to, done,
-                     (double)done / (double)t->steps_per_epoch);
+                       "--%s %zu: that is %zu steps, and this run has done %zu (%.4g epochs) "
+                       "already; give more, or start a new run from its weights with --init",
+                       length->steps ? "steps" : "epochs",
+                       length->steps ? length->steps : length->epochs, extension->to, done,
+                       (double)done / (double)t->steps_per_epoch);
 }
 
 /* --steps may name the length that the epochs have. */
@@ -56,7 +56,7 @@ bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *err
     double start = average_start(t);
     Extension *extension = &t->extension;
     *extension = (Extension){.planned = true,
-                             .finished = step >= from ||
+                             .finished = step - progress.due >= from ||
                                          (before->patience > 0 && step > t->match_steps &&
                                           progress.stale >= before->patience),
                              .restarts_average = trainer_averages(train) &&

@@ -1,9 +1,9 @@
 /* What a run takes from another: its weights at the start (train --init), its predictions
  * (train --distill). */
-#include "data/vocabulary_files.h"
+#include "data/tokenizers/vocabulary_files.h"
 #include "eval/runs/rundata.h"
 #include "models/adopt.h"
-#include "src/text.h"
+#include "src/base/text.h"
 #include "train/loop/trainer.h"
 
 #include <stdlib.h>
@@ -84,11 +84,12 @@ static bool check_teacher(const Trainer *t, Error *error)
             "its weights with --init",
             t->settings.train.distill, teacher->vocabulary.count, t->corpus.vocabulary.count);
     if (teacher->config.positions == POSITIONS_LEARNED && teacher->config.context < context)
-        return error_usage(error,
-                         "--context %zu: the teacher %s has learned positions for %zu tokens; "
-                         "give --context %zu or less",
-                         context, t->settings.train.distill, teacher->config.context,
-                         teacher->config.context);
+        return error_usage(
+            error,
+            "--context %zu: the teacher %s has learned positions for %zu tokens; "
+            "give --context %zu or less",
+            context, t->settings.train.distill, teacher->config.context,
+            teacher->config.context);
     return true;
 }
 
@@ -117,9 +118,9 @@ bool trainer_open_soft_targets(Trainer *t, Error *error)
     const char *path = t->settings.train.soft_targets;
     if (t->corpus.train.labels.at)
         return error_usage(error,
-                         "--soft-targets are for texts, and %s is a synthetic task: omit "
-                         "--soft-targets",
-                         t->settings.train.corpus);
+                           "--soft-targets are for texts, and %s is a synthetic task: omit "
+                           "--soft-targets",
+                           t->settings.train.corpus);
     if (!soft_targets_open(&t->soft, path, &t->corpus.train, t->corpus.vocabulary.count, error))
         return false;
     t->stored = (HeadTeacher){.share = (real)t->settings.train.distill_share,

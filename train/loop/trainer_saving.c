@@ -1,6 +1,6 @@
 /* Saving and resuming a training run. */
-#include "src/ranks.h"
-#include "src/text.h"
+#include "src/ranks/ranks.h"
+#include "src/base/text.h"
 #include "train/loop/trainer.h"
 
 #include <stdlib.h>
@@ -23,6 +23,8 @@ static const struct {
     {"last_step", FIELD(last.step), true, false},
     {"last_accuracy", FIELD(last.accuracy), false, true},
     {"best_accuracy", FIELD(best.accuracy), false, true},
+    {"validation_due", FIELD(due), true, true},
+    {"validation_due_norm", FIELD(due_norm), false, true},
     {"stale", FIELD(stale), true, false},
     {"final_loss", FIELD(final.loss), false, true},
     {"final_accuracy", FIELD(final.accuracy), false, true},
@@ -112,6 +114,8 @@ bool trainer_read_progress(Progress *progress, const Checkpoint *checkpoint, Err
             *(double *)(void *)at = strtod(text, &end);
             good = end != text && !*end;
         }
+        if (progress->due > 1 || progress->due > progress->step)
+            good = false;
         if (!good)
             return error_set(error,
                              "%s: cannot read its '%s'; training cannot continue from it",

@@ -2,8 +2,8 @@
  * weights; validation. */
 #include "models/objectives.h"
 #include "models/update.h"
-#include "src/ranks.h"
-#include "src/vector.h"
+#include "src/ranks/ranks.h"
+#include "src/math/vector.h"
 #include "train/loop/trainer.h"
 
 #include <math.h>
@@ -70,7 +70,6 @@ static double add_gradients(Trainer *t, RandomKey key)
         teacher = objective_teacher(&t->teacher_pass, t->inputs, train->distill_share);
     double nats = pass_train_loss(&t->pass, &t->gradients, t->inputs, t->targets, key,
                                   train->distill || t->records ? &teacher : NULL);
-    objective_penalties(&t->pass, t->targets);
     pass_backward(&t->pass, &t->gradients, t->inputs, key);
     return nats;
 }
@@ -314,9 +313,10 @@ bool trainer_check_read(const Trainer *t, Error *error)
                        error);
 }
 
-Score trainer_validate(Trainer *t, bool whole)
+Score trainer_validate(Trainer *t, bool whole, int (*stops)(void))
 {
     Windows windows = trainer_windows(t);
+    windows.stops = stops;
     if (whole)
         windows.part = 0;
     trainer_swap_average(t);

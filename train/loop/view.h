@@ -3,7 +3,7 @@
 #ifndef LINNET_VIEW_H
 #define LINNET_VIEW_H
 
-#include "data/corpus.h"
+#include "data/corpora/corpus.h"
 #include "eval/runs/runlog.h"
 #include "models/model.h"
 #include "train/loop/extension.h"
@@ -33,6 +33,8 @@ typedef struct Progress {
     Validation last;         /* with step 0 before the first */
     Validation final;        /* of the last weights on the whole text, if the others read a part
                               * of it; with loss 0 before that */
+    size_t due;              /* 1 while the validation after the step is not complete, else 0 */
+    double due_norm;         /* then: the step's gradient norm, for its log row */
     size_t stale;            /* validations without improvement */
     LossSum log, round;      /* since the last row of the log, and since the last validation */
     size_t averaged;         /* steps whose weights are in the average */
@@ -85,6 +87,12 @@ typedef struct RunView {
 static inline const char *view_part(const RunView *run)
 {
     return run->part_tokens > 0 ? " (part)" : "";
+}
+
+/* The last step whose validation, log row and sample, if any, are complete. */
+static inline size_t view_complete(const RunView *run)
+{
+    return run->progress->step - run->progress->due;
 }
 
 /* Whether the last step matched attention outputs: then its loss is their mean square error. */

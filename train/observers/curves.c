@@ -1,8 +1,8 @@
 #include "train/observers/observers.h"
 #include "eval/runs/runchart.h"
 #include "eval/show/svg.h"
-#include "src/containers.h"
-#include "src/file.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "train/observers/fullscreen.h"
 #include "eval/show/terminal.h"
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 #include "train/loop/signals.h"
 
 #include <errno.h>
@@ -186,12 +186,19 @@ void fullscreen_leave(void)
 
 /* --- drawing --- */
 
+/* Terminals may report any size, and a page takes memory for each of its cells. */
+static size_t within_reason(size_t size)
+{
+    enum { MOST = 1000 };
+    return size < MOST ? size : MOST;
+}
+
 FullscreenLook fullscreen_look(void)
 {
     /* The last column stays free: erasing to the end of a line starts after its text. */
-    size_t width = terminal_width(page.terminal);
+    size_t width = within_reason(terminal_width(page.terminal));
     return (FullscreenLook){.columns = width > 1 ? width - 1 : 1,
-                            .rows = terminal_height(page.terminal),
+                            .rows = within_reason(terminal_height(page.terminal)),
                             .utf8 = terminal_is_utf8(),
                             .colour = terminal_has_colour(page.terminal)};
 }

@@ -8,7 +8,7 @@
 #ifndef LINNET_FULLSCREEN_H
 #define LINNET_FULLSCREEN_H
 
-#include "src/error.h"
+#include "src/base/error.h"
 
 #include <stddef.h>
 

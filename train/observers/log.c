@@ -1,6 +1,6 @@
 /* The observers that keep the numbers: log.csv, and TensorBoard's event files. */
 #include "train/observers/observers.h"
-#include "src/containers.h"
+#include "src/base/containers.h"
 
 #include <math.h>
 
@@ -32,7 +32,7 @@ static void append_code(unsigned char **bytes, size_t step, const char *tag, con
 static bool started(void *self, const RunView *run, Error *error)
 {
     EventFile *file = self;
-    size_t step = run->progress->step;
+    size_t step = view_complete(run);
     if (!events_create(file, run->folder, error))
         return false;
     unsigned char *bytes = NULL;

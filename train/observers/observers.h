@@ -3,9 +3,9 @@
 #ifndef LINNET_OBSERVERS_H
 #define LINNET_OBSERVERS_H
 
-#include "eval/runs/events.h"
+#include "train/observers/events.h"
 #include "eval/show/chart.h"
-#include "src/text.h"
+#include "src/base/text.h"
 #include "train/loop/observer.h"
 
 /* Writes log.csv; its data is the open RunLog. */

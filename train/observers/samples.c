@@ -1,6 +1,6 @@
 #include "train/observers/observers.h"
-#include "src/file.h"
-#include "src/text.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void cut_behind(char *text, size_t step)
 static bool started(void *self, const RunView *run, Error *error)
 {
     Samples *samples = self;
-    size_t size, step = run->progress->step;
+    size_t size, step = view_complete(run);
     samples->path = file_join(run->folder, "samples.txt");
     if (step == 0 || !file_exists(samples->path))
         return true;

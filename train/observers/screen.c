@@ -1,12 +1,12 @@
 #include "train/observers/observers.h"
 #include "eval/show/terminal.h"
-#include "models/exchange.h"
-#include "src/containers.h"
-#include "src/gemm.h"
-#include "src/memory.h"
-#include "src/ranks.h"
-#include "src/team.h"
-#include "src/text.h"
+#include "models/exchange/exchange.h"
+#include "src/base/containers.h"
+#include "src/math/gemm.h"
+#include "src/base/memory.h"
+#include "src/ranks/ranks.h"
+#include "src/math/team.h"
+#include "src/base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -44,14 +44,10 @@ static void append_changed(char **text, const OptionGroup *group)
 {
     for (size_t i = 0; i < group->count; i++) {
         const Option *option = &group->options[i];
+        if (option_has_default(group, option) || is_shown_elsewhere(option))
+            continue;
         char *value = option_value(group, option);
-        bool changed = strcmp(value, option->fallback ? option->fallback : "") != 0;
-        double number, fallback; /* 0.001 and 1e-3 are the same */
-        if (changed && option->fallback && text_to_double(value, &number) &&
-            text_to_double(option->fallback, &fallback))
-            changed = number != fallback;
-        if (changed && !is_shown_elsewhere(option))
-            text_append(text, "%s%s %s", *text ? "  " : "", option->name, value);
+        text_append(text, "%s%s %s", *text ? "  " : "", option->name, value);
         free(value);
     }
 }

@@ -1,9 +1,9 @@
 #include "train/observers/observers.h"
 #include "eval/runs/runchart.h"
 #include "eval/show/terminal.h"
-#include "src/containers.h"
-#include "src/phase.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/phase.h"
+#include "src/base/text.h"
 #include "train/observers/fullscreen.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-#include "src/containers.h"
-#include "src/text.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
 #include "train/observers/observers.h"
 
 #include <math.h>

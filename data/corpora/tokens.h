@@ -1,0 +1,73 @@
+/* Token ids in as few bytes as the vocabulary allows: 1, 2 or 4 each. A text of a few hundred
+ * megabytes is mostly its ids, and int32_t would take four bytes where one or two are enough.
+ *
+ * Tokens only points to ids; whoever has it knows their number and owns them. */
+#ifndef LINNET_TOKENS_H
+#define LINNET_TOKENS_H
+
+#include "src/base/real.h"
+
+typedef struct Tokens {
+    const void *at; /* unsigned little-endian ids */
+    unsigned width; /* bytes of an id */
+    uint32_t below; /* in a mapped file: what every id is below; 0: in memory */
+} Tokens;
+
+/* Ids that are int32_t already. */
+static inline Tokens tokens_plain(const int32_t *ids)
+{
+    return (Tokens){ids, sizeof *ids, 0};
+}
+
+/* Of ids in memory; mapped ones are read by the functions below, which check them. */
+static inline int32_t tokens_at(Tokens tokens, size_t i)
+{
+    return tokens.width == 1   ? ((const uint8_t *)tokens.at)[i]
+           : tokens.width == 2 ? ((const uint16_t *)tokens.at)[i]
+                               : ((const int32_t *)tokens.at)[i];
+}
+
+static inline Tokens tokens_from(Tokens tokens, size_t first)
+{
+    tokens.at = (const char *)tokens.at + first * tokens.width;
+    return tokens;
+}
+
+/* Copies `count` ids from the first-th on. In a mapped file that somebody has changed, they may
+ * be others, but all are below the limit. */
+void tokens_read(Tokens tokens, size_t first, size_t count, int32_t *to);
+
+/* Reads ids one after another. */
+typedef struct TokenReader {
+    Tokens tokens;
+    size_t next, count; /* of all */
+    size_t at, held;    /* of the block */
+    int32_t block[1024];
+} TokenReader;
+void token_reader_begin(TokenReader *reader, Tokens tokens, size_t count);
+bool token_reader_next(TokenReader *reader, int32_t *id); /* false after the last */
+
+/* Adds to seen[id] how often each id occurs. */
+void tokens_tally(Tokens tokens, size_t count, size_t *seen);
+
+/* The CRC-32 of the ids as int32_t, whatever their width. */
+uint32_t tokens_crc(Tokens tokens, size_t count);
+
+/* Ids that are appended piece by piece. Zeros, except for the size of the vocabulary, make an
+ * empty one. */
+typedef struct TokenArray {
+    size_t vocabulary;
+    void *ids; /* of tokens_width(vocabulary) bytes; the caller frees */
+    size_t count, room;
+    uint32_t crc; /* as tokens_crc */
+} TokenArray;
+
+unsigned tokens_width(size_t vocabulary);
+void token_array_append(TokenArray *array, const int32_t *ids, size_t count);
+/* Gives back the memory that growing left over. */
+void token_array_close(TokenArray *array);
+
+/* Writes ids in `width` bytes each. */
+void tokens_narrow(void *to, unsigned width, const int32_t *ids, size_t count);
+
+#endif

@@ -1,0 +1,193 @@
+#include "eval/compare/page/report.h"
+#include "eval/compare/page/report_parts.h"
+#include "eval/runs/differences.h"
+#include "eval/runs/results.h"
+#include "eval/runs/runchart.h"
+#include "eval/show/markup.h"
+#include "eval/show/palette.h"
+#include "eval/show/svg.h"
+#include "src/base/containers.h"
+#include "src/base/file.h"
+#include "src/base/text.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static bool has_many_rows(const Comparison *all)
+{
+    for (size_t r = 0; r < all->count; r++)
+        if (arrlenu(all->runs[r].rows) > REPORT_POINTS)
+            return true;
+    return false;
+}
+
+/* The day of the last row that any run logged, such as "2026-11-23". */
+static void append_date(char **text, const Comparison *all)
+{
+    time_t last = 0;
+    for (size_t r = 0; r < all->count; r++) {
+        char *log = file_join(all->runs[r].path, RUN_LOG);
+        struct stat status;
+        if (stat(log, &status) == 0 && status.st_mtime > last)
+            last = status.st_mtime;
+        free(log);
+    }
+    char day[32];
+    struct tm parts;
+    if (last > 0 && localtime_r(&last, &parts) && strftime(day, sizeof day, "%Y-%m-%d", &parts))
+        text_append(text, "%s%s", **text ? ", " : "", day);
+}
+
+static void append_corpora(char **text, const Comparison *all)
+{
+    for (size_t r = 0; r < all->count; r++) {
+        if (r > 0 && all->runs[r].scale == all->runs[r - 1].scale)
+            continue;
+        char *name = groups_scale_name(&all->runs[r], all->runs, all->count);
+        text_append(text, "%s%s", r == 0 ? " on " : " and ", name);
+        free(name);
+    }
+}
+
+/* "softmax and linear on ptb.txt"; "5 models on ptb.txt". */
+static char *make_title(const Comparison *all)
+{
+    char *title = memory_copy_text("");
+    groups_append_names(&title, all->groups);
+    append_corpora(&title, all);
+    return title;
+}
+
+/* "2.08M parameters, 6 runs, 2026-11-23" */
+static char *make_facts(const Comparison *all)
+{
+    size_t low = SIZE_MAX, high = 0;
+    for (size_t r = 0; r < all->count; r++) {
+        size_t parameters = all->runs[r].parameters;
+        low = parameters < low ? parameters : low;
+        high = parameters > high ? parameters : high;
+    }
+    char *facts = memory_copy_text(""), *of_low = results_amount((double)low),
+         *of_high = results_amount((double)high);
+    if (low > 0)
+        text_append(&facts, low < high ? "%s to %s parameters, " : "%s parameters, ", of_low,
+                    of_high);
+    text_append(&facts, "%zu run%s", all->count, text_plural(all->count));
+    append_date(&facts, all);
+    free(of_low);
+    free(of_high);
+    return facts;
+}
+
+/* Which model is best, for each corpus. */
+static void print_verdicts(FILE *out, const Comparison *all)
+{
+    size_t next = 0;
+    while (next < arrlenu(all->groups)) {
+        RunGroup *section = groups_section(all->groups, next);
+        char *verdict = differences_verdict(section);
+        if (verdict) {
+            fputs("<p class=\"verdict\">", out);
+            if (arrlenu(section) < arrlenu(all->groups)) {
+                char *name = groups_scale_name(section[0].runs[0], all->runs, all->count);
+                markup_print(out, name);
+                fputs(": ", out);
+                free(name);
+            }
+            markup_print(out, verdict);
+            fputs("</p>\n", out);
+        }
+        next += arrlenu(section);
+        free(verdict);
+        arrfree(section);
+    }
+}
+
+/* The policy forbids to load or send anything, whatever a run's names contain. */
+static void print_head(FILE *out, const Comparison *all)
+{
+    char *title = make_title(all);
+    fprintf(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                 "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
+                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                 "<title>");
+    markup_print(out, title);
+    fprintf(out, "</title>\n<style>\n%s", text_report_css);
+    palette_print_variables(out);
+    fputs("</style>\n</head>\n<body>\n", out);
+    free(title);
+}
+
+static void print_header(FILE *out, const Comparison *all)
+{
+    char *title = make_title(all), *facts = make_facts(all);
+    fputs("<header><div><h1>", out);
+    markup_print(out, title);
+    fputs("</h1>\n<p>", out);
+    markup_print(out, facts);
+    fputs("</p></div>\n<button type=\"button\" id=\"theme\" hidden>Light or dark</button>"
+          "</header>\n<main>\n",
+          out);
+    print_verdicts(out, all);
+    free(title);
+    free(facts);
+}
+
+/* The validation curves for those who read without scripts: a picture for each corpus. */
+static void print_still(FILE *out, const Comparison *all)
+{
+    const RunChartAxes axes = {0};
+    size_t next = 0, pictures = 0;
+    fputs("<div id=\"still\" class=\"still\">\n", out);
+    while (next < arrlenu(all->each)) {
+        RunGroup *section = groups_section(all->each, next);
+        Chart chart = runchart_make(section, NAN, &axes);
+        char *title = runchart_title(section, &axes);
+        if (chart.series_count > 0)
+            svg_print(out, &chart, title);
+        pictures += chart.series_count > 0;
+        next += arrlenu(section);
+        free(title);
+        runchart_free(&chart);
+        arrfree(section);
+    }
+    if (pictures == 0)
+        fputs("<p>No run has a validation loss yet.</p>\n", out);
+    fputs("</div>\n", out);
+}
+
+static void print_page(FILE *out, const void *content)
+{
+    const Comparison *all = content;
+    print_head(out, all);
+    print_header(out, all);
+    fputs("<section aria-labelledby=\"curves\"><h2 id=\"curves\">Curves</h2>\n", out);
+    print_still(out, all);
+    fputs(text_report_html, out);
+    if (has_many_rows(all))
+        fprintf(
+            out,
+            "<p class=\"aside\">Curves of more than %d points are thinned, keeping the lowest "
+            "and the highest point of each short interval.</p>\n",
+            REPORT_POINTS);
+    fputs("</section>\n", out);
+    report_print_numbers(out, all);
+    report_print_settings(out, all);
+    report_print_samples(out, all);
+    fprintf(out, "</main>\n<footer>Made by linnet %s.</footer>\n", LINNET_VERSION);
+    fputs("<script type=\"application/json\" id=\"data\">\n", out);
+    report_print_data(out, all);
+    fprintf(out,
+            "</script>\n<script>\n'use strict';\n(function () {\n%s%s%s})();\n</script>\n"
+            "</body>\n</html>\n",
+            text_curves_js, text_charts_js, text_controls_js);
+}
+
+bool report_write(const char *path, const Comparison *all, Error *error)
+{
+    return file_replace_printed(path, print_page, all, error);
+}

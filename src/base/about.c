@@ -1,0 +1,162 @@
+/* --help: one screen of common options; --help all: everything; --help WORD: a search. */
+#include "src/base/about.h"
+#include "src/base/containers.h"
+#include "src/base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+const AboutItem about_colour = {
+    "NO_COLOR", "if not empty, output has no colours; the same if TERM is dumb"};
+
+const AboutItem about_terminal_size = {
+    "COLUMNS, LINES", "the size of output that does not go to a terminal; 80 by 24 if unset"};
+
+const AboutItem about_locale = {
+    "LC_ALL, LC_CTYPE, LANG",
+    "the first of these that is set decides whether charts use UTF-8 characters or ASCII"};
+
+enum { WIDTH = 79, COLUMN = 26, CHOICES_IN_BRIEF = 8 };
+
+/* Prints a text at a column, behind its label or, if that is too long, below it. */
+static void print_item(const char *label, const char *text, size_t column)
+{
+    bool fits = strlen(label) < column || column == 0;
+    char *item = text_format("%-*s%s%*s", fits ? (int)column : 0, label, fits ? "" : "\n",
+                             fits ? 0 : (int)column, "");
+    text_append_wrapped(&item, text, WIDTH - column, column);
+    fputs(item, stdout);
+    free(item);
+}
+
+/* --- the options --- */
+
+static size_t choice_count(const Option *option)
+{
+    size_t count = 0;
+    while (option->choice && option->choice(count))
+        count++;
+    return count;
+}
+
+/* In brief, up to the first semicolon of the help. */
+static char *help_text(const Option *option, bool brief)
+{
+    char *text = memory_copy_text("");
+    option_append_owners(&text, option, "");
+    text_append(&text, "%s%.*s", option->owners ? ": " : "",
+                brief ? (int)strcspn(option->help, ";") : (int)strlen(option->help),
+                option->help);
+    if (choice_count(option) <= CHOICES_IN_BRIEF || !brief)
+        option_append_choices(&text, option, ": ", ", ");
+    const char *fallback = option->fallback ? option->fallback : "";
+    bool off = option->type == OPTION_FLAG && strcmp(fallback, "no") == 0;
+    bool unexplained = brief && strcmp(fallback, "0") == 0; /* the help says what 0 means */
+    if (*fallback && !off && !unexplained)
+        text_append(&text, " (default %s)", fallback);
+    return text;
+}
+
+/* Whether the text has the word in it, in capitals or not. */
+static bool mentions(const char *text, const char *word)
+{
+    return text && strcasestr(text, word);
+}
+
+static bool is_about(const Option *option, const char *word)
+{
+    bool found = mentions(option->name, word) || mentions(option->also, word) ||
+                 mentions(option->help, word);
+    for (size_t i = 0; !found && option->choice && option->choice(i); i++)
+        found = strcmp(option->choice(i), word) == 0;
+    return found;
+}
+
+static void print_row(const Option *option, bool brief)
+{
+    char *label = text_format("  --%s%s%s%s", option->type == OPTION_FLAG ? "[no-]" : "",
+                              option->name, option->argument ? " " : "",
+                              option->argument ? option->argument : "");
+    char *text = help_text(option, brief);
+    print_item(label, text, COLUMN);
+    free(label);
+    free(text);
+}
+
+/* Prints the rows that are about the word; with NULL all, or in brief the common ones. Returns
+ * how many. */
+static size_t print_rows(const OptionLine *lines, const char *word, bool brief)
+{
+    const char *heading = NULL;
+    size_t rows = 0;
+    for (size_t i = 0; i < arrlenu(lines); i++) {
+        const Option *option = lines[i].option;
+        if (word ? !is_about(option, word) : brief && !option->common)
+            continue;
+        if (lines[i].heading != heading)
+            printf("\n%s:\n", lines[i].heading);
+        heading = lines[i].heading;
+        print_row(option, brief);
+        rows++;
+    }
+    return rows;
+}
+
+/* --- what stands above and below them --- */
+
+static void print_usage(const About *about, bool brief)
+{
+    for (size_t i = 0; about->synopses[i]; i++)
+        printf("%s %s %s\n", i ? "      " : "Usage:", program_name, about->synopses[i]);
+    printf("\n%c%s.\n", toupper((unsigned char)about->purpose[0]), about->purpose + 1);
+    for (size_t i = 0; (i == 0 || !brief) && about->paragraphs[i]; i++) {
+        putchar('\n');
+        print_item("", about->paragraphs[i], 0);
+    }
+    if (about->command)
+        putchar('\n');
+    for (size_t i = 0; about->command && about->command(i).name; i++)
+        printf("  %-12s %s\n", about->command(i).name, about->command(i).text);
+    if (about->examples[0])
+        putchar('\n');
+    for (size_t i = 0; (i < 3 || !brief) && about->examples[i]; i++)
+        printf("  %s %s\n", program_name, about->examples[i]);
+}
+
+static bool has_common(const OptionLine *lines)
+{
+    for (size_t i = 0; i < arrlenu(lines); i++)
+        if (lines[i].option->common)
+            return true;
+    return false;
+}
+
+static void print_matches(const OptionLine *lines, const char *word)
+{
+    if (print_rows(lines, word, false) > 0)
+        return;
+    Nearest near = nearest_to(word);
+    for (size_t i = 0; i < arrlenu(lines); i++)
+        nearest_consider(&near, lines[i].option->name);
+    if (near.best)
+        die_usage("--help %s: no option mentions it; did you mean --help %s?", word, near.best);
+    die_usage("--help %s: no option mentions it; --help all prints every option", word);
+}
+
+void about_print_help(const About *about, const OptionLine *lines, const char *word)
+{
+    bool all = strcmp(word, "all") == 0, brief = !all && has_common(lines);
+    if (*word && !all) {
+        print_matches(lines, word);
+        return;
+    }
+    print_usage(about, brief);
+    print_rows(lines, NULL, brief);
+    if (!brief)
+        return;
+    printf("\n%s --help all prints every option, --help WORD those that mention a word.\n",
+           program_name);
+    if (about->more)
+        print_item("", about->more, 0);
+}

@@ -1,0 +1,141 @@
+#include "src/base/error.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *program_name = "linnet", *program_command = "linnet";
+
+void program_name_set(const char *argv0)
+{
+    if (!argv0)
+        return;
+    program_command = argv0;
+    const char *name = basename(argv0), *c = name;
+    while (*c && !control_length(c))
+        c++;
+    if (!*c) /* or help and messages would print it */
+        program_name = name;
+}
+
+static void set(Error *error, bool usage, const char *format, va_list args)
+{
+    vsnprintf(error->text, sizeof error->text, format, args);
+    error->usage = usage;
+}
+
+bool error_set(Error *error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set(error, false, format, args);
+    va_end(args);
+    return false;
+}
+
+bool error_usage(Error *error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set(error, true, format, args);
+    va_end(args);
+    return false;
+}
+
+size_t control_length(const char *c)
+{
+    const unsigned char *byte = (const unsigned char *)c;
+    if ((byte[0] && byte[0] < 0x20) || byte[0] == 0x7f)
+        return 1;
+    return byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0 ? 2 : 0;
+}
+
+static void put_line(FILE *stream, const char *format, va_list args)
+{
+    char text[2048 + PATH_MAX];
+    vsnprintf(text, sizeof text, format, args);
+    for (const char *c = text; *c;) {
+        size_t escaped = control_length(c);
+        if (!escaped)
+            fputc(*c++, stream);
+        for (; escaped > 0; escaped--)
+            fprintf(stream, "\\x%02x", (unsigned char)*c++);
+    }
+    fputc('\n', stream);
+}
+
+static void say(const char *format, va_list args)
+{
+    fprintf(stderr, "%s: ", program_name);
+    put_line(stderr, format, args);
+}
+
+void print_output(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_line(stdout, format, args);
+    va_end(args);
+}
+
+void print_warning(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+/* Where die goes instead of ending the program. */
+typedef struct Catch {
+    jmp_buf at;
+    Error *error;
+} Catch;
+static _Thread_local Catch *catching;
+
+bool error_catch(bool (*work)(void *context, Error *error), void *context, Error *error)
+{
+    Catch here = {.error = error}, *before = catching;
+    if (setjmp(here.at) != 0) {
+        catching = before;
+        return false;
+    }
+    catching = &here;
+    bool good = work(context, error);
+    catching = before;
+    return good;
+}
+
+void die(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (catching)
+        set(catching->error, false, format, args);
+    else
+        say(format, args);
+    va_end(args);
+    if (catching)
+        longjmp(catching->at, 1);
+    exit(1);
+}
+
+void die_usage(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    fprintf(stderr, "Try '%s --help'.\n", program_name);
+    exit(2);
+}
+
+void error_die(const Error *error)
+{
+    if (error->usage)
+        die_usage("%s", error->text);
+    die("%s", error->text);
+}

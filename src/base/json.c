@@ -1,0 +1,52 @@
+#include "src/base/json.h"
+#include "src/base/memory.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+static void *take(size_t size)
+{
+    return memory_take(1, size, "JSON");
+}
+
+void json_use_memory(void)
+{
+    json_set_alloc_funcs(take, free);
+}
+
+json_t *json_figure(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *json_count(size_t value)
+{
+    return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
+}
+
+json_t *json_parse(const char *text, size_t length, json_error_t *where)
+{
+    return json_loadb(text, length, JSON_REJECT_DUPLICATES, where);
+}
+
+#define FORMAT (JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY)
+
+void json_print(FILE *stream, json_t *value)
+{
+    json_dumpf(value, stream, FORMAT);
+    fputc('\n', stream);
+    json_decref(value);
+}
+
+void json_print_part(FILE *stream, json_t *value)
+{
+    json_dumpf(value, stream, FORMAT | JSON_EMBED);
+    json_decref(value);
+}
+
+void json_print_lines(FILE *stream, const void *value)
+{
+    json_dumpf(value, stream, FORMAT | JSON_INDENT(2));
+    fputc('\n', stream);
+}

@@ -1,0 +1,373 @@
+#include "src/math/kernel.h"
+
+#include <string.h>
+
+enum { LANES = KERNEL_LANES, ROWS = KERNEL_ROWS, VECTORS = KERNEL_VECTORS };
+
+/* A vector register, and one in memory at any address. */
+typedef real Lanes __attribute__((vector_size(KERNEL_LANES * sizeof(real))));
+typedef real Loose
+    __attribute__((vector_size(sizeof(Lanes)), aligned(sizeof(real)), may_alias));
+
+#define INLINE __attribute__((always_inline)) static inline
+
+INLINE Lanes load(const real *at)
+{
+    return *(const Loose *)at;
+}
+
+INLINE void store(real *at, Lanes value)
+{
+    *(Loose *)at = value;
+}
+
+/* The first `count` lanes; the others are zero. */
+INLINE Lanes load_some(const real *at, size_t count)
+{
+    real lanes[LANES] = {0};
+    memcpy(lanes, at, count * sizeof *lanes);
+    return load(lanes);
+}
+
+/* --- packing --- */
+
+/* The first halves of two vectors, interleaved, and the second halves. */
+#ifdef __clang__
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+typedef KERNEL_LANES_OF(int32_t, int64_t) Indices __attribute__((vector_size(sizeof(Lanes))));
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (Indices){__VA_ARGS__})
+#endif
+#define WEAVE_2(a, b, i) SHUFFLE(a, b, i, i + 2)
+#define WEAVE_4(a, b, i) SHUFFLE(a, b, i, i + 4, i + 1, i + 5)
+#define WEAVE_8(a, b, i) SHUFFLE(a, b, i, i + 8, i + 1, i + 9, i + 2, i + 10, i + 3, i + 11)
+#define WEAVE_16(a, b, i)                                                                \
+    SHUFFLE(a, b, i, i + 16, i + 1, i + 17, i + 2, i + 18, i + 3, i + 19, i + 4, i + 20, \
+            i + 5, i + 21, i + 6, i + 22, i + 7, i + 23)
+#define JOIN(name, lanes) name##lanes
+#define WEAVE(lanes)      JOIN(WEAVE_, lanes)
+
+/* Transposes a square of vectors. Weaving row i with row i + LANES / 2 moves the leading bit of
+ * a number's row to the end of its lane, and the leading bit of its lane to the end of its row;
+ * once for each bit, rows and lanes have changed places. */
+INLINE void transpose(Lanes square[LANES])
+{
+    for (size_t bit = 1; bit < LANES; bit *= 2) {
+        Lanes old[LANES];
+#pragma GCC unroll 16
+        for (size_t i = 0; i < LANES; i++)
+            old[i] = square[i];
+#pragma GCC unroll 8
+        for (size_t i = 0; i < LANES / 2; i++) {
+            square[2 * i] = WEAVE(KERNEL_LANES)(old[i], old[i + LANES / 2], 0);
+            square[2 * i + 1] = WEAVE(KERNEL_LANES)(old[i], old[i + LANES / 2], LANES / 2);
+        }
+    }
+}
+
+/* Reads B row by row, as it lies in memory. */
+static void pack_rows(real *panels, const real *b, size_t b_row, size_t k, size_t n)
+{
+    for (size_t i = 0; i < k; i++, b += b_row) {
+        real *to = panels + i * KERNEL_COLUMNS;
+        size_t column = 0;
+        for (; column + KERNEL_COLUMNS <= n; column += KERNEL_COLUMNS, to += k * KERNEL_COLUMNS)
+#pragma GCC unroll 4
+            for (size_t v = 0; v < VECTORS; v++)
+                store(to + v * LANES, load(b + column + v * LANES));
+        if (column < n) {
+            memset(to, 0, KERNEL_COLUMNS * sizeof *to);
+            memcpy(to, b + column, (n - column) * sizeof *to);
+        }
+    }
+}
+
+/* A square at a time; what is left at the edges number by number. */
+void kernel_turn(real *to, size_t to_row, const real *from, size_t from_row, size_t rows,
+                 size_t columns)
+{
+    size_t whole_rows = rows / LANES * LANES, whole_columns = columns / LANES * LANES;
+    for (size_t i = 0; i < whole_rows; i += LANES)
+        for (size_t j = 0; j < whole_columns; j += LANES) {
+            Lanes square[LANES];
+#pragma GCC unroll 16
+            for (size_t lane = 0; lane < LANES; lane++)
+                square[lane] = load(from + (i + lane) * from_row + j);
+            transpose(square);
+#pragma GCC unroll 16
+            for (size_t lane = 0; lane < LANES; lane++)
+                store(to + (j + lane) * to_row + i, square[lane]);
+        }
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = i < whole_rows ? whole_columns : 0; j < columns; j++)
+            to[j * to_row + i] = from[i * from_row + j];
+}
+
+static void pack_columns(real *panel, const real *b, size_t b_next, size_t k, size_t columns)
+{
+    kernel_turn(panel, KERNEL_COLUMNS, b, b_next, columns, k);
+    for (size_t i = 0; i < k && columns < KERNEL_COLUMNS; i++)
+        memset(panel + i * KERNEL_COLUMNS + columns, 0,
+               (KERNEL_COLUMNS - columns) * sizeof *panel);
+}
+
+KernelPanels kernel_pack(real *panels, const real *b, size_t b_row, size_t b_next, size_t k,
+                         size_t n)
+{
+    size_t panel = k * KERNEL_COLUMNS;
+    if (b_next == 1)
+        pack_rows(panels, b, b_row, k, n);
+    else
+        for (size_t column = 0; column < n; column += KERNEL_COLUMNS) {
+            size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
+            pack_columns(panels + column / KERNEL_COLUMNS * panel, b + column * b_next, b_next,
+                         k, columns);
+        }
+    return (KernelPanels){panels, KERNEL_COLUMNS, panel};
+}
+
+/* Some rows of A transposed, next to each other, so that each strip is opened once for them. A
+ * vector may be wider than a strip: what it stores behind a row is overwritten by the next. */
+INLINE void pack_strip_rows(size_t count, real *to, size_t strip, const real *a, size_t a_next,
+                            size_t m)
+{
+    enum { PIECES = (ROWS + LANES - 1) / LANES, SPAN = PIECES * LANES };
+    size_t row = 0;
+    for (; row + SPAN <= m; row += ROWS, to += strip)
+#pragma GCC unroll 4
+        for (size_t i = 0; i < count; i++)
+#pragma GCC unroll 2
+            for (size_t piece = 0; piece < PIECES; piece++)
+                store(to + i * ROWS + piece * LANES,
+                      load(a + i * a_next + row + piece * LANES));
+    for (; row < m; row += ROWS, to += strip)
+        for (size_t i = 0; i < count; i++)
+            memcpy(to + i * ROWS, a + i * a_next + row,
+                   (m - row < ROWS ? m - row : ROWS) * sizeof *to);
+}
+
+KernelStrips kernel_pack_strips(real *strips, const real *a, size_t a_next, size_t m, size_t k)
+{
+    enum { AT_ONCE = 4 };
+    size_t strip = kernel_strip_size(k), i = 0;
+    for (; i + AT_ONCE <= k; i += AT_ONCE)
+        pack_strip_rows(AT_ONCE, strips + i * ROWS, strip, a + i * a_next, a_next, m);
+    for (; i < k; i++)
+        pack_strip_rows(1, strips + i * ROWS, strip, a + i * a_next, a_next, m);
+    return (KernelStrips){strips, 1, ROWS, strip};
+}
+
+/* --- multiplying --- */
+
+/* Factors of a strip of C: some rows of A, and a panel of B. */
+typedef struct Factors {
+    size_t k;
+    real alpha;
+    const real *a;
+    size_t a_row, a_next;
+    const real *panel;
+    size_t panel_row;
+} Factors;
+
+/* What to prefetch of A. The processor's own prefetchers do not follow as many rows as a strip
+ * of wide vectors has. A cache line holds LINE numbers of one row: at each step the line after
+ * next of another row is fetched. If A is transposed, every step reads a new line, and the
+ * one of STEPS steps later is fetched. A strip of narrow vectors has few rows, and its time
+ * goes to instructions. */
+enum { LINE = 16, STEPS = 16, PREFETCHES = KERNEL_LANES >= 16 };
+
+typedef struct Ahead {
+    const real *at;
+    size_t row, next;
+} Ahead;
+
+INLINE Ahead ahead_of(const Factors *f)
+{
+    bool plain = f->a_next == 1;
+    return (Ahead){f->a + (plain ? 2 * LINE : STEPS * f->a_next), plain ? f->a_row : 0,
+                   f->a_next};
+}
+
+/* `rows` is a compile-time constant in every copy, so that all sums stay in registers. clang
+ * unrolls loops before it makes the copies: so they run to ROWS, and the copy for fewer rows
+ * leaves out the others. */
+INLINE void strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_row)
+{
+    Ahead ahead = ahead_of(&f);
+    Lanes sum[ROWS][VECTORS];
+#pragma GCC unroll 14
+    for (size_t i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+        for (size_t v = 0; v < VECTORS; v++)
+            if (i < rows) {
+                sum[i][v] = (Lanes){0};
+                __builtin_prefetch(c + i * c_row + v * LANES, 1);
+            }
+#pragma GCC unroll 1
+    for (size_t p = 0; p < f.k; p++) {
+        Lanes row[VECTORS];
+        if (PREFETCHES)
+            __builtin_prefetch(ahead.at + p * ahead.next + p % LINE * ahead.row);
+#pragma GCC unroll 4
+        for (size_t v = 0; v < VECTORS; v++)
+            row[v] = load(f.panel + v * LANES);
+#pragma GCC unroll 14
+        for (size_t i = 0; i < ROWS; i++)
+            if (i < rows) {
+                real one = f.a[i * f.a_row];
+#pragma GCC unroll 4
+                for (size_t v = 0; v < VECTORS; v++)
+                    sum[i][v] += one * row[v];
+            }
+        f.a += f.a_next;
+        f.panel += f.panel_row;
+    }
+#pragma GCC unroll 14
+    for (size_t i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+        for (size_t v = 0; v < VECTORS; v++)
+            if (i < rows) {
+                Lanes old = start.at ? load(start.at + i * start.row + v * LANES) : (Lanes){0};
+                store(c + i * c_row + v * LANES, f.alpha * sum[i][v] + old);
+            }
+}
+
+/* Some rows, but at most ROWS, times a whole panel. */
+static void multiply_strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_row)
+{
+#define STRIP(n)                                             \
+    case n:                                                  \
+        if (n <= ROWS)                                       \
+            strip(n <= ROWS ? n : ROWS, f, start, c, c_row); \
+        break
+    switch (rows) {
+        STRIP(1);
+        STRIP(2);
+        STRIP(3);
+        STRIP(4);
+        STRIP(5);
+        STRIP(6);
+        STRIP(7);
+        STRIP(8);
+        STRIP(9);
+        STRIP(10);
+        STRIP(11);
+        STRIP(12);
+        STRIP(13);
+        STRIP(14);
+    }
+}
+
+static void copy_block(real *to, size_t to_row, const real *from, size_t from_row, size_t rows,
+                       size_t columns)
+{
+    for (size_t i = 0; i < rows; i++)
+        memcpy(to + i * to_row, from + i * from_row, columns * sizeof *to);
+}
+
+static KernelStart start_from(KernelStart start, size_t row, size_t column)
+{
+    if (start.at)
+        start.at += row * start.row + column;
+    return start;
+}
+
+/* At the right edge of C a whole strip is computed in a buffer. */
+static void multiply_edge(size_t rows, size_t columns, Factors f, KernelStart start, real *c,
+                          size_t c_row)
+{
+    real block[ROWS * KERNEL_COLUMNS] = {0};
+    KernelStart inside = {start.at ? block : NULL, KERNEL_COLUMNS};
+    if (start.at)
+        copy_block(block, KERNEL_COLUMNS, start.at, start.row, rows, columns);
+    multiply_strip(rows, f, inside, block, KERNEL_COLUMNS);
+    copy_block(c, c_row, block, KERNEL_COLUMNS, rows, columns);
+}
+
+void kernel_multiply(size_t m, size_t n, size_t k, real alpha, KernelStrips a, KernelPanels b,
+                     KernelStart start, real *c, size_t c_row)
+{
+    for (size_t column = 0; column < n; column += KERNEL_COLUMNS, b.at += b.next) {
+        size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
+        const real *strip = a.at;
+        for (size_t row = 0; row < m; row += ROWS, strip += a.strip) {
+            size_t rows = m - row < ROWS ? m - row : ROWS;
+            Factors f = {k, alpha, strip, a.row, a.next, b.at, b.row};
+            KernelStart part = start_from(start, row, column);
+            real *at = c + row * c_row + column;
+            if (columns == KERNEL_COLUMNS)
+                multiply_strip(rows, f, part, at, c_row);
+            else
+                multiply_edge(rows, columns, f, part, at, c_row);
+        }
+    }
+}
+
+/* --- inner products --- */
+
+/* One row of A times LANES rows of B; missing rows of B are replaced by the last. */
+static Lanes dots(size_t k, const real *a, const real *b, size_t b_row, size_t rows)
+{
+    Lanes sum[LANES];
+    const real *row[LANES];
+#pragma GCC unroll 16
+    for (size_t i = 0; i < LANES; i++) {
+        sum[i] = (Lanes){0};
+        row[i] = b + (i < rows ? i : rows - 1) * b_row;
+    }
+    size_t p = 0;
+    for (; p + LANES <= k; p += LANES) {
+        Lanes one = load(a + p);
+#pragma GCC unroll 16
+        for (size_t i = 0; i < LANES; i++)
+            sum[i] += one * load(row[i] + p);
+    }
+    if (p < k) {
+        Lanes one = load_some(a + p, k - p);
+#pragma GCC unroll 16
+        for (size_t i = 0; i < LANES; i++)
+            sum[i] += one * load_some(row[i] + p, k - p);
+    }
+    transpose(sum);
+#pragma GCC unroll 4
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+        for (size_t i = 0; i < half; i++)
+            sum[i] += sum[i + half];
+    return sum[0];
+}
+
+void kernel_dots(size_t m, size_t n, size_t k, real alpha, const real *a, size_t a_row,
+                 const real *b, size_t b_row, KernelStart start, real *c, size_t c_row)
+{
+    for (size_t column = 0; column < n; column += LANES) {
+        size_t columns = n - column < LANES ? n - column : LANES;
+        for (size_t row = 0; row < m; row++) {
+            real *at = c + row * c_row + column, sums[LANES];
+            KernelStart part = start_from(start, row, column);
+            store(sums, dots(k, a + row * a_row, b + column * b_row, b_row, columns));
+            for (size_t j = 0; j < columns; j++)
+                at[j] = alpha * sums[j] + (part.at ? part.at[j] : 0);
+        }
+    }
+}
+
+/* --- the peak --- */
+
+double kernel_spin(size_t rounds)
+{
+    enum { SUMS = ROWS * VECTORS };
+    Lanes by = 0.9999f + (Lanes){0}, plus = 0.5f + (Lanes){0}, sum[SUMS], all = {0};
+#pragma GCC unroll 28
+    for (size_t i = 0; i < SUMS; i++)
+        sum[i] = plus * (real)i;
+    for (size_t round = 0; round < rounds; round++)
+#pragma GCC unroll 28
+        for (size_t i = 0; i < SUMS; i++)
+            sum[i] = sum[i] * by + plus;
+#pragma GCC unroll 28
+    for (size_t i = 0; i < SUMS; i++)
+        all += sum[i];
+    __asm__ volatile("" ::"m"(all)); /* so that the sums are needed */
+    return 2.0 * SUMS * LANES * (double)rounds;
+}

@@ -1,0 +1,236 @@
+/* bench attention: time of causal attention by sequence length, for any kinds. */
+#include "train/bench/bench.h"
+#include "eval/show/svg.h"
+#include "src/base/containers.h"
+#include "src/base/memory.h"
+#include "src/math/random.h"
+#include "src/base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Row {
+    const AttentionKind *kind;
+    size_t n, batch;
+    Timing forward, backward;
+    double utilisation;
+    double megabytes; /* saved for backward */
+} Row;
+
+typedef struct Job {
+    const AttentionKind *kind;
+    AttentionSizes sizes;
+    real *qkv, *gates, *params, *out, *dout, *saved, *scratch, *dqkv, *dgates, *dparams;
+} Job;
+
+static AttentionBatch batch_of(const Job *job)
+{
+    return (AttentionBatch){.qkv = job->qkv,
+                            .gates = job->gates,
+                            .params = job->params,
+                            .out = job->out,
+                            .saved = job->saved,
+                            .scratch = job->scratch,
+                            .dout = job->dout,
+                            .dqkv = job->dqkv,
+                            .dgates = job->dgates,
+                            .dparams = job->dparams};
+}
+
+static void run_forward(void *context)
+{
+    const Job *job = context;
+    const AttentionBatch batch = batch_of(job);
+    attention_forward(job->kind, &batch, &job->sizes);
+}
+
+static void run_backward(void *context)
+{
+    const Job *job = context;
+    const AttentionBatch batch = batch_of(job);
+    attention_backward(job->kind, &batch, &job->sizes);
+}
+
+static void lay_out(Job *job, Arena *arena)
+{
+    size_t rows = job->sizes.batch * job->sizes.length,
+           all = job->sizes.heads * job->sizes.width;
+    size_t gates = rows * attention_gates(job->kind, &job->sizes);
+    size_t count = attention_param_count(job->kind, &job->sizes);
+    job->qkv = arena_reals(arena, rows * 3 * all);
+    job->dqkv = arena_reals(arena, rows * 3 * all);
+    job->out = arena_reals(arena, rows * all);
+    job->dout = arena_reals(arena, rows * all);
+    job->gates = arena_reals(arena, gates);
+    job->dgates = arena_reals(arena, gates);
+    job->params = arena_reals(arena, count);
+    job->dparams = arena_reals(arena, count);
+    job->saved = arena_reals(arena, attention_memory(job->kind, &job->sizes).saved);
+    job->scratch = arena_reals(arena, attention_memory(job->kind, &job->sizes).scratch);
+}
+
+static void fill(Job *job)
+{
+    size_t rows = job->sizes.batch * job->sizes.length,
+           all = job->sizes.heads * job->sizes.width;
+    size_t gates = rows * attention_gates(job->kind, &job->sizes);
+    size_t count = attention_param_count(job->kind, &job->sizes) / job->sizes.heads;
+    RandomKey key = random_key(1, RANDOM_TEST, 0);
+    for (size_t i = 0; i < rows * 3 * all; i++)
+        job->qkv[i] = (real)(random_uniform(key, i) - 0.5);
+    for (size_t i = 0; i < rows * all; i++)
+        job->dout[i] = (real)(random_uniform(key, i) - 0.5);
+    for (size_t i = 0; i < gates; i++)
+        job->gates[i] = (real)random_normal(key, i);
+    for (size_t i = 0; count > 0 && i < job->sizes.heads; i++) {
+        AttentionHead head = attention_head(job->kind, &job->sizes, i);
+        job->kind->start_params(job->params + i * count, &head, random_subkey(key, i));
+    }
+}
+
+static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *options,
+                   double peak)
+{
+    Job job = {.kind = kind, .sizes = config_attention_sizes(&options->model, 0)};
+    job.sizes.batch = options->batch;
+    job.sizes.length = n;
+    Arena arena = {0};
+    lay_out(&job, &arena);
+    arena_allocate(&arena, "the benchmark");
+    lay_out(&job, &arena);
+    fill(&job);
+    Row row = {.kind = kind,
+               .n = n,
+               .batch = job.sizes.batch,
+               .forward = bench_time(run_forward, &job, options->repeats),
+               .backward = bench_time(run_backward, &job, options->repeats)};
+    AttentionHead head = attention_head(kind, &job.sizes, 0);
+    double flop = kind->flop(&head) * (double)(job.sizes.batch * job.sizes.heads);
+    row.utilisation = flop / row.forward.median / peak;
+    row.megabytes = (double)(attention_memory(kind, &job.sizes).saved * sizeof(real)) / 1e6;
+    arena_free(&arena);
+    return row;
+}
+
+/* The kinds of a list, or all. */
+static const AttentionKind **read_kinds(const char *text)
+{
+    const AttentionKind **kinds = NULL, *kind;
+    if (!text) {
+        for (size_t i = 0; (kind = attention_find(i)); i++)
+            arrput(kinds, kind);
+        return kinds;
+    }
+    char *copy = memory_copy_text(text), *rest = copy;
+    for (char *word; (word = strsep(&rest, ","));) {
+        size_t i = 0;
+        while (attention_name(i) && strcmp(attention_name(i), word) != 0)
+            i++;
+        if (!attention_find(i))
+            die_usage("--kinds: there is no attention kind '%s'", word);
+        kind = attention_find(i);
+        arrput(kinds, kind);
+    }
+    free(copy);
+    return kinds;
+}
+
+/* Softmax's time at the same length, divided by this one's; NaN without it. */
+static double ratio_to_softmax(const Row *rows, const Row *row)
+{
+    for (size_t j = 0; j < arrlenu(rows); j++)
+        if (rows[j].kind == &attention_softmax && rows[j].n == row->n)
+            return rows[j].forward.median / row->forward.median;
+    return (double)NAN;
+}
+
+static void report(const Row *rows, double peak, const BenchOptions *options)
+{
+    static const BenchColumn columns[] = {
+        {"kind", "kind", 1, 0},
+        {"n", "n", 1, 0},
+        {"batch", "batch", 1, 0},
+        {"forward_ms", "forward ms", 1, 3},
+        {"backward_ms", "backward ms", 1, 3},
+        {"ns_per_token", "ns/token", 1, 1},
+        {"forward_utilisation", "% of peak", 100, 1},
+        {"ratio_to_softmax", "x softmax", 1, 2},
+        {"kept_mb", "saved MB", 1, 1},
+        {"cost", "cost per token", 1, 0},
+    };
+    BenchTable table = BENCH_TABLE(columns);
+    for (size_t i = 0; i < arrlenu(rows); i++) {
+        const Row *row = &rows[i];
+        double tokens = (double)(row->n * row->batch);
+        bench_row(&table, json_string(row->kind->name), json_count(row->n),
+                  json_count(row->batch), json_figure(row->forward.median * 1e3),
+                  json_figure(row->backward.median * 1e3),
+                  json_figure(row->forward.median / tokens * 1e9),
+                  json_figure(row->utilisation), json_figure(ratio_to_softmax(rows, row)),
+                  json_figure(row->megabytes), json_string(row->kind->cost));
+    }
+    if (bench_is_for_people(options))
+        printf("%zu heads of dimension D = %zu, length T = n, causal\n", options->model.heads,
+               config_head_width(&options->model));
+    bench_report(options, json_pack("{s:f}", "peak_gflops", peak / 1e9), &table);
+}
+
+/* "Time of causal attention: softmax and linear", without the names if they are many. */
+static char *default_title(const AttentionKind **kinds)
+{
+    enum { MOST_NAMES = 3 };
+    char *title = memory_copy_text("Time of causal attention by length");
+    for (size_t k = 0; k < arrlenu(kinds) && arrlenu(kinds) <= MOST_NAMES; k++)
+        text_append(&title, "%s%s",
+                    k == 0                   ? ": "
+                    : k + 1 < arrlenu(kinds) ? ", "
+                                             : " and ",
+                    kinds[k]->name);
+    return title;
+}
+
+/* Time against length, both logarithmic: straight lines whose slope is the exponent. The rows
+ * are ordered by kind. */
+static void write_svg(const Row *rows, const AttentionKind **kinds, const BenchOptions *options)
+{
+    size_t count = arrlenu(kinds), lengths = arrlenu(rows) / count;
+    ChartSeries *series = memory_take(count, sizeof *series, "the chart");
+    ChartPoint *points = memory_take(arrlenu(rows), sizeof *points, "the chart");
+    for (size_t i = 0; i < arrlenu(rows); i++)
+        points[i] = (ChartPoint){(double)rows[i].n, rows[i].forward.median * 1e3};
+    for (size_t k = 0; k < count; k++)
+        series[k] = (ChartSeries){kinds[k]->name, points + k * lengths, lengths};
+    Chart chart = {.series = series,
+                   .series_count = count,
+                   .x_label = "length (tokens)",
+                   .y_label = "forward pass (milliseconds)",
+                   .logarithmic = true};
+    char *title = options->title ? memory_copy_text(options->title) : default_title(kinds);
+    Error error;
+    if (!svg_write(options->svg, &chart, title, &error))
+        die("%s", error.text);
+    free(title);
+    free(points);
+    free(series);
+}
+
+void bench_attention(const BenchOptions *options)
+{
+    const AttentionKind **kinds = read_kinds(options->kinds);
+    size_t *lengths = bench_list(options->n, "n");
+    double peak = bench_peak(options->repeats);
+    Row *rows = NULL;
+    for (size_t k = 0; k < arrlenu(kinds); k++)
+        for (size_t i = 0; i < arrlenu(lengths); i++) {
+            Row row = measure(kinds[k], lengths[i], options, peak);
+            arrput(rows, row);
+        }
+    report(rows, peak, options);
+    if (options->svg)
+        write_svg(rows, kinds, options);
+    arrfree(kinds);
+    arrfree(lengths);
+    arrfree(rows);
+}
