@@ -162,8 +162,8 @@ static bool projects_itself(const ModelConfig *config, size_t layer)
     const AttentionKind *kind = config_kind(config, layer);
     size_t width = config_head_width(config);
     AttentionSizes sizes = config_attention_sizes(config, layer);
-    return !kind->own_is_drawn &&
-           attention_own_reals(kind, &sizes) >= config->heads * width * width;
+    return !kind->params_random &&
+           attention_param_count(kind, &sizes) >= config->heads * width * width;
 }
 
 bool adopt_learns(const ParamRow *row, const ModelConfig *config, const Checkpoint *from)

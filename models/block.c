@@ -234,7 +234,7 @@ static AttentionBatch attention_batch(const Pass *pass, size_t layer)
     const LayerActivations *a = &pass->act.layer[layer];
     return (AttentionBatch){.qkv = a->qkv,
                             .gates = a->gates,
-                            .own = pass->model->at.h[layer].own,
+                            .params = pass->model->at.h[layer].kind_params,
                             .out = a->mixed,
                             .saved = a->saved,
                             .scratch = pass->scratch,
@@ -287,7 +287,7 @@ void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey 
     batch.dout = grad->dmixed;
     batch.dqkv = grad->dqkv;
     batch.dgates = grad->dgates;
-    batch.down = dw->own;
+    batch.dparams = dw->kind_params;
     attention_backward(config_kind(config, layer), &batch, &sizes);
 }
 

@@ -66,10 +66,10 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     const ParamRow taps = {.spread = residual ? 0 : 0.3};
     const ParamRow whole = {.spread = 0.02, .decays = true, .parts = 1};
     const ParamRow biases = {.starter = kind->start_gates ? START_GATES : START_AT_RANDOM};
-    const ParamRow own = {.starter = START_OWN, .drawn = kind->own_is_drawn};
+    const ParamRow of_kind = {.starter = START_PARAMS, .drawn = kind->params_random};
     AttentionSizes sizes = config_attention_sizes(config, layer);
     size_t width = config->dim, gates = attention_gates(kind, &sizes);
-    size_t own_reals = attention_own_reals(kind, &sizes);
+    size_t param_count = attention_param_count(kind, &sizes);
     char name[NAME];
     snprintf(name, sizeof name, "h.%zu.attn", layer);
     if (config_convolves(config, layer))
@@ -82,8 +82,9 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
                gates, "%s.gate.weight", name);
         tensor(visitor, &h->gates.bias, biases, gates, 0, "%s.gate.bias", name);
     }
-    if (own_reals)
-        tensor(visitor, &h->own, own, config->heads, own_reals / config->heads, "%s.own", name);
+    if (param_count)
+        tensor(visitor, &h->kind_params, of_kind, config->heads, param_count / config->heads,
+               "%s.own", name);
     if (config_norms_heads(config, layer))
         tensor(visitor, &h->head_norm, gain, width, 0, "%s.norm.weight", name);
     if (config->qk_norm)
@@ -193,8 +194,8 @@ static void start_heads(const ParamRow *row, const ModelConfig *config, real *va
     size_t each = row->count / config->heads;
     for (size_t i = 0; i < config->heads; i++) {
         AttentionHead head = attention_head(kind, &sizes, i);
-        if (row->starter == START_OWN)
-            kind->start_own(values + i * each, &head, random_subkey(key, i));
+        if (row->starter == START_PARAMS)
+            kind->start_params(values + i * each, &head, random_subkey(key, i));
         else
             kind->start_gates(values + i * each, &head, random_subkey(key, i));
     }
@@ -243,7 +244,7 @@ void model_free(Model *model)
 {
     param_table_free(&model->table);
     free(model->at.h);
-    arena_free(&model->own);
+    arena_free(&model->memory);
     *model = (Model){0};
 }
 
@@ -270,7 +271,7 @@ void model_layout(Model *model, Arena *arena)
 
 void model_allocate(Model *model)
 {
-    model_layout(model, &model->own);
-    arena_allocate(&model->own, "the model");
-    model_layout(model, &model->own);
+    model_layout(model, &model->memory);
+    arena_allocate(&model->memory, "the model");
+    model_layout(model, &model->memory);
 }

@@ -25,7 +25,7 @@ typedef struct BlockParams {
     real *convolution; /* (CONVOLUTION_TAPS, 3C) */
     real *gate_in;     /* (C, rank) low-rank input projection of the gates */
     Affine gates;      /* (C or rank, H * gates of a head) */
-    real *own;         /* (H, parameters of a head) */
+    real *kind_params; /* (H, parameters of a head) of the attention kind */
     real *head_norm;   /* (C) gains */
     real *out_gate;    /* (C, C) */
     real *head_gate;   /* (HEADGATE_CHANNELS or C, H) */
@@ -52,7 +52,7 @@ static inline real *params_head(const ModelConfig *config, const Params *params)
 }
 
 /* Who initialises a tensor: a normal distribution, or the attention kind of its layer. */
-typedef enum ParamStart { START_AT_RANDOM, START_OWN, START_GATES } ParamStart;
+typedef enum ParamStart { START_AT_RANDOM, START_PARAMS, START_GATES } ParamStart;
 
 typedef struct ParamRow {
     char name[64];
@@ -101,9 +101,9 @@ typedef struct Model {
     ModelConfig config;
     const Activation *activation;
     ParamTable table;
-    real *base; /* table.total reals */
-    Params at;  /* named pointers into base */
-    Arena own;  /* the weights, after model_allocate */
+    real *base;   /* table.total reals */
+    Params at;    /* named pointers into base */
+    Arena memory; /* the weights, after model_allocate */
 } Model;
 
 /* Makes the parameter table; the config must have passed config_check. */

@@ -145,8 +145,8 @@ static void draw_own(Case *c)
 {
     RandomKey key = random_key(4, RANDOM_TEST, 0);
     if (c->own)
-        c->kind->start_own(c->at[OWN], &c->head, key);
-    for (size_t i = 0; i < c->own && !c->kind->own_is_drawn; i++)
+        c->kind->start_params(c->at[OWN], &c->head, key);
+    for (size_t i = 0; i < c->own && !c->kind->params_random; i++)
         c->at[OWN][i] += (real)(0.2 * random_normal(random_subkey(key, 1), i));
 }
 
@@ -164,7 +164,7 @@ AttentionData case_data(const Case *c, size_t row)
     if (c->gates)
         data.gates = case_columns(c, GATES, 0) + row * c->head.gates_stride;
     if (c->own)
-        data.own = c->at[OWN];
+        data.params = c->at[OWN];
     if (c->carries)
         data.carry = c->at[STATE];
     return data;
@@ -202,8 +202,8 @@ void case_backward(Case *c)
     data.dv = case_columns(c, DQKV, 2);
     if (c->gates)
         data.dgates = case_columns(c, DGATES, 0);
-    if (c->own && !c->kind->own_is_drawn)
-        data.down = c->at[DOWN];
+    if (c->own && !c->kind->params_random)
+        data.dparams = c->at[DOWN];
     for (size_t i = 0; i < c->own; i++)
         c->at[DOWN][i] = 1;
     soil(c, SCRATCH);
@@ -248,7 +248,7 @@ Case case_make(const AttentionKind *kind, Variant variant)
     if (kind->finite_state)
         c.decoder.length = (size_t)1 << 40; /* the state must not grow with it */
     c.gates = kind->gates ? kind->gates(&c.head) : 0;
-    c.own = kind->own_reals ? kind->own_reals(&c.head) : 0;
+    c.own = kind->param_count ? kind->param_count(&c.head) : 0;
     take_all(&c);
     draw_own(&c);
     make_start(&c);

@@ -49,7 +49,7 @@ static size_t variables_of(const Case *c, Variable *list)
                                    .rows = head->length,
                                    .columns = c->gates,
                                    .stride = head->gates_stride};
-    if (c->own && !c->kind->own_is_drawn)
+    if (c->own && !c->kind->params_random)
         list[count++] = (Variable){.name = "own",
                                    .at = c->at[OWN],
                                    .gradient = c->at[DOWN],

@@ -371,7 +371,7 @@ static void check_layer(const json_t *layer, const ModelConfig *config, size_t i
     ck_assert(json_is_true(json_object_get(layer, "out-gate")) ==
               config_gates_output(config, index));
     check_integer(layer, "gates", attention_gates(kind, &sizes) / config->heads);
-    check_integer(layer, "own", attention_own_reals(kind, &sizes) / config->heads);
+    check_integer(layer, "own", attention_param_count(kind, &sizes) / config->heads);
 }
 
 /* The names of transformers, and all of settings.json. */

@@ -93,7 +93,7 @@ static void check_means(const Rig *rig, size_t layer, const AttentionKind *kind)
                             .options = &pass->model->config.own};
     AttentionBatch batch = {.qkv = qkv,
                             .gates = a->gates,
-                            .own = pass->model->at.h[layer].own,
+                            .params = pass->model->at.h[layer].kind_params,
                             .out = out,
                             .saved = a->saved,
                             .scratch = pass->scratch};

@@ -82,7 +82,7 @@ void weights_of_layer(const Pass *pass, size_t layer, real *weights)
     memcpy(probe.qkv, a->qkv, 3 * probe.sizes.length * probe.width * sizeof(real));
     probe.batch = (AttentionBatch){.qkv = probe.qkv,
                                    .gates = a->gates,
-                                   .own = pass->model->at.h[layer].own,
+                                   .params = pass->model->at.h[layer].kind_params,
                                    .out = probe.out,
                                    .saved = probe.saved,
                                    .scratch = pass->scratch};

@@ -15,7 +15,7 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
                      config_gates_output(config, layer), "gates",
                      json_count(attention_gates(kind, &sizes) / config->heads), "gate-rank",
                      json_count(kind->gate_rank), "own",
-                     json_count(attention_own_reals(kind, &sizes) / config->heads));
+                     json_count(attention_param_count(kind, &sizes) / config->heads));
 }
 
 static json_t *layers_json(const ModelConfig *config)

@@ -56,15 +56,15 @@ size_t attention_gates(const AttentionKind *kind, const AttentionSizes *sizes)
     return attention_head(kind, sizes, 0).gates_stride;
 }
 
-static size_t own_reals(const AttentionHead *head)
+static size_t param_count(const AttentionHead *head)
 {
-    return head->kind->own_reals ? head->kind->own_reals(head) : 0;
+    return head->kind->param_count ? head->kind->param_count(head) : 0;
 }
 
-size_t attention_own_reals(const AttentionKind *kind, const AttentionSizes *sizes)
+size_t attention_param_count(const AttentionKind *kind, const AttentionSizes *sizes)
 {
     AttentionHead head = attention_head(kind, sizes, 0);
-    return sizes->heads * own_reals(&head);
+    return sizes->heads * param_count(&head);
 }
 
 typedef struct Job {
@@ -74,8 +74,8 @@ typedef struct Job {
     void (*work)(const AttentionData *data, const AttentionHead *head);
     size_t length; /* rows of a sequence in the tensors */
     AttentionMemory each;
-    size_t own_each, down_each, gates_each;
-    real *down_parts; /* (B, H, down_each) */
+    size_t params_each, dparams_each, gates_each;
+    real *dparams_parts; /* (B, H, dparams_each) */
 } Job;
 
 /* Heads and workers, which write at the same time, must not share a cache line. */
@@ -94,15 +94,16 @@ static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes,
                  .sizes = sizes,
                  .batch = batch,
                  .each = apart(kind->memory(&head)),
-                 .own_each = own_reals(&head),
-                 .down_each = kind->own_is_drawn ? 0 : memory_whole_lines(own_reals(&head)),
+                 .params_each = param_count(&head),
+                 .dparams_each = kind->params_random ? 0
+                                                     : memory_whole_lines(param_count(&head)),
                  .gates_each = head.gates_stride / sizes->heads};
 }
 
 /* After the workers' scratch: each sequence's gradient of a head's own parameters. */
-static size_t down_parts_reals(const Job *job)
+static size_t dparams_parts_reals(const Job *job)
 {
-    return job->down_each * job->sizes->batch * job->sizes->heads;
+    return job->dparams_each * job->sizes->batch * job->sizes->heads;
 }
 
 AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes)
@@ -110,7 +111,8 @@ AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes
     Job job = job_of(kind, sizes, NULL);
     size_t heads = sizes->batch * sizes->heads;
     return (AttentionMemory){.saved = job.each.saved * heads,
-                             .scratch = job.each.scratch * team_size() + down_parts_reals(&job),
+                             .scratch = job.each.scratch * team_size() +
+                                        dparams_parts_reals(&job),
                              .state = job.each.state * heads};
 }
 
@@ -130,8 +132,8 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
                           .scratch = batch->scratch + worker * job->each.scratch};
     if (job->gates_each)
         data.gates = batch->gates + gates;
-    if (job->own_each)
-        data.own = batch->own + head->index * job->own_each;
+    if (job->params_each)
+        data.params = batch->params + head->index * job->params_each;
     if (batch->saved)
         data.saved = batch->saved + tile * job->each.saved;
     if (batch->states)
@@ -144,8 +146,8 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
     data.dv = data.dk + head->out_stride;
     if (job->gates_each)
         data.dgates = batch->dgates + gates;
-    if (job->down_parts)
-        data.down = job->down_parts + tile * job->down_each;
+    if (job->dparams_parts)
+        data.dparams = job->dparams_parts + tile * job->dparams_each;
     return data;
 }
 
@@ -177,15 +179,15 @@ void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
                         const AttentionSizes *sizes)
 {
     Job job = job_of(kind, sizes, batch);
-    size_t parts = down_parts_reals(&job), tiles = sizes->batch * sizes->heads;
+    size_t parts = dparams_parts_reals(&job), tiles = sizes->batch * sizes->heads;
     if (parts) {
-        job.down_parts = batch->scratch + team_size() * job.each.scratch;
-        vector_zero(job.down_parts, parts);
+        job.dparams_parts = batch->scratch + team_size() * job.each.scratch;
+        vector_zero(job.dparams_parts, parts);
     }
     run(&job, sizes->length, kind->backward);
     for (size_t tile = 0; parts && tile < tiles; tile++)
-        vector_add_scaled(batch->down + tile % sizes->heads * job.own_each,
-                          job.down_parts + tile * job.down_each, 1, job.own_each);
+        vector_add_scaled(batch->dparams + tile % sizes->heads * job.params_each,
+                          job.dparams_parts + tile * job.dparams_each, 1, job.params_each);
 }
 
 void attention_step(const AttentionKind *kind, const AttentionBatch *batch,

@@ -49,16 +49,16 @@ typedef struct AttentionHead {
 /* The tensors a kind reads and writes; pointers are at the head's first position. */
 typedef struct AttentionData {
     const real *q, *k, *v;
-    const real *gates; /* (T, kind->gates): outputs of a linear layer */
-    const real *own;   /* the head's kind->own_reals own parameters */
-    real *out;         /* read by backward */
-    real *saved;       /* activations that forward saves for backward */
+    const real *gates;  /* (T, kind->gates): outputs of a linear layer */
+    const real *params; /* the head's kind->param_count parameters */
+    real *out;          /* read by backward */
+    real *saved;        /* activations that forward saves for backward */
     real *scratch;
     /* The state before the first position, replaced by the one after the last; or NULL. */
     real *carry;
-    /* backward only, NULL in forward: all are overwritten, except down, which accumulates */
+    /* backward only, NULL in forward: all are overwritten, except dparams, which accumulate */
     const real *dout;
-    real *dq, *dk, *dv, *dgates, *down;
+    real *dq, *dk, *dv, *dgates, *dparams;
 } AttentionData;
 
 /* Whether the state may be carried from one context window to the next. */
@@ -98,10 +98,10 @@ struct AttentionKind {
     void (*start_gates)(real *bias, const AttentionHead *head, RandomKey key);
 
     /* Parameters of a head: how many, their initial values, and whether they are random and
-     * not trained (then there is no down). */
-    size_t (*own_reals)(const AttentionHead *head); /* NULL: none */
-    void (*start_own)(real *own, const AttentionHead *head, RandomKey key);
-    bool own_is_drawn;
+     * not trained (then there is no dparams). */
+    size_t (*param_count)(const AttentionHead *head); /* NULL: none */
+    void (*start_params)(real *params, const AttentionHead *head, RandomKey key);
+    bool params_random;
 
     /* Floating-point operations of forward, counted on paper. */
     double (*flop)(const AttentionHead *head);
@@ -156,7 +156,7 @@ AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *si
 
 /* Totals over heads: gates per position, and parameters. */
 size_t attention_gates(const AttentionKind *kind, const AttentionSizes *sizes);
-size_t attention_own_reals(const AttentionKind *kind, const AttentionSizes *sizes);
+size_t attention_param_count(const AttentionKind *kind, const AttentionSizes *sizes);
 
 /* Totals of a batch: saved activations, scratch of all workers, and decoding states for up to
  * sizes->length positions. */
@@ -164,16 +164,16 @@ AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes
 
 /* The tensors of a batch; qkv has q of all heads, then k, then v. */
 typedef struct AttentionBatch {
-    const real *qkv;   /* (B*T, 3*H*D) */
-    const real *gates; /* (B*T, attention_gates) */
-    const real *own;   /* attention_own_reals */
-    real *out;         /* (B*T, H*D) */
+    const real *qkv;    /* (B*T, 3*H*D) */
+    const real *gates;  /* (B*T, attention_gates) */
+    const real *params; /* attention_param_count */
+    real *out;          /* (B*T, H*D) */
     real *saved, *scratch;
     /* Decoding states, or states carried between windows; NULL: windows start from zero. */
     real *states;
     const real *dout;
     real *dqkv, *dgates;
-    real *down; /* accumulates */
+    real *dparams; /* accumulates */
 } AttentionBatch;
 
 void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,

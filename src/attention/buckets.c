@@ -8,15 +8,15 @@ size_t buckets_directions(const AttentionHead *head)
     return head->options->hashes * (head->options->buckets / 2);
 }
 
-size_t buckets_own_reals(const AttentionHead *head)
+size_t buckets_param_count(const AttentionHead *head)
 {
     return buckets_directions(head) * head->width;
 }
 
-void buckets_start_own(real *own, const AttentionHead *head, RandomKey key)
+void buckets_start_params(real *params, const AttentionHead *head, RandomKey key)
 {
-    for (size_t i = 0; i < buckets_own_reals(head); i++)
-        own[i] = (real)random_normal(key, i);
+    for (size_t i = 0; i < buckets_param_count(head); i++)
+        params[i] = (real)random_normal(key, i);
 }
 
 static int32_t bucket_of(const real *projections, size_t half)
@@ -29,11 +29,11 @@ static int32_t bucket_of(const real *projections, size_t half)
 }
 
 void buckets_hash(int32_t *buckets, size_t stride, real *projections, const real *q,
-                  const real *own, const AttentionHead *head)
+                  const real *params, const AttentionHead *head)
 {
     size_t half = head->options->buckets / 2;
     for (size_t i = 0; i < buckets_directions(head); i++)
-        projections[i] = vector_dot(own + i * head->width, q, head->width);
+        projections[i] = vector_dot(params + i * head->width, q, head->width);
     for (size_t round = 0; round < head->options->hashes; round++)
         buckets[round * stride] = bucket_of(projections + round * half, half);
 }

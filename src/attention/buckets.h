@@ -10,15 +10,15 @@
 /* The number of random directions in all rounds: half the buckets, since each direction has an
  * opposite. They are the head's own parameters, (directions, D), not trained. */
 size_t buckets_directions(const AttentionHead *head);
-size_t buckets_own_reals(const AttentionHead *head);
-void buckets_start_own(real *own, const AttentionHead *head, RandomKey key);
+size_t buckets_param_count(const AttentionHead *head);
+void buckets_start_params(real *params, const AttentionHead *head, RandomKey key);
 
 int32_t *buckets_take_indexes(Arena *arena, size_t count);
 
 /* Computes the bucket of a position in every round, `stride` apart. Forward and decoding share
  * this function, so they agree to the bit. Projections are scratch, one per direction. */
 void buckets_hash(int32_t *buckets, size_t stride, real *projections, const real *q,
-                  const real *own, const AttentionHead *head);
+                  const real *params, const AttentionHead *head);
 
 /* --- a whole sequence --- */
 

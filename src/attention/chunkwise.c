@@ -129,7 +129,7 @@ static AttentionData rows_data(const Chunk *c)
     AttentionData data = {.q = rows, .k = rows + width, .v = rows + 2 * width, .dq = d};
     data.gates = rows + 3 * width;
     data.dk = d + width, data.dv = d + 2 * width, data.dgates = d + 3 * width;
-    data.own = c->positions.own, data.down = c->positions.down;
+    data.params = c->positions.params, data.dparams = c->positions.dparams;
     data.out = c->out, data.dout = c->out_gradients;
     return data;
 }

@@ -164,7 +164,7 @@ static void load_gates(Decay *c)
     }
     if (c->rule->logarithms) {
         load_gate(c->raw, place_of_decay(c), c);
-        c->rule->logarithms(c->g, c->raw, c->at.data.own, c->at.rows);
+        c->rule->logarithms(c->g, c->raw, c->at.data.params, c->at.rows);
         for (size_t i = 0; i < c->at.rows; i++)
             c->fading.decay[i] = vector_exp(c->g[i]);
     }
@@ -175,8 +175,8 @@ static void load_gates(Decay *c)
     fading_to_ends(&c->fading, c->at.rows);
     c->strength = 1;
     if (c->rule->feedback) {
-        c->strength = vector_sigmoid(c->at.data.own[DECAY_FEEDBACK]);
-        c->correction = c->at.data.own[DECAY_FEEDBACK + 1] * c->strength;
+        c->strength = vector_sigmoid(c->at.data.params[DECAY_FEEDBACK]);
+        c->correction = c->at.data.params[DECAY_FEEDBACK + 1] * c->strength;
     }
 }
 
@@ -300,7 +300,7 @@ static void skip(const Decay *c)
 {
     for (size_t i = 0; c->rule->steps && i < c->at.rows; i++)
         vector_add_scaled(c->at.data.out + i * c->at.head->out_stride,
-                          c->at.data.v + i * c->at.head->stride, c->at.data.own[DECAY_SKIP],
+                          c->at.data.v + i * c->at.head->stride, c->at.data.params[DECAY_SKIP],
                           c->at.width);
 }
 
@@ -385,8 +385,8 @@ static void skip_backward(const Decay *c)
     for (size_t i = 0; i < c->at.rows; i++) {
         const real *dout = c->at.data.dout + i * c->at.head->out_stride;
         size_t at = i * c->at.head->stride;
-        vector_add_scaled(c->at.data.dv + at, dout, c->at.data.own[DECAY_SKIP], c->at.width);
-        c->at.data.down[DECAY_SKIP] += vector_dot(dout, c->at.data.v + at, c->at.width);
+        vector_add_scaled(c->at.data.dv + at, dout, c->at.data.params[DECAY_SKIP], c->at.width);
+        c->at.data.dparams[DECAY_SKIP] += vector_dot(dout, c->at.data.v + at, c->at.width);
     }
 }
 
@@ -407,7 +407,8 @@ static void decays_backward(Decay *c, real *ds)
         steps_backward(&c->steps, &c->at, c->g, ds);
         return;
     }
-    c->rule->logarithms_backward(c->g, c->raw, c->at.data.own, c->at.data.down, c->at.rows);
+    c->rule->logarithms_backward(c->g, c->raw, c->at.data.params, c->at.data.dparams,
+                                 c->at.rows);
     for (size_t i = 0; i < c->at.rows; i++)
         c->at.data.dgates[i * c->at.head->gates_stride + place_of_decay(c)] = c->g[i];
 }
@@ -416,15 +417,15 @@ static void decays_backward(Decay *c, real *ds)
 static void feedback_backward(const Decay *c)
 {
     size_t width = c->at.width, stride = c->at.head->stride;
-    real *down = c->at.data.down + DECAY_FEEDBACK, reading = 0, correcting = 0;
+    real *dparams = c->at.data.dparams + DECAY_FEEDBACK, reading = 0, correcting = 0;
     for (size_t i = 0; i < c->at.rows; i++) {
         const real *k = c->at.k + i * width, *dq = c->at.data.dq + i * stride;
         reading += vector_dot(k, c->dk_read + i * width, width);
         correcting -= vector_dot(k, dq, width);
         vector_add_scaled(c->at.data.dk + i * stride, dq, -c->correction, width);
     }
-    down[0] += (reading + c->correction * correcting) * (1 - c->strength);
-    down[1] += c->strength * correcting;
+    dparams[0] += (reading + c->correction * correcting) * (1 - c->strength);
+    dparams[1] += c->strength * correcting;
 }
 
 /* From the gradients of scaled rows to those of the inputs. */

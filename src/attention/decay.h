@@ -24,9 +24,9 @@ typedef struct DecaySteps {
     /* Computes the step of a position, and the angles, from its gates and the head's own
      * parameters. Backward turns the gradients into those of the gates, and adds to that of the
      * parameters. */
-    DecayStep (*load)(real *angles, const real *gates, const real *own, size_t planes);
+    DecayStep (*load)(real *angles, const real *gates, const real *params, size_t planes);
     void (*backward)(real *dgates, DecayStep d, const real *dangles, const real *gates,
-                     const real *own, real *down, size_t planes);
+                     const real *params, real *dparams, size_t planes);
 } DecaySteps;
 
 typedef struct DecayRule {
@@ -42,8 +42,8 @@ typedef struct DecayRule {
     /* Or its logarithm g from the gate: from raw numbers, the last gate of each position, and
      * the head's own parameters. Backward turns the gradient of g into that of the raw numbers,
      * in place, and adds to that of the parameters. */
-    void (*logarithms)(real *g, const real *raw, const real *own, size_t count);
-    void (*logarithms_backward)(real *dg, const real *raw, const real *own, real *down,
+    void (*logarithms)(real *g, const real *raw, const real *params, size_t count);
+    void (*logarithms_backward)(real *dg, const real *raw, const real *params, real *dparams,
                                 size_t count);
     /* Or a step size per position, which sets its decay and its weight in the state; the value
      * times the own parameter DECAY_SKIP is added to the output. Without constant, logarithms

@@ -98,7 +98,7 @@ void steps_load(const Steps *s, const Chunk *chunk, real *g, real *decay)
     for (size_t i = 0; i < chunk->rows; i++) {
         real *own_angles = s->angles + i * s->planes;
         DecayStep step = s->rule->load(own_angles, data->gates + i * chunk->head->gates_stride,
-                                       data->own, s->planes);
+                                       data->params, s->planes);
         g[i] = step.g;
         decay[i] = vector_exp(step.g);
         s->own[i] = s->weights[i] = step.own;
@@ -205,7 +205,7 @@ void steps_backward(const Steps *s, const Chunk *chunk, const real *dg, real *ds
     for (size_t i = 0; i < chunk->rows; before = weights[i++]) {
         size_t at = i * chunk->head->gates_stride;
         s->rule->backward(data->dgates + at, (DecayStep){dg[i], own[i], before},
-                          s->angles + i * s->planes, data->gates + at, data->own, data->down,
-                          s->planes);
+                          s->angles + i * s->planes, data->gates + at, data->params,
+                          data->dparams, s->planes);
     }
 }

@@ -48,8 +48,8 @@ const AttentionKind attention_gated_delta = {
     .wants_convolution = true,
     .wants_gate = true,
     .start_gates = start_gates,
-    .own_reals = timestep_own_reals,
-    .start_own = timestep_start_own,
+    .param_count = timestep_param_count,
+    .start_params = timestep_start_params,
 };
 
 /* --- comba --- */
@@ -61,11 +61,11 @@ static size_t three_parameters(const AttentionHead *head)
 }
 
 /* The logit of s, and d. */
-static void start_comba(real *own, const AttentionHead *head, RandomKey key)
+static void start_comba(real *params, const AttentionHead *head, RandomKey key)
 {
-    timestep_start_own(own, head, key);
-    own[DECAY_FEEDBACK] = 1;
-    own[DECAY_FEEDBACK + 1] = (real)0.02;
+    timestep_start_params(params, head, key);
+    params[DECAY_FEEDBACK] = 1;
+    params[DECAY_FEEDBACK + 1] = (real)0.02;
 }
 
 const AttentionKind attention_comba = {
@@ -78,6 +78,6 @@ const AttentionKind attention_comba = {
     .wants_convolution = true,
     .wants_gate = true,
     .start_gates = start_gates,
-    .own_reals = three_parameters,
-    .start_own = start_comba,
+    .param_count = three_parameters,
+    .start_params = start_comba,
 };

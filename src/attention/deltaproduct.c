@@ -105,7 +105,7 @@ const AttentionKind attention_deltaproduct = {
     .wants_gate = true,
     .gates = gates,
     .start_gates = start_gates,
-    .own_reals = timestep_own_reals,
-    .start_own = timestep_start_own,
+    .param_count = timestep_param_count,
+    .start_params = timestep_start_params,
     .flop = flop,
 };

@@ -8,18 +8,18 @@
 
 #define ROOT ((real)16)
 
-static void logarithms(real *g, const real *raw, const real *own, size_t count)
+static void logarithms(real *g, const real *raw, const real *params, size_t count)
 {
-    (void)own;
+    (void)params;
 #pragma omp simd
     for (size_t i = 0; i < count; i++)
         g[i] = vector_log_sigmoid(raw[i]) / ROOT;
 }
 
-static void logarithms_backward(real *dg, const real *raw, const real *own, real *down,
+static void logarithms_backward(real *dg, const real *raw, const real *params, real *dparams,
                                 size_t count)
 {
-    (void)own, (void)down;
+    (void)params, (void)dparams;
 #pragma omp simd
     for (size_t i = 0; i < count; i++)
         dg[i] *= vector_sigmoid(-raw[i]) / ROOT;

@@ -22,23 +22,23 @@ static size_t features_of(const AttentionHead *head)
 
 /* --- W, that of q before that of k --- */
 
-static size_t own_reals(const AttentionHead *head)
+static size_t param_count(const AttentionHead *head)
 {
     return 2 * head->width * head->width;
 }
 
-static void start_own(real *own, const AttentionHead *head, RandomKey key)
+static void start_params(real *params, const AttentionHead *head, RandomKey key)
 {
     (void)key;
-    vector_zero(own, own_reals(head));
+    vector_zero(params, param_count(head));
     for (size_t i = 0; i < 2 * head->width; i++)
-        own[i * head->width + i % head->width] = 1;
+        params[i * head->width + i % head->width] = 1;
 }
 
 /* The start of the W of q or of k. */
-static size_t own_start(const FeatureRows *rows)
+static size_t params_start(const FeatureRows *rows)
 {
-    return rows->keys ? own_reals(rows->of->head) / 2 : 0;
+    return rows->keys ? param_count(rows->of->head) / 2 : 0;
 }
 
 /* --- features --- */
@@ -56,7 +56,8 @@ static void forward(const FeatureRows *rows)
     size_t width = head->width;
     /* Z = X W^T, into the first half of the rows */
     gemm(rows->of->rows, width, width, 1, plain(rows->x, head->stride),
-         transposed(rows->of->data.own + own_start(rows), width), GEMM_SET, rows->y, 2 * width);
+         transposed(rows->of->data.params + params_start(rows), width), GEMM_SET, rows->y,
+         2 * width);
     for (size_t i = 0; i < rows->of->rows; i++) {
         real *z = rows->y + i * 2 * width;
         chunk_fetch_next(rows->of, rows->x, head->stride, i);
@@ -80,14 +81,15 @@ static void backward(const FeatureRows *rows)
     }
     /* dX = dZ W    dW += dZ^T X */
     gemm(count, width, width, 1, plain(rows->dy, 2 * width),
-         plain(rows->of->data.own + own_start(rows), width), GEMM_SET, rows->dx, head->stride);
+         plain(rows->of->data.params + params_start(rows), width), GEMM_SET, rows->dx,
+         head->stride);
     gemm(width, width, count, 1, transposed(rows->dy, 2 * width), plain(rows->x, head->stride),
-         GEMM_ADD, rows->of->data.down + own_start(rows), width);
+         GEMM_ADD, rows->of->data.dparams + params_start(rows), width);
 }
 
 static double flop(const AttentionHead *head)
 {
-    return 2 * (double)head->length * (double)own_reals(head);
+    return 2 * (double)head->length * (double)param_count(head);
 }
 
 /* --- near pairs --- */
@@ -127,8 +129,8 @@ const AttentionKind attention_hedgehog = {
     .cost = "2 D^2",
     .normalised = true,
     .flop = features_flop,
-    .own_reals = own_reals,
-    .start_own = start_own,
+    .param_count = param_count,
+    .start_params = start_params,
     .detail = &(const FeatureMap){.width = features_of,
                                   .forward = forward,
                                   .backward = backward,

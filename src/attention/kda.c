@@ -35,7 +35,7 @@ static void load(const RowwiseRow *row, const AttentionData *data, const Attenti
 {
     const Gates gates = gates_of(data->gates, head);
     real of_q = row_unit(data->q, head->width), of_k = row_unit(data->k, head->width);
-    timestep_logarithms(row->g, gates.f, data->own, head->width);
+    timestep_logarithms(row->g, gates.f, data->params, head->width);
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
         row->q[j] = of_q * data->q[j];
@@ -98,7 +98,7 @@ static void backward(const RowwiseRow *d, const AttentionData *data, const Atten
         rates_backward(d, data, head, of_k);
     else
         rate_backward(d, data, head, of_k);
-    timestep_logarithms_backward(d->g, data->gates, data->own, data->down, width);
+    timestep_logarithms_backward(d->g, data->gates, data->params, data->dparams, width);
     memcpy(data->dgates, d->g, width * sizeof(real));
     row_unit_backward(d->q, data->q, row_unit(data->q, width), width);
     row_unit_backward(d->k, data->k, of_k, width);
@@ -120,7 +120,7 @@ static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
     ROWWISE_KIND(.erases = true, .values = true, .load = load, .backward = backward),  \
         .uses = "negative-eigenvalues", .wants_convolution = true, .wants_gate = true, \
         .gates = gates, .gate_rank = 32, .start_gates = start_gates,                   \
-        .own_reals = timestep_own_reals, .start_own = timestep_start_own
+        .param_count = timestep_param_count, .start_params = timestep_start_params
 
 const AttentionKind attention_kda = {
     DELTA_PER_FEATURE,

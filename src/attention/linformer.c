@@ -23,7 +23,7 @@
 
 static bool learns(const AttentionHead *head)
 {
-    return head->kind->own_reals != NULL;
+    return head->kind->param_count != NULL;
 }
 
 static size_t rank(const AttentionHead *head)
@@ -60,14 +60,14 @@ static void fill_means(real *matrix, size_t entries, size_t segment)
 }
 
 /* The noise is a tenth of the size of a mean of random vectors. */
-static void start_matrices(real *own, const AttentionHead *head, RandomKey key)
+static void start_matrices(real *params, const AttentionHead *head, RandomKey key)
 {
     size_t segment = head->options->segment, half = rank(head) * segment;
     double noise = 0.1 * sqrt((double)rank(head)) / (double)segment;
-    fill_means(own, rank(head), segment);
-    fill_means(own + half, rank(head), segment);
+    fill_means(params, rank(head), segment);
+    fill_means(params + half, rank(head), segment);
     for (size_t i = 0; i < 2 * half; i++)
-        own[i] += (real)(noise * random_normal(key, i));
+        params[i] += (real)(noise * random_normal(key, i));
 }
 
 /* --- memory --- */
@@ -110,8 +110,8 @@ static Memory memory_of(const AttentionData *data, const AttentionHead *head)
     Arena arena = arena_over(data->scratch);
     Memory m = take_memory(&arena, head);
     size_t segment = head->options->segment;
-    m.e = learns(head) ? data->own : m.means;
-    m.f = learns(head) ? data->own + rank(head) * segment : m.means;
+    m.e = learns(head) ? data->params : m.means;
+    m.f = learns(head) ? data->params + rank(head) * segment : m.means;
     if (!learns(head))
         fill_means(m.means, 1, segment);
     return m;
@@ -204,7 +204,7 @@ static void end_backward(const PanelSource *source, const AttentionData *data,
 {
     const PanelKeys *entries = &source->keys[PANEL_ENTRIES];
     Memory m = memory_of(data, head);
-    real *de = learns(head) ? data->down : NULL;
+    real *de = learns(head) ? data->dparams : NULL;
     real *df = de ? de + rank(head) * head->options->segment : NULL;
     turn_text_back(data->dq, head);
     turn_text_back(data->dk, head);
@@ -260,8 +260,8 @@ const AttentionKind attention_linformer = {
     .uses = "segment rank",
     .turns_itself = true,
     .memory = memory,
-    .own_reals = matrices_reals,
-    .start_own = start_matrices,
+    .param_count = matrices_reals,
+    .start_params = start_matrices,
     .flop = flop,
     .step = step,
 };

@@ -19,27 +19,27 @@
 #include "src/attention/decay.h"
 #include "src/attention/timestep.h"
 
-static DecayStep mamba2_load(real *angles, const real *gates, const real *own, size_t planes)
+static DecayStep mamba2_load(real *angles, const real *gates, const real *params, size_t planes)
 {
     (void)angles, (void)planes;
     real t = vector_softplus(gates[0]);
-    return (DecayStep){.g = -vector_exp(own[0]) * t, .own = t};
+    return (DecayStep){.g = -vector_exp(params[0]) * t, .own = t};
 }
 
 /* From the gradient of t in steps; dlog A is dg g. */
-static void time_backward(real *dgates, real dt, real dg, const real *gates, const real *own,
-                          real *down)
+static void time_backward(real *dgates, real dt, real dg, const real *gates, const real *params,
+                          real *dparams)
 {
-    real rate = vector_exp(own[0]);
+    real rate = vector_exp(params[0]);
     dgates[0] = (dt - rate * dg) * vector_sigmoid(gates[0]);
-    down[0] -= dg * rate * vector_softplus(gates[0]);
+    dparams[0] -= dg * rate * vector_softplus(gates[0]);
 }
 
 static void mamba2_backward(real *dgates, DecayStep d, const real *dangles, const real *gates,
-                            const real *own, real *down, size_t planes)
+                            const real *params, real *dparams, size_t planes)
 {
     (void)dangles, (void)planes;
-    time_backward(dgates, d.own, d.g, gates, own, down);
+    time_backward(dgates, d.own, d.g, gates, params, dparams);
 }
 
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
@@ -55,10 +55,10 @@ static size_t two_parameters(const AttentionHead *head)
     return DECAY_SKIP + 1;
 }
 
-static void start_own(real *own, const AttentionHead *head, RandomKey key)
+static void start_params(real *params, const AttentionHead *head, RandomKey key)
 {
-    timestep_start_own(own, head, key);
-    own[DECAY_SKIP] = 1;
+    timestep_start_params(params, head, key);
+    params[DECAY_SKIP] = 1;
 }
 
 static const DecaySteps mamba2 = {.gates = 1, .load = mamba2_load, .backward = mamba2_backward};
@@ -71,17 +71,17 @@ const AttentionKind attention_mamba2 = {
     .wants_convolution = true,
     .wants_gate = true,
     .start_gates = start_gates,
-    .own_reals = two_parameters,
-    .start_own = start_own,
+    .param_count = two_parameters,
+    .start_params = start_params,
 };
 
 /* --- mamba3 --- */
 
 #define PI ((real)3.141592653589793)
 
-static DecayStep mamba3_load(real *angles, const real *gates, const real *own, size_t planes)
+static DecayStep mamba3_load(real *angles, const real *gates, const real *params, size_t planes)
 {
-    DecayStep step = mamba2_load(angles, gates, own, planes);
+    DecayStep step = mamba2_load(angles, gates, params, planes);
     real t = step.own, share = vector_sigmoid(gates[1]);
     for (size_t p = 0; p < planes; p++)
         angles[p] = t * PI * vector_tanh(gates[2 + p]);
@@ -91,7 +91,7 @@ static DecayStep mamba3_load(real *angles, const real *gates, const real *own, s
 }
 
 static void mamba3_backward(real *dgates, DecayStep d, const real *dangles, const real *gates,
-                            const real *own, real *down, size_t planes)
+                            const real *params, real *dparams, size_t planes)
 {
     real t = vector_softplus(gates[0]), share = vector_sigmoid(gates[1]), dt = 0;
     for (size_t p = 0; p < planes; p++) {
@@ -100,7 +100,8 @@ static void mamba3_backward(real *dgates, DecayStep d, const real *dangles, cons
         dgates[2 + p] = dangles[p] * t * PI * (1 - speed * speed);
     }
     dgates[1] = (d.own - d.before) * t * share * (1 - share);
-    time_backward(dgates, dt + d.own * share + d.before * (1 - share), d.g, gates, own, down);
+    time_backward(dgates, dt + d.own * share + d.before * (1 - share), d.g, gates, params,
+                  dparams);
 }
 
 static const DecaySteps mamba3 = {
@@ -114,6 +115,6 @@ const AttentionKind attention_mamba3 = {
     .wants_gate = true,
     .gate_rank = 32,
     .start_gates = start_gates,
-    .own_reals = two_parameters,
-    .start_own = start_own,
+    .param_count = two_parameters,
+    .start_params = start_params,
 };

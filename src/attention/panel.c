@@ -100,7 +100,7 @@ static Work work_of(const AttentionData *data, const AttentionHead *head)
                  .from = {.q = data->q, .q_stride = stride},
                  .reach = panel_reach(head),
                  .has_sink = kind->has_sink,
-                 .sink = kind->has_sink && data->own ? data->own[0] : 0};
+                 .sink = kind->has_sink && data->params ? data->params[0] : 0};
     Arena arena = arena_over(data->scratch);
     lay_out(&work, &arena);
     PanelKeys *keys = work.from.keys;
@@ -364,8 +364,8 @@ static void tile_backward(const Work *work, size_t query)
     for (size_t i = 0; i < panel.rows; i++)
         work->products[i] = vector_dot(dout + i * head->out_stride,
                                        data->out + (query + i) * head->out_stride, head->width);
-    for (size_t i = 0; work->has_sink && data->down && i < panel.rows; i++)
-        data->down[0] -= vector_exp(work->sink - data->saved[query + i]) * work->products[i];
+    for (size_t i = 0; work->has_sink && data->dparams && i < panel.rows; i++)
+        data->dparams[0] -= vector_exp(work->sink - data->saved[query + i]) * work->products[i];
     sum_decays(work, &panel);
     turn_queries(work, &panel);
     gemm_turn(work->dout, STRIDE, dout, head->out_stride, panel.rows, head->width);

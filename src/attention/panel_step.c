@@ -58,7 +58,7 @@ void panel_step(const AttentionData *data, const AttentionHead *head)
         vector_add_scaled(p, s.faded + at / width, 1, own);
     for (size_t j = 0; j < entries; j++)
         p[own + j] = vector_dot(data->q, s.entry_k + j * width, width) * scale + reach.bias;
-    real sink = kind->has_sink && data->own ? data->own[0] : 0;
+    real sink = kind->has_sink && data->params ? data->params[0] : 0;
     real max = vector_max(p, own + entries);
     max = kind->has_sink && sink > max ? sink : max;
     vector_zero(data->out, width);

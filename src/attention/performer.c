@@ -29,7 +29,7 @@ static size_t features_of(const AttentionHead *head)
 
 /* --- directions --- */
 
-static size_t own_reals(const AttentionHead *head)
+static size_t param_count(const AttentionHead *head)
 {
     return features_of(head) * head->width; /* (m, D) */
 }
@@ -64,16 +64,16 @@ static void make_orthogonal(real *rows, size_t last, size_t width)
 }
 
 /* Each row keeps its norm: that of a Gaussian vector is independent of its direction. */
-static void start_own(real *own, const AttentionHead *head, RandomKey key)
+static void start_params(real *params, const AttentionHead *head, RandomKey key)
 {
     size_t width = head->width;
     assert(width > 0);
-    for (size_t i = 0; i < own_reals(head); i++)
-        own[i] = (real)random_normal(key, i);
+    for (size_t i = 0; i < param_count(head); i++)
+        params[i] = (real)random_normal(key, i);
     for (size_t row = 0; row < features_of(head); row++) {
-        real *x = own + row * width;
+        real *x = params + row * width;
         double length = sqrt(product(x, x, width));
-        make_orthogonal(own + (row - row % width) * width, row % width, width);
+        make_orthogonal(params + (row - row % width) * width, row % width, width);
         scale_to(x, length, width);
     }
 }
@@ -105,7 +105,7 @@ static void forward(const FeatureRows *rows)
     real scale = feature_half_scale(head);
     /* Y = U W^T */
     gemm(rows->of->rows, features, width, scale, plain(rows->x, head->stride),
-         transposed(rows->of->data.own, width), GEMM_SET, rows->y, features);
+         transposed(rows->of->data.params, width), GEMM_SET, rows->y, features);
     for (size_t i = 0; i < rows->of->rows; i++) {
         const real *x = rows->x + i * head->stride;
         chunk_fetch_next(rows->of, rows->x, head->stride, i);
@@ -147,13 +147,13 @@ static void backward(const FeatureRows *rows)
     }
     /* dU += dY W */
     gemm(rows->of->rows, width, features, scale, plain(rows->dy, features),
-         plain(rows->of->data.own, width), GEMM_ADD, rows->dx, head->stride);
+         plain(rows->of->data.params, width), GEMM_ADD, rows->dx, head->stride);
 }
 
 /* The products of q and k with the directions. */
 static double flop(const AttentionHead *head)
 {
-    return 4 * (double)head->length * (double)own_reals(head);
+    return 4 * (double)head->length * (double)param_count(head);
 }
 
 const AttentionKind attention_performer = {
@@ -162,7 +162,7 @@ const AttentionKind attention_performer = {
     .help = "Performer (FAVOR+): positive random features that approximate softmax",
     .cost = "features D",
     .uses = "features",
-    .own_reals = own_reals,
-    .start_own = start_own,
-    .own_is_drawn = true,
+    .param_count = param_count,
+    .start_params = start_params,
+    .params_random = true,
 };

@@ -118,7 +118,7 @@ static void forward(const AttentionData *data, const AttentionHead *head)
     real *sum = saved.lse, *max = s.row_max, *out = data->out; /* the sums become the lse */
     for (size_t i = 0; i < length; i++) {
         buckets_hash(saved.buckets + i, length, s.projections, data->q + i * head->stride,
-                     data->own, head);
+                     data->params, head);
         running_start(&max[i], &sum[i]);
         vector_zero(out + i * head->out_stride, width);
     }
@@ -172,7 +172,7 @@ static void step(const AttentionData *data, const AttentionHead *head)
     for (size_t i = 0; i < width; i++)
         key[i] = sight.q[i] * scale;
     memcpy(s.values + position * width, data->v, width * sizeof(real));
-    buckets_hash(sight.buckets, 1, sight.projections, data->q, data->own, head);
+    buckets_hash(sight.buckets, 1, sight.projections, data->q, data->params, head);
     size_t count = buckets_follow(sight.seen, &s.chains, sight.buckets, position,
                                   bucket_near(head), head);
     for (size_t j = 0; j < count; j++)
@@ -203,9 +203,9 @@ const AttentionKind attention_reformer = {
     .turns_itself = true,
     .carry = CARRY_NEVER,
     .memory = memory,
-    .own_reals = buckets_own_reals,
-    .start_own = buckets_start_own,
-    .own_is_drawn = true,
+    .param_count = buckets_param_count,
+    .start_params = buckets_start_params,
+    .params_random = true,
     .flop = flop,
     .forward = forward,
     .backward = backward,

@@ -48,16 +48,16 @@ enum { CHUNK = 32, SPAN = 8 };
 typedef struct Rowwise {
     Chunk at; /* its queries and keys are Q' and K' */
     const RowwiseRule *rule;
-    real *g, *sums;         /* (rows, D) log a, G */
-    real *up, *down;        /* (rows, D) exp(G - H), exp(H - G) */
-    real *find, *erase;     /* (rows, D) R'; M', if the kind has it */
-    real *values;           /* (rows, D) V, if it is not the input */
-    real *scaled;           /* (rows, D) rows times factors */
-    real *powers;           /* (D) B = 2^powers */
-    real *in, *out, *whole; /* (D) B, E, W */
-    real *writings;         /* (rows, D) U of every chunk of a span, */
-    real *triangles;        /* and L */
-    Triangle l;             /* that of this chunk */
+    real *g, *sums;              /* (rows, D) log a, G */
+    real *decay, *inverse_decay; /* (rows, D) exp(G - H), exp(H - G) */
+    real *find, *erase;          /* (rows, D) R'; M', if the kind has it */
+    real *values;                /* (rows, D) V, if it is not the input */
+    real *scaled;                /* (rows, D) rows times factors */
+    real *powers;                /* (D) B = 2^powers */
+    real *in, *out, *whole;      /* (D) B, E, W */
+    real *writings;              /* (rows, D) U of every chunk of a span, */
+    real *triangles;             /* and L */
+    Triangle l;                  /* that of this chunk */
 
     /* backward only */
     real *dlog;                /* (D) the sum of the last equation so far */
@@ -73,7 +73,7 @@ static void take(void *work, Arena *arena)
     const Chunk at = c->at;
     size_t block = CHUNK * at.width;
     *c = (Rowwise){.at = at, .rule = at.head->kind->detail};
-    ROWS_TAKE(arena, block, &c->g, &c->sums, &c->up, &c->down, &c->scaled, &c->dg);
+    ROWS_TAKE(arena, block, &c->g, &c->sums, &c->decay, &c->inverse_decay, &c->scaled, &c->dg);
     ROWS_TAKE(arena, at.width, &c->powers, &c->in, &c->out, &c->whole, &c->dlog);
     if (c->rule->values)
         c->values = arena_reals(arena, block);
@@ -249,15 +249,15 @@ static void load(void *work)
         load_row(c, i);
     load_sums(c);
     load_reference(c);
-    load_factors(c->down, -1, c);
-    multiply(c->at.k, c->down, c);
+    load_factors(c->inverse_decay, -1, c);
+    multiply(c->at.k, c->inverse_decay, c);
     if (c->erase)
-        multiply(c->erase, c->down, c);
+        multiply(c->erase, c->inverse_decay, c);
     if (!c->rule->erases)
         return;
     c->l.at += c->at.slot * CHUNK * CHUNK;
-    load_factors(c->up, 1, c);
-    multiply(c->find, c->up, c);
+    load_factors(c->decay, 1, c);
+    multiply(c->find, c->decay, c);
     if (!c->at.again)
         compute_writing(c);
 }
@@ -265,8 +265,8 @@ static void load(void *work)
 static void load_queries(const Rowwise *c)
 {
     if (!c->rule->erases)
-        load_factors(c->up, 1, c);
-    multiply(c->at.q, c->up, c);
+        load_factors(c->decay, 1, c);
+    multiply(c->at.q, c->decay, c);
 }
 
 /* --- forward --- */
@@ -383,12 +383,12 @@ static void row_backward(const Rowwise *c, size_t i)
                     .find = c->rule->erases ? c->dfind + at : NULL,
                     .erase = c->rule->erase_key ? c->derase + at : NULL,
                     .room = c->scaled};
-    unscale(c, 1, c->at.q + at, d.q, c->up + at);
-    unscale(c, -1, c->at.k + at, d.k, c->down + at);
+    unscale(c, 1, c->at.q + at, d.q, c->decay + at);
+    unscale(c, -1, c->at.k + at, d.k, c->inverse_decay + at);
     if (c->rule->erases)
-        unscale(c, 1, c->find + at, d.find, c->up + at);
+        unscale(c, 1, c->find + at, d.find, c->decay + at);
     if (c->rule->erase_key)
-        unscale(c, -1, c->erase + at, d.erase, c->down + at);
+        unscale(c, -1, c->erase + at, d.erase, c->inverse_decay + at);
     for (size_t j = 0; j < width; j++)
         d.g[j] = c->g[at + j] <= ROWWISE_LEAST ? 0 : c->dlog[j];
     c->rule->backward(&d, &data, c->at.head);

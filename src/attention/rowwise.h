@@ -26,7 +26,7 @@ typedef struct RowwiseRule {
     /* Computes the rows of a position from its inputs, the first rows of data. */
     void (*load)(const RowwiseRow *row, const AttentionData *data, const AttentionHead *head);
     /* Turns the gradients of its rows into those of its inputs: d->q, d->k and d->v are dq, dk
-     * and dv of the data. Adds to data->down. */
+     * and dv of the data. Adds to data->dparams. */
     void (*backward)(const RowwiseRow *d, const AttentionData *data, const AttentionHead *head);
 } RowwiseRule;
 

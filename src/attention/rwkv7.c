@@ -19,7 +19,7 @@
 /* h, and 1 / |k m|; `to` holds k m in between. */
 static real look_up(real *restrict to, const AttentionData *data, const AttentionHead *head)
 {
-    const real *m = data->own;
+    const real *m = data->params;
     for (size_t j = 0; j < head->width; j++)
         to[j] = data->k[j] * m[j];
     return row_unit(to, head->width);
@@ -28,7 +28,7 @@ static real look_up(real *restrict to, const AttentionData *data, const Attentio
 static void load(const RowwiseRow *row, const AttentionData *data, const AttentionHead *head)
 {
     const real *w = data->gates, *a = w + head->width;
-    const real *c = data->own + head->width;
+    const real *c = data->params + head->width;
     real unit = look_up(row->find, data, head);
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
@@ -46,9 +46,9 @@ static void rates_backward(const RowwiseRow *d, const AttentionData *data,
                            const AttentionHead *head, const real *restrict km, real unit)
 {
     size_t width = head->width;
-    const real *w = data->gates, *a = w + width, *c = data->own + head->width;
+    const real *w = data->gates, *a = w + width, *c = data->params + head->width;
     real *restrict dw = data->dgates, *restrict da = data->dgates + width;
-    real *restrict dc = data->down + width;
+    real *restrict dc = data->dparams + width;
 #pragma omp simd
     for (size_t j = 0; j < width; j++) {
         real decay = vector_sigmoid(w[j]), rate = vector_sigmoid(a[j]), h = unit * km[j];
@@ -64,13 +64,13 @@ static void rates_backward(const RowwiseRow *d, const AttentionData *data,
 static void backward(const RowwiseRow *d, const AttentionData *data, const AttentionHead *head)
 {
     size_t width = head->width;
-    const real *m = data->own;
+    const real *m = data->params;
     real *restrict km = d->room, unit = look_up(km, data, head);
     rates_backward(d, data, head, km, unit);
     row_unit_backward(d->find, km, unit, width);
     for (size_t j = 0; j < width; j++) {
         d->k[j] += m[j] * d->find[j];
-        data->down[j] += data->k[j] * d->find[j];
+        data->dparams[j] += data->k[j] * d->find[j];
     }
 }
 
@@ -88,16 +88,16 @@ static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
                                   : 0;
 }
 
-static size_t own_reals(const AttentionHead *head)
+static size_t param_count(const AttentionHead *head)
 {
     return 2 * head->width;
 }
 
-static void start_own(real *own, const AttentionHead *head, RandomKey key)
+static void start_params(real *params, const AttentionHead *head, RandomKey key)
 {
     (void)key;
     for (size_t j = 0; j < 2 * head->width; j++)
-        own[j] = j < head->width ? (real)0.85 : 1;
+        params[j] = j < head->width ? (real)0.85 : 1;
 }
 
 const AttentionKind attention_rwkv7 = {
@@ -109,6 +109,6 @@ const AttentionKind attention_rwkv7 = {
     .gates = gates,
     .gate_rank = 32,
     .start_gates = start_gates,
-    .own_reals = own_reals,
-    .start_own = start_own,
+    .param_count = param_count,
+    .start_params = start_params,
 };

@@ -34,11 +34,11 @@ static size_t sink_reals(const AttentionHead *head)
     return head->options->sink ? 1 : 0;
 }
 
-static void start_sink(real *own, const AttentionHead *head, RandomKey key)
+static void start_sink(real *params, const AttentionHead *head, RandomKey key)
 {
     (void)key;
     if (head->options->sink)
-        own[0] = 0;
+        params[0] = 0;
 }
 
 const AttentionKind attention_softmax1 = {
@@ -48,8 +48,8 @@ const AttentionKind attention_softmax1 = {
     .cost = "T D",
     .uses = "sink",
     .memory = panel_memory,
-    .own_reals = sink_reals,
-    .start_own = start_sink,
+    .param_count = sink_reals,
+    .start_params = start_sink,
     .flop = flop,
     .step = panel_step,
 };

@@ -15,21 +15,22 @@ static inline real timestep_bias(double share)
 }
 
 /* For kinds whose only parameter is log A. */
-static inline size_t timestep_own_reals(const AttentionHead *head)
+static inline size_t timestep_param_count(const AttentionHead *head)
 {
     (void)head;
     return 1;
 }
 
-static inline void timestep_start_own(real *own, const AttentionHead *head, RandomKey key)
+static inline void timestep_start_params(real *params, const AttentionHead *head, RandomKey key)
 {
-    own[0] = (real)log(16 * (1 - random_uniform(random_subkey(key, head->index), 0)));
+    params[0] = (real)log(16 * (1 - random_uniform(random_subkey(key, head->index), 0)));
 }
 
 /* The log decays of gates. */
-static inline void timestep_logarithms(real *g, const real *raw, const real *own, size_t count)
+static inline void timestep_logarithms(real *g, const real *raw, const real *params,
+                                       size_t count)
 {
-    real a = (real)exp((double)own[0]);
+    real a = (real)exp((double)params[0]);
 #pragma omp simd
     for (size_t i = 0; i < count; i++)
         g[i] = -a * vector_softplus(raw[i]);
@@ -37,16 +38,16 @@ static inline void timestep_logarithms(real *g, const real *raw, const real *own
 
 /* Turns dg into the gradient of the gates. g is proportional to A, so dlog A is the sum of
  * dg g. */
-static inline void timestep_logarithms_backward(real *dg, const real *raw, const real *own,
-                                                real *down, size_t count)
+static inline void timestep_logarithms_backward(real *dg, const real *raw, const real *params,
+                                                real *dparams, size_t count)
 {
-    real a = (real)exp((double)own[0]), sum = 0;
+    real a = (real)exp((double)params[0]), sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < count; i++) {
         sum -= dg[i] * a * vector_softplus(raw[i]);
         dg[i] *= -a * vector_sigmoid(raw[i]);
     }
-    down[0] += sum;
+    dparams[0] += sum;
 }
 
 #endif

@@ -22,21 +22,21 @@ typedef struct Row {
 typedef struct Job {
     const AttentionKind *kind;
     AttentionSizes sizes;
-    real *qkv, *gates, *own, *out, *dout, *saved, *scratch, *dqkv, *dgates, *down;
+    real *qkv, *gates, *params, *out, *dout, *saved, *scratch, *dqkv, *dgates, *dparams;
 } Job;
 
 static AttentionBatch batch_of(const Job *job)
 {
     return (AttentionBatch){.qkv = job->qkv,
                             .gates = job->gates,
-                            .own = job->own,
+                            .params = job->params,
                             .out = job->out,
                             .saved = job->saved,
                             .scratch = job->scratch,
                             .dout = job->dout,
                             .dqkv = job->dqkv,
                             .dgates = job->dgates,
-                            .down = job->down};
+                            .dparams = job->dparams};
 }
 
 static void run_forward(void *context)
@@ -58,15 +58,15 @@ static void lay_out(Job *job, Arena *arena)
     size_t rows = job->sizes.batch * job->sizes.length,
            all = job->sizes.heads * job->sizes.width;
     size_t gates = rows * attention_gates(job->kind, &job->sizes);
-    size_t own = attention_own_reals(job->kind, &job->sizes);
+    size_t count = attention_param_count(job->kind, &job->sizes);
     job->qkv = arena_reals(arena, rows * 3 * all);
     job->dqkv = arena_reals(arena, rows * 3 * all);
     job->out = arena_reals(arena, rows * all);
     job->dout = arena_reals(arena, rows * all);
     job->gates = arena_reals(arena, gates);
     job->dgates = arena_reals(arena, gates);
-    job->own = arena_reals(arena, own);
-    job->down = arena_reals(arena, own);
+    job->params = arena_reals(arena, count);
+    job->dparams = arena_reals(arena, count);
     job->saved = arena_reals(arena, attention_memory(job->kind, &job->sizes).saved);
     job->scratch = arena_reals(arena, attention_memory(job->kind, &job->sizes).scratch);
 }
@@ -76,7 +76,7 @@ static void fill(Job *job)
     size_t rows = job->sizes.batch * job->sizes.length,
            all = job->sizes.heads * job->sizes.width;
     size_t gates = rows * attention_gates(job->kind, &job->sizes);
-    size_t own = attention_own_reals(job->kind, &job->sizes) / job->sizes.heads;
+    size_t count = attention_param_count(job->kind, &job->sizes) / job->sizes.heads;
     RandomKey key = random_key(1, RANDOM_TEST, 0);
     for (size_t i = 0; i < rows * 3 * all; i++)
         job->qkv[i] = (real)(random_uniform(key, i) - 0.5);
@@ -84,9 +84,9 @@ static void fill(Job *job)
         job->dout[i] = (real)(random_uniform(key, i) - 0.5);
     for (size_t i = 0; i < gates; i++)
         job->gates[i] = (real)random_normal(key, i);
-    for (size_t i = 0; own > 0 && i < job->sizes.heads; i++) {
+    for (size_t i = 0; count > 0 && i < job->sizes.heads; i++) {
         AttentionHead head = attention_head(job->kind, &job->sizes, i);
-        job->kind->start_own(job->own + i * own, &head, random_subkey(key, i));
+        job->kind->start_params(job->params + i * count, &head, random_subkey(key, i));
     }
 }
 
