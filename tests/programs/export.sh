@@ -43,7 +43,7 @@ run cat python/config.json
 check 'export writes the settings' prints '"attn": "linear"'
 check 'export writes no code for a GPT-2' [ ! -e exported/modeling_linnet.py ]
 printf '\377' >broken.txt
-refused 'export refuses an example that is not UTF-8' 1 'byte 0 is not UTF-8' "$bin/export" \
+refused 'export refuses an example that is not UTF-8' 1 'invalid UTF-8 at byte 0' "$bin/export" \
     --example broken.txt gpt2 none
 refused 'export refuses to start without a directory' 2 'a new directory are needed' \
     "$bin/export" gpt2

@@ -241,6 +241,7 @@ for options in '--steps 2' '--steps 2' '--steps 3'; do
 done
 check 'a list takes a new number only for other settings' \
     [ "$(cd runs && echo linear-text* relu-text*)" = 'linear-text linear-text-2 relu-text relu-text-2' ]
+rm -rf runs
 
 # --- values that are not finite ---
 
