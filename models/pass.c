@@ -182,11 +182,11 @@ double pass_train_loss(Pass *pass, Params *dparams, const int32_t *inputs,
     const Model *model = pass->model;
     const size_t rows = pass->rows, C = model->config.dim;
     const Dropout dropout = dropout_at(&key, SITE_OUTPUT, model->config.output_dropout);
-    real *du = pass->grad.du, *dropped = pass->act.u;
+    real *du = pass->grad.du, *u = pass->act.u;
     assert(pass->use != PASS_EVALUATE);
-    const real *u = forward(pass, inputs, &key);
+    forward(pass, inputs, &key);
     if (dropout.rate > 0)
-        dropout_add(dropped, NULL, u, dropout, rows, C);
+        dropout_add(u, NULL, u, dropout, rows, C);
     phase_enter(PHASE_HEAD);
     double loss = head_gradients(pass->row_loss, du, params_head(&model->config, dparams),
                                  dparams->head_bias, u, params_head(&model->config, &model->at),
