@@ -11,7 +11,7 @@ typedef struct Rig {
     Params gradients;
     real *gradient_base;
     int32_t *inputs, *targets;
-    Pass *teacher;  /* for tests of attention transfer */
+    Pass *teacher; /* for tests of attention transfer */
 } Rig;
 
 extern const ModelConfig rig_tiny;
