@@ -21,7 +21,7 @@
 # More tests and measurements (tests/README.md says what each finds and how long it takes):
 #
 #   make check        make test on one core; make check-NAME for one part of it:
-#                     includes documents double float replay get programs manual library report
+#                     includes documents double float blas replay get programs manual library report
 #                     experiment faults
 #   make asan         tests under sanitizers        make lint      warnings, clang-tidy, format
 #   make tsan         data races                    make analyze   gcc's static analyzer

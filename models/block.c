@@ -17,9 +17,14 @@
  *                2  hidden = u W_in + b_in,   active = f(hidden)
  *                3  r' = r + dropout(active W_out + b_out)
  *
- * The backward pass takes the same steps from the last to the first: the gradient of x is dx,
- * that of r is dx alone. Each step adds to the gradients dw of its weights w. u is not kept but
- * computed again, and with PASS_RECOMPUTE everything but the last step.
+ * Buffers of steps that a model does not have are those of their neighbours (activations.h):
+ * without a convolution qkv_raw is qkv and dqkv_raw is dqkv; without head norm and gates y is
+ * mixed; dmixed is always dy.
+ *
+ * The backward pass takes the same steps from the last to the first. dt is the gradient of a
+ * tensor t; that of the residual stream r is grad.dx. Each step adds the gradients of its weights
+ * w to dw. u and active are not kept: backward computes them again, and with PASS_RECOMPUTE
+ * (gradient checkpointing) all steps but the last.
  *
  * Steps 2 to 6 of attention are in queries_forward, 7 to 9 in mixing_forward, the others in
  * attention_sublayer_forward; MLP is mlp_sublayer_forward; and so in the functions named

@@ -51,7 +51,8 @@ bool series_asked_for(const CommandLine *line)
 /* Refuses two values that may be one number: 0,1 with a decimal comma, or 10,000 with a comma
  * between thousands. For a real, any two whole numbers may be; for a whole number, three digits
  * after the comma that begin with a needless 0. */
-static void refuse_one_number(const Option *option, const char *first, const char *second)
+static void refuse_one_number(const Option *option, const char *first, int first_size,
+                              const char *second)
 {
     static const char digits[] = "0123456789";
     enum { THOUSANDS = 3 };
@@ -63,24 +64,29 @@ static void refuse_one_number(const Option *option, const char *first, const cha
     bool ends = !second[size] || (is_real && strchr("eE", second[size]));
     bool is_whole = option->type == OPTION_SIZE && size == THOUSANDS && last > second &&
                     first[0] != '0';
-    if (!first[strspn(first, digits)] && size > 0 && ends && (is_real || is_whole))
-        die_usage("--%s %s,%s: is it one number? Type %s%s%s, or for a list %s%s,%s",
-                  option->name, first, second, first, is_real ? "." : "", second, first,
-                  is_real ? ".0" : "", last);
+    if (strspn(first, digits) == (size_t)first_size && size > 0 && ends &&
+        (is_real || is_whole))
+        die_usage("--%s %.*s,%s: is it one number? Type %.*s%s%s, or for a list %.*s%s,%s",
+                  option->name, first_size, first, second, first_size, first,
+                  is_real ? "." : "", second, first_size, first, is_real ? ".0" : "", last);
+}
+
+/* Refuses what is no list of values, before there is memory to free. */
+static void check_list(const OptionArgument *given)
+{
+    const char *value = given->value, *comma = strchr(value, ',');
+    if (comma == value || strstr(value, ",,") || value[strlen(value) - 1] == ',')
+        die_usage("--%s %s: a value is missing beside a comma", given->option->name, value);
+    if (!strchr(comma + 1, ','))
+        refuse_one_number(given->option, value, (int)(comma - value), comma + 1);
 }
 
 static Axis axis_of(const OptionArgument *given)
 {
-    const char *name = given->option->name;
     Axis axis = {.option = given->option, .text = memory_copy_text(given->value)};
     char *rest = axis.text;
-    for (char *value; (value = strsep(&rest, ","));) {
-        if (!*value)
-            die_usage("--%s %s: a value is missing beside a comma", name, given->value);
+    for (char *value; (value = strsep(&rest, ","));)
         arrput(axis.values, value);
-    }
-    if (arrlenu(axis.values) == 2)
-        refuse_one_number(given->option, axis.values[0], axis.values[1]);
     return axis;
 }
 
@@ -110,6 +116,7 @@ static Series series_make(const CommandLine *line)
     size_t combinations = 1;
     for (size_t i = 0; i < line->given_count; i++)
         if (is_list(line, i)) {
+            check_list(&line->given[i]);
             Axis axis = axis_of(&line->given[i]);
             arrput(series.axes, axis);
             combinations *= arrlenu(axis.values);
@@ -258,8 +265,8 @@ static bool is_own(const Series *series, size_t combination)
     free(path);
     if (!same)
         return false;
-    same = read_text(&asked, asked_groups, series->asked[combination]) &&
-           read_text(&has, groups, text);
+    const bool read_asked = read_text(&asked, asked_groups, series->asked[combination]);
+    same = read_text(&has, groups, text) && read_asked;
     for (size_t g = 0; g < GROUP_COUNT; g++)
         for (size_t i = 0; same && i < groups[g].count; i++) {
             const Option *option = &groups[g].options[i];

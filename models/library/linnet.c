@@ -199,10 +199,12 @@ static size_t append(char *text, size_t room, size_t size, const char *bytes, si
 ptrdiff_t linnet_detokenize(const linnet_model *model, const int32_t *tokens, size_t count,
                             char *text, size_t room, linnet_error *error)
 {
-    Error why;
+    Error why = {0};
     const Vocabulary *vocabulary = &model->loaded.checkpoint.vocabulary;
-    if (!check_tokens(model, tokens, count, &why))
-        return report(&why, error) - 1;
+    if (!check_tokens(model, tokens, count, &why)) {
+        report(&why, error);
+        return -1;
+    }
     size_t size = 0;
     int32_t last = vocabulary->eos;
     for (size_t i = 0; i < count; last = tokens[i++]) {

@@ -168,9 +168,10 @@ def _without_zeros(what, text):
 
 
 def _count(name, value):
-    if not 0 <= operator.index(value) < 1 << 63:
+    number = operator.index(value)
+    if not 0 <= number < 1 << 63:
         raise Error(f"{name} is {value}, but must be from 0 to 2^63 - 1")
-    return value
+    return number
 
 
 def _ids(tokens):

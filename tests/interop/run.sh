@@ -145,7 +145,7 @@ fi
 
 # --- checks ---
 
-"$python" "$here/check_bpe.py" classes "$here/../../data/unicode.c"
+"$python" "$here/check_bpe.py" classes "$here/../../data/tokenizers/unicode.c"
 
 "$python" "$here/check_tensors.py" ./*/*.safetensors
 for name in $exported; do
