@@ -53,7 +53,7 @@ typedef struct Activations {
     LayerActivations *layer; /* [L] */
     real *first_values;      /* (B*T, C) values of the first layer, for the value residual */
     real *u;      /* (B*T, C) u[k], input of the sublayer that runs; not kept for backward */
-    real *active; /* (B*T, F) after the activation of the MLP; not kept for backward */
+    real *active; /* (B*T, ffn) after the activation of the MLP; not kept for backward */
 } Activations;
 
 /* One set for all layers; none for evaluation. */

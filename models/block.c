@@ -22,9 +22,9 @@
  * mixed; dmixed is always dy.
  *
  * The backward pass takes the same steps from the last to the first. dt is the gradient of a
- * tensor t; that of the residual stream r is grad.dx. Each step adds the gradients of its weights
- * w to dw. u and active are not kept: backward computes them again, and with PASS_RECOMPUTE
- * (gradient checkpointing) all steps but the last.
+ * tensor t; that of the residual stream r is grad.dx. Each step adds the gradients of its
+ * weights w to dw. u and active are not kept: backward computes them again, and with
+ * PASS_RECOMPUTE (gradient checkpointing) all steps but the last.
  *
  * Steps 2 to 6 of attention are in queries_forward, 7 to 9 in mixing_forward, the others in
  * attention_sublayer_forward; MLP is mlp_sublayer_forward; and so in the functions named
@@ -56,7 +56,7 @@ static const Affine *norm_at(const ModelConfig *config, const Params *params, si
     return k % 2 ? &params->h[k / 2].ln_1 : &params->h[k / 2 - 1].ln_2;
 }
 
-/* The state that it reads. */
+/* The r that it reads; with a parallel residual both norms of a layer read the same. */
 static const real *norm_input(const Pass *pass, size_t k)
 {
     return pass->act.residual[pass->model->config.parallel && k % 2 ? k - 1 : k];
@@ -193,7 +193,7 @@ void queries_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u)
     real *dqkv = grad->dqkv, *dv = dqkv + 2 * C, *du = grad->du;
     /* 6. RoPE */
     rotate(pass, layer, dqkv, true);
-    /* 5. QK-norm, from its output */
+    /* 5. QK-norm. Its backward pass reads its output, so q and k are rotated back first */
     if (w->qk_gain) {
         rotate(pass, layer, a->qkv, true);
         qknorm_backward(dqkv, dw->qk_gain, a->qkv, a->qk_rms, w->qk_gain, rows, 2 * H, D,

@@ -1,5 +1,5 @@
 /* Several runs one after another: "--attn softmax,linear --seed 1,2,3" trains six models on the
- * same text and ends with their comparison. The same command again continues what it has begun:
+ * same text and ends with their comparison. Repeating the command continues them:
  * a run directory that holds the run it would start is resumed. */
 #ifndef LINNET_SERIES_H
 #define LINNET_SERIES_H

@@ -315,7 +315,7 @@ static bool out_of_patience(const Trainer *t, size_t stale)
     return patience > 0 && stale >= patience && t->progress.step > t->match_steps;
 }
 
-/* Whether no step follows, with so many validations without improvement. */
+/* Whether no step follows if `stale` validations in a row brought no improvement. */
 static bool is_trained(const Trainer *t, size_t stale)
 {
     return t->progress.step >= t->steps || out_of_patience(t, stale);
