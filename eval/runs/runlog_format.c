@@ -152,6 +152,8 @@ static bool read_row(char *line, size_t count, RunLogRow *row, const char *where
     if (cell)
         return error_set(error, "%s: more than the %zu values of a row of this run's log",
                          where, count);
+    if (row->step == 0) /* whatever somebody wrote there, nothing was trained yet */
+        row->train_loss = row->grad_norm = row->tokens_per_second = NAN;
     return true;
 }
 
