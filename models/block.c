@@ -26,9 +26,9 @@
  * weights w to dw. u and active are not kept: backward computes them again, and with
  * PASS_RECOMPUTE (gradient checkpointing) all steps but the last.
  *
- * Steps 2 to 6 of attention are in queries_forward, 7 to 9 in mixing_forward, the others in
- * attention_sublayer_forward; MLP is mlp_sublayer_forward; and so in the functions named
- * backward beside them. */
+ * The sublayers come first, then the parts of attention: steps 2 to 6 are in
+ * projections_forward, 7 to 9 in mixing_forward; norms and residual connections come last. Each
+ * function named forward has its backward beside it. */
 #include "models/block.h"
 #include "src/layers/blend.h"
 #include "src/layers/convolution.h"
@@ -41,83 +41,117 @@
 #include "src/base/phase.h"
 #include "src/math/vector.h"
 
-/* --- norms and residual connections, of both sublayers --- */
+static void projections_forward(Pass *pass, size_t layer, const real *u);
+static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u);
+static void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key);
+static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey *key);
+static DropoutSum residual_forward(const Pass *pass, size_t k, const real *u,
+                                   const RandomKey *key);
+static const real *residual_backward(const Pass *pass, size_t k, const RandomKey *key);
 
-/* The norm that computes u[k]; NULL for the embedding of a post-norm model. */
-static const Affine *norm_at(const ModelConfig *config, const Params *params, size_t k)
+/* --- the attention sublayer --- */
+
+void attention_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
 {
-    if (config->norm == NORM_PRE) {
-        if (k == 2 * config->layers)
-            return &params->ln_f;
-        return k % 2 ? &params->h[k / 2].ln_2 : &params->h[k / 2].ln_1;
+    const size_t k = 2 * layer;
+    /* 1. u = norm(r) */
+    const real *u = norm_forward(pass, k);
+    /* 2 to 10. r' = r + the branch */
+    const DropoutSum sum = residual_forward(pass, k, u, key);
+    attention_branch_forward(pass, layer, u, key, &sum);
+}
+
+void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
+                                 const RandomKey *key)
+{
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t k = 2 * layer;
+    const real *u = norm_forward(pass, k);
+    if (pass->use == PASS_RECOMPUTE) {
+        if (pass->carries)
+            memcpy(a->state, a->state_before, a->state_reals * sizeof *a->state);
+        projections_forward(pass, layer, u);
+        mixing_forward(pass, layer, u, key);
     }
-    if (k == 0)
-        return NULL;
-    return k % 2 ? &params->h[k / 2].ln_1 : &params->h[k / 2 - 1].ln_2;
+    /* 10 to 2. from dx to du */
+    const real *dbranch = residual_backward(pass, k, key);
+    attention_branch_backward(pass, &dparams->h[layer], layer, u, dbranch, key);
+    /* 1. dx += the gradient through the norm */
+    norm_backward(pass, dparams, k);
 }
 
-/* The r that it reads; with a parallel residual both norms of a layer read the same. */
-static const real *norm_input(const Pass *pass, size_t k)
+void attention_branch_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key,
+                              const DropoutSum *sum)
 {
-    return pass->act.residual[pass->model->config.parallel && k % 2 ? k - 1 : k];
+    const BlockParams *w = &pass->model->at.h[layer];
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t C = pass->model->config.dim;
+    /* 2 to 9. from u to y */
+    projections_forward(pass, layer, u);
+    mixing_forward(pass, layer, u, key);
+    /* 10. r' = r + dropout(y W_o + b_o) */
+    phase_enter(PHASE_PROJECTIONS);
+    linear_forward(pass->act.residual[2 * layer + 1], a->y, w->attn_proj.weight,
+                   w->attn_proj.bias, pass->rows, C, C, sum);
 }
 
-const real *norm_forward(Pass *pass, size_t k)
+void attention_branch_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u,
+                               const real *dbranch, const RandomKey *key)
 {
-    const ModelConfig *config = &pass->model->config;
+    const BlockParams *w = &pass->model->at.h[layer];
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t C = pass->model->config.dim;
+    /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
+    phase_enter(PHASE_PROJECTIONS);
+    linear_backward(pass->grad.dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, dbranch,
+                    a->y, w->attn_proj.weight, pass->rows, C, C);
+    /* 9 to 2. from dy to du */
+    mixing_backward(pass, dw, layer, key);
+    projections_backward(pass, dw, layer, u);
+}
+
+/* --- the MLP sublayer --- */
+
+static MlpWeights mlp_weights(const BlockParams *h)
+{
+    return (MlpWeights){h->c_fc.weight, h->c_fc.bias, h->mlp_proj.weight, h->mlp_proj.bias};
+}
+
+void mlp_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
+{
+    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
     const Activations *act = &pass->act;
-    const Affine *norm = norm_at(config, &pass->model->at, k);
-    if (!norm)
-        return act->residual[k];
-    phase_enter(PHASE_NORMS);
-    layernorm_forward(act->u, act->mean[k], act->rstd[k], norm_input(pass, k), norm->weight,
-                      norm->bias, (real)config->norm_eps, pass->rows, config->dim);
-    return act->u;
+    const size_t k = 2 * layer + 1;
+    /* 1. u = norm(r) */
+    const real *u = norm_forward(pass, k);
+    const DropoutSum sum = residual_forward(pass, k, u, key);
+    /* 2. hidden = u W_in + b_in,  active = f(hidden) */
+    phase_enter(PHASE_FFN);
+    mlp_widen(act->layer[layer].hidden, act->active, u, &w, &pass->mlp);
+    /* 3. r' = r + dropout(active W_out + b_out) */
+    mlp_narrow(act->residual[k + 1], act->active, &w, &pass->mlp, &sum);
 }
 
-void norm_backward(Pass *pass, Params *dparams, size_t k)
+void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const RandomKey *key)
 {
-    const ModelConfig *config = &pass->model->config;
-    const Activations *act = &pass->act;
-    const Gradients *grad = &pass->grad;
-    const Affine *norm = norm_at(config, &pass->model->at, k);
-    const Affine *dnorm = norm_at(config, dparams, k);
-    const bool last = k == 2 * config->layers, pre = config->norm == NORM_PRE;
-    const bool waits = config->parallel && k % 2; /* attention has yet to read dx */
-    phase_enter(PHASE_NORMS);
-    if (!last && !pre) /* the residual connection begins at u: du += dx */
-        dropout_add(norm ? grad->du : grad->dx, grad->dx, grad->du, (Dropout){0}, pass->rows,
-                    config->dim);
-    if (!norm)
-        return;
-    /* dx += the gradient through the norm; unless the residual connection begins at u */
-    layernorm_backward(waits ? grad->dmlp : grad->dx, !last && pre && !waits ? 1 : 0,
-                       dnorm->weight, dnorm->bias, grad->du, norm_input(pass, k), act->mean[k],
-                       act->rstd[k], norm->weight, pass->rows, config->dim);
-    if (config->parallel && !last && !waits)
-        dropout_add(grad->dx, grad->dx, grad->dmlp, (Dropout){0}, pass->rows, config->dim);
-}
-
-/* r + dropout(branch), computed with the branch. */
-static DropoutSum residual_sum(const Pass *pass, size_t k, const real *u, const RandomKey *key)
-{
-    const ModelConfig *config = &pass->model->config;
-    return (DropoutSum){.base = config->norm == NORM_PRE ? pass->act.residual[k] : u,
-                        .dropout = dropout_at(key, SITE_BRANCH + k, config->dropout),
-                        .width = config->dim};
-}
-
-/* From dx to dbranch. */
-static const real *residual_backward(const Pass *pass, size_t k, const RandomKey *key)
-{
-    const ModelConfig *config = &pass->model->config;
-    const Gradients *grad = &pass->grad;
-    if (config->dropout == 0)
-        return grad->dx;
-    phase_enter(PHASE_NORMS);
-    dropout_add(grad->dbranch, NULL, grad->dx,
-                dropout_at(key, SITE_BRANCH + k, config->dropout), pass->rows, config->dim);
-    return grad->dbranch;
+    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
+    const MlpWeights dw = mlp_weights(&dparams->h[layer]);
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t k = 2 * layer + 1;
+    real *active = pass->act.active;
+    const real *u = norm_forward(pass, k);
+    if (pass->use == PASS_RECOMPUTE) {
+        phase_enter(PHASE_FFN);
+        mlp_widen(a->hidden, active, u, &w, &pass->mlp);
+    }
+    /* 3. dhidden = f'(hidden) (dbranch W_out^T),  dW_out += active^T dbranch */
+    const real *dbranch = residual_backward(pass, k, key);
+    phase_enter(PHASE_FFN);
+    mlp_narrow_backward(a->dhidden, active, &dw, dbranch, &w, &pass->mlp);
+    /* 2. du = dhidden W_in^T,  dW_in += u^T dhidden */
+    mlp_widen_backward(pass->grad.du, &dw, a->dhidden, u, &w, &pass->mlp);
+    /* 1. dx += the gradient through the norm */
+    norm_backward(pass, dparams, k);
 }
 
 /* --- attention: steps 2 to 6 --- */
@@ -140,7 +174,7 @@ static void rotate(const Pass *pass, size_t layer, real *qkv, bool back)
                          config_head_width(config), back);
 }
 
-void queries_forward(Pass *pass, size_t layer, const real *u)
+static void projections_forward(Pass *pass, size_t layer, const real *u)
 {
     const ModelConfig *config = &pass->model->config;
     const AttentionKind *kind = config_kind(config, layer);
@@ -179,7 +213,7 @@ void queries_forward(Pass *pass, size_t layer, const real *u)
     rotate(pass, layer, a->qkv, false);
 }
 
-void queries_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u)
+static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u)
 {
     const ModelConfig *config = &pass->model->config;
     const AttentionKind *kind = config_kind(config, layer);
@@ -246,7 +280,7 @@ static AttentionBatch attention_batch(const Pass *pass, size_t layer)
                             .states = a->state};
 }
 
-void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key)
+static void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
     const AttentionKind *kind = config_kind(config, layer);
@@ -270,7 +304,7 @@ void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *ke
                          u, w->head_gate, (HeadgateSizes){rows, H, D});
 }
 
-void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey *key)
+static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
     const BlockParams *w = &pass->model->at.h[layer];
@@ -296,91 +330,90 @@ void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey 
     attention_backward(config_kind(config, layer), &batch, &sizes);
 }
 
-/* --- the attention sublayer --- */
+/* --- norms and residual connections, of both sublayers --- */
 
-void attention_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
+/* The norm that computes u[k]; NULL for the embedding of a post-norm model. */
+static const Affine *norm_at(const ModelConfig *config, const Params *params, size_t k)
 {
-    const BlockParams *w = &pass->model->at.h[layer];
-    const LayerActivations *a = &pass->act.layer[layer];
-    const size_t k = 2 * layer, C = pass->model->config.dim;
-    /* 1. u = norm(r) */
-    const real *u = norm_forward(pass, k);
-    const DropoutSum sum = residual_sum(pass, k, u, key);
-    /* 2 to 9. from u to y */
-    queries_forward(pass, layer, u);
-    mixing_forward(pass, layer, u, key);
-    /* 10. r' = r + dropout(y W_o + b_o) */
-    phase_enter(PHASE_PROJECTIONS);
-    linear_forward(pass->act.residual[k + 1], a->y, w->attn_proj.weight, w->attn_proj.bias,
-                   pass->rows, C, C, &sum);
-}
-
-void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
-                                 const RandomKey *key)
-{
-    const BlockParams *w = &pass->model->at.h[layer];
-    BlockParams *dw = &dparams->h[layer];
-    const LayerActivations *a = &pass->act.layer[layer];
-    const size_t k = 2 * layer, C = pass->model->config.dim;
-    const real *u = norm_forward(pass, k);
-    if (pass->use == PASS_RECOMPUTE) {
-        if (pass->carries)
-            memcpy(a->state, a->state_before, a->state_reals * sizeof *a->state);
-        queries_forward(pass, layer, u);
-        mixing_forward(pass, layer, u, key);
+    if (config->norm == NORM_PRE) {
+        if (k == 2 * config->layers)
+            return &params->ln_f;
+        return k % 2 ? &params->h[k / 2].ln_2 : &params->h[k / 2].ln_1;
     }
-    /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
-    const real *dbranch = residual_backward(pass, k, key);
-    phase_enter(PHASE_PROJECTIONS);
-    linear_backward(pass->grad.dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, dbranch,
-                    a->y, w->attn_proj.weight, pass->rows, C, C);
-    /* 9 to 2. from dy to du */
-    mixing_backward(pass, dw, layer, key);
-    queries_backward(pass, dw, layer, u);
-    /* 1. dx += the gradient through the norm */
-    norm_backward(pass, dparams, k);
+    if (k == 0)
+        return NULL;
+    return k % 2 ? &params->h[k / 2].ln_1 : &params->h[k / 2 - 1].ln_2;
 }
 
-/* --- the MLP sublayer --- */
-
-static MlpWeights mlp_weights(const BlockParams *h)
+/* The r that it reads; with a parallel residual both norms of a layer read the same. */
+static const real *norm_input(const Pass *pass, size_t k)
 {
-    return (MlpWeights){h->c_fc.weight, h->c_fc.bias, h->mlp_proj.weight, h->mlp_proj.bias};
+    return pass->act.residual[pass->model->config.parallel && k % 2 ? k - 1 : k];
 }
 
-void mlp_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
+const real *norm_forward(Pass *pass, size_t k)
 {
-    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
+    const ModelConfig *config = &pass->model->config;
     const Activations *act = &pass->act;
-    const size_t k = 2 * layer + 1;
-    /* 1. u = norm(r) */
-    const real *u = norm_forward(pass, k);
-    const DropoutSum sum = residual_sum(pass, k, u, key);
-    /* 2. hidden = u W_in + b_in,  active = f(hidden) */
-    phase_enter(PHASE_FFN);
-    mlp_widen(act->layer[layer].hidden, act->active, u, &w, &pass->mlp);
-    /* 3. r' = r + dropout(active W_out + b_out) */
-    mlp_narrow(act->residual[k + 1], act->active, &w, &pass->mlp, &sum);
+    const Affine *norm = norm_at(config, &pass->model->at, k);
+    if (!norm)
+        return act->residual[k];
+    phase_enter(PHASE_NORMS);
+    layernorm_forward(act->u, act->mean[k], act->rstd[k], norm_input(pass, k), norm->weight,
+                      norm->bias, (real)config->norm_eps, pass->rows, config->dim);
+    return act->u;
 }
 
-void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const RandomKey *key)
+/* out = x + y, (rows, C) each: dropout_add that drops nothing. */
+static void rows_add(real *out, const real *x, const real *y, size_t rows, size_t C)
 {
-    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
-    const MlpWeights dw = mlp_weights(&dparams->h[layer]);
-    const LayerActivations *a = &pass->act.layer[layer];
-    const size_t k = 2 * layer + 1;
-    real *active = pass->act.active;
-    const real *u = norm_forward(pass, k);
-    if (pass->use == PASS_RECOMPUTE) {
-        phase_enter(PHASE_FFN);
-        mlp_widen(a->hidden, active, u, &w, &pass->mlp);
-    }
-    /* 3. dhidden = f'(hidden) (dbranch W_out^T),  dW_out += active^T dbranch */
-    const real *dbranch = residual_backward(pass, k, key);
-    phase_enter(PHASE_FFN);
-    mlp_narrow_backward(a->dhidden, active, &dw, dbranch, &w, &pass->mlp);
-    /* 2. du = dhidden W_in^T,  dW_in += u^T dhidden */
-    mlp_widen_backward(pass->grad.du, &dw, a->dhidden, u, &w, &pass->mlp);
-    /* 1. dx += the gradient through the norm */
-    norm_backward(pass, dparams, k);
+    dropout_add(out, x, y, (Dropout){0}, rows, C);
+}
+
+void norm_backward(Pass *pass, Params *dparams, size_t k)
+{
+    const ModelConfig *config = &pass->model->config;
+    const Activations *act = &pass->act;
+    const Gradients *grad = &pass->grad;
+    const Affine *norm = norm_at(config, &pass->model->at, k);
+    const Affine *dnorm = norm_at(config, dparams, k);
+    const size_t rows = pass->rows, C = config->dim;
+    const bool last = k == 2 * config->layers;    /* no residual connection passes it */
+    const bool waits = config->parallel && k % 2; /* attention has yet to read dx */
+    const bool adds = !last && config->norm == NORM_PRE && !waits;
+    real *dr = waits ? grad->dmlp : grad->dx;
+    phase_enter(PHASE_NORMS);
+    /* The residual connection begins at u in a post-norm model, so dx is a part of du. */
+    if (!last && config->norm == NORM_POST)
+        rows_add(norm ? grad->du : grad->dx, grad->dx, grad->du, rows, C);
+    if (!norm)
+        return;
+    /* In a pre-norm model it begins at r, and dx receives its second part here. */
+    layernorm_backward(dr, adds ? 1 : 0, dnorm->weight, dnorm->bias, grad->du,
+                       norm_input(pass, k), act->mean[k], act->rstd[k], norm->weight, rows, C);
+    if (config->parallel && !last && !waits)
+        rows_add(grad->dx, grad->dx, grad->dmlp, rows, C);
+}
+
+/* r + dropout(branch), computed with the branch. */
+static DropoutSum residual_forward(const Pass *pass, size_t k, const real *u,
+                                   const RandomKey *key)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (DropoutSum){.base = config->norm == NORM_PRE ? pass->act.residual[k] : u,
+                        .dropout = dropout_at(key, SITE_BRANCH + k, config->dropout),
+                        .width = config->dim};
+}
+
+/* From dx to dbranch. */
+static const real *residual_backward(const Pass *pass, size_t k, const RandomKey *key)
+{
+    const ModelConfig *config = &pass->model->config;
+    const Gradients *grad = &pass->grad;
+    if (config->dropout == 0)
+        return grad->dx;
+    phase_enter(PHASE_NORMS);
+    dropout_add(grad->dbranch, NULL, grad->dx,
+                dropout_at(key, SITE_BRANCH + k, config->dropout), pass->rows, config->dim);
+    return grad->dbranch;
 }

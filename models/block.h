@@ -27,12 +27,12 @@ void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const Rand
 const real *norm_forward(Pass *pass, size_t k);
 void norm_backward(Pass *pass, Params *dparams, size_t k);
 
-/* Parts of the attention sublayer (block.c): steps 2 to 6, and 7 to 9; and the way back, from
- * grad.dy to grad.du. */
-void queries_forward(Pass *pass, size_t layer, const real *u);
-void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key);
-void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey *key);
-void queries_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u);
+/* The attention sublayer without its norm: from u to y W_o + b_o, added to sum->base and stored
+ * in r[2 layer + 1]; and back, from its gradient to grad.du. Both (B*T, C). */
+void attention_branch_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key,
+                              const DropoutSum *sum);
+void attention_branch_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u,
+                               const real *dbranch, const RandomKey *key);
 
 /* Where dropout takes place; each site has random numbers of its own. */
 enum {

@@ -1,6 +1,5 @@
 #include "models/objectives.h"
 #include "models/block.h"
-#include "src/layers/linear.h"
 #include "src/base/phase.h"
 #include "src/math/vector.h"
 
@@ -53,23 +52,17 @@ static void compare(real *e, const real *z, const Pass *pass, const int32_t *tar
 static void match_layer(Pass *pass, const Pass *teacher, BlockParams *dw, size_t layer,
                         const int32_t *targets, double *loss)
 {
-    const BlockParams *w = &pass->model->at.h[layer];
-    const size_t k = 2 * layer, rows = pass->rows, C = pass->model->config.dim;
+    const size_t k = 2 * layer, C = pass->model->config.dim;
     const bool from_r = pass->model->config.norm == NORM_PRE || k == 0;
-    const real *r = teacher->act.residual[k], *y = pass->act.layer[layer].y;
+    const real *r = teacher->act.residual[k];
     const DropoutSum sum = {.base = from_r ? r : teacher->act.u, .width = C};
     real *e = pass->act.residual[k + 1];
     gemm_lend(pass->scratch, pass->scratch_reals);
-    memcpy(pass->act.residual[k], r, rows * C * sizeof *r);
+    memcpy(pass->act.residual[k], r, pass->rows * C * sizeof *r);
     const real *u = norm_forward(pass, k);
-    queries_forward(pass, layer, u);
-    mixing_forward(pass, layer, u, NULL);
-    linear_forward(e, y, w->attn_proj.weight, w->attn_proj.bias, rows, C, C, &sum);
+    attention_branch_forward(pass, layer, u, NULL, &sum);
     compare(e, teacher->act.residual[k + 1], pass, targets, loss);
-    linear_backward(pass->grad.dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, e, y,
-                    w->attn_proj.weight, rows, C, C);
-    mixing_backward(pass, dw, layer, NULL);
-    queries_backward(pass, dw, layer, u);
+    attention_branch_backward(pass, dw, layer, u, e, NULL);
     gemm_lend(teacher->scratch, teacher->scratch_reals);
 }
 
