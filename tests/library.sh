@@ -108,11 +108,15 @@ for run in word byte bpe; do
     check "$run: and up to a stop text" same_tokens $run 40 0.8 0 1 1 yes ' '
 done
 
-# The figures of programs: perplexity and text as sample prints them.
+# The figures of programs: the text of sample, and the perplexity of eval, which ends the last line.
 if [ -x example ]; then
+    echo 'the prices' >line
+    check 'the example scores a line' quietly ./example bpe 'the prices
+'
+    check 'its perplexity is that of eval' same "$(sed -n 's/.*perplexity //p' out)" \
+        "$("$bin/eval" --split valid --valid line bpe toy.txt 2>said |
+            sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p')"
     check 'the example runs' quietly ./example bpe 'the prices'
-    check 'its perplexity is that of sample --score' same "$(sed -n 's/.*perplexity //p' out)" \
-        "$("$bin/sample" --score 'the prices' bpe | sed -n 's/.*perplexity \([0-9.]*\),.*/\1/p')"
     check 'its text is that of sample' same "$(sed 1d out)" \
         "$("$bin/sample" --prompt 'the prices' --length 50 bpe)"
     # Not with a sanitizer: emulated, its shadow memory exhausts the machine's memory.

@@ -2,7 +2,6 @@
 #include "models/generator.h"
 #include "models/sampler.h"
 #include "models/score.h"
-#include "eval/sample/token_score.h"
 #include "src/math/gemm.h"
 #include "src/layers/head.h"
 #include "tests/rig.h"
@@ -700,41 +699,6 @@ START_TEST(a_score_does_not_depend_on_the_batch)
 }
 END_TEST
 
-typedef struct Told {
-    size_t next;
-    double nats;
-} Told;
-
-static void hear(void *listener, size_t at, TokenScore score)
-{
-    Told *told = listener;
-    ck_assert_uint_eq(at, told->next++);
-    ck_assert(score.nats >= 0 && score.rank >= 1 && score.rank <= tiny.vocabulary);
-    /* A token's rank is the number of likelier tokens. */
-    ck_assert(score.nats >= log((double)score.rank) - 1e-5);
-    told->nats += score.nats;
-}
-
-/* Token by token, in windows of the context length that do not overlap. */
-START_TEST(scores_of_tokens_add_up_to_the_score_of_the_text)
-{
-    int32_t ids[TEXT];
-    ScoreRig rig;
-    for (size_t i = 0; i < TEXT; i++)
-        ids[i] = text_token(i);
-    score_rig_make(&rig, 1, tiny.context, 0.3);
-    for (size_t count = 1; count <= TEXT; count++) {
-        Score score = rig_score(&rig.pass, tokens_plain(ids), count, PRIME, tiny.context);
-        Told told = {0};
-        double nats = token_score_text(&rig.small.model, ids, count, PRIME, hear, &told);
-        ck_assert_uint_eq(told.next, count);
-        ck_assert_double_eq_tol(nats, score.nats, 1e-5 * score.nats);
-        ck_assert_double_eq_tol(told.nats, nats, 1e-9);
-    }
-    score_rig_free(&rig);
-}
-END_TEST
-
 Suite *use_suite(void)
 {
     Suite *suite = suite_create("use");
@@ -759,7 +723,6 @@ Suite *use_suite(void)
     tcase_add_test(tests, every_token_is_scored_once);
     tcase_add_test(tests, a_part_of_a_text_is_evenly_spread);
     tcase_add_test(tests, a_score_does_not_depend_on_the_batch);
-    tcase_add_test(tests, scores_of_tokens_add_up_to_the_score_of_the_text);
     suite_add_tcase(suite, tests);
     return suite;
 }

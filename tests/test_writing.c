@@ -1,7 +1,7 @@
 /* Texts as they are printed: detokenised, in columns; and the commands of a session. */
 #include "eval/show/detok.h"
 #include "eval/show/excerpt.h"
-#include "eval/sample/columns.h"
+#include "eval/sample/texts.h"
 #include "eval/sample/session.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
@@ -109,7 +109,7 @@ START_TEST(texts_are_printed_side_by_side)
     char *printed = NULL;
     size_t size;
     FILE *stream = open_memstream(&printed, &size);
-    columns_print(stream, texts, 3, 1, 51, false);
+    texts_print_columns(stream, texts, 3, 1, 51, false);
     fclose(stream);
     ck_assert_str_eq(printed, "(1)                      | (2)\n"
                               "one bird                 | two birds that sing and\n"
@@ -118,7 +118,7 @@ START_TEST(texts_are_printed_side_by_side)
                               "(3)\n");
     free(printed);
     stream = open_memstream(&printed, &size);
-    columns_print(stream, texts, 2, 7, 5, true);
+    texts_print_columns(stream, texts, 2, 7, 5, true);
     fclose(stream);
     ck_assert_str_eq(printed,
                      "(7)\none\nbird\n\n(8)\ntwo\nbirds\nthat\nsing\nand\nthen\ngo\naway\n");

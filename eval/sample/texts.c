@@ -1,5 +1,4 @@
 #include "eval/sample/texts.h"
-#include "eval/sample/columns.h"
 #include "eval/sample/sample_json.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
@@ -206,14 +205,58 @@ void texts_print_between(const TextOptions *options)
 
 /* --- after the last token --- */
 
+/* The texts of one band, already wrapped. */
+static void print_band(FILE *stream, char ***wrapped, size_t count, size_t width, bool utf8)
+{
+    size_t height = 0;
+    for (size_t i = 0; i < count; i++)
+        height = arrlenu(wrapped[i]) > height ? arrlenu(wrapped[i]) : height;
+    for (size_t row = 0; row < height; row++) {
+        for (size_t i = 0; i < count; i++) {
+            const char *line = row < arrlenu(wrapped[i]) ? wrapped[i][row] : "";
+            size_t gap = i + 1 < count ? width - text_columns(line) : 0;
+            fprintf(stream, "%s%*s", line, (int)gap, "");
+            if (i + 1 < count)
+                fputs(utf8 ? " │ " : " | ", stream);
+        }
+        fputc('\n', stream);
+    }
+}
+
+void texts_print_columns(FILE *stream, char *const *texts, size_t count, size_t first_number,
+                         size_t width, bool utf8)
+{
+    enum { NARROWEST = 24, BETWEEN = 3 };
+    size_t room = (width + BETWEEN) / (NARROWEST + BETWEEN);
+    room = room < 1 ? 1 : room;
+    size_t most = team_tiles(count, team_tiles(count, room)); /* bands of about equal size */
+    size_t each = (width + BETWEEN) / most;
+    each = each > BETWEEN + 1 ? each - BETWEEN : 1;
+    char ***wrapped = memory_take(most, sizeof *wrapped, "the columns");
+    for (size_t first = 0; first < count; first += most) {
+        size_t band = team_extent(count, most, first / most);
+        for (size_t i = 0; i < band; i++) {
+            char *headed = text_format("(%zu)\n%s", first_number + first + i, texts[first + i]);
+            wrapped[i] = text_wrap(headed, each);
+            free(headed);
+        }
+        print_band(stream, wrapped, band, each, utf8);
+        for (size_t i = 0; i < band; i++)
+            text_lines_free(wrapped[i]);
+        if (first + band < count)
+            fputc('\n', stream);
+    }
+    free(wrapped);
+}
+
 static void print_kept(const Texts *texts, const TextOptions *options)
 {
     if (options->columns) {
         char **columns = memory_take(texts->wanted, sizeof *columns, "the texts");
         for (size_t i = 0; i < texts->wanted; i++)
             columns[i] = texts->texts[i].kept;
-        columns_print(stdout, columns, texts->wanted, texts->number + 1,
-                      terminal_width(STDOUT_FILENO), choose_style(options).utf8);
+        texts_print_columns(stdout, columns, texts->wanted, texts->number + 1,
+                            terminal_width(STDOUT_FILENO), choose_style(options).utf8);
         free(columns);
         return;
     }

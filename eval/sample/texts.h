@@ -71,6 +71,11 @@ void texts_go_on(Texts *texts, const TextOptions *options);
 /* The line between two texts, or between two bands of columns. */
 void texts_print_between(const TextOptions *options);
 
+/* Prints as many texts side by side as fit into the width, the others below, each under its
+ * number. */
+void texts_print_columns(FILE *stream, char *const *texts, size_t count, size_t first_number,
+                         size_t width, bool utf8);
+
 /* What texts begin with; a zero byte follows. Without a prompt, the text is NULL. */
 typedef struct Prompt {
     const char *text;

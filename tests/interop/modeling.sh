@@ -26,7 +26,6 @@ model() {
     "$bin/train" --layers 2 --dim 32 --heads 4 --context 24 --batch 4 --steps 30 --lr 0.02 \
         --warmup 5 --no-zero-init --quiet --run "run-$name" "$@" toy.txt
     "$bin/export" --example text.txt "run-$name" "$name" >export.log
-    "$bin/sample" --json --score - "run-$name" <text.txt >"$name/score.json"
     "$bin/eval" --json --split test --test text.txt "run-$name" toy.txt >"$name/eval.json" 2>eval.log
     "$bin/sample" --json --show-probs --temperature 1 --length 40 "run-$name" \
         >"$name/sampled.json" </dev/null

@@ -173,8 +173,6 @@ sample --length 12 --prompt 'one lark'
 check 'with --prompt, standard input is not read' same out other
 piped prompt.txt --prompt ''
 check "--prompt '' is no prompt" same out unprompted
-"$bin/sample" --score 'one lark' softmax >out 2>err <prompt.txt
-check 'with --score, standard input is not read' eval 'exits 0 && prints " lark$"'
 printf 'the linnet\nsings here\n\n' >two.txt
 run "$bin/sample" --length 0 --prompt-file two.txt --json softmax
 check 'a prompt has its line ends but the last' prints '"prompt": "the linnet.nsings here.n"'
@@ -221,8 +219,7 @@ check '--lines --json of an empty input is an empty array' eval 'is_json && [ "$
 piped lines.txt --lines --show-probs
 check '--lines prints one legend' [ "$(grep -c probability out)" -eq 1 ]
 for options in '--prompt a --prompt-file b' '--lines --interactive' '--prompt - --interactive' \
-    '--prompt-file - --interactive' '--lines --prompt a' '--score a --prompt-file b' \
-    '--score a --lines'; do
+    '--prompt-file - --interactive' '--lines --prompt a'; do
     # shellcheck disable=SC2086
     refused "sample refuses $options" 2 'give only one of them\|leave --' \
         "$bin/sample" $options softmax
@@ -313,49 +310,6 @@ refused '--json and --interactive exclude each other' 2 'give only one' \
 refused 'sample refuses --json for texts longer than memory' 2 '--json keeps' \
     "$bin/sample" --json --length 1000000000 softmax
 
-# --- scores ---
-
-head -n 3 text.txt >little.txt
-"$bin/sample" --score - softmax <little.txt >out 2>err
-status=$?
-check 'sample --score works' exits 0
-cp out scored
-run "$bin/eval" softmax text.txt --valid little.txt
-check '--score prints the same summary as eval' [ "$(tail -n 2 scored | tr -d '.0-9')" = \
-    "$(tail -n 2 out | sed 's/^valid: //' | tr -d '.0-9')" ]
-nats() { tail -n 1 "$1" | sed 's/.* \([0-9.]*\) nats in all$/\1/'; }
-check '--score agrees with eval in every digit' \
-    eval 'awk "BEGIN { d = $(nats scored) - $(nats out); exit !(d < 0.02 && d > -0.02) }"'
-check '--score prints a line for every token' lines scored "$(($(wc -w <little.txt) + 3 + 3))"
-cp out evaluated
-{ printf '\377\376'; sed 's/$/\r/' little.txt | iconv -f UTF-8 -t UTF-16LE; } >wide.txt
-"$bin/sample" --score - softmax <wide.txt >out 2>err
-check '--score reads UTF-16 with the line ends of Windows' same out scored
-"$bin/sample" --json --score - softmax <little.txt >out 2>err
-check '--score --json is JSON' is_json
-check '--score --json has the sum' near "$(field nats)" "$(nats scored)" 1e-4
-check '--score --json has every token' \
-    [ "$(grep -o '"rank"' out | wc -l)" -eq "$(field tokens)" ]
-run "$bin/sample" --score 'the cuckoo' softmax
-check '--score counts unknown words' prints '2 tokens, 1 of them unknown'
-refused 'sample refuses to score an empty text' 1 'nothing to score' \
-    "$bin/sample" --score '' softmax
-refused 'sample refuses --score with --prompt' 2 'generates no text' \
-    "$bin/sample" --score a --prompt b softmax
-
-printf 'a\000b' | "$bin/sample" --score - bytes >out 2>err
-check '--score shows a zero byte as an escape' prints '  \\x00$'
-printf 'a\000\360b' | "$bin/sample" --score - --json bytes >out 2>err
-check '--score --json has zero bytes and bytes that make no character' \
-    eval 'is_json && prints "\"token\": \"\\\\u0000\"" && prints "\"token\": \"$lost\""'
-
-printf 'a\303\274' | "$bin/sample" --score - bytes >out 2>err
-check '--score shows parts of a character as escapes, and the whole after the last' \
-    eval "prints '  .xc3$' && prints '  .xbc (.u00fc)$\|  .xbc (ü)$'"
-printf 'a\303\274' | "$bin/sample" --score - --json bytes >out 2>err
-check '--score --json names the character that a token completes' \
-    eval "is_json && [ \"\$(grep -o '\"completes\": \"[^\"]*\"' out)\" = '\"completes\": \"ü\"' ]"
-
 # --- sessions ---
 
 session() { "$bin/sample" --interactive softmax >out 2>err; status=$?; }
@@ -412,8 +366,6 @@ fi
 make_large softmax
 refused 'sample refuses predictions that are not finite' 1 'predictions are not finite' \
     "$bin/sample" large
-run "$bin/sample" large --score 'the linnet'
-check 'so does --score' eval 'exits 1 && says "predictions are not finite" && lines err 1'
 refuses_wrong_runs sample
 reports_full_disk sample softmax
 
