@@ -44,18 +44,19 @@ static void render_every_way(const ChartPoint *points, size_t count)
     static const size_t sizes[][2] = {
         {CHART_COLUMNS_LEAST, CHART_ROWS_LEAST}, {80, 24}, {200, 50}};
     const ChartPoint diagonal[] = {{0, 0}, {1, 1}};
-    const ChartSeries series[] = {{"it", points, count}, {"other", diagonal, 2}};
     for (size_t i = 0; i < 3 * 2 * 2 * 2; i++) {
         const size_t *size = sizes[i / 8];
-        Chart chart = {.series = series,
-                       .series_count = 1 + (i & 1),
-                       .x_label = "step",
+        Chart chart = {.x_label = "step",
                        .y_label = "loss",
                        .columns = size[0],
                        .rows = size[1],
                        .utf8 = (i & 2) != 0,
                        .colour = (i & 4) != 0};
+        chart_add(&chart, "it", points, count);
+        if (i & 1)
+            chart_add(&chart, "other", diagonal, 2);
         free(render(&chart));
+        chart_free(&chart);
     }
 }
 
@@ -96,12 +97,12 @@ START_TEST(a_million_points_fit_the_chart)
     ChartPoint *points = memory_take(count, sizeof *points, "a test");
     for (size_t i = 0; i < count; i++)
         points[i] = (ChartPoint){(double)i, 5 + (double)(i * 7919 % 1000) / 1000};
-    const ChartSeries series = {"many", points, count};
-    Chart chart = {
-        .series = &series, .series_count = 1, .columns = 80, .rows = 24, .utf8 = true};
+    Chart chart = {.columns = 80, .rows = 24, .utf8 = true};
+    chart_add(&chart, "many", points, count);
     char *text = render(&chart);
     ck_assert_ptr_nonnull(strstr(text, "800k"));
     free(text);
+    chart_free(&chart);
     free(points);
 }
 END_TEST
@@ -110,25 +111,23 @@ START_TEST(many_long_and_hostile_names_fit_the_chart)
 {
     enum { COUNT = 100 };
     const ChartPoint points[] = {{0, 0}, {1, 1}};
-    ChartSeries series[COUNT];
-    for (size_t i = 0; i < COUNT; i++)
-        series[i] = (ChartSeries){i % 2 ? "evil\x1b[2J\n\xff"
-                                        : "a name that is longer than the "
-                                          "whole chart would be wide",
-                                  points, 2};
     for (size_t i = 0; i < 4; i++) {
-        Chart chart = {.series = series,
-                       .series_count = COUNT,
-                       .columns = 40,
+        Chart chart = {.columns = 40,
                        .rows = 16,
                        .utf8 = i & 1,
                        .colour = i & 2,
                        .x_label = "a label that is longer than the whole chart is wide, by far",
                        .y_label = "\x1b]0;title\a"};
+        for (size_t s = 0; s < COUNT; s++)
+            chart_add(&chart,
+                      s % 2 ? "evil\x1b[2J\n\xff"
+                            : "a name that is longer than the whole chart would be wide",
+                      points, 2);
         char *text = render(&chart);
         ck_assert_ptr_nonnull(strstr(text, " more\n"));
         ck_assert_ptr_nonnull(strstr(text, "\\x1b]0;title\\x07\n"));
         free(text);
+        chart_free(&chart);
     }
 }
 END_TEST
@@ -137,13 +136,9 @@ START_TEST(an_ascii_chart_is_drawn_as_expected)
 {
     const ChartPoint falling[] = {{0, 3}, {1, 2}, {2, NAN}, {3, 1}, {4, 1}};
     const ChartPoint level[] = {{0, 1}, {4, 1}};
-    const ChartSeries series[] = {{"one", falling, 5}, {"two", level, 2}};
-    const Chart chart = {.series = series,
-                         .series_count = 2,
-                         .x_label = "epoch",
-                         .y_label = "loss",
-                         .columns = 24,
-                         .rows = 10};
+    Chart chart = {.x_label = "epoch", .y_label = "loss", .columns = 24, .rows = 10};
+    chart_add(&chart, "one", falling, 5);
+    chart_add(&chart, "two", level, 2);
     char *text = render(&chart);
     ck_assert_str_eq(text, "loss\n"
                            "3+aa\n"
@@ -156,20 +151,16 @@ START_TEST(an_ascii_chart_is_drawn_as_expected)
                            "          epoch\n"
                            " a one    b two\n");
     free(text);
+    chart_free(&chart);
 }
 END_TEST
 
 START_TEST(a_braille_chart_is_drawn_as_expected)
 {
     const ChartPoint points[] = {{0, 8}, {1, 4}, {2, 2}, {3, 1}};
-    const ChartSeries series[] = {{"one", points, 4}, {"lone point", points + 1, 1}};
-    Chart chart = {.series = series,
-                   .series_count = 1,
-                   .x_label = "tokens",
-                   .y_label = "loss",
-                   .columns = 24,
-                   .rows = 9,
-                   .utf8 = true};
+    Chart chart = {
+        .x_label = "tokens", .y_label = "loss", .columns = 24, .rows = 9, .utf8 = true};
+    chart_add(&chart, "one", points, 4);
     char *text = render(&chart);
     ck_assert_str_eq(text, "loss\n"
                            "8┤⠑⠢⣀\n"
@@ -181,11 +172,12 @@ START_TEST(a_braille_chart_is_drawn_as_expected)
                            "          tokens\n"
                            "── one\n");
     free(text);
-    chart.series_count = 2;
+    chart_add(&chart, "lone point", points + 1, 1);
     chart.colour = true;
     text = render(&chart);
     ck_assert_ptr_nonnull(strstr(text, "\x1b[38;5;166m"));
     free(text);
+    chart_free(&chart);
 }
 END_TEST
 
@@ -193,22 +185,18 @@ END_TEST
 START_TEST(a_run_keeps_its_colour)
 {
     const ChartPoint points[] = {{0, 8}, {1, 4}}, others[] = {{0, 1}, {1, 2}};
-    const ChartSeries series[] = {
-        {"one (train)", points, 2}, {"one", others, 2}, {NULL, points, 2}};
-    const ChartLook looks[] = {
-        {.identity = 3, .faint = true}, {.identity = 3}, {.identity = 3, .faint = true}};
-    Chart chart = {.series = series,
-                   .looks = looks,
-                   .series_count = 3,
-                   .columns = 24,
-                   .rows = 12,
-                   .utf8 = true,
-                   .colour = true};
+    Chart chart = {.columns = 24, .rows = 12, .utf8 = true, .colour = true};
+    chart_add(&chart, "one (train)", points, 2)->faint = true;
+    chart_add(&chart, "one", others, 2);
+    chart_add(&chart, NULL, points, 2)->faint = true;
+    for (size_t s = 0; s < 3; s++)
+        chart.series[s].identity = 3;
     char *text = render(&chart);
     ck_assert_ptr_nonnull(strstr(text, "\x1b[2;38;5;175m──\x1b[0m one (train)"));
     ck_assert_ptr_nonnull(strstr(text, "\x1b[38;5;175m──\x1b[0m one\n"));
     ck_assert_ptr_null(strstr(text, "38;5;32m"));
     free(text);
+    chart_free(&chart);
 }
 END_TEST
 
@@ -218,15 +206,11 @@ START_TEST(a_diverged_run_is_clipped)
 {
     const ChartPoint falling[] = {{0, 3}, {2, 2}, {4, 1}},
                      rising[] = {{0, 2}, {1, 2}, {4, 1e9}};
-    const ChartSeries series[] = {{"one", falling, 3}, {"two", rising, 3}};
-    const ChartLook looks[] = {{.identity = 0}, {.identity = 1, .diverged = true}};
-    Chart chart = {.series = series,
-                   .looks = looks,
-                   .series_count = 2,
-                   .x_label = "epoch",
-                   .y_label = "loss",
-                   .columns = 24,
-                   .rows = 10};
+    Chart chart = {.x_label = "epoch", .y_label = "loss", .columns = 24, .rows = 10};
+    Chart alone = chart;
+    chart_add(&chart, "one", falling, 3);
+    chart_add(&chart, "two", rising, 3)->diverged = true;
+    chart_add(&alone, "two", rising, 3)->diverged = true;
     char *text = render(&chart);
     ck_assert_str_eq(text, "loss\n"
                            "3+aaa              bbbbb\n"
@@ -239,12 +223,11 @@ START_TEST(a_diverged_run_is_clipped)
                            "          epoch\n"
                            " a one    b two\n");
     free(text);
-    chart.series++;
-    chart.looks++;
-    chart.series_count = 1;
-    text = render(&chart);
+    text = render(&alone);
     ck_assert_ptr_nonnull(strstr(text, "1.0G+"));
     free(text);
+    chart_free(&chart);
+    chart_free(&alone);
 }
 END_TEST
 

@@ -578,9 +578,9 @@ START_TEST(a_diverged_run_is_never_the_best)
     ck_assert(table_cell(&page, 0, 3)->strong && !table_cell(&page, 1, 3)->strong);
     table_free(&page);
     Chart chart = runchart_make(groups, (double)NAN, &(RunChartAxes){0});
-    for (size_t s = 0; s < chart.series_count; s++)
-        ck_assert(chart.looks[s].diverged == (strcmp(chart.series[s].name, "linear-1") == 0));
-    runchart_free(&chart);
+    for (size_t s = 0; s < arrlenu(chart.series); s++)
+        ck_assert(chart.series[s].diverged == (strcmp(chart.series[s].name, "linear-1") == 0));
+    chart_free(&chart);
     groups_free(groups);
     free_runs(runs);
 }
@@ -659,7 +659,7 @@ START_TEST(runs_with_other_tokens_compare_in_bits_per_byte)
     Chart chart = runchart_make(all.groups, (double)NAN, &(RunChartAxes){0});
     ck_assert_str_eq(chart.y_label, "validation bits per byte");
     ck_assert_double_eq_tol(chart.series[1].points[0].y, 0.75, 0.01);
-    runchart_free(&chart);
+    chart_free(&chart);
     Table page = results_for_page(all.each, true);
     ck_assert(table_cell(&page, 1, 5)->strong && !table_cell(&page, 0, 5)->strong);
     ck_assert(!table_cell(&page, 0, 3)->strong && !table_cell(&page, 1, 3)->strong);
@@ -757,7 +757,7 @@ START_TEST(notes_name_unknown_words_and_parts)
     free(part);
     Chart chart = runchart_make(all.groups, (double)NAN, &(RunChartAxes){.y = 1});
     ck_assert_str_eq(chart.y_label, "validation loss on a part (nats)");
-    runchart_free(&chart);
+    chart_free(&chart);
     comparison_free(&all);
     free_runs(runs);
 }

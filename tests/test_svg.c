@@ -1,13 +1,13 @@
 /* SVG charts: valid documents for any points and names. */
-#include "eval/show/svg.h"
-#include "src/base/memory.h"
+#include "eval/show/chart.h"
+#include "src/base/containers.h"
 #include "tests/tests.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char *render_chart(const Chart *chart, const char *title)
+static char *render_chart(Chart *chart, const char *title)
 {
     char *text = NULL;
     size_t size;
@@ -15,12 +15,28 @@ static char *render_chart(const Chart *chart, const char *title)
     ck_assert_ptr_nonnull(stream);
     svg_print(stream, chart, title);
     ck_assert_int_eq(fclose(stream), 0);
+    chart_free(chart);
     return text;
 }
 
-static char *render(const ChartSeries *series, size_t count, const char *title)
+/* The series of a chart, as the tests list them. */
+typedef struct Line {
+    const char *name;
+    const ChartPoint *points; /* (count) */
+    size_t count;
+} Line;
+
+static Chart chart_of(const Line *lines, size_t count)
 {
-    Chart chart = {.series = series, .series_count = count, .x_label = "x", .y_label = "y"};
+    Chart chart = {.x_label = "x", .y_label = "y"};
+    for (size_t i = 0; i < count; i++)
+        chart_add(&chart, lines[i].name, lines[i].points, lines[i].count);
+    return chart;
+}
+
+static char *render(const Line *lines, size_t count, const char *title)
+{
+    Chart chart = chart_of(lines, count);
     return render_chart(&chart, title);
 }
 
@@ -46,7 +62,7 @@ static void check_document(const char *svg)
 START_TEST(names_cannot_become_markup)
 {
     const ChartPoint points[] = {{0, 1}, {1, 2}};
-    const ChartSeries series[] = {{"<script>alert(1)</script>&\"\x1b[31m", points, 2}};
+    const Line series[] = {{"<script>alert(1)</script>&\"\x1b[31m", points, 2}};
     char *svg = render(series, 1, "</title><script>");
     check_document(svg);
     ck_assert_ptr_null(strstr(svg, "<script"));
@@ -62,7 +78,7 @@ START_TEST(gaps_and_extremes_stay_drawable)
     const ChartPoint gaps[] = {{0, 1}, {1, (double)NAN}, {2, 3}, {3, (double)INFINITY}, {4, 2}};
     const ChartPoint equal[] = {{5, 5}, {5, 5}};
     const ChartPoint huge[] = {{-1e299, 1e-299}, {1e299, 1e299}};
-    const ChartSeries series[] = {
+    const Line series[] = {
         {"gaps", gaps, 5}, {"equal", equal, 2}, {"huge", huge, 2}, {"none", NULL, 0}};
     for (size_t s = 0; s < 4; s++) {
         char *svg = render(&series[s], 1, "one");
@@ -84,7 +100,7 @@ START_TEST(many_points_are_a_line_without_dots)
     ChartPoint *points = memory_take(COUNT, sizeof *points, "a test");
     for (size_t i = 0; i < COUNT; i++)
         points[i] = (ChartPoint){(double)i, sin((double)i / 1000)};
-    const ChartSeries series[] = {{"many", points, COUNT}};
+    const Line series[] = {{"many", points, COUNT}};
     char *svg = render(series, 1, "many");
     check_document(svg);
     ck_assert_uint_eq(count_of(svg, "<circle"), 0);
@@ -103,7 +119,7 @@ START_TEST(thinned_lines_keep_their_extremes)
     points[50010].y = 9;
     points[50020].y = 1;
     points[70000].y = (double)NAN;
-    const ChartSeries series[] = {{"many", points, COUNT}};
+    const Line series[] = {{"many", points, COUNT}};
     char *svg = render(series, 1, "many");
     check_document(svg);
     ck_assert_uint_lt(strlen(svg), 200000);
@@ -122,10 +138,12 @@ START_TEST(bands_surround_their_line)
 {
     const ChartPoint points[] = {{0, 2}, {1, 2}, {2, (double)NAN}, {3, 2}, {4, 2}};
     const ChartBand band[] = {{1, 3}, {1, 3}, {(double)NAN, (double)NAN}, {0, 4}, {1, 3}};
-    const ChartSeries series[] = {{"mean", points, 5}, {NULL, points, 5}};
-    const ChartLook looks[] = {{.identity = 1, .band = band}, {.identity = 7, .faint = true}};
-    const Chart chart = {
-        .series = series, .looks = looks, .series_count = 2, .x_label = "x", .y_label = "y"};
+    const Line series[] = {{"mean", points, 5}, {NULL, points, 5}};
+    Chart chart = chart_of(series, 2);
+    memcpy(arraddnptr(chart.series[0].band, 5), band, sizeof band);
+    chart.series[0].identity = 1;
+    chart.series[1].identity = 7;
+    chart.series[1].faint = true;
     char *svg = render_chart(&chart, "band");
     check_document(svg);
     ck_assert_uint_eq(count_of(svg, "class=\"band ink c1\""), 1);
@@ -142,9 +160,9 @@ START_TEST(many_names_make_the_legend_taller)
 {
     enum { COUNT = 20 };
     const ChartPoint points[] = {{0, 1}, {1, 2}};
-    ChartSeries series[COUNT];
+    Line series[COUNT];
     for (size_t s = 0; s < COUNT; s++)
-        series[s] = (ChartSeries){"a name of usual length", points, 2};
+        series[s] = (Line){"a name of usual length", points, 2};
     char *svg = render(series, COUNT, "many");
     check_document(svg);
     ck_assert_ptr_nonnull(strstr(svg, "viewBox=\"0 0 640 634\"")); /* two in a line: 10 */
@@ -170,14 +188,14 @@ START_TEST(names_at_the_ends_do_not_overlap)
 {
     enum { COUNT = 15 };
     ChartPoint points[COUNT][2];
-    ChartSeries series[COUNT];
+    Line series[COUNT];
     for (size_t shape = 0; shape < 3; shape++) {
         double y[COUNT];
         for (size_t s = 0; s < COUNT; s++) {
             double end = shape == 0 ? 1 : shape == 1 ? (double)(s * s) : s < 8 ? 0 : 10;
             points[s][0] = (ChartPoint){0, 20};
             points[s][1] = (ChartPoint){1, end};
-            series[s] = (ChartSeries){"name", points[s], 2};
+            series[s] = (Line){"name", points[s], 2};
         }
         char *svg = render(series, COUNT, "ends");
         check_document(svg);
@@ -193,7 +211,7 @@ END_TEST
 START_TEST(names_stand_beside_the_ends_in_their_order)
 {
     const ChartPoint high[] = {{0, 0}, {1, 9}}, low[] = {{0, 10}, {1, 1}};
-    const ChartSeries series[] = {{"below", low, 2}, {"above", high, 2}};
+    const Line series[] = {{"below", low, 2}, {"above", high, 2}};
     char *svg = render(series, 2, "ends");
     double y[2];
     ck_assert_uint_eq(read_ends(svg, y, 2), 2);
@@ -211,14 +229,10 @@ START_TEST(a_far_level_does_not_flatten_the_curves)
 {
     const ChartPoint points[] = {{0, 5}, {1, 4}}, near[] = {{0, 3.8}, {1, 3.8}},
                      far[] = {{0, 1}, {1, 1}};
-    const ChartLook looks[] = {{.identity = 0}, {.identity = CHART_NOBODY}};
     for (size_t i = 0; i < 2; i++) {
-        const ChartSeries series[] = {{"curve", points, 2}, {"level", i ? far : near, 2}};
-        const Chart chart = {.series = series,
-                             .looks = looks,
-                             .series_count = 2,
-                             .x_label = "x",
-                             .y_label = "y"};
+        const Line series[] = {{"curve", points, 2}, {"level", i ? far : near, 2}};
+        Chart chart = chart_of(series, 2);
+        chart.series[1].identity = CHART_NOBODY;
         char *svg = render_chart(&chart, "a picture");
         check_document(svg);
         ck_assert_uint_eq(count_of(svg, "class=\"line c6\""), i ? 0 : 1);
@@ -233,7 +247,7 @@ END_TEST
 START_TEST(a_long_title_takes_several_lines)
 {
     const ChartPoint points[] = {{0, 1}, {1, 2}};
-    const ChartSeries series[] = {{"name", points, 2}};
+    const Line series[] = {{"name", points, 2}};
     char *svg = render(series, 1,
                        "A message about two models that does not fit into one line of a chart");
     check_document(svg);
@@ -242,13 +256,10 @@ START_TEST(a_long_title_takes_several_lines)
 }
 END_TEST
 
-static char *render_logarithmic(const ChartSeries *series, size_t count)
+static char *render_logarithmic(const Line *series, size_t count)
 {
-    const Chart chart = {.series = series,
-                         .series_count = count,
-                         .x_label = "x",
-                         .y_label = "y",
-                         .logarithmic = true};
+    Chart chart = chart_of(series, count);
+    chart.logarithmic = true;
     return render_chart(&chart, "logarithmic");
 }
 
@@ -257,7 +268,7 @@ static char *render_logarithmic(const ChartSeries *series, size_t count)
 START_TEST(powers_are_straight_lines_on_logarithmic_scales)
 {
     const ChartPoint points[] = {{100, 10}, {1000, 1000}, {10000, 100000}};
-    const ChartSeries series[] = {{"power", points, 3}};
+    const Line series[] = {{"power", points, 3}};
     char *svg = render_logarithmic(series, 1);
     check_document(svg);
     ck_assert_ptr_nonnull(strstr(svg, "d=\"M60.0 371.0L315.5 221.0L571.0 71.0\""));
@@ -274,7 +285,7 @@ END_TEST
 START_TEST(lengths_have_ticks_at_powers_of_two)
 {
     const ChartPoint points[] = {{128, 3}, {4096, 700}};
-    const ChartSeries series[] = {{"time", points, 2}};
+    const Line series[] = {{"time", points, 2}};
     char *svg = render_logarithmic(series, 1);
     check_document(svg);
     static const char *const labels[] = {">128<",  ">256<",  ">512<", ">1024<",
@@ -290,7 +301,7 @@ END_TEST
 START_TEST(a_logarithmic_scale_omits_points_below_zero)
 {
     const ChartPoint points[] = {{1, 1}, {2, 0}, {3, -1}, {4, 2}};
-    const ChartSeries series[] = {{"some", points, 4}, {"none", points + 1, 2}};
+    const Line series[] = {{"some", points, 4}, {"none", points + 1, 2}};
     for (size_t first = 0; first < 2; first++) {
         char *svg = render_logarithmic(series + first, 2 - first);
         check_document(svg);
@@ -305,7 +316,7 @@ START_TEST(a_logarithmic_scale_has_room_for_a_single_value)
     const double values[] = {1, 0.00123, 1.5, 2, 99999, 1e9};
     for (size_t i = 0; i < COUNT(values); i++) {
         const ChartPoint point = {values[i], values[i]};
-        const ChartSeries series[] = {{"one", &point, 1}};
+        const Line series[] = {{"one", &point, 1}};
         char *svg = render_logarithmic(series, 1);
         check_document(svg);
         ck_assert_uint_eq(count_of(svg, "<circle"), 1);
@@ -322,11 +333,10 @@ START_TEST(a_diverged_run_is_clipped)
     const ChartPoint falling[] = {{0, 3}, {2, 2}, {4, 1}};
     const ChartPoint rising[] = {{0, 2}, {2, 500}, {5, 1e9}};
     const ChartBand band[] = {{-7, 3}, {400, 600}, {1e8, 2e9}};
-    const ChartSeries series[] = {{"one", falling, 3}, {"two", rising, 3}};
-    const ChartLook looks[] = {{.identity = 0},
-                               {.identity = 1, .band = band, .diverged = true}};
-    const Chart chart = {
-        .series = series, .looks = looks, .series_count = 2, .x_label = "x", .y_label = "y"};
+    const Line series[] = {{"one", falling, 3}, {"two", rising, 3}};
+    Chart chart = chart_of(series, 2);
+    memcpy(arraddnptr(chart.series[1].band, 3), band, sizeof band);
+    chart.series[1].diverged = true;
     char *svg = render_chart(&chart, "clipped");
     check_document(svg);
     ck_assert_ptr_nonnull(strstr(svg, "d=\"M60.0 71.0L273.2 221.0L486.4 371.0\"")); /* one */

@@ -4,7 +4,6 @@
 #include "eval/compare/page/report.h"
 #include "eval/runs/differences.h"
 #include "eval/runs/results.h"
-#include "eval/show/svg.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
@@ -107,7 +106,7 @@ static void print_chart(const Section *section, const CompareSettings *settings,
         chart_append(&text, &chart);
     fputs(text, stdout);
     free(text);
-    runchart_free(&chart);
+    chart_free(&chart);
 }
 
 /* The most seeds that a group has. */
@@ -231,7 +230,7 @@ static void write_svg(const Section *section, const CompareSettings *settings)
     Error error;
     if (!svg_write(settings->svg, &chart, title, &error))
         die("%s", error.text);
-    runchart_free(&chart);
+    chart_free(&chart);
     free(title);
     free(label);
 }

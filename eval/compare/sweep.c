@@ -1,7 +1,6 @@
 #include "eval/compare/sweep.h"
 #include "data/corpora/tasks.h"
 #include "eval/runs/results.h"
-#include "eval/show/svg.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
@@ -98,19 +97,15 @@ static void print_table(const Line *lines, const double *values,
 
 static bool draw(const Line *lines, const CompareSettings *settings, Error *error)
 {
-    ChartSeries *series = NULL;
+    Chart chart = {.x_label = settings->by,
+                   .y_label = "accuracy, % (legend: state in bytes per sequence)"};
     for (size_t i = 0; i < arrlenu(lines); i++)
-        arrput(series,
-               ((ChartSeries){lines[i].name, lines[i].points, arrlenu(lines[i].points)}));
-    const Chart chart = {.series = series,
-                         .series_count = arrlenu(series),
-                         .x_label = settings->by,
-                         .y_label = "accuracy, % (legend: state in bytes per sequence)"};
+        chart_add(&chart, lines[i].name, lines[i].points, arrlenu(lines[i].points));
     char *title = settings->title ? memory_copy_text(settings->title)
                                   : text_format("Accuracy by %s", settings->by);
     bool good = svg_write(settings->svg, &chart, title, error);
     free(title);
-    arrfree(series);
+    chart_free(&chart);
     return good;
 }
 

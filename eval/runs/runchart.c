@@ -38,6 +38,11 @@ static double pick_x(size_t x, double epoch, size_t step, double tokens, double 
     return NAN;
 }
 
+static double x_of_row(const RunLogRow *row, const RunChartAxes *axes)
+{
+    return pick_x(axes->x, row->epoch, row->step, (double)row->tokens, row->seconds);
+}
+
 /* A loss in nats per token as shown; bits: of one nat. */
 static double loss_y(double loss, double bits, YAxis y)
 {
@@ -51,67 +56,53 @@ static YAxis settle_y(const RunGroup *groups, const RunChartAxes *axes)
                                                   : Y_LOSS;
 }
 
-/* A chart while it grows: two arrays of stb_ds, of one length. */
-typedef struct Drawing {
-    ChartSeries *series;
-    ChartLook *looks;
-} Drawing;
-
-/* Takes over the points and the look's band, and a copy of the name. */
-static void add_series(Drawing *drawing, const char *name, ChartPoint *points, ChartLook look)
+/* Adds a series of a run, in its colour. */
+static ChartSeries *add_series(Chart *chart, const RunData *run, const char *name)
 {
-    ChartSeries one = {name ? memory_copy_text(name) : NULL, points, arrlenu(points)};
-    arrput(drawing->series, one);
-    arrput(drawing->looks, look);
+    ChartSeries *series = chart_add(chart, name, NULL, 0);
+    series->identity = run->identity;
+    return series;
 }
 
 /* Adds the training losses of a run, unless it has none. */
-static void add_train(Drawing *drawing, const RunData *run, const char *name,
+static void add_train(Chart *chart, const RunData *run, const char *name,
                       const RunChartAxes *axes, YAxis y)
 {
-    ChartPoint *points = NULL;
-    for (size_t i = 0; i < arrlenu(run->rows); i++) {
-        const RunLogRow *row = &run->rows[i];
-        ChartPoint point = {
-            pick_x(axes->x, row->epoch, row->step, (double)row->tokens, row->seconds),
-            loss_y(row->train_loss, run->train_bits, y)};
-        arrput(points, point);
-    }
+    if (arrlenu(run->rows) == 0)
+        return;
     char *of_train = name ? text_format("%s (train)", name) : NULL;
-    if (points)
-        add_series(drawing, of_train, points,
-                   (ChartLook){.identity = run->identity,
-                               .faint = true,
-                               .diverged = rundata_diverged(run)});
+    ChartSeries *series = add_series(chart, run, of_train);
+    for (size_t i = 0; i < arrlenu(run->rows); i++)
+        arrput(series->points,
+               ((ChartPoint){x_of_row(&run->rows[i], axes),
+                             loss_y(run->rows[i].train_loss, run->train_bits, y)}));
+    series->faint = true;
+    series->diverged = rundata_diverged(run);
     free(of_train);
 }
 
 /* Adds the validation losses of a group, unless it has none; of several runs with a band. */
-static void add_validations(Drawing *drawing, const RunGroup *group, const RunChartAxes *axes,
+static void add_validations(Chart *chart, const RunGroup *group, const RunChartAxes *axes,
                             YAxis y)
 {
     double bits = group->runs[0]->val_bits;
-    ChartPoint *points = NULL;
-    ChartBand *band = NULL;
+    if (arrlenu(group->points) == 0)
+        return;
+    ChartSeries *series = add_series(chart, group->runs[0], group->name);
     for (size_t i = 0; i < arrlenu(group->points); i++) {
         const GroupPoint *of = &group->points[i];
         ChartPoint point = {pick_x(axes->x, of->epoch, of->step, of->tokens, of->seconds),
                             loss_y(of->mean, bits, y)};
         ChartBand around = {loss_y(of->low, bits, y), loss_y(of->high, bits, y)};
-        arrput(points, point);
+        arrput(series->points, point);
         if (arrlenu(group->runs) > 1)
-            arrput(band, around);
+            arrput(series->band, around);
     }
-    if (points)
-        add_series(drawing, group->name, points,
-                   (ChartLook){.identity = group->runs[0]->identity,
-                               .band = band,
-                               .diverged = group_diverged(group)});
+    series->diverged = group_diverged(group);
 }
 
 /* A vertical line where a run's matching of attention outputs ended, unless it had none. */
-static void add_stage(Drawing *drawing, const RunGroup *group, const RunChartAxes *axes,
-                      YAxis y)
+static void add_stage(Chart *chart, const RunGroup *group, const RunChartAxes *axes, YAxis y)
 {
     const RunData *run = group->runs[0];
     const RunLogRow *row = rundata_last_match(run);
@@ -122,26 +113,23 @@ static void add_stage(Drawing *drawing, const RunGroup *group, const RunChartAxe
     }
     if (!row || !(low < high))
         return;
-    double x = pick_x(axes->x, row->epoch, row->step, (double)row->tokens, row->seconds);
-    ChartPoint *points = NULL;
-    arrput(points, ((ChartPoint){x, low}));
-    arrput(points, ((ChartPoint){x, high}));
-    add_series(drawing, NULL, points, (ChartLook){.identity = run->identity, .faint = true});
+    ChartSeries *series = add_series(chart, run, NULL);
+    arrput(series->points, ((ChartPoint){x_of_row(row, axes), low}));
+    arrput(series->points, ((ChartPoint){x_of_row(row, axes), high}));
+    series->faint = true;
 }
 
 /* A level line from the first x to the last. */
-static void add_floor(Drawing *drawing, double level)
+static void add_floor(Chart *chart, double level)
 {
     double low = INFINITY, high = -INFINITY;
-    for (size_t s = 0; s < arrlenu(drawing->series); s++)
-        for (size_t i = 0; i < drawing->series[s].count; i++) {
-            low = fmin(low, drawing->series[s].points[i].x);
-            high = fmax(high, drawing->series[s].points[i].x);
+    for (size_t s = 0; s < arrlenu(chart->series); s++)
+        for (size_t i = 0; i < arrlenu(chart->series[s].points); i++) {
+            low = fmin(low, chart->series[s].points[i].x);
+            high = fmax(high, chart->series[s].points[i].x);
         }
-    ChartPoint *points = NULL;
-    arrput(points, ((ChartPoint){low, level}));
-    arrput(points, ((ChartPoint){high, level}));
-    add_series(drawing, "entropy of the corpus", points, (ChartLook){.identity = CHART_NOBODY});
+    const ChartPoint ends[] = {{low, level}, {high, level}};
+    chart_add(chart, "entropy of the corpus", ends, 2)->identity = CHART_NOBODY;
 }
 
 /* Whether a group has too few validations for a curve, but training losses. */
@@ -175,28 +163,25 @@ static const char *y_label(YAxis y, bool train, bool part)
 Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *axes)
 {
     const YAxis y = settle_y(groups, axes);
-    Drawing drawing = {0};
+    Chart chart = {.x_label = runchart_x_name(axes->x)};
     bool train = axes->train;
     /* Training losses first: the validation curves, which count, are drawn over them. */
     for (size_t g = 0; g < arrlenu(groups); g++) {
         bool needed = needs_train(&groups[g]);
         size_t runs = axes->train ? arrlenu(groups[g].runs) : needed;
         for (size_t r = 0; r < runs; r++) /* one name for all of them */
-            add_train(&drawing, groups[g].runs[r], r ? NULL : groups[g].name, axes, y);
+            add_train(&chart, groups[g].runs[r], r ? NULL : groups[g].name, axes, y);
         train |= needed;
     }
     for (size_t g = 0; g < arrlenu(groups); g++)
-        add_stage(&drawing, &groups[g], axes, y);
+        add_stage(&chart, &groups[g], axes, y);
     for (size_t g = 0; g < arrlenu(groups); g++)
-        add_validations(&drawing, &groups[g], axes, y);
+        add_validations(&chart, &groups[g], axes, y);
     double level = arrlenu(groups) ? loss_y(entropy, groups[0].runs[0]->val_bits, y) : NAN;
-    if (drawing.series && !isnan(level))
-        add_floor(&drawing, level);
-    return (Chart){.series = drawing.series,
-                   .series_count = arrlenu(drawing.series),
-                   .looks = drawing.looks,
-                   .x_label = runchart_x_name(axes->x),
-                   .y_label = y_label(y, train, shows_parts(groups))};
+    if (chart.series && !isnan(level))
+        add_floor(&chart, level);
+    chart.y_label = y_label(y, train, shows_parts(groups));
+    return chart;
 }
 
 bool runchart_mixes_tokens(const RunGroup *groups, const RunChartAxes *axes)
@@ -227,20 +212,4 @@ char *runchart_title(const RunGroup *groups, const RunChartAxes *axes)
     text_append(&title, ": ");
     groups_append_names(&title, groups);
     return title;
-}
-
-void runchart_free(Chart *chart)
-{
-    ChartSeries *series = (ChartSeries *)chart->series;
-    ChartLook *looks = (ChartLook *)chart->looks;
-    for (size_t s = 0; s < chart->series_count; s++) {
-        ChartPoint *points = (ChartPoint *)series[s].points;
-        ChartBand *band = (ChartBand *)looks[s].band;
-        arrfree(points);
-        arrfree(band);
-        free((char *)series[s].name);
-    }
-    arrfree(series);
-    arrfree(looks);
-    *chart = (Chart){0};
 }

@@ -21,12 +21,11 @@ const char *runchart_y_name(size_t index);
  * are drawn as their mean with a band from lowest to highest; perplexity is the exponential of
  * the mean loss. Training losses are drawn for every run. A vertical line is drawn where a
  * run's matching of attention outputs ended. The entropy of the corpus is a level line unless
- * it is NaN. The caller sets the size and frees the chart with runchart_free. */
+ * it is NaN. The caller sets the size and frees the chart. */
 Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *axes);
 /* Whether these axes show losses per token of different tokenizers, which do not compare. */
 bool runchart_mixes_tokens(const RunGroup *groups, const RunChartAxes *axes);
 /* "Validation loss on ptb.txt: softmax and linear"; the caller's. */
 char *runchart_title(const RunGroup *groups, const RunChartAxes *axes);
-void runchart_free(Chart *chart);
 
 #endif

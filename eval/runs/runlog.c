@@ -1,6 +1,6 @@
 #include "eval/runs/runlog.h"
 #include "eval/runs/runlog_format.h"
-#include "eval/show/thin.h"
+#include "eval/show/chart.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/base/text.h"
@@ -43,7 +43,7 @@ static void keep_curve(bool *kept, const RunLogRow *rows, Curve curve, size_t mo
         arrput(points, ((ChartPoint){(double)row->step, y[curve]}));
         arrput(of_points, i);
     }
-    size_t *drawn = thin_points(points, arrlenu(points), most);
+    size_t *drawn = chart_thin(points, arrlenu(points), most);
     for (size_t i = 0; i < arrlenu(drawn); i++)
         kept[of_points[drawn[i]]] = true;
     arrfree(drawn);

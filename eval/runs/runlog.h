@@ -67,7 +67,7 @@ bool runlog_restore(RunLog *log, Error *error);
 bool runlog_read(const char *path, RunLogRow **rows, Error *error);
 
 /* A new stb_ds array of the rows to draw the training loss, validation loss and speed with
- * about this many points each (5 or more): see thin.h. */
+ * about this many points each (5 or more): see chart_thin. */
 RunLogRow *runlog_thin(const RunLogRow *rows, size_t most);
 
 #endif

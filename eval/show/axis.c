@@ -1,7 +1,9 @@
 #include "eval/show/axis.h"
+#include "src/base/containers.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Values that agree in seven digits get a range around them, in which labels of seven digits
  * can still differ. */
@@ -144,4 +146,94 @@ size_t axis_place(const Axis *axis, double value, size_t count)
 {
     double place = axis_share(axis, value) * (double)(count - 1) + 0.5;
     return place < 0 ? 0 : place >= (double)count ? count - 1 : (size_t)place;
+}
+
+/* --- the plot of a picture --- */
+
+bool plane_has(const Plane *plane, ChartPoint point)
+{
+    const double least = 1e-300; /* of which there are logarithms */
+    return chart_has(point) && (!plane->logarithmic || (point.x > least && point.y > least));
+}
+
+/* Widens a range by a value that can be drawn. */
+static void include(double range[2], double value)
+{
+    range[0] = fmin(range[0], value);
+    range[1] = fmax(range[1], value);
+}
+
+/* Widens the ranges by all points of the series that are levels, or of those that are not. */
+static void include_series(const Plane *plane, const Chart *chart, bool levels, double x[2],
+                           double y[2])
+{
+    bool leave_out = chart_has_sound(chart); /* diverged runs, from the range of y */
+    for (size_t s = 0; s < arrlenu(chart->series); s++) {
+        const ChartSeries *series = &chart->series[s];
+        for (size_t i = 0; i < arrlenu(series->points); i++) {
+            ChartPoint point = series->points[i];
+            if (chart_is_level(series) != levels || !plane_has(plane, point))
+                continue;
+            include(x, point.x);
+            if (series->diverged && leave_out)
+                continue;
+            include(y, point.y);
+            if (series->band) {
+                include(y, series->band[i].low);
+                include(y, series->band[i].high);
+            }
+        }
+    }
+}
+
+/* Levels widen the range of the curves only as long as the curves keep most of the plot. */
+Plane plane_of(const Chart *chart)
+{
+    enum { TICKS = 6 };
+    const double most_for_levels = 0.3, label_share = (double)PLANE_LINE / PLANE_HEIGHT;
+    Plane plane = {.logarithmic = chart->logarithmic};
+    double x[2] = {INFINITY, -INFINITY}, y[2] = {INFINITY, -INFINITY};
+    include_series(&plane, chart, false, x, y);
+    double with_x[2] = {x[0], x[1]}, with_y[2] = {y[0], y[1]};
+    include_series(&plane, chart, true, with_x, with_y);
+    bool widened = with_y[0] < y[0] || with_y[1] > y[1];
+    if (!(y[1] - y[0] < (1 - most_for_levels) * (with_y[1] - with_y[0]))) {
+        memcpy(x, with_x, sizeof x);
+        memcpy(y, with_y, sizeof y);
+        if (widened && !plane.logarithmic) /* room for the name below the line */
+            y[0] -= label_share * 1.3 * (y[1] - y[0]);
+    }
+    plane.x = plane.logarithmic ? axis_make_logarithmic(x[0], x[1])
+                                : axis_make(x[0], x[1], TICKS);
+    plane.y = plane.logarithmic ? axis_make_logarithmic(y[0], y[1])
+                                : axis_make(y[0], y[1], TICKS);
+    return plane;
+}
+
+double plane_x(const Plane *plane, double x)
+{
+    return PLANE_LEFT + axis_share(&plane->x, x) * (plane->right - PLANE_LEFT);
+}
+
+double plane_y(const Plane *plane, double y)
+{
+    double share = fmin(fmax(axis_share(&plane->y, y), 0), 1);
+    return plane->top + PLANE_HEIGHT - share * PLANE_HEIGHT;
+}
+
+bool plane_last(const Plane *plane, const ChartSeries *series, ChartPoint *end)
+{
+    for (size_t i = arrlenu(series->points); i > 0; i--)
+        if (plane_has(plane, series->points[i - 1])) {
+            *end = series->points[i - 1];
+            return true;
+        }
+    return false;
+}
+
+bool plane_leaves_out(const Plane *plane, const ChartSeries *series)
+{
+    ChartPoint end;
+    return chart_is_level(series) && plane_last(plane, series, &end) &&
+           !(end.y >= plane->y.low && end.y <= plane->y.high);
 }

@@ -1,4 +1,4 @@
-/* The scale of a chart along one side: its range, its ticks and their labels.
+/* The scale of a chart along one side: its range, its ticks and their labels; and two of them.
  *
  * Ticks are multiples of 1, 2 or 5 times a power of ten, and their labels have just enough
  * digits to differ, counted in thousands or millions where that is shorter. On a logarithmic
@@ -7,8 +7,7 @@
 #ifndef LINNET_AXIS_H
 #define LINNET_AXIS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "eval/show/chart.h"
 
 typedef struct Axis {
     double low, high;    /* of the range; low < high */
@@ -42,5 +41,38 @@ void axis_label(const Axis *axis, double value, char label[AXIS_LABEL]);
 
 /* On which of count places along the axis the value falls. */
 size_t axis_place(const Axis *axis, double value, size_t count);
+
+/* --- the plot of an SVG chart: where values lie in the picture, in its units --- */
+
+/* At 480 pixels wide, which a README gives to each of two charts side by side, text is 12
+ * pixels high. */
+enum {
+    PLANE_WIDTH = 640,  /* of the picture */
+    PLANE_HEIGHT = 300, /* of the plot */
+    PLANE_LEFT = 60,    /* the left edge of the plot */
+    PLANE_LINE = 20     /* the height of a line of text */
+};
+
+typedef struct Plane {
+    Axis x, y;
+    bool logarithmic;
+    int head;   /* the baseline of the label of the y axis */
+    int legend; /* the baseline of its first line; 0: names stand at the ends of lines */
+    int top;    /* of the plot */
+    int right;  /* of the plot; the labels at the ends of lines stand beyond it */
+} Plane;
+
+/* The ranges and ticks of a chart; the caller sets where the parts stand. */
+Plane plane_of(const Chart *chart);
+
+double plane_x(const Plane *plane, double x);
+/* Values above or below the range lie at its edge. */
+double plane_y(const Plane *plane, double y);
+/* Whether the point can be drawn. */
+bool plane_has(const Plane *plane, ChartPoint point);
+/* The last point of a series that is drawn; false: there is none. */
+bool plane_last(const Plane *plane, const ChartSeries *series, ChartPoint *last);
+/* Whether the series is a level outside of the plot, whose range did not widen for it. */
+bool plane_leaves_out(const Plane *plane, const ChartSeries *series);
 
 #endif

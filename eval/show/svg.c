@@ -1,9 +1,8 @@
-#include "eval/show/svg.h"
+/* Charts as SVG. */
+#include "eval/show/axis.h"
 #include "eval/show/markup.h"
 #include "eval/show/palette.h"
-#include "eval/show/plane.h"
 #include "eval/show/terminal.h"
-#include "eval/show/thin.h"
 #include "src/base/file.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
@@ -100,12 +99,12 @@ static void print_axes(FILE *out, const Plane *plane, const Chart *chart)
 
 /* --- the series --- */
 
-static void print_line(FILE *out, const Plane *plane, const ChartSeries *series, ChartLook look)
+static void print_line(FILE *out, const Plane *plane, const ChartSeries *series)
 {
     fprintf(out, "<path class=\"line%s c%zu\" stroke-dasharray=\"%s\" d=\"",
-            look.faint ? " faint" : "", palette_index(look.identity),
-            palette_dashes(look.identity));
-    size_t *kept = thin_points(series->points, series->count, MOST_POINTS);
+            series->faint ? " faint" : "", palette_index(series->identity),
+            palette_dashes(series->identity));
+    size_t *kept = chart_thin(series->points, arrlenu(series->points), MOST_POINTS);
     bool connected = false;
     for (size_t k = 0; k < arrlenu(kept); k++) {
         ChartPoint point = series->points[kept[k]];
@@ -120,19 +119,19 @@ static void print_line(FILE *out, const Plane *plane, const ChartSeries *series,
 }
 
 /* There along the upper edge of the band, and back along the lower one, between gaps. */
-static void print_band(FILE *out, const Plane *plane, const ChartSeries *series, ChartLook look)
+static void print_band(FILE *out, const Plane *plane, const ChartSeries *series)
 {
-    size_t *kept = thin_points(series->points, series->count, MOST_POINTS);
-    fprintf(out, "<path class=\"band ink c%zu\" d=\"", palette_index(look.identity));
+    size_t *kept = chart_thin(series->points, arrlenu(series->points), MOST_POINTS);
+    fprintf(out, "<path class=\"band ink c%zu\" d=\"", palette_index(series->identity));
     for (size_t first = 0, end; first < arrlenu(kept); first = end + 1) {
         for (end = first; end < arrlenu(kept) && plane_has(plane, series->points[kept[end]]);
              end++)
             fprintf(out, "%c%.1f %.1f", end == first ? 'M' : 'L',
                     plane_x(plane, series->points[kept[end]].x),
-                    plane_y(plane, look.band[kept[end]].high));
+                    plane_y(plane, series->band[kept[end]].high));
         for (size_t k = end; k > first; k--)
             fprintf(out, "L%.1f %.1f", plane_x(plane, series->points[kept[k - 1]].x),
-                    plane_y(plane, look.band[kept[k - 1]].low));
+                    plane_y(plane, series->band[kept[k - 1]].low));
         if (end > first)
             fprintf(out, "Z");
     }
@@ -140,18 +139,20 @@ static void print_band(FILE *out, const Plane *plane, const ChartSeries *series,
     arrfree(kept);
 }
 
-static void print_dots(FILE *out, const Plane *plane, const ChartSeries *series, ChartLook look)
+static void print_dots(FILE *out, const Plane *plane, const ChartSeries *series)
 {
-    for (size_t i = 0; i < series->count && series->count <= MOST_DOTS; i++) {
+    for (size_t i = 0; i < arrlenu(series->points) && arrlenu(series->points) <= MOST_DOTS;
+         i++) {
         ChartPoint point = series->points[i];
         if (!plane_has(plane, point))
             continue;
         fprintf(out, "<circle class=\"ink c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>",
-                palette_index(look.identity), plane_x(plane, point.x), plane_y(plane, point.y));
+                palette_index(series->identity), plane_x(plane, point.x),
+                plane_y(plane, point.y));
         print_escaped(out, series->name ? series->name : "", NAME_COLUMNS);
         fprintf(out, ": %.6g at %.6g", point.y, point.x);
-        if (look.band)
-            fprintf(out, ", from %.6g to %.6g", look.band[i].low, look.band[i].high);
+        if (series->band)
+            fprintf(out, ", from %.6g to %.6g", series->band[i].low, series->band[i].high);
         fprintf(out, "</title></circle>\n");
     }
 }
@@ -159,24 +160,23 @@ static void print_dots(FILE *out, const Plane *plane, const ChartSeries *series,
 /* Bands under lines under dots. What is looked at second, and levels, have no dots. */
 static void print_series(FILE *out, const Plane *plane, const Chart *chart)
 {
-    for (size_t s = 0; s < chart->series_count; s++)
-        if (chart_look(chart, s).band)
-            print_band(out, plane, &chart->series[s], chart_look(chart, s));
-    for (size_t s = 0; s < chart->series_count; s++)
-        if (!plane_leaves_out(plane, chart, s))
-            print_line(out, plane, &chart->series[s], chart_look(chart, s));
-    for (size_t s = 0; s < chart->series_count; s++) {
-        ChartLook look = chart_look(chart, s);
-        if (!look.faint && !chart_is_level(chart, s))
-            print_dots(out, plane, &chart->series[s], look);
-    }
+    const ChartSeries *first = chart->series, *end = first + arrlenu(first);
+    for (const ChartSeries *series = first; series < end; series++)
+        if (series->band)
+            print_band(out, plane, series);
+    for (const ChartSeries *series = first; series < end; series++)
+        if (!plane_leaves_out(plane, series))
+            print_line(out, plane, series);
+    for (const ChartSeries *series = first; series < end; series++)
+        if (!series->faint && !chart_is_level(series))
+            print_dots(out, plane, series);
 }
 
 /* --- the names: at the ends of the lines, or in a legend if they are too many --- */
 
 /* The name of a curve: where its line ends, and where the name stands. */
 typedef struct Name {
-    size_t series;
+    const ChartSeries *series;
     double x, end, y; /* y is `end` or close to it */
 } Name;
 
@@ -191,12 +191,12 @@ static int compare_ends(const void *a, const void *b)
 static Name *names_in_order(const Plane *plane, const Chart *chart)
 {
     Name *names = NULL;
-    for (size_t s = 0; s < chart->series_count; s++) {
+    for (size_t s = 0; s < arrlenu(chart->series); s++) {
         ChartPoint end;
-        Name name = {.series = s, .x = PLANE_LEFT, .end = plane->top + PLANE_HEIGHT};
-        if (!chart->series[s].name || chart_is_level(chart, s))
+        Name name = {&chart->series[s], .x = PLANE_LEFT, .end = plane->top + PLANE_HEIGHT};
+        if (!name.series->name || chart_is_level(name.series))
             continue;
-        if (plane_last(plane, &chart->series[s], &end)) {
+        if (plane_last(plane, name.series, &end)) {
             name.x = plane_x(plane, end.x);
             name.end = plane_y(plane, end.y);
         }
@@ -232,20 +232,18 @@ static void spread_names(const Plane *plane, Name *names)
     }
 }
 
-static void print_name(FILE *out, const Chart *chart, size_t series, const char *class,
-                       double x, double y, size_t columns)
+static void print_name(FILE *out, const ChartSeries *series, const char *class, double x,
+                       double y, size_t columns)
 {
-    char *safe = terminal_safe_name(chart->series[series].name, columns, true);
     fprintf(out, "<text class=\"%s ink c%zu\" x=\"%.1f\" y=\"%.1f\">", class,
-            palette_index(chart_look(chart, series).identity), x, y);
-    markup_print(out, safe);
+            palette_index(series->identity), x, y);
+    print_escaped(out, series->name, columns);
     fprintf(out, "</text>\n");
-    free(safe);
 }
 
 /* Prints them at the ends of the lines; a thin line leads to a name that is not beside its
  * end. */
-static void print_ends(FILE *out, const Plane *plane, const Chart *chart, Name *names)
+static void print_ends(FILE *out, const Plane *plane, Name *names)
 {
     const double near = 7, gap = 10, below_middle = 5.5;
     spread_names(plane, names);
@@ -253,9 +251,9 @@ static void print_ends(FILE *out, const Plane *plane, const Chart *chart, Name *
         const Name *name = &names[i];
         if (fabs(name->y - name->end) > near || name->x + near < plane->right)
             fprintf(out, "<path class=\"line leader c%zu\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
-                    palette_index(chart_look(chart, name->series).identity), name->x, name->end,
+                    palette_index(name->series->identity), name->x, name->end,
                     plane->right + gap - 2, name->y);
-        print_name(out, chart, name->series, "end", plane->right + gap, name->y + below_middle,
+        print_name(out, name->series, "end", plane->right + gap, name->y + below_middle,
                    END_COLUMNS);
     }
 }
@@ -263,27 +261,34 @@ static void print_ends(FILE *out, const Plane *plane, const Chart *chart, Name *
 /* Prints the name of each level below its line, where no curve comes. */
 static void print_levels(FILE *out, const Plane *plane, const Chart *chart)
 {
-    for (size_t s = 0; s < chart->series_count; s++) {
+    for (size_t s = 0; s < arrlenu(chart->series); s++) {
+        const ChartSeries *series = &chart->series[s];
         ChartPoint end;
-        if (chart->series[s].name && chart_is_level(chart, s) &&
-            !plane_leaves_out(plane, chart, s) && plane_last(plane, &chart->series[s], &end))
-            print_name(out, chart, s, "level", PLANE_LEFT + 8,
+        if (series->name && chart_is_level(series) && !plane_leaves_out(plane, series) &&
+            plane_last(plane, series, &end))
+            print_name(out, series, "level", PLANE_LEFT + 8,
                        plane_y(plane, end.y) + PLANE_LINE - 3, NAME_COLUMNS);
     }
 }
 
+/* The letters of a name that is shortened to fit. */
+static size_t letters_of(const ChartSeries *series, size_t most)
+{
+    char *safe = terminal_safe_name(series->name, most, true);
+    size_t columns = text_columns(safe);
+    free(safe);
+    return columns;
+}
+
 /* Prints swatches and names, in as many lines as they need; returns the baseline of the last.
  * Without a stream it only measures. */
-static int print_legend(FILE *out, const Chart *chart, const Name *names, int y)
+static int print_legend(FILE *out, const Name *names, int y)
 {
     const int swatch = 24, gap = 16;
     double x = PLANE_LEFT;
     for (size_t i = 0; i < arrlenu(names); i++) {
-        size_t s = names[i].series;
-        ChartLook look = chart_look(chart, s);
-        char *safe = terminal_safe_name(chart->series[s].name, NAME_COLUMNS, true);
-        double width = swatch + 6 + gap + LETTER * (double)text_columns(safe);
-        free(safe);
+        const ChartSeries *series = names[i].series;
+        double width = swatch + 6 + gap + LETTER * (double)letters_of(series, NAME_COLUMNS);
         if (x > PLANE_LEFT && x + width > PLANE_WIDTH) {
             x = PLANE_LEFT;
             y += PLANE_LINE;
@@ -291,9 +296,9 @@ static int print_legend(FILE *out, const Chart *chart, const Name *names, int y)
         if (out) {
             fprintf(out,
                     "<path class=\"line%s c%zu\" stroke-dasharray=\"%s\" d=\"M%.1f %dh%d\"/>",
-                    look.faint ? " faint" : "", palette_index(look.identity),
-                    palette_dashes(look.identity), x, y - 5, swatch);
-            print_name(out, chart, s, "name", x + swatch + 6, y, NAME_COLUMNS);
+                    series->faint ? " faint" : "", palette_index(series->identity),
+                    palette_dashes(series->identity), x, y - 5, swatch);
+            print_name(out, series, "name", x + swatch + 6, y, NAME_COLUMNS);
         }
         x += width;
     }
@@ -301,14 +306,12 @@ static int print_legend(FILE *out, const Chart *chart, const Name *names, int y)
 }
 
 /* The width of the room to the right of the plot that names at the ends need. */
-static int ends_width(const Chart *chart, const Name *names)
+static int ends_width(const Name *names)
 {
     size_t widest = 0;
     for (size_t i = 0; i < arrlenu(names); i++) {
-        char *safe = terminal_safe_name(chart->series[names[i].series].name, END_COLUMNS, true);
-        size_t columns = text_columns(safe);
-        widest = columns > widest ? columns : widest;
-        free(safe);
+        size_t letters = letters_of(names[i].series, END_COLUMNS);
+        widest = letters > widest ? letters : widest;
     }
     return 14 + BOLD_LETTER * (int)widest;
 }
@@ -340,11 +343,11 @@ static void lay_out(Plane *plane, const Chart *chart, const char *title)
 {
     Name *names = names_in_order(plane, chart);
     bool legend = arrlenu(names) > MOST_ENDS;
-    plane->right = PLANE_WIDTH - (legend || !names ? RIGHT : ends_width(chart, names));
+    plane->right = PLANE_WIDTH - (legend || !names ? RIGHT : ends_width(names));
     plane->head = print_title(NULL, title) + TITLE_LINE;
     if (legend)
         plane->legend = plane->head + TITLE_LINE;
-    plane->top = (legend ? print_legend(NULL, chart, names, plane->legend) : plane->head) + 14;
+    plane->top = (legend ? print_legend(NULL, names, plane->legend) : plane->head) + 14;
     arrfree(names);
 }
 
@@ -366,9 +369,9 @@ void svg_print(FILE *out, const Chart *chart, const char *title)
     print_series(out, &plane, chart);
     Name *names = names_in_order(&plane, chart);
     if (plane.legend)
-        print_legend(out, chart, names, plane.legend);
+        print_legend(out, names, plane.legend);
     else
-        print_ends(out, &plane, chart, names);
+        print_ends(out, &plane, names);
     print_levels(out, &plane, chart);
     arrfree(names);
     fprintf(out, "</svg>\n");

@@ -2,7 +2,7 @@
  * detokenised. */
 #include "data/tokenizers/utf8.h"
 #include "eval/show/markup.h"
-#include "eval/show/svg.h"
+#include "eval/show/chart.h"
 #include "eval/show/terminal.h"
 #include "eval/show/detok.h"
 #include "src/base/memory.h"
@@ -173,15 +173,19 @@ void fuzz_picture(const uint8_t *data, size_t size)
     if (points_size)
         memcpy(points, data, points_size);
     size_t half = points_size / sizeof *points / 2;
-    const ChartSeries series[] = {{names[0], points, half}, {names[1], points + half, half}};
-    const ChartSeries plain_series[] = {{"a", points, half}, {"b", points + half, half}};
-    Chart chart = {.series = series, .series_count = 2, .x_label = "x", .y_label = names[1]};
-    Chart plain = {.series = plain_series, .series_count = 2, .x_label = "x", .y_label = "y"};
+    Chart chart = {.x_label = "x", .y_label = names[1]};
+    Chart plain = {.x_label = "x", .y_label = "y"};
+    for (size_t i = 0; i < 2; i++) {
+        chart_add(&chart, names[i], points + i * half, half);
+        chart_add(&plain, i ? "b" : "a", points + i * half, half);
+    }
     char *picture = draw(&plain, "title");
     check_places(picture);
     free(picture);
     check_picture(&chart, names[0]);
     check_on_terminal(chart);
+    chart_free(&chart);
+    chart_free(&plain);
     free(names[0]);
     free(names[1]);
 }

@@ -1,6 +1,6 @@
 /* bench attention: time of causal attention by sequence length, for any kinds. */
 #include "train/bench/bench.h"
-#include "eval/show/svg.h"
+#include "eval/show/chart.h"
 #include "src/base/containers.h"
 #include "src/base/memory.h"
 #include "src/math/random.h"
@@ -195,25 +195,22 @@ static char *default_title(const AttentionKind **kinds)
  * are ordered by kind. */
 static void write_svg(const Row *rows, const AttentionKind **kinds, const BenchOptions *options)
 {
-    size_t count = arrlenu(kinds), lengths = arrlenu(rows) / count;
-    ChartSeries *series = memory_take(count, sizeof *series, "the chart");
-    ChartPoint *points = memory_take(arrlenu(rows), sizeof *points, "the chart");
-    for (size_t i = 0; i < arrlenu(rows); i++)
-        points[i] = (ChartPoint){(double)rows[i].n, rows[i].forward.median * 1e3};
-    for (size_t k = 0; k < count; k++)
-        series[k] = (ChartSeries){kinds[k]->name, points + k * lengths, lengths};
-    Chart chart = {.series = series,
-                   .series_count = count,
-                   .x_label = "length (tokens)",
+    size_t lengths = arrlenu(rows) / arrlenu(kinds);
+    Chart chart = {.x_label = "length (tokens)",
                    .y_label = "forward pass (milliseconds)",
                    .logarithmic = true};
+    for (size_t k = 0; k < arrlenu(kinds); k++) {
+        ChartSeries *series = chart_add(&chart, kinds[k]->name, NULL, 0);
+        for (size_t i = k * lengths; i < (k + 1) * lengths; i++)
+            arrput(series->points,
+                   ((ChartPoint){(double)rows[i].n, rows[i].forward.median * 1e3}));
+    }
     char *title = options->title ? memory_copy_text(options->title) : default_title(kinds);
     Error error;
     if (!svg_write(options->svg, &chart, title, &error))
         die("%s", error.text);
     free(title);
-    free(points);
-    free(series);
+    chart_free(&chart);
 }
 
 void bench_attention(const BenchOptions *options)

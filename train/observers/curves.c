@@ -1,6 +1,5 @@
 #include "train/observers/observers.h"
 #include "eval/runs/runchart.h"
-#include "eval/show/svg.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
 
@@ -59,7 +58,7 @@ static bool logged(void *self, const RunView *run, Error *error)
         return true;
     Chart chart = curves_chart(curves, run, POINTS);
     bool good = svg_write(curves->picture, &chart, curves->name, error);
-    runchart_free(&chart);
+    chart_free(&chart);
     return good;
 }
 

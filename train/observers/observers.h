@@ -27,7 +27,7 @@ typedef struct Curves {
 } Curves;
 extern const ObserverCalls curves_calls;
 /* The chart, with at most `points` points per curve. The caller sets its size and colour, and
- * frees it with runchart_free. */
+ * frees it with chart_free. */
 Chart curves_chart(const Curves *curves, const RunView *run, size_t points);
 
 /* Writes TensorBoard event files: a scalar for each number of a log row, and the settings and

@@ -97,7 +97,7 @@ static void add_chart(Page *page, const Watch *watch, const RunView *run, size_t
     for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
         arrput(page->lines, text_format("%.*s", (int)(end - line), line));
     free(text);
-    runchart_free(&chart);
+    chart_free(&chart);
 }
 
 static size_t clamp(size_t value, size_t low, size_t high)

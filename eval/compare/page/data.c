@@ -2,7 +2,7 @@
 #include "eval/compare/page/report_parts.h"
 #include "eval/show/markup.h"
 #include "eval/show/palette.h"
-#include "eval/show/thin.h"
+#include "eval/show/chart.h"
 #include "src/base/containers.h"
 
 #include <math.h>
@@ -75,7 +75,7 @@ static GroupPoint *thin_group(const RunGroup *group)
     GroupPoint *points = NULL;
     for (size_t i = 0; i < arrlenu(group->points); i++)
         arrput(curve, ((ChartPoint){(double)group->points[i].step, group->points[i].mean}));
-    size_t *drawn = thin_points(curve, arrlenu(curve), REPORT_POINTS);
+    size_t *drawn = chart_thin(curve, arrlenu(curve), REPORT_POINTS);
     for (size_t i = 0; i < arrlenu(drawn); i++)
         arrput(points, group->points[drawn[i]]);
     arrfree(drawn);

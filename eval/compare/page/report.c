@@ -5,7 +5,6 @@
 #include "eval/runs/runchart.h"
 #include "eval/show/markup.h"
 #include "eval/show/palette.h"
-#include "eval/show/svg.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/base/text.h"
@@ -147,12 +146,12 @@ static void print_still(FILE *out, const Comparison *all)
         RunGroup *section = groups_section(all->each, next);
         Chart chart = runchart_make(section, NAN, &axes);
         char *title = runchart_title(section, &axes);
-        if (chart.series_count > 0)
+        if (arrlenu(chart.series) > 0)
             svg_print(out, &chart, title);
-        pictures += chart.series_count > 0;
+        pictures += arrlenu(chart.series) > 0;
         next += arrlenu(section);
         free(title);
-        runchart_free(&chart);
+        chart_free(&chart);
         arrfree(section);
     }
     if (pictures == 0)
