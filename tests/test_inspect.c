@@ -1,7 +1,6 @@
 /* Attention weights: they reproduce what each kind does to its values, and the views show what
  * the model computes, whatever its words are. */
 #include "eval/inspect/views.h"
-#include "eval/inspect/weights.h"
 #include "src/base/memory.h"
 #include "src/math/random.h"
 #include "src/base/text.h"
@@ -158,7 +157,7 @@ START_TEST(attention_weights_reproduce_the_output_of_the_kind)
             Rig rig;
             rig_make(&rig, config_of(kind, positions));
             for (size_t layer = 0; layer < LAYERS; layer++) {
-                weights_of_layer(&rig.pass, layer, rig.weights);
+                inspection_weights(&rig.pass, layer, rig.weights);
                 if (attention_find(kind)->gates_values)
                     check_means(&rig, layer, attention_find(kind));
                 else

@@ -1,5 +1,5 @@
 /* Reading a run directory, which may be hostile. */
-#include "eval/compare/data.h"
+#include "eval/compare/compare.h"
 #include "eval/runs/rundata.h"
 #include "src/base/text.h"
 #include "tests/runlogs.h"

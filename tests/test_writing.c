@@ -1,6 +1,6 @@
 /* Texts as they are printed: detokenised, in columns; and the commands of a session. */
 #include "eval/show/detok.h"
-#include "eval/show/excerpt.h"
+#include "eval/show/writer.h"
 #include "eval/sample/texts.h"
 #include "eval/sample/session.h"
 #include "src/base/containers.h"

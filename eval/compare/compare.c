@@ -2,9 +2,8 @@
  *
  * It reads only settings, logs and scores (for the samples of --html also checkpoints), so it
  * works while they train, on another machine, and without the corpus. */
+#include "eval/compare/compare.h"
 #include "eval/runs/groups.h"
-#include "eval/compare/show.h"
-#include "eval/compare/sweep.h"
 #include "src/base/containers.h"
 #include "src/base/program.h"
 
@@ -157,7 +156,7 @@ int main(int argc, char **argv)
     Error error;
     if (!settings.by)
         compare_show(runs, arrlenu(runs), &settings);
-    else if (!sweep_show(runs, arrlenu(runs), &settings, &error))
+    else if (!compare_sweep(runs, arrlenu(runs), &settings, &error))
         error_die(&error);
     for (size_t r = 0; r < arrlenu(runs); r++)
         rundata_free(&runs[r]);

@@ -1,8 +1,8 @@
-#include "eval/compare/data.h"
+/* Compared runs for other programs: JSON and CSV. */
+#include "eval/compare/compare.h"
 #include "eval/show/markup.h"
 #include "eval/show/table.h"
 #include "src/base/containers.h"
-#include "src/base/json.h"
 #include "src/base/text.h"
 
 #include <math.h>

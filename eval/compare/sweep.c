@@ -1,4 +1,5 @@
-#include "eval/compare/sweep.h"
+/* The accuracy of runs on a synthetic task against a setting of it. */
+#include "eval/compare/compare.h"
 #include "data/corpora/tasks.h"
 #include "eval/runs/results.h"
 #include "eval/show/terminal.h"
@@ -109,8 +110,8 @@ static bool draw(const Line *lines, const CompareSettings *settings, Error *erro
     return good;
 }
 
-bool sweep_show(const RunData *runs, size_t count, const CompareSettings *settings,
-                Error *error)
+bool compare_sweep(const RunData *runs, size_t count, const CompareSettings *settings,
+                   Error *error)
 {
     Line *lines = NULL, all = {0};
     size_t value = 0;

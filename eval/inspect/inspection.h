@@ -6,7 +6,7 @@
 #define LINNET_INSPECTION_H
 
 #include "data/tokenizers/vocabulary.h"
-#include "models/model.h"
+#include "models/pass.h"
 
 typedef struct Guess {
     int32_t id;
@@ -49,6 +49,11 @@ typedef struct Inspection {
     size_t head_count;
     Prediction *predictions; /* (shown) */
 } Inspection;
+
+/* After pass_forward of one sequence with PASS_TRAIN: the attention weights of every head,
+ * which each kind has. Does not change the saved activations, only the attention scratch
+ * memory. */
+void inspection_weights(const Pass *pass, size_t layer, real *weights /* (heads, T, T) */);
 
 /* The most tokens that the model can read: its context length, or more for positions without a
  * limit. */

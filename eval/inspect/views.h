@@ -1,4 +1,4 @@
-/* An inspection on a terminal, as a page, as pictures, and for other programs. */
+/* An inspection on a terminal, as JSON, as pictures and as a page. */
 #ifndef LINNET_INSPECT_VIEWS_H
 #define LINNET_INSPECT_VIEWS_H
 

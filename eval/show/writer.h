@@ -9,8 +9,9 @@
 #include "data/tokenizers/utf8.h"
 #include "data/tokenizers/vocabulary.h"
 #include "eval/show/detok.h"
-#include "eval/show/spacing.h"
+#include "models/generator.h"
 #include "models/stop.h"
+#include "src/math/random.h"
 
 #include <stdio.h>
 
@@ -67,5 +68,12 @@ void writer_pause(Writer *writer);
 int writer_colour(double probability);
 /* One line that explains the colours, or the numbers in brackets. */
 void writer_print_legend(FILE *stream, bool colour);
+
+/* A short sample from a model, the beginning of what `sample --no-unk` prints: a text of this
+ * many tokens, or the reason why it ends before; the generator starts anew. It is escaped for
+ * terminals and pages: UTF-8 without control characters but line ends, the last at its end.
+ * Caller frees. */
+char *excerpt_make(Generator *generator, const Vocabulary *vocabulary, size_t tokens,
+                   RandomKey key);
 
 #endif

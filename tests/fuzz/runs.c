@@ -1,6 +1,6 @@
 /* The files of a run directory (log, scores, settings) and the output made from them. */
-#include "eval/compare/data.h"
-#include "eval/compare/page/report_parts.h"
+#include "eval/compare/compare.h"
+#include "eval/compare/page/report.h"
 #include "eval/runs/rundata.h"
 #include "eval/runs/runlog_format.h"
 #include "src/base/containers.h"

@@ -1,7 +1,7 @@
 /* The training loop: step, validate, sample, log, save, stop. Observers display and log it; see
  * observer.h. */
 #include "train/loop/loop.h"
-#include "eval/show/excerpt.h"
+#include "eval/show/writer.h"
 #include "models/generator.h"
 #include "src/base/file.h"
 #include "src/base/phase.h"

@@ -1,5 +1,5 @@
 /* The curves of the runs and of their groups as JSON. */
-#include "eval/compare/page/report_parts.h"
+#include "eval/compare/page/report.h"
 #include "eval/show/markup.h"
 #include "eval/show/palette.h"
 #include "eval/show/chart.h"

@@ -1,5 +1,5 @@
 #include "eval/compare/page/report.h"
-#include "eval/compare/page/report_parts.h"
+#include "eval/compare/page/report.h"
 #include "eval/runs/differences.h"
 #include "eval/runs/results.h"
 #include "eval/runs/runchart.h"

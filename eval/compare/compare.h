@@ -1,0 +1,52 @@
+/* The program compare: runs as tables, charts and sentences in the terminal, as Markdown, JSON
+ * or CSV, as an SVG picture, as a page. Runs on different corpora are shown one corpus after
+ * another. */
+#ifndef LINNET_COMPARE_H
+#define LINNET_COMPARE_H
+
+#include "eval/runs/runchart.h"
+#include "eval/runs/rundata.h"
+#include "src/base/json.h"
+
+#include <stdio.h>
+
+typedef enum ColourWhen { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } ColourWhen;
+
+typedef struct CompareSettings {
+    RunChartAxes axes;
+    size_t color;         /* ColourWhen */
+    size_t width, height; /* 0: fit the terminal */
+    char *svg, *html;     /* files to write, or NULL */
+    char *title;          /* of the picture; NULL: the default */
+    char *reach;          /* losses, in a list */
+    char *by; /* the setting of synthetic tasks to compare accuracies by; NULL: none */
+    bool markdown, json, csv, group;
+} CompareSettings;
+
+enum { COMPARE_SIZE_MOST = 1000 }; /* columns and rows */
+
+/* Runs on one corpus are neighbours. */
+void compare_show(RunData *runs, size_t count, const CompareSettings *settings);
+
+/* The accuracy of runs on a synthetic task against a setting of it, such as the pairs of
+ * recall: a line for each attention kind.
+ *
+ * Prints the table and writes settings->svg, if given. Runs of one kind and value are averaged.
+ * Fails, before anything is printed, if a run is not on a task with this setting. */
+bool compare_sweep(const RunData *runs, size_t count, const CompareSettings *settings,
+                   Error *error);
+
+/* --- for other programs, in full precision --- */
+
+/* A run: its results, settings and scores, and a point for every validation. Unknown values and
+ * values that are not finite are null; text is escaped as for terminals, so it is UTF-8. */
+json_t *compare_run_json(const RunData *run);
+
+/* One object: the runs, the groups, which refer to runs by index, and the differences between
+ * groups of one corpus. */
+void compare_print_json(FILE *stream, const Comparison *all);
+
+/* A line for every row of every log. Unknown values are empty. */
+void compare_print_csv(FILE *stream, const Comparison *all);
+
+#endif
